@@ -6,11 +6,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,24 +19,16 @@ import (
 func sourceFiles(t *testing.T, f func(file string, tree *ast.File, positions *token.FileSet)) {
 	t.Helper()
 	positions := token.NewFileSet()
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || file != "." && strings.HasPrefix(d.Name(), ".")):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
+	eachFile(t, func(file string) error {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
 		tree, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
 		if err == nil {
-			f(filepath.ToSlash(file), tree, positions)
+			f(file, tree, positions)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // imports returns the path of each import of a file by the name that the file uses.
@@ -203,7 +193,8 @@ func TestArchitectureNames(t *testing.T) {
 func TestArchitectureImports(t *testing.T) {
 	const module = "github.com/faceauth/faceauth/"
 	place := map[string]int{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "ARCHITECTURE.md"),
+		-1) {
 		place[row[1]] = len(place) + 1
 	}
 	sourceFiles(t, func(file string, tree *ast.File, _ *token.FileSet) {

@@ -3,7 +3,6 @@
 package faceauth_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,16 +14,7 @@ import (
 func TestLicenceLines(t *testing.T) {
 	shell := regexp.MustCompile(`^#!\S*[/ ](env )?(sh|bash)\n`)
 	checked := 0
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || file == "bin" || file != "." && file != ".ci" &&
-			strings.HasPrefix(d.Name(), ".")):
-			return filepath.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
+	eachFile(t, func(file string) error {
 		mark := ""
 		switch filepath.Ext(file) {
 		case ".go", ".c", ".h":
@@ -56,9 +46,6 @@ func TestLicenceLines(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if checked < 200 {
 		t.Errorf("only %d files were looked at", checked)
 	}

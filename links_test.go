@@ -3,10 +3,8 @@
 package faceauth_test
 
 import (
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,21 +66,12 @@ func anchors(text string) (known map[string]bool, doubled []string) {
 func documents(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || name == "bin") {
-			return filepath.SkipDir
-		}
+	eachFile(t, func(name string) error {
 		if path.Ext(name) == ".md" {
 			names = append(names, name)
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return names
 }
 

@@ -28,7 +28,7 @@ func weights(x [][]float32, denominator float64) *mat.SymDense {
 	return graph.Similarity(graph.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
 }
 
-// For two classes the score is |l - y| of the thesis's closed form, with its inverse.
+// For two classes the score is |l - y| with l from the closed form of the thesis, computed with an inverse.
 func TestSoftHarmonicReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 1))
 	for run := range 50 {
@@ -165,10 +165,10 @@ func TestLeads(t *testing.T) {
 			return 1
 		})
 		if lead := order[:2]; !slices.Contains(lead, 10) || !slices.Contains(lead, 11) {
-			t.Errorf("%s: %v lead", name, lead)
+			t.Errorf("%s: examples %v have the highest scores", name, lead)
 		}
 		if s[80] > .1 || s[81] > .3 {
-			t.Errorf("%s: the point far away has %g, that at the edge %g", name, s[80], s[81])
+			t.Errorf("%s: the point far away has %g, the point at the edge %g", name, s[80], s[81])
 		}
 	}
 }
@@ -189,12 +189,12 @@ func TestInput(t *testing.T) {
 		{"too few labels", w, nil, y[:3], 1, 1, anomaly.ErrLabels},
 		{"one class", w, nil, []int{1, 1, 1, 1}, 1, 1, anomaly.ErrLabels},
 		{"a negative class", w, nil, []int{0, -1, 0, 1}, 1, 1, anomaly.ErrLabels},
-		{"nothing", new(mat.SymDense), nil, nil, 1, 1, anomaly.ErrLabels},
-		{"not a number", bad, nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
-		{"negative", mat.NewSymDense(2, []float64{0, -1, -1, 0}), nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
-		{"c", w, nil, y, 0, 1, anomaly.ErrSetting},
-		{"gamma", w, nil, y, 1, math.NaN(), anomaly.ErrSetting},
-		{"multiplicities", w, []float64{1, 1, 0, 1}, y, 1, 1, anomaly.ErrWeights},
+		{"no examples", new(mat.SymDense), nil, nil, 1, 1, anomaly.ErrLabels},
+		{"a weight that is not a number", bad, nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
+		{"a negative weight", mat.NewSymDense(2, []float64{0, -1, -1, 0}), nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
+		{"a c of 0", w, nil, y, 0, 1, anomaly.ErrSetting},
+		{"a gamma that is not a number", w, nil, y, 1, math.NaN(), anomaly.ErrSetting},
+		{"a multiplicity of 0", w, []float64{1, 1, 0, 1}, y, 1, 1, anomaly.ErrWeights},
 		{"too few multiplicities", w, []float64{1}, y, 1, 1, anomaly.ErrWeights},
 	} {
 		if _, err := anomaly.SoftHarmonic(c.w, c.v, c.y, c.c, c.g); !errors.Is(err, c.want) {
@@ -213,25 +213,26 @@ func TestInput(t *testing.T) {
 	alone := mat.NewSymDense(3, nil)
 	s, err := anomaly.SoftHarmonic(alone, nil, []int{0, 1, 1}, 3, 1)
 	if err != nil || math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("scores %v, error %v", s, err)
 	}
 	if s, err := anomaly.RandomWalk(alone, []int{0, 1, 1}, 0); err != nil || !slices.Equal(s, []float64{0, 0, 0}) {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("scores %v, error %v", s, err)
 	}
 	// Two identical examples with different labels are equally unusual.
 	twins := weights([][]float32{{0, 0}, {0, 0}}, 1)
 	if s, err := anomaly.SoftHarmonic(twins, nil, []int{0, 1}, 1, .1); err != nil || math.Abs(s[0]-s[1]) > 1e-12 {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("scores %v, error %v", s, err)
 	}
 }
 
 func TestOwnMinusOther(t *testing.T) {
 	x := [][]float32{{0}, {1}, {4}, {4.5}, {9}}
 	d := graph.Distances(x, 1)
-	// The third is 3 from its own class and .5 from another. The last two are alone in their classes.
+	// The third point is at a distance of 3 from its own class and of .5 from another class. Each of the last two
+	// points is the only one of its class.
 	if got := anomaly.OwnMinusOther(d, []int{0, 0, 0, 1, 2}); !slices.Equal(got,
 		[]float64{1 - 4.5, 1 - 3.5, 3 - .5, 0, 0}) {
-		t.Errorf("%v", got)
+		t.Errorf("scores %v", got)
 	}
 	if got := anomaly.OwnMinusOther(d, []int{1, 1, 1, 1, 1}); !slices.Equal(got, make([]float64, 5)) {
 		t.Errorf("one class: %v", got)
@@ -244,15 +245,15 @@ func TestScale(t *testing.T) {
 		{[]float64{3}, nil, []float64{0}},
 		{[]float64{1, 2}, []float64{2, 2}, []float64{0, 0}},
 		{[]float64{1, 3, 2}, []float64{1, 3, 2}, []float64{0, 1, .5}},
-		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // beyond the training examples
+		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // scores beyond the training scores
 	} {
 		if anomaly.Scale(c.in, c.training); !slices.Equal(c.in, c.want) {
-			t.Errorf("%v, want %v", c.in, c.want)
+			t.Errorf("scores %v, want %v", c.in, c.want)
 		}
 	}
 	self := []float64{2, 4, 3} // both arguments may be the same slice
 	if anomaly.Scale(self, self); !slices.Equal(self, []float64{0, 1, .5}) {
-		t.Errorf("of themselves: %v", self)
+		t.Errorf("training scores scaled by themselves: %v", self)
 	}
 }
 

@@ -122,7 +122,7 @@ type Outcome struct {
 // Supported reports whether the recordings show that the target is met, if pairs are treated as independent.
 func (o Outcome) Supported() bool { return o.FMRUpperBound <= o.Target }
 
-// useless is the share of missed faces from which settings have no use.
+// useless is the share of missed faces from which on settings are of no use.
 const useless = .5
 
 // Useful reports whether users are recognised in more faces than they are missed in.

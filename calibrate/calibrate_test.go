@@ -86,8 +86,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// If people come too near for the widest kernel, settings are chosen that keep them apart. If the target allows it,
-// settings are chosen that do not.
+// If people come too near for the widest kernel, Run chooses settings that keep them apart. If no settings do, it
+// chooses an accept threshold that meets the target, or returns ErrMissed.
 func TestRunChooses(t *testing.T) {
 	ids := people(8, 1.5, .2) // neighbours are 1 apart, and edges reach .86 at the space's own settings
 	o := options(.01)
@@ -102,7 +102,7 @@ func TestRunChooses(t *testing.T) {
 	o.Grid.Sigma = []float64{2}
 	if out, err := calibrate.Run(context.Background(), ids, plane, o); err == nil &&
 		!(out.Choice.Accept > 0 && float64(out.Choice.FMR) <= o.FMR) {
-		t.Errorf("with a kernel that joins everybody: %+v", out.Choice)
+		t.Errorf("a kernel that joins everybody: choice %+v", out.Choice)
 	} else if err != nil && !errors.Is(err, calibrate.ErrMissed) {
 		t.Error(err)
 	}
@@ -135,7 +135,7 @@ func TestChosenByWhatIsReported(t *testing.T) {
 	}
 }
 
-// Settings that miss most of a user's faces are not chosen, however few impostors they let in.
+// An outcome is not useful if at least half of the users' faces are missed.
 func TestUseful(t *testing.T) {
 	for _, c := range []struct {
 		fnmr   float64
@@ -181,16 +181,16 @@ func TestRunErrors(t *testing.T) {
 // By the rule of three, 3,000 pairs can prove a rate of 1e-3.
 func TestPairsNeeded(t *testing.T) {
 	if n := calibrate.PairsNeeded(1e-3); n != 3000 {
-		t.Errorf("%d pairs", n)
+		t.Errorf("%d pairs are needed, want 3000", n)
 	}
 	for _, folds := range []int{2, 3, 5} {
 		for _, pairs := range []int{18, 300, 3000} {
 			n := calibrate.PeopleNeeded(pairs, folds)
 			if have := pairsOf(n, folds); have < pairs {
-				t.Errorf("%d people in %d folds are %d pairs, and %d are needed", n, folds, have, pairs)
+				t.Errorf("%d people in %d folds give %d pairs, and %d are needed", n, folds, have, pairs)
 			}
 			if have := pairsOf(n-2, folds); have >= pairs {
-				t.Errorf("%d people in %d folds are %d pairs already, and %d are needed", n-2, folds, have, pairs)
+				t.Errorf("already %d people in %d folds give %d pairs, and %d are needed", n-2, folds, have, pairs)
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	write(good)
 	if _, err := calibrate.Read(path); err != nil {
-		t.Errorf("a good one: %v", err)
+		t.Errorf("a good file: error %v", err)
 	}
 	for _, c := range []struct{ text, want string }{
 		{"", "end of JSON input"},
@@ -271,6 +271,6 @@ func TestReadErrors(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	if err := (calibrate.File{}).Write(filepath.Join(path, "below-a-file")); err == nil {
-		t.Error("written below a file")
+		t.Error("writing below a file gave no error")
 	}
 }

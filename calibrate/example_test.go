@@ -9,7 +9,7 @@ import (
 	"github.com/faceauth/faceauth/calibrate"
 )
 
-// Nine people show that fewer than one pair in six matches falsely, and no more than that.
+// Nine people give 18 pairs, so they only show that fewer than one pair in six matches falsely.
 func ExampleRun() {
 	o, err := calibrate.Run(context.Background(), people(9, 8, 3), plane, options(1e-3))
 	if err != nil {

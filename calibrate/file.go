@@ -22,7 +22,7 @@ var (
 	ErrSpace       = errors.New("settings for another feature space")
 )
 
-// version of the format of a [File].
+// version is the version of the format of a [File].
 const version = 1
 
 // largest is the largest size of a settings file.

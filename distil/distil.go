@@ -77,7 +77,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// Verifier says whether a face is one person's.
+// Verifier decides whether a face belongs to one person.
 type Verifier struct {
 	name      string
 	space     face.Space

@@ -106,13 +106,13 @@ func TestVerifier(t *testing.T) {
 		}{{[]float32{0, 0}, true}, {[]float32{1, .1}, true}, {[]float32{2, .1}, true}, {[]float32{1, 4}, false},
 			{[]float32{-4, 0}, false}, {[]float32{6, 0}, false}, {[]float32{1e6, 1e6}, false}} {
 			if got, err := v.Accepts(c.x); err != nil || got != c.want {
-				t.Errorf("others %v: %v is %v, %v", others, c.x, got, err)
+				t.Errorf("others %v: face %v accepted %v, error %v", others, c.x, got, err)
 			}
 		}
 		if f, err := v.Value([]float32{6, 0}); others && (err != nil || f >= 0) {
-			t.Errorf("bob has %g, %v", f, err)
+			t.Errorf("bob's face has the value %g, error %v", f, err)
 		}
-		// The file contains every value, byte by byte.
+		// A verifier that is read from its file has exactly the same values.
 		path := filepath.Join(t.TempDir(), "alice.face")
 		n, err := v.Save(path)
 		if err != nil {
@@ -120,7 +120,7 @@ func TestVerifier(t *testing.T) {
 		}
 		info, err := os.Stat(path)
 		if err != nil || info.Size() != int64(n) || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v, %v", info, err)
+			t.Errorf("file %v, error %v", info, err)
 		}
 		again, err := distil.Load(path)
 		if err != nil {
@@ -131,7 +131,7 @@ func TestVerifier(t *testing.T) {
 			a, _ := v.Value(x)
 			b, _ := again.Value(x)
 			if a != b || again.Threshold() != v.Threshold() {
-				t.Fatalf("%g was %g", b, a)
+				t.Fatalf("value %g after loading, %g before", b, a)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func TestRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ok, err := v.Accepts([]float32{2.3, .1}); ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
+		t.Errorf("rejected face accepted %v, error %v", ok, err)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, x := range [][]float32{nil, {1}, {float32(math.NaN()), 0}} {
 		if _, err := v.Accepts(x); err == nil {
-			t.Errorf("%v is a face", x)
+			t.Errorf("%v was judged without an error", x)
 		}
 	}
 	if _, err := distil.Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {

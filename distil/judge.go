@@ -15,7 +15,7 @@ import (
 type Decision struct {
 	Faces    int     // judged
 	Accepted int     // of these
-	Best     float64 // largest value of a face; -Inf without one
+	Best     float64 // largest value of a face; -Inf without a face
 }
 
 // Yes reports whether more than half of the faces are accepted.

@@ -14,7 +14,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// shown returns a frame for each vector, nil for a frame without a face, and then its error.
+// shown is a stream with a frame for each vector. A nil vector gives a frame without a face. After the frames the
+// stream returns its error, or waits for ever if the error is nil.
 type shown struct {
 	vectors [][]float32
 	err     error
@@ -52,22 +53,22 @@ func TestJudge(t *testing.T) {
 		yes             bool
 		err             error
 	}{
-		"all own":         {shown{[][]float32{own, nil, own, own, other}, io.EOF}, 3, 3, true, nil},
-		"half":            {shown{[][]float32{own, other}, io.EOF}, 2, 1, false, nil},
-		"ends early":      {shown{[][]float32{own}, io.EOF}, 1, 1, true, nil},
-		"nobody":          {shown{nil, io.EOF}, 0, 0, false, nil},
-		"breaks":          {shown{[][]float32{own}, broken}, 1, 1, true, broken},
-		"until it is due": {shown{[][]float32{own, own}, nil}, 2, 2, true, nil},
+		"all own faces":       {shown{[][]float32{own, nil, own, own, other}, io.EOF}, 3, 3, true, nil},
+		"half of the faces":   {shown{[][]float32{own, other}, io.EOF}, 2, 1, false, nil},
+		"ends early":          {shown{[][]float32{own}, io.EOF}, 1, 1, true, nil},
+		"nobody":              {shown{nil, io.EOF}, 0, 0, false, nil},
+		"error of the stream": {shown{[][]float32{own}, broken}, 1, 1, true, broken},
+		"until the deadline":  {shown{[][]float32{own, own}, nil}, 2, 2, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer stop()
 			d, err := v.Judge(ctx, &c.s, 3)
 			if d.Faces != c.faces || d.Accepted != c.accepted || d.Yes() != c.yes || !errors.Is(err, c.err) {
-				t.Errorf("%+v, %v", d, err)
+				t.Errorf("decision %+v, error %v", d, err)
 			}
 			if math.IsInf(d.Best, -1) != (c.faces == 0) {
-				t.Errorf("best %g of %d", d.Best, d.Faces)
+				t.Errorf("best value %g of %d faces", d.Best, d.Faces)
 			}
 		})
 	}

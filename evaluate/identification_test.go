@@ -307,7 +307,8 @@ func TestIdentifyErrors(t *testing.T) {
 		{change(func(o *evaluate.Identification) { o.Enroll = 2 }), evaluate.ErrTooFew, "too few usable faces: " +
 			"nobody can be enrolled: a person needs at least 3 faces, 2 of them good enough to enrol from, and must " +
 			"not be " +
-			"a stranger (people: 4; strangers, or with fewer faces: 3; with too few good enough: 0; without a face: 1)"},
+			"a stranger (people: 4; strangers, or with fewer faces: 3; with too few good enough: 0; " +
+			"without a face: 1)"},
 		{change(func(o *evaluate.Identification) { o.Strangers = []string{"alice"} }), evaluate.ErrTooFew,
 			"with too few good enough: 1; "},
 		{change(func(o *evaluate.Identification) { o.Strangers = []string{"zoe"} }), evaluate.ErrProtocol,

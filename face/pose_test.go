@@ -44,12 +44,12 @@ func TestPose(t *testing.T) {
 	for name, l := range map[string][]face.Point{"none": nil, "too few": make([]face.Point, 5),
 		"in one place": make([]face.Point, 68)} {
 		if p, ok := face.PoseOf(l); ok {
-			t.Errorf("%s: %+v", name, p)
+			t.Errorf("landmarks %s: got the pose %+v, want none", name, p)
 		}
 	}
 	nan := fixture.Landmarks(0, .5, .3)
 	nan[30].X = float32(math.NaN())
 	if p, ok := face.PoseOf(nan); ok || math.IsNaN(p.Turn+p.Nod+p.Eyes) {
-		t.Errorf("not a number: %+v", p)
+		t.Errorf("a landmark that is not a number: got the pose %+v", p)
 	}
 }

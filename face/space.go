@@ -43,7 +43,7 @@ type Space struct {
 	GenuineRadius float64 `json:"genuine_radius,omitempty"`
 
 	Stills Impostors `json:"stills,omitzero"` // how near single pictures of different people come
-	// Streams is the same for faces as a camera sees them, turned and moving: these come nearer.
+	// Streams is the same for faces in front of a camera, which turn and move. Such faces come nearer to each other.
 	Streams Impostors `json:"streams,omitzero"`
 }
 

@@ -46,8 +46,8 @@ func TestWithin(t *testing.T) {
 	m := face.Impostors{People: 9, Pairs: 99, Distances: [5]float64{1.2, 1.1, 1.05}}
 	for _, c := range []struct{ rate, want float64 }{
 		{1, 1.2}, {1e-2, 1.2}, {1e-3, 1.1}, {1e-4, 1.05},
-		{math.Pow(10, -2.5), 1.15}, // half the way, by logarithms
-		{1e-5, .95},                // beyond what was measured, as steeply as at the steepest
+		{math.Pow(10, -2.5), 1.15}, // in the middle between 1e-2 and 1e-3 on a logarithmic scale
+		{1e-5, .95},                // below all measured rates: with the steepest slope
 		{1e-40, 0},
 	} {
 		if got := m.Within(c.rate); math.Abs(got-c.want) > 1e-9 {
@@ -56,7 +56,7 @@ func TestWithin(t *testing.T) {
 	}
 	for _, m := range []face.Impostors{{}, {Distances: [5]float64{1}}} {
 		if got := m.Within(.1); !math.IsNaN(got) {
-			t.Errorf("nothing was measured: %g", got)
+			t.Errorf("without a measurement: %g, want NaN", got)
 		}
 	}
 	for name, m := range map[string]face.Impostors{

@@ -144,8 +144,10 @@ func TestPictureClosed(t *testing.T) {
 		})
 	}
 	for name, f := range map[string]func() (*facedet.Picture, error){
-		"no image":      func() (*facedet.Picture, error) { return facedet.FromImage(nil) },
-		"empty image":   func() (*facedet.Picture, error) { return facedet.FromImage(image.NewRGBA(image.Rectangle{})) },
+		"no image": func() (*facedet.Picture, error) { return facedet.FromImage(nil) },
+		"empty image": func() (*facedet.Picture, error) {
+			return facedet.FromImage(image.NewRGBA(image.Rectangle{}))
+		},
 		"zero Mat":      func() (*facedet.Picture, error) { return facedet.FromMat(facedet.Mat{}) },
 		"garbage":       func() (*facedet.Picture, error) { return facedet.DecodePicture([]byte("no picture")) },
 		"an empty file": func() (*facedet.Picture, error) { return facedet.DecodePicture(nil) },

@@ -14,7 +14,8 @@ import (
 )
 
 func ExampleHarmonic() {
-	// Five points on a line; the first is known to be of one class, the last of another.
+	// There are five points on a line. The first point has a label of one class, and the last point a label of the
+	// other class.
 	x := [][]float32{{0}, {1}, {2}, {3}, {4}}
 	w := graph.Similarity(graph.Distances(x, 1), graph.Heat(.5), .1)
 	l, err := graph.Harmonic(graph.Problem{
@@ -131,7 +132,7 @@ func TestNearest(t *testing.T) {
 		edge bool
 	}{{0, 1, true}, {1, 2, true}, {2, 3, true}, {0, 2, false}, {0, 3, false}, {1, 3, false}} {
 		want := 0.0
-		if tt.edge { // 2 is nearest to 3, though 3 is not to 2: OR joins them
+		if tt.edge { // OR joins 2 and 3: 2 is nearest to 3, though 1 is nearest to 2
 			want = k.Weight(float64(x[tt.j][0] - x[tt.i][0]))
 		}
 		if got := w.At(tt.i, tt.j); got != want {
@@ -224,7 +225,7 @@ func TestSoft(t *testing.T) {
 	hard, _ := graph.Harmonic(p)
 	near, _ := graph.Soft(p, 1e9, 0)
 	if !mat.EqualApprox(hard, near, 1e-6) {
-		t.Error("an ever stronger fit does not lead to the hard solution")
+		t.Error("with a large cl the soft solution is not near the hard solution")
 	}
 }
 

@@ -32,12 +32,12 @@ type Problem struct {
 // where L is the Laplacian of the compact graph VWV (Proposition compact HFS, with the regulariser
 // gamma V and not gamma I). Gamma 0 is the plain ("hard") harmonic solution.
 //
-// The values of one indicator column lie in [0,1]: they are the probabilities that a random walk
-// from the vertex ends at a vertex of that class before it falls into the sink. With the normalised
-// Laplacian they are not: a vertex may then exceed its neighbours.
+// The values of one indicator column lie in [0,1]: they are the probabilities that a random walk from the vertex ends
+// at a vertex of that class before it falls into the sink. With the normalised Laplacian they are not probabilities:
+// the value of a vertex may exceed the values of its neighbours.
 //
-// Without vertices or without classes the solution is empty. It returns [ErrSingular] where gamma is
-// 0 and a vertex cannot reach a label, and panics on dimensions that do not agree.
+// Without vertices or without classes the solution is empty. Harmonic returns [ErrSingular] if gamma is 0 and a vertex
+// has no path to a label. It panics on dimensions that do not agree.
 func Harmonic(p Problem) (*mat.Dense, error) {
 	p.check()
 	n, classes := p.W.SymmetricDim(), p.classes()

@@ -11,8 +11,8 @@
 //
 // # Caveats
 //
-// Everything is dense: some thousands of examples are its limit. A machine with a bias gives every example a sign, also
-// an example far from all others. [Examples.Origin] makes a machine without a bias, whose value is 0 there if the
+// All matrices are dense, so the limit is some thousands of examples. A machine with a bias gives every point a sign,
+// also a point far from all examples. [Examples.Origin] makes a machine without a bias. Its value is 0 wherever the
 // kernel is 0.
 package maxmargin
 
@@ -192,7 +192,7 @@ func (e *Examples) checkGraph(w mat.Symmetric) error {
 	return nil
 }
 
-// Cut learns from the signs of l, which has a value for each example. It uses values with a size of at least epsilon.
+// Cut learns from the signs of l, which has a value for each example. It ignores examples with |l| less than epsilon.
 // The error wraps [ErrLabels], [ErrSetting] or [ErrSlow].
 func (e *Examples) Cut(l []float64, epsilon, gamma float64) (*Machine, error) {
 	if !(epsilon >= 0) {

@@ -13,7 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Two people on a line, one labelled face each, and a gap between them that is not in the middle of the labels.
+// There are two people on a line, with one labelled face each. The gap between the people is not in the middle between
+// the labelled faces.
 func Example() {
 	x := [][]float32{{0}, {1}, {2}, {3}, {4}, {5}, {7}, {8}}
 	y := []float64{1, 0, 0, 0, 0, 0, 0, -1}
@@ -38,23 +39,23 @@ func Example() {
 func TestBadInput(t *testing.T) {
 	x := [][]float32{{0, 0}, {1, 0}, {0, 1}, {1, 1}}
 	y := []float64{1, 0, 0, -1}
-	w := graph.Nearest(graph.Distances(x, 1), graph.Heat(1), 10) // more neighbours than there are: all of them
+	w := graph.Nearest(graph.Distances(x, 1), graph.Heat(1), 10) // more neighbours than points: all are joined
 	for name, x := range map[string][][]float32{
-		"none": nil, "lengths": {{1, 2}, {3}}, "NaN": {{float32(math.NaN())}}, "Inf": {{float32(math.Inf(1))}},
+		"no examples": nil, "lengths": {{1, 2}, {3}}, "NaN": {{float32(math.NaN())}}, "Inf": {{float32(math.Inf(1))}},
 	} {
 		if _, err := maxmargin.NewExamples(x, maxmargin.Linear); !errors.Is(err, maxmargin.ErrExamples) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := maxmargin.NewExamples([][]float32{{1e30}, {2e30}}, maxmargin.Cubic); err == nil {
-		t.Log("a cube of 1e60 is a number") // 1e180: still finite
+	if _, err := maxmargin.NewExamples([][]float32{{1e30}, {2e30}}, maxmargin.Cubic); err != nil {
+		t.Errorf("kernel values of about 1e180, which float64 can hold: %v", err)
 	}
 	e, err := maxmargin.NewExamples(x, maxmargin.Linear)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, y := range map[string][]float64{
-		"number": {1}, "no labels": {0, 0, 0, 0}, "one class": {1, 1, 0, 0}, "a label of 2": {1, 2, 0, 0},
+		"too few labels": {1}, "no labels": {0, 0, 0, 0}, "one class": {1, 1, 0, 0}, "a label of 2": {1, 2, 0, 0},
 		"NaN": {1, -1, math.NaN(), 0},
 	} {
 		if _, err := e.SVM(y, 1); !errors.Is(err, maxmargin.ErrLabels) {
@@ -69,10 +70,10 @@ func TestBadInput(t *testing.T) {
 	}
 	apart := mat.NewSymDense(4, nil)
 	if _, err := e.GraphCut(apart, y, 0, 0, 1); !errors.Is(err, graph.ErrSingular) {
-		t.Errorf("nodes on their own, without a sink: %v", err)
+		t.Errorf("a graph without edges and without a sink: error %v", err)
 	}
 	if _, err := e.GraphCut(apart, y, 1, 1e-6, 1); err != nil {
-		t.Errorf("nodes on their own: %v", err) // learns from the labelled ones
+		t.Errorf("a graph without edges: error %v", err) // the labelled examples are enough
 	}
 	bad := mat.NewSymDense(4, nil)
 	bad.SetSym(0, 1, math.NaN())
@@ -88,16 +89,16 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	if _, err := e.Cut([]float64{1, math.NaN(), 0, -1}, 0, 1); !errors.Is(err, maxmargin.ErrLabels) {
-		t.Errorf("a label that is no number: %v", err)
+		t.Errorf("a label that is not a number: error %v", err)
 	}
 	odd, err := maxmargin.NewExamples(x, func(a, b []float32) float64 { return -1 })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := odd.SVM(y, 1); !errors.Is(err, maxmargin.ErrExamples) {
-		t.Errorf("what is no kernel: %v", err)
+		t.Errorf("a function that is not a kernel: error %v", err)
 	}
-	// One class alone is enough without a bias, and what is far from it is not in it.
+	// Without a bias one class is enough, and a point far from the class is not in it.
 	r, err := maxmargin.NewExamples(x, maxmargin.Radial(1))
 	if err != nil {
 		t.Fatal(err)
@@ -107,13 +108,13 @@ func TestBadInput(t *testing.T) {
 	if err != nil || !(m.Value(x[0]) > .9) || m.Value([]float32{9, 9}) > 1e-9 {
 		t.Errorf("one class without a bias: %v", err)
 	}
-	// The same point twice, with different labels, and features that say nothing.
+	// All points are equal, and two of them have different labels.
 	same, err := maxmargin.NewExamples([][]float32{{1, 1}, {1, 1}, {1, 1}}, maxmargin.Radial(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m, err = same.SVM([]float64{1, -1, 0}, 1)
 	if err != nil || math.Abs(m.Value([]float32{1, 1})) > 1 {
-		t.Errorf("duplicates that contradict: %v", err)
+		t.Errorf("duplicates with different labels: error %v", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 const tarballPath = "/faceplugin-face-recognition-js/-/faceplugin-face-recognition-js-0.0.1.tgz"
 
-// noProxy leaves the machine's own settings out.
+// noProxy ignores the machine's own proxy settings.
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
 // registry starts a registry that answers as handle says, and returns a fetcher that trusts it.
@@ -33,7 +33,8 @@ func registry(t *testing.T, handle http.HandlerFunc) *fetcher {
 	t.Cleanup(s.Close)
 	f := newFetcher()
 	f.registry, f.proxy = s.URL+"/", noProxy
-	f.client.Transport.(*http.Transport).TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	trusting := s.Client().Transport.(*http.Transport).TLSClientConfig
+	f.client.Transport.(*http.Transport).TLSClientConfig = trusting.Clone()
 	return f
 }
 
@@ -67,13 +68,13 @@ func TestInstallByHTTPS(t *testing.T) {
 	}
 	// If all networks are there, no registry is asked.
 	if err := f.install(t.Context(), integrity, []Description{a}, dir, report); err != nil || asked != 1 {
-		t.Errorf("asked %d times, error %v", asked, err)
+		t.Errorf("the registry got %d requests, error %v", asked, err)
 	}
 	// Another package of the same name is not opened.
 	other := t.TempDir()
 	err = f.install(t.Context(), "sha512-other", []Description{a}, other, nil)
 	if !errors.Is(err, ErrIntegrity) {
-		t.Errorf("another integrity: %v", err)
+		t.Errorf("another integrity: error %v", err)
 	}
 	if left, _ := os.ReadDir(other); len(left) != 0 {
 		t.Errorf("left %v", left)
@@ -101,10 +102,10 @@ func TestFetchErrors(t *testing.T) {
 			[]string{"put the proxy's user name and password into HTTPS_PROXY"}},
 		{"busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
 			[]string{"503 Service Unavailable; try again later. Or fetch "}},
-		{"too long by its own words",
+		{"announces too many bytes",
 			func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5000") },
 			[]string{"wants to send 5000 bytes, more than the package has"}},
-		{"too long without a word", func(w http.ResponseWriter, _ *http.Request) {
+		{"sends too many bytes without a length", func(w http.ResponseWriter, _ *http.Request) {
 			for range 20 {
 				w.Write(make([]byte, 100))
 				w.(http.Flusher).Flush()
@@ -117,7 +118,7 @@ func TestFetchErrors(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}, []string{"broke off after 9 bytes: "}},
-		{"goes round in circles",
+		{"redirects to itself",
 			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
 			[]string{"stopped after 10 redirects"}},
 	} {
@@ -140,7 +141,7 @@ func TestFetchErrors(t *testing.T) {
 				t.Errorf("left %v behind", left)
 			}
 			if _, err := os.Stat(dir); err == nil {
-				t.Errorf("made %s", dir)
+				t.Errorf("the folder %s was made", dir)
 			}
 		})
 	}
@@ -172,7 +173,7 @@ func TestFetchUnreachable(t *testing.T) {
 	_, err = closed.fetch(t.Context(), t.TempDir(), nil)
 	if err == nil || !strings.Contains(err.Error(),
 		"through the proxy http://user:xxxxx@"+l.Addr().String()+"; is HTTPS_PROXY right?") {
-		t.Errorf("no proxy: %v", err)
+		t.Errorf("a proxy that cannot be reached: error %v", err)
 	}
 
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
@@ -185,13 +186,13 @@ func TestFetchUnreachable(t *testing.T) {
 	f.client.Transport.(*http.Transport).TLSHandshakeTimeout = 50 * time.Millisecond
 	if _, err = f.fetch(t.Context(), t.TempDir(), nil); !errors.Is(err, ErrFetch) ||
 		!strings.Contains(err.Error(), "TLS handshake timeout") {
-		t.Errorf("a mute server: %v", err)
+		t.Errorf("a server that sends nothing: error %v", err)
 	}
 }
 
 // A server whose certificate no authority has signed gets no request.
 func TestFetchUntrusted(t *testing.T) {
-	f := registry(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })
+	f := registry(t, func(http.ResponseWriter, *http.Request) { t.Error("the server got a request") })
 	f.client.Transport.(*http.Transport).TLSClientConfig = nil
 	_, err := f.fetch(t.Context(), t.TempDir(), nil)
 	if !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "install the package ca-certificates") {
@@ -213,7 +214,7 @@ func TestFetchCancelled(t *testing.T) {
 	}
 }
 
-// The environment names another registry, as npm's users have set it up.
+// The variables of npm in the environment can name another registry.
 func TestRegistryVariable(t *testing.T) {
 	for _, c := range []struct{ upper, lower, want string }{
 		{"", "", "https://registry.npmjs.org" + tarballPath},

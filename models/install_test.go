@@ -66,21 +66,21 @@ func TestInstallFrom(t *testing.T) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
-		t.Errorf("%v, %v", entries, err)
+		t.Errorf("files %v, error %v", entries, err)
 	}
 	// A second run has nothing to do. After damage the damaged file is replaced.
 	said = nil
 	if err := installFrom(tarball, integrity, []Description{a, b}, dir, report); err != nil || len(said) != 0 {
-		t.Errorf("the second time: %q, %v", said, err)
+		t.Errorf("second run: reported %q, error %v", said, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "b.onnx"), []byte("altered"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Path(dir); !errors.Is(err, ErrHash) {
-		t.Errorf("an altered file: %v", err)
+		t.Errorf("an altered file: error %v", err)
 	}
 	if err := installFrom(tarball, integrity, []Description{a, b}, dir, report); err != nil || len(said) != 1 {
-		t.Errorf("mending: %q, %v", said, err)
+		t.Errorf("run after damage: reported %q, error %v", said, err)
 	}
 	if _, err := b.Path(dir); err != nil {
 		t.Error(err)
@@ -94,8 +94,8 @@ func TestInstallErrors(t *testing.T) {
 		files []string
 		err   error
 	}{
-		{"another network", []string{"package/model/a.onnx", "network x"}, ErrHash},
-		{"not in it", []string{"package/other", "x"}, ErrMissing},
+		{"a network with another hash", []string{"package/model/a.onnx", "network x"}, ErrHash},
+		{"a package without the network", []string{"package/other", "x"}, ErrMissing},
 	} {
 		dir := t.TempDir()
 		tarball, integrity := pack(t, c.files...)
@@ -108,9 +108,9 @@ func TestInstallErrors(t *testing.T) {
 	}
 	tarball, _ := pack(t, "package/model/a.onnx", "network a")
 	if err := InstallFrom(tarball, t.TempDir(), nil); !errors.Is(err, ErrIntegrity) {
-		t.Errorf("another package: %v", err)
+		t.Errorf("another package: error %v", err)
 	}
 	if err := InstallFrom(filepath.Join(t.TempDir(), "no"), t.TempDir(), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no package: %v", err)
+		t.Errorf("a missing package: error %v", err)
 	}
 }

@@ -58,14 +58,14 @@ var ErrShape = errors.New("model does not fit its description")
 // ErrDescription is wrapped by the errors of [ParseDescription] and [Description.Check].
 var ErrDescription = errors.New("unusable model description")
 
-// Kind is what a network does.
+// Kind is the task of a network.
 type Kind string
 
 const (
 	Detector  Kind = "detector"  // finds faces in a picture
 	Landmarks Kind = "landmarks" // finds 68 points in a face
 	Embedding Kind = "embedding" // turns an aligned face into a vector
-	Liveness  Kind = "liveness"  // tells a face from a picture of one
+	Liveness  Kind = "liveness"  // tells a live face from a picture of a face
 )
 
 // Input says how a picture is converted into the input of a network.

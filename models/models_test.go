@@ -38,12 +38,12 @@ func TestParseDescription(t *testing.T) {
 	}
 	want := models.Default(models.Embedding)
 	if d.Input != want.Input || d.Dim != want.Dim || d.Sigma != want.Sigma || d.Gamma != want.Gamma {
-		t.Errorf("%+v", d)
+		t.Errorf("description %+v", d)
 	}
 	if d.File != filepath.Join(filepath.Dir(path), "my.onnx") {
 		t.Errorf("file %s, want it beside the description", d.File)
 	}
-	// The package's documentation shows this very description.
+	// The package's documentation shows the same description.
 	source, err := os.ReadFile("models.go")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestParseDescription(t *testing.T) {
 	}
 }
 
-// The builtin networks pass the checks that others must pass.
+// The builtin networks pass the checks for other networks.
 func TestBuiltin(t *testing.T) {
 	seen := map[models.Kind]bool{}
 	for _, d := range models.Builtin() {
@@ -67,7 +67,7 @@ func TestBuiltin(t *testing.T) {
 			t.Error(err)
 		}
 		if d.Licence == "" || d.Source == "" || seen[d.Kind] {
-			t.Errorf("%s has no licence or source, or a kind that another one has", d.Name)
+			t.Errorf("%s has no licence, no source, or the kind of another network", d.Name)
 		}
 		seen[d.Kind] = true
 	}
@@ -77,17 +77,17 @@ func TestParseDescriptionErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no JSON", example, "no JSON", "invalid character"},
 		{"empty", example, "", "EOF"},
-		{"two", example, example + example, "something follows"},
+		{"two descriptions", example, example + example, "something follows"},
 		{"unknown field", `"name"`, `"nmae"`, "nmae"},
 		{"no name", "my-embedding", "", "no name"},
 		{"no file", "my.onnx", "", "names no file"},
 		{"short hash", "87aa", "", "64 hexadecimal"},
-		{"no hash", "87aacd", "xxxxxx", "64 hexadecimal"},
+		{"hash not hexadecimal", "87aacd", "xxxxxx", "64 hexadecimal"},
 		{"no width", `"width": 112`, `"width": 0`, "0x112"},
-		{"enormous", `"height": 112`, `"height": 100000`, "112x100000"},
+		{"enormous height", `"height": 112`, `"height": 100000`, "112x100000"},
 		{"negative scale", "0.0078125", "-1", "scale"},
-		{"colour", `"bgr"`, `"red"`, `"red"`},
-		{"kind", `"embedding"`, `"oracle"`, `"oracle"`},
+		{"unknown colour", `"bgr"`, `"red"`, `"red"`},
+		{"unknown kind", `"embedding"`, `"oracle"`, `"oracle"`},
 		{"no dim", `"dim": 512`, `"dim": 0`, "dim"},
 		{"no sigma", `"sigma": 0.2`, `"sigma": 0`, "sigma"},
 		{"negative radius", "0.93", "-1", "needs a dim"},
@@ -97,12 +97,12 @@ func TestParseDescriptionErrors(t *testing.T) {
 		{"liveness with another crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "round"`, `"round"`},
 		{"liveness without scale", `"kind": "embedding"`, `"kind": "liveness", "crop": "square"`,
 			"a box_scale of 0.5 to 10, got 0"},
-		{"liveness of a part", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 0.4`, "got 0.4"},
-		{"liveness of everything", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 1e300`,
+		{"small crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 0.4`, "got 0.4"},
+		{"large crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 1e300`,
 			"got 1e+300"},
 		{"liveness without threshold", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 2.7`,
 			"threshold between 0 and 1, got 0"},
-		{"liveness that nothing passes", `"kind": "embedding"`,
+		{"liveness with a threshold that no face reaches", `"kind": "embedding"`,
 			`"kind": "liveness", "crop": "box", "box_scale": 2.7, "threshold": 1`, "got 1"},
 	} {
 		text := strings.Replace(example, c.old, c.new, 1)
@@ -139,7 +139,7 @@ func TestDir(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := models.Dir(); got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("folder %s, want %s", got, want)
 		}
 	}
 }
@@ -162,11 +162,11 @@ func TestMissing(t *testing.T) {
 	}
 	if s := d.Space(); s.Dim != 512 || !strings.HasPrefix(s.ID, "embedding:87aacdfe5751:") || !s.Stills.Measured() ||
 		!s.Streams.Measured() || !s.Unit {
-		t.Errorf("%+v", s)
+		t.Errorf("space %+v", s)
 	}
 }
 
-// A network of one's own lives in a space of its own.
+// Each network has its own feature space.
 func TestSpace(t *testing.T) {
 	d := models.Default(models.Embedding)
 	a := d.Space()

@@ -270,17 +270,39 @@ func TestUndo(t *testing.T) {
 		say  func(w *office.Office) error
 		want office.Correction // the correction in the journal
 	}{
-		"name":    {func(w *office.Office) error { return w.Name(1, "sue", false) }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Face: 1}},
-		"add":     {func(w *office.Office) error { return w.Name(1, "bob", true) }, office.Correction{Kind: office.Named, Name: "bob", Group: 1, Face: 1}},
-		"rename":  {func(w *office.Office) error { return w.Rename("alice", "anna") }, office.Correction{Kind: office.Renamed, Name: "anna", Was: "alice"}},
-		"join":    {func(w *office.Office) error { return w.Rename("alice", "bob") }, office.Correction{Kind: office.Renamed, Name: "bob", Was: "alice"}},
-		"merge":   {func(w *office.Office) error { return w.Merge(2, 1) }, office.Correction{Kind: office.Merged, Group: 2, Face: 30}},
-		"deny":    {func(w *office.Office) error { return w.Correct(3, "") }, office.Correction{Kind: office.Denied, Was: "alice", Sighting: 3, Face: 90}},
-		"instead": {func(w *office.Office) error { return w.Correct(3, "bob") }, office.Correction{Kind: office.Denied, Name: "bob", Was: "alice", Sighting: 3, Face: 90}},
-		"new":     {func(w *office.Office) error { return w.Correct(3, "xenia") }, office.Correction{Kind: office.Denied, Name: "xenia", Was: "alice", Sighting: 3, Face: 90}},
-		"this is": {func(w *office.Office) error { return w.Correct(1, "sue") }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Sighting: 1, Face: 1}},
-		"confirm": {func(w *office.Office) error { return w.Confirm(3) }, office.Correction{Kind: office.Confirmed, Name: "alice", Sighting: 3, Face: 90}},
-		"ignore":  {func(w *office.Office) error { return w.Ignore(1, true) }, office.Correction{Kind: office.Ignored, Group: 1, Face: 1}},
+		"name": {func(w *office.Office) error {
+			return w.Name(1, "sue", false)
+		}, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Face: 1}},
+		"add": {func(w *office.Office) error {
+			return w.Name(1, "bob", true)
+		}, office.Correction{Kind: office.Named, Name: "bob", Group: 1, Face: 1}},
+		"rename": {func(w *office.Office) error {
+			return w.Rename("alice", "anna")
+		}, office.Correction{Kind: office.Renamed, Name: "anna", Was: "alice"}},
+		"join": {func(w *office.Office) error {
+			return w.Rename("alice", "bob")
+		}, office.Correction{Kind: office.Renamed, Name: "bob", Was: "alice"}},
+		"merge": {func(w *office.Office) error {
+			return w.Merge(2, 1)
+		}, office.Correction{Kind: office.Merged, Group: 2, Face: 30}},
+		"deny": {func(w *office.Office) error {
+			return w.Correct(3, "")
+		}, office.Correction{Kind: office.Denied, Was: "alice", Sighting: 3, Face: 90}},
+		"instead": {func(w *office.Office) error {
+			return w.Correct(3, "bob")
+		}, office.Correction{Kind: office.Denied, Name: "bob", Was: "alice", Sighting: 3, Face: 90}},
+		"new": {func(w *office.Office) error {
+			return w.Correct(3, "xenia")
+		}, office.Correction{Kind: office.Denied, Name: "xenia", Was: "alice", Sighting: 3, Face: 90}},
+		"this is": {func(w *office.Office) error {
+			return w.Correct(1, "sue")
+		}, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Sighting: 1, Face: 1}},
+		"confirm": {func(w *office.Office) error {
+			return w.Confirm(3)
+		}, office.Correction{Kind: office.Confirmed, Name: "alice", Sighting: 3, Face: 90}},
+		"ignore": {func(w *office.Office) error {
+			return w.Ignore(1, true)
+		}, office.Correction{Kind: office.Ignored, Group: 1, Face: 1}},
 		"split": {func(w *office.Office) error {
 			return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID})
 		}, office.Correction{Kind: office.Split, Group: 1, Face: 1}},
@@ -341,13 +363,15 @@ func TestKilledWhileSaying(t *testing.T) {
 	h.leave()
 	begun := h.dir
 	for name, say := range map[string]func(w *office.Office) error{
-		"name":         func(w *office.Office) error { return w.Name(1, "sue", false) },
-		"rename":       func(w *office.Office) error { return w.Rename("alice", "anna") },
-		"join":         func(w *office.Office) error { return w.Rename("alice", "bob") },
-		"merge":        func(w *office.Office) error { return w.Merge(2, 1) },
-		"deny":         func(w *office.Office) error { return w.Correct(3, "") },
-		"ignore":       func(w *office.Office) error { return w.Ignore(1, true) },
-		"split":        func(w *office.Office) error { return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID}) },
+		"name":   func(w *office.Office) error { return w.Name(1, "sue", false) },
+		"rename": func(w *office.Office) error { return w.Rename("alice", "anna") },
+		"join":   func(w *office.Office) error { return w.Rename("alice", "bob") },
+		"merge":  func(w *office.Office) error { return w.Merge(2, 1) },
+		"deny":   func(w *office.Office) error { return w.Correct(3, "") },
+		"ignore": func(w *office.Office) error { return w.Ignore(1, true) },
+		"split": func(w *office.Office) error {
+			return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID})
+		},
 		"forget":       func(w *office.Office) error { return w.Forget("alice") },
 		"forget group": func(w *office.Office) error { return w.ForgetGroup(2) },
 	} {
@@ -491,7 +515,8 @@ func TestUndoOutOfOrder(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		want     error
-	}{{"nobody", "x", online.ErrUnknown}, {"nobody", "bob", online.ErrUnknown}, {"bob", "bob", office.ErrSame}, {"bob", " x", online.ErrName}} {
+	}{{"nobody", "x", online.ErrUnknown}, {"nobody", "bob", online.ErrUnknown}, {"bob", "bob", office.ErrSame},
+		{"bob", " x", online.ErrName}} {
 		if err := w.Rename(c.from, c.to); !errors.Is(err, c.want) {
 			t.Errorf("%q to %q: %v", c.from, c.to, err)
 		}
@@ -884,7 +909,8 @@ func TestConflictRows(t *testing.T) {
 	nothing(t, w.Run(t.Context(), []office.Camera{camera}))
 	nothing(t, w.Name(1, "sue", false))
 	for _, x := range [][]float32{{.3, 4}, {.4, 4}} {
-		if _, err := h.g.Enroll("eve", [][]float32{x}, noon, gallery.Enrolment{Force: true, Add: h.g.Learner().Knows("eve")}); err != nil {
+		if _, err := h.g.Enroll("eve", [][]float32{x}, noon,
+			gallery.Enrolment{Force: true, Add: h.g.Learner().Knows("eve")}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,7 +58,10 @@ func TestFullDisk(t *testing.T) {
 	w := office.New(g, o)
 	ended := make(chan error)
 	go func() {
-		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) { return camera, nil }}})
+		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				return camera, nil
+			}}})
 	}()
 	index := 0
 	show := func(script string) {

@@ -77,8 +77,9 @@ func TestExchange(t *testing.T) {
 		t.Errorf("%+v are known, and it said %+v", w.Now().Known, said)
 	}
 	broken := errors.New("broken")
-	if err := w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) { return office.Exchanged{}, broken }); !errors.Is(
-		err, broken) {
+	if err := w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) {
+		return office.Exchanged{}, broken
+	}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
@@ -284,11 +285,16 @@ func TestElsewhere(t *testing.T) {
 				twice []office.Twice
 			}{
 				{"nothing", nil, []office.Twice{}},
-				{"there, too", []office.Site{{Name: "lab", At: at, People: []presence.Person{ann}}}, []office.Twice{{Name: "alice", Places: []string{"", "lab"}}}},
-				{"was there", []office.Site{{Name: "lab", At: at.Add(5 * time.Second), People: []presence.Person{ann}}}, []office.Twice{}},
-				{"silent", []office.Site{{Name: "lab", At: at, Silent: true, People: []presence.Person{ann}}}, []office.Twice{}},
-				{"somebody else", []office.Site{{Name: "lab", At: at, People: []presence.Person{{Name: "bob", Last: at, Trust: sighting.Confirmed}}}}, []office.Twice{}},
-				{"not confirmed", []office.Site{{Name: "lab", At: at, People: []presence.Person{{Name: "alice", Last: at, Trust: sighting.Learned}}}}, []office.Twice{}},
+				{"there, too", []office.Site{{Name: "lab", At: at, People: []presence.Person{ann}}},
+					[]office.Twice{{Name: "alice", Places: []string{"", "lab"}}}},
+				{"was there", []office.Site{{Name: "lab", At: at.Add(5 * time.Second), People: []presence.Person{ann}}},
+					[]office.Twice{}},
+				{"silent", []office.Site{{Name: "lab", At: at, Silent: true, People: []presence.Person{ann}}},
+					[]office.Twice{}},
+				{"somebody else", []office.Site{{Name: "lab", At: at,
+					People: []presence.Person{{Name: "bob", Last: at, Trust: sighting.Confirmed}}}}, []office.Twice{}},
+				{"not confirmed", []office.Site{{Name: "lab", At: at,
+					People: []presence.Person{{Name: "alice", Last: at, Trust: sighting.Learned}}}}, []office.Twice{}},
 			} {
 				w.Elsewhere(c.sites)
 				if now := w.Now(); !reflect.DeepEqual(now.Twice, c.twice) || len(now.Sites) != len(c.sites) {

@@ -178,7 +178,8 @@ func TestRun(t *testing.T) {
 		{"nobody", "- - - -", nil},
 		{"alice comes and goes", "- a a a a -", []string{"arrived alice door 0.2", "left alice door 0.8"}},
 		{"two frames are not enough", "a a", nil},
-		{"two people", "ab ab ab b b", []string{"arrived alice door 0", "arrived bob door 0", "left alice door 0.4", "left bob door 0.8"}},
+		{"two people", "ab ab ab b b", []string{"arrived alice door 0", "arrived bob door 0", "left alice door 0.4",
+			"left bob door 0.8"}},
 		{"a stranger", strings.Repeat("s ", 40), []string{"unknown  door 0"}},
 		{"she is away for a moment", "a a a - - - - - a a a", []string{"arrived alice door 0", "left alice door 2"}},
 	} {

@@ -233,13 +233,15 @@ func TestCorrect(t *testing.T) {
 		if is == "" {
 			wantEvents(t, "a stranger", got, "arrived alice door 0", "mistake alice door 0", "unknown  door 0")
 		} else {
-			wantEvents(t, "xenia", got, "arrived alice door 0", "mistake alice door 0", "arrived xenia door 0", "left xenia door 15.8")
+			wantEvents(t, "xenia", got, "arrived alice door 0", "mistake alice door 0", "arrived xenia door 0",
+				"left xenia door 15.8")
 		}
 		got = play(t, g, office.Options{}, n(60, "x")+n(12, "-")+n(9, "a"), nil)
 		if is == "" {
 			wantEvents(t, "the next recording", got, "unknown  door 0", "arrived alice door 14.4", "left alice door 16")
 		} else {
-			wantEvents(t, "the next recording", got, "arrived xenia door 0", "arrived alice door 14.4", "left xenia door 11.8", "left alice door 16")
+			wantEvents(t, "the next recording", got, "arrived xenia door 0", "arrived alice door 14.4",
+				"left xenia door 11.8", "left alice door 16")
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// The anchor of logins depends on how near a face comes to four enrolled faces of another person. This is measured on
-// recordings for which no login is reported: no such face may be within the anchor, and hardly any face of the same
-// person beyond it.
+// The anchor of logins depends on how near a face comes to four enrolled faces of another person. The test measures
+// this on recordings for which no login is reported. No face of another person may be within the anchor, and hardly any
+// face of the same person may be beyond it.
 func TestAnchor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -84,10 +84,10 @@ func TestAnchor(t *testing.T) {
 		slices.Sort(genuine)
 		slices.Sort(impostor)
 		t.Logf("%s: %d people; of %d comparisons with four faces of somebody else the nearest is at %.3f; of %d with "+
-			"one's own, 99 in 100 are within %.3f",
+			"the person's own, 99 in 100 are within %.3f",
 			set, len(enrolled), len(impostor), impostor[0], len(genuine), genuine[len(genuine)*99/100])
 		if impostor[0] <= anchor || genuine[len(genuine)*99/100] > anchor {
-			t.Errorf("%s: the anchor is at %.3f", set, anchor)
+			t.Errorf("%s: the anchor at %.3f does not separate people", set, anchor)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// What docs/results.md and the README say of vidtimit_rot holds: with the default settings, over all
-// choices of two strangers, the learner recognises the people, accepts no stranger, and leaves the
-// nearest labelled face behind.
+// The test checks the statements of docs/results.md and the README about vidtimit_rot: with the default settings, over
+// all choices of two strangers, the learner recognises the people, accepts no stranger, and is better than the nearest
+// labelled face.
 func TestMainBenchmark(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -47,7 +47,7 @@ func TestMainBenchmark(t *testing.T) {
 				nearest.Recall)
 		}
 	}
-	// A camera may be slow where faces are followed along their tracks.
+	// If faces are followed along their tracks, the camera may be slow.
 	for stride, least := range map[int]evaluate.Rate{1: .999, 8: .98, 15: .96} {
 		s, err := evaluate.RunAll(context.Background(), ids,
 			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride}, evaluate.Choices(names, 2),
@@ -69,7 +69,8 @@ func TestMainBenchmark(t *testing.T) {
 	if m := auth.Methods[0]; m.FMR.Errors > 0 || m.FNMR.Rate > .002 || m.Pairs != (evaluate.Pairs{Total: 30}) {
 		t.Errorf("one user: FMR %+v, FNMR %+v, pairs %+v", m.FMR, m.FNMR, m.Pairs)
 	}
-	// Nobody gets in with their own faces, and, as the README says on its first page, everybody with blends.
+	// With their own faces no attacker is accepted. With blends every attacker is accepted, as the README says on its
+	// first page.
 	learner := evaluate.Guarded{Entry: evaluate.Learner(e.Space(), online.Settings{})}
 	drifts, err := evaluate.SlowDrifts(ids, enrol)
 	if err != nil {
@@ -94,8 +95,8 @@ func TestMainBenchmark(t *testing.T) {
 			t.Errorf("attacked: %+v, want %d fallen", o, c.fallen)
 		}
 	}
-	// The longest edge keeps strangers out where the kernel alone would not: at the far corners of the map
-	// in docs/thesis/cliff.png.
+	// The longest edge keeps strangers out where the kernel alone would accept them: at the far corners of the map in
+	// docs/thesis/cliff.png.
 	for _, c := range []struct {
 		settings online.Settings
 		falls    bool
@@ -103,7 +104,7 @@ func TestMainBenchmark(t *testing.T) {
 		{online.Settings{Sigma: .30, Gamma: 1e-4}, false},
 		{online.Settings{Sigma: .30, Gamma: 1e-2}, false},
 		{online.Settings{Sigma: .16, Gamma: 1e-4}, false},
-		// The rates of the space keep them out, too, until every stranger may be given a name.
+		// The measured rates of the space keep strangers out, too, unless a NameRate of 1 allows a name for everybody.
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, false},
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3, NameRate: 1}, true},
 	} {

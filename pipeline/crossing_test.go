@@ -39,7 +39,7 @@ func TestCrossing(t *testing.T) {
 			pairs++
 			for name, space := range map[string]face.Space{"place": far, "place and looks": e.Space()} {
 				tr := sighting.NewTracker(space, sighting.Settings{})
-				last := map[int]int{} // who a track was last
+				last := map[int]int{} // the last person of each track
 				n := min(len(a), len(b))
 				for k := range n {
 					x := 600 * k / n
@@ -60,7 +60,7 @@ func TestCrossing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d pairs: by place alone %d switches in %d tracks, by looks, too, %d in %d", pairs, switches["place"],
+	t.Logf("%d pairs: %d switches in %d tracks by place alone, %d in %d by place and looks", pairs, switches["place"],
 		tracks["place"], switches["place and looks"], tracks["place and looks"])
 	if switches["place and looks"] > 0 || switches["place"] < pairs/2 {
 		t.Errorf("switches: %v", switches)

@@ -119,7 +119,7 @@ func load(t testing.TB, path string) []*facedet.Picture {
 	}
 }
 
-// A sample holds all that the stages after the seam need, and the same recording gives the same ones.
+// A sample has all values that the later stages need. The same recording gives the same samples.
 func TestSamples(t *testing.T) {
 	s := recordings(t)
 	d, e := network(t)
@@ -158,7 +158,7 @@ func TestSamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			if img, err := cv.DecodeImage(x.JPEG); err != nil || max(img.Size().X, img.Size().Y) != 64 {
-				t.Fatalf("frame %d: the picture is none of 64 pixels: %v", f.Index, err)
+				t.Fatalf("frame %d: the JPEG has another size than 64 pixels: %v", f.Index, err)
 			} else {
 				img.Close()
 			}
@@ -174,7 +174,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// A face without landmarks, of an extractor that needs them, is a sample with the reason.
+// If the extractor needs landmarks, a detector without landmarks is an error. If landmarks cannot be used, the sample
+// has the reason and no vector.
 func TestNoVector(t *testing.T) {
 	s := recordings(t)
 	_, e := network(t)
@@ -189,11 +190,11 @@ func TestNoVector(t *testing.T) {
 	}
 	blind.landmarks = make([]face.Point, 68)
 	if f, err := next(); err != nil || f.Samples[0].Vector != nil || f.Samples[0].Reason != face.NoVector {
-		t.Errorf("all landmarks on one spot: %+v, %v", f, err)
+		t.Errorf("all landmarks on one spot: %+v, error %v", f, err)
 	}
 }
 
-// blind is a detector that sees a face where it is told.
+// blind is a detector that always finds one face with the given box and landmarks.
 type blind struct {
 	box       image.Rectangle
 	landmarks []face.Point
@@ -238,7 +239,7 @@ func TestMatsClosed(t *testing.T) {
 			if _, err := p.Next(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			// One for the frame that the worker of the source may hold ready.
+			// The worker of the source may hold one frame ready.
 			if n, _ := cv.LiveMats(); n > before+1 {
 				t.Fatalf("%d live Mats, before %d", n, before)
 			}
@@ -292,7 +293,7 @@ func BenchmarkPath(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkReplay is the same with decoding, from a recording of one or two faces.
+// BenchmarkReplay measures the same with decoding, from a recording of one or two faces.
 func BenchmarkReplay(b *testing.B) {
 	s := recordings(b)
 	d, e := network(b)
@@ -321,7 +322,8 @@ func (b *broken) Next(context.Context) (*facedet.Frame, error) { return b.frame,
 func (b *broken) Count() facedet.Count                         { return facedet.Count{Declared: -1} }
 func (b *broken) Close() error                                 { return nil }
 
-// If a source, a detector or an extractor of another module breaks its contract, this is an error, and no crash.
+// If a source, a detector or an extractor of another module breaks its contract, Next returns an error and does not
+// crash.
 func TestBrokenParts(t *testing.T) {
 	closed, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
 	if err != nil {
@@ -357,7 +359,7 @@ func TestBrokenParts(t *testing.T) {
 	}
 }
 
-// nothing is an extractor that gives no picture, and passes on what it is given.
+// nothing is an extractor that aligns no face: its picture is nil.
 type nothing struct{ preprocess.Pixels }
 
 func (nothing) Align(*facedet.Picture, image.Rectangle, []face.Point) (*facedet.Picture, error) {

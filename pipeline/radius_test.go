@@ -17,7 +17,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// every gives one frame of n.
+// every is a source that gives every nth frame.
 type every struct {
 	facedet.Source
 	n int
@@ -33,9 +33,9 @@ func (s every) Next(ctx context.Context) (*facedet.Frame, error) {
 	}
 }
 
-// The default settings of both feature spaces depend on how near faces of two people come. This measures it on all
-// recordings except vidtimit_rot, on which the results are reported. Among faces that may be learned, pairs nearer than
-// the edge radius must be rarer than one in ten thousand.
+// The default settings of both feature spaces depend on how near faces of two people come. The test measures this on
+// all recordings except vidtimit_rot, on which the results are reported. Among faces that may be learned, pairs nearer
+// than the edge radius must be rarer than one in ten thousand.
 func TestImpostorRadius(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -119,7 +119,8 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	return faces
 }
 
-// between returns the distances of each face of a to each of b; of a set to itself, of each pair once.
+// between returns the distances between all faces of a and all faces of b. If a and b are the same set, it returns the
+// distance of each pair once.
 func between(a, b [][]float32, scale float64) []float64 {
 	same := len(a) > 0 && len(b) > 0 && &a[0] == &b[0]
 	d := graph.Distances(append(slices.Clone(a), b...), scale)

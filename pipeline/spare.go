@@ -26,8 +26,8 @@ const (
 	// skipped. A detector sometimes misses a face. This must not happen in the frame that stands for all following
 	// frames.
 	calmLooks = 3
-	// longestDoubt is for how long looks without movement may disagree. After it the look with the most faces counts: a
-	// face that is found in every other frame is there.
+	// longestDoubt is the longest time for which looks without movement may disagree. After this time the look with the
+	// most faces counts, because a face that is found in every second frame is there.
 	longestDoubt = time.Second
 	// lookEvery is the interval of looks for faces while nothing moves.
 	lookEvery = 3 * time.Second
@@ -104,7 +104,7 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 		return nil, err
 	}
 	found = p.largest(found)
-	// Movement is compared with the scene at the last look.
+	// look needs the movement since the last look, so it comes before settle.
 	samples, err := p.look(frame, found, asked)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 	if !s.scene.MovedOnlyIn(around, size) {
 		return nil, false, nil
 	}
-	for i := range s.found { // landmarks are not needed before a vector is made
+	for i := range s.found { // a face that needs a vector anyway gets its landmarks later
 		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) && s.faces.Due(frame.Time, s.tracks[i]) {
 			return nil, false, nil
 		}

@@ -111,7 +111,7 @@ func (s *stage) pipeline() *pipeline.Pipeline {
 	return pipeline.New(s, s, eyes{s}, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
 }
 
-// frame returns the faces of the next frame. Held faces must have none of the values that would be new.
+// frame returns the faces of the next frame. It checks that held faces have no vector, landmarks or picture.
 func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
 	s.t.Helper()
 	f, err := p.Next(s.t.Context())
@@ -133,11 +133,11 @@ func TestSpareEmpty(t *testing.T) {
 	p := s.pipeline()
 	for range 300 {
 		if len(s.frame(p)) > 0 {
-			t.Fatal("a face")
+			t.Fatal("a face was found in an empty room")
 		}
 	}
 	if s.found < 10 || s.found > 16 || s.points+s.vectors > 0 {
-		t.Errorf("in 30 seconds faces were looked for %d times", s.found)
+		t.Errorf("in 30 seconds the detector ran %d times", s.found)
 	}
 }
 
@@ -161,14 +161,14 @@ func TestSpareLongStill(t *testing.T) {
 		s.frame(p)
 	}
 	if n := s.found - before; n < 5 || n > 7 {
-		t.Errorf("in a minute after forty seconds of stillness faces were looked for %d times", n)
+		t.Errorf("in a minute after forty still seconds the detector ran %d times", n)
 	}
 	there = true
 	for range 101 {
 		s.frame(p)
 	}
 	if n := len(s.frame(p)); n != 1 {
-		t.Errorf("%d faces ten seconds after one appeared", n)
+		t.Errorf("%d faces ten seconds after a face appeared, want 1", n)
 	}
 	there = false
 	for range 500 {
@@ -176,7 +176,7 @@ func TestSpareLongStill(t *testing.T) {
 	}
 	s.face = image.Rect(100, 60, 180, 150)
 	if n := len(s.frame(p)); n != 1 {
-		t.Errorf("%d faces in the frame in which one came", n)
+		t.Errorf("%d faces in the frame in which a face came, want 1", n)
 	}
 }
 
@@ -191,19 +191,20 @@ func TestSpareSits(t *testing.T) {
 	for i := range 600 {
 		faces := s.frame(p)
 		if len(faces) != 1 || faces[0].Track != 1 || faces[0].Box != s.face || i == 0 && faces[0].Held {
-			t.Fatalf("frame %d after they came: %+v", i, faces)
+			t.Fatalf("frame %d after the person came: %+v", i, faces)
 		}
 	}
 	if s.found > 50 || s.vectors < 8+3 || s.vectors > 8+8 {
-		t.Errorf("in a minute faces were looked for %d times, and %d vectors made", s.found, s.vectors)
+		t.Errorf("in a minute the detector ran %d times, and %d vectors were made", s.found, s.vectors)
 	}
 	s.face = image.Rectangle{}
 	if faces := s.frame(p); len(faces) > 0 {
-		t.Errorf("gone, and still there: %+v", faces)
+		t.Errorf("faces after the person went away: %+v", faces)
 	}
 }
 
-// If nothing moves, a face that appears is found within three seconds. A face that disappears is noticed as soon.
+// If nothing moves, a face that appears is found within three seconds. A face that disappears is noticed within the
+// same time.
 func TestSpareUnmoved(t *testing.T) {
 	s := newStage(t)
 	there := false
@@ -240,18 +241,18 @@ func TestSpareFlicker(t *testing.T) {
 	for i := range 300 {
 		if len(s.frame(p)) == 0 {
 			if missed++; missed > 1 {
-				t.Fatalf("frame %d: not there for %d frames", i, missed)
+				t.Fatalf("frame %d: the face is missing for %d frames", i, missed)
 			}
 		} else {
 			missed, there = 0, there+1
 		}
 	}
 	if there < 200 || s.found > 200 {
-		t.Errorf("there in %d of 300 frames, after %d looks", there, s.found)
+		t.Errorf("the face is there in %d of 300 frames, after %d looks", there, s.found)
 	}
 }
 
-// A person for whom a closer look is asked gets it in the next frame, once.
+// After Look, no face of the next frame is held. In the frame after that, faces are held again.
 func TestSpareLook(t *testing.T) {
 	s := newStage(t)
 	s.face = image.Rect(100, 60, 180, 150)
@@ -284,12 +285,12 @@ func TestSpareFollows(t *testing.T) {
 		s.face = s.face.Add(image.Pt(1-i/10%2*2, 0))
 		faces := s.frame(p)
 		if len(faces) != 1 || faces[0].Track != 1 || faces[0].Box != s.face {
-			t.Fatalf("frame %d: %+v, want one at %v", i, faces, s.face)
+			t.Fatalf("frame %d: %+v, want one face at %v", i, faces, s.face)
 		}
 	}
 	found, vectors = s.found-found, s.vectors-vectors
 	if found > 45 || vectors > 20 || vectors < 14 {
-		t.Errorf("in 60 frames looked for %d times, and %d vectors made", found, vectors)
+		t.Errorf("in 60 frames the detector ran %d times, and %d vectors were made", found, vectors)
 	}
 	before := s.vectors
 	s.grin = 9 // another person in the same place
@@ -310,17 +311,17 @@ func TestSpareCrowded(t *testing.T) {
 		s.face = s.face.Add(image.Pt(1-i/10%2*2, 0))
 		for _, x := range s.frame(p) {
 			if x.Held {
-				t.Fatalf("frame %d: held though somebody is near", i)
+				t.Fatalf("frame %d: a face is held although another face is near", i)
 			}
 		}
 	}
 }
 
-// Liveness is scored in each frame or not at all.
+// Liveness must be scored in each frame, so New panics if Spare and Liveness are set.
 func TestSpareLiveness(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("liveness is scored in some frames")
+			t.Error("New did not panic with Spare and Liveness")
 		}
 	}()
 	s := newStage(t)

@@ -29,7 +29,8 @@ var seen struct {
 	people []recorded
 }
 
-// vidtimit returns the six people of vidtimit_rot, whose 1,600 frames take half a minute: once for all tests.
+// vidtimit returns the six people of vidtimit_rot. Their 1,600 frames take half a minute, so all tests share the
+// result.
 func vidtimit(t *testing.T, d facedet.Detector, e preprocess.Extractor) []recorded {
 	t.Helper()
 	seen.Lock()

@@ -2,5 +2,5 @@
 
 package preprocess
 
-// Surroundings is what the tests of the crop need.
+// Surroundings lets tests call surroundings.
 var Surroundings = surroundings

@@ -74,8 +74,8 @@ func embedding(t testing.TB) *preprocess.Embedding {
 	return e
 }
 
-// The embedding of a face does not depend on where in the frame it is, on its size, or on its tilt:
-// the alignment undoes that, up to the rounding of pixels.
+// The embedding of a face does not depend on its place in the frame, its size or its tilt: the alignment undoes them,
+// up to the rounding of pixels.
 func TestEmbeddingAligned(t *testing.T) {
 	e := embedding(t)
 	size := image.Pt(240, 240)
@@ -117,7 +117,7 @@ func TestEmbeddingAligned(t *testing.T) {
 		for i := range x {
 			sum += float64(x[i]-y[i]) * float64(x[i]-y[i])
 		}
-		// Interpolating twice costs up to .2 here; without the alignment it is above .8.
+		// Two interpolations cost up to .2 here. Without the alignment the distance is above .8.
 		if d := math.Sqrt(sum); d > .35 {
 			t.Errorf("%s: distance %.3f from the same face", m.name, d)
 		}
@@ -165,11 +165,11 @@ func TestBlends(t *testing.T) {
 	small := noise(t, image.Pt(96, 96))
 	defer small.Close()
 	if _, err := preprocess.Blends(preprocess.NewPixels(), a, small, 2); err == nil {
-		t.Error("blends of pictures of two sizes")
+		t.Error("blends of pictures of two sizes gave no error")
 	}
 	for _, share := range []float64{-.1, 1.1, math.NaN()} {
 		if _, err := preprocess.Blend(a, turned, share); err == nil {
-			t.Errorf("a share of %g", share)
+			t.Errorf("a share of %g gave no error", share)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestEmbeddingErrors(t *testing.T) {
 	}
 }
 
-// A description that does not fit the network is an error when it is opened, not a crash later.
+// A description that does not fit the network is an error when the network is opened, not a crash later.
 func TestEmbeddingOfAnotherShape(t *testing.T) {
 	dir := fixture.Models(t)
 	landmarks := models.Default(models.Landmarks)
@@ -241,7 +241,7 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// The crop keeps its shape and lies in the frame, wherever the face is and however small the frame.
+// The crop keeps its shape and lies inside the frame, for any place of the face and any size of the frame.
 func TestSurroundings(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -286,7 +286,7 @@ func TestSurroundings(t *testing.T) {
 			t.Errorf("%s: %v is not in a frame of %v", c.name, got, c.frame)
 		}
 		if c.crop == models.SquareCrop && got.Dx() != got.Dy() {
-			t.Errorf("%s: %v is no square", c.name, got)
+			t.Errorf("%s: %v is not a square", c.name, got)
 		}
 	}
 }
@@ -327,9 +327,9 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if q.Size != 60 || q.Sharpness != 0 || q.Brightness != 100 || q.Contrast != 0 || math.Abs(q.Turn) > 1e-6 {
-		t.Errorf("%+v", q)
+		t.Errorf("quality %+v", q)
 	}
-	// The nose under an eye is a head turned as far as the scale goes.
+	// If the nose is under the left eye of the picture, the turn is -1.
 	turned := landmarks(box)
 	turned[30].X = turned[36].X
 	if q, _ := preprocess.Measure(flat, box, turned); math.Abs(q.Turn+1) > 1e-6 {
@@ -361,13 +361,12 @@ func TestGate(t *testing.T) {
 		q := good
 		c.change(&q)
 		if got := g.Check(q); got != c.want {
-			t.Errorf("%+v is %q, want %q", q, got, c.want)
+			t.Errorf("quality %+v: reason %q, want %q", q, got, c.want)
 		}
 	}
 }
 
-// The sample is the seam: it goes through JSON and comes back the same, so that another process can
-// have made it.
+// A sample does not change when it is encoded as JSON and decoded, so another process can make it.
 func TestSampleIsPlain(t *testing.T) {
 	live := float32(.5)
 	s := face.Sample{
@@ -400,9 +399,9 @@ func TestEmbeddingWrongHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := preprocess.NewEmbedding(d, dir); !errors.Is(err, models.ErrHash) {
-		t.Errorf("error %v", err)
+		t.Errorf("a changed file: error %v", err)
 	}
 	if _, err := preprocess.NewEmbedding(d, t.TempDir()); !errors.Is(err, models.ErrMissing) {
-		t.Errorf("error %v", err)
+		t.Errorf("a missing file: error %v", err)
 	}
 }

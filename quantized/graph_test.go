@@ -99,7 +99,8 @@ func TestAgainstReference(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprintf("%s/seed %d", tt.name, seed), func(t *testing.T) {
 				c := config(tt.k, tt.dim)
-				c.Gamma, c.Absorb, c.Normalized, c.Reach, c.HalfLife = tt.gamma, tt.absorb, tt.normalized, tt.reach, tt.halfLife
+				c.Gamma, c.Absorb, c.Normalized, c.Reach, c.HalfLife = tt.gamma, tt.absorb, tt.normalized, tt.reach,
+					tt.halfLife
 				g, err := quantized.New(c)
 				if err != nil {
 					t.Fatal(err)

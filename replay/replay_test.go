@@ -334,7 +334,10 @@ func TestNoRoom(t *testing.T) {
 			s = append(s, frame(100*person+i, sample(1, float32(10*person)+.1)))
 		}
 	}
-	o := replay.Options{Each: func(_ face.Frame, events []replay.Event) error { all = append(all, events...); return nil }}
+	o := replay.Options{Each: func(_ face.Frame, events []replay.Event) error {
+		all = append(all, events...)
+		return nil
+	}}
 	if err := replay.Run(t.Context(), &s, l, r, o); err != nil {
 		t.Fatal(err)
 	}

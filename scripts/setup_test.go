@@ -55,22 +55,28 @@ func TestSetupSays(t *testing.T) {
 		asked    string // expected call of apt-get
 	}{
 		{"no Go", map[string]string{"id": root}, nil, "setup: Go is not installed; install Go 1.26 or newer", ""},
-		{"an old Go", map[string]string{"go": "echo go1.19.8", "id": root}, nil, "is too old; install Go 1.26 or newer", ""},
+		{"an old Go", map[string]string{"go": "echo go1.19.8", "id": root}, nil, "is too old; install Go 1.26 or newer",
+			""},
 		{"no apt-get", map[string]string{"go": goes, "id": root}, nil,
 			"setup: there is no apt-get here; install by other means what", ""},
 		{"neither root nor sudo", map[string]string{"go": goes, "id": user, "apt-get": "exit 1"}, nil,
-			"only root can install them; as root run: apt-get update && apt-get install --no-install-recommends gcc g++ " +
+			"only root can install them; as root run: apt-get update && " +
+				"apt-get install --no-install-recommends gcc g++ " +
 				"pkg-config", ""},
 		{"sudo refuses", map[string]string{"go": goes, "id": user, "apt-get": "exit 1", "sudo": says +
 			"bob is not in the sudoers file." + ends}, nil,
-			"(sudo refuses; ask an administrator to run: apt-get update && apt-get install --no-install-recommends gcc", ""},
-		{"no network", map[string]string{"go": goes, "id": root, "apt-get": says + "W: Temporary failure resolving x" + ends},
+			"(sudo refuses; ask an administrator to run: apt-get update && apt-get install --no-install-recommends gcc",
+			""},
+		{"no network", map[string]string{"go": goes, "id": root, "apt-get": says + "W: Temporary failure resolving x" +
+			ends},
 			nil,
 			"(its servers cannot be reached; is there a network? Behind a proxy run: http_proxy=http://HOST:PORT " +
 				"HTTPS_PROXY=http://HOST:PORT make demo; all", "proxy none"},
-		{"no proxy there", map[string]string{"go": goes, "id": root, "apt-get": says + "Could not connect to 10.0.0.1:3128" +
+		{"no proxy there", map[string]string{"go": goes, "id": root, "apt-get": says +
+			"Could not connect to 10.0.0.1:3128" +
 			ends},
-			[]string{"HTTPS_PROXY=http://10.0.0.1:3128"}, "(its servers cannot be reached through the proxy of http_proxy; " +
+			[]string{"HTTPS_PROXY=http://10.0.0.1:3128"},
+			"(its servers cannot be reached through the proxy of http_proxy; " +
 				"is that address right?; all", "proxy http://10.0.0.1:3128"},
 		{"a proxy with a password", map[string]string{"go": goes, "id": root, "apt-get": says +
 			"407  Proxy Authentication Required" + ends},

@@ -35,15 +35,18 @@ func TestUpdate(t *testing.T) {
 	}{
 		{"nobody", 0, frames{{}, {}}, [][]int{{}, {}}},
 		{"stays", 0, frames{{at(0, alice...)}, {at(10, alice...)}, {at(20, alice...)}}, [][]int{{1}, {1}, {1}}},
-		{"two", 0, frames{{at(0, alice...), at(300, bob...)}, {at(310, bob...), at(5, alice...)}}, [][]int{{1, 2}, {2, 1}}},
+		{"two", 0, frames{{at(0, alice...), at(300, bob...)}, {at(310, bob...), at(5, alice...)}},
+			[][]int{{1, 2}, {2, 1}}},
 		{"sits down where another sat", 0, frames{{at(0, alice...)}, {at(0, bob...)}}, [][]int{{1}, {2}}},
-		{"two cross between frames", 0, frames{{at(0, alice...), at(90, bob...)}, {at(90, alice...), at(0, bob...)}}, [][]int{{1, 2}, {1, 2}}},
+		{"two cross between frames", 0, frames{{at(0, alice...), at(90, bob...)}, {at(90, alice...), at(0, bob...)}},
+			[][]int{{1, 2}, {1, 2}}},
 		{"comes back elsewhere", 0, frames{{at(0, alice...)}, {}, {at(500, alice...)}}, [][]int{{1}, {}, {1}}},
 		{"somebody else comes elsewhere", 0, frames{{at(0, alice...)}, {}, {at(500, bob...)}}, [][]int{{1}, {}, {2}}},
 		{"comes back too late", 3 * time.Second, frames{{at(0, alice...)}, {at(0, alice...)}}, [][]int{{1}, {2}}},
 		{"no vector, same place", 0, frames{{at(0, alice...)}, {at(5)}, {at(10, alice...)}}, [][]int{{1}, {1}, {1}}},
 		{"no vector, elsewhere", 0, frames{{at(0, alice...)}, {at(500)}}, [][]int{{1}, {2}}},
-		{"turns little by little", 0, frames{{at(0, 0, 0)}, {at(0, .5, 0)}, {at(0, 1, 0)}, {at(0, 1.5, 0)}, {at(0, 2, 0)}}, [][]int{{1}, {1}, {1}, {1}, {1}}},
+		{"turns little by little", 0, frames{{at(0, 0, 0)}, {at(0, .5, 0)}, {at(0, 1, 0)}, {at(0, 1.5, 0)},
+			{at(0, 2, 0)}}, [][]int{{1}, {1}, {1}, {1}, {1}}},
 	} {
 		tr := sighting.NewTracker(plane, sighting.Settings{})
 		if c.gap == 0 {
@@ -70,7 +73,8 @@ func TestLost(t *testing.T) {
 	}{
 		{"found in each frame", [][]face.Sample{{at(0, alice...)}, {at(0, like...)}}, 1},
 		{"lost in between", [][]face.Sample{{at(0, alice...)}, {}, {at(0, like...)}}, 2},
-		{"lost in between, with a face elsewhere", [][]face.Sample{{at(0, alice...)}, {at(500, 9, 9)}, {at(0, like...)}}, 3},
+		{"lost in between, with a face elsewhere",
+			[][]face.Sample{{at(0, alice...)}, {at(500, 9, 9)}, {at(0, like...)}}, 3},
 		{"lost, and the same again", [][]face.Sample{{at(0, alice...)}, {}, {at(0, alice...)}, {at(0, like...)}}, 1},
 	} {
 		tr := sighting.NewTracker(measured, sighting.Settings{})

@@ -103,13 +103,16 @@ func TestLapse(t *testing.T) {
 func TestDoubt(t *testing.T) {
 	for name, back := range map[string][]float32{"like those before": {.45, 0}, "near an enrolled one": {-.3, .5}} {
 		w, l := watched(t)
-		if s := see(t, w, 0, .1, .1, .1, .1, .5, .5, .5, .5, .5); s.Belief.Trust != sighting.Confirmed || !s.Verdict.Learned {
+		if s := see(t, w, 0, .1, .1, .1, .1, .5, .5, .5, .5, .5); s.Belief.Trust != sighting.Confirmed ||
+			!s.Verdict.Learned {
 			t.Fatalf("before the jump: %+v", s)
 		}
 		learned := l.Counts().Learned
 		show := func(i int, looks ...float32) sighting.Seen {
 			t.Helper()
-			seen, err := w.See(time.Duration(9+i)*frame, []face.Sample{at(0, looks...)}, func(int) bool { return false })
+			seen, err := w.See(time.Duration(9+i)*frame, []face.Sample{at(0, looks...)}, func(int) bool {
+				return false
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,12 +120,14 @@ func TestDoubt(t *testing.T) {
 		}
 		for i := range 5 {
 			s := show(i, .5, .95)
-			if s.Track != 1 || s.Belief.Name != "alice" || s.Belief.Trust != sighting.Learned || s.Trust == sighting.Confirmed ||
+			if s.Track != 1 || s.Belief.Name != "alice" || s.Belief.Trust != sighting.Learned ||
+				s.Trust == sighting.Confirmed ||
 				s.Verdict.Learned || l.Counts().Learned != learned {
 				t.Errorf("face %d after the jump: %+v, %+v", i, s, s.Verdict)
 			}
 		}
-		if s := show(5, back...); s.Track != 1 || s.Belief.Trust != sighting.Confirmed || !s.Verdict.Learned || len(s.Lessons) < 2 {
+		if s := show(5, back...); s.Track != 1 || s.Belief.Trust != sighting.Confirmed || !s.Verdict.Learned ||
+			len(s.Lessons) < 2 {
 			t.Errorf("a face %s: %+v, %+v", name, s, s.Verdict)
 		}
 	}

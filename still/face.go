@@ -12,9 +12,9 @@ import (
 
 // Limits that decide whether a face has changed since its last vector.
 const (
-	firstVectors = 8                      // of a track always get a vector
-	oldest       = 400 * time.Millisecond // age of the last vector of a face that moves
-	oldestStill  = 10 * time.Second       // age of the last vector of a face around which nothing moved
+	firstVectors = 8                      // the first faces of a track always get a vector
+	oldest       = 400 * time.Millisecond // largest age of the last vector of a face that moves
+	oldestStill  = 10 * time.Second       // largest age of the last vector if nothing moved around the face
 	turned       = .10                    // change of face.Pose.Turn
 	nodded       = .07                    // change of face.Pose.Nod
 	grown        = 1.2                    // ratio of sizes

@@ -35,7 +35,7 @@ func TestChanged(t *testing.T) {
 		change func(l *still.Look)
 		want   bool
 	}{
-		{"nothing", tick, func(*still.Look) {}, false},
+		{"no change", tick, func(*still.Look) {}, false},
 		{"another track", tick, func(l *still.Look) { l.Track = 2 }, true},
 		{"somebody near", tick, func(l *still.Look) { l.Crowded = true }, true},
 		{"waited", 400 * time.Millisecond, func(*still.Look) {}, true},
@@ -79,7 +79,7 @@ func TestChanged(t *testing.T) {
 func TestHold(t *testing.T) {
 	var f still.Faces
 	if _, ok := f.Hold(0, 1, image.Rectangle{}, 1); ok {
-		t.Error("a face of which nothing is known was held")
+		t.Error("a face on an unknown track was held")
 	}
 	l := head(1)
 	live := float32(1)
@@ -106,11 +106,11 @@ func TestKeep(t *testing.T) {
 	}
 	f := made()
 	if f.Old(8*tick, 1) || f.Changed(8*tick, head(1)) {
-		t.Error("a face of which enough vectors were made is new")
+		t.Error("a face with enough vectors needs a new vector")
 	}
 	f.Keep(8 * tick)
 	if !f.Old(9*tick, 1) || !f.Changed(9*tick, head(1)) {
-		t.Error("a face that was missed is not looked at")
+		t.Error("a face that was missed needs no new vector")
 	}
 	f.Keep(3 * time.Second)
 	if _, ok := f.Hold(3*time.Second, 1, image.Rectangle{}, 1); ok {
@@ -133,11 +133,11 @@ func TestAlike(t *testing.T) {
 		brighter[i] = v/2 + 20
 	}
 	if r := still.Alike(a, brighter); r < .99 {
-		t.Errorf("in other light: %g", r)
+		t.Errorf("correlation in other light: %g", r)
 	}
 	for _, b := range [][]uint8{nil, a[1:], make([]uint8, len(a))} {
 		if r := still.Alike(a, b); r != -1 {
-			t.Errorf("what cannot be compared: %g", r)
+			t.Errorf("correlation of patches that cannot be compared: %g", r)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (f *film) next() (at time.Duration, pix []uint8) {
 	for y := range size.Y {
 		for x := range size.X {
 			v := 90 + 40*math.Sin(float64(x)/7)*math.Cos(float64(y)/9) + f.light
-			// The edge of a face that moves by a part of a pixel changes it by that part.
+			// If the edge of a face moves by a part of a pixel, the pixel changes by the same part.
 			in := min(1, max(0, float64(x)+1-float64(f.face.Min.X)-f.shift)) * min(1,
 				max(0, float64(f.face.Max.X)+f.shift-float64(x)))
 			if y >= f.face.Min.Y && y < f.face.Max.Y {
@@ -74,11 +74,11 @@ func TestNoise(t *testing.T) {
 		at, pix := f.next()
 		s.See(at, size, pix)
 		if !s.Moved() || !s.MovedIn(image.Rect(280, 200, 300, 224), image.Pt(640, 480)) {
-			t.Errorf("noise %g: a face that came did not move", noise)
+			t.Errorf("noise %g: a face came, and no movement was reported there", noise)
 		}
 		if s.MovedIn(image.Rect(0, 0, 200, 480), image.Pt(640, 480)) ||
 			s.MovedIn(image.Rect(0, 300, 640, 480), image.Pt(640, 480)) {
-			t.Errorf("noise %g: something moved elsewhere", noise)
+			t.Errorf("noise %g: movement was reported where nothing moved", noise)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestPulse(t *testing.T) {
 	f.light, f.face = 0, image.Rect(70, 50, 82, 64)
 	at, pix := f.next()
 	if s.See(at, size, pix); !s.Moved() {
-		t.Error("a face came between pulses, and did not move")
+		t.Error("a face came between pulses, and no movement was reported")
 	}
 
 	f, s = newFilm(.5), new(still.Scene)
@@ -152,7 +152,7 @@ func TestPulse(t *testing.T) {
 			s.Looked()
 		}
 	}
-	if looks < 50 { // to one side and back
+	if looks < 50 { // each pulse is two movements, up and down
 		t.Errorf("%d movements near a face at 30 pulses", looks)
 	}
 }
@@ -176,7 +176,7 @@ func TestFirst(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a picture of another length is taken")
+			t.Error("See accepted a picture of another length")
 		}
 	}()
 	s.See(0, size, nil)

@@ -400,11 +400,14 @@ func testFollowRefused(t *testing.T) {
 	}{
 		{"not a number", "alice", first, stage.Space.ID, [][]float32{stage.Alice, nan}, tablet.ErrFaces, "face 2"},
 		{"infinite", "alice", first, stage.Space.ID, [][]float32{inf}, tablet.ErrFaces, "finite"},
-		{"too short", "alice", first, stage.Space.ID, [][]float32{stage.Alice[:2]}, tablet.ErrFaces, "2 values, want 4"},
+		{"too short", "alice", first, stage.Space.ID, [][]float32{stage.Alice[:2]}, tablet.ErrFaces,
+			"2 values, want 4"},
 		{"empty", "alice", first, stage.Space.ID, [][]float32{nil}, tablet.ErrFaces, "0 values"},
-		{"another space", "alice", first, "another", [][]float32{stage.Alice}, tablet.ErrFaces, "another feature space"},
+		{"another space", "alice", first, "another", [][]float32{stage.Alice}, tablet.ErrFaces,
+			"another feature space"},
 		{"too many", "alice", first, stage.Space.ID, many, tablet.ErrFaces, "33 of one person, and at most 32"},
-		{"another person", "alice", second, stage.Space.ID, [][]float32{stage.Bob}, tablet.ErrFollow, "does not follow"},
+		{"another person", "alice", second, stage.Space.ID, [][]float32{stage.Bob}, tablet.ErrFollow,
+			"does not follow"},
 		{"nobody", "alice", "", stage.Space.ID, nil, tablet.ErrFollow, "does not follow"},
 		{"another user", "bob", first, stage.Space.ID, nil, profile.ErrUnknown, ""},
 	} {
@@ -436,7 +439,8 @@ func testFollowRefused(t *testing.T) {
 	for _, c := range []struct {
 		asked, number string
 		want          error
-	}{{"Dora", "x", tablet.ErrPerson}, {"Alice", first, tablet.ErrFollow}, {"Dora", second, nil}, {"Dora", second, nil}, {"Dora", first, tablet.ErrFollow}} {
+	}{{"Dora", "x", tablet.ErrPerson}, {"Alice", first, tablet.ErrFollow}, {"Dora", second, nil}, {"Dora", second, nil},
+		{"Dora", first, tablet.ErrFollow}} {
 		if err := d.FleetFound("dora", c.asked, c.number); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -539,7 +543,7 @@ func testFollowOutlives(t *testing.T) {
 	d.enrol(t, "bob", stage.Bob)
 }
 
-// The choice of faces is the same as that of a search through all choices.
+// A search through all choices finds the same faces.
 func TestSpread(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -154,7 +154,8 @@ func TestLiveness(t *testing.T) {
 		{"nothing scored", lively(stage.At(stage.Alice, .1), 9), session.NotLive, false},
 		{"two frames", lively(stage.At(stage.Alice, .1), 2, .9), session.NoMatch, true},
 		{"a live stranger", lively(stage.Bob, 9, .9), session.NoMatch, false},
-		{"a live stranger before a picture", slices.Concat(lively(stage.Bob, 2, 1), lively(stage.Alice, 3, 0)), session.NotLive, false},
+		{"a live stranger before a picture", slices.Concat(lively(stage.Bob, 2, 1), lively(stage.Alice, 3, 0)),
+			session.NotLive, false},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			d := newDesk(t, tablet.Options{Policy: session.Policy{MinLiveness: .5}})
@@ -184,7 +185,8 @@ func TestLiveness(t *testing.T) {
 			if w != c.want || w == session.NotLive && !slices.Contains(words, session.Lifeless) {
 				t.Errorf("%q, want %q", words, c.want)
 			}
-			if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); (err != nil) != (w != session.Match) {
+			if _, err := d.Verify(t.Context(), "alice", 0,
+				func(session.Result) {}); (err != nil) != (w != session.Match) {
 				t.Errorf("after %q: %v", w, err)
 			}
 			if err := d.Password("alice", 0); err != nil {

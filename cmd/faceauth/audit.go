@@ -254,7 +254,8 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 			}
 			for q, u := range faces {
 				if d := graph.Distance(u.Vector, s.Vector, space.Scale); d <= least[q] {
-					least[q], found[q] = d, template.URL("data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(s.JPEG))
+					least[q], found[q] = d,
+						template.URL("data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(s.JPEG))
 				}
 			}
 		}

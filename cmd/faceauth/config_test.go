@@ -132,12 +132,15 @@ func TestConfigErrors(t *testing.T) {
 		"cameras:\n- {name: a, source: http://x/, password: hush}": "line 2: camera \"a\" has a password and no user",
 		"cameras:\n- {name: a, source: http://me@x/, user: me}": "line 2: camera \"a\" has a user, " +
 			"and its source has one, too",
-		"cameras:\n- {name: a, source: \"http://hush:x y/\"}":          "line 2: camera \"a\": the source is not a valid URL",
-		camera + "secrets: {tokens: hush}\n":                           "line 2: unknown key \"tokens\"; did you mean token?",
-		camera + "secrets: {token: \"\"}\n":                            "line 2: token is empty",
-		camera + "secrets: {token: [hush]}\n":                          "line 2: token needs one value",
-		camera + "x: &a hush\n":                                        "line 2: unknown key \"x\"",
-		"cameras: &a [{name: desk, source: 0}]\nsecrets: *a\n":         "line 2: secrets is an alias; write the value itself",
+		"cameras:\n- {name: a, source: \"http://hush:x y/\"}": "line 2: camera \"a\": the source is not a " +
+			"valid URL",
+		camera + "secrets: {tokens: hush}\n": "line 2: unknown key \"tokens\"; " +
+			"did you mean token?",
+		camera + "secrets: {token: \"\"}\n":   "line 2: token is empty",
+		camera + "secrets: {token: [hush]}\n": "line 2: token needs one value",
+		camera + "x: &a hush\n":               "line 2: unknown key \"x\"",
+		"cameras: &a [{name: desk, source: 0}]\nsecrets: *a\n": "line 2: secrets is an alias; " +
+			"write the value itself",
 		camera + strings.Repeat("# a long file of remarks\n", 1<<16):   "bytes, and a configuration has at most",
 		"a: &a [hush]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\nd: [*c,*c]": "line 1: unknown key \"a\"",
 	} {

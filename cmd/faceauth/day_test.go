@@ -72,7 +72,8 @@ func BenchmarkStillRecording(b *testing.B) {
 					}
 				}
 			}
-			out, cpu := run(append([]string{"replay", day, "--out", filepath.Join(dir, fmt.Sprint("out", i))}, more...)...)
+			out, cpu := run(append([]string{"replay", day, "--out", filepath.Join(dir, fmt.Sprint("out", i))},
+				more...)...)
 			if err := json.Unmarshal(out, &replayed); err != nil {
 				b.Fatal(err)
 			}

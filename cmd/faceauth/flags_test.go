@@ -23,16 +23,17 @@ var flagsThatDiffer = map[string]string{
 	"choose-strangers": "a day of office trial has strangers unless told otherwise, eval has none",
 	"creds":            "fleet serve logs a service in, fleet join a device, and a cluster takes other files of each",
 	"force":            "tune checks settings, the others check faces: each says which check is passed over",
-	"fps":              "search looks at recordings, whose frames it chooses; office looks at cameras, which may be slow",
-	"learn":            "eval has no gallery, and says what it learns from",
-	"name":             "fleet join names a device, search takes an enrolled person, the others need a person",
-	"off":              "each command undoes what it does without it",
-	"out":              "each command writes other files, and says which and where",
-	"seed":             "the figures of docs/results.md rest on the default of each of the two commands",
-	"share":            "tablet follow gives faces to the fleet, office trial lessons, and how often",
-	"state":            "the office, the server of a fleet and a device of a fleet keep folders of their own",
-	"timeout":          "commands of the fleet wait for a server and not for a source",
-	"token":            "fleet join takes a token itself, office a file of one",
+	"fps": "search looks at recordings, whose frames it chooses; " +
+		"office looks at cameras, which may be slow",
+	"learn":   "eval has no gallery, and says what it learns from",
+	"name":    "fleet join names a device, search takes an enrolled person, the others need a person",
+	"off":     "each command undoes what it does without it",
+	"out":     "each command writes other files, and says which and where",
+	"seed":    "the figures of docs/results.md rest on the default of each of the two commands",
+	"share":   "tablet follow gives faces to the fleet, office trial lessons, and how often",
+	"state":   "the office, the server of a fleet and a device of a fleet keep folders of their own",
+	"timeout": "commands of the fleet wait for a server and not for a source",
+	"token":   "fleet join takes a token itself, office a file of one",
 }
 
 // A flag has one meaning in all commands.

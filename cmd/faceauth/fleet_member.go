@@ -252,7 +252,8 @@ func (m *member) arrive(c *cobra.Command) {
 	}
 	if s := m.device.State(); s.Connected && s.Keys > 0 {
 		warn(c, fmt.Sprintf("%s missing, and no device that has them answers: people they belong to are not known "+
-			"here; run faceauth office --fleet or faceauth fleet follow on one of the other devices", count(s.Keys, "key")))
+			"here; run faceauth office --fleet or faceauth fleet follow on one of the other devices",
+			count(s.Keys, "key")))
 		return
 	}
 	warn(c, "the fleet cannot be reached; its latest changes are missing here")
@@ -270,8 +271,9 @@ func (m *member) leave(c *cobra.Command) {
 	}
 	for n := m.device.Ungiven(); n > 0; n = m.device.Ungiven() {
 		if !backoff.Wait(ctx, 10*time.Millisecond) {
-			warn(c, fmt.Sprintf("no other device has asked for %s of new people: they are known there when this device "+
-				"is connected again; run faceauth fleet follow here, or on a device that is always on", count(n, "key")))
+			warn(c, fmt.Sprintf("no other device has asked for %s of new people: they are known there when this "+
+				"device is connected again; run faceauth fleet follow here, or on a device that is always on",
+				count(n, "key")))
 			return
 		}
 	}

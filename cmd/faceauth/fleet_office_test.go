@@ -25,7 +25,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3}
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
+	GenuineRadius: 1.3}
 
 // standing is a camera before which a person stands, or nobody if at is nil.
 type standing struct {
@@ -92,9 +93,10 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	leave := m.attend(ctx, c, b.w, true, func(err error) { t.Error(err) })
 	done := make(chan error, 1)
 	go func() {
-		done <- b.w.Run(ctx, []office.Camera{{Name: "door", Open: func(context.Context, func() bool) (office.Stream, error) {
-			return &standing{at: &b.stand, begun: time.Now()}, nil
-		}}})
+		done <- b.w.Run(ctx, []office.Camera{{Name: "door",
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				return &standing{at: &b.stand, begun: time.Now()}, nil
+			}}})
 	}()
 	ended := false
 	b.end = func() {
@@ -149,7 +151,8 @@ func newTestFleet(t *testing.T) func() hub.Token {
 	ready, done := make(chan hub.Ready, 1), make(chan error, 1)
 	go func() {
 		done <- hub.Serve(ctx, hub.Options{
-			Folder: folder, Listen: "127.0.0.1:0", Start: embedded.Start, Log: slog.New(slog.DiscardHandler), Ready: func(r hub.Ready) { ready <- r },
+			Folder: folder, Listen: "127.0.0.1:0", Start: embedded.Start, Log: slog.New(slog.DiscardHandler),
+			Ready: func(r hub.Ready) { ready <- r },
 		})
 	}()
 	t.Cleanup(func() {
@@ -193,7 +196,8 @@ func TestFleetOffices(t *testing.T) {
 	waits(t, "she is here", func() bool { return len(one.w.Now().People) == 1 })
 	waits(t, "south hears of her", func() bool {
 		sites := two.w.Now().Sites
-		return len(sites) == 1 && sites[0].Name == "north" && len(sites[0].People) == 1 && sites[0].People[0].Name == "ann"
+		return len(sites) == 1 && sites[0].Name == "north" && len(sites[0].People) == 1 &&
+			sites[0].People[0].Name == "ann"
 	})
 	two.stands(.01, 0)
 	waits(t, "she is at both", func() bool { return len(two.w.Now().Twice) == 1 && len(one.w.Now().Twice) == 1 })
@@ -206,7 +210,10 @@ func TestFleetOffices(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits(t, "another name holds at both", same("anna"))
-	waits(t, "who is in view has it", func() bool { now := one.w.Now().People; return len(now) == 1 && now[0].Name == "anna" })
+	waits(t, "who is in view has it", func() bool {
+		now := one.w.Now().People
+		return len(now) == 1 && now[0].Name == "anna"
+	})
 
 	// The naming is undone at its office: she is no longer known anywhere.
 	corrections := one.w.Corrections(0, 10)
@@ -221,7 +228,9 @@ func TestFleetOffices(t *testing.T) {
 
 	// A person who is forgotten at one office is forgotten at all, also at an office that was not connected.
 	two.stands(5, 5)
-	waits(t, "another stranger", func() bool { return len(two.w.Strangers()) > 0 && two.w.Strangers()[0].Album.Faces[0].Vector[0] == 5 })
+	waits(t, "another stranger", func() bool {
+		return len(two.w.Strangers()) > 0 && two.w.Strangers()[0].Album.Faces[0].Vector[0] == 5
+	})
 	if err := two.w.Name(two.w.Strangers()[0].ID, "bob", false); err != nil {
 		t.Fatal(err)
 	}
@@ -257,5 +266,7 @@ func TestFleetOffices(t *testing.T) {
 			break
 		}
 	}
-	waits(t, "a new office knows cleo, and nobody else", func() bool { return slices.Equal(three.known(), []string{"cleo"}) })
+	waits(t, "a new office knows cleo, and nobody else", func() bool {
+		return slices.Equal(three.known(), []string{"cleo"})
+	})
 }

@@ -55,7 +55,8 @@ func (b *branch) merges() (all []office.Correction) {
 // the galleries, in the sightings and events of each office, and in the journals.
 func TestFleetMergeUndone(t *testing.T) {
 	invite := newTestFleet(t)
-	north, south, west := newBranch(t, invite(), "north"), newBranch(t, invite(), "south"), newBranch(t, invite(), "west")
+	north, south, west := newBranch(t, invite(), "north"), newBranch(t, invite(), "south"),
+		newBranch(t, invite(), "west")
 	all := []*branch{north, south, west}
 	everywhere := func(what string, ok func(b *branch) bool) {
 		t.Helper()
@@ -125,7 +126,9 @@ func TestFleetForgottenStrangers(t *testing.T) {
 	for _, at := range [][]float32{{9, 9}, {.02, 0}} { // another person, and ann before she has a name
 		south.stands(at...)
 		waits(t, "south keeps a stranger", func() bool {
-			return slices.ContainsFunc(south.w.Strangers(), func(g unknown.Group) bool { return g.Album.Faces[0].Vector[0] == at[0] })
+			return slices.ContainsFunc(south.w.Strangers(), func(g unknown.Group) bool {
+				return g.Album.Faces[0].Vector[0] == at[0]
+			})
 		})
 	}
 	south.stands()

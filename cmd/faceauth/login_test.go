@@ -205,7 +205,8 @@ func (d *device) mayLogIn() {
 func (d *device) login(service, lines string, options ...string) bool {
 	d.t.Helper()
 	out, code := d.command(lines, "pamtester",
-		append([]string{"-I", "tty=tty7"}, append(slices.Clone(options), d.service(service), "nobody", "authenticate")...)...)
+		append([]string{"-I", "tty=tty7"},
+			append(slices.Clone(options), d.service(service), "nobody", "authenticate")...)...)
 	if !strings.Contains(out, "pamtester: ") {
 		d.t.Fatalf("pamtester said: %s", out)
 	}
@@ -445,7 +446,8 @@ func BenchmarkUnlock(b *testing.B) {
 				}
 				rest := b.TempDir()
 				for _, f := range frames[from:] {
-					if err := os.Symlink(filepath.Join(recording, f.Name()), filepath.Join(rest, f.Name())); err != nil {
+					if err := os.Symlink(filepath.Join(recording, f.Name()),
+						filepath.Join(rest, f.Name())); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -547,13 +549,14 @@ func TestInstalled(t *testing.T) {
 		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth-daemon daemon\n",
 		"lib/systemd/system/faceauth.service": "ExecStart=/usr/bin/faceauth-daemon daemon --eye " +
 			"/run/faceauth-eye --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
-		"share/polkit-1/actions/org.faceauth.policy":       "",
-		"share/dbus-1/interfaces/org.faceauth.Device.xml":  "",
-		"share/pam-configs/faceauth":                       "",
-		"lib/sysusers.d/faceauth.conf":                     "",
-		"share/pam-configs/faceauth-password":              "",
-		"lib/sysusers.d/faceauth-fleet-server.conf":        "",
-		"lib/systemd/system/faceauth-fleet-server.service": "ExecStart=/usr/bin/faceauth fleet serve --state /var/lib/faceauth-fleet-server --no-token $",
+		"share/polkit-1/actions/org.faceauth.policy":      "",
+		"share/dbus-1/interfaces/org.faceauth.Device.xml": "",
+		"share/pam-configs/faceauth":                      "",
+		"lib/sysusers.d/faceauth.conf":                    "",
+		"share/pam-configs/faceauth-password":             "",
+		"lib/sysusers.d/faceauth-fleet-server.conf":       "",
+		"lib/systemd/system/faceauth-fleet-server.service": "ExecStart=/usr/bin/faceauth fleet serve --state " +
+			"/var/lib/faceauth-fleet-server --no-token $",
 	} {
 		b, err := os.ReadFile(filepath.Join(root, "usr", path))
 		if err != nil || !strings.Contains(string(b), want) || regexp.MustCompile(`@\w+@`).Match(b) {
@@ -594,8 +597,8 @@ func TestActivation(t *testing.T) {
 	}
 	dir := t.TempDir()
 	bus := fixture.StartBus(t, "<servicedir>"+dir+"</servicedir>")
-	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file %s "+
-		"--models %s",
+	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file "+
+		"%s --models %s",
 		bus.Address, dir, program, filepath.Join(dir, "profiles"), filepath.Join(dir, "key"), fixture.Models(t))
 	service := strings.Replace(string(b), "@bindir@/faceauth-daemon daemon", start, 1)
 	// There is no systemd on this bus.

@@ -137,7 +137,8 @@ func pictures(dir, stills string) error {
 		}
 	}
 	for name, m := range map[string]image.Image{
-		"rgba.png": see, "16bit.png": deep, "rgba64.png": deeper, "one.png": one, "blurred.png": blurred, "pair.png": pair,
+		"rgba.png": see, "16bit.png": deep, "rgba64.png": deeper, "one.png": one, "blurred.png": blurred,
+		"pair.png":  pair,
 		"plain.png": image.NewGray(r),
 	} {
 		var b bytes.Buffer

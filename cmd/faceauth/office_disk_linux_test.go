@@ -55,7 +55,8 @@ func TestOfficeFullDisk(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	var strangers []struct{ ID uint64 }
-	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 &&
+		time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		r.get("/api/strangers", &strangers)
 	}
 	name, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.page()+"/api/name",

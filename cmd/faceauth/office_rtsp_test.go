@@ -33,8 +33,9 @@ func (s *site) rtsp(name string) *rtspCamera {
 	s.t.Helper()
 	check := "import gi; gi.require_version('GstRtspServer', '1.0')"
 	if out, err := exec.Command(python, "-c", check).CombinedOutput(); err != nil {
-		fixture.Missing(s.t, "there is no RTSP server; install the Debian packages gir1.2-gst-rtsp-server-1.0, python3-gi, "+
-			"gstreamer1.0-plugins-base, gstreamer1.0-plugins-good and gstreamer1.0-plugins-ugly (%v %s)", err, out)
+		fixture.Missing(s.t, "there is no RTSP server; install the Debian packages gir1.2-gst-rtsp-server-1.0, "+
+			"python3-gi, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good and gstreamer1.0-plugins-ugly (%v %s)",
+			err, out)
 	}
 	c := &rtspCamera{t: s.t, folder: s.t.TempDir(), address: fixture.ClosedAddress(s.t)}
 	for i, b := range jpegs(s.t, s.recording(name)) {

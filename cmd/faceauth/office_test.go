@@ -43,7 +43,8 @@ func (s *site) recording(name string) string { return filepath.Join(s.demo, name
 
 func (s *site) command(args ...string) *exec.Cmd {
 	s.t.Helper()
-	c := exec.CommandContext(s.t.Context(), "faceauth", append(args, "--gallery", filepath.Join(s.dir, "gallery"), "--models", fixture.Models(s.t))...)
+	c := exec.CommandContext(s.t.Context(), "faceauth",
+		append(args, "--gallery", filepath.Join(s.dir, "gallery"), "--models", fixture.Models(s.t))...)
 	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+s.dir)
 	return c
 }
@@ -97,7 +98,8 @@ func (r *running) stop() {
 // until waits, a minute at most, until a text is in the output or in the messages.
 func (r *running) until(what string) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); !strings.Contains(r.out.String()+r.log.String(), what); time.Sleep(10 * time.Millisecond) {
+	said := func() bool { return strings.Contains(r.out.String()+r.log.String(), what) }
+	for end := time.Now().Add(time.Minute); !said(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("in vain: %q", what)
 		}
@@ -187,15 +189,12 @@ func TestOfficeCamera(t *testing.T) {
 		}
 		return 1 << 20, false
 	})
-	r := s.office("door="+strings.Replace(camera.URL, "http://", "http://me:hidden@", 1)+"/stream", "--timeout", "3s", "--away", "60s")
+	r := s.office("door="+strings.Replace(camera.URL, "http://", "http://me:hidden@", 1)+"/stream", "--timeout", "3s",
+		"--away", "60s")
 	r.until("door  alice has arrived")
 	r.until("it has ended; it is tried again")
 	r.until("none after ")
-	for end := time.Now().Add(30 * time.Second); strings.Count(r.log.String(), "door: camera connected") < 3; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not come back")
-		}
-	}
+	waits(t, "the camera is back", func() bool { return strings.Count(r.log.String(), "door: camera connected") >= 3 })
 	r.stop()
 	if n := strings.Count(r.out.String(), "arrived"); n != 1 || strings.Contains(r.out.String(), "left") {
 		t.Errorf("%s", r.out)
@@ -345,7 +344,8 @@ func TestOfficePage(t *testing.T) {
 	awaits(t, b, has("#toasts", "Named alice."))
 	awaits(t, b, has("#question", "No question is open."))
 	view("#people")
-	awaits(t, b, "[...document.querySelectorAll('#people-list li')].some(e => e.innerText.includes('alice') && e.innerText.includes('4 enrolled faces'))")
+	awaits(t, b, "[...document.querySelectorAll('#people-list li')].some(e => e.innerText.includes('alice') && "+
+		"e.innerText.includes('4 enrolled faces'))")
 	r.stop()
 
 	r = s.office("hall="+s.camera("alice"), "--page", "127.0.0.1:0")
@@ -386,7 +386,8 @@ func TestOfficePage(t *testing.T) {
 	awaits(t, b, has("#trouble", "The office does not answer"))
 
 	// The page loads nothing from other sites.
-	if got := script(t, b, "performance.getEntriesByType('resource').every(e => e.name.startsWith('"+page+"'))"); got != "true" {
+	own := "performance.getEntriesByType('resource').every(e => e.name.startsWith('" + page + "'))"
+	if got := script(t, b, own); got != "true" {
 		t.Error("it asks somebody else")
 	}
 }
@@ -422,10 +423,12 @@ func TestOfficePhone(t *testing.T) {
 	}
 	picture(t, b, "phone")
 	script(t, b, "document.activeElement.blur()")
-	missing := map[string]bool{"Skip to the content": true, "INPUTtext": true, "Save": true, "Ignore": true, "Forget": true, "keys": true}
+	missing := map[string]bool{"Skip to the content": true, "INPUTtext": true, "Save": true, "Ignore": true,
+		"Forget": true, "keys": true}
 	for stops := 0; len(missing) > 0 && stops < 400; stops++ {
 		press(t, b, "\t")
-		delete(missing, script(t, b, "document.activeElement.innerText.split('\\n')[0].trim() || document.activeElement.id || document.activeElement.tagName + document.activeElement.type"))
+		delete(missing, script(t, b, "document.activeElement.innerText.split('\\n')[0].trim() || "+
+			"document.activeElement.id || document.activeElement.tagName + document.activeElement.type"))
 	}
 	if len(missing) > 0 {
 		t.Errorf("%v cannot be reached with the keyboard", missing)

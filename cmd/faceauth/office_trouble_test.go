@@ -56,7 +56,8 @@ func (s *site) newStage(name string) *stage {
 			b := g.pictures[i%len(g.pictures)]
 			g.served++
 			g.mu.Unlock()
-			if _, err := fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b), b); err != nil {
+			if _, err := fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n",
+				len(b), b); err != nil {
 				return
 			}
 			w.(http.Flusher).Flush()

@@ -119,7 +119,8 @@ func TestGoesOn(t *testing.T) {
 	}
 
 	find := func(index string) []string {
-		return []string{"search", film, "--name", "p0", "--gallery", gallery, "--index", filepath.Join(dir, index), "--json"}
+		return []string{"search", film, "--name", "p0", "--gallery", gallery, "--index", filepath.Join(dir, index),
+			"--json"}
 	}
 	all, _ := ended(t, find("all")...)
 	killed(t, filepath.Join(dir, "parts", "*.part"), find("parts")...)
@@ -157,11 +158,13 @@ func TestSeveralAtOnce(t *testing.T) {
 	}
 	for _, name := range []string{"p0", "p1", "p4", "p0-2"} {
 		path := filepath.Join(name, "events.jsonl")
-		if a := content(t, filepath.Join(dir, "one", path)); a == "" || a != content(t, filepath.Join(dir, "several", path)) {
+		if a := content(t, filepath.Join(dir, "one", path)); a == "" ||
+			a != content(t, filepath.Join(dir, "several", path)) {
 			t.Errorf("%s differs where several are replayed at once", path)
 		}
 	}
-	alone, _ := ended(t, "replay", filepath.Join(below, "p1"), "--gallery", gallery, "--out", filepath.Join(dir, "alone"))
+	alone, _ := ended(t, "replay", filepath.Join(below, "p1"), "--gallery", gallery, "--out",
+		filepath.Join(dir, "alone"))
 	among := content(t, filepath.Join(dir, "several", "p1", "events.jsonl"))
 	if content(t, filepath.Join(dir, "alone", "events.jsonl")) != among || alone == "" {
 		t.Error("a recording replayed alone comes to something else than among others")

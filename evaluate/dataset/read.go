@@ -267,9 +267,7 @@ func (r *Reader) EachFrame(ctx context.Context, name, path string, o pipeline.Op
 	return r.eachFrame(ctx, src, name, do)
 }
 
-func (r *Reader) eachFrame(
-	ctx context.Context, src Stream, name string, do func(face.Frame),
-) error {
+func (r *Reader) eachFrame(ctx context.Context, src Stream, name string, do func(face.Frame)) error {
 	step, end := r.begin(name, src.Count().Declared)
 	defer end()
 	for {

@@ -41,8 +41,8 @@ func figures(s evaluate.Summary) []drawing {
 	}
 	if rates := rates(s); len(rates) > 0 && rates[0].Faces > 0 {
 		all = append([]drawing{{
-			"det", "Detection error trade-off, on the scale of normal deviates: further to the bottom left is better. " +
-				"A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
+			"det", "Detection error trade-off, on the scale of normal deviates: further to the bottom left is " +
+				"better. A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
 			func() (*plot.Plot, error) { return det(s) },
 		}}, all...)
 	}

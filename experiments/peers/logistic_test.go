@@ -30,19 +30,19 @@ func TestLogistic(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := score([]float32{1}, 0), 1/(1+math.Exp(-2*low)); math.Abs(got-want) > 1e-5 {
-			t.Errorf("cost %g: %g, want %g", cost, got, want)
+			t.Errorf("cost %g: score %g, want %g", cost, got, want)
 		}
 		if sum := score([]float32{.3}, 0) + score([]float32{.3}, 1); math.Abs(sum-1) > 1e-12 {
 			t.Errorf("cost %g: probabilities sum to %g", cost, sum)
 		}
 	}
 	if _, err := peers.Logistic(0)(x, y); !errors.Is(err, anomaly.ErrSetting) {
-		t.Errorf("no cost: %v", err)
+		t.Errorf("a cost of 0: error %v", err)
 	}
 	if _, err := peers.Logistic(1)(x, []int{0, 0}); !errors.Is(err, anomaly.ErrLabels) {
 		t.Errorf("one class: %v", err)
 	}
-	score, err := peers.Logistic(1)([][]float32{{-1}, {1}}, []int{0, 2}) // nobody has class 1
+	score, err := peers.Logistic(1)([][]float32{{-1}, {1}}, []int{0, 2}) // no example has class 1
 	if err != nil || score([]float32{0}, 1) != 1 || score([]float32{0}, 7) != 1 {
 		t.Errorf("a class without examples: %v", err)
 	}
@@ -57,7 +57,7 @@ func TestConfident(t *testing.T) {
 	for i := range 200 {
 		class := i % 2
 		x = append(x, []float32{float32(4*class) + float32(r.NormFloat64()), float32(r.NormFloat64())})
-		if i%10 < 2 && i%20 < 2 { // one of each class in twenty
+		if i%10 < 2 && i%20 < 2 { // one example of each class in twenty examples
 			class = 1 - class
 		}
 		y = append(y, class)

@@ -15,20 +15,21 @@ import (
 //
 //	Σ max(1 - y f, 0) + gamma |f|² + gamma_u fᵀ L f
 //
-// over the labelled examples, with the Laplacian L of all of them, or another [Penalty] (equation MR; M. Belkin, P.
-// Niyogi, V. Sindhwani, Manifold Regularization, 2006). Such a machine is an ordinary one with the kernel deformed to K
-// (I + r L K)⁻¹, where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M. Belkin, Beyond the Point Cloud, 2005).
+// The sum is over the labelled examples. L is the Laplacian of the graph of all examples, or another [Penalty]
+// (equation MR; M. Belkin, P. Niyogi, V. Sindhwani, Manifold Regularization, 2006). Such a machine is an ordinary
+// support vector machine with the deformed kernel K (I + r L K)⁻¹, where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M.
+// Belkin, Beyond the Point Cloud, 2005).
 type Manifold struct {
 	x       [][]float32
 	kernel  maxmargin.Kernel
 	inverse mat.Dense // (I + r L K)⁻¹
-	// deformed has the examples under the deformed kernel. An example is its own number there.
+	// deformed has the examples with the deformed kernel. Each example is represented by its number.
 	deformed *maxmargin.Examples
 }
 
-// NewManifold returns the learner for the examples x and a graph of them with n x n weights, and r >= 0. Origin leaves
-// the bias out, as in [maxmargin.Examples.Origin]. It takes O(n³) time once for all labels and all gamma. The error
-// wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
+// NewManifold returns the learner for the examples x, a graph of them with n x n weights, and r >= 0. Origin leaves the
+// bias out, as in [maxmargin.Examples.Origin]. It takes O(n³) time, once for all labels and all values of gamma. The
+// error wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
 func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symmetric, r float64) (*Manifold, error) {
 	if w.SymmetricDim() != len(x) {
 		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting, w.SymmetricDim(),
@@ -41,8 +42,8 @@ func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symm
 	return NewPenalised(x, kernel, origin, l, r)
 }
 
-// Penalty returns the matrix P for which fᵀ P f measures how little f is smooth on a graph with n x n weights. It is
-// the Laplacian, or with normalised I - D^-½ W D^-½, to a power of at least 1. Higher powers leave the smoothest
+// Penalty returns the matrix P for which fᵀ P f is large if f is not smooth on a graph with n x n weights. P is the
+// Laplacian, or I - D^-½ W D^-½ if normalised is set, to a power of at least 1. Higher powers leave the smoothest
 // functions alone and penalise the others more. The error wraps [maxmargin.ErrSetting].
 func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error) {
 	n := w.SymmetricDim()
@@ -67,7 +68,7 @@ func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error)
 	product.Pow(mat.DenseCopyOf(l), power)
 	for i := range n {
 		for j := range i + 1 {
-			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2) // makes it symmetric in spite of rounding
+			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2) // makes the matrix symmetric in spite of rounding
 		}
 	}
 	return l, nil
@@ -113,7 +114,7 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 	var err error
 	m.deformed, err = maxmargin.NewExamples(numbers, func(a, b []float32) float64 {
 		i, j := int(a[0]), int(b[0])
-		v := (product.At(i, j) + product.At(j, i)) / 2 // makes it symmetric in spite of rounding
+		v := (product.At(i, j) + product.At(j, i)) / 2 // makes the kernel symmetric in spite of rounding
 		if i == j {
 			v = max(v, 0)
 		}

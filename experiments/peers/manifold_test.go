@@ -59,12 +59,12 @@ func TestSquares(t *testing.T) {
 				least = min(least, wrong(machine))
 			}
 			if tt.fails && least == 0 {
-				t.Error("manifold regularisation separates the clusters, which it cannot")
+				t.Error("manifold regularisation separates the clusters, and the thesis says that it cannot")
 			}
 			if !tt.fails && least > 0 {
 				t.Errorf("manifold regularisation puts %d or more on the wrong side", least)
 			}
-			// Only the two labels are left if the sink takes everything.
+			// If the sink takes everything, only the two labels count.
 			alone, err := e.SVM(y, .1)
 			if err != nil {
 				t.Fatal(err)
@@ -75,15 +75,16 @@ func TestSquares(t *testing.T) {
 			}
 			for i := range x {
 				if a, b := alone.Value(x[i]), far.Value(x[i]); a != b {
-					t.Fatalf("with an endless gamma_g the cut is %g where the SVM is %g", b, a)
+					t.Fatalf("with a huge gamma_g the cut has the value %g, and the SVM %g", b, a)
 				}
 			}
 		})
 	}
 }
 
-// Edges of the grid are horizontal or vertical and as many of each: for a linear f the graph's term is a multiple of
-// |f|², so that the labels' bisector stays whatever weight it has (equation "Linear manifold regularization").
+// The grid has as many horizontal as vertical edges. For a linear f the graph's term is therefore a multiple of |f|²,
+// and the boundary stays between the labels, whatever the weight of this term is (equation "Linear manifold
+// regularization").
 func TestLinearManifoldNeverTurns(t *testing.T) {
 	x, y, _, w := synthetic.Squares()
 	e, err := maxmargin.NewExamples(x, maxmargin.Linear)
@@ -160,11 +161,11 @@ func TestManifoldObjective(t *testing.T) {
 	}
 	// Nelder and Mead's method stops a little above the minimum; no value is below it.
 	if a, b := objective(got.Weights), found.F; a > b+1e-3 || a < b-.1*b {
-		t.Errorf("objective %g, found %g", a, b)
+		t.Errorf("objective %g, the minimiser found %g", a, b)
 	}
 }
 
-// Without a graph's term the deformed kernel is the kernel.
+// Without the graph's term the deformed kernel equals the kernel.
 func TestManifoldWithoutGraph(t *testing.T) {
 	x, y, _, w := synthetic.Squares()
 	e, err := maxmargin.NewExamples(x, maxmargin.Cubic)
@@ -185,7 +186,7 @@ func TestManifoldWithoutGraph(t *testing.T) {
 	}
 	for i := range x {
 		if math.Abs(a.Value(x[i])-b.Value(x[i])) > 1e-9 {
-			t.Fatalf("%g is not %g", a.Value(x[i]), b.Value(x[i]))
+			t.Fatalf("value %g, want %g", a.Value(x[i]), b.Value(x[i]))
 		}
 	}
 }
@@ -218,7 +219,7 @@ func TestManifoldBadInput(t *testing.T) {
 	}
 }
 
-// The powers are those of the matrix, and the penalty of a constant on a connected graph is 0.
+// Penalty returns powers of the matrix. The penalty of a constant on a connected graph is 0.
 func TestPenalty(t *testing.T) {
 	w := mat.NewSymDense(3, []float64{0, 1, 0, 1, 0, 2, 0, 2, 0})
 	for _, normalised := range []bool{false, true} {
@@ -243,7 +244,7 @@ func TestPenalty(t *testing.T) {
 	var f mat.VecDense
 	f.MulVec(l, mat.NewVecDense(3, []float64{1, 1, 1}))
 	if mat.Norm(&f, 2) > 1e-12 {
-		t.Errorf("a constant has %v", f)
+		t.Errorf("the penalty of a constant is %v", f)
 	}
 	if _, err := peers.Penalty(w, false, 0); !errors.Is(err, maxmargin.ErrSetting) {
 		t.Errorf("power 0: %v", err)
@@ -257,8 +258,8 @@ func TestPenalty(t *testing.T) {
 	}
 }
 
-// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other class, and the vertex that
-// leans least gets it.
+// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other class, so the vertex with the
+// smaller value in the first class changes to the other class.
 func TestClassMass(t *testing.T) {
 	l := mat.NewDense(4, 2, []float64{1, 0, 0, 1, .9, .1, .6, .4})
 	if err := peers.ClassMass(l, []int{0, 1}, []float64{.5, .5}); err != nil {
@@ -269,12 +270,12 @@ func TestClassMass(t *testing.T) {
 		t.Errorf("%v", mat.Formatted(l))
 	}
 	if err := peers.ClassMass(l, []int{4}, []float64{1, 1}); !errors.Is(err, maxmargin.ErrSetting) {
-		t.Errorf("a vertex that there is not: %v", err)
+		t.Errorf("a vertex that does not exist: error %v", err)
 	}
 	if err := peers.ClassMass(l, nil, []float64{1}); !errors.Is(err, maxmargin.ErrSetting) {
 		t.Errorf("one prior: %v", err)
 	}
 	if err := peers.ClassMass(l, nil, []float64{1, math.NaN()}); !errors.Is(err, maxmargin.ErrSetting) {
-		t.Errorf("no prior: %v", err)
+		t.Errorf("a prior that is not a number: error %v", err)
 	}
 }

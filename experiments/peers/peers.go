@@ -53,13 +53,15 @@ func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
 	return scores, nil
 }
 
-// Scorer returns how unusual a class is for an example, which it need not have seen. A larger score is more unusual.
+// Scorer returns how unusual a class is for an example. The scorer need not be trained on this example. A larger score
+// is more unusual.
 type Scorer func(x []float32, class int) float64
 
 // Trainer makes a [Scorer] from examples and their classes, from 0.
 type Trainer func(x [][]float32, y []int) (Scorer, error)
 
-// checkExamples checks for n > 0 finite examples of one length with as many classes, and returns the number of classes.
+// checkExamples checks that there are examples, that they are finite and have one length, and that there are as many
+// classes. It returns the number of classes.
 func checkExamples(x [][]float32, y []int) (k int, err error) {
 	if len(x) != len(y) || len(x) == 0 {
 		return 0, fmt.Errorf("%w: %d with %d classes", ErrExamples, len(x), len(y))
@@ -275,7 +277,7 @@ func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64,
 	return scores, nil
 }
 
-// crossValidate calls held for all examples with a scorer that was trained without each.
+// crossValidate calls held for each example, with a scorer that was trained without this example.
 func crossValidate(x [][]float32, y []int, folds int, train Trainer, held func(i int, score Scorer)) error {
 	k, err := checkExamples(x, y)
 	if err != nil {

@@ -59,7 +59,8 @@ func top(scores []float64, n int) []int {
 	return order
 }
 
-// If the classes are far apart, every method puts the flipped labels first. No two methods agree by chance.
+// If the classes are far apart, every method gives the flipped labels the highest scores. Such different methods do not
+// agree by chance.
 func TestMethodsFindFlips(t *testing.T) {
 	x, y, flipped := clouds(1, 200)
 	kernel := graph.Heat(.7)
@@ -73,7 +74,7 @@ func TestMethodsFindFlips(t *testing.T) {
 			return peers.CrossValidate(x, y, 5, peers.Projection(kernel, 1))
 		},
 		"one-class SVM": func() ([]float64, error) {
-			// The method takes its training labels for normal, so it is trained on right labels.
+			// The method treats all its training labels as normal, so it is trained on right labels.
 			truth := slices.Clone(y)
 			for _, i := range flipped {
 				truth[i] = 1 - truth[i]
@@ -102,13 +103,13 @@ func TestMethodsFindFlips(t *testing.T) {
 				}
 			}
 			if found < len(flipped)-1 {
-				t.Errorf("%d of %d in front", found, len(flipped))
+				t.Errorf("%d of the %d flipped labels have the highest scores", found, len(flipped))
 			}
 		})
 	}
 }
 
-// With as many centroids as examples the backbone is the graph.
+// With as many centroids as examples the backbone equals the graph.
 func TestBackboneIsTheGraph(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for run := range 10 {
@@ -118,7 +119,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []int{14, 40, 1000} { // a class has 14 at the most
+		for _, k := range []int{14, 40, 1000} { // a class has at most 14 examples
 			got, err := peers.Backbone(context.Background(), x, y, k, kernel, 2, .05)
 			if err != nil {
 				t.Fatal(err)
@@ -151,16 +152,16 @@ func TestBackboneApproaches(t *testing.T) {
 			sum += math.Abs(got[i]-want[i]) / float64(len(got))
 		}
 		if sum > last {
-			t.Errorf("k %d is off by %g, a smaller one by %g", k, sum, last)
+			t.Errorf("k %d: mean error %g, and %g with a smaller k", k, sum, last)
 		}
 		last = sum
 	}
 	if last > 1e-9 {
-		t.Errorf("all examples as centroids are off by %g", last)
+		t.Errorf("all examples are centroids, and the mean error is %g", last)
 	}
 }
 
-// Compares QDA with the density written out.
+// The test compares QDA with the densities written out.
 func TestQuadratic(t *testing.T) {
 	x := [][]float32{{-1}, {0}, {1}, {4}, {6}, {8}}
 	y := []int{0, 0, 0, 1, 1, 1}
@@ -191,12 +192,12 @@ func TestPeersBadInput(t *testing.T) {
 			y    []int
 			want error
 		}{
-			"nothing":   {nil, nil, peers.ErrExamples},
-			"number":    {[][]float32{{1}, {2}}, []int{1}, peers.ErrExamples},
-			"lengths":   {[][]float32{{1}, {2, 3}}, []int{0, 1}, peers.ErrExamples},
-			"NaN":       {[][]float32{{1}, {nan}}, []int{0, 1}, peers.ErrExamples},
-			"one class": {[][]float32{{1}, {2}}, []int{1, 1}, anomaly.ErrLabels},
-			"negative":  {[][]float32{{1}, {2}}, []int{0, -1}, anomaly.ErrLabels},
+			"nothing":          {nil, nil, peers.ErrExamples},
+			"too few classes":  {[][]float32{{1}, {2}}, []int{1}, peers.ErrExamples},
+			"two lengths":      {[][]float32{{1}, {2, 3}}, []int{0, 1}, peers.ErrExamples},
+			"NaN":              {[][]float32{{1}, {nan}}, []int{0, 1}, peers.ErrExamples},
+			"one class":        {[][]float32{{1}, {2}}, []int{1, 1}, anomaly.ErrLabels},
+			"a negative class": {[][]float32{{1}, {2}}, []int{0, -1}, anomaly.ErrLabels},
 		} {
 			if _, err := train(c.x, c.y); !errors.Is(err, c.want) {
 				t.Errorf("%s, %s: %v", name, what, err)
@@ -204,7 +205,7 @@ func TestPeersBadInput(t *testing.T) {
 		}
 		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3, train); !errors.Is(err,
 			anomaly.ErrLabels) {
-			t.Errorf("%s, a class of one: %v", name, err)
+			t.Errorf("%s, a class with one example: error %v", name, err)
 		}
 		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1, train); !errors.Is(err,
 			anomaly.ErrSetting) {
@@ -216,12 +217,12 @@ func TestPeersBadInput(t *testing.T) {
 		t.Errorf("constant features: %v", err)
 	}
 	for name, s := range map[string]peers.Trainer{"SVM": trainers["SVM"], "one-class SVM": trainers["one-class SVM"]} {
-		score, err := s(same, []int{0, 1, 0, 1}) // constant features, and duplicates that contradict
+		score, err := s(same, []int{0, 1, 0, 1}) // constant features, and duplicates with different classes
 		if err != nil || math.IsNaN(score(same[0], 0)) {
 			t.Errorf("%s, constant features: %v", name, err)
 		}
 	}
-	// Numbers of classes need not be dense.
+	// The numbers of the classes may have gaps.
 	if score, err := peers.Projection(kernel, 1)([][]float32{{0}, {5}}, []int{0, 3}); err != nil ||
 		score([]float32{5}, 3) >= score([]float32{5}, 0) {
 		t.Errorf("classes 0 and 3: %v", err)
@@ -245,9 +246,9 @@ func TestPeersBadInput(t *testing.T) {
 	if _, err := peers.Backbone(stop, x, y, 3, kernel, 1, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// A kernel so narrow that it leaves every example alone finds nothing unusual: all scores are the same.
+	// With a very narrow kernel no example has neighbours. Nothing is unusual then: all scores are the same.
 	scores, err := peers.Backbone(ctx, x, y, 3, graph.Kernel{Denominator: 1e-300}, 3, 1)
 	if err != nil || slices.Max(scores) != slices.Min(scores) {
-		t.Errorf("everybody alone: %v", err)
+		t.Errorf("a very narrow kernel: different scores, or error %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func TestSquares(t *testing.T) {
 	}
 	for _, s := range sum {
 		if math.Abs(s-218.351) > 5e-4 {
-			t.Errorf("the edges sum to %g, and the thesis has 218.351", s)
+			t.Errorf("the squared edges sum to %g, want 218.351 as in the thesis", s)
 		}
 	}
 	if labels != 2 {
@@ -50,7 +50,7 @@ func TestCore(t *testing.T) {
 			anomalies++
 			if l.Class[i] != 0 || math.Abs(float64(l.X[i][0])) > synthetic.Inner ||
 				math.Abs(float64(l.X[i][1])) > synthetic.Inner {
-				t.Error("an anomaly that is none")
+				t.Error("a point with truth 1 is not an anomaly")
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// A label that is flipped has what is left of the probability, and most labels that are not are likely.
+// If a label is flipped, its truth becomes one minus the truth before. Most labels that are not flipped are likely.
 func TestMixture(t *testing.T) {
 	for name, parts := range synthetic.Mixtures {
 		clean := synthetic.Mixture(rand.New(rand.NewPCG(2, 1)), parts, 4000, 0)
@@ -71,7 +71,7 @@ func TestMixture(t *testing.T) {
 			if clean.Class[i] != flipped.Class[i] {
 				changed++
 				if math.Abs(p+flipped.Truth[i]-1) > 1e-12 {
-					t.Fatalf("%s: flipped, %g becomes %g", name, p, flipped.Truth[i])
+					t.Fatalf("%s: flipping a label changes its truth from %g to %g", name, p, flipped.Truth[i])
 				}
 			}
 		}

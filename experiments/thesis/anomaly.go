@@ -64,7 +64,7 @@ type detector struct {
 type unusual struct {
 	synthetic.Labelled
 	train int
-	w     func(width float64) mat.Symmetric // weights of all
+	w     func(width float64) mat.Symmetric // weights of all examples
 	unit  float64                           // mean standard deviation of the features
 }
 
@@ -192,7 +192,7 @@ func (o *options) ordinal(dataset string) (x [][]float32, response []float64, er
 	return x, response, nil
 }
 
-// thesisAgreement are the figures of its tables, in per cent.
+// thesisAgreement has the agreements in the thesis's tables, in per cent.
 var thesisAgreement = map[string]map[string]float64{
 	"wine":     {"QDA": 75.1, "SVM": 75.0, "one-class SVM": 44.2, "weighted k-NN": 67.6, "SoftHAD": 74.5},
 	"housing":  {"QDA": 56.7, "SVM": 58.5, "one-class SVM": 27.2, "weighted k-NN": 44.4, "SoftHAD": 71.3},
@@ -246,7 +246,7 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 		return values, err
 	}
 
-	// Each method gets the settings that are best on the mean of our mixtures.
+	// For each method, the setting with the best mean over our mixtures is chosen.
 	mixtures := make(map[string][][]float64)
 	sum := make([]float64, len(all))
 	for _, name := range slices.Sorted(maps.Keys(synthetic.Mixtures)) {
@@ -318,7 +318,7 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 	return o.core(ctx, all, chosen)
 }
 
-// first returns the n examples with the largest scores, beginning with number from.
+// first returns the n examples with the largest scores, among the examples from number from on.
 func first(scores []float64, from, n int) []int {
 	var order []int
 	for i := from; i < len(scores); i++ {
@@ -328,8 +328,8 @@ func first(scores []float64, from, n int) []int {
 	return order[:min(n, len(order))]
 }
 
-// core ranks the Core dataset. Of the first twelve examples it counts the unusual ones, those in the tiny squares, and
-// those at the rim.
+// core ranks the Core dataset. Among the first twelve examples it counts the unusual examples, the examples in the tiny
+// squares, and the examples at the rim.
 func (o *options) core(ctx context.Context, methods []detector, chosen map[string]int) error {
 	tasks := make([]unusual, coreRuns)
 	for run := range tasks {
@@ -399,7 +399,7 @@ func drawCore(title string, t unusual, ahead []int) *plot.Plot {
 		}
 		s, err := plotter.NewScatter(points)
 		if err != nil {
-			return // there are none
+			return // there are no such points
 		}
 		s.GlyphStyle = draw.GlyphStyle{Color: c, Shape: shape, Radius: radius}
 		p.Add(s)

@@ -19,8 +19,8 @@ import (
 func newApproximation(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "approximation",
-		Short: "error of the quantized Laplacian, and accuracy on it, over time and over k (Section UCI ML Repository " +
-			"Experiments)",
+		Short: "error of the quantized Laplacian, and accuracy on it, over time and over k (Section UCI ML " +
+			"Repository Experiments)",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.approximation(c.Context()) },
 	}

@@ -115,7 +115,7 @@ func (s auditSet) swap(r *rand.Rand, share float64) (y []int, which []int) {
 	return y, which
 }
 
-// alone returns the set far for the true names.
+// alone returns the faces far from other faces of their person, for the true names: see auditSet.far.
 func (s auditSet) alone() map[int]bool {
 	far := make([]float64, len(s.x))
 	for i := range far {
@@ -137,8 +137,9 @@ func (s auditSet) alone() map[int]bool {
 	return some
 }
 
-// find returns the precision among as many faces as were swapped; the share of swapped faces among this number and
-// twice this number; the area under the ROC curve; and the share of fringe faces among the wrong ones in front.
+// find renames n faces, and ranks all faces. Precision is the share of renamed faces among the first n. Within is their
+// number among the first 2n, divided by n. Area is the area under the ROC curve. Fringe is the number of faces of
+// auditSet.far with their true name among the first n, divided by n.
 func (s auditSet) find(a auditor, run int) (precision, within, area, fringe float64, err error) {
 	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 8)), flips)
 	scores, err := a.scores(s.x, s.d, y)

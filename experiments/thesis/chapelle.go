@@ -128,8 +128,8 @@ func (b benchmark) graph() *mat.SymDense {
 	return graph.Nearest(b.d, graph.Heat(b.near), benchmarkNeighbours)
 }
 
-// harmonic returns the error of the harmonic solution, without and with class mass normalisation by the given priors,
-// or by the classes of the labels if there are none.
+// harmonic returns the error of the harmonic solution, without and with class mass normalisation by the given priors.
+// Without priors it uses the shares of the classes among the labels.
 func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 	given []float64) (plain, masses float64, err error) {
 	y, priors := mat.NewDense(len(split), 2, nil), make([]float64, 2)

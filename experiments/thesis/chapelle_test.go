@@ -15,8 +15,8 @@ import (
 // masses.
 var recorded = map[string][2]float64{"digit1": {15.682, 20.537}, "usps": {19.911, 19.329}}
 
-// The nearest labelled example has the errors in the book, except for rounding: so data and splits are the book's. The
-// expected harmonic solutions were recorded when the nearest example agreed.
+// The nearest labelled example has the errors in the book, except for rounding, so data and splits are the same as in
+// the book. The expected errors of harmonic solutions were recorded when this agreed.
 func TestChapelle(t *testing.T) {
 	o := options{data: filepath.Dir(fixture.Recordings(t, "tables"))}
 	for name, want := range book {
@@ -61,14 +61,14 @@ func TestChapelle(t *testing.T) {
 			}
 		}
 		if name == "digit1" && math.Abs(stat.Mean(shares, nil)-7.248) > .01 {
-			t.Errorf("with the true shares of the classes %.3f %%, and 7.248 is recorded", stat.Mean(shares, nil))
+			t.Errorf("harmonic with the true shares of the classes %.3f %%, recorded 7.248", stat.Mean(shares, nil))
 		}
 		if p, m := stat.Mean(plain, nil), stat.Mean(masses, nil); math.Abs(p-recorded[name][0]) > .01 ||
 			math.Abs(m-recorded[name][1]) > .01 {
-			t.Errorf("%s: harmonic %.3f %%, with class masses %.3f %%, and %v are recorded", name, p, m, recorded[name])
+			t.Errorf("%s: harmonic %.3f %%, with class masses %.3f %%, recorded %v", name, p, m, recorded[name])
 		}
 	}
 	if _, err := o.splits("digit1", 10, 100); err == nil {
-		t.Error("a split beyond the examples")
+		t.Error("a split with indices beyond the examples gave no error")
 	}
 }

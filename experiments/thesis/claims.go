@@ -30,8 +30,8 @@ func newClaims(o *options) *cobra.Command {
 	}
 }
 
-// claimGammas returns the regularisers. Epsilon is a tenth of each, as in the thesis, so edges grow longer from the
-// first to the last, without another limit. Pixels need a wider range before people are joined.
+// claimGammas returns the regularisers. Epsilon is a tenth of each, as in the thesis. Nothing else limits edges, so
+// they grow longer from the first regulariser to the last. Pixels need a wider range before edges join people.
 func claimGammas(space face.Space) []float64 {
 	if space.Unit {
 		return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7}

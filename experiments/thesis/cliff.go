@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The map of the cliff.
+// The axes of the map.
 var (
 	cliffSigmas = []float64{.16, .18, .20, .22, .24, .27, .30}
 	cliffGammas = []float64{1e-4, 1e-3, 1e-2}
@@ -83,7 +83,7 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 	return o.drawCliff(cells)
 }
 
-// rowsOfCliff returns the cells as they are tabulated.
+// rowsOfCliff returns the rows of the table, one for each cell.
 func rowsOfCliff(cells []*cell) (rows [][]string) {
 	for _, c := range cells {
 		edge := "unbounded"

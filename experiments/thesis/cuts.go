@@ -214,7 +214,8 @@ func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	return sum, slow, nil
 }
 
-// selection is the machine with the fewest errors on the examples for choosing, or the first of equals.
+// selection is the machine with the fewest errors on the examples for choosing. Among machines with equally few errors
+// it is the first.
 type selection struct {
 	machine *maxmargin.Machine
 	wrong   float64

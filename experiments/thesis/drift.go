@@ -57,7 +57,7 @@ func (o *options) drift(ctx context.Context) error {
 		}
 		x := float64(h)
 		if h == 0 {
-			x = 16000 // drawn there, and named so
+			x = 16000 // where the axis has the label "none"
 		}
 		wrong = append(wrong, plotter.XY{X: x, Y: w})
 		first = append(first, plotter.XY{X: x, Y: v.recall[0]})
@@ -96,9 +96,9 @@ func (o *options) drift(ctx context.Context) error {
 	return o.picture("drift.png", 5*vg.Inch, 3.2*vg.Inch, [][]*plot.Plot{{gain, cost}})
 }
 
-// guests returns the share of faces named as the other of two people in the plane. Each person moves to and fro near
-// the labelled faces. In turns, one of them moves as far as the middle, where the other was in the phase before. The
-// first phase does not count, because there is nothing to unlearn in it.
+// guests lets two people move in the plane, and returns the share of faces that get the other person's name. Each
+// person moves to and fro near the labelled faces. In each phase one of them moves as far as the middle, where the
+// other person was in the phase before. The first phase does not count, because there is nothing to unlearn in it.
 func guests(halfLife int) (wrong float64, err error) {
 	const phases, dim = 10, 4
 	names := []string{"alice", "bob"}
@@ -148,7 +148,7 @@ func guests(halfLife int) (wrong float64, err error) {
 	return wrong / float64(n), nil
 }
 
-// visit has the results of two visits of everybody.
+// visit has the results of a run in which everybody visits twice.
 type visit struct {
 	recall [2]float64
 	far    float64

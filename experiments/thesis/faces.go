@@ -78,8 +78,8 @@ func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Ide
 	return e.Space(), ids, namesOf(ids), err
 }
 
-// inSets calls do with the faces of each set of recordings as embeddings, without frames without a face. A set is
-// films, or a folder.
+// inSets calls do with the faces of each set of recordings, as embeddings. It leaves out faces without a vector. The
+// set fast_videos has the people of films, and any other set is a folder.
 func (o *options) inSets(ctx context.Context, sets []string,
 	do func(set string, space face.Space, ids []evaluate.Identity) error) error {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())

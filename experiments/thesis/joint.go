@@ -42,7 +42,7 @@ func newJointTime(o *options) *cobra.Command {
 	}
 }
 
-// The settings of the thesis. Rounds and the energies of the net are ours.
+// The settings of the thesis. We chose the rounds and the energies of the net.
 const (
 	jointRuns = 50
 	netEnergy = .01 // stretch and bend of the elastic net
@@ -344,7 +344,7 @@ func (o *options) jointTime(ctx context.Context) error {
 				fmt.Sprintf("%.3f", right)})
 			return nil
 		}
-		for _, m := range backbones()[:len(backbones())-2] { // one pull is enough
+		for _, m := range backbones()[:len(backbones())-2] { // one value of the pull is enough
 			err := measure(m.name, func() (float64, int, error) {
 				b, err := m.place(ctx, s, some, seeds, rand.New(rand.NewPCG(1, 4)))
 				if err != nil {
@@ -356,7 +356,7 @@ func (o *options) jointTime(ctx context.Context) error {
 				return err
 			}
 		}
-		if n <= 4000 { // beyond that the full graph takes minutes, and its square of memory
+		if n <= 4000 { // with more points the full graph takes minutes, and memory in O(n²)
 			err := measure("full graph", func() (float64, int, error) {
 				right, err := some.full(graph.Nearest(graph.Distances(some.x, 1), s.Kernel, s.Neighbours), s)
 				return right, 0, err

@@ -2,7 +2,7 @@
 
 // Command thesis makes the figures and tables of docs/results.md from recordings and tables.
 //
-// Each has a subcommand, which writes a CSV file and a picture below --out. The data are read from
+// Each figure or table has a subcommand, which writes a CSV file and a picture below --out. The data are read from
 // --data, which is $FACEAUTH_DATA or ../shared/data.
 package main
 

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// field is one figure over sigma, to the right, and gamma, upwards.
+// field has the values of one panel. Sigma goes to the right and gamma upwards.
 type field struct{ z [][]float64 } // z[row][column]
 
 func (f field) Dims() (c, r int)   { return len(cliffSigmas), len(cliffGammas) }

@@ -32,7 +32,7 @@ func (o *options) table(name string, header []string, rows [][]string) error {
 	return f.Close()
 }
 
-// picture writes a PNG file below --out with panels in rows, each of that size.
+// picture writes a PNG file below --out with panels in rows, each with the given width and height.
 func (o *options) picture(name string, width, height vg.Length, panels [][]*plot.Plot) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

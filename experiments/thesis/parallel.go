@@ -22,13 +22,13 @@ func newParallel(o *options) *cobra.Command {
 	}
 }
 
-// observer is a learner, or several.
+// observer is one learner, or several learners that act as one.
 type observer interface {
 	Label(x []float32, name string) error
 	Observe(x []float32) (online.Verdict, error)
 }
 
-// arrangement is one way of dividing 300 vertices.
+// arrangement is one way of dividing 300 vertices among graphs.
 type arrangement struct {
 	name string
 	new  func(face.Space, online.Settings) (observer, error)
@@ -50,7 +50,7 @@ func six(workers int) func(face.Space, online.Settings) (observer, error) {
 	}
 }
 
-// examples is the number of labelled faces of the user, and so of graphs.
+// examples is the number of labelled faces of the user, which is also the number of graphs.
 const examples = 6
 
 // parallel is the thesis's login: one person is labelled with faces from the whole recording, and everybody passes. It
@@ -97,7 +97,7 @@ func (o *options) parallel(ctx context.Context) error {
 		[]string{"features", "solver", "arrangement", "recall", "far", "ms_a_face", "times_as_fast"}, rows)
 }
 
-// login counts faces of users, and of others.
+// login counts faces of users and faces of other people.
 type login struct {
 	own, right       int
 	others, accepted int

@@ -134,7 +134,7 @@ func (s auditSet) spaced(n int) auditSet {
 	return t
 }
 
-// precision returns the share of renamed faces among the first faces, as many as were renamed.
+// precision returns the share of renamed faces among the first n faces, where n is the number of renamed faces.
 func (s auditSet) precision(a auditor, run int) (float64, error) {
 	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 12)), poseShare)
 	scores, err := a.scores(s.x, s.d, y)
@@ -150,7 +150,8 @@ func (s auditSet) precision(a auditor, run int) (float64, error) {
 	return hits / float64(len(which)), nil
 }
 
-// poses chooses the settings of each method on half of the people of umist and reports the other half, and the reverse.
+// poses chooses the settings of each method on one half of the people of umist and reports results on the other half,
+// for both halves.
 func (o *options) poses(ctx context.Context) error {
 	var whole auditSet
 	var space face.Space
@@ -260,7 +261,8 @@ func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspec
 	return scores, suspects, nil
 }
 
-// suspects counts the suspects of the program's audit with right names, and among renamed and other faces.
+// suspects prints the number of suspects of the program's audit with right names, and then, with some faces renamed,
+// the numbers of suspects among renamed faces and among other faces.
 func (s auditSet) suspects(space face.Space, half int) error {
 	_, clean, err := audited(space, s.x, s.y)
 	if err != nil {

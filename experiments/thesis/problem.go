@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// problem is a stream of points of two classes, the labelled ones first.
+// problem is a stream of points of two classes, with the labelled points first.
 type problem struct {
 	x      [][]float32
 	class  []int

@@ -31,7 +31,7 @@ func newSensitivity(o *options) *cobra.Command {
 	}
 }
 
-// variation is one setting with its values. The values of order are numbers of orders.
+// variation is one setting with its values. A value of the setting order is an index of inOrders.
 type variation struct {
 	name   string
 	values []float64
@@ -156,7 +156,7 @@ func (o *options) drawSensitivity(name string, samples []*sample) error {
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 		p.Y.Min, p.Y.Max = 0, 1.02
-		if p.Legend.Top = recall[len(recall)-1].Y < .6; !p.Legend.Top { // where there is no curve
+		if p.Legend.Top = recall[len(recall)-1].Y < .6; !p.Legend.Top { // the legend stands where there is no curve
 			p.Legend.YOffs = vg.Points(14)
 		}
 		if len(panels) > 0 {

@@ -13,13 +13,13 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// The numbers of rows are those of the data's index, and every row has as many values.
+// Each dataset has the number of rows in the index of the data, and all rows have the same number of values.
 func TestTables(t *testing.T) {
 	o := options{data: filepath.Dir(fixture.Recordings(t, "tables"))}
 	for _, want := range []struct {
 		dataset       string
 		rows, dim     int
-		labels, first int // different ones, and how many rows have the first row's
+		labels, first int // number of different labels, and of rows with the first row's label
 	}{
 		{"letter", 20000, 16, 26, 0}, {"optdigits", 5620, 64, 10, 0}, {"segmentation", 2310, 19, 7, 330},
 		{"car", 1728, 6, 4, 1210}, {"coil2", 1500, 241, 2, 750}, {"wine", 1599, 11, 6, 0},
@@ -40,12 +40,12 @@ func TestTables(t *testing.T) {
 		}
 		if len(all) != want.rows || want.labels > 0 && len(labels) != want.labels ||
 			want.first > 0 && len(labels[all[0].label]) != want.first {
-			t.Errorf("%s: %d rows, %d labels, %d of the first", want.dataset, len(all), len(labels),
+			t.Errorf("%s: %d rows, %d labels, %d rows with the first row's label", want.dataset, len(all), len(labels),
 				len(labels[all[0].label]))
 		}
 	}
 	if _, err := o.rows("oracle"); err == nil {
-		t.Error("there is a dataset of that name")
+		t.Error("an unknown dataset gave no error")
 	}
 }
 
@@ -53,11 +53,11 @@ func TestStandardise(t *testing.T) {
 	x := [][]float32{{1, 5}, {2, 5}, {3, 5}}
 	standardise(x)
 	if x[0][0] != -1 || x[1][0] != 0 || x[2][0] != 1 || x[0][1] != 0 {
-		t.Errorf("%v", x)
+		t.Errorf("standardised values %v", x)
 	}
 }
 
-// At least one label of each class, however few there are.
+// first takes at least one example of each class, even of a rare class.
 func TestFirstLabels(t *testing.T) {
 	f := fold{y: []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, -1}}
 	for n := 2; n <= 10; n++ {
@@ -84,7 +84,7 @@ func TestFirstLabels(t *testing.T) {
 				if c >= 0 {
 					n[c]++
 					if c != tb.truth[i] {
-						t.Fatal("a wrong label")
+						t.Fatal("a label differs from the true class")
 					}
 				}
 			}
@@ -109,11 +109,11 @@ func TestAgreement(t *testing.T) {
 		}
 	}
 	if got := first([]float64{1, 5, 3, 5}, 1, 2); !slices.Equal(got, []int{1, 3}) {
-		t.Errorf("%v", got)
+		t.Errorf("first examples %v", got)
 	}
 }
 
-// SoftHAD finds what is unusual in the Core dataset and leaves the tiny squares alone.
+// SoftHAD finds the unusual examples in the Core dataset, and no examples in the tiny squares.
 func TestCore(t *testing.T) {
 	l := synthetic.Core(rand.New(rand.NewPCG(9, 9)), 2)
 	task := newUnusual(l, 0)
@@ -131,17 +131,17 @@ func TestCore(t *testing.T) {
 				found++
 			}
 			if math.Abs(float64(task.X[i][0])) > 1 {
-				t.Errorf("a point of the tiny squares is in front")
+				t.Errorf("a point of the tiny squares is among the first 12")
 			}
 		}
-		// Eleven in the mean of a hundred; the dataset is one that no setting was chosen on.
+		// The mean over a hundred datasets is eleven. No setting was chosen on this dataset.
 		if found < 9 {
-			t.Errorf("%d of 12", found)
+			t.Errorf("%d unusual examples among the first 12", found)
 		}
 	}
 }
 
-// Swapped names are other names, as many as asked for.
+// The requested number of names is swapped, each for another name.
 func TestSwap(t *testing.T) {
 	s := auditSet{x: make([][]float32, 100), y: make([]int, 100)}
 	for i := range s.y {
@@ -149,11 +149,11 @@ func TestSwap(t *testing.T) {
 	}
 	y, which := s.swap(rand.New(rand.NewPCG(1, 1)), .03)
 	if len(which) != 3 {
-		t.Errorf("%v", which)
+		t.Errorf("swapped faces %v, want 3", which)
 	}
 	for i := range y {
 		if (y[i] != s.y[i]) != slices.Contains(which, i) || y[i] < 0 || y[i] > 6 {
-			t.Errorf("face %d: %d was %d", i, y[i], s.y[i])
+			t.Errorf("face %d: name %d, before %d", i, y[i], s.y[i])
 		}
 	}
 }

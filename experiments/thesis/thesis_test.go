@@ -26,7 +26,8 @@ func clouds(n int) problem {
 	return newProblem(rows(0), rows(2), 1)
 }
 
-// With room for every point the quantized graph is the graph itself: no error, and the same predictions.
+// If there are as many centroids as points, the quantized graph is the graph itself: the error is 0, and the
+// predictions are the same.
 func TestApproximationVanishes(t *testing.T) {
 	p := clouds(120)
 	always := func(int) bool { return true }
@@ -57,7 +58,7 @@ func TestApproximationVanishes(t *testing.T) {
 	}
 }
 
-// The labelled points come first, five of each class, and the kernel is that of the printed formula.
+// The labelled points come first, five of each class. The kernel follows the printed formula.
 func TestProblem(t *testing.T) {
 	p := clouds(120)
 	seen := [2]int{}
@@ -89,7 +90,7 @@ func TestReadUCI(t *testing.T) {
 	}
 }
 
-// Ageing unlearns who was there before; this is what docs/thesis/drift.png shows.
+// With ageing the learner forgets the person who was at a place before, as docs/thesis/drift.png shows.
 func TestGuests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred thousand steps take a while")
@@ -103,11 +104,11 @@ func TestGuests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ages > .04 || stays < .08 {
-		t.Errorf("%.4f of the faces are taken for the other one with a half-life, and %.4f without", ages, stays)
+		t.Errorf("share of faces with the other person's name: %.4f with a half-life, %.4f without", ages, stays)
 	}
 }
 
-// Every job is done, also after one that failed, whose error comes out.
+// each does every job, also after a job that failed, and returns the error of the failed job.
 func TestEach(t *testing.T) {
 	jobs := make([]int, 100)
 	for i := range jobs {
@@ -135,7 +136,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// The precision at a recall is the best of the points that reach it.
+// The precision at a recall is the best precision of the points that reach this recall.
 func TestPrecisionAt(t *testing.T) {
 	points := []evaluate.Point{{Precision: 1, Recall: .2}, {Precision: .7, Recall: .5}, {Precision: .8, Recall: .8}}
 	for _, c := range []struct{ recall, want evaluate.Rate }{{.1, 1}, {.2, 1}, {.3, .8}, {.8, .8}} {
@@ -148,7 +149,7 @@ func TestPrecisionAt(t *testing.T) {
 	}
 }
 
-// Every recording that an experiment names is there.
+// Every recording that an experiment names exists.
 func TestRecordingsExist(t *testing.T) {
 	for _, p := range append(heads(), films...) {
 		for _, r := range p.recordings {

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// each does all jobs, as many at once as there are cores, and returns the first error of any.
+// each does all jobs, as many at once as there are cores, and returns the first error.
 func each[T any](jobs []T, do func(T) error) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -42,7 +42,8 @@ type clock struct {
 	curves map[string]plotter.XYs
 }
 
-// measure returns the best time of three, as the machine is shared, or of one that takes long, and draws it over n.
+// measure returns the best time of three, because other programs share the machine. If a run takes longer than ten
+// seconds, it is the last. The time becomes a point of the picture, over n.
 func (c *clock) measure(ctx context.Context, name string, n int, do func() error) (float64, error) {
 	best := math.Inf(1)
 	for range 3 {

@@ -38,7 +38,8 @@ func TestNetworkCamera(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if _, err := fmt.Fprintf(w, "--x\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b),
+				if _, err := fmt.Fprintf(w, "--x\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n",
+					len(b),
 					b); err != nil {
 					return
 				}

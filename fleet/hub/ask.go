@@ -190,7 +190,8 @@ func (s *service) admit(ctx context.Context, data []byte) ([]byte, error) {
 		}
 		return nil, refusal(
 			fmt.Sprintf(
-				"this device is a member already, as %q; if parts of its folder are lost, remove the folder and join again",
+				"this device is a member already, as %q; if parts of its folder are lost, remove the folder and join "+
+					"again",
 				d.Name),
 		)
 	}

@@ -180,7 +180,8 @@ func BenchmarkEnrolment(b *testing.B) {
 	for b.Loop() {
 		arrived.Add(n)
 		sent.Store(time.Now().UnixNano())
-		if err := conns[rounds%n].Append(within(b, 20*time.Second), "", fmt.Sprint("enrolment ", rounds), enrolment); err != nil {
+		if err := conns[rounds%n].Append(within(b, 20*time.Second), "", fmt.Sprint("enrolment ", rounds),
+			enrolment); err != nil {
 			b.Fatal(err)
 		}
 		arrived.Wait()

@@ -25,7 +25,8 @@ func newCallout(t *testing.T) (o hub.Options) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "nats-server")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program,
+		"github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
 		t.Fatalf("building nats-server: %v\n%s", err, out)
 	}
 	admin, id := fleetKey(t)
@@ -122,8 +123,8 @@ func TestCallout(t *testing.T) {
 			id, sign = public, key.Sign
 		}
 		for _, token := range []string{"", hub.RejoinToken} {
-			if nc, err := hub.Dial(within(t, 10*time.Second), o.Cluster, nats.Nkey(id, sign), nats.Token(token), nats.NoReconnect()); !errors.Is(
-				err, hub.ErrRefused) {
+			if nc, err := hub.Dial(within(t, 10*time.Second), o.Cluster, nats.Nkey(id, sign), nats.Token(token),
+				nats.NoReconnect()); !errors.Is(err, hub.ErrRefused) {
 				t.Errorf("%s: %v", name, err)
 				nc.Close()
 			}

@@ -164,7 +164,8 @@ func TestKilledAtRandom(t *testing.T) {
 	var talkers []*talker
 	for i, ahead := range []time.Duration{0, 26 * time.Hour, -26 * time.Hour} {
 		c := talkerConfig{Folder: filepath.Join(t.TempDir(), fmt.Sprint("device", i)), Ahead: ahead}
-		if _, err := hub.Join(within(t, 20*time.Second), c.Folder, invite(t, a), hub.Joining{Name: fmt.Sprint("device", i)}); err != nil {
+		if _, err := hub.Join(within(t, 20*time.Second), c.Folder, invite(t, a),
+			hub.Joining{Name: fmt.Sprint("device", i)}); err != nil {
 			t.Fatal(err)
 		}
 		c.Seed = r.Uint64()
@@ -268,7 +269,8 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 	seq, _ := parts[0].Hash()
 	t.Logf(
-		"killed: devices %d times, the server %d times; %d entries in the log, %d things said that hold, %d people there, %d forgotten",
+		"killed: devices %d times, the server %d times; %d entries in the log, %d things said that hold, %d people "+
+			"there, %d forgotten",
 		counts[0]+counts[1]+counts[2], counts[3], seq, labels, len(all), forgotten)
 	if labels < kills {
 		t.Errorf("only %d things were said", labels)

@@ -31,7 +31,8 @@ func TestLog(t *testing.T) {
 			isUp(t, c)
 			id := fmt.Sprintf("%s-%d", c.ID(), n)
 			for range 1 + n%2 { // delivered twice, stored once
-				if err := c.Append(within(t, 20*time.Second), []string{"-", "", "0f"}[n%3], id, []byte(fmt.Sprintf("%d of %d", n, i))); err != nil {
+				if err := c.Append(within(t, 20*time.Second), []string{"-", "", "0f"}[n%3], id,
+					[]byte(fmt.Sprintf("%d of %d", n, i))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -64,7 +65,8 @@ func TestPartition(t *testing.T) {
 		p.set(round%2 == 1)
 		for range 10 {
 			n++
-			if err := near.Append(within(t, 20*time.Second), "", fmt.Sprint("near-", n), []byte(fmt.Sprint("near ", n))); err != nil {
+			if err := near.Append(within(t, 20*time.Second), "", fmt.Sprint("near-", n),
+				[]byte(fmt.Sprint("near ", n))); err != nil {
 				t.Fatal(err)
 			}
 			for try := 0; ; try++ {
@@ -131,7 +133,8 @@ func TestDeviceMayNot(t *testing.T) {
 			t.Errorf("%s was let through", subject)
 		}
 	}
-	for _, subject := range []string{">", h.names.AnyLog, hub.Inbox(other.ID()) + ".>", hub.KeysOf(h.fleet, other.ID()), h.names.AnyPlace, h.names.Admin, "_INBOX.>"} {
+	for _, subject := range []string{">", h.names.AnyLog, hub.Inbox(other.ID()) + ".>", hub.KeysOf(h.fleet, other.ID()),
+		h.names.AnyPlace, h.names.Admin, "_INBOX.>"} {
 		refused := make(chan error, 1)
 		nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			select {

@@ -33,7 +33,8 @@ var (
 	ErrTooLarge = errors.New("the entry is too large for the server of the fleet")
 	// ErrFull is returned if the server has no room left.
 	ErrFull = errors.New(
-		"the server of the fleet has no room left; allow more with faceauth fleet serve --disk, or free space on its disk")
+		"the server of the fleet has no room left; allow more with faceauth fleet serve --disk, or free space on its " +
+			"disk")
 	// ErrPerson is returned for an id of a person that cannot be part of a subject.
 	ErrPerson = errors.New("unusable id of a person")
 )

@@ -371,7 +371,8 @@ func TestBadSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	data[12345] ^= 1
-	if _, err := h.bucket.Put(within(t, 10*time.Second), jetstream.ObjectMeta{Name: "snapshot", Metadata: info.Metadata}, bytes.NewReader(data)); err != nil {
+	if _, err := h.bucket.Put(within(t, 10*time.Second),
+		jetstream.ObjectMeta{Name: "snapshot", Metadata: info.Metadata}, bytes.NewReader(data)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := c.Snapshot(within(t, 10*time.Second)); !errors.Is(err, hub.ErrSnapshot) {
@@ -380,7 +381,8 @@ func TestBadSnapshot(t *testing.T) {
 	// A snapshot of an earlier place, as a backup would have it.
 	info.Metadata["seq"] = "6"
 	data[12345] ^= 1
-	if _, err := h.bucket.Put(within(t, 10*time.Second), jetstream.ObjectMeta{Name: "snapshot", Metadata: info.Metadata}, bytes.NewReader(data)); err != nil {
+	if _, err := h.bucket.Put(within(t, 10*time.Second),
+		jetstream.ObjectMeta{Name: "snapshot", Metadata: info.Metadata}, bytes.NewReader(data)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := c.Snapshot(within(t, 10*time.Second)); !errors.Is(err, hub.ErrSnapshot) {
@@ -568,7 +570,8 @@ func TestCluster(t *testing.T) {
 	}
 	work.Wait()
 	for i, r := range readers {
-		for end := time.Now().Add(60 * time.Second); len(r.all()) < 3*each+3 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(60 * time.Second); len(r.all()) < 3*each+3 &&
+			time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		}
 		once(t, r.all(), authors, each)
 		if i > 0 && !slices.Equal(r.all(), readers[0].all()) {

@@ -378,7 +378,8 @@ func TestBearerMayNot(t *testing.T) {
 	refused := make(chan error, 10)
 	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })
 	names := hub.NamesOf(s.Fleet)
-	for _, subject := range []string{strings.Replace(names.AnyLog, "*", "-", 1), names.Admin, "$JS.API.STREAM.INFO." + names.Stream, hub.KeysOf(s.Fleet, ""), hub.PlaceOf(s.Fleet, id)} {
+	for _, subject := range []string{strings.Replace(names.AnyLog, "*", "-", 1), names.Admin, "$JS.API.STREAM.INFO." +
+		names.Stream, hub.KeysOf(s.Fleet, ""), hub.PlaceOf(s.Fleet, id)} {
 		nc.Publish(subject, nil)
 		select {
 		case <-refused:
@@ -399,7 +400,8 @@ func TestBearerMayNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, garbage := range [][]byte{nil, []byte("garbage"), bytes.Repeat([]byte{0x9f}, 1000), bytes.Repeat([]byte{0xff}, 100000), {0xa1, 1, 0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}} {
+	for _, garbage := range [][]byte{nil, []byte("garbage"), bytes.Repeat([]byte{0x9f}, 1000),
+		bytes.Repeat([]byte{0xff}, 100000), {0xa1, 1, 0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}} {
 		if err := nc.PublishRequest(names.Join, hub.Inbox(id)+".x", garbage); err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,8 @@ func TestCheckURL(t *testing.T) {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "a:4222", "tls://", "tls://a,", "ws://a:1", "tls://u@a:1", "tls://a:1/x", "tls://a:1 b", "tls://\x00"} {
+	for _, bad := range []string{"", "a:4222", "tls://", "tls://a,", "ws://a:1", "tls://u@a:1", "tls://a:1/x",
+		"tls://a:1 b", "tls://\x00"} {
 		if err := hub.CheckURL(bad); err == nil {
 			t.Errorf("%q gave no error", bad)
 		}

@@ -21,8 +21,8 @@ func countFrames(path string) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// A chunk is four letters, the length of its content as 32 bits, the content, and a byte if this makes the length
-	// even. Chunks named RIFF and LIST contain four more letters, and then chunks.
+	// A chunk has four letters, the length of its content as 32 bits, the content, and a padding byte if this length is
+	// odd. Chunks named RIFF and LIST contain four more letters, and then chunks.
 	var head [8]byte
 	for at := int64(0); at+8 <= info.Size(); {
 		if _, err := f.ReadAt(head[:], at); errors.Is(err, io.EOF) {

@@ -16,7 +16,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// film writes n frames to path, and returns the error of the end.
+// film writes a video of n frames to path, and returns the error of writing or closing it.
 func film(t *testing.T, path string, n int) error {
 	t.Helper()
 	w, err := cv.NewVideoWriter(path, 10, 320, 240)
@@ -28,7 +28,7 @@ func film(t *testing.T, path string, n int) error {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for j := range 20 { // so that the pictures take some room
+		for j := range 20 { // so that the compressed pictures are not tiny
 			img.DrawBox(image.Rect(9*j, 7*j, 9*j+100, 7*j+80), strings.Repeat("faces ", j%5),
 				color.RGBA{uint8(11 * j), uint8(255 - 7*j), uint8(i), 255})
 		}
@@ -63,7 +63,7 @@ func TestCountFrames(t *testing.T) {
 		}
 		last = n
 	}
-	// Lengths that lead in a circle or far away end the count.
+	// A length that points back, or beyond the end of the file, ends the count.
 	for _, text := range []string{"RIFF\x00\x00\x00\x00AVI LIST\x00\x00\x00\x00movi00dc\xff\xff\xff\xff",
 		"junk\xff\xff\xff\xff", "RIFFRIFFRIFFRIFFRIFF"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -75,9 +75,9 @@ func TestCountFrames(t *testing.T) {
 	}
 }
 
-// A disk that is full is an error, though no library says so.
+// A full disk is an error, although no library reports it.
 func TestFullDisk(t *testing.T) {
-	if dir := os.Getenv("FACEAUTH_TEST_FULL"); dir != "" { // in a mount namespace of its own, see below
+	if dir := os.Getenv("FACEAUTH_TEST_FULL"); dir != "" { // this process has its own mount namespace, see below
 		err := film(t, filepath.Join(dir, "a.avi"), 60)
 		if !errors.Is(err, cv.ErrCutOff) || !strings.Contains(err.Error(), "of 60 frames; is the disk full?") {
 			t.Errorf("error %v", err)
@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Too little memory is not a damaged file.
+// An error for lack of memory must not be taken for a damaged file.
 func TestClassify(t *testing.T) {
 	for text, want := range map[string]bool{
 		"std::bad_alloc": true, "OpenCV(4.6.0) ... error: (-4:Insufficient memory) Failed to allocate 9 bytes": true,

@@ -21,7 +21,7 @@ import (
 // them from a goroutine. It is not safe for concurrent use.
 type Capture struct{ p unsafe.Pointer }
 
-// OpenVideo opens a file or URL with FFmpeg. The timeout is FFmpeg's, for connecting and for each read; some protocols
+// OpenVideo opens a file or URL with FFmpeg. FFmpeg applies the timeout to connecting and to each read; some protocols
 // ignore it.
 func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
 	name := C.CString(url)
@@ -122,8 +122,8 @@ func NewVideoWriter(path string, fps float64, width, height int) (*VideoWriter, 
 	return newVideoWriter(path, "MJPG", fps, width, height)
 }
 
-// NewH264Writer begins a file of H.264 at path, like the streams of network cameras. Not every build of FFmpeg can
-// write it.
+// NewH264Writer begins an H.264 file at path. Network cameras send such streams. Not every build of FFmpeg can write
+// H.264.
 func NewH264Writer(path string, fps float64, width, height int) (*VideoWriter, error) {
 	return newVideoWriter(path, "H264", fps, width, height)
 }

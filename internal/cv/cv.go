@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cv is the only package that uses OpenCV. It calls gocv after checks that make a call safe, and a few own C++
-// functions if only the content of a file decides whether a call succeeds. A failed assertion in OpenCV is a C++
-// exception, which aborts a Go process. No caller of this package can cause one.
+// Package cv is the only package that uses OpenCV. It calls gocv after checks that make a call safe. If only the
+// content of a file decides whether a call succeeds, it calls its own C++ functions, which catch exceptions. A failed
+// assertion in OpenCV is a C++ exception, which aborts a Go process. No caller of this package can cause one.
 //
-// An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel, so types need no
-// further checks. The caller who gets a picture closes it.
+// An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel, so functions that
+// take one need no further checks. The caller of a function that returns a picture closes the picture.
 package cv
 
 /*
@@ -48,8 +48,8 @@ func failure(err *C.char) error {
 	return classify(C.GoString(err))
 }
 
-// classify returns the error for the text of an exception. It wraps [ErrMemory] if memory was short, so that this is
-// not taken for a damaged file.
+// classify returns the error for the text of an exception. It wraps [ErrMemory] if memory was short, so that callers do
+// not take the exception for a damaged file.
 func classify(text string) error {
 	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") {
 		return fmt.Errorf("%w: %s", ErrMemory, text)

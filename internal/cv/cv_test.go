@@ -87,7 +87,7 @@ func TestDecodeImage(t *testing.T) {
 			if m.Size() != c.size {
 				t.Errorf("size %v, want %v", m.Size(), c.size)
 			}
-			// Grey pixels are one byte each: the picture has the type that all else relies on.
+			// A grey pixel has one byte, so the picture has the type on which all other code relies.
 			g := m.Gray()
 			defer g.Close()
 			if n := len(g.Bytes()); n != c.size.X*c.size.Y {
@@ -129,7 +129,7 @@ func FuzzDecodeImage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := cv.DecodeImage(data)
 		if (m == nil) == (err == nil) {
-			t.Fatal("an image and an error, or neither")
+			t.Fatal("DecodeImage returned an image and an error, or neither")
 		}
 		if m != nil {
 			m.Gray().Close()
@@ -149,7 +149,7 @@ func TestImageBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if part.Size() != image.Pt(5, 5) {
-		t.Errorf("cropped to %v, want the 5x5 pixels that there are", part.Size())
+		t.Errorf("cropped to %v, want the 5x5 pixels inside the image", part.Size())
 	}
 	part.Close()
 	fails := func(what string, f func() (*cv.Image, error)) {
@@ -158,21 +158,21 @@ func TestImageBounds(t *testing.T) {
 			t.Errorf("%s gave no error", what)
 		}
 	}
-	fails("cropping outside", func() (*cv.Image, error) { return m.Crop(image.Rect(20, 0, 30, 10)) })
-	fails("cropping nothing", func() (*cv.Image, error) { return m.Crop(image.Rect(3, 3, 3, 9)) })
-	fails("resizing to nothing", func() (*cv.Image, error) { return m.Resize(image.Pt(0, 5)) })
-	fails("resizing to too much", func() (*cv.Image, error) { return m.Resize(image.Pt(1<<20, 1<<20)) })
+	fails("cropping outside the image", func() (*cv.Image, error) { return m.Crop(image.Rect(20, 0, 30, 10)) })
+	fails("cropping an empty rectangle", func() (*cv.Image, error) { return m.Crop(image.Rect(3, 3, 3, 9)) })
+	fails("resizing to a width of 0", func() (*cv.Image, error) { return m.Resize(image.Pt(0, 5)) })
+	fails("resizing to too many pixels", func() (*cv.Image, error) { return m.Resize(image.Pt(1<<20, 1<<20)) })
 	fails("a negative border", func() (*cv.Image, error) { return m.Pad(-1, 0) })
 	fails("an image of no size", func() (*cv.Image, error) { return cv.NewImage(image.Pt(0, 0), color.RGBA{}) })
 	if _, err := cv.GrayFromBytes(image.Pt(3, 3), make([]byte, 8)); err == nil {
 		t.Error("8 bytes for 9 pixels gave no error")
 	}
-	// Drawing past the edges is cut off.
+	// Drawings are cut off at the edges of the image.
 	m.DrawBox(image.Rect(-50, -50, 500, 500), "somebody with a long name", color.RGBA{200, 0, 0, 255})
 	m.DrawBox(image.Rect(5, 0, 9, 3), "", color.RGBA{200, 0, 0, 255})
 }
 
-// Smooth and Equalize against their definitions, written out.
+// The test compares Smooth and Equalize with their definitions, written out.
 func TestFilters(t *testing.T) {
 	const w, h = 13, 9
 	pix := make([]byte, w*h)
@@ -186,7 +186,7 @@ func TestFilters(t *testing.T) {
 	defer g.Close()
 	smooth := g.Smooth()
 	defer smooth.Close()
-	at := func(x, y int) int { // the border mirrors about the outermost pixel
+	at := func(x, y int) int { // beyond its edge the picture is mirrored at the outermost pixel
 		mirror := func(i, n int) int {
 			if i < 0 {
 				return -i
@@ -289,7 +289,7 @@ func TestNetErrors(t *testing.T) {
 	for _, path := range paths {
 		n, err := cv.OpenNet(path)
 		if err == nil {
-			// What OpenCV accepts must still not bring the process down when it is run.
+			// A network that OpenCV accepts in spite of the damage must not crash the process when it runs.
 			img, _ := cv.NewImage(image.Pt(9, 9), color.RGBA{})
 			n.Forward(img, cv.Blob{Size: image.Pt(64, 64), Scale: 1, Gray: true})
 			img.Close()
@@ -297,11 +297,11 @@ func TestNetErrors(t *testing.T) {
 		}
 	}
 	if _, err := cv.OpenNet(paths[0]); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing network: %v", err)
+		t.Errorf("opening a missing network: error %v", err)
 	}
 }
 
-// Inputs that a network was not made for are errors.
+// An input that does not fit the network is an error.
 func TestForwardErrors(t *testing.T) {
 	n, err := cv.OpenNet(filepath.Join(fixture.Models(t), models.Default(models.Landmarks).File))
 	if err != nil {
@@ -318,25 +318,27 @@ func TestForwardErrors(t *testing.T) {
 		t.Fatalf("the right input: %d outputs, %v", len(out), err)
 	}
 	for what, f := range map[string]func() ([]cv.Tensor, error){
-		"three channels for one": func() ([]cv.Tensor, error) { return n.Forward(img, cv.Blob{Size: right.Size, Scale: 1}) },
+		"three channels instead of one": func() ([]cv.Tensor, error) {
+			return n.Forward(img, cv.Blob{Size: right.Size, Scale: 1})
+		},
 		"another size": func() ([]cv.Tensor, error) {
 			return n.Forward(img, cv.Blob{Size: image.Pt(3, 5), Scale: 1, Gray: true})
 		},
-		"no size":                  func() ([]cv.Tensor, error) { return n.Forward(img, cv.Blob{Gray: true}) },
-		"an output without a name": func() ([]cv.Tensor, error) { return n.Forward(img, right, "no such output") },
+		"no size":           func() ([]cv.Tensor, error) { return n.Forward(img, cv.Blob{Gray: true}) },
+		"an unknown output": func() ([]cv.Tensor, error) { return n.Forward(img, right, "no such output") },
 	} {
 		if _, err := f(); err == nil {
 			t.Errorf("%s gave no error", what)
 		}
 	}
-	// An error does not spoil what follows.
+	// An error does not affect the following calls.
 	if again, err := n.Forward(img, right); err != nil || again[0].Data[7] != out[0].Data[7] {
-		t.Errorf("after the errors: %v", err)
+		t.Errorf("Forward after the errors: another output, or error %v", err)
 	}
 	n.Close()
 	n.Close()
 	if _, err := n.Forward(img, right); !errors.Is(err, cv.ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("Forward after Close: error %v", err)
 	}
 }
 
@@ -358,7 +360,7 @@ func TestCascadeErrors(t *testing.T) {
 		}
 	}
 	if _, err := cv.OpenCascade(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing cascade: %v", err)
+		t.Errorf("opening a missing cascade: error %v", err)
 	}
 }
 
@@ -390,7 +392,7 @@ func TestVideo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Write(other); !errors.Is(err, cv.ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("Write after Close: error %v", err)
 	}
 
 	c, err := cv.OpenVideo(path, time.Second)
@@ -418,13 +420,13 @@ func TestVideo(t *testing.T) {
 	c.Close()
 	c.Close()
 	if _, err := c.Read(); !errors.Is(err, cv.ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("Read after Close: error %v", err)
 	}
 	if _, err := cv.NewVideoWriter(filepath.Join(path, "below a file.avi"), 10, 64, 48); err == nil {
 		t.Error("a video below a file gave no error")
 	}
 	if _, err := cv.NewVideoWriter(path, 0, 64, 48); err == nil {
-		t.Error("a video of no rate gave no error")
+		t.Error("a video with a frame rate of 0 gave no error")
 	}
 }
 
@@ -438,7 +440,8 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
-// A thumbnail is what the obvious way comes to: the mean of four points, each bilinear, of each grey value.
+// Thumbnail returns the same values as the obvious computation: if the picture shrinks to less than half, the mean of
+// four points, each interpolated; otherwise the mean over the area.
 func TestThumbnail(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ from, to image.Point }{
@@ -478,16 +481,16 @@ func TestThumbnail(t *testing.T) {
 	}
 	for _, size := range []image.Point{{}, {5, 4}, {4, 5}, {-1, 2}} {
 		if _, err := img.Thumbnail(size); err == nil {
-			t.Errorf("a thumbnail of %v pixels of 4x4", size)
+			t.Errorf("a thumbnail of %v pixels from 4x4 pixels gave no error", size)
 		}
 	}
 	img.Close()
 	if _, err := img.Thumbnail(image.Pt(1, 1)); !errors.Is(err, cv.ErrClosed) {
-		t.Errorf("of a closed picture: %v", err)
+		t.Errorf("Thumbnail of a closed picture: error %v", err)
 	}
 }
 
-// thumbnail is the obvious way.
+// thumbnail is the obvious computation.
 func thumbnail(from image.Point, pix []byte, to image.Point) []float64 {
 	grey := func(x, y int) float64 {
 		x, y = min(max(x, 0), from.X-1), min(max(y, 0), from.Y-1)

@@ -2,7 +2,7 @@
 
 package cv
 
-// What tests of this package see.
+// Unexported functions for the tests of this package.
 var (
 	Classify    = classify
 	CountFrames = countFrames

@@ -91,7 +91,7 @@ func DecodeImage(data []byte) (*Image, error) {
 	return adopt(m)
 }
 
-// adopt makes an Image from a Mat of any type. The Mat belongs to it afterwards.
+// adopt makes an Image from a Mat of any type. The Image owns the Mat afterwards.
 func adopt(m gocv.Mat) (*Image, error) {
 	fail := func(err error) (*Image, error) {
 		m.Close()
@@ -166,7 +166,7 @@ func (m *Image) Clone() (*Image, error) {
 	return &Image{m.mat.Clone()}, nil
 }
 
-// Crop returns a copy of the part of r in the picture, or an error if there is none.
+// Crop returns a copy of the part of the picture inside r, or an error if this part is empty.
 func (m *Image) Crop(r image.Rectangle) (*Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err

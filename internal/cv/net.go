@@ -26,7 +26,7 @@ type Tensor struct {
 }
 
 // Blob describes the input of a network: the image is scaled to Size, then (x - Mean)·Scale is computed for each
-// channel. The order is BGR unless RGB is set; or there is one grey channel.
+// channel. The order of the channels is BGR, or RGB if RGB is set. If Gray is set, there is one grey channel.
 type Blob struct {
 	Size  image.Point
 	Scale float64
@@ -40,8 +40,8 @@ type Net struct{ p unsafe.Pointer }
 
 var forwarded atomic.Int64
 
-// ForwardTime returns the time of the forward passes of all networks in this process, without the work before and after
-// them. Only another network can make it shorter.
+// ForwardTime returns the total time of the forward passes of all networks in this process, without the work before and
+// after them. Only other networks can reduce this time.
 func ForwardTime() time.Duration { return time.Duration(forwarded.Load()) }
 
 // OpenNet reads a network from an ONNX file. A damaged file, or a layer that OpenCV does not know, is an error.
@@ -59,7 +59,7 @@ func OpenNet(path string) (*Net, error) {
 	return &Net{p}, nil
 }
 
-// Forward runs the network on img and returns the named outputs, or without names the last output.
+// Forward runs the network on img and returns the named outputs. Without names it returns the last output.
 func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) {
 	if n.p == nil {
 		return nil, fmt.Errorf("network: %w", ErrClosed)

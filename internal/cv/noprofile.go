@@ -4,5 +4,5 @@
 
 package cv
 
-// LiveMats reports that the number of open Mats is not known: it is with the build tag matprofile.
+// LiveMats reports that the number of open Mats is unknown. It is known with the build tag matprofile.
 func LiveMats() (n int, ok bool) { return 0, false }

@@ -13,7 +13,7 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// The thesis's preprocessing against the same steps written out with gocv. It stands here because
+// The test compares the thesis's preprocessing with the same steps written out with gocv. It is in this package because
 // no other package may import gocv.
 func TestPixelsGolden(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

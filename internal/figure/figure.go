@@ -30,10 +30,10 @@ var (
 	Grey   = color.RGBA{110, 120, 130, 255}
 )
 
-// Colours are those above in the order in which curves take them.
+// Colours has the colours above, in the order in which curves get them.
 var Colours = []color.RGBA{Black, Red, Blue, Green, Purple, Orange, Sky, Grey}
 
-// Line is one curve with its name, which the legend shows unless it is empty.
+// Line is one curve. The legend shows its name, unless the name is empty.
 type Line struct {
 	Name   string
 	Colour color.RGBA
@@ -75,8 +75,8 @@ func Lines(title, x, y string, lines []Line) (*plot.Plot, error) {
 	return p, nil
 }
 
-// Deviate makes an axis one of error rates on the scale of normal deviates, as detection error trade-off
-// curves have it (Martin et al. 1997). Rates below least or above most are drawn at the edge.
+// Deviate makes an axis show error rates on the scale of normal deviates, as in detection error trade-off curves
+// (Martin et al. 1997). Rates below least or above most are drawn at the edge.
 func Deviate(a *plot.Axis, least, most float64) {
 	a.Min, a.Max = least, most
 	a.Scale = deviates{}
@@ -98,7 +98,7 @@ func (deviates) Normalize(min, max, x float64) float64 {
 	return (probit(math.Min(math.Max(x, min), max)) - low) / (high - low)
 }
 
-// PNG writes panels in rows, each of that size.
+// PNG writes panels in rows, each with the given width and height.
 func PNG(w io.Writer, width, height vg.Length, panels [][]*plot.Plot) error {
 	total := size(width, height, panels)
 	img := vgimg.NewWith(vgimg.UseWH(total.X, total.Y), vgimg.UseDPI(120), vgimg.UseBackgroundColor(color.White))
@@ -107,7 +107,7 @@ func PNG(w io.Writer, width, height vg.Length, panels [][]*plot.Plot) error {
 	return err
 }
 
-// SVG writes panels in rows, each of that size.
+// SVG writes panels in rows, each with the given width and height.
 func SVG(w io.Writer, width, height vg.Length, panels [][]*plot.Plot) error {
 	total := size(width, height, panels)
 	img := vgsvg.NewWith(vgsvg.UseWH(total.X, total.Y), vgsvg.EmbedFonts(true))

@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// On the scale of normal deviates a half lies in the middle, rates beyond the ends at the ends, and one standard
-// deviation, .1587, a third of the way from two, .0228, to minus one, .8413.
+// The axis goes from -2 to 2 standard deviations (.0228 to .9772). A half lies in the middle, -1 (.1587) at a quarter
+// and 1 (.8413) at three quarters. Rates beyond the ends lie at the ends.
 func TestDeviate(t *testing.T) {
 	p := plot.New()
 	figure.Deviate(&p.X, .0228, .9772)
@@ -64,7 +64,7 @@ func TestPNGAndSVG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := img.Bounds().Size(); s.X*4 != s.Y*9 { // three panels by two, of 3 to 2 each
+	if s := img.Bounds().Size(); s.X*4 != s.Y*9 { // 3 by 2 panels, each with sides of 3 to 2
 		t.Errorf("the picture has %v pixels", s)
 	}
 	b.Reset()
@@ -82,6 +82,6 @@ func TestPNGAndSVG(t *testing.T) {
 		}
 	}
 	if _, err := figure.Lines("", "", "", []figure.Line{{Points: plotter.XYs{{X: math.NaN(), Y: 1}}}}); err == nil {
-		t.Error("a line through no number")
+		t.Error("a line with a point that is not a number gave no error")
 	}
 }

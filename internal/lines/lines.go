@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lines keeps a file of lines, each with a checksum, to which lines are added.
+// Package lines keeps a file to which lines are added. Each line has a checksum.
 //
 // [Open] reads a file and hands over its lines, [File.Append] adds one, and [File.Rewrite] puts a new file in the place
 // of the old one, so that nothing of the old lines is left in it.
 //
-// A line is the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON. It is written with one call. A last
-// line that is not whole was never said to be written, and is cut off.
+// A line is the CRC-32C of the rest as eight hexadecimal digits, a space, and JSON. It is written with one call. If the
+// last line is incomplete, [File.Append] never reported it as written, and [Open] cuts it off.
 package lines
 
 import (
@@ -62,7 +62,7 @@ type File struct {
 
 // Open opens the file at path, or makes it, and passes each line to take, which may refuse it. The error wraps
 // [ErrVersion], [ErrDamaged], or [ErrBusy] if another program has the file open for two seconds, or comes from take. On
-// error the file is unchanged.
+// error a file that was there is unchanged.
 func Open(path string, o Options, take func(line []byte) error) (*File, error) {
 	f := &File{o: o, path: path}
 	if err := f.open(take); err != nil {
@@ -86,7 +86,7 @@ func (f *File) open(take func([]byte) error) (err error) {
 	if err := lock(f.file); err != nil {
 		return err
 	}
-	os.Remove(f.path + suffix) // left by a program that was killed while it wrote it
+	os.Remove(f.path + suffix) // left by a program that was killed while it wrote this file
 	if err := f.read(f.checked(take)); err != nil {
 		return fmt.Errorf("%w; move it away to begin again", err)
 	}
@@ -166,7 +166,7 @@ func (f *File) read(take func([]byte) error) error {
 				return f.cut()
 			}
 			if _, next := r.Peek(1); errors.Is(next, io.EOF) && f.lines > 0 {
-				return f.cut() // the program, or the machine, ended while it wrote this line
+				return f.cut() // the program or the machine stopped while this line was written
 			}
 			return fmt.Errorf("%w in line %d", err, f.lines+1)
 		}

@@ -36,7 +36,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	if _, err := os.Stat(path + ".new"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what a killed program left behind: %v", err)
+		t.Errorf("the file that a killed program left behind is still there: error %v", err)
 	}
 	for _, v := range []string{"one", "two", "three"} {
 		if err := f.Append(v); err != nil {
@@ -44,7 +44,7 @@ func TestFile(t *testing.T) {
 		}
 	}
 	if _, _, err := read(t, path, lines.Options{}); !errors.Is(err, lines.ErrBusy) {
-		t.Errorf("a second program: %v", err)
+		t.Errorf("opening a file that is open: error %v", err)
 	}
 	f.Close()
 	f, all, err = read(t, path, lines.Options{})
@@ -63,11 +63,11 @@ func TestFile(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte("three")) {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("a removed line is still in the file: %s, error %v", text, err)
 	}
 }
 
-// A lenient file goes on from what is whole of it, a strict one is refused.
+// A strict Open refuses a damaged file. A lenient Open keeps the lines before the damage.
 func TestDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	f, _, err := read(t, path, lines.Options{Lazy: true})
@@ -89,7 +89,7 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := read(t, path, lines.Options{}); !errors.Is(err, lines.ErrDamaged) {
-		t.Errorf("strict: %v", err)
+		t.Errorf("a strict Open of a damaged file: error %v", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) {
 		t.Error("the file was changed")
@@ -113,7 +113,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// A file has its version in the first line, and is refused with another one, or none.
+// The first line has the version. A file with another version, or without a version, is refused.
 func TestVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	open := func(version int) (got []string, err error) {
@@ -137,7 +137,7 @@ func TestVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := open(3); !errors.Is(err, lines.ErrVersion) || got != nil {
-		t.Errorf("another version: %q, %v", got, err)
+		t.Errorf("another version: lines %q, error %v", got, err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
 		t.Errorf("a file that was refused has changed: %v", err)
@@ -147,6 +147,6 @@ func TestVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := open(2); !errors.Is(err, lines.ErrVersion) {
-		t.Errorf("a file without a version: %v", err)
+		t.Errorf("a file without a version: error %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Settings are values that the commands do not have.
+// Settings has the values of pages that do not come from the commands.
 type Settings struct {
 	Date     time.Time // date of the pages; zero for none. The same commands and date give the same bytes.
 	Home     string    // defaults of flags below this folder are shown below ~
@@ -207,7 +207,8 @@ func text(b *bytes.Buffer, s string) {
 
 // escape returns text in which roff finds no requests.
 func escape(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "\n", " ").Replace(s)
+	signs := strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "\n", " ")
+	s = signs.Replace(s)
 	if strings.HasPrefix(s, ".") {
 		s = `\&` + s
 	}

@@ -37,7 +37,7 @@ func TestWrite(t *testing.T) {
 	}
 	names, err := manual.Write(program(), dir, settings)
 	if err != nil || !slices.Equal(names, []string{"prog.1", "prog-show.1"}) {
-		t.Fatalf("%v, %v", names, err)
+		t.Fatalf("names %v, error %v", names, err)
 	}
 	for name, want := range map[string][]string{
 		"prog.1": {`.TH PROG 1 "2026-05-01" "prog 1.2"`, `prog \- does things`, "\n\\&.so it is\n",
@@ -83,6 +83,6 @@ func TestWriteErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := manual.Write(program(), filepath.Join(file, "man"), manual.Settings{}); err == nil {
-		t.Error("pages were written below a file")
+		t.Error("writing pages below a file gave no error")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// File is a temporary file beside the one that it will replace. End it with Commit or Abort.
+// File is a temporary file beside the file that it will replace. End it with Commit or Abort.
 type File struct {
 	*os.File
 	path string
@@ -32,7 +32,7 @@ func Create(path string) (*File, error) {
 		if _, err := os.Lstat(f.Name()); err == nil {
 			return &File{File: f, path: path}, nil
 		}
-		f.Close() // Sweep removed it before it was locked
+		f.Close() // Sweep removed the file before it was locked
 	}
 }
 
@@ -60,7 +60,7 @@ func Sweep(path string) {
 	}
 }
 
-// Commit puts the file on disk and in its place. On error the old file stays.
+// Commit syncs the file to disk and renames it to its path. On error the old file stays.
 func (f *File) Commit() error {
 	if err := f.commit(); err != nil {
 		f.Abort()
@@ -74,8 +74,8 @@ func (f *File) commit() error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	// If the system can rename open files, the file stays open, and so locked, until Sweep can no longer remove it.
-	// Otherwise Sweep may come between; then Rename fails, and the old file stays.
+	// If the system can rename open files, the file stays open, and therefore locked, until Sweep can no longer remove
+	// it. On other systems Sweep may remove the file after Close. Then Rename fails, and the old file stays.
 	if !renamesOpen {
 		if err := f.Close(); err != nil {
 			return err
@@ -101,12 +101,12 @@ func (f *File) Abort() {
 	os.Remove(f.Name())
 }
 
-// Rename replaces a file with another one, which is on disk, in the same folder.
+// Rename replaces a file with another file of the same folder, which must already be synced to disk.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	// The folder must be on disk, too; not every file system can do that.
+	// The folder must be synced, too. Not every file system can do that, so errors are ignored.
 	if d, err := os.Open(filepath.Dir(to)); err == nil {
 		d.Sync()
 		d.Close()
@@ -114,7 +114,7 @@ func Rename(from, to string) error {
 	return nil
 }
 
-// Write writes data to path as a whole.
+// Write replaces the file at path with data. On error the old file stays.
 func Write(path string, data []byte) error {
 	f, err := Create(path)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := content(t, path); got != s {
-			t.Errorf("%q, want %q", got, s)
+			t.Errorf("content %q, want %q", got, s)
 		}
 	}
 	info, err := os.Stat(path)
@@ -39,11 +39,11 @@ func TestWrite(t *testing.T) {
 		t.Error("writing below a file gave no error")
 	}
 	if err := safefile.Write(filepath.Join(t.TempDir(), "no", "g"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("writing into no directory: %v", err)
+		t.Errorf("writing into a missing directory: error %v", err)
 	}
 }
 
-// Whatever ends a write before Commit leaves the old file and nothing else.
+// A write that ends before Commit leaves the old file, and no other file.
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -62,7 +62,7 @@ func TestAbort(t *testing.T) {
 	if err := f.Commit(); err == nil {
 		t.Error("Commit after Abort gave no error")
 	}
-	// A directory in the way cannot be replaced.
+	// A file cannot replace a directory.
 	blocked := filepath.Join(dir, "d")
 	if err := os.MkdirAll(filepath.Join(blocked, "full"), 0o700); err != nil {
 		t.Fatal(err)
@@ -76,8 +76,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// Temporary files of a killed program are removed, and nothing else: neither the file itself, nor a file that is being
-// written.
+// Sweep removes the temporary files of a killed program. It keeps the file itself, a file that is being written, and
+// all other files.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "events.jsonl")
@@ -93,7 +93,7 @@ func TestSweep(t *testing.T) {
 	}
 	safefile.Sweep(path)
 	if _, err := os.Stat(filepath.Join(dir, left)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what was left behind: %v", err)
+		t.Errorf("the file of a killed program is still there: error %v", err)
 	}
 	for _, name := range others {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -107,7 +107,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "new" {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("content %q, error %v", b, err)
 	}
 	safefile.Sweep(filepath.Join(dir, "none", "file"))
 }

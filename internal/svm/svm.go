@@ -3,9 +3,10 @@
 // Package svm trains support vector machines on kernel matrices that the caller computes.
 //
 // [Classify] separates two classes and [OneClass] finds where the examples of one class are. Both solve the dual
-// problem by sequential minimal optimisation, in which two multipliers move at a time; the second is chosen by how far
-// the objective falls (R.-E. Fan, P.-H. Chen, C.-J. Lin, Working Set Selection Using Second Order Information for
-// Training SVM, 2005, WSS 2). They hold the whole matrix, and are for some thousands of examples.
+// problem by sequential minimal optimisation, in which two multipliers move at a time. The second multiplier is chosen
+// by the decrease of the objective (R.-E. Fan, P.-H. Chen, C.-J. Lin, Working Set Selection Using Second Order
+// Information for Training SVM, 2005, WSS 2). Both keep the whole matrix in memory, so they are for some thousands of
+// examples.
 package svm
 
 import (
@@ -24,7 +25,7 @@ var (
 	ErrSlow    = errors.New("support vector machine did not converge")
 )
 
-// Tolerance is the largest violation of the optimality conditions of a trained machine, in units of its value.
+// Tolerance is the largest violation of the optimality conditions by a trained machine, in units of its value f(x).
 const Tolerance = 1e-3
 
 // flat replaces a curvature of 0, which a semi-definite kernel matrix can have.
@@ -39,8 +40,8 @@ type Machine struct {
 // Classify returns the C-SVC with cost c of n examples with an n x n kernel matrix and classes y of -1 and 1: the
 // minimiser of ½|f|² + c Σ max(1 - y f, 0). It is positive for examples of class 1.
 //
-// Without a bias f is a function of the kernel's space alone, as in the thesis, and it is 0 where the kernel is 0. Then
-// one class is enough; with a bias both must be there.
+// Without a bias f is a function of the kernel's space alone, as in the thesis, and it is 0 where the kernel is 0.
+// Examples of one class are then enough. With a bias there must be examples of both classes.
 //
 // The error wraps [ErrLabels], [ErrKernel], [ErrSetting], or [ErrSlow] after too many steps.
 func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, error) {
@@ -78,10 +79,10 @@ func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, erro
 }
 
 // OneClass returns the one-class machine of n examples (B. Schölkopf et al., Estimating the Support of a
-// High-Dimensional Distribution, 2001): negative where few of them are, for at most a share nu of the examples
-// themselves. Its values are in units of the kernel, over n·nu examples' worth of it.
+// High-Dimensional Distribution, 2001). Its value is negative where there are few examples, and for at most a share nu
+// of the examples themselves. The weights lie in [0,1] and sum to n·nu, so values are in units of n·nu kernel values.
 //
-// The error wraps [ErrKernel], [ErrSetting] or [ErrSlow].
+// The error wraps [ErrLabels] if there are no examples, [ErrKernel], [ErrSetting] or [ErrSlow].
 func OneClass(k mat.Symmetric, nu float64) (Machine, error) {
 	p, err := newProblem(k, k.SymmetricDim())
 	if err != nil {
@@ -151,11 +152,11 @@ func (p *problem) signed() []float64 {
 	return p.a
 }
 
-// rises and falls report whether y·a can still move in this direction.
+// rises and falls report whether y·a of an example can still rise or fall.
 func (p *problem) rises(i int) bool { return p.y[i] > 0 && p.a[i] < p.c || p.y[i] < 0 && p.a[i] > 0 }
 func (p *problem) falls(i int) bool { return p.y[i] > 0 && p.a[i] > 0 || p.y[i] < 0 && p.a[i] < p.c }
 
-// steps bounds the steps of a solution.
+// steps returns the largest number of steps of a solution.
 func (p *problem) steps() int { return 1_000_000 + 100*len(p.a) }
 
 // pairs solves the problem with constant yᵀa, and returns rho, which must be subtracted from f.
@@ -211,7 +212,7 @@ func (p *problem) room(i int, direction float64) float64 {
 // move adds to a multiplier, and updates the gradient.
 func (p *problem) move(i int, by float64) {
 	a := p.a[i] + by
-	// A step that was cut at a bound must end exactly on it.
+	// A step that was cut at a bound must end exactly at the bound.
 	if a < flat*p.c {
 		a = 0
 	} else if a > p.c*(1-flat) {

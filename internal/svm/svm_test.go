@@ -36,7 +36,7 @@ var kernels = map[string]func(a, b [2]float64) float64{
 	"rbf":    func(a, b [2]float64) float64 { return math.Exp(-math.Hypot(a[0]-b[0], a[1]-b[1])) },
 }
 
-// values returns those of a machine at all examples.
+// values returns the values of a machine at all examples.
 func values(k mat.Symmetric, m svm.Machine) []float64 {
 	f := make([]float64, len(m.Weights))
 	for i := range f {
@@ -65,9 +65,9 @@ func TestConditions(t *testing.T) {
 							a := m.Weights[i] * y[i]
 							sum += m.Weights[i]
 							if a < 0 || a > c {
-								t.Fatalf("a multiplier of %g, of at most %g", a, c)
+								t.Fatalf("a multiplier of %g is not in [0,%g]", a, c)
 							}
-							// The bias is somewhere between the two values that the tolerance leaves.
+							// The tolerance leaves an interval for the bias, and the bias may be anywhere in it.
 							if v := y[i] * f; a < c && v < 1-2*svm.Tolerance || a > 0 && v > 1+2*svm.Tolerance {
 								t.Fatalf("example %d has y f = %g with a multiplier of %g", i, v, a)
 							}
@@ -82,8 +82,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// dense solves the same problem by going through all sets of multipliers that are 0, c, or free, each of which is a
-// linear system, and returns the least objective of those that are allowed.
+// dense solves the same problem with every assignment of the multipliers to 0, c or free. Each assignment gives a
+// linear system. It returns the least objective of the allowed solutions.
 func dense(k mat.Symmetric, y, q []float64, c float64, constraint *float64) float64 {
 	n := len(y)
 	best := math.Inf(1)
@@ -262,19 +262,19 @@ func TestBadInput(t *testing.T) {
 		bias bool
 		want error
 	}{
-		{"none", &mat.SymDense{}, nil, 1, true, svm.ErrLabels},
-		{"number", two, []float64{1}, 1, true, svm.ErrLabels},
-		{"label", two, []float64{1, 0}, 1, true, svm.ErrLabels},
+		{"no examples", &mat.SymDense{}, nil, 1, true, svm.ErrLabels},
+		{"too few labels", two, []float64{1}, 1, true, svm.ErrLabels},
+		{"a label of 0", two, []float64{1, 0}, 1, true, svm.ErrLabels},
 		{"one class", two, []float64{1, 1}, 1, true, svm.ErrLabels},
 		{"one class without a bias", two, []float64{1, 1}, 1, false, nil},
 		{"one example", one, []float64{1}, 1, false, nil},
-		{"duplicates that contradict", two, []float64{1, -1}, 1, true, nil},
-		{"duplicates that contradict, no bias", two, []float64{1, -1}, 1, false, nil},
-		{"nothing but zero", mat.NewSymDense(2, nil), []float64{1, -1}, 1, false, nil},
-		{"cost", two, []float64{1, -1}, 0, true, svm.ErrSetting},
-		{"no cost", two, []float64{1, -1}, math.NaN(), true, svm.ErrSetting},
-		{"NaN", mat.NewSymDense(2, []float64{1, math.NaN(), 0, 1}), []float64{1, -1}, 1, true, svm.ErrKernel},
-		{"negative", mat.NewSymDense(2, []float64{-1, 0, 0, 1}), []float64{1, -1}, 1, true, svm.ErrKernel},
+		{"duplicates with different labels", two, []float64{1, -1}, 1, true, nil},
+		{"duplicates with different labels, no bias", two, []float64{1, -1}, 1, false, nil},
+		{"a kernel of 0", mat.NewSymDense(2, nil), []float64{1, -1}, 1, false, nil},
+		{"a cost of 0", two, []float64{1, -1}, 0, true, svm.ErrSetting},
+		{"a cost that is not a number", two, []float64{1, -1}, math.NaN(), true, svm.ErrSetting},
+		{"NaN kernel", mat.NewSymDense(2, []float64{1, math.NaN(), 0, 1}), []float64{1, -1}, 1, true, svm.ErrKernel},
+		{"a negative diagonal", mat.NewSymDense(2, []float64{-1, 0, 0, 1}), []float64{1, -1}, 1, true, svm.ErrKernel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := svm.Classify(tt.k, tt.y, tt.c, tt.bias)
@@ -290,13 +290,13 @@ func TestBadInput(t *testing.T) {
 	}
 	for _, nu := range []float64{0, 1.5, math.NaN()} {
 		if _, err := svm.OneClass(two, nu); !errors.Is(err, svm.ErrSetting) {
-			t.Errorf("nu %g: %v", nu, err)
+			t.Errorf("nu %g: error %v", nu, err)
 		}
 	}
 	if _, err := svm.OneClass(&mat.SymDense{}, .5); !errors.Is(err, svm.ErrLabels) {
-		t.Errorf("one class of nothing: %v", err)
+		t.Errorf("one class without examples: error %v", err)
 	}
-	// What is no kernel at all ends, too.
+	// A matrix that is not a kernel must not cause an endless loop.
 	if _, err := svm.Classify(mat.NewSymDense(3, []float64{1, 5, 5, 5, 1, 5, 5, 5, 1}), []float64{1, -1, 1}, 1,
 		true); err != nil && !errors.Is(err, svm.ErrSlow) {
 		t.Error(err)

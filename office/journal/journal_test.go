@@ -104,7 +104,8 @@ func TestStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			again("9=clara: 5=bob:two 3=anna:one")
-			if got := fmt.Sprint(st.Before(9), st.Before(3), st.Before(4), st.Last(), st.Len()); got != "[5 3] [] [3] 9 3" {
+			if got := fmt.Sprint(st.Before(9), st.Before(3), st.Before(4), st.Last(),
+				st.Len()); got != "[5 3] [] [3] 9 3" {
 				t.Error(got)
 			}
 			if err := st.Delete(9, 5); err != nil {

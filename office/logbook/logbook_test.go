@@ -332,8 +332,10 @@ func TestDamaged(t *testing.T) {
 		"a word":          {"x", logbook.ErrDamaged},
 		"another version": {line(`{"version":7}`), logbook.ErrVersion},
 		"no version":      {line(`{}`), logbook.ErrVersion},
-		"numbers that go back": {line(`{"version":1}`) + line(`{"events":[{"id":5,"kind":"left","camera":"c","at":"2026-01-01T00:00:00Z"}]}`) +
-			line(`{"events":[{"id":5,"kind":"left","camera":"c","at":"2026-01-01T00:00:00Z"}]}`) + line(`{}`), logbook.ErrDamaged},
+		"numbers that go back": {line(`{"version":1}`) +
+			line(`{"events":[{"id":5,"kind":"left","camera":"c","at":"2026-01-01T00:00:00Z"}]}`) +
+			line(`{"events":[{"id":5,"kind":"left","camera":"c","at":"2026-01-01T00:00:00Z"}]}`) + line(`{}`),
+			logbook.ErrDamaged},
 	} {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)

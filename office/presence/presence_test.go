@@ -41,17 +41,24 @@ func TestRoom(t *testing.T) {
 	}{
 		{"door", 0, nil, nil},
 		{"door", 1, []presence.Seen{as(1, "", 1)}, nil},
-		{"door", 2, []presence.Seen{as(1, "alice", 9)}, []string{"1 arrived alice door 1"}}, // she came when she was first seen
+		// She came when she was first seen.
+		{"door", 2, []presence.Seen{as(1, "alice", 9)}, []string{"1 arrived alice door 1"}},
 		{"door", 3, []presence.Seen{as(1, "alice", 20)}, nil},
 		{"desk", 4, []presence.Seen{as(1, "alice", 9)}, nil}, // on another camera she is the same
 		{"desk", 5, []presence.Seen{as(1, "alice", 9), as(2, "", 24)}, nil},
 		{"desk", 6, []presence.Seen{as(1, "", 99), as(2, "", 25)}, []string{"2 unknown  desk 5"}}, // track 1 has a name
 		{"desk", 7, []presence.Seen{as(2, "", 40)}, nil},
-		{"desk", 15, []presence.Seen{as(2, "", 40)}, nil},                                                                                           // ten seconds
-		{"desk", 15.1, []presence.Seen{as(2, "bob", 50)}, []string{"3 left alice desk 5", "4 arrived bob desk 5"}},                                  // the unknown one was bob
-		{"desk", 16, []presence.Seen{as(2, "carol", 60)}, []string{"5 arrived carol desk 16"}},                                                      // the track was taken over
-		{"door", 15.5, []presence.Seen{as(7, "carol", 60)}, nil},                                                                                    // a camera that is late
-		{"door", 26.05, []presence.Seen{as(7, "alice", 9)}, []string{"6 left bob desk 15.1", "7 left carol desk 16", "8 arrived alice door 26.05"}}, // the track had been forgotten
+		// Ten seconds.
+		{"desk", 15, []presence.Seen{as(2, "", 40)}, nil},
+		// The unknown one was bob.
+		{"desk", 15.1, []presence.Seen{as(2, "bob", 50)}, []string{"3 left alice desk 5", "4 arrived bob desk 5"}},
+		// The track was taken over.
+		{"desk", 16, []presence.Seen{as(2, "carol", 60)}, []string{"5 arrived carol desk 16"}},
+		// A camera that is late.
+		{"door", 15.5, []presence.Seen{as(7, "carol", 60)}, nil},
+		// The track had been forgotten.
+		{"door", 26.05, []presence.Seen{as(7, "alice", 9)}, []string{"6 left bob desk 15.1",
+			"7 left carol desk 16", "8 arrived alice door 26.05"}},
 	} {
 		if got := words(r.See(c.camera, at(c.at), c.seen)); !slices.Equal(got, c.want) {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
@@ -101,8 +108,8 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = presence.New(presence.Settings{}, s)
-	if got, want := words(r.See("desk", at(15), []presence.Seen{as(1, "alice", 9)})), []string{"3 left bob door 0"}; !slices.Equal(
-		got, want) {
+	if got, want := words(r.See("desk", at(15), []presence.Seen{as(1, "alice", 9)})),
+		[]string{"3 left bob door 0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := words(r.Tick(at(100))), []string{"4 left alice desk 15"}; !slices.Equal(got, want) {
@@ -214,15 +221,15 @@ func TestGrace(t *testing.T) {
 		t.Errorf("it has not looked for long: %q", words(got))
 	}
 	// They left while the program was not running: at the time at which they were last seen.
-	if got, want := words(r.See("desk", at(1016.1), nil)), []string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(
-		got, want) {
+	if got, want := words(r.See("desk", at(1016.1), nil)),
+		[]string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 
 	r = begin(1000)
 	r.Down("desk")
-	if got, want := words(looks(r, "door", 1001, 1012)), []string{"8 left carol a camera that is no more -2", "9 left alice door 0"}; !slices.Equal(
-		got, want) {
+	if got, want := words(looks(r, "door", 1001, 1012)),
+		[]string{"8 left carol a camera that is no more -2", "9 left alice door 0"}; !slices.Equal(got, want) {
 		t.Errorf("a dead desk: %q, want %q", got, want)
 	}
 	if got, want := words(r.Tick(at(1060.1))), []string{"10 left bob desk -1"}; !slices.Equal(got, want) {

@@ -85,8 +85,10 @@ func TestIndex(t *testing.T) {
 	expect("without a folder", 8, 1)
 
 	broken := errors.New("broken")
-	if _, err := (search.Index{Space: space}).Recording(video, nil, func(search.Part, func(search.Part) error) ([]search.Sighting, error) { return nil, broken }); !errors.Is(
-		err, broken) {
+	if _, err := (search.Index{Space: space}).Recording(video, nil,
+		func(search.Part, func(search.Part) error) ([]search.Sighting, error) {
+			return nil, broken
+		}); !errors.Is(err, broken) {
 		t.Errorf("a scan that fails: %v", err)
 	}
 	none := func(search.Part, func(search.Part) error) ([]search.Sighting, error) { return nil, nil }

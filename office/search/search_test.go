@@ -197,7 +197,8 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := 0; i < len(good); i += 7 {
-		for _, bad := range [][]byte{good[:i], append(append(append([]byte{}, good[:i]...), good[i]^4), good[i+1:]...)} {
+		for _, bad := range [][]byte{good[:i],
+			append(append(append([]byte{}, good[:i]...), good[i]^4), good[i+1:]...)} {
 			if err := os.WriteFile(path, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -270,7 +270,8 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// An unknown person is an event, and not a state.
-	if err := m.Send(t.Context(), presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon}); err != nil {
+	if err := m.Send(t.Context(), presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3,
+		At: noon}); err != nil {
 		t.Fatal(err)
 	}
 	expect("faceauth/3fa2/unknown", `{"event_type":"unknown","camera":"door","group":3,"at":"2026-11-21T12:00:00Z"}`)

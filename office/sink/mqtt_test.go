@@ -208,7 +208,8 @@ func TestMQTTCloses(t *testing.T) {
 // People whose names have the same readable form stay separate.
 func TestID(t *testing.T) {
 	seen := make(map[string]string)
-	for _, name := range []string{"alice", "Alice", "a lice", "Zoë", "Zo", "李", "王", strings.Repeat("x", 99), strings.Repeat("x", 98)} {
+	for _, name := range []string{"alice", "Alice", "a lice", "Zoë", "Zo", "李", "王", strings.Repeat("x", 99),
+		strings.Repeat("x", 98)} {
 		id := sink.ID(name)
 		if other, there := seen[id]; there || len(id) > 30 || strings.ContainsAny(id, "/+# ") {
 			t.Errorf("%s: %q, and %s", name, id, other)

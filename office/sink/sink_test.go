@@ -65,7 +65,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
 	io.WriteString(mac, id+"."+q.Header.Get("webhook-timestamp")+"."+string(body))
-	if got, want := q.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
+	if got, want := q.Header.Get("webhook-signature"),
+		"v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
 		r.t.Errorf("signature %q, want %q", got, want)
 	}
 	r.mu.Lock()
@@ -119,7 +120,9 @@ func deliver(t *testing.T, b *logbook.Book, s sink.Sink, failed func(error)) (q 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Failed: failed, Timeout: time.Second}); err != nil {
+		if err := sink.Deliver(ctx, q, s,
+			sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Failed: failed,
+				Timeout: time.Second}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -170,8 +173,8 @@ func TestWebhook(t *testing.T) {
 	if got := r.received(); !slices.Equal(got, []uint64{1, 2, 3}) {
 		t.Errorf("received %d", got)
 	}
-	if want := []string{"the webhook answers 500 Internal Server Error", "the webhook answers 404 Not Found", "the webhook answers 302 Found", "<nil>"}; !slices.Equal(
-		said, want) {
+	if want := []string{"the webhook answers 500 Internal Server Error", "the webhook answers 404 Not Found",
+		"the webhook answers 302 Found", "<nil>"}; !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 
@@ -187,7 +190,8 @@ func TestWebhook(t *testing.T) {
 	record(t, b, 6) // before the sink is there
 	again := httptest.NewServer(r)
 	defer again.Close()
-	if hook, err = sink.NewWebhook(again.URL, []byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(secret)))); err != nil {
+	if hook, err = sink.NewWebhook(again.URL,
+		[]byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(secret)))); err != nil {
 		t.Fatal(err)
 	}
 	q, stop = deliver(t, b, hook, nil)

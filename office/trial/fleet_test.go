@@ -68,7 +68,8 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%s: wrong lessons confirm names: %+v", p, bad.Confirmed)
 		}
 		t.Logf(
-			"%s, and lessons alone name nobody: %d of strangers' faces named, %d confirmed; precision %.4f, recall %.4f",
+			"%s, and lessons alone name nobody: %d of strangers' faces named, %d confirmed; "+
+				"precision %.4f, recall %.4f",
 			p, guarded.Faces.False, guarded.Confirmed.False, guarded.Faces.Precision, guarded.Faces.Recall)
 		if guarded.Faces.Wrong+guarded.Faces.False > 0 ||
 			min(bad.Faces.Recall, guarded.Faces.Recall) < apart.Faces.Recall {

@@ -46,7 +46,8 @@ func TestFind(t *testing.T) {
 	for _, c := range []struct {
 		x    []float32
 		want uint64
-	}{{[]float32{.5}, a}, {[]float32{2.5}, b}, {[]float32{1.5}, 0}, {[]float32{.5, .4, 2.9}, a}, {[]float32{.5, 2.9}, 0}, {nil, 0}} {
+	}{{[]float32{.5}, a}, {[]float32{2.5}, b}, {[]float32{1.5}, 0}, {[]float32{.5, .4, 2.9}, a},
+		{[]float32{.5, 2.9}, 0}, {nil, 0}} {
 		var faces []unknown.Face
 		for _, x := range c.x {
 			faces = append(faces, at(g, 1, x, 0))

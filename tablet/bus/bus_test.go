@@ -106,7 +106,8 @@ func (a *authority) CheckAuthorization(
 	_ string,
 ) (Answer, *dbus.Error) {
 	var uid uint32
-	if err := a.conn.BusObject().Call("org.freedesktop.DBus.GetConnectionUnixUser", 0, s.Details["name"].Value()).Store(&uid); err != nil ||
+	if err := a.conn.BusObject().Call("org.freedesktop.DBus.GetConnectionUnixUser", 0,
+		s.Details["name"].Value()).Store(&uid); err != nil ||
 		s.Kind != "system-bus-name" {
 		return Answer{}, dbus.MakeFailedError(fmt.Errorf("subject %v: %w", s, err))
 	}
@@ -148,7 +149,8 @@ func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Option
 	t.Helper()
 	h := &house{address: b.Address, log: new(fixture.Log)}
 	h.polkit = &authority{allow: make(map[string]bool), conn: dial(t, h.address, 0)}
-	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority"); err != nil {
+	if err := h.polkit.conn.Export(h.polkit, "/org/freedesktop/PolicyKit1/Authority",
+		"org.freedesktop.PolicyKit1.Authority"); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := h.polkit.conn.RequestName("org.freedesktop.PolicyKit1", dbus.NameFlagDoNotQueue); err != nil ||
@@ -248,7 +250,8 @@ func TestVerify(t *testing.T) {
 	if _, err := h.client(t, nobody).Verify(t.Context(), "", func(string) {}); name(err) != "TooSoon" {
 		t.Error(err)
 	}
-	for _, want := range []string{"msg=verify user=nobody uid=65534 result=match", `result="no match"`, "msg=enroll user=nobody uid=0 result=enrolled", `msg="password used" user=nobody`} {
+	for _, want := range []string{"msg=verify user=nobody uid=65534 result=match", `result="no match"`,
+		"msg=enroll user=nobody uid=0 result=enrolled", `msg="password used" user=nobody`} {
 		if !strings.Contains(h.log.String(), want) {
 			t.Errorf("the log has no %q:\n%s", want, h.log)
 		}
@@ -328,7 +331,9 @@ func TestCallers(t *testing.T) {
 		"PasswordUsedFor": func(ctx context.Context, c *bus.Client) error {
 			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0))
 		},
-		"ClaimFor": func(ctx context.Context, c *bus.Client) error { return c.Call(ctx, "ClaimFor", "nobody", uint32(0)) },
+		"ClaimFor": func(ctx context.Context, c *bus.Client) error {
+			return c.Call(ctx, "ClaimFor", "nobody", uint32(0))
+		},
 		"Follow": func(ctx context.Context, c *bus.Client) error {
 			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16), false)
 		},
@@ -464,7 +469,8 @@ func TestWithoutClaim(t *testing.T) {
 		}
 	}
 	c := h.client(t, 0)
-	for user, want := range map[string]string{"no such user": "NoProfile", "": "NoProfile", strings.Repeat("x", 1<<16): "InvalidUser", "a\nb": "InvalidUser", "../root": "NoProfile"} {
+	for user, want := range map[string]string{"no such user": "NoProfile", "": "NoProfile",
+		strings.Repeat("x", 1<<16): "InvalidUser", "a\nb": "InvalidUser", "../root": "NoProfile"} {
 		if _, err := c.Verify(t.Context(), user, func(string) {}); name(err) != want {
 			t.Errorf("verifying %.20q: %v", user, err)
 		}
@@ -620,7 +626,8 @@ func TestClientDies(t *testing.T) {
 	h.camera.Play(stage.Show{Pace: time.Millisecond})
 	conn := dial(t, h.address, 0)
 	o := conn.Object(bus.Name, bus.Path)
-	for _, call := range []*dbus.Call{o.Call(bus.Interface+".Claim", 0, "nobody"), o.Call(bus.Interface+".VerifyStart", 0)} {
+	for _, call := range []*dbus.Call{o.Call(bus.Interface+".Claim", 0, "nobody"),
+		o.Call(bus.Interface+".VerifyStart", 0)} {
 		if call.Err != nil {
 			t.Fatal(call.Err)
 		}
@@ -652,7 +659,8 @@ func TestOneAfterTheOther(t *testing.T) {
 		conn := next
 		next = dial(t, h.address, 0)
 		o := conn.Object(bus.Name, bus.Path)
-		for _, call := range []*dbus.Call{o.Call(bus.Interface+".Claim", 0, "nobody"), o.Call(bus.Interface+".VerifyStart", 0)} {
+		for _, call := range []*dbus.Call{o.Call(bus.Interface+".Claim", 0, "nobody"),
+			o.Call(bus.Interface+".VerifyStart", 0)} {
 			if call.Err != nil {
 				t.Fatalf("client %d: %v", i, call.Err)
 			}
@@ -882,7 +890,10 @@ func TestTwoServices(t *testing.T) {
 	if err != bus.ErrRunning {
 		t.Error(err)
 	}
-	if err := bus.Serve(t.Context(), dial(t, h.address, nobody), dial(t, h.address, nobody), h.a, bus.Options{}, func() { t.Error("it began") }); err == nil ||
+	if err := bus.Serve(t.Context(), dial(t, h.address, nobody), dial(t, h.address, nobody), h.a, bus.Options{},
+		func() {
+			t.Error("it began")
+		}); err == nil ||
 		!strings.Contains(err.Error(), "check that the policy file is installed") {
 		t.Errorf("as another user: %v", err)
 	}
@@ -934,7 +945,8 @@ func TestSleep(t *testing.T) {
 	}
 	sleep := func(on bool) {
 		t.Helper()
-		if err := logind.Emit("/org/freedesktop/login1", "org.freedesktop.login1.Manager.PrepareForSleep", on); err != nil {
+		if err := logind.Emit("/org/freedesktop/login1", "org.freedesktop.login1.Manager.PrepareForSleep",
+			on); err != nil {
 			t.Fatal(err)
 		}
 	}

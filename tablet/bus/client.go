@@ -153,7 +153,8 @@ func (c *Client) run(ctx context.Context, user, verb string, tell func(word stri
 				sig.Body[0] == Name && sig.Body[2] != daemon:
 				gone = true
 				return "", fmt.Errorf(
-					"%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u faceauth",
+					"%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u "+
+						"faceauth",
 					ErrNoService)
 			case sig.Sender == daemon && sig.Name == Interface+"."+verb+"Status" && len(sig.Body) == 2:
 				word, ok := sig.Body[0].(string)

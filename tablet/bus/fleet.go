@@ -217,7 +217,8 @@ func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error
 		return failure(notFollowed, "this account follows no person of a fleet")
 	case errors.Is(err, tablet.ErrPerson):
 		return failure(fleetRefused,
-			"that can be neither the name nor the number of a person of a fleet; see faceauth people --fleet on another device")
+			"that can be neither the name nor the number of a person of a fleet; "+
+				"see faceauth people --fleet on another device")
 	case err != nil:
 		return s.told(err)
 	}
@@ -259,10 +260,14 @@ func followingOf(f *tablet.FleetStatus) map[string]dbus.Variant {
 		since = f.Since.Unix()
 	}
 	return map[string]dbus.Variant{
-		"asked": dbus.MakeVariant(
-			f.Asked), "number": dbus.MakeVariant(f.Number), "share": dbus.MakeVariant(f.Share), "faces": dbus.MakeVariant(uint32(f.Faces)),
-		"enrolled": dbus.MakeVariant(uint32(f.Enrolled)), "revoked": dbus.MakeVariant(f.Revoked),
-		"word": dbus.MakeVariant(f.Word), "since": dbus.MakeVariant(since),
+		"asked":    dbus.MakeVariant(f.Asked),
+		"number":   dbus.MakeVariant(f.Number),
+		"share":    dbus.MakeVariant(f.Share),
+		"faces":    dbus.MakeVariant(uint32(f.Faces)),
+		"enrolled": dbus.MakeVariant(uint32(f.Enrolled)),
+		"revoked":  dbus.MakeVariant(f.Revoked),
+		"word":     dbus.MakeVariant(f.Word),
+		"since":    dbus.MakeVariant(since),
 	}
 }
 

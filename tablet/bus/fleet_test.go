@@ -21,8 +21,9 @@ import (
 
 // The system user games stands in for faceauth-fleet, by a rule of the bus and by an option.
 const (
-	fleetRules = `<policy user="games"><allow send_destination="org.faceauth" send_interface="org.faceauth.Fleet"/></policy>`
-	bin        = 2 // another user
+	fleetRules = `<policy user="games">
+<allow send_destination="org.faceauth" send_interface="org.faceauth.Fleet"/></policy>`
+	bin = 2 // another user
 )
 
 var person = strings.Repeat("0a", 16)
@@ -71,7 +72,8 @@ func TestFleet(t *testing.T) {
 	if err := fleet.Found(t.Context(), "nobody", "Alice", person); err != nil {
 		t.Fatal(err)
 	}
-	if err := fleet.Faces(t.Context(), "nobody", person, space, faces(stage.Alice, stage.At(stage.Alice, .2))); err != nil {
+	if err := fleet.Faces(t.Context(), "nobody", person, space,
+		faces(stage.Alice, stage.At(stage.Alice, .2))); err != nil {
 		t.Fatal(err)
 	}
 	since := time.Unix(1700000000, 0).UTC()
@@ -277,19 +279,24 @@ func TestFleetRefused(t *testing.T) {
 		err  error
 		says string
 	}{
-		{"not a number", f.Faces(t.Context(), "nobody", person, stage.Space.ID, faces(stage.Bob, stage.At(stage.Bob, float32(math.NaN())))), "face 2"},
+		{"not a number", f.Faces(t.Context(), "nobody", person, stage.Space.ID,
+			faces(stage.Bob, stage.At(stage.Bob, float32(math.NaN())))), "face 2"},
 		{"another space", f.Faces(t.Context(), "nobody", person, "other", faces(stage.Bob)), "another feature space"},
 		{"too many", f.Faces(t.Context(), "nobody", person, stage.Space.ID, faces(many...)), "at most 32"},
-		{"too long", f.Faces(t.Context(), "nobody", person, stage.Space.ID, faces(make([]float32, 1<<20))), "1048576 values, want 4"},
-		{"half a value", call("Faces", "nobody", person, stage.Space.ID, []sent{{0, make([]byte, 15)}}), "face 1 has 15 bytes"},
+		{"too long", f.Faces(t.Context(), "nobody", person, stage.Space.ID, faces(make([]float32, 1<<20))),
+			"1048576 values, want 4"},
+		{"half a value", call("Faces", "nobody", person, stage.Space.ID, []sent{{0, make([]byte, 15)}}),
+			"face 1 has 15 bytes"},
 		{"other types", call("Faces", "nobody", person, stage.Space.ID, "x"), "sssa(xay)"},
-		{"another person", f.Faces(t.Context(), "nobody", strings.Repeat("0b", 16), stage.Space.ID, nil), "does not follow"},
+		{"another person", f.Faces(t.Context(), "nobody", strings.Repeat("0b", 16), stage.Space.ID, nil),
+			"does not follow"},
 		{"nobody's account", f.Faces(t.Context(), "games", person, stage.Space.ID, nil), "does not follow"},
 		{"somebody unknown", f.Forgotten(t.Context(), "nobody", strings.Repeat("0b", 16)), "does not follow"},
 		{"a name for a number", f.Found(t.Context(), "nobody", person, "alice"), "not a valid name or number"},
 		{"a word of tomorrow", f.Says(t.Context(), "nobody", "tomorrow", time.Now()), "no such word"},
 		{"an unknown method", call("Enroll"), "no method of that name"},
-		{"a person that cannot be", h.client(t, 0).Follow(t.Context(), "nobody", "a\x01b", false), "neither the name nor the number"},
+		{"a person that cannot be", h.client(t, 0).Follow(t.Context(), "nobody", "a\x01b", false),
+			"neither the name nor the number"},
 		{"no user", h.client(t, 0).Follow(t.Context(), "no such user", person, false), "no user of this system"},
 		{"follows nobody", h.client(t, 0).Follow(t.Context(), "games", "", false), "no profile"},
 	} {

@@ -26,8 +26,13 @@ import (
 )
 
 // fprintRules allow root to stand in for logind and systemd, and to own fprintd's names, on the bus of a test.
-const fprintRules = `<policy user="root"><allow own="net.reactivated.Fprint"/><allow own="org.freedesktop.systemd1"/></policy>
-	<policy context="default"><allow send_destination="net.reactivated.Fprint"/><allow send_destination="org.freedesktop.login1"/><allow send_destination="org.freedesktop.systemd1"/></policy>`
+const fprintRules = `<policy user="root">
+		<allow own="net.reactivated.Fprint"/><allow own="org.freedesktop.systemd1"/>
+	</policy>
+	<policy context="default">
+		<allow send_destination="net.reactivated.Fprint"/><allow send_destination="org.freedesktop.login1"/>
+		<allow send_destination="org.freedesktop.systemd1"/>
+	</policy>`
 
 // manager stands in for logind and systemd: it puts all processes into one place.
 type manager struct {
@@ -62,7 +67,8 @@ func (m *manager) place(unit string, owner uint32, sessions ...seatedSession) {
 	defer m.mu.Unlock()
 	m.unit, m.owner, m.sessions = unit, owner, sessions
 	for i := range sessions {
-		if err := m.conn.Export(ofSession{m, i}, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i)), "org.freedesktop.DBus.Properties"); err != nil {
+		if err := m.conn.Export(ofSession{m, i}, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i)),
+			"org.freedesktop.DBus.Properties"); err != nil {
 			panic(err)
 		}
 	}
@@ -233,20 +239,28 @@ func TestFprintPrograms(t *testing.T) {
 		code    int
 		says    []string
 	}{
-		{"list", nobody, false, stage.Show{}, "fprintd-list nobody", 0, []string{"found 1 devices", "right-index-finger"}},
-		{"list one without a profile", 0, false, stage.Show{}, "fprintd-list games", 0, []string{"User games has no fingers enrolled"}},
+		{"list", nobody, false, stage.Show{}, "fprintd-list nobody", 0,
+			[]string{"found 1 devices", "right-index-finger"}},
+		{"list one without a profile", 0, false, stage.Show{}, "fprintd-list games", 0,
+			[]string{"User games has no fingers enrolled"}},
 		{"list another", games, false, stage.Show{}, "fprintd-list nobody", 1, []string{"polkit does not allow"}},
-		{"match", nobody, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify", 0, []string{"verify-match (done)"}},
-		{"match by root", 0, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify nobody", 0, []string{"verify-match (done)"}},
-		{"match by name", nobody, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify -f right-index-finger", 0, []string{"verify-match (done)"}},
+		{"match", nobody, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify", 0,
+			[]string{"verify-match (done)"}},
+		{"match by root", 0, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "fprintd-verify nobody", 0,
+			[]string{"verify-match (done)"}},
+		{"match by name", nobody, true, stage.Show{Frames: stage.Seen(stage.Alice, 9)},
+			"fprintd-verify -f right-index-finger", 0, []string{"verify-match (done)"}},
 		{"another finger", nobody, true, stage.Show{}, "fprintd-verify -f left-thumb", 1, []string{"left-thumb"}},
-		{"no leave", nobody, false, stage.Show{}, "fprintd-verify", 1, []string{"polkit does not allow org.faceauth.verify"}},
-		{"somebody else asks", games, true, stage.Show{}, "fprintd-verify nobody", 1, []string{"polkit does not allow org.faceauth.other-user"}},
+		{"no leave", nobody, false, stage.Show{}, "fprintd-verify", 1,
+			[]string{"polkit does not allow org.faceauth.verify"}},
+		{"somebody else asks", games, true, stage.Show{}, "fprintd-verify nobody", 1,
+			[]string{"polkit does not allow org.faceauth.other-user"}},
 		{"nobody seen", nobody, true, stage.Show{}, "fprintd-verify", 1, []string{"verify-unknown-error (done)"}},
 		{"no profile", games, true, stage.Show{}, "fprintd-verify", 1, []string{"there is no profile of that user"}},
 		{"enrol", nobody, true, stage.Show{}, "fprintd-enroll", 1, []string{"faceauth tablet enroll"}},
 		{"delete", nobody, true, stage.Show{}, "fprintd-delete nobody", 1, []string{"faceauth tablet forget"}},
-		{"no match", nobody, true, stage.Show{Frames: stage.Seen(stage.Bob, 9)}, "fprintd-verify", 1, []string{"verify-no-match (done)"}},
+		{"no match", nobody, true, stage.Show{Frames: stage.Seen(stage.Bob, 9)}, "fprintd-verify", 1,
+			[]string{"verify-no-match (done)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, uid := range []int{nobody, games} {
@@ -274,8 +288,8 @@ func TestFprintPrograms(t *testing.T) {
 func pam(t *testing.T, options string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(fixture.Fprintd(t), "lib", "*", "security", "pam_fprintd.so"))
-	if more, _ := filepath.Glob(filepath.Join(fixture.Fprintd(t), "usr", "lib", "*", "security", "pam_fprintd.so")); len(
-		more) > 0 {
+	if more, _ := filepath.Glob(filepath.Join(fixture.Fprintd(t), "usr", "lib", "*", "security",
+		"pam_fprintd.so")); len(more) > 0 {
 		found = append(found, more...)
 	}
 	if err != nil || len(found) == 0 {
@@ -285,7 +299,8 @@ func pam(t *testing.T, options string) string {
 		fixture.Missing(t, "%v; sh scripts/setup.sh test installs it", err)
 	}
 	service := fmt.Sprintf("faceauth-test-%d-fprintd", os.Getpid())
-	if err := os.WriteFile("/etc/pam.d/"+service, []byte("auth required "+found[0]+" "+options+"\n"), 0o644); err != nil {
+	if err := os.WriteFile("/etc/pam.d/"+service, []byte("auth required "+found[0]+" "+options+"\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove("/etc/pam.d/" + service) })
@@ -372,14 +387,19 @@ func TestFprintHere(t *testing.T) {
 		{"a display manager that unlocks", "gdm.service", 0, []seatedSession{atSeat(nobody32)}, 0},
 		{"a display manager, somebody else is there", "gdm.service", 0, []seatedSession{atSeat(games32)}, -1},
 		{"a display manager with a far greeter", "gdm.service", 0, []seatedSession{far(greeter)}, -1},
-		{"a display manager with a near and a far greeter", "gdm.service", 0, []seatedSession{greeter, far(greeter)}, -1},
-		{"a display manager, and the user is elsewhere, too", "sddm.service", 0, []seatedSession{greeter, far(atSeat(nobody32))}, -1},
+		{"a display manager with a near and a far greeter", "gdm.service", 0, []seatedSession{greeter, far(greeter)},
+			-1},
+		{"a display manager, and the user is elsewhere, too", "sddm.service", 0,
+			[]seatedSession{greeter, far(atSeat(nobody32))}, -1},
 		{"a display manager without anybody", "gdm.service", 0, nil, -1},
 		{"login on a console", "getty@tty2.service", 0, nil, 0},
 		{"login on a serial line", "serial-getty@ttyS0.service", 0, nil, -1},
-		{"a service of a user at the device", "user@65534.service", nobody32, []seatedSession{atSeat(nobody32)}, nobody},
-		{"a service of a user who is elsewhere, too", "user@65534.service", nobody32, []seatedSession{atSeat(nobody32), far(atSeat(nobody32))}, -1},
-		{"a service of a user, somebody else is there", "user@65534.service", nobody32, []seatedSession{atSeat(games32)}, -1},
+		{"a service of a user at the device", "user@65534.service", nobody32, []seatedSession{atSeat(nobody32)},
+			nobody},
+		{"a service of a user who is elsewhere, too", "user@65534.service", nobody32,
+			[]seatedSession{atSeat(nobody32), far(atSeat(nobody32))}, -1},
+		{"a service of a user, somebody else is there", "user@65534.service", nobody32,
+			[]seatedSession{atSeat(games32)}, -1},
 		{"a service of the system", "vpn.service", 0, []seatedSession{atSeat(nobody32)}, -1},
 		{"ssh", "ssh.service", 0, []seatedSession{atSeat(nobody32)}, -1},
 		{"a service that is named much the same", "not-gdm.service", 0, []seatedSession{greeter}, -1},
@@ -537,7 +557,8 @@ func TestFprintFlood(t *testing.T) {
 func TestFprintDescription(t *testing.T) {
 	h := newFprintHouse(t, tablet.Options{})
 	conn := dial(t, h.address, games)
-	for path, named := range map[dbus.ObjectPath]string{bus.FprintPath: bus.FprintDevice, "/net/reactivated/Fprint/Manager": bus.FprintManager} {
+	for path, named := range map[dbus.ObjectPath]string{bus.FprintPath: bus.FprintDevice,
+		"/net/reactivated/Fprint/Manager": bus.FprintManager} {
 		node, err := introspect.Call(conn.Object(bus.FprintName, path))
 		if err != nil {
 			t.Fatal(err)
@@ -558,7 +579,8 @@ func TestFprintDescription(t *testing.T) {
 		}
 	}
 	var all map[string]dbus.Variant
-	if err := conn.Object(bus.FprintName, bus.FprintPath).Call("org.freedesktop.DBus.Properties.GetAll", 0, bus.FprintDevice).Store(&all); err != nil ||
+	if err := conn.Object(bus.FprintName, bus.FprintPath).Call("org.freedesktop.DBus.Properties.GetAll", 0,
+		bus.FprintDevice).Store(&all); err != nil ||
 		len(all) != 5 {
 		t.Errorf("%v, %v", all, err)
 	}

@@ -89,7 +89,8 @@ func (s *Service) asker(ctx context.Context, by caller, user string) (uint32, er
 			return 0, err
 		}
 		var uid uint32
-		if err := s.property(ctx, "org.freedesktop.login1", path, "org.freedesktop.login1.User", "UID", &uid); err != nil {
+		err := s.property(ctx, "org.freedesktop.login1", path, "org.freedesktop.login1.User", "UID", &uid)
+		if err != nil {
 			return 0, err
 		}
 		return uid, s.among(ctx, func(x seated) bool { return x.uid == uid })
@@ -154,7 +155,10 @@ func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 		Name string
 		Path dbus.ObjectPath
 	}
-	for name, to := range map[string]any{"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "User": &user, "Seat": &seat} {
+	wanted := map[string]any{
+		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "User": &user, "Seat": &seat,
+	}
+	for name, to := range wanted {
 		v, ok := all[name]
 		if !ok {
 			return x, errors.New("logind does not tell the " + name + " of a session")

@@ -92,9 +92,11 @@ func TestEnrolment(t *testing.T) {
 		stage  int
 		want   w
 	}{
-		{"-->><<^^", 4, w{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt, enrolment.Enrolled}},
+		{"-->><<^^", 4, w{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt,
+			enrolment.Enrolled}},
 		{"-", 0, w{enrolment.Straight}},
-		{"-d-d-", 0, w{enrolment.Straight, enrolment.Retry, enrolment.Straight, enrolment.Retry, enrolment.Straight}}, // held for two frames
+		// held for two frames
+		{"-d-d-", 0, w{enrolment.Straight, enrolment.Retry, enrolment.Straight, enrolment.Retry, enrolment.Straight}},
 		{">>", 0, w{enrolment.Straight}},
 		{"--<<", 2, w{enrolment.Straight, enrolment.TurnLeft}}, // the other side first
 		{"--^^<<>>", 4, w{enrolment.Straight, enrolment.TurnLeft, enrolment.Enrolled}},
@@ -102,7 +104,8 @@ func TestEnrolment(t *testing.T) {
 		{"--<><>", 1, w{enrolment.Straight, enrolment.TurnLeft}}, // not held
 		{"-->><<--", 3, w{enrolment.Straight, enrolment.TurnLeft, enrolment.TurnRight, enrolment.Tilt}},
 		{".2p", 0, w{enrolment.Straight, enrolment.NoFace, enrolment.TwoFaces, enrolment.Retry}},
-		{"--oo>>", 2, w{enrolment.Straight, enrolment.TurnLeft, enrolment.OtherPerson, enrolment.TurnLeft, enrolment.TurnRight}},
+		{"--oo>>", 2, w{enrolment.Straight, enrolment.TurnLeft, enrolment.OtherPerson, enrolment.TurnLeft,
+			enrolment.TurnRight}},
 	} {
 		e, words := play(c.script)
 		r := e.Result()

@@ -212,11 +212,13 @@ static int look(struct attempt *a, const char *user)
 {
 	int r = sd_bus_add_filter(a->bus, NULL, on_signal, a);
 	if (r >= 0)
-		r = sd_bus_add_match_async(a->bus, NULL, "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
+		r = sd_bus_add_match_async(a->bus, NULL,
+			"type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
 			"member='NameOwnerChanged',arg0='" SERVICE "'", on_owner, NULL, a);
 	for (int i = 0; r >= 0 && i < 2; i++) {
 		sd_bus_message *m = NULL;
-		r = sd_bus_message_new_method_call(a->bus, &m, SERVICE, OBJECT, INTERFACE, i == 0 ? (geteuid() == 0 ? "ClaimFor" : "Claim") : "VerifyStart");
+		const char *method = i == 1 ? "VerifyStart" : geteuid() == 0 ? "ClaimFor" : "Claim";
+		r = sd_bus_message_new_method_call(a->bus, &m, SERVICE, OBJECT, INTERFACE, method);
 		if (r >= 0 && i == 0)
 			r = geteuid() == 0 ? sd_bus_message_append(m, "su", user, a->asker) : sd_bus_message_append(m, "s", user);
 		if (r >= 0)
@@ -303,8 +305,10 @@ static enum kind listed(pam_handle_t *pamh, const char *service)
 	int fd = open(SERVICES, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return UNLISTED;
-	if (fstat(fd, &s) < 0 || !S_ISREG(s.st_mode) || s.st_uid != 0 || (s.st_mode & (S_IWGRP | S_IWOTH)) || s.st_size > 1 << 16) {
-		pam_syslog(pamh, LOG_ERR, "%s is not a file that root alone can write; no service may ask for a face", SERVICES);
+	if (fstat(fd, &s) < 0 || !S_ISREG(s.st_mode) || s.st_uid != 0 || (s.st_mode & (S_IWGRP | S_IWOTH)) ||
+		s.st_size > 1 << 16) {
+		pam_syslog(pamh, LOG_ERR, "%s is not a file that root alone can write; no service may ask for a face",
+			SERVICES);
 		close(fd);
 		return UNLISTED;
 	}
@@ -480,7 +484,8 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 			prompt = false;
 		else if (strcmp(argv[i], "password") == 0)
 			password = true;
-		else if (strncmp(argv[i], "timeout=", 8) == 0 && (timeout = strtoul(argv[i] + 8, &stop, 10)) >= 1 && timeout <= 60 && *stop == '\0')
+		else if (strncmp(argv[i], "timeout=", 8) == 0 && (timeout = strtoul(argv[i] + 8, &stop, 10)) >= 1 &&
+			timeout <= 60 && *stop == '\0')
 			continue;
 		else {
 			pam_syslog(pamh, LOG_ERR, "unusable option %s", argv[i]);

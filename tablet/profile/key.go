@@ -42,7 +42,8 @@ func NewKey() Key {
 
 // derive computes the two keys from a secret (HKDF, RFC 5869), so that neither weakens the other.
 func derive(secret []byte) (k Key) {
-	for use, to := range map[string][]byte{"faceauth profile: values": k.seal[:], "faceauth profile: names": k.name[:]} {
+	parts := map[string][]byte{"faceauth profile: values": k.seal[:], "faceauth profile: names": k.name[:]}
+	for use, to := range parts {
 		b, err := hkdf.Key(sha256.New, secret, nil, use, len(to))
 		if err != nil {
 			panic("profile: " + err.Error()) // only for a length that SHA-256 cannot give

@@ -83,15 +83,18 @@ func TestChallenge(t *testing.T) {
 		{"somebody else blinks", session.Blink, session.Left, "-----------nnVVnn-----", session.BlinkNow},
 		{"gone in between", session.Turn, session.Left, "----->.>>>---", session.TurnLeft},
 		{"a flat picture that is turned", session.Turn, session.Left, "-----ffff----" + still, session.NoMatch},
-		{"one that was turned from the start", session.Turn, session.Left, strings.Repeat("w", 9) + "ffff----", session.TurnLeft},
+		{"one that was turned from the start", session.Turn, session.Left, strings.Repeat("w", 9) + "ffff----",
+			session.TurnLeft},
 		{"a picture that is waved", session.Blink, session.Left, "-----------ww-----", session.BlinkNow},
 		{"a flat picture", session.Turn, session.Left, still, session.NoMatch},
 		{"somebody else", session.Turn, session.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), session.NoMatch},
 		{"without landmarks", session.Turn, session.Left, strings.Repeat("?", 99), session.TurnLeft},
-		{"without landmarks from then on", session.Turn, session.Left, "-----" + strings.Repeat("?", 9), session.TurnLeft},
+		{"without landmarks from then on", session.Turn, session.Left, "-----" + strings.Repeat("?", 9),
+			session.TurnLeft},
 		{"blinked", session.Blink, session.Left, "-----------vv-----", session.Match},
 		{"blinked twice", session.Blink, session.Left, "-----------vv---vv---", session.Match},
-		{"eyes stay shut", session.Blink, session.Left, "-----------" + strings.Repeat("v", 20) + "-----", session.BlinkNow},
+		{"eyes stay shut", session.Blink, session.Left, "-----------" + strings.Repeat("v", 20) + "-----",
+			session.BlinkNow},
 		{"half shut", session.Blink, session.Left, "-----------mm-----", session.BlinkNow},
 		{"a head that turns", session.Blink, session.Left, "----------->><<----", session.BlinkNow},
 		{"a flat picture does not blink", session.Blink, session.Left, still, session.NoMatch},
@@ -226,7 +229,8 @@ func TestLivenessWithChallenge(t *testing.T) {
 	}
 	straight := face.Pose{Nod: .5, Eyes: .3, Width: .9}
 	for i := range 5 {
-		if got := s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []session.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &dead}}).Word; got == session.TurnLeft {
+		if got := s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond),
+			[]session.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &dead}}).Word; got == session.TurnLeft {
 			t.Fatal("a picture is asked to turn its head")
 		}
 	}

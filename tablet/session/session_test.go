@@ -208,7 +208,8 @@ func TestPolicyErrors(t *testing.T) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	if _, err := session.New(session.Policy{Needed: 5, Window: 5, Deadline: time.Minute}, session.Left, noon); err != nil {
+	if _, err := session.New(session.Policy{Needed: 5, Window: 5, Deadline: time.Minute}, session.Left,
+		noon); err != nil {
 		t.Error(err)
 	}
 }
@@ -281,17 +282,30 @@ func TestLimitsClock(t *testing.T) {
 		{"set forward", nil, at("a", 1000*hour, 2*hour), session.PasswordDue},
 		{"set back while it is off", nil, at("b", -2*time.Minute, 0), session.PasswordDue},
 		{"a clock that runs a little slow", nil, at("b", -30*time.Second, 0), ""},
-		{"set back while it is off to after the password, and left on", nil, at("b", hour, 48*hour), session.PasswordDue},
-		{"set back while it is off to before a match", func(l *session.Limits) { l.Matched(at("a", 40*hour, 41*hour)) }, at("b", hour, 0), session.PasswordDue},
+		{"set back while it is off to after the password, and left on", nil, at("b", hour, 48*hour),
+			session.PasswordDue},
+		{"set back while it is off to before a match", func(l *session.Limits) {
+			l.Matched(at("a", 40*hour, 41*hour))
+		}, at("b", hour, 0), session.PasswordDue},
 		{"a match after it was set back", func(l *session.Limits) {
 			l.Matched(at("a", -10*hour, 41*hour))
 			l.Matched(at("b", -9*hour, hour))
 		}, at("b", -2*hour, 8*hour), session.PasswordDue},
-		{"a match when it was set back", func(l *session.Limits) { l.Matched(at("b", -hour, 0)) }, at("b", 0, hour), session.PasswordDue},
-		{"a wait", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", hour+time.Second/2, 2*hour+time.Second/2), session.Wait},
-		{"a wait, set forward", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", 2*hour, 2*hour+time.Second/2), session.Wait},
-		{"a wait, set back", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", 0, 2*hour+time.Second/2), session.Wait},
-		{"after a wait", func(l *session.Limits) { l.Failed(at("a", hour, 2*hour)) }, at("a", hour+time.Second, 2*hour+time.Second), ""},
+		{"a match when it was set back", func(l *session.Limits) {
+			l.Matched(at("b", -hour, 0))
+		}, at("b", 0, hour), session.PasswordDue},
+		{"a wait", func(l *session.Limits) {
+			l.Failed(at("a", hour, 2*hour))
+		}, at("a", hour+time.Second/2, 2*hour+time.Second/2), session.Wait},
+		{"a wait, set forward", func(l *session.Limits) {
+			l.Failed(at("a", hour, 2*hour))
+		}, at("a", 2*hour, 2*hour+time.Second/2), session.Wait},
+		{"a wait, set back", func(l *session.Limits) {
+			l.Failed(at("a", hour, 2*hour))
+		}, at("a", 0, 2*hour+time.Second/2), session.Wait},
+		{"after a wait", func(l *session.Limits) {
+			l.Failed(at("a", hour, 2*hour))
+		}, at("a", hour+time.Second, 2*hour+time.Second), ""},
 	} {
 		var l session.Limits
 		l.Password(at("a", 0, hour))
@@ -314,7 +328,8 @@ func TestLimitsClock(t *testing.T) {
 	}
 	// The format of an earlier version.
 	var l session.Limits
-	if err := l.UnmarshalBinary(cborMap("failures", 1, "last", noon.UnixMilli(), "password", noon.UnixMilli())); err != nil {
+	if err := l.UnmarshalBinary(cborMap("failures", 1, "last", noon.UnixMilli(), "password",
+		noon.UnixMilli())); err != nil {
 		t.Fatal(err)
 	}
 	if why, _ := l.Ask(session.Policy{}, at("a", time.Second/2, 0)); why != session.Wait {

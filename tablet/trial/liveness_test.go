@@ -204,8 +204,8 @@ func TestLivenessErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := trial.MeasureLiveness(ctx, []trial.Recording{scored("ann", "", 1, 1, 1)}, livenessOptions()); !errors.Is(
-		err, context.Canceled) {
+	if _, err := trial.MeasureLiveness(ctx, []trial.Recording{scored("ann", "", 1, 1, 1)},
+		livenessOptions()); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -87,9 +87,12 @@ var catalogue = map[string][languages]string{
 		"reconnu ; donnez une fois votre mot de passe, ensuite votre visage suffira",
 	},
 	"taken-for-picture": {
-		"your face was taken for a picture; add more light, look straight into the camera and try again, or use your password",
-		"das Gesicht wurde für ein Bild gehalten; bitte für mehr Licht sorgen, gerade in die Kamera sehen und noch einmal versuchen, oder das Passwort eingeben",
-		"votre visage a été pris pour une image ; ajoutez de la lumière, regardez droit dans la caméra et réessayez, ou utilisez votre mot de passe",
+		"your face was taken for a picture; add more light, look straight into the camera and try again, or use your " +
+			"password",
+		"das Gesicht wurde für ein Bild gehalten; bitte für mehr Licht sorgen, gerade in die Kamera sehen und noch " +
+			"einmal versuchen, oder das Passwort eingeben",
+		"votre visage a été pris pour une image ; ajoutez de la lumière, regardez droit dans la caméra et réessayez, " +
+			"ou utilisez votre mot de passe",
 	},
 	"no-face": {
 		"nobody was seen; sit in front of the camera and try again, or use your password",
@@ -103,8 +106,10 @@ var catalogue = map[string][languages]string{
 	},
 	"error": {
 		"the camera or the service has failed; use your password. The log tells the reason: journalctl -u faceauth",
-		"die Kamera oder der Dienst hat versagt; bitte das Passwort eingeben. Der Grund steht im Protokoll: journalctl -u faceauth",
-		"la caméra ou le service a échoué ; utilisez votre mot de passe. La raison est dans le journal : journalctl -u faceauth",
+		"die Kamera oder der Dienst hat versagt; bitte das Passwort eingeben. Der Grund steht im Protokoll: " +
+			"journalctl -u faceauth",
+		"la caméra ou le service a échoué ; utilisez votre mot de passe. La raison est dans le journal : journalctl " +
+			"-u faceauth",
 	},
 	"interrupted": {
 		"another program took the camera; try again",
@@ -198,7 +203,8 @@ var catalogue = map[string][languages]string{
 	},
 	"AlreadyInUse": {
 		"another login is using the camera; try again in a few seconds, or use your password",
-		"eine andere Anmeldung benutzt die Kamera; bitte in ein paar Sekunden noch einmal versuchen, oder das Passwort eingeben",
+		"eine andere Anmeldung benutzt die Kamera; bitte in ein paar Sekunden noch einmal versuchen, oder das " +
+			"Passwort eingeben",
 		"une autre connexion utilise la caméra ; réessayez dans quelques secondes, ou utilisez votre mot de passe",
 	},
 	"ClaimDevice": {
@@ -244,7 +250,8 @@ var catalogue = map[string][languages]string{
 	"Internal": {
 		"something went wrong; use your password. The log tells the reason: journalctl -u faceauth",
 		"etwas ging schief; bitte das Passwort eingeben. Einzelheiten stehen im Protokoll: journalctl -u faceauth",
-		"quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u faceauth",
+		"quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u " +
+			"faceauth",
 	},
 	"Wait": {
 		"too soon after a failure; wait %d s, or use your password",

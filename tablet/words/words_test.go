@@ -22,9 +22,8 @@ const header = "../pam/words.h"
 // render returns the header of the PAM module, with all its sentences.
 func render() []byte {
 	var b bytes.Buffer
-	b.WriteString(
-		"// SPDX-License-Identifier: Apache-2.0\n\n/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n",
-	)
+	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n\n" +
+		"/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n")
 	b.WriteString("static const char *const languages[] = {")
 	for _, c := range codes {
 		fmt.Fprintf(&b, "%q, ", c)

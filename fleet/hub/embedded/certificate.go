@@ -36,7 +36,8 @@ func certificate(path string) (tls.Certificate, error) {
 	c, err := tls.X509KeyPair(b, b)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf(
-			"%s holds no certificate with its key (%w); put back a copy of it, or remove it: then all devices must join again",
+			"%s holds no certificate with its key (%w); put back a copy of it, or remove it: then all devices must "+
+				"join again",
 			path, err)
 	}
 	return c, nil

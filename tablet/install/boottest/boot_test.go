@@ -69,7 +69,8 @@ func boot(t *testing.T) *system {
 		len(out) == 0 {
 		fixture.Missing(t, "no cgroup2 file system is mounted, so no systemd can be booted")
 	}
-	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd", "/usr/bin/dbus-daemon", "/usr/bin/pamtester"} {
+	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd", "/usr/bin/dbus-daemon",
+		"/usr/bin/pamtester"} {
 		if _, err := os.Stat(program); err != nil {
 			fixture.Missing(t, "%v; sh scripts/setup.sh test installs it", err)
 		}
@@ -171,8 +172,12 @@ func (s *system) camera(t testing.TB, recording string) {
 	s.run(
 		t,
 		fmt.Sprintf(
-			`loop=/srv/share/loop-%s; if [ ! -d $loop ]; then mkdir $loop; for i in 1 2 3 4; do for f in /srv/faces/%s/*; do
-		ln -s $f $loop/$i-$(basename $f); done; done; fi; ln -sfn $loop /srv/share/camera`,
+			`loop=/srv/share/loop-%s
+			if [ ! -d $loop ]; then
+				mkdir $loop
+				for i in 1 2 3 4; do for f in /srv/faces/%s/*; do ln -s $f $loop/$i-$(basename $f); done; done
+			fi
+			ln -sfn $loop /srv/share/camera`,
 			filepath.Base(recording),
 			recording,
 		),
@@ -201,7 +206,8 @@ func (s *system) prepare(t testing.TB) {
 func TestUnit(t *testing.T) {
 	s := boot(t)
 	s.run(t,
-		"mkdir -p /run/systemd/system/faceauth.service.d && printf '[Service]\nWatchdogSec=2\n' >/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
+		"mkdir -p /run/systemd/system/faceauth.service.d && printf '[Service]\nWatchdogSec=2\n' "+
+			">/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
 	out, code := s.try(t, "time faceauth tablet health")
 	if code != 0 {
 		t.Fatalf("the service does not come up: %s\n%s", out, s.journal(t))

@@ -101,8 +101,10 @@ func TestDocs(t *testing.T) {
 	}
 	help := s.run(
 		t,
-		"faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; faceauth tablet freeze --help; "+
-			"faceauth tablet follow --help; faceauth fleet invite --help; faceauth fleet join --help; faceauth people --help",
+		"faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; "+
+			"faceauth tablet freeze --help; faceauth tablet follow --help; faceauth fleet invite --help; "+
+			"faceauth fleet join --help; "+
+			"faceauth people --help",
 	)
 	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)
 	slices.Sort(flags)
@@ -117,8 +119,9 @@ func TestDocs(t *testing.T) {
 	}
 	// Search only where a system keeps programs, settings and data, as the project itself may lie anywhere else. Other
 	// tests write services of PAM into the machine's own /etc.
-	find := "find /etc /usr /opt /var -xdev -newer /etc/machine-id -not -path '/var/tmp/*' -not -name 'faceauth-test-*' " +
-		"-name '*faceauth*' -print 2>/dev/null; grep -rl --exclude='faceauth-test-*' faceauth /etc/pam.d"
+	find := "find /etc /usr /opt /var -xdev -newer /etc/machine-id -not -path '/var/tmp/*' -not -name " +
+		"'faceauth-test-*' -name '*faceauth*' -print 2>/dev/null; grep -rl --exclude='faceauth-test-*' faceauth " +
+		"/etc/pam.d"
 	if out, _ := s.try(t, find); strings.Contains(out, "pam.d/common") {
 		t.Errorf("it is still in use: %s", out)
 	} else if left := strings.Fields(out); !slices.Equal(left, []string{"/etc/default/faceauth"}) { // of the tests

@@ -16,24 +16,29 @@ func TestEyesUser(t *testing.T) {
 	s.run(t, "faceauth tablet health")
 	out := s.run(
 		t,
-		`daemon=$(systemctl show -p MainPID --value faceauth); echo daemon $(id -nu $(grep ^Uid: /proc/$daemon/status | cut -f2)) $(grep ^Groups: /proc/$daemon/status)
-		`+eyes+`echo eye $(id -nu $(grep ^Uid: /proc/$p/status | cut -f2)) $(grep ^Seccomp: /proc/$p/status) $(grep ^NoNewPrivs: /proc/$p/status); done
+		`user() { id -nu $(grep ^Uid: /proc/$1/status | cut -f2); }
+		daemon=$(systemctl show -p MainPID --value faceauth)
+		echo daemon $(user $daemon) $(grep ^Groups: /proc/$daemon/status)
+		`+eyes+`echo eye $(user $p) $(grep ^Seccomp: /proc/$p/status) $(grep ^NoNewPrivs: /proc/$p/status); done
 		grep -c 'libopencv\|libav' /proc/$daemon/maps; id -Gn faceauth; id -Gn faceauth-eye; ls -l /run/faceauth-eye`,
 	)
 	t.Log(out)
-	for _, want := range []string{" faceauth Groups:", "eye faceauth-eye Seccomp: 2 NoNewPrivs: 1", "\n0\nfaceauth tss\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
+	for _, want := range []string{" faceauth Groups:", "eye faceauth-eye Seccomp: 2 NoNewPrivs: 1",
+		"\n0\nfaceauth tss\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in %s", want, out)
 		}
 	}
 	// Only the daemon gets an answer: other users cannot connect, and an eye checks its caller.
 	for _, user := range []string{"bob", "faceauth-eye"} {
-		if out, code := s.try(t, "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"/run/faceauth-eye\")'", "--property=User="+user); code == 0 {
+		if out, code := s.try(t, "python3 -c 'import socket; "+
+			"socket.socket(socket.AF_UNIX).connect(\"/run/faceauth-eye\")'", "--property=User="+user); code == 0 {
 			t.Errorf("%s reaches an eye: %s", user, out)
 		}
 	}
-	if out := s.run(t, `python3 -c 'import socket; s=socket.socket(socket.AF_UNIX); s.connect("/run/faceauth-eye"); s.settimeout(10); print("answer", len(s.recv(1)))'`); !strings.Contains(
-		out, "answer 0") {
+	out = s.run(t, `python3 -c 'import socket; s=socket.socket(socket.AF_UNIX); s.connect("/run/faceauth-eye")
+s.settimeout(10); print("answer", len(s.recv(1)))'`)
+	if !strings.Contains(out, "answer 0") {
 		t.Errorf("root, who is not the daemon, is answered: %s", out)
 	}
 }

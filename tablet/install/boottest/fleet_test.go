@@ -30,12 +30,13 @@ func TestFleet(t *testing.T) {
 	s.camera(t, "vidtimit_rot/p2")
 	s.run(t, "faceauth tablet forget --user alice || true")
 	s.run(t,
-		"systemd-run -q --unit=fleet-server --setenv=XDG_DATA_HOME=/root/server faceauth fleet serve --listen 127.0.0.1:4222")
+		"systemd-run -q --unit=fleet-server --setenv=XDG_DATA_HOME=/root/server faceauth fleet serve --listen "+
+			"127.0.0.1:4222")
 	until("the server", "XDG_DATA_HOME=/root/server faceauth fleet devices", "no device has joined")
 	s.run(
 		t,
-		env+"XDG_DATA_HOME=/root/server faceauth fleet invite --json | sed 's/.*\"token\":\"\\([^\"]*\\)\".*/\\1/' | faceauth fleet join --name office && "+
-			"faceauth enroll /srv/faces/vidtimit_rot/p2 --name alice --fleet",
+		env+"XDG_DATA_HOME=/root/server faceauth fleet invite --json | sed 's/.*\"token\":\"\\([^\"]*\\)\".*/\\1/' | "+
+			"faceauth fleet join --name office && faceauth enroll /srv/faces/vidtimit_rot/p2 --name alice --fleet",
 	)
 	var people []struct{ Number string }
 	out := s.run(t, env+"faceauth people --fleet --json")
@@ -46,8 +47,10 @@ func TestFleet(t *testing.T) {
 	t.Cleanup(func() {
 		s.try(
 			t,
-			"systemctl disable --now faceauth-fleet; systemctl stop fleet-office fleet-server; systemctl reset-failed; rm -rf /root/office /root/server; "+
-				"find /var/lib/faceauth-fleet -mindepth 1 -delete; faceauth tablet follow --user alice --off; systemctl stop faceauth",
+			"systemctl disable --now faceauth-fleet; systemctl stop fleet-office fleet-server; "+
+				"systemctl reset-failed; rm -rf /root/office /root/server; "+
+				"find /var/lib/faceauth-fleet -mindepth 1 -delete; faceauth tablet follow --user alice --off; "+
+				"systemctl stop faceauth",
 		)
 	})
 
@@ -98,12 +101,15 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%s: %d, %s", user, code, out)
 		}
 	}
-	for _, call := range []string{"Users", "Health", "PasswordUsed s alice", "Forget s alice", `Follow ssb alice "" false`} {
-		if out, code := s.try(t, "runuser -u faceauth-fleet -- busctl call org.faceauth /org/faceauth/Device org.faceauth.Device "+call); code == 0 {
+	for _, call := range []string{"Users", "Health", "PasswordUsed s alice", "Forget s alice",
+		`Follow ssb alice "" false`} {
+		if out, code := s.try(t, "runuser -u faceauth-fleet -- busctl call org.faceauth /org/faceauth/Device "+
+			"org.faceauth.Device "+call); code == 0 {
 			t.Errorf("faceauth-fleet may %s: %s", call, out)
 		}
 	}
-	if out, code := s.try(t, "runuser -u faceauth -- ls /var/lib/faceauth-fleet; runuser -u faceauth-fleet -- ls /var/lib/faceauth"); code == 0 ||
+	if out, code := s.try(t, "runuser -u faceauth -- ls /var/lib/faceauth-fleet; "+
+		"runuser -u faceauth-fleet -- ls /var/lib/faceauth"); code == 0 ||
 		strings.Contains(out, "fleet\n") {
 		t.Errorf("they read each other's: %s", out)
 	}

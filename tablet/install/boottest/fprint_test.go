@@ -32,11 +32,13 @@ func TestFprintd(t *testing.T) {
 	t.Cleanup(func() {
 		s.write(t, "/etc/default/faceauth", "FACEAUTH_OPTIONS=--source /srv/share/camera\n")
 		s.run(t,
-			"rm /etc/dbus-1/system.d/faceauth-fprintd.conf /usr/local/share/dbus-1/system-services/net.reactivated.Fprint.service; systemctl reload dbus; systemctl stop faceauth")
+			"rm /etc/dbus-1/system.d/faceauth-fprintd.conf "+
+				"/usr/local/share/dbus-1/system-services/net.reactivated.Fprint.service; systemctl reload dbus; "+
+				"systemctl stop faceauth")
 	})
 	// The daemon is not running, and the bus starts it.
-	if out := s.run(t, "systemctl is-active faceauth; /srv/share/fprintd/usr/bin/fprintd-list alice || true", "--setenv=LC_ALL=C"); !strings.Contains(
-		out, "right-index-finger") {
+	if out := s.run(t, "systemctl is-active faceauth; /srv/share/fprintd/usr/bin/fprintd-list alice || true",
+		"--setenv=LC_ALL=C"); !strings.Contains(out, "right-index-finger") {
 		t.Fatalf("fprintd-list: %s\n%s", out, s.journal(t))
 	}
 	looked := func() int {
@@ -46,9 +48,10 @@ func TestFprintd(t *testing.T) {
 	// service runs a script in a unit of the given name.
 	service := func(name, script string) string {
 		s.write(t, "/run/systemd/system/"+name,
-			"[Service]\nType=oneshot\nExecStart=/bin/bash -c '"+script+"'\nStandardOutput=truncate:/srv/share/out\nStandardError=inherit\n")
-		s.try(t,
-			"systemctl daemon-reload; systemctl start "+name+"; rm /run/systemd/system/"+name+"; systemctl daemon-reload")
+			"[Service]\nType=oneshot\nExecStart=/bin/bash -c '"+script+"'\n"+
+				"StandardOutput=truncate:/srv/share/out\nStandardError=inherit\n")
+		s.try(t, "systemctl daemon-reload; systemctl start "+name+"; "+
+			"rm /run/systemd/system/"+name+"; systemctl daemon-reload")
 		b, err := os.ReadFile(filepath.Join(s.dir, "out"))
 		if err != nil {
 			t.Fatal(err)
@@ -67,12 +70,16 @@ func TestFprintd(t *testing.T) {
 			return s.session(t, "alice", elsewhere, "/srv/share/fprintd/usr/bin/fprintd-verify && echo let in")
 		}},
 		{"a service of a user from elsewhere", false, func() string {
-			return s.session(t, "alice", elsewhere, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet /srv/share/fprintd/usr/bin/fprintd-verify && echo let in")
+			return s.session(t, "alice", elsewhere,
+				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+
+					"/srv/share/fprintd/usr/bin/fprintd-verify && echo let in")
 		}},
 		{"the module in a service of the system", false, func() string { return service("vpn.service", login) }},
 		{"the module on a console", true, func() string { return service("getty@tty2.service", login) }},
 		{"the module on a serial line", false, func() string { return service("serial-getty@ttyS0.service", login) }},
-		{"the module of a display manager, before anybody", false, func() string { return service("gdm.service", login) }},
+		{"the module of a display manager, before anybody", false, func() string {
+			return service("gdm.service", login)
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.trust(t)
@@ -90,8 +97,10 @@ func TestFprintd(t *testing.T) {
 		s.write(
 			t,
 			"/srv/share/as-root",
-			"#!/bin/bash\n[ \"$PAM_TYPE\" = open_session ] || exit 0\nloginctl activate \"$XDG_SESSION_ID\" 2>/dev/null\n"+
-				"{ "+login+"; systemd-run --pipe --wait --quiet --unit=sddm.service bash -c '"+login+", unlocked'; } >/srv/share/out 2>&1 </dev/null\nexit 0\n",
+			"#!/bin/bash\n[ \"$PAM_TYPE\" = open_session ] || exit 0\nloginctl activate \"$XDG_SESSION_ID\" "+
+				"2>/dev/null\n"+
+				"{ "+login+"; systemd-run --pipe --wait --quiet --unit=sddm.service bash -c '"+login+", unlocked'; "+
+				"} >/srv/share/out 2>&1 </dev/null\nexit 0\n",
 		)
 		s.run(t, "chmod 755 /srv/share/as-root; install -m 666 /dev/null /srv/share/out")
 		s.trust(t)

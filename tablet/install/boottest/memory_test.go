@@ -37,7 +37,8 @@ func memoryOf(t testing.TB, pid string, needles map[string][]byte) (found map[st
 	}
 	defer mem.Close()
 	total := 0
-	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) r[w-]..`).FindAllStringSubmatch(string(maps), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) r[w-]..`).FindAllStringSubmatch(string(maps),
+		-1) {
 		from, _ := strconv.ParseUint(m[1], 16, 64)
 		to, _ := strconv.ParseUint(m[2], 16, 64)
 		if to-from > 1<<30 || from > math.MaxInt64 {
@@ -69,7 +70,8 @@ func TestForgotten(t *testing.T) {
 
 	// The test searches for bob's vectors, which it reads with the key from a copy of the store.
 	s.run(t,
-		"rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; cp /var/lib/faceauth-counters/seen /srv/share/copy/seen; chown -R root /srv/share/copy")
+		"rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; "+
+			"cp /var/lib/faceauth-counters/seen /srv/share/copy/seen; chown -R root /srv/share/copy")
 	copied := filepath.Join(s.dir, "copy")
 	key, err := profile.KeyFile(filepath.Join(copied, "key"))
 	if err != nil {
@@ -118,11 +120,13 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 	// Only root may read the memory, and no core dump is written.
-	if out, code := s.try(t, "head -c 1 /proc/$(systemctl show -p MainPID --value faceauth)/mem", "--property=User=faceauth"); code == 0 {
+	if out, code := s.try(t, "head -c 1 /proc/$(systemctl show -p MainPID --value faceauth)/mem",
+		"--property=User=faceauth"); code == 0 {
 		t.Errorf("a process of the same user reads the memory: %s", out)
 	}
 	limits := s.run(t,
-		"grep -i 'VmLck\\|VmSwap' /proc/$(systemctl show -p MainPID --value faceauth)/status; cat /proc/$(systemctl show -p MainPID --value faceauth)/limits")
+		"grep -i 'VmLck\\|VmSwap' /proc/$(systemctl show -p MainPID --value faceauth)/status; "+
+			"cat /proc/$(systemctl show -p MainPID --value faceauth)/limits")
 	if !regexp.MustCompile(`core file size\s+0\s+0`).MatchString(limits) {
 		t.Errorf("crashes are written down: %s", limits)
 	}
@@ -138,7 +142,8 @@ func TestForgotten(t *testing.T) {
 	}
 	// A store from before the forgetting does not bring bob back, and alice has to give her password.
 	s.run(t,
-		"systemctl stop faceauth; cp /srv/share/copy/profiles /var/lib/faceauth/profiles; chown faceauth: /var/lib/faceauth/profiles")
+		"systemctl stop faceauth; cp /srv/share/copy/profiles /var/lib/faceauth/profiles; "+
+			"chown faceauth: /var/lib/faceauth/profiles")
 	if out, code := s.try(t, "faceauth tablet status --user bob"); code == 0 {
 		t.Errorf("bob is back: %s", out)
 	}

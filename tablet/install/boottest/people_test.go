@@ -26,7 +26,8 @@ func (s *system) session(t testing.TB, user, kind, script string) string {
 	t.Helper()
 	s.write(t, "/srv/share/in-session", "#!/bin/bash\n[ \"$PAM_TYPE\" = open_session ] || exit 0\n"+
 		"loginctl activate \"$XDG_SESSION_ID\" 2>/dev/null\nexport LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"+
-		"setpriv --reuid $PAM_USER --regid $PAM_USER --init-groups bash /srv/share/script >/srv/share/out 2>&1 </dev/null\nexit 0\n")
+		"setpriv --reuid $PAM_USER --regid $PAM_USER --init-groups bash /srv/share/script >/srv/share/out 2>&1 "+
+		"</dev/null\nexit 0\n")
 	s.write(t, "/srv/share/script", script+"\n")
 	s.run(t, "chmod 755 /srv/share/in-session; install -m 666 /dev/null /srv/share/out")
 	out, _ := s.try(t, "pamtester "+kind+" boot-session "+user+" open_session close_session")
@@ -132,7 +133,8 @@ func people(t *testing.T) *system {
 func (s *system) trust(t testing.TB) {
 	t.Helper()
 	s.run(t,
-		"for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsedFor su alice $asker; done")
+		"for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device "+
+			"PasswordUsedFor su alice $asker; done")
 }
 
 // Only a user with an active session at the device may use the camera.
@@ -151,10 +153,12 @@ func TestWhoMayAsk(t *testing.T) {
 		{"a session at the device", true, func() string { return s.session(t, "bob", atDevice, face) }},
 		{"a session from elsewhere", false, func() string { return s.session(t, "bob", elsewhere, face) }},
 		{"a service of a user from elsewhere", false, func() string {
-			return s.session(t, "bob", elsewhere, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
+			return s.session(t, "bob", elsewhere,
+				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
 		}},
 		{"a service of a user at the device", true, func() string {
-			return s.session(t, "bob", atDevice, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
+			return s.session(t, "bob", atDevice,
+				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
 		}},
 		{"a service of the system", false, func() string {
 			out, _ := s.try(t, face, "--property=User=bob")
@@ -184,7 +188,8 @@ func TestWhoMayAsk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := looked()
 			a := parse(t, c.run())
-			for end := time.Now().Add(3 * time.Second); c.look && looked() == before && time.Now().Before(end); { // wait for the log
+			// Wait for the log.
+			for end := time.Now().Add(3 * time.Second); c.look && looked() == before && time.Now().Before(end); {
 				time.Sleep(20 * time.Millisecond)
 			}
 			if a.in != c.look || (looked() > before) != c.look {

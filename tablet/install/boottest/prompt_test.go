@@ -41,7 +41,8 @@ func TestPromptFirst(t *testing.T) {
 		prompt, total = min(prompt, a.prompt), min(total, a.total)
 	}
 	t.Logf("without faceauth: prompt %v, login %v", prompt, total)
-	const daemon, dbus = "$(systemctl show -p MainPID --value faceauth)", "$(pidof dbus-daemon | tr ' ' '\\n' | sort -n | head -1)"
+	const daemon, dbus = "$(systemctl show -p MainPID --value faceauth)",
+		"$(pidof dbus-daemon | tr ' ' '\\n' | sort -n | head -1)"
 	for _, c := range []struct {
 		name    string
 		before  string
@@ -51,17 +52,29 @@ func TestPromptFirst(t *testing.T) {
 		limit   time.Duration // the longest time of a try by face, refused or not
 	}{
 		{"warm", "faceauth tablet health", "", "", true, time.Second},
-		{"cold", "systemctl stop faceauth", "for i in {1..50}; do faceauth tablet health && break; sleep .1; done; systemctl stop faceauth", "", true, 3 * time.Second},
-		{"a daemon that hangs", "faceauth tablet health; kill -STOP " + daemon, "", "kill -CONT " + daemon, false, 4 * time.Second},
-		{"a bus that hangs", "faceauth tablet health; kill -STOP " + dbus, "", "kill -CONT " + dbus, false, 4 * time.Second},
-		{"a daemon that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth-daemon /usr/bin/faceauth.away", "",
-			"mv /usr/bin/faceauth.away /usr/bin/faceauth-daemon; systemctl reset-failed faceauth; systemctl start faceauth", false, 4 * time.Second},
+		{"cold", "systemctl stop faceauth",
+			"for i in {1..50}; do faceauth tablet health && break; sleep .1; done; systemctl stop faceauth", "", true,
+			3 * time.Second},
+		{"a daemon that hangs", "faceauth tablet health; kill -STOP " + daemon, "", "kill -CONT " + daemon, false,
+			4 * time.Second},
+		{"a bus that hangs", "faceauth tablet health; kill -STOP " + dbus, "", "kill -CONT " + dbus, false,
+			4 * time.Second},
+		{"a daemon that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth-daemon /usr/bin/faceauth.away",
+			"",
+			"mv /usr/bin/faceauth.away /usr/bin/faceauth-daemon; systemctl reset-failed faceauth; " +
+				"systemctl start faceauth", false, 4 * time.Second},
 		{"eyes that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth /usr/bin/faceauth.away", "",
-			"mv /usr/bin/faceauth.away /usr/bin/faceauth; systemctl reset-failed faceauth; systemctl start faceauth", false, 4 * time.Second},
-		{"a broken store", "systemctl stop faceauth; cp -a /var/lib/faceauth /root/; head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "",
-			"systemctl stop faceauth; rm -rf /var/lib/faceauth/*; cp -a /root/faceauth/. /var/lib/faceauth/; rm -r /root/faceauth; systemctl reset-failed faceauth; systemctl start faceauth", false, 4 * time.Second},
-		{"no bus", "systemctl stop faceauth; mv /run/dbus/system_bus_socket /run/dbus/away", "", "mv /run/dbus/away /run/dbus/system_bus_socket", false, 4 * time.Second},
-		{"a daemon that is masked", "systemctl mask --now --runtime faceauth", "", "systemctl unmask --runtime faceauth", false, 4 * time.Second},
+			"mv /usr/bin/faceauth.away /usr/bin/faceauth; systemctl reset-failed faceauth; systemctl start faceauth",
+			false, 4 * time.Second},
+		{"a broken store", "systemctl stop faceauth; cp -a /var/lib/faceauth /root/; " +
+			"head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "",
+			"systemctl stop faceauth; rm -rf /var/lib/faceauth/*; cp -a /root/faceauth/. /var/lib/faceauth/; " +
+				"rm -r /root/faceauth; systemctl reset-failed faceauth; systemctl start faceauth", false,
+			4 * time.Second},
+		{"no bus", "systemctl stop faceauth; mv /run/dbus/system_bus_socket /run/dbus/away", "",
+			"mv /run/dbus/away /run/dbus/system_bus_socket", false, 4 * time.Second},
+		{"a daemon that is masked", "systemctl mask --now --runtime faceauth", "",
+			"systemctl unmask --runtime faceauth", false, 4 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer s.trust(t)
@@ -89,7 +102,8 @@ func TestPromptFirst(t *testing.T) {
 			// The machine is busy: the best of three tries counts, and the best of nine if three are not enough.
 			a, f := prompts()
 			late := func() bool {
-				return a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond || f.total > c.limit
+				return a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond ||
+					f.total > c.limit
 			}
 			for try := 1; try < 3 && late(); try++ {
 				s.trust(t)
@@ -127,7 +141,8 @@ func TestDaemonKilled(t *testing.T) {
 			"echo 'greeter quick' >>/etc/faceauth/services; systemctl reset-failed faceauth; faceauth tablet health")
 		s.trust(t)
 		out := s.run(t,
-			"exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; date +%s%N; systemctl kill -s KILL faceauth; wait")
+			"exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; date +%s%N; "+
+				"systemctl kill -s KILL faceauth; wait")
 		lines := strings.Fields(out)
 		if len(lines) != 2 {
 			t.Fatalf("%s: %q", c.name, out)
@@ -175,7 +190,8 @@ func TestFlooded(t *testing.T) {
 		s.run(
 			t,
 			fmt.Sprintf(
-				"systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood --setenv=CONNECTIONS=%d /srv/share/insider",
+				"systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood --setenv=CONNECTIONS=%d "+
+					"/srv/share/insider",
 				insider, connections),
 		)
 		time.Sleep(2 * time.Second)

@@ -73,7 +73,9 @@ var tries = []struct {
 		}
 		return conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1").
 			Call("org.freedesktop.systemd1.Manager.StartTransientUnit", 0,
-				"insider.service", "fail", []property{{"ExecStart", dbus.MakeVariant([]command{{"/bin/true", []string{"/bin/true"}, false}})}}, []more{}).
+				"insider.service", "fail",
+				[]property{{"ExecStart", dbus.MakeVariant([]command{{"/bin/true", []string{"/bin/true"}, false}})}},
+				[]more{}).
 			Err
 	}},
 	{"be root", 0, func() error {
@@ -233,16 +235,20 @@ func TestSandbox(t *testing.T) {
 			// The unit itself, with another program, which the unit may start.
 			s.run(
 				t,
-				`sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*||' -e '/^BusName\|^WantedBy\|^Restart\|^WatchdogSec\|^Alias\|^StandardOutput\|^CollectMode/d' \
-		-e 's|^ExecPaths=|ExecPaths=/srv/share |' -e 's|^Environment=.*|&  `+insider+"="+who+`\nType=oneshot\nStandardOutput=append:/srv/share/tried|' \
-		/usr/lib/systemd/system/`+unit+`.service >/run/systemd/system/faceauth-insider.service && systemctl daemon-reload && >/srv/share/tried`,
+				`sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*||' \
+		-e '/^BusName\|^WantedBy\|^Restart\|^WatchdogSec\|^Alias\|^StandardOutput\|^CollectMode/d' \
+		-e 's|^ExecPaths=|ExecPaths=/srv/share |' \
+		-e 's|^Environment=.*|&  `+insider+"="+who+`\nType=oneshot\nStandardOutput=append:/srv/share/tried|' \
+		/usr/lib/systemd/system/`+unit+`.service >/run/systemd/system/faceauth-insider.service &&
+		systemctl daemon-reload && >/srv/share/tried`,
 			)
 			if out, code := s.try(t, "systemctl start faceauth-insider"); code != 0 {
 				t.Fatalf(
 					"%s %s",
 					out,
 					s.run(t,
-						"journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; cat /run/systemd/system/faceauth-insider.service"),
+						"journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; "+
+							"cat /run/systemd/system/faceauth-insider.service"),
 				)
 			}
 			out, err := os.ReadFile(filepath.Join(s.dir, "tried"))
@@ -259,7 +265,8 @@ func TestSandbox(t *testing.T) {
 				}
 			}
 			s.run(t,
-				"rm -f /var/lib/faceauth/tried /var/lib/faceauth-fleet/tried /run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
+				"rm -f /var/lib/faceauth/tried /var/lib/faceauth-fleet/tried "+
+					"/run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
 		})
 	}
 }
@@ -268,7 +275,8 @@ func TestSandbox(t *testing.T) {
 // little more.
 func TestExposure(t *testing.T) {
 	s := boot(t)
-	for unit, most := range map[string]string{"faceauth.service": "10", "faceauth-eye@x.service": "10", "faceauth-fleet.service": "12"} {
+	for unit, most := range map[string]string{"faceauth.service": "10", "faceauth-eye@x.service": "10",
+		"faceauth-fleet.service": "12"} {
 		out, code := s.try(t, "systemd-analyze security --no-pager --threshold="+most+" "+unit)
 		if code != 0 {
 			t.Error(out)

@@ -13,17 +13,19 @@ func TestFleetServer(t *testing.T) {
 	s := boot(t)
 	const state = "/var/lib/faceauth-fleet-server"
 	as := "runuser -u faceauth-fleet-server -- faceauth fleet "
-	reached := "for i in $(seq 30); do " + as + "devices --timeout 5s --state " + state + " >/dev/null 2>&1 && break; sleep .5; done; "
+	reached := "for i in $(seq 30); do " + as + "devices --timeout 5s --state " + state +
+		" >/dev/null 2>&1 && break; sleep .5; done; "
 	t.Cleanup(func() {
-		s.try(t,
-			"systemctl stop faceauth-fleet-server; systemctl reset-failed faceauth-fleet-server; rm -rf "+state+" /etc/default/faceauth-fleet-server /root/door")
+		s.try(t, "systemctl stop faceauth-fleet-server; systemctl reset-failed faceauth-fleet-server; "+
+			"rm -rf "+state+" /etc/default/faceauth-fleet-server /root/door")
 	})
 	if out, _ := s.try(t, "systemctl is-enabled faceauth-fleet-server"); strings.TrimSpace(out) != "disabled" {
 		t.Errorf("after an installation it is %s", out)
 	}
 	s.write(t, "/etc/default/faceauth-fleet-server", "FACEAUTH_FLEET_OPTIONS=--url tls://127.0.0.1:4222 --disk 256\n")
 	s.run(t, "systemctl start faceauth-fleet-server; "+reached)
-	join := "token=$(" + as + "invite --json --state " + state + ` | sed 's/.*"token":"\([^"]*\)".*/\1/') && faceauth fleet join --token "$token"`
+	join := "token=$(" + as + "invite --json --state " + state +
+		` | sed 's/.*"token":"\([^"]*\)".*/\1/') && faceauth fleet join --token "$token"`
 	s.run(t, join+" --name door --state /root/door")
 	lists := func(when string) {
 		t.Helper()
@@ -40,20 +42,21 @@ func TestFleetServer(t *testing.T) {
 		!strings.Contains(out, "the fleet is at tls://127.0.0.1:4222") {
 		t.Errorf("the journal: %s", out)
 	}
-	if out := s.run(t, "grep -h '^CapEff\\|^Seccomp:\\|^NoNewPrivs' /proc/$(systemctl show -p MainPID --value faceauth-fleet-server)/status"); strings.Join(
-		strings.Fields(out), " ") !=
+	if out := s.run(t, "grep -h '^CapEff\\|^Seccomp:\\|^NoNewPrivs' /proc/$(systemctl show -p MainPID --value "+
+		"faceauth-fleet-server)/status"); strings.Join(strings.Fields(out), " ") !=
 		"CapEff: 0000000000000000 NoNewPrivs: 1 Seccomp: 2" {
 		t.Errorf("its rights: %s", out)
 	}
 	s.run(t, "systemctl kill -s KILL faceauth-fleet-server; sleep 6; systemctl is-active faceauth-fleet-server")
 	lists("after kill -9")
-	if out := s.run(t, "systemctl stop faceauth-fleet-server; systemctl show -p Result -p ExecMainStatus --value faceauth-fleet-server"); strings.Join(
-		strings.Fields(out), " ") != "success 0" &&
+	if out := s.run(t, "systemctl stop faceauth-fleet-server; systemctl show -p Result -p ExecMainStatus --value "+
+		"faceauth-fleet-server"); strings.Join(strings.Fields(out), " ") != "success 0" &&
 		strings.Join(strings.Fields(out), " ") != "0 success" {
 		t.Errorf("it ends with %s", out)
 	}
 	s.run(t,
-		"rm -rf "+state+"/jetstream "+state+"/fleet; systemctl start faceauth-fleet-server || true; sleep 3; systemctl is-failed faceauth-fleet-server")
+		"rm -rf "+state+"/jetstream "+state+"/fleet; systemctl start faceauth-fleet-server || true; sleep 3; "+
+			"systemctl is-failed faceauth-fleet-server")
 	if out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth-fleet-server"); !strings.Contains(out,
 		"start the server once with: faceauth fleet serve --restored") {
 		t.Errorf("the journal: %s", out)
@@ -61,8 +64,10 @@ func TestFleetServer(t *testing.T) {
 	// As docs/fleet.md says: the server starts once by hand, and then again as a service.
 	s.run(
 		t,
-		"systemctl reset-failed faceauth-fleet-server; "+as+"serve --restored --state "+state+" >/srv/share/restored &\n"+
-			"for i in $(seq 150); do grep -qs 'devices that were members come back' /srv/share/restored && break; sleep .2; done\n"+
+		"systemctl reset-failed faceauth-fleet-server\n"+
+			as+"serve --restored --state "+state+" >/srv/share/restored &\n"+
+			"for i in $(seq 150); do grep -qs 'devices that were members come back' /srv/share/restored && break; "+
+			"sleep .2; done\n"+
 			"pkill -INT -u faceauth-fleet-server -x faceauth; wait && systemctl start faceauth-fleet-server",
 	)
 	s.run(t, reached+"systemctl is-active faceauth-fleet-server")
