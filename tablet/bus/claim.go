@@ -121,13 +121,20 @@ func (s *Service) take(c *claim) *dbus.Error {
 	}
 }
 
-// startPatience is how long a client may take from claim to start before other clients may take the claim.
-const startPatience = time.Second
+// startPatience is how long a client may take from claim to start before other clients may take the claim. A login,
+// which root's programs start at once, gets loginPatience: when others flood the bus, each of its messages takes long.
+const (
+	startPatience = time.Second
+	loginPatience = 10 * time.Second
+)
 
 // over reports whether a claim has no started work, and will not have any soon. The service's mutex is held.
 func (c *claim) over() bool {
 	if c.running == nil {
 		patience := startPatience
+		if c.by.root() {
+			patience = loginPatience
+		}
 		if !c.granted { // the bus is still checking the client
 			patience += 2 * busPatience
 		}

@@ -195,8 +195,8 @@ func TestFlooded(t *testing.T) {
 				insider, connections),
 		)
 		time.Sleep(2 * time.Second)
-		best := time.Hour // the best of three tries, as the machine is busy
-		for range 3 {
+		best := time.Hour // the best of three tries, as the machine is busy, and of nine if three are not enough
+		for try := 0; try < 3 || try < 9 && best > time.Second; try++ {
 			a := s.console(t, "login", "", 0)
 			if !a.in {
 				t.Errorf("%d connections: not let in\n%s", connections, s.journal(t))
