@@ -24,11 +24,13 @@ type member struct {
 	conn   *hub.Conn
 	stop   context.CancelFunc
 	ended  chan error // closed when the device has ended
+	deaf   func()     // ends listening to other commands
 
 	space  string               // of the gallery
 	people map[string]ledger.ID // people of the gallery whom the fleet knows
 
 	taught  time.Time       // when lessons were last given to the fleet
+	pause   time.Duration   // the shortest time between two lessons
 	forgot  map[string]bool // names that this program has forgotten since the last exchange
 	refused map[string]bool // sentences that were printed
 	spoken  chan struct{}   // gets a value when something was corrected on the page
@@ -95,12 +97,16 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 		return nil, memberFailure(err)
 	}
 	ctx, stop := context.WithCancel(c.Context())
-	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), refused: make(map[string]bool),
-		forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
+	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), pause: teachEvery,
+		refused: make(map[string]bool), forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
 	go func() {
 		defer close(m.ended)
 		m.ended <- d.Run(ctx, conn)
 	}()
+	if m.deaf, err = m.listen(ctx, folder); err != nil {
+		m.deaf = func() {}
+		warn(c, "fleet: other commands cannot ask this one while it runs: "+err.Error())
+	}
 	return m, nil
 }
 
@@ -135,6 +141,7 @@ func (m *member) inStep(ctx context.Context, most time.Duration) bool {
 
 // close disconnects. Waiting entries are sent next time.
 func (m *member) close() error {
+	m.deaf()
 	m.stop()
 	err := <-m.ended
 	m.conn.Close()
@@ -234,7 +241,7 @@ func (m *member) mind(ctx context.Context, c *cobra.Command, failed func(error))
 
 // teach gives lessons to the fleet at intervals.
 func (m *member) teach(g *gallery.Gallery) error {
-	if time.Since(m.taught) < teachEvery {
+	if time.Since(m.taught) < m.pause {
 		return nil
 	}
 	m.taught = time.Now()
@@ -259,15 +266,26 @@ func (m *member) arrive(c *cobra.Command) {
 	warn(c, "the fleet cannot be reached; its latest changes are missing here")
 }
 
+// unsent is a warning.
+const unsent = "the fleet cannot be reached; the change is sent when a command with --fleet reaches it"
+
+// sent waits until the fleet has the entries of the device, and reports false if ctx ends before.
+func (m *member) sent(ctx context.Context) bool {
+	for m.device.State().Waiting > 0 {
+		if !backoff.Wait(ctx, 10*time.Millisecond) {
+			return false
+		}
+	}
+	return true
+}
+
 // leave waits until the fleet has the entries of the device, and another device the keys of new people.
 func (m *member) leave(c *cobra.Command) {
 	ctx, cancel := context.WithTimeout(c.Context(), reach)
 	defer cancel()
-	for m.device.State().Waiting > 0 {
-		if !backoff.Wait(ctx, 10*time.Millisecond) {
-			warn(c, "the fleet cannot be reached; the change is sent when a command with --fleet reaches it")
-			return
-		}
+	if !m.sent(ctx) {
+		warn(c, unsent)
+		return
 	}
 	for n := m.device.Ungiven(); n > 0; n = m.device.Ungiven() {
 		if !backoff.Wait(ctx, 10*time.Millisecond) {

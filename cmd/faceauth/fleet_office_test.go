@@ -53,10 +53,13 @@ func (s *standing) Dropped() int { return 0 }
 
 // branch is an office of a fleet.
 type branch struct {
-	w     *office.Office
-	stand atomic.Pointer[[]float32]
-	path  string
-	end   func()
+	name         string
+	w            *office.Office
+	m            *member
+	stand        atomic.Pointer[[]float32]
+	seen         atomic.Int64 // frames
+	folder, path string
+	end          func()
 }
 
 // newBranch makes an office join a fleet, and runs it.
@@ -66,7 +69,7 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	if _, err := hub.Join(t.Context(), folder, token, hub.Joining{Name: name}); err != nil {
 		t.Fatal(err)
 	}
-	b := &branch{path: filepath.Join(t.TempDir(), "gallery")}
+	b := &branch{name: name, folder: folder, path: filepath.Join(t.TempDir(), "gallery")}
 	g, err := gallery.New(plane, online.Settings{})
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +81,10 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.space = plane.ID
+	b.m, m.space, m.pause = m, plane.ID, 0
 	b.w = office.New(g, office.Options{
-		Save: func() error { return g.Save(b.path) },
+		Save:  func() error { return g.Save(b.path) },
+		Frame: func(string, time.Time, []office.Seen) { b.seen.Add(1) },
 		Said: func(x office.Said) string {
 			merge, err := m.said(x)
 			if err != nil {

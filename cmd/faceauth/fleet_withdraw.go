@@ -3,9 +3,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/spf13/cobra"
 )
 
@@ -19,36 +20,59 @@ func newFleetWithdraw() *cobra.Command {
 			"taught anything. DEVICE is a name or an id from faceauth fleet devices. Enrolled faces, and\n" +
 			"corrections on pages, stay. The device itself keeps its learned faces: to take them back, run\n" +
 			"faceauth people undo there.\n\n" +
+			"If an office or another program takes part in the fleet on this device, it does this for the\n" +
+			"command.\n\n" +
 			"With --mute other devices also ignore its later lessons, until you withdraw it again without\n" +
 			"--mute.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			m.fleet = true
-			part, err := m.join(c)
+			name, err := m.withdraw(c, withdrawal{args[0], mute})
 			if err != nil {
 				return err
 			}
-			defer part.close()
-			part.arrive(c)
-			var found []ledger.Member
-			for _, d := range part.device.Members() {
-				if d.Name == args[0] || d.ID == args[0] {
-					found = append(found, d)
-				}
-			}
-			if len(found) != 1 {
-				return fail(badUsage, fmt.Errorf("%d devices of the fleet are called %q; give the id of one: "+
-					"faceauth fleet devices", len(found), args[0]))
-			}
-			if _, err := part.device.Withdraw(found[0].ID, mute); err != nil {
-				return fail(refused, err)
-			}
-			part.leave(c)
-			_, err = fmt.Fprintf(c.OutOrStdout(), "what %s has taught is taken back\n", found[0].Name)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "what %s has taught is taken back\n", name)
 			return err
 		},
 	}
 	deviceFolderFlag(c.Flags(), &m.state, "state")
 	c.Flags().BoolVar(&mute, "mute", false, "also ignore its later lessons")
 	return c
+}
+
+// withdraw takes back the lessons of a device, and returns its name. If a program such as an office uses the folder of
+// this device, that program does it.
+func (f *memberFlags) withdraw(c *cobra.Command, w withdrawal) (name string, err error) {
+	f.fleet = true
+	m, err := f.join(c)
+	if errors.Is(err, fleet.ErrBusy) {
+		return f.withdrawThere(c, w)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer m.close()
+	m.arrive(c)
+	if name, err = m.withdraw(w); err != nil {
+		return "", err
+	}
+	m.leave(c)
+	return name, nil
+}
+
+// withdrawThere lets the program that uses the folder of this device take back lessons.
+func (f *memberFlags) withdrawThere(c *cobra.Command, w withdrawal) (name string, err error) {
+	folder, err := fleetFolder(f.state, "fleet")
+	if err != nil {
+		return "", err
+	}
+	a, err := askRunning(c.Context(), folder, w)
+	switch {
+	case err != nil:
+		return "", fail(badUsage, fmt.Errorf("%w, and it does not answer (%w); end it, and try again", fleet.ErrBusy, err))
+	case a.Error != "":
+		return "", fail(a.Code, errors.New(a.Error))
+	case !a.Sent:
+		warn(c, unsent)
+	}
+	return a.Name, nil
 }
