@@ -162,7 +162,7 @@ func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Option
 		t.Fatal(err)
 	}
 	if o.Policy.Deadline == 0 {
-		o.Policy.Deadline = 500 * time.Millisecond
+		o.Policy.Deadline = 2 * time.Second
 	}
 	o.EnrolmentLimit = 2 * time.Second
 	o.Log = slog.New(slog.NewTextHandler(h.log, nil))
@@ -265,7 +265,7 @@ func TestVerify(t *testing.T) {
 
 // If a face is taken for a picture, the user is told during the login and at its end, in words that have sentences.
 func TestTakenForPicture(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{MinLiveness: .5, Deadline: 300 * time.Millisecond}})
+	h := newHouse(t, tablet.Options{Policy: session.Policy{MinLiveness: .5}})
 	scored := func(frames []face.Frame, score float32) []face.Frame {
 		for i := range frames {
 			frames[i].Samples = slices.Clone(frames[i].Samples)
@@ -570,7 +570,7 @@ func TestClaims(t *testing.T) {
 // A user who fails to log in as another user loses their own attempts, and not the attempts of the other user.
 func TestForeignFailures(t *testing.T) {
 	h := newHouse(t,
-		tablet.Options{Policy: session.Policy{Failures: 2, Delay: time.Millisecond, Deadline: 300 * time.Millisecond}})
+		tablet.Options{Policy: session.Policy{Failures: 2, Delay: time.Millisecond, Deadline: time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
 	try := func(asker int) string {
 		t.Helper()
