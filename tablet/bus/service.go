@@ -17,7 +17,6 @@ import (
 
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/enrolment"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
@@ -157,68 +156,6 @@ func (s *Service) until(ctx context.Context) error {
 	}
 }
 
-// name calls the bus about a name.
-func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus.Message {
-	body := append([]any{name}, more...)
-	m := &dbus.Message{Type: dbus.TypeMethodCall, Flags: flags, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
-		dbus.FieldPath: dbus.MakeVariant(
-			dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
-		dbus.FieldMember: dbus.MakeVariant(method), dbus.FieldDestination: dbus.MakeVariant("org.freedesktop.DBus"),
-		dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(body...)),
-	}}
-	s.conn.Send(m, nil)
-	return m
-}
-
-// requestName requests a name, and returns calls that came before the answer of the bus.
-func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (early []*dbus.Message, err error) {
-	asked := s.name("RequestName", wanted, 0, uint32(dbus.NameFlagDoNotQueue)).Serial()
-	timer := time.NewTimer(s.o.Patience)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			return nil, fmt.Errorf("asking the bus for the name %s: it does not answer", wanted)
-		case <-s.ctx.Done():
-			return nil, s.ctx.Err()
-		case m, ok := <-messages:
-			if !ok {
-				return nil, ErrBus
-			}
-			if m.Type == dbus.TypeMethodCall && len(early) < messagesRead {
-				early = append(early, m)
-				continue
-			}
-			if serial, _ := m.Headers[dbus.FieldReplySerial].Value().(uint32); serial != asked {
-				continue
-			}
-			if m.Type == dbus.TypeError {
-				name, _ := m.Headers[dbus.FieldErrorName].Value().(string)
-				return nil, fmt.Errorf("asking the bus for the name %s: %w; check that the policy file is installed",
-					wanted, dbus.Error{Name: name, Body: m.Body})
-			}
-			if len(m.Body) != 1 || m.Body[0] != uint32(dbus.RequestNameReplyPrimaryOwner) {
-				return early, ErrRunning
-			}
-			return early, nil
-		}
-	}
-}
-
-// leave releases the name, and answers the calls that came before.
-func (s *Service) leave() {
-	s.name("ReleaseName", Name, dbus.FlagNoReplyExpected)
-	if s.o.Fprint {
-		s.name("ReleaseName", FprintName, dbus.FlagNoReplyExpected)
-	}
-	for range 20 {
-		time.Sleep(50 * time.Millisecond)
-		if s.desk.idle(time.Now()) >= 50*time.Millisecond && s.held() == nil {
-			return
-		}
-	}
-}
-
 // told returns an error in the form of the bus. Details that an unprivileged caller must not see go to the log only.
 func (s *Service) told(err error) *dbus.Error {
 	var r *tablet.Refused
@@ -241,232 +178,6 @@ func (s *Service) told(err error) *dbus.Error {
 	return failure(internal, "something went wrong; the log tells the reason: journalctl -u faceauth")
 }
 
-// claimAs does the same as claimFor for a PAM module, which names the asker.
-func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
-	if failed := s.root(by); failed != nil {
-		return failed
-	}
-	return s.claimFor(by, name, asker, Interface)
-}
-
-// claimFor claims the device for a user through one of the interfaces. Asker is the user who wants to be that user.
-func (s *Service) claimFor(by caller, name string, asker uint32, named string) *dbus.Error {
-	user, self, failed := by.subject(name)
-	if failed != nil {
-		return failed
-	}
-	if err := online.CheckName(user); err != nil {
-		return s.told(err)
-	}
-	if held := s.held(); held != nil && held.by.sender == by.sender {
-		return failure(alreadyInUse, "this program has claimed the device already; release it first")
-	}
-	if self {
-		failed = s.may(by, false, verifyAction)
-	} else {
-		failed = s.may(by, true, otherAction)
-	}
-	if failed != nil {
-		return failed
-	}
-	c := &claim{by: by, named: named, user: user, asker: asker, at: time.Now()}
-	c.rank = c.rankOf()
-	c.ctx, c.cancel = context.WithCancel(s.ctx)
-	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
-	if failed := s.take(c); failed != nil {
-		c.idle.Stop()
-		c.cancel()
-		return failed
-	}
-	if !s.watch(by.sender) {
-		s.drop(c)
-		return failure(permissionDenied, "the caller is gone")
-	}
-	// The client's time begins with the answer, so that a busy bus does not shorten it.
-	s.mu.Lock()
-	c.granted, c.at = true, time.Now()
-	s.mu.Unlock()
-	return nil
-}
-
-func (s *Service) release(by caller, named string) *dbus.Error {
-	c, failed := s.claimed(by, named)
-	if failed == nil {
-		s.drop(c)
-	}
-	return failed
-}
-
-func (s *Service) verifyStart(by caller, named string) *dbus.Error {
-	c, failed := s.claimed(by, named)
-	if failed != nil {
-		return failed
-	}
-	return s.start(c, func(ctx context.Context, began func()) error {
-		s.sessions.Add(1)
-		begun := time.Now()
-		stopped := false
-		r, err := s.a.Verify(ctx, c.user, c.foreign(), func(r session.Result) {
-			began()
-			stopped = r.Final && ctx.Err() != nil
-			word := verifyWord(r)
-			if stopped && c.taken.Load() {
-				word = "verify-interrupted"
-			}
-			s.send(c, "VerifyStatus", word, r.Final)
-		})
-		var refused *tablet.Refused
-		switch {
-		case errors.As(err, &refused):
-			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "asker", c.asker, "reason",
-				string(refused.Why))
-		case err == nil:
-			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "asker",
-				c.asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
-		}
-		return err
-	})
-}
-
-func (s *Service) stop(by caller, named string) *dbus.Error {
-	c, failed := s.claimed(by, named)
-	if failed == nil {
-		s.halt(c)
-	}
-	return failed
-}
-
-func (s *Service) enrollStart(by caller) *dbus.Error {
-	c, failed := s.claimed(by, Interface)
-	if failed != nil {
-		return failed
-	}
-	c.idle.Stop() // polkit may be waiting for an administrator's password
-	failed = s.may(c.by, true, enrollAction)
-	c.idle.Reset(idleClaim)
-	if failed != nil {
-		return failed
-	}
-	if _, err := UID(c.user); err != nil {
-		return failure(invalidUser, "no user of this system has that name; check the spelling")
-	}
-	return s.start(c, func(ctx context.Context, began func()) error {
-		stage := 0
-		stopped := false
-		r, err := s.a.Enroll(ctx, c.user, func(r enrolment.Result) {
-			began()
-			stopped = r.Final && ctx.Err() != nil
-			if r.Stage > stage {
-				stage = r.Stage
-				s.send(c, "EnrollStatus", took[r.Took], false)
-			}
-			word := enrollWord(r)
-			if stopped && c.taken.Load() {
-				word = "enroll-interrupted"
-			}
-			s.send(c, "EnrollStatus", word, r.Final)
-		})
-		if err == nil {
-			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
-			if r.Word == enrolment.Enrolled {
-				s.followChanged() // the fleet may get the faces
-			}
-		}
-		return err
-	})
-}
-
-// ending logs the end of work. If the client stops it, or ends, that is no error.
-func ending(stopped bool, word string) string {
-	if stopped && (word == string(session.Failed) || word == string(enrolment.Failed)) {
-		return "stopped"
-	}
-	return word
-}
-
-// about returns the user of a request if the caller has the permission: for the caller itself that of some actions, for
-// other users that of an administrator.
-func (s *Service) about(by caller, name string, actions ...string) (user string, failed *dbus.Error) {
-	user, self, failed := by.subject(name)
-	if failed != nil {
-		return "", failed
-	}
-	if !self {
-		actions = append(actions, otherAction)
-	}
-	return user, s.may(by, true, actions...)
-}
-
-func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus.Error) {
-	user, failed := s.about(by, name)
-	if failed != nil {
-		return nil, failed
-	}
-	st, err := s.a.Status(user)
-	if err != nil {
-		return nil, s.told(err)
-	}
-	return map[string]dbus.Variant{
-		"enrolled": dbus.MakeVariant(st.Enrolled.Unix()),
-		"labelled": dbus.MakeVariant(uint32(st.Labelled)),
-		"learned":  dbus.MakeVariant(uint32(st.Learned)),
-		"frozen":   dbus.MakeVariant(st.Frozen),
-		"drifted":  dbus.MakeVariant(st.Drifted),
-		"refusal":  dbus.MakeVariant(string(st.Refusal)),
-		"wait":     dbus.MakeVariant(seconds(st.Wait)),
-		"fleet":    dbus.MakeVariant(followingOf(st.Fleet)),
-	}, nil
-}
-
-func (s *Service) undo(by caller, name string, since time.Time) (uint32, *dbus.Error) {
-	user, failed := s.about(by, name)
-	if failed != nil {
-		return 0, failed
-	}
-	n, err := s.a.Undo(user, since)
-	if err == nil {
-		s.o.Log.Info("undo", "user", user, "uid", by.uid, "faces", n)
-	}
-	return uint32(n), s.told(err)
-}
-
-func (s *Service) freeze(by caller, name string, on bool) *dbus.Error {
-	var actions []string
-	if !on {
-		actions = append(actions, enrollAction)
-	}
-	user, failed := s.about(by, name, actions...)
-	if failed != nil {
-		return failed
-	}
-	err := s.a.Freeze(user, on)
-	if err == nil {
-		s.o.Log.Info("freeze", "user", user, "uid", by.uid, "on", on)
-	}
-	return s.told(err)
-}
-
-func (s *Service) forget(by caller, name string) *dbus.Error {
-	user, failed := s.about(by, name)
-	if failed != nil {
-		return failed
-	}
-	s.interruptFor(user)
-	err := s.a.Forget(user)
-	if err == nil {
-		s.o.Log.Info("forget", "user", user, "uid", by.uid)
-	}
-	return s.told(err)
-}
-
-func (s *Service) users(by caller) ([]string, *dbus.Error) {
-	if failed := s.may(by, true, otherAction); failed != nil {
-		return nil, failed
-	}
-	users, err := s.a.Users()
-	return users, s.told(err)
-}
-
 // root returns nil if the caller is root.
 func (s *Service) root(by caller) *dbus.Error {
 	if !by.root() {
@@ -474,18 +185,6 @@ func (s *Service) root(by caller) *dbus.Error {
 		return failure(permissionDenied, "only root may do that; run the command with sudo")
 	}
 	return nil
-}
-
-func (s *Service) passwordUsed(by caller, user string, asker uint32) *dbus.Error {
-	if failed := s.root(by); failed != nil {
-		return failed
-	}
-	c := claim{by: by, user: user, asker: asker}
-	err := s.a.Password(user, c.foreign())
-	if err == nil {
-		s.o.Log.Info("password used", "user", user, "asker", asker)
-	}
-	return s.told(err)
 }
 
 func (s *Service) health(by caller) (map[string]dbus.Variant, *dbus.Error) {
@@ -501,9 +200,6 @@ func (s *Service) health(by caller) (map[string]dbus.Variant, *dbus.Error) {
 		"sessions": dbus.MakeVariant(s.sessions.Load()),
 	}, nil
 }
-
-// seconds rounds up.
-func seconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
 
 // Resident returns the resident memory of this process in bytes.
 func Resident() (uint64, error) {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/godbus/dbus/v5"
+)
+
+// claimAs does the same as claimFor for a PAM module, which names the asker.
+func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
+	if failed := s.root(by); failed != nil {
+		return failed
+	}
+	return s.claimFor(by, name, asker, Interface)
+}
+
+// claimFor claims the device for a user through one of the interfaces. Asker is the user who wants to be that user.
+func (s *Service) claimFor(by caller, name string, asker uint32, named string) *dbus.Error {
+	user, self, failed := by.subject(name)
+	if failed != nil {
+		return failed
+	}
+	if err := online.CheckName(user); err != nil {
+		return s.told(err)
+	}
+	if held := s.held(); held != nil && held.by.sender == by.sender {
+		return failure(alreadyInUse, "this program has claimed the device already; release it first")
+	}
+	if self {
+		failed = s.may(by, false, verifyAction)
+	} else {
+		failed = s.may(by, true, otherAction)
+	}
+	if failed != nil {
+		return failed
+	}
+	c := &claim{by: by, named: named, user: user, asker: asker, at: time.Now()}
+	c.rank = c.rankOf()
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
+	if failed := s.take(c); failed != nil {
+		c.idle.Stop()
+		c.cancel()
+		return failed
+	}
+	if !s.watch(by.sender) {
+		s.drop(c)
+		return failure(permissionDenied, "the caller is gone")
+	}
+	// The client's time begins with the answer, so that a busy bus does not shorten it.
+	s.mu.Lock()
+	c.granted, c.at = true, time.Now()
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Service) release(by caller, named string) *dbus.Error {
+	c, failed := s.claimed(by, named)
+	if failed == nil {
+		s.drop(c)
+	}
+	return failed
+}
+
+func (s *Service) verifyStart(by caller, named string) *dbus.Error {
+	c, failed := s.claimed(by, named)
+	if failed != nil {
+		return failed
+	}
+	return s.start(c, func(ctx context.Context, began func()) error {
+		s.sessions.Add(1)
+		begun := time.Now()
+		stopped := false
+		r, err := s.a.Verify(ctx, c.user, c.foreign(), func(r session.Result) {
+			began()
+			stopped = r.Final && ctx.Err() != nil
+			word := verifyWord(r)
+			if stopped && c.taken.Load() {
+				word = "verify-interrupted"
+			}
+			s.send(c, "VerifyStatus", word, r.Final)
+		})
+		var refused *tablet.Refused
+		switch {
+		case errors.As(err, &refused):
+			s.o.Log.Info("verify refused", "user", c.user, "uid", c.by.uid, "asker", c.asker, "reason",
+				string(refused.Why))
+		case err == nil:
+			s.o.Log.Info("verify", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "asker",
+				c.asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+		}
+		return err
+	})
+}
+
+func (s *Service) stop(by caller, named string) *dbus.Error {
+	c, failed := s.claimed(by, named)
+	if failed == nil {
+		s.halt(c)
+	}
+	return failed
+}
+
+func (s *Service) enrollStart(by caller) *dbus.Error {
+	c, failed := s.claimed(by, Interface)
+	if failed != nil {
+		return failed
+	}
+	c.idle.Stop() // polkit may be waiting for an administrator's password
+	failed = s.may(c.by, true, enrollAction)
+	c.idle.Reset(idleClaim)
+	if failed != nil {
+		return failed
+	}
+	if _, err := UID(c.user); err != nil {
+		return failure(invalidUser, "no user of this system has that name; check the spelling")
+	}
+	return s.start(c, func(ctx context.Context, began func()) error {
+		stage := 0
+		stopped := false
+		r, err := s.a.Enroll(ctx, c.user, func(r enrolment.Result) {
+			began()
+			stopped = r.Final && ctx.Err() != nil
+			if r.Stage > stage {
+				stage = r.Stage
+				s.send(c, "EnrollStatus", took[r.Took], false)
+			}
+			word := enrollWord(r)
+			if stopped && c.taken.Load() {
+				word = "enroll-interrupted"
+			}
+			s.send(c, "EnrollStatus", word, r.Final)
+		})
+		if err == nil {
+			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
+			if r.Word == enrolment.Enrolled {
+				s.followChanged() // the fleet may get the faces
+			}
+		}
+		return err
+	})
+}
+
+// ending logs the end of work. If the client stops it, or ends, that is no error.
+func ending(stopped bool, word string) string {
+	if stopped && (word == string(session.Failed) || word == string(enrolment.Failed)) {
+		return "stopped"
+	}
+	return word
+}
