@@ -68,7 +68,8 @@ func (f *memberFlags) withdrawThere(c *cobra.Command, w withdrawal) (name string
 	a, err := askRunning(c.Context(), folder, w)
 	switch {
 	case err != nil:
-		return "", fail(badUsage, fmt.Errorf("%w, and it does not answer (%w); end it, and try again", fleet.ErrBusy, err))
+		return "", fail(badUsage, fmt.Errorf("%w, and it does not answer (%w); end it, and try again", fleet.ErrBusy,
+			err))
 	case a.Error != "":
 		return "", fail(a.Code, errors.New(a.Error))
 	case !a.Sent:
