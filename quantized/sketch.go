@@ -156,12 +156,7 @@ func (s *sketches) ask(x []float32, square float64) bool {
 		levels += centred * centred
 	}
 	s.step = dot / levels
-	//x - x̂
-	//² =
-	//x
-	//² - <x,x̂>²/
-	//x̂
-	//² for the step with the least error, plus rounding.
+	// |x - x̂|² = |x|² - <x,x̂>²/|x̂|² for the step with the least error, plus rounding.
 	s.missed = math.Sqrt(max(square-dot*dot/levels, 0)+1e-12*square) * (1 + 1e-9)
 	return true
 }
