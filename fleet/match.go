@@ -22,6 +22,12 @@ func (x *reconciling) match() error {
 	var gone []string
 	var heirs []func() error // give new faces of a merged person to the person that has the faces now
 	x.next.Forgotten = slices.Clone(x.had.Forgotten)
+	place := make(map[ledger.ID]int) // in x.all, by each number of a person
+	for i, p := range x.all {
+		for _, id := range p.IDs {
+			place[id] = i
+		}
+	}
 	for _, id := range x.shared() {
 		h := x.had.People[id]
 		if x.d.current().Forgotten(id) {
@@ -36,9 +42,9 @@ func (x *reconciling) match() error {
 		if x.d.current().Forgotten(id) {
 			x.forgetting(name)
 		}
-		i := slices.IndexFunc(x.all, func(p ledger.Person) bool { return slices.Contains(p.IDs, id) })
+		i, there := place[id]
 		switch {
-		case i < 0:
+		case !there:
 			gone = append(gone, name) // forgotten, or all its entries were undone
 		case x.all[i].ID != id && x.alone(x.all[i].ID):
 			x.own(x.all[i].ID, name) // merged into a person who is not in the gallery

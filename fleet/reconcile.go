@@ -418,9 +418,7 @@ func (x *reconciling) faces(
 		if when.IsZero() {
 			when = time.Unix(0, 0)
 		}
-		// The device that enrolled the faces has already checked that they are one person's.
-		how := gallery.Enrolment{Add: x.g.Learner().Knows(name), Force: true}
-		if _, err := x.g.Enroll(name, missing, when, how); err != nil {
+		if err := x.g.Label(name, missing, when); err != nil {
 			return err
 		}
 		x.Took += len(missing)

@@ -128,8 +128,8 @@ func (g *Gallery) take(people []exportedPerson, add bool) (names []string, err e
 			names = append(names, d.Name)
 			continue
 		}
-		// Force: the faces were accepted as one person when they were enrolled.
-		if _, err := g.Enroll(d.Name, faces, d.Enrolled, Enrolment{Add: known, Force: true}); err != nil {
+		// The faces were accepted as one person when they were enrolled.
+		if err := g.Label(d.Name, faces, d.Enrolled); err != nil {
 			return nil, err
 		}
 		names = append(names, d.Name)

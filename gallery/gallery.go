@@ -118,16 +118,8 @@ type Enrolment struct {
 // The error wraps [ErrNoFaces], [ErrExists], [ErrMixed] or [ErrMismatch], or comes from [online.Learner.Label]. On
 // error g is unchanged.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
-	if err := online.CheckName(name); err != nil {
+	if err := g.check(name, faces); err != nil {
 		return "", err
-	}
-	if len(faces) == 0 {
-		return "", fmt.Errorf("enrolling %s: %w", name, ErrNoFaces)
-	}
-	for i, x := range faces {
-		if err := g.Space().Check(x); err != nil {
-			return "", fmt.Errorf("enrolling %s, face %d of %d: %w", name, i+1, len(faces), err)
-		}
 	}
 	known := g.learner.Knows(name)
 	if known && !how.Add {
@@ -144,8 +136,42 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
 	resembles = most(likeness, name, len(faces))
+	if err := g.label(name, faces, now); err != nil {
+		return "", err
+	}
+	return resembles, nil
+}
+
+// Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares them
+// with nobody: the faces of a fleet were compared when they were enrolled at another device. The error wraps
+// [ErrNoFaces], or comes from [online.Learner.Label]. On error g is unchanged.
+func (g *Gallery) Label(name string, faces [][]float32, now time.Time) error {
+	if err := g.check(name, faces); err != nil {
+		return err
+	}
+	return g.label(name, faces, now)
+}
+
+// check returns an error if no gallery of this space can hold the name and the faces.
+func (g *Gallery) check(name string, faces [][]float32) error {
+	if err := online.CheckName(name); err != nil {
+		return err
+	}
+	if len(faces) == 0 {
+		return fmt.Errorf("enrolling %s: %w", name, ErrNoFaces)
+	}
+	for i, x := range faces {
+		if err := g.Space().Check(x); err != nil {
+			return fmt.Errorf("enrolling %s, face %d of %d: %w", name, i+1, len(faces), err)
+		}
+	}
+	return nil
+}
+
+// label labels faces that were checked.
+func (g *Gallery) label(name string, faces [][]float32, now time.Time) error {
 	if err := g.learner.LabelAll(faces, name); err != nil {
-		return "", fmt.Errorf("enrolling %s: %w", name, err)
+		return fmt.Errorf("enrolling %s: %w", name, err)
 	}
 	p := g.person(name)
 	if p == nil {
@@ -153,7 +179,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 		p = &g.people[len(g.people)-1]
 	}
 	p.Enrolled = now.UTC().Truncate(time.Second)
-	return resembles, nil
+	return nil
 }
 
 // Resembles returns the name of another enrolled person whom most of the faces look like, or "". The error comes from
@@ -297,7 +323,7 @@ func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
 }
 
 // Confirm enrols the faces that [Gallery.Unconfirmed] returns, all or none, because the user says that they show this
-// person. It returns their number. The error wraps [online.ErrUnknown], or comes from [Gallery.Enroll]. On error g is
+// person. It returns their number. The error wraps [online.ErrUnknown], or comes from [Gallery.Label]. On error g is
 // unchanged.
 func (g *Gallery) Confirm(name string, now time.Time) (int, error) {
 	far, err := g.Unconfirmed(name)
@@ -308,9 +334,8 @@ func (g *Gallery) Confirm(name string, now time.Time) (int, error) {
 	for i, s := range far {
 		faces[i] = slices.Clone(s.Vector)
 	}
-	// Force: a beard or age makes these faces unlike the enrolled faces, and the user was asked about exactly this.
-	_, err = g.Enroll(name, faces, now, Enrolment{Add: true, Force: true})
-	if err != nil {
+	// A beard or age makes these faces unlike the enrolled faces, and the user was asked about exactly this.
+	if err := g.Label(name, faces, now); err != nil {
 		return 0, err
 	}
 	return len(faces), nil

@@ -406,6 +406,33 @@ func TestEnroll(t *testing.T) {
 	}
 }
 
+// Label compares faces with nobody, and checks everything else.
+func TestLabel(t *testing.T) {
+	g := newGallery(t)
+	far := append(person(0, 1), person(1, 1)...) // two people
+	if err := g.Label("ann", far, noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Label("ann", person(0, 2)[1:], noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if p := g.People()[0]; p.Faces != 3 || !p.Enrolled.Equal(noon.Add(time.Hour)) {
+		t.Errorf("%+v", p)
+	}
+	for what, err := range map[string]error{
+		"no face":    g.Label("bob", nil, noon),
+		"a bad name": g.Label("\x00", far, noon),
+		"a bad face": g.Label("bob", append(far, []float32{1}), noon),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	if all := g.People(); len(all) != 1 || all[0].Faces != 3 {
+		t.Errorf("after errors: %+v", all)
+	}
+}
+
 func TestDefault(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
 	for xdg, want := range map[string]string{

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -73,7 +72,7 @@ func (w *Office) join(q *draft, from, to string) error {
 		if err := w.gallery.Remove(from); err != nil {
 			return err
 		}
-		if _, err := w.gallery.Enroll(to, faces, w.o.Now(), gallery.Enrolment{Add: true, Force: true}); err != nil {
+		if err := w.gallery.Label(to, faces, w.o.Now()); err != nil {
 			return err
 		}
 		for _, x := range rejected {

@@ -220,9 +220,7 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 				}
 				continue
 			}
-			how := gallery.Enrolment{Add: learner.Knows(name), Force: true}
-			_, e := w.gallery.Enroll(name, [][]float32{x.Vector}, w.o.Now(), how)
-			err = errors.Join(err, e)
+			err = errors.Join(err, w.gallery.Label(name, [][]float32{x.Vector}, w.o.Now()))
 		}
 	}
 	return err

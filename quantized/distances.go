@@ -4,6 +4,8 @@ package quantized
 
 import (
 	"math"
+	"runtime"
+	"sync"
 
 	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/blas"
@@ -58,21 +60,53 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 		return g.found
 	}
 	left := 0
-	for i := range n {
-		sum := square + g.squares[i]
-		if sum*(1-1e-12)-2*g.sketches.most(i, g.c.Dim) > cut {
-			continue
+	for _, part := range g.sketched(square, cut) {
+		for _, i := range part {
+			p := blas32.Dot(vector(x), vector(g.points.at(i)))
+			if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
+				continue
+			}
+			g.find(x, square, i, labelled, learned)
 		}
-		left++
-		p := blas32.Dot(vector(x), vector(g.points.at(i)))
-		if near := sum - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
-			continue
-		}
-		g.find(x, square, i, labelled, learned)
+		left += len(part)
 	}
 	g.sketches.asked += int64(n)
 	g.sketches.left += int64(left)
 	return g.found
+}
+
+// leastPart is the least number of vertices for which another processor is used: about half a millisecond of work.
+var leastPart = 8192
+
+// sketched returns the vertices that sketches do not prove to be too far, in ascending order, in one or more parts.
+// Cut is the greatest square of a distance, without Scale. The next call overwrites the result.
+func (g *Graph) sketched(square, cut float64) [][]int {
+	n := g.Len()
+	count := max(1, min(runtime.GOMAXPROCS(0), n/leastPart))
+	g.parts = resized(g.parts, count)
+	if count == 1 {
+		g.parts[0] = g.unproved(g.parts[0][:0], 0, n, square, cut)
+		return g.parts
+	}
+	var work sync.WaitGroup
+	for q := range count {
+		work.Go(func() {
+			g.parts[q] = g.unproved(g.parts[q][:0], q*n/count, (q+1)*n/count, square, cut)
+		})
+	}
+	work.Wait()
+	return g.parts
+}
+
+// unproved appends those of the vertices from first to before end that sketches do not prove to be too far.
+func (g *Graph) unproved(all []int, first, end int, square, cut float64) []int {
+	for i := first; i < end; i++ {
+		if (square+g.squares[i])*(1-1e-12)-2*g.sketches.most(i, g.c.Dim) > cut {
+			continue
+		}
+		all = append(all, i)
+	}
+	return all
 }
 
 // find measures the distance of x to vertex i, and appends an edge to g.found if it is short enough.

@@ -9,11 +9,12 @@ func SetMaxEdges(n int) (undo func()) {
 	return func() { maxEdges = old }
 }
 
-// SketchAlways makes graphs use sketches for any number of points, until the returned function is called.
+// SketchAlways makes graphs use sketches for any number of points, on several processors, until the returned function is
+// called.
 func SketchAlways() (undo func()) {
-	old := sketchedFrom
-	sketchedFrom = 0
-	return func() { sketchedFrom = old }
+	from, part := sketchedFrom, leastPart
+	sketchedFrom, leastPart = 0, 8
+	return func() { sketchedFrom, leastPart = from, part }
 }
 
 // Sketched returns how many vertices were compared by their sketches recently, and how many of them had to be measured.

@@ -50,6 +50,7 @@ type Graph struct {
 	probe    []float32 // the current point
 	found    []edge    // edges of the current point
 	products []float32 // products of the current point with the vertices of a page
+	parts    [][]int   // vertices that sketches do not prove to be too far
 	stamp    uint64    // number of the current trial and of the state of the graph
 	solver   solver
 	eviction eviction

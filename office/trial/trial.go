@@ -291,7 +291,7 @@ func (r *Report) day(
 			if !known[p.name] {
 				continue
 			}
-			if _, err := g.Enroll(p.name, p.enroll, noon, gallery.Enrolment{Force: true}); err != nil {
+			if err := g.Label(p.name, p.enroll, noon); err != nil {
 				return err
 			}
 		}
