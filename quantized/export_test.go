@@ -9,8 +9,8 @@ func SetMaxEdges(n int) (undo func()) {
 	return func() { maxEdges = old }
 }
 
-// SketchAlways makes graphs use sketches for any number of points, on several processors, until the returned function is
-// called.
+// SketchAlways makes graphs use sketches for any number of points, and several processors for few, until the returned
+// function is called.
 func SketchAlways() (undo func()) {
 	from, part := sketchedFrom, leastPart
 	sketchedFrom, leastPart = 0, 8
