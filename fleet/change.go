@@ -10,6 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
 )
 
 // Label is a labelled face of a gallery. A negative label states that the face is not this person's.
@@ -32,6 +33,7 @@ func Labels(g *gallery.Gallery) map[int64]Label {
 // Change lists the changes that a program made to the people of a gallery. [Device.Reconcile] finds additions by
 // itself. Removals must be told: if something is missing, Reconcile takes the gallery for an old copy.
 type Change struct {
+	Gallery        string // as in [Reconciling]
 	Renamed        []Renaming
 	Forgotten      []string
 	Added, Removed []Label
@@ -108,14 +110,48 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 	}
 	// Reconcile finds new people, too, except those whose faces another person had before: it takes these for an old
 	// copy.
-	for _, name := range slices.Sorted(maps.Keys(made)) {
-		_, e := d.Enroll(name, space, made[name])
-		note(e)
-	}
+	note(d.offer(c.Gallery, space, made))
 	if err != nil {
 		return fmt.Errorf("telling the fleet: %w", err)
 	}
 	return nil
+}
+
+// offer enrols people of a gallery by name.
+func (d *Device) offer(gallery, space string, people map[string][]ledger.Face) error {
+	if len(people) == 0 {
+		return nil
+	}
+	path, err := d.galleryPath(gallery)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	had, err := readCommon(path)
+	if err != nil {
+		return err
+	}
+	var all []offer
+	for _, name := range slices.Sorted(maps.Keys(people)) {
+		if err := online.CheckName(name); err != nil {
+			return err
+		}
+		o := offer{id: ledger.NewID(), space: space, faces: people[name], shared: sharedPerson{Name: name}}
+		for _, f := range o.faces {
+			o.shared.Faces = append(o.shared.Faces, ledger.NewFaceID(space, f.Vector))
+		}
+		all = append(all, o)
+	}
+	if err := had.record(path, all); err != nil {
+		return err
+	}
+	for _, o := range all {
+		if _, e := d.enroll(o); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // called returns the number of the fleet's person with this name in a gallery.

@@ -301,10 +301,14 @@ func (d *Device) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// galleryPath returns the path of the file with the people that a gallery and the fleet share.
+// galleryPath returns the path of the file with the people that a gallery and the fleet share. An empty name is the
+// default name.
 func (d *Device) galleryPath(name string) (string, error) {
-	if name == "" || strings.ContainsAny(name, "/\x00") || len(name) > 100 {
-		return "", fmt.Errorf("%q cannot be the name of a gallery: it must have 1 to 100 bytes and no slash", name)
+	if name == "" {
+		name = "gallery"
+	}
+	if strings.ContainsAny(name, "/\x00") || len(name) > 100 {
+		return "", fmt.Errorf("%q cannot be the name of a gallery: it must have at most 100 bytes and no slash", name)
 	}
 	return filepath.Join(d.folder, galleryFile+name), nil
 }

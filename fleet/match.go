@@ -54,7 +54,8 @@ func (x *reconciling) match() error {
 				if _, other := x.owners[name]; other || x.people[name] == nil {
 					return nil
 				}
-				return x.publishFaces(x.all[i].ID, &x.all[i], x.people[name], h)
+				p := &x.all[i]
+				return x.publishFaces(p.ID, p, x.people[name], x.before(p))
 			})
 		default:
 			if p := &x.all[i]; renamed && x.how.Publish && name != p.Shown && !x.given(p, name) {

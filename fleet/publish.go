@@ -111,6 +111,7 @@ func (x *reconciling) publish() error {
 			gone[id] = true
 		}
 	}
+	var news []offer
 	for _, name := range x.g.Learner().Names() {
 		if _, owned := x.owners[name]; owned || x.people[name] == nil {
 			continue
@@ -127,31 +128,64 @@ func (x *reconciling) publish() error {
 				name, name)
 			continue
 		}
-		id := ledger.NewID()
-		all := []statement{{ledger.Entry{Kind: ledger.Name, Person: id}, ledger.Naming{Name: name}}}
-		more, err := x.d.faces(ledger.Label, id, x.space.ID, faces)
-		if err != nil {
+		denied, deniedIDs := x.vectors(have.denied)
+		news = append(news, offer{ledger.NewID(), x.space.ID, faces, denied,
+			sharedPerson{Name: name, Faces: ids, Denied: deniedIDs}})
+	}
+	if err := x.had.record(x.path, news); err != nil {
+		return err
+	}
+	for _, o := range news {
+		name := o.shared.Name
+		n, err := x.d.enroll(o)
+		if errors.Is(err, ledger.ErrRevoked) {
+			x.refuse("%s stays in this gallery: %v", name, err)
+			continue
+		} else if err != nil {
 			return err
 		}
-		all = append(all, more...)
-		shared := sharedPerson{Name: name, Faces: ids}
-		if denied, deniedIDs := x.vectors(have.denied); len(denied) > 0 {
-			more, err := x.d.faces(ledger.Deny, id, x.space.ID, denied)
-			if err != nil {
-				return err
-			}
-			all, shared.Denied = append(all, more...), deniedIDs
-		}
-		if _, err := x.d.say(all...); err != nil {
-			if errors.Is(err, ledger.ErrRevoked) {
-				x.refuse("%s stays in this gallery: %v", name, err)
-				continue
-			}
-			return err
-		}
-		x.Published += len(all)
-		x.own(id, name)
-		x.People[name], x.next.People[id] = id, shared
+		x.Published += n
+		x.own(o.id, name)
+		x.People[name], x.next.People[o.id] = o.id, o.shared
 	}
 	return nil
+}
+
+// offer is a person of a gallery for the fleet.
+type offer struct {
+	id            ledger.ID
+	space         string
+	faces, denied []ledger.Face
+	shared        sharedPerson
+}
+
+// record writes that people are about to be enrolled. Otherwise a gallery would enrol a person again whom another
+// device has forgotten before the next Reconcile.
+func (c common) record(path string, all []offer) error {
+	if len(all) == 0 {
+		return nil
+	}
+	for _, o := range all {
+		o.shared.Offered = true
+		c.People[o.id] = o.shared
+	}
+	return c.write(path)
+}
+
+// enroll adds a person to the fleet, and returns the number of entries.
+func (d *Device) enroll(o offer) (n int, err error) {
+	all := []statement{{ledger.Entry{Kind: ledger.Name, Person: o.id}, ledger.Naming{Name: o.shared.Name}}}
+	more, err := d.faces(ledger.Label, o.id, o.space, o.faces)
+	if err != nil {
+		return 0, err
+	}
+	all = append(all, more...)
+	if len(o.denied) > 0 {
+		if more, err = d.faces(ledger.Deny, o.id, o.space, o.denied); err != nil {
+			return 0, err
+		}
+		all = append(all, more...)
+	}
+	_, err = d.say(all...)
+	return len(all), err
 }

@@ -68,6 +68,9 @@ type sharedPerson struct {
 	Next   string          `json:"next,omitempty"` // the name in the gallery if it was saved after Reconcile
 	Faces  []ledger.FaceID `json:"faces,omitempty"`
 	Denied []ledger.FaceID `json:"denied,omitempty"`
+	// Offered means that this device has enrolled the person. The fleet does not know the person if the program ended
+	// before.
+	Offered bool `json:"offered,omitempty"`
 }
 
 var commonKind = safefile.Kind{Magic: "faceauth fleet gallery", Version: 1}
@@ -190,9 +193,6 @@ func (h holders) others(face ledger.FaceID, ids []ledger.ID) bool {
 // After an error the gallery may be partly changed: do not save it. The error wraps [ErrDamaged], or comes from the
 // disk or the learner.
 func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, error) {
-	if how.Gallery == "" {
-		how.Gallery = "gallery"
-	}
 	r := Reconciled{
 		d: d, next: common{People: make(map[ledger.ID]sharedPerson)},
 		People: make(map[string]ledger.ID), Lessons: make(map[string][]Taught),
@@ -207,6 +207,11 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	had, err := readCommon(path)
 	if err != nil {
 		return r, err
+	}
+	for id, h := range had.People {
+		if h.Offered && !d.current().Known(id) && !d.current().Forgotten(id) {
+			delete(had.People, id)
+		}
 	}
 	x := &reconciling{
 		Reconciled: &r, galleryIndex: newGalleryIndex(g), d: d, how: how, had: had,
@@ -225,12 +230,20 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 		return r, r.next.write(path)
 	}
 	// If the program ends after the gallery is saved and before Done, the next Reconcile finds people by their next
-	// names.
+	// names and faces.
 	for id, p := range r.next.People {
-		if old, ok := had.People[id]; ok && old.Name != p.Name {
+		old, shared := had.People[id]
+		if !shared {
+			old.Name = p.Name
+		} else if old.Name != p.Name {
 			old.Next = p.Name
-			had.People[id] = old
 		}
+		for _, f := range p.Faces {
+			if !slices.Contains(old.Faces, f) {
+				old.Faces = append(old.Faces, f)
+			}
+		}
+		had.People[id] = old
 	}
 	had.Forgotten = r.next.Forgotten
 	return r, had.write(path)
@@ -327,6 +340,16 @@ func (x *reconciling) usable(p *ledger.Person, faces []ledger.PersonFace, kind s
 	return all
 }
 
+// before returns the faces that the gallery and the fleet shared of a person, under all numbers of the person: the
+// gallery's program may have moved them from one number to another. Denied faces are those of the first number.
+func (x *reconciling) before(p *ledger.Person) sharedPerson {
+	h := sharedPerson{Denied: x.had.People[p.ID].Denied}
+	for _, id := range p.IDs {
+		h.Faces = append(h.Faces, x.had.People[id].Faces...)
+	}
+	return h
+}
+
 // person brings one person of the gallery in line with the fleet.
 func (x *reconciling) person(p *ledger.Person) error {
 	name, known := x.at[p.ID]
@@ -340,9 +363,9 @@ func (x *reconciling) person(p *ledger.Person) error {
 	if known {
 		have = x.people[name]
 	}
-	h := x.had.People[p.ID]
-	if have == nil {
-		h = sharedPerson{}
+	var h sharedPerson
+	if have != nil {
+		h = x.before(p)
 	}
 	if x.how.Publish && have != nil {
 		if err := x.publishFaces(p.ID, p, have, h); err != nil {

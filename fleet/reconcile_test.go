@@ -111,15 +111,15 @@ func (p *pair) both(want string) {
 // A change in one gallery, or at one device, reaches the other gallery.
 func TestReconcile(t *testing.T) {
 	p := newPair(t)
-	one, two := p.nodes[0.0], p.nodes[1.0]
-	enroll(t, p.g[0.0], "alice", []float32{1, 0}, []float32{1, .1})
+	one, two := p.nodes[0], p.nodes[1]
+	enroll(t, p.g[0], "alice", []float32{1, 0}, []float32{1, .1})
 	p.both("alice[1.0 0.0] alice[1.0 0.1]")
-	enroll(t, p.g[1.0], "alice", []float32{1, .2})
-	if err := p.g[0.0].Learner().Reject([]float32{0, 1}, "alice"); err != nil {
+	enroll(t, p.g[1], "alice", []float32{1, .2})
+	if err := p.g[0].Learner().Reject([]float32{0, 1}, "alice"); err != nil {
 		t.Fatal(err)
 	}
 	p.both("alice[1.0 0.0] alice[1.0 0.1] alice[1.0 0.2] not alice[0.0 1.0]")
-	if err := p.g[1.0].Rename("alice", "alicia"); err != nil {
+	if err := p.g[1].Rename("alice", "alicia"); err != nil {
 		t.Fatal(err)
 	}
 	p.both("alicia[1.0 0.0] alicia[1.0 0.1] alicia[1.0 0.2] not alicia[0.0 1.0]")
@@ -131,9 +131,9 @@ func TestReconcile(t *testing.T) {
 	must[ledger.Ref](t)(two.d.Undo(denied))
 	p.both("alicia[1.0 0.0] alicia[1.0 0.2] not alicia[0.0 1.0]")
 	must[ledger.ID](t)(two.d.Enroll("bob", space, faceAt(3, 3)))
-	enroll(t, p.g[0.0], "bob", []float32{9, 9}) // another bob, enrolled at the same time
+	enroll(t, p.g[0], "bob", []float32{9, 9}) // another bob, enrolled at the same time
 	p.settle()
-	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
+	if got := labelsOf(p.g[0]); got != labelsOf(p.g[1]) || !strings.Contains(got, "bob (2)[") {
 		t.Errorf("two of one name: %s", got)
 	}
 	bob, other := must[ledger.Person](t)(one.d.Find("bob")).ID, must[ledger.Person](t)(one.d.Find("bob (2)")).ID
@@ -141,14 +141,14 @@ func TestReconcile(t *testing.T) {
 	p.both("alicia[1.0 0.0] alicia[1.0 0.2] bob[3.0 3.0] bob[9.0 9.0] not alicia[0.0 1.0]")
 	must[ledger.Ref](t)(two.d.Undo(merged))
 	p.settle()
-	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) || !strings.Contains(got, "bob (2)[") {
+	if got := labelsOf(p.g[0]); got != labelsOf(p.g[1]) || !strings.Contains(got, "bob (2)[") {
 		t.Errorf("a merge that was undone: %s", got)
 	}
 	// The two people swap their names.
 	must[ledger.Ref](t)(one.d.Rename(bob, "alicia"))
 	must[ledger.Ref](t)(one.d.Rename(alice, "bob"))
 	p.settle()
-	if got := labelsOf(p.g[0.0]); got != labelsOf(p.g[1.0]) ||
+	if got := labelsOf(p.g[0]); got != labelsOf(p.g[1]) ||
 		!strings.Contains(got, "alicia[3.0 3.0]") && !strings.Contains(got, "alicia[9.0 9.0]") {
 		t.Errorf("names that were exchanged: %s", got)
 	}
@@ -280,18 +280,18 @@ func TestRetractedWhileMerged(t *testing.T) {
 // People who were in a gallery before it joined the fleet stay in it alone until it is asked to publish them.
 func TestPublishOnRequest(t *testing.T) {
 	p := newPair(t)
-	one, two := p.nodes[0.0], p.nodes[1.0]
-	enroll(t, p.g[0.0], "alice", []float32{1, 0})
-	enroll(t, p.g[0.0], "carol", []float32{-4, 0})
+	one, two := p.nodes[0], p.nodes[1]
+	enroll(t, p.g[0], "alice", []float32{1, 0})
+	enroll(t, p.g[0], "carol", []float32{-4, 0})
 	must[ledger.ID](t)(two.d.Enroll("alice", space, faceAt(1, .1))) // looks like her
 	must[ledger.ID](t)(two.d.Enroll("carol", space, faceAt(4, 0)))  // does not
 	allInStep(t, p.log, one, two)
-	r := one.reconcile(p.g[0.0], false)
-	if got := labelsOf(p.g[0.0]); got != "alice[1.0 0.0] alice[1.0 0.1] carol (2)[4.0 0.0] carol[-4.0 0.0]" ||
+	r := one.reconcile(p.g[0], false)
+	if got := labelsOf(p.g[0]); got != "alice[1.0 0.0] alice[1.0 0.1] carol (2)[4.0 0.0] carol[-4.0 0.0]" ||
 		r.Published != 0 {
 		t.Errorf("the gallery has %s", got)
 	}
-	if r := one.reconcile(p.g[0.0], false); r.Changed {
+	if r := one.reconcile(p.g[0], false); r.Changed {
 		t.Error("it changes again")
 	}
 	if got := two.names(); got != "alice 1-0, carol 1-0" {
@@ -303,14 +303,14 @@ func TestPublishOnRequest(t *testing.T) {
 // Faces of another feature space are refused with an error that says so. All other faces are taken.
 func TestOtherSpace(t *testing.T) {
 	p := newPair(t)
-	alice := must[ledger.ID](t)(p.nodes[0.0].d.Enroll("alice", "another", faceAt(1, 0)))
-	must[ledger.Ref](t)(p.nodes[0.0].d.Label(alice, space, faceAt(2, 0)))
-	must[ledger.ID](t)(p.nodes[0.0].d.Enroll("bob", "another", faceAt(1, 0)))
-	r := p.nodes[0.0].reconcile(p.g[0.0], true)
-	if got := labelsOf(p.g[0.0]); got != "alice[2.0 0.0]" {
+	alice := must[ledger.ID](t)(p.nodes[0].d.Enroll("alice", "another", faceAt(1, 0)))
+	must[ledger.Ref](t)(p.nodes[0].d.Label(alice, space, faceAt(2, 0)))
+	must[ledger.ID](t)(p.nodes[0].d.Enroll("bob", "another", faceAt(1, 0)))
+	r := p.nodes[0].reconcile(p.g[0], true)
+	if got := labelsOf(p.g[0]); got != "alice[2.0 0.0]" {
 		t.Errorf("the gallery has %s", got)
 	}
-	if len(r.Refused) != 2 || !strings.Contains(r.Refused[0.0], "alice: 1 of 2 labelled faces are not used") {
+	if len(r.Refused) != 2 || !strings.Contains(r.Refused[0], "alice: 1 of 2 labelled faces are not used") {
 		t.Errorf("it says %q", r.Refused)
 	}
 }
@@ -319,7 +319,7 @@ func TestOtherSpace(t *testing.T) {
 // gallery takes no face back either.
 func TestReconcileInterrupted(t *testing.T) {
 	p := newPair(t)
-	one, two := p.nodes[0.0], p.nodes[1.0]
+	one, two := p.nodes[0], p.nodes[1]
 	path := filepath.Join(t.TempDir(), "gallery")
 	keep := func() {
 		t.Helper()
@@ -379,7 +379,7 @@ func TestReconcileInterrupted(t *testing.T) {
 // A gallery loses nothing if another program saves it at the same time.
 func TestKeepWhileOthersSave(t *testing.T) {
 	p := newPair(t)
-	one := p.nodes[0.0]
+	one := p.nodes[0]
 	path := filepath.Join(t.TempDir(), "gallery")
 	must[fleet.Reconciled](t)(one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{}))
 	if err := newGallery(t).Save(path); err != nil {
@@ -432,15 +432,35 @@ func TestReconcileRandom(t *testing.T) {
 			var merges []ledger.Ref
 			// The programs speak of people as they know them from their last exchanges.
 			people := [2]map[string]ledger.ID{make(map[string]ledger.ID), make(map[string]ledger.ID)}
+			forgotten := make(map[string]bool) // the faces of forgotten people
+			var ended [2]bool                  // the program of the gallery
 			for step := range 80 {
 				i := rng.IntN(2)
 				n, g := p.nodes[i], p.g[i]
+				if ended[i] { // a program that starts reconciles first
+					people[i], ended[i] = n.reconcile(g, true).People, false
+				}
 				names, all := g.Learner().Names(), n.d.People()
 				where := []float32{float32(rng.IntN(8)), float32(step)}
 				some := func() string { return names[rng.IntN(len(names))] }
-				switch k := rng.IntN(12); {
+				switch k := rng.IntN(14); {
 				case k < 2 || len(names) == 0:
 					enroll(t, g, fmt.Sprint("p", rng.IntN(30)), where)
+				case k == 12: // said to the fleet at once
+					name := fmt.Sprint("s", step)
+					enroll(t, g, name, where)
+					if err := n.d.Say(space, people[i], fleet.Change{
+						Added: []fleet.Label{{Name: name, Vector: where}},
+					}); err != nil {
+						t.Fatal(err)
+					}
+				case k == 13: // the program ends before Done, and before or after it has saved the gallery
+					unsaved := [2]error{nil, errors.New("not saved")}[rng.IntN(2)]
+					g.Attempt(func() error { // takes changes back after an error
+						must[fleet.Reconciled](t)(n.d.Reconcile(g, fleet.Reconciling{Publish: true}))
+						return unsaved
+					})
+					ended[i] = true
 				case k == 2:
 					enroll(t, g, some(), where)
 				case k == 3:
@@ -450,12 +470,17 @@ func TestReconcileRandom(t *testing.T) {
 				case k == 4:
 					g.Rename(some(), fmt.Sprint("q", rng.IntN(30))) // taken names are refused
 				case k == 5 && len(all) > 0:
-					n.d.Forget(all[rng.IntN(len(all))].ID)
+					q := all[rng.IntN(len(all))]
+					if _, err := n.d.Forget(q.ID); err == nil {
+						for _, f := range q.Faces {
+							forgotten[fmt.Sprint(f.Vector)] = true
+						}
+					}
 				case k == 6 && len(all) > 1:
 					n.d.Merge(all[rng.IntN(len(all))].ID, all[rng.IntN(len(all))].ID)
 				case k == 7 && len(all) > 0:
 					if q := all[rng.IntN(len(all))]; len(q.Faces) > 1 {
-						n.d.Retract(q.ID, q.Faces[0.0].ID)
+						n.d.Retract(q.ID, q.Faces[0].ID)
 					}
 				case k == 8 && len(names) > 1:
 					from, to := some(), some()
@@ -475,9 +500,12 @@ func TestReconcileRandom(t *testing.T) {
 			}
 			p.settle()
 			var want []string
-			for _, q := range p.nodes[0.0].d.People() {
+			for _, q := range p.nodes[0].d.People() {
 				for _, f := range q.Faces {
 					want = append(want, fmt.Sprintf("%s%.1f", q.Shown, f.Vector))
+					if forgotten[fmt.Sprint(f.Vector)] {
+						t.Errorf("%s has the face %.1f of a forgotten person", q.Shown, f.Vector)
+					}
 				}
 				for _, f := range q.Denied {
 					if len(q.Faces) > 0 {
@@ -493,4 +521,73 @@ func TestReconcileRandom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Another device can forget a person, or take a face back, before the gallery that enrolled the person is reconciled.
+// The gallery must not enrol the person again.
+func TestForgottenBeforeReconcile(t *testing.T) {
+	for _, forget := range []bool{false, true} {
+		p := newPair(t)
+		one, two := p.nodes[0], p.nodes[1]
+		p.settle()
+		enroll(t, p.g[1], "bob", []float32{5, 5})
+		if err := two.d.Say(space, nil, fleet.Change{
+			Added: []fleet.Label{{Name: "bob", Vector: []float32{5, 5}}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		allInStep(t, p.log, one, two)
+		bob := must[ledger.Person](t)(one.d.Find("bob"))
+		if forget {
+			must[ledger.Ref](t)(one.d.Forget(bob.ID))
+		} else {
+			must[ledger.Ref](t)(one.d.Retract(bob.ID, bob.Faces[0].ID))
+		}
+		p.both("")
+	}
+}
+
+// The same for a gallery that took a new person from the fleet, or enrolled one, whose program ended before Done.
+func TestForgottenAfterInterruption(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		p := newPair(t)
+		one, two := p.nodes[0], p.nodes[1]
+		if own {
+			enroll(t, p.g[1], "bob", []float32{5, 5})
+		} else {
+			enroll(t, p.g[0], "bob", []float32{5, 5})
+		}
+		enroll(t, p.g[0], "ann", []float32{1, 1})
+		one.reconcile(p.g[0], true)
+		allInStep(t, p.log, one, two)
+		r := must[fleet.Reconciled](t)(two.d.Reconcile(p.g[1], fleet.Reconciling{Publish: true}))
+		if !r.Changed {
+			t.Error("the gallery has ann without a change")
+		}
+		allInStep(t, p.log, one, two)
+		must[ledger.Ref](t)(one.d.Forget(must[ledger.Person](t)(one.d.Find("bob")).ID))
+		p.both("ann[1.0 1.0]")
+	}
+}
+
+// A program ended before it enrolled a person in the fleet: the next Reconcile does it.
+func TestOfferInterrupted(t *testing.T) {
+	p := newPair(t)
+	two := p.nodes[1]
+	enroll(t, p.g[1], "bob", []float32{5, 5})
+	p.settle()
+	file := filepath.Join(two.folder, "gallery-gallery")
+	enroll(t, p.g[1], "cleo", []float32{7, 7})
+	two.halt()
+	two.d.CloseOutbox()
+	if _, err := two.d.Reconcile(p.g[1], fleet.Reconciling{Publish: true}); err == nil {
+		t.Fatal("an outbox that cannot be written was written")
+	}
+	two.d.Crash()
+	two.open(fast)
+	two.run()
+	if data := must[[]byte](t)(os.ReadFile(file)); !strings.Contains(string(data), "cleo") {
+		t.Error("cleo was not recorded before she was enrolled")
+	}
+	p.both("bob[5.0 5.0] cleo[7.0 7.0]")
 }

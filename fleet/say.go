@@ -155,14 +155,9 @@ func (d *Device) Enroll(name, space string, faces []ledger.Face) (ledger.ID, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id := ledger.NewID()
-	all := []statement{{ledger.Entry{Kind: ledger.Name, Person: id}, ledger.Naming{Name: name}}}
-	more, err := d.faces(ledger.Label, id, space, faces)
-	if err != nil {
-		return id, err
-	}
-	_, err = d.say(append(all, more...)...)
-	return id, err
+	o := offer{id: ledger.NewID(), space: space, faces: faces, shared: sharedPerson{Name: name}}
+	_, err := d.enroll(o)
+	return o.id, err
 }
 
 func (d *Device) sayFaces(kind ledger.Kind, person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
