@@ -142,8 +142,8 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	return resembles, nil
 }
 
-// Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares them
-// with nobody: the faces of a fleet were compared when they were enrolled at another device. The error wraps
+// Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares
+// them with nobody: the faces of a fleet were compared when they were enrolled at another device. The error wraps
 // [ErrNoFaces], or comes from [online.Learner.Label]. On error g is unchanged.
 func (g *Gallery) Label(name string, faces [][]float32, now time.Time) error {
 	if err := g.check(name, faces); err != nil {
