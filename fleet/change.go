@@ -55,10 +55,10 @@ func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 }
 
 // Say publishes the changes of a gallery to the fleet. People maps the gallery's names to the fleet's numbers, as
-// [Reconciled] has it; other names are enrolled. Say skips changes of people and faces that the fleet no longer has.
-// The errors are those of the methods that write the entries, joined.
+// [Reconciled] or [Device.Shared] has it, and Say brings it up to date. It must not be nil. Other names are enrolled.
+// Say skips changes of people and faces that the fleet no longer has. The errors are those of the methods that write
+// the entries, joined.
 func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err error) {
-	people = maps.Clone(people)
 	find := func(name string) (ledger.ID, bool) { return d.called(people, name) }
 	note := func(e error) {
 		if !errors.Is(e, ErrUnknown) && !errors.Is(e, ledger.ErrForgotten) && !errors.Is(e, ledger.ErrNoEffect) {
@@ -70,11 +70,14 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 			_, e := d.Forget(id)
 			note(e)
 		}
+		delete(people, name)
 	}
 	for _, r := range c.Renamed {
 		if id, known := find(r.From); known {
 			_, e := d.Rename(id, r.To)
 			note(e)
+		}
+		if id, known := people[r.From]; known {
 			delete(people, r.From)
 			people[r.To] = id
 		}
@@ -92,9 +95,17 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 		}
 		note(d.undeny(id, face))
 	}
+	gone, e := d.lately(c.Gallery, c.Added)
+	note(e)
 	made := make(map[string][]ledger.Face)
 	for _, x := range c.Added {
+		if gone[ledger.NewFaceID(space, x.Vector)] {
+			continue // the program did not know yet that the face's person is forgotten
+		}
 		id, known := find(x.Name)
+		if !known {
+			id, known = d.newcomer(people, x.Name)
+		}
 		if !known {
 			if !x.Negative {
 				made[x.Name] = append(made[x.Name], ledger.Face{Vector: x.Vector})
@@ -110,16 +121,16 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 	}
 	// Reconcile finds new people, too, except those whose faces another person had before: it takes these for an old
 	// copy.
-	note(d.offer(c.Gallery, space, made))
+	note(d.offer(c.Gallery, space, made, people))
 	if err != nil {
 		return fmt.Errorf("telling the fleet: %w", err)
 	}
 	return nil
 }
 
-// offer enrols people of a gallery by name.
-func (d *Device) offer(gallery, space string, people map[string][]ledger.Face) error {
-	if len(people) == 0 {
+// offer enrols new people of a gallery, and adds their numbers to people.
+func (d *Device) offer(gallery, space string, made map[string][]ledger.Face, people map[string]ledger.ID) error {
+	if len(made) == 0 {
 		return nil
 	}
 	path, err := d.galleryPath(gallery)
@@ -133,11 +144,11 @@ func (d *Device) offer(gallery, space string, people map[string][]ledger.Face) e
 		return err
 	}
 	var all []offer
-	for _, name := range slices.Sorted(maps.Keys(people)) {
+	for _, name := range slices.Sorted(maps.Keys(made)) {
 		if err := online.CheckName(name); err != nil {
 			return err
 		}
-		o := offer{id: ledger.NewID(), space: space, faces: people[name], shared: sharedPerson{Name: name}}
+		o := offer{id: ledger.NewID(), space: space, faces: made[name], shared: sharedPerson{Name: name}}
 		for _, f := range o.faces {
 			o.shared.Faces = append(o.shared.Faces, ledger.NewFaceID(space, f.Vector))
 		}
@@ -149,18 +160,86 @@ func (d *Device) offer(gallery, space string, people map[string][]ledger.Face) e
 	for _, o := range all {
 		if _, e := d.enroll(o); e != nil {
 			err = errors.Join(err, e)
+			continue
 		}
+		people[o.shared.Name] = o.id
 	}
 	return err
 }
 
-// called returns the number of the fleet's person with this name in a gallery.
-func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bool) {
-	if id, known := people[name]; known && !d.Forgotten(id) {
-		return id, true
+// common reads the people whom a gallery and the fleet share.
+func (d *Device) common(gallery string) (common, error) {
+	path, err := d.galleryPath(gallery)
+	if err != nil {
+		return common{}, err
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return readCommon(path)
+}
+
+// lately returns the faces that a gallery still shares with people whom the fleet has forgotten.
+func (d *Device) lately(gallery string, added []Label) (map[ledger.FaceID]bool, error) {
+	if len(added) == 0 {
+		return nil, nil
+	}
+	had, err := d.common(gallery)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	gone := make(map[ledger.FaceID]bool)
+	for id, h := range had.People {
+		if d.current().Forgotten(id) {
+			for _, face := range h.Faces {
+				gone[face] = true
+			}
+		}
+	}
+	return gone, nil
+}
+
+// called returns the number of the person with this name in a gallery, unless the fleet has forgotten the person. The
+// fleet's own names do not count: another device may have given this one to somebody else.
+func (d *Device) called(people map[string]ledger.ID, name string) (ledger.ID, bool) {
+	id, known := people[name]
+	return id, known && !d.Forgotten(id)
+}
+
+// newcomer returns the person of the fleet with this name, whom the gallery does not have yet: the same person was
+// enrolled at another device a moment ago.
+func (d *Device) newcomer(people map[string]ledger.ID, name string) (ledger.ID, bool) {
 	p, err := d.Find(name)
-	return p.ID, err == nil
+	if _, had := people[name]; had || err != nil {
+		return p.ID, false
+	}
+	for _, id := range people {
+		if slices.Contains(p.IDs, id) {
+			return p.ID, false
+		}
+	}
+	people[name] = p.ID
+	return p.ID, true
+}
+
+// Shared returns the people whom a gallery shares with the fleet, by name, as they were when the gallery was last
+// reconciled. Gallery is as in [Reconciling]. The error wraps [ErrDamaged], or comes from the disk.
+func (d *Device) Shared(gallery string) (map[string]ledger.ID, error) {
+	had, err := d.common(gallery)
+	if err != nil {
+		return nil, err
+	}
+	people := make(map[string]ledger.ID)
+	for id, h := range had.People {
+		if h.Next != "" {
+			people[h.Next] = id
+		}
+	}
+	for id, h := range had.People {
+		people[h.Name] = id
+	}
+	return people, nil
 }
 
 // SayMerged publishes that two people of a gallery are one, with the name to. People is as in [Device.Say]. It returns

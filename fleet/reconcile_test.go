@@ -479,7 +479,7 @@ func TestReconcileRandom(t *testing.T) {
 				case k == 6 && len(all) > 1:
 					n.d.Merge(all[rng.IntN(len(all))].ID, all[rng.IntN(len(all))].ID)
 				case k == 7 && len(all) > 0:
-					if q := all[rng.IntN(len(all))]; len(q.Faces) > 1 {
+					if q := all[rng.IntN(len(all))]; len(q.Faces) > 0 {
 						n.d.Retract(q.ID, q.Faces[0].ID)
 					}
 				case k == 8 && len(names) > 1:
@@ -531,7 +531,7 @@ func TestForgottenBeforeReconcile(t *testing.T) {
 		one, two := p.nodes[0], p.nodes[1]
 		p.settle()
 		enroll(t, p.g[1], "bob", []float32{5, 5})
-		if err := two.d.Say(space, nil, fleet.Change{
+		if err := two.d.Say(space, make(map[string]ledger.ID), fleet.Change{
 			Added: []fleet.Label{{Name: "bob", Vector: []float32{5, 5}}},
 		}); err != nil {
 			t.Fatal(err)
@@ -590,4 +590,67 @@ func TestOfferInterrupted(t *testing.T) {
 		t.Error("cleo was not recorded before she was enrolled")
 	}
 	p.both("bob[5.0 5.0] cleo[7.0 7.0]")
+}
+
+// A program can speak of a person before its gallery is reconciled. The person is found although another device has
+// given another name meanwhile, and a person of the same name at another device is not mistaken for this person.
+func TestSayBeforeReconcile(t *testing.T) {
+	p := newPair(t)
+	one, two := p.nodes[0], p.nodes[1]
+	people := must[map[string]ledger.ID](t)(one.d.Shared(""))
+	say := func(c fleet.Change) {
+		t.Helper()
+		if err := one.d.Say(space, people, c); err != nil {
+			t.Fatal(err)
+		}
+		allInStep(t, p.log, one, two)
+	}
+	added := func(name string, x ...float32) fleet.Change {
+		return fleet.Change{Added: []fleet.Label{{Name: name, Vector: x}}}
+	}
+	say(added("bob", 1, 0))
+	must[ledger.Ref](t)(two.d.Rename(people["bob"], "rob"))
+	must[ledger.ID](t)(two.d.Enroll("bob", space, faceAt(9, 9)))
+	allInStep(t, p.log, one, two)
+	say(added("bob", 1, .1))
+	say(fleet.Change{Renamed: []fleet.Renaming{{From: "bob", To: "bert"}}})
+	if got := two.names(); got != "bert 2-0, bob 1-0" && got != "bob 1-0, bert 2-0" {
+		t.Errorf("the fleet has %q", got)
+	}
+	if shared := must[map[string]ledger.ID](t)(one.d.Shared("")); len(shared) != 1 {
+		t.Errorf("shared: %v", shared)
+	}
+	say(fleet.Change{Forgotten: []string{"bert"}})
+	if got := two.names(); got != "bob 1-0" || len(people) != 0 {
+		t.Errorf("the fleet has %q, and the program %v", got, people)
+	}
+	// A program gives the name of a person at another device: it is the same person.
+	say(added("bob", 9, 9.1))
+	if got := two.names(); got != "bob 2-0" {
+		t.Errorf("the fleet has %q", got)
+	}
+}
+
+// A program merges two people, one of whom another device has just forgotten. The faces of the forgotten person do not
+// come back with the other's name.
+func TestMergedWithForgotten(t *testing.T) {
+	p := newPair(t)
+	one, two := p.nodes[0], p.nodes[1]
+	enroll(t, p.g[0], "ann", []float32{1, 0})
+	enroll(t, p.g[0], "bob", []float32{5, 5})
+	p.settle()
+	people := one.reconcile(p.g[0], true).People
+	must[ledger.Ref](t)(two.d.Forget(people["ann"]))
+	allInStep(t, p.log, one, two)
+	if _, err := one.d.SayMerged(people, "ann", "bob"); !errors.Is(err, fleet.ErrUnknown) {
+		t.Errorf("merging with a forgotten person: %v", err)
+	}
+	joined(t, p.g[0], "ann", "bob") // the gallery's program says it with labels
+	if err := one.d.Say(space, people, fleet.Change{
+		Removed: []fleet.Label{{Name: "ann", Vector: []float32{1, 0}}},
+		Added:   []fleet.Label{{Name: "bob", Vector: []float32{1, 0}}, {Name: "bob", Vector: []float32{5, 6}}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.both("bob[5.0 5.0] bob[5.0 6.0]")
 }

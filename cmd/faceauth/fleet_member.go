@@ -91,13 +91,18 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	if err != nil {
 		return nil, memberFailure(err)
 	}
+	people, err := d.Shared("")
+	if err != nil {
+		d.Close()
+		return nil, memberFailure(err)
+	}
 	conn, err := known.Connect(nil)
 	if err != nil {
 		d.Close()
 		return nil, memberFailure(err)
 	}
 	ctx, stop := context.WithCancel(c.Context())
-	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), pause: teachEvery,
+	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), pause: teachEvery, people: people,
 		refused: make(map[string]bool), forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
 	go func() {
 		defer close(m.ended)
@@ -178,22 +183,17 @@ func (m *member) say(c fleet.Change) error {
 	if err := m.device.Say(m.space, m.people, c); err != nil {
 		return err
 	}
-	for _, r := range c.Renamed {
-		if id, known := m.people[r.From]; known {
-			delete(m.people, r.From)
-			m.people[r.To] = id
-		}
-	}
 	for _, name := range c.Forgotten {
-		delete(m.people, name)
 		m.forgot[name] = true
 	}
 	return nil
 }
 
-// The longest time between two comparisons of gallery and fleet, and the shortest between two lessons.
+// The longest time between two comparisons of gallery and fleet, also after a failure, and the shortest between two
+// lessons.
 const (
 	lookEvery  = time.Minute
+	retryEvery = 5 * time.Second
 	teachEvery = time.Minute
 )
 
@@ -208,8 +208,9 @@ func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() er
 			warn(c, "fleet: "+err.Error())
 		}
 		last = ""
+		pause := lookEvery
 		if err != nil {
-			last = err.Error()
+			last, pause = err.Error(), retryEvery
 		}
 		// With thousands of people an exchange takes a while, and the cameras wait for it.
 		if !backoff.Wait(ctx, 4*time.Since(begun)) {
@@ -220,7 +221,7 @@ func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() er
 			return
 		case <-m.device.Changed():
 		case <-m.spoken:
-		case <-time.After(lookEvery):
+		case <-time.After(pause):
 		}
 	}
 }

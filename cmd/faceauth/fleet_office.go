@@ -117,7 +117,10 @@ func (m *member) said(x office.Said) (merge string, err error) {
 		if !known {
 			return "", fmt.Errorf("%q is not the name of a merge in the fleet", x.Unmerged)
 		}
-		return "", m.device.Unmerge(by)
+		if err := m.device.Unmerge(by); !errors.Is(err, ledger.ErrNoEntry) {
+			return "", err
+		}
+		return "", nil // both people were forgotten meanwhile: the next exchange removes them
 	}
 	var c fleet.Change
 	if x.Renamed != nil {

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,6 +57,7 @@ type branch struct {
 	m            *member
 	stand        atomic.Pointer[[]float32]
 	seen         atomic.Int64 // frames
+	told         spoken       // warnings
 	folder, path string
 	end          func()
 }
@@ -76,7 +76,7 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	}
 	c := &cobra.Command{}
 	c.SetContext(t.Context())
-	c.SetErr(&strings.Builder{})
+	c.SetErr(&b.told)
 	m, err := (&memberFlags{fleet: true, state: folder}).join(c)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func (b *branch) named(t *testing.T, name string, x ...float32) {
 		return group != 0
 	})
 	b.stands()
-	if err := b.w.Name(group, name, false); err != nil {
+	if err := b.w.Name(group, name, true); err != nil { // perhaps another face of somebody
 		t.Fatal(err)
 	}
 }
