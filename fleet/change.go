@@ -5,12 +5,10 @@ package fleet
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/online"
 )
 
 // Label is a labelled face of a gallery. A negative label states that the face is not this person's.
@@ -56,8 +54,8 @@ func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
 
 // Say publishes the changes of a gallery to the fleet. People maps the gallery's names to the fleet's numbers, as
 // [Reconciled] or [Device.Shared] has it, and Say brings it up to date. It must not be nil. Other names are enrolled.
-// Say skips changes of people and faces that the fleet no longer has. The errors are those of the methods that write
-// the entries, joined.
+// Say skips changes of people and faces that the fleet no longer has. Do not call it while the gallery is reconciled.
+// The errors are those of the methods that write the entries, joined.
 func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err error) {
 	find := func(name string) (ledger.ID, bool) { return d.called(people, name) }
 	note := func(e error) {
@@ -95,8 +93,13 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 		}
 		note(d.undeny(id, face))
 	}
-	gone, e := d.lately(c.Gallery, c.Added)
-	note(e)
+	var had common
+	var unread error
+	if len(c.Added) > 0 {
+		had, unread = d.common(c.Gallery)
+		note(unread)
+	}
+	gone := d.lately(had)
 	made := make(map[string][]ledger.Face)
 	for _, x := range c.Added {
 		if gone[ledger.NewFaceID(space, x.Vector)] {
@@ -121,72 +124,17 @@ func (d *Device) Say(space string, people map[string]ledger.ID, c Change) (err e
 	}
 	// Reconcile finds new people, too, except those whose faces another person had before: it takes these for an old
 	// copy.
-	note(d.offer(c.Gallery, space, made, people))
+	if unread == nil && len(made) > 0 {
+		note(d.offer(had, space, made, people))
+	}
 	if err != nil {
 		return fmt.Errorf("telling the fleet: %w", err)
 	}
 	return nil
 }
 
-// offer enrols new people of a gallery, and adds their numbers to people.
-func (d *Device) offer(gallery, space string, made map[string][]ledger.Face, people map[string]ledger.ID) error {
-	if len(made) == 0 {
-		return nil
-	}
-	path, err := d.galleryPath(gallery)
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	had, err := readCommon(path)
-	if err != nil {
-		return err
-	}
-	var all []offer
-	for _, name := range slices.Sorted(maps.Keys(made)) {
-		if err := online.CheckName(name); err != nil {
-			return err
-		}
-		o := offer{id: ledger.NewID(), space: space, faces: made[name], shared: sharedPerson{Name: name}}
-		for _, f := range o.faces {
-			o.shared.Faces = append(o.shared.Faces, ledger.NewFaceID(space, f.Vector))
-		}
-		all = append(all, o)
-	}
-	if err := had.record(path, all); err != nil {
-		return err
-	}
-	for _, o := range all {
-		if _, e := d.enroll(o); e != nil {
-			err = errors.Join(err, e)
-			continue
-		}
-		people[o.shared.Name] = o.id
-	}
-	return err
-}
-
-// common reads the people whom a gallery and the fleet share.
-func (d *Device) common(gallery string) (common, error) {
-	path, err := d.galleryPath(gallery)
-	if err != nil {
-		return common{}, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return readCommon(path)
-}
-
 // lately returns the faces that a gallery still shares with people whom the fleet has forgotten.
-func (d *Device) lately(gallery string, added []Label) (map[ledger.FaceID]bool, error) {
-	if len(added) == 0 {
-		return nil, nil
-	}
-	had, err := d.common(gallery)
-	if err != nil {
-		return nil, err
-	}
+func (d *Device) lately(had common) map[ledger.FaceID]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	gone := make(map[ledger.FaceID]bool)
@@ -197,7 +145,7 @@ func (d *Device) lately(gallery string, added []Label) (map[ledger.FaceID]bool, 
 			}
 		}
 	}
-	return gone, nil
+	return gone
 }
 
 // called returns the number of the person with this name in a gallery, unless the fleet has forgotten the person. The

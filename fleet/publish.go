@@ -4,9 +4,11 @@ package fleet
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/online"
 )
 
 // say writes entries of one kind about a person, one entry for each of contents, and returns their number.
@@ -132,7 +134,7 @@ func (x *reconciling) publish() error {
 		news = append(news, offer{ledger.NewID(), x.space.ID, faces, denied,
 			sharedPerson{Name: name, Faces: ids, Denied: deniedIDs}})
 	}
-	if err := x.had.record(x.path, news); err != nil {
+	if err := x.had.record(news); err != nil {
 		return err
 	}
 	for _, o := range news {
@@ -161,7 +163,7 @@ type offer struct {
 
 // record writes that people are about to be enrolled. Otherwise a gallery would enrol a person again whom another
 // device has forgotten before the next Reconcile.
-func (c common) record(path string, all []offer) error {
+func (c common) record(all []offer) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -169,7 +171,37 @@ func (c common) record(path string, all []offer) error {
 		o.shared.Offered = true
 		c.People[o.id] = o.shared
 	}
-	return c.write(path)
+	return c.write()
+}
+
+// offer enrols new people of the gallery that had belongs to, and adds their numbers to people.
+func (d *Device) offer(
+	had common, space string, made map[string][]ledger.Face, people map[string]ledger.ID,
+) (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []offer
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		if err := online.CheckName(name); err != nil {
+			return err
+		}
+		o := offer{id: ledger.NewID(), space: space, faces: made[name], shared: sharedPerson{Name: name}}
+		for _, f := range o.faces {
+			o.shared.Faces = append(o.shared.Faces, ledger.NewFaceID(space, f.Vector))
+		}
+		all = append(all, o)
+	}
+	if err := had.record(all); err != nil {
+		return err
+	}
+	for _, o := range all {
+		if _, e := d.enroll(o); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		people[o.shared.Name] = o.id
+	}
+	return err
 }
 
 // enroll adds a person to the fleet, and returns the number of entries.

@@ -45,7 +45,6 @@ type Reconciled struct {
 	Lessons map[string][]Taught
 
 	d        *Device
-	path     string
 	next     common
 	outdated []string // sources that helped the gallery's learner, and whose lessons were withdrawn
 }
@@ -58,6 +57,7 @@ type Taught struct {
 
 // common holds the people and faces that a gallery and the fleet shared when they were last reconciled.
 type common struct {
+	path   string                     // of its file
 	People map[ledger.ID]sharedPerson `json:"people"`
 	// Forgotten lists the faces of forgotten people: they reveal an old gallery.
 	Forgotten []ledger.FaceID `json:"forgotten,omitempty"`
@@ -76,11 +76,12 @@ type sharedPerson struct {
 var commonKind = safefile.Kind{Magic: "faceauth fleet gallery", Version: 1}
 
 func readCommon(path string) (common, error) {
+	c := common{path: path}
 	body, err := safefile.ReadSealed(path, commonKind)
 	if errors.Is(err, fs.ErrNotExist) {
-		return common{People: make(map[ledger.ID]sharedPerson)}, nil
+		c.People = make(map[ledger.ID]sharedPerson)
+		return c, nil
 	}
-	var c common
 	if err == nil {
 		err = json.Unmarshal(body, &c)
 	}
@@ -94,15 +95,26 @@ func readCommon(path string) (common, error) {
 	return c, nil
 }
 
-func (c common) write(path string) error {
+func (c common) write() error {
 	body, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	if err := safefile.WriteSealed(path, commonKind, body); err != nil {
+	if err := safefile.WriteSealed(c.path, commonKind, body); err != nil {
 		return fmt.Errorf("saving the people that a gallery and the fleet share: %w", err)
 	}
 	return nil
+}
+
+// common reads the people whom a gallery and the fleet share.
+func (d *Device) common(gallery string) (common, error) {
+	path, err := d.galleryPath(gallery)
+	if err != nil {
+		return common{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return readCommon(path)
 }
 
 // Done records that the reconciled gallery was saved. Without this record nothing is lost: the next Reconcile finds the
@@ -113,7 +125,7 @@ func (r *Reconciled) Done() error {
 	}
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()
-	return r.next.write(r.path)
+	return r.next.write()
 }
 
 // Keep reconciles the gallery at path and saves it. It makes a missing gallery. If another program saves the gallery
@@ -201,7 +213,7 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	if err != nil {
 		return r, err
 	}
-	r.path = path
+	r.next.path = path
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	had, err := readCommon(path)
@@ -227,7 +239,7 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	}
 	r.Changed = r.Took > 0 || len(r.Forgotten) > 0
 	if !r.Changed {
-		return r, r.next.write(path)
+		return r, r.next.write()
 	}
 	// If the program ends after the gallery is saved and before Done, the next Reconcile finds people by their next
 	// names and faces.
@@ -246,7 +258,7 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 		had.People[id] = old
 	}
 	had.Forgotten = r.next.Forgotten
-	return r, had.write(path)
+	return r, had.write()
 }
 
 func (x *reconciling) run() error {

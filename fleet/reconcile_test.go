@@ -631,7 +631,7 @@ func TestSayBeforeReconcile(t *testing.T) {
 	}
 }
 
-// A program merges two people, one of whom another device has just forgotten. The faces of the forgotten person do not
+// A program merges two people. Another device has just forgotten one of them. The faces of the forgotten person do not
 // come back with the other's name.
 func TestMergedWithForgotten(t *testing.T) {
 	p := newPair(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// about returns the user of a request if the caller has the permission: for the caller itself that of some actions, for
-// other users that of an administrator.
+// about returns the user of a request. The caller needs the permission for the given actions, and for another user also
+// the permission of an administrator.
 func (s *Service) about(by caller, name string, actions ...string) (user string, failed *dbus.Error) {
 	user, self, failed := by.subject(name)
 	if failed != nil {
