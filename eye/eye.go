@@ -104,10 +104,17 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: the number of faces is %d, but must not be negative", ErrSettings, o.Faces)
 	case o.Picture < 0:
 		return fmt.Errorf("%w: the side of a picture is %d, but must not be negative", ErrSettings, o.Picture)
+	case !known(o.Rotate):
+		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
 	return nil
+}
+
+func known(r face.Rotation) bool {
+	_, _, ok := r.Degrees()
+	return ok
 }
 
 // Gate is the quality gate for faces, as in package preprocess.
@@ -140,6 +147,10 @@ type Options struct {
 	// The first call of Open decides.
 	Roots []string
 
+	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that the source is opened.
+	Rotate face.Rotation
+	// Turned is called when the frames of [face.Auto] begin to be turned, with the degrees clockwise. May be nil.
+	Turned func(degrees int)
 	// Damaged is called for each skipped file. May be nil.
 	Damaged func(text string)
 	// Frame reports for each frame whether a picture of the whole frame is wanted, at most 640 pixels wide. May be nil.
@@ -316,12 +327,13 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 		return nil, err
 	}
 	s := &Stream{eye: e, o: o, limits: Limits{
-		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels, Spare: o.Spare,
+		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels, Spare: o.Spare, Turns: o.Gate == Enrol,
 	}}
 	q := Open{
 		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, Faces: o.Faces, Picture: o.Picture,
 		Pixels: o.Pixels,
 		FPS:    o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
+		Rotate: o.Rotate,
 	}
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}, e.c.Slack); err != nil {

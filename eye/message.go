@@ -21,7 +21,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 3
+const Version = 4
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -65,13 +65,14 @@ type Limits struct {
 	Picture int  // longer side of the picture of a face; 0 for none
 	Pixels  bool // the pixels of each frame
 	Spare   bool // faces may be held
+	Turns   bool // norms of turned faces
 }
 
 // size returns the greatest length of a message.
 func (l Limits) size(k Kind) int {
 	switch k {
 	case Image:
-		n := 64 + l.Faces*(128+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
+		n := 64 + l.Faces*(192+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
 		if l.Picture > 0 {
 			n += l.Faces * mostFaceJPEG
 		}
@@ -163,6 +164,7 @@ func Append(b []byte, m Message) []byte {
 		b = le.AppendUint64(b, uint64(f.Time))
 		num(f.Size.X)
 		num(f.Size.Y)
+		num(f.Turned)
 		num(len(f.Samples))
 		for _, s := range f.Samples {
 			num(s.Track)
@@ -194,6 +196,13 @@ func Append(b []byte, m Message) []byte {
 			real(q.Brightness)
 			real(q.Contrast)
 			real(q.Turn)
+			real(q.Norm)
+			flag(s.Turns != nil)
+			if s.Turns != nil {
+				for _, x := range s.Turns {
+					real(x)
+				}
+			}
 			flag(s.Liveness != nil)
 			if s.Liveness != nil {
 				short(*s.Liveness)
@@ -408,6 +417,9 @@ func (p *parser) frame(l Limits) face.Frame {
 	if f.Size.X*f.Size.Y > mostPixels {
 		p.wrong("frame of %dx%d pixels", f.Size.X, f.Size.Y)
 	}
+	if f.Turned = p.num("turn of a frame", 0, 270); f.Turned%90 != 0 {
+		p.wrong("frame that is turned by %d degrees", f.Turned)
+	}
 	n := p.num("number of faces", 0, min(l.Faces, MostFaces))
 	for range n {
 		if p.err != nil {
@@ -474,6 +486,16 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 		Size:      p.num("size of a face", 0, mostSide),
 		Sharpness: p.real("sharpness", 0, large), Brightness: p.real("brightness", 0, 256),
 		Contrast: p.real("contrast", 0, 256), Turn: p.real("turn", -large, large),
+		Norm: p.real("norm", 0, large),
+	}
+	if p.flag() {
+		s.Turns = new(face.Turns)
+		for i := range s.Turns {
+			s.Turns[i] = p.real("norm of a turned face", 0, large)
+		}
+		if !l.Turns || s.Held {
+			p.wrong("norms of turned faces that nobody asked for")
+		}
 	}
 	if p.flag() {
 		x := p.short("liveness", 0, 1)

@@ -22,7 +22,7 @@ import (
 // space has few values, so that a frame is small.
 var space = face.Space{ID: "test", Dim: 4, Scale: 1, Unit: true}
 
-var limits = eye.Limits{Space: space, Faces: 8, Picture: 112}
+var limits = eye.Limits{Space: space, Faces: 8, Picture: 112, Turns: true}
 
 func jpegOf(t testing.TB, side int) []byte {
 	t.Helper()
@@ -45,7 +45,7 @@ func truth(t testing.TB) eye.Message {
 		Samples: []face.Sample{{
 			Track: 1, Box: image.Rect(10, 20, 110, 140), Score: .9, Landmarks: points, Space: "test",
 			Vector:   []float32{0, 1, 0, 0},
-			Quality:  face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30, Turn: -.2},
+			Quality:  face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30, Turn: -.2, Norm: 3.7},
 			Liveness: &live, JPEG: jpegOf(t, 112),
 		}, {
 			Track: 2, Box: image.Rect(200, 20, 210, 30), Score: 1, Space: "test", Reason: face.NoVector,
@@ -56,7 +56,7 @@ func truth(t testing.TB) eye.Message {
 
 // held is a valid held face of an eye.
 func held(s face.Sample) face.Sample {
-	s.Held, s.Landmarks, s.Vector, s.Liveness, s.JPEG = true, nil, nil, nil, nil
+	s.Held, s.Landmarks, s.Vector, s.Liveness, s.JPEG, s.Turns = true, nil, nil, nil, nil, nil
 	return s
 }
 
@@ -77,6 +77,7 @@ func TestHeld(t *testing.T) {
 		{"landmarks", spare, func(s *face.Sample) { s.Landmarks = make([]face.Point, 68) }, "has landmarks"},
 		{"vector", spare, func(s *face.Sample) { s.Vector = []float32{0, 1, 0, 0} }, "vector of a face that is held"},
 		{"liveness", spare, func(s *face.Sample) { x := float32(1); s.Liveness = &x }, "with its liveness"},
+		{"turned", spare, func(s *face.Sample) { s.Turns = new(face.Turns) }, "norms of turned faces"},
 		{"picture", spare, func(s *face.Sample) { s.JPEG = jpegOf(t, 20) }, "or a picture"},
 	} {
 		m := truth(t)
@@ -93,8 +94,10 @@ func TestHeld(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
+	turned := truth(t)
+	turned.Frame.Turned, turned.Frame.Samples[0].Turns = 90, &face.Turns{3.7, 2, 2.2, 1.9}
 	for _, m := range []eye.Message{
-		truth(t),
+		truth(t), turned,
 		{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"},
 		{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 7, Seccomp: true},
 			Count: face.Count{Declared: -1}},
@@ -194,6 +197,15 @@ var lies = []struct {
 		"not a JPEG"},
 	{"picture too large", func(t testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = jpegOf(t, 113) },
 		"113x113 pixels"},
+	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 45 }, "frame that is turned by 45 degrees"},
+	{"far turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 360 }, "turn of a frame 360"},
+	{"norm", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = -1 }, "norm that is not a number"},
+	{"norm without end", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.Inf(1) },
+		"norm that is not a number"},
+	{"norm that is none", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.NaN() },
+		"norm that is not a number"},
+	{"norm of a turned face", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Turns = &face.Turns{2, 2, math.NaN(), 2} },
+		"norm of a turned face that is not a number"},
 	{"picture too long", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = make([]byte, 1<<17) },
 		"length of the picture of a face"},
 	{"picture of the frame", func(_ testing.TB, m *eye.Message) { m.Frame.JPEG = []byte("no") }, "not a JPEG"},

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/faceauth/faceauth/face"
 )
 
 // Setup is the first message to an eye.
@@ -39,6 +41,7 @@ type Open struct {
 	Pace    bool          `json:"pace,omitempty"`
 	After   *int          `json:"after,omitempty"`
 	Timeout time.Duration `json:"timeout"`
+	Rotate  face.Rotation `json:"rotate,omitempty"`
 }
 
 // Next asks for the next frame.

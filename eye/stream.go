@@ -21,6 +21,7 @@ type Stream struct {
 	time   time.Duration
 	pixels []byte
 	size   image.Point
+	turned int                   // Turned of the last frame
 	look   bool                  // examine each face of the next frame
 	sure   bool                  // no closer look will be asked for while faces are held
 	renew  bool                  // start again with the next frame
@@ -163,6 +164,13 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case !s.holds(f, q.Look):
 		return f, e.breach("face that is held for more than %v, against a wish, or from the beginning", longestHeld)
 	}
+	if fixed, auto, _ := s.o.Rotate.Degrees(); !auto && f.Turned != fixed {
+		return f, e.breach("a frame that is turned by %d degrees", f.Turned)
+	}
+	if f.Turned != s.turned && f.Turned != 0 && s.o.Rotate == face.Auto && s.o.Turned != nil {
+		s.o.Turned(f.Turned)
+	}
+	s.turned = f.Turned
 	s.index, s.time, s.pixels, s.size = f.Index+1, f.Time, m.Pixels, f.Size
 	if s.more = m.More; s.more {
 		s.ahead--

@@ -43,6 +43,8 @@ type Sample struct {
 	// Held says that the face looks as in an earlier frame, so it is no new evidence. A held sample has no vector,
 	// landmarks or picture. Its Quality and Reason come from the last frame in which the face was examined.
 	Held bool `json:"held,omitempty"`
+	// Turns are the norms of the face when it is turned, for an enrolment; nil if not measured.
+	Turns *Turns `json:"-"`
 }
 
 // Stream gives the frames of a recording or a camera in order, and io.EOF after the last one. One goroutine at a time
@@ -72,6 +74,7 @@ type Frame struct {
 	Index   int           `json:"index"` // counts from 0, in the order of the source
 	Time    time.Duration `json:"time"`  // since the beginning of the source
 	Samples []Sample      `json:"samples,omitempty"`
-	Size    image.Point   `json:"-"` // size of the picture, in pixels
-	JPEG    []byte        `json:"-"` // the picture, perhaps scaled down; nil unless asked for
+	Size    image.Point   `json:"-"`                // size of the picture, in pixels
+	Turned  int           `json:"turned,omitempty"` // degrees clockwise by which the picture was turned: 0, 90, 180, 270
+	JPEG    []byte        `json:"-"`                // the picture, perhaps scaled down; nil unless asked for
 }

@@ -37,6 +37,8 @@ type Frame struct {
 	Index int           // counts from 0
 	Time  time.Duration // since the beginning of the source
 	Image *Picture      // the picture; a source must not leave it nil
+
+	Turned int // degrees clockwise by which package pipeline has turned the picture; a source leaves it 0
 }
 
 // Close frees the picture.

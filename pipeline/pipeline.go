@@ -31,6 +31,9 @@ type Options struct {
 	// Spare looks for faces only where something moved, or at intervals, and holds faces that did not change: see
 	// package still. It is for programs that follow people, and not for logins: with Liveness, New panics.
 	Spare bool
+	// Turns measures the norms of a face that may be labelled also when it is turned, so that an enrolment can see
+	// whether the camera is turned.
+	Turns bool
 	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a picture of the whole
 	// frame, at most 640 pixels wide.
 	Frame func() bool
@@ -48,6 +51,7 @@ type Pipeline struct {
 	o         Options
 	tracker   *sighting.BoxTracker
 	spare     *spare // nil if every frame is examined
+	turned    int    // Turned of the last frame
 }
 
 // New returns the pipeline over a source.
@@ -74,7 +78,11 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	if frame == nil || frame.Image.Size() == (image.Point{}) {
 		return face.Frame{}, ErrNoPicture
 	}
-	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size()}
+	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(), Turned: frame.Turned}
+	if p.spare != nil && frame.Turned != p.turned { // its pictures of the scene lie otherwise
+		p.spare = &spare{steps: p.spare.steps}
+	}
+	p.turned = frame.Turned
 	if p.spare != nil {
 		f.Samples, err = p.spared(frame)
 	} else {
@@ -163,12 +171,17 @@ func (p *Pipeline) measured(img *facedet.Picture, f facedet.Face, track int) (s 
 
 // complete adds the vector, the liveness and the picture to a sample.
 func (p *Pipeline) complete(img *facedet.Picture, s *face.Sample) (err error) {
-	s.Vector, err = preprocess.Extract(p.extractor, img, s.Box, s.Landmarks)
+	s.Vector, s.Quality.Norm, err = preprocess.ExtractNormed(p.extractor, img, s.Box, s.Landmarks)
 	switch {
 	case errors.Is(err, preprocess.ErrLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector
 	case err != nil:
 		return err
+	}
+	if p.o.Turns && s.Reason == "" {
+		if s.Turns, err = p.turns(img, s); err != nil {
+			return err
+		}
 	}
 	if p.o.Liveness != nil {
 		score, err := p.o.Liveness.Score(img, s.Box)

@@ -84,22 +84,27 @@ func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle, landmarks []f
 
 // Vector implements [Extractor].
 func (e *Embedding) Vector(aligned *facedet.Picture) ([]float32, error) {
-	x, err := forward(e.net, native(aligned), e.space.Dim)
-	if err != nil {
-		return nil, fmt.Errorf("embedding a face: %w", err)
+	x, _, err := e.Normed(aligned)
+	return x, err
+}
+
+// Normed is [Embedding.Vector] with the length of the vector before it is scaled to 1: see [face.Quality].
+func (e *Embedding) Normed(aligned *facedet.Picture) (x []float32, norm float64, err error) {
+	if x, err = forward(e.net, native(aligned), e.space.Dim); err != nil {
+		return nil, 0, fmt.Errorf("embedding a face: %w", err)
 	}
 	var sum float64
 	for _, v := range x {
 		sum += float64(v) * float64(v)
 	}
-	norm := math.Sqrt(sum)
+	norm = math.Sqrt(sum)
 	if norm == 0 {
-		return nil, fmt.Errorf("embedding a face: model %s gave a vector of zero length", e.net.Name)
+		return nil, 0, fmt.Errorf("embedding a face: model %s gave a vector of zero length", e.net.Name)
 	}
 	for i := range x {
 		x[i] = float32(float64(x[i]) / norm)
 	}
-	return x, nil
+	return x, norm, nil
 }
 
 // Close implements [Extractor].

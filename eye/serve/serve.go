@@ -330,9 +330,15 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if q.After != nil {
 		src = facedet.After(src, *q.After)
 	}
+	if _, _, ok := q.Rotate.Degrees(); !ok {
+		src.Close()
+		return fmt.Errorf("unknown rotation %q", q.Rotate)
+	}
+	src = pipeline.Upright(src, s.detector, s.extractor, q.Rotate)
 	s.source = src
 	o := pipeline.Options{
 		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
+		Turns: q.Gate == eye.Enrol,
 		Frame: func() bool { return s.picture },
 	}
 	if q.Pixels {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package face
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrTurned is wrapped if faces are not the right way up, so that nobody may be enrolled from them.
+var ErrTurned = errors.New("the camera seems to be turned")
+
+// Turns holds the raw norm of the embedding of a face ([Quality].Norm) when its picture is turned clockwise by 0, 90,
+// 180 and 270 degrees, or sums of such norms. A network of faces gives the longest vector for an upright face. Landmarks
+// say nothing about it, because they always draw an upright face.
+type Turns [4]float64
+
+// Add adds the norms of another face.
+func (t *Turns) Add(o Turns) {
+	for i := range t {
+		t[i] += o[i]
+	}
+}
+
+// Best returns the turn of the greatest norm, in degrees clockwise. It returns 0 if no other norm is greater than that
+// of the picture as it is times lead.
+func (t Turns) Best(lead float64) int {
+	best := 0
+	for i, x := range t {
+		if x > t[best] {
+			best = i
+		}
+	}
+	if !(t[best] > lead*t[0]) {
+		return 0
+	}
+	return 90 * best
+}
+
+// Check returns an error that wraps [ErrTurned] if another turn has a greater norm. Turned is [Frame].Turned: the turn
+// that the frames have already.
+func (t Turns) Check(turned int) error {
+	if more := t.Best(1); more != 0 {
+		return fmt.Errorf("%w; try --rotate %d", ErrTurned, (turned+more)%360)
+	}
+	return nil
+}
+
+// Rotation says how frames of a source are turned before faces are looked for: [Auto], or degrees clockwise.
+type Rotation string
+
+// Auto decides by the first faces of the source.
+const Auto Rotation = "auto"
+
+// Degrees returns the degrees of a rotation. Auto reports whether frames decide; ok is false for an unknown rotation.
+// The empty Rotation is 0 degrees.
+func (r Rotation) Degrees() (degrees int, auto, ok bool) {
+	switch r {
+	case Auto:
+		return 0, true, true
+	case "", "0":
+		return 0, false, true
+	case "90":
+		return 90, false, true
+	case "180":
+		return 180, false, true
+	case "270":
+		return 270, false, true
+	}
+	return 0, false, false
+}

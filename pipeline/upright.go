@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"image"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+const (
+	// votes is the number of frames with faces that decide how a source is turned.
+	votes = 5
+	// lead is the ratio by which another turn must be better than the frames as they are. With both values, no window
+	// of an upright or turned recording was turned wrongly (docs/results.md).
+	lead = 1.15
+	// mostWaiting and longestWaiting limit the frames that wait for the decision.
+	mostWaiting    = 10
+	longestWaiting = 5 * time.Second
+)
+
+// upright is a source whose frames are turned.
+type upright struct {
+	facedet.Source
+	detector  facedet.Detector
+	extractor preprocess.Extractor
+	degrees   int
+	undecided bool
+	sums      face.Turns
+	voted     int
+	waiting   []*facedet.Frame
+	flush     bool  // the waiting frames go on without a decision
+	ended     error // of the source, after the waiting frames
+}
+
+// Upright returns a source that turns the frames of s by r, which must be known. For [face.Auto], the first five frames
+// with faces decide: each face is looked for in all four turns, and the greatest sum of the norms of the largest face
+// wins if it leads by 15 %. Frames wait for this decision, at most ten of them and at most five seconds. A source with
+// fewer such frames is not turned, and neither is any source if the extractor has no norm. Closing it closes s.
+func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r face.Rotation) facedet.Source {
+	degrees, auto, ok := r.Degrees()
+	if !ok {
+		panic("pipeline: unknown rotation")
+	}
+	if auto = auto && preprocess.HasNorm(e); !auto && degrees == 0 {
+		return s
+	}
+	return &upright{Source: s, detector: d, extractor: e, degrees: degrees, undecided: auto}
+}
+
+// Next implements [facedet.Source].
+func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
+	for u.undecided && !u.flush && u.ended == nil {
+		f, err := u.Source.Next(ctx)
+		if ctx.Err() != nil {
+			f.Close()
+			return nil, ctx.Err()
+		}
+		if err != nil || f == nil || f.Image.Size() == (image.Point{}) { // package pipeline refuses such a frame
+			if u.ended = err; err == nil {
+				u.waiting, u.flush = append(u.waiting, f), true
+			}
+			break
+		}
+		u.waiting = append(u.waiting, f)
+		found, err := u.vote(f.Image)
+		if err != nil {
+			return nil, err
+		}
+		if !found && len(u.waiting) == 1 {
+			break // nobody is in view
+		}
+		u.flush = len(u.waiting) >= mostWaiting || f.Time-u.waiting[0].Time >= longestWaiting
+	}
+	var f *facedet.Frame
+	switch {
+	case len(u.waiting) > 0:
+		f, u.waiting = u.waiting[0], u.waiting[1:]
+		u.flush = u.flush && len(u.waiting) > 0
+	case u.ended != nil:
+		return nil, u.ended
+	default:
+		var err error
+		if f, err = u.Source.Next(ctx); err != nil || f == nil {
+			return f, err
+		}
+	}
+	return u.turn(f)
+}
+
+// turn replaces the picture of a frame by the turned one.
+func (u *upright) turn(f *facedet.Frame) (*facedet.Frame, error) {
+	if u.degrees == 0 || f == nil || f.Image.Size() == (image.Point{}) {
+		return f, nil
+	}
+	turned, err := f.Image.Turn(u.degrees)
+	f.Close()
+	if err != nil {
+		return nil, err
+	}
+	f.Image, f.Turned = turned, u.degrees
+	return f, nil
+}
+
+// vote counts a frame, and reports whether a face is in it in any turn.
+func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
+	var t face.Turns
+	for i := range t {
+		if t[i], err = u.norm(img, 90*i); err != nil {
+			return false, err
+		}
+	}
+	if t == (face.Turns{}) {
+		return false, nil
+	}
+	u.sums.Add(t)
+	if u.voted++; u.voted == votes {
+		u.degrees, u.undecided = u.sums.Best(lead), false
+	}
+	return true, nil
+}
+
+// norm returns the norm of the largest face of a turned picture, or 0 if there is none.
+func (u *upright) norm(img *facedet.Picture, degrees int) (float64, error) {
+	turned, err := img.Turn(degrees)
+	if err != nil {
+		return 0, err
+	}
+	defer turned.Close()
+	faces, err := u.detector.Detect(turned)
+	if err != nil || len(faces) == 0 {
+		return 0, err
+	}
+	return normOf(u.extractor, turned, faces[0].Box, faces[0].Landmarks)
+}
+
+// normOf returns the norm of a face, or 0 if no vector can be made of it.
+func normOf(e preprocess.Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (float64,
+	error) {
+	_, norm, err := preprocess.ExtractNormed(e, img, box, landmarks)
+	if errors.Is(err, preprocess.ErrLandmarks) || errors.Is(err, preprocess.ErrNoLandmarks) {
+		return 0, nil
+	}
+	return norm, err
+}
+
+// Close implements [facedet.Source].
+func (u *upright) Close() error {
+	for _, f := range u.waiting {
+		f.Close()
+	}
+	u.waiting = nil
+	return u.Source.Close()
+}
+
+// points finds landmarks in a box.
+type points interface {
+	Points(img *facedet.Picture, box image.Rectangle) ([]face.Point, error)
+}
+
+// turns returns the norms of a face that is turned, with landmarks found again, or nil if they cannot be measured.
+func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, error) {
+	d, ok := p.detector.(points)
+	if !ok || !preprocess.HasNorm(p.extractor) {
+		return nil, nil
+	}
+	around := s.Box.Inset(-max(s.Box.Dx(), s.Box.Dy()) * 3 / 10).Intersect(img.Bounds())
+	crop, err := img.Crop(around)
+	if err != nil {
+		return nil, err
+	}
+	defer crop.Close()
+	t := face.Turns{s.Quality.Norm}
+	box := s.Box.Sub(around.Min)
+	for i := 1; i < len(t); i++ {
+		if t[i], err = p.turnedNorm(d, crop, turnedBox(box, crop.Size(), 90*i), 90*i); err != nil {
+			return nil, err
+		}
+	}
+	return &t, nil
+}
+
+func (p *Pipeline) turnedNorm(d points, crop *facedet.Picture, box image.Rectangle, degrees int) (float64, error) {
+	turned, err := crop.Turn(degrees)
+	if err != nil {
+		return 0, err
+	}
+	defer turned.Close()
+	landmarks, err := d.Points(turned, box)
+	if err != nil {
+		return 0, err
+	}
+	return normOf(p.extractor, turned, box, landmarks)
+}
+
+// turnedBox returns the place of a box in a picture of the given size after a turn.
+func turnedBox(b image.Rectangle, size image.Point, degrees int) image.Rectangle {
+	switch degrees {
+	case 90:
+		return image.Rect(size.Y-b.Max.Y, b.Min.X, size.Y-b.Min.Y, b.Max.X)
+	case 180:
+		return image.Rect(size.X-b.Max.X, size.Y-b.Max.Y, size.X-b.Min.X, size.Y-b.Min.Y)
+	}
+	return image.Rect(b.Min.Y, size.X-b.Max.X, b.Max.Y, size.X-b.Min.X)
+}

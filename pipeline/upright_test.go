@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// turnedBy returns a source of pictures that are turned.
+func turnedBy(t testing.TB, images []*facedet.Picture, degrees int) *loop {
+	t.Helper()
+	l := &loop{last: len(images)}
+	for _, img := range images {
+		turned, err := img.Turn(degrees)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { turned.Close() })
+		l.images = append(l.images, turned)
+	}
+	return l
+}
+
+// enrolmentTurns returns the sums of the norms of the first four faces that may be labelled.
+func enrolmentTurns(t testing.TB, s facedet.Source, d facedet.Detector, e preprocess.Extractor) (sums face.Turns,
+	faces, turned int) {
+	t.Helper()
+	p := pipeline.New(s, d, e, pipeline.Options{Gate: preprocess.EnrolGate, Turns: true})
+	for faces < 4 {
+		f, err := p.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Samples) == 1 && f.Samples[0].Turns != nil {
+			sums.Add(*f.Samples[0].Turns)
+			faces, turned = faces+1, f.Turned
+		}
+	}
+	return sums, faces, turned
+}
+
+// An enrolment from a turned camera is refused with the right angle, and an upright one is not.
+func TestTurnedEnrolment(t *testing.T) {
+	d, e := network(t)
+	people := []string{"p0", "p3"}
+	if !testing.Short() {
+		people = []string{"p0", "p1", "p2", "p3", "p4", "p5"}
+	}
+	for _, name := range people {
+		images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/"+name))[:30]
+		for _, degrees := range []int{0, 90, 180, 270} {
+			sums, faces, turned := enrolmentTurns(t, turnedBy(t, images, degrees), d, e)
+			t.Logf("%s turned by %d: %d faces, norms %.1f", name, degrees, faces, sums)
+			want := ""
+			if degrees > 0 && faces > 0 {
+				want = fmt.Sprintf("the camera seems to be turned; try --rotate %d", 360-degrees)
+			}
+			if got := sums.Check(turned); fmt.Sprint(got) != want && (got != nil || want != "") {
+				t.Errorf("%s turned by %d: %v, want %q", name, degrees, got, want)
+			}
+			if degrees == 0 && faces < 4 {
+				t.Errorf("%s: %d faces of an upright recording may be labelled", name, faces)
+			}
+		}
+	}
+}
+
+// The first faces decide how a recording is turned, and every frame arrives once, in order and upright.
+func TestUpright(t *testing.T) {
+	d, e := network(t)
+	people := []string{"p0", "p3"}
+	if !testing.Short() {
+		people = []string{"p0", "p1", "p2", "p3", "p4", "p5"}
+	}
+	for _, name := range people {
+		images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/"+name))[:12]
+		for _, degrees := range []int{0, 90, 180, 270} {
+			src := pipeline.Upright(turnedBy(t, images, degrees), d, e, face.Auto)
+			for i := range images {
+				f, err := src.Next(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f.Index != i || f.Turned != (360-degrees)%360 || f.Image.Size() != images[i].Size() {
+					t.Fatalf("%s turned by %d: frame %d of %v is turned by %d at %d", name, degrees, f.Index,
+						f.Image.Size(), f.Turned, i)
+				}
+				f.Close()
+			}
+			if _, err := src.Next(context.Background()); !errors.Is(err, io.EOF) {
+				t.Errorf("after the end: %v", err)
+			}
+			src.Close()
+		}
+	}
+}
+
+// A source with too few faces stays as it is, and a fixed turn needs no faces.
+func TestUprightWithoutDecision(t *testing.T) {
+	d, e := network(t)
+	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))
+	blank, err := facedet.FromBGR(images[0].Size(), make([]byte, 3*images[0].Size().X*images[0].Size().Y))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blank.Close()
+	nobody := make([]*facedet.Picture, 12)
+	for i := range nobody {
+		nobody[i] = blank
+	}
+	for _, test := range []struct {
+		name   string
+		images []*facedet.Picture
+		how    face.Rotation
+		want   int
+	}{
+		{"four faces", images[:4], face.Auto, 0},
+		{"nobody", nobody, face.Auto, 0},
+		{"faces that are rare", append(append(images[:1:1], nobody...), images[:4]...), face.Auto, 180},
+		{"fixed", nobody, "90", 90},
+		{"as they are", images[:6], "0", 0},
+	} {
+		src := pipeline.Upright(turnedBy(t, test.images, 180), d, e, test.how)
+		last := -1
+		for i := range test.images {
+			f, err := src.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Index != i {
+				t.Errorf("%s: frame %d at %d", test.name, f.Index, i)
+			}
+			last = f.Turned
+			f.Close()
+		}
+		src.Close()
+		if last != test.want {
+			t.Errorf("%s: the last frame is turned by %d, want %d", test.name, last, test.want)
+		}
+	}
+}
