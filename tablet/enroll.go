@@ -30,7 +30,9 @@ func (a *Authenticator) Enroll(
 	e := enrolment.New(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
 	last := e.Result()
 	report(last)
+	turned := 0
 	err := a.watch(ctx, Enrolment, a.o.EnrolmentLimit, func(f face.Frame) bool {
+		turned = f.Turned
 		r := e.Frame(a.o.Now(), enrolmentFaces(f))
 		if r.Final {
 			return true
@@ -44,6 +46,8 @@ func (a *Authenticator) Enroll(
 	switch r := e.Result(); {
 	case r.Word == enrolment.Enrolled:
 		e.End(a.enrolled(user, e.Faces()))
+	case r.Word == enrolment.Turned:
+		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(turned))
 	case r.Final:
 	case err != nil:
 		if ctx.Err() == nil { // the caller cancelled it
@@ -60,7 +64,8 @@ func (a *Authenticator) Enroll(
 func enrolmentFaces(f face.Frame) []enrolment.Face {
 	faces := make([]enrolment.Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector, Liveness: x.Liveness}
+		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector, Liveness: x.Liveness,
+			Turns: x.Turns}
 	}
 	return faces
 }

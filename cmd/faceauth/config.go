@@ -225,7 +225,7 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 // kinds describes the types of flags in words.
 var kinds = map[string]string{
 	"bool": "true or false", "duration": "a time such as 10s or 5m", "float64": "a number", "int": "a whole number",
-	"string": "a text",
+	"rotation": "auto, 0, 90, 180 or 270", "string": "a text",
 }
 
 func (f *configFile) takeSecrets(n *yaml.Node) error {
@@ -258,13 +258,18 @@ func (f *configFile) takeCameras(n *yaml.Node) error {
 // camera reads one camera of the list.
 func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 	var user, password string
-	names := []string{"name", "source", "user", "password"}
+	names := []string{"name", "source", "rotate", "user", "password"}
 	err = f.each(n, names, func(key string, value *yaml.Node) (err error) {
 		switch key {
 		case "name":
 			camera.name, err = f.value(key, value)
 		case "source":
 			camera.source, err = f.value(key, value)
+		case "rotate":
+			var s string
+			if s, err = f.value(key, value); err == nil && camera.rotate.Set(s) != nil {
+				err = f.wrong(value, "rotate needs %s", kinds["rotation"])
+			}
 		case "user":
 			user, err = f.value(key, value)
 		case "password":

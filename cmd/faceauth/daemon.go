@@ -31,6 +31,7 @@ import (
 type login struct {
 	options
 	device         string
+	turn           rotation
 	store, keyFile string
 	eye            string
 	counters       string
@@ -117,6 +118,9 @@ func newDaemon() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
 	c.Flags().StringVar(&o.device, "source", "0", "camera, or a recording, which is played at its own speed")
+	o.turn = "0"
+	c.Flags().Var(&o.turn, "rotate", "degrees by which the pictures of the camera are turned clockwise: 0, 90, 180, "+
+		"270, or auto, which decides by five pictures at the beginning of each login and takes longer")
 	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the "+
 		"camera (default: a child of the "+
 		"daemon)")
@@ -175,7 +179,7 @@ func (o *login) serve(c *cobra.Command) error {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
-	eyes := newEyes(o.eyeConfig(space), o.device, log)
+	eyes := newEyes(o.eyeConfig(space), o.device, face.Rotation(o.turn), log)
 	defer eyes.Close()
 	eyes.renew()
 	grower, err := o.grower(log)

@@ -41,6 +41,7 @@ func newEnroll() *cobra.Command {
 		},
 	}
 	o.visionFlags(c)
+	o.rotateFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	o.member.flags(c, false)
@@ -112,6 +113,9 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	if err != nil {
 		return err
 	}
+	if err := found.turns.Check(found.turned); err != nil {
+		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
+	}
 	var resembles string
 	for try := 1; ; try++ {
 		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
@@ -168,6 +172,8 @@ type harvest struct {
 	vectors [][]float32
 	frames  int
 	refused map[string]int
+	turns   face.Turns // sums over the faces
+	turned  int        // turn of the frames
 }
 
 func (h harvest) why() string {
@@ -209,6 +215,10 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 			h.refused[string(f.Samples[0].Reason)]++
 		default:
 			h.vectors = append(h.vectors, f.Samples[0].Vector)
+			if t := f.Samples[0].Turns; t != nil {
+				h.turns.Add(*t)
+				h.turned = f.Turned
+			}
 			bar.step()
 		}
 	}

@@ -95,12 +95,12 @@ func (s *sight) drop(e *eye.Eye) {
 func (s *sight) Close() { s.drop(nil) }
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, pace bool,
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, rotate rotation, pace bool,
 	picture func() bool) (office.Stream, error) {
 	recording := facedet.IsRecording(name)
 	s, err := v.sight.open(ctx, name, eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.timeout, Live: pace || !recording, Pace: pace, Frame: picture,
-		Spare: !o.everyFrame,
+		Spare: !o.everyFrame, Rotate: face.Rotation(rotate), Turned: turned(c, label),
 	})
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // the same recording would break a new eye, too
@@ -149,7 +149,7 @@ func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, nam
 	if err := o.checkTimeout(); err != nil {
 		return nil, err
 	}
-	opt.Timeout = o.timeout
+	opt.Timeout, opt.Rotate, opt.Turned = o.timeout, face.Rotation(o.rotate), turned(c, sourceName(name))
 	damaged := 0
 	opt.Damaged = func(text string) {
 		if damaged++; damaged <= 10 {

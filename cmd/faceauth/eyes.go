@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet"
 )
 
@@ -18,6 +19,7 @@ import (
 type eyes struct {
 	config eye.Config
 	device string
+	rotate face.Rotation
 	log    *slog.Logger
 
 	mu     sync.Mutex
@@ -26,8 +28,8 @@ type eyes struct {
 	told   bool // the report of the sandbox was logged
 }
 
-func newEyes(c eye.Config, device string, log *slog.Logger) *eyes {
-	return &eyes{config: c, device: device, log: log}
+func newEyes(c eye.Config, device string, rotate face.Rotation, log *slog.Logger) *eyes {
+	return &eyes{config: c, device: device, rotate: rotate, log: log}
 }
 
 // take returns the eye that is ready, or starts one.
@@ -89,7 +91,7 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 		}
 		// The context ends before this timeout. A login needs at most eight faces of a frame.
 		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, Faces: 8, Live: true, Pace: true,
-			Timeout: time.Minute})
+			Timeout: time.Minute, Rotate: s.rotate})
 		if err == nil {
 			s.report(e.Report())
 			return &looking{Stream: stream, eye: e, eyes: s}, nil

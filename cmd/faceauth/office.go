@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,7 @@ func newOffice() *cobra.Command {
 		},
 	}
 	o.visionFlags(c)
+	o.rotateFlag(c)
 	o.spareFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
@@ -104,15 +106,18 @@ func (r *room) flags(c *cobra.Command) {
 }
 
 // named is a source with its name in events.
-type named struct{ name, source string }
+type named struct {
+	name, source string
+	rotate       rotation // "" for --rotate
+}
 
 // sources parses the arguments. The scheme of a URL stands before its first "=".
 func sources(args []string) (all []named, err error) {
 	taken := make(map[string]bool)
 	for _, a := range args {
-		n := named{a, a}
+		n := named{name: a, source: a}
 		if name, source, ok := strings.Cut(a, "="); ok && name != "" && !strings.ContainsAny(name, "/:") {
-			n = named{name, source}
+			n.name, n.source = name, source
 		} else if facedet.IsRecording(a) {
 			n.name = filepath.Base(a)
 		} else if strings.Contains(a, "://") { // what may be secret in a URL is in no event
@@ -302,7 +307,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		hide := masker(n.source)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording,
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-				s, err := o.camera(ctx, c, v, n.name, n.source, !r.fast, picture)
+				s, err := o.camera(ctx, c, v, n.name, n.source, cmp.Or(n.rotate, o.rotate), !r.fast, picture)
 				if err != nil {
 					return nil, hide(err)
 				}

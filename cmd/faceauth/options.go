@@ -31,6 +31,7 @@ type options struct {
 	detectorModel, embeddingFile string
 	gallery, settingsFile        string
 	timeout                      time.Duration
+	rotate                       rotation
 	everyFrame                   bool
 	json                         bool
 	member                       memberFlags

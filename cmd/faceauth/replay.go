@@ -75,6 +75,7 @@ func newReplay() *cobra.Command {
 		},
 	}
 	o.visionFlags(c)
+	o.rotateFlag(c)
 	o.spareFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)

@@ -52,6 +52,7 @@ func newSearch() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}
 	o.visionFlags(c)
+	o.rotateFlag(c)
 	o.spareFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)

@@ -102,6 +102,7 @@ func newWatch() *cobra.Command {
 		},
 	}
 	o.visionFlags(c)
+	o.rotateFlag(c)
 	o.learnerFlags(c)
 	o.galleryFlag(c)
 	o.member.flags(c, false)

@@ -33,7 +33,7 @@ var (
 	}
 	enrollWords = map[enrolment.Word]string{
 		enrolment.Enrolled: "completed", enrolment.TimedOut: "timed-out", enrolment.Taken: "already-another-user",
-		enrolment.Failed:   "error",
+		enrolment.Failed: "error", enrolment.Turned: "camera-turned",
 		enrolment.Straight: "look-straight", enrolment.TurnLeft: "turn-left", enrolment.TurnRight: "turn-right",
 		enrolment.Tilt:   "tilt",
 		enrolment.NoFace: "no-face", enrolment.TwoFaces: "two-faces", enrolment.OtherPerson: "other-person",

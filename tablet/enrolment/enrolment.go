@@ -24,6 +24,7 @@ const (
 	TimedOut Word = "out of time"
 	Taken    Word = "this face is another user's"
 	Failed   Word = "something went wrong"
+	Turned   Word = "the camera is turned" // see [face.Turns]
 )
 
 // Words during an enrolment: instructions for the person in front of the camera.
@@ -60,7 +61,8 @@ type Face struct {
 	Pose   *face.Pose  // nil if not known
 	Vector []float32
 
-	Liveness *float32 // liveness score; nil if not measured
+	Liveness *float32    // liveness score; nil if not measured
+	Turns    *face.Turns // norms of the turned face; nil if not measured
 }
 
 // Limits of the poses, by the position of the nose. A straight head is within level; a slightly turned head is beyond
@@ -84,10 +86,11 @@ type Enrolment struct {
 	result      Result
 
 	faces [][]float32
-	open  []Word    // remaining poses
-	nod   float64   // Nod of the straight face
-	held  Word      // the remaining pose of the last frame, or ""
-	live  []float64 // scores of the judged frames since the last taken face, the newest last
+	turns face.Turns // sums over the faces
+	open  []Word     // remaining poses
+	nod   float64    // Nod of the straight face
+	held  Word       // the remaining pose of the last frame, or ""
+	live  []float64  // scores of the judged frames since the last taken face, the newest last
 }
 
 // New begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face, in units
@@ -110,6 +113,9 @@ func (e *Enrolment) Result() Result { return e.result }
 
 // Faces returns the vectors of the taken faces.
 func (e *Enrolment) Faces() [][]float32 { return e.faces }
+
+// Turns returns the sums of the norms of the taken faces.
+func (e *Enrolment) Turns() face.Turns { return e.turns }
 
 // Frame processes a frame of that moment, and returns the state. A pose counts when it is held for two frames. After
 // the end it changes nothing.
@@ -148,12 +154,18 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	if pose == Straight {
 		e.nod = f.Pose.Nod
 	}
+	if f.Turns != nil {
+		e.turns.Add(*f.Turns)
+	}
 	e.faces, e.held, e.live = append(e.faces, f.Vector), "", nil
 	e.open = slices.DeleteFunc(e.open, func(w Word) bool { return w == pose })
-	if len(e.open) == 0 {
-		e.finish(Enrolled)
-	} else {
+	switch {
+	case len(e.open) > 0:
 		e.say(e.open[0], "")
+	case e.turns.Best(1) != 0:
+		e.finish(Turned)
+	default:
+		e.finish(Enrolled)
 	}
 	e.result.Took = pose
 	return e.result

@@ -158,3 +158,31 @@ func ExampleEnrolment() {
 	// turn your head a little to your left
 	// blurred
 }
+
+// A face that is better when it is turned enrols nobody: the sum over all poses decides.
+func TestTurnedCamera(t *testing.T) {
+	upright, turned := &face.Turns{4, 2, 2, 2}, &face.Turns{2, 2, 5, 2}
+	for _, test := range []struct {
+		name  string
+		turns [4]*face.Turns
+		want  enrolment.Word
+	}{
+		{"upright", [4]*face.Turns{upright, upright, upright, upright}, enrolment.Enrolled},
+		{"not measured", [4]*face.Turns{}, enrolment.Enrolled},
+		{"one in doubt", [4]*face.Turns{upright, upright, turned, upright}, enrolment.Enrolled},
+		{"turned", [4]*face.Turns{turned, turned, turned, upright}, enrolment.Turned},
+	} {
+		e := enrolment.New(plane, 1, 0, noon, 10*time.Second)
+		now := noon
+		var r enrolment.Result
+		for i, pose := range []face.Pose{{Nod: .5}, {Turn: .4, Nod: .5}, {Turn: -.4, Nod: .5}, {Nod: .4}} {
+			for range 2 {
+				now = now.Add(100 * time.Millisecond)
+				r = e.Frame(now, []enrolment.Face{{Pose: &pose, Vector: []float32{0, 0}, Turns: test.turns[i]}})
+			}
+		}
+		if r.Word != test.want || !r.Final {
+			t.Errorf("%s: %+v, want %q", test.name, r, test.want)
+		}
+	}
+}

@@ -122,6 +122,14 @@ var catalogue = map[string][languages]string{
 		"die Zeit ist um; bitte noch einmal versuchen",
 		"le temps est écoulé ; réessayez",
 	},
+	"camera-turned": {
+		"the camera seems to be turned, and nothing was enrolled; an administrator can turn its pictures. The log tells " +
+			"by how much: journalctl -u faceauth",
+		"die Kamera scheint gedreht zu sein, und nichts wurde registriert; ein Administrator kann ihre Bilder drehen. " +
+			"Um wie viel, steht im Protokoll: journalctl -u faceauth",
+		"la caméra semble tournée, et rien n'a été enregistré ; un administrateur peut tourner ses images. L'angle " +
+			"est dans le journal : journalctl -u faceauth",
+	},
 	"already-another-user": {
 		"this face is enrolled for another user; remove it there first",
 		"dieses Gesicht gehört schon zu einem anderen Benutzer; bitte dort zuerst entfernen",

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// turnedFolder writes the first 30 pictures of a person of vidtimit_rot, turned by 180 degrees.
+func turnedFolder(t *testing.T, person string) string {
+	t.Helper()
+	dir := t.TempDir()
+	names, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot/"+person), "*.jpg"))
+	if err != nil || len(names) < 30 {
+		t.Fatalf("%s has %d pictures: %v", person, len(names), err)
+	}
+	for _, name := range names[:30] {
+		img, err := facedet.ReadPicture(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turned, err := img.Turn(180)
+		img.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := turned.JPEG(95)
+		turned.Close()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Nobody is enrolled upside down. A turned camera is noticed, and then its pictures are as good as upright ones: nobody
+// is confirmed as another person.
+func TestTurnedCamera(t *testing.T) {
+	run := func(args ...string) (stdout, stderr string, code int) {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "faceauth", append(args, "--models", fixture.Models(t))...)
+		c.Dir = t.TempDir()
+		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
+		var out, words strings.Builder
+		c.Stdout, c.Stderr = &out, &words
+		c.Run()
+		return out.String(), words.String(), c.ProcessState.ExitCode()
+	}
+	gallery := filepath.Join(t.TempDir(), "gallery")
+	p3 := turnedFolder(t, "p3")
+	const refused = "the camera seems to be turned; try --rotate 180; nothing was enrolled"
+	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery, "--rotate", "0"); code != noFace ||
+		!strings.Contains(words, refused) {
+		t.Fatalf("upside down: exit code %d, %s", code, words)
+	}
+	if _, err := os.Stat(gallery); err == nil {
+		t.Error("the refused enrolment has made a gallery")
+	}
+	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery); code != 0 ||
+		!strings.Contains(words, "its pictures are turned by 180 degrees") || strings.Count(words, "seems") != 1 {
+		t.Fatalf("auto: exit code %d, %s", code, words)
+	}
+	people := []string{"p0", "p3"}
+	if !testing.Short() {
+		people = []string{"p0", "p1", "p2", "p3", "p4", "p5"}
+	}
+	for _, name := range people {
+		for _, rotate := range []string{"auto", "0"} {
+			out, words, code := run("replay", turnedFolder(t, name), "--gallery", gallery, "--json", "--rotate",
+				rotate)
+			if code != 0 {
+				t.Fatalf("%s: exit code %d, %s", name, code, words)
+			}
+			var report struct {
+				Summary struct {
+					People []struct {
+						Name      string `json:"name"`
+						Confirmed int    `json:"confirmed"`
+					} `json:"people"`
+				} `json:"summary"`
+			}
+			if err := json.Unmarshal([]byte(out), &report); err != nil {
+				t.Fatal(err)
+			}
+			confirmed := 0
+			for _, p := range report.Summary.People {
+				if p.Name == "p3" {
+					confirmed += p.Confirmed
+				}
+			}
+			t.Logf("%s with --rotate %s: %d faces are confirmed as p3", name, rotate, confirmed)
+			if name != "p3" && confirmed > 0 || name == "p3" && rotate == "auto" && confirmed < 15 {
+				t.Errorf("%s with --rotate %s: %d faces are confirmed as p3", name, rotate, confirmed)
+			}
+		}
+	}
+}
