@@ -147,7 +147,7 @@ type Options struct {
 	// The first call of Open decides.
 	Roots []string
 
-	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that the source is opened.
+	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that a source is opened.
 	Rotate face.Rotation
 	// Turned is called when the frames of [face.Auto] begin to be turned, with the degrees clockwise. May be nil.
 	Turned func(degrees int)

@@ -204,7 +204,9 @@ var lies = []struct {
 		"norm that is not a number"},
 	{"norm that is none", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.NaN() },
 		"norm that is not a number"},
-	{"norm of a turned face", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Turns = &face.Turns{2, 2, math.NaN(), 2} },
+	{"norm of a turned face", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Turns = &face.Turns{2, 2, math.NaN(), 2}
+	},
 		"norm of a turned face that is not a number"},
 	{"picture too long", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = make([]byte, 1<<17) },
 		"length of the picture of a face"},

@@ -75,6 +75,6 @@ type Frame struct {
 	Time    time.Duration `json:"time"`  // since the beginning of the source
 	Samples []Sample      `json:"samples,omitempty"`
 	Size    image.Point   `json:"-"`                // size of the picture, in pixels
-	Turned  int           `json:"turned,omitempty"` // degrees clockwise by which the picture was turned: 0, 90, 180, 270
+	Turned  int           `json:"turned,omitempty"` // degrees clockwise by which the picture was turned
 	JPEG    []byte        `json:"-"`                // the picture, perhaps scaled down; nil unless asked for
 }

@@ -11,8 +11,8 @@ import (
 var ErrTurned = errors.New("the camera seems to be turned")
 
 // Turns holds the raw norm of the embedding of a face ([Quality].Norm) when its picture is turned clockwise by 0, 90,
-// 180 and 270 degrees, or sums of such norms. A network of faces gives the longest vector for an upright face. Landmarks
-// say nothing about it, because they always draw an upright face.
+// 180 and 270 degrees, or sums of such norms. A network of faces gives the longest vector for an upright face.
+// Landmarks say nothing about it, because they always draw an upright face.
 type Turns [4]float64
 
 // Add adds the norms of another face.

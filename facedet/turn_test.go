@@ -82,8 +82,8 @@ func TestOrientation(t *testing.T) {
 		{6, image.Pt(32, 64), image.Pt(16, 8)}, {8, image.Pt(32, 64), image.Pt(16, 56)},
 	} {
 		// APP1 of 34 bytes: EXIF, TIFF in big-endian order, one entry: tag 0x112, one SHORT.
-		exif := []byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01" +
-			"\x00\x00\x00\x00\x00\x00\x00\x00")
+		exif := []byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03" +
+			"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 		exif[29] = test.orientation
 		name := filepath.Join(t.TempDir(), "portrait.jpg")
 		data := append(append(bytes.Clone(b.Bytes()[:2]), exif...), b.Bytes()[2:]...)

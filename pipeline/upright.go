@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -16,8 +17,7 @@ import (
 const (
 	// votes is the number of frames with faces that decide how a source is turned.
 	votes = 5
-	// lead is the ratio by which another turn must be better than the frames as they are. With both values, no window
-	// of an upright or turned recording was turned wrongly (docs/results.md).
+	// lead is the ratio by which another turn must be better than the frames as they are (docs/results.md).
 	lead = 1.15
 	// mostWaiting and longestWaiting limit the frames that wait for the decision.
 	mostWaiting    = 10
@@ -40,7 +40,8 @@ type upright struct {
 
 // Upright returns a source that turns the frames of s by r, which must be known. For [face.Auto], the first five frames
 // with faces decide: each face is looked for in all four turns, and the greatest sum of the norms of the largest face
-// wins if it leads by 15 %. Frames wait for this decision, at most ten of them and at most five seconds. A source with
+// wins if it leads by 15 %. A frame counts if a norm is that of a clear face.
+// Frames wait for this decision, at most ten of them and at most five seconds. A source with
 // fewer such frames is not turned, and neither is any source if the extractor has no norm. Closing it closes s.
 func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r face.Rotation) facedet.Source {
 	degrees, auto, ok := r.Degrees()
@@ -115,8 +116,13 @@ func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
 			return false, err
 		}
 	}
-	if t == (face.Turns{}) {
+	best := slices.Max(t[:])
+	if best == 0 {
 		return false, nil
+	}
+	// A profile, or a poor picture, may have a greater norm when it is turned.
+	if best < preprocess.ClearNorm(u.extractor) {
+		return true, nil
 	}
 	u.sums.Add(t)
 	if u.voted++; u.voted == votes {

@@ -18,6 +18,7 @@ import (
 type Embedding struct {
 	net   *network.Network
 	space face.Space
+	clear float64
 }
 
 var _ Extractor = (*Embedding)(nil)
@@ -29,7 +30,7 @@ func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Embedding{net, d.Space()}, nil
+	return &Embedding{net, d.Space(), d.ClearNorm}, nil
 }
 
 // open opens a network that maps a picture to the given number of values.

@@ -70,7 +70,9 @@ secrets:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []named{{"door", "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1", ""}, {"desk", "0", ""}}
+	want := []named{
+		{"door", "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1", ""},
+		{"desk", "0", ""}}
 	if !reflect.DeepEqual(cameras, want) {
 		t.Errorf("%+v, want %+v", cameras, want)
 	}

@@ -95,8 +95,8 @@ func (s *sight) drop(e *eye.Eye) {
 func (s *sight) Close() { s.drop(nil) }
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, rotate rotation, pace bool,
-	picture func() bool) (office.Stream, error) {
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, rotate rotation,
+	pace bool, picture func() bool) (office.Stream, error) {
 	recording := facedet.IsRecording(name)
 	s, err := v.sight.open(ctx, name, eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.timeout, Live: pace || !recording, Pace: pace, Frame: picture,
