@@ -17,6 +17,15 @@ type Trial struct {
 	near   []edge
 	home   int  // vertex that takes the point in, or -1
 	far    bool // the point has no edge, and is judged by the vertices of near
+	alone  bool // only labelled vertices judge the point
+}
+
+// looked is a trial that [Graph.Place] can take over.
+type looked struct {
+	stamp   uint64
+	square  float64
+	near    []edge // ordinary edges and links
+	follows []int64
 }
 
 // Candidate is a [Trial] whose point can be kept.
@@ -33,7 +42,15 @@ type Sight struct{ Labelled, Learned float64 }
 //
 // The error wraps [ErrPoint]. It panics if x has another dimension.
 func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
-	return g.look(x, s, g.standIns(follows))
+	t, err := g.look(x, s, g.standIns(follows))
+	if err != nil {
+		return Trial{}, err
+	}
+	g.looked = looked{stamp: t.stamp, square: t.square, near: t.near, follows: append(g.looked.follows[:0], follows...)}
+	if t.far {
+		g.looked.near = nil
+	}
+	return t, nil
 }
 
 // look is Look with vertices instead of IDs.
@@ -43,12 +60,35 @@ func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 		return Trial{}, err
 	}
 	near := g.within(g.probe, square, max(s.Labelled, g.reach), max(s.Learned, g.reach))
+	g.enrolled = g.enrolled[:0]
+	for _, e := range near {
+		if g.label[e.to] != unlabelled {
+			g.enrolled = append(g.enrolled, e)
+		}
+	}
 	links := g.links(square, follows)
 	if len(links) == 0 && !slices.ContainsFunc(near, g.ordinary) {
 		return Trial{g: g, stamp: g.stamp, square: square, near: near, home: -1, far: len(near) > 0}, nil
 	}
 	near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
 	return g.try(square, merge(near, links)), nil
+}
+
+// Labelled returns the trial of the same point on the labelled vertices alone, with multiplicity 1: the trial that Look
+// returns on a graph that has learned nothing.
+func (t Trial) Labelled() Trial {
+	t.mustBeOn()
+	g := t.g
+	near := slices.Clone(g.enrolled)
+	t.home, t.alone, t.far = -1, true, len(near) > 0
+	if slices.ContainsFunc(near, g.ordinary) {
+		near, t.far = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) }), false
+	}
+	for q := range near {
+		near[q].w /= g.v[near[q].to]
+	}
+	t.near = near
+	return t
 }
 
 func (g *Graph) try(square float64, near []edge) Trial {
@@ -112,11 +152,10 @@ func merge(a, b []edge) []edge {
 // a vertex too many, the graph is repartitioned first, as at the start of a step in the thesis's listing, unless x is
 // an outlier before or after that.
 func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
-	square, err := g.take(x)
+	square, near, err := g.edgesOf(x, follows)
 	if err != nil {
 		return Candidate{}, err
 	}
-	near := merge(g.near(g.probe, square), g.links(square, g.standIns(follows)))
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
 		if !ok {
@@ -133,6 +172,17 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 		g.apply(p)
 	}
 	return Candidate{g.try(square, near)}, nil
+}
+
+// edgesOf returns the ordinary edges and links of the point x. It knows them if Look has just tried this point.
+func (g *Graph) edgesOf(x []float32, follows []int64) (square float64, near []edge, err error) {
+	if l := &g.looked; l.stamp == g.stamp && slices.Equal(g.probe, x) && slices.Equal(l.follows, follows) {
+		return l.square, l.near, nil
+	}
+	if square, err = g.take(x); err != nil {
+		return 0, nil, err
+	}
+	return square, merge(g.near(g.probe, square), g.links(square, g.standIns(follows))), nil
 }
 
 // home returns the nearest vertex closer than R among the neighbours, which takes the point in, or -1.

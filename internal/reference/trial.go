@@ -74,6 +74,27 @@ func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
 	return g.try(t)
 }
 
+// Enrolled tries a point on the labelled vertices alone.
+func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
+	alone := &Graph{Config: g.Config, Classes: g.Classes}
+	alone.Config.Absorb, alone.Config.Normalized = false, false
+	of := make(map[*Vertex]*Vertex)
+	for _, v := range g.Vertices {
+		if v.Class >= 0 {
+			u := &Vertex{X: v.X, Class: v.Class, Weight: 1, Points: []*Point{{X: v.X, Count: 1, Label: true}}}
+			alone.Vertices, of[u] = append(alone.Vertices, u), v
+		}
+	}
+	t := alone.Look(x, s)
+	edges := make(map[*Vertex]float64)
+	for u, w := range t.Edges {
+		edges[of[u]] = w
+	}
+	t.Edges = edges
+	g.Delicate = g.Delicate || alone.Delicate
+	return t
+}
+
 func (g *Graph) try(t Trial) Trial {
 	t.Values = make([]float64, g.Classes)
 	if t.Outlier = len(t.Edges) == 0; t.Outlier {
