@@ -33,7 +33,6 @@ type Learner struct {
 	time     int64            // seconds since 1970 for the faces learned next; 0 for unknown
 	radii    Radii            // zero if they must be computed again
 	measured int              // labelled faces for which radii holds
-	repaired int              // centroids whose weights were wrong in a damaged snapshot
 	given    map[string]given // lessons, by source
 	taken    int              // centroids in given
 	aided    []aided          // faces learned with the help of lessons
@@ -41,6 +40,9 @@ type Learner struct {
 	shared   *shared          // union of given and aided; nil if it must be made again
 
 	lastAided int64 // number of the last aided face
+
+	frame    []judgement // working storage of step
+	recalled judgement   // working storage of Recall
 }
 
 // A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.
@@ -185,7 +187,7 @@ func (l *Learner) label(x []float32, c class) error {
 func (l *Learner) Full() bool { return l.graph.Full() }
 
 // Warnings returns sentences for a person about problems: a graph that reaches too far for its space, a K that was too
-// small, a snapshot that had to be repaired.
+// small.
 func (l *Learner) Warnings() []string {
 	var w []string
 	reach := l.settings.graph(l.space).EdgeRadius()
@@ -207,14 +209,6 @@ func (l *Learner) Warnings() []string {
 			"use a larger k",
 			l.settings.K, t.Left, t.Centroids))
 	}
-	if l.repaired > 0 {
-		s := "s"
-		if l.repaired == 1 {
-			s = ""
-		}
-		w = append(w, fmt.Sprintf("the weights of %d centroid%s were damaged by an earlier version and have been "+
-			"repaired", l.repaired, s))
-	}
 	return w
 }
 
@@ -225,11 +219,6 @@ func CheckName(name string) error {
 	if strings.EqualFold(name, "unknown") {
 		return fmt.Errorf("%w %q: reports call strangers so; choose another name", ErrName, name)
 	}
-	return checkForm(name)
-}
-
-// checkForm is [CheckName] for names from earlier versions, which allowed "unknown".
-func checkForm(name string) error {
 	var what string
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:

@@ -54,6 +54,7 @@ type Graph struct {
 	probe    []float32 // the current point
 	found    []edge    // edges of the current point
 	enrolled []edge    // its edges to labelled vertices within sight
+	apart    []edge    // edges of a trial on labelled vertices alone
 	looked   looked    // the last trial of Look
 	products []float32 // products of the current point with the vertices of a page
 	parts    [][]int   // vertices that sketches do not prove to be too far

@@ -79,15 +79,14 @@ func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 func (t Trial) Labelled() Trial {
 	t.mustBeOn()
 	g := t.g
-	near := slices.Clone(g.enrolled)
-	t.home, t.alone, t.far = -1, true, len(near) > 0
-	if slices.ContainsFunc(near, g.ordinary) {
-		near, t.far = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) }), false
+	ordinary := slices.ContainsFunc(g.enrolled, g.ordinary)
+	t.near, t.home, t.alone, t.far = g.apart[:0], -1, true, !ordinary && len(g.enrolled) > 0
+	for _, e := range g.enrolled {
+		if e.w /= g.v[e.to]; !ordinary || g.ordinary(e) {
+			t.near = append(t.near, e)
+		}
 	}
-	for q := range near {
-		near[q].w /= g.v[near[q].to]
-	}
-	t.near = near
+	g.apart = t.near
 	return t
 }
 
@@ -202,6 +201,11 @@ func (t Trial) mustBeOn() {
 	if t.g == nil || t.stamp != t.g.stamp {
 		panic("quantized: this trial is over")
 	}
+}
+
+// Same reports whether both are the trial of one point on one state of the graph, with the same vertices to judge it.
+func (t Trial) Same(u Trial) bool {
+	return t.g == u.g && t.stamp == u.stamp && t.far == u.far && t.alone == u.alone
 }
 
 // Far reports whether the point has no edge, and is judged by the vertices within its [Sight].
