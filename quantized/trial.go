@@ -302,7 +302,7 @@ func (t Trial) via(class int) (id int64, hops int) {
 	return id, hops
 }
 
-// Room reports whether [Candidate.Keep] would keep the point: a vertex takes it in, or the graph is not [Graph.Full].
+// Room reports whether there is room for the point: a vertex takes it in, or the graph is not [Graph.Full].
 func (c Candidate) Room() bool {
 	c.mustBeOn()
 	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
@@ -310,10 +310,10 @@ func (c Candidate) Room() bool {
 
 // Keep ends the trial and keeps the point, as n points of the same moment. Class is the class through which the point
 // was accepted, for [Graph.Forget], or negative if no class claimed it. Keep returns the ID of the vertex where the
-// point is now. For an outlier, and without [Candidate.Room], it reports false and changes nothing. It panics unless n
-// is positive.
+// point is now. It reports false and changes nothing for an outlier, and without [Candidate.Room] unless another class
+// gives up a vertex (package description, "A full graph"). It panics unless n is positive.
 func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
-	if !c.Room() {
+	if !c.Room() && !c.share(class) {
 		return 0, false
 	}
 	if n < 1 {

@@ -34,6 +34,8 @@ type Graph struct {
 	Delicate bool
 	Evicted  int // number of vertices ever made
 	Links    []Link
+	// Numbers of edges ever contracted, and of vertices that were given up for a point of another class.
+	Contracted, Shared int
 }
 
 // Link is an edge of two points, at least one of which was merged into another vertex. It joins the vertices where the
@@ -334,6 +336,7 @@ func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
 	g.Links = slices.DeleteFunc(slices.Clone(g.Links), func(l Link) bool { return to[l.A] != l.A || to[l.B] != l.B })
 	g.remove(func(v *Vertex) bool { return to[v] != v })
 	g.Links = append(g.Links, links...)
+	g.Contracted += len(links)
 }
 
 // remove removes vertices, and the journal entries of their points.
