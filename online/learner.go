@@ -180,12 +180,6 @@ func (l *Learner) label(x []float32, c class) error {
 	return nil
 }
 
-// Full reports whether the last search found no room for another centroid: there are more than K centroids, and a merge
-// to K would join faces that have no edge. Faces are then judged, but learned only if a centroid takes them in;
-// [Counts].PassedOver counts the others. Undo, Forget and a larger K make room. After a change of settings the next
-// face searches again.
-func (l *Learner) Full() bool { return l.graph.Full() }
-
 // Warnings returns sentences for a person about problems: a graph that reaches too far for its space, a K that was too
 // small.
 func (l *Learner) Warnings() []string {
@@ -195,10 +189,8 @@ func (l *Learner) Warnings() []string {
 		w = append(w, fmt.Sprintf("edges of this graph reach %.3g, and faces of two people are met from %.3g on: "+
 			"strangers may be accepted; use a smaller sigma or a larger gamma", reach, safe))
 	}
-	if l.Full() {
-		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so "+
-			"far); "+
-			"use a larger k, or take back learned faces", l.settings.K, l.counts.PassedOver))
+	if room := l.Room().Warning(); room != "" {
+		w = append(w, room)
 	}
 	if t := l.Taken(); l.shared != nil && l.shared.err != nil {
 		w = append(w, fmt.Sprintf("the %d centroids of others are not used: %v; withdraw some sources, or use a "+

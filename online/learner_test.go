@@ -437,20 +437,20 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("person %d: %+v", i, v)
 		}
 	}
-	if c := l.Counts(); !l.Full() || c.PassedOver != 5 || c.Learned != 4 {
-		t.Errorf("full %t, %+v", l.Full(), c)
+	if c := l.Counts(); !l.Room().Full || c.PassedOver != 5 || c.Learned != 4 {
+		t.Errorf("full %t, %+v", l.Room().Full, c)
 	}
-	const full = "k = 3 is full: faces are recognised, and no longer learned (5 passed over so far); use a larger k, " +
-		"or take back learned faces"
+	const full = "k = 3 is full: known faces are recognised, and most new ones are not learned (5 so far); use a k of " +
+		"about 110, or take back learned faces"
 	if w := l.Warnings(); len(w) != 1 || w[0] != full {
 		t.Errorf("k too small: %q", w)
 	}
 	var back online.Learner
-	if err := back.UnmarshalBinary(snapshot(t, l)); err != nil || !back.Full() {
-		t.Errorf("restored: full %t, %v", back.Full(), err)
+	if err := back.UnmarshalBinary(snapshot(t, l)); err != nil || !back.Room().Full {
+		t.Errorf("restored: full %t, %v", back.Room().Full, err)
 	}
-	if n, err := l.Undo(3); err != nil || n != 1 || l.Full() {
-		t.Errorf("%d undone, full %t, %v", n, l.Full(), err)
+	if n, err := l.Undo(3); err != nil || n != 1 || l.Room().Full {
+		t.Errorf("%d undone, full %t, %v", n, l.Room().Full, err)
 	}
 }
 

@@ -159,7 +159,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 			if right < 105 {
 				t.Errorf("k = %d, seed %d: %d recognised", k, seed, right)
 			}
-			full = full || l.Full()
+			full = full || l.Room().Full
 		}
 		if full != (k < 18) && k < 72 {
 			t.Errorf("k = %d: full %t", k, full)
