@@ -102,13 +102,16 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 }
 
 // Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
-// false. The error comes from [online.Learner.ObserveFrame].
+// false; a nil hold means the faces with a Reason. The error comes from [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
 	for _, track := range tracks {
 		if c := w.chains[track]; c != nil &&
 			(w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
 			w.Reset(track) // its verdicts name a person who was forgotten
 		}
+	}
+	if hold == nil {
+		hold = func(i int) bool { return faces[i].Reason != "" }
 	}
 	var observed []online.Observation
 	var of []int // the face of each observation

@@ -35,7 +35,7 @@ func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 func see(t *testing.T, w *sighting.Watcher, from time.Duration, places ...float32) (last sighting.Seen) {
 	t.Helper()
 	for i, x := range places {
-		seen, err := w.See(from+time.Duration(i)*frame, []face.Sample{at(0, x, 0)}, func(int) bool { return false })
+		seen, err := w.See(from+time.Duration(i)*frame, []face.Sample{at(0, x, 0)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func lessonsAreLearned(t *testing.T, r sighting.Rules) {
 	see := func(i int, y float32) sighting.Seen {
 		t.Helper()
 		shot := face.Sample{Space: plane.ID, Box: image.Rect(0, 0, 90, 90), Vector: []float32{0, y}}
-		all, err := w.See(time.Duration(i)*40*time.Millisecond, []face.Sample{shot}, func(int) bool { return false })
+		all, err := w.See(time.Duration(i)*40*time.Millisecond, []face.Sample{shot}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
