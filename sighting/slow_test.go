@@ -52,11 +52,14 @@ func (t *slowTracker) update(at time.Duration, faces []face.Sample) []int {
 			if p.missed {
 				far = t.s.Lost
 			}
-			d := math.Inf(1)
+			near, d := t.s.Near, math.Inf(1)
+			if overlap > 0 {
+				near = max(near, t.s.Same)
+			}
 			for _, x := range p.looks {
 				d = min(d, graph.Distance(f.Vector, x, 1))
 			}
-			if d <= far && (overlap >= t.s.Overlap || d <= t.s.Near) {
+			if d <= far && (overlap >= t.s.Overlap || d <= near) {
 				pairs = append(pairs, pair{p, j, overlap + 1 - d/far})
 			}
 		}
@@ -153,6 +156,24 @@ func TestTrackerAgreesWithSlow(t *testing.T) {
 			if got, want := fast.Update(at, faces), slow.update(at, faces); !slices.Equal(got, want) {
 				t.Fatalf("seed %d, frame %d: %v, want %v", seed, n, got, want)
 			}
+		}
+	}
+}
+
+// Before a slow camera people walk on between two frames. A face as near as two pictures of one person continues the
+// track if the boxes touch.
+func TestWalksOn(t *testing.T) {
+	measured := plane
+	measured.Stills = face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.5, 1.4, 1.3, 1.2, 1}}
+	for _, c := range []struct {
+		x     int
+		looks float32
+		want  int
+	}{{80, .79, 1}, {80, .81, 2}, {100, .79, 2}, {100, .74, 1}, {70, 1.1, 2}, {60, 1.1, 1}} { // 70 overlaps by .18
+		tr := sighting.NewTracker(measured, sighting.Settings{})
+		tr.Update(0, []face.Sample{at(0, 0, 0)})
+		if got := tr.Update(time.Second, []face.Sample{at(c.x, c.looks, 0)}); got[0] != c.want {
+			t.Errorf("%d away with looks %g away: track %d, want %d", c.x, c.looks, got[0], c.want)
 		}
 	}
 }

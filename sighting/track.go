@@ -34,13 +34,13 @@ type Settings struct {
 	// Lost replaces Far for a person who was missing in the last frame: another person may have taken the place.
 	// Default: the distance at a rate of 1e-4, or Far if that was not measured.
 	Lost float64
-	// Sure is the distance beyond which the next face of a track, less than 0.2 s later, may be another person's: the
-	// track goes on, in doubt ([Tracker.InDoubt]). With slower cameras a head turns further between two frames, and
-	// only Far counts. Default: the distance at a rate of 1e-5, or no limit if that was not measured.
+	// Sure is the distance beyond which the next face of a track may be another person's: the track goes on, in doubt
+	// ([Tracker.InDoubt]). Default: the distance at a rate of 1e-5, or no limit if that was not measured.
 	Sure float64
 	// Same replaces Sure for a person who was missing in the last frame. It is also the distance to a face before the
-	// doubt at which the doubt ends: as each later face is compared, another person has many chances. Default: the
-	// distance at a rate of 1e-7, or Sure if that was not measured.
+	// doubt at which the doubt ends: as each later face is compared, another person has many chances. If it was
+	// measured, a face within Same continues a track whose box it touches, whatever Overlap says: before a slow camera
+	// people walk on between two frames. Default: the distance at a rate of 1e-7, or Sure if that was not measured.
 	Same float64
 	// Gap is the time without a face after which a track ends. A frame at which the clock stands, or goes back, counts
 	// as a fiftieth of it. Default 2 s.
@@ -98,6 +98,7 @@ type person struct {
 	missed bool          // the person was missing in the last frame
 	looks  [][]float32   // the newest last
 	before [][]float32   // looks of the time before the track was in doubt; nil if it is not
+	turned int           // number of next faces in doubt that may be of a head that turned
 }
 
 // NewTracker returns a tracker of faces in a space.
@@ -317,6 +318,13 @@ func (t *Tracker) Believe(track int) {
 	}
 }
 
+// follows reports whether the next face of a track should be taken for the person of the faces before it: the track is
+// not in doubt, or the head may have turned far between two slow frames.
+func (t *Tracker) follows(track int) bool {
+	p := t.person(track)
+	return p == nil || p.before == nil || p.turned > 0
+}
+
 func (t *Tracker) person(track int) *person {
 	i, ok := slices.BinarySearchFunc(t.live, track, func(p *person, id int) int { return cmp.Compare(p.id, id) })
 	if !ok {
@@ -325,8 +333,12 @@ func (t *Tracker) person(track int) *person {
 	return t.live[i]
 }
 
-// turning is the time within which a head does not turn so far that its faces are further apart than Settings.Sure.
-const turning = 200 * time.Millisecond
+const (
+	// turning is the time within which a head does not turn so far that its faces are further apart than Settings.Sure.
+	turning = 200 * time.Millisecond
+	// turnedFaces is the number of faces after such a slow turn that still get their name from the faces before it.
+	turnedFaces = 4
+)
 
 // doubt begins or ends the doubt about a person whose next face is at a distance from the newest ones.
 func (t *Tracker) doubt(p *person, f face.Sample, distance float64) {
@@ -334,15 +346,16 @@ func (t *Tracker) doubt(p *person, f face.Sample, distance float64) {
 		return
 	}
 	sure := t.s.Sure
-	switch {
-	case p.missed:
+	if p.missed {
 		sure = t.s.Same
-	case t.now-p.at > turning:
-		sure = t.s.Far
 	}
+	p.turned = max(0, p.turned-1)
 	switch {
 	case p.before == nil && distance > sure:
-		p.before = slices.Clone(p.looks)
+		p.before, p.turned = slices.Clone(p.looks), 0
+		if !p.missed && t.now-p.at > turning {
+			p.turned = turnedFaces
+		}
 	case p.before != nil && t.nearest(f, p.before) <= t.s.Same:
 		p.before = nil
 	}
@@ -394,8 +407,12 @@ func (t *Tracker) score(p *person, f face.Sample) (score, distance float64, ok b
 	if p.missed {
 		far = t.s.Lost
 	}
+	near := t.s.Near
+	if overlap > 0 && !math.IsInf(t.s.Same, 1) {
+		near = max(near, t.s.Same)
+	}
 	switch {
-	case d > far, overlap < t.s.Overlap && !(t.s.Near > 0 && d <= t.s.Near):
+	case d > far, overlap < t.s.Overlap && !(near > 0 && d <= near):
 		return 0, d, false
 	case math.IsInf(far, 1):
 		return overlap, d, true
