@@ -15,10 +15,12 @@ import (
 )
 
 // sphere has the settings and the measured distances of the default embedding.
-var sphere = face.Space{ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86,
-	ImpostorRadius: .93,
-	Stills:         face.Impostors{People: 2211, Pairs: 7429191, Distances: [5]float64{1.230, 1.153, 1.085, 1.023, .947}},
-	Streams:        face.Impostors{People: 20, Pairs: 22631, Distances: [5]float64{1.125, .986, .876}},
+var sphere = face.Space{
+	ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
+	Stills: face.Impostors{
+		People: 2211, Pairs: 7429191, Distances: [5]float64{1.230, 1.153, 1.085, 1.023, .947},
+	},
+	Streams: face.Impostors{People: 20, Pairs: 22631, Distances: [5]float64{1.125, .986, .876}},
 }
 
 // look returns a unit vector around a centre. Two looks of one centre are about spread times the root of 2 apart.

@@ -108,7 +108,9 @@ func (t *slowTracker) update(at time.Duration, faces []face.Sample) []int {
 // comparison of every person with every face gives.
 func TestTrackerAgreesWithSlow(t *testing.T) {
 	space := face.Space{ID: "cube", Dim: 70, Scale: 1, ImpostorRadius: 1}
-	s := sighting.Settings{Overlap: .25, Near: .6, Far: 1.1, Lost: 1, Sure: .9, Same: .8, Gap: 2 * time.Second, Looks: 5}
+	s := sighting.Settings{
+		Overlap: .25, Near: .6, Far: 1.1, Lost: 1, Sure: .9, Same: .8, Gap: 2 * time.Second, Looks: 5,
+	}
 	type somebody struct {
 		x, y, size, source int
 		look               [2]float64
@@ -118,7 +120,8 @@ func TestTrackerAgreesWithSlow(t *testing.T) {
 		room, slow, fast := 100+r.IntN(900), &slowTracker{s: s}, sighting.NewTracker(space, s)
 		crowd := make([]somebody, 1+r.IntN(12))
 		for i := range crowd {
-			crowd[i] = somebody{r.IntN(room), r.IntN(room), 40 + r.IntN(60), i, [2]float64{3 * r.Float64(), 3 * r.Float64()}}
+			look := [2]float64{3 * r.Float64(), 3 * r.Float64()}
+			crowd[i] = somebody{r.IntN(room), r.IntN(room), 40 + r.IntN(60), i, look}
 		}
 		at := time.Duration(0)
 		for n := range 60 {
@@ -190,7 +193,7 @@ func TestClockStands(t *testing.T) {
 	}{
 		{"stands, fifty frames", stands, 49, 1},
 		{"stands, one more", stands, 50, 2},
-		{"goes back by an hour", func(i int) time.Duration { return time.Hour * time.Duration(min(1, 10/(i+1))) }, 60, 2},
+		{"goes back once", func(i int) time.Duration { return time.Duration(min(1, 10/(i+1))) * time.Hour }, 60, 2},
 		{"goes back always", func(i int) time.Duration { return -time.Duration(i) * time.Hour }, 50, 2},
 		{"whole seconds", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 49, 1},
 		{"whole seconds, too late", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 75, 2},
