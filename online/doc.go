@@ -37,8 +37,8 @@
 //     docs/results.md this never happened.
 //   - Another face of the frame has the same name with a higher confidence.
 //
-// A value below Settings.Accept, and a tie, are no name: then the enrolled faces are asked, and their value has to reach
-// Settings.Accept.
+// A value below Settings.Accept, and a tie, are no name: then the enrolled faces are asked, and their value has to
+// reach Settings.Accept.
 //
 // # How far
 //
@@ -77,10 +77,10 @@
 // # Room
 //
 // Settings.K bounds the number of learned centroids. Labelled and rejected faces come on top of it, without a bound. If
-// there are K centroids and no two are near enough to be merged, a face is learned only if a centroid takes it in, or if
-// a person with more centroids gives one up (package quantized, "A full graph"). Verdict.NoRoom says of one face that it
-// was not learned for this reason, and Counts.PassedOver counts these faces. [Learner.Room] says whether K is too small,
-// and which K would do.
+// there are K centroids and no two are near enough to be merged, a face is learned only if a centroid takes it in, or
+// if a person with more centroids gives one up (package quantized, "A full graph"). Verdict.NoRoom says of one face
+// that it was not learned for this reason, and Counts.PassedOver counts these faces. [Learner.Room] says whether K is
+// too small, and which K would do.
 //
 // # What is stored
 //
@@ -167,14 +167,14 @@
 // are listed; for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number of
 // faces it stands for, its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its
 // own, half-lives that had passed), the earlier vertices it has an edge to, and those that it is joined to by a longer
-// edge; the last ID; the contracted edges, an array of four IDs each: the vertices and the points; the journal, an array
-// for each entry (observation, Unix time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives); the
-// latest observation and time that fell out of it; the observation to which multiplicities are aged and the half-lives
-// that have passed; and what was spent in the window of Settings.LearnCap. With lessons, also an array for each source
-// (name, half-lives that had passed, and the lessons: the person's name, the centroids, the links, and the sources
-// through which it was learned), one for each aided face (number, name, coordinates, half-lives, the stored faces that
-// it follows), the number of the last aided face, and the names of the sources through which the aided faces were
-// learned. A restored learner continues and writes the same bytes.
+// edge; the last ID; the contracted edges, an array of four IDs each: the vertices and the points; the journal, an
+// array for each entry (observation, Unix time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives);
+// the latest observation and time that fell out of it; the observation to which multiplicities are aged and the
+// half-lives that have passed; and what was spent in the window of Settings.LearnCap. With lessons, also an array for
+// each source (name, half-lives that had passed, and the lessons: the person's name, the centroids, the links, and the
+// sources through which it was learned), one for each aided face (number, name, coordinates, half-lives, the stored
+// faces that it follows), the number of the last aided face, and the names of the sources through which the aided faces
+// were learned. A restored learner continues and writes the same bytes.
 //
 // [Learner.UnmarshalBinary] checks everything except the completeness of the list of edges: a file that hides some
 // edges makes a learner that knows less. It reads only this version, and says whether another one is newer or older.

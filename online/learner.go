@@ -107,8 +107,8 @@ func (l *Learner) Settings() Settings { return l.settings }
 // Counts returns how many faces l has seen.
 func (l *Learner) Counts() Counts { return l.counts }
 
-// Graph returns the compact graph of l for reading.
-func (l *Learner) Graph() *quantized.Graph { return l.graph }
+// Graph returns a view of the compact graph of l.
+func (l *Learner) Graph() quantized.View { return l.graph.View() }
 
 // Names returns the people that l knows, in the order of their first label.
 func (l *Learner) Names() []string {

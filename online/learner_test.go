@@ -816,3 +816,20 @@ func TestForgetKeepsLabels(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
+
+// What a program sees of the graph is its own: nothing that it writes there reaches the learner.
+func TestGraphIsAView(t *testing.T) {
+	l := learner(t, online.Settings{})
+	for _, x := range faces(40, 50) {
+		l.Observe(x)
+	}
+	before, g := snapshot(t, l), l.Graph()
+	for i := range g.Len() {
+		clear(g.Point(i))
+		clear(g.Source(i))
+		g.State().Vertices[i].Point[0] = 9
+	}
+	if !bytes.Equal(before, snapshot(t, l)) {
+		t.Error("the learner has changed")
+	}
+}

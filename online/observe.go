@@ -49,8 +49,8 @@ type Observation struct {
 // All faces are judged with the graph before the frame, so no verdict depends on the other faces, except that a name is
 // given once. Then the faces are learned in order. A face is skipped if it was an outlier, if only the enrolled faces
 // name it, or if the graph would now give it to another person than the verdict says. Two faces in one frame are two
-// people, a cannot-link: if two faces are so near that an edge would join them, the second is not learned, so neither is
-// learned through the other.
+// people, a cannot-link: if two faces are so near that an edge would join them, the second is not learned, so neither
+// is learned through the other.
 //
 // The error comes from [face.Space.Check] for the first bad vector. On error l is unchanged.
 func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
@@ -80,8 +80,8 @@ type judgement struct {
 	worse bool            // another face of the frame is a better match for the same person
 }
 
-// step judges the faces of a frame and learns from them. A learned face stands for n faces. The next call overwrites the
-// result.
+// step judges the faces of a frame and learns from them. A learned face stands for n faces. The next call overwrites
+// the result.
 func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
 	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
 	l.frame = all

@@ -96,8 +96,8 @@ func promised(t *testing.T, people, k int, changes bool) {
 			first = share
 		}
 		if !changes && (right < before || share < first-.01 && !l.Room().Full) {
-			t.Errorf("pass %d: %.3f are recognised, in the first pass %.3f, by the enrolled faces alone %.3f", pass, share,
-				first, float64(before)/float64(len(stream)))
+			t.Errorf("pass %d: %.3f are recognised, in the first pass %.3f, by the enrolled faces alone %.3f", pass,
+				share, first, float64(before)/float64(len(stream)))
 		}
 		if changes {
 			change(t, l, w, r, people)

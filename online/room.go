@@ -11,8 +11,9 @@ import (
 type Room struct {
 	K int `json:"k"` // greatest number of learned centroids
 	// Full: the last search found no room for another centroid. There are more than K centroids, and a merge to K would
-	// join faces that have no edge. A face is learned only if a centroid takes it in, or if a person with more centroids
-	// gives one up. Undo, Forget and a larger K make room. After a change of settings the next face searches again.
+	// join faces that have no edge. A face is learned only if a centroid takes it in, or if a person with more
+	// centroids gives one up. Undo, Forget and a larger K make room. After a change of settings the next face searches
+	// again.
 	Full bool `json:"full"`
 	// Needed is an estimate of the K that would do, or 0 if K is large enough. It is too small if faces are merged over
 	// more than four fifths of the length of an edge: centroids then lie so far apart that faces between them are lost.
@@ -55,11 +56,11 @@ func tens(x float64) int { return 10 * int(math.Ceil(x/10)) }
 func (r Room) Warning() string {
 	switch {
 	case r.Full:
-		return fmt.Sprintf("k = %d is full: known faces are recognised, and most new ones are not learned (%d so far); "+
-			"use a k of about %d, or take back learned faces", r.K, r.PassedOver, r.Needed)
+		return fmt.Sprintf("k = %d is full: known faces are recognised, and most new ones are not learned (%d so "+
+			"far); use a k of about %d, or take back learned faces", r.K, r.PassedOver, r.Needed)
 	case r.Needed > 0:
-		return fmt.Sprintf("k = %d is small for these people: faces that differ are merged, and turned heads are lost; "+
-			"use a k of about %d", r.K, r.Needed)
+		return fmt.Sprintf("k = %d is small for these people: faces that differ are merged, and turned heads are "+
+			"lost; use a k of about %d", r.K, r.Needed)
 	}
 	return ""
 }

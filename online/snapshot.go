@@ -192,11 +192,11 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 func checkVersion(is, want int) error {
 	switch {
 	case is > want:
-		return fmt.Errorf("%w: a newer program wrote version %d, and this one reads %d; update this program", ErrVersion,
-			is, want)
-	case is < want:
-		return fmt.Errorf("%w: an older program wrote version %d, and this one reads only %d; make it again with this one",
+		return fmt.Errorf("%w: a newer program wrote version %d, and this one reads %d; update this program",
 			ErrVersion, is, want)
+	case is < want:
+		return fmt.Errorf("%w: an older program wrote version %d, and this one reads only %d; make it again with "+
+			"this one", ErrVersion, is, want)
 	}
 	return nil
 }

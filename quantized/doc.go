@@ -23,8 +23,8 @@
 // are left.
 //
 // R never exceeds the edge radius, the length of the longest edge, so a point is never merged into a vertex without an
-// edge to it. In the printed algorithm R has no limit, so points get the values of vertices far away. R begins anew at 0
-// when k becomes larger ([Graph.Configure]), and when no learned vertex is left.
+// edge to it. In the printed algorithm R has no limit, so points get the values of vertices far away. R begins anew at
+// 0 when k becomes larger ([Graph.Configure]), and when no learned vertex is left.
 //
 // Labelled vertices come on top of k. They are never merged, moved or evicted and have multiplicity 1, unless
 // [Config].Absorb lets them take in the points closer than R. A repartition looks at the labelled vertices first, then

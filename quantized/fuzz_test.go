@@ -324,14 +324,15 @@ func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph
 	}
 	var links []quantized.Link
 	for _, l := range r.Links {
-		a, b := quantized.Link{A: l.A.ID, B: l.B.ID, P: l.P.ID, Q: l.Q.ID}, quantized.Link{A: l.B.ID, B: l.A.ID, P: l.Q.ID,
-			Q: l.P.ID}
-		if a.A > a.B {
-			a = b
+		x := quantized.Link{A: l.A.ID, B: l.B.ID, P: l.P.ID, Q: l.Q.ID}
+		if x.A > x.B {
+			x = quantized.Link{A: x.B, B: x.A, P: x.Q, Q: x.P}
 		}
-		links = append(links, a)
+		links = append(links, x)
 	}
-	slices.SortFunc(links, func(a, b quantized.Link) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
+	slices.SortFunc(links, func(a, b quantized.Link) int {
+		return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+	})
 	if !slices.Equal(g.Links(), links) {
 		t.Fatalf("step %d: contracted edges %v, want %v", step, g.Links(), links)
 	}

@@ -25,9 +25,9 @@ func (g *Graph) Links() []Link {
 func compareLinks(a, b Link) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
 
 // contract returns the links in the place of the edges that the merges of p would lose. An edge of i and j is replaced
-// by a link of their new vertices, if these are two, without an edge, not both labelled, and at most [Config].Link apart,
-// and if i and j share a class: through an edge of two people's faces, one person would be carried to the other. Of
-// several edges between the same new vertices, the first one in the order of the vertices counts.
+// by a link of their new vertices, if these are two, without an edge, not both labelled, and at most [Config].Link
+// apart, and if i and j share a class: through an edge of two people's faces, one person would be carried to the other.
+// Of several edges between the same new vertices, the first one in the order of the vertices counts.
 func (g *Graph) contract(p partition) (links []Link) {
 	if g.c.Link <= g.reach {
 		return nil
@@ -39,7 +39,8 @@ func (g *Graph) contract(p partition) (links []Link) {
 				break
 			}
 			a, b := p.to[i], p.to[e.to]
-			if a == b || a == i && b == e.to || g.label[a] != unlabelled && g.label[b] != unlabelled || !g.akin(i, e.to) {
+			labelled := g.label[a] != unlabelled && g.label[b] != unlabelled
+			if a == b || a == i && b == e.to || labelled || !g.akin(i, e.to) {
 				continue
 			}
 			l := Link{A: g.origin[a].ID, B: g.origin[b].ID, P: g.origin[i].ID, Q: g.origin[e.to].ID}

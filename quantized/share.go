@@ -9,8 +9,8 @@ import (
 )
 
 // share makes room for a point of a class in a full graph: the class with the most learned vertices gives up one if it
-// has at least two more than this class. It gives up the vertex furthest from its labelled vertices that no other vertex
-// needs for its path to a labelled vertex, and that is not near the point. It reports whether there is room now.
+// has at least two more than this class. It gives up the vertex furthest from its labelled vertices that no other
+// vertex needs for its path to a labelled vertex, and that is not near the point. It reports whether there is room now.
 func (c *Candidate) share(class int) bool {
 	g := c.g
 	counts := make([]int, g.classes)
@@ -74,8 +74,8 @@ func (g *Graph) fromLabels(of []int, class int) map[int]float64 {
 	return all
 }
 
-// reached counts the vertices with a path to a labelled vertex that does not lead through vertex gone. Gone counts if it
-// has a path itself. It may be -1.
+// reached counts the vertices with a path to a labelled vertex that does not lead through vertex gone. Gone counts if
+// it has a path itself. It may be -1.
 func (g *Graph) reached(gone int) (n int) {
 	seen := make([]bool, g.Len())
 	var queue []int

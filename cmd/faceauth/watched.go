@@ -5,8 +5,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )

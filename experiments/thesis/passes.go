@@ -120,9 +120,8 @@ type pass struct {
 func (p pass) share() float64 { return float64(p.right) / float64(p.faces) }
 
 // see shows all visits to a learner.
-func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duration, blur func([]float32) []float32) (pass,
-	error) {
-	var p pass
+func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duration,
+	blur func([]float32) []float32) (p pass, err error) {
 	right, faces := make([]int, len(people)), make([]int, len(people))
 	for _, v := range all {
 		w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
@@ -287,8 +286,8 @@ func (r *repeated) measure(space face.Space, people, others []shown, length, k i
 	three := func(x float64) string { return fmt.Sprintf("%.3f", x) }
 	room := l.Room()
 	return []string{map[bool]string{true: "visits", false: "in_order"}[length > 0], fmt.Sprint(len(people)),
-		fmt.Sprint(k), three(before.share()), three(before.worst), three(first.share()), three(first.worst), three(least),
-		three(last.share()), three(last.worst), three(float64(first.named) / float64(first.visits)),
+		fmt.Sprint(k), three(before.share()), three(before.worst), three(first.share()), three(first.worst),
+		three(least), three(last.share()), three(last.worst), three(float64(first.named) / float64(first.visits)),
 		three(float64(last.named) / float64(last.visits)), fmt.Sprint(total.wrong), fmt.Sprint(total.lost),
 		fmt.Sprint(total.other), fmt.Sprint(strangers), fmt.Sprint(l.Graph().Learned()), fmt.Sprint(room.Full),
 		fmt.Sprint(room.Needed)}, nil

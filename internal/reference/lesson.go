@@ -282,8 +282,8 @@ func (l *Learner) see(o online.Observation) Trial {
 // aid learns a face with the help of lessons.
 func (l *Learner) aid(o online.Observation, v online.Verdict) online.Verdict {
 	s := l.Settings
-	if len(l.Given) == 0 || o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As || s.MaxHops > 0 || s.LearnCap > 0 ||
-		len(l.Aided) >= s.K {
+	if len(l.Given) == 0 || o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As ||
+		s.MaxHops > 0 || s.LearnCap > 0 || len(l.Aided) >= s.K {
 		return v
 	}
 	if s.Learn > 0 && l.Graph.below(v.Confidence, s.Learn) {

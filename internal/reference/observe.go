@@ -98,7 +98,8 @@ func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 
 // step judges the faces of a frame and learns from them, each as n faces.
 func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
-	own, shown, claims := make([]online.Verdict, len(faces)), make([]online.Verdict, len(faces)), make([]claim, len(faces))
+	own, shown := make([]online.Verdict, len(faces)), make([]online.Verdict, len(faces))
+	claims := make([]claim, len(faces))
 	for i, f := range faces {
 		own[i], claims[i] = l.own(f)
 		shown[i] = l.show(f)
@@ -129,8 +130,8 @@ func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
 	return shown
 }
 
-// oneEach removes the name from all but the best of the faces that look like the same person, and returns the faces that
-// look like somebody whom a better face looks like.
+// oneEach removes the name from all but the best of the faces that look like the same person, and returns the faces
+// that look like somebody whom a better face looks like.
 func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict) []bool {
 	worse := make([]bool, len(faces))
 	looks := func(v online.Verdict) bool { return v.Label != "" || v.Reason == online.Unsure }

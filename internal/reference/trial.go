@@ -196,8 +196,8 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bo
 	return p.At.ID, true
 }
 
-// given returns the vertex that is given up for a point of a class, or nil: of the class with the most vertices, the one
-// that is furthest from its labelled vertices, if every other vertex keeps its path to a labelled vertex.
+// given returns the vertex that is given up for a point of a class, or nil: of the class with the most vertices, the
+// one that is furthest from its labelled vertices, if every other vertex keeps its path to a labelled vertex.
 func (g *Graph) given(t Trial, class int) (v *Vertex) {
 	of := make([][]*Vertex, g.Classes)
 	for _, v := range g.Vertices {
