@@ -184,13 +184,14 @@ func (l *Learner) see(o Observation, j *judgement) error {
 	return err
 }
 
-// look judges a face without lessons. If the graph gives no name, and denies none, the enrolled faces alone are asked:
-// so learning takes no name away. From their answer nothing is learned.
+// look judges a face without lessons. If the graph does not tell who it is, the enrolled faces alone are asked: so
+// learning takes no name away. From their answer nothing is learned.
 func (l *Learner) look(o Observation, j *judgement) (err error) {
 	if j.trial, err = l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...); err != nil {
 		return err
 	}
-	if j.own, j.claim, err = l.judge(j.trial); err != nil || j.own.Label != "" || j.own.Reason == Rejected {
+	j.own, j.claim, err = l.judge(j.trial)
+	if err != nil || j.own.Reason != Outlier && j.own.Reason != NoPath && j.own.Reason != Tie {
 		return err
 	}
 	if v, c, err := l.judge(j.trial.Labelled()); err != nil || v.Label != "" {

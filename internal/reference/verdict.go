@@ -46,11 +46,10 @@ func (l *Learner) radii() online.Radii {
 	return r
 }
 
-// own returns the verdict on a face without lessons. If the graph gives no name and denies none, the enrolled faces
-// alone may give one.
+// own returns the verdict on a face without lessons. If the graph does not tell who it is, the enrolled faces alone may.
 func (l *Learner) own(o online.Observation) (online.Verdict, claim) {
 	v, c := l.judge(l.look(o))
-	if v.Label == "" && v.Reason != online.Rejected {
+	if v.Reason == online.Outlier || v.Reason == online.NoPath || v.Reason == online.Tie {
 		r := l.radii()
 		t := l.Graph.Enrolled(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned})
 		if w, d := l.judge(t); w.Label != "" {
