@@ -77,5 +77,5 @@ func (s *galleryIndex) rename(from, to string) error {
 
 func (s *galleryIndex) remove(name string) error {
 	delete(s.people, name)
-	return s.g.Remove(name)
+	return s.g.Forget(name)
 }

@@ -191,7 +191,7 @@ func TestMergedAtOnce(t *testing.T) {
 		t.Errorf("said first by %v, and then by %v", first, second)
 	}
 	// The program of the second gallery has joined them under the other name.
-	if err := p.g[1].Remove("bob"); err != nil {
+	if err := p.g[1].Forget("bob"); err != nil {
 		t.Fatal(err)
 	}
 	enroll(t, p.g[1], "ann", []float32{3, 3})
@@ -219,7 +219,7 @@ func TestMergedAtOnce(t *testing.T) {
 func joined(t *testing.T, g *gallery.Gallery, from, to string) {
 	t.Helper()
 	before := fleet.Labels(g)
-	if err := g.Remove(from); err != nil {
+	if err := g.Forget(from); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/online"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -125,14 +124,4 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 		return cmp.Compare(b.Score, a.Score)
 	})
 	return all, nil
-}
-
-// TakeOut removes a face of the gallery. A labelled face takes its person along if it is the person's last face. A
-// learned face takes along the faces that were accepted through it. TakeOut returns the number of learned faces that
-// were removed. The error wraps [online.ErrUnknown].
-func (g *Gallery) TakeOut(id int64) (faces int, err error) {
-	if err := g.Unlabel(id); !errors.Is(err, online.ErrUnknown) {
-		return 0, err
-	}
-	return g.learner.Remove(id)
 }

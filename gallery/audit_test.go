@@ -69,7 +69,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("place %d, alone %t: %+v", i+1, alone, u)
 		}
 	}
-	if n, err := g.TakeOut(worst.ID); err != nil || n != 0 {
+	if n, err := g.Learner().Remove(worst.ID); err != nil || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
 	if all, err = g.Audit(false); err != nil || len(all) != 11 || all[0].Suspect {
@@ -78,7 +78,7 @@ func TestAudit(t *testing.T) {
 	if p := g.People()[0]; p.Name != "alice" || p.Faces != 5 {
 		t.Errorf("%+v", p)
 	}
-	if _, err := g.TakeOut(worst.ID); !errors.Is(err, online.ErrUnknown) {
+	if _, err := g.Learner().Remove(worst.ID); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestAuditLearned(t *testing.T) {
 		t.Fatalf("%+v", worst)
 	}
 	n := g.Learner().Graph().Len()
-	gone, err := g.TakeOut(worst.ID)
+	gone, err := g.Learner().Remove(worst.ID)
 	if err != nil || gone < 1 || g.Learner().Graph().Len() != n-gone {
 		t.Errorf("%d gone, %v", gone, err)
 	}

@@ -45,7 +45,7 @@ func TestCompact(t *testing.T) {
 	if v, err := g.Learner().Judge([]float32{1.9, .1}); err != nil || v.Label != "alice" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if err := g.Remove("alice"); err != nil {
+	if err := g.Forget("alice"); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := g.Learner().Judge([]float32{1.9, .1}); err != nil || v.Label != "" || g.Learner().Graph().Len() != 1 {

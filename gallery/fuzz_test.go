@@ -65,6 +65,7 @@ func TestRandomPrograms(t *testing.T) {
 		"anchored", "named from afar", "linked", "recalled", "confirmed", "renamed", "retracted",
 		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
 		"taught", "withdrawn", "withdrawn from others", "aided", "named by others", "left out",
+		"contracted", "rival", "name kept",
 	} {
 		if total.seen[what] < int(programs)/200 {
 			t.Errorf("the programs saw %q %d times: they test too little", what, total.seen[what])
@@ -425,6 +426,7 @@ func (m *machine) step() {
 		for _, v := range want {
 			m.noteVerdict(v)
 		}
+		m.note("contracted", l.Graph.Contracted > 0)
 		m.note("linked",
 			slices.ContainsFunc(l.Graph.Vertices, func(v *reference.Vertex) bool { return len(v.Linked) > 0 }))
 		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) {
@@ -471,27 +473,15 @@ func (m *machine) step() {
 		id := m.id(true)
 		want, ok := l.Unlabel(id)
 		m.note("unlabelled", ok)
-		if op == 21 {
-			m.both(fmt.Sprintf("Unlabel %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
-				return g.Learner().Unlabel(id)
-			})
-		} else {
-			m.both(fmt.Sprintf("Gallery.Unlabel %d", id), nil, unknown(ok), func(g *gallery.Gallery) (any, error) {
-				return nil, g.Unlabel(id)
-			})
-		}
+		m.both(fmt.Sprintf("Unlabel %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Unlabel(id)
+		})
 	case 23, 24:
 		id := m.id(false)
-		want, ok := s.TakeOut(id)
-		if op == 23 {
-			m.both(fmt.Sprintf("TakeOut %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
-				return g.TakeOut(id)
-			})
-		} else {
-			m.both(fmt.Sprintf("Learner.Remove %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
-				return g.Learner().Remove(id)
-			})
-		}
+		want, ok := l.Remove(id)
+		m.both(fmt.Sprintf("Remove %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Remove(id)
+		})
 	case 25, 26:
 		name := pick(m, names...)
 		known := l.Knows(name)
@@ -499,7 +489,7 @@ func (m *machine) step() {
 			l.Forget(name)
 		}
 		m.note("forgotten", known)
-		do := func(g *gallery.Gallery) (any, error) { return nil, g.Remove(name) }
+		do := func(g *gallery.Gallery) (any, error) { return nil, g.Forget(name) }
 		if op == 25 {
 			do = func(g *gallery.Gallery) (any, error) { return nil, g.Learner().Forget(name) }
 		}
@@ -810,11 +800,11 @@ func (m *machine) refuse() {
 		}
 	}
 	for what, do := range map[string]func(*gallery.Gallery) error{
-		"Reject": func(g *gallery.Gallery) error { return g.Learner().Reject(good, "nobody") },
-		"Forget": func(g *gallery.Gallery) error { return g.Learner().Forget("nobody") },
-		"Remove": func(g *gallery.Gallery) error { return g.Remove("nobody") },
-		"Stored": func(g *gallery.Gallery) error { _, err := g.Learner().Stored("nobody"); return err },
-		"Drift":  func(g *gallery.Gallery) error { _, err := g.Learner().Drift("nobody"); return err },
+		"Reject":         func(g *gallery.Gallery) error { return g.Learner().Reject(good, "nobody") },
+		"Forget":         func(g *gallery.Gallery) error { return g.Learner().Forget("nobody") },
+		"Gallery.Forget": func(g *gallery.Gallery) error { return g.Forget("nobody") },
+		"Stored":         func(g *gallery.Gallery) error { _, err := g.Learner().Stored("nobody"); return err },
+		"Drift":          func(g *gallery.Gallery) error { _, err := g.Learner().Drift("nobody"); return err },
 	} {
 		if err := do(m.g); !errors.Is(err, online.ErrUnknown) {
 			m.t.Fatalf("%s of nobody: %v", what, err)
@@ -881,6 +871,7 @@ func (m *machine) compare() {
 		m.note("named by others", slow.Judge(x).Label != "" && own.Judge(x).Label == "")
 		m.note("left out", l.Taken().Left > 0)
 	}
+	m.promise(x)
 	lessons := func(all []online.Lesson) []online.Lesson {
 		for i := range all {
 			for q := range all[i].Centroids {
@@ -907,7 +898,7 @@ func (m *machine) compare() {
 	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Counts(), nil })
 	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })
 	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) { return g.People(), nil })
-	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Full(), nil })
+	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Room().Full, nil })
 	m.look("Conflicts", slow.Conflicts(.3), nil, func(g *gallery.Gallery) (any, error) {
 		return g.Learner().Conflicts(.3), nil
 	})
@@ -932,7 +923,7 @@ func (m *machine) compare() {
 		m.look("Drift", want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Drift(name) })
 	}
 	warnings := 0
-	if slow.Full() {
+	if slow.Full() || slow.Graph.R > .8*slow.Graph.Config.EdgeRadius() {
 		warnings++
 	}
 	if slow.Graph.Config.EdgeRadius() > slow.Space.ImpostorRadius {
@@ -948,6 +939,46 @@ func (m *machine) compare() {
 	if !bytes.Equal(before, m.snapshot(m.g)) {
 		m.t.Fatal("looking changed the gallery")
 	}
+}
+
+// promise checks that learning has not taken away a name that the enrolled faces alone give. A denial may, a value below
+// the accept threshold may, and a learned face may give the name of another person.
+func (m *machine) promise(x []float32) {
+	l := m.g.Learner()
+	s := l.Settings()
+	if s.Freeze = true; s.Normalized { // the enrolled faces are always asked with the Laplacian that is not normalised
+		return
+	}
+	frozen, err := online.New(l.Space(), s)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, negative := range []bool{false, true} {
+		for _, label := range l.Labels() {
+			add := frozen.Label
+			if negative {
+				add = frozen.Reject
+			}
+			if label.Negative == negative {
+				if err := add(l.Vector(label.ID), label.Name); err != nil {
+					m.t.Fatal(err)
+				}
+			}
+		}
+	}
+	want, err := frozen.Judge(x)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	got, err := l.Judge(x)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if want.Label != "" && got.Label == "" && got.Reason != online.Rejected && got.Reason != online.Unsure {
+		m.t.Fatalf("%v is %+v, and the enrolled faces alone give %+v", x[:2], got, want)
+	}
+	m.note("rival", want.Label != "" && got.Label != "" && got.Label != want.Label)
+	m.note("name kept", want.Label != "" && l.Graph().Learned() > 0)
 }
 
 // vertices compares the vertices with the model's vertices.

@@ -262,15 +262,8 @@ func (g *Gallery) Attempt(do func() error) error {
 	return nil
 }
 
-// Unlabel removes a labelled face by its ID in [online.Label]. With the last face the person is removed, too. The error
-// wraps [online.ErrUnknown].
-func (g *Gallery) Unlabel(id int64) error {
-	_, err := g.learner.Unlabel(id)
-	return err
-}
-
-// Remove forgets a person and the faces that were learned through this person. The error wraps [online.ErrUnknown].
-func (g *Gallery) Remove(name string) error {
+// Forget forgets a person and the faces that were learned through this person. The error wraps [online.ErrUnknown].
+func (g *Gallery) Forget(name string) error {
 	if err := g.learner.Forget(name); err != nil {
 		return err
 	}

@@ -392,13 +392,13 @@ func TestEnroll(t *testing.T) {
 		t.Error(err)
 	}
 	// Remove forgets the person.
-	if err := g.Remove("bob"); err != nil {
+	if err := g.Forget("bob"); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := g.Learner().Judge(person(1, 9)[8]); err != nil || v.Label != "" {
 		t.Errorf("bob is still %+v, %v", v, err)
 	}
-	if err := g.Remove("bob"); !errors.Is(err, online.ErrUnknown) {
+	if err := g.Forget("bob"); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("removing twice: %v", err)
 	}
 	if _, err := gallery.Open(save(t, g), space); err != nil {
@@ -489,7 +489,7 @@ func TestUnlabel(t *testing.T) {
 		if len(c) == 0 {
 			break
 		}
-		if err := g.Unlabel(c[0].B.ID); err != nil {
+		if _, err := g.Learner().Unlabel(c[0].B.ID); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Save(path); err != nil {
@@ -502,7 +502,7 @@ func TestUnlabel(t *testing.T) {
 	if p := g.People(); len(p) != 1 || p[0].Name != "alice" || len(g.Learner().Conflicts(9)) != 0 {
 		t.Errorf("%+v", p)
 	}
-	if err := g.Unlabel(1 << 40); !errors.Is(err, online.ErrUnknown) {
+	if _, err := g.Learner().Unlabel(1 << 40); !errors.Is(err, online.ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -528,7 +528,7 @@ func TestPeopleOfLearner(t *testing.T) {
 		t.Fatal(err)
 	}
 	labels := g.Learner().Labels()
-	if _, err := g.TakeOut(labels[len(labels)-1].ID); err != nil || len(g.People()) != n {
+	if _, err := g.Learner().Remove(labels[len(labels)-1].ID); err != nil || len(g.People()) != n {
 		t.Fatalf("%+v, %v", g.People(), err)
 	}
 	if err := g.Learner().Forget(g.People()[0].Name); err != nil || len(g.People()) != n-1 {
@@ -568,7 +568,7 @@ func TestAttempt(t *testing.T) {
 	g := newGallery(t, "alice")
 	before, broken := g.People(), errors.New("broken")
 	err := g.Attempt(func() error {
-		if err := g.Remove("alice"); err != nil {
+		if err := g.Forget("alice"); err != nil {
 			return err
 		}
 		if _, err := g.Enroll("bob", person(1, 4), noon.Add(time.Hour), gallery.Enrolment{}); err != nil {

@@ -64,7 +64,7 @@ func (w *Office) Unlabel(face int64) error {
 		s.Was, s.Face = x.Name, w.pictured()[key(x.Vector)]
 	}
 	q := w.newDraft(s)
-	if err := w.gallery.Unlabel(face); err != nil {
+	if _, err := w.gallery.Learner().Unlabel(face); err != nil {
 		return err
 	}
 	return w.commit(q)

@@ -32,7 +32,7 @@ func TestExchange(t *testing.T) {
 			return office.Exchanged{Changed: true, Renamed: []office.Rename{{From: "alice", To: "ann"}}}
 		}),
 		70: exchange(func(g *gallery.Gallery) office.Exchanged {
-			nothing(t, g.Remove("bob"))
+			nothing(t, g.Forget("bob"))
 			return office.Exchanged{Changed: true, Forgotten: []string{"bob"}}
 		}),
 		110: exchange(func(g *gallery.Gallery) office.Exchanged {
@@ -137,7 +137,7 @@ func TestExchangeMerged(t *testing.T) {
 
 	// Another office merges, and undoes it.
 	exchange(w, func(g *gallery.Gallery) []office.Rename {
-		nothing(t, g.Remove("rob"))
+		nothing(t, g.Forget("rob"))
 		_, err := g.Enroll("alice", [][]float32{looks['a']}, noon, gallery.Enrolment{})
 		nothing(t, err)
 		return []office.Rename{{From: "rob", To: "alice", Merge: "m2"}}
@@ -184,7 +184,7 @@ func TestExchangeForgetsStrangers(t *testing.T) {
 		if c == "failed at first" {
 			err := w.Exchange(func(g *gallery.Gallery, forgetting func(string)) (office.Exchanged, error) {
 				forgetting("sue")
-				return office.Exchanged{}, errors.Join(broken, g.Remove("sue"))
+				return office.Exchanged{}, errors.Join(broken, g.Forget("sue"))
 			})
 			if !errors.Is(err, broken) || len(w.Strangers()) != 2 {
 				t.Errorf("%v", err)
@@ -197,7 +197,7 @@ func TestExchangeForgetsStrangers(t *testing.T) {
 			}
 			if c != "failed at first" {
 				forgetting("sue")
-				return x, g.Remove("sue")
+				return x, g.Forget("sue")
 			}
 			return x, nil
 		}))
@@ -256,7 +256,7 @@ func TestExchangeLeave(t *testing.T) {
 				t.Errorf("%+v", w.Now().People)
 			}
 			nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
-				return office.Exchanged{Changed: true}, g.Remove("alice")
+				return office.Exchanged{Changed: true}, g.Forget("alice")
 			}))
 			if len(w.Now().People) != 0 {
 				t.Errorf("%+v", w.Now().People)

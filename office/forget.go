@@ -16,7 +16,7 @@ func (w *Office) Forget(name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.gallery.Learner().Knows(name) {
-		return w.gallery.Remove(name)
+		return w.gallery.Forget(name)
 	}
 	return w.forget(statement{Kind: Forgot, Name: name, Alike: w.resembling(name)})
 }
@@ -48,7 +48,7 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 	case !s.Foreign: // a foreign statement: the gallery has forgotten the person already
 		w.o.Said(Said{Forgotten: name})
 		if w.gallery.Learner().Knows(name) {
-			err = w.gallery.Remove(name)
+			err = w.gallery.Forget(name)
 		}
 	}
 	for _, g := range groups {

@@ -342,12 +342,10 @@ func (w *Office) way(stored int64) (Way, error) {
 func (w *Office) Portraits(stored []int64) []Portrait {
 	pictures := w.portraits()
 	w.mu.Lock()
-	g := w.gallery.Learner().Graph()
+	l := w.gallery.Learner()
 	vectors := make([][]float32, len(stored))
 	for q, id := range stored {
-		if i, ok := g.Find(id); ok {
-			vectors[q] = slices.Clone(g.Point(i))
-		}
+		vectors[q] = slices.Clone(l.Vector(id))
 	}
 	w.mu.Unlock()
 	all := make([]Portrait, len(stored))

@@ -11,6 +11,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -25,7 +26,7 @@ type Now struct {
 	Known    []gallery.Person     `json:"known"`
 	Keeps    bool                 `json:"keeps"`  // keeps faces of strangers
 	Learns   bool                 `json:"learns"` // learns from the faces that it sees
-	Room     Room                 `json:"room"`
+	Room     online.Room          `json:"room"`
 	Disk     Disk                 `json:"disk"`
 	// Poor is the number of sightings of this run that were too short or too poor to recognise anybody.
 	Poor  int     `json:"poor"`
@@ -33,19 +34,6 @@ type Now struct {
 	Twice []Twice `json:"twice"` // people who are in two places at once
 	// Unkept is the reason why past sightings or corrections could not be written, or "".
 	Unkept string `json:"unkept,omitempty"`
-}
-
-// Room tells whether the learner can still learn.
-type Room struct {
-	Full       bool  `json:"full"`        // it recognises faces and no longer learns
-	K          int   `json:"k"`           // greatest number of centroids
-	PassedOver int64 `json:"passed_over"` // faces that were not learned for lack of room
-}
-
-// roomNow returns the Room of the learner. The lock must be held.
-func (w *Office) roomNow() Room {
-	l := w.gallery.Learner()
-	return Room{Full: l.Full(), K: l.Settings().K, PassedOver: l.Counts().PassedOver}
 }
 
 // View is the present view of one camera.
@@ -78,7 +66,7 @@ func (w *Office) Now() Now {
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
 		LastSeen: w.room.LastSeen(),
 		Known:    append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze,
-		Room: w.roomNow(), Disk: w.disk, Poor: w.poor,
+		Room: w.gallery.Learner().Room(), Disk: w.disk, Poor: w.poor,
 	}
 	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
 	if w.unkept != nil {

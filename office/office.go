@@ -26,6 +26,7 @@ import (
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -59,7 +60,7 @@ type Options struct {
 	Event  func(presence.Event)                           // called with each event, in order
 	Health func(Health)                                   // called when a camera fails or works again
 	Frame  func(camera string, at time.Time, seen []Seen) // called with each frame
-	Room   func(Room)                                     // called when the learner becomes full or has room again
+	Room   func(online.Room)                              // called when room becomes short, or is no longer
 	Disk   func(Disk)                                     // called when writing to disk fails or works again
 	// Said is called with each change that a user made to the people, after the change is in the journal. For a merge
 	// of two people it returns a name of the merge, for [Office.Exchange] and later calls, or "".
@@ -94,7 +95,7 @@ func (o Options) defaults(space face.Space) Options {
 		o.Frame = func(string, time.Time, []Seen) {}
 	}
 	if o.Room == nil {
-		o.Room = func(Room) {}
+		o.Room = func(online.Room) {}
 	}
 	if o.Disk == nil {
 		o.Disk = func(Disk) {}
@@ -134,14 +135,14 @@ type Office struct {
 	pictures   map[string]uint64 // numbers of pictures by vector
 	picturesOf uint64            // the journal's turn for which pictures is right
 
-	sites  []Site           // the last report of other offices
-	doomed []uint64         // groups of unknown faces that look like people whom other offices forgot
-	poor   int              // number of sightings that were too short or too poor to recognise anybody
-	recent []presence.Event // latest events if there is no logbook, the newest last
-	broken error            // the error that ends the run
-	full   bool             // Room was called with a full learner
-	faults faults
-	disk   Disk
+	sites     []Site           // the last report of other offices
+	doomed    []uint64         // groups of unknown faces that look like people whom other offices forgot
+	poor      int              // number of sightings that were too short or too poor to recognise anybody
+	recent    []presence.Event // latest events if there is no logbook, the newest last
+	broken    error            // the error that ends the run
+	learnable online.Room      // as Options.Room was told
+	faults    faults
+	disk      Disk
 }
 
 // New returns an office for the people in g. Nobody else may use g meanwhile.

@@ -322,8 +322,8 @@ func TestNoRoom(t *testing.T) {
 	}
 	k := new(recorded)
 	o := k.options()
-	var told []office.Room
-	o.Room = func(r office.Room) { told = append(told, r) }
+	var told []online.Room
+	o.Room = func(r online.Room) { told = append(told, r) }
 	camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
 		return &stream{frames: script, end: io.EOF}, nil
 	}}

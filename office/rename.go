@@ -69,7 +69,7 @@ func (w *Office) join(q *draft, from, to string) error {
 		}
 	}
 	return w.gallery.Attempt(func() error {
-		if err := w.gallery.Remove(from); err != nil {
+		if err := w.gallery.Forget(from); err != nil {
 			return err
 		}
 		if err := w.gallery.Label(to, faces, w.o.Now()); err != nil {

@@ -59,8 +59,8 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	if err != nil {
 		return err
 	}
-	if room := w.roomNow(); room.Full != w.full {
-		w.full = room.Full
+	if room := w.gallery.Learner().Room(); room.Changed(w.learnable) {
+		w.learnable = room
 		w.o.Room(room)
 	}
 	w.end(v, v.people.Live())

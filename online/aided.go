@@ -174,10 +174,7 @@ func (l *Learner) restoreAided(all []snapshotAided, last int64, through []string
 	if len(all) > 0 && len(l.given) == 0 {
 		return fmt.Errorf("%d faces were learned with the help of others, who gave nothing", len(all))
 	}
-	if len(all) > 0 && len(through) == 0 { // version 6
-		through = l.share().names
-	}
-	if len(through) > MaxSources || len(through) > 0 && len(all) == 0 {
+	if len(through) > MaxSources || (len(through) > 0) != (len(all) > 0) {
 		return fmt.Errorf("%d sources helped to learn %d faces", len(through), len(all))
 	}
 	if err := checkThrough(through); err != nil {

@@ -22,6 +22,24 @@
 //
 // A face that is far from the graph is an outlier: the verdict is unknown, and nothing changes.
 //
+// Each face is judged with the graph before the frame, alone or with others ([Learner.ObserveFrame]).
+//
+// # What learning cannot do
+//
+// Learning never takes away a name that the enrolled faces alone would give. If the graph does not tell who a face is,
+// because the face is an outlier, has no path to anybody, or is as close to one person as to another, the enrolled faces
+// are asked alone, with the unnormalised Laplacian and multiplicity 1: by edges to them if there are any, and otherwise
+// by the enrolled faces within the distance Enrolled of [Radii]. Their name counts, and nothing is learned from the
+// face. So a face gets a name if a learner that has learned nothing gives it one. There are four exceptions:
+//
+//   - A denial. A face near a rejected face, or near a learned face that was accepted as rejected, stays unknown.
+//   - A rival. If the graph gives another person more than the person of the enrolled faces, the name is the other
+//     person's: a learned face nearby may be better evidence than an enrolled face far away. On the recordings of
+//     docs/results.md this never happened.
+//   - A value below Settings.Accept. This setting asks for confidence in the whole graph, and the threshold that
+//     package calibrate finds for a false match rate holds only if nothing else gives names. By default Accept is 0.
+//   - Another face of the frame has the same name with a higher confidence.
+//
 // # How far
 //
 // A face is learned if it is within one distance of a stored face. It is recognised within larger distances of enrolled
@@ -59,8 +77,10 @@
 // # Room
 //
 // Settings.K bounds the number of learned centroids. Labelled and rejected faces come on top of it, without a bound. If
-// there are K centroids and no two are near enough to be merged, faces are judged and no longer learned. [Learner.Full]
-// says so, Verdict.NoRoom says it of one face, and Counts.PassedOver counts these faces.
+// there are K centroids and no two are near enough to be merged, a face is learned only if a centroid takes it in, or
+// if a person with more centroids gives one up (package quantized, "A full graph"). Verdict.NoRoom says of one face
+// that it was not learned for this reason, and Counts.PassedOver counts these faces. [Learner.Room] says whether K is
+// too small, and which K would do.
 //
 // # What is stored
 //
@@ -118,7 +138,7 @@
 // # Taking back
 //
 //	                       takes away                                            leaves
-//	Undo, UndoSince        faces learned after a moment                          labels; the radius R
+//	Undo, UndoSince        faces learned after a moment                          labels; R, if faces are left
 //	Unlearn                faces learned from some observations, and every face  labels; other faces
 //	                       accepted through one of these, merged or not
 //	Retract                labels, and every face accepted through one of these;  other faces
@@ -132,31 +152,32 @@
 //	                       aided faces
 //	Configure, Freeze      nothing; Freeze stops learning                        all
 //
+// A contracted edge goes with either of the two faces whose edge it stands for, and with either centroid (package
+// quantized, "Contracted edges").
+//
 // If a centroid is removed, all faces that were merged into it are removed with it. Undo and Unlearn know the last
 // Settings.Journal merged faces one by one; Undo refuses to go further back, and Unlearn leaves older merged faces in
 // place.
 //
 // # Snapshots
 //
-// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, which
-// is 5, 6 with lessons, or 7 if some were learned through others; the space, the settings, the names of the classes and
-// which of them are of rejected faces, the counters, the time that faces carry; R, the bound of the distance from a
-// centroid, whether there is no room, and the length up to which edges are listed; for each vertex an array of its
-// coordinates as little-endian float32, its multiplicity, the number of faces it stands for, its class or -1, its
-// sources, its origin (ID, observation, Unix time, via, hops, faces of its own, half-lives that had passed), the
-// earlier vertices it has an edge to, and those that it is joined to as they follow each other; the last ID; the
-// journal, an array for each entry (observation, Unix time, ID of the vertex, ID that it had as a vertex, via, faces,
-// half-lives); the latest observation and time that fell out of it; the observation to which multiplicities are aged
-// and the half-lives that have passed; and what was spent in the window of Settings.LearnCap. With lessons, also an
-// array for each source (name, half-lives that had passed, and for each person the name, the centroids and the links),
-// one for each aided face (number, name, coordinates, half-lives, the stored faces that it follows), and the number of
-// the last aided face. In version 7 also an array for each lesson that a source learned through others (source,
-// half-lives that had passed, the lesson, the names of these others), and the names of the sources through which the
-// aided faces were learned. A restored learner continues and writes the same bytes.
+// [Learner.MarshalBinary] writes a CBOR map (RFC 8949, core deterministic encoding): the version of the format, 8; the
+// space, the settings, the names of the classes and which of them are of rejected faces, the counters, the time that
+// faces carry; R, the bound of the distance from a centroid, whether there is no room, and the length up to which edges
+// are listed; for each vertex an array of its coordinates as little-endian float32, its multiplicity, the number of
+// faces it stands for, its class or -1, its sources, its origin (ID, observation, Unix time, via, hops, faces of its
+// own, half-lives that had passed), the earlier vertices it has an edge to, and those that it is joined to by a longer
+// edge; the last ID; the contracted edges, an array of four IDs each: the vertices and the points; the journal, an
+// array for each entry (observation, Unix time, ID of the vertex, ID that it had as a vertex, via, faces, half-lives);
+// the latest observation and time that fell out of it; the observation to which multiplicities are aged and the
+// half-lives that have passed; and what was spent in the window of Settings.LearnCap. With lessons, also an array for
+// each source (name, half-lives that had passed, and the lessons: the person's name, the centroids, the links, and the
+// sources through which it was learned), one for each aided face (number, name, coordinates, half-lives, the stored
+// faces that it follows), the number of the last aided face, and the names of the sources through which the aided faces
+// were learned. A restored learner continues and writes the same bytes.
 //
 // [Learner.UnmarshalBinary] checks everything except the completeness of the list of edges: a file that hides some
-// edges makes a learner that knows less. It reads versions 3 and 4, too, and repairs weights that version 4 could
-// damage ([Learner.Warnings] then says so).
+// edges makes a learner that knows less. It reads only this version, and says whether another one is newer or older.
 //
 // # Caveats
 //

@@ -33,7 +33,6 @@ type Learner struct {
 	time     int64            // seconds since 1970 for the faces learned next; 0 for unknown
 	radii    Radii            // zero if they must be computed again
 	measured int              // labelled faces for which radii holds
-	repaired int              // centroids whose weights were wrong in a damaged snapshot
 	given    map[string]given // lessons, by source
 	taken    int              // centroids in given
 	aided    []aided          // faces learned with the help of lessons
@@ -41,6 +40,9 @@ type Learner struct {
 	shared   *shared          // union of given and aided; nil if it must be made again
 
 	lastAided int64 // number of the last aided face
+
+	frame    []judgement // working storage of step
+	recalled judgement   // working storage of Recall
 }
 
 // A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.
@@ -105,8 +107,8 @@ func (l *Learner) Settings() Settings { return l.settings }
 // Counts returns how many faces l has seen.
 func (l *Learner) Counts() Counts { return l.counts }
 
-// Graph returns the compact graph of l for reading.
-func (l *Learner) Graph() *quantized.Graph { return l.graph }
+// Graph returns a view of the compact graph of l.
+func (l *Learner) Graph() quantized.View { return l.graph.View() }
 
 // Names returns the people that l knows, in the order of their first label.
 func (l *Learner) Names() []string {
@@ -178,14 +180,8 @@ func (l *Learner) label(x []float32, c class) error {
 	return nil
 }
 
-// Full reports whether the last search found no room for another centroid: there are more than K centroids, and a merge
-// to K would join faces that have no edge. Faces are then judged, but learned only if a centroid takes them in;
-// [Counts].PassedOver counts the others. Undo, Forget and a larger K make room. After a change of settings the next
-// face searches again.
-func (l *Learner) Full() bool { return l.graph.Full() }
-
 // Warnings returns sentences for a person about problems: a graph that reaches too far for its space, a K that was too
-// small, a snapshot that had to be repaired.
+// small.
 func (l *Learner) Warnings() []string {
 	var w []string
 	reach := l.settings.graph(l.space).EdgeRadius()
@@ -193,10 +189,8 @@ func (l *Learner) Warnings() []string {
 		w = append(w, fmt.Sprintf("edges of this graph reach %.3g, and faces of two people are met from %.3g on: "+
 			"strangers may be accepted; use a smaller sigma or a larger gamma", reach, safe))
 	}
-	if l.Full() {
-		w = append(w, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned (%d passed over so "+
-			"far); "+
-			"use a larger k, or take back learned faces", l.settings.K, l.counts.PassedOver))
+	if room := l.Room().Warning(); room != "" {
+		w = append(w, room)
 	}
 	if t := l.Taken(); l.shared != nil && l.shared.err != nil {
 		w = append(w, fmt.Sprintf("the %d centroids of others are not used: %v; withdraw some sources, or use a "+
@@ -206,14 +200,6 @@ func (l *Learner) Warnings() []string {
 		w = append(w, fmt.Sprintf("k = %d is too small for what others have given: %d of %d centroids are left out; "+
 			"use a larger k",
 			l.settings.K, t.Left, t.Centroids))
-	}
-	if l.repaired > 0 {
-		s := "s"
-		if l.repaired == 1 {
-			s = ""
-		}
-		w = append(w, fmt.Sprintf("the weights of %d centroid%s were damaged by an earlier version and have been "+
-			"repaired", l.repaired, s))
 	}
 	return w
 }
@@ -225,11 +211,6 @@ func CheckName(name string) error {
 	if strings.EqualFold(name, "unknown") {
 		return fmt.Errorf("%w %q: reports call strangers so; choose another name", ErrName, name)
 	}
-	return checkForm(name)
-}
-
-// checkForm is [CheckName] for names from earlier versions, which allowed "unknown".
-func checkForm(name string) error {
 	var what string
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:

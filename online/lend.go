@@ -164,36 +164,26 @@ func (s *shared) look(l *Learner, o Observation) (quantized.Trial, error) {
 	return s.union.Look(o.Vector, l.Radii().sight(), o.Follows, others)
 }
 
-// see judges a face without lessons. If that gives no name and denies none, it judges with lessons. It changes nothing.
-func (l *Learner) see(o Observation) (Verdict, claim, error) {
-	own, c, err := l.look(o)
-	if err != nil {
-		return own, c, err
-	}
-	return l.lend(o, own, c)
-}
-
 // lend returns the verdict with lessons on a face that has a verdict without lessons.
-func (l *Learner) lend(o Observation, own Verdict, c claim) (Verdict, claim, error) {
+func (l *Learner) lend(o Observation, own Verdict) (Verdict, error) {
 	if own.Label != "" || own.Reason == Rejected || !l.helped() {
-		return own, c, nil
+		return own, nil
 	}
 	s := l.share()
 	if s == nil || s.err != nil {
-		return own, c, nil
+		return own, nil
 	}
 	t, err := s.look(l, o)
 	var v Verdict
-	var lent claim
 	if err == nil {
-		v, lent, err = l.judge(t)
+		v, _, err = l.judge(t)
 	}
 	// There may be too many enrolled faces since then, or weights that cannot be solved with. Lessons must not prevent
 	// l from judging by itself. Warnings says so.
 	if errors.Is(err, ErrFull) || errors.Is(err, quantized.ErrUnsolved) {
 		s.err = err
-		return own, c, nil
+		return own, nil
 	}
 	v.Lent, v.Anchored = true, false // a name that rests on lessons confirms nobody
-	return v, lent, err
+	return v, err
 }

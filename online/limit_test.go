@@ -63,13 +63,13 @@ func TestRightToTheLastCentroid(t *testing.T) {
 			}
 			counts := l.Counts()
 			t.Logf("%d people: recall %.4f, %d wrong; %+v; full %t", people, float64(right)/float64(turns*people),
-				wrong, counts, l.Full())
+				wrong, counts, l.Room().Full)
 			if right != turns*people || wrong > 0 {
 				t.Errorf("%d of %d right, %d wrong", right, turns*people, wrong)
 			}
-			if l.Full() != (people > k) || l.Full() != (counts.PassedOver > 0) || l.Graph().Learned() > k+1 ||
+			if l.Room().Full != (people > k) || l.Room().Full != (counts.PassedOver > 0) || l.Graph().Learned() > k+1 ||
 				l.Graph().R() > l.Graph().Config().EdgeRadius() {
-				t.Errorf("full %t, %d passed over, %d centroids, R %g", l.Full(), counts.PassedOver,
+				t.Errorf("full %t, %d passed over, %d centroids, R %g", l.Room().Full, counts.PassedOver,
 					l.Graph().Learned(), l.Graph().R())
 			}
 		})

@@ -4,12 +4,13 @@ package online
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Observe judges a face and learns from it.
+// Observe judges a face and learns from it, as [Learner.ObserveFrame] does.
 //
 // The error comes from [face.Space.Check]. On error l is unchanged.
 func (l *Learner) Observe(x []float32) (Verdict, error) {
@@ -19,13 +20,14 @@ func (l *Learner) Observe(x []float32) (Verdict, error) {
 	return l.observe(Observation{Vector: x})
 }
 
-// observe judges one face and counts it.
+// observe judges one face, learns from it and counts it.
 func (l *Learner) observe(o Observation) (Verdict, error) {
-	v, err := l.step(o, 1, l.counts.Observed+1)
-	if err == nil {
-		l.count(v)
+	all, err := l.step([]Observation{o}, 1)
+	if err != nil {
+		return Verdict{}, err
 	}
-	return v, err
+	l.count(all[0].shown)
+	return all[0].shown, nil
 }
 
 // Observation is one face in a frame.
@@ -40,13 +42,15 @@ type Observation struct {
 	As string
 }
 
-// ObserveFrame judges all faces of one frame. Nobody can be twice in a frame: if two faces look like the same person,
-// the face with the higher confidence is this person. The other face is unknown and is not learned.
+// ObserveFrame judges all faces of one frame, and learns from them. Nobody can be twice in a frame: if two faces look
+// like the same person, the face with the higher confidence is this person. The other face is unknown and is not
+// learned.
 //
-// All faces are judged with the graph before the frame. Then they are learned in order. A face is skipped if it was an
-// outlier, or if it would now be learned as another person than the verdict says, because earlier faces of the frame
-// were learned. Two faces in one frame are two people, a cannot-link: if two faces are so near that an edge would join
-// them, the second is not learned, so neither is learned through the other.
+// All faces are judged with the graph before the frame, so no verdict depends on the other faces, except that a name is
+// given once. Then the faces are learned in order. A face is skipped if it was an outlier, if only the enrolled faces
+// name it, or if the graph would now give it to another person than the verdict says. Two faces in one frame are two
+// people, a cannot-link: if two faces are so near that an edge would join them, the second is not learned, so neither
+// is learned through the other.
 //
 // The error comes from [face.Space.Check] for the first bad vector. On error l is unchanged.
 func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
@@ -55,59 +59,65 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
 		}
 	}
+	all, err := l.step(faces, 1)
+	if err != nil {
+		return nil, err
+	}
 	verdicts := make([]Verdict, len(faces))
-	if len(faces) == 1 {
-		v, err := l.observe(faces[0])
-		if err != nil {
-			return nil, err
-		}
-		verdicts[0] = v
-		return verdicts, nil
-	}
-	// Judge each face against the present graph, settle the claims, then learn the winners.
-	claims := make([]claim, len(faces))
-	var shown []Verdict // verdicts with lessons, from which nothing is learned
-	for i, f := range faces {
-		v, c, err := l.look(f)
-		if err != nil {
-			return nil, err
-		}
-		verdicts[i], claims[i] = v, c
-		if l.helped() {
-			v, _, err := l.lend(f, v, c)
-			if err != nil {
-				return nil, err
-			}
-			shown = append(shown, v)
-		}
-	}
-	worse := oneEach(verdicts)
-	oneEach(shown)
-	for i, f := range faces {
-		if v := &verdicts[i]; !f.Hold && !worse[i] && !l.alike(faces[:i], verdicts, f) && v.Reason != Outlier &&
-			!l.settings.Freeze {
-			learned, err := l.learn(f, 1, l.counts.Observed+int64(i)+1, &claims[i].class)
-			if err != nil {
-				return nil, err
-			}
-			v.Learned, v.NoRoom, v.Stored = learned.Learned, learned.NoRoom, learned.Stored
-		}
-	}
-	for i := range shown {
-		alike := l.alike(faces[:i], verdicts, faces[i])
-		own := verdicts[i]
-		verdicts[i] = shown[i]
-		verdicts[i].Learned, verdicts[i].NoRoom, verdicts[i].Stored = own.Learned, own.NoRoom, own.Stored
-		if !alike {
-			if err := l.aid(faces[i], &verdicts[i]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, v := range verdicts {
-		l.count(v)
+	for i := range all {
+		verdicts[i] = all[i].shown
+		l.count(verdicts[i])
 	}
 	return verdicts, nil
+}
+
+// judgement is the result of looking at one face.
+type judgement struct {
+	own   Verdict         // without lessons
+	claim claim           // of own
+	trial quantized.Trial // of own
+	shown Verdict         // with lessons; own if there are none
+	worse bool            // another face of the frame is a better match for the same person
+}
+
+// step judges the faces of a frame and learns from them. A learned face stands for n faces. The next call overwrites
+// the result.
+func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
+	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
+	l.frame = all
+	for i, f := range faces {
+		if err := l.see(f, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	oneEach(all, func(j *judgement) *Verdict { return &j.own })
+	if l.helped() {
+		oneEach(all, func(j *judgement) *Verdict { return &j.shown })
+	} else {
+		for i := range all {
+			all[i].shown = all[i].own
+		}
+	}
+	for i, f := range faces {
+		if !l.learns(f, &all[i]) || l.alike(faces[:i], all, f) {
+			continue
+		}
+		observation := l.counts.Observed + int64(i) + 1
+		if _, err := l.graph.Age(observation); err != nil {
+			return nil, err
+		}
+		if err := l.keep(f, &all[i], n, observation, observation); err != nil {
+			return nil, err
+		}
+	}
+	for i, f := range faces {
+		if l.helped() && !l.alike(faces[:i], all, f) {
+			if err := l.aid(f, &all[i].shown); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
 }
 
 // Recall learns a face that was observed before with Hold set and may be learned now. The number is the number of that
@@ -120,52 +130,33 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 	if observation < 1 || observation > l.counts.Observed {
 		return Verdict{}, fmt.Errorf("%w: observation %d of %d", ErrSettings, observation, l.counts.Observed)
 	}
-	seen, learns, err := l.before(o)
-	if err != nil || !learns {
-		return seen, err
+	j := &l.recalled
+	if err := l.see(o, j); err != nil {
+		return Verdict{}, err
 	}
-	v, err := l.keep(o, 1, observation, l.counts.Observed, nil)
-	if err != nil {
-		return v, err
+	if l.learns(o, j) {
+		if err := l.keep(o, j, 1, observation, l.counts.Observed); err != nil {
+			return Verdict{}, err
+		}
 	}
-	if v.Learned {
+	if l.helped() {
+		if err := l.aid(o, &j.shown); err != nil {
+			return Verdict{}, err
+		}
+	}
+	if j.shown.Learned {
 		l.counts.Learned++
 	}
-	if v.NoRoom {
+	if j.shown.NoRoom {
 		l.counts.PassedOver++
 	}
-	before := v
-	v, err = l.after(o, seen, v)
-	if v.Learned && !before.Learned {
-		l.counts.Learned++
-	}
-	return v, err
-}
-
-// before judges a face with lessons, if there are lessons or the face is not to be learned. It reports whether the face
-// may be learned.
-func (l *Learner) before(o Observation) (seen Verdict, learns bool, err error) {
-	learns = !o.Hold && !l.settings.Freeze
-	if !learns || l.helped() {
-		seen, _, err = l.see(o)
-	}
-	return seen, learns, err
-}
-
-// after returns the verdict on a face after l's own judgement. If l did not learn the face itself, after tries to learn
-// it with the help of lessons.
-func (l *Learner) after(o Observation, seen, own Verdict) (Verdict, error) {
-	if !l.helped() {
-		return own, nil
-	}
-	seen.Learned, seen.NoRoom, seen.Stored = own.Learned, own.NoRoom, own.Stored
-	return seen, l.aid(o, &seen)
+	return j.shown, nil
 }
 
 // alike reports whether an edge would join a face to an earlier face of the frame that was learned.
-func (l *Learner) alike(before []Observation, verdicts []Verdict, f Observation) bool {
+func (l *Learner) alike(before []Observation, all []judgement, f Observation) bool {
 	for i, o := range before {
-		if verdicts[i].Learned && graph.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
+		if all[i].shown.Learned && graph.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
 			return true
 		}
 	}
@@ -177,63 +168,70 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	v, _, err := l.see(Observation{Vector: x})
-	return v, err
+	var j judgement
+	err := l.see(Observation{Vector: x}, &j)
+	return j.shown, err
 }
 
-// step judges a face and learns from it. The face counts as n faces of this observation.
-func (l *Learner) step(o Observation, n int, observation int64) (Verdict, error) {
-	seen, learns, err := l.before(o)
-	if err != nil || !learns {
-		return seen, err
-	}
-	v, err := l.learn(o, n, observation, nil)
+// see judges a face without lessons, and if that gives no name and denies none, also with lessons. It changes nothing.
+func (l *Learner) see(o Observation, j *judgement) error {
+	*j = judgement{}
+	err := l.look(o, j)
 	if err != nil {
-		return v, err
+		return err
 	}
-	return l.after(o, seen, v)
+	j.shown, err = l.lend(o, j.own)
+	return err
 }
 
-// look judges a face without lessons, and changes nothing.
-func (l *Learner) look(o Observation) (Verdict, claim, error) {
-	t, err := l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...)
-	if err != nil {
-		return Verdict{}, claim{}, err
+// look judges a face without lessons. If the graph does not tell who it is, the enrolled faces alone are asked: so
+// learning takes no name away. From their answer nothing is learned.
+func (l *Learner) look(o Observation, j *judgement) (err error) {
+	if j.trial, err = l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...); err != nil {
+		return err
 	}
-	return l.judge(t)
+	j.own, j.claim, err = l.judge(j.trial)
+	if err != nil || j.own.Reason != Outlier && j.own.Reason != NoPath && j.own.Reason != Tie {
+		return err
+	}
+	if v, c, err := l.judge(j.trial.Labelled()); err != nil || v.Label != "" {
+		j.own, j.claim, j.claim.enrolled = v, c, true
+		return err
+	}
+	return nil
 }
 
-// learn is the listing "Online quantized harmonic solution" for one face: place it, solve, read its value. If the face
-// may be learned and its confidence suffices, it stays in the graph as this observation, and stands for n faces. If as
-// is not nil, it stays only if this class claims it.
-func (l *Learner) learn(o Observation, n int, observation int64, as *int) (Verdict, error) {
-	if _, err := l.graph.Age(observation); err != nil {
-		return Verdict{}, err
-	}
-	return l.keep(o, n, observation, observation, as)
+// learns reports whether a face may be learned, before it is placed in the graph.
+func (l *Learner) learns(o Observation, j *judgement) bool {
+	return !o.Hold && !l.settings.Freeze && !j.worse && !j.claim.enrolled && j.own.Reason != Outlier
 }
 
-// keep is learn without the ageing step. The learned face counts in the window of the observation now.
-func (l *Learner) keep(o Observation, n int, observation, now int64, as *int) (Verdict, error) {
+// keep is the listing "Online quantized harmonic solution" for one face: place it, solve, read its value. If the claim
+// is the same as in the judgement, and the face may be learned, it stays in the graph as this observation, and stands
+// for n faces. It counts in the window of the observation now.
+func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int64) error {
 	t, err := l.graph.Place(o.Vector, o.Follows...)
-	if err != nil {
-		return Verdict{}, err
+	if err != nil || t.Outlier() {
+		return err
 	}
-	if t.Outlier() { // an outlier cannot be learned, but is recognised over longer distances
-		v, _, err := l.look(o)
-		return v, err
+	c := j.claim
+	if !t.Same(j.trial) {
+		v, again, err := l.judge(t.Trial)
+		if err != nil || v.Reason == Outlier || again.class != c.class {
+			return err
+		}
+		c = again
 	}
-	v, best, err := l.judge(t.Trial)
-	if err != nil || v.Reason == Outlier || as != nil && best.class != *as || !l.may(o, best) ||
-		!l.teaches(t, best, n, now) {
-		return v, err
+	if !l.may(o, c) || !l.teaches(t, c, n, now) {
+		return nil
 	}
-	v.Stored, v.Learned = t.Keep(best.class, n, quantized.Moment{Observation: observation, Time: l.time})
+	v := &j.shown
+	v.Stored, v.Learned = t.Keep(c.class, n, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
-		l.spend(best.class, n, now)
+		l.spend(c.class, n, now)
 	}
-	return v, nil
+	return nil
 }
 
 // may reports whether Observation.As permits to learn a face with this claim.

@@ -35,7 +35,7 @@ type Settings struct {
 	AnchorRate float64 `json:"anchor_rate"`
 	// Epsilon: a compact weight below it is no edge. Default 0.1 Gamma, as in the thesis.
 	Epsilon    float64 `json:"epsilon"`
-	Multiplier float64 `json:"multiplier"` // growth of R at a repartition. Default 1.5, as in the thesis
+	Multiplier float64 `json:"multiplier"` // growth of R at a repartition. Default 1.2; 1.5 in the thesis
 	Accept     float64 `json:"accept"`     // least confidence of a verdict with a name, in [0,1]. Default: any above 0
 	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that is not an outlier is
 	// learned.
@@ -80,7 +80,7 @@ func (s Settings) defaults(space face.Space) Settings {
 	s.NameRate = cmp.Or(s.NameRate, 1e-3)
 	s.AnchorRate = cmp.Or(s.AnchorRate, 1e-4)
 	s.Epsilon = cmp.Or(s.Epsilon, 0.1*s.Gamma)
-	s.Multiplier = cmp.Or(s.Multiplier, 1.5)
+	s.Multiplier = cmp.Or(s.Multiplier, 1.2)
 	return s
 }
 

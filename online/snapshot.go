@@ -20,14 +20,8 @@ var (
 	ErrDamaged = errors.New("damaged snapshot")
 )
 
-// Versions of the snapshot format: the version that MarshalBinary writes with lessons that were learned through others
-// or with aided faces, with other lessons, and without lessons; and the oldest version that UnmarshalBinary reads.
-const (
-	version    = 7
-	assisted   = 6
-	unassisted = 5
-	oldest     = 3
-)
+// version is the version of the snapshot format. No other version is read.
+const version = 8
 
 type snapshot struct {
 	Version  int              `cbor:"version"`
@@ -43,6 +37,7 @@ type snapshot struct {
 	Reach    float64          `cbor:"reach"`
 	Vertices []snapshotVertex `cbor:"vertices"`
 	LastID   int64            `cbor:"last_id"`
+	Links    []snapshotLink   `cbor:"links"`
 	Journal  []snapshotEntry  `cbor:"journal"`
 	Lost     snapshotMoment   `cbor:"lost"`
 	Aged     int64            `cbor:"aged"`
@@ -52,7 +47,6 @@ type snapshot struct {
 	Given    []snapshotSource `cbor:"given,omitempty"`
 	Aided    []snapshotAided  `cbor:"aided,omitempty"`
 	LastAid  int64            `cbor:"last_aided,omitempty"`
-	Onward   []snapshotOnward `cbor:"onward,omitempty"`
 	Through  []string         `cbor:"through,omitempty"`
 }
 
@@ -75,13 +69,10 @@ type snapshotSource struct {
 	Lessons []snapshotLesson
 }
 
-// snapshotOnward is a lesson that its source learned through others.
-type snapshotOnward struct {
-	_       struct{} `cbor:",toarray"`
-	Source  string
-	Clock   float64
-	Lesson  snapshotLesson
-	Through []string
+// snapshotLink is a contracted edge.
+type snapshotLink struct {
+	_          struct{} `cbor:",toarray"`
+	A, B, P, Q int64
 }
 
 type snapshotMoment struct {
@@ -124,7 +115,7 @@ func init() {
 func (l *Learner) MarshalBinary() ([]byte, error) {
 	state := l.graph.State()
 	s := snapshot{
-		Version: unassisted, Space: l.space, Settings: l.settings, Counts: l.counts, Time: l.time,
+		Version: version, Space: l.space, Settings: l.settings, Counts: l.counts, Time: l.time,
 		Names: make([]string, len(l.classes)), Negative: make([]bool, len(l.classes)),
 		R: state.R, Spread: state.Spread, Full: state.Full, Reach: state.Reach,
 		Vertices: make([]snapshotVertex, len(state.Vertices)),
@@ -153,26 +144,18 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 			Neighbours: v.Neighbours, Links: v.Links,
 		}
 	}
+	for _, k := range state.Links {
+		s.Links = append(s.Links, snapshotLink{A: k.A, B: k.B, P: k.P, Q: k.Q})
+	}
 	for _, source := range slices.Sorted(maps.Keys(l.given)) {
 		g := l.given[source]
 		kept := snapshotSource{Name: source, Clock: g.clock}
 		for _, lesson := range g.lessons {
-			if len(lesson.Through) == 0 {
-				kept.Lessons = append(kept.Lessons, lesson.snapshot())
-				continue
-			}
-			s.Onward = append(s.Onward, snapshotOnward{Source: source, Clock: g.clock, Lesson: lesson.snapshot(),
-				Through: lesson.Through})
+			kept.Lessons = append(kept.Lessons, lesson.snapshot())
 		}
-		if len(kept.Lessons) > 0 {
-			s.Given = append(s.Given, kept)
-		}
+		s.Given = append(s.Given, kept)
 	}
-	if s.Through = l.through; len(s.Through) > 0 || len(s.Onward) > 0 {
-		s.Version = version
-	} else if l.helped() {
-		s.Version = assisted
-	}
+	s.Through = l.through
 	s.LastAid = l.lastAided
 	for _, a := range l.aided {
 		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: vector.Bytes(a.vector), Clock: a.clock,
@@ -190,45 +173,30 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	if err := cbor.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if head.Version < oldest || head.Version > version {
-		return fmt.Errorf("%w: it is %d, and this program reads %d to %d", ErrVersion, head.Version, oldest, version)
+	if err := checkVersion(head.Version, version); err != nil {
+		return err
 	}
-	s, repaired, err := read(data, head.Version)
-	if err != nil {
+	var s snapshot
+	if err := decoding.Unmarshal(data, &s); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	back, err := s.learner()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	back.repaired = repaired
 	*l = *back
 	return nil
 }
 
-// read decodes a snapshot of a version. Repaired is the number of centroids that were repaired in an older snapshot.
-func read(data []byte, version int) (s snapshot, repaired int, err error) {
-	if version >= unassisted {
-		err = decoding.Unmarshal(data, &s)
-		if err == nil {
-			err = s.checkVersion()
-		}
-		return s, 0, err
-	}
-	var old snapshot4
-	if err := decoding.Unmarshal(data, &old); err != nil {
-		return s, 0, err
-	}
-	return old.upgrade()
-}
-
-// checkVersion returns an error if the snapshot has lessons that MarshalBinary does not write in its version.
-func (s *snapshot) checkVersion() error {
-	onward, given := len(s.Onward) > 0 || len(s.Through) > 0, len(s.Given) > 0 || len(s.Onward) > 0
-	if onward != (s.Version > assisted) || given != (s.Version > unassisted) ||
-		!given && (len(s.Aided) > 0 || s.LastAid != 0) {
-		return fmt.Errorf("it is of version %d, and has lessons of %d sources, %d of them through others", s.Version,
-			len(s.Given), len(s.Onward))
+// checkVersion returns an error if a file has another version than this program reads.
+func checkVersion(is, want int) error {
+	switch {
+	case is > want:
+		return fmt.Errorf("%w: a newer program wrote version %d, and this one reads %d; update this program",
+			ErrVersion, is, want)
+	case is < want:
+		return fmt.Errorf("%w: an older program wrote version %d, and this one reads only %d; make it again with "+
+			"this one", ErrVersion, is, want)
 	}
 	return nil
 }
@@ -272,7 +240,7 @@ func (s *snapshot) learner() (*Learner, error) {
 		budget: budget{window: s.Window, used: s.Spent},
 	}
 	for i, name := range s.Names {
-		if err := checkForm(name); err != nil {
+		if err := CheckName(name); err != nil {
 			return nil, err
 		}
 		c := class{name, s.Negative[i]}
@@ -299,6 +267,9 @@ func (s *snapshot) learner() (*Learner, error) {
 			Vertex: e.Vertex, ID: e.ID, Via: e.Via, Count: e.Count, Born: e.Born,
 		}
 	}
+	for _, k := range s.Links {
+		state.Links = append(state.Links, quantized.Link{A: k.A, B: k.B, P: k.P, Q: k.Q})
+	}
 	dim := s.Space.Dim
 	for i, v := range s.Vertices {
 		if dim < 1 || len(v.Point) != 4*dim {
@@ -323,7 +294,7 @@ func (s *snapshot) learner() (*Learner, error) {
 	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), state); err != nil {
 		return nil, err
 	}
-	if err := l.restoreLessons(s.Given, s.Onward); err != nil {
+	if err := l.restoreLessons(s.Given); err != nil {
 		return nil, err
 	}
 	return l, l.restoreAided(s.Aided, s.LastAid, s.Through)

@@ -105,10 +105,13 @@ func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 			n,
 			l.counts.Observed, int64(mostObserved))
 	}
-	v, err := l.step(Observation{Vector: x}, n, l.counts.Observed+1)
-	if err == nil && v.Learned {
+	all, err := l.step([]Observation{{Vector: x}}, n)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if all[0].shown.Learned {
 		l.counts.Observed += int64(n)
 		l.counts.Learned += int64(n)
 	}
-	return v, err
+	return all[0].shown, nil
 }

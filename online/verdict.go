@@ -3,8 +3,9 @@
 package online
 
 import (
+	"cmp"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/faceauth/faceauth/quantized"
 )
@@ -52,8 +53,9 @@ const resolution = 1e-9
 // claim is the class with the largest harmonic value of a face, and this value. It is set even if the value is too
 // small for a verdict.
 type claim struct {
-	class int // -1 for none
-	value float64
+	class    int // -1 for none
+	value    float64
+	enrolled bool // only the enrolled faces make the claim
 }
 
 // judge turns the harmonic solution at a face into a verdict and a claim.
@@ -77,7 +79,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 			}
 		}
 		if value > best.value {
-			best, second = claim{c, value}, best.value
+			best, second = claim{class: c, value: value}, best.value
 		} else {
 			second = max(second, value)
 		}
@@ -117,31 +119,38 @@ func rejects(t quantized.Trial, rejected, person int) bool {
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)
 }
 
-// oneEach takes the label from every verdict but the best of those that share it: nobody is in one
-// frame twice. The first of equals wins. It returns which faces look like somebody whom a better one looks like.
-func oneEach(verdicts []Verdict) (worse []bool) {
-	order := make([]int, len(verdicts))
-	for i := range order {
-		order[i] = i
+// oneEach takes the label from every verdict but the best of those that share it: nobody is in one frame twice. The
+// first of equals wins. It marks the faces that look like somebody whom a better face looks like.
+func oneEach(all []judgement, verdict func(j *judgement) *Verdict) {
+	if len(all) < 2 {
+		return
 	}
-	sort.SliceStable(order, func(a, b int) bool {
-		v, w := verdicts[order[a]], verdicts[order[b]]
+	order := make([]*judgement, len(all))
+	for i := range all {
+		order[i] = &all[i]
+	}
+	slices.SortStableFunc(order, func(a, b *judgement) int {
+		v, w := verdict(a), verdict(b)
 		if v.Lent != w.Lent {
-			return w.Lent // no lesson takes a name from a face that has it without one
+			if w.Lent { // no lesson takes a name from a face that has it without one
+				return -1
+			}
+			return 1
 		}
-		return v.Confidence > w.Confidence
+		return cmp.Compare(w.Confidence, v.Confidence)
 	})
 	taken := make(map[string]bool)
-	worse = make([]bool, len(verdicts))
-	for _, i := range order {
-		v := &verdicts[i]
+	for _, j := range order {
+		v := verdict(j)
 		if v.Label == "" && v.Reason != Unsure {
 			continue
 		}
-		if worse[i] = taken[v.Best]; worse[i] && v.Label != "" {
-			v.Label, v.Reason = "", BetterFace
+		if taken[v.Best] {
+			j.worse = j.worse || v == &j.own // what is learned does not depend on lessons
+			if v.Label != "" {
+				v.Label, v.Reason = "", BetterFace
+			}
 		}
 		taken[v.Best] = true
 	}
-	return worse
 }

@@ -23,8 +23,8 @@
 // are left.
 //
 // R never exceeds the edge radius, the length of the longest edge, so a point is never merged into a vertex without an
-// edge to it. If even this R leaves more than k vertices, the graph is [Graph.Full]: points are judged, but kept only
-// if a vertex takes them in. In the printed algorithm R has no limit, so points get the values of vertices far away.
+// edge to it. In the printed algorithm R has no limit, so points get the values of vertices far away. R begins anew at
+// 0 when k becomes larger ([Graph.Configure]), and when no learned vertex is left.
 //
 // Labelled vertices come on top of k. They are never merged, moved or evicted and have multiplicity 1, unless
 // [Config].Absorb lets them take in the points closer than R. A repartition looks at the labelled vertices first, then
@@ -32,12 +32,45 @@
 // vertex.
 //
 // The distance from a point to its centroid is at most the sum of all R until now ([Graph.Bound]). This sum is less
-// than R·m/(m-1) unless R was cut short at the edge radius. This differs from the guarantee of the doubling algorithm,
-// which moves centroids.
+// than R·m/(m-1) unless R was cut short at the edge radius, or began anew. This differs from the guarantee of the
+// doubling algorithm, which moves centroids.
 //
 // An edge is at most [Config].Reach long for any kernel; the thesis bounds only its weight. If the caller says that one
-// point follows another, their edge may be [Config].Link long. Such an edge disappears with either vertex, also when a
-// vertex is merged. No point is merged along it.
+// point follows another, their edge may be [Config].Link long: a link. No point is merged along it.
+//
+// # Contracted edges
+//
+// In the printed algorithm a merged vertex loses its edges. Where R is near the edge radius the vertices that are left
+// have no edges to each other, and a chain of points that led from a label to a turned head breaks. So a repartition
+// contracts edges, as the contraction of a graph does: if i is merged into a, and j into b, the edge of i and j goes on
+// as a link of a and b ([Graph.Links]), with the weight of a link of the length of a and b. This happens if
+//
+//   - i and j share a class, their label or a class through which their points were accepted, before the merge.
+//     Otherwise the face of one person that lies beside another person's would carry the whole centroid over;
+//   - a and b are two vertices without an edge, not both labelled, and at most [Config].Link apart. A longer link would
+//     join points that nobody has seen to follow each other.
+//
+// Of several edges between the same a and b, the first one in the order of the vertices counts. Consequences:
+//
+//   - No point and no centroid moves, and R does not change, so [Graph.Bound] holds as before.
+//   - A link remembers the two points whose edge it stands for. It goes if either is taken back ([Graph.Undo],
+//     [Graph.Unlearn], [Graph.Forget]), or if either of its vertices is removed. If it is contracted again, the points
+//     stay the same. A point that was merged before the journal begins cannot be taken back, and neither can its link.
+//   - A link does not age. Its weight in the solution falls with the multiplicities of its vertices. [Graph.Age] evicts
+//     a vertex only if no value depends on it, along links or edges.
+//   - With [Config].Absorb a labelled vertex can be a or b.
+//   - A [State] has the links. A [Union] has the links of its graph. [Config.Merge] contracts the links of summaries.
+//   - A change of the configuration turns a link into an ordinary edge if edges are long enough now, and removes it if
+//     links are too short.
+//
+// # A full graph
+//
+// If even R at the edge radius leaves more than k vertices, the graph is [Graph.Full]. A point is then kept if a vertex
+// takes it in. Another point is kept only if its class has at least two learned vertices less than the class that has
+// the most of them (vertices of several classes do not count). That class gives up one vertex: of those that no other
+// vertex needs for its path to a labelled vertex, the one that is furthest from the labelled vertices of the class, and
+// not near the point. It is removed as [Graph.Remove] does. So each class gets as many vertices as it needs, or as many
+// as any other. Otherwise whoever comes first takes all.
 //
 // # Summaries of other graphs
 //
@@ -66,6 +99,9 @@
 // A point is compared with every vertex, first with two bits for each coordinate: they prove that most vertices lie
 // beyond the edge radius. The other vertices are compared in float32, and possible neighbours are measured in float64.
 // A vertex is left out only if it is certainly too far, so the verdicts are the same as with exact distances.
+//
+// [Graph.Place] takes over the edges and the solution of [Graph.Look], if the same point was tried last and the graph
+// has not changed.
 //
 // Memory is allocated only for existing coordinates and edges, and is reused. Nothing has a size of k², or of the
 // number of vertices times the number of classes. A repartition works on the stored lengths of edges.

@@ -75,12 +75,25 @@ func (e *edgeLists) release(list []edge) {
 // push adds a vertex that will have n edges to begin with.
 func (e *edgeLists) push(n int) { e.of = append(e.of, e.empty(n)) }
 
-// join adds the edge between two vertices to the lists of both. Lists stay in ascending order if the larger of i and j
-// never falls.
+// join adds the edge between two vertices to the lists of both.
 func (e *edgeLists) join(i, j int, d, w float64) {
 	e.n++
 	e.add(i, edge{j, w, d})
 	e.add(j, edge{i, w, d})
+}
+
+// cut removes the edge between two vertices.
+func (e *edgeLists) cut(i, j int) {
+	for _, ends := range [2][2]int{{i, j}, {j, i}} {
+		at, _ := e.find(ends[0], ends[1])
+		e.of[ends[0]] = slices.Delete(e.of[ends[0]], at, at+1)
+	}
+	e.n--
+}
+
+// find returns the place of the edge to j in the list of i, and whether there is one.
+func (e *edgeLists) find(i, j int) (at int, ok bool) {
+	return slices.BinarySearchFunc(e.of[i], j, func(x edge, j int) int { return x.to - j })
 }
 
 func (e *edgeLists) add(i int, x edge) {
@@ -90,7 +103,11 @@ func (e *edgeLists) add(i int, x edge) {
 		e.release(list)
 		list = longer
 	}
-	e.of[i] = append(list, x)
+	list = append(list, x)
+	for q := len(list) - 1; q > 0 && list[q-1].to > x.to; q-- { // seldom: new vertices have the greatest numbers
+		list[q-1], list[q] = list[q], list[q-1]
+	}
+	e.of[i] = list
 }
 
 // fit reports whether there may be n more edges.

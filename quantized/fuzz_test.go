@@ -3,6 +3,7 @@
 package quantized_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -29,9 +30,10 @@ func FuzzGraph(f *testing.F) {
 
 // TestRandomPrograms runs programs as FuzzGraph does.
 func TestRandomPrograms(t *testing.T) {
-	var steps, delicate int
-	for seed := range uint64(1000) {
-		n, early := runGraph(t, graphProgram(seed))
+	var steps, delicate, links, shared int
+	for seed := range uint64(6000) {
+		n, r, early := runGraph(t, graphProgram(seed))
+		links, shared = links+r.Contracted, shared+r.Shared
 		if steps += n; early {
 			delicate++
 		}
@@ -39,14 +41,15 @@ func TestRandomPrograms(t *testing.T) {
 			t.Fatalf("program %d", seed)
 		}
 	}
-	if steps < 20_000 || delicate > 20 {
-		t.Errorf("%d steps, and %d programs came to a decision within rounding", steps, delicate)
+	if steps < 180_000 || delicate > 20 || links < 600 || shared < 60 {
+		t.Errorf("%d steps with %d contracted edges, %d vertices given up, and %d programs came to a decision within "+
+			"rounding", steps, links, shared, delicate)
 	}
 }
 
 func graphProgram(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 15))
-	p := make([]byte, 40+r.IntN(160))
+	p := make([]byte, 100+r.IntN(300))
 	for i := range p {
 		p[i] = byte(r.Uint32())
 	}
@@ -54,7 +57,7 @@ func graphProgram(seed uint64) []byte {
 }
 
 // runGraph runs a program, and reports whether it stopped early because rounding could have decided either way.
-func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
+func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate bool) {
 	next := func() byte {
 		if len(p) == 0 {
 			return 0
@@ -63,8 +66,8 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 		p = p[1:]
 		return b
 	}
-	c := config(1+int(next()%6), 2)
-	c.Reach, c.Journal, c.Link = .3, int(next()%12), .45
+	c := config(1+int(next()%10), 2)
+	c.Reach, c.Journal, c.Link = .3, int(next()%24), .6
 	if b := next(); b%3 == 0 {
 		c.HalfLife = 10
 	} else {
@@ -74,7 +77,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reference.Graph{Config: c}
+	r = &reference.Graph{Config: c}
 	point := func() []float32 {
 		cell := next() & 0x3f
 		j := rand.New(rand.NewPCG(uint64(cell), uint64(next()>>6)))
@@ -83,7 +86,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 	observation := int64(0)
 	for len(p) > 0 && !t.Failed() {
 		steps++
-		switch op := next() % 32; op {
+		switch op := next() % 64; op {
 		case 0, 1, 2:
 			x, class := point(), int(next()%3)
 			if err := g.Label(x, class); err != nil {
@@ -134,7 +137,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 			r.Now = max(r.Now, observation)
 		case 14, 15:
 			c := g.Config()
-			c.K = 1 + int(next()%6)
+			c.K = 1 + int(next()%10)
 			switch b := next(); b % 3 {
 			case 0:
 				c.Journal = int(b % 12)
@@ -164,9 +167,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 			}
 		default:
 			x, class, n := point(), int(next()%4)-1, 1+int(next()%3)
-			if class >= r.Classes {
-				class = -1
-			}
+			class = min(class, r.Classes-1)
 			observation++
 			var follows []int64
 			for range next() % 3 {
@@ -175,7 +176,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 			compareLook(t, steps, g, r, x, follows, quantized.Sight{Labelled: .1 * float64(next()%8),
 				Learned: .1 * float64(next()%8)})
 			if r.Delicate {
-				return steps, true
+				return steps, r, true
 			}
 			candidate, err := g.Place(x, follows...)
 			if err != nil {
@@ -183,7 +184,7 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 			}
 			trial := r.Place(x, follows...)
 			if r.Delicate {
-				return steps, true
+				return steps, r, true
 			}
 			if candidate.Outlier() != trial.Outlier {
 				t.Fatalf("step %d: outlier %t, want %t", steps, candidate.Outlier(), trial.Outlier)
@@ -207,19 +208,19 @@ func runGraph(t *testing.T, p []byte) (steps int, delicate bool) {
 			}
 			m := quantized.Moment{Observation: observation, Time: observation / 3}
 			id, kept := candidate.Keep(class, n, m)
-			if at, want := r.Keep(trial, class, n, m); kept != room || kept != want || id != at {
+			if at, want := r.Keep(trial, class, n, m); kept != want || id != at || room && !kept {
 				t.Fatalf("step %d: kept %t at %d, want %d, and there was room: %t", steps, kept, id, at, room)
 			}
 		}
 		if r.Delicate {
-			return steps, true
+			return steps, r, true
 		}
 		compareGraph(t, steps, g, r)
 		if r.Delicate {
-			return steps, true
+			return steps, r, true
 		}
 	}
-	return steps, false
+	return steps, r, false
 }
 
 // compareLook compares the result for a point that is only judged.
@@ -255,6 +256,17 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 	}
 	if !want.Outlier {
 		compareValues(t, step, trial, want)
+	}
+	alone, want := trial.Labelled(), r.Enrolled(x, sight)
+	if r.Delicate {
+		return
+	}
+	if alone.Outlier() != want.Outlier || alone.Far() != want.Far {
+		t.Fatalf("step %d: by labelled vertices alone, outlier %t, far %t; want %t, %t", step, alone.Outlier(),
+			alone.Far(), want.Outlier, want.Far)
+	}
+	if !want.Outlier {
+		compareValues(t, step, alone, want)
 	}
 }
 
@@ -309,6 +321,20 @@ func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph
 				t.Fatalf("step %d: a point is %g from its centroid, and the bound is %g", step, d, g.Bound())
 			}
 		}
+	}
+	var links []quantized.Link
+	for _, l := range r.Links {
+		x := quantized.Link{A: l.A.ID, B: l.B.ID, P: l.P.ID, Q: l.Q.ID}
+		if x.A > x.B {
+			x = quantized.Link{A: x.B, B: x.A, P: x.Q, Q: x.P}
+		}
+		links = append(links, x)
+	}
+	slices.SortFunc(links, func(a, b quantized.Link) int {
+		return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+	})
+	if !slices.Equal(g.Links(), links) {
+		t.Fatalf("step %d: contracted edges %v, want %v", step, g.Links(), links)
 	}
 	if math.Abs(g.Mass()-points) > 1e-9*points+0x1p-90 {
 		t.Fatalf("step %d: mass %g, want %g", step, g.Mass(), points)

@@ -5,6 +5,7 @@ package quantized
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -42,6 +43,9 @@ type Graph struct {
 	origin   []Origin  // where each vertex comes from
 	edges    edgeLists
 
+	contracted map[[2]int64]Link // by the IDs of their vertices
+	linked     int               // changes of contracted so far
+
 	journal journal
 	lastID  int64
 	aged    int64   // observation up to which multiplicities are aged
@@ -49,6 +53,9 @@ type Graph struct {
 
 	probe    []float32 // the current point
 	found    []edge    // edges of the current point
+	enrolled []edge    // its edges to labelled vertices within sight
+	apart    []edge    // edges of a trial on labelled vertices alone
+	looked   looked    // the last trial of Look
 	products []float32 // products of the current point with the vertices of a page
 	parts    [][]int   // vertices that sketches do not prove to be too far
 	stamp    uint64    // number of the current trial and of the state of the graph
@@ -249,6 +256,13 @@ func (g *Graph) keep(kept []int) {
 			g.learned++
 		}
 	}
+	g.lose()
+	if g.learned == 0 { // R begins anew
+		g.r = 0
+		if !slices.ContainsFunc(g.count, func(n float64) bool { return n > 1 }) {
+			g.spread = 0
+		}
+	}
 }
 
 // erase removes all vertices except kept from memory and from the journal.
@@ -289,6 +303,7 @@ func (g *Graph) Forget(class int) int {
 		}
 	}
 	g.journal.filter(func(e entry) bool { return !emptied[e.vertex] })
+	g.cut(func(l Link) bool { return emptied[l.A] && l.P != l.A || emptied[l.B] && l.Q != l.B })
 	removed := g.Len() - len(kept)
 	g.stamp++
 	g.erase(kept)
@@ -320,7 +335,7 @@ func (g *Graph) Configure(c Config) error {
 	}
 	old := *g
 	g.stamp++
-	g.c, g.reach = c, c.EdgeRadius()
+	g.c, g.reach, g.contracted = c, c.EdgeRadius(), maps.Clone(g.contracted)
 	restore := func() {
 		stamp := g.stamp
 		*g = old
@@ -343,6 +358,9 @@ func (g *Graph) Configure(c Config) error {
 			ErrConfig, c.EdgeRadius())
 	}
 	g.full = false
+	if c.K > old.c.K {
+		g.r = 0 // there is room to tell points apart again
+	}
 	if g.learned <= c.K+1 {
 		g.journal.resize(c.Journal)
 	} else {
@@ -393,6 +411,7 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 			g.edges.join(i, e.to, e.d, e.w)
 		}
 	}
+	g.lose()
 	return true
 }
 

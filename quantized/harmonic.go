@@ -74,6 +74,9 @@ type solver struct {
 
 	values []Value
 	slot   []int32 // place of a class in values, plus 1
+
+	solved   uint64   // number of the trial that has solution
+	solution Solution // shares values
 }
 
 // rim is an edge from a vertex of the part to a labelled vertex.
@@ -340,7 +343,10 @@ func (s *solver) forward(g *Graph, of func(class int) bool) error {
 func (t Trial) Solve() (Solution, error) {
 	t.mustBeOn()
 	g, s := t.g, &t.g.solver
-	s.values = s.values[:0]
+	if s.solved == t.stamp && !t.alone { // Place has taken over the trial of Look
+		return s.solution, nil
+	}
+	s.values, s.solved = s.values[:0], 0
 	if len(t.near) == 0 {
 		return Solution{Values: s.values, Method: Iterative}, nil
 	}
@@ -348,7 +354,7 @@ func (t Trial) Solve() (Solution, error) {
 		s.values = append(s.values, Value{g.label[t.home], 1})
 		return Solution{Values: s.values, Method: Iterative}, nil
 	}
-	if g.c.Normalized {
+	if g.c.Normalized && !t.alone {
 		return t.normalized()
 	}
 	s.begin(g)
@@ -380,7 +386,11 @@ func (t Trial) Solve() (Solution, error) {
 		s.slot[v.Class] = 0
 	}
 	slices.SortFunc(s.values, func(a, b Value) int { return a.Class - b.Class })
-	return Solution{s.values, bound + float64(len(s.rim)+8)*unit*total, how}, nil
+	solution := Solution{s.values, bound + float64(len(s.rim)+8)*unit*total, how}
+	if !t.alone {
+		s.solved, s.solution = t.stamp, solution
+	}
+	return solution, nil
 }
 
 // normalized solves with the normalised Laplacian, directly and on the whole graph.

@@ -193,6 +193,11 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 		}
 		return false
 	})
+	taken := func(id int64) bool {
+		i := g.vertex(id)
+		return spoilt[id] && (i < 0 || g.label[i] == unlabelled)
+	}
+	g.cut(func(l Link) bool { return taken(l.P) || taken(l.Q) })
 	var kept []int
 	for i, o := range g.origin {
 		if g.label[i] != unlabelled || !spoilt[o.ID] {

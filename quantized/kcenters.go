@@ -131,6 +131,7 @@ func (p partition) survivors(near []edge) []edge {
 
 // apply carries out p. Distances are moved, not computed.
 func (g *Graph) apply(p partition) {
+	links := g.contract(p) // before vertices take over each other's classes
 	for i, j := range p.to {
 		if i == j {
 			continue
@@ -147,4 +148,7 @@ func (g *Graph) apply(p partition) {
 	g.spread += min(p.r, g.reach) // no point has moved further now
 	g.rewrite(p.to)
 	g.keep(p.kept)
+	for _, l := range links {
+		g.join(l)
+	}
 }

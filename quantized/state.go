@@ -20,6 +20,7 @@ type State struct {
 	// anew, in time proportional to the square of the number of vertices.
 	Reach   float64
 	LastID  int64   // largest ID ever used
+	Links   []Link  // contracted edges, in ascending order of their vertices
 	Journal []Entry // the oldest first
 	Lost    Moment  // the latest entry that is missing in Journal
 	Aged    int64   // observation up to which multiplicities are aged
@@ -45,7 +46,7 @@ type Vertex struct {
 	Source       []int   // classes through which its points were learned, ascending
 	Origin       Origin
 	Neighbours   []int // earlier vertices to which it may have an edge, ascending
-	Links        []int // earlier vertices to which it has an edge because one follows the other, ascending
+	Links        []int // earlier vertices to which it has an edge beyond the edge radius, ascending
 }
 
 // State returns the state of g. It shares the storage of g: use it before g changes, and do not change it.
@@ -53,7 +54,7 @@ func (g *Graph) State() State {
 	s := State{
 		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full, Vertices: make([]Vertex, g.Len()), Reach: g.reach,
 		Aged: g.aged, Clock: g.clock, LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)),
-		Lost: g.journal.lost,
+		Lost: g.journal.lost, Links: g.Links(),
 	}
 	for q := range g.journal.entries {
 		e := g.journal.entries[(g.journal.next+q)%len(g.journal.entries)]
@@ -126,6 +127,12 @@ func Restore(c Config, s State) (*Graph, error) {
 	g.r, g.spread, g.classes, g.full = s.R, s.Spread, s.Classes, s.Full
 	g.lastID, g.journal.lost = s.LastID, s.Lost
 	g.aged, g.clock = s.Aged, s.Clock
+	for _, l := range s.Links {
+		g.note(l)
+	}
+	if g.lose(); len(g.contracted) != len(s.Links) {
+		return nil, fmt.Errorf("%w: a contracted edge is not there", ErrInvalid)
+	}
 	for _, e := range s.Journal {
 		g.journal.add(c.Journal, entry{e.Moment, e.Vertex, e.ID, e.Via, e.Count, e.Born})
 	}
@@ -212,6 +219,12 @@ func (s State) check(dim int) error {
 			if _, both := slices.BinarySearch(v.Neighbours, j); both {
 				return invalid("vertex %d has vertex %d as a neighbour twice", i, j)
 			}
+		}
+	}
+	for q, l := range s.Links {
+		ordered := q == 0 || compareLinks(s.Links[q-1], l) < 0
+		if l.A < 1 || l.A >= l.B || l.P < 1 || l.P > s.LastID || l.Q < 1 || l.Q > s.LastID || !ordered {
+			return invalid("contracted edge %+v", l)
 		}
 	}
 	if len(taken) > 0 {

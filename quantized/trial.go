@@ -17,6 +17,15 @@ type Trial struct {
 	near   []edge
 	home   int  // vertex that takes the point in, or -1
 	far    bool // the point has no edge, and is judged by the vertices of near
+	alone  bool // only labelled vertices judge the point
+}
+
+// looked is a trial that [Graph.Place] can take over.
+type looked struct {
+	stamp   uint64
+	square  float64
+	near    []edge // ordinary edges and links
+	follows []int64
 }
 
 // Candidate is a [Trial] whose point can be kept.
@@ -33,7 +42,15 @@ type Sight struct{ Labelled, Learned float64 }
 //
 // The error wraps [ErrPoint]. It panics if x has another dimension.
 func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
-	return g.look(x, s, g.standIns(follows))
+	t, err := g.look(x, s, g.standIns(follows))
+	if err != nil {
+		return Trial{}, err
+	}
+	g.looked = looked{stamp: t.stamp, square: t.square, near: t.near, follows: append(g.looked.follows[:0], follows...)}
+	if t.far {
+		g.looked.near = nil
+	}
+	return t, nil
 }
 
 // look is Look with vertices instead of IDs.
@@ -43,12 +60,34 @@ func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 		return Trial{}, err
 	}
 	near := g.within(g.probe, square, max(s.Labelled, g.reach), max(s.Learned, g.reach))
+	g.enrolled = g.enrolled[:0]
+	for _, e := range near {
+		if g.label[e.to] != unlabelled {
+			g.enrolled = append(g.enrolled, e)
+		}
+	}
 	links := g.links(square, follows)
 	if len(links) == 0 && !slices.ContainsFunc(near, g.ordinary) {
 		return Trial{g: g, stamp: g.stamp, square: square, near: near, home: -1, far: len(near) > 0}, nil
 	}
 	near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
 	return g.try(square, merge(near, links)), nil
+}
+
+// Labelled returns the trial of the same point on the labelled vertices alone, with multiplicity 1: the trial that Look
+// returns on a graph that has learned nothing.
+func (t Trial) Labelled() Trial {
+	t.mustBeOn()
+	g := t.g
+	ordinary := slices.ContainsFunc(g.enrolled, g.ordinary)
+	t.near, t.home, t.alone, t.far = g.apart[:0], -1, true, !ordinary && len(g.enrolled) > 0
+	for _, e := range g.enrolled {
+		if e.w /= g.v[e.to]; !ordinary || g.ordinary(e) {
+			t.near = append(t.near, e)
+		}
+	}
+	g.apart = t.near
+	return t
 }
 
 func (g *Graph) try(square float64, near []edge) Trial {
@@ -112,11 +151,10 @@ func merge(a, b []edge) []edge {
 // a vertex too many, the graph is repartitioned first, as at the start of a step in the thesis's listing, unless x is
 // an outlier before or after that.
 func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
-	square, err := g.take(x)
+	square, near, err := g.edgesOf(x, follows)
 	if err != nil {
 		return Candidate{}, err
 	}
-	near := merge(g.near(g.probe, square), g.links(square, g.standIns(follows)))
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
 		if !ok {
@@ -133,6 +171,17 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 		g.apply(p)
 	}
 	return Candidate{g.try(square, near)}, nil
+}
+
+// edgesOf returns the ordinary edges and links of the point x. It knows them if Look has just tried this point.
+func (g *Graph) edgesOf(x []float32, follows []int64) (square float64, near []edge, err error) {
+	if l := &g.looked; l.stamp == g.stamp && slices.Equal(g.probe, x) && slices.Equal(l.follows, follows) {
+		return l.square, l.near, nil
+	}
+	if square, err = g.take(x); err != nil {
+		return 0, nil, err
+	}
+	return square, merge(g.near(g.probe, square), g.links(square, g.standIns(follows))), nil
 }
 
 // home returns the nearest vertex closer than R among the neighbours, which takes the point in, or -1.
@@ -152,6 +201,11 @@ func (t Trial) mustBeOn() {
 	if t.g == nil || t.stamp != t.g.stamp {
 		panic("quantized: this trial is over")
 	}
+}
+
+// Same reports whether both are the trial of one point on one state of the graph, with the same vertices to judge it.
+func (t Trial) Same(u Trial) bool {
+	return t.g == u.g && t.stamp == u.stamp && t.far == u.far && t.alone == u.alone
 }
 
 // Far reports whether the point has no edge, and is judged by the vertices within its [Sight].
@@ -248,7 +302,7 @@ func (t Trial) via(class int) (id int64, hops int) {
 	return id, hops
 }
 
-// Room reports whether [Candidate.Keep] would keep the point: a vertex takes it in, or the graph is not [Graph.Full].
+// Room reports whether there is room for the point: a vertex takes it in, or the graph is not [Graph.Full].
 func (c Candidate) Room() bool {
 	c.mustBeOn()
 	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
@@ -256,10 +310,10 @@ func (c Candidate) Room() bool {
 
 // Keep ends the trial and keeps the point, as n points of the same moment. Class is the class through which the point
 // was accepted, for [Graph.Forget], or negative if no class claimed it. Keep returns the ID of the vertex where the
-// point is now. For an outlier, and without [Candidate.Room], it reports false and changes nothing. It panics unless n
-// is positive.
+// point is now. It reports false and changes nothing for an outlier, and without [Candidate.Room] unless another class
+// gives up a vertex (package description, "A full graph"). It panics unless n is positive.
 func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
-	if !c.Room() {
+	if !c.Room() && !c.share(class) {
 		return 0, false
 	}
 	if n < 1 {

@@ -19,6 +19,7 @@ type Union struct {
 	ids    []int64 // IDs of the vertices of own
 	// followers maps IDs of own vertices to the guests that follow them.
 	followers map[int64][]int
+	linked    int // changes of the contracted edges of own that all has
 }
 
 // Union returns the union of g with centroids of other graphs. Their points must not change. The error wraps [ErrFull]
@@ -55,7 +56,7 @@ func (u *Union) Look(x []float32, s Sight, follows []int64, others []int) (Trial
 }
 
 // follow updates u after changes of its graph. Vertices never move, and their IDs only grow, so the list of IDs shows
-// all changes.
+// all changes of vertices.
 func (u *Union) follow() error {
 	if u.all == nil || u.all.c != u.own.c {
 		if err := u.begin(); err != nil {
@@ -68,6 +69,9 @@ func (u *Union) follow() error {
 		u.all = nil
 		return err
 	}
+	if u.linked != own.linked {
+		u.relink()
+	}
 	for i, s := range u.guests {
 		all.v[i] = s.Multiplicity
 	}
@@ -78,11 +82,35 @@ func (u *Union) follow() error {
 	return nil
 }
 
+// relink takes over the contracted edges of the graph.
+func (u *Union) relink() {
+	all, n := u.all, len(u.guests)
+	id := func(own int64) int64 { return all.origin[n+u.own.vertex(own)].ID }
+	now := make(map[[2]int64]Link, len(u.own.contracted))
+	for _, l := range u.own.contracted {
+		l = Link{A: id(l.A), B: id(l.B)}
+		now[l.ends()] = l
+	}
+	all.cut(func(l Link) bool { _, there := now[l.ends()]; return !there })
+	for at, l := range now {
+		if _, there := all.contracted[at]; there {
+			continue
+		}
+		if _, edge := all.edges.find(all.vertex(l.A), all.vertex(l.B)); edge { // it came with a new vertex
+			all.note(l)
+		} else {
+			all.join(l)
+		}
+	}
+	u.linked = u.own.linked
+}
+
 // begin makes the union of the guests alone.
 func (u *Union) begin() (err error) {
 	if u.all, err = New(u.own.c); err != nil {
 		return err
 	}
+	u.linked = -1 // all has no contracted edges yet
 	u.ids = u.ids[:0]
 	for i, s := range u.guests {
 		square, err := u.all.take(s.Point)

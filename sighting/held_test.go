@@ -14,7 +14,7 @@ import (
 func hold(t *testing.T, w *sighting.Watcher, at time.Duration, s face.Sample) sighting.Seen {
 	t.Helper()
 	s.Vector, s.Held = nil, true
-	seen, err := w.See(at, []face.Sample{s}, func(int) bool { return false })
+	seen, err := w.See(at, []face.Sample{s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,9 @@ import (
 // Settings of a [Tracker]. A zero field means the default.
 type Settings struct {
 	Overlap float64 // least intersection over union of a person's boxes in two frames. Default 0.25
-	// Near is the greatest distance, in units of the space, at which a face continues a track that was lost elsewhere
-	// in the picture. Default: 0.75 times the space's impostor radius.
+	// Near is the greatest distance, in units of the space, at which a face continues a track elsewhere in the picture.
+	// Default: 0.75 times the space's impostor radius. A frame has at most 10,000 such comparisons of a person with a
+	// face. Where there are more, people without a fitting face in their place come first, then those seen last.
 	Near float64
 	// Far is the distance beyond which a face is another person's, wherever it is. Default: the distance at a false
 	// match rate of 1e-3 between stills, or 1.2 times the impostor radius if that was not measured.
@@ -33,17 +34,19 @@ type Settings struct {
 	// Lost replaces Far for a person who was missing in the last frame: another person may have taken the place.
 	// Default: the distance at a rate of 1e-4, or Far if that was not measured.
 	Lost float64
-	// Sure is the distance beyond which the next face of a track, less than 0.2 s later, may be another person's: the
-	// track goes on, in doubt ([Tracker.InDoubt]). With slower cameras a head turns further between two frames, and
-	// only Far counts. Default: the distance at a rate of 1e-5, or no limit if that was not measured.
+	// Sure is the distance beyond which the next face of a track may be another person's: the track goes on, in doubt
+	// ([Tracker.InDoubt]). Default: the distance at a rate of 1e-5, or no limit if that was not measured.
 	Sure float64
 	// Same replaces Sure for a person who was missing in the last frame. It is also the distance to a face before the
-	// doubt at which the doubt ends: as each later face is compared, another person has many chances. Default: the
-	// distance at a rate of 1e-7, or Sure if that was not measured.
-	Same  float64
-	Gap   time.Duration // a track ends after this time without a face. Default 2 s
-	Looks int           // number of remembered faces of a track, the newest. Default 5
-	First int           // the number of the first track. Default 1
+	// doubt at which the doubt ends: as each later face is compared, another person has many chances. If it was
+	// measured, a face within Same continues a track whose box it touches, whatever Overlap says: before a slow camera
+	// people walk on between two frames. Default: the distance at a rate of 1e-7, or Sure if that was not measured.
+	Same float64
+	// Gap is the time without a face after which a track ends. A frame at which the clock stands, or goes back, counts
+	// as a fiftieth of it. Default 2 s.
+	Gap   time.Duration
+	Looks int // number of remembered faces of a track, the newest. Default 5
+	First int // the number of the first track. Default 1
 }
 
 func (s Settings) defaults(space face.Space) Settings {
@@ -79,7 +82,11 @@ type Tracker struct {
 	s     Settings
 	scale float64
 	next  int
-	live  []*person
+	live  []*person // by number
+
+	now   time.Duration // time by which tracks end
+	clock time.Duration // time of the last frame by the clock of the source
+	ahead time.Duration // how far now went on since that clock stands
 }
 
 // person is a person in view.
@@ -87,10 +94,11 @@ type person struct {
 	id     int
 	track  int // track of the face in its source
 	box    image.Rectangle
-	at     time.Duration
-	missed bool        // the person was missing in the last frame
-	looks  [][]float32 // the newest last
-	before [][]float32 // looks of the time before the track was in doubt; nil if it is not
+	at     time.Duration // by Tracker.now
+	missed bool          // the person was missing in the last frame
+	looks  [][]float32   // the newest last
+	before [][]float32   // looks of the time before the track was in doubt; nil if it is not
+	turned int           // number of next faces in doubt that may be of a head that turned
 }
 
 // NewTracker returns a tracker of faces in a space.
@@ -124,41 +132,68 @@ func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
 	return b.t.Update(time.Duration(frame), faces)
 }
 
-// Update returns the track number of each face in a frame of that time. Times must not go back. Track numbers start at
-// 1 and are never reused. The vectors of the faces may be nil; the tracker keeps them for some time, so they must not
-// change.
+// beats is the number of frames after which a track without a face ends while the clock stands.
+const beats = 50
+
+// advance moves the time of the tracker to that of a frame.
+func (t *Tracker) advance(at time.Duration) {
+	step := at - t.clock
+	t.clock = at
+	if step <= 0 {
+		beat := max(1, t.s.Gap/beats)
+		t.now, t.ahead = t.now+beat, t.ahead+beat
+		return
+	}
+	t.now, t.ahead = t.now+max(0, step-t.ahead), 0
+}
+
+// pair is a person and a face that may be the person's.
+type pair struct {
+	p        *person
+	face     int
+	score    float64
+	distance float64
+}
+
+// Update returns the track number of each face in a frame of that time. Track numbers start at 1 and are never reused.
+// The vectors of the faces may be nil; the tracker keeps them for some time, so they must not change.
+//
+// Of all pairs of a person and a face that fit, the best are chosen one after another. Its time grows with the number
+// of boxes that touch, and with the faces that are looked for elsewhere ([Settings].Near).
 func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
-	t.live = slices.DeleteFunc(t.live, func(p *person) bool { return at-p.at > t.s.Gap })
-	type pair struct {
-		p        *person
-		face     int
-		score    float64
-		distance float64
-	}
-	var pairs []pair
-	for _, p := range t.live {
-		for j, f := range faces {
-			if score, distance, ok := t.score(p, f); ok {
-				pairs = append(pairs, pair{p, j, score, distance})
-			}
-		}
-	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score, a.score) })
+	t.advance(at)
+	t.live = slices.DeleteFunc(t.live, func(p *person) bool { return t.now-p.at > t.s.Gap })
 	ids := make([]int, len(faces))
 	taken := make(map[*person]bool)
 	for j, f := range faces {
+		if !f.Held {
+			continue
+		}
 		if p := t.held(f); p != nil && !taken[p] {
 			ids[j], taken[p] = p.id, true
-			t.see(p, at, f)
+			t.see(p, f)
 		}
 	}
-	for _, c := range pairs {
-		if ids[c.face] == 0 && !taken[c.p] {
-			ids[c.face], taken[c.p] = c.p.id, true
-			t.doubt(c.p, at, faces[c.face], c.distance)
-			t.see(c.p, at, faces[c.face])
+	// give chooses the best of the pairs with more than a score.
+	give := func(pairs []pair, more float64) {
+		slices.SortFunc(pairs, func(a, b pair) int {
+			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.p.id, b.p.id), cmp.Compare(a.face, b.face))
+		})
+		for _, c := range pairs {
+			if c.score > more && ids[c.face] == 0 && !taken[c.p] {
+				ids[c.face], taken[c.p] = c.p.id, true
+				t.doubt(c.p, faces[c.face], c.distance)
+				t.see(c.p, faces[c.face])
+			}
 		}
 	}
+	rest := func() []*person {
+		return slices.DeleteFunc(slices.Clone(t.live), func(p *person) bool { return taken[p] })
+	}
+	pairs := t.touching(rest(), faces, ids)
+	give(pairs, 1) // a pair elsewhere has no overlap, and so a score of at most 1
+	pairs = slices.DeleteFunc(pairs, func(c pair) bool { return taken[c.p] || ids[c.face] != 0 })
+	give(append(pairs, t.elsewhere(rest(), faces, ids, pairs)...), math.Inf(-1))
 	for _, p := range t.live {
 		p.missed = !taken[p]
 	}
@@ -167,11 +202,96 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 			p := &person{id: t.next}
 			t.next++
 			t.live = append(t.live, p)
-			t.see(p, at, f)
+			t.see(p, f)
 			ids[j] = p.id
 		}
 	}
 	return ids
+}
+
+// touching returns the pairs that fit and whose boxes touch, of the faces without a number. It sorts the people.
+func (t *Tracker) touching(people []*person, faces []face.Sample, ids []int) (pairs []pair) {
+	slices.SortFunc(people, func(a, b *person) int { return cmp.Compare(a.box.Min.X, b.box.Min.X) })
+	widest := 0
+	for _, p := range people {
+		widest = max(widest, p.box.Dx())
+	}
+	for j, f := range faces {
+		if ids[j] != 0 {
+			continue
+		}
+		first, _ := slices.BinarySearchFunc(people, f.Box.Min.X-widest, func(p *person, x int) int {
+			return cmp.Compare(p.box.Min.X, x)
+		})
+		for _, p := range people[first:] {
+			if p.box.Min.X >= f.Box.Max.X {
+				break
+			}
+			if !p.box.Overlaps(f.Box) {
+				continue
+			}
+			if score, distance, ok := t.score(p, f); ok {
+				pairs = append(pairs, pair{p, j, score, distance})
+			}
+		}
+	}
+	return pairs
+}
+
+// mostElsewhere is the greatest number of comparisons of a person with a face elsewhere in a frame. With it, 800 people
+// who all changed their places cost no more than 100.
+const mostElsewhere = 10000
+
+// elsewhere returns the pairs that fit and whose boxes do not touch, of the faces without a number. Placed are pairs
+// that touch. It sorts the people.
+func (t *Tracker) elsewhere(people []*person, faces []face.Sample, ids []int, placed []pair) (pairs []pair) {
+	var lost []int
+	for j, f := range faces {
+		if ids[j] == 0 && f.Vector != nil {
+			lost = append(lost, j)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	if most := mostElsewhere / len(lost); len(people) > most {
+		inPlace := make(map[*person]int)
+		for _, c := range placed {
+			inPlace[c.p] = 1
+		}
+		slices.SortFunc(people, func(a, b *person) int {
+			return cmp.Or(cmp.Compare(inPlace[a], inPlace[b]), cmp.Compare(b.at, a.at), cmp.Compare(a.id, b.id))
+		})
+		people = people[:most]
+	}
+	for _, p := range people {
+		for _, j := range lost {
+			if f := faces[j]; t.maybeNear(f.Vector, p.looks) && !p.box.Overlaps(f.Box) {
+				if score, distance, ok := t.score(p, f); ok {
+					pairs = append(pairs, pair{p, j, score, distance})
+				}
+			}
+		}
+	}
+	return pairs
+}
+
+// maybeNear reports whether a vector may be within Near of one of the looks. Parts of a vector show that most are not.
+func (t *Tracker) maybeNear(x []float32, looks [][]float32) bool {
+	const part = 64
+	limit := t.s.Near / t.scale
+	limit *= limit * (1 + 1e-9) // more than the rounding of the sum
+	for _, y := range looks {
+		sum := 0.
+		for i := 0; i < len(x) && !(sum > limit); i += part {
+			end := min(i+part, len(x))
+			sum += graph.SquaredDistance(x[i:end], y[i:end])
+		}
+		if !(sum > limit) {
+			return true
+		}
+	}
+	return false
 }
 
 // Live returns the track numbers of the people in view at present or within the gap.
@@ -198,33 +318,44 @@ func (t *Tracker) Believe(track int) {
 	}
 }
 
-func (t *Tracker) person(track int) *person {
-	for _, p := range t.live {
-		if p.id == track {
-			return p
-		}
-	}
-	return nil
+// follows reports whether the next face of a track should be taken for the person of the faces before it: the track is
+// not in doubt, or the head may have turned far between two slow frames.
+func (t *Tracker) follows(track int) bool {
+	p := t.person(track)
+	return p == nil || p.before == nil || p.turned > 0
 }
 
-// turning is the time within which a head does not turn so far that its faces are further apart than Settings.Sure.
-const turning = 200 * time.Millisecond
+func (t *Tracker) person(track int) *person {
+	i, ok := slices.BinarySearchFunc(t.live, track, func(p *person, id int) int { return cmp.Compare(p.id, id) })
+	if !ok {
+		return nil
+	}
+	return t.live[i]
+}
 
-// doubt begins or ends the doubt about a person whose next face, at a time, is at a distance from the newest ones.
-func (t *Tracker) doubt(p *person, at time.Duration, f face.Sample, distance float64) {
+const (
+	// turning is the time within which a head does not turn so far that its faces are further apart than Settings.Sure.
+	turning = 200 * time.Millisecond
+	// turnedFaces is the number of faces after such a slow turn that still get their name from the faces before it.
+	turnedFaces = 4
+)
+
+// doubt begins or ends the doubt about a person whose next face is at a distance from the newest ones.
+func (t *Tracker) doubt(p *person, f face.Sample, distance float64) {
 	if f.Vector == nil || len(p.looks) == 0 {
 		return
 	}
 	sure := t.s.Sure
-	switch {
-	case p.missed:
+	if p.missed {
 		sure = t.s.Same
-	case at-p.at > turning:
-		sure = t.s.Far
 	}
+	p.turned = max(0, p.turned-1)
 	switch {
 	case p.before == nil && distance > sure:
-		p.before = slices.Clone(p.looks)
+		p.before, p.turned = slices.Clone(p.looks), 0
+		if !p.missed && t.now-p.at > turning {
+			p.turned = turnedFaces
+		}
 	case p.before != nil && t.nearest(f, p.before) <= t.s.Same:
 		p.before = nil
 	}
@@ -254,8 +385,8 @@ func (t *Tracker) held(f face.Sample) (last *person) {
 }
 
 // see records the present position and look of a person.
-func (t *Tracker) see(p *person, at time.Duration, f face.Sample) {
-	p.box, p.at, p.track = f.Box, at, f.Track
+func (t *Tracker) see(p *person, f face.Sample) {
+	p.box, p.at, p.track = f.Box, t.now, f.Track
 	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 { // the vector of a poor picture is of little use
 		return
 	}
@@ -276,8 +407,12 @@ func (t *Tracker) score(p *person, f face.Sample) (score, distance float64, ok b
 	if p.missed {
 		far = t.s.Lost
 	}
+	near := t.s.Near
+	if overlap > 0 && !math.IsInf(t.s.Same, 1) {
+		near = max(near, t.s.Same)
+	}
 	switch {
-	case d > far, overlap < t.s.Overlap && !(t.s.Near > 0 && d <= t.s.Near):
+	case d > far, overlap < t.s.Overlap && !(near > 0 && d <= near):
 		return 0, d, false
 	case math.IsInf(far, 1):
 		return overlap, d, true

@@ -49,7 +49,9 @@ type Seen struct {
 // The learner learns only from confirmed sightings: faces of a person who was confirmed since coming into view, and
 // only as that person. The last eight faces before the confirmation are then learned, too. Consecutive faces of a track
 // are joined (a must-link, [online.Observation].Follows), so that the learner can follow a turning head further than
-// with single faces. A track in doubt ([Tracker.InDoubt]) is not confirmed until the doubt ends.
+// with single faces. A track in doubt ([Tracker.InDoubt]) is not confirmed until the doubt ends, and a face that was
+// seen in doubt is never learned. If heads may have turned far between two frames, because they are more than 0.2 s
+// apart, the first four faces in doubt still get the name of the faces before them, as a learned name.
 type Watcher struct {
 	learner *online.Learner
 	tracker *Tracker
@@ -102,13 +104,16 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 }
 
 // Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
-// false. The error comes from [online.Learner.ObserveFrame].
+// false; a nil hold means the faces with a Reason. The error comes from [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
 	for _, track := range tracks {
 		if c := w.chains[track]; c != nil &&
 			(w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
 			w.Reset(track) // its verdicts name a person who was forgotten
 		}
+	}
+	if hold == nil {
+		hold = func(i int) bool { return faces[i].Reason != "" }
 	}
 	var observed []online.Observation
 	var of []int // the face of each observation
@@ -119,7 +124,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 		poor[i] = hold(i)
 		o := online.Observation{Vector: s.Vector, Hold: poor[i]}
-		if c := w.chains[tracks[i]]; c != nil && !w.tracker.InDoubt(tracks[i]) {
+		if c := w.chains[tracks[i]]; c != nil && w.tracker.follows(tracks[i]) {
 			o.Follows = c.stored
 		}
 		if o.As = w.confirmed(tracks[i], at); o.As == "" {
@@ -156,7 +161,8 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		c := w.chain(tracks[of[q]], at)
 		c.keep(*v, at)
 		c.join(v.Stored)
-		if observed[q].As == "" && !poor[of[q]] {
+		// A face in doubt may be another person's, also when the doubt ends because the first person is back.
+		if observed[q].As == "" && !poor[of[q]] && !w.tracker.InDoubt(tracks[of[q]]) {
 			c.wait(waiting{observed[q].Vector, number})
 		}
 		if err := w.recall(c, w.confirmed(tracks[of[q]], at), number, s); err != nil {

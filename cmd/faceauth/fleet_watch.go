@@ -94,7 +94,7 @@ func (w *watched) begin() error {
 	}
 	for name := range before {
 		if _, there := r.People[name]; !there && w.g.Learner().Knows(name) {
-			if err := w.g.Remove(name); err != nil {
+			if err := w.g.Forget(name); err != nil {
 				return err
 			}
 		}

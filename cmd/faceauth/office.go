@@ -26,6 +26,7 @@ import (
 	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
@@ -212,11 +213,10 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 			return nil
 		})
 	}
-	opt.Room = func(r office.Room) {
+	opt.Room = func(r online.Room) {
 		printer.print(func() error {
-			if r.Full {
-				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k",
-					r.K))
+			if w := r.Warning(); w != "" {
+				warn(c, w)
 			} else {
 				warn(c, "there is room again: faces are learned")
 			}

@@ -115,7 +115,7 @@ func newPeople() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
-				err := g.Remove(args[0])
+				err := g.Forget(args[0])
 				if errors.Is(err, online.ErrUnknown) {
 					err = fmt.Errorf("%w; see faceauth people", err)
 				}

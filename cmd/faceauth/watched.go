@@ -5,21 +5,17 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
-// roomWarning returns a function that warns whenever a learner becomes full.
+// roomWarning returns a function that warns whenever a learner has too little room.
 func roomWarning(c *cobra.Command, l *online.Learner) func() {
-	said := l.Full() // warnings at the start have said this
+	said := l.Room() // warnings at the start have said this
 	return func() {
-		if full := l.Full(); full != said {
-			said = full
-			if full {
-				warn(c, fmt.Sprintf("k = %d is full: faces are recognised, and no longer learned; use a larger --k, "+
-					"or people undo", l.Settings().K))
+		if now := l.Room(); now.Changed(said) {
+			if said = now; now.Warning() != "" {
+				warn(c, now.Warning())
 			}
 		}
 	}

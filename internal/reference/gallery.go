@@ -184,6 +184,3 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	}
 	return all
 }
-
-// TakeOut removes a stored face. Ok is false if there is none with this ID.
-func (g *Gallery) TakeOut(id int64) (faces int, ok bool) { return g.Learner.Remove(id) }

@@ -7,6 +7,7 @@ package reference
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -32,6 +33,16 @@ type Graph struct {
 	// otherwise.
 	Delicate bool
 	Evicted  int // number of vertices ever made
+	Links    []Link
+	// Numbers of edges ever contracted, and of vertices that were given up for a point of another class.
+	Contracted, Shared int
+}
+
+// Link is an edge of two points, at least one of which was merged into another vertex. It joins the vertices where the
+// points are now.
+type Link struct {
+	A, B *Vertex
+	P, Q *Point // at A and at B
 }
 
 // Vertex is one vertex.
@@ -127,10 +138,68 @@ func (g *Graph) Edge(v, u *Vertex) float64 {
 	if w := g.weight(v.X, u.X); w > 0 {
 		return w
 	}
-	if v.Linked[u] || u.Linked[v] {
+	if v.Linked[u] || u.Linked[v] || g.contracted(v, u) != nil {
 		return g.link(v.X, u.X)
 	}
 	return 0
+}
+
+// contracted returns the link between two vertices, or nil.
+func (g *Graph) contracted(v, u *Vertex) *Link {
+	for i, l := range g.Links {
+		if l.A == v && l.B == u || l.A == u && l.B == v {
+			return &g.Links[i]
+		}
+	}
+	return nil
+}
+
+// contract returns the links for the edges that a repartition loses.
+func (g *Graph) contract(to map[*Vertex]*Vertex) (links []Link) {
+	for i, v := range g.Vertices {
+		for _, u := range g.Vertices[:i] {
+			a, b := to[v], to[u]
+			known := a == b || g.Edge(a, b) > 0 || slices.ContainsFunc(links, func(l Link) bool {
+				return l.A == a && l.B == b || l.A == b && l.B == a
+			})
+			if g.Edge(v, u) == 0 || known || a.Class >= 0 && b.Class >= 0 || !akin(v, u) || g.link(a.X, b.X) == 0 {
+				continue
+			}
+			l := Link{a, b, v.Points[0], u.Points[0]}
+			if old := g.contracted(v, u); old != nil {
+				if l.P, l.Q = old.P, old.Q; old.A != v {
+					l.P, l.Q = old.Q, old.P
+				}
+			}
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// akin reports whether two vertices share a class.
+func akin(v, u *Vertex) bool {
+	classes := func(v *Vertex) map[int]bool {
+		all := maps.Clone(v.Source)
+		if v.Class >= 0 {
+			all[v.Class] = true
+		}
+		return all
+	}
+	for c := range classes(v) {
+		if classes(u)[c] {
+			return true
+		}
+	}
+	return false
+}
+
+// tidy drops the links whose vertices or points are gone.
+func (g *Graph) tidy() {
+	g.Links = slices.DeleteFunc(slices.Clone(g.Links), func(l Link) bool {
+		return !slices.Contains(g.Vertices, l.A) || !slices.Contains(g.Vertices, l.B) ||
+			!slices.Contains(l.A.Points, l.P) || !slices.Contains(l.B.Points, l.Q)
+	})
 }
 
 // link returns the weight of an edge between two successive points without an ordinary edge, or 0.
@@ -243,6 +312,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 // repartition carries out a partition.
 func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
 	g.R = r
+	links := g.contract(to)
 	for _, v := range g.Vertices {
 		w := to[v]
 		if w == v {
@@ -262,7 +332,11 @@ func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
 			g.record(v.Points[0]) // its own
 		}
 	}
+	// The points of older links have moved, too: each link that is left joins the vertices where they are.
+	g.Links = slices.DeleteFunc(slices.Clone(g.Links), func(l Link) bool { return to[l.A] != l.A || to[l.B] != l.B })
 	g.remove(func(v *Vertex) bool { return to[v] != v })
+	g.Links = append(g.Links, links...)
+	g.Contracted += len(links)
 }
 
 // remove removes vertices, and the journal entries of their points.
@@ -272,6 +346,10 @@ func (g *Graph) remove(gone func(*Vertex) bool) {
 	if len(g.Vertices) < n {
 		g.Full = false
 	}
+	if g.Learned() == 0 {
+		g.R = 0
+	}
+	g.tidy()
 	g.Journal = slices.DeleteFunc(slices.Clone(g.Journal),
 		func(p *Point) bool { return !slices.Contains(g.Vertices, p.At) })
 }
@@ -335,6 +413,7 @@ func (g *Graph) UnlearnPoints(gone func(*Point) bool) (points float64) {
 		}
 	}
 	g.remove(func(v *Vertex) bool { return spoilt[v.ID] })
+	g.tidy()
 	return before - g.points()
 }
 
@@ -380,15 +459,21 @@ func (g *Graph) Since(time int64) int64 {
 // Configure sets another configuration. If there are then too many learned vertices, it changes nothing and reports
 // false.
 func (g *Graph) Configure(c quantized.Config) bool {
-	old := g.Config
+	old, links := g.Config, g.Links
 	g.Config = c
+	g.Links = slices.DeleteFunc(slices.Clone(g.Links), func(l Link) bool {
+		return g.weight(l.A.X, l.B.X) > 0 || g.link(l.A.X, l.B.X) == 0
+	})
 	if g.Learned() > c.K+1 {
 		r, to := g.partition(c.K)
 		if to == nil {
-			g.Config = old
+			g.Config, g.Links = old, links
 			return false
 		}
 		g.repartition(r, to)
+	}
+	if c.K > old.K {
+		g.R = 0
 	}
 	g.Full = false
 	g.trim()

@@ -246,13 +246,13 @@ func (l *Learner) union() (*Graph, map[int64]*Vertex) {
 }
 
 // show returns the verdict on a face without lessons if it gives or denies a name, and else the verdict with lessons.
-func (l *Learner) show(o online.Observation) (online.Verdict, claim) {
-	v, c := l.judge(l.look(o))
+func (l *Learner) show(o online.Observation) online.Verdict {
+	v, _ := l.own(o)
 	if len(l.Given) > 0 && v.Label == "" && v.Reason != online.Rejected {
-		v, c = l.judge(l.see(o))
+		v, _ = l.judge(l.see(o))
 		v.Lent, v.Anchored = true, false
 	}
-	return v, c
+	return v
 }
 
 // see tries a face with lessons.
@@ -279,20 +279,11 @@ func (l *Learner) see(o online.Observation) Trial {
 	return t
 }
 
-// after returns the verdict with lessons on a face, after the learner's own verdict.
-func (l *Learner) after(o online.Observation, seen, own online.Verdict) online.Verdict {
-	if len(l.Given) == 0 {
-		return own
-	}
-	seen.Learned, seen.NoRoom, seen.Stored = own.Learned, own.NoRoom, own.Stored
-	return l.aid(o, seen)
-}
-
 // aid learns a face with the help of lessons.
 func (l *Learner) aid(o online.Observation, v online.Verdict) online.Verdict {
 	s := l.Settings
-	if o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As || s.MaxHops > 0 || s.LearnCap > 0 ||
-		len(l.Aided) >= s.K {
+	if len(l.Given) == 0 || o.Hold || s.Freeze || o.As == "" || v.Learned || v.Label != o.As ||
+		s.MaxHops > 0 || s.LearnCap > 0 || len(l.Aided) >= s.K {
 		return v
 	}
 	if s.Learn > 0 && l.Graph.below(v.Confidence, s.Learn) {
@@ -347,7 +338,7 @@ func (l *Learner) Lessons() (all []online.Lesson) {
 		}
 		for i, v := range own {
 			for j, u := range own[i+1:] {
-				if (v.Linked[u] || u.Linked[v]) && g.weight(v.X, u.X) == 0 && g.link(v.X, u.X) > 0 {
+				if g.weight(v.X, u.X) == 0 && g.Edge(v, u) > 0 {
 					s.Links = append(s.Links, [2]int{i, i + 1 + j})
 				}
 			}

@@ -74,6 +74,27 @@ func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
 	return g.try(t)
 }
 
+// Enrolled tries a point on the labelled vertices alone.
+func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
+	alone := &Graph{Config: g.Config, Classes: g.Classes}
+	alone.Config.Absorb, alone.Config.Normalized = false, false
+	of := make(map[*Vertex]*Vertex)
+	for _, v := range g.Vertices {
+		if v.Class >= 0 {
+			u := &Vertex{X: v.X, Class: v.Class, Weight: 1, Points: []*Point{{X: v.X, Count: 1, Label: true}}}
+			alone.Vertices, of[u] = append(alone.Vertices, u), v
+		}
+	}
+	t := alone.Look(x, s)
+	edges := make(map[*Vertex]float64)
+	for u, w := range t.Edges {
+		edges[of[u]] = w
+	}
+	t.Edges = edges
+	g.Delicate = g.Delicate || alone.Delicate
+	return t
+}
+
 func (g *Graph) try(t Trial) Trial {
 	t.Values = make([]float64, g.Classes)
 	if t.Outlier = len(t.Edges) == 0; t.Outlier {
@@ -135,10 +156,19 @@ func (g *Graph) Place(x []float32, follows ...int64) Trial {
 	return g.try(t)
 }
 
-// Keep keeps a point that was placed, and reports whether there was room.
+// Keep keeps a point that was placed, and reports whether there was room. If there is none, the class with the most
+// learned vertices gives one up, if it has two more than the class of the point.
 func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bool) {
-	if t.Outlier || t.Home == nil && g.Learned() > g.Config.K {
+	if t.Outlier {
 		return 0, false
+	}
+	if t.Home == nil && g.Learned() > g.Config.K {
+		v := g.given(t, class)
+		if v == nil {
+			return 0, false
+		}
+		g.Remove(v)
+		g.Shared++
 	}
 	p := &Point{X: t.X, When: m, Count: float64(n), Born: g.Clock}
 	var hops int
@@ -164,6 +194,63 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bo
 		p.At.Source[class] = true
 	}
 	return p.At.ID, true
+}
+
+// given returns the vertex that is given up for a point of a class, or nil: of the class with the most vertices, the
+// one that is furthest from its labelled vertices, if every other vertex keeps its path to a labelled vertex.
+func (g *Graph) given(t Trial, class int) (v *Vertex) {
+	of := make([][]*Vertex, g.Classes)
+	for _, v := range g.Vertices {
+		for c := range v.Source {
+			if v.Class < 0 && len(v.Source) == 1 {
+				of[c] = append(of[c], v)
+			}
+		}
+	}
+	most := 0
+	for c := range of {
+		if len(of[c]) > len(of[most]) {
+			most = c
+		}
+	}
+	if class < 0 || len(of[most]) < len(of[class])+2 {
+		return nil
+	}
+	far := func(v *Vertex) float64 {
+		d := math.Inf(1)
+		for _, u := range g.Vertices {
+			if u.Class == most {
+				d = min(d, g.Distance(v.X, u.X))
+			}
+		}
+		return d
+	}
+	lost := func(without *Vertex) map[*Vertex]bool {
+		lost := make(map[*Vertex]bool)
+		for _, v := range g.Vertices {
+			lost[v] = v.Class < 0 && v != without
+		}
+		for again := true; again; {
+			again = false
+			for _, v := range g.Vertices {
+				for _, u := range g.Vertices {
+					if v != without && u != without && lost[v] && !lost[u] && g.Edge(v, u) > 0 {
+						lost[v], again = false, true
+					}
+				}
+			}
+		}
+		return lost
+	}
+	before := lost(nil)
+	for _, u := range of[most] {
+		without := lost(u)
+		needed := slices.ContainsFunc(g.Vertices, func(w *Vertex) bool { return w != u && without[w] && !before[w] })
+		if t.Edges[u] == 0 && !needed && (v == nil || g.less(far(v), far(u))) {
+			v = u
+		}
+	}
+	return v
 }
 
 // Via returns the vertex through which a point would be accepted as a class, and its hops.

@@ -13,8 +13,9 @@ import (
 
 // claim is the class with the largest value for a face, and this value; nil for none.
 type claim struct {
-	class *Class
-	value float64
+	class    *Class
+	value    float64
+	enrolled bool // only the enrolled faces make the claim
 }
 
 // radii follows the documentation of [online.Learner.Radii].
@@ -43,6 +44,20 @@ func (l *Learner) radii() online.Radii {
 	}
 	r.Learn = min(edge, r.Learned)
 	return r
+}
+
+// own returns the verdict on a face without lessons. If the graph does not tell who it is, the enrolled faces alone may.
+func (l *Learner) own(o online.Observation) (online.Verdict, claim) {
+	v, c := l.judge(l.look(o))
+	if v.Reason == online.Outlier || v.Reason == online.NoPath || v.Reason == online.Tie {
+		r := l.radii()
+		t := l.Graph.Enrolled(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned})
+		if w, d := l.judge(t); w.Label != "" {
+			d.enrolled = true
+			return w, d
+		}
+	}
+	return v, c
 }
 
 // look tries a face that is only judged.
@@ -89,7 +104,7 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	}
 	v.Sink = min(max(v.Sink, 0), 1)
 	best := slices.Index(values, slices.Max(values))
-	top := claim{l.People[best], values[best]}
+	top := claim{class: l.People[best], value: values[best]}
 	sort.Float64s(values)
 	slices.Reverse(values)
 	second := 0.
@@ -154,6 +169,5 @@ func (l *Learner) rejects(t Trial, name string) bool {
 
 // Judge returns the verdict on a face, and changes nothing.
 func (l *Learner) Judge(x []float32) online.Verdict {
-	v, _ := l.show(online.Observation{Vector: x})
-	return v
+	return l.show(online.Observation{Vector: x})
 }

@@ -16,15 +16,17 @@ function states(now, sinks) {
   }));
   const room = {
     what: "Learning",
-    bad: now.room.full,
-    how: !now.learns ? "Off" : now.room.full ? "No room" : "There is room",
-    more: now.room.full
-      ? `All ${now.room.k} places for learned faces are taken, and no two are near enough to be merged. ` +
-        `Faces are recognised, and no longer learned (${now.room.passed_over} so far). ` +
-        "Start the office with a larger --k."
-      : now.learns
-        ? `Up to ${now.room.k} learned faces are kept.`
-        : "Faces are judged, but not learned.",
+    bad: now.room.needed > 0,
+    how: !now.learns ? "Off" : now.room.full ? "No room" : now.room.needed ? "Little room" : "There is room",
+    more: !now.learns
+      ? "Faces are judged, but not learned."
+      : (now.room.full
+          ? `All ${now.room.k} places for learned faces are taken, and no two are near enough to be merged. ` +
+            `Most new faces are not learned (${now.room.passed_over} so far). `
+          : now.room.needed
+            ? `With ${now.room.k} places for learned faces, faces that differ are merged, and turned heads are lost. `
+            : `Up to ${now.room.k} learned faces are kept. `) +
+        (now.room.needed ? `Start the office with --k ${now.room.needed}.` : ""),
   };
   if (now.poor)
     room.more += " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was.";
