@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/still"
 )
 
 const (
@@ -33,6 +34,8 @@ type upright struct {
 	undecided bool
 	sums      face.Turns
 	voted     int
+	scene     still.Scene
+	empty     bool // nobody was in view when faces were looked for last
 	waiting   []*facedet.Frame
 	flush     bool  // the waiting frames go on without a decision
 	ended     error // of the source, after the waiting frames
@@ -40,9 +43,10 @@ type upright struct {
 
 // Upright returns a source that turns the frames of s by r, which must be known. For [face.Auto], the first five frames
 // with faces decide: each face is looked for in all four turns, and the greatest sum of the norms of the largest face
-// wins if it leads by 15 %. A frame counts if a norm is that of a clear face.
-// Frames wait for this decision, at most ten of them and at most five seconds. A source with
-// fewer such frames is not turned, and neither is any source if the extractor has no norm. Closing it closes s.
+// wins if it leads by 15 %. A frame counts if a norm is that of a clear face. While nobody is in view, only frames in
+// which something moved are searched. Frames wait for this decision, at most ten of them and at most five seconds. A
+// source with fewer such frames is not turned, and neither is any source if the extractor has no norm. Closing it closes
+// s.
 func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r face.Rotation) facedet.Source {
 	degrees, auto, ok := r.Degrees()
 	if !ok {
@@ -69,7 +73,7 @@ func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 			break
 		}
 		u.waiting = append(u.waiting, f)
-		found, err := u.vote(f.Image)
+		found, err := u.look(f)
 		if err != nil {
 			return nil, err
 		}
@@ -106,6 +110,28 @@ func (u *upright) turn(f *facedet.Frame) (*facedet.Frame, error) {
 	}
 	f.Image, f.Turned = turned, u.degrees
 	return f, nil
+}
+
+// look counts a frame, and reports whether a face is in it in any turn. After nobody was in view it looks again only
+// when something has moved: an empty room costs no search in four turns.
+func (u *upright) look(f *facedet.Frame) (found bool, err error) {
+	size := f.Image.Size()
+	small := still.Shrunk(size)
+	grey, err := f.Image.Thumbnail(small)
+	if err != nil {
+		return false, err
+	}
+	if u.scene.See(f.Time, small, grey); u.empty && !u.scene.Moved() {
+		return false, nil
+	}
+	if found, err = u.vote(f.Image); err != nil {
+		return false, err
+	}
+	if u.empty = !found; u.empty {
+		u.scene.Nothing(nil, size)
+	}
+	u.scene.Looked()
+	return found, nil
 }
 
 // vote counts a frame, and reports whether a face is in it in any turn.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"testing"
 
@@ -150,5 +151,57 @@ func TestUprightWithoutDecision(t *testing.T) {
 		if last != test.want {
 			t.Errorf("%s: the last frame is turned by %d, want %d", test.name, last, test.want)
 		}
+	}
+}
+
+// counting counts the searches of a detector.
+type counting struct {
+	facedet.Detector
+	searches int
+}
+
+func (c *counting) Detect(img *facedet.Picture) ([]facedet.Face, error) {
+	c.searches++
+	return c.Detector.Detect(img)
+}
+
+// An empty room is searched in four turns once, and again when something moves.
+func TestUprightEmptyRoom(t *testing.T) {
+	d, e := network(t)
+	pixels := make([]byte, 3*320*240)
+	blank, err := facedet.FromBGR(image.Pt(320, 240), pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blank.Close()
+	for i := range pixels[:len(pixels)/2] {
+		pixels[i] = 200
+	}
+	moved, err := facedet.FromBGR(image.Pt(320, 240), pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer moved.Close()
+	room := make([]*facedet.Picture, 40)
+	for i := range room {
+		if room[i] = blank; i == 30 {
+			room[i] = moved
+		}
+	}
+	c := &counting{Detector: d}
+	src := pipeline.Upright(&loop{images: room, last: len(room)}, c, e, face.Auto)
+	defer src.Close()
+	for i := range room {
+		f, err := src.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if want := map[bool]int{false: 4, true: 8}[i >= 30]; i <= 30 && c.searches != want {
+			t.Fatalf("%d searches after frame %d, want %d", c.searches, i, want)
+		}
+	}
+	if c.searches > 12 {
+		t.Errorf("%d searches", c.searches)
 	}
 }
