@@ -67,7 +67,7 @@ func TestRandomPrograms(t *testing.T) {
 		"taught", "withdrawn", "withdrawn from others", "aided", "named by others", "left out",
 		"contracted", "rival", "name kept",
 	} {
-		if total.seen[what] < int(programs)/200 {
+		if total.seen[what] < int(programs)/250 {
 			t.Errorf("the programs saw %q %d times: they test too little", what, total.seen[what])
 		}
 	}
