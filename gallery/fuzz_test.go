@@ -941,8 +941,8 @@ func (m *machine) compare() {
 	}
 }
 
-// promise checks that learning has not taken away a name that the enrolled faces alone give. A denial may, a value below
-// the accept threshold may, and a learned face may give the name of another person.
+// promise checks that learning has not taken away a name that the enrolled faces alone give. A denial may, a value
+// below the accept threshold may, and a learned face may give the name of another person.
 func (m *machine) promise(x []float32) {
 	l := m.g.Learner()
 	s := l.Settings()
