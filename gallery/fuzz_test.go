@@ -67,7 +67,7 @@ func TestRandomPrograms(t *testing.T) {
 		"taught", "withdrawn", "withdrawn from others", "aided", "named by others", "left out",
 		"contracted", "rival", "name kept",
 	} {
-		if total.seen[what] < int(programs)/200 {
+		if total.seen[what] < int(programs)/250 {
 			t.Errorf("the programs saw %q %d times: they test too little", what, total.seen[what])
 		}
 	}
@@ -941,8 +941,8 @@ func (m *machine) compare() {
 	}
 }
 
-// promise checks that learning has not taken away a name that the enrolled faces alone give. A denial may, a value below
-// the accept threshold may, and a learned face may give the name of another person.
+// promise checks that learning has not taken away a name that the enrolled faces alone give. A denial may, a value
+// below the accept threshold may, and a learned face may give the name of another person.
 func (m *machine) promise(x []float32) {
 	l := m.g.Learner()
 	s := l.Settings()

@@ -11,8 +11,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// A verdict does not depend on who else is in the frame: the same faces get the same verdicts and are learned in the same
-// way alone, and beside strangers whose faces are held. Only names that two faces of a frame claim may differ.
+// A verdict does not depend on who else is in the frame: the same faces get the same verdicts and are learned in the
+// same way alone, and beside strangers whose faces are held. Only names that two faces of a frame claim may differ.
 func TestBystander(t *testing.T) {
 	const people, dim = 6, 512
 	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86,

@@ -27,10 +27,10 @@
 // # What learning cannot do
 //
 // Learning never takes away a name that the enrolled faces alone would give. If the graph does not tell who a face is,
-// because the face is an outlier, has no path to anybody, or is as close to one person as to another, the enrolled faces
-// are asked alone, with the unnormalised Laplacian and multiplicity 1: by edges to them if there are any, and otherwise
-// by the enrolled faces within the distance Enrolled of [Radii]. Their name counts, and nothing is learned from the
-// face. So a face gets a name if a learner that has learned nothing gives it one. There are four exceptions:
+// because the face is an outlier, has no path to anybody, or is as close to one person as to another, the enrolled
+// faces are asked alone, with the unnormalised Laplacian and multiplicity 1: by edges to them if there are any, and
+// otherwise by the enrolled faces within the distance Enrolled of [Radii]. Their name counts, and nothing is learned
+// from the face. So a face gets a name if a learner that has learned nothing gives it one. There are four exceptions:
 //
 //   - A denial. A face near a rejected face, or near a learned face that was accepted as rejected, stays unknown.
 //   - A rival. If the graph gives another person more than the person of the enrolled faces, the name is the other

@@ -36,7 +36,8 @@ func (c *Candidate) share(class int) bool {
 	}
 	far := g.fromLabels(others, most)
 	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(far[b], far[a]) })
-	at := slices.IndexFunc(others, func(i int) bool { return g.reached(i) == g.reached(-1) })
+	whole := g.reached(-1)
+	at := slices.IndexFunc(others, func(i int) bool { return g.reached(i) == whole })
 	if at < 0 {
 		return false
 	}

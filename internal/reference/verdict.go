@@ -46,7 +46,8 @@ func (l *Learner) radii() online.Radii {
 	return r
 }
 
-// own returns the verdict on a face without lessons. If the graph does not tell who it is, the enrolled faces alone may.
+// own returns the verdict on a face without lessons. If the graph does not tell who it is, the enrolled faces alone
+// may.
 func (l *Learner) own(o online.Observation) (online.Verdict, claim) {
 	v, c := l.judge(l.look(o))
 	if v.Reason == online.Outlier || v.Reason == online.NoPath || v.Reason == online.Tie {
