@@ -45,8 +45,8 @@ type upright struct {
 // with faces decide: each face is looked for in all four turns, and the greatest sum of the norms of the largest face
 // wins if it leads by 15 %. A frame counts if a norm is that of a clear face. While nobody is in view, only frames in
 // which something moved are searched. Frames wait for this decision, at most ten of them and at most five seconds. A
-// source with fewer such frames is not turned, and neither is any source if the extractor has no norm. Closing it closes
-// s.
+// source with fewer such frames is not turned, and neither is any source if the extractor has no norm. Closing it
+// closes s.
 func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r face.Rotation) facedet.Source {
 	degrees, auto, ok := r.Degrees()
 	if !ok {
