@@ -128,33 +128,41 @@ func (r *Reconciled) Done() error {
 	return r.next.write()
 }
 
-// Keep reconciles the gallery at path and saves it. It makes a missing gallery. If another program saves the gallery
-// meanwhile, Keep starts again. The errors are those of [gallery.Open], [gallery.Gallery.Save] and [Device.Reconcile].
+// Keep reconciles the gallery at path and saves it, while no other program writes it. It makes a missing gallery. The
+// errors are those of [OpenGallery] and [Device.KeepOpen].
 func (d *Device) Keep(path string, space face.Space, s online.Settings, how Reconciling) (r Reconciled, err error) {
-	for range mostTries {
-		if r, err = d.keep(path, space, s, how); !errors.Is(err, gallery.ErrChanged) {
-			return r, err
-		}
-	}
-	return r, err
-}
-
-// mostTries is the greatest number of tries of [Device.Keep] to save a gallery that other programs change.
-const mostTries = 10
-
-func (d *Device) keep(path string, space face.Space, s online.Settings, how Reconciling) (r Reconciled, err error) {
-	g, err := gallery.Open(path, space)
-	if errors.Is(err, fs.ErrNotExist) {
-		g, err = gallery.New(space, s)
-	}
+	g, err := OpenGallery(path, space, s)
 	if err != nil {
 		return r, err
 	}
+	r, err = d.KeepOpen(g, how)
+	return r, errors.Join(err, g.Close())
+}
+
+// OpenGallery opens the gallery at path, or returns a new gallery that is written there. The errors are those of
+// [gallery.Open].
+func OpenGallery(path string, space face.Space, s online.Settings) (*gallery.Gallery, error) {
+	g, err := gallery.Open(path, space)
+	if errors.Is(err, fs.ErrNotExist) {
+		if g, err = gallery.New(space, s); err == nil {
+			g.At(path)
+		}
+	}
+	return g, err
+}
+
+// KeepOpen reconciles an open gallery and saves it, while no other program writes it. The errors are those of
+// [gallery.Gallery.Begin], [gallery.Gallery.Save] and [Device.Reconcile].
+func (d *Device) KeepOpen(g *gallery.Gallery, how Reconciling) (r Reconciled, err error) {
+	if err := g.Begin(); err != nil {
+		return r, err
+	}
+	defer g.End()
 	if r, err = d.Reconcile(g, how); err != nil {
 		return r, err
 	}
 	if r.Changed {
-		if err := g.Save(path); err != nil {
+		if err := g.Save(g.Path()); err != nil {
 			return r, err
 		}
 	}

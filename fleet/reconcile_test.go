@@ -325,7 +325,11 @@ func TestReconcileInterrupted(t *testing.T) {
 		t.Helper()
 		must[fleet.Reconciled](t)(one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}))
 	}
-	saved := func() string { return labelsOf(must[*gallery.Gallery](t)(gallery.Open(path, plane))) }
+	saved := func() string {
+		g := must[*gallery.Gallery](t)(gallery.Open(path, plane))
+		defer g.Close()
+		return labelsOf(g)
+	}
 	alice := must[ledger.ID](t)(two.d.Enroll("alice", space, faceAt(1, 0)))
 	bob := must[ledger.ID](t)(two.d.Enroll("bob", space, faceAt(3, 0)))
 	allInStep(t, p.log, one, two)
@@ -348,6 +352,9 @@ func TestReconcileInterrupted(t *testing.T) {
 			if err := g.Save(path); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 	must[ledger.Ref](t)(two.d.Rename(alice, "ali"))
@@ -382,32 +389,28 @@ func TestKeepWhileOthersSave(t *testing.T) {
 	one := p.nodes[0]
 	path := filepath.Join(t.TempDir(), "gallery")
 	must[fleet.Reconciled](t)(one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{}))
-	if err := newGallery(t).Save(path); err != nil {
+	first := newGallery(t)
+	if err := errors.Join(first.Save(path), first.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range 10 {
-			for {
-				g, err := gallery.Open(path, plane)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				enroll(t, g, fmt.Sprint("local", i), []float32{float32(i), 5})
-				if err := g.Save(path); err == nil {
-					break
-				} else if !errors.Is(err, gallery.ErrChanged) {
-					t.Error(err)
-					return
-				}
+			g, err := gallery.Open(path, plane)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			enroll(t, g, fmt.Sprint("local", i), []float32{float32(i), 5})
+			if err := errors.Join(g.Save(path), g.Close()); err != nil {
+				t.Error(err)
+				return
 			}
 		}
 	})
 	for i := range 10 {
 		must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("fleet", i), space, faceAt(float32(i), -5)))
-		if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}); err != nil &&
-			!errors.Is(err, gallery.ErrChanged) {
+		if _, err := one.d.Keep(path, plane, online.Settings{}, fleet.Reconciling{Publish: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ func Compact(ctx context.Context, space face.Space, s online.Settings, labelled 
 	if err != nil {
 		return nil, report, err
 	}
-	g := &Gallery{learner: l}
+	g := &Gallery{learner: l, numbers: make(map[string]int64)}
 	for _, name := range l.Names() {
 		var own [][]float32
 		for _, e := range labelled {

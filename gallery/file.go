@@ -3,282 +3,743 @@
 package gallery
 
 import (
-	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
+	"maps"
+	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Errors of [Open] and [Gallery.Save].
+// Errors of [Open], [Gallery.Save] and [Gallery.Begin]. Each says what to do.
 var (
-	ErrNotGallery = errors.New("not a faceauth gallery")
-	ErrVersion    = errors.New("gallery of another version")
-	ErrDamaged    = errors.New("damaged gallery")
+	ErrNotGallery = store.ErrNotStore
+	ErrOld        = store.ErrOld
+	ErrVersion    = store.ErrVersion
+	ErrDamaged    = store.ErrDamaged
+	ErrFull       = store.ErrFull
 	ErrSpace      = errors.New("gallery of another feature space")
-	ErrChanged    = errors.New("gallery was changed by another program since it was opened")
-	ErrUnreadable = errors.New("the gallery that was written cannot be read again")
 )
 
-const (
-	magic   = "faceauth gallery"
-	version = 1
-	header  = len(magic) + 4 + 8
-	largest = 4 << 30 // larger than any gallery: a graph holds 1 GiB of learned faces and 1 GiB of labelled faces
-)
+// mostUnsaved is the number of learned faces that a gallery can learn again on top of another program's: 40 MB.
+const mostUnsaved = 20000
 
-type content struct {
-	People  []Person `cbor:"people"`
-	Learner []byte   `cbor:"learner"`
+// mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
+const mostLoose = 256
+
+// kept is a labelled or rejected face in the database.
+type kept struct {
+	row, person int64
+	negative    bool
 }
 
-// Default returns the default path of the gallery: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share.
+// entry is a person in the database.
+type entry struct {
+	name     string
+	enrolled int64
+}
+
+// database is the part of a Gallery that is in the database, as of its last transaction.
+type database struct {
+	db         *store.DB
+	faces      map[int64]kept   // by the learner's number
+	people     map[int64]entry  // by the person's number
+	last       int64            // number of the newest face
+	generation int64            // of what was learned; 0: the database has no snapshot
+	loose      int              // faces beyond the snapshot
+	learned    [32]byte         // fingerprint of what was learned
+	version    int64            // of the database
+	fresh      map[string]int64 // new people of a transaction, by name
+}
+
+// News lists what other programs have changed. [Gallery.News] returns it.
+type News struct {
+	Changed   bool         // people, faces or what was learned
+	Before    []string     // the people before
+	Renamed   [][2]string  // names before and after
+	Forgotten []string     // people whom g no longer knows
+	Observed  []Renumbered // observations that have new numbers in the learner, because it learned them again
+}
+
+// Renumbered is an observation with a new number; 0 if it is not learned any more.
+type Renumbered struct{ Was, Is int64 }
+
+// Default returns the default path of the gallery: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share.
 func Default() (string, error) {
 	dir, err := xdg.Data()
 	if err != nil {
 		return "", fmt.Errorf("finding the default gallery: %w; name one", err)
 	}
-	return filepath.Join(dir, "faceauth", "gallery"), nil
+	return filepath.Join(dir, "faceauth", "faceauth.db"), nil
 }
 
-// Open reads the gallery at path, which must be of the given space. If the space has measured false match rates, they
-// replace the rates stored in the gallery ([online.Learner.SetImpostors]).
+// Open opens the gallery at path, which must be of the given space. If the space has measured false match rates, they
+// replace the rates stored in the gallery ([online.Learner.SetImpostors]). Close it after use.
 //
-// The error wraps [fs.ErrNotExist], [ErrNotGallery], [ErrVersion], [ErrDamaged] if the file is truncated or altered, or
-// [ErrSpace].
+// The error wraps [fs.ErrNotExist], [ErrSpace], or one of the errors above.
 func Open(path string, space face.Space) (*Gallery, error) {
 	g, err := Read(path)
 	if err != nil {
 		return nil, err
 	}
 	if g.Space().ID != space.ID {
+		g.Close()
 		return nil, fmt.Errorf("opening gallery %s: %w: %s", path, ErrSpace, space.Mismatch(g.Space().ID))
 	}
 	if space.Stills.Measured() {
 		g.learner.SetImpostors(space.Stills, space.Streams)
+		g.learned = g.fingerprint()
 	}
 	return g, nil
 }
 
-// Read reads the gallery at path, of any space. It has the errors of [Open], except [ErrSpace].
+// Read opens the gallery at path, of any space. It has the errors of [Open], except [ErrSpace].
 func Read(path string) (*Gallery, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("opening gallery: %w", err)
-	}
-	g, err := parse(data)
+	db, err := store.Open(path, false)
 	if err != nil {
 		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
 	}
+	g := &Gallery{learner: new(online.Learner), path: path, database: database{db: db}}
+	if err := db.Read(g.load); err != nil {
+		g.Close()
+		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+	}
+	g.record()
 	return g, nil
 }
 
-func readFile(path string) ([]byte, error) {
-	f, err := safefile.Open(path)
-	if errors.Is(err, safefile.ErrNotRegular) {
-		return nil, fmt.Errorf("%s: %w", path, ErrNotGallery)
+// Close closes the database. What was not saved is lost.
+func (g *Gallery) Close() error {
+	if g.db == nil {
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > largest {
-		return nil, fmt.Errorf("%s: %w: %d bytes are more than any gallery has", path, ErrNotGallery, info.Size())
-	}
-	head := make([]byte, header)
-	n, err := f.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	// Check the beginning first, so that a large file that is not a gallery costs no memory.
-	if err := inspect(head[:n], info.Size()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	// Read in one piece, so that a large gallery is not in memory twice. Bytes added since then are not read.
-	data := make([]byte, info.Size())
-	n, err = io.ReadFull(f, data)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // the file became shorter since then; the parser notices
-	}
-	return data[:n], err
+	defer func() { g.db = nil }()
+	return g.db.Close()
 }
 
-// inspect returns an error if a file of this size that begins with head cannot be a gallery.
-func inspect(head []byte, size int64) error {
-	if len(head) < len(magic) || string(head[:len(magic)]) != magic {
-		return ErrNotGallery
-	}
-	// Another version may have another header, so the version is checked first.
-	if len(head) >= len(magic)+4 {
-		if v := binary.BigEndian.Uint32(head[len(magic):]); v != version {
-			return fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, v, version)
+// record notes the faces that are learned, so that they can be learned again on top of another program's.
+func (g *Gallery) record() {
+	g.learner.OnLearned(func(t online.Taught) {
+		if g.unsaved = append(g.unsaved, t); len(g.unsaved) > mostUnsaved {
+			g.unsaved = slices.Delete(g.unsaved, 0, 1)
 		}
+	})
+}
+
+// attach gives a new gallery the database at path, and makes it if there is none.
+func (g *Gallery) attach(path string) error {
+	if g.db != nil {
+		return nil
 	}
-	if len(head) < header || size < int64(header+sha256.Size) {
-		return fmt.Errorf("%w: it is cut off", ErrDamaged)
+	db, err := store.Open(path, true)
+	if err != nil {
+		return err
 	}
-	length := binary.BigEndian.Uint64(head[len(magic)+4:])
-	switch have := uint64(size) - uint64(header+sha256.Size); {
-	case have < length:
-		return fmt.Errorf("%w: it is cut off", ErrDamaged)
-	case have > length:
-		return fmt.Errorf("%w: something follows its end", ErrDamaged)
+	g.path, g.database = path, database{db: db}
+	g.record()
+	return nil
+}
+
+// At gives a new gallery its path. The file is made by the first [Gallery.Begin] or [Gallery.Save].
+func (g *Gallery) At(path string) *Gallery {
+	if g.db == nil {
+		g.path = path
+	}
+	return g
+}
+
+// Path returns the path of the database, or "".
+func (g *Gallery) Path() string { return g.path }
+
+// Mark returns a text that is another one after each change of people, faces, or what was learned, as of the last time
+// when g was in line with the database.
+func (g *Gallery) Mark() string {
+	names := slices.Sorted(maps.Keys(g.numbers))
+	return fmt.Sprintf("%d %d %d %q", g.generation, g.last, len(g.faces), names)
+}
+
+// Begin waits until no other program writes the database, brings g in line with it, and keeps it for g until
+// [Gallery.Save] or [Gallery.End]. What g decides meanwhile holds for all programs. A gallery without a path has
+// nothing to begin.
+func (g *Gallery) Begin() error {
+	if g.path == "" || g.begun {
+		return nil
+	}
+	err := g.attach(g.path)
+	if err == nil {
+		err = g.db.Begin()
+	}
+	if err != nil {
+		return fmt.Errorf("changing gallery %s: %w", g.path, err)
+	}
+	g.begun = true
+	if err := g.align(); err != nil {
+		g.End()
+		return fmt.Errorf("changing gallery %s: %w", g.path, err)
 	}
 	return nil
 }
 
-func parse(data []byte) (*Gallery, error) {
-	if err := inspect(data[:min(len(data), header)], int64(len(data))); err != nil {
-		return nil, err
+// End ends what Begin has begun, if Save has not done so.
+func (g *Gallery) End() {
+	if g.begun {
+		g.db.Rollback()
+		g.begun = false
 	}
-	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
-	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
-		return nil, fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
-	}
-	var c content
-	if err := cbor.Unmarshal(body[header:], &c); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	g := &Gallery{people: c.People, learner: new(online.Learner)}
-	copy(g.sum[:], sum)
-	if err := g.learner.UnmarshalBinary(c.Learner); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	names := g.learner.Names()
-	if len(names) != len(g.people) {
-		return nil, fmt.Errorf("%w: it lists %d people and knows %d", ErrDamaged, len(g.people), len(names))
-	}
-	for i, p := range g.people {
-		if p.Name != names[i] {
-			return nil, fmt.Errorf("%w: its list of people and its learner disagree", ErrDamaged)
-		}
-	}
-	return g, nil
 }
 
-// Save writes g to path, and makes the folder if it does not exist. On error the old file stays: before the new file
-// replaces it, the new file is read back from the disk. The error wraps [ErrUnreadable] if this fails, which means a
-// mistake in the program or a bad disk. It wraps [ErrChanged] if the file is not the file that g was read from or last
-// saved to: another program has written it, and saving would undo that.
+// Change brings g in line with the database, calls do, and saves g, all in one transaction. On error nothing is
+// written; g may have changed then.
+func (g *Gallery) Change(do func() error) error {
+	if err := g.Begin(); err != nil {
+		return err
+	}
+	defer g.End()
+	if err := do(); err != nil {
+		return err
+	}
+	if g.path == "" {
+		return nil
+	}
+	return g.Save(g.path)
+}
+
+// Update brings g in line with the database if another program has changed it. It costs microseconds if not. Errors
+// leave g as it was.
+func (g *Gallery) Update() error {
+	if g.db == nil || g.begun {
+		return nil
+	}
+	now, err := g.db.Version()
+	if err == nil && now != g.version {
+		if err = g.db.Read(g.align); err == nil {
+			g.version = now
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("reading gallery %s: %w", g.path, err)
+	}
+	return nil
+}
+
+// News returns what other programs have changed since the last call, as g took it in.
+func (g *Gallery) News() News {
+	n := g.news
+	g.news = News{}
+	return n
+}
+
+// Save writes what has changed since g was read or last saved: labels, names, and what was learned. Other programs'
+// changes stay: g takes them in first ([Gallery.News]). If one of them has changed what was learned, g takes that, and
+// its own unsaved learned faces are learned again on top of it. A gallery that was not read from a file is written into
+// the database at path, which Save makes if there is none. On error nothing is written, and the next Save tries again.
 func (g *Gallery) Save(path string) error {
-	data, err := g.bytes()
+	if g.db == nil {
+		g.path = path
+	}
+	if err := g.Begin(); err != nil {
+		return err
+	}
+	defer g.End()
+	next, gone, err := g.write()
+	if err == nil && gone {
+		err = g.db.Erasing()
+	}
+	if err == nil {
+		err = g.db.Commit()
+	}
 	if err != nil {
-		return fmt.Errorf("saving gallery %s: %w", path, err)
+		return fmt.Errorf("saving gallery %s: %w; nothing was written", path, err)
 	}
-	// If path is a link, the link stays, and its target is replaced.
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
+	g.begun = false
+	if next.generation != g.generation {
+		g.unsaved = nil
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("saving gallery: %w", err)
+	g.database = next
+	maps.Copy(g.numbers, next.fresh)
+	if gone {
+		if err := g.db.Erase(); err != nil {
+			return fmt.Errorf("saving gallery %s: what was removed is still in its log: %w", path, err)
+		}
 	}
-	unlock, err := lock(path + ".lock")
-	if err != nil {
-		return fmt.Errorf("saving gallery: %w", err)
-	}
-	defer unlock()
-	if err := g.unchanged(path); err != nil {
-		return fmt.Errorf("saving gallery %s: %w", path, err)
-	}
-	if err := replace(path, data); err != nil {
-		return fmt.Errorf("saving gallery: %w; %s is as it was", err, path)
-	}
-	copy(g.sum[:], data[len(data)-sha256.Size:])
 	return nil
 }
 
-// replace writes data to path, after a gallery was read back from the new file.
-func replace(path string, data []byte) error {
-	f, err := safefile.Create(path)
+// load reads the database into g. On error g is unchanged.
+func (g *Gallery) load() error {
+	d := database{db: g.db, faces: make(map[int64]kept), people: make(map[int64]entry)}
+	var snapshot []byte
+	rows := make(map[int64]int64) // the learner's numbers, and the rows of these faces
+	err := d.db.Query("select generation, faces, snapshot from learned", func(r store.Row) error {
+		d.generation, snapshot = r.ColumnInt64(0), slices.Clone(r.ColumnRawBlob(2))
+		return cbor.Unmarshal(r.ColumnRawBlob(1), &rows)
+	})
 	if err != nil {
 		return err
 	}
-	defer f.Abort()
-	if _, err := f.Write(data); err != nil {
+	if d.generation == 0 {
+		return fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
+	}
+	if err := d.readPeople(); err != nil {
 		return err
 	}
-	written, err := readFile(f.Name())
+	type stored struct {
+		kept
+		vector []float32
+	}
+	var all []stored
+	index := make(map[int64]int)
+	err = d.db.Query("select id, person, rejected, vector from face order by id", func(r store.Row) error {
+		index[r.ColumnInt64(0)] = len(all)
+		d.last = r.ColumnInt64(0)
+		all = append(all, stored{kept{r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2) == 1},
+			vector.Floats(r.ColumnRawBlob(3))})
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	if _, err := parse(written); err != nil || !bytes.Equal(written, data) {
-		return errors.Join(ErrUnreadable, err)
+	l := *g.learner
+	err = l.UnmarshalLearned(snapshot, func(id int64) []float32 {
+		i, there := index[rows[id]]
+		if !there {
+			return nil
+		}
+		d.faces[id] = all[i].kept
+		delete(index, rows[id])
+		return all[i].vector
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return f.Commit()
+	for _, row := range slices.Sorted(maps.Keys(index)) {
+		s := all[index[row]]
+		if err := d.label(&l, d.people[s.person].name, s.kept, s.vector); err != nil {
+			return err
+		}
+	}
+	if d.version, err = d.db.Version(); err != nil {
+		return err
+	}
+	*g.learner, g.database, g.numbers = l, d, make(map[string]int64)
+	for id, e := range d.people {
+		g.numbers[e.name] = id
+	}
+	g.people = g.dated(g.learner.Names())
+	g.learned = g.fingerprint()
+	return nil
 }
 
-func (g *Gallery) bytes() ([]byte, error) {
+func (d *database) readPeople() error {
+	return d.db.Query("select id, name, enrolled from person", func(r store.Row) error {
+		d.people[r.ColumnInt64(0)] = entry{r.ColumnText(1), r.ColumnInt64(2)}
+		return nil
+	})
+}
+
+// label shows a face of the database to the learner.
+func (d *database) label(l *online.Learner, name string, k kept, x []float32) error {
+	teach := l.Label
+	if k.negative {
+		teach = l.Reject
+	}
+	if err := teach(x, name); err != nil {
+		return fmt.Errorf("%w: face %d: %w", ErrDamaged, k.row, err)
+	}
+	newest := int64(0)
+	for _, label := range l.Labels() {
+		newest = max(newest, label.ID)
+	}
+	d.faces[newest] = k
+	d.loose++
+	return nil
+}
+
+// dated returns the people of these names with their dates in the database.
+func (g *Gallery) dated(names []string) (all []Person) {
+	for _, name := range names {
+		p := Person{Name: name}
+		if e, there := g.database.people[g.numbers[name]]; there {
+			p.Enrolled = time.Unix(e.enrolled, 0).UTC()
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// fingerprint is a hash of what a snapshot holds beside labels.
+func (g *Gallery) fingerprint() [32]byte {
+	l := g.learner
+	h := sha256.New()
+	c := l.Counts()
+	c.Labelled -= int64(len(l.Labels())) // labels that are gone: their numbers are not in the database
+	fmt.Fprintf(h, "%+v %+v %v %d %d %v\n", l.Settings(), c, l.Through(), l.Aided(), l.Time().Unix(), l.Graph().Clock())
+	for _, s := range l.Sources() {
+		fmt.Fprintf(h, "%+v\n", s)
+	}
+	stored, _ := l.Stored("") // without margins there is no error
+	var b []byte
+	for _, s := range stored {
+		if !s.Labelled {
+			b = binary.BigEndian.AppendUint64(b, uint64(s.ID))
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Points))
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Weight))
+		}
+	}
+	h.Write(b)
+	return [32]byte(h.Sum(nil))
+}
+
+// change lists what g has changed since it was in line with the database.
+type change struct {
+	gone      []int64         // numbers of faces
+	added     []added         // new faces
+	forgotten []int64         // numbers of people
+	names     map[int64]entry // new names and dates of people, by number
+}
+
+// added is a face that is not in the database yet.
+type added struct {
+	id       int64 // the learner's number
+	person   int64 // 0: not in the database yet
+	name     string
+	enrolled int64
+	negative bool
+	vector   []float32
+}
+
+// own compares g with the database.
+func (g *Gallery) own() (c change) {
 	g.settle()
-	snapshot, err := g.learner.MarshalBinary()
-	if err != nil {
-		return nil, err
+	c.names = make(map[int64]entry)
+	here := make(map[int64]bool)
+	enrolled := make(map[string]int64)
+	for _, p := range g.people {
+		enrolled[p.Name] = p.Enrolled.Unix()
+		if id := g.numbers[p.Name]; id != 0 {
+			here[id] = true
+			if e := (entry{p.Name, p.Enrolled.Unix()}); e != g.database.people[id] {
+				c.names[id] = e
+			}
+		}
 	}
-	mode, err := cbor.CoreDetEncOptions().EncMode()
-	if err != nil {
-		return nil, err
+	for id := range g.database.people {
+		if !here[id] {
+			c.forgotten = append(c.forgotten, id)
+		}
 	}
-	body, err := mode.Marshal(content{g.people, snapshot})
-	if err != nil {
-		return nil, err
+	labels := make(map[int64]bool)
+	for _, l := range g.learner.Labels() {
+		k, there := g.faces[l.ID]
+		if labels[l.ID] = true; there && k.person == g.numbers[l.Name] && k.negative == l.Negative {
+			continue
+		}
+		if there { // the face has another person now: its row goes, and a new one comes
+			c.gone = append(c.gone, k.row)
+		}
+		c.added = append(c.added, added{l.ID, g.numbers[l.Name], l.Name, enrolled[l.Name], l.Negative,
+			g.learner.Vector(l.ID)})
 	}
-	data := append(make([]byte, 0, header+len(body)+sha256.Size), magic...)
-	data = binary.BigEndian.AppendUint32(data, version)
-	data = binary.BigEndian.AppendUint64(data, uint64(len(body)))
-	data = append(data, body...)
-	sum := sha256.Sum256(data)
-	return append(data, sum[:]...), nil
+	for id, k := range g.faces {
+		if !labels[id] && here[k.person] {
+			c.gone = append(c.gone, k.row)
+		}
+	}
+	slices.Sort(c.gone)
+	slices.Sort(c.forgotten)
+	return c
 }
 
-// unchanged returns nil if the file at path ends with the checksum that g has, or if neither exists.
-func (g *Gallery) unchanged(path string) error {
-	var sum [sha256.Size]byte
-	f, err := safefile.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+// tell notes that another program has changed something.
+func (g *Gallery) tell() {
+	if !g.news.Changed {
+		g.news.Changed, g.news.Before = true, g.learner.Names()
+	}
+}
+
+// align brings g in line with the database, in a transaction.
+func (g *Gallery) align() error {
+	var generation int64
+	err := g.db.Query("select generation from learned", func(r store.Row) error {
+		generation = r.ColumnInt64(0)
+		return nil
+	})
+	if err != nil {
 		return err
-	default:
-		defer f.Close()
-		info, err := f.Stat()
+	}
+	if generation != g.generation {
+		return g.rebase()
+	}
+	if generation == 0 {
+		g.faces, g.database.people = make(map[int64]kept), make(map[int64]entry)
+		return nil
+	}
+	return g.additions()
+}
+
+// additions takes in the faces that other programs have labelled: each other change has a new generation.
+func (g *Gallery) additions() error {
+	type face struct {
+		kept
+		vector []float32
+	}
+	var all []face
+	err := g.db.Query("select id, person, rejected, vector from face where id > ? order by id",
+		func(r store.Row) error {
+			all = append(all, face{kept{r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2) == 1},
+				vector.Floats(r.ColumnRawBlob(3))})
+			return nil
+		}, g.last)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	g.tell()
+	g.settle()
+	before := maps.Clone(g.database.people)
+	if err := g.readPeople(); err != nil {
+		return err
+	}
+	for id, e := range g.database.people {
+		if _, there := before[id]; !there {
+			g.numbers[e.name] = id // also if g has somebody of this name who is not saved yet
+		}
+	}
+	names := g.names()
+	for _, f := range all {
+		if name := names[f.person]; name != "" { // otherwise g has forgotten the person, and will save that
+			if err := g.database.label(g.learner, name, f.kept, f.vector); err != nil {
+				return err
+			}
+		}
+		g.last = f.row
+	}
+	g.settle()
+	for id, e := range g.database.people {
+		if p := g.person(names[id]); p != nil && before[id] != e {
+			p.Enrolled = time.Unix(e.enrolled, 0).UTC()
+		}
+	}
+	return nil
+}
+
+// names returns the present names of people, by number.
+func (g *Gallery) names() map[int64]string {
+	all := make(map[int64]string)
+	for name, id := range g.numbers {
+		all[id] = name
+	}
+	return all
+}
+
+// rebase reads what another program has saved, and makes the unsaved changes of g again on top of it: labels, names,
+// forgotten people, and then the faces that g has learned.
+func (g *Gallery) rebase() error {
+	g.tell()
+	c, before := g.own(), maps.Clone(g.numbers)
+	settings, space, began := g.learner.Settings(), g.Space(), g.generation == 0
+	unsaved, people := g.unsaved, g.people
+	g.unsaved = nil
+	if err := g.load(); err != nil {
+		g.unsaved = unsaved
+		return err
+	}
+	if g.Space().ID != space.ID {
+		return fmt.Errorf("%w: another program began it with %s", ErrSpace, g.Space().ID)
+	}
+	if space.Stills.Measured() {
+		g.learner.SetImpostors(space.Stills, space.Streams)
+	}
+	if err := g.learner.Configure(settings); err != nil {
+		return err
+	}
+	if err := g.again(c, people); err != nil {
+		return err
+	}
+	if err := g.learnAgain(unsaved); err != nil {
+		return err
+	}
+	names := g.names()
+	for was, id := range before {
+		switch is := names[id]; {
+		case began || is == was || id == 0:
+		case is == "":
+			g.news.Forgotten = append(g.news.Forgotten, was)
+		default:
+			g.news.Renamed = append(g.news.Renamed, [2]string{was, is})
+		}
+	}
+	return nil
+}
+
+// again makes the unsaved changes of g once more. A person whom another program has forgotten stays forgotten.
+func (g *Gallery) again(c change, people []Person) error {
+	l := g.learner
+	rows := make(map[int64]int64)
+	for id, k := range g.faces {
+		rows[k.row] = id
+	}
+	for _, id := range c.forgotten {
+		if e, there := g.database.people[id]; there && l.Knows(e.name) {
+			if err := g.Forget(e.name); err != nil {
+				return err
+			}
+		}
+	}
+	for id, e := range c.names {
+		now, there := g.database.people[id]
+		if there && now.name != e.name && !l.Knows(e.name) {
+			if err := g.Rename(now.name, e.name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, row := range c.gone {
+		if id, there := rows[row]; there && l.Vector(id) != nil {
+			if _, err := l.Unlabel(id); err != nil {
+				return err
+			}
+		}
+	}
+	names := g.names()
+	for _, a := range c.added {
+		name := a.name
+		if a.person != 0 {
+			if name = names[a.person]; name == "" {
+				continue
+			}
+		}
+		var err error
+		if !a.negative {
+			err = l.Label(a.vector, name)
+		} else if l.Knows(name) {
+			err = l.Reject(a.vector, name)
+		}
 		if err != nil {
 			return err
 		}
-		if _, err := f.ReadAt(sum[:], info.Size()-sha256.Size); err != nil {
-			return fmt.Errorf("%w", ErrChanged)
-		}
 	}
-	if sum != g.sum {
-		return ErrChanged
+	g.settle()
+	for _, p := range people {
+		if now := g.person(p.Name); now != nil && now.Enrolled.Before(p.Enrolled) {
+			now.Enrolled = p.Enrolled
+		}
 	}
 	return nil
 }
 
-// lock takes the lock file at path for one save.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+// learnAgain observes faces that g has learned and not saved, in their order.
+func (g *Gallery) learnAgain(unsaved []online.Taught) error {
+	at := g.learner.Time()
+	defer func() { g.learner.SetTime(at) }()
+	now := make(map[int64]int64) // new numbers of stored faces
+	for _, t := range unsaved {
+		o := online.Observation{Vector: t.Vector, As: t.As}
+		for _, id := range t.Follows {
+			if is, again := now[id]; again {
+				id = is
+			}
+			o.Follows = append(o.Follows, id)
+		}
+		if t.Time != 0 {
+			g.learner.SetTime(time.Unix(t.Time, 0))
+		}
+		v, err := g.learner.ObserveFrame([]online.Observation{o})
+		if err != nil {
+			return err
+		}
+		r := Renumbered{Was: t.Number}
+		if v[0].Learned {
+			now[t.Stored], r.Is = v[0].Stored, g.learner.Counts().Observed
+		}
+		g.news.Observed = append(g.news.Observed, r)
+	}
+	return nil
+}
+
+// write writes what g has changed, and returns what the database then has. Gone means that personal records were
+// removed.
+func (g *Gallery) write() (next database, gone bool, err error) {
+	c := g.own()
+	next = g.database
+	next.faces, next.people = maps.Clone(g.faces), maps.Clone(g.database.people)
+	for _, id := range c.forgotten {
+		if err := g.db.Exec("delete from person where id = ?", id); err != nil {
+			return next, false, err
+		}
+		delete(next.people, id)
+	}
+	for _, row := range c.gone {
+		if err := g.db.Exec("delete from face where id = ?", row); err != nil {
+			return next, false, err
+		}
+	}
+	for id := range c.names { // two people may have swapped their names
+		if err := g.db.Exec("update person set name = ? where id = ?", fmt.Sprintf("\n%d", id), id); err != nil {
+			return next, false, err
+		}
+	}
+	renamed := false
+	for id, e := range c.names {
+		if err := g.db.Exec("update person set name = ?, enrolled = ? where id = ?", e.name, e.enrolled, id); err != nil {
+			return next, false, err
+		}
+		renamed = renamed || e.name != next.people[id].name
+		next.people[id] = e
+	}
+	next.fresh = make(map[string]int64)
+	for _, a := range c.added {
+		person := cmp.Or(a.person, next.fresh[a.name])
+		if person == 0 {
+			if err := g.db.Exec("insert into person(name, enrolled) values(?, ?)", a.name, a.enrolled); err != nil {
+				return next, false, err
+			}
+			person = g.db.Last()
+			next.fresh[a.name], next.people[person] = person, entry{a.name, a.enrolled}
+		}
+		if err := g.db.Exec("insert into face(person, rejected, vector) values(?, ?, ?)", person, a.negative,
+			vector.Bytes(a.vector)); err != nil {
+			return next, false, err
+		}
+		next.last, next.loose = g.db.Last(), next.loose+1
+		next.faces[a.id] = kept{next.last, person, a.negative}
+	}
+	labels := make(map[int64]bool)
+	for _, l := range g.learner.Labels() {
+		labels[l.ID] = true
+	}
+	maps.DeleteFunc(next.faces, func(id int64, _ kept) bool { return !labels[id] })
+	gone = len(c.forgotten) > 0 || len(c.gone) > 0 || renamed
+	next.learned = g.fingerprint()
+	if gone || next.learned != g.learned || next.generation == 0 {
+		next.generation++
+	} else if next.loose <= mostLoose {
+		return next, gone, nil
+	}
+	snapshot, err := g.learner.MarshalLearned()
 	if err != nil {
-		return nil, err
+		return next, false, err
 	}
-	// The lock is held only during one write, so a few seconds are enough.
-	if err := safefile.Lock(f, 5*time.Second); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s, which another program holds or the system refuses: %w", path, err)
+	rows := make(map[int64]int64, len(next.faces))
+	for id, k := range next.faces {
+		rows[id] = k.row
 	}
-	return func() { f.Close() }, nil
+	faces, err := cbor.Marshal(rows)
+	if err != nil {
+		return next, false, err
+	}
+	next.loose = 0
+	err = g.db.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, faces, snapshot)
+	return next, gone, err
 }

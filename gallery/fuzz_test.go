@@ -129,6 +129,7 @@ var dimensions = []int{2, 5, 70}
 // run runs a program, with the file of its gallery in a folder.
 func run(t *testing.T, dir string, p []byte) *tally {
 	m := &machine{tally: &tally{seen: make(map[string]int)}, t: t, program: p, path: filepath.Join(dir, "gallery")}
+	defer func() { m.g.Close() }()
 	if err := os.Remove(m.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -506,6 +507,7 @@ func (m *machine) step() {
 		if err != nil {
 			m.t.Fatal(err)
 		}
+		m.g.Close()
 		if m.g = g; !bytes.Equal(before, m.snapshot(g)) {
 			m.t.Fatal("the gallery that was opened again is another one")
 		}

@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gallery keeps the people that a device knows, their labelled faces and the faces learned
-// from them, in one file.
+// from them, in the database of the device (package internal/store), which several programs use at once.
 //
-// [Open] reads a gallery, [New] makes an empty gallery, [Gallery.Enroll] adds a person, and [Gallery.Save] writes the
-// file. [Gallery.Learner] returns its learner, which judges faces. Lessons of other devices
+// [Open] reads a gallery, [New] makes an empty gallery, [Gallery.Enroll] adds a person, and [Gallery.Save] writes what
+// has changed. [Gallery.Learner] returns its learner, which judges faces. Lessons of other devices
 // ([online.Learner.TakeLessons]) are saved with it, but [Gallery.Unconfirmed] and [Gallery.Export] leave them out.
 //
-// # File format
+// # Several programs
 //
-// The 16 bytes "faceauth gallery", the version as a big-endian uint32, the length of the content as
-// a big-endian uint64, the content, and the SHA-256 of all that. The content is a CBOR map (RFC
-// 8949, core deterministic encoding) with the people, and a snapshot of the learner (see package
-// online), which names the feature space.
+// Labels belong to all programs: [Gallery.Save] and [Gallery.Update] take in what others have committed, and
+// [Gallery.News] lists it. A change that depends on what is enrolled belongs between [Gallery.Begin] and Save, or into
+// [Gallery.Change]: meanwhile no other program writes.
 //
-// A save writes a temporary file beside the gallery, syncs it and renames it. After any interruption the file is the
-// old gallery or the new one. Only its owner can read and write the file.
+// What was learned has a generation. A program that finds a newer one takes it, and learns its own unsaved faces again
+// on top of it. Labels are rows; numbers of rows rise and are never used again, so a program finds others' new labels
+// by their numbers. Everything else, removed labels, new names and what was learned, has a new generation. Nothing lists
+// past changes: a list would keep the names of forgotten people.
+//
+// # Forgetting
+//
+// A removed face, name or person is overwritten in the database. Save then empties the log; if another program reads
+// at this moment, the next start of a program does it.
 //
 // # Caveats
 //
-// The file is not encrypted: a reader can compare faces with it, and a vector of pixels is a picture. For logins, use
-// the tablet's encrypted store.
+// The database is not encrypted: a reader can compare faces with it, and a vector of pixels is a picture. For logins,
+// use the tablet's encrypted store.
 package gallery
 
 import (
@@ -55,7 +61,13 @@ type Person struct {
 type Gallery struct {
 	people  []Person // as of the last call of settle
 	learner *online.Learner
-	sum     [32]byte // checksum of the file from which g was read; zero for a new gallery
+	numbers map[string]int64 // the numbers of people in the database, by their present names
+	path    string           // "": only in memory
+	begun   bool             // a transaction is open
+	unsaved []online.Taught  // faces learned since the last save
+	news    News
+
+	database
 }
 
 // New returns an empty gallery for a feature space. The error comes from [online.New].
@@ -64,7 +76,7 @@ func New(space face.Space, s online.Settings) (*Gallery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gallery{learner: l}, nil
+	return &Gallery{learner: l, numbers: make(map[string]int64)}, nil
 }
 
 // Learner returns the learner of g. What it learns is saved with g. If a person is labelled or forgotten directly in
@@ -95,6 +107,7 @@ func (g *Gallery) settle() {
 	for _, name := range g.learner.Names() {
 		g.people = append(g.people, Person{Name: name, Faces: faces[name], Enrolled: enrolled[name]})
 	}
+	maps.DeleteFunc(g.numbers, func(name string, _ int64) bool { return faces[name] == 0 })
 }
 
 func (g *Gallery) person(name string) *Person {
@@ -253,9 +266,9 @@ func (g *Gallery) Attempt(do func() error) error {
 	if err != nil {
 		return err
 	}
-	people := g.People()
+	people, numbers := g.People(), maps.Clone(g.numbers)
 	if err := do(); err != nil {
-		g.people = people
+		g.people, g.numbers = people, numbers
 		// the snapshot was made a moment ago by the same code
 		return errors.Join(err, g.learner.UnmarshalBinary(before))
 	}
@@ -268,6 +281,7 @@ func (g *Gallery) Forget(name string) error {
 		return err
 	}
 	g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == name })
+	delete(g.numbers, name)
 	return nil
 }
 
@@ -278,6 +292,10 @@ func (g *Gallery) Rename(from, to string) error {
 		return err
 	}
 	g.person(from).Name = to
+	if id, there := g.numbers[from]; there {
+		delete(g.numbers, from)
+		g.numbers[to] = id
+	}
 	return nil
 }
 

@@ -57,8 +57,7 @@ func (w *Office) Conflicts() []Conflict {
 
 // Unlabel removes one of the faces of a conflict. The error wraps [online.ErrUnknown].
 func (w *Office) Unlabel(face int64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	s := statement{Kind: Unlabelled}
 	if x, there := w.labels()[face]; there && !x.Negative {
 		s.Was, s.Face = x.Name, w.pictured()[key(x.Vector)]

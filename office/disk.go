@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/logbook"
 )
 
@@ -43,6 +42,7 @@ func (w *Office) note() {
 	if w.o.Book != nil {
 		w.faults.notes = w.o.Book.Note(w.room.State())
 	}
+	w.heed()
 	if now := time.Now(); now.Sub(w.faults.tried) >= retryEvery {
 		w.faults.tried = now
 		w.saveAgain()
@@ -55,8 +55,7 @@ func (w *Office) saveAgain() {
 	if w.faults.unknown != nil {
 		w.o.SaveUnknown()
 	}
-	// If another program has written the gallery, saving would overwrite its changes.
-	if err := w.faults.gallery; err != nil && !errors.Is(err, gallery.ErrChanged) {
+	if w.faults.gallery != nil {
 		w.noteUnkept(w.saveGallery())
 	}
 }

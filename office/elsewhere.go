@@ -138,13 +138,8 @@ func (w *Office) said(s statement, p proof) (merge string) {
 // longer knows, and removes all records of forgotten people. New names and merges are in the journal and can be undone
 // here; all other changes must be undone at their own office. The error comes from do, or of saving.
 func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name string)) (Exchanged, error)) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	before := w.gallery.Learner().Names()
-	had := make(map[string]bool)
-	for _, name := range before {
-		had[name] = true
-	}
 	// If do fails, the gallery may lack the person already: then the groups are forgotten in the next call.
 	x, err := do(w.gallery, func(name string) { w.doomed = append(w.doomed, w.resembling(name)...) })
 	if x.Unmerged != nil {
@@ -153,8 +148,20 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 	if !x.Changed {
 		return err
 	}
+	if e := errors.Join(w.caughtUp(before, x), w.save()); e != nil {
+		return errors.Join(err, e)
+	}
+	if x.Saved != nil {
+		err = errors.Join(err, x.Saved())
+	}
+	return err
+}
+
+// caughtUp brings everything except the gallery in line with a change of the gallery from outside. Before has the
+// names before the change.
+func (w *Office) caughtUp(before []string, x Exchanged) (err error) {
 	for _, r := range x.Renamed {
-		err = errors.Join(err, w.follow(r, r.Merge == "" && !had[r.To]))
+		err = errors.Join(err, w.follow(r, r.Merge == "" && !slices.Contains(before, r.To)))
 	}
 	if len(x.Forgotten) == 0 && len(w.doomed) > 0 { // an old copy of the gallery had the people again
 		x.Forgotten = []string{""}
@@ -174,13 +181,65 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 			w.rejudge(s, v)
 		}
 	})
-	if e := w.save(); e != nil {
-		return errors.Join(err, e)
-	}
-	if x.Saved != nil {
-		err = errors.Join(err, x.Saved())
-	}
 	return err
+}
+
+// correcting locks w for a correction, and keeps the database of the gallery for it, so that no other program changes
+// people meanwhile. Done ends both. If the database cannot be kept, because the disk is full, the correction is made in
+// memory, and saving gives the error.
+func (w *Office) correcting() (done func()) {
+	w.mu.Lock()
+	w.heed()
+	w.noteUnkept(w.gallery.Begin())
+	return func() {
+		w.gallery.End()
+		w.heed()
+		w.mu.Unlock()
+	}
+}
+
+// heed takes in what other programs have changed in the gallery. The lock must be held.
+func (w *Office) heed() {
+	w.noteUnkept(w.gallery.Update())
+	n := w.gallery.News()
+	if !n.Changed {
+		return
+	}
+	w.noteUnkept(w.renumber(n.Observed))
+	x := Exchanged{Forgotten: n.Forgotten}
+	for _, r := range n.Renamed {
+		x.Renamed = append(x.Renamed, Rename{From: r[0], To: r[1]})
+	}
+	w.noteUnkept(w.caughtUp(n.Before, x))
+}
+
+// renumber gives observations the numbers that they have since the gallery learned them again, on top of what another
+// program had learned.
+func (w *Office) renumber(all []gallery.Renumbered) error {
+	if len(all) == 0 {
+		return nil
+	}
+	now := make(map[int64]int64)
+	for _, o := range all {
+		now[o.Was] = o.Is
+	}
+	heads, said := make(map[uint64]stay), make(map[uint64]statement)
+	w.live(func(s *visit, _ *view) { s.Learned, _ = s.Learned.renumbered(now) })
+	for _, id := range w.o.Past.seen.Before(0) {
+		r, _ := w.o.Past.seen.Get(id)
+		if is, changed := r.Head.Learned.renumbered(now); changed {
+			r.Head.Learned = is
+			heads[id] = r.Head
+		}
+	}
+	for _, id := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(id)
+		if is, changed := r.Head.Learned.renumbered(now); changed {
+			r.Head.Learned = is
+			said[id] = r.Head
+		}
+	}
+	return errors.Join(w.o.Past.seen.Change(heads), w.o.Past.said.Change(said))
 }
 
 // follow gives a person a new name everywhere except in the gallery, which has it already. The journal records it,

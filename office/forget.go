@@ -13,8 +13,7 @@ import (
 // Forget removes a person with all learned faces, and the person's name, faces, sightings and events of the past. It
 // cannot be undone. The error wraps [online.ErrUnknown].
 func (w *Office) Forget(name string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	if !w.gallery.Learner().Knows(name) {
 		return w.gallery.Forget(name)
 	}

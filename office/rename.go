@@ -15,8 +15,7 @@ import (
 // [online.ErrUnknown] or [online.ErrName], or is [ErrSame]; nothing has changed then. After an error of saving, the
 // change holds in memory.
 func (w *Office) Rename(from, to string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	learner := w.gallery.Learner()
 	if from == to && learner.Knows(from) {
 		return fmt.Errorf("%w: %s", ErrSame, to)

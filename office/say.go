@@ -30,8 +30,7 @@ var (
 // name. The error wraps [ErrResembles] or [unknown.ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
 // changed then. After an error of saving, the change holds in memory.
 func (w *Office) Name(group uint64, name string, force bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	g, err := w.unknown.Get(group)
 	if err != nil {
 		return err
@@ -163,8 +162,7 @@ const rejectedFaces = 8
 // The error wraps [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or
 // [online.Learner.Reject]. Nothing has changed then, except after ErrNoFaces or an error of saving.
 func (w *Office) Correct(id uint64, is string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	s, v := w.find(id)
 	switch {
 	case s == nil:
@@ -275,8 +273,7 @@ func (w *Office) seems(faces []unknown.Face) string {
 // [ErrNoFaces] or [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then. After an error of
 // saving, the change holds in memory.
 func (w *Office) Confirm(id uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	s, v := w.find(id)
 	switch {
 	case s == nil:

@@ -22,8 +22,7 @@ import (
 // The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere] or [ErrLater]; nothing has changed then.
 // After an error of saving, the change holds in memory.
 func (w *Office) Undo(id uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	s, p, err := w.statement(id)
 	switch {
 	case err != nil:

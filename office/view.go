@@ -44,6 +44,7 @@ type view struct {
 func (w *Office) frame(v *view, f face.Frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.heed()
 	at := w.o.Clock(f)
 	if v.begun.IsZero() {
 		v.begun = at

@@ -121,6 +121,30 @@ func (r *ranges) add(n int64) {
 	}
 }
 
+// renumbered returns the ranges with new numbers for some of them; 0 for none. It reports whether any has changed.
+func (r ranges) renumbered(now map[int64]int64) (is ranges, changed bool) {
+	var all []int64
+	for _, x := range r {
+		for n := x[0]; n <= x[1]; n++ {
+			other, there := now[n]
+			if changed = changed || there; !there {
+				other = n
+			}
+			if other > 0 {
+				all = append(all, other)
+			}
+		}
+	}
+	if !changed {
+		return r, false
+	}
+	slices.Sort(all)
+	for _, n := range all {
+		is.add(n)
+	}
+	return is, true
+}
+
 // upTo returns the ranges without numbers above last, and whether there were any.
 func (r ranges) upTo(last int64) (kept ranges, cut bool) {
 	for _, x := range r {

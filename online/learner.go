@@ -43,6 +43,8 @@ type Learner struct {
 
 	frame    []judgement // working storage of step
 	recalled judgement   // working storage of Recall
+
+	learned func(Taught) // see OnLearned; may be nil
 }
 
 // A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.

@@ -230,9 +230,24 @@ func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int6
 	v.NoRoom = !v.Learned
 	if v.Learned {
 		l.spend(c.class, n, now)
+		if l.learned != nil {
+			l.learned(Taught{Observation: o, Number: observation, Stored: v.Stored, Time: l.time})
+		}
 	}
 	return nil
 }
+
+// Taught is a face that was learned, for a program that may have to show it again to another learner.
+type Taught struct {
+	Observation
+	Number int64 // of the observation
+	Stored int64 // [Verdict].Stored
+	Time   int64 // seconds since 1970; 0 for unknown
+}
+
+// OnLearned sets a function that is called with each face that l learns without the help of lessons. It must not use l.
+// A restored l keeps it.
+func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
 // may reports whether Observation.As permits to learn a face with this claim.
 func (l *Learner) may(o Observation, c claim) bool {

@@ -112,7 +112,16 @@ func init() {
 }
 
 // MarshalBinary returns a snapshot of l. The same learner gives the same bytes.
-func (l *Learner) MarshalBinary() ([]byte, error) {
+func (l *Learner) MarshalBinary() ([]byte, error) { return l.marshal(vector.Bytes) }
+
+// MarshalLearned returns a snapshot of l without the vectors of labelled and rejected faces, for a program that keeps
+// these itself. [Learner.UnmarshalLearned] reads it.
+func (l *Learner) MarshalLearned() ([]byte, error) {
+	return l.marshal(func([]float32) []byte { return nil })
+}
+
+// marshal returns a snapshot, with the points of labelled vertices as the function gives them.
+func (l *Learner) marshal(labelled func([]float32) []byte) ([]byte, error) {
 	state := l.graph.State()
 	s := snapshot{
 		Version: version, Space: l.space, Settings: l.settings, Counts: l.counts, Time: l.time,
@@ -134,9 +143,12 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		}
 	}
 	for i, v := range state.Vertices {
-		o := v.Origin
+		o, point := v.Origin, vector.Bytes
+		if v.Class >= 0 {
+			point = labelled
+		}
 		s.Vertices[i] = snapshotVertex{
-			Point: vector.Bytes(v.Point), Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class,
+			Point: point(v.Point), Multiplicity: v.Multiplicity, Points: v.Points, Class: v.Class,
 			Source: v.Source,
 			Origin: snapshotOrigin{
 				ID: o.ID, Observation: o.Observation, Time: o.Time, Via: o.Via, Hops: o.Hops, Own: o.Own, Born: o.Born,
@@ -166,7 +178,12 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary restores l from a snapshot. Its memory is bounded by the size of data; no number in data makes l take
 // more. The error wraps [ErrVersion] or [ErrDamaged]. On error l is unchanged.
-func (l *Learner) UnmarshalBinary(data []byte) error {
+func (l *Learner) UnmarshalBinary(data []byte) error { return l.UnmarshalLearned(data, nil) }
+
+// UnmarshalLearned restores l from a snapshot of [Learner.MarshalLearned], as [Learner.UnmarshalBinary] does. The
+// function returns the vector of a labelled or rejected face by its number, or nil if there is none. Numbers that l has
+// given before are not given again.
+func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float32) error {
 	var head struct {
 		Version int `cbor:"version"`
 	}
@@ -180,10 +197,19 @@ func (l *Learner) UnmarshalBinary(data []byte) error {
 	if err := decoding.Unmarshal(data, &s); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
+	for i, v := range s.Vertices {
+		if labelled != nil && v.Class >= 0 && v.Point == nil {
+			s.Vertices[i].Point = vector.Bytes(labelled(v.Origin.ID))
+		}
+	}
+	if labelled != nil && l.graph != nil {
+		s.LastID = max(s.LastID, l.graph.State().LastID)
+	}
 	back, err := s.learner()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
+	back.learned = l.learned
 	*l = *back
 	return nil
 }

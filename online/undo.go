@@ -61,6 +61,14 @@ func (l *Learner) SetTime(t time.Time) {
 	}
 }
 
+// Time returns the time of the faces that l learns, as SetTime has set it.
+func (l *Learner) Time() time.Time {
+	if l.time == 0 {
+		return time.Time{}
+	}
+	return time.Unix(l.time, 0)
+}
+
 // UndoSince takes back the faces learned after a time, in whole seconds, and all later faces, as [Learner.Undo] does. A
 // face that was learned without a time does not count as later.
 func (l *Learner) UndoSince(t time.Time) (faces int, err error) {

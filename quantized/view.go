@@ -33,6 +33,9 @@ func (v View) Classes() int { return v.g.classes }
 // R returns the radius below which learned points are merged.
 func (v View) R() float64 { return v.g.r }
 
+// Clock returns the half-lives that have passed.
+func (v View) Clock() float64 { return v.g.clock }
+
 // Bound returns the greatest possible distance of a point from its centroid.
 func (v View) Bound() float64 { return v.g.spread }
 

@@ -48,6 +48,7 @@ func newExport(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer g.Close()
 			data, err := g.Export(args[1:]...)
 			if errors.Is(err, online.ErrUnknown) {
 				return fail(refused, fmt.Errorf("%w; see faceauth people", err))

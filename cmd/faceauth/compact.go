@@ -91,7 +91,7 @@ func (o *options) compact(c *cobra.Command, dir string, enroll int, how online.C
 	case err != nil:
 		return err
 	}
-	if err := g.Save(path); err != nil {
+	if err := errors.Join(g.Save(path), g.Close()); err != nil {
 		return fail(badGallery, err)
 	}
 	warn(c, g.Learner().Warnings()...)

@@ -65,10 +65,11 @@ func newDemo() *cobra.Command {
 						count(len(h.vectors), "usable face"), e.Path)
 				}
 			}
-			path := filepath.Join(out, "gallery")
+			path := filepath.Join(out, "faceauth.db")
 			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 				return fail(badGallery, err)
 			}
+			defer g.Close()
 			if err := g.Save(path); err != nil {
 				return fail(badGallery, err)
 			}

@@ -80,6 +80,11 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		part.arrive(c)
 	}
 	g, err := o.readGallery(path)
+	defer func() {
+		if g != nil {
+			err = errors.Join(err, fail(badGallery, g.Close()))
+		}
+	}()
 	if err == nil && part != nil {
 		err = part.align(c, g, path)
 	}
@@ -106,6 +111,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		if g, err = o.newGallery(c, v.space); err != nil {
 			return err
 		}
+		g.At(path)
 	} else if err := o.configure(c, g); err != nil {
 		return err
 	}
@@ -117,29 +123,15 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
 	}
 	var resembles string
-	for try := 1; ; try++ {
+	err = g.Change(func() (err error) { // another program may have enrolled people meanwhile
 		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
-		if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) {
-			return fail(badGallery, fmt.Errorf("%w, or give --force", err))
-		}
-		if err != nil {
-			return fail(badGallery, err)
-		}
-		err := g.Save(path)
-		if !errors.Is(err, gallery.ErrChanged) || try == tries {
-			if err != nil {
-				return fail(badGallery, err)
-			}
-			break
-		}
-		// Another program has saved the gallery since: add the faces to the new gallery.
-		space := g.Space()
-		if g, err = o.openGallery(c, path); err != nil {
-			return err
-		}
-		if g.Space().ID != space.ID {
-			return fail(badGallery, fmt.Errorf("%w: another program began it with %s", gallery.ErrSpace, g.Space().ID))
-		}
+		return err
+	})
+	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) {
+		err = fmt.Errorf("%w, or give --force", err)
+	}
+	if err != nil {
+		return fail(badGallery, err)
 	}
 	if part != nil {
 		if err := part.keep(c, g, path); err != nil {

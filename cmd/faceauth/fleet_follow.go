@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -50,13 +49,19 @@ func (o *options) follow(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, part.close()) }()
+	g, err := fleet.OpenGallery(path, space, s)
+	if err != nil {
+		return fail(badGallery, err)
+	}
+	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
 	told := fleet.State{}
-	var kept os.FileInfo
 	news := true
 	for {
-		// The gallery is read only if it may have changed, because it may hold thousands of people.
-		if now, err := os.Stat(path); news || err != nil || !untouched(now, kept) {
-			x, err := part.device.Keep(path, space, s, fleet.Reconciling{Publish: true})
+		if err := g.Update(); err != nil {
+			return fail(badGallery, err)
+		}
+		if news || g.News().Changed {
+			x, err := part.device.KeepOpen(g, fleet.Reconciling{Publish: true})
 			if err != nil {
 				return fail(badGallery, err)
 			}
@@ -64,9 +69,6 @@ func (o *options) follow(c *cobra.Command) (err error) {
 			if x.Took+x.Published > 0 {
 				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n",
 					count(x.Took, "change"), x.Published, count(len(x.People), "person"))
-			}
-			if kept = now; x.Changed { // this program wrote the file
-				kept = nil
 			}
 		}
 		news = false
@@ -89,16 +91,11 @@ func (o *options) follow(c *cobra.Command) (err error) {
 	}
 }
 
-// untouched reports whether a file is unchanged.
-func untouched(now, before os.FileInfo) bool {
-	return before != nil && os.SameFile(now, before) && now.Size() == before.Size() &&
-		now.ModTime().Equal(before.ModTime())
-}
-
 // spaceOf returns the feature space and the settings of a gallery, or of a new gallery if there is none.
 func (o *options) spaceOf(path string) (face.Space, online.Settings, error) {
 	g, err := gallery.Read(path)
 	if err == nil {
+		defer g.Close()
 		return g.Space(), g.Learner().Settings(), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -300,6 +300,10 @@ func (m *member) leave(c *cobra.Command) {
 
 // align updates a gallery from the fleet, and saves it if it has changed.
 func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error {
+	if err := g.At(path).Begin(); err != nil {
+		return err
+	}
+	defer g.End()
 	x, err := m.exchange(c, g, nil)
 	if err != nil {
 		return err
@@ -329,7 +333,7 @@ func (m *member) changed(c *cobra.Command, g *gallery.Gallery, path string, befo
 	return m.keep(c, g, path)
 }
 
-// keep updates the file of a gallery that was just saved from the fleet.
+// keep updates the file of a gallery that was just saved from the fleet. What g has learned since stays in memory.
 func (m *member) keep(c *cobra.Command, g *gallery.Gallery, path string) error {
 	x, err := m.device.Keep(path, g.Space(), g.Learner().Settings(), fleet.Reconciling{Publish: true})
 	m.space, m.people = g.Space().ID, x.People

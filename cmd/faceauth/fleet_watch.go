@@ -105,6 +105,10 @@ func (w *watched) begin() error {
 // exchange updates the watch and the file of its gallery from the fleet.
 func (w *watched) exchange() error {
 	if w.keep {
+		if err := w.g.Begin(); err != nil {
+			return err
+		}
+		defer w.g.End()
 		r, err := w.m.exchange(w.c, w.g, nil)
 		if err == nil {
 			err = w.m.teach(w.g)

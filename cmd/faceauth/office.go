@@ -165,11 +165,14 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	g, path, err := o.ownGallery(c, r.keep, r.freeze)
 	if errors.Is(err, errNoGallery) { // people can be named later
-		g, err = o.emptyGallery(c)
+		if g, err = o.emptyGallery(c); err == nil {
+			g.At(path)
+		}
 	}
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
 	opt := office.Options{
 		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps,
 		Save: func() error { return g.Save(path) },
@@ -267,7 +270,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
 	case r.keep:
-		return saved(w.Save())
+		return fail(badGallery, w.Save())
 	}
 	return nil
 }

@@ -280,14 +280,6 @@ func warn(c *cobra.Command, sentences ...string) {
 	}
 }
 
-// saved says what to do if a gallery could not be saved at the end of a run.
-func saved(err error) error {
-	if errors.Is(err, gallery.ErrChanged) {
-		err = fmt.Errorf("%w; nothing of this run was saved: run it again, and enrol nobody meanwhile", err)
-	}
-	return fail(badGallery, err)
-}
-
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

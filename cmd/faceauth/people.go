@@ -31,6 +31,9 @@ func newPeople() *cobra.Command {
 			}
 		}
 		g, err := o.readGallery(path)
+		if err == nil {
+			defer g.Close()
+		}
 		type row struct {
 			gallery.Person
 			Drift online.Drift `json:"drift"`
@@ -106,7 +109,7 @@ func newPeople() *cobra.Command {
 		RunE:  list,
 	}
 	c.PersistentFlags().StringVar(&o.gallery, "gallery", "",
-		"file of the gallery (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+		"file of the gallery (default: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
 	o.member.flags(c, true)
 	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	remove := &cobra.Command{
@@ -189,9 +192,6 @@ func newPeople() *cobra.Command {
 	return c
 }
 
-// tries is how often a small change is repeated because another program has written the gallery meanwhile.
-const tries = 20
-
 // amend changes the gallery, and saves it if change returns true. On a device of a fleet it first updates the gallery
 // from the fleet, and then tells the fleet about the change.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
@@ -209,47 +209,46 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 			err = errors.Join(err, part.close())
 		}()
 	}
-	for try := 1; ; try++ {
-		g, path, err := o.ownGallery(c, false, false)
-		if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // these commands make a new gallery
-			d, describe := o.embedding()
-			if describe != nil {
-				return describe
-			}
-			g, err = o.newGallery(c, d.Space())
+	g, path, err := o.ownGallery(c, false, false)
+	if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // these commands make a new gallery
+		d, describe := o.embedding()
+		if describe != nil {
+			return describe
 		}
-		if err != nil {
-			return err
+		if g, err = o.newGallery(c, d.Space()); err == nil {
+			g.At(path)
 		}
-		if part != nil {
-			err := part.align(c, g, path)
-			if errors.Is(err, gallery.ErrChanged) && try < tries {
-				continue
-			}
-			if err != nil {
-				return fail(badGallery, err)
-			}
-		}
-		before, names := fleet.Labels(g), g.Learner().Names()
-		changed, err := change(g)
-		switch {
-		case errors.Is(err, gallery.ErrArchive):
-			return fail(badSource, err)
-		case errors.Is(err, online.ErrUnknown):
-			return fail(refused, err)
-		case err != nil:
-			return fail(badGallery, err)
-		case !changed:
-			return nil
-		}
-		err = g.Save(path)
-		if err == nil && part != nil {
-			err = part.changed(c, g, path, before, names)
-		}
-		if !errors.Is(err, gallery.ErrChanged) || try == tries {
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
+	if part != nil {
+		if err := part.align(c, g, path); err != nil {
 			return fail(badGallery, err)
 		}
 	}
+	if err := g.Begin(); err != nil {
+		return fail(badGallery, err)
+	}
+	defer g.End()
+	before, names := fleet.Labels(g), g.Learner().Names()
+	changed, err := change(g)
+	switch {
+	case errors.Is(err, gallery.ErrArchive):
+		return fail(badSource, err)
+	case errors.Is(err, online.ErrUnknown):
+		return fail(refused, err)
+	case err != nil:
+		return fail(badGallery, err)
+	case !changed:
+		return nil
+	}
+	err = g.Save(path)
+	if err == nil && part != nil {
+		err = part.changed(c, g, path, before, names)
+	}
+	return fail(badGallery, err)
 }
 
 // undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.

@@ -95,14 +95,25 @@ func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, 
 		return result{}, err
 	}
 	defer v.Close()
-	if keep {
-		how.lessons = new(lessons)
-	}
+	defer g.Close()
 	r, err := o.play(ctx, c, v, g, path, source, how)
 	if err == nil && keep {
-		err = o.keep(ctx, c, g, path, how.lessons)
+		err = keepLearned(c, g, path)
 	}
 	return r, err
+}
+
+// keepLearned saves what a run has learned.
+func keepLearned(c *cobra.Command, g *gallery.Gallery, path string) error {
+	g.News()
+	if err := g.Save(path); err != nil {
+		return fail(badGallery, err)
+	}
+	if g.News().Changed {
+		warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
+			"learned on top of it")
+	}
+	return nil
 }
 
 // playAll replays several recordings, each into its own folder.
@@ -173,7 +184,6 @@ type player struct {
 	anew          bool                                   // do not continue an interrupted run
 	quiet         bool                                   // show no progress
 	each          func(frame int, events []replay.Event) // may be nil
-	lessons       *lessons                               // nil if nothing is saved in the gallery
 }
 
 // result lists the outputs of a replay.
@@ -200,7 +210,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	}
 	safefile.Sweep(r.Report)
 	safefile.Sweep(r.Events)
-	run, earlier, err := o.unfinishedIn(source, v, g, path, how)
+	run, earlier, err := o.unfinishedIn(source, v, g, how)
 	if err != nil {
 		return r, err
 	}
@@ -244,7 +254,6 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		Pause:  func(p replay.Point) error { return run.save(p, g, report, log.Flush) },
 		Each: func(f face.Frame, es []replay.Event) error {
 			bar.to(f.Index + 1)
-			how.lessons.add(f)
 			for _, e := range es {
 				if err := log.Write(e); err != nil {
 					return fail(failed, fmt.Errorf("writing %s: %w", r.Events, err))

@@ -43,11 +43,11 @@ type unfinished struct {
 
 // unfinishedIn returns the files of an incomplete replay in a folder, and the state of an earlier run with the same
 // recording, gallery and settings, or nil.
-func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery, galleryPath string,
+func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery,
 	how player) (*unfinished, *halfway, error) {
 	u := &unfinished{state: filepath.Join(how.out, ".replay"), events: filepath.Join(how.out, ".events-unfinished")}
 	if how.each == nil && !how.video { // these must see all frames
-		u.key = o.replayKey(source, v, g, galleryPath, how.freeze)
+		u.key = o.replayKey(source, v, g, how.freeze)
 	}
 	var err error
 	if u.log, err = os.OpenFile(u.events, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -75,7 +75,7 @@ func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery, gal
 }
 
 // replayKey returns a hash of everything on which a replay depends, or nil if this is unknown, as for a camera.
-func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, galleryPath string, freeze bool) []byte {
+func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, freeze bool) []byte {
 	info, err := os.Stat(source)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -84,12 +84,8 @@ func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, galler
 	if err != nil {
 		return nil
 	}
-	people, err := safefile.ReadBytes(galleryPath)
-	if err != nil {
-		return nil
-	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %d %x %+v %+v %t %t %s", path, info.Size(), info.ModTime().UnixNano(),
-		sha256.Sum256(people), g.Learner().Settings(), v.sight.config.Vision, o.everyFrame, freeze, v.space.ID))
+		g.Mark(), g.Learner().Settings(), v.sight.config.Vision, o.everyFrame, freeze, v.space.ID))
 	return sum[:]
 }
 

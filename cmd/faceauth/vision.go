@@ -145,21 +145,15 @@ func (o *options) planDetector(v *vision) error {
 // part, which may be nil, it first updates the gallery from the fleet.
 func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) (g *gallery.Gallery, path string,
 	v *vision, err error) {
-	for try := 1; ; try++ {
-		g, path, err = o.ownGallery(c, keep, freeze)
-		if part != nil && errors.Is(err, errNoGallery) { // people may come from the fleet
-			g, err = o.emptyGallery(c)
-		}
-		if err != nil {
-			return nil, path, nil, err
-		}
-		if part == nil {
-			break
-		}
-		if err = part.align(c, g, path); err == nil {
-			break
-		}
-		if !errors.Is(err, gallery.ErrChanged) || try == tries {
+	g, path, err = o.ownGallery(c, keep, freeze)
+	if part != nil && errors.Is(err, errNoGallery) { // people may come from the fleet
+		g, err = o.emptyGallery(c)
+	}
+	if err != nil {
+		return nil, path, nil, err
+	}
+	if part != nil {
+		if err := part.align(c, g, path); err != nil {
 			return nil, path, nil, fail(badGallery, err)
 		}
 	}

@@ -47,11 +47,9 @@ func newWatch() *cobra.Command {
 				return err
 			}
 			defer v.Close()
+			defer g.Close()
 			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{},
 				room: roomWarning(c, g.Learner())}
-			if keep {
-				w.lessons = new(lessons)
-			}
 			if show {
 				if w.window, err = cv.NewWindow("faceauth"); err != nil {
 					return err
@@ -90,8 +88,7 @@ func newWatch() *cobra.Command {
 				return fail(badSource, err)
 			}
 			if keep {
-				// The interrupted context must not stop the saving.
-				if err := o.keep(context.WithoutCancel(c.Context()), c, g, path, w.lessons); err != nil {
+				if err := keepLearned(c, g, path); err != nil {
 					return err
 				}
 			}
@@ -123,8 +120,6 @@ type watcher struct {
 	window *cv.Window
 	source *again
 	room   func() // warns when there is no room any more
-
-	lessons *lessons // nil if nothing is saved in the gallery
 }
 
 // said is the last printed verdict of a track, and the frame in which the track was last seen.
@@ -138,7 +133,6 @@ const missing = 50
 
 func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	w.room()
-	w.lessons.add(f)
 	for _, e := range events {
 		last, ok := w.said[e.Track]
 		w.said[e.Track] = said{e.Label, f.Index}

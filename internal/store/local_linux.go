@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "golang.org/x/sys/unix"
+
+// crowded reports whether a disk has no room for the smallest write.
+func crowded(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) == nil && uint64(s.Bsize)*s.Bavail < 1<<16
+}
+
+// local returns an error if a folder is on a network file system.
+func local(dir string) error {
+	var s unix.Statfs_t
+	if unix.Statfs(dir, &s) != nil {
+		return nil // opening the file gives the error
+	}
+	switch int64(s.Type) & 0xffffffff {
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.AFS_SUPER_MAGIC,
+		unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC:
+		return ErrNetwork
+	}
+	return nil
+}

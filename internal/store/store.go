@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store keeps the records of one device in one SQLite database, which several programs use at once.
+//
+// [Open] opens the database, [DB.Write] changes it in one transaction, and [DB.Read] reads one state of it. A program
+// that keeps records in memory asks [DB.Version] whether another program has changed the database.
+//
+// # Rules
+//
+// A write is on the disk when Write returns. The database and its log lie in a folder that only the owner can read, and
+// are files that only the owner can read, from the first byte. Each page has a checksum. Deleted records are overwritten;
+// [DB.Erase] removes them from the log as well. Numbers of rows are never used again.
+//
+// # Caveats
+//
+// A DB is not safe for concurrent use. The database is not encrypted. It must not lie on a network file system, where
+// locks do not hold.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// Errors of [Open] and of every other call. A missing file is [fs.ErrNotExist].
+var (
+	ErrNotStore = errors.New("not a faceauth database")
+	ErrOld      = errors.New("a gallery of a faceauth before its first release, which this program does not read")
+	ErrVersion  = errors.New("a database of a newer faceauth")
+	ErrDamaged  = errors.New("a damaged database")
+	ErrFull     = errors.New("the disk is full")
+	ErrReadOnly = errors.New("the file or its folder cannot be written")
+	ErrDenied   = errors.New("this user may not open the file")
+	ErrBusy     = errors.New("another program has kept the database locked for too long")
+	ErrNetwork  = errors.New("the folder is on a network file system, where locks do not hold")
+)
+
+// advice says what to do about an error.
+var advice = map[error]string{
+	ErrNotStore: "name another file",
+	ErrOld:      "name another file, and enrol again",
+	ErrVersion:  "update this program",
+	ErrDamaged:  "move it away with the files beside it, and restore a copy or enrol again",
+	ErrFull:     "make room",
+	ErrReadOnly: "give this user the right to write there, or name another file",
+	ErrDenied:   "run the program as the owner of the file, or name another file",
+	ErrBusy:     "end the other program, and try again",
+	ErrNetwork:  "name a file on a local disk",
+}
+
+const (
+	application = 0x66616365 // "face": SQLite's application_id
+	pageSize    = 8192       // a face of 512 values and its row fit four times
+	patience    = 10000      // milliseconds to wait for another program's write
+)
+
+// version is the version of the schema. No other version is read.
+const version = 1
+
+const schema = `
+create table meta(key text primary key, value any) strict;
+create table person(
+	id integer primary key autoincrement,
+	name text not null unique,
+	enrolled integer not null -- when faces were last added: seconds since 1970
+) strict;
+create table face(
+	id integer primary key autoincrement,
+	person integer not null references person(id) on delete cascade,
+	rejected integer not null, -- 1: the face is known not to be this person's
+	vector blob not null,      -- little-endian float32
+	picture blob,              -- JPEG
+	norm real                  -- length of the vector before it was normalised
+) strict;
+create index face_of on face(person, rejected);
+create table learned(
+	id integer primary key check(id = 1),
+	generation integer not null, -- rises with each change of what was learned
+	faces blob not null,         -- CBOR map: the learner's number of each labelled face, and its row
+	snapshot blob not null       -- of the learner, without the vectors of labelled faces
+) strict;
+`
+
+// Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until the next row.
+type Row = *sqlite3.Stmt
+
+// DB is an open database.
+type DB struct {
+	c        *sqlite3.Conn
+	path     string
+	prepared map[string]*sqlite3.Stmt
+	pending  bool // Erase must be tried again
+}
+
+// Open opens the database at path. With create it makes a missing database and its folder; otherwise the error of a
+// missing file wraps [fs.ErrNotExist]. The other errors are those of the package.
+func Open(path string, create bool) (*DB, error) {
+	d := &DB{path: path, prepared: make(map[string]*sqlite3.Stmt)}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		d.path = target // SQLite keeps the log beside the target
+	}
+	err := d.inspect()
+	if errors.Is(err, fs.ErrNotExist) && create {
+		if err = d.create(); err == nil {
+			err = d.inspect()
+		}
+	}
+	if err == nil {
+		err = d.begin(!vfs.SupportsSharedMemory) // a system without shared memory has one program
+	}
+	if errors.Is(err, ErrFull) { // without room for the index of the log the file can be read by one program
+		d.Close()
+		err = d.begin(true)
+	}
+	if err != nil {
+		err = d.explain(err)
+		d.Close() // the database is as it was
+		return nil, err
+	}
+	if d.pending {
+		d.Erase() // what another program still reads is tried again at the next start
+	}
+	return d, nil
+}
+
+// begin opens the database and checks it.
+func (d *DB) begin(alone bool) error {
+	err := d.open(d.path, alone)
+	if err == nil {
+		err = d.check()
+	}
+	return d.explain(err)
+}
+
+// inspect returns an error if the file cannot be a database. SQLite would wait at a pipe, and makes a missing file.
+func (d *DB) inspect() error {
+	f, err := safefile.Open(d.path)
+	if errors.Is(err, safefile.ErrNotRegular) {
+		return ErrNotStore
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, 16)
+	n, err := io.ReadFull(f, head)
+	switch {
+	case string(head[:n]) == "SQLite format 3\x00":
+		return local(filepath.Dir(d.path))
+	case string(head[:n]) == "faceauth gallery":
+		return ErrOld
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	}
+	return ErrNotStore
+}
+
+// create makes an empty database beside path and renames it, so that no other program sees half of it. A database
+// that another program has made meanwhile stays.
+func (d *DB) create() error {
+	dir := filepath.Dir(d.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := local(dir); err != nil {
+		return err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Lstat(d.path); err == nil {
+		return nil
+	}
+	// The log of a database that somebody has deleted would bring its people back.
+	for _, end := range beside {
+		if err := os.Remove(d.path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(d.path)+"-new-") // mode 0600
+	if err != nil {
+		return err
+	}
+	made := f.Name()
+	f.Close()
+	defer os.Remove(made)
+	if err := d.open(made, false); err != nil {
+		return err
+	}
+	err = d.c.EnableChecksums("main")
+	if err == nil {
+		err = d.c.Exec("pragma journal_mode = wal; begin immediate;" + schema +
+			fmt.Sprintf("pragma application_id = %d; pragma user_version = %d; commit", application, version))
+	}
+	if err := errors.Join(err, d.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(made, d.path); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// beside are the endings of the files beside a database that is open: its log, and the index of the log.
+var beside = []string{"-wal", "-shm"}
+
+// private makes the files beside a database before SQLite does, because SQLite lets other users read them.
+func private(path string) error {
+	for _, end := range beside {
+		f, err := os.OpenFile(path+end, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens a file as a database, alone without the index that programs share.
+func (d *DB) open(path string, alone bool) (err error) {
+	if err := private(path); err != nil {
+		return err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "vfs=unmapped"}
+	if d.c, err = sqlite3.OpenFlags(uri.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI); err != nil {
+		return err
+	}
+	exclusive := ""
+	if alone {
+		exclusive = "pragma locking_mode = exclusive;"
+	}
+	return d.c.Exec(fmt.Sprintf(`pragma page_size = %d; %s pragma busy_timeout = %d; pragma synchronous = full;
+		pragma secure_delete = on; pragma foreign_keys = on; pragma trusted_schema = off; pragma cell_size_check = on;
+		pragma temp_store = memory`, pageSize, exclusive, patience))
+}
+
+// check returns an error if the database has another schema.
+func (d *DB) check() error {
+	id, is, pending := int64(0), int64(0), int64(0)
+	err := d.first(&id, "pragma application_id")
+	if err == nil {
+		err = d.first(&is, "pragma user_version")
+	}
+	switch {
+	case err != nil:
+		return err
+	case id != application:
+		return ErrNotStore
+	case is > version:
+		return fmt.Errorf("%w: it has version %d, and this program reads %d; update this program",
+			ErrVersion, is, version)
+	case is < version:
+		return ErrDamaged
+	}
+	err = d.first(&pending, "select count(*) from meta where key = 'erase'")
+	d.pending = pending > 0
+	return err
+}
+
+func (d *DB) first(n *int64, sql string) error {
+	return d.Query(sql, func(r Row) error { *n = r.ColumnInt64(0); return nil })
+}
+
+// Close closes the database.
+func (d *DB) Close() error {
+	for _, s := range d.prepared {
+		s.Close()
+	}
+	clear(d.prepared)
+	if d.c == nil {
+		return nil
+	}
+	c := d.c
+	d.c = nil
+	return c.Close()
+}
+
+// Path returns the path of the file.
+func (d *DB) Path() string { return d.path }
+
+// Version returns a number that changes when another program has changed the database.
+func (d *DB) Version() (n int64, err error) {
+	err = d.first(&n, "pragma data_version")
+	return n, err
+}
+
+// Begin begins a transaction that writes, and waits until no other program writes.
+func (d *DB) Begin() error { return d.explain(d.c.Exec("begin immediate")) }
+
+// Commit writes the transaction to the disk. On error it is rolled back.
+func (d *DB) Commit() error {
+	err := d.c.Exec("commit")
+	if err != nil {
+		d.Rollback()
+	}
+	return d.explain(err)
+}
+
+// Rollback ends a transaction, if there is one, without its changes.
+func (d *DB) Rollback() {
+	if !d.c.GetAutocommit() {
+		d.c.Exec("rollback") // after an error of the disk SQLite may have rolled back itself
+	}
+}
+
+// Write calls do in one transaction. On error nothing has changed.
+func (d *DB) Write(do func() error) error {
+	if err := d.Begin(); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		d.Rollback()
+		return err
+	}
+	return d.Commit()
+}
+
+// Read calls do, which sees one state of the database.
+func (d *DB) Read(do func() error) error {
+	if !d.c.GetAutocommit() { // in a transaction already
+		return do()
+	}
+	if err := d.c.Exec("begin"); err != nil {
+		return d.explain(err)
+	}
+	defer d.Rollback()
+	return do()
+}
+
+// Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
+func (d *DB) Exec(sql string, args ...any) error { return d.Query(sql, nil, args...) }
+
+// Last returns the number of the row that was inserted last.
+func (d *DB) Last() int64 { return d.c.LastInsertRowID() }
+
+// Query runs a statement, and calls each with its rows.
+func (d *DB) Query(sql string, each func(Row) error, args ...any) error {
+	return d.explain(d.query(sql, each, args))
+}
+
+func (d *DB) query(sql string, each func(Row) error, args []any) error {
+	s := d.prepared[sql]
+	if s == nil {
+		var err error
+		if s, _, err = d.c.Prepare(sql); err != nil {
+			return err
+		}
+		d.prepared[sql] = s
+	}
+	defer s.Reset()
+	for i, a := range args {
+		var err error
+		switch a := a.(type) {
+		case int64:
+			err = s.BindInt64(i+1, a)
+		case float64:
+			err = s.BindFloat(i+1, a)
+		case string:
+			err = s.BindText(i+1, a)
+		case []byte:
+			err = s.BindBlob(i+1, a)
+		case bool:
+			err = s.BindBool(i+1, a)
+		case nil:
+			err = s.BindNull(i + 1)
+		default:
+			panic(fmt.Sprintf("store: an argument of type %T", a))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for s.Step() {
+		if each == nil {
+			continue
+		}
+		if err := each(s); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// Erasing notes, in a transaction that deletes personal records, that the log must be emptied.
+func (d *DB) Erasing() error { return d.Exec("insert or replace into meta values('erase', x'')") }
+
+// Erase empties the log, which still holds the pages from before a deletion. If another program reads, it waits a
+// moment, and the next Open tries again.
+func (d *DB) Erase() error {
+	d.c.Exec("pragma busy_timeout = 1000")
+	defer d.c.Exec(fmt.Sprintf("pragma busy_timeout = %d", patience))
+	_, _, err := d.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
+	if err == nil {
+		err = d.Exec("delete from meta where key = 'erase'")
+	}
+	if d.pending = err != nil; errors.Is(err, sqlite3.BUSY) {
+		return nil
+	}
+	return d.explain(err)
+}
+
+// explain gives an error of SQLite or of the system the meaning for a user.
+func (d *DB) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	for known := range advice {
+		if errors.Is(err, known) {
+			if err == known {
+				return fmt.Errorf("%w; %s", err, advice[known])
+			}
+			return err
+		}
+	}
+	var known error
+	switch {
+	case errors.Is(err, sqlite3.NOTADB):
+		known = ErrNotStore
+	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.IOERR_DATA), errors.Is(err, sqlite3.IOERR_SHORT_READ),
+		errors.Is(err, sqlite3.IOERR_CORRUPTFS), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		known = ErrDamaged
+	case errors.Is(err, sqlite3.FULL), full(err), errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path)):
+		known = ErrFull
+	case errors.Is(err, sqlite3.READONLY):
+		known = ErrReadOnly
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN), errors.Is(err, sqlite3.PERM):
+		known = ErrDenied
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED):
+		known = ErrBusy
+	default:
+		return err
+	}
+	return fmt.Errorf("%w (%w); %s", known, err, advice[known])
+}
