@@ -97,6 +97,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 	if err != nil {
 		return err
 	}
+	defer g.Close()
 	all, err := g.Audit(i.learned)
 	if err != nil {
 		return fail(badGallery, err)

@@ -64,6 +64,7 @@ func (o *options) distil(c *cobra.Command, name, out string, s distil.Settings) 
 	if err != nil {
 		return err
 	}
+	defer g.Close()
 	v, err := distil.New(g.Learner(), name, s)
 	switch {
 	case errors.Is(err, online.ErrUnknown):

@@ -84,7 +84,8 @@ func newDoctor() *cobra.Command {
 			case err != nil:
 				check(true, "gallery", err, "")
 			default:
-				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
+				defer g.Close()
+			check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 					strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
 			}
 			check(false, "window", cv.Display(), "a display answers")

@@ -35,7 +35,7 @@ var manSections = []manual.Section{{
 		"  XDG_CACHE_HOME       where search keeps its sightings, in place of ~/.cache",
 }, {
 	Title: "Files",
-	Text: "  ~/.local/share/faceauth/gallery  the people of enroll, replay, watch, office and search\n" +
+	Text: "  ~/.local/share/faceauth/faceauth.db  the people of enroll, replay, watch, office and search\n" +
 		"  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users\n" +
 		"  ~/.config/faceauth/settings.json settings that tune has written\n" +
 		"  /etc/faceauth/services           the PAM services that may ask for a face\n" +

@@ -126,7 +126,7 @@ func (o *options) learnerFlags(c *cobra.Command) {
 
 func (o *options) galleryFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.gallery, "gallery", "",
-		"file of the gallery (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
+		"file of the gallery (default: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
 }
 
 // settings returns s with the values of the settings file, if there is one, and then the values of the command line.
@@ -231,7 +231,11 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 	if err != nil {
 		return nil, fail(badGallery, err)
 	}
-	return g, o.configure(c, g)
+	if err := o.configure(c, g); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
 }
 
 // newGallery returns an empty gallery with the settings of the file and the command line.

@@ -222,6 +222,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vi
 		if err != nil {
 			return nil, nil, "", err
 		}
+		defer g.Close()
 		q, err := search.NewQuery(g.Learner(), h.name)
 		if err != nil {
 			v.Close()

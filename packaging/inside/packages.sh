@@ -131,7 +131,7 @@ grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
 }
 mustnt [ -e /var/lib/faceauth ]
 mustnt [ -e /var/lib/faceauth-counters ]
-must [ -e /home/alice/.local/share/faceauth/gallery ]
+must [ -e /home/alice/.local/share/faceauth/faceauth.db ]
 password 'after all of it'
 left=$(find /etc /usr /lib /var /run /opt -xdev -name '*faceauth*' ! -path '/var/cache/apt/archives/*' \
 	! -path '/usr/local/go/*' 2>/dev/null || true)
