@@ -15,8 +15,8 @@
 //
 // What was learned has a generation. A program that finds a newer one takes it, and learns its own unsaved faces again
 // on top of it. Labels are rows; numbers of rows rise and are never used again, so a program finds others' new labels
-// by their numbers. Everything else, removed labels, new names and what was learned, has a new generation. Nothing lists
-// past changes: a list would keep the names of forgotten people.
+// by their numbers. Everything else, removed labels, new names and what was learned, has a new generation. Nothing
+// lists past changes: a list would keep the names of forgotten people.
 //
 // # Forgetting
 //

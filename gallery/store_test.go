@@ -496,7 +496,8 @@ func TestKilled(t *testing.T) {
 	if lost > 0 {
 		t.Errorf("%d of %d people are lost", lost, len(in))
 	}
-	t.Logf("%d kills, %d people in, %d out, %d here, %d faces learned", kills, len(in), len(out), len(here), g.Learner().Counts().Learned)
+	t.Logf("%d kills, %d people in, %d out, %d here, %d faces learned", kills, len(in), len(out), len(here),
+		g.Learner().Counts().Learned)
 	d, err := store.Open(path, false)
 	if err != nil {
 		t.Fatal(err)

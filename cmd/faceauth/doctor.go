@@ -85,7 +85,7 @@ func newDoctor() *cobra.Command {
 				check(true, "gallery", err, "")
 			default:
 				defer g.Close()
-			check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
+				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 					strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
 			}
 			check(false, "window", cv.Display(), "a display answers")

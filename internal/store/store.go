@@ -8,8 +8,8 @@
 // # Rules
 //
 // A write is on the disk when Write returns. The database and its log lie in a folder that only the owner can read, and
-// are files that only the owner can read, from the first byte. Each page has a checksum. Deleted records are overwritten;
-// [DB.Erase] removes them from the log as well. Numbers of rows are never used again.
+// are files that only the owner can read, from the first byte. Each page has a checksum. Deleted records are
+// overwritten; [DB.Erase] removes them from the log as well. Numbers of rows are never used again.
 //
 // # Caveats
 //
