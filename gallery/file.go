@@ -692,7 +692,8 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 	}
 	renamed := false
 	for id, e := range c.names {
-		if err := g.db.Exec("update person set name = ?, enrolled = ? where id = ?", e.name, e.enrolled, id); err != nil {
+		err := g.db.Exec("update person set name = ?, enrolled = ? where id = ?", e.name, e.enrolled, id)
+		if err != nil {
 			return next, false, err
 		}
 		renamed = renamed || e.name != next.people[id].name
