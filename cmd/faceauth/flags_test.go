@@ -29,6 +29,7 @@ var flagsThatDiffer = map[string]string{
 	"name":    "fleet join names a device, search takes an enrolled person, the others need a person",
 	"off":     "each command undoes what it does without it",
 	"out":     "each command writes other files, and says which and where",
+	"rotate":  "a login has no time for the pictures by which auto decides",
 	"seed":    "the figures of docs/results.md rest on the default of each of the two commands",
 	"share":   "tablet follow gives faces to the fleet, office trial lessons, and how often",
 	"state":   "the office, the server of a fleet and a device of a fleet keep folders of their own",
