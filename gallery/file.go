@@ -53,7 +53,7 @@ func Default() (string, error) {
 }
 
 // Open reads the gallery at path, which must be of the given space. If the space has measured false match rates, they
-// replace the rates stored in the gallery ([online.Learner.SetImpostors]).
+// replace the rates stored in the gallery ([online.Learner.SetMeasured]).
 //
 // The error wraps [fs.ErrNotExist], [ErrNotGallery], [ErrVersion], [ErrDamaged] if the file is truncated or altered, or
 // [ErrSpace].
@@ -66,7 +66,7 @@ func Open(path string, space face.Space) (*Gallery, error) {
 		return nil, fmt.Errorf("opening gallery %s: %w: %s", path, ErrSpace, space.Mismatch(g.Space().ID))
 	}
 	if space.Stills.Measured() {
-		g.learner.SetImpostors(space.Stills, space.Streams)
+		g.learner.SetMeasured(space)
 	}
 	return g, nil
 }

@@ -660,8 +660,8 @@ func (m *machine) step() {
 			l.Space.Stills = face.Impostors{People: 10, Pairs: 1000,
 				Distances: [5]float64{.5 - shift, .4 - shift, .35 - shift}}
 		}
-		m.both("SetImpostors", nil, nil, func(g *gallery.Gallery) (any, error) {
-			g.Learner().SetImpostors(l.Space.Stills, l.Space.Streams)
+		m.both("SetMeasured", nil, nil, func(g *gallery.Gallery) (any, error) {
+			g.Learner().SetMeasured(l.Space)
 			return nil, nil
 		})
 	}

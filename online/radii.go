@@ -39,10 +39,10 @@ func (l *Learner) Radii() Radii {
 	return l.radii
 }
 
-// SetImpostors replaces the measurements of the space of l; see [face.Space]. Faces stay. From now on faces are
-// recognised and learned by the new distances.
-func (l *Learner) SetImpostors(stills, streams face.Impostors) {
-	l.space.Stills, l.space.Streams, l.radii = stills, streams, Radii{}
+// SetMeasured replaces the measurements of the space of l by those of s: Stills, Streams and Look, see [face.Space].
+// Faces stay. From now on faces are recognised and learned by the new distances.
+func (l *Learner) SetMeasured(s face.Space) {
+	l.space.Stills, l.space.Streams, l.space.Look, l.radii = s.Stills, s.Streams, s.Look, Radii{}
 }
 
 // measure computes the radii for the present labels and settings.

@@ -112,12 +112,12 @@ func TestPlaceAlone(t *testing.T) {
 
 func add(i *sighting.Identities, id, n int, name string) {
 	for range n {
-		i.Add(id, 0, online.Verdict{Label: name})
+		i.Add(id, 0, nil, online.Verdict{Label: name})
 	}
 }
 
 func TestWho(t *testing.T) {
-	i := sighting.NewIdentities(sighting.Rules{})
+	i := sighting.NewIdentities(face.Space{}, sighting.Rules{})
 	names := func(tracks ...int) []string {
 		var all []string
 		for _, b := range i.Who(0, tracks) {
@@ -155,10 +155,10 @@ func TestWho(t *testing.T) {
 
 func ExampleIdentities() {
 	tr := sighting.NewTracker(plane, sighting.Settings{})
-	who := sighting.NewIdentities(sighting.Rules{})
+	who := sighting.NewIdentities(face.Space{}, sighting.Rules{})
 	for i, verdict := range []string{"alice", "", "alice", "alice"} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
-		who.Add(ids[0], 0, online.Verdict{Label: verdict})
+		who.Add(ids[0], 0, nil, online.Verdict{Label: verdict})
 		fmt.Printf("%d %q\n", ids[0], who.Who(0, ids)[0].Name)
 	}
 	// Output:

@@ -18,8 +18,8 @@ const (
 	Nobody Trust = ""
 	// Learned means: only learned faces support the name, or enrolled faces at a larger distance.
 	Learned Trust = "learned"
-	// Confirmed means: at least two faces of the sighting are within the anchor distance of an enrolled face of the
-	// person ([online.Learner.Radii]). No learned face plays a part.
+	// Confirmed means: at least two looks of the sighting ([NewLook]) are within the anchor distance of an enrolled face
+	// of the person ([online.Learner.Radii]). No learned face plays a part.
 	Confirmed Trust = "confirmed"
 )
 
@@ -86,7 +86,7 @@ const longestChain = 4
 // NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use between frames.
 func NewWatcher(l *online.Learner, s Settings, r Rules) *Watcher {
 	return &Watcher{
-		learner: l, tracker: NewTracker(l.Space(), s), who: NewIdentities(r), chains: make(map[int]*chain),
+		learner: l, tracker: NewTracker(l.Space(), s), who: NewIdentities(l.Space(), r), chains: make(map[int]*chain),
 	}
 }
 
@@ -154,7 +154,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		if v.Learned {
 			s.Lessons = []int64{number}
 		}
-		w.who.Add(tracks[of[q]], at, *v)
+		w.who.Add(tracks[of[q]], at, observed[q].Vector, *v)
 		if v.Anchored && v.Label == w.who.confirmed(tracks[of[q]], at) {
 			w.tracker.Believe(tracks[of[q]])
 		}

@@ -36,7 +36,7 @@ func (a *Authenticator) Verify(
 	if err != nil {
 		return session.Result{}, err
 	}
-	s, err := session.New(a.o.Policy, a.o.Draw(), begun)
+	s, err := session.New(a.o.Policy, a.space, a.o.Draw(), begun)
 	if err != nil {
 		return session.Result{}, err
 	}
@@ -133,7 +133,7 @@ func (v *verification) frame(f face.Frame) {
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
 	faces := make([]session.Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = session.Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness}
+		faces[i] = session.Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness, Look: x.Vector}
 	}
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {

@@ -216,7 +216,7 @@ func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 		return nil, err
 	}
 	if space := d.Space(); space.ID == g.Space().ID && space.Stills.Measured() {
-		g.Learner().SetImpostors(space.Stills, space.Streams)
+		g.Learner().SetMeasured(space)
 	}
 	return g, nil
 }

@@ -27,7 +27,7 @@ func main() {
 	root.PersistentFlags().StringVar(&o.out, "out", "docs/thesis", "folder of what is made")
 	root.AddCommand(newCliff(&o), newParallel(&o), newDrift(&o), newApproximation(&o), newSensitivity(&o),
 		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o), newAnomalyTime(&o),
-		newAudit(&o), newPoses(&o), newChapelle(&o), newDistil(&o), newCompact(&o), newStrangers(&o), newFleet(&o),
+		newAudit(&o), newPoses(&o), newChapelle(&o), newDistil(&o), newCompact(&o), newStrangers(&o), newCasts(&o), newFleet(&o),
 		newPasses(&o))
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "thesis:", err)

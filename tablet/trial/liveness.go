@@ -198,7 +198,7 @@ func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, 
 		return 0, false, nil
 	}
 	begun := time.Unix(0, 0)
-	s, err := session.New(o.Policy, session.Left, begun)
+	s, err := session.New(o.Policy, face.Space{}, session.Left, begun)
 	if err != nil {
 		return 0, false, err
 	}
