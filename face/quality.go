@@ -30,4 +30,6 @@ const (
 	Blurred    Reason = "blurred"
 	TurnedAway Reason = "turned away"
 	NoVector   Reason = "no vector could be made of it"
+	// Unclear is given after the gate, for a small [Quality].Norm.
+	Unclear Reason = "hard to recognise"
 )
