@@ -236,7 +236,7 @@ func (d Description) Space() face.Space {
 		ID: fmt.Sprintf("embedding:%s:%x", d.SHA256[:12], feed[:4]), Dim: d.Dim, Scale: 1, Unit: true,
 		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius,
 		GenuineRadius: d.GenuineRadius, LearnNorm: d.LearnNorm, ClearNorm: d.ClearNorm,
-		Stills:        d.Stills, Streams: d.Streams,
+		Stills: d.Stills, Streams: d.Streams,
 	}
 }
 
