@@ -120,6 +120,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	if err := found.turns.Check(found.turned); err != nil {
 		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
 	}
+	how.Upright = found.checked == len(found.vectors)
 	var resembles string
 	for try := 1; ; try++ {
 		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
@@ -178,6 +179,7 @@ type harvest struct {
 	refused map[string]int
 	unclear int        // of refused: faces below the ClearNorm of the space, which --unclear takes
 	turns   face.Turns // sums over the faces
+	checked int        // faces whose turns were measured
 	turned  int        // turn of the frames
 }
 
@@ -225,7 +227,7 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 			h.vectors = append(h.vectors, f.Samples[0].Vector)
 			if t := f.Samples[0].Turns; t != nil {
 				h.turns.Add(*t)
-				h.turned = f.Turned
+				h.checked, h.turned = h.checked+1, f.Turned
 			}
 			bar.step()
 		}
