@@ -58,8 +58,9 @@ var (
 // Face is one streamed face.
 type Face struct {
 	Vector []float32
-	Usable bool // good enough to enrol from
-	Hold   bool // too poor to learn from
+	Usable bool    // good enough to enrol from
+	Hold   bool    // too poor to learn from
+	Norm   float64 // [face.Quality].Norm
 	// Liveness is the probability in [0,1] that the face is live, or nil if it was not measured.
 	Liveness *float32
 

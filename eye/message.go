@@ -107,7 +107,7 @@ type Message struct {
 }
 
 var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
-	face.NoVector}
+	face.NoVector, face.Unclear}
 
 // Append appends an encoded message to b, for [Read].
 func Append(b []byte, m Message) []byte {

@@ -11,9 +11,8 @@ type Quality struct {
 	Contrast   float64 `json:"contrast"`   // standard deviation of the grey values
 	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0 without landmarks.
 	Turn float64 `json:"turn"`
-	// Norm is the length of the embedding before it is scaled to 1: the surest sign of a face that is hard to
-	// recognise.
-	// 0 if it was not measured, as for pixels. It is no gate against impostors: it does not lower their similarity.
+	// Norm is the length of the embedding before it is scaled to 1, or 0 if it was not measured, as for pixels. A small
+	// norm predicts a missed match. It is no gate against impostors: see the package documentation.
 	Norm float64 `json:"norm,omitempty"`
 }
 
@@ -30,4 +29,6 @@ const (
 	Blurred    Reason = "blurred"
 	TurnedAway Reason = "turned away"
 	NoVector   Reason = "no vector could be made of it"
+	// Unclear is given after the gate, for a small [Quality].Norm.
+	Unclear Reason = "hard to recognise"
 )

@@ -47,6 +47,12 @@ type Space struct {
 	// another look.
 	Look float64 `json:"look,omitempty"`
 
+	// LearnNorm is the least [Quality].Norm of a face that may be learned, and ClearNorm that of a clear, upright face;
+	// 0 if they were not measured: then no face is refused for its norm. They belong to the network and not to a
+	// gallery, so no gallery keeps them.
+	LearnNorm float64 `json:"learn_norm,omitempty" cbor:"-"`
+	ClearNorm float64 `json:"clear_norm,omitempty" cbor:"-"`
+
 	Stills Impostors `json:"stills,omitzero"` // how near single pictures of different people come
 	// Streams is the same for faces in front of a camera, which turn and move. Such faces come nearer to each other.
 	Streams Impostors `json:"streams,omitzero"`

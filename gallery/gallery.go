@@ -49,6 +49,10 @@ type Person struct {
 	Name     string    `json:"name"`
 	Faces    int       `json:"faces"`    // labelled faces
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
+	// Upright is the number of labelled faces that were seen to be the right way up when they were enrolled. Nothing is
+	// known of the others: an older version, a fleet or a user's correction labelled them, or their features have no
+	// norm.
+	Upright int `json:"upright,omitempty"`
 }
 
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
@@ -82,18 +86,20 @@ func (g *Gallery) People() []Person {
 
 // settle brings the people in line with the learner, which callers may change directly.
 func (g *Gallery) settle() {
-	faces, enrolled := make(map[string]int), make(map[string]time.Time)
+	faces, before := make(map[string]int), make(map[string]Person)
 	for _, l := range g.learner.Labels() {
 		if !l.Negative {
 			faces[l.Name]++
 		}
 	}
 	for _, p := range g.people {
-		enrolled[p.Name] = p.Enrolled
+		before[p.Name] = p
 	}
 	g.people = nil
 	for _, name := range g.learner.Names() {
-		g.people = append(g.people, Person{Name: name, Faces: faces[name], Enrolled: enrolled[name]})
+		p := before[name]
+		g.people = append(g.people, Person{Name: name, Faces: faces[name], Enrolled: p.Enrolled,
+			Upright: min(p.Upright, faces[name])})
 	}
 }
 
@@ -110,6 +116,8 @@ func (g *Gallery) person(name string) *Person {
 type Enrolment struct {
 	Add   bool // add faces to an enrolled person
 	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
+	// Upright says that the faces are the right way up: see [face.Turns].
+	Upright bool
 }
 
 // Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
@@ -138,6 +146,9 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	resembles = most(likeness, name, len(faces))
 	if err := g.label(name, faces, now); err != nil {
 		return "", err
+	}
+	if how.Upright {
+		g.person(name).Upright += len(faces)
 	}
 	return resembles, nil
 }

@@ -24,7 +24,7 @@ var ErrNoPicture = errors.New("the source gave a frame without a picture")
 
 // Options of a pipeline.
 type Options struct {
-	Gate     preprocess.Gate      // which faces may be learned
+	Gate     preprocess.Gate      // which faces may be learned; its MinNorm is that of the extractor's space
 	Picture  int                  // side of the JPEG of each face in pixels; 0 for none
 	Liveness *preprocess.Liveness // scores each face; nil for none
 	Faces    int                  // most faces of a frame, the largest first; 0 for all
@@ -56,6 +56,7 @@ type Pipeline struct {
 
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
+	o.Gate.MinNorm = e.Space().LearnNorm
 	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
 	if o.Spare {
 		if o.Liveness != nil {
@@ -177,6 +178,8 @@ func (p *Pipeline) complete(img *facedet.Picture, s *face.Sample) (err error) {
 		s.Vector, s.Reason = nil, face.NoVector
 	case err != nil:
 		return err
+	default:
+		s.Reason = p.o.Gate.Check(s.Quality) // now with the norm
 	}
 	if p.o.Turns && s.Reason == "" {
 		if s.Turns, err = p.turns(img, s); err != nil {

@@ -147,7 +147,7 @@ func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
 		return false, nil
 	}
 	// A profile, or a poor picture, may have a greater norm when it is turned.
-	if best < preprocess.ClearNorm(u.extractor) {
+	if best < u.extractor.Space().ClearNorm {
 		return true, nil
 	}
 	u.sums.Add(t)

@@ -205,3 +205,35 @@ func TestUprightEmptyRoom(t *testing.T) {
 		t.Errorf("%d searches", c.searches)
 	}
 }
+
+// strict is an extractor whose space has a greater least norm.
+type strict struct {
+	*preprocess.Embedding
+	least float64
+}
+
+func (s strict) Space() face.Space {
+	space := s.Embedding.Space()
+	space.LearnNorm = s.least
+	return space
+}
+
+// A face below the least norm of the space has a reason at every gate, so nothing is learned from it.
+func TestUnclear(t *testing.T) {
+	d, e := network(t)
+	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[:1]
+	for name, gate := range map[string]preprocess.Gate{"learn": preprocess.LearnGate, "login": preprocess.LoginGate,
+		"enrol": preprocess.EnrolGate} {
+		for least, want := range map[float64]face.Reason{0: "", 1: "", 9: face.Unclear} {
+			s := strict{e.(*preprocess.Embedding), least}
+			p := pipeline.New(&loop{images: images, last: 1}, d, s, pipeline.Options{Gate: gate})
+			f, err := p.Next(context.Background())
+			if err != nil || len(f.Samples) != 1 {
+				t.Fatalf("%d faces, %v", len(f.Samples), err)
+			}
+			if x := f.Samples[0]; x.Reason != want || x.Vector == nil {
+				t.Errorf("%s, least norm %g: norm %.2f, reason %q, want %q", name, least, x.Quality.Norm, x.Reason, want)
+			}
+		}
+	}
+}

@@ -342,7 +342,7 @@ func TestMeasure(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200, MinContrast: 12,
-		MaxTurn: .6}
+		MaxTurn: .6, MinNorm: 2}
 	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6}
 	for _, c := range []struct {
 		want   face.Reason
@@ -356,6 +356,9 @@ func TestGate(t *testing.T) {
 		{face.Blurred, func(q *face.Quality) { q.Sharpness = 9.9 }},
 		{face.TurnedAway, func(q *face.Quality) { q.Turn = -.61 }},
 		{face.TurnedAway, func(q *face.Quality) { q.Turn = .61 }},
+		{"", func(q *face.Quality) { q.Norm = 2 }},
+		{face.Unclear, func(q *face.Quality) { q.Norm = 1.99 }},
+		{face.TurnedAway, func(q *face.Quality) { q.Turn, q.Norm = .61, 1.99 }},
 		{face.TooSmall, func(q *face.Quality) { *q = face.Quality{} }},
 	} {
 		q := good

@@ -42,6 +42,7 @@ type Gate struct {
 	MaxBrightness float64
 	MinContrast   float64
 	MaxTurn       float64 // limit of the absolute value of Quality.Turn
+	MinNorm       float64 // of a measured Quality.Norm; package pipeline sets it to the space's LearnNorm
 }
 
 // LearnGate accepts faces that may be learned. It accepts a turned head: the graph learns it from the frames before. It
@@ -72,6 +73,8 @@ func (g Gate) Check(q face.Quality) face.Reason {
 		return face.Blurred
 	case math.Abs(q.Turn) > g.MaxTurn:
 		return face.TurnedAway
+	case q.Norm > 0 && q.Norm < g.MinNorm:
+		return face.Unclear
 	}
 	return ""
 }

@@ -65,7 +65,7 @@ func enrolmentFaces(f face.Frame) []enrolment.Face {
 	faces := make([]enrolment.Face, len(f.Samples))
 	for i, x := range f.Samples {
 		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector, Liveness: x.Liveness,
-			Turns: x.Turns}
+			Turns: x.Turns, Norm: x.Quality.Norm}
 	}
 	return faces
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -86,6 +87,8 @@ func newDoctor() *cobra.Command {
 			default:
 				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 					strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
+				check(false, "norms of faces", normed(g.Space().ID), "faces that are hard to recognise are not learned")
+				check(false, "enrolled the right way up", uprightIn(g), "everybody")
 			}
 			check(false, "window", cv.Display(), "a display answers")
 			_, err = demo.Find()
@@ -157,4 +160,31 @@ func cameras() error {
 		}
 	}
 	return fmt.Errorf("none of %s opens", strings.Join(devices, ", "))
+}
+
+// normed returns nil if faces of a space are refused that are hard to recognise.
+func normed(space string) error {
+	if s := models.Default(models.Embedding).Space(); s.ID == space {
+		return nil
+	}
+	return fmt.Errorf("%s is not of the installed network: no face is refused as hard to recognise, unless the "+
+		"description of the network has learn_norm and clear_norm; faceauth tune measures them", space)
+}
+
+// uprightIn returns nil if all labelled faces were seen to be the right way up.
+func uprightIn(g *gallery.Gallery) error {
+	var names []string
+	for _, p := range g.People() {
+		if p.Upright < p.Faces {
+			names = append(names, p.Name)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return nil
+	case g.Space().ID == preprocess.NewPixels().Space().ID:
+		return errors.New("unknown: pixels cannot tell it")
+	}
+	return fmt.Errorf("unknown of some faces of %s; with the recordings: faceauth audit --pictures RECORDING",
+		strings.Join(names, ", "))
 }

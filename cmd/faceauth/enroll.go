@@ -49,6 +49,8 @@ func newEnroll() *cobra.Command {
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
 	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
 		"of them and warn; without it, label none")
+	c.Flags().BoolVar(&want.unclear, "unclear", false, "also label faces that are hard to recognise; without it, "+
+		"enroll waits for clearer pictures")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
 	return c
@@ -58,6 +60,8 @@ func newEnroll() *cobra.Command {
 type wanted struct {
 	faces int
 	fewer bool // one face is enough
+	// unclear takes faces below the ClearNorm of the space, too.
+	unclear bool
 }
 
 func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) (err error) {
@@ -116,6 +120,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	if err := found.turns.Check(found.turned); err != nil {
 		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
 	}
+	how.Upright = found.checked == len(found.vectors)
 	var resembles string
 	for try := 1; ; try++ {
 		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
@@ -172,7 +177,9 @@ type harvest struct {
 	vectors [][]float32
 	frames  int
 	refused map[string]int
+	unclear int        // of refused: faces below the ClearNorm of the space, which --unclear takes
 	turns   face.Turns // sums over the faces
+	checked int        // faces whose turns were measured
 	turned  int        // turn of the frames
 }
 
@@ -213,16 +220,22 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 			h.refused["several faces"]++
 		case f.Samples[0].Reason != "":
 			h.refused[string(f.Samples[0].Reason)]++
+		case !want.unclear && f.Samples[0].Quality.Norm < v.space.ClearNorm:
+			h.refused[string(face.Unclear)]++
+			h.unclear++
 		default:
 			h.vectors = append(h.vectors, f.Samples[0].Vector)
 			if t := f.Samples[0].Turns; t != nil {
 				h.turns.Add(*t)
-				h.turned = f.Turned
+				h.checked, h.turned = h.checked+1, f.Turned
 			}
 			bar.step()
 		}
 	}
 	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(h.vectors), n, count(h.frames, "frame"), h.why())
+	if h.unclear > 0 && len(h.vectors) < n {
+		short += fmt.Sprintf("; give clearer pictures, or --unclear labels %s, too", count(h.unclear, "face"))
+	}
 	switch {
 	case len(h.vectors) == n:
 	case len(h.vectors) == 0:

@@ -128,7 +128,7 @@ func (o *login) measureLiveness(c *cobra.Command, dirs []string, every time.Dura
 		}
 	}
 	r, err := trial.MeasureLiveness(c.Context(), all, trial.LivenessOptions{
-		Policy: o.policy(), Gate: gateOf(tablet.Login).Check, Every: every, Sweep: thresholds,
+		Policy: o.policy(), Gate: gateOf(tablet.Login, v.space).Check, Every: every, Sweep: thresholds,
 	})
 	if errors.Is(err, trial.ErrNoPresentation) {
 		return fail(noFace, err)

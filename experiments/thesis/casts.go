@@ -43,19 +43,15 @@ type cast struct {
 // balance may be off by half of that way.
 var casts = []cast{
 	{"as recorded", 1, 1, 1, 1, 0},
-	{"warm 10 %", .9, 1, 1.1, 1, 0},
 	{"warm 20 %", .8, 1, 1.2, 1, 0},
 	{"warm 35 %", .65, 1, 1.35, 1, 0},
-	{"cold 10 %", 1.1, 1, .9, 1, 0},
 	{"cold 20 %", 1.2, 1, .8, 1, 0},
 	{"cold 35 %", 1.35, 1, .65, 1, 0},
 	{"green 10 %", .95, 1.1, .95, 1, 0},
 	{"pink 10 %", 1.05, .9, 1.05, 1, 0},
 	{"half the colour", 1, 1, 1, .5, 0},
 	{"grey", 1, 1, 1, 0, 0},
-	{"noise 3", 1, 1, 1, 1, 3},
 	{"noise 6", 1, 1, 1, 1, 6},
-	{"noise 12", 1, 1, 1, 1, 12},
 	{"noise 20", 1, 1, 1, 1, 20},
 }
 
@@ -234,8 +230,10 @@ func (o *options) casts(ctx context.Context) error {
 	return o.tellCasts(all)
 }
 
-// most is the largest number of windows of a recording.
-const most = 4
+const (
+	most          = 3 // largest number of windows of a recording
+	facesOfWindow = 1
+)
 
 // around returns the part of a picture that a liveness network may see, and where the box is in it.
 func around(p *facedet.Picture, box image.Rectangle) (*facedet.Picture, image.Rectangle, error) {
@@ -245,8 +243,7 @@ func around(p *facedet.Picture, box image.Rectangle) (*facedet.Picture, image.Re
 	return q, box.Sub(part.Min), err
 }
 
-// windows returns the first windows of a recording: three faces that a login may use, four frames apart, every two
-// seconds.
+// windows returns the first windows of a recording: a face that a login may use, about every two seconds.
 func (o *options) windows(ctx context.Context, d facedet.Detector, l *preprocess.Liveness, name,
 	recording string) (all []window, err error) {
 	src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", filepath.FromSlash(recording)), facedet.Options{})
@@ -290,7 +287,7 @@ func (o *options) windows(ctx context.Context, d facedet.Detector, l *preprocess
 				return err
 			}
 			for k := range s {
-				now.scores[i][k] += s[k] / 3
+				now.scores[i][k] += s[k] / facesOfWindow
 			}
 		}
 		colour, err := meanColour(p, box)
@@ -298,7 +295,7 @@ func (o *options) windows(ctx context.Context, d facedet.Detector, l *preprocess
 			return err
 		}
 		now.colour = colour
-		if faces++; faces == 3 {
+		if faces++; faces == facesOfWindow {
 			all, now, faces = append(all, *now), nil, 0
 		}
 		return nil

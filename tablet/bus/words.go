@@ -22,6 +22,7 @@ var (
 	reasons = map[face.Reason]string{
 		face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
 		face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
+		face.Unclear: "unclear",
 	}
 	verifyWords = map[session.Word]string{
 		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture",

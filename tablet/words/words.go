@@ -183,6 +183,11 @@ var catalogue = map[string][languages]string{
 		"das Gesicht ist nicht ganz zu sehen; bitte in die Mitte rücken",
 		"votre visage n'est pas entièrement visible ; placez-vous au milieu",
 	},
+	"unclear": {
+		"your face is hard to recognise; look straight into the camera, in good light",
+		"das Gesicht ist schwer zu erkennen; bitte bei gutem Licht gerade in die Kamera sehen",
+		"votre visage est difficile à reconnaître ; regardez droit vers la caméra, sous une bonne lumière",
+	},
 	"other-person": {
 		"this does not look like the person who began; look at the camera, or begin again",
 		"das sieht nicht nach der Person aus, die begonnen hat; bitte in die Kamera sehen oder neu beginnen",
