@@ -36,6 +36,6 @@ func Read(ctx context.Context, name string, s face.Stream, usable func(face.Qual
 		}
 		x := f.Samples[0]
 		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality), Hold: x.Reason != "",
-			Liveness: x.Liveness, Box: x.Box, At: f.Time})
+			Quality: x.Quality, Liveness: x.Liveness, Box: x.Box, At: f.Time})
 	}
 }
