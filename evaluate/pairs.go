@@ -70,7 +70,7 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 	for i, id := range ids {
 		for _, f := range id.Faces {
 			if n++; !f.Hold && n%step == 0 {
-				faces, of, norms = append(faces, f.Vector), append(of, i), append(norms, f.Norm)
+				faces, of, norms = append(faces, f.Vector), append(of, i), append(norms, f.Quality.Norm)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func normRates(norms []float64, pairs []normPair, distance float64) *NormRates {
 func Norms(ids []Identity) (all []float64) {
 	for _, id := range ids {
 		for _, f := range id.Faces {
-			all = append(all, f.Norm)
+			all = append(all, f.Quality.Norm)
 		}
 	}
 	if slices.Sort(all); len(all) > 0 && !(all[0] > 0) {

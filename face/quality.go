@@ -2,6 +2,8 @@
 
 package face
 
+import "math"
+
 // Quality describes the picture of a face, before anybody is recognised in it.
 type Quality struct {
 	Size int `json:"size"` // shorter side of the box in pixels
@@ -15,6 +17,12 @@ type Quality struct {
 	// norm predicts a missed match. It is no gate against impostors: see the package documentation.
 	Norm float64 `json:"norm,omitempty"`
 }
+
+// frontal is the greatest turn of a frontal head, measured as docs/results.md says (Morphs).
+const frontal = .45
+
+// Frontal reports whether the head is not known to be turned: Turn is at most .45, or there were no landmarks.
+func (q Quality) Frontal() bool { return math.Abs(q.Turn) <= frontal }
 
 // Reason says in words for a person why a picture of a face was refused. The empty Reason means that the picture is
 // good enough.

@@ -17,9 +17,9 @@ import (
 
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1}
 
-// at returns a face at x, 100 wide, that looks like a point of the plane.
+// at returns a face of a turned head at x, 100 wide, that looks like a point of the plane.
 func at(x int, looks ...float32) face.Sample {
-	return face.Sample{Box: image.Rect(x, 0, x+100, 100), Vector: looks}
+	return face.Sample{Box: image.Rect(x, 0, x+100, 100), Vector: looks, Quality: face.Quality{Turn: 1}}
 }
 
 const frame = 40 * time.Millisecond

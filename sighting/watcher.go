@@ -63,8 +63,8 @@ type Watcher struct {
 
 // waiting is a face that is learned once the track is confirmed.
 type waiting struct {
-	vector []float32
-	number int64 // of the observation
+	online.Observation
+	number int64
 }
 
 // mostWaiting is the greatest number of waiting faces of a track, the newest.
@@ -123,7 +123,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 			continue
 		}
 		poor[i] = hold(i)
-		o := online.Observation{Vector: s.Vector, Hold: poor[i]}
+		o := online.Observation{Vector: s.Vector, Hold: poor[i], Frontal: s.Quality.Frontal(), Picture: s.JPEG}
 		if c := w.chains[tracks[i]]; c != nil && w.tracker.follows(tracks[i]) {
 			o.Follows = c.stored
 		}
@@ -163,7 +163,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		c.join(v.Stored)
 		// A face in doubt may be another person's, also when the doubt ends because the first person is back.
 		if observed[q].As == "" && !poor[of[q]] && !w.tracker.InDoubt(tracks[of[q]]) {
-			c.wait(waiting{observed[q].Vector, number})
+			c.wait(waiting{observed[q], number})
 		}
 		if err := w.recall(c, w.confirmed(tracks[of[q]], at), number, s); err != nil {
 			return nil, err
@@ -253,7 +253,8 @@ func (w *Watcher) recall(c *chain, as string, number int64, s *Seen) error {
 		return nil
 	}
 	for _, x := range c.waiting {
-		v, err := w.learner.Recall(online.Observation{Vector: x.vector, Follows: c.stored, As: as}, x.number)
+		x.Hold, x.Follows, x.As = false, c.stored, as
+		v, err := w.learner.Recall(x.Observation, x.number)
 		if err != nil {
 			return err
 		}

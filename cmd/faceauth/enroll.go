@@ -43,6 +43,7 @@ func newEnroll() *cobra.Command {
 	o.visionFlags(c)
 	o.rotateFlag(c)
 	o.learnerFlags(c)
+	o.picturesFlag(c)
 	o.galleryFlag(c)
 	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")

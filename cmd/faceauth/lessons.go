@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mostLessons bounds the faces in [lessons]: 40 MB of vectors.
+// mostLessons bounds the faces in [lessons]: 40 MB of vectors, and some 80 MB of pictures.
 const mostLessons = 20000
 
 // lessons holds the newest frames from which a run has learned. If another program has changed the gallery meanwhile,
@@ -29,15 +29,12 @@ type lessons struct {
 	left   int // faces of frames that were dropped because there were too many
 }
 
-// add keeps the faces of a frame, without pictures. It does nothing if k is nil.
+// add keeps the faces of a frame. It does nothing if k is nil.
 func (k *lessons) add(f face.Frame) {
 	if k == nil || len(f.Samples) == 0 {
 		return
 	}
 	f.Samples = slices.Clone(f.Samples)
-	for i := range f.Samples {
-		f.Samples[i].JPEG = nil
-	}
 	k.frames = append(k.frames, f)
 	for k.faces += len(f.Samples); k.faces > mostLessons; k.frames = k.frames[1:] {
 		k.faces, k.left = k.faces-len(k.frames[0].Samples), k.left+len(k.frames[0].Samples)

@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// The newest faces are kept, without their pictures; the other faces are only counted.
+// The newest faces are kept, with their pictures; the other faces are only counted.
 func TestLessons(t *testing.T) {
 	var none *lessons
 	none.add(face.Frame{Samples: make([]face.Sample, 1)})
@@ -35,8 +35,8 @@ func TestLessons(t *testing.T) {
 			break
 		}
 		for _, s := range f.Samples {
-			if faces++; s.JPEG != nil {
-				t.Fatal("a picture is kept")
+			if faces++; f.Index%3 == 0 && s.JPEG == nil {
+				t.Fatal("a picture is lost")
 			}
 		}
 	}

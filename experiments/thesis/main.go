@@ -27,8 +27,8 @@ func main() {
 	root.PersistentFlags().StringVar(&o.out, "out", "docs/thesis", "folder of what is made")
 	root.AddCommand(newCliff(&o), newParallel(&o), newDrift(&o), newApproximation(&o), newSensitivity(&o),
 		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o), newAnomalyTime(&o),
-		newAudit(&o), newPoses(&o), newChapelle(&o), newDistil(&o), newCompact(&o), newStrangers(&o), newCasts(&o), newFleet(&o),
-		newPasses(&o))
+		newAudit(&o), newPoses(&o), newChapelle(&o), newDistil(&o), newCompact(&o), newStrangers(&o), newFleet(&o),
+		newPasses(&o), newMorph(&o), newFrontal(&o), newCasts(&o))
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "thesis:", err)
 		stop()
