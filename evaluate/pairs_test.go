@@ -46,7 +46,8 @@ func TestNorms(t *testing.T) {
 			}
 			at := 10*float32(i) + float32(i*i)/100
 			ids = append(ids, evaluate.Identity{Name: fmt.Sprint(i), Faces: []evaluate.Face{
-				{Vector: []float32{at, 0}, Norm: norm(i)}, {Vector: []float32{at, apart}, Norm: 9}}})
+				{Vector: []float32{at, 0}, Quality: face.Quality{Norm: norm(i)}},
+				{Vector: []float32{at, apart}, Quality: face.Quality{Norm: 9}}}})
 		}
 		return ids
 	}
