@@ -181,7 +181,7 @@ func (p *Pipeline) complete(img *facedet.Picture, s *face.Sample) (err error) {
 	default:
 		s.Reason = p.o.Gate.Check(s.Quality) // now with the norm
 	}
-	if p.o.Turns && s.Reason == "" {
+	if p.o.Turns && (s.Reason == "" || s.Reason == face.Unclear) { // a turned face may be unclear
 		if s.Turns, err = p.turns(img, s); err != nil {
 			return err
 		}

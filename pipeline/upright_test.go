@@ -232,7 +232,8 @@ func TestUnclear(t *testing.T) {
 				t.Fatalf("%d faces, %v", len(f.Samples), err)
 			}
 			if x := f.Samples[0]; x.Reason != want || x.Vector == nil {
-				t.Errorf("%s, least norm %g: norm %.2f, reason %q, want %q", name, least, x.Quality.Norm, x.Reason, want)
+				t.Errorf("%s, least norm %g: norm %.2f, reason %q, want %q", name, least, x.Quality.Norm, x.Reason,
+					want)
 			}
 		}
 	}

@@ -122,12 +122,12 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 			a.Unusual = append(a.Unusual, u)
 		}
 	}
-	pictures, upright, err := o.portraits(c, g, i, &a)
+	pictures, checked, err := o.portraits(c, g, i, &a)
 	if err != nil {
 		return err
 	}
 	for _, p := range g.People() {
-		if p.Upright < p.Faces && upright[p.Name] < p.Faces {
+		if p.Upright < p.Faces && checked[p.Name] < p.Faces {
 			a.Unchecked = append(a.Unchecked, p.Name)
 		}
 	}
@@ -241,10 +241,10 @@ func auditSheet(i inspection, a audited, pictures []template.URL) error {
 const same = .05
 
 // portraits returns pictures of faces, or "" for a face without one. The picture is the vector itself if the vector is
-// made of pixels, or else comes from the recordings. Portraits adds the people who were enrolled from turned pictures to
-// a, and returns how many labelled faces of each other person are the right way up in the recordings.
+// made of pixels, or else comes from the recordings. Portraits adds to a the people who were enrolled from turned
+// pictures, and returns how many labelled faces of each person were found in the recordings.
 func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
-	a *audited) (_ []template.URL, upright map[string]int, err error) {
+	a *audited) (_ []template.URL, checked map[string]int, err error) {
 	faces := a.Unusual
 	found := make([]template.URL, len(faces))
 	space := g.Space()
@@ -314,14 +314,14 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 		}
 	}
 	sums := make(map[string]*face.Turns)
-	upright = make(map[string]int)
+	checked = make(map[string]int)
 	for _, l := range labels {
 		if l.turns != nil {
 			if sums[l.name] == nil {
 				sums[l.name] = &face.Turns{}
 			}
 			sums[l.name].Add(*l.turns)
-			upright[l.name]++
+			checked[l.name]++
 		}
 	}
 	for _, name := range g.Learner().Names() {
@@ -329,7 +329,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 			a.Turned = append(a.Turned, turnedPerson{name, t.Best(1)})
 		}
 	}
-	return found, upright, nil
+	return found, checked, nil
 }
 
 // grey converts a vector of pixels to a picture.

@@ -179,6 +179,8 @@ type harvest struct {
 	frames  int
 	refused map[string]int
 	unclear int        // of refused: faces below the ClearNorm of the space, which --unclear takes
+	doubt   face.Turns // sums over the refused faces that are hard to recognise
+	doubts  int        // their number
 	turns   face.Turns // sums over the faces
 	checked int        // faces whose turns were measured
 	turned  int        // turn of the frames
@@ -193,6 +195,27 @@ func (h harvest) why() string {
 		parts = append(parts, fmt.Sprintf("%s: %d", r, h.refused[r]))
 	}
 	return " (passed over: " + strings.Join(parts, ", ") + ")"
+}
+
+// turnedLead is the ratio by which the norms of unclear faces must be greater at another turn before an enrolment is
+// refused for it: that of --rotate auto (docs/results.md).
+const turnedLead = 1.15
+
+// passesOver reports whether a face that may be labelled is too unclear.
+func (w wanted) passesOver(x face.Sample, space face.Space) bool {
+	return !w.unclear && x.Quality.Norm < space.ClearNorm
+}
+
+// refuse adds the norms of a single face that is hard to recognise: the camera may be turned. It reports whether it is
+// such a face.
+func (h *harvest) refuse(f face.Frame, w wanted, space face.Space) bool {
+	if len(f.Samples) != 1 || f.Samples[0].Turns == nil ||
+		f.Samples[0].Reason == "" && !w.passesOver(f.Samples[0], space) {
+		return false
+	}
+	h.doubt.Add(*f.Samples[0].Turns)
+	h.doubts++
+	return true
 }
 
 // usable returns the first faces of a source that may be labelled.
@@ -214,6 +237,9 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 			return h, o.streamError(c, err)
 		}
 		h.frames++
+		if h.refuse(f, want, v.space) && h.doubts >= n && h.doubt.Best(turnedLead) != 0 {
+			return h, fail(noFace, fmt.Errorf("%w; nothing was enrolled", h.doubt.Check(f.Turned)))
+		}
 		switch {
 		case len(f.Samples) == 0:
 			h.refused["no face"]++
@@ -221,7 +247,7 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 			h.refused["several faces"]++
 		case f.Samples[0].Reason != "":
 			h.refused[string(f.Samples[0].Reason)]++
-		case !want.unclear && f.Samples[0].Quality.Norm < v.space.ClearNorm:
+		case want.passesOver(f.Samples[0], v.space):
 			h.refused[string(face.Unclear)]++
 			h.unclear++
 		default:
