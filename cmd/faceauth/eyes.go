@@ -90,7 +90,7 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 			return nil, err
 		}
 		// The context ends before this timeout. A login needs at most eight faces of a frame.
-		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, Faces: 8, Live: true, Pace: true,
+		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, AsIs: true, Faces: 8, Live: true, Pace: true,
 			Timeout: time.Minute, Rotate: s.rotate})
 		if err == nil {
 			s.report(e.Report())

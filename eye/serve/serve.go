@@ -290,6 +290,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if !ok {
 		return fmt.Errorf("unknown gate %q", q.Gate)
 	}
+	if q.AsIs {
+		gate.MaxGain = 0
+	}
 	if q.Spare && (q.Gate != eye.Learn || s.liveness != nil) {
 		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")
 	}

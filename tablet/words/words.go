@@ -176,7 +176,13 @@ var catalogue = map[string][languages]string{
 		"zu wenig Kontrast; bitte das Objektiv reinigen",
 		"trop peu de contraste ; nettoyez l'objectif",
 	},
-	"blurred":     {"hold still", "still halten", "ne bougez pas"},
+	"blurred": {"hold still", "still halten", "ne bougez pas"},
+	"tilted":  {"hold your head upright", "den Kopf aufrecht halten", "tenez la tête droite"},
+	"covered": {
+		"take off sunglasses or a mask",
+		"bitte Sonnenbrille oder Maske abnehmen",
+		"retirez vos lunettes de soleil ou votre masque",
+	},
 	"turned-away": {"turn back to the camera", "wieder zur Kamera drehen", "tournez-vous de nouveau vers la caméra"},
 	"no-vector": {
 		"your face is not all in view; move into the middle",
