@@ -203,6 +203,7 @@ func Append(b []byte, m Message) []byte {
 			real(q.Mouth)
 			real(q.Norm)
 			real(q.Gain)
+			real(q.Noise)
 			flag(s.Turns != nil)
 			if s.Turns != nil {
 				for _, x := range s.Turns {
@@ -496,6 +497,7 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 		Roll: p.real("roll", -180, 180), Cut: p.real("cut", 0, 1), Streak: p.real("streak", 0, 1),
 		Eyes: p.real("eyes", 0, 100), Mouth: p.real("mouth", 0, 100),
 		Norm: p.real("norm", 0, large), Gain: p.real("gain", 0, 256),
+		Noise: p.real("noise", 0, 256),
 	}
 	if p.flag() {
 		s.Turns = new(face.Turns)

@@ -26,6 +26,9 @@ type Quality struct {
 	Mouth float64 `json:"mouth"`
 	// Gain is the factor by which a dim frame was brightened before the face was found and measured; 0 if it was not.
 	Gain float64 `json:"gain,omitempty"`
+	// Noise is the standard deviation of the noise in colour, in grey levels; 0 if it was not measured. It is measured
+	// where liveness is: noise hides a screen.
+	Noise float64 `json:"noise,omitempty"`
 	// Norm is the length of the embedding before it is scaled to 1, or 0 if it was not measured, as for pixels. A small
 	// norm predicts a missed match. It is no gate against impostors: see the package documentation.
 	Norm float64 `json:"norm,omitempty"`

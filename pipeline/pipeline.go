@@ -191,6 +191,11 @@ func (p *Pipeline) measured(img exposed, f facedet.Face, track int) (s face.Samp
 
 // complete adds the vector, the liveness and the picture to a sample.
 func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
+	if p.o.Liveness != nil {
+		if s.Quality.Noise, err = preprocess.ColourNoise(img.frame, s.Box); err != nil {
+			return err
+		}
+	}
 	s.Vector, s.Quality.Norm, err = preprocess.ExtractNormed(p.extractor, img.Picture, s.Box, s.Landmarks)
 	switch {
 	case errors.Is(err, preprocess.ErrLandmarks):

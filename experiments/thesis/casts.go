@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 
 	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/face"
@@ -25,7 +23,7 @@ import (
 func newCasts(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "casts",
-		Short: "whether a colour cast makes a live face look like a picture, and ways to balance the colours",
+		Short: "live faces refused and attacks let in by the liveness check, under colour casts and noise",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return o.casts(c.Context()) },
 	}
@@ -43,15 +41,19 @@ type cast struct {
 // balance may be off by half of that way.
 var casts = []cast{
 	{"as recorded", 1, 1, 1, 1, 0},
+	{"warm 10 %", .9, 1, 1.1, 1, 0},
 	{"warm 20 %", .8, 1, 1.2, 1, 0},
 	{"warm 35 %", .65, 1, 1.35, 1, 0},
+	{"cold 10 %", 1.1, 1, .9, 1, 0},
 	{"cold 20 %", 1.2, 1, .8, 1, 0},
 	{"cold 35 %", 1.35, 1, .65, 1, 0},
 	{"green 10 %", .95, 1.1, .95, 1, 0},
 	{"pink 10 %", 1.05, .9, 1.05, 1, 0},
 	{"half the colour", 1, 1, 1, .5, 0},
 	{"grey", 1, 1, 1, 0, 0},
+	{"noise 3", 1, 1, 1, 1, 3},
 	{"noise 6", 1, 1, 1, 1, 6},
+	{"noise 12", 1, 1, 1, 1, 12},
 	{"noise 20", 1, 1, 1, 1, 20},
 }
 
@@ -75,119 +77,12 @@ func (c cast) apply(p *facedet.Picture, random *rand.Rand) (*facedet.Picture, er
 	return facedet.FromBGR(p.Size(), pix)
 }
 
-// meanColour returns the mean blue, green and red of a part of a picture.
-func meanColour(p *facedet.Picture, part image.Rectangle) (mean [3]float64, err error) {
-	q, err := p.Crop(part.Intersect(p.Bounds()))
-	if err != nil {
-		return mean, err
-	}
-	defer q.Close()
-	pix, err := q.BGR()
-	if err != nil {
-		return mean, err
-	}
-	for i, x := range pix {
-		mean[i%3] += float64(x) / float64(len(pix)/3)
-	}
-	return mean, nil
-}
-
-// balanced returns the score of the face in a picture whose colours are multiplied so that a mean becomes a target, up
-// to brightness.
-func balanced(l *preprocess.Liveness, p *facedet.Picture, box image.Rectangle, mean, target [3]float64) (float64, error) {
-	g := target[1] / max(mean[1], 1)
-	c := cast{b: target[0] / max(mean[0], 1) / g, g: 1, r: target[2] / max(mean[2], 1) / g, saturation: 1}
-	q, err := c.apply(p, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer q.Close()
-	s, err := l.Score(q, box)
-	return float64(s), err
-}
-
-// forms are the ways to score a face.
-var forms = []string{"plain", "mean with a warm picture", "grey surroundings", "mean with grey surroundings", "warm", "face like a face",
-	"mean with face like a face", "largest of plain and warm"}
-
-// skin is the mean colour of the faces of the people who chose, as recorded.
-var skin = [3]float64{.78, 1, 1.34}
-
-// scoresOf returns the score of each form.
-func scoresOf(l *preprocess.Liveness, p *facedet.Picture, box image.Rectangle) (s [8]float64, err error) {
-	plain, err := l.Score(p, box)
-	if err != nil {
-		return s, err
-	}
-	frame, err := meanColour(p, p.Bounds())
-	if err != nil {
-		return s, err
-	}
-	own, err := meanColour(p, box)
-	if err != nil {
-		return s, err
-	}
-	one := [3]float64{1, 1, 1}
-	warm, err1 := balanced(l, p, box, [3]float64{1000, 1000, 1000}, [3]float64{900, 1000, 1100})
-	grey, err2 := balanced(l, p, box, frame, one)
-	like, err3 := balanced(l, p, box, own, skin)
-	a := float64(plain)
-	return [8]float64{a, (a + warm) / 2, grey, (a + grey) / 2, warm, like, (a + like) / 2, max(a, warm)},
-		errors.Join(err1, err2, err3)
-}
-
-// chromaNoise returns the noise in colour of a part of a picture: 1.4826 times the median distance of Cr, or of Cb if
-// that is larger, from its mean over the pixels around.
-func chromaNoise(p *facedet.Picture, part image.Rectangle) (float64, error) {
-	q, err := p.Crop(part.Intersect(p.Bounds()))
-	if err != nil {
-		return 0, err
-	}
-	defer q.Close()
-	pix, err := q.BGR()
-	if err != nil {
-		return 0, err
-	}
-	w, h := q.Size().X, q.Size().Y
-	most := 0.
-	kernel := []float64{1. / 16, 4. / 16, 6. / 16, 4. / 16, 1. / 16}
-	for _, c := range []struct {
-		at    int
-		scale float64
-	}{{2, .713}, {0, .564}} {
-		plane := make([]float64, w*h)
-		for i := range plane {
-			x := pix[3*i:]
-			y := .114*float64(x[0]) + .587*float64(x[1]) + .299*float64(x[2])
-			plane[i] = c.scale * (float64(x[c.at]) - y)
-		}
-		var far []float64
-		for y := 2; y < h-2; y++ {
-			for x := 2; x < w-2; x++ {
-				sum := 0.
-				for dy, ky := range kernel {
-					for dx, kx := range kernel {
-						sum += ky * kx * plane[(y+dy-2)*w+x+dx-2]
-					}
-				}
-				far = append(far, math.Abs(plane[y*w+x]-sum))
-			}
-		}
-		if len(far) > 0 {
-			slices.Sort(far)
-			most = max(most, 1.4826*far[len(far)/2])
-		}
-	}
-	return most, nil
-}
-
-// window is a few faces of one presentation with their scores by cast and form.
-type window struct {
+// castFace is a face with its score and its noise in colour, by cast.
+type castFace struct {
 	person string
 	attack bool
-	scores [][8]float64 // by cast, means over the faces
-	noise  []float64    // by cast, the largest
-	colour [3]float64
+	scores []float64
+	noise  []float64
 }
 
 func (o *options) casts(ctx context.Context) error {
@@ -216,88 +111,58 @@ func (o *options) casts(ctx context.Context) error {
 			people = append(people, person{name, []string{"spoof/" + name + "/" + filepath.Base(path)}})
 		}
 	}
-	var all []window
+	var all []castFace
 	for _, p := range people {
 		for _, recording := range p.recordings {
-			w, err := o.windows(ctx, d, l, p.name, recording)
+			w, err := o.showCasts(ctx, d, l, p.name, recording)
 			if err != nil {
 				return fmt.Errorf("%s: %w", recording, err)
 			}
 			all = append(all, w...)
-			fmt.Printf("%s: %d windows\n", recording, len(w))
 		}
 	}
 	return o.tellCasts(all)
 }
 
-const (
-	most          = 3 // largest number of windows of a recording
-	facesOfWindow = 1
-)
+// mostShown is the largest number of faces of a recording.
+const mostShown = 4
 
-// around returns the part of a picture that a liveness network may see, and where the box is in it.
-func around(p *facedet.Picture, box image.Rectangle) (*facedet.Picture, image.Rectangle, error) {
-	side := max(box.Dx(), box.Dy()) / 2
-	part := box.Inset(-side).Intersect(p.Bounds())
-	q, err := p.Crop(part)
-	return q, box.Sub(part.Min), err
-}
-
-// windows returns the first windows of a recording: a face that a login may use, about every two seconds.
-func (o *options) windows(ctx context.Context, d facedet.Detector, l *preprocess.Liveness, name,
-	recording string) (all []window, err error) {
+// showCasts returns faces of a recording that a login may use, about every two seconds.
+func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preprocess.Liveness, name,
+	recording string) (all []castFace, err error) {
 	src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", filepath.FromSlash(recording)), facedet.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
 	random := rand.New(rand.NewPCG(7, 8))
-	attack := dataset.IsAttack(recording)
-	var now *window
-	var faces, seen int
+	seen := 0
 	show := func(p *facedet.Picture, f face.Frame) error {
 		if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
 			return nil
 		}
-		if seen++; seen%4 != 1 || faces == 0 && seen%48 != 1 || len(all) == most {
+		if seen++; seen%48 != 1 || len(all) == mostShown {
 			return nil
 		}
-		if now == nil {
-			now = &window{person: name, attack: attack, scores: make([][8]float64, len(casts)),
-				noise: make([]float64, len(casts))}
-		}
-		p, box, err := around(p, f.Samples[0].Box)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		for i, c := range casts {
+		now := castFace{person: name, attack: dataset.IsAttack(recording)}
+		box := f.Samples[0].Box
+		for _, c := range casts {
 			q, err := c.apply(p, random)
 			if err != nil {
 				return err
 			}
-			s, err := scoresOf(l, q, box)
-			if err == nil && (c.noise > 0 || i == 0) {
-				var n float64
-				n, err = chromaNoise(q, box)
-				now.noise[i] = max(now.noise[i], n)
+			score, err := l.Score(q, box)
+			var noise float64
+			if err == nil {
+				noise, err = preprocess.ColourNoise(q, box)
 			}
 			q.Close()
 			if err != nil {
 				return err
 			}
-			for k := range s {
-				now.scores[i][k] += s[k] / facesOfWindow
-			}
+			now.scores, now.noise = append(now.scores, float64(score)), append(now.noise, noise)
 		}
-		colour, err := meanColour(p, box)
-		if err != nil {
-			return err
-		}
-		now.colour = colour
-		if faces++; faces == facesOfWindow {
-			all, now, faces = append(all, *now), nil, 0
-		}
+		all = append(all, now)
 		return nil
 	}
 	stream := pipeline.New(src, d, preprocess.NewPixels(), pipeline.Options{Gate: preprocess.LoginGate, Show: show})
@@ -310,69 +175,51 @@ func (o *options) windows(ctx context.Context, d facedet.Detector, l *preprocess
 	}
 }
 
-// tellCasts writes the table: windows refused of live people and let in of attacks, by form and cast. Every second
-// person chooses, the others report.
-func (o *options) tellCasts(all []window) error {
+// tellCasts writes the table, by cast: live faces refused and attacks let in, and those of them that are too noisy for
+// a login. Every second person chose how the colours are balanced; the others report.
+func (o *options) tellCasts(all []castFace) error {
 	half := make(map[string]int)
-	var rows [][]string
 	for _, w := range all {
 		if _, ok := half[w.person]; !ok {
 			half[w.person] = len(half) % 2
 		}
 	}
-	for k, form := range forms {
-		for i, c := range casts {
-			row := []string{form, c.name}
-			for h := range 2 {
-				live, refused, attacks, let := 0, 0, 0, 0
-				lowest, highest := 1., 0.
+	least := models.Default(models.Liveness).Threshold
+	var rows [][]string
+	for i, c := range casts {
+		row := []string{c.name}
+		for h := range 2 {
+			for _, attack := range []bool{false, true} {
+				n, wrong, noisy, lowest, highest := 0, 0, 0, 1., 0.
+				people := make(map[string]bool)
 				for _, w := range all {
-					s := w.scores[i][k]
-					switch {
-					case half[w.person] != h:
-					case w.attack:
-						attacks, highest = attacks+1, max(highest, s)
-						if s >= .5 {
-							let++
-						}
-					default:
-						live, lowest = live+1, min(lowest, s)
-						if s < .5 {
-							refused++
-						}
+					if half[w.person] != h || w.attack != attack {
+						continue
+					}
+					n, lowest, highest = n+1, min(lowest, w.scores[i]), max(highest, w.scores[i])
+					tooNoisy := w.noise[i] > preprocess.LoginGate.MaxNoise
+					if tooNoisy {
+						noisy++
+					}
+					if (w.scores[i] >= least) == attack && !tooNoisy {
+						wrong++
+						people[w.person] = true
 					}
 				}
-				row = append(row, fmt.Sprint(live), fmt.Sprint(refused), fmt.Sprintf("%.3f", lowest),
-					fmt.Sprint(attacks), fmt.Sprint(let), fmt.Sprintf("%.3f", highest))
-			}
-			rows = append(rows, row)
-		}
-	}
-	for i, c := range casts {
-		var live, attack []float64
-		for _, w := range all {
-			if w.attack {
-				attack = append(attack, w.noise[i])
-			} else {
-				live = append(live, w.noise[i])
+				edge := lowest
+				if attack {
+					edge = highest
+				}
+				row = append(row, fmt.Sprint(n), fmt.Sprint(wrong), fmt.Sprint(len(people)), fmt.Sprint(noisy),
+					fmt.Sprintf("%.3f", edge))
 			}
 		}
-		slices.Sort(live)
-		slices.Sort(attack)
-		fmt.Printf("noise of %s: live %.2f to %.2f, median %.2f; attacks %.2f to %.2f\n", c.name, live[0],
-			live[len(live)-1], live[len(live)/2], attack[0], attack[len(attack)-1])
+		rows = append(rows, row)
 	}
-	var sum [3]float64
-	n := 0.
-	for _, w := range all {
-		if half[w.person] == 0 && !w.attack {
-			for k := range sum {
-				sum[k] += w.colour[k] / w.colour[1]
-			}
-			n++
-		}
+	header := []string{"cast"}
+	for _, half := range []string{"chose", "others"} {
+		header = append(header, "live, "+half, "refused", "people", "too noisy", "lowest", "attacks, "+half, "let in",
+			"people", "too noisy", "highest")
 	}
-	fmt.Printf("mean colour of the faces of the half that chooses: %.2f %.2f %.2f\n", sum[0]/n, sum[1]/n, sum[2]/n)
-	return o.table("casts.csv", []string{"form", "cast", "live, chose", "refused", "lowest", "attacks, chose", "let in",
-		"highest", "live, others", "refused", "lowest", "attacks, others", "let in", "highest"}, rows)
+	return o.table("casts.csv", header, rows)
 }
