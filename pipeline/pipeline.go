@@ -25,9 +25,9 @@ var ErrNoPicture = errors.New("the source gave a frame without a picture")
 // Options of a pipeline.
 type Options struct {
 	// Gate says which faces may be learned; its MinNorm is that of the extractor's space. Its MaxGain also decides how
-	// dim frames are examined: if it is above 1, they are brightened for the detector and the extractor. Otherwise frames
-	// are judged as they are. A face that is found only in a brightened frame then gets the reason [face.TooDark], and no
-	// vector.
+	// dim frames are examined: if it is above 1, they are brightened for the detector and the extractor. Otherwise
+	// frames are judged as they are. A face that is found only in a brightened frame then gets the reason
+	// [face.TooDark], and no vector.
 	Gate     preprocess.Gate
 	Picture  int                  // side of the JPEG of each face, as the extractor sees it, in pixels; 0 for none
 	Liveness *preprocess.Liveness // scores each face in the frame as it is; nil for none

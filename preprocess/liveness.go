@@ -30,9 +30,9 @@ func NewLiveness(d models.Description, dir string) (*Liveness, error) {
 	return &Liveness{net}, nil
 }
 
-// Score returns the probability in [0,1] that the face in the box is live: the mean for the picture as it is and for the
-// picture with balanced colours. The network takes a colour cast, as of a camera that is set to another light, for the
-// colour of a screen; docs/results.md has the measurements.
+// Score returns the probability in [0,1] that the face in the box is live: the mean for the picture as it is and for
+// the picture with balanced colours. The network takes a colour cast, as of a camera that is set to another light, for
+// the colour of a screen; docs/results.md has the measurements.
 func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, error) {
 	crop, err := native(img).Crop(surroundings(box, l.net.Crop, l.net.BoxScale, img.Size()))
 	if err != nil {

@@ -68,8 +68,8 @@ type Gate struct {
 var LearnGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12,
 	MaxTurn: 1.5, MinStill: 45, MaxRoll: 40, MaxCut: .25, MinEyes: .08, MinMouth: .06, MaxGain: 16}
 
-// LoginGate accepts faces for a login: faces that may be learned, are not turned away, and need no brighter frame. Above
-// its noise in colour, replays pass the liveness check (docs/results.md).
+// LoginGate accepts faces for a login: faces that may be learned, are not turned away, and need no brighter frame.
+// Above its noise in colour, replays pass the liveness check (docs/results.md).
 var LoginGate = Gate{MinSize: 40, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12, MaxTurn: .6,
 	MaxNoise: 2.5}
 

@@ -72,8 +72,8 @@ type anchors struct {
 }
 
 // NewLook reports whether a face differs from all looks that were counted before by more than the space's Look. A still
-// before the camera, or a frozen camera, shows one look however long it is there, and one look confirms nobody and opens
-// nothing. A face without a vector, and every face of a space without that distance, is a new look.
+// before the camera, or a frozen camera, shows one look however long it is there, and one look confirms nobody and
+// opens nothing. A face without a vector, and every face of a space without that distance, is a new look.
 func NewLook(space face.Space, x []float32, counted [][]float32) bool {
 	return space.Look == 0 || len(x) == 0 || !slices.ContainsFunc(counted, func(c []float32) bool {
 		return len(c) == len(x) && graph.Distance(x, c, space.Scale) < space.Look

@@ -18,8 +18,8 @@ const (
 	Nobody Trust = ""
 	// Learned means: only learned faces support the name, or enrolled faces at a larger distance.
 	Learned Trust = "learned"
-	// Confirmed means: at least two looks of the sighting ([NewLook]) are within the anchor distance of an enrolled face
-	// of the person ([online.Learner.Radii]). No learned face plays a part.
+	// Confirmed means: at least two looks of the sighting ([NewLook]) are within the anchor distance of an enrolled
+	// face of the person ([online.Learner.Radii]). No learned face plays a part.
 	Confirmed Trust = "confirmed"
 )
 

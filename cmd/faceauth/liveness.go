@@ -209,8 +209,8 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 	fmt.Fprintln(w, "* as if presentations were independent; presentations of one recording are not")
 	fmt.Fprintln(w, "** of the share of people")
 	if attacks < fewAttacks {
-		fmt.Fprintf(w, "%s of attacks are too few to promise a rate: of 30 without a mistake one in ten may still fail\n",
-			count(attacks, "recording"))
+		const few = "%s of attacks are too few to promise a rate: of 30 without a mistake one in ten may still fail\n"
+		fmt.Fprintf(w, few, count(attacks, "recording"))
 	}
 	return nil
 }

@@ -178,8 +178,8 @@ func (s *Session) Result() Result { return s.result }
 
 // Frame processes a frame of that moment, and returns the state. After the end it changes nothing. Matches count only
 // while exactly one face, the same one, is in view. A frame that shows the same look as one of the window is neither a
-// match nor a mismatch ([sighting.NewLook]), so a still never gets in. With a challenge they are collected twice: before the request, and
-// after the action.
+// match nor a mismatch ([sighting.NewLook]), so a still never gets in. With a challenge they are collected twice:
+// before the request, and after the action.
 func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.Tick(now).Final {
 		return s.result
