@@ -258,6 +258,9 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 			return nil
 		}
 		c.limits.Password(moment)
+		if c.uid != nil { // failures of programs of the user's own manager
+			delete(c.others, *c.uid)
+		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
 		if unproven {
 			return a.prove(user, c, faces)

@@ -109,7 +109,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
 	var words []session.Word
-	r, err := d.Verify(t.Context(), user, 0, func(r session.Result) { words = append(words, r.Word) })
+	r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(r session.Result) { words = append(words, r.Word) })
 	if err != nil {
 		t.Fatalf("verifying %s: %v", user, err)
 	}
@@ -185,7 +185,7 @@ func TestLiveness(t *testing.T) {
 			if w != c.want || w == session.NotLive && !slices.Contains(words, session.Lifeless) {
 				t.Errorf("%q, want %q", words, c.want)
 			}
-			if _, err := d.Verify(t.Context(), "alice", 0,
+			if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"},
 				func(session.Result) {}); (err != nil) != (w != session.Match) {
 				t.Errorf("after %q: %v", w, err)
 			}
@@ -245,7 +245,7 @@ func testVerifyRefused(t *testing.T) {
 	refused := func(user string) error {
 		t.Helper()
 		d.film.Play(stage.Show{Fail: errors.New("it was opened")})
-		r, err := d.Verify(t.Context(), user, 0, func(session.Result) { t.Error("it began") })
+		r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(session.Result) { t.Error("it began") })
 		if r != (session.Result{}) {
 			t.Errorf("result %+v", r)
 		}
@@ -295,25 +295,25 @@ func TestVerifyFaults(t *testing.T) { bubble(testVerifyFaults)(t) }
 func testVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
-	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.film.Play(stage.Show{})
-	if r, err := d.Verify(ctx, "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(ctx, tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	hang := make(chan struct{})
 	d.film.Play(stage.Show{Hang: hang})
 	var told session.Result
-	if r, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) { told = r }); err != nil ||
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r session.Result) { told = r }); err != nil ||
 		r.Word != session.NoFace ||
 		told != r {
 		t.Errorf("%+v, %+v, %v", r, told, err)
 	}
 	// The abandoned session still has the camera.
-	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	close(hang)
@@ -349,7 +349,7 @@ func testVerifyWithoutStore(t *testing.T) {
 		}
 		f.after = frames
 		d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-		if r, err := a.Verify(t.Context(), "alice", 0, func(r session.Result) {
+		if r, err := a.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r session.Result) {
 			if r.Word == session.Match {
 				t.Error("a match was told")
 			}
@@ -400,7 +400,7 @@ func testAttemptOutlivesCrash(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.Verify(ctx, "alice", 0, func(session.Result) {})
+		d.Verify(ctx, tablet.Attempt{User: "alice"}, func(session.Result) {})
 	}()
 	for range 200 { // as another process would find it
 		if s, _ := d.Status("alice"); s.Refusal == session.Wait {
@@ -619,7 +619,7 @@ func testNameGivenAgain(t *testing.T) {
 		t.Errorf("the user has left: %v", err)
 	}
 	uid, gone = 1001, nil
-	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) { t.Error("it began") }); !errors.Is(err,
+	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) { t.Error("it began") }); !errors.Is(err,
 		profile.ErrUnknown) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
@@ -641,7 +641,7 @@ func testBusy(t *testing.T) {
 	began := make(chan struct{}, 9)
 	done := make(chan session.Word)
 	go func() {
-		r, _ := d.Verify(t.Context(), "alice", 0, func(session.Result) { began <- struct{}{} })
+		r, _ := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) { began <- struct{}{} })
 		done <- r.Word
 	}()
 	<-began
@@ -651,7 +651,7 @@ func testBusy(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil || r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Failed {

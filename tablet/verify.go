@@ -16,23 +16,30 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
+// Attempt is what is asked of [Authenticator.Verify].
+type Attempt struct {
+	User string
+	// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against
+	// the asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
+	Asker uint32
+	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
+	// return soon. Default: they may.
+	Still func() error
+}
+
 // Verify watches the camera until it knows whether a user is there, and at most until the policy's deadline. Report is
 // called with each change of the result, the final one included, and must not block. The release of the camera and
 // learning come later and do not delay the result.
-//
-// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against the
-// asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
 //
 // The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the session has not
 // begun then. After every later failure, also the end of ctx, the result is [session.Failed].
 func (a *Authenticator) Verify(
 	ctx context.Context,
-	user string,
-	asker uint32,
+	try Attempt,
 	report func(session.Result),
 ) (session.Result, error) {
-	begun := a.o.Now()
-	l, unproven, err := a.admit(user, asker)
+	begun, user := a.o.Now(), try.User
+	l, unproven, err := a.admit(user, try.Asker)
 	if err != nil {
 		return session.Result{}, err
 	}
@@ -44,7 +51,7 @@ func (a *Authenticator) Verify(
 		s.Unproven()
 	}
 	v := &verification{
-		a: a, user: user, asker: asker, session: s, begun: begun, unproven: unproven,
+		a: a, user: user, asker: try.Asker, still: try.Still, session: s, begun: begun, unproven: unproven,
 		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
 	}
 	last := s.Result()
@@ -115,6 +122,7 @@ type verification struct {
 	a       *Authenticator
 	user    string
 	asker   uint32
+	still   func() error
 	people  *sighting.Watcher // with a temporary learner
 	session *session.Session
 	begun   time.Time
@@ -182,8 +190,15 @@ func (v *verification) fail(err error) {
 	v.session.Fail()
 }
 
-// end writes the result of the session. If it cannot be written, the result is not a match.
+// end writes the result of the session. If it cannot be written, or who asked may do so no more, the result is not a
+// match.
 func (v *verification) end() {
+	if w := v.session.Result().Word; v.still != nil && (w == session.Match || w == session.Unproven) {
+		if err := v.still(); err != nil {
+			v.a.o.Log.Warn("a match is void", "user", v.user, "error", err)
+			v.session.Revoke()
+		}
+	}
 	if !v.counted {
 		return
 	}

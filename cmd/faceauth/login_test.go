@@ -59,13 +59,20 @@ func module(t testing.TB, services string) string {
 
 func newDevice(t testing.TB, args ...string) *device {
 	t.Helper()
-	d := &device{t: t, bus: fixture.StartBus(t), dir: t.TempDir(), args: args, number: devices.Add(1)}
+	d := &device{t: t, bus: fixture.StartBus(t, fixture.LogindRules), dir: t.TempDir(), args: args,
+		number: devices.Add(1)}
 	conn, err := dbus.Connect(d.bus.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.client = bus.NewClient(conn)
 	t.Cleanup(func() { d.client.Close() })
+	logind, err := dbus.Connect(d.bus.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { logind.Close() })
+	fixture.StandInLogind(t, logind, 0).Place("getty@tty7.service")
 	check := filepath.Join(d.dir, "check") // stands in for pam_unix: the password arrives with a zero byte after it
 	if err := os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"), 0o755); err != nil {
 		t.Fatal(err)

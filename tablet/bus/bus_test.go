@@ -124,6 +124,7 @@ func (a *authority) CheckAuthorization(
 type house struct {
 	address string
 	polkit  *authority
+	logind  *fixture.Logind
 	camera  stage.Camera
 	a       *tablet.Authenticator
 	log     *fixture.Log
@@ -139,11 +140,8 @@ func newHouse(t *testing.T, o tablet.Options) *house {
 
 func newHouseWith(t *testing.T, o tablet.Options, served bus.Options) *house {
 	t.Helper()
-	return newHouseOn(t, fixture.StartBus(t, logindRules), o, served)
+	return newHouseOn(t, fixture.StartBus(t, fixture.LogindRules), o, served)
 }
-
-// logindRules allow root to stand in for logind on a bus.
-const logindRules = `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
 
 func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Options) *house {
 	t.Helper()
@@ -157,6 +155,7 @@ func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Option
 		r != dbus.RequestNameReplyPrimaryOwner {
 		t.Fatal(r, err)
 	}
+	h.logind = fixture.StandInLogind(t, dial(t, h.address, 0), nobody)
 	store, err := profile.Open(filepath.Join(t.TempDir(), "profiles"), profile.NewKey(), stage.Space)
 	if err != nil {
 		t.Fatal(err)
@@ -988,15 +987,9 @@ func TestIdle(t *testing.T) {
 func TestSleep(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
-	logind := dial(t, h.address, 0)
-	if r, err := logind.RequestName("org.freedesktop.login1", dbus.NameFlagDoNotQueue); err != nil ||
-		r != dbus.RequestNameReplyPrimaryOwner {
-		t.Fatal(r, err)
-	}
 	sleep := func(on bool) {
 		t.Helper()
-		if err := logind.Emit("/org/freedesktop/login1", "org.freedesktop.login1.Manager.PrepareForSleep",
-			on); err != nil {
+		if err := h.logind.Sleep(on); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,6 +20,8 @@ type claim struct {
 	named   string // the interface of the claim
 	user    string
 	asker   uint32 // number of the asking user; root at a greeter
+	manager bool   // see place
+	still   func() error
 	rank    int
 	at      time.Time
 	granted bool            // the client has its answer
@@ -61,8 +63,11 @@ func (c *claim) rankOf() int {
 }
 
 // foreign returns the number of a user who wants to be another user, or 0. Root may be everybody, and so may people at
-// a greeter, which runs as root.
+// a greeter, which runs as root. A program of the user's own manager counts as another user.
 func (c *claim) foreign() uint32 {
+	if c.manager {
+		return c.asker
+	}
 	if uid, err := UID(c.user); c.asker == 0 || err == nil && uid == c.asker {
 		return 0
 	}

@@ -95,7 +95,7 @@ func newDevice() object {
 // methods are the methods of [Interface]. Arguments have the types of the signature.
 var methods = map[string]method{
 	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.claimFor(by, args[0].(string), by.uid, Interface)
+		return s.claimSelf(by, args[0].(string), Interface)
 	})},
 	"ClaimFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.claimAs(by, args[0].(string), args[1].(uint32))

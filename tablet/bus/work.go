@@ -14,16 +14,49 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// claimAs does the same as claimFor for a PAM module, which names the asker.
+// claimAs claims the device for a PAM module, which names the asker.
 func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
 	}
-	return s.claimFor(by, name, asker, Interface)
+	_, failed := s.here(by, name)
+	if failed != nil {
+		return failed
+	}
+	return s.claimFor(by, name, asker, Interface, place{asker: asker}, s.stillHere(by, name))
 }
 
-// claimFor claims the device for a user through one of the interfaces. Asker is the user who wants to be that user.
-func (s *Service) claimFor(by caller, name string, asker uint32, named string) *dbus.Error {
+// claimSelf claims the device for a program that is no PAM module of root. Root may do so from everywhere: what root is
+// told lets in nobody.
+func (s *Service) claimSelf(by caller, name, named string) *dbus.Error {
+	user, _, failed := by.subject(name)
+	if failed != nil {
+		return failed
+	}
+	if by.root() {
+		return s.claimFor(by, user, by.uid, named, place{}, nil)
+	}
+	p, failed := s.here(by, user)
+	if failed != nil {
+		return failed
+	}
+	return s.claimFor(by, user, by.uid, named, p, s.stillHere(by, user))
+}
+
+// stillHere returns a check that the program of a claim is still at the device.
+func (s *Service) stillHere(by caller, user string) func() error {
+	return func() error {
+		if _, failed := s.here(by, user); failed != nil {
+			return errElsewhere
+		}
+		return nil
+	}
+}
+
+// claimFor claims the device for a user through one of the interfaces, for a program in a place. Asker is the user who
+// wants to be that user. Still tells later whether the program may still ask; nil if it always may.
+func (s *Service) claimFor(by caller, name string, asker uint32, named string, in place,
+	still func() error) *dbus.Error {
 	user, self, failed := by.subject(name)
 	if failed != nil {
 		return failed
@@ -42,7 +75,7 @@ func (s *Service) claimFor(by caller, name string, asker uint32, named string) *
 	if failed != nil {
 		return failed
 	}
-	c := &claim{by: by, named: named, user: user, asker: asker, at: time.Now()}
+	c := &claim{by: by, named: named, user: user, asker: asker, manager: in.manager, still: still, at: time.Now()}
 	c.rank = c.rankOf()
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
@@ -79,7 +112,8 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		s.sessions.Add(1)
 		begun := time.Now()
 		stopped := false
-		r, err := s.a.Verify(ctx, c.user, c.foreign(), func(r session.Result) {
+		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Still: c.still}
+		r, err := s.a.Verify(ctx, try, func(r session.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil
 			word := verifyWord(r)

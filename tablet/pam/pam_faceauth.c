@@ -17,8 +17,8 @@
  * is the most that it takes, whatever the bus and the daemon do. What they answer while the password is typed waits in
  * the socket. A password that was typed goes on at once.
  *
- * Only services that stand in SERVICES ask, and only for somebody at the device: with an active session on a seat of
- * it, or, for a greeter, at one of its seats. What cannot be told is taken for somewhere else.
+ * Only services that stand in SERVICES ask, and only for somebody at the device: in an active session on a seat of it,
+ * or, for a greeter, at one of its seats. What cannot be told is taken for somewhere else.
  *
  * Without a daemon, a camera or a profile, from elsewhere, and whenever anything goes wrong, the module returns
  * PAM_IGNORE, as if it were not there.
@@ -333,22 +333,6 @@ static bool session_here(const char *session)
 	return here;
 }
 
-/* Whether a user is at the device, and has no session from elsewhere: a service of a user belongs to all their
- * sessions. */
-static bool user_here(uid_t uid)
-{
-	char **sessions = NULL;
-	bool here = false, far = false;
-	int n = sd_uid_get_sessions(uid, 0, &sessions);
-	for (int i = 0; i < n; i++) {
-		far = far || sd_session_is_remote(sessions[i]) != 0;
-		here = here || session_here(sessions[i]);
-		free(sessions[i]);
-	}
-	free(sessions);
-	return here && !far;
-}
-
 /* Whether a program that has no session stands at a seat of the device, by what it tells PAM. */
 static bool seat_here(pam_handle_t *pamh)
 {
@@ -368,7 +352,8 @@ static bool seat_here(pam_handle_t *pamh)
 	return strncmp(tty, "tty", 3) == 0 && isdigit((unsigned char)tty[3]); /* a console, not ttyS0 or pts/0 */
 }
 
-/* Whether the person who logs in is at the device, as far as anybody can tell, with a service that may ask. */
+/* Whether the person who logs in is at the device, as far as can be told here, with a service that may ask. The daemon
+ * has the last word; this keeps it from being started for everybody else, and the prompt from naming a camera. */
 static bool local(pam_handle_t *pamh)
 {
 	const void *host = NULL, *service = NULL;
@@ -383,7 +368,7 @@ static bool local(pam_handle_t *pamh)
 	if (sd_pid_get_session(0, &session) >= 0)
 		here = session_here(session);
 	else if (sd_pid_get_owner_uid(0, &uid) >= 0)
-		here = user_here(uid);
+		here = geteuid() != 0; /* under the user's manager: the daemon answers lockers, and neither sudo nor su */
 	else
 		here = k == GREETER && geteuid() == 0 && seat_here(pamh);
 	free(session);
