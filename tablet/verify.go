@@ -22,6 +22,8 @@ type Attempt struct {
 	// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against
 	// the asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
 	Asker uint32
+	// Challenge is asked for if the policy has none. The deadline is then ten seconds or more.
+	Challenge session.Challenge
 	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
 	// return soon. Default: they may.
 	Still func() error
@@ -43,7 +45,12 @@ func (a *Authenticator) Verify(
 	if err != nil {
 		return session.Result{}, err
 	}
-	s, err := session.New(a.o.Policy, a.o.Draw(), begun)
+	policy := a.o.Policy
+	if policy.Challenge == "" && try.Challenge != "" {
+		policy.Challenge = try.Challenge
+		policy.Deadline = max(policy.Deadline, session.Policy{Challenge: try.Challenge}.Defaults().Deadline)
+	}
+	s, err := session.New(policy, a.o.Draw(), begun)
 	if err != nil {
 		return session.Result{}, err
 	}
@@ -64,7 +71,7 @@ func (a *Authenticator) Verify(
 		return r.Final
 	}
 	report(last)
-	err = a.watch(ctx, Login, a.o.Policy.Deadline, func(f face.Frame) bool {
+	err = a.watch(ctx, Login, policy.Deadline, func(f face.Frame) bool {
 		v.frame(f)
 		if s.Result().Final {
 			v.end() // write the limits to disk before anybody is let in

@@ -331,7 +331,11 @@ func TestCallers(t *testing.T) {
 			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0))
 		},
 		"ClaimFor": func(ctx context.Context, c *bus.Client) error {
-			return c.Call(ctx, "ClaimFor", "nobody", uint32(0))
+			return c.Call(ctx, "ClaimFor", "nobody", uint32(0), "")
+		},
+		"Claim, EnrollRootStart": func(ctx context.Context, c *bus.Client) error {
+			_, err := c.EnrollRoot(ctx, "root", func(string) {})
+			return err
 		},
 		"Follow": func(ctx context.Context, c *bus.Client) error {
 			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16), false)
@@ -352,9 +356,11 @@ func TestCallers(t *testing.T) {
 		"PasswordUsed":       {ok, denied, denied, denied, denied},
 		"PasswordUsedFor":    {ok, denied, denied, denied, denied},
 		"ClaimFor":           {ok, denied, denied, denied, denied},
-		"Follow":             {ok, denied, ok, denied, ok},
-		"Health":             {ok, denied, denied, denied, denied},
-		"Forget":             {ok, ok, ok, denied, ok},
+		// An administrator who is not root may not.
+		"Claim, EnrollRootStart": {ok, denied, denied, denied, denied},
+		"Follow":                 {ok, denied, ok, denied, ok},
+		"Health":                 {ok, denied, denied, denied, denied},
+		"Forget":                 {ok, ok, ok, denied, ok},
 	}
 	h := newHouse(t, tablet.Options{})
 	for method, call := range calls {
@@ -520,7 +526,7 @@ func TestClaims(t *testing.T) {
 				o := conns[i].Object(bus.Name, bus.Path)
 				method, args := ".Claim", []any{x.user}
 				if x.asker >= 0 {
-					method, args = ".ClaimFor", append(args, uint32(x.asker))
+					method, args = ".ClaimFor", append(args, uint32(x.asker), "")
 				}
 				err := o.Call(bus.Interface+method, 0, args...).Err
 				if err == nil {
@@ -576,7 +582,7 @@ func TestForeignFailures(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // the delay between attempts
 		c := h.client(t, 0)
 		defer c.Close()
-		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker)); err != nil {
+		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker), ""); err != nil {
 			t.Fatal(err)
 		}
 		word, err := c.Verify(t.Context(), "", func(string) {})
@@ -615,6 +621,25 @@ func TestForeignFailures(t *testing.T) {
 	}
 	if got := try(games); got != "verify-match" {
 		t.Errorf("somebody else who knew the password: %q", got)
+	}
+}
+
+// Root is not enrolled unless root says that it is known what that means.
+func TestEnrolRoot(t *testing.T) {
+	h := newHouse(t, tablet.Options{})
+	h.camera.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
+	root := h.client(t, 0)
+	defer root.Close()
+	if _, err := root.Enroll(t.Context(), "root", func(string) {}); name(err) != "PermissionDenied" ||
+		!strings.Contains(err.Error(), "a photograph of root's face could become root") {
+		t.Errorf("enrolling root: %v", err)
+	}
+	if err := root.Follow(t.Context(), "root", person, false); name(err) != "PermissionDenied" {
+		t.Errorf("root follows: %v", err)
+	}
+	root.Call(t.Context(), "Release")
+	if word, err := root.EnrollRoot(t.Context(), "root", func(string) {}); err != nil || word != "enroll-completed" {
+		t.Errorf("enrolling root, knowing: %q, %v", word, err)
 	}
 }
 

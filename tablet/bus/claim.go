@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -19,17 +20,19 @@ type claim struct {
 	by      caller
 	named   string // the interface of the claim
 	user    string
-	asker   uint32 // number of the asking user; root at a greeter
-	manager bool   // see place
-	still   func() error
-	rank    int
-	at      time.Time
-	granted bool            // the client has its answer
-	taken   atomic.Bool     // another client took it, or the device goes to sleep
-	ctx     context.Context // context of the started work
-	cancel  context.CancelFunc
-	idle    *time.Timer
-	end     sync.Once
+	asker   uint32       // number of the asking user; root at a greeter
+	manager bool         // see place
+	still   func() error // returns an error if the client is no longer at the device; nil if that does not matter
+	// The challenge of the PAM service, if the policy has none.
+	challenge session.Challenge
+	rank      int
+	at        time.Time
+	granted   bool            // the client has its answer
+	taken     atomic.Bool     // another client took it, or the device goes to sleep
+	ctx       context.Context // context of the started work
+	cancel    context.CancelFunc
+	idle      *time.Timer
+	end       sync.Once
 
 	// Guarded by the service's mutex.
 	running chan struct{}      // closed when the started work has ended; nil without work

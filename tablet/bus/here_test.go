@@ -81,7 +81,7 @@ func TestHere(t *testing.T) {
 					}
 					client := h.client(t, uid)
 					if way == pam {
-						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32)
+						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "")
 					}
 					if err == nil {
 						word, err = client.Verify(t.Context(), "nobody", func(string) {})
@@ -127,7 +127,7 @@ func TestStillHere(t *testing.T) {
 			h.enrol(t, "nobody", stage.Alice)
 			uid, method, args := nobody, "Claim", []any{"nobody"}
 			if way == "PAM" {
-				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody))
+				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody), "")
 			}
 			conn := dial(t, h.address, uid)
 			signals := make(chan *dbus.Signal, 64)

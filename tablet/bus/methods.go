@@ -97,8 +97,8 @@ var methods = map[string]method{
 	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.claimSelf(by, args[0].(string), Interface)
 	})},
-	"ClaimFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.claimAs(by, args[0].(string), args[1].(uint32))
+	"ClaimFor": {in: "sus", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.claimAs(by, args[0].(string), args[1].(uint32), args[2].(string))
 	})},
 	"Release": {
 		in:   "",
@@ -118,7 +118,12 @@ var methods = map[string]method{
 	"EnrollStart": {
 		in:   "",
 		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by) }),
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, false) }),
+	},
+	"EnrollRootStart": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, true) }),
 	},
 	"EnrollStop": {
 		in:   "",

@@ -5,6 +5,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/online"
@@ -14,16 +15,21 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// claimAs claims the device for a PAM module, which names the asker.
-func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
+// claimAs claims the device for a PAM module, which names the asker, and the challenge of its service or "".
+func (s *Service) claimAs(by caller, name string, asker uint32, challenge string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
+	}
+	c := session.Challenge(challenge)
+	if c != "" && c != session.Turn && c != session.Blink {
+		return failure(internal, "unknown challenge "+strconv.Quote(challenge)+"; use turn or blink, or none")
 	}
 	_, failed := s.here(by, name)
 	if failed != nil {
 		return failed
 	}
-	return s.claimFor(by, name, asker, Interface, place{asker: asker}, s.stillHere(by, name))
+	return s.claimFor(&claim{by: by, user: name, asker: asker, named: Interface, challenge: c,
+		still: s.stillHere(by, name)})
 }
 
 // claimSelf claims the device for a program that is no PAM module of root. Root may do so from everywhere: what root is
@@ -34,13 +40,14 @@ func (s *Service) claimSelf(by caller, name, named string) *dbus.Error {
 		return failed
 	}
 	if by.root() {
-		return s.claimFor(by, user, by.uid, named, place{}, nil)
+		return s.claimFor(&claim{by: by, user: user, named: named})
 	}
 	p, failed := s.here(by, user)
 	if failed != nil {
 		return failed
 	}
-	return s.claimFor(by, user, by.uid, named, p, s.stillHere(by, user))
+	return s.claimFor(&claim{by: by, user: user, asker: by.uid, named: named, manager: p.manager,
+		still: s.stillHere(by, user)})
 }
 
 // stillHere returns a check that the program of a claim is still at the device.
@@ -53,11 +60,10 @@ func (s *Service) stillHere(by caller, user string) func() error {
 	}
 }
 
-// claimFor claims the device for a user through one of the interfaces, for a program in a place. Asker is the user who
-// wants to be that user. Still tells later whether the program may still ask; nil if it always may.
-func (s *Service) claimFor(by caller, name string, asker uint32, named string, in place,
-	still func() error) *dbus.Error {
-	user, self, failed := by.subject(name)
+// claimFor makes a claim the present one.
+func (s *Service) claimFor(c *claim) *dbus.Error {
+	by := c.by
+	user, self, failed := by.subject(c.user)
 	if failed != nil {
 		return failed
 	}
@@ -75,7 +81,7 @@ func (s *Service) claimFor(by caller, name string, asker uint32, named string, i
 	if failed != nil {
 		return failed
 	}
-	c := &claim{by: by, named: named, user: user, asker: asker, manager: in.manager, still: still, at: time.Now()}
+	c.user, c.at = user, time.Now()
 	c.rank = c.rankOf()
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
@@ -112,7 +118,7 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		s.sessions.Add(1)
 		begun := time.Now()
 		stopped := false
-		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Still: c.still}
+		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Challenge: c.challenge, Still: c.still}
 		r, err := s.a.Verify(ctx, try, func(r session.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil
@@ -143,7 +149,8 @@ func (s *Service) stop(by caller, named string) *dbus.Error {
 	return failed
 }
 
-func (s *Service) enrollStart(by caller) *dbus.Error {
+// enrollStart starts an enrolment. Known says that the caller knows what a face of root is.
+func (s *Service) enrollStart(by caller, known bool) *dbus.Error {
 	c, failed := s.claimed(by, Interface)
 	if failed != nil {
 		return failed
@@ -154,8 +161,11 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	if _, err := UID(c.user); err != nil {
+	switch uid, err := UID(c.user); {
+	case err != nil:
 		return failure(invalidUser, "no user of this system has that name; check the spelling")
+	case uid == 0 && !(known && by.root()):
+		return failure(permissionDenied, rootsFace)
 	}
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0
@@ -182,6 +192,9 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 		return err
 	})
 }
+
+const rootsFace = "a photograph of root's face could become root; log in as yourself and use sudo. If root must have a " +
+	"face: sudo faceauth tablet enroll --user root --i-know"
 
 // ending logs the end of work. If the client stops it, or ends, that is no error.
 func ending(stopped bool, word string) string {

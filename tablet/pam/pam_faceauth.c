@@ -71,6 +71,7 @@ struct attempt {
 	int language;
 	bool talk;         /* tell the person what to do */
 	uint32_t asker;    /* who wants to be the user */
+	char challenge[8]; /* of the service, or empty */
 	sd_bus *bus;
 	char daemon[64];   /* its unique name: nobody else's signals count */
 	uint64_t began;
@@ -220,7 +221,8 @@ static int look(struct attempt *a, const char *user)
 		const char *method = i == 1 ? "VerifyStart" : geteuid() == 0 ? "ClaimFor" : "Claim";
 		r = sd_bus_message_new_method_call(a->bus, &m, SERVICE, OBJECT, INTERFACE, method);
 		if (r >= 0 && i == 0)
-			r = geteuid() == 0 ? sd_bus_message_append(m, "su", user, a->asker) : sd_bus_message_append(m, "s", user);
+			r = geteuid() == 0 ? sd_bus_message_append(m, "sus", user, a->asker, a->challenge)
+				: sd_bus_message_append(m, "s", user);
 		if (r >= 0)
 			r = sd_bus_call_async(a->bus, NULL, m, i == 0 ? on_claimed : on_started, a, LONG);
 		sd_bus_message_unref(m);
@@ -295,8 +297,8 @@ static bool final(const struct attempt *a)
 
 enum kind { UNLISTED, SESSION, GREETER };
 
-/* How a service stands in the list, which root alone may write. */
-static enum kind listed(pam_handle_t *pamh, const char *service)
+/* How a service stands in the list, which root alone may write, and its challenge. */
+static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[8])
 {
 	enum kind k = UNLISTED;
 	char line[256], kind[16], name[128];
@@ -317,7 +319,7 @@ static enum kind listed(pam_handle_t *pamh, const char *service)
 		return UNLISTED;
 	}
 	while (k == UNLISTED && fgets(line, sizeof line, f) != NULL)
-		if (sscanf(line, "%15s %127s", kind, name) == 2 && strcmp(name, service) == 0)
+		if (*challenge = '\0', sscanf(line, "%15s %127s %7s", kind, name, challenge) >= 2 && strcmp(name, service) == 0)
 			k = strcmp(kind, "session") == 0 ? SESSION : strcmp(kind, "greeter") == 0 ? GREETER : UNLISTED;
 	fclose(f);
 	return k;
@@ -354,25 +356,58 @@ static bool seat_here(pam_handle_t *pamh)
 
 /* Whether the person who logs in is at the device, as far as can be told here, with a service that may ask. The daemon
  * has the last word; this keeps it from being started for everybody else, and the prompt from naming a camera. */
-static bool local(pam_handle_t *pamh)
+static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8])
 {
 	const void *host = NULL, *service = NULL;
 	char *session = NULL;
-	enum kind k;
 	uid_t uid;
 	bool here;
 	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
 	    pam_get_item(pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
-	    (k = listed(pamh, service)) == UNLISTED)
+	    (*kind = listed(pamh, service, challenge)) == UNLISTED)
 		return false;
 	if (sd_pid_get_session(0, &session) >= 0)
 		here = session_here(session);
 	else if (sd_pid_get_owner_uid(0, &uid) >= 0)
 		here = geteuid() != 0; /* under the user's manager: the daemon answers lockers, and neither sudo nor su */
 	else
-		here = k == GREETER && geteuid() == 0 && seat_here(pamh);
+		here = *kind == GREETER && geteuid() == 0 && seat_here(pamh);
 	free(session);
 	return here;
+}
+
+/* Copies what others have written, for a terminal: printable ASCII alone, with a mark where something is left out. */
+static void plain(char *to, size_t n, const char *from, size_t length)
+{
+	size_t i;
+	for (i = 0; i < length && i + 4 < n; i++)
+		to[i] = from[i] == '\0' ? ' ' : from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+	strcpy(to + i, i < length ? "..." : "");
+}
+
+/* Shows what a face would allow and who asks for it, before the camera looks: for sudo, su and the like. */
+static void show(const struct attempt *a, const char *user)
+{
+	const void *service = NULL, *tty = NULL;
+	char command[4096], words[120], who[64], where[64], buffer[4096];
+	struct passwd p, *asker = NULL;
+	ssize_t n;
+	int fd;
+	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
+	    pam_get_item(a->pamh, PAM_TTY, &tty) != PAM_SUCCESS || (fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC)) < 0)
+		return;
+	n = read(fd, command, sizeof command);
+	close(fd);
+	while (n > 0 && command[n - 1] == '\0')
+		n--;
+	plain(words, sizeof words, command, n > 0 ? (size_t)n : 0);
+	if (getpwuid_r(a->asker, &p, buffer, sizeof buffer, &asker) == 0 && asker != NULL)
+		plain(who, sizeof who, p.pw_name, strlen(p.pw_name));
+	else
+		snprintf(who, sizeof who, "%lu", (unsigned long)a->asker);
+	plain(where, sizeof where, tty == NULL ? "" : tty, tty == NULL ? 0 : strlen(tty));
+	pam_info(a->pamh, "%s %s: %s (%s -> %s%s%s)", sentence("would-allow", a->language), (const char *)service, words,
+		who, user, *where == '\0' ? "" : ", ", where);
 }
 
 /* Who wants to be the user. At a greeter it is root. */
@@ -461,6 +496,7 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	bool prompt = true, password = false, typed = false;
 	uint64_t timeout = 12, deadline;
 	const char *user = NULL;
+	enum kind kind;
 	int r = 0;
 
 	for (int i = 0; i < argc; i++) {
@@ -481,10 +517,12 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		return PAM_IGNORE;
 	if (password)
 		return password_used(pamh, user);
-	if (!local(pamh))
+	if (!local(pamh, &kind, a.challenge))
 		return PAM_IGNORE;
 	a.language = language(pamh);
 	a.asker = asking(pamh);
+	if (a.talk && kind == SESSION && geteuid() == 0)
+		show(&a, user);
 	r = begin(&a, user, now() + BEFORE);
 	if (prompt) {
 		if (ask(&a, &typed) != PAM_SUCCESS || typed) {

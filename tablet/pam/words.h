@@ -48,4 +48,5 @@ static const struct { const char *word, *in[3]; } catalogue[] = {
 	{"turned-away", {"Turn back to the camera.", "Wieder zur Kamera drehen.", "Tournez-vous de nouveau vers la caméra."}},
 	{"turned-too-far", {"That is too far; turn back a little.", "Das ist zu weit; ein wenig zurückdrehen.", "C'est trop loin ; revenez un peu."}},
 	{"two-faces", {"More than one face is in view; one person alone, please.", "Mehr als ein Gesicht ist zu sehen; bitte nur eine Person.", "Plus d'un visage est visible ; une seule personne, s'il vous plaît."}},
+	{"would-allow", {"Your face would allow the following.", "Ihr Gesicht würde das Folgende erlauben.", "Votre visage autoriserait ce qui suit."}},
 };

@@ -261,6 +261,11 @@ var catalogue = map[string][languages]string{
 		"quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u " +
 			"faceauth",
 	},
+	"would-allow": {
+		"your face would allow the following",
+		"Ihr Gesicht würde das Folgende erlauben",
+		"votre visage autoriserait ce qui suit",
+	},
 	"Wait": {
 		"too soon after a failure; wait %d s, or use your password",
 		"zu bald nach einem Fehlversuch; bitte %d s warten, oder das Passwort eingeben",

@@ -128,6 +128,7 @@ func people(t *testing.T) *system {
 		out := s.run(t, "faceauth tablet enroll --user alice")
 		t.Logf("enrolling: %s", out)
 	}
+	s.run(t, "faceauth tablet allow su --challenge none")
 	s.trust(t)
 	return s
 }
@@ -138,6 +139,40 @@ func (s *system) trust(t testing.TB) {
 	s.run(t,
 		"for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device "+
 			"PasswordUsedFor su alice $asker; done")
+}
+
+// A face alone makes nobody root until an administrator allows it: su asks for the password alone after the installation.
+// When it is allowed, it says what it asks for before the camera looks.
+func TestNotRoot(t *testing.T) {
+	s := people(t)
+	defer s.trust(t)
+	su := func() (answered, string) {
+		out := s.session(t, "bob", atDevice, prompted("", "su alice -c true"))
+		return parse(t, out), out
+	}
+	s.run(t, "faceauth tablet allow su --off")
+	for _, service := range []string{"sudo", "su", "su-l", "polkit-1"} {
+		if out, code := s.try(t, "grep '^[a-z]* "+service+"\\b' /etc/faceauth/services"); code == 0 {
+			t.Errorf("it is on by default: %s", out)
+		}
+	}
+	if a, out := su(); a.in || strings.Contains(out, "camera") {
+		t.Errorf("su, not allowed: let in %t, %s", a.in, out)
+	}
+	s.run(t, "faceauth tablet allow su --challenge none")
+	if a, out := su(); !a.in || !strings.Contains(a.said, "Password (or look") ||
+		!strings.Contains(out, "Your face would allow the following. su: su alice -c true (bob -> alice") {
+		t.Errorf("su, allowed: let in %t, %s", a.in, out)
+	}
+	s.run(t, "faceauth tablet allow su --challenge turn")
+	if _, out := su(); !strings.Contains(out, "Turn your head") {
+		t.Errorf("su with a challenge: %s", out)
+	}
+	if out, code := s.try(t, "faceauth tablet enroll --user root"); code == 0 ||
+		!strings.Contains(out, "root's face could become root") {
+		t.Errorf("enrolling root: %s", out)
+	}
+	s.run(t, "faceauth tablet allow su --challenge none")
 }
 
 // Only a user with an active session at the device may use the camera.
