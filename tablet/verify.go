@@ -95,7 +95,8 @@ func (a *Authenticator) Verify(
 	return s.Result(), nil
 }
 
-// admit returns the learner of a user who may try. Unproven is true if it has faces of a fleet only.
+// admit returns the learner of a user who may try. Unproven is true if a match lets nobody in without the password: the
+// learner has faces of a fleet only, or the account is another one.
 func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,7 +115,7 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 	if l = c.learner; unproven {
 		l, err = a.stranger(user, c)
 	}
-	return l, unproven, err
+	return l, unproven || c.moved(), err
 }
 
 // draw returns an unpredictable side.
@@ -126,16 +127,15 @@ func draw() session.Side {
 
 // verification is one run of Verify.
 type verification struct {
-	a       *Authenticator
-	user    string
-	asker   uint32
-	still   func() error
-	people  *sighting.Watcher // with a temporary learner
-	session *session.Session
-	begun   time.Time
-	counted bool // the attempt is on disk
-	// The user is recognised by faces of a fleet.
-	unproven bool
+	a        *Authenticator
+	user     string
+	asker    uint32
+	still    func() error
+	people   *sighting.Watcher // with a temporary learner
+	session  *session.Session
+	begun    time.Time
+	counted  bool // the attempt is on disk
+	unproven bool // see admit
 
 	track  int
 	faces  [][]float32 // vectors of the user on this track

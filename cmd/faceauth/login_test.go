@@ -84,7 +84,7 @@ func newDevice(t testing.TB, args ...string) *device {
 		stack := fmt.Sprintf("auth [success=3 default=ignore] %s %s\n"+
 			"auth [success=1 default=ignore] pam_exec.so quiet expose_authtok %s\n"+
 			"auth requisite pam_deny.so\n"+
-			"auth optional %s password\n"+
+			"auth optional %s password placed\n"+
 			"auth required pam_permit.so\n", so, options, check, so)
 		// pamtester knows no other folder. Only these tests use services of these names.
 		path := filepath.Join("/etc/pam.d", d.service(name))

@@ -328,10 +328,10 @@ func TestCallers(t *testing.T) {
 		"Users":        func(ctx context.Context, c *bus.Client) error { _, err := c.Users(ctx); return err },
 		"PasswordUsed": func(ctx context.Context, c *bus.Client) error { return c.PasswordUsed(ctx, "nobody") },
 		"PasswordUsedFor": func(ctx context.Context, c *bus.Client) error {
-			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0))
+			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0), "", false)
 		},
 		"ClaimFor": func(ctx context.Context, c *bus.Client) error {
-			return c.Call(ctx, "ClaimFor", "nobody", uint32(0), "")
+			return c.Call(ctx, "ClaimFor", "nobody", uint32(0), "", "")
 		},
 		"Claim, EnrollRootStart": func(ctx context.Context, c *bus.Client) error {
 			_, err := c.EnrollRoot(ctx, "root", func(string) {})
@@ -400,7 +400,7 @@ func TestCallers(t *testing.T) {
 	}
 	for _, m := range described.Methods {
 		covered := m.Name == "Release" ||
-			strings.HasSuffix(m.Name, "Stop") // these need a claim; see TestWithoutClaim
+			strings.HasSuffix(m.Name, "Stop") || m.Name == "Confirm" // these need a claim; see TestWithoutClaim
 		for method := range want {
 			covered = covered || strings.Contains(method, m.Name)
 		}
@@ -453,7 +453,7 @@ func TestDescription(t *testing.T) {
 func TestWithoutClaim(t *testing.T) {
 	h := newHouse(t, tablet.Options{})
 	o := dial(t, h.address, 0).Object(bus.Name, bus.Path)
-	for _, method := range []string{"Release", "VerifyStart", "VerifyStop", "EnrollStart", "EnrollStop"} {
+	for _, method := range []string{"Release", "VerifyStart", "Confirm", "VerifyStop", "EnrollStart", "EnrollStop"} {
 		if err := o.Call(bus.Interface+"."+method, 0).Err; err == nil ||
 			err.(dbus.Error).Name != "org.faceauth.Error.ClaimDevice" {
 			t.Errorf("%s: %v", method, err)
@@ -526,7 +526,7 @@ func TestClaims(t *testing.T) {
 				o := conns[i].Object(bus.Name, bus.Path)
 				method, args := ".Claim", []any{x.user}
 				if x.asker >= 0 {
-					method, args = ".ClaimFor", append(args, uint32(x.asker), "")
+					method, args = ".ClaimFor", append(args, uint32(x.asker), "", "")
 				}
 				err := o.Call(bus.Interface+method, 0, args...).Err
 				if err == nil {
@@ -582,7 +582,7 @@ func TestForeignFailures(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // the delay between attempts
 		c := h.client(t, 0)
 		defer c.Close()
-		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker), ""); err != nil {
+		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker), "", ""); err != nil {
 			t.Fatal(err)
 		}
 		word, err := c.Verify(t.Context(), "", func(string) {})
@@ -610,13 +610,13 @@ func TestForeignFailures(t *testing.T) {
 	if got := try(games); got != "PasswordNeeded" {
 		t.Errorf("somebody else, after the user's match: %q", got)
 	}
-	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(0)); err != nil {
+	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(0), "", false); err != nil {
 		t.Fatal(err)
 	}
 	if got := try(games); got != "PasswordNeeded" {
 		t.Errorf("somebody else, after the user's password: %q", got)
 	}
-	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(games)); err != nil {
+	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(games), "", false); err != nil {
 		t.Fatal(err)
 	}
 	if got := try(games); got != "verify-match" {
@@ -640,6 +640,30 @@ func TestEnrolRoot(t *testing.T) {
 	root.Call(t.Context(), "Release")
 	if word, err := root.EnrollRoot(t.Context(), "root", func(string) {}); err != nil || word != "enroll-completed" {
 		t.Errorf("enrolling root, knowing: %q, %v", word, err)
+	}
+}
+
+// A service without a store says at once why nobody is recognised.
+func TestBroken(t *testing.T) {
+	b := fixture.StartBus(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- bus.Serve(ctx, dial(t, b.Address, 0), dial(t, b.Address, 0), nil,
+			bus.Options{Broken: profile.ErrDamaged}, func() { close(ready) })
+	}()
+	<-ready
+	client := bus.NewClient(dial(t, b.Address, games))
+	_, err := client.Status(t.Context(), "")
+	if name(err) != "Internal" || !strings.HasSuffix(err.Error(), "the store cannot be used: damaged store") {
+		t.Errorf("%v", err)
+	}
+	if _, err := client.Verify(t.Context(), "", func(string) {}); name(err) != "Internal" {
+		t.Errorf("%v", err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -38,6 +38,7 @@ type claim struct {
 	running chan struct{}      // closed when the started work has ended; nil without work
 	stop    context.CancelFunc // stops the started work
 	word    string             // the last word that was sent
+	matched time.Time          // time of a match that was not used yet
 
 	// For a claim through fprintd's interface: signals wait until the client has its answer (see fprintSignals). They
 	// have their own mutex, because sending takes long while the bus is busy.

@@ -81,7 +81,7 @@ func TestHere(t *testing.T) {
 					}
 					client := h.client(t, uid)
 					if way == pam {
-						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "")
+						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "", "")
 					}
 					if err == nil {
 						word, err = client.Verify(t.Context(), "nobody", func(string) {})
@@ -127,7 +127,7 @@ func TestStillHere(t *testing.T) {
 			h.enrol(t, "nobody", stage.Alice)
 			uid, method, args := nobody, "Claim", []any{"nobody"}
 			if way == "PAM" {
-				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody), "")
+				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody), "", "")
 			}
 			conn := dial(t, h.address, uid)
 			signals := make(chan *dbus.Signal, 64)
@@ -149,6 +149,75 @@ func TestStillHere(t *testing.T) {
 						t.Errorf("the decision is %v", s.Body[0])
 					}
 					return
+				}
+			}
+		})
+	}
+}
+
+// A match is used at once, once, and by the claim that got it. It is void when the person is no longer at the device, and
+// when the faces change.
+func TestConfirm(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		match time.Duration // how long a match may wait
+		then  func(*testing.T, *house)
+		want  []string
+	}{
+		{"used", time.Minute, func(*testing.T, *house) {}, []string{"", "MatchVoid"}},
+		{"too late", time.Nanosecond, func(*testing.T, *house) {}, []string{"MatchVoid", "MatchVoid"}},
+		{"another session is used now", time.Minute, func(_ *testing.T, h *house) {
+			x := fixture.AtSeat(nobody)
+			x.Active = false
+			h.logind.Place("", x)
+		}, []string{"PermissionDenied", "MatchVoid"}},
+		{"the faces were forgotten", time.Minute, func(t *testing.T, h *house) {
+			if err := h.client(t, 0).Forget(t.Context(), "nobody"); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"ClaimDevice"}},
+		{"another client", time.Minute, func(t *testing.T, h *house) {
+			if err := h.client(t, 0).Call(t.Context(), "Confirm"); name(err) != "ClaimDevice" {
+				t.Errorf("another client: %v", err)
+			}
+		}, []string{""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouseWith(t, tablet.Options{}, bus.Options{Match: c.match})
+			h.enrol(t, "nobody", stage.Alice)
+			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+			conn := dial(t, h.address, 0)
+			signals := make(chan *dbus.Signal, 64)
+			conn.Signal(signals)
+			o := conn.Object(bus.Name, bus.Path)
+			confirm := func() string {
+				err := o.Call(bus.Interface+".Confirm", 0).Err
+				if err == nil {
+					return ""
+				}
+				return strings.TrimPrefix(errorName(err), "org.faceauth.Error.")
+			}
+			if err := o.Call(bus.Interface+".ClaimFor", 0, "nobody", uint32(nobody), "", "").Err; err != nil {
+				t.Fatal(err)
+			}
+			if got := confirm(); got != "MatchVoid" {
+				t.Errorf("before a match: %q", got)
+			}
+			if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err != nil {
+				t.Fatal(err)
+			}
+			for s := range signals {
+				if len(s.Body) == 2 && s.Body[1] == true {
+					if s.Body[0] != "verify-match" {
+						t.Fatal(s.Body)
+					}
+					break
+				}
+			}
+			c.then(t, h)
+			for i, want := range c.want {
+				if got := confirm(); got != want {
+					t.Errorf("%d: %q, want %q", i, got, want)
 				}
 			}
 		})

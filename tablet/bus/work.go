@@ -15,8 +15,9 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// claimAs claims the device for a PAM module, which names the asker, and the challenge of its service or "".
-func (s *Service) claimAs(by caller, name string, asker uint32, challenge string) *dbus.Error {
+// claimAs claims the device for a PAM module, which names the asker, and the challenge of its service and the mark of the
+// account, or "".
+func (s *Service) claimAs(by caller, name string, asker uint32, challenge, mark string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
 	}
@@ -26,6 +27,9 @@ func (s *Service) claimAs(by caller, name string, asker uint32, challenge string
 	}
 	_, failed := s.here(by, name)
 	if failed != nil {
+		return failed
+	}
+	if failed := s.account(name, mark, false); failed != nil {
 		return failed
 	}
 	return s.claimFor(&claim{by: by, user: name, asker: asker, named: Interface, challenge: c,
@@ -123,6 +127,11 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 			began()
 			stopped = r.Final && ctx.Err() != nil
 			word := verifyWord(r)
+			s.mu.Lock()
+			if c.matched = (time.Time{}); r.Final && r.Word == session.Match {
+				c.matched = time.Now()
+			}
+			s.mu.Unlock()
 			if stopped && c.taken.Load() {
 				word = "verify-interrupted"
 			}
@@ -139,6 +148,25 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		}
 		return err
 	})
+}
+
+// confirm lets a client use its match, once and at once, if its person is still at the device.
+func (s *Service) confirm(by caller) *dbus.Error {
+	c, failed := s.claimed(by, Interface)
+	if failed != nil {
+		return failed
+	}
+	s.mu.Lock()
+	at := c.matched
+	c.matched = time.Time{}
+	s.mu.Unlock()
+	if at.IsZero() || time.Since(at) > s.o.Match {
+		return failure(matchVoid, "there is no match of just now; look again")
+	}
+	if c.still != nil && c.still() != nil {
+		return failure(permissionDenied, "a face counts only for somebody at the device; use your password")
+	}
+	return nil
 }
 
 func (s *Service) stop(by caller, named string) *dbus.Error {
