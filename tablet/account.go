@@ -306,9 +306,9 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 }
 
 // Account records by what the system knows the account of a user at present: a mark that differs after the account was
-// removed and made again, or has another password. The first password after the enrolment binds the profile to the mark.
-// While the mark is another one, a login by face ends with [session.Unproven]. Together says that the password follows
-// in the same login: this binds the profile anew. The error wraps [profile.ErrUnknown] without a profile.
+// removed and made again, or has another password. The first password after the enrolment binds the profile to the
+// mark. While the mark is another one, a login by face ends with [session.Unproven]. Together says that the password
+// follows in the same login: this binds the profile anew. The error wraps [profile.ErrUnknown] without a profile.
 func (a *Authenticator) Account(user, mark string, together bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -208,8 +208,8 @@ type shot struct {
 }
 
 // watch opens the camera and calls each with its frames, until each returns true, the deadline has passed, the camera
-// fails, sends nothing during a login, or ctx ends. It returns when the camera is released, or after patience; the lock stays held until the release.
-// The error is the camera's or ctx's; nil at the deadline.
+// fails, sends nothing during a login, or ctx ends. It returns when the camera is released, or after patience; the lock
+// stays held until the release. The error is the camera's or ctx's; nil at the deadline.
 func (a *Authenticator) watch(
 	ctx context.Context,
 	p Purpose,

@@ -109,7 +109,8 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
 	var words []session.Word
-	r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(r session.Result) { words = append(words, r.Word) })
+	r, err := d.Verify(t.Context(), tablet.Attempt{User: user},
+		func(r session.Result) { words = append(words, r.Word) })
 	if err != nil {
 		t.Fatalf("verifying %s: %v", user, err)
 	}
@@ -310,7 +311,8 @@ func testVerifyFaults(t *testing.T) {
 	d.film.Play(stage.Show{Hang: hang})
 	var told session.Result
 	begun := time.Now()
-	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r session.Result) { told = r }); err != nil ||
+	alice := tablet.Attempt{User: "alice"}
+	if r, err := d.Verify(t.Context(), alice, func(r session.Result) { told = r }); err != nil ||
 		r.Word != session.Failed || told != r || time.Since(begun) > 2500*time.Millisecond {
 		t.Errorf("%+v, %+v, %v after %v", r, told, err, time.Since(begun))
 	}
@@ -622,8 +624,8 @@ func testNameGivenAgain(t *testing.T) {
 		t.Errorf("the user has left: %v", err)
 	}
 	uid, gone = 1001, nil
-	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) { t.Error("it began") }); !errors.Is(err,
-		profile.ErrUnknown) {
+	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"},
+		func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
 	d.enrol(t, "alice", stage.Bob)
@@ -670,8 +672,8 @@ func testAccount(t *testing.T) {
 	password("second", true) // too late after the face
 	seen(session.Unproven)
 	var r *tablet.Refused
-	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: 5}, func(session.Result) {}); !errors.As(err,
-		&r) {
+	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: 5},
+		func(session.Result) {}); !errors.As(err, &r) {
 		t.Errorf("another user: %v", err)
 	}
 	password("second", false) // in another login

@@ -41,11 +41,11 @@ func allow() *cobra.Command {
 				if off || !slices.Contains(rootServices, name) {
 					continue
 				}
-				warn(c, fmt.Sprintf("whoever holds a photograph of you before the camera could become root through %s; a "+
-					"challenge makes this much harder", name))
+				warn(c, fmt.Sprintf("whoever holds a photograph of you before the camera could become root through "+
+					"%s; a challenge makes this much harder", name))
 				if challenge == "" {
-					return fail(badUsage, errors.New("give --challenge turn or --challenge blink, or --challenge none if "+
-						"a photograph may become root"))
+					return fail(badUsage, errors.New("give --challenge turn or --challenge blink, or --challenge none "+
+						"if a photograph may become root"))
 				}
 			}
 			ask := challenge

@@ -34,7 +34,8 @@ type fprintHouse struct{ *house }
 
 func newFprintHouse(t *testing.T, o tablet.Options) *fprintHouse {
 	t.Helper()
-	h := &fprintHouse{newHouseOn(t, fixture.StartBus(t, fixture.LogindRules, fprintRules), o, bus.Options{Fprint: true})}
+	b := fixture.StartBus(t, fixture.LogindRules, fprintRules)
+	h := &fprintHouse{newHouseOn(t, b, o, bus.Options{Fprint: true})}
 	h.logind.Place("", fixture.Session{UID: nobody, Class: "greeter", Active: true, Seat: "seat0"})
 	return h
 }

@@ -48,8 +48,8 @@ func (x seated) here() bool { return !x.remote && x.active && x.seat != "" }
 type place struct {
 	asker   uint32 // user of the program's session; root at a greeter
 	greeter bool   // a display manager, or login on a console
-	// The program runs under the manager of the user, in no session. Nobody knows who started it, and from where: it may
-	// unlock a session that is locked, and its failures do not count against the user's logins.
+	// The program runs under the manager of the user, in no session. Nobody knows who started it, and from where: it
+	// may unlock a session that is locked, and its failures do not count against the user's logins.
 	manager bool
 }
 
@@ -71,6 +71,9 @@ func (s *Service) place(ctx context.Context, by caller, user string) (p place, e
 	reply := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender)
 	if err := reply.Store(&pid); err != nil {
 		return p, err
+	}
+	if pid == 0 { // of another namespace; for logind it would mean this daemon
+		return p, errElsewhere
 	}
 	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
 	var path dbus.ObjectPath

@@ -155,8 +155,8 @@ func TestStillHere(t *testing.T) {
 	}
 }
 
-// A match is used at once, once, and by the claim that got it. It is void when the person is no longer at the device, and
-// when the faces change.
+// A match is used at once, once, and by the claim that got it. It is void when the person is no longer at the device,
+// and when the faces change.
 func TestConfirm(t *testing.T) {
 	for _, c := range []struct {
 		name  string

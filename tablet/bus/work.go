@@ -15,8 +15,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// claimAs claims the device for a PAM module, which names the asker, and the challenge of its service and the mark of the
-// account, or "".
+// claimAs claims the device for a PAM module, which names the asker, and the challenge of its service and the mark of
+// the account, or "".
 func (s *Service) claimAs(by caller, name string, asker uint32, challenge, mark string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed

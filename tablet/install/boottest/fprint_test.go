@@ -90,7 +90,7 @@ func TestFprintd(t *testing.T) {
 			}
 		})
 	}
-	// root runs a program in a session of a user, as sudo does, and a display manager's, as the screen lock of GDM does.
+	// root runs a program in a session of a user, as sudo does, and one of a display manager, as the lock of GDM does.
 	root := func(kind string) string {
 		s.write(t, "/etc/pam.d/boot-root", "auth required pam_permit.so\naccount required pam_permit.so\n"+
 			"session required pam_systemd.so\nsession required pam_exec.so quiet /srv/share/as-root\n")

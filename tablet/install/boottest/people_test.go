@@ -141,8 +141,8 @@ func (s *system) trust(t testing.TB) {
 			"PasswordUsedFor susb alice $asker '' false; done")
 }
 
-// A face alone makes nobody root until an administrator allows it: su asks for the password alone after the installation.
-// When it is allowed, it says what it asks for before the camera looks.
+// A face alone makes nobody root until an administrator allows it: su asks only for the password after the
+// installation. When it is allowed, it says what it asks for before the camera looks.
 func TestNotRoot(t *testing.T) {
 	s := people(t)
 	defer s.trust(t)
@@ -216,7 +216,8 @@ func TestAccounts(t *testing.T) {
 	for _, command := range remove {
 		s.run(t, command)
 		in(command, "", false)
-		if out, code := s.try(t, "faceauth tablet verify --user carol"); code == 0 || !strings.Contains(out, "no user") {
+		out, code := s.try(t, "faceauth tablet verify --user carol")
+		if code == 0 || !strings.Contains(out, "no user") {
 			t.Errorf("after %s: %s", command, out)
 		}
 		s.run(t, "useradd -u 4321 -s /bin/bash carol; echo carol:other | chpasswd")
