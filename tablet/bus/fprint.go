@@ -205,8 +205,7 @@ func (s *Service) fprintClaim(by caller, name string) *dbus.Error {
 	if failed != nil {
 		return asFprint(failed)
 	}
-	return asFprint(s.claimFor(&claim{by: by, user: user, asker: p.asker, named: FprintDevice,
-		still: s.stillHere(by, user)}))
+	return asFprint(s.claimFor(&claim{by: by, user: user, named: FprintDevice, still: s.stillHere(by, user)}))
 }
 
 // fprintClaimed returns the claim of a client, with fprintd's errors.

@@ -46,8 +46,7 @@ func (x seated) here() bool { return !x.remote && x.active && x.seat != "" }
 
 // place is where a program runs whose person is at the device.
 type place struct {
-	asker   uint32 // user of the program's session; root at a greeter
-	greeter bool   // a display manager, or login on a console
+	greeter bool // a display manager, or login on a console
 	// The program runs under the manager of the user, in no session. Nobody knows who started it, and from where: it
 	// may unlock a session that is locked, and its failures do not count against the user's logins.
 	manager bool
@@ -90,7 +89,7 @@ func (s *Service) place(ctx context.Context, by caller, user string) (p place, e
 		case x.class == "greeter":
 			return place{greeter: true}, nil
 		}
-		return place{asker: x.uid}, nil
+		return place{}, nil
 	case !errors.As(err, &answer) || answer.Name != "org.freedesktop.login1.NoSessionForPID":
 		return p, err
 	}
@@ -119,7 +118,7 @@ func (s *Service) place(ctx context.Context, by caller, user string) (p place, e
 		if err == nil && !locked {
 			err = errManager
 		}
-		return place{asker: by.uid, manager: true}, err
+		return place{manager: true}, err
 	case by.root() && is(func(u string) bool { return u == displayManager || slices.Contains(greeters, u) }):
 		uid, err := UID(user)
 		if err != nil {
