@@ -272,6 +272,21 @@ var catalogue = map[string][languages]string{
 		"quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u " +
 			"faceauth",
 	},
+	"MatchVoid": {
+		"it took too long to use the match; look into the camera and try again",
+		"es dauerte zu lange, bis die Erkennung benutzt wurde; bitte in die Kamera sehen und noch einmal versuchen",
+		"la reconnaissance a été utilisée trop tard ; regardez la caméra et réessayez",
+	},
+	"account-locked": {
+		"this account is locked or has expired, so the face does not count",
+		"dieses Konto ist gesperrt oder abgelaufen, darum gilt das Gesicht nicht",
+		"ce compte est verrouillé ou a expiré, donc le visage ne compte pas",
+	},
+	"would-allow": {
+		"your face would allow the following",
+		"Ihr Gesicht würde das Folgende erlauben",
+		"votre visage autoriserait ce qui suit",
+	},
 	"Wait": {
 		"too soon after a failure; wait %d s, or use your password",
 		"zu bald nach einem Fehlversuch; bitte %d s warten, oder das Passwort eingeben",
