@@ -437,6 +437,13 @@ func TestReconcileRandom(t *testing.T) {
 			for step := range 80 {
 				i := rng.IntN(2)
 				n, g := p.nodes[i], p.g[i]
+				if rng.IntN(6) == 0 { // a device that is away for a while
+					if n.stop == nil {
+						n.run()
+					} else {
+						n.halt()
+					}
+				}
 				if ended[i] { // a program that starts reconciles first
 					people[i], ended[i] = n.reconcile(g, true).People, false
 				}
@@ -496,6 +503,11 @@ func TestReconcileRandom(t *testing.T) {
 					n.d.Unmerge(merges[rng.IntN(len(merges))]) // it may already be undone, or concern forgotten people
 				default:
 					people[i] = n.reconcile(g, true).People
+				}
+			}
+			for _, n := range p.nodes {
+				if n.stop == nil {
+					n.run()
 				}
 			}
 			p.settle()
@@ -653,4 +665,25 @@ func TestMergedWithForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.both("bob[5.0 5.0] bob[5.0 6.0]")
+}
+
+// A person is merged into another by one device while a second one, which has not heard of it, forgets the person. The
+// faces do not come back as the other person's.
+func TestForgottenWhileMerged(t *testing.T) {
+	p := newPair(t)
+	one, two := p.nodes[0], p.nodes[1]
+	enroll(t, p.g[0], "alice", []float32{1, 0})
+	enroll(t, p.g[0], "bob", []float32{3, 0})
+	p.both("alice[1.0 0.0] bob[3.0 0.0]")
+	bob := must[ledger.Person](t)(two.d.Find("bob"))
+	people := one.reconcile(p.g[0], true).People
+	one.halt()
+	two.halt()
+	must[ledger.Ref](t)(one.d.SayMerged(people, "bob", "alice"))
+	joined(t, p.g[0], "bob", "alice")
+	must[ledger.Ref](t)(two.d.Forget(bob.ID))
+	one.run()
+	allInStep(t, p.log, one)
+	two.run()
+	p.both("alice[1.0 0.0]")
 }
