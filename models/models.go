@@ -82,6 +82,7 @@ type Description struct {
 	Name    string   `json:"name"`
 	Kind    Kind     `json:"kind"`
 	File    string   `json:"file"`
+	inside  string   // path in the npm package, if it is not model/File
 	SHA256  string   `json:"sha256"` // in hexadecimal
 	Licence string   `json:"licence,omitempty"`
 	Source  string   `json:"source,omitempty"`

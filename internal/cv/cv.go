@@ -11,6 +11,7 @@ package cv
 /*
 #cgo CXXFLAGS: -std=c++11 -O2
 #cgo pkg-config: opencv4
+#cgo LDFLAGS: -ldl
 #include <stdlib.h>
 #include "safe.h"
 */
@@ -36,6 +37,9 @@ var (
 
 func init() { C.fa_quiet() }
 
+// OneThread makes OpenCV work in the caller's thread alone, for a process that shares its processors with others.
+func OneThread() { C.fa_one_thread() }
+
 // Version returns the version of OpenCV.
 func Version() string { return gocv.OpenCVVersion() }
 
@@ -51,7 +55,8 @@ func failure(err *C.char) error {
 // classify returns the error for the text of an exception. It wraps [ErrMemory] if memory was short, so that callers do
 // not take the exception for a damaged file.
 func classify(text string) error {
-	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") {
+	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") ||
+		strings.Contains(text, "Failed to allocate memory") {
 		return fmt.Errorf("%w: %s", ErrMemory, text)
 	}
 	return errors.New(text)
