@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,9 +139,9 @@ func model(op string, dims []int, values []float32) []byte {
 }
 
 // run returns the output of a model for a picture.
-func run(t *testing.T, model []byte, img *cv.Image) []float32 {
+func run(t *testing.T, library string, model []byte, img *cv.Image) []float32 {
 	t.Helper()
-	net, err := cv.OpenRuntime(library(t), model)
+	net, err := cv.OpenRuntime(library, model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func run(t *testing.T, model []byte, img *cv.Image) []float32 {
 
 // A rewritten PReLU is the original within the rounding, for slopes below 0, between 0 and 1, and above 1.
 func TestRewriteIsExact(t *testing.T) {
-	library(t)
+	path := library(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, most := range []float64{1, 3} {
 		for range 20 {
@@ -175,7 +176,7 @@ func TestRewriteIsExact(t *testing.T) {
 			if err != nil || strings.Contains(string(rewritten), "PRelu") || !strings.Contains(string(rewritten), "Conv") {
 				t.Fatalf("rewritten: %q, error %v", rewritten, err)
 			}
-			want, got := run(t, original, img), run(t, rewritten, img)
+			want, got := run(t, path, original, img), run(t, path, rewritten, img)
 			for i := range want {
 				if math.Abs(float64(want[i]-got[i])) > 2e-6 {
 					t.Fatalf("slopes %v, value %d: %v, want %v", a, i, got[i], want[i])
@@ -213,6 +214,62 @@ func TestRewriteLeavesOthers(t *testing.T) {
 func FuzzRewrite(f *testing.F) {
 	f.Add(model("PRelu", []int{3, 1, 1}, []float32{.5, 2, -1}))
 	f.Fuzz(func(_ *testing.T, b []byte) { rewrite(b) })
+}
+
+// A file that is no library, another library, an older version and a network that it refuses are errors.
+func TestRuntimeErrors(t *testing.T) {
+	dir := t.TempDir()
+	build := func(name, source string) string {
+		path := filepath.Join(dir, name)
+		c := exec.Command("cc", "-shared", "-fPIC", "-x", "c", "-", "-o", path)
+		c.Stdin = strings.NewReader(source)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return path
+	}
+	text := filepath.Join(dir, "text.so")
+	if err := os.WriteFile(text, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ library, want string }{
+		{filepath.Join(dir, "none.so"), "cannot open shared object file"},
+		{text, "file too short"},
+		{build("other.so", "int other;"), "it is not ONNX Runtime"},
+		{build("old.so", `static void *table(unsigned v) { return 0; }
+static const char *version(void) { return "1.9.0"; }
+static const void *base[] = {table, version};
+const void *OrtGetApiBase(void) { return base; }`), "its version 1.9.0 is older than 1.17"},
+	} {
+		// A process loads the library once, so each is tried in another one.
+		self := exec.Command(os.Args[0], "-test.run", "^TestLoads$")
+		self.Env = append(os.Environ(), "LOADS="+c.library)
+		out, err := self.CombinedOutput()
+		if want := "loading ONNX Runtime from " + c.library + ": "; err == nil ||
+			!strings.Contains(string(out), want) || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: error %v, %s", c.library, err, out)
+		}
+	}
+	path := library(t)
+	for name, m := range map[string][]byte{
+		"nothing": nil, "garbage": []byte("not a network"),
+		"an unknown operator": model("Sorcery", []int{3, 1, 1}, []float32{1, 2, 3}),
+	} {
+		if net, err := cv.OpenRuntime(path, m); err == nil {
+			net.Close()
+			t.Errorf("%s: it is taken", name)
+		} else if !strings.Contains(err.Error(), "does not take the network: ") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestLoads is a process of TestRuntimeErrors.
+func TestLoads(t *testing.T) {
+	if path := os.Getenv("LOADS"); path != "" {
+		_, err := cv.OpenRuntime(path, nil)
+		t.Fatal(err)
+	}
 }
 
 // Without a library that can be used, and for a network that it does not take, OpenCV runs, and Runs says why.
