@@ -5,7 +5,7 @@
 //
 // [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies a file, and [Install]
 // fetches missing files. For your own detector or embedding in ONNX, write a description, a JSON file that
-// [ParseDescription] reads.
+// [ParseDescription] reads. [InstallRuntime] fetches the library that runs networks fastest.
 //
 // # Description files
 //

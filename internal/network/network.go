@@ -5,9 +5,9 @@
 // [Open] verifies the file and reads it; whatever does not fit the description is an error that names
 // the model and wraps [models.ErrShape].
 //
-// ONNX Runtime runs a network if its library is installed beside the networks and takes this one. Else OpenCV does, with
-// the same results and at twice the processor time; [Network.Runs] says which, and why. With [Variable] set to "opencv"
-// it is always OpenCV.
+// ONNX Runtime runs a network if its library is installed beside the networks and takes this one. Else OpenCV does,
+// with the same results and at twice the processor time; [Network.Runs] says which, and why. With [Variable] set to
+// "opencv" it is always OpenCV.
 package network
 
 import (

@@ -99,7 +99,11 @@ func TestBothAgree(t *testing.T) {
 	for _, d := range models.Builtin() {
 		opencv, ort := both(t, d, dir)
 		most := difference(t, opencv, ort, blank)
-		for i := 0; i < len(files); i += len(files) / 12 {
+		pictures := 100
+		if testing.Short() {
+			pictures = 12
+		}
+		for i := 0; i < len(files); i += len(files) / pictures {
 			img, err := cv.ReadImage(files[i])
 			if err != nil {
 				t.Fatal(err)
