@@ -177,7 +177,8 @@ func TestRewriteIsExact(t *testing.T) {
 			}
 			original := model("PRelu", []int{3, 1, 1}, a)
 			rewritten, err := rewrite(original)
-			if err != nil || strings.Contains(string(rewritten), "PRelu") || !strings.Contains(string(rewritten), "Conv") {
+			if err != nil || strings.Contains(string(rewritten), "PRelu") ||
+				!strings.Contains(string(rewritten), "Conv") {
 				t.Fatalf("rewritten: %q, error %v", rewritten, err)
 			}
 			want, got := run(t, path, original, img), run(t, path, rewritten, img)
@@ -327,7 +328,8 @@ func BenchmarkNetworks(b *testing.B) {
 			for b.Loop() {
 				for i, n := range []*Network{opencv, ort} {
 					before := cv.ForwardTime()
-					if err := n.Try(func(blank *cv.Image) error { _, err := n.Forward(blank); return err }); err != nil {
+					err := n.Try(func(blank *cv.Image) error { _, err := n.Forward(blank); return err })
+					if err != nil {
 						b.Fatal(err)
 					}
 					took[i] += (cv.ForwardTime() - before).Seconds() * 1e3
