@@ -5,7 +5,7 @@
 //
 // [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies a file, and [Install]
 // fetches missing files. For your own detector or embedding in ONNX, write a description, a JSON file that
-// [ParseDescription] reads.
+// [ParseDescription] reads. [InstallRuntime] fetches the library that runs networks fastest.
 //
 // # Description files
 //
@@ -82,6 +82,7 @@ type Description struct {
 	Name    string   `json:"name"`
 	Kind    Kind     `json:"kind"`
 	File    string   `json:"file"`
+	inside  string   // path in the npm package, if it is not model/File
 	SHA256  string   `json:"sha256"` // in hexadecimal
 	Licence string   `json:"licence,omitempty"`
 	Source  string   `json:"source,omitempty"`

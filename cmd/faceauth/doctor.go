@@ -23,6 +23,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
@@ -63,6 +64,8 @@ func newDoctor() *cobra.Command {
 				_, err := d.Path(o.models)
 				check(d.Kind != models.Liveness, "model "+d.Name, err, string(d.Kind))
 			}
+			running, err := runs(o.models)
+			check(false, "ONNX Runtime", err, running)
 			haar, err := facedet.Haar()
 			if err == nil {
 				haar.Close()
@@ -108,6 +111,26 @@ func newDoctor() *cobra.Command {
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.galleryFlag(c)
 	return c
+}
+
+// runs opens the networks, and names what runs them. The error says why it is OpenCV, for at least one.
+func runs(dir string) (running string, err error) {
+	for _, d := range models.Builtin() {
+		n, err := network.Open(d, d.Kind, dir)
+		if err != nil {
+			continue // the row of the model says why
+		}
+		n.Close()
+		name, err := n.Runs()
+		if err != nil {
+			return "", fmt.Errorf("%w; %s runs the networks, in twice the time", err, name)
+		}
+		running = strings.TrimPrefix(name, "ONNX Runtime ") + " runs the networks"
+	}
+	if running == "" {
+		return "", errors.New("there is no network to run")
+	}
+	return running, nil
 }
 
 // decodes lets an eye decode a small picture with the detector and networks that other commands would use.

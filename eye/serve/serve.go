@@ -29,6 +29,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -190,6 +191,7 @@ func (s *server) setup(q eye.Setup) error {
 	if err := confine(q.Memory); err != nil {
 		return err
 	}
+	cv.OneThread() // as many eyes as cameras share the processors
 	d, e, err := Open(q.Vision)
 	if err != nil {
 		return err
