@@ -437,13 +437,6 @@ func TestReconcileRandom(t *testing.T) {
 			for step := range 80 {
 				i := rng.IntN(2)
 				n, g := p.nodes[i], p.g[i]
-				if rng.IntN(6) == 0 { // a device that is away for a while
-					if n.stop == nil {
-						n.run()
-					} else {
-						n.halt()
-					}
-				}
 				if ended[i] { // a program that starts reconciles first
 					people[i], ended[i] = n.reconcile(g, true).People, false
 				}
@@ -503,11 +496,6 @@ func TestReconcileRandom(t *testing.T) {
 					n.d.Unmerge(merges[rng.IntN(len(merges))]) // it may already be undone, or concern forgotten people
 				default:
 					people[i] = n.reconcile(g, true).People
-				}
-			}
-			for _, n := range p.nodes {
-				if n.stop == nil {
-					n.run()
 				}
 			}
 			p.settle()
