@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
@@ -206,7 +207,8 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 	default:
 		s.Reason = p.o.Gate.Check(s.Quality) // now with the norm
 	}
-	if p.o.Turns && (s.Reason == "" || s.Reason == face.Unclear) { // a turned face may be unclear
+	// A turned face may seem unclear, covered or moved.
+	if p.o.Turns && slices.Contains([]face.Reason{"", face.Unclear, face.Covered, face.Moved}, s.Reason) {
 		if s.Turns, err = p.turns(img.Picture, s); err != nil {
 			return err
 		}

@@ -50,8 +50,8 @@ func newEnroll() *cobra.Command {
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
 	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
 		"of them and warn; without it, label none")
-	c.Flags().BoolVar(&want.unclear, "unclear", false, "also label faces that are hard to recognise; without it, "+
-		"enroll waits for clearer pictures")
+	c.Flags().BoolVar(&want.unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
+		"tinted glasses) or blurred by a movement; without it, enroll waits for clearer pictures")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
 	return c
@@ -61,7 +61,7 @@ func newEnroll() *cobra.Command {
 type wanted struct {
 	faces int
 	fewer bool // one face is enough
-	// unclear takes faces below the ClearNorm of the space, too.
+	// unclear takes doubtful faces, too.
 	unclear bool
 }
 
@@ -178,7 +178,7 @@ type harvest struct {
 	vectors [][]float32
 	frames  int
 	refused map[string]int
-	unclear int        // of refused: faces below the ClearNorm of the space, which --unclear takes
+	unclear int        // of refused: doubtful faces, which --unclear takes
 	doubt   face.Turns // sums over the refused faces that are hard to recognise
 	doubts  int        // their number
 	turns   face.Turns // sums over the faces
@@ -201,16 +201,22 @@ func (h harvest) why() string {
 // refused for it: that of --rotate auto (docs/results.md).
 const turnedLead = 1.15
 
-// passesOver reports whether a face that may be labelled is too unclear.
-func (w wanted) passesOver(x face.Sample, space face.Space) bool {
-	return !w.unclear && x.Quality.Norm < space.ClearNorm
+// doubtful returns the reason why a face is labelled only with --unclear, or "".
+func doubtful(x face.Sample, space face.Space) face.Reason {
+	switch {
+	case (x.Reason == face.Covered || x.Reason == face.Moved) && x.Vector != nil && x.Quality.Norm >= space.LearnNorm:
+		return x.Reason
+	case x.Reason == "" && x.Quality.Norm < space.ClearNorm:
+		return face.Unclear
+	}
+	return ""
 }
 
 // refuse adds the norms of a single face that is hard to recognise: the camera may be turned. It reports whether it is
 // such a face.
 func (h *harvest) refuse(f face.Frame, w wanted, space face.Space) bool {
 	if len(f.Samples) != 1 || f.Samples[0].Turns == nil ||
-		f.Samples[0].Reason == "" && !w.passesOver(f.Samples[0], space) {
+		f.Samples[0].Reason == "" && (w.unclear || doubtful(f.Samples[0], space) == "") {
 		return false
 	}
 	h.doubt.Add(*f.Samples[0].Turns)
@@ -240,16 +246,20 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 		if h.refuse(f, want, v.space) && h.doubts >= n && h.doubt.Best(turnedLead) != 0 {
 			return h, fail(noFace, fmt.Errorf("%w; nothing was enrolled", h.doubt.Check(f.Turned)))
 		}
+		doubt := face.Reason("")
+		if len(f.Samples) == 1 {
+			doubt = doubtful(f.Samples[0], v.space)
+		}
 		switch {
 		case len(f.Samples) == 0:
 			h.refused["no face"]++
 		case len(f.Samples) > 1:
 			h.refused["several faces"]++
-		case f.Samples[0].Reason != "":
-			h.refused[string(f.Samples[0].Reason)]++
-		case want.passesOver(f.Samples[0], v.space):
-			h.refused[string(face.Unclear)]++
+		case doubt != "" && !want.unclear:
+			h.refused[string(doubt)]++
 			h.unclear++
+		case doubt == "" && f.Samples[0].Reason != "":
+			h.refused[string(f.Samples[0].Reason)]++
 		default:
 			h.vectors = append(h.vectors, f.Samples[0].Vector)
 			if t := f.Samples[0].Turns; t != nil {
