@@ -148,7 +148,7 @@ func TestThreeLooks(t *testing.T) {
 				if len(f.Samples) == 1 && f.Samples[0].Reason == "" {
 					vectors, times = append(vectors, f.Samples[0].Vector), append(times, f.Time)
 				}
-				return f.Time < 15*time.Second
+				return f.Time < 6*time.Second
 			})
 			for next, i := time.Duration(0), 0; i < len(times); i++ {
 				if times[i] < next {
