@@ -119,8 +119,8 @@ pam: setup-login pam-module
 
 pam-module:
 	@mkdir -p $(dir $(PAM_MODULE))
-	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Werror -fvisibility=hidden -fstack-protector-strong \
-		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd
+	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fvisibility=hidden -fstack-protector-strong \
+		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd -lcrypt
 
 # The manual pages and completions that the commands print, the same on every machine. RUN starts a program of another
 # architecture.
@@ -165,10 +165,14 @@ install-programs:
 	for p in $(PROGRAMS); do install -D -m 755 bin/$$p $(DESTDIR)$(bindir)/$$p || exit 1; done
 	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(pamdir)/pam_faceauth.so
 
+# ONNX Runtime is installed with the networks. Debian packages are made without it: it is for one architecture.
+RUNTIME = libonnxruntime.so
+
 install-models:
 	@dir=$${FACEAUTH_MODELS:-$${XDG_DATA_HOME:-$$(getent passwd "$${SUDO_USER:-$$(id -un)}" | cut -d: -f6)/.local/share}/faceauth/models}; \
 	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
-		install -D -m 644 "$$m" $(DESTDIR)$(datadir)/faceauth/models/$$(basename "$$m") || exit 1; done
+		install -D -m 644 "$$m" $(DESTDIR)$(datadir)/faceauth/models/$$(basename "$$m") || exit 1; done; \
+	[ -z "$(RUNTIME)" ] || [ ! -f "$$dir/$(RUNTIME)" ] || install -m 644 "$$dir/$(RUNTIME)" $(DESTDIR)$(datadir)/faceauth/models/
 
 # Root may be unable to write here, so no temporary file is made.
 install-docs:

@@ -111,7 +111,7 @@ func Swaps(ids []Identity, enroll int) ([]Attack, error) {
 		}
 		var steps []Face
 		for _, i := range own {
-			steps = append(steps, Face{Vector: attacker.Faces[i].Vector})
+			steps = append(steps, Face{Vector: attacker.Faces[i].Vector, Quality: attacker.Faces[i].Quality})
 			a.Probes = append(a.Probes, attacker.Faces[i].Vector)
 		}
 		a.Ways, a.Track = [][]Face{steps}, InPlace

@@ -60,6 +60,8 @@ type Face struct {
 	Vector []float32
 	Usable bool // good enough to enrol from
 	Hold   bool // too poor to learn from
+	// Quality is that of the picture; the zero value counts as a frontal head.
+	Quality face.Quality
 	// Liveness is the probability in [0,1] that the face is live, or nil if it was not measured.
 	Liveness *float32
 

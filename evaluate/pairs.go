@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -18,7 +19,35 @@ type PairRates struct {
 	// FNMR is the share of the genuine pairs at more than each of the distances of Impostors; null if it was not
 	// measured.
 	FNMR [5]Rate `json:"fnmr"`
+	// Norms says how the norms of the faces predict missed matches; nil if a face has no norm, or a false match rate of
+	// 1e-4 was not measured.
+	Norms *NormRates `json:"norms"`
 }
+
+// NormRates says which share of the genuine pairs lies beyond the distance at the false match rate 1e-4, by
+// [face.Quality].Norm. The norm of a pair is the smaller one of its two faces.
+type NormRates struct {
+	Without []WithoutNorm `json:"without"` // without the lowest 0, 2, 5 and 10 % of the faces
+	// LearnNorm and ClearNorm are for the description of a network: of all pairs with a smaller norm, four in five and
+	// one in three are missed. 0 if so many are missed below no norm.
+	LearnNorm float64 `json:"learn_norm"`
+	ClearNorm float64 `json:"clear_norm"`
+}
+
+// WithoutNorm is the false non-match rate without the faces of the lowest norms.
+type WithoutNorm struct {
+	Lowest  float64 `json:"lowest"` // share of the faces that are left out
+	Norm    float64 `json:"norm"`   // least norm of the other faces
+	Genuine int     `json:"genuine"`
+	FNMR    Rate    `json:"fnmr"`
+}
+
+// Shares of missed pairs that give LearnNorm and ClearNorm (docs/results.md), and the fewest pairs for them.
+const (
+	missedLearn    = 4. / 5
+	missedClear    = 1. / 3
+	leastNormPairs = 50
+)
 
 // mostPairFaces bounds the faces of the comparison: 1.25 GB of distances.
 const mostPairFaces = 25000
@@ -32,6 +61,7 @@ const leastPairs = 5
 func ComparePairs(ids []Identity, space face.Space) PairRates {
 	var faces [][]float32
 	var of []int
+	var norms []float64
 	total := 0
 	for _, id := range ids {
 		total += len(id.Faces)
@@ -40,7 +70,7 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 	for i, id := range ids {
 		for _, f := range id.Faces {
 			if n++; !f.Hold && n%step == 0 {
-				faces, of = append(faces, f.Vector), append(of, i)
+				faces, of, norms = append(faces, f.Vector), append(of, i), append(norms, f.Quality.Norm)
 			}
 		}
 	}
@@ -53,6 +83,7 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 		}
 	}
 	var impostor, genuine []float32
+	var pairs []normPair // the genuine ones
 	products := make([]float32, len(faces))
 	for i, x := range faces {
 		if i == 0 {
@@ -65,6 +96,7 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 			d := float32(space.Scale * math.Sqrt(max(0, squares[i]+squares[j]-2*float64(p))))
 			if of[i] == of[j] {
 				genuine = append(genuine, d)
+				pairs = append(pairs, normPair{float64(d), min(norms[i], norms[j])})
 			} else {
 				impostor = append(impostor, d)
 			}
@@ -85,5 +117,55 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 		near, _ := slices.BinarySearch(genuine, impostor[k])
 		r.FNMR[i] = rate(len(genuine)-near, len(genuine))
 	}
+	if d := r.Impostors.Distances[2]; d > 0 && len(pairs) > 0 && slices.Min(norms) > 0 {
+		r.Norms = normRates(norms, pairs, d)
+	}
 	return r
+}
+
+// normPair is a pair of faces of one person.
+type normPair struct{ distance, norm float64 }
+
+// normRates orders its arguments by norm. Pairs at more than the distance are missed.
+func normRates(norms []float64, pairs []normPair, distance float64) *NormRates {
+	slices.Sort(norms)
+	slices.SortFunc(pairs, func(a, b normPair) int { return cmp.Compare(a.norm, b.norm) })
+	missed := make([]int, len(pairs)+1) // of the first pairs
+	r := &NormRates{}
+	for i, p := range pairs {
+		missed[i+1] = missed[i]
+		if p.distance > distance {
+			missed[i+1]++
+		}
+		if i+1 < leastNormPairs {
+			continue
+		}
+		share := float64(missed[i+1]) / float64(i+1)
+		if share >= missedLearn {
+			r.LearnNorm = p.norm
+		}
+		if share >= missedClear {
+			r.ClearNorm = p.norm
+		}
+	}
+	for _, lowest := range []float64{0, .02, .05, .1} {
+		least := norms[int(lowest*float64(len(norms)))]
+		k, _ := slices.BinarySearchFunc(pairs, least, func(p normPair, x float64) int { return cmp.Compare(p.norm, x) })
+		r.Without = append(r.Without, WithoutNorm{lowest, least, len(pairs) - k,
+			rate(missed[len(pairs)]-missed[k], len(pairs)-k)})
+	}
+	return r
+}
+
+// Norms returns the norms of all faces, in order of size; nil if a face has none.
+func Norms(ids []Identity) (all []float64) {
+	for _, id := range ids {
+		for _, f := range id.Faces {
+			all = append(all, f.Quality.Norm)
+		}
+	}
+	if slices.Sort(all); len(all) > 0 && !(all[0] > 0) {
+		return nil
+	}
+	return all
 }

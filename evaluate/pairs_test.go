@@ -3,7 +3,9 @@
 package evaluate_test
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/faceauth/faceauth/evaluate"
@@ -30,5 +32,40 @@ func TestComparePairs(t *testing.T) {
 	}
 	if r := evaluate.ComparePairs(nil, space); r.Impostors.Measured() {
 		t.Errorf("nobody: %+v", r)
+	}
+}
+
+// The two faces of a person lie farther apart the smaller the lower norm is.
+func TestNorms(t *testing.T) {
+	space := face.Space{Dim: 2, Scale: 1}
+	people := func(norm func(i int) float64) (ids []evaluate.Identity) {
+		for i := range 400 {
+			apart := float32(.1)
+			if i < 100 { // missed
+				apart = 5000
+			}
+			at := 10*float32(i) + float32(i*i)/100
+			ids = append(ids, evaluate.Identity{Name: fmt.Sprint(i), Faces: []evaluate.Face{
+				{Vector: []float32{at, 0}, Quality: face.Quality{Norm: norm(i)}},
+				{Vector: []float32{at, apart}, Quality: face.Quality{Norm: 9}}}})
+		}
+		return ids
+	}
+	got := evaluate.ComparePairs(people(func(i int) float64 { return 1 + float64(i)/100 }), space).Norms
+	want := &evaluate.NormRates{
+		Without: []evaluate.WithoutNorm{{0, 1, 400, .25}, {.02, 1.16, 384, evaluate.Rate(84. / 384)},
+			{.05, 1.4, 360, evaluate.Rate(60. / 360)}, {.1, 1.8, 320, evaluate.Rate(20. / 320)}},
+		LearnNorm: 2.24, // of 125 pairs, 100
+		ClearNorm: 3.99, // of 300 pairs, 100
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	ids := people(func(i int) float64 { return float64(i) })
+	if got := evaluate.ComparePairs(ids, space).Norms; got != nil || evaluate.Norms(ids) != nil {
+		t.Errorf("a face without a norm: %+v", got)
+	}
+	if got := evaluate.Norms(people(func(int) float64 { return 2 })); len(got) != 800 || got[0] != 2 || got[400] != 9 {
+		t.Errorf("norms %v", got)
 	}
 }

@@ -35,7 +35,7 @@ func Read(ctx context.Context, name string, s face.Stream, usable func(face.Qual
 			id.Several++
 		}
 		x := f.Samples[0]
-		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality), Hold: x.Reason != "",
-			Liveness: x.Liveness, Box: x.Box, At: f.Time})
+		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality) && x.Reason != face.Unclear,
+			Hold: x.Reason != "", Quality: x.Quality, Liveness: x.Liveness, Box: x.Box, At: f.Time})
 	}
 }

@@ -130,6 +130,7 @@ const (
 // Options of a [Stream].
 type Options struct {
 	Gate    Gate
+	AsIs    bool    // brighten no dim frame, as for a login
 	Faces   int     // greatest number of faces of a frame, the largest first. Default and maximum [MostFaces]
 	Picture int     // longer side of the JPEG of each face, in pixels; 0 for none
 	Pixels  bool    // send the pixels of each frame, for [Stream.Pixels]
@@ -330,9 +331,9 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels, Spare: o.Spare, Turns: o.Gate == Enrol,
 	}}
 	q := Open{
-		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, Faces: o.Faces, Picture: o.Picture,
-		Pixels: o.Pixels,
-		FPS:    o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
+		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, AsIs: o.AsIs, Faces: o.Faces,
+		Picture: o.Picture, Pixels: o.Pixels,
+		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
 		Rotate: o.Rotate,
 	}
 	e.stream = nil

@@ -72,7 +72,7 @@ type Limits struct {
 func (l Limits) size(k Kind) int {
 	switch k {
 	case Image:
-		n := 64 + l.Faces*(192+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
+		n := 64 + l.Faces*(240+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
 		if l.Picture > 0 {
 			n += l.Faces * mostFaceJPEG
 		}
@@ -107,7 +107,7 @@ type Message struct {
 }
 
 var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
-	face.NoVector}
+	face.Moved, face.Tilted, face.CutOff, face.Covered, face.NoVector, face.Unclear}
 
 // Append appends an encoded message to b, for [Read].
 func Append(b []byte, m Message) []byte {
@@ -196,7 +196,14 @@ func Append(b []byte, m Message) []byte {
 			real(q.Brightness)
 			real(q.Contrast)
 			real(q.Turn)
+			real(q.Roll)
+			real(q.Cut)
+			real(q.Streak)
+			real(q.Eyes)
+			real(q.Mouth)
 			real(q.Norm)
+			real(q.Gain)
+			real(q.Noise)
 			flag(s.Turns != nil)
 			if s.Turns != nil {
 				for _, x := range s.Turns {
@@ -469,7 +476,8 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 	case p.err != nil:
 	case s.Held && n > 0:
 		p.wrong("vector of a face that is held")
-	case !s.Held && (n == 0) != (s.Reason == face.NoVector):
+	case !s.Held && n > 0 && s.Reason == face.NoVector,
+		!s.Held && n == 0 && s.Reason != face.NoVector && s.Reason != face.TooDark:
 		p.wrong("vector that is missing without a reason, or there in spite of one")
 	case n > 0:
 		b := p.take(4 * n)
@@ -486,7 +494,10 @@ func (p *parser) sample(size image.Point, l Limits) face.Sample {
 		Size:      p.num("size of a face", 0, mostSide),
 		Sharpness: p.real("sharpness", 0, large), Brightness: p.real("brightness", 0, 256),
 		Contrast: p.real("contrast", 0, 256), Turn: p.real("turn", -large, large),
-		Norm: p.real("norm", 0, large),
+		Roll: p.real("roll", -180, 180), Cut: p.real("cut", 0, 1), Streak: p.real("streak", 0, 1),
+		Eyes: p.real("eyes", 0, 100), Mouth: p.real("mouth", 0, 100),
+		Norm: p.real("norm", 0, large), Gain: p.real("gain", 0, 256),
+		Noise: p.real("noise", 0, 256),
 	}
 	if p.flag() {
 		s.Turns = new(face.Turns)

@@ -44,8 +44,9 @@ func truth(t testing.TB) eye.Message {
 		Index: 2, Time: 80 * time.Millisecond, Size: image.Pt(320, 240),
 		Samples: []face.Sample{{
 			Track: 1, Box: image.Rect(10, 20, 110, 140), Score: .9, Landmarks: points, Space: "test",
-			Vector:   []float32{0, 1, 0, 0},
-			Quality:  face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30, Turn: -.2, Norm: 3.7},
+			Vector: []float32{0, 1, 0, 0},
+			Quality: face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30, Turn: -.2, Roll: -12,
+				Cut: .1, Streak: .3, Eyes: .2, Mouth: .3, Gain: 2, Noise: .7, Norm: 3.7},
 			Liveness: &live, JPEG: jpegOf(t, 112),
 		}, {
 			Track: 2, Box: image.Rect(200, 20, 210, 30), Score: 1, Space: "test", Reason: face.NoVector,
@@ -96,8 +97,10 @@ func TestHeld(t *testing.T) {
 func TestMessages(t *testing.T) {
 	turned := truth(t)
 	turned.Frame.Turned, turned.Frame.Samples[0].Turns = 90, &face.Turns{3.7, 2, 2.2, 1.9}
+	dark := truth(t)
+	dark.Frame.Samples[1].Reason, dark.Frame.Samples[1].Quality.Gain = face.TooDark, 10
 	for _, m := range []eye.Message{
-		truth(t), turned,
+		truth(t), turned, dark,
 		{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"},
 		{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 7, Seccomp: true},
 			Count: face.Count{Declared: -1}},

@@ -32,6 +32,7 @@ type Open struct {
 	Name    string        `json:"name"`
 	Roots   []string      `json:"roots,omitempty"`
 	Gate    Gate          `json:"gate"`
+	AsIs    bool          `json:"as_is,omitempty"`
 	Faces   int           `json:"faces"`
 	Picture int           `json:"picture,omitempty"`
 	Pixels  bool          `json:"pixels,omitempty"`

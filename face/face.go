@@ -6,6 +6,13 @@
 // Nothing here needs OpenCV. All code that uses OpenCV returns Samples, so a program that only judges faces, such as a
 // login daemon, can receive samples from another process and needs no video decoder.
 //
+// # The norm
+//
+// The raw norm of an embedding ([Quality].Norm) predicts missed matches better than anything that is measured in the
+// picture. Below [Space].LearnNorm a face is not learned, and below [Space].ClearNorm an enrolment asks for another
+// picture. It is not a gate against impostors: frontal faces of two people come as near with great norms as with small
+// norms (docs/results.md).
+//
 // # Caveats
 //
 // The vector and the picture of a Sample are biometric data. They belong only in a gallery, or in a report that the

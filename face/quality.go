@@ -2,6 +2,8 @@
 
 package face
 
+import "math"
+
 // Quality describes the picture of a face, before anybody is recognised in it.
 type Quality struct {
 	Size int `json:"size"` // shorter side of the box in pixels
@@ -11,17 +13,38 @@ type Quality struct {
 	Contrast   float64 `json:"contrast"`   // standard deviation of the grey values
 	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0 without landmarks.
 	Turn float64 `json:"turn"`
-	// Norm is the length of the embedding before it is scaled to 1: the surest sign of a face that is hard to
-	// recognise.
-	// 0 if it was not measured, as for pixels. It is no gate against impostors: it does not lower their similarity.
+	Roll float64 `json:"roll"` // tilt of the line through both eyes, in degrees clockwise; 0 without landmarks
+	// Cut is the share of the face that the edge of the frame cuts off, guessed by the shape of a box at the edge.
+	Cut float64 `json:"cut"`
+	// Streak is 1 minus the ratio of the detail along the direction with the least to that along the direction with the
+	// most: about .3, and more in a picture that a movement has smeared.
+	Streak float64 `json:"streak"`
+	// Eyes and Mouth are the standard deviations of the grey values around the eyes and the mouth, as shares of the
+	// mean of the cheeks and of the mouth. What covers them has little contrast. Eyes is 1 for eyes that are not much
+	// darker than the cheeks, and both are 1 without landmarks.
+	Eyes  float64 `json:"eyes"`
+	Mouth float64 `json:"mouth"`
+	// Gain is the factor by which a dim frame was brightened before the face was found and measured; 0 if it was not.
+	Gain float64 `json:"gain,omitempty"`
+	// Noise is the standard deviation of the noise in colour, in grey levels; 0 if it was not measured. It is measured
+	// where liveness is: noise hides a screen.
+	Noise float64 `json:"noise,omitempty"`
+	// Norm is the length of the embedding before it is scaled to 1, or 0 if it was not measured, as for pixels. A small
+	// norm predicts a missed match. It is no gate against impostors: see the package documentation.
 	Norm float64 `json:"norm,omitempty"`
 }
+
+// frontal is the greatest turn of a frontal head, measured as docs/results.md says (Morphs).
+const frontal = .45
+
+// Frontal reports whether the head is not known to be turned: Turn is at most .45, or there were no landmarks.
+func (q Quality) Frontal() bool { return math.Abs(q.Turn) <= frontal }
 
 // Reason says in words for a person why a picture of a face was refused. The empty Reason means that the picture is
 // good enough.
 type Reason string
 
-// Reasons that a quality gate gives, in the order in which the gate checks them.
+// Reasons that a quality gate gives.
 const (
 	TooSmall   Reason = "too small"
 	TooDark    Reason = "too dark"
@@ -29,5 +52,11 @@ const (
 	Flat       Reason = "too little contrast"
 	Blurred    Reason = "blurred"
 	TurnedAway Reason = "turned away"
+	Moved      Reason = "blurred by a movement"
+	Tilted     Reason = "tilted"
+	CutOff     Reason = "cut off by the edge of the picture"
+	Covered    Reason = "covered, as by sunglasses or a mask"
 	NoVector   Reason = "no vector could be made of it"
+	// Unclear is given after the gate, for a small [Quality].Norm.
+	Unclear Reason = "hard to recognise"
 )

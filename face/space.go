@@ -42,6 +42,17 @@ type Space struct {
 	// tell people apart in this space.
 	GenuineRadius float64 `json:"genuine_radius,omitempty"`
 
+	// Look is the distance within which two faces of a track are one look: pictures of an unmoved face, such as a still
+	// or a frozen camera, come no further apart by noise and encoding. 0 if it was not measured; then every face is
+	// another look.
+	Look float64 `json:"look,omitempty"`
+
+	// LearnNorm is the least [Quality].Norm of a face that may be learned, and ClearNorm that of a clear, upright face;
+	// 0 if they were not measured: then no face is refused for its norm. They belong to the network and not to a
+	// gallery, so no gallery keeps them.
+	LearnNorm float64 `json:"learn_norm,omitempty" cbor:"-"`
+	ClearNorm float64 `json:"clear_norm,omitempty" cbor:"-"`
+
 	Stills Impostors `json:"stills,omitzero"` // how near single pictures of different people come
 	// Streams is the same for faces in front of a camera, which turn and move. Such faces come nearer to each other.
 	Streams Impostors `json:"streams,omitzero"`

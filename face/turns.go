@@ -37,13 +37,23 @@ func (t Turns) Best(lead float64) int {
 	return 90 * best
 }
 
+// alike is the ratio of two norms below which either turn may be the right one.
+const alike = 1.15
+
 // Check returns an error that wraps [ErrTurned] if another turn has a greater norm. Turned is [Frame].Turned: the turn
-// that the frames have already.
+// that the frames have already. The error names the turn to try, and the next best one if their norms are close.
 func (t Turns) Check(turned int) error {
-	if more := t.Best(1); more != 0 {
-		return fmt.Errorf("%w; try --rotate %d", ErrTurned, (turned+more)%360)
+	best := t.Best(1)
+	if best == 0 {
+		return nil
 	}
-	return nil
+	try := fmt.Sprint("try --rotate ", (turned+best)%360)
+	rest := t
+	rest[0], rest[best/90] = 0, 0
+	if next := rest.Best(0); rest[next/90]*alike > t[best/90] {
+		try += fmt.Sprint(" or ", (turned+next)%360)
+	}
+	return fmt.Errorf("%w; %s", ErrTurned, try)
 }
 
 // Rotation says how frames of a source are turned before faces are looked for: [Auto], or degrees clockwise.

@@ -76,6 +76,11 @@ func (p *Picture) Resize(size image.Point) (*Picture, error) { return picture(p.
 // than the picture. In a large picture some pixels are left out.
 func (p *Picture) Thumbnail(size image.Point) ([]byte, error) { return p.native().Thumbnail(size) }
 
+// Brightened returns the picture with each value multiplied by gain, 0 to 255. Values above 255 become 255.
+func (p *Picture) Brightened(gain float64) (*Picture, error) {
+	return picture(p.native().Brightened(gain))
+}
+
 // Warp maps the picture into a picture of the given size: the point x, y goes to a[0]x + a[1]y + a[2], a[3]x + a[4]y +
 // a[5]. The interpolation is bilinear, and pixels from beyond the edges are black.
 func (p *Picture) Warp(a [6]float64, size image.Point) (*Picture, error) {

@@ -657,3 +657,24 @@ func TestMergedWithForgotten(t *testing.T) {
 	}
 	p.both("bob[5.0 5.0] bob[5.0 6.0]")
 }
+
+// A person is merged into another by one device while a second one, which has not heard of it, forgets the person. The
+// faces do not come back as the other person's.
+func TestForgottenWhileMerged(t *testing.T) {
+	p := newPair(t)
+	one, two := p.nodes[0], p.nodes[1]
+	enroll(t, p.g[0], "alice", []float32{1, 0})
+	enroll(t, p.g[0], "bob", []float32{3, 0})
+	p.both("alice[1.0 0.0] bob[3.0 0.0]")
+	bob := must[ledger.Person](t)(two.d.Find("bob"))
+	people := one.reconcile(p.g[0], true).People
+	one.halt()
+	two.halt()
+	must[ledger.Ref](t)(one.d.SayMerged(people, "bob", "alice"))
+	joined(t, p.g[0], "bob", "alice")
+	must[ledger.Ref](t)(two.d.Forget(bob.ID))
+	one.run()
+	allInStep(t, p.log, one)
+	two.run()
+	p.both("alice[1.0 0.0]")
+}

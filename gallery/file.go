@@ -48,7 +48,13 @@ type kept struct {
 // entry is a person in the database.
 type entry struct {
 	name     string
-	enrolled int64
+	enrolled int64 // seconds since 1970
+	upright  int64 // [Person].Upright
+}
+
+// date fills in what the database knows of a person beside the faces.
+func (e entry) date(p *Person) {
+	p.Enrolled, p.Upright = time.Unix(e.enrolled, 0).UTC(), int(e.upright)
 }
 
 // database is the part of a Gallery that is in the database, as of its last transaction.
@@ -86,7 +92,7 @@ func Default() (string, error) {
 }
 
 // Open opens the gallery at path, which must be of the given space. If the space has measured false match rates, they
-// replace the rates stored in the gallery ([online.Learner.SetImpostors]). Close it after use.
+// replace the rates stored in the gallery ([online.Learner.SetMeasured]). Close it after use.
 //
 // The error wraps [fs.ErrNotExist], [ErrSpace], or one of the errors above.
 func Open(path string, space face.Space) (*Gallery, error) {
@@ -99,8 +105,7 @@ func Open(path string, space face.Space) (*Gallery, error) {
 		return nil, fmt.Errorf("opening gallery %s: %w: %s", path, ErrSpace, space.Mismatch(g.Space().ID))
 	}
 	if space.Stills.Measured() {
-		g.learner.SetImpostors(space.Stills, space.Streams)
-		g.learned = g.fingerprint()
+		g.learner.SetMeasured(space)
 	}
 	return g, nil
 }
@@ -343,8 +348,8 @@ func (g *Gallery) load() error {
 }
 
 func (d *database) readPeople() error {
-	return d.db.Query("select id, name, enrolled from person", func(r store.Row) error {
-		d.people[r.ColumnInt64(0)] = entry{r.ColumnText(1), r.ColumnInt64(2)}
+	return d.db.Query("select id, name, enrolled, upright from person", func(r store.Row) error {
+		d.people[r.ColumnInt64(0)] = entry{r.ColumnText(1), r.ColumnInt64(2), r.ColumnInt64(3)}
 		return nil
 	})
 }
@@ -372,7 +377,7 @@ func (g *Gallery) dated(names []string) (all []Person) {
 	for _, name := range names {
 		p := Person{Name: name}
 		if e, there := g.database.people[g.numbers[name]]; there {
-			p.Enrolled = time.Unix(e.enrolled, 0).UTC()
+			e.date(&p)
 		}
 		all = append(all, p)
 	}
@@ -414,8 +419,7 @@ type change struct {
 type added struct {
 	id       int64 // the learner's number
 	person   int64 // 0: not in the database yet
-	name     string
-	enrolled int64
+	entry          // of the person
 	negative bool
 	vector   []float32
 }
@@ -425,12 +429,13 @@ func (g *Gallery) own() (c change) {
 	g.settle()
 	c.names = make(map[int64]entry)
 	here := make(map[int64]bool)
-	enrolled := make(map[string]int64)
+	entries := make(map[string]entry)
 	for _, p := range g.people {
-		enrolled[p.Name] = p.Enrolled.Unix()
+		e := entry{p.Name, p.Enrolled.Unix(), int64(p.Upright)}
+		entries[p.Name] = e
 		if id := g.numbers[p.Name]; id != 0 {
 			here[id] = true
-			if e := (entry{p.Name, p.Enrolled.Unix()}); e != g.database.people[id] {
+			if e != g.database.people[id] {
 				c.names[id] = e
 			}
 		}
@@ -449,8 +454,8 @@ func (g *Gallery) own() (c change) {
 		if there { // the face has another person now: its row goes, and a new one comes
 			c.gone = append(c.gone, k.row)
 		}
-		c.added = append(c.added, added{l.ID, g.numbers[l.Name], l.Name, enrolled[l.Name], l.Negative,
-			g.learner.Vector(l.ID)})
+		c.added = append(c.added, added{l.ID, g.numbers[l.Name], cmp.Or(entries[l.Name], entry{name: l.Name}),
+			l.Negative, g.learner.Vector(l.ID)})
 	}
 	for id, k := range g.faces {
 		if !labels[id] && here[k.person] {
@@ -528,7 +533,7 @@ func (g *Gallery) additions() error {
 	g.settle()
 	for id, e := range g.database.people {
 		if p := g.person(names[id]); p != nil && before[id] != e {
-			p.Enrolled = time.Unix(e.enrolled, 0).UTC()
+			e.date(p)
 		}
 	}
 	return nil
@@ -559,7 +564,7 @@ func (g *Gallery) rebase() error {
 		return fmt.Errorf("%w: another program began it with %s", ErrSpace, g.Space().ID)
 	}
 	if space.Stills.Measured() {
-		g.learner.SetImpostors(space.Stills, space.Streams)
+		g.learner.SetMeasured(space)
 	}
 	if err := g.learner.Configure(settings); err != nil {
 		return err
@@ -633,7 +638,7 @@ func (g *Gallery) again(c change, people []Person) error {
 	g.settle()
 	for _, p := range people {
 		if now := g.person(p.Name); now != nil && now.Enrolled.Before(p.Enrolled) {
-			now.Enrolled = p.Enrolled
+			now.Enrolled, now.Upright = p.Enrolled, p.Upright
 		}
 	}
 	return nil
@@ -645,7 +650,8 @@ func (g *Gallery) learnAgain(unsaved []online.Taught) error {
 	defer func() { g.learner.SetTime(at) }()
 	now := make(map[int64]int64) // new numbers of stored faces
 	for _, t := range unsaved {
-		o := online.Observation{Vector: t.Vector, As: t.As}
+		o := t.Observation
+		o.Follows = nil
 		for _, id := range t.Follows {
 			if is, again := now[id]; again {
 				id = is
@@ -692,7 +698,8 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 	}
 	renamed := false
 	for id, e := range c.names {
-		err := g.db.Exec("update person set name = ?, enrolled = ? where id = ?", e.name, e.enrolled, id)
+		err := g.db.Exec("update person set name = ?, enrolled = ?, upright = ? where id = ?", e.name, e.enrolled,
+			e.upright, id)
 		if err != nil {
 			return next, false, err
 		}
@@ -703,11 +710,12 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 	for _, a := range c.added {
 		person := cmp.Or(a.person, next.fresh[a.name])
 		if person == 0 {
-			if err := g.db.Exec("insert into person(name, enrolled) values(?, ?)", a.name, a.enrolled); err != nil {
+			if err := g.db.Exec("insert into person(name, enrolled, upright) values(?, ?, ?)", a.name, a.enrolled,
+				a.upright); err != nil {
 				return next, false, err
 			}
 			person = g.db.Last()
-			next.fresh[a.name], next.people[person] = person, entry{a.name, a.enrolled}
+			next.fresh[a.name], next.people[person] = person, a.entry
 		}
 		if err := g.db.Exec("insert into face(person, rejected, vector) values(?, ?, ?)", person, a.negative,
 			vector.Bytes(a.vector)); err != nil {

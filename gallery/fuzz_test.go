@@ -412,7 +412,12 @@ func (m *machine) step() {
 	case 9, 10, 11, 12:
 		var frame []online.Observation
 		for range 1 + m.next()%4 {
-			o := online.Observation{Vector: m.vector(), Hold: m.next()%8 == 0}
+			o := online.Observation{Vector: m.vector()}
+			b := m.next()
+			o.Hold, o.Frontal = b%8 == 0, b/8%2 == 1
+			if b/16%2 == 1 {
+				o.Picture = []byte{b}
+			}
 			if b := m.next(); b%2 == 0 {
 				for range b / 2 % 3 {
 					o.Follows = append(o.Follows, m.id(false))
@@ -539,7 +544,7 @@ func (m *machine) step() {
 	case 42, 43, 63:
 		name := pick(m, names...)
 		known := l.Knows(name)
-		var want []online.Stored
+		var want []gallery.Offered
 		if known {
 			want = s.Unconfirmed(name)
 		}
@@ -550,13 +555,16 @@ func (m *machine) step() {
 			break
 		}
 		m.second += int64(m.next())
-		now, n := time.Unix(m.second, 0), 0
+		now, ids := time.Unix(m.second, 0), []int64(nil)
 		if known {
-			n = s.Confirm(name, now)
+			for _, f := range want {
+				ids = append(ids, f.ID)
+			}
+			s.Confirm(name, want, now)
 		}
-		m.note("confirmed", n > 0)
-		m.both("Confirm "+name, n, unknown(known),
-			func(g *gallery.Gallery) (any, error) { return g.Confirm(name, now) })
+		m.note("confirmed", len(ids) > 0)
+		m.both("Confirm "+name, nil, unknown(known),
+			func(g *gallery.Gallery) (any, error) { return nil, g.Confirm(name, ids, now) })
 	case 45:
 		from, to := pick(m, names...), pick(m, names...)
 		known, taken := l.Knows(from), l.Knows(to)
@@ -662,8 +670,8 @@ func (m *machine) step() {
 			l.Space.Stills = face.Impostors{People: 10, Pairs: 1000,
 				Distances: [5]float64{.5 - shift, .4 - shift, .35 - shift}}
 		}
-		m.both("SetImpostors", nil, nil, func(g *gallery.Gallery) (any, error) {
-			g.Learner().SetImpostors(l.Space.Stills, l.Space.Streams)
+		m.both("SetMeasured", nil, nil, func(g *gallery.Gallery) (any, error) {
+			g.Learner().SetMeasured(l.Space)
 			return nil, nil
 		})
 	}

@@ -50,11 +50,18 @@ var (
 	ErrMismatch = errors.New("faces that do not look like the person of that name")
 )
 
+// ErrNotOffered is wrapped by the error of [Gallery.Confirm] for a face that [Gallery.Unconfirmed] does not return.
+var ErrNotOffered = errors.New("no such face waits to be confirmed; the gallery may have changed")
+
 // Person is one enrolled person.
 type Person struct {
 	Name     string    `json:"name"`
 	Faces    int       `json:"faces"`    // labelled faces
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
+	// Upright is the number of labelled faces that were seen to be the right way up when they were enrolled. Nothing is
+	// known of the others: an older version, a fleet or a user's correction labelled them, or their features have no
+	// norm.
+	Upright int `json:"upright,omitempty"`
 }
 
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
@@ -94,18 +101,20 @@ func (g *Gallery) People() []Person {
 
 // settle brings the people in line with the learner, which callers may change directly.
 func (g *Gallery) settle() {
-	faces, enrolled := make(map[string]int), make(map[string]time.Time)
+	faces, before := make(map[string]int), make(map[string]Person)
 	for _, l := range g.learner.Labels() {
 		if !l.Negative {
 			faces[l.Name]++
 		}
 	}
 	for _, p := range g.people {
-		enrolled[p.Name] = p.Enrolled
+		before[p.Name] = p
 	}
 	g.people = nil
 	for _, name := range g.learner.Names() {
-		g.people = append(g.people, Person{Name: name, Faces: faces[name], Enrolled: enrolled[name]})
+		p := before[name]
+		g.people = append(g.people, Person{Name: name, Faces: faces[name], Enrolled: p.Enrolled,
+			Upright: min(p.Upright, faces[name])})
 	}
 	maps.DeleteFunc(g.numbers, func(name string, _ int64) bool { return faces[name] == 0 })
 }
@@ -123,6 +132,8 @@ func (g *Gallery) person(name string) *Person {
 type Enrolment struct {
 	Add   bool // add faces to an enrolled person
 	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
+	// Upright says that the faces are the right way up: see [face.Turns].
+	Upright bool
 }
 
 // Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
@@ -151,6 +162,9 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	resembles = most(likeness, name, len(faces))
 	if err := g.label(name, faces, now); err != nil {
 		return "", err
+	}
+	if how.Upright {
+		g.person(name).Upright += len(faces)
 	}
 	return resembles, nil
 }
@@ -302,10 +316,20 @@ func (g *Gallery) Rename(from, to string) error {
 // mostConfirmed is the largest number of learned faces that [Gallery.Confirm] enrols.
 const mostConfirmed = 8
 
-// Unconfirmed returns the learned faces that [Gallery.Confirm] would enrol: at most eight faces of the person, each
-// beyond the anchor distance of all enrolled faces and of the other returned faces. Faces that stand for most others
-// come first. The error wraps [online.ErrUnknown].
-func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
+// Offered is a learned face that [Gallery.Confirm] may enrol.
+type Offered struct {
+	online.Stored
+	Distance float64 // to the nearest enrolled face of the person
+}
+
+// Unconfirmed returns the learned faces that [Gallery.Confirm] may enrol: at most eight faces of the person, each
+// beyond the anchor distance of all enrolled faces and of the other returned faces. They are chosen in the order of the
+// faces that they stand for, and the farthest from the enrolled faces comes first.
+//
+// In a space with measured false match rates, only faces of turned heads are offered. A frontal face beyond the anchor
+// distance may be a blend of two people: it looks right to a user, and enrolled it confirms the other person
+// (docs/results.md, "Morphs"). Enrol such a face before a camera. The error wraps [online.ErrUnknown].
+func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
 	l := g.learner
 	if !l.Knows(name) {
 		return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
@@ -314,40 +338,45 @@ func (g *Gallery) Unconfirmed(name string) ([]online.Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored = slices.DeleteFunc(stored, func(s online.Stored) bool { return s.Labelled || s.Name != name })
+	r := l.Radii()
+	stored = slices.DeleteFunc(stored, func(s online.Stored) bool {
+		return s.Labelled || s.Name != name || s.Frontal && r.Frontal > 0
+	})
 	slices.SortStableFunc(stored, func(a, b online.Stored) int { return cmp.Compare(b.Points, a.Points) })
-	anchor := l.Radii().Anchor
-	var far []online.Stored
+	var far []Offered
 	for _, s := range stored {
-		d, err := l.Nearest(s.Vector, name)
+		nearest, err := l.Nearest(s.Vector, name)
 		if err != nil {
 			return nil, err
 		}
+		d := nearest
 		for _, f := range far {
 			d = min(d, graph.Distance(s.Vector, f.Vector, g.Space().Scale))
 		}
-		if d > anchor && len(far) < mostConfirmed {
-			far = append(far, s)
+		if d > r.Anchor && len(far) < mostConfirmed {
+			far = append(far, Offered{s, nearest})
 		}
 	}
+	slices.SortStableFunc(far, func(a, b Offered) int { return cmp.Compare(b.Distance, a.Distance) })
 	return far, nil
 }
 
-// Confirm enrols the faces that [Gallery.Unconfirmed] returns, all or none, because the user says that they show this
-// person. It returns their number. The error wraps [online.ErrUnknown], or comes from [Gallery.Label]. On error g is
-// unchanged.
-func (g *Gallery) Confirm(name string, now time.Time) (int, error) {
+// Confirm enrols faces that [Gallery.Unconfirmed] returns, all or none, because the user says that they show this
+// person. The error wraps [online.ErrUnknown], or [ErrNotOffered] if a face is not returned (now), or comes from
+// [Gallery.Label]. On error g is unchanged.
+func (g *Gallery) Confirm(name string, ids []int64, now time.Time) error {
 	far, err := g.Unconfirmed(name)
-	if err != nil || len(far) == 0 {
-		return 0, err
+	if err != nil || len(ids) == 0 {
+		return err
 	}
-	faces := make([][]float32, len(far))
-	for i, s := range far {
-		faces[i] = slices.Clone(s.Vector)
+	faces := make([][]float32, len(ids))
+	for i, id := range ids {
+		at := slices.IndexFunc(far, func(s Offered) bool { return s.ID == id })
+		if at < 0 {
+			return fmt.Errorf("confirming %s, face %d: %w", name, id, ErrNotOffered)
+		}
+		faces[i] = slices.Clone(far[at].Vector)
 	}
-	// A beard or age makes these faces unlike the enrolled faces, and the user was asked about exactly this.
-	if err := g.Label(name, faces, now); err != nil {
-		return 0, err
-	}
-	return len(faces), nil
+	// A head that turns far is unlike the enrolled faces, and the user was asked about exactly this.
+	return g.Label(name, faces, now)
 }

@@ -373,3 +373,33 @@ func TestAttempt(t *testing.T) {
 		t.Errorf("%v, %v", err, g.People())
 	}
 }
+
+// A gallery keeps how many labelled faces were seen to be the right way up.
+func TestUpright(t *testing.T) {
+	g, err := gallery.New(space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, upright := range []bool{true, false} {
+		if _, err := g.Enroll([]string{"alice", "bob"}[i], person(i, 3), noon,
+			gallery.Enrolment{Upright: upright}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Label("alice", person(0, 1), noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Rename("alice", "anne"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "gallery")
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if g, err = gallery.Read(path); err != nil {
+		t.Fatal(err)
+	}
+	if p := g.People(); p[0].Upright != 3 || p[0].Faces != 4 || p[1].Upright != 0 || p[1].Faces != 3 {
+		t.Errorf("%+v", p)
+	}
+}

@@ -30,16 +30,19 @@ var registryVariables = []string{"NPM_CONFIG_REGISTRY", "npm_config_registry"}
 
 // fetcher fetches the package from an npm registry.
 type fetcher struct {
+	name     string // of the package
+	version  string
 	registry string
 	client   *http.Client
 	proxy    func(*http.Request) (*url.URL, error)
 	stall    time.Duration // longest time without a byte from the registry
-	limit    int64         // bytes; the package has 41 million
+	limit    int64         // bytes; the networks' package has 41 million
 }
 
 // newFetcher returns the fetcher for the settings in the environment.
 func newFetcher() *fetcher {
-	f := &fetcher{registry: DefaultRegistry, proxy: http.ProxyFromEnvironment, stall: 30 * time.Second, limit: 64 << 20}
+	f := &fetcher{name: packageName, version: packageVersion, registry: DefaultRegistry,
+		proxy: http.ProxyFromEnvironment, stall: 30 * time.Second, limit: 64 << 20}
 	for _, name := range registryVariables {
 		if value := os.Getenv(name); value != "" {
 			f.registry = value
@@ -64,7 +67,7 @@ func (f *fetcher) address() (*url.URL, error) {
 		return nil, fmt.Errorf("%w: the registry that %s names is not an http or https URL",
 			ErrFetch, strings.Join(registryVariables, " or "))
 	}
-	return u.JoinPath(packageName, "-", packageName+"-"+packageVersion+".tgz"), nil
+	return u.JoinPath(f.name, "-", f.name+"-"+f.version+".tgz"), nil
 }
 
 // fetch stores the tarball in the folder dir, and returns its path. It does not check the content.
@@ -97,7 +100,11 @@ func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (s
 			answer.ContentLength, checkRegistry)
 	}
 	if report != nil {
-		report("fetching the models from " + u.Redacted())
+		size := ""
+		if answer.ContentLength > 0 {
+			size = fmt.Sprintf(", %d MB,", answer.ContentLength/1e6)
+		}
+		report(fmt.Sprintf("fetching %s%s from %s", f.name, size, u.Redacted()))
 	}
 	path := filepath.Join(dir, "package.tgz")
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -63,7 +63,8 @@ func TestInstallByHTTPS(t *testing.T) {
 	if _, err := a.Path(dir); err != nil {
 		t.Error(err)
 	}
-	if len(said) != 2 || said[0] != "fetching the models from "+f.registry[:len(f.registry)-1]+tarballPath {
+	if len(said) != 2 || said[0] !=
+		"fetching faceplugin-face-recognition-js, 0 MB, from "+f.registry[:len(f.registry)-1]+tarballPath {
 		t.Errorf("said %q", said)
 	}
 	// If all networks are there, no registry is asked.

@@ -4,6 +4,7 @@ package models
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -72,7 +73,7 @@ func installFrom(tarball, integrity string, all []Description, dir string, repor
 	}
 	if "sha512-"+base64.StdEncoding.EncodeToString(h.Sum(nil)) != integrity {
 		return fmt.Errorf("installing models: %w: %s of %d bytes has another SHA-512 than %s",
-			ErrIntegrity, filepath.Base(tarball), size, source)
+			ErrIntegrity, filepath.Base(tarball), size, all[0].Source)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("installing models: %w", err)
@@ -82,7 +83,7 @@ func installFrom(tarball, integrity string, all []Description, dir string, repor
 	}
 	files := map[string]Description{}
 	for _, d := range all {
-		files["package/model/"+d.File] = d
+		files["package/"+cmp.Or(d.inside, "model/"+d.File)] = d
 	}
 	gz, err := gzip.NewReader(f)
 	if err != nil {

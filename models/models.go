@@ -5,7 +5,7 @@
 //
 // [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies a file, and [Install]
 // fetches missing files. For your own detector or embedding in ONNX, write a description, a JSON file that
-// [ParseDescription] reads.
+// [ParseDescription] reads. [InstallRuntime] fetches the library that runs networks fastest.
 //
 // # Description files
 //
@@ -82,6 +82,7 @@ type Description struct {
 	Name    string   `json:"name"`
 	Kind    Kind     `json:"kind"`
 	File    string   `json:"file"`
+	inside  string   // path in the npm package, if it is not model/File
 	SHA256  string   `json:"sha256"` // in hexadecimal
 	Licence string   `json:"licence,omitempty"`
 	Source  string   `json:"source,omitempty"`
@@ -97,9 +98,10 @@ type Description struct {
 	Reach          float64 `json:"reach,omitempty"`           // embedding: see face.Space
 	ImpostorRadius float64 `json:"impostor_radius,omitempty"` // embedding: see face.Space
 	GenuineRadius  float64 `json:"genuine_radius,omitempty"`  // embedding: see face.Space
+	Look           float64 `json:"look,omitempty"`            // embedding: see face.Space
 
-	// ClearNorm is the least norm of a clear, upright face; 0 if it is not known. Embedding: see face.Quality.Norm.
-	ClearNorm float64 `json:"clear_norm,omitempty"`
+	LearnNorm float64 `json:"learn_norm,omitempty"` // embedding: see face.Space
+	ClearNorm float64 `json:"clear_norm,omitempty"` // embedding: see face.Space
 
 	Stills  face.Impostors `json:"stills,omitzero"`  // embedding: see face.Space
 	Streams face.Impostors `json:"streams,omitzero"` // embedding: see face.Space
@@ -142,8 +144,8 @@ func Builtin() []Description {
 		Name: "fr_feature", Kind: Embedding, File: "fr_feature.onnx", Licence: "MIT", Source: source,
 		SHA256: "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 		Input:  Input{Width: 112, Height: 112, Scale: 1. / 128, Mean: half, Colour: "bgr"},
-		Dim:    512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3,
-		ClearNorm: 2.8, // a prototype's, checked on umist (docs/results.md)
+		Dim:    512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3, Look: .2,
+		LearnNorm: 2, ClearNorm: 2.8, // docs/results.md says on which recordings they were chosen and checked
 		// Measured as docs/results.md says, on lfw and on umist.
 		Stills:  face.Impostors{People: 2211, Pairs: 7429191, Distances: [5]float64{1.230, 1.153, 1.085, 1.023, .947}},
 		Streams: face.Impostors{People: 20, Pairs: 22631, Distances: [5]float64{1.125, .986, .876}},
@@ -235,8 +237,8 @@ func (d Description) Space() face.Space {
 	return face.Space{
 		ID: fmt.Sprintf("embedding:%s:%x", d.SHA256[:12], feed[:4]), Dim: d.Dim, Scale: 1, Unit: true,
 		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius,
-		GenuineRadius: d.GenuineRadius,
-		Stills:        d.Stills, Streams: d.Streams,
+		GenuineRadius: d.GenuineRadius, LearnNorm: d.LearnNorm, ClearNorm: d.ClearNorm, Look: d.Look,
+		Stills: d.Stills, Streams: d.Streams,
 	}
 }
 
@@ -303,8 +305,11 @@ func (d Description) flaw() string {
 		}
 	case Embedding:
 		if d.Dim < 1 || d.Dim > 1<<16 || !positive(d.Sigma) || !positive(d.Gamma) || !(d.Reach >= 0) ||
-			!(d.ImpostorRadius >= 0) || !(d.GenuineRadius >= 0) || !(d.ClearNorm >= 0) {
+			!(d.ImpostorRadius >= 0) || !(d.GenuineRadius >= 0) || !(d.Look >= 0) {
 			return "an embedding needs a dim of 1 to 65536, a sigma and a gamma"
+		}
+		if !(d.LearnNorm >= 0) || !(d.LearnNorm <= d.ClearNorm) || math.IsInf(d.ClearNorm, 1) {
+			return "an embedding needs a learn_norm of at most its clear_norm, or neither"
 		}
 		if err := errors.Join(d.Stills.Check(), d.Streams.Check()); err != nil {
 			return err.Error()

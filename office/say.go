@@ -10,6 +10,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -55,11 +56,12 @@ func (w *Office) study(q *draft, faces []unknown.Face) error {
 	learner := w.gallery.Learner()
 	learner.SetTime(w.o.Now())
 	for _, f := range faces {
-		v, err := learner.Observe(f.Vector)
+		// How the head is turned was not kept.
+		v, err := learner.ObserveFrame([]online.Observation{{Vector: f.Vector, Frontal: true, Picture: f.JPEG}})
 		if err != nil {
 			return err
 		}
-		if v.Learned {
+		if v[0].Learned {
 			q.Learned.add(learner.Counts().Observed)
 		}
 	}

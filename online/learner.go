@@ -41,6 +41,8 @@ type Learner struct {
 
 	lastAided int64 // number of the last aided face
 
+	portraits map[int64]portrait // of learned faces, by number; perhaps also of faces that are gone
+
 	frame    []judgement // working storage of step
 	recalled judgement   // working storage of Recall
 
@@ -97,6 +99,7 @@ func (l *Learner) Configure(s Settings) error {
 		l.budget = budget{} // windows have other numbers now
 	}
 	l.settings, l.radii, l.shared = s, Radii{}, nil
+	l.dropPortraits()
 	return nil
 }
 

@@ -27,6 +27,7 @@ func (l *Learner) observe(o Observation) (Verdict, error) {
 		return Verdict{}, err
 	}
 	l.count(all[0].shown)
+	l.portray(o, all[0].shown, l.counts.Observed)
 	return all[0].shown, nil
 }
 
@@ -40,6 +41,12 @@ type Observation struct {
 	Follows []int64
 	// As is the person as whom the face may be learned, or "" if any person may claim the face.
 	As string
+	// Frontal says that the head is not known to be turned ([face.Quality.Frontal]). Such a face is not learned as a
+	// person if it is farther than [Radii].Frontal from each enrolled face of this person.
+	Frontal bool
+	// Picture is a small JPEG picture of the face, or nil. It is kept with a learned face, unless
+	// [Settings].NoPictures is set or it is larger than 64 KiB; see [Stored].
+	Picture []byte
 }
 
 // ObserveFrame judges all faces of one frame, and learns from them. Nobody can be twice in a frame: if two faces look
@@ -67,6 +74,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	for i := range all {
 		verdicts[i] = all[i].shown
 		l.count(verdicts[i])
+		l.portray(faces[i], verdicts[i], l.counts.Observed)
 	}
 	return verdicts, nil
 }
@@ -146,6 +154,7 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 	}
 	if j.shown.Learned {
 		l.counts.Learned++
+		l.portray(o, j.shown, observation)
 	}
 	if j.shown.NoRoom {
 		l.counts.PassedOver++
@@ -222,7 +231,7 @@ func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int6
 		}
 		c = again
 	}
-	if !l.may(o, c) || !l.teaches(t, c, n, now) {
+	if !l.may(o, c, t) || !l.teaches(t, c, n, now) {
 		return nil
 	}
 	v := &j.shown
@@ -249,9 +258,12 @@ type Taught struct {
 // A restored l keeps it.
 func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
-// may reports whether Observation.As permits to learn a face with this claim.
-func (l *Learner) may(o Observation, c claim) bool {
-	return o.As == "" || c.class >= 0 && c.class == l.class(o.As, false)
+// may reports whether Observation.As and Observation.Frontal permit to learn a face with this claim.
+func (l *Learner) may(o Observation, c claim, t quantized.Candidate) bool {
+	if o.As != "" && (c.class < 0 || c.class != l.class(o.As, false)) {
+		return false
+	}
+	return !o.Frontal || c.class < 0 || l.classes[c.class].negative || !l.Radii().Strays(t.Anchor(c.class))
 }
 
 // teaches reports whether the settings permit to learn a face with this claim, as n faces.

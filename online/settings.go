@@ -58,8 +58,10 @@ type Settings struct {
 	DriftDistance  float64 `json:"drift_distance"`
 	DriftConstancy float64 `json:"drift_constancy"` // no alarm below this constancy. Default 0.5
 	Freeze         bool    `json:"freeze"`          // judge, but learn nothing
-	Absorb         bool    `json:"absorb"`          // labelled vertices take in nearby faces
-	Normalized     bool    `json:"normalized"`      // use the normalised Laplacian; a step then takes O(n³) for n faces
+	// NoPictures keeps no pictures of learned faces, and drops those that were kept.
+	NoPictures bool `json:"no_pictures,omitempty"`
+	Absorb     bool `json:"absorb"`     // labelled vertices take in nearby faces
+	Normalized bool `json:"normalized"` // use the normalised Laplacian; a step then takes O(n³) for n faces
 }
 
 // defaults fills in default values.

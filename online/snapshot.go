@@ -48,6 +48,8 @@ type snapshot struct {
 	Aided    []snapshotAided  `cbor:"aided,omitempty"`
 	LastAid  int64            `cbor:"last_aided,omitempty"`
 	Through  []string         `cbor:"through,omitempty"`
+
+	Portraits []snapshotPortrait `cbor:"portraits,omitempty"`
 }
 
 type snapshotVertex struct {
@@ -169,6 +171,7 @@ func (l *Learner) marshal(labelled func([]float32) []byte) ([]byte, error) {
 	}
 	s.Through = l.through
 	s.LastAid = l.lastAided
+	s.Portraits = l.snapshotPortraits()
 	for _, a := range l.aided {
 		s.Aided = append(s.Aided, snapshotAided{ID: a.id, Name: a.name, Point: vector.Bytes(a.vector), Clock: a.clock,
 			Links: a.links})
@@ -318,6 +321,9 @@ func (s *snapshot) learner() (*Learner, error) {
 	}
 	var err error
 	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), state); err != nil {
+		return nil, err
+	}
+	if err := l.restorePortraits(s.Portraits); err != nil {
 		return nil, err
 	}
 	if err := l.restoreLessons(s.Given); err != nil {

@@ -24,6 +24,10 @@ type Stored struct {
 	// Margin is the harmonic value of the requested person, minus the values of all other people and of rejected faces.
 	// It is in [-1,1], and 0 if nothing is known.
 	Margin float64
+	// Frontal says that the head of a learned face is not known to be turned; see [Observation]. It is true if nothing
+	// was noted about the face, because an older version learned it, or [Learner.Adopt].
+	Frontal bool
+	Picture []byte // of a learned face: a small JPEG, or nil; the caller must not change it
 }
 
 // Stored returns the faces that l keeps, the oldest first, with margins for the named person; "" means without margins.
@@ -49,6 +53,10 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 			all[i].Labelled, all[i].Name, all[i].Negative = true, label.Name, label.Negative
 		} else if via := l.graph.Source(i); len(via) == 1 && !l.classes[via[0]].negative {
 			all[i].Name = l.classes[via[0]].name
+		}
+		if !all[i].Labelled {
+			p, noted := l.portraits[o.ID]
+			all[i].Frontal, all[i].Picture = p.frontal || !noted, p.picture
 		}
 	}
 	if class < 0 {

@@ -20,6 +20,7 @@ func (l *Learner) Forget(name string) error {
 	if rejected := l.class(name, true); rejected >= 0 {
 		l.forget(rejected)
 	}
+	l.dropPortraits()
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
@@ -24,9 +25,13 @@ var ErrNoPicture = errors.New("the source gave a frame without a picture")
 
 // Options of a pipeline.
 type Options struct {
-	Gate     preprocess.Gate      // which faces may be learned
-	Picture  int                  // side of the JPEG of each face in pixels; 0 for none
-	Liveness *preprocess.Liveness // scores each face; nil for none
+	// Gate says which faces may be learned; its MinNorm is that of the extractor's space. Its MaxGain also decides how
+	// dim frames are examined: if it is above 1, they are brightened for the detector and the extractor. Otherwise
+	// frames are judged as they are. A face that is found only in a brightened frame then gets the reason
+	// [face.TooDark], and no vector.
+	Gate     preprocess.Gate
+	Picture  int                  // side of the JPEG of each face, as the extractor sees it, in pixels; 0 for none
+	Liveness *preprocess.Liveness // scores each face in the frame as it is; nil for none
 	Faces    int                  // most faces of a frame, the largest first; 0 for all
 	// Spare looks for faces only where something moved, or at intervals, and holds faces that did not change: see
 	// package still. It is for programs that follow people, and not for logins: with Liveness, New panics.
@@ -56,6 +61,7 @@ type Pipeline struct {
 
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
+	o.Gate.MinNorm = e.Space().LearnNorm
 	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
 	if o.Spare {
 		if o.Liveness != nil {
@@ -114,14 +120,29 @@ func (p *Pipeline) Renew() {
 
 // all returns a sample of each face in the frame.
 func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
-	faces, err := p.detector.Detect(frame.Image)
+	var gain float64
+	var err error
+	if p.brightens() {
+		if gain, err = gainOf(frame.Image); err != nil {
+			return nil, err
+		}
+	}
+	img, err := expose(frame.Image, gain)
 	if err != nil {
 		return nil, err
+	}
+	defer img.Close()
+	faces, err := p.detector.Detect(img.Picture)
+	if err != nil {
+		return nil, err
+	}
+	if len(faces) == 0 && !p.brightens() {
+		return p.tooDark(frame)
 	}
 	faces = p.largest(faces)
 	var samples []face.Sample
 	for i, track := range p.track(frame.Index, faces) {
-		s, err := p.sample(frame.Image, faces[i], track)
+		s, err := p.sample(img, faces[i], track)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +172,7 @@ func boxesOf(faces []facedet.Face) []image.Rectangle {
 	return boxes
 }
 
-func (p *Pipeline) sample(img *facedet.Picture, f facedet.Face, track int) (face.Sample, error) {
+func (p *Pipeline) sample(img exposed, f facedet.Face, track int) (face.Sample, error) {
 	s, err := p.measured(img, f, track)
 	if err != nil {
 		return s, err
@@ -160,38 +181,47 @@ func (p *Pipeline) sample(img *facedet.Picture, f facedet.Face, track int) (face
 }
 
 // measured returns the sample of a face with its quality, and without vector, liveness and picture.
-func (p *Pipeline) measured(img *facedet.Picture, f facedet.Face, track int) (s face.Sample, err error) {
+func (p *Pipeline) measured(img exposed, f facedet.Face, track int) (s face.Sample, err error) {
 	s = face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
-	if s.Quality, err = preprocess.Measure(img, f.Box, f.Landmarks); err != nil {
+	if s.Quality, err = preprocess.Measure(img.Picture, f.Box, f.Landmarks); err != nil {
 		return s, err
 	}
+	s.Quality.Gain = img.gain
 	s.Reason = p.o.Gate.Check(s.Quality)
 	return s, nil
 }
 
 // complete adds the vector, the liveness and the picture to a sample.
-func (p *Pipeline) complete(img *facedet.Picture, s *face.Sample) (err error) {
-	s.Vector, s.Quality.Norm, err = preprocess.ExtractNormed(p.extractor, img, s.Box, s.Landmarks)
+func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
+	if p.o.Liveness != nil {
+		if s.Quality.Noise, err = preprocess.ColourNoise(img.frame, s.Box); err != nil {
+			return err
+		}
+	}
+	s.Vector, s.Quality.Norm, err = preprocess.ExtractNormed(p.extractor, img.Picture, s.Box, s.Landmarks)
 	switch {
 	case errors.Is(err, preprocess.ErrLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector
 	case err != nil:
 		return err
+	default:
+		s.Reason = p.o.Gate.Check(s.Quality) // now with the norm
 	}
-	if p.o.Turns && s.Reason == "" {
-		if s.Turns, err = p.turns(img, s); err != nil {
+	// A turned face may seem unclear, covered or moved.
+	if p.o.Turns && slices.Contains([]face.Reason{"", face.Unclear, face.Covered, face.Moved}, s.Reason) {
+		if s.Turns, err = p.turns(img.Picture, s); err != nil {
 			return err
 		}
 	}
 	if p.o.Liveness != nil {
-		score, err := p.o.Liveness.Score(img, s.Box)
+		score, err := p.o.Liveness.Score(img.frame, s.Box)
 		if err != nil {
 			return err
 		}
 		s.Liveness = &score
 	}
 	if p.o.Picture > 0 {
-		if s.JPEG, err = picture(img, s.Box, p.o.Picture); err != nil {
+		if s.JPEG, err = picture(img.Picture, s.Box, p.o.Picture); err != nil {
 			return err
 		}
 	}

@@ -45,10 +45,11 @@ const (
 
 // spare is the state with which a pipeline avoids work.
 type spare struct {
-	steps steps // nil for a detector that finds boxes and landmarks in one step
-	scene still.Scene
-	faces still.Faces
-	asked bool // the next frame needs vectors of all faces
+	steps    steps // nil for a detector that finds boxes and landmarks in one step
+	scene    still.Scene
+	faces    still.Faces
+	exposure exposure
+	asked    bool // the next frame needs vectors of all faces
 
 	found  []facedet.Face // faces that the last look found
 	tracks []int          // their tracks in the last frame
@@ -81,6 +82,10 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	if err != nil {
 		return nil, err
 	}
+	var gain float64
+	if p.brightens() {
+		gain = s.exposure.see(grey)
+	}
 	s.scene.See(frame.Time, small, grey)
 	moved, asked := s.scene.Moved(), s.asked
 	s.asked = false
@@ -88,24 +93,29 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	if s.passed {
 		return p.hold(frame), nil
 	}
+	img, err := expose(frame.Image, gain)
+	if err != nil {
+		return nil, err
+	}
+	defer img.Close()
 	if moved && !asked {
-		if samples, ok, err := p.follow(frame); ok || err != nil {
+		if samples, ok, err := p.follow(frame, img); ok || err != nil {
 			return samples, err
 		}
 	}
 	s.followed = 0
 	var found []facedet.Face
 	if s.steps != nil {
-		found, err = s.steps.Boxes(frame.Image)
+		found, err = s.steps.Boxes(img.Picture)
 	} else {
-		found, err = p.detector.Detect(frame.Image)
+		found, err = p.detector.Detect(img.Picture)
 	}
 	if err != nil {
 		return nil, err
 	}
 	found = p.largest(found)
 	// look needs the movement since the last look, so it comes before settle.
-	samples, err := p.look(frame, found, asked)
+	samples, err := p.look(frame, img, found, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +137,9 @@ func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 }
 
 // look returns samples of the faces that were found. Faces that may be new evidence get a vector.
-func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) (samples []face.Sample, err error) {
-	s, img := p.spare, frame.Image
+func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face, asked bool) (samples []face.Sample,
+	err error) {
+	s := p.spare
 	boxes := boxesOf(found)
 	s.tracks = p.track(frame.Index, found)
 	for i, track := range s.tracks {
@@ -141,7 +152,7 @@ func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) 
 			}
 		}
 		if s.steps != nil && f.Landmarks == nil {
-			if f.Landmarks, err = s.steps.Points(img, f.Box); err != nil {
+			if f.Landmarks, err = s.steps.Points(img.Picture, f.Box); err != nil {
 				return nil, err
 			}
 			found[i].Landmarks = f.Landmarks
@@ -169,8 +180,8 @@ func (p *Pipeline) look(frame *facedet.Frame, found []facedet.Face, asked bool) 
 
 // follow finds the landmarks of the known faces at their new places, without a search for other faces. Ok is false if
 // something else moved, or if a face needs a vector.
-func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool, err error) {
-	s, img, size := p.spare, frame.Image, frame.Image.Size()
+func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sample, ok bool, err error) {
+	s, size := p.spare, frame.Image.Size()
 	if s.steps == nil || len(s.found) == 0 || s.followed >= mostFollowed {
 		return nil, false, nil
 	}
@@ -194,7 +205,7 @@ func (p *Pipeline) follow(frame *facedet.Frame) (samples []face.Sample, ok bool,
 		if !s.scene.MovedIn(around[i], size) {
 			continue
 		}
-		if now[i].Landmarks, err = s.steps.Points(img, f.Box); err != nil {
+		if now[i].Landmarks, err = s.steps.Points(img.Picture, f.Box); err != nil {
 			return nil, false, err
 		}
 		by, ok := shift(f.Landmarks, now[i].Landmarks)
@@ -250,9 +261,9 @@ func shift(before, now []face.Point) (by image.Point, ok bool) {
 }
 
 // glance measures a face without a vector, to compare it with its earlier state.
-func (p *Pipeline) glance(img *facedet.Picture, f facedet.Face, track int) (l still.Look, err error) {
+func (p *Pipeline) glance(img exposed, f facedet.Face, track int) (l still.Look, err error) {
 	if l.Sample, err = p.measured(img, f, track); err == nil {
-		l.Patch, err = patch(img, f.Box)
+		l.Patch, err = patch(img.Picture, f.Box)
 	}
 	return l, err
 }

@@ -35,6 +35,7 @@ type upright struct {
 	sums      face.Turns
 	voted     int
 	scene     still.Scene
+	exposure  exposure
 	empty     bool // nobody was in view when faces were looked for last
 	waiting   []*facedet.Frame
 	flush     bool  // the waiting frames go on without a decision
@@ -121,10 +122,16 @@ func (u *upright) look(f *facedet.Frame) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	gain := u.exposure.see(grey)
 	if u.scene.See(f.Time, small, grey); u.empty && !u.scene.Moved() {
 		return false, nil
 	}
-	if found, err = u.vote(f.Image); err != nil {
+	img, err := expose(f.Image, gain)
+	if err != nil {
+		return false, err
+	}
+	defer img.Close()
+	if found, err = u.vote(img.Picture); err != nil {
 		return false, err
 	}
 	if u.empty = !found; u.empty {
@@ -147,7 +154,7 @@ func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
 		return false, nil
 	}
 	// A profile, or a poor picture, may have a greater norm when it is turned.
-	if best < preprocess.ClearNorm(u.extractor) {
+	if best < u.extractor.Space().ClearNorm {
 		return true, nil
 	}
 	u.sums.Add(t)

@@ -18,7 +18,6 @@ import (
 type Embedding struct {
 	net   *network.Network
 	space face.Space
-	clear float64
 }
 
 var _ Extractor = (*Embedding)(nil)
@@ -30,7 +29,7 @@ func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Embedding{net, d.Space(), d.ClearNorm}, nil
+	return &Embedding{net, d.Space()}, nil
 }
 
 // open opens a network that maps a picture to the given number of values.

@@ -16,14 +16,6 @@ type normed interface {
 
 var _ normed = (*Embedding)(nil)
 
-// ClearNorm returns the least norm of a clear, upright face from the description of the network; 0 if it is not known.
-func ClearNorm(e Extractor) float64 {
-	if n, ok := e.(*Embedding); ok {
-		return n.clear
-	}
-	return 0
-}
-
 // HasNorm reports whether the extractor measures [face.Quality].Norm. The pixels of the thesis have no such norm.
 func HasNorm(e Extractor) bool {
 	_, ok := e.(normed)

@@ -342,8 +342,10 @@ func TestMeasure(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200, MinContrast: 12,
-		MaxTurn: .6}
-	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6}
+		MaxTurn: .6, MinNorm: 2, MinStill: 60, MaxRoll: 40, MaxCut: .25, MinEyes: .06, MinMouth: .07, MaxGain: 4,
+		MaxNoise: 2.5}
+	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6, Roll: -40, Cut: .25,
+		Streak: .5, Eyes: .06, Mouth: .07, Gain: 4}
 	for _, c := range []struct {
 		want   face.Reason
 		change func(q *face.Quality)
@@ -356,6 +358,19 @@ func TestGate(t *testing.T) {
 		{face.Blurred, func(q *face.Quality) { q.Sharpness = 9.9 }},
 		{face.TurnedAway, func(q *face.Quality) { q.Turn = -.61 }},
 		{face.TurnedAway, func(q *face.Quality) { q.Turn = .61 }},
+		{"", func(q *face.Quality) { q.Norm = 2 }},
+		{face.Unclear, func(q *face.Quality) { q.Norm = 1.99 }},
+		{face.TurnedAway, func(q *face.Quality) { q.Turn, q.Norm = .61, 1.99 }},
+		{face.TooDark, func(q *face.Quality) { q.Gain = 4.1 }},
+		{"", func(q *face.Quality) { q.Noise = 2.5 }},
+		{face.TooDark, func(q *face.Quality) { q.Noise = 2.6 }},
+		{face.Moved, func(q *face.Quality) { q.Streak = .51 }},
+		{"", func(q *face.Quality) { q.Streak, q.Sharpness = .51, 60 }},
+		{face.Tilted, func(q *face.Quality) { q.Roll = -40.1 }},
+		{face.Tilted, func(q *face.Quality) { q.Roll = 40.1 }},
+		{face.CutOff, func(q *face.Quality) { q.Cut = .26 }},
+		{face.Covered, func(q *face.Quality) { q.Eyes = .05 }},
+		{face.Covered, func(q *face.Quality) { q.Mouth = .06 }},
 		{face.TooSmall, func(q *face.Quality) { *q = face.Quality{} }},
 	} {
 		q := good

@@ -41,6 +41,9 @@ type Event struct {
 	NoRoom bool `json:"no_room,omitempty"`
 	// Poor says that the quality gate refused the picture. Reason says why if the face was recognised.
 	Poor bool `json:"poor"`
+	// Norm is [face.Quality].Norm to three places: how easy the face is to recognise. It is left out where it was not
+	// measured.
+	Norm float64 `json:"norm,omitempty"`
 }
 
 // Options of [Run].
@@ -116,6 +119,7 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]
 			Frame: f.Index, Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: seen[i].Track,
 			Box:    [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
 			Reason: string(s.Reason), Poor: s.Reason != "", Held: s.Held,
+			Norm: math.Round(s.Quality.Norm*1000) / 1000,
 		}
 	}
 	for i, p := range seen {

@@ -23,6 +23,7 @@ command -v pkg-config >/dev/null 2>&1 || want pkg-config
 what=${1:-}
 if [ "$what" = login ] || [ "$what" = test ]; then
 	[ -f /usr/include/security/pam_modules.h ] || want libpam0g-dev
+	[ -f /usr/include/crypt.h ] || want libcrypt-dev
 	{ command -v pkg-config >/dev/null 2>&1 && pkg-config --exists libsystemd; } || want libsystemd-dev
 fi
 if [ "$what" = test ]; then

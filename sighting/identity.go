@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -24,7 +26,7 @@ type Rules struct {
 	Frames   float64 // least number of judged frames. Default 3
 	Share    float64 // least share of them that supports the name. Default 0.6
 	HalfLife float64 // number of judged frames after which a frame counts half. Default 50
-	Anchors  int     // number of faces near an enrolled one that confirm a person. Default 2
+	Anchors  int     // number of looks near an enrolled face that confirm a person ([NewLook]). Default 2
 	// Own is the least number of faces of a sighting that the learner must name without lessons, before lessons of
 	// other devices may give it the same name (package online, "Lessons"). Use it in a fleet in which a device may lie.
 	// Default 0.
@@ -45,6 +47,7 @@ func (r Rules) defaults() Rules {
 // Identities collects the verdicts on the people in view of one camera. One goroutine may use it at a time.
 // [NewIdentities] makes one.
 type Identities struct {
+	space  face.Space
 	rules  Rules
 	fade   float64
 	people map[int]*evidence
@@ -62,20 +65,30 @@ type evidence struct {
 	anchored string        // the person to whom that face was anchored, or ""
 }
 
-// anchors counts the faces of a track near an enrolled face of a person.
+// anchors holds the looks of a track near an enrolled face of a person.
 type anchors struct {
-	faces int
+	looks [][]float32   // at most Rules.Anchors
 	last  time.Duration // time of the last such face
 }
 
-// NewIdentities returns empty Identities.
-func NewIdentities(r Rules) *Identities {
-	r = r.defaults()
-	return &Identities{rules: r, fade: math.Exp2(-1 / r.HalfLife), people: make(map[int]*evidence)}
+// NewLook reports whether a face differs from all looks that were counted before by more than the space's Look. A still
+// before the camera, or a frozen camera, shows one look however long it is there, and one look confirms nobody and
+// opens nothing. A face without a vector, and every face of a space without that distance, is a new look.
+func NewLook(space face.Space, x []float32, counted [][]float32) bool {
+	return space.Look == 0 || len(x) == 0 || !slices.ContainsFunc(counted, func(c []float32) bool {
+		return len(c) == len(x) && graph.Distance(x, c, space.Scale) < space.Look
+	})
 }
 
-// Add adds the verdict on a face of a track in a frame of that time.
-func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
+// NewIdentities returns empty Identities of faces in a space.
+func NewIdentities(space face.Space, r Rules) *Identities {
+	r = r.defaults()
+	return &Identities{space: space, rules: r, fade: math.Exp2(-1 / r.HalfLife), people: make(map[int]*evidence)}
+}
+
+// Add adds the verdict on a face of a track in a frame of that time. The vector of the face may be kept, so it must not
+// change. A face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
+func (i *Identities) Add(track int, at time.Duration, x []float32, v online.Verdict) {
 	e := i.of(track)
 	e.judged, e.anchored = at, ""
 	e.frames = i.fade*e.frames + 1
@@ -96,7 +109,10 @@ func (i *Identities) Add(track int, at time.Duration, v online.Verdict) {
 				a = &anchors{}
 				e.near[v.Label] = a
 			}
-			a.faces, a.last = a.faces+1, at
+			if len(a.looks) < i.rules.Anchors && NewLook(i.space, x, a.looks) {
+				a.looks = append(a.looks, x)
+			}
+			a.last = at
 			e.anchored = v.Label
 		}
 	}
@@ -118,7 +134,7 @@ func (i *Identities) Hold(track int, at time.Duration) {
 
 // trust returns how a name is known.
 func (i *Identities) trust(e *evidence, name string, at time.Duration) Trust {
-	if a := e.near[name]; a != nil && a.faces >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
+	if a := e.near[name]; a != nil && len(a.looks) >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
 		return Confirmed
 	}
 	return Learned

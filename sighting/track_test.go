@@ -17,9 +17,9 @@ import (
 
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1}
 
-// at returns a face at x, 100 wide, that looks like a point of the plane.
+// at returns a face of a turned head at x, 100 wide, that looks like a point of the plane.
 func at(x int, looks ...float32) face.Sample {
-	return face.Sample{Box: image.Rect(x, 0, x+100, 100), Vector: looks}
+	return face.Sample{Box: image.Rect(x, 0, x+100, 100), Vector: looks, Quality: face.Quality{Turn: 1}}
 }
 
 const frame = 40 * time.Millisecond
@@ -112,12 +112,12 @@ func TestPlaceAlone(t *testing.T) {
 
 func add(i *sighting.Identities, id, n int, name string) {
 	for range n {
-		i.Add(id, 0, online.Verdict{Label: name})
+		i.Add(id, 0, nil, online.Verdict{Label: name})
 	}
 }
 
 func TestWho(t *testing.T) {
-	i := sighting.NewIdentities(sighting.Rules{})
+	i := sighting.NewIdentities(face.Space{}, sighting.Rules{})
 	names := func(tracks ...int) []string {
 		var all []string
 		for _, b := range i.Who(0, tracks) {
@@ -155,10 +155,10 @@ func TestWho(t *testing.T) {
 
 func ExampleIdentities() {
 	tr := sighting.NewTracker(plane, sighting.Settings{})
-	who := sighting.NewIdentities(sighting.Rules{})
+	who := sighting.NewIdentities(face.Space{}, sighting.Rules{})
 	for i, verdict := range []string{"alice", "", "alice", "alice"} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
-		who.Add(ids[0], 0, online.Verdict{Label: verdict})
+		who.Add(ids[0], 0, nil, online.Verdict{Label: verdict})
 		fmt.Printf("%d %q\n", ids[0], who.Who(0, ids)[0].Name)
 	}
 	// Output:

@@ -18,8 +18,8 @@ const (
 	Nobody Trust = ""
 	// Learned means: only learned faces support the name, or enrolled faces at a larger distance.
 	Learned Trust = "learned"
-	// Confirmed means: at least two faces of the sighting are within the anchor distance of an enrolled face of the
-	// person ([online.Learner.Radii]). No learned face plays a part.
+	// Confirmed means: at least two looks of the sighting ([NewLook]) are within the anchor distance of an enrolled
+	// face of the person ([online.Learner.Radii]). No learned face plays a part.
 	Confirmed Trust = "confirmed"
 )
 
@@ -63,8 +63,8 @@ type Watcher struct {
 
 // waiting is a face that is learned once the track is confirmed.
 type waiting struct {
-	vector []float32
-	number int64 // of the observation
+	online.Observation
+	number int64
 }
 
 // mostWaiting is the greatest number of waiting faces of a track, the newest.
@@ -86,7 +86,7 @@ const longestChain = 4
 // NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use between frames.
 func NewWatcher(l *online.Learner, s Settings, r Rules) *Watcher {
 	return &Watcher{
-		learner: l, tracker: NewTracker(l.Space(), s), who: NewIdentities(r), chains: make(map[int]*chain),
+		learner: l, tracker: NewTracker(l.Space(), s), who: NewIdentities(l.Space(), r), chains: make(map[int]*chain),
 	}
 }
 
@@ -123,7 +123,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 			continue
 		}
 		poor[i] = hold(i)
-		o := online.Observation{Vector: s.Vector, Hold: poor[i]}
+		o := online.Observation{Vector: s.Vector, Hold: poor[i], Frontal: s.Quality.Frontal(), Picture: s.JPEG}
 		if c := w.chains[tracks[i]]; c != nil && w.tracker.follows(tracks[i]) {
 			o.Follows = c.stored
 		}
@@ -154,7 +154,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		if v.Learned {
 			s.Lessons = []int64{number}
 		}
-		w.who.Add(tracks[of[q]], at, *v)
+		w.who.Add(tracks[of[q]], at, observed[q].Vector, *v)
 		if v.Anchored && v.Label == w.who.confirmed(tracks[of[q]], at) {
 			w.tracker.Believe(tracks[of[q]])
 		}
@@ -163,7 +163,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		c.join(v.Stored)
 		// A face in doubt may be another person's, also when the doubt ends because the first person is back.
 		if observed[q].As == "" && !poor[of[q]] && !w.tracker.InDoubt(tracks[of[q]]) {
-			c.wait(waiting{observed[q].Vector, number})
+			c.wait(waiting{observed[q], number})
 		}
 		if err := w.recall(c, w.confirmed(tracks[of[q]], at), number, s); err != nil {
 			return nil, err
@@ -253,7 +253,8 @@ func (w *Watcher) recall(c *chain, as string, number int64, s *Seen) error {
 		return nil
 	}
 	for _, x := range c.waiting {
-		v, err := w.learner.Recall(online.Observation{Vector: x.vector, Follows: c.stored, As: as}, x.number)
+		x.Hold, x.Follows, x.As = false, c.stored, as
+		v, err := w.learner.Recall(x.Observation, x.number)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,13 @@ type account struct {
 	enrolled time.Time
 	uid      *uint32    // number of the user; nil if not known
 	follow   *following // the followed person of a fleet, or nil
+	bound    string     // mark of the system's account whose face this is; "" if it was never told
+	told     string     // mark of the account that the system has now
 }
+
+// moved reports whether the system's account is another one than that of the face: its user has another password, or
+// was removed, and somebody else got the name and the number.
+func (c *account) moved() bool { return c.bound != "" && c.told != c.bound }
 
 // kept holds the parts of a profile besides the learner.
 type kept struct {
@@ -32,6 +38,8 @@ type kept struct {
 	Drifted bool              `cbor:"drifted"`
 	UID     *uint32           `cbor:"uid,omitempty"`
 	Follow  *following        `cbor:"follow,omitempty"`
+	Bound   string            `cbor:"bound,omitempty"`
+	Told    string            `cbor:"told,omitempty"`
 }
 
 // mostOthers is the greatest number of other askers that a profile remembers.
@@ -73,8 +81,12 @@ func (c *account) ask(
 	now session.Moment,
 ) (why session.Refusal, wait time.Duration) {
 	why, wait = c.limitsOf(asker, p, now)
-	if why == session.PasswordDue && asker == 0 && c.unproven(user) {
+	moved := c.moved()
+	switch {
+	case asker == 0 && why == session.PasswordDue && (moved || c.unproven(user)):
 		return c.limits.AskUnproven(p, now)
+	case asker != 0 && why == "" && moved:
+		return session.PasswordDue, 0
 	}
 	return why, wait
 }
@@ -105,7 +117,8 @@ func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err 
 	if err := a.owns(user, k.UID); err != nil {
 		return p, nil, err
 	}
-	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID, follow: k.Follow}
+	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID, follow: k.Follow,
+		bound: k.Bound, told: k.Told}
 	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
 		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
@@ -161,7 +174,7 @@ func (a *Authenticator) save(user string, c *account) error {
 
 // seal writes a profile with the parts of an account besides the learner.
 func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
-	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow}
+	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow, Bound: c.bound, Told: c.told}
 	if k.Limits, err = c.limits.MarshalBinary(); err != nil {
 		return err
 	}
@@ -206,6 +219,11 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 	return a.save(user, c)
 }
 
+// Moved is the refusal in [Status] while the system's account is another one than that of the face: see
+// [Authenticator.Account].
+const Moved session.Refusal = "the account has another password, or another user; look into the camera, and give the " +
+	"password in the same login"
+
 // Status is the public part of a user's profile.
 type Status struct {
 	Enrolled time.Time       // time of the enrolment
@@ -241,6 +259,9 @@ func (a *Authenticator) Status(user string) (Status, error) {
 		Drifted:  c.drifted,
 	}
 	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
+	if s.Refusal == "" && c.moved() {
+		s.Refusal = Moved
+	}
 	return s, nil
 }
 
@@ -258,7 +279,13 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 			return nil
 		}
 		c.limits.Password(moment)
+		if c.uid != nil { // failures of programs of the user's own manager
+			delete(c.others, *c.uid)
+		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
+		if c.bound == "" {
+			c.bound = c.told
+		}
 		if unproven {
 			return a.prove(user, c, faces)
 		}
@@ -276,6 +303,29 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 		}
 		return c.learner.Configure(a.o.Learner)
 	})
+}
+
+// Account records by what the system knows the account of a user at present: a mark that differs after the account was
+// removed and made again, or has another password. The first password after the enrolment binds the profile to the
+// mark. While the mark is another one, a login by face ends with [session.Unproven]. Together says that the password
+// follows in the same login: this binds the profile anew. The error wraps [profile.ErrUnknown] without a profile.
+func (a *Authenticator) Account(user, mark string, together bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, c, err := a.unseal(user)
+	if err != nil {
+		return err
+	}
+	defer clear(p.Learner)
+	bound := c.bound
+	if after := a.o.Now().Add(-a.o.Quarantine); together && a.waiting.holds(user, after) >= a.o.Policy.Needed {
+		bound = mark
+	}
+	if c.told == mark && c.bound == bound {
+		return nil
+	}
+	c.told, c.bound = mark, bound
+	return a.seal(user, p, c)
 }
 
 // Undo removes the faces of a user that were learned after a time, to the second, and returns their number.

@@ -65,7 +65,7 @@ func enrolmentFaces(f face.Frame) []enrolment.Face {
 	faces := make([]enrolment.Face, len(f.Samples))
 	for i, x := range f.Samples {
 		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector, Liveness: x.Liveness,
-			Turns: x.Turns}
+			Turns: x.Turns, Norm: x.Quality.Norm}
 	}
 	return faces
 }
@@ -139,6 +139,7 @@ func (a *Authenticator) keep(user string, faces [][]float32) error {
 	switch {
 	case err == nil:
 		c.limits, c.others = before.limits, before.others
+		c.bound, c.told = before.told, before.told
 		if c.follow = before.follow; c.follow != nil {
 			c.follow.Seen = nil // these faces were replaced
 		}

@@ -84,7 +84,7 @@ func testFollow(t *testing.T) {
 	try := func(frames []face.Frame) (session.Word, error) {
 		t.Helper()
 		d.film.Play(stage.Show{Frames: frames})
-		r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {})
+		r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {})
 		return r.Word, err
 	}
 	if err := d.Follow("alice", first, false); err != nil {
@@ -202,13 +202,14 @@ func TestFollowLiar(t *testing.T) {
 	t.Run("another asks", bubble(func(t *testing.T) {
 		d := follows(t, tablet.Options{}, stage.Alice)
 		var r *tablet.Refused
-		if _, err := d.Verify(t.Context(), "alice", 1000, func(session.Result) {}); !errors.As(err, &r) ||
+		other := tablet.Attempt{User: "alice", Asker: 1000}
+		if _, err := d.Verify(t.Context(), other, func(session.Result) {}); !errors.As(err, &r) ||
 			r.Why != session.PasswordDue {
 			t.Error(err)
 		}
 		d.password(t, "alice")
 		d.film.Play(stage.Show{Frames: seen(stage.Alice, 9)})
-		if r, err := d.Verify(t.Context(), "alice", 1000, func(session.Result) {}); err != nil ||
+		if r, err := d.Verify(t.Context(), other, func(session.Result) {}); err != nil ||
 			r.Word != session.Unproven {
 			t.Errorf("%v, %v", r, err)
 		}
@@ -240,7 +241,7 @@ func testFollowTries(t *testing.T) {
 		d.pass(time.Minute)
 	}
 	var r *tablet.Refused
-	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); !errors.As(err, &r) ||
+	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); !errors.As(err, &r) ||
 		r.Why != session.TooManyFailures {
 		t.Errorf("after five: %v", err)
 	}
@@ -286,7 +287,8 @@ func testFollowTakenBack(t *testing.T) {
 	}
 	d.tells(t, "alice")
 	is(0, false, 0)
-	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); !errors.Is(err, profile.ErrUnknown) {
+	_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {})
+	if !errors.Is(err, profile.ErrUnknown) {
 		t.Errorf("all was taken back: %v", err)
 	}
 	d.tells(t, "alice", one)
@@ -584,7 +586,7 @@ func TestFollowAtOnce(t *testing.T) { bubble(testFollowAtOnce)(t) }
 func testFollowAtOnce(t *testing.T) {
 	d := follows(t, tablet.Options{}, stage.Alice)
 	d.film.Play(stage.Show{Frames: near(stage.Alice, 9)})
-	_, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) {
+	_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r session.Result) {
 		if r.Word == session.Unproven {
 			d.password(t, "alice")
 		}

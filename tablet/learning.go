@@ -70,6 +70,14 @@ func (q *quarantine) take(user string, after time.Time) (faces [][]float32, unpr
 	return faces, unproven
 }
 
+// holds returns the number of waiting faces of a user that wait only for the password.
+func (q *quarantine) holds(user string, after time.Time) int {
+	if q.user != user || !q.unproven || !q.at.After(after) {
+		return 0
+	}
+	return len(q.faces)
+}
+
 // drop overwrites the faces.
 func (q *quarantine) drop() {
 	for _, x := range q.faces {

@@ -44,6 +44,7 @@ import (
 // Errors of the methods of [Authenticator]. A user without a profile is [profile.ErrUnknown].
 var (
 	ErrBusy  = errors.New("the camera is in use")
+	errStill = errors.New("the camera, or the eye, sends nothing")
 	ErrSpace = errors.New("the feature space cannot tell people apart; install the models")
 )
 
@@ -87,6 +88,7 @@ type Options struct {
 	// result of the function [Anchor].
 	Anchor float64
 
+	Silence        time.Duration // longest time of a login without a frame, also at first. Default 2.5 s
 	EnrolmentLimit time.Duration // time limit of an enrolment. Default 60 s
 	Quarantine     time.Duration // time for which faces wait for the password. Default 1 min
 	// UID returns the number of a user of the system. A profile then belongs to this number, and not to a later user
@@ -110,6 +112,7 @@ func (o Options) defaults(space face.Space) Options {
 	o.Policy = o.Policy.Defaults()
 	o.Learner.Learn = cmp.Or(o.Learner.Learn, .9)
 	o.Anchor = cmp.Or(o.Anchor, Anchor(space))
+	o.Silence = cmp.Or(o.Silence, 2500*time.Millisecond)
 	o.EnrolmentLimit = cmp.Or(o.EnrolmentLimit, time.Minute)
 	o.Quarantine = cmp.Or(o.Quarantine, time.Minute)
 	if o.Now == nil {
@@ -205,14 +208,14 @@ type shot struct {
 }
 
 // watch opens the camera and calls each with its frames, until each returns true, the deadline has passed, the camera
-// fails, or ctx ends. It returns when the camera is released, or after patience; the lock stays held until the release.
-// The error is the camera's or ctx's; nil at the deadline.
+// fails, sends nothing during a login, or ctx ends. It returns when the camera is released, or after patience; the lock
+// stays held until the release. The error is the camera's or ctx's; nil at the deadline.
 func (a *Authenticator) watch(
 	ctx context.Context,
 	p Purpose,
 	limit time.Duration,
 	each func(face.Frame) (over bool),
-) error {
+) (err error) {
 	if !a.looking.TryLock() {
 		return ErrBusy
 	}
@@ -228,6 +231,9 @@ func (a *Authenticator) watch(
 	}()
 	defer func() {
 		cancel()
+		if errors.Is(err, errStill) { // nobody waits for it any longer
+			return
+		}
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		select {
@@ -238,19 +244,31 @@ func (a *Authenticator) watch(
 	}()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	silence := limit
+	if p == Login {
+		silence = a.o.Silence
+	}
+	silent := time.NewTimer(silence)
+	defer silent.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-silent.C:
+			if p != Login {
+				continue // the limit is as long
+			}
+			return errStill
 		case <-timer.C:
 			return nil
 		case s := <-shots:
-			if err := errors.Join(s.err, ctx.Err()); err != nil {
+			if err = errors.Join(s.err, ctx.Err()); err != nil {
 				return err
 			}
 			if each(s.frame) {
 				return nil
 			}
+			silent.Reset(silence)
 			want <- struct{}{}
 		}
 	}

@@ -109,7 +109,8 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
 	var words []session.Word
-	r, err := d.Verify(t.Context(), user, 0, func(r session.Result) { words = append(words, r.Word) })
+	r, err := d.Verify(t.Context(), tablet.Attempt{User: user},
+		func(r session.Result) { words = append(words, r.Word) })
 	if err != nil {
 		t.Fatalf("verifying %s: %v", user, err)
 	}
@@ -185,7 +186,7 @@ func TestLiveness(t *testing.T) {
 			if w != c.want || w == session.NotLive && !slices.Contains(words, session.Lifeless) {
 				t.Errorf("%q, want %q", words, c.want)
 			}
-			if _, err := d.Verify(t.Context(), "alice", 0,
+			if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"},
 				func(session.Result) {}); (err != nil) != (w != session.Match) {
 				t.Errorf("after %q: %v", w, err)
 			}
@@ -245,7 +246,7 @@ func testVerifyRefused(t *testing.T) {
 	refused := func(user string) error {
 		t.Helper()
 		d.film.Play(stage.Show{Fail: errors.New("it was opened")})
-		r, err := d.Verify(t.Context(), user, 0, func(session.Result) { t.Error("it began") })
+		r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(session.Result) { t.Error("it began") })
 		if r != (session.Result{}) {
 			t.Errorf("result %+v", r)
 		}
@@ -295,25 +296,29 @@ func TestVerifyFaults(t *testing.T) { bubble(testVerifyFaults)(t) }
 func testVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
-	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
+		r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.film.Play(stage.Show{})
-	if r, err := d.Verify(ctx, "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(ctx, tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
+		r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	hang := make(chan struct{})
 	d.film.Play(stage.Show{Hang: hang})
 	var told session.Result
-	if r, err := d.Verify(t.Context(), "alice", 0, func(r session.Result) { told = r }); err != nil ||
-		r.Word != session.NoFace ||
-		told != r {
-		t.Errorf("%+v, %+v, %v", r, told, err)
+	begun := time.Now()
+	alice := tablet.Attempt{User: "alice"}
+	if r, err := d.Verify(t.Context(), alice, func(r session.Result) { told = r }); err != nil ||
+		r.Word != session.Failed || told != r || time.Since(begun) > 2500*time.Millisecond {
+		t.Errorf("%+v, %+v, %v after %v", r, told, err, time.Since(begun))
 	}
 	// The abandoned session still has the camera.
-	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
+		r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	close(hang)
@@ -349,7 +354,7 @@ func testVerifyWithoutStore(t *testing.T) {
 		}
 		f.after = frames
 		d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-		if r, err := a.Verify(t.Context(), "alice", 0, func(r session.Result) {
+		if r, err := a.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r session.Result) {
 			if r.Word == session.Match {
 				t.Error("a match was told")
 			}
@@ -400,7 +405,7 @@ func testAttemptOutlivesCrash(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.Verify(ctx, "alice", 0, func(session.Result) {})
+		d.Verify(ctx, tablet.Attempt{User: "alice"}, func(session.Result) {})
 	}()
 	for range 200 { // as another process would find it
 		if s, _ := d.Status("alice"); s.Refusal == session.Wait {
@@ -619,8 +624,8 @@ func testNameGivenAgain(t *testing.T) {
 		t.Errorf("the user has left: %v", err)
 	}
 	uid, gone = 1001, nil
-	if _, err := d.Verify(t.Context(), "alice", 0, func(session.Result) { t.Error("it began") }); !errors.Is(err,
-		profile.ErrUnknown) {
+	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"},
+		func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
 	d.enrol(t, "alice", stage.Bob)
@@ -633,6 +638,64 @@ func testNameGivenAgain(t *testing.T) {
 	}
 }
 
+// A profile belongs to the system's account of its enrolment. If the account has another password, or somebody else got
+// the name and the number, a face lets in nobody until face and password come together.
+func TestAccount(t *testing.T) { bubble(testAccount)(t) }
+
+func testAccount(t *testing.T) {
+	d := newDesk(t, tablet.Options{})
+	d.enrol(t, "alice", stage.Alice)
+	password := func(mark string, together bool) {
+		t.Helper()
+		if err := errors.Join(d.Account("alice", mark, together), d.Password("alice", 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := func(want session.Word) {
+		t.Helper()
+		d.pass(10 * time.Second) // the wait after a failure
+		if word, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 9), nil); word != want {
+			t.Errorf("%q, want %q", word, want)
+		}
+	}
+	password("first", false)
+	seen(session.Match)
+	for range 3 { // the next account's user logs in with the password, and the old face stays out
+		password("second", false)
+		if s, err := d.Status("alice"); err != nil || s.Refusal != tablet.Moved {
+			t.Errorf("%+v, %v", s, err)
+		}
+		d.pass(2 * time.Minute)
+	}
+	seen(session.Unproven)
+	d.pass(2 * time.Minute)
+	password("second", true) // too late after the face
+	seen(session.Unproven)
+	var r *tablet.Refused
+	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: 5},
+		func(session.Result) {}); !errors.As(err, &r) {
+		t.Errorf("another user: %v", err)
+	}
+	password("second", false) // in another login
+	seen(session.Unproven)
+	password("second", true)
+	seen(session.Match)
+	if err := d.Account("alice", "third", false); err != nil {
+		t.Fatal(err)
+	}
+	seen(session.Unproven) // without a word of a password
+	d.Close()
+	d.store.Close()
+	d.open(t)
+	d.pass(time.Hour)
+	seen(session.Unproven)
+	d.enrol(t, "alice", stage.Alice) // anew, by an administrator
+	seen(session.Match)
+	if err := d.Account("bob", "first", false); !errors.Is(err, profile.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
 func TestBusy(t *testing.T) { bubble(testBusy)(t) }
 
 func testBusy(t *testing.T) {
@@ -641,7 +704,7 @@ func testBusy(t *testing.T) {
 	began := make(chan struct{}, 9)
 	done := make(chan session.Word)
 	go func() {
-		r, _ := d.Verify(t.Context(), "alice", 0, func(session.Result) { began <- struct{}{} })
+		r, _ := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) { began <- struct{}{} })
 		done <- r.Word
 	}()
 	<-began
@@ -651,7 +714,8 @@ func testBusy(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if r, err := d.Verify(t.Context(), "alice", 0, func(session.Result) {}); err != nil || r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
+		r.Word != session.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Failed {

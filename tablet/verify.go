@@ -16,27 +16,41 @@ import (
 	"github.com/faceauth/faceauth/tablet/session"
 )
 
+// Attempt is what is asked of [Authenticator.Verify].
+type Attempt struct {
+	User string
+	// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against
+	// the asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
+	Asker uint32
+	// Challenge is asked for if the policy has none. The deadline is then ten seconds or more.
+	Challenge session.Challenge
+	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
+	// return soon. Default: they may.
+	Still func() error
+}
+
 // Verify watches the camera until it knows whether a user is there, and at most until the policy's deadline. Report is
 // called with each change of the result, the final one included, and must not block. The release of the camera and
 // learning come later and do not delay the result.
-//
-// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against the
-// asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
 //
 // The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the session has not
 // begun then. After every later failure, also the end of ctx, the result is [session.Failed].
 func (a *Authenticator) Verify(
 	ctx context.Context,
-	user string,
-	asker uint32,
+	try Attempt,
 	report func(session.Result),
 ) (session.Result, error) {
-	begun := a.o.Now()
-	l, unproven, err := a.admit(user, asker)
+	begun, user := a.o.Now(), try.User
+	l, unproven, err := a.admit(user, try.Asker)
 	if err != nil {
 		return session.Result{}, err
 	}
-	s, err := session.New(a.o.Policy, a.o.Draw(), begun)
+	policy := a.o.Policy
+	if policy.Challenge == "" && try.Challenge != "" {
+		policy.Challenge = try.Challenge
+		policy.Deadline = max(policy.Deadline, session.Policy{Challenge: try.Challenge}.Defaults().Deadline)
+	}
+	s, err := session.New(policy, a.space, a.o.Draw(), begun)
 	if err != nil {
 		return session.Result{}, err
 	}
@@ -44,7 +58,7 @@ func (a *Authenticator) Verify(
 		s.Unproven()
 	}
 	v := &verification{
-		a: a, user: user, asker: asker, session: s, begun: begun, unproven: unproven,
+		a: a, user: user, asker: try.Asker, still: try.Still, session: s, begun: begun, unproven: unproven,
 		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
 	}
 	last := s.Result()
@@ -57,7 +71,7 @@ func (a *Authenticator) Verify(
 		return r.Final
 	}
 	report(last)
-	err = a.watch(ctx, Login, a.o.Policy.Deadline, func(f face.Frame) bool {
+	err = a.watch(ctx, Login, policy.Deadline, func(f face.Frame) bool {
 		v.frame(f)
 		if s.Result().Final {
 			v.end() // write the limits to disk before anybody is let in
@@ -81,7 +95,8 @@ func (a *Authenticator) Verify(
 	return s.Result(), nil
 }
 
-// admit returns the learner of a user who may try. Unproven is true if it has faces of a fleet only.
+// admit returns the learner of a user who may try. Unproven is true if a match lets nobody in without the password: the
+// learner has faces of a fleet only, or the account is another one.
 func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,7 +115,7 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 	if l = c.learner; unproven {
 		l, err = a.stranger(user, c)
 	}
-	return l, unproven, err
+	return l, unproven || c.moved(), err
 }
 
 // draw returns an unpredictable side.
@@ -112,15 +127,15 @@ func draw() session.Side {
 
 // verification is one run of Verify.
 type verification struct {
-	a       *Authenticator
-	user    string
-	asker   uint32
-	people  *sighting.Watcher // with a temporary learner
-	session *session.Session
-	begun   time.Time
-	counted bool // the attempt is on disk
-	// The user is recognised by faces of a fleet.
-	unproven bool
+	a        *Authenticator
+	user     string
+	asker    uint32
+	still    func() error
+	people   *sighting.Watcher // with a temporary learner
+	session  *session.Session
+	begun    time.Time
+	counted  bool // the attempt is on disk
+	unproven bool // see admit
 
 	track  int
 	faces  [][]float32 // vectors of the user on this track
@@ -133,7 +148,7 @@ func (v *verification) frame(f face.Frame) {
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
 	faces := make([]session.Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = session.Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness}
+		faces[i] = session.Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness, Look: x.Vector}
 	}
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
@@ -182,8 +197,15 @@ func (v *verification) fail(err error) {
 	v.session.Fail()
 }
 
-// end writes the result of the session. If it cannot be written, the result is not a match.
+// end writes the result of the session. If it cannot be written, or who asked may do so no more, the result is not a
+// match.
 func (v *verification) end() {
+	if w := v.session.Result().Word; v.still != nil && (w == session.Match || w == session.Unproven) {
+		if err := v.still(); err != nil {
+			v.a.o.Log.Warn("a match is void", "user", v.user, "error", err)
+			v.session.Revoke()
+		}
+	}
 	if !v.counted {
 		return
 	}

@@ -45,7 +45,8 @@ func newAudit() *cobra.Command {
 		Long: "Audit finds labelled faces that look more like another person, for example because two names were\n" +
 			"swapped. With --learned it checks learned faces, too. It does not report a face that is unlike all\n" +
 			"others. The gallery holds no pictures. With --pictures, the pictures of a contact sheet come from\n" +
-			"the recordings of the faces.",
+			"the recordings of the faces, and audit says who was enrolled from pictures that are not the right way\n" +
+			"up.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
 			"  faceauth audit --undo 17",
 		Args: cobra.NoArgs,
@@ -63,7 +64,7 @@ func newAudit() *cobra.Command {
 	f.BoolVar(&i.all, "all", false, "list all faces, and not only suspect faces")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	f.StringSliceVar(&i.pictures, "pictures", nil,
-		"recordings, or folders of recordings, with the pictures for the contact sheet")
+		"recordings, or folders of recordings, with the pictures of the faces")
 	f.Int64Var(&i.undo, "undo", 0,
 		"remove the face with this number: a labelled face, or a learned face with the faces learned through it")
 	return c
@@ -76,6 +77,16 @@ type audited struct {
 	// Isolated counts faces that are near no other face, so their names cannot be checked.
 	Isolated int               `json:"isolated"`
 	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
+	Turned   []turnedPerson    `json:"turned"`
+	// Unchecked has the people of whom some labelled faces are of unknown origin: nobody saw whether they are the right
+	// way up.
+	Unchecked []string `json:"unchecked"`
+}
+
+// turnedPerson is a person who was enrolled from turned pictures.
+type turnedPerson struct {
+	Name   string `json:"name"`
+	Rotate int    `json:"rotate"` // degrees clockwise by which the pictures must be turned
 }
 
 func (a audited) headline() string {
@@ -90,19 +101,17 @@ func (a audited) headline() string {
 }
 
 func (o *options) audit(c *cobra.Command, i inspection) error {
-	if len(i.pictures) > 0 && i.sheet == "" {
-		return fail(badUsage, errors.New("--pictures are for a contact sheet; name it with --sheet"))
-	}
 	g, _, err := o.ownGallery(c, false, false)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
 	all, err := g.Audit(i.learned)
-	if err != nil {
+	alone := errors.Is(err, gallery.ErrOnePerson) && len(i.pictures) > 0
+	if err != nil && !alone {
 		return fail(badGallery, err)
 	}
-	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}}
+	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}, Turned: []turnedPerson{}, Unchecked: []string{}}
 	for _, u := range all {
 		if u.Suspect {
 			a.Suspects++
@@ -114,8 +123,17 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 			a.Unusual = append(a.Unusual, u)
 		}
 	}
+	pictures, checked, err := o.portraits(c, g, i, &a)
+	if err != nil {
+		return err
+	}
+	for _, p := range g.People() {
+		if p.Upright < p.Faces && checked[p.Name] < p.Faces {
+			a.Unchecked = append(a.Unchecked, p.Name)
+		}
+	}
 	if i.sheet != "" {
-		if err := o.auditSheet(c, g, i, a); err != nil {
+		if err := auditSheet(i, a, pictures); err != nil {
 			return err
 		}
 	}
@@ -147,6 +165,17 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them "+
 			"last\n",
 			count(a.Isolated, "other face"))
+	}
+	for _, p := range a.Turned {
+		fmt.Fprintf(c.OutOrStdout(), "%s was enrolled from turned pictures: forget them, and enrol them again with "+
+			"--rotate %d\n", p.Name, p.Rotate)
+	}
+	if len(a.Unchecked) > 0 && g.Space().ID != preprocess.NewPixels().Space().ID {
+		fmt.Fprintf(c.OutOrStdout(), "nothing says whether all enrolled faces of %s are the right way up; --pictures "+
+			"checks the faces of a recording\n", strings.Join(a.Unchecked, ", "))
+	}
+	if alone {
+		return nil
 	}
 	if a.Suspects == 0 {
 		_, err = fmt.Fprintln(c.OutOrStdout(), a.headline())
@@ -190,16 +219,12 @@ var auditText string
 var auditTemplate = template.Must(template.New("audit").Funcs(pagestyle.Funcs).Parse(auditText))
 
 // auditSheet writes a page with pictures of the ranked faces.
-func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection, a audited) error {
+func auditSheet(i inspection, a audited, pictures []template.URL) error {
 	type card struct {
 		gallery.Unusual
 		Picture template.URL
 		Near    string
 		Value   string
-	}
-	pictures, err := o.portraits(c, g, i, a.Unusual)
-	if err != nil {
-		return err
 	}
 	page := struct {
 		Headline string
@@ -217,41 +242,61 @@ func (o *options) auditSheet(c *cobra.Command, g *gallery.Gallery, i inspection,
 const same = .05
 
 // portraits returns pictures of faces, or "" for a face without one. The picture is the vector itself if the vector is
-// made of pixels, or else comes from the recordings.
+// made of pixels, or else comes from the recordings. Portraits adds to a the people who were enrolled from turned
+// pictures, and returns how many labelled faces of each person were found in the recordings.
 func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
-	faces []gallery.Unusual) ([]template.URL, error) {
+	a *audited) (_ []template.URL, checked map[string]int, err error) {
+	faces := a.Unusual
 	found := make([]template.URL, len(faces))
 	space := g.Space()
 	if space.ID == preprocess.NewPixels().Space().ID {
 		for q, u := range faces {
 			url, err := grey(u.Vector)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			found[q] = url
 		}
-		return found, nil
+		return found, nil, nil
 	}
 	if len(i.pictures) == 0 {
-		return found, nil
+		return found, nil, nil
 	}
 	paths, err := dataset.Find(i.pictures)
 	if err != nil {
-		return nil, fail(badSource, err)
+		return nil, nil, fail(badSource, err)
 	}
 	if err := o.checkTimeout(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v, err := o.look(c, &space, func(s string) { warn(c, s) })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer v.Close()
-	least := slices.Repeat([]float64{same * g.Learner().Graph().Config().EdgeRadius()}, len(faces))
+	radius := same * g.Learner().Graph().Config().EdgeRadius()
+	least := slices.Repeat([]float64{radius}, len(faces))
+	type labelled struct {
+		name  string
+		x     []float32
+		least float64
+		turns *face.Turns
+	}
+	var labels []labelled
+	for _, l := range g.Learner().Labels() {
+		if !l.Negative {
+			labels = append(labels, labelled{l.Name, g.Learner().Vector(l.ID), radius, nil})
+		}
+	}
 	take := func(f face.Frame) {
 		for _, s := range f.Samples {
 			if s.Vector == nil || len(s.JPEG) == 0 {
 				continue
+			}
+			for q, l := range labels {
+				if d := graph.Distance(l.x, s.Vector, space.Scale); d <= l.least && s.Turns != nil {
+					labels[q].least, labels[q].turns = d, s.Turns
+				}
 			}
 			for q, u := range faces {
 				if d := graph.Distance(u.Vector, s.Vector, space.Scale); d <= least[q] {
@@ -264,12 +309,28 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 	for n, path := range paths {
 		err := o.reader(c, v, i.pictures...).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)),
 			path,
-			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, take)
+			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Turns: true}, take)
 		if err != nil {
-			return nil, o.streamError(c, err)
+			return nil, nil, o.streamError(c, err)
 		}
 	}
-	return found, nil
+	sums := make(map[string]*face.Turns)
+	checked = make(map[string]int)
+	for _, l := range labels {
+		if l.turns != nil {
+			if sums[l.name] == nil {
+				sums[l.name] = &face.Turns{}
+			}
+			sums[l.name].Add(*l.turns)
+			checked[l.name]++
+		}
+	}
+	for _, name := range g.Learner().Names() {
+		if t := sums[name]; t != nil && t.Best(1) != 0 {
+			a.Turned = append(a.Turned, turnedPerson{name, t.Best(1)})
+		}
+	}
+	return found, checked, nil
 }
 
 // grey converts a vector of pixels to a picture.

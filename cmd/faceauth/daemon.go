@@ -189,17 +189,22 @@ func (o *login) serve(c *cobra.Command) error {
 	if grower != nil {
 		defer grower.Close()
 	}
-	store, err := o.openGrowing(space, grower, log)
-	if err != nil {
-		return fail(badGallery, err)
+	store, broken := o.openGrowing(space, grower, log)
+	if errors.Is(broken, profile.ErrBusy) {
+		return fail(badGallery, broken)
 	}
-	defer store.Close()
-	a, err := tablet.New(store, space, eyes.camera, opt)
-	if err != nil {
-		return fail(badUsage, err)
+	var a *tablet.Authenticator
+	if broken == nil {
+		defer store.Close()
+		if a, err = tablet.New(store, space, eyes.camera, opt); err != nil {
+			return fail(badUsage, err)
+		}
+		defer a.Close()
 	}
-	defer a.Close()
 	conn, err := bus.Connect(context.Background()) // the deferred calls end everything else before the connection
+	if broken != nil && err != nil {
+		return fail(badGallery, broken)
+	}
 	if err != nil {
 		return err
 	}
@@ -211,6 +216,11 @@ func (o *login) serve(c *cobra.Command) error {
 	defer asks.Close()
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
+	if broken != nil { // whoever asks is told, and does not wait for a daemon that cannot start
+		log.Error("nobody is recognised: the store cannot be used", "error", broken)
+		return bus.Serve(ctx, conn, asks, nil, bus.Options{Log: log, Idle: brokenIdle, Fprint: o.fprintd,
+			Broken: broken}, func() {})
+	}
 	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
 		resident, _ := bus.Resident() // 0 if the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
@@ -218,6 +228,9 @@ func (o *login) serve(c *cobra.Command) error {
 		go watchdog(ctx, asks, log)
 	})
 }
+
+// brokenIdle is how long a daemon without a store waits for the next request: the daemon after it tries again.
+const brokenIdle = 5 * time.Second
 
 // boot returns a name of this boot of the device, or "" if /proc has none, and the time since then.
 func boot() (name string, up time.Duration) {

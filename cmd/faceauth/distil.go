@@ -119,7 +119,7 @@ func newVerify() *cobra.Command {
 	}
 	o.visionFlags(c)
 	o.rotateFlag(c)
-	c.Flags().IntVar(&frames, "faces", frames, "faces to judge")
+	c.Flags().IntVar(&frames, "judge", frames, "faces to judge")
 	c.Flags().DurationVar(&within, "within", within, "how long to look for faces")
 	return c
 }

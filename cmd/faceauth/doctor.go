@@ -23,7 +23,9 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -62,6 +64,8 @@ func newDoctor() *cobra.Command {
 				_, err := d.Path(o.models)
 				check(d.Kind != models.Liveness, "model "+d.Name, err, string(d.Kind))
 			}
+			running, err := runs(o.models)
+			check(false, "ONNX Runtime", err, running)
 			haar, err := facedet.Haar()
 			if err == nil {
 				haar.Close()
@@ -87,6 +91,8 @@ func newDoctor() *cobra.Command {
 				defer g.Close()
 				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 					strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
+				check(false, "norms of faces", normed(g.Space().ID), "faces that are hard to recognise are not learned")
+				check(false, "enrolled the right way up", uprightIn(g), "everybody")
 			}
 			check(false, "window", cv.Display(), "a display answers")
 			_, err = demo.Find()
@@ -106,6 +112,26 @@ func newDoctor() *cobra.Command {
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.galleryFlag(c)
 	return c
+}
+
+// runs opens the networks, and names what runs them. The error says why it is OpenCV, for at least one.
+func runs(dir string) (running string, err error) {
+	for _, d := range models.Builtin() {
+		n, err := network.Open(d, d.Kind, dir)
+		if err != nil {
+			continue // the row of the model says why
+		}
+		n.Close()
+		name, err := n.Runs()
+		if err != nil {
+			return "", fmt.Errorf("%w; %s runs the networks, in twice the time", err, name)
+		}
+		running = strings.TrimPrefix(name, "ONNX Runtime ") + " runs the networks"
+	}
+	if running == "" {
+		return "", errors.New("there is no network to run")
+	}
+	return running, nil
 }
 
 // decodes lets an eye decode a small picture with the detector and networks that other commands would use.
@@ -158,4 +184,31 @@ func cameras() error {
 		}
 	}
 	return fmt.Errorf("none of %s opens", strings.Join(devices, ", "))
+}
+
+// normed returns nil if faces of a space are refused that are hard to recognise.
+func normed(space string) error {
+	if s := models.Default(models.Embedding).Space(); s.ID == space {
+		return nil
+	}
+	return fmt.Errorf("%s is not of the installed network: no face is refused as hard to recognise, unless the "+
+		"description of the network has learn_norm and clear_norm; faceauth tune measures them", space)
+}
+
+// uprightIn returns nil if all labelled faces were seen to be the right way up.
+func uprightIn(g *gallery.Gallery) error {
+	var names []string
+	for _, p := range g.People() {
+		if p.Upright < p.Faces {
+			names = append(names, p.Name)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return nil
+	case g.Space().ID == preprocess.NewPixels().Space().ID:
+		return errors.New("unknown: pixels cannot tell it")
+	}
+	return fmt.Errorf("unknown of some faces of %s; with the recordings: faceauth audit --pictures RECORDING",
+		strings.Join(names, ", "))
 }

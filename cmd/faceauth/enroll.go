@@ -43,12 +43,15 @@ func newEnroll() *cobra.Command {
 	o.visionFlags(c)
 	o.rotateFlag(c)
 	o.learnerFlags(c)
+	o.picturesFlag(c)
 	o.galleryFlag(c)
 	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
 	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
 		"of them and warn; without it, label none")
+	c.Flags().BoolVar(&want.unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
+		"tinted glasses) or blurred by a movement; without it, enroll waits for clearer pictures")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
 	return c
@@ -58,6 +61,8 @@ func newEnroll() *cobra.Command {
 type wanted struct {
 	faces int
 	fewer bool // one face is enough
+	// unclear takes doubtful faces, too.
+	unclear bool
 }
 
 func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) (err error) {
@@ -122,6 +127,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	if err := found.turns.Check(found.turned); err != nil {
 		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
 	}
+	how.Upright = found.checked == len(found.vectors)
 	var resembles string
 	err = g.Change(func() (err error) { // another program may have enrolled people meanwhile
 		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
@@ -164,7 +170,11 @@ type harvest struct {
 	vectors [][]float32
 	frames  int
 	refused map[string]int
+	unclear int        // of refused: doubtful faces, which --unclear takes
+	doubt   face.Turns // sums over the refused faces that are hard to recognise
+	doubts  int        // their number
 	turns   face.Turns // sums over the faces
+	checked int        // faces whose turns were measured
 	turned  int        // turn of the frames
 }
 
@@ -177,6 +187,33 @@ func (h harvest) why() string {
 		parts = append(parts, fmt.Sprintf("%s: %d", r, h.refused[r]))
 	}
 	return " (passed over: " + strings.Join(parts, ", ") + ")"
+}
+
+// turnedLead is the ratio by which the norms of unclear faces must be greater at another turn before an enrolment is
+// refused for it: that of --rotate auto (docs/results.md).
+const turnedLead = 1.15
+
+// doubtful returns the reason why a face is labelled only with --unclear, or "".
+func doubtful(x face.Sample, space face.Space) face.Reason {
+	switch {
+	case (x.Reason == face.Covered || x.Reason == face.Moved) && x.Vector != nil && x.Quality.Norm >= space.LearnNorm:
+		return x.Reason
+	case x.Reason == "" && x.Quality.Norm < space.ClearNorm:
+		return face.Unclear
+	}
+	return ""
+}
+
+// refuse adds the norms of a single face that is hard to recognise: the camera may be turned. It reports whether it is
+// such a face.
+func (h *harvest) refuse(f face.Frame, w wanted, space face.Space) bool {
+	if len(f.Samples) != 1 || f.Samples[0].Turns == nil ||
+		f.Samples[0].Reason == "" && (w.unclear || doubtful(f.Samples[0], space) == "") {
+		return false
+	}
+	h.doubt.Add(*f.Samples[0].Turns)
+	h.doubts++
+	return true
 }
 
 // usable returns the first faces of a source that may be labelled.
@@ -198,23 +235,36 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 			return h, o.streamError(c, err)
 		}
 		h.frames++
+		if h.refuse(f, want, v.space) && h.doubts >= n && h.doubt.Best(turnedLead) != 0 {
+			return h, fail(noFace, fmt.Errorf("%w; nothing was enrolled", h.doubt.Check(f.Turned)))
+		}
+		doubt := face.Reason("")
+		if len(f.Samples) == 1 {
+			doubt = doubtful(f.Samples[0], v.space)
+		}
 		switch {
 		case len(f.Samples) == 0:
 			h.refused["no face"]++
 		case len(f.Samples) > 1:
 			h.refused["several faces"]++
-		case f.Samples[0].Reason != "":
+		case doubt != "" && !want.unclear:
+			h.refused[string(doubt)]++
+			h.unclear++
+		case doubt == "" && f.Samples[0].Reason != "":
 			h.refused[string(f.Samples[0].Reason)]++
 		default:
 			h.vectors = append(h.vectors, f.Samples[0].Vector)
 			if t := f.Samples[0].Turns; t != nil {
 				h.turns.Add(*t)
-				h.turned = f.Turned
+				h.checked, h.turned = h.checked+1, f.Turned
 			}
 			bar.step()
 		}
 	}
 	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(h.vectors), n, count(h.frames, "frame"), h.why())
+	if h.unclear > 0 && len(h.vectors) < n {
+		short += fmt.Sprintf("; give clearer pictures, or --unclear labels %s, too", count(h.unclear, "face"))
+	}
 	switch {
 	case len(h.vectors) == n:
 	case len(h.vectors) == 0:

@@ -245,6 +245,19 @@ func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space fac
 	return v, space, probe.Settings(), nil
 }
 
+// describeNorms says how clear the faces are.
+func describeNorms(ids []evaluate.Identity, space face.Space) []string {
+	norms := evaluate.Norms(ids)
+	if norms == nil {
+		return nil
+	}
+	unclear, _ := slices.BinarySearch(norms, space.ClearNorm)
+	low, _ := slices.BinarySearch(norms, space.LearnNorm)
+	return []string{fmt.Sprintf("norms of the embeddings: half above %.2f, 98 %% above %.2f; of %s, %d below %.3g are "+
+		"hard to recognise, and %d below %.3g are not learned", norms[len(norms)/2], norms[len(norms)/50],
+		count(len(norms), "face"), unclear, space.ClearNorm, low, space.LearnNorm)}
+}
+
 func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 	if err := e.checkNames(dir); err != nil {
 		return err
@@ -276,6 +289,7 @@ func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 		return evalError(err)
 	}
 	lines := e.describe(names, choices, s)
+	lines = append(lines, describeNorms(ids, v.space)...)
 	for _, m := range s.Methods {
 		if m.PassedOver > 0 {
 			w := fmt.Sprintf("%s: k = %d was full, and %s recognised and not learned; use a larger --k",

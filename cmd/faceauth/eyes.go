@@ -14,6 +14,9 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
+// eyeAge is how long an eye may wait. The system ends eyes that are older, because they may hang.
+const eyeAge = time.Minute
+
 // eyes owns the eyes of a daemon. Each login gets a new eye, because an attacked eye could show old faces again. The
 // next eye opens its networks before it is needed.
 type eyes struct {
@@ -59,6 +62,21 @@ func (s *eyes) renew() {
 		return
 	}
 	s.next = e
+	time.AfterFunc(eyeAge, func() { s.replace(e) })
+}
+
+// replace starts another eye in place of one that still waits.
+func (s *eyes) replace(e *eye.Eye) {
+	s.mu.Lock()
+	waits := s.next == e
+	if waits {
+		s.next = nil
+		e.Close()
+	}
+	s.mu.Unlock()
+	if waits {
+		s.renew()
+	}
 }
 
 // looking is the stream of a login, with its eye.
@@ -90,7 +108,7 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 			return nil, err
 		}
 		// The context ends before this timeout. A login needs at most eight faces of a frame.
-		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, Faces: 8, Live: true, Pace: true,
+		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, AsIs: true, Faces: 8, Live: true, Pace: true,
 			Timeout: time.Minute, Rotate: s.rotate})
 		if err == nil {
 			s.report(e.Report())

@@ -20,6 +20,7 @@ import (
 var flagsThatDiffer = map[string]string{
 	"admin-key":        "fleet serve makes the file, the other commands of the fleet only read it",
 	"attack":           "eval attacks the learner, tablet trial a login: other attacks are possible",
+	"challenge":        "tablet allow asks for a gesture at some services, the daemon at all of them",
 	"choose-strangers": "a day of office trial has strangers unless told otherwise, eval has none",
 	"creds":            "fleet serve logs a service in, fleet join a device, and a cluster takes other files of each",
 	"force":            "tune checks settings, the others check faces: each says which check is passed over",
@@ -29,6 +30,7 @@ var flagsThatDiffer = map[string]string{
 	"name":    "fleet join names a device, search takes an enrolled person, the others need a person",
 	"off":     "each command undoes what it does without it",
 	"out":     "each command writes other files, and says which and where",
+	"rotate":  "a login has no time for the pictures by which auto decides",
 	"seed":    "the figures of docs/results.md rest on the default of each of the two commands",
 	"share":   "tablet follow gives faces to the fleet, office trial lessons, and how often",
 	"state":   "the office, the server of a fleet and a device of a fleet keep folders of their own",

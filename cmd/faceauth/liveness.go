@@ -128,7 +128,7 @@ func (o *login) measureLiveness(c *cobra.Command, dirs []string, every time.Dura
 		}
 	}
 	r, err := trial.MeasureLiveness(c.Context(), all, trial.LivenessOptions{
-		Policy: o.policy(), Gate: gateOf(tablet.Login).Check, Every: every, Sweep: thresholds,
+		Policy: o.policy(), Gate: gateOf(tablet.Login, v.space).Check, Every: every, Sweep: thresholds,
 	})
 	if errors.Is(err, trial.ErrNoPresentation) {
 		return fail(noFace, err)
@@ -142,11 +142,14 @@ func (o *login) measureLiveness(c *cobra.Command, dirs []string, every time.Dura
 	return printLiveness(c.OutOrStdout(), r)
 }
 
+// fewAttacks is the number of attacks from which a rate means something: without a mistake it is below one in ten.
+const fewAttacks = 30
+
 func printLiveness(w io.Writer, r trial.LivenessReport) error {
 	fmt.Fprintf(w, "%s of %s; a presentation is up to %g s of one, and begins every %g s\n\n",
 		count(len(r.Recordings), "recording"), count(r.People, "person"), r.Seconds, r.Every)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "threshold\tmeasured on\tpresentations\twrong\tshare\t95 % interval *\trecordings with one\t"+
+	fmt.Fprintln(t, "threshold\tmeasured on\tpresentations\twrong\tshare\t95 % interval *\tpeople with one\t"+
 		"95 % interval **\tno answer\t")
 	row := func(e trial.LivenessErrors, where, what string, p trial.Presentations) {
 		threshold := "of the other half"
@@ -155,8 +158,8 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what, p.Wrong, p.All,
 			high(p.Rate()),
-			span(p.Interval), p.WrongIn, p.Recordings, span(evaluate.ClopperPearson(p.WrongIn,
-				p.Recordings)), p.Unanswered)
+			span(p.Interval), p.WrongOf, p.People, span(evaluate.ClopperPearson(p.WrongOf,
+				p.People)), p.Unanswered)
 	}
 	rows := func(e trial.LivenessErrors, where string) {
 		for _, name := range slices.Sorted(maps.Keys(e.Attacks)) {
@@ -184,7 +187,11 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 	}
 	lowest, highest := "", ""
 	least, most := 2., -1.
+	attacks := 0
 	for _, l := range r.Recordings {
+		if l.Attack != "" {
+			attacks++
+		}
 		for _, x := range l.Scores {
 			if name := l.Person + ", " + l.Name; l.Attack == "" && x < least {
 				least, lowest = x, name
@@ -200,6 +207,10 @@ func printLiveness(w io.Writer, r trial.LivenessReport) error {
 	fmt.Fprintln(w, "a score is the highest threshold at which a login would let in; no answer: "+
 		"never three usable frames in five")
 	fmt.Fprintln(w, "* as if presentations were independent; presentations of one recording are not")
-	fmt.Fprintln(w, "** of the share of recordings, as if they were independent; recordings of one person are not")
+	fmt.Fprintln(w, "** of the share of people")
+	if attacks < fewAttacks {
+		const few = "%s of attacks are too few to promise a rate: of 30 without a mistake one in ten may still fail\n"
+		fmt.Fprintf(w, few, count(attacks, "recording"))
+	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestLivenessOfRecordings(t *testing.T) {
 	}
 	for name, e := range map[string]trial.LivenessErrors{"as logins ask": r.Policy, "by halves": *r.Both} {
 		a := e.Attacks["fake"]
-		if a.Recordings != 2 || a.All < 9 || e.Live.Recordings != 2 || e.Live.All < 16 {
+		if a.People != 2 || a.All < 9 || e.Live.People != 2 || e.Live.All < 16 {
 			t.Errorf("%s: %+v", name, e)
 		}
 		if a.Wrong != 0 || e.Live.Wrong != 0 {

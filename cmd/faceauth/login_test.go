@@ -59,24 +59,32 @@ func module(t testing.TB, services string) string {
 
 func newDevice(t testing.TB, args ...string) *device {
 	t.Helper()
-	d := &device{t: t, bus: fixture.StartBus(t), dir: t.TempDir(), args: args, number: devices.Add(1)}
+	d := &device{t: t, bus: fixture.StartBus(t, fixture.LogindRules), dir: t.TempDir(), args: args,
+		number: devices.Add(1)}
 	conn, err := dbus.Connect(d.bus.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.client = bus.NewClient(conn)
 	t.Cleanup(func() { d.client.Close() })
+	logind, err := dbus.Connect(d.bus.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { logind.Close() })
+	fixture.StandInLogind(t, logind, 0).Place("getty@tty7.service")
 	check := filepath.Join(d.dir, "check") // stands in for pam_unix: the password arrives with a zero byte after it
 	if err := os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	services, listed := filepath.Join(d.dir, "services"), ""
 	so := module(t, services)
-	for name, options := range map[string]string{"login": "", "face": "noprompt", "quick": "noprompt timeout=1"} {
+	for name, options := range map[string]string{"login": "", "face": "noprompt", "quick": "noprompt timeout=1",
+		"turned": "noprompt"} {
 		stack := fmt.Sprintf("auth [success=3 default=ignore] %s %s\n"+
 			"auth [success=1 default=ignore] pam_exec.so quiet expose_authtok %s\n"+
 			"auth requisite pam_deny.so\n"+
-			"auth optional %s password\n"+
+			"auth optional %s password placed\n"+
 			"auth required pam_permit.so\n", so, options, check, so)
 		// pamtester knows no other folder. Only these tests use services of these names.
 		path := filepath.Join("/etc/pam.d", d.service(name))
@@ -84,7 +92,11 @@ func newDevice(t testing.TB, args ...string) *device {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.Remove(path) })
-		listed += "greeter " + d.service(name) + "\n"
+		listed += "greeter " + d.service(name)
+		if name == "turned" {
+			listed += " turn"
+		}
+		listed += "\n"
 	}
 	if err := os.WriteFile(services, []byte(listed), 0o644); err != nil {
 		t.Fatal(err)
@@ -284,11 +296,18 @@ func TestLogin(t *testing.T) {
 	if n := strings.Count(d.log.String(), "password used"); n != 1 {
 		t.Errorf("the face counted as a password: %d", n)
 	}
+	// A service can have a challenge of its own.
+	if out, _ := d.command("", "pamtester", "-I", "tty=tty7", d.service("turned"), "nobody",
+		"authenticate"); !strings.Contains(out, "Turn your head a little to your") {
+		t.Errorf("a service with a challenge: %s", out)
+	}
+	d.said(3, "msg=verify ")
+	try("the password", "login", right, true)
 	try("a remote session", "face", enter, false, "-I", "rhost=far.example")
 	try("a terminal from elsewhere", "face", enter, false, "-I", "tty=pts/3")
 	try("a serial line", "face", enter, false, "-I", "tty=ttyS0")
 	try("a display of another machine", "face", enter, false, "-I", "tty=far.example:0")
-	if n := strings.Count(d.log.String(), "msg=verify "); n != 2 {
+	if n := strings.Count(d.log.String(), "msg=verify "); n != 3 {
 		t.Errorf("the camera looked for a remote session: %d", n)
 	}
 
@@ -297,7 +316,7 @@ func TestLogin(t *testing.T) {
 	try("a stranger", "login", enter+wrong, false)
 	d.said(1, `result="no match"`)
 	try("a stranger with a password", "login", right, true)
-	d.said(2, `msg="password used"`)
+	d.said(3, `msg="password used"`)
 	d.camera(noFace)
 	try("no camera, face", "face", enter, false)
 	try("no camera, password", "login", right, true)

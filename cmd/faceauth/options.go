@@ -42,6 +42,7 @@ type options struct {
 	accept, learnFrom   float64
 	maxHops, learnCap   int
 	halfLife            int
+	noPictures          bool
 }
 
 // visionFlags adds the flags for detectors and embeddings.
@@ -124,6 +125,12 @@ func (o *options) learnerFlags(c *cobra.Command) {
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
 }
 
+// picturesFlag adds --no-pictures, for commands that keep learned faces in the gallery.
+func (o *options) picturesFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&o.noPictures, "no-pictures", false, "keep no pictures of learned faces in the gallery, and "+
+		"remove those that are there; the gallery remembers this (--no-pictures=false keeps them again)")
+}
+
 func (o *options) galleryFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.gallery, "gallery", "",
 		"file of the gallery (default: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
@@ -159,6 +166,9 @@ func (o *options) settings(c *cobra.Command, space face.Space, s online.Settings
 	}
 	if given("accept") {
 		s.Accept = o.accept
+	}
+	if given("no-pictures") {
+		s.NoPictures = o.noPictures
 	}
 	if given("learn-from") {
 		s.Learn = o.learnFrom
@@ -216,7 +226,7 @@ func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 		return nil, err
 	}
 	if space := d.Space(); space.ID == g.Space().ID && space.Stills.Measured() {
-		g.Learner().SetImpostors(space.Stills, space.Streams)
+		g.Learner().SetMeasured(space)
 	}
 	return g, nil
 }

@@ -127,6 +127,13 @@ func newPeople() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			path, err := o.galleryPath()
+			if err == nil {
+				err = removeSheet(path)
+			}
+			if err != nil {
+				return err
+			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is forgotten\n", args[0])
 			if o.member.beside() {
 				warn(c, fmt.Sprintf("this device has joined a fleet, which gives %s back to galleries that it shares; "+
@@ -159,35 +166,7 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	confirm := &cobra.Command{
-		Use:   "confirm NAME",
-		Short: "confirm that the learned faces of a person are right, and enrol them",
-		Long: "Confirm makes up to eight learned faces of a person enrolled faces: faces that no enrolled face is\n" +
-			"near, and that stand for most other faces. Learned faces alone never confirm a person, so a beard\n" +
-			"or new glasses need your consent. Look at the person's report, or at the page of faceauth office,\n" +
-			"first.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			n := 0
-			err := o.amend(c, func(g *gallery.Gallery) (_ bool, err error) {
-				n, err = g.Confirm(args[0], time.Now())
-				if errors.Is(err, online.ErrUnknown) {
-					err = fmt.Errorf("%w; see faceauth people", err)
-				}
-				return n > 0, err
-			})
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				fmt.Fprintf(c.OutOrStdout(), "nothing was learned of %s that is far from the enrolled faces\n", args[0])
-				return nil
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n", count(n, "learned face"), args[0])
-			return nil
-		},
-	}
-	c.AddCommand(undo, confirm, newExport(&o), newImport(&o),
+	c.AddCommand(undo, newConfirm(&o), newExport(&o), newImport(&o),
 		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
 }
@@ -237,7 +216,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	switch {
 	case errors.Is(err, gallery.ErrArchive):
 		return fail(badSource, err)
-	case errors.Is(err, online.ErrUnknown):
+	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
 		return fail(refused, err)
 	case err != nil:
 		return fail(badGallery, err)

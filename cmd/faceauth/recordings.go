@@ -39,8 +39,12 @@ func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.
 			if opt.Gate != preprocess.LearnGate || opt.Show != nil || opt.Liveness != nil || opt.Frame != nil {
 				return nil, errors.New("an eye gives no pictures to work on; the networks must be in this process")
 			}
+			gate := eye.Learn
+			if opt.Turns {
+				gate = eye.Enrol
+			}
 			s, err := v.sight.open(ctx, path, eye.Options{
-				Gate: eye.Learn, Picture: opt.Picture, Timeout: o.timeout, Roots: roots, Damaged: damaged,
+				Gate: gate, Picture: opt.Picture, Timeout: o.timeout, Roots: roots, Damaged: damaged,
 			})
 			if errors.Is(err, eye.ErrVision) {
 				return nil, fail(badModel, err)

@@ -78,6 +78,7 @@ func newReplay() *cobra.Command {
 	o.rotateFlag(c)
 	o.spareFlag(c)
 	o.learnerFlags(c)
+	o.picturesFlag(c)
 	o.galleryFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
 	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")

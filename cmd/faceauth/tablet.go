@@ -72,12 +72,19 @@ func newTablet() *cobra.Command {
 				})
 			}}
 	}
+	known := false
+	enroll := look("enroll", "show the device your face, in four poses", "enroll-completed",
+		"nothing was enrolled; an earlier profile is unchanged",
+		func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
+			if known {
+				return client.EnrollRoot(c.Context(), user, tell)
+			}
+			return client.Enroll(c.Context(), user, tell)
+		})
+	enroll.Flags().BoolVar(&known, "i-know", false, "enrol root, too: a photograph of that face could become root")
 	c.AddCommand(
-		look("enroll", "show the device your face, in four poses", "enroll-completed",
-			"nothing was enrolled; an earlier profile is unchanged",
-			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
-				return client.Enroll(c.Context(), user, tell)
-			}),
+		enroll,
+		allow(),
 		look("verify", "try a login", "verify-match", "use your password",
 			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
 				return client.Verify(c.Context(), user, tell)

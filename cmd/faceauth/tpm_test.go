@@ -7,6 +7,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -56,11 +57,12 @@ func TestDaemonTPM(t *testing.T) {
 		t.Errorf("put back: %q", s)
 	}
 	d.stop(os.Interrupt)
-	// Without the TPM the daemon does not start, and says how to go on.
+	// Without the TPM the daemon recognises nobody, and says why.
 	e.Stop()
 	if out, code := d.command("", "faceauth", "daemon", "--tpm", e.Path, "--store", filepath.Join(state, "profiles"),
 		"--key-file", filepath.Join(state, "key"),
-		"--models", fixture.Models(t)); code != 5 {
+		"--models", fixture.Models(t)); code != 0 || !strings.Contains(out, "nobody is recognised") ||
+		!strings.Contains(out, "reading the counter of the TPM") {
 		t.Errorf("without the TPM: %d, %s", code, out)
 	}
 }

@@ -110,7 +110,7 @@ func (o *login) trial(c *cobra.Command, dir string, how trialFlags) error {
 	}
 	t := trial.Options{
 		Tablet: opt, Every: how.every, First: how.noPoses, Steps: how.steps,
-		Gate: func(p tablet.Purpose) func(face.Quality) face.Reason { return gateOf(p).Check },
+		Gate: func(p tablet.Purpose) func(face.Quality) face.Reason { return gateOf(p, v.space).Check },
 	}
 	if slices.Contains(how.attacks, "bridge") {
 		t.Bridge = films.blends
@@ -138,11 +138,13 @@ func (o *login) networks() (*vision, error) {
 }
 
 // gateOf returns the quality gate for a purpose.
-func gateOf(p tablet.Purpose) preprocess.Gate {
+func gateOf(p tablet.Purpose, space face.Space) preprocess.Gate {
+	g := preprocess.LoginGate
 	if p == tablet.Enrolment {
-		return preprocess.EnrolGate
+		g = preprocess.EnrolGate
 	}
-	return preprocess.LoginGate
+	g.MinNorm = space.LearnNorm
+	return g
 }
 
 func printTrial(w io.Writer, r trial.Report) error {

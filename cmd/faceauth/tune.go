@@ -247,6 +247,24 @@ func printPairs(w io.Writer, p evaluate.PairRates) {
 	if err == nil {
 		fmt.Fprintf(w, "  in the description of a network of your own: \"stills\": %s\n", b)
 	}
+	if p.Norms == nil {
+		return
+	}
+	fmt.Fprintln(w, "the norm of an embedding predicts missed matches; at FMR 1e-4:")
+	for _, x := range p.Norms.Without {
+		fmt.Fprintf(w, "  without the lowest %.0f %% of the faces (norm %.2f or more): FNMR %s of %d pairs\n",
+			100*x.Lowest, x.Norm, high(x.FNMR), x.Genuine)
+	}
+	switch n := p.Norms; {
+	case n.LearnNorm > 0:
+		fmt.Fprintf(w, "  in the description of a network of your own: \"learn_norm\": %.2f, "+
+			"\"clear_norm\": %.2f\n", n.LearnNorm, n.ClearNorm)
+	case n.ClearNorm > 0:
+		fmt.Fprintf(w, "  in the description of a network of your own: \"clear_norm\": %.2f; four in five pairs are "+
+			"missed below no norm, so these recordings give no \"learn_norm\"\n", n.ClearNorm)
+	default:
+		fmt.Fprintln(w, "  too few pairs are missed to choose a \"learn_norm\" or a \"clear_norm\"")
+	}
 }
 
 // atMost rounds a bound up to two significant digits.

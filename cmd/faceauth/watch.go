@@ -50,13 +50,17 @@ func newWatch() *cobra.Command {
 			defer g.Close()
 			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{},
 				room: roomWarning(c, g.Learner())}
+			look := eye.Options{Gate: eye.Learn, Pixels: show}
+			if keep {
+				look.Picture = 112
+			}
 			if show {
 				if w.window, err = cv.NewWindow("faceauth"); err != nil {
 					return err
 				}
 				defer w.window.Close()
 			}
-			src, err := o.watch(c, v, args[0], eye.Options{Gate: eye.Learn, Pixels: show})
+			src, err := o.watch(c, v, args[0], look)
 			if err != nil {
 				return err
 			}
@@ -101,6 +105,7 @@ func newWatch() *cobra.Command {
 	o.visionFlags(c)
 	o.rotateFlag(c)
 	o.learnerFlags(c)
+	o.picturesFlag(c)
 	o.galleryFlag(c)
 	o.member.flags(c, false)
 	c.Flags().BoolVar(&show, "show", false, "show the picture in a window")

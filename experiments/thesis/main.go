@@ -28,7 +28,7 @@ func main() {
 	root.AddCommand(newCliff(&o), newParallel(&o), newDrift(&o), newApproximation(&o), newSensitivity(&o),
 		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o), newAnomalyTime(&o),
 		newAudit(&o), newPoses(&o), newChapelle(&o), newDistil(&o), newCompact(&o), newStrangers(&o), newFleet(&o),
-		newPasses(&o))
+		newPasses(&o), newMorph(&o), newFrontal(&o), newCasts(&o), newConditions(&o))
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "thesis:", err)
 		stop()

@@ -29,6 +29,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -190,6 +191,7 @@ func (s *server) setup(q eye.Setup) error {
 	if err := confine(q.Memory); err != nil {
 		return err
 	}
+	cv.OneThread() // as many eyes as cameras share the processors
 	d, e, err := Open(q.Vision)
 	if err != nil {
 		return err
@@ -289,6 +291,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		eye.Enrol: preprocess.EnrolGate}[q.Gate]
 	if !ok {
 		return fmt.Errorf("unknown gate %q", q.Gate)
+	}
+	if q.AsIs {
+		gate.MaxGain = 0
 	}
 	if q.Spare && (q.Gate != eye.Learn || s.liveness != nil) {
 		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")

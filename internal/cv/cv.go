@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cv is the only package that uses OpenCV. It calls gocv after checks that make a call safe. If only the
-// content of a file decides whether a call succeeds, it calls its own C++ functions, which catch exceptions. A failed
-// assertion in OpenCV is a C++ exception, which aborts a Go process. No caller of this package can cause one.
+// Package cv is the only package that uses OpenCV, and ONNX Runtime, which runs networks faster. It calls gocv after
+// checks that make a call safe. If only the content of a file decides whether a call succeeds, it calls its own C++
+// functions, which catch exceptions. A failed assertion in OpenCV is a C++ exception, which aborts a Go process. No
+// caller of this package can cause one.
 //
 // An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel, so functions that
 // take one need no further checks. The caller of a function that returns a picture closes the picture.
@@ -11,6 +12,7 @@ package cv
 /*
 #cgo CXXFLAGS: -std=c++11 -O2
 #cgo pkg-config: opencv4
+#cgo LDFLAGS: -ldl
 #include <stdlib.h>
 #include "safe.h"
 */
@@ -36,6 +38,9 @@ var (
 
 func init() { C.fa_quiet() }
 
+// OneThread makes OpenCV work in the caller's thread alone, for a process that shares its processors with others.
+func OneThread() { C.fa_one_thread() }
+
 // Version returns the version of OpenCV.
 func Version() string { return gocv.OpenCVVersion() }
 
@@ -51,7 +56,8 @@ func failure(err *C.char) error {
 // classify returns the error for the text of an exception. It wraps [ErrMemory] if memory was short, so that callers do
 // not take the exception for a damaged file.
 func classify(text string) error {
-	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") {
+	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") ||
+		strings.Contains(text, "Failed to allocate memory") {
 		return fmt.Errorf("%w: %s", ErrMemory, text)
 	}
 	return errors.New(text)

@@ -28,6 +28,19 @@ func (m *Image) Blend(other *Image, share float64) (*Image, error) {
 	return &Image{dst}, nil
 }
 
+// Brightened returns the picture with each value multiplied by gain, at most 255.
+func (m *Image) Brightened(gain float64) (*Image, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if !(gain >= 0 && gain <= 255) {
+		return nil, fmt.Errorf("brightening by %g, which is not from 0 to 255", gain)
+	}
+	dst := gocv.NewMat()
+	gocv.ConvertScaleAbs(m.mat, &dst, gain, 0)
+	return &Image{dst}, nil
+}
+
 // Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of size may be larger
 // than the picture. To be fast, each grey value is the mean of four points, each interpolated, so in a large picture
 // some pixels are left out.

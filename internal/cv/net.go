@@ -14,6 +14,7 @@ import (
 	"image"
 	"math"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -36,7 +37,10 @@ type Blob struct {
 }
 
 // Net is a neural network in ONNX. It is not safe for concurrent use.
-type Net struct{ p unsafe.Pointer }
+type Net struct {
+	p    unsafe.Pointer
+	runs string
+}
 
 var forwarded atomic.Int64
 
@@ -56,8 +60,40 @@ func OpenNet(path string) (*Net, error) {
 	if err := failure(fail); err != nil {
 		return nil, fmt.Errorf("reading network %s: %w", path, err)
 	}
-	return &Net{p}, nil
+	return &Net{p, "OpenCV " + Version()}, nil
 }
+
+// runtime is ONNX Runtime in this process: it is loaded once, and opens one network after another.
+var runtime struct {
+	sync.Mutex
+	version string
+}
+
+// OpenRuntime is OpenNet in ONNX Runtime, from the content of an ONNX file. The first call loads the library at a path,
+// which must be trusted: its code runs in this process. A library that cannot be used is an error, and later calls may
+// name another.
+func OpenRuntime(library string, model []byte) (*Net, error) {
+	runtime.Lock()
+	defer runtime.Unlock()
+	var fail *C.char
+	if runtime.version == "" {
+		name := C.CString(library)
+		defer C.free(unsafe.Pointer(name))
+		version := C.fa_ort_load(name, &fail)
+		if err := failure(fail); err != nil {
+			return nil, fmt.Errorf("loading ONNX Runtime from %s: %w", library, err)
+		}
+		runtime.version = C.GoString(version)
+	}
+	p := C.fa_ort_open(unsafe.Pointer(unsafe.SliceData(model)), C.size_t(len(model)), &fail)
+	if err := failure(fail); err != nil {
+		return nil, fmt.Errorf("ONNX Runtime %s does not take the network: %w", runtime.version, err)
+	}
+	return &Net{p, "ONNX Runtime " + runtime.version}, nil
+}
+
+// Runs names what runs the network, with its version.
+func (n *Net) Runs() string { return n.runs }
 
 // Forward runs the network on img and returns the named outputs. Without names it returns the last output.
 func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) {

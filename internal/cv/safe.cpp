@@ -1,10 +1,6 @@
-#include "safe.h"
+#include "net.h"
 
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <string>
 #include <vector>
 
 #include <opencv2/core/utils/logger.hpp>
@@ -16,19 +12,29 @@
 
 namespace {
 
-template <typename F> void guard(char **err, F f) {
-	try {
-		f();
-	} catch (const cv::Exception &e) {
-		*err = strdup(e.err.empty() ? "OpenCV error" : e.err.c_str());
-	} catch (const std::exception &e) {
-		*err = strdup(e.what());
-	} catch (...) {
-		*err = strdup("unknown C++ exception");
-	}
-}
-
 cv::Mat &mat(void *p) { return *static_cast<cv::Mat *>(p); }
+
+struct InOpenCV : Net {
+	cv::dnn::Net net;
+	explicit InOpenCV(const char *path) : net(cv::dnn::readNetFromONNX(path)) {}
+
+	void run(const cv::Mat &blob, const char **names, int n, fa_tensor *out) override {
+		net.setInput(blob);
+		std::vector<cv::Mat> results;
+		if (n == 1 && names[0][0] == 0)
+			results.push_back(net.forward());
+		else
+			net.forward(results, std::vector<cv::String>(names, names + n));
+		for (int i = 0; i < n; i++) {
+			cv::Mat m = results.at(i);
+			if (m.depth() != CV_32F || m.channels() != 1 || m.dims > 8)
+				throw std::runtime_error("output is not a float tensor of at most 8 dimensions");
+			if (!m.isContinuous())
+				m = m.clone();
+			store(&out[i], m.ptr<float>(), m.dims, m.size.p);
+		}
+	}
+};
 
 } // namespace
 
@@ -39,6 +45,8 @@ void fa_quiet(void) {
 	cv::redirectError([](int, const char *, const char *, const char *, int, void *) { return 0; });
 }
 
+void fa_one_thread(void) { cv::setNumThreads(1); }
+
 void fa_decode(const void *data, int length, void *dst, char **err) {
 	guard(err, [&] {
 		cv::Mat in(1, length, CV_8UC1, const_cast<void *>(data));
@@ -47,50 +55,28 @@ void fa_decode(const void *data, int length, void *dst, char **err) {
 }
 
 void *fa_net_open(const char *path, char **err) {
-	cv::dnn::Net *net = nullptr;
-	guard(err, [&] { net = new cv::dnn::Net(cv::dnn::readNetFromONNX(path)); });
+	Net *net = nullptr;
+	guard(err, [&] { net = new InOpenCV(path); });
 	return net;
 }
 
-void fa_net_forward(void *p, void *img, const fa_blob *in, const char **outputs, int n, fa_tensor *out,
+void fa_net_forward(void *net, void *img, const fa_blob *in, const char **outputs, int n, fa_tensor *out,
 	long long *ns, char **err) {
 	for (int i = 0; i < n; i++)
 		out[i] = fa_tensor{};
 	guard(err, [&] {
-		auto &net = *static_cast<cv::dnn::Net *>(p);
 		cv::Mat src = mat(img);
 		if (in->gray)
 			cv::cvtColor(src, src, cv::COLOR_BGR2GRAY);
-		net.setInput(cv::dnn::blobFromImage(src, in->scale, cv::Size(in->width, in->height),
-			cv::Scalar(in->mean[0], in->mean[1], in->mean[2]), in->rgb != 0, false, CV_32F));
-		std::vector<cv::Mat> results;
+		cv::Mat blob = cv::dnn::blobFromImage(src, in->scale, cv::Size(in->width, in->height),
+			cv::Scalar(in->mean[0], in->mean[1], in->mean[2]), in->rgb != 0, false, CV_32F);
 		auto start = std::chrono::steady_clock::now();
-		if (n == 1 && outputs[0][0] == 0) {
-			results.push_back(net.forward());
-		} else {
-			std::vector<cv::String> names(outputs, outputs + n);
-			net.forward(results, names);
-		}
+		static_cast<Net *>(net)->run(blob, outputs, n, out);
 		*ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
-		for (int i = 0; i < n; i++) {
-			cv::Mat m = results.at(i);
-			if (m.depth() != CV_32F || m.channels() != 1 || m.dims > 8)
-				throw std::runtime_error("output is not a float tensor of at most 8 dimensions");
-			if (!m.isContinuous())
-				m = m.clone();
-			float *data = static_cast<float *>(malloc(m.total() * sizeof(float) + 1));
-			if (!data)
-				throw std::bad_alloc();
-			memcpy(data, m.data, m.total() * sizeof(float));
-			out[i].data = data;
-			out[i].dims = m.dims;
-			for (int d = 0; d < m.dims; d++)
-				out[i].shape[d] = m.size[d];
-		}
 	});
 }
 
-void fa_net_close(void *net) { delete static_cast<cv::dnn::Net *>(net); }
+void fa_net_close(void *net) { delete static_cast<Net *>(net); }
 
 void *fa_capture_file(const char *url, int timeout_ms, char **err) {
 	cv::VideoCapture *c = nullptr;

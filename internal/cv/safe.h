@@ -3,6 +3,8 @@
 #ifndef FACEAUTH_SAFE_H
 #define FACEAUTH_SAFE_H
 
+#include <stddef.h>
+
 // Calls into OpenCV whose success no check beforehand can assure, because a file decides it. A C++
 // exception that crosses into Go aborts the process, so every function here catches all of them and
 // returns the text in *err, which the caller frees; on success *err stays NULL.
@@ -25,10 +27,13 @@ typedef struct {
 } fa_blob;
 
 void fa_quiet(void);
+void fa_one_thread(void);
 
 void fa_decode(const void *data, int length, void *mat, char **err);
 
 void *fa_net_open(const char *path, char **err);
+const char *fa_ort_load(const char *library, char **err); // the version of ONNX Runtime; not for two threads at once
+void *fa_ort_open(const void *model, size_t length, char **err);
 void fa_net_forward(void *net, void *mat, const fa_blob *in, const char **outputs, int n, fa_tensor *out,
 	long long *ns, char **err);
 void fa_net_close(void *net);

@@ -79,7 +79,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gall
 }
 
 // Unconfirmed returns the learned faces that Confirm would enrol.
-func (g *Gallery) Unconfirmed(name string) (far []online.Stored) {
+func (g *Gallery) Unconfirmed(name string) (far []gallery.Offered) {
 	l := g.Learner
 	var own []online.Stored
 	for _, s := range l.Stored("") {
@@ -96,29 +96,38 @@ func (g *Gallery) Unconfirmed(name string) (far []online.Stored) {
 		}
 		return 0
 	})
-	anchor := l.radii().Anchor
+	anchor, frontal := l.radii().Anchor, l.radii().Frontal
 	for _, s := range own {
-		near := !l.Graph.less(anchor, l.Nearest(s.Vector, name))
+		near := !l.Graph.less(anchor, l.Nearest(s.Vector, name)) ||
+			s.Frontal && frontal > 0
 		for _, f := range far {
 			near = near || !l.Graph.less(anchor, l.Graph.Distance(s.Vector, f.Vector))
 		}
 		if !near && len(far) < 8 {
-			far = append(far, s)
+			far = append(far, gallery.Offered{Stored: s, Distance: l.Nearest(s.Vector, name)})
 		}
 	}
+	slices.SortStableFunc(far, func(a, b gallery.Offered) int {
+		switch {
+		case l.Graph.less(b.Distance, a.Distance):
+			return -1
+		case l.Graph.less(a.Distance, b.Distance):
+			return 1
+		}
+		return 0
+	})
 	return far
 }
 
-// Confirm enrols these faces, and returns their number.
-func (g *Gallery) Confirm(name string, now time.Time) int {
+// Confirm enrols these faces.
+func (g *Gallery) Confirm(name string, far []gallery.Offered, now time.Time) {
 	var faces [][]float32
-	for _, s := range g.Unconfirmed(name) {
+	for _, s := range far {
 		faces = append(faces, slices.Clone(s.Vector))
 	}
 	if len(faces) > 0 {
 		g.Enroll(name, faces, now, gallery.Enrolment{Add: true, Force: true})
 	}
-	return len(faces)
 }
 
 // Rename gives a person a new name.

@@ -28,6 +28,7 @@ type Learner struct {
 	Aided    []Aided          // faces learned with the help of lessons
 	Through  map[string]bool  // sources that may have helped
 	lastID   int64
+	looks    map[int64]online.Observation // learned faces, by the number of the vertex
 }
 
 // Class holds the faces of a person, or the faces rejected as this person's.
@@ -175,6 +176,9 @@ func (l *Learner) Stored(name string) (all []online.Stored) {
 					s.Name = l.People[c].Name
 				}
 			}
+		}
+		if o, noted := l.looks[v.ID]; v.Class < 0 {
+			s.Frontal, s.Picture = o.Frontal || !noted, o.Picture
 		}
 		if class >= 0 {
 			for c := range l.People {

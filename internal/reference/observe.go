@@ -22,6 +22,10 @@ func (l *Learner) keep(o online.Observation, must claim, n int, observation, now
 		o.As != "" && (c.class == nil || c.class.Name != o.As || c.class.Negative) {
 		return
 	}
+	if frontal := l.radii().Frontal; o.Frontal && frontal > 0 && c.class != nil && !c.class.Negative &&
+		l.Graph.less(frontal, l.Nearest(o.Vector, c.class.Name)) {
+		return
+	}
 	if r := l.radii(); !l.near(t, r.Learn, r.Learn) {
 		return
 	}
@@ -65,6 +69,7 @@ func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict
 	}
 	if v = l.aid(o, v); v.Learned {
 		l.Counts.Learned++
+		l.portray(o, v, observation)
 	}
 	if v.NoRoom {
 		l.Counts.PassedOver++
@@ -90,10 +95,27 @@ func (l *Learner) count(v online.Verdict) {
 // graph and not by the enrolled faces alone, and is still claimed by the same person.
 func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	verdicts := l.step(faces, 1)
-	for _, v := range verdicts {
+	for i, v := range verdicts {
 		l.count(v)
+		l.portray(faces[i], v, l.Counts.Observed)
 	}
 	return verdicts
+}
+
+// portray notes the look of a face that is a vertex now.
+func (l *Learner) portray(o online.Observation, v online.Verdict, observation int64) {
+	at := l.Find(v.Stored)
+	if _, noted := l.looks[v.Stored]; noted || at == nil || !v.Learned {
+		return
+	}
+	for _, p := range at.Points {
+		if p.ID == at.ID && p.When.Observation == observation {
+			if l.looks == nil {
+				l.looks = make(map[int64]online.Observation)
+			}
+			l.looks[at.ID] = online.Observation{Frontal: o.Frontal, Picture: o.Picture}
+		}
+	}
 }
 
 // step judges the faces of a frame and learns from them, each as n faces.

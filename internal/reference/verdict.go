@@ -43,6 +43,7 @@ func (l *Learner) radii() online.Radii {
 		r.Learned = l.Space.Streams.Within(l.Settings.NameRate / (10 * people))
 	}
 	r.Learn = min(edge, r.Learned)
+	r.Frontal = l.Space.Stills.Within(1e-2)
 	return r
 }
 

@@ -71,15 +71,14 @@ create table meta(key text primary key, value any) strict;
 create table person(
 	id integer primary key autoincrement,
 	name text not null unique,
-	enrolled integer not null -- when faces were last added: seconds since 1970
+	enrolled integer not null, -- when faces were last added: seconds since 1970
+	upright integer not null -- faces that were seen to be the right way up
 ) strict;
 create table face(
 	id integer primary key autoincrement,
 	person integer not null references person(id) on delete cascade,
 	rejected integer not null, -- 1: the face is known not to be this person's
-	vector blob not null,      -- little-endian float32
-	picture blob,              -- JPEG
-	norm real                  -- length of the vector before it was normalised
+	vector blob not null -- little-endian float32
 ) strict;
 create index face_of on face(person, rejected);
 create table learned(

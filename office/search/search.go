@@ -200,7 +200,7 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		return Hit{}, false, err
 	}
 	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
-	who := sighting.NewIdentities(q.Rules)
+	who := sighting.NewIdentities(l.Space(), q.Rules)
 	for _, f := range s.Album.Faces {
 		d, err := l.Nearest(f.Vector, q.Name)
 		if err != nil {
@@ -213,7 +213,7 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		if err != nil {
 			return h, false, err
 		}
-		who.Add(0, 0, v)
+		who.Add(0, 0, f.Vector, v)
 	}
 	b := who.Who(0, []int{0})[0]
 	if b.Name != q.Name {

@@ -41,6 +41,7 @@ const (
 	alreadyInUse     = "AlreadyInUse"
 	claimDevice      = "ClaimDevice"
 	noProfile        = "NoProfile"
+	matchVoid        = "MatchVoid"
 	tooSoon          = "TooSoon"
 	passwordNeeded   = "PasswordNeeded"
 	invalidUser      = "InvalidUser"

@@ -124,6 +124,7 @@ func (a *authority) CheckAuthorization(
 type house struct {
 	address string
 	polkit  *authority
+	logind  *fixture.Logind
 	camera  stage.Camera
 	a       *tablet.Authenticator
 	log     *fixture.Log
@@ -139,11 +140,8 @@ func newHouse(t *testing.T, o tablet.Options) *house {
 
 func newHouseWith(t *testing.T, o tablet.Options, served bus.Options) *house {
 	t.Helper()
-	return newHouseOn(t, fixture.StartBus(t, logindRules), o, served)
+	return newHouseOn(t, fixture.StartBus(t, fixture.LogindRules), o, served)
 }
-
-// logindRules allow root to stand in for logind on a bus.
-const logindRules = `<policy user="root"><allow own="org.freedesktop.login1"/></policy>`
 
 func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Options) *house {
 	t.Helper()
@@ -157,6 +155,7 @@ func newHouseOn(t *testing.T, b fixture.Bus, o tablet.Options, served bus.Option
 		r != dbus.RequestNameReplyPrimaryOwner {
 		t.Fatal(r, err)
 	}
+	h.logind = fixture.StandInLogind(t, dial(t, h.address, 0), nobody)
 	store, err := profile.Open(filepath.Join(t.TempDir(), "profiles"), profile.NewKey(), stage.Space)
 	if err != nil {
 		t.Fatal(err)
@@ -329,10 +328,14 @@ func TestCallers(t *testing.T) {
 		"Users":        func(ctx context.Context, c *bus.Client) error { _, err := c.Users(ctx); return err },
 		"PasswordUsed": func(ctx context.Context, c *bus.Client) error { return c.PasswordUsed(ctx, "nobody") },
 		"PasswordUsedFor": func(ctx context.Context, c *bus.Client) error {
-			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0))
+			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0), "", false)
 		},
 		"ClaimFor": func(ctx context.Context, c *bus.Client) error {
-			return c.Call(ctx, "ClaimFor", "nobody", uint32(0))
+			return c.Call(ctx, "ClaimFor", "nobody", uint32(0), "", "")
+		},
+		"Claim, EnrollRootStart": func(ctx context.Context, c *bus.Client) error {
+			_, err := c.EnrollRoot(ctx, "root", func(string) {})
+			return err
 		},
 		"Follow": func(ctx context.Context, c *bus.Client) error {
 			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16), false)
@@ -353,9 +356,11 @@ func TestCallers(t *testing.T) {
 		"PasswordUsed":       {ok, denied, denied, denied, denied},
 		"PasswordUsedFor":    {ok, denied, denied, denied, denied},
 		"ClaimFor":           {ok, denied, denied, denied, denied},
-		"Follow":             {ok, denied, ok, denied, ok},
-		"Health":             {ok, denied, denied, denied, denied},
-		"Forget":             {ok, ok, ok, denied, ok},
+		// An administrator who is not root may not.
+		"Claim, EnrollRootStart": {ok, denied, denied, denied, denied},
+		"Follow":                 {ok, denied, ok, denied, ok},
+		"Health":                 {ok, denied, denied, denied, denied},
+		"Forget":                 {ok, ok, ok, denied, ok},
 	}
 	h := newHouse(t, tablet.Options{})
 	for method, call := range calls {
@@ -395,7 +400,7 @@ func TestCallers(t *testing.T) {
 	}
 	for _, m := range described.Methods {
 		covered := m.Name == "Release" ||
-			strings.HasSuffix(m.Name, "Stop") // these need a claim; see TestWithoutClaim
+			strings.HasSuffix(m.Name, "Stop") || m.Name == "Confirm" // these need a claim; see TestWithoutClaim
 		for method := range want {
 			covered = covered || strings.Contains(method, m.Name)
 		}
@@ -448,7 +453,7 @@ func TestDescription(t *testing.T) {
 func TestWithoutClaim(t *testing.T) {
 	h := newHouse(t, tablet.Options{})
 	o := dial(t, h.address, 0).Object(bus.Name, bus.Path)
-	for _, method := range []string{"Release", "VerifyStart", "VerifyStop", "EnrollStart", "EnrollStop"} {
+	for _, method := range []string{"Release", "VerifyStart", "Confirm", "VerifyStop", "EnrollStart", "EnrollStop"} {
 		if err := o.Call(bus.Interface+"."+method, 0).Err; err == nil ||
 			err.(dbus.Error).Name != "org.faceauth.Error.ClaimDevice" {
 			t.Errorf("%s: %v", method, err)
@@ -521,7 +526,7 @@ func TestClaims(t *testing.T) {
 				o := conns[i].Object(bus.Name, bus.Path)
 				method, args := ".Claim", []any{x.user}
 				if x.asker >= 0 {
-					method, args = ".ClaimFor", append(args, uint32(x.asker))
+					method, args = ".ClaimFor", append(args, uint32(x.asker), "", "")
 				}
 				err := o.Call(bus.Interface+method, 0, args...).Err
 				if err == nil {
@@ -577,7 +582,7 @@ func TestForeignFailures(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // the delay between attempts
 		c := h.client(t, 0)
 		defer c.Close()
-		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker)); err != nil {
+		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker), "", ""); err != nil {
 			t.Fatal(err)
 		}
 		word, err := c.Verify(t.Context(), "", func(string) {})
@@ -605,17 +610,60 @@ func TestForeignFailures(t *testing.T) {
 	if got := try(games); got != "PasswordNeeded" {
 		t.Errorf("somebody else, after the user's match: %q", got)
 	}
-	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(0)); err != nil {
+	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(0), "", false); err != nil {
 		t.Fatal(err)
 	}
 	if got := try(games); got != "PasswordNeeded" {
 		t.Errorf("somebody else, after the user's password: %q", got)
 	}
-	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(games)); err != nil {
+	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(games), "", false); err != nil {
 		t.Fatal(err)
 	}
 	if got := try(games); got != "verify-match" {
 		t.Errorf("somebody else who knew the password: %q", got)
+	}
+}
+
+// Root is not enrolled unless root says that it is known what that means.
+func TestEnrolRoot(t *testing.T) {
+	h := newHouse(t, tablet.Options{})
+	h.camera.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
+	root := h.client(t, 0)
+	defer root.Close()
+	if _, err := root.Enroll(t.Context(), "root", func(string) {}); name(err) != "PermissionDenied" ||
+		!strings.Contains(err.Error(), "a photograph of root's face could become root") {
+		t.Errorf("enrolling root: %v", err)
+	}
+	if err := root.Follow(t.Context(), "root", person, false); name(err) != "PermissionDenied" {
+		t.Errorf("root follows: %v", err)
+	}
+	root.Call(t.Context(), "Release")
+	if word, err := root.EnrollRoot(t.Context(), "root", func(string) {}); err != nil || word != "enroll-completed" {
+		t.Errorf("enrolling root, knowing: %q, %v", word, err)
+	}
+}
+
+// A service without a store says at once why nobody is recognised.
+func TestBroken(t *testing.T) {
+	b := fixture.StartBus(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- bus.Serve(ctx, dial(t, b.Address, 0), dial(t, b.Address, 0), nil,
+			bus.Options{Broken: profile.ErrDamaged}, func() { close(ready) })
+	}()
+	<-ready
+	client := bus.NewClient(dial(t, b.Address, games))
+	_, err := client.Status(t.Context(), "")
+	if name(err) != "Internal" || !strings.HasSuffix(err.Error(), "the store cannot be used: damaged store") {
+		t.Errorf("%v", err)
+	}
+	if _, err := client.Verify(t.Context(), "", func(string) {}); name(err) != "Internal" {
+		t.Errorf("%v", err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -988,15 +1036,9 @@ func TestIdle(t *testing.T) {
 func TestSleep(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
-	logind := dial(t, h.address, 0)
-	if r, err := logind.RequestName("org.freedesktop.login1", dbus.NameFlagDoNotQueue); err != nil ||
-		r != dbus.RequestNameReplyPrimaryOwner {
-		t.Fatal(r, err)
-	}
 	sleep := func(on bool) {
 		t.Helper()
-		if err := logind.Emit("/org/freedesktop/login1", "org.freedesktop.login1.Manager.PrepareForSleep",
-			on); err != nil {
+		if err := h.logind.Sleep(on); err != nil {
 			t.Fatal(err)
 		}
 	}

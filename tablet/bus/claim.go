@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -19,20 +20,25 @@ type claim struct {
 	by      caller
 	named   string // the interface of the claim
 	user    string
-	asker   uint32 // number of the asking user; root at a greeter
-	rank    int
-	at      time.Time
-	granted bool            // the client has its answer
-	taken   atomic.Bool     // another client took it, or the device goes to sleep
-	ctx     context.Context // context of the started work
-	cancel  context.CancelFunc
-	idle    *time.Timer
-	end     sync.Once
+	asker   uint32       // number of the asking user; root at a greeter
+	manager bool         // see place
+	still   func() error // returns an error if the client is no longer at the device; nil if that does not matter
+	// The challenge of the PAM service, if the policy has none.
+	challenge session.Challenge
+	rank      int
+	at        time.Time
+	granted   bool            // the client has its answer
+	taken     atomic.Bool     // another client took it, or the device goes to sleep
+	ctx       context.Context // context of the started work
+	cancel    context.CancelFunc
+	idle      *time.Timer
+	end       sync.Once
 
 	// Guarded by the service's mutex.
 	running chan struct{}      // closed when the started work has ended; nil without work
 	stop    context.CancelFunc // stops the started work
 	word    string             // the last word that was sent
+	matched time.Time          // time of a match that was not used yet
 
 	// For a claim through fprintd's interface: signals wait until the client has its answer (see fprintSignals). They
 	// have their own mutex, because sending takes long while the bus is busy.
@@ -61,8 +67,11 @@ func (c *claim) rankOf() int {
 }
 
 // foreign returns the number of a user who wants to be another user, or 0. Root may be everybody, and so may people at
-// a greeter, which runs as root.
+// a greeter, which runs as root. A program of the user's own manager counts as another user.
 func (c *claim) foreign() uint32 {
+	if c.manager {
+		return c.asker
+	}
 	if uid, err := UID(c.user); c.asker == 0 || err == nil && uid == c.asker {
 		return 0
 	}

@@ -87,20 +87,25 @@ func (c *Client) Call(ctx context.Context, method string, args ...any) error {
 // Verify verifies a user and returns the last word. An empty user means the caller. Tell is called with the earlier
 // words.
 func (c *Client) Verify(ctx context.Context, user string, tell func(word string)) (string, error) {
-	return c.run(ctx, user, "Verify", tell)
+	return c.run(ctx, user, "VerifyStart", "VerifyStatus", tell)
 }
 
 // Enroll enrols a user and returns the last word. An empty user means the caller. Tell is called with the earlier
 // words.
 func (c *Client) Enroll(ctx context.Context, user string, tell func(word string)) (string, error) {
-	return c.run(ctx, user, "Enroll", tell)
+	return c.run(ctx, user, "EnrollStart", "EnrollStatus", tell)
+}
+
+// EnrollRoot does the same also for root, whose face could become root by itself. Only root may call it.
+func (c *Client) EnrollRoot(ctx context.Context, user string, tell func(word string)) (string, error) {
+	return c.run(ctx, user, "EnrollRootStart", "EnrollStatus", tell)
 }
 
 // silence is how long a daemon may send nothing: longer than any step of an enrolment.
 const silence = 90 * time.Second
 
 // run claims the device, starts work, and waits for the last signal. It notices at once when the daemon ends.
-func (c *Client) run(ctx context.Context, user, verb string, tell func(word string)) (string, error) {
+func (c *Client) run(ctx context.Context, user, start, status string, tell func(word string)) (string, error) {
 	owner := ownerChanged(Name)
 	if err := c.conn.AddMatchSignalContext(ctx, owner...); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
@@ -132,7 +137,7 @@ func (c *Client) run(ctx context.Context, user, verb string, tell func(word stri
 		return "", fmt.Errorf("asking the bus: %w", err)
 	}
 	// If the daemon ends meanwhile, the bus answers this.
-	if err := c.call(ctx, verb+"Start", nil, nil); err != nil {
+	if err := c.call(ctx, start, nil, nil); err != nil {
 		return "", err
 	}
 	timer := time.NewTimer(silence)
@@ -156,7 +161,7 @@ func (c *Client) run(ctx context.Context, user, verb string, tell func(word stri
 					"%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u "+
 						"faceauth",
 					ErrNoService)
-			case sig.Sender == daemon && sig.Name == Interface+"."+verb+"Status" && len(sig.Body) == 2:
+			case sig.Sender == daemon && sig.Name == Interface+"."+status && len(sig.Body) == 2:
 				word, ok := sig.Body[0].(string)
 				done, isBool := sig.Body[1].(bool)
 				if !ok || !isBool {

@@ -206,8 +206,11 @@ func (s *Service) follow(by caller, name, person string, share bool) *dbus.Error
 		s.interruptFor(user)
 		err = s.a.Unfollow(user)
 	} else {
-		if _, err := UID(user); err != nil {
+		switch uid, err := UID(user); {
+		case err != nil:
 			return failure(invalidUser, "no user of this system has that name; look at how it is written")
+		case uid == 0:
+			return failure(permissionDenied, rootsFace)
 		}
 		s.interruptFor(user)
 		err = s.a.Follow(user, person, share)

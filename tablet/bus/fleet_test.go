@@ -30,7 +30,7 @@ var person = strings.Repeat("0a", 16)
 
 func newFleetHouse(t *testing.T, o bus.Options, rules ...string) *house {
 	t.Helper()
-	return newHouseOn(t, fixture.StartBus(t, append(rules, logindRules)...), tablet.Options{}, o)
+	return newHouseOn(t, fixture.StartBus(t, append(rules, fixture.LogindRules)...), tablet.Options{}, o)
 }
 
 // fleet calls the methods of the fleet as a user.
@@ -164,7 +164,7 @@ func TestFleetInterrupts(t *testing.T) {
 		"revoked": func(ctx context.Context, f *bus.Fleet) error { return f.Revoked(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouseOn(t, fixture.StartBus(t, logindRules),
+			h := newHouseOn(t, fixture.StartBus(t, fixture.LogindRules),
 				tablet.Options{Policy: session.Policy{Deadline: 30 * time.Second}}, bus.Options{})
 			fleet := h.fleet(t, 0)
 			if err := h.a.Follow("nobody", person, false); err != nil {

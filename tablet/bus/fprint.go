@@ -18,8 +18,7 @@ import (
 //
 // Logins through these names have the same permissions, quotas, limits and deadline as through [Interface]. Enrolment
 // and removal are refused with a sentence that names the command. Programs of root that use these names do not tell
-// where the person is, as faceauth's own PAM module does: the service asks logind and systemd, and refuses people who
-// are not at the device.
+// which PAM service they are: they are answered at greeters only.
 const (
 	FprintName    = "net.reactivated.Fprint"
 	FprintManager = "net.reactivated.Fprint.Manager"
@@ -188,20 +187,25 @@ func (s *Service) fprintList(by caller, name string) ([]string, *dbus.Error) {
 	return []string{FprintFinger}, nil
 }
 
-// fprintClaim claims the device for a user. The call does not name the asker: for a program of root, logind and systemd
-// know its session.
+// fprintClaim claims the device for a user. For a program of root the call does not name the asker, nor whether it is
+// sudo: only greeters are answered. A screen lock of theirs asks from there, too.
 func (s *Service) fprintClaim(by caller, name string) *dbus.Error {
-	asker := by.uid
-	if by.root() {
-		user, _, failed := by.subject(name)
-		if failed != nil {
-			return asFprint(failed)
-		}
-		if asker, failed = s.here(by, user); failed != nil {
-			return asFprint(failed)
-		}
+	if !by.root() {
+		return asFprint(s.claimSelf(by, name, FprintDevice))
 	}
-	return asFprint(s.claimFor(by, name, asker, FprintDevice))
+	user, _, failed := by.subject(name)
+	if failed != nil {
+		return asFprint(failed)
+	}
+	p, failed := s.here(by, user)
+	if failed == nil && !p.greeter {
+		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login of root by fprintd's names")
+		failed = failure(permissionDenied, "a program of root in a session could be sudo; use your password")
+	}
+	if failed != nil {
+		return asFprint(failed)
+	}
+	return asFprint(s.claimFor(&claim{by: by, user: user, named: FprintDevice, still: s.stillHere(by, user)}))
 }
 
 // fprintClaimed returns the claim of a client, with fprintd's errors.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,157 +24,19 @@ import (
 	"github.com/godbus/dbus/v5/introspect"
 )
 
-// fprintRules allow root to stand in for logind and systemd, and to own fprintd's names, on the bus of a test.
-const fprintRules = `<policy user="root">
-		<allow own="net.reactivated.Fprint"/><allow own="org.freedesktop.systemd1"/>
-	</policy>
-	<policy context="default">
-		<allow send_destination="net.reactivated.Fprint"/><allow send_destination="org.freedesktop.login1"/>
-		<allow send_destination="org.freedesktop.systemd1"/>
-	</policy>`
+// fprintRules allow root to own fprintd's names on the bus of a test.
+const fprintRules = `<policy user="root"><allow own="net.reactivated.Fprint"/></policy>
+	<policy context="default"><allow send_destination="net.reactivated.Fprint"/></policy>`
 
-// manager stands in for logind and systemd: it puts all processes into one place.
-type manager struct {
-	conn *dbus.Conn
-
-	mu       sync.Mutex
-	sessions []seatedSession // if there is no unit, all processes are in the first
-	unit     string          // the unit of all processes
-	owner    uint32          // the user of the unit, if it is a user's manager
-}
-
-// seatedSession is a session of logind.
-type seatedSession struct {
-	uid            uint32
-	class          string
-	remote, active bool
-	seat           string
-}
-
-// atSeat is the session of a person at the device.
-func atSeat(uid uint32) seatedSession { return seatedSession{uid, "user", false, true, "seat0"} }
-
-const (
-	sessionsBelow = "/org/freedesktop/login1/session/"
-	unitPath      = dbus.ObjectPath("/org/freedesktop/systemd1/unit/it")
-	userPath      = dbus.ObjectPath("/org/freedesktop/login1/user/it")
-)
-
-// place moves all processes to another place.
-func (m *manager) place(unit string, owner uint32, sessions ...seatedSession) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.unit, m.owner, m.sessions = unit, owner, sessions
-	for i := range sessions {
-		if err := m.conn.Export(ofSession{m, i}, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i)),
-			"org.freedesktop.DBus.Properties"); err != nil {
-			panic(err)
-		}
-	}
-}
-
-// GetSessionByPID is a method of logind.
-func (m *manager) GetSessionByPID(uint32) (dbus.ObjectPath, *dbus.Error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.unit != "" || len(m.sessions) == 0 {
-		return "/", dbus.NewError("org.freedesktop.login1.NoSessionForPID", []any{"no session"})
-	}
-	return sessionsBelow + "0", nil
-}
-
-// GetUserByPID is a method of logind.
-func (m *manager) GetUserByPID(uint32) (dbus.ObjectPath, *dbus.Error) { return userPath, nil }
-
-// GetUnitByPID is a method of systemd.
-func (m *manager) GetUnitByPID(uint32) (dbus.ObjectPath, *dbus.Error) { return unitPath, nil }
-
-// listed is a session in logind's list.
-type listed struct {
-	ID   string
-	UID  uint32
-	User string
-	Seat string
-	Path dbus.ObjectPath
-}
-
-// ListSessions is a method of logind.
-func (m *manager) ListSessions() (all []listed, _ *dbus.Error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all = []listed{}
-	for i, x := range m.sessions {
-		all = append(all,
-			listed{fmt.Sprint(i), x.uid, "somebody", x.seat, dbus.ObjectPath(fmt.Sprint(sessionsBelow, i))})
-	}
-	return all, nil
-}
-
-// Get returns a property of the unit or of the user.
-func (m *manager) Get(_, name string) (dbus.Variant, *dbus.Error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if name == "UID" {
-		return dbus.MakeVariant(m.owner), nil
-	}
-	return dbus.MakeVariant(m.unit), nil
-}
-
-// ofSession returns the properties of a session.
-type ofSession struct {
-	m *manager
-	i int
-}
-
-// GetAll returns all properties.
-func (o ofSession) GetAll(string) (map[string]dbus.Variant, *dbus.Error) {
-	o.m.mu.Lock()
-	defer o.m.mu.Unlock()
-	x := o.m.sessions[o.i]
-	type user struct {
-		UID  uint32
-		Path dbus.ObjectPath
-	}
-	type seat struct {
-		Name string
-		Path dbus.ObjectPath
-	}
-	return map[string]dbus.Variant{
-		"Remote": dbus.MakeVariant(x.remote), "Active": dbus.MakeVariant(x.active), "Class": dbus.MakeVariant(x.class),
-		"User": dbus.MakeVariant(user{x.uid, "/"}), "Seat": dbus.MakeVariant(seat{x.seat, "/"}),
-	}, nil
-}
-
-// fprintHouse is a house whose service has fprintd's names. Its logind and systemd report that all processes are at the
-// device.
-type fprintHouse struct {
-	*house
-	manager *manager
-}
+// fprintHouse is a house whose service has fprintd's names. Everybody is in the session of a greeter, where programs of
+// root are answered, too.
+type fprintHouse struct{ *house }
 
 func newFprintHouse(t *testing.T, o tablet.Options) *fprintHouse {
 	t.Helper()
-	h := &fprintHouse{house: newHouseOn(t, fixture.StartBus(t, logindRules, fprintRules), o, bus.Options{Fprint: true})}
-	h.manager = &manager{conn: dial(t, h.address, 0)}
-	for _, e := range []struct {
-		path  dbus.ObjectPath
-		named string
-	}{
-		{"/org/freedesktop/login1", "org.freedesktop.login1.Manager"},
-		{"/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"},
-		{unitPath, "org.freedesktop.DBus.Properties"}, {userPath, "org.freedesktop.DBus.Properties"},
-	} {
-		if err := h.manager.conn.Export(h.manager, e.path, e.named); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"org.freedesktop.login1", "org.freedesktop.systemd1"} {
-		if r, err := h.manager.conn.RequestName(name, dbus.NameFlagDoNotQueue); err != nil ||
-			r != dbus.RequestNameReplyPrimaryOwner {
-			t.Fatal(r, err)
-		}
-	}
-	h.manager.place("", 0, atSeat(nobody))
+	b := fixture.StartBus(t, fixture.LogindRules, fprintRules)
+	h := &fprintHouse{newHouseOn(t, b, o, bus.Options{Fprint: true})}
+	h.logind.Place("", fixture.Session{UID: nobody, Class: "greeter", Active: true, Seat: "seat0"})
 	return h
 }
 
@@ -363,74 +224,6 @@ func TestFprintModule(t *testing.T) {
 	h.stop()
 }
 
-// A program of root is believed only if logind and systemd report that it runs for a person at the device.
-func TestFprintHere(t *testing.T) {
-	const games32, nobody32 = uint32(games), uint32(nobody)
-	greeter := seatedSession{120, "greeter", false, true, "seat0"}
-	far := func(x seatedSession) seatedSession { x.remote, x.seat = true, ""; return x }
-	away := func(x seatedSession) seatedSession { x.active = false; return x }
-	for _, c := range []struct {
-		name     string
-		unit     string
-		owner    uint32
-		sessions []seatedSession
-		asker    int // -1 for nobody
-	}{
-		{"a session at the device", "", 0, []seatedSession{atSeat(nobody32)}, nobody},
-		{"somebody else's session at the device", "", 0, []seatedSession{atSeat(games32)}, games},
-		{"a greeter's session", "", 0, []seatedSession{greeter}, 0},
-		{"a session from elsewhere", "", 0, []seatedSession{far(atSeat(nobody32))}, -1},
-		{"a session that is not used now", "", 0, []seatedSession{away(atSeat(nobody32))}, -1},
-		{"a session without a seat", "", 0, []seatedSession{{nobody32, "user", false, true, ""}}, -1},
-		{"cron", "", 0, []seatedSession{{nobody32, "background", false, true, ""}}, -1},
-		{"a display manager with its greeter", "gdm.service", 0, []seatedSession{greeter}, 0},
-		{"a display manager that unlocks", "gdm.service", 0, []seatedSession{atSeat(nobody32)}, 0},
-		{"a display manager, somebody else is there", "gdm.service", 0, []seatedSession{atSeat(games32)}, -1},
-		{"a display manager with a far greeter", "gdm.service", 0, []seatedSession{far(greeter)}, -1},
-		{"a display manager with a near and a far greeter", "gdm.service", 0, []seatedSession{greeter, far(greeter)},
-			-1},
-		{"a display manager, and the user is elsewhere, too", "sddm.service", 0,
-			[]seatedSession{greeter, far(atSeat(nobody32))}, -1},
-		{"a display manager without anybody", "gdm.service", 0, nil, -1},
-		{"login on a console", "getty@tty2.service", 0, nil, 0},
-		{"login on a serial line", "serial-getty@ttyS0.service", 0, nil, -1},
-		{"a service of a user at the device", "user@65534.service", nobody32, []seatedSession{atSeat(nobody32)},
-			nobody},
-		{"a service of a user who is elsewhere, too", "user@65534.service", nobody32,
-			[]seatedSession{atSeat(nobody32), far(atSeat(nobody32))}, -1},
-		{"a service of a user, somebody else is there", "user@65534.service", nobody32,
-			[]seatedSession{atSeat(games32)}, -1},
-		{"a service of the system", "vpn.service", 0, []seatedSession{atSeat(nobody32)}, -1},
-		{"ssh", "ssh.service", 0, []seatedSession{atSeat(nobody32)}, -1},
-		{"a service that is named much the same", "not-gdm.service", 0, []seatedSession{greeter}, -1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Delay: time.Hour, MaxDelay: time.Hour}})
-			h.enrol(t, "nobody", stage.Alice)
-			h.manager.place(c.unit, c.owner, c.sessions...)
-			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
-			f := h.finger(t, 0)
-			err := f.call("Claim", "nobody")
-			if denied := errorName(err) == "net.reactivated.Fprint.Error.PermissionDenied"; denied != (c.asker < 0) ||
-				err != nil && !denied {
-				t.Fatalf("claiming: %v", err)
-			}
-			if c.asker < 0 {
-				return
-			}
-			if word := f.verify(t); word != "verify-no-match" {
-				t.Fatal(word)
-			}
-			// The failure counts against the user who asked.
-			st, err := h.a.Status("nobody")
-			if err != nil || (st.Wait > 0) != (c.asker != games) {
-				t.Errorf("the user must wait %v, %v", st.Wait, err)
-			}
-		})
-	}
-}
-
 // finger is a client that uses fprintd's names.
 type finger struct {
 	conn    *dbus.Conn
@@ -613,7 +406,7 @@ func summary(i introspect.Interface) (all []string) {
 
 // fprintd's names are off by default. If another service has the names already, as with a real reader, it keeps them.
 func TestFprintOff(t *testing.T) {
-	h := newHouseOn(t, fixture.StartBus(t, logindRules, fprintRules), tablet.Options{}, bus.Options{})
+	h := newHouseOn(t, fixture.StartBus(t, fixture.LogindRules, fprintRules), tablet.Options{}, bus.Options{})
 	conn := dial(t, h.address, 0)
 	if err := conn.Object(bus.FprintName, bus.FprintPath).Call(bus.FprintDevice+".Claim", 0, "").Err; errorName(
 		err) != "org.freedesktop.DBus.Error.ServiceUnknown" {
@@ -624,7 +417,7 @@ func TestFprintOff(t *testing.T) {
 		t.Error("claimed")
 	}
 	// A reader's own service keeps its name, and logins continue under our name.
-	b := fixture.StartBus(t, logindRules, fprintRules)
+	b := fixture.StartBus(t, fixture.LogindRules, fprintRules)
 	reader := dial(t, b.Address, 0)
 	if r, err := reader.RequestName(bus.FprintName, dbus.NameFlagDoNotQueue); err != nil ||
 		r != dbus.RequestNameReplyPrimaryOwner {

@@ -5,6 +5,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -12,97 +13,121 @@ import (
 )
 
 // greeters are the units of systemd in which a program of root verifies before there is a session, or for the person of
-// a session: display managers, which also unlock the screen, and getty, for login on a console of the device.
+// a session: display managers, which also unlock the screen. So is the unit that the system calls displayManager.
 var greeters = []string{
 	"gdm.service", "gdm3.service", "lightdm.service", "sddm.service", "greetd.service", "lxdm.service", "xdm.service",
 	"plasmalogin.service",
 }
 
+const displayManager = "display-manager.service"
+
 var (
+	// getty, for login on a console of the device.
 	consoles     = regexp.MustCompile(`^(getty|autovt)@tty[0-9]+\.service$`)
 	userManagers = regexp.MustCompile(`^user@[0-9]+\.service$`)
 )
 
-// errElsewhere means that the person is not at the device, as far as known.
-var errElsewhere = errors.New("elsewhere")
+// Reasons why nobody is at the device, as far as known.
+var (
+	errElsewhere = errors.New("elsewhere")
+	errManager   = errors.New("a program outside the sessions, which is no locker of a locked session")
+)
 
 // seated is a session in logind.
 type seated struct {
-	uid            uint32
-	class          string
-	remote, active bool
-	seat           string
+	uid                    uint32
+	class                  string
+	remote, active, locked bool
+	seat                   string
 }
 
 // here reports whether the person of a session is at the device and uses it now.
 func (x seated) here() bool { return !x.remote && x.active && x.seat != "" }
 
-// here returns the asker of a program of root that wants to verify a user: the user of the program's session or, at a
-// greeter, root. It refuses if that is not a person at the device, or if this is unknown. faceauth's PAM module has the
-// same rules.
-func (s *Service) here(by caller, user string) (asker uint32, failed *dbus.Error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
-	defer cancel()
-	asker, err := s.asker(ctx, by, user)
-	if err != nil {
-		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
-		return 0, failure(permissionDenied, "a face is looked for only for somebody at the device; use your password")
-	}
-	return asker, nil
+// place is where a program runs whose person is at the device.
+type place struct {
+	greeter bool // a display manager, or login on a console
+	// The program runs under the manager of the user, in no session. Nobody knows who started it, and from where: it
+	// may unlock a session that is locked, and its failures do not count against the user's logins.
+	manager bool
 }
 
-func (s *Service) asker(ctx context.Context, by caller, user string) (uint32, error) {
+// here returns the place of a program that asks for a user. It refuses if that is not at the device, or if this is
+// unknown. What counts is the session of the program itself, and not the sessions that its user has.
+func (s *Service) here(by caller, user string) (p place, failed *dbus.Error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
+	defer cancel()
+	p, err := s.place(ctx, by, user)
+	if err != nil {
+		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
+		return p, failure(permissionDenied, "a face is looked for only for somebody at the device; use your password")
+	}
+	return p, nil
+}
+
+func (s *Service) place(ctx context.Context, by caller, user string) (p place, err error) {
 	var pid uint32
 	reply := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender)
 	if err := reply.Store(&pid); err != nil {
-		return 0, err
+		return p, err
+	}
+	if pid == 0 { // of another namespace; for logind it would mean this daemon
+		return p, errElsewhere
 	}
 	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
 	var path dbus.ObjectPath
-	err := logind.CallWithContext(ctx, loginManager+".GetSessionByPID", 0, pid).Store(&path)
+	err = logind.CallWithContext(ctx, loginManager+".GetSessionByPID", 0, pid).Store(&path)
 	var answer dbus.Error
 	switch {
 	case err == nil:
 		x, err := s.session(ctx, path)
 		switch {
 		case err != nil:
-			return 0, err
+			return p, err
 		case !x.here():
-			return 0, errElsewhere
+			return p, errElsewhere
 		case x.class == "greeter":
-			return 0, nil
+			return place{greeter: true}, nil
 		}
-		return x.uid, nil
+		return place{}, nil
 	case !errors.As(err, &answer) || answer.Name != "org.freedesktop.login1.NoSessionForPID":
-		return 0, err
+		return p, err
 	}
-	unit, err := s.unit(ctx, pid)
+	units, err := s.units(ctx, pid)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
+	is := func(f func(string) bool) bool { return slices.ContainsFunc(units, f) }
 	switch {
-	case consoles.MatchString(unit):
-		return 0, nil
-	case userManagers.MatchString(unit):
-		// A user service belongs to all sessions of the user.
-		if err := logind.CallWithContext(ctx, loginManager+".GetUserByPID", 0, pid).Store(&path); err != nil {
-			return 0, err
+	case is(consoles.MatchString):
+		if !by.root() {
+			return p, errElsewhere
 		}
-		var uid uint32
-		err := s.property(ctx, "org.freedesktop.login1", path, "org.freedesktop.login1.User", "UID", &uid)
-		if err != nil {
-			return 0, err
+		return place{greeter: true}, nil
+	case is(userManagers.MatchString):
+		// A program of root here is sudo, su or polkit's helper.
+		if by.root() || is(func(u string) bool { return u != fmt.Sprintf("user@%d.service", by.uid) }) {
+			return p, errManager
 		}
-		return uid, s.among(ctx, func(x seated) bool { return x.uid == uid })
-	case slices.Contains(greeters, unit):
+		locked := false
+		err := s.among(ctx, func(x seated) bool {
+			mine := x.uid == by.uid
+			locked = locked || mine && x.here() && x.locked
+			return mine
+		})
+		if err == nil && !locked {
+			err = errManager
+		}
+		return place{manager: true}, err
+	case by.root() && is(func(u string) bool { return u == displayManager || slices.Contains(greeters, u) }):
 		uid, err := UID(user)
 		if err != nil {
-			return 0, err
+			return p, err
 		}
 		// A display manager also serves remote displays, and does not tell for which display it asks.
-		return 0, s.among(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid })
+		return place{greeter: true}, s.among(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid })
 	}
-	return 0, errElsewhere
+	return p, errElsewhere
 }
 
 // among returns nil if one of the sessions is at the device and none is remote.
@@ -157,6 +182,7 @@ func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 	}
 	wanted := map[string]any{
 		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "User": &user, "Seat": &seat,
+		"LockedHint": &x.locked,
 	}
 	for name, to := range wanted {
 		v, ok := all[name]
@@ -171,24 +197,19 @@ func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 	return x, nil
 }
 
-// unit asks systemd for the unit of a process.
-func (s *Service) unit(ctx context.Context, pid uint32) (name string, err error) {
+// units asks systemd for the names of the unit of a process.
+func (s *Service) units(ctx context.Context, pid uint32) (names []string, err error) {
 	var path dbus.ObjectPath
 	systemd := s.asks.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
 	reply := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid)
 	if err := reply.Store(&path); err != nil {
-		return "", err
+		return nil, err
 	}
-	err = s.property(ctx, "org.freedesktop.systemd1", path, "org.freedesktop.systemd1.Unit", "Id", &name)
-	return name, err
-}
-
-// property reads a property of an object.
-func (s *Service) property(ctx context.Context, service string, path dbus.ObjectPath, of, name string, to any) error {
 	var v dbus.Variant
-	reply := s.asks.Object(service, path).CallWithContext(ctx, propertiesInterface+".Get", 0, of, name)
+	reply = s.asks.Object("org.freedesktop.systemd1", path).
+		CallWithContext(ctx, propertiesInterface+".Get", 0, "org.freedesktop.systemd1.Unit", "Names")
 	if err := reply.Store(&v); err != nil {
-		return err
+		return nil, err
 	}
-	return v.Store(to)
+	return names, v.Store(&names)
 }

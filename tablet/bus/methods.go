@@ -95,10 +95,10 @@ func newDevice() object {
 // methods are the methods of [Interface]. Arguments have the types of the signature.
 var methods = map[string]method{
 	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.claimFor(by, args[0].(string), by.uid, Interface)
+		return s.claimSelf(by, args[0].(string), Interface)
 	})},
-	"ClaimFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.claimAs(by, args[0].(string), args[1].(uint32))
+	"ClaimFor": {in: "suss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.claimAs(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(string))
 	})},
 	"Release": {
 		in:   "",
@@ -110,6 +110,11 @@ var methods = map[string]method{
 		out:  "",
 		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.verifyStart(by, Interface) }),
 	},
+	"Confirm": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.confirm(by) }),
+	},
 	"VerifyStop": {
 		in:   "",
 		out:  "",
@@ -118,7 +123,12 @@ var methods = map[string]method{
 	"EnrollStart": {
 		in:   "",
 		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by) }),
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, false) }),
+	},
+	"EnrollRootStart": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, true) }),
 	},
 	"EnrollStop": {
 		in:   "",
@@ -152,10 +162,10 @@ var methods = map[string]method{
 		call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) }),
 	},
 	"PasswordUsed": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.passwordUsed(by, args[0].(string), by.uid)
+		return s.passwordUsed(by, args[0].(string), by.uid, "", false)
 	})},
-	"PasswordUsedFor": {in: "su", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.passwordUsed(by, args[0].(string), args[1].(uint32))
+	"PasswordUsedFor": {in: "susb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.passwordUsed(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(bool))
 	})},
 	"Health": {
 		in:   "",
@@ -214,6 +224,10 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 			dbus.NewError("org.freedesktop.DBus.Error.InvalidArgs",
 				[]any{"the method takes arguments of the types " + f.in}),
 		)
+		return
+	}
+	if own := named == Interface || named == FleetInterface || named == FprintDevice; own && s.o.Broken != nil {
+		s.fail(m, failure(internal, "nobody is recognised, because the store cannot be used: "+s.o.Broken.Error()))
 		return
 	}
 	results, failed := f.call(s, by, m.Body)

@@ -91,8 +91,13 @@ func (s *Service) users(by caller) ([]string, *dbus.Error) {
 	return users, s.told(err)
 }
 
-func (s *Service) passwordUsed(by caller, user string, asker uint32) *dbus.Error {
+// passwordUsed records that a password was given. Mark is the account's, or "" if it is not known; together says that
+// this login has ended with [session.Unproven] before.
+func (s *Service) passwordUsed(by caller, user string, asker uint32, mark string, together bool) *dbus.Error {
 	if failed := s.root(by); failed != nil {
+		return failed
+	}
+	if failed := s.account(user, mark, together); failed != nil {
 		return failed
 	}
 	c := claim{by: by, user: user, asker: asker}
@@ -101,6 +106,20 @@ func (s *Service) passwordUsed(by caller, user string, asker uint32) *dbus.Error
 		s.o.Log.Info("password used", "user", user, "asker", asker)
 	}
 	return s.told(err)
+}
+
+// mostMark is the greatest length of a mark of an account.
+const mostMark = 256
+
+// account records the mark of the system's account of a user, unless it is empty.
+func (s *Service) account(user, mark string, together bool) *dbus.Error {
+	if mark == "" {
+		return nil
+	}
+	if len(mark) > mostMark {
+		return failure(internal, "the mark of an account is too long")
+	}
+	return s.told(s.a.Account(user, mark, together))
 }
 
 // seconds rounds up.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/user"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,11 @@ type Options struct {
 	Idle time.Duration // Serve returns after this time without requests. Default never
 	// Patience is the time limit for answers of the bus and polkit. Default 3 s.
 	Patience time.Duration
+	// Match is how long a match may wait for its use, see Confirm in the description. Default 2 s.
+	Match time.Duration
+	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
+	// one.
+	Broken error
 	// Fprint also offers fprintd's interface, for programs that use only that: see [FprintName].
 	Fprint bool
 	// FleetUser is the user who may use [FleetInterface]. Default: the constant of this name.
@@ -68,6 +74,7 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Patience = cmp.Or(o.Patience, busPatience)
+	o.Match = cmp.Or(o.Match, 2*time.Second)
 	o.FleetUser = cmp.Or(o.FleetUser, FleetUser)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{
@@ -159,9 +166,12 @@ func (s *Service) until(ctx context.Context) error {
 // told returns an error in the form of the bus. Details that an unprivileged caller must not see go to the log only.
 func (s *Service) told(err error) *dbus.Error {
 	var r *tablet.Refused
+	var gone user.UnknownUserError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &gone):
+		return failure(invalidUser, "no user of this system has that name; check the spelling")
 	case errors.As(err, &r) && r.Why == session.Wait:
 		return failure(tooSoon, err.Error(), seconds(r.Wait))
 	case errors.As(err, &r):

@@ -21,7 +21,9 @@ var took = map[enrolment.Word]string{
 var (
 	reasons = map[face.Reason]string{
 		face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
+		face.Moved: "blurred", face.Tilted: "tilted", face.CutOff: "no-vector", face.Covered: "covered",
 		face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
+		face.Unclear: "unclear",
 	}
 	verifyWords = map[session.Word]string{
 		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture",

@@ -5,6 +5,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/online"
@@ -14,17 +15,59 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// claimAs does the same as claimFor for a PAM module, which names the asker.
-func (s *Service) claimAs(by caller, name string, asker uint32) *dbus.Error {
+// claimAs claims the device for a PAM module, which names the asker, and the challenge of its service and the mark of
+// the account, or "".
+func (s *Service) claimAs(by caller, name string, asker uint32, challenge, mark string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
 	}
-	return s.claimFor(by, name, asker, Interface)
+	c := session.Challenge(challenge)
+	if c != "" && c != session.Turn && c != session.Blink {
+		return failure(internal, "unknown challenge "+strconv.Quote(challenge)+"; use turn or blink, or none")
+	}
+	_, failed := s.here(by, name)
+	if failed != nil {
+		return failed
+	}
+	if failed := s.account(name, mark, false); failed != nil {
+		return failed
+	}
+	return s.claimFor(&claim{by: by, user: name, asker: asker, named: Interface, challenge: c,
+		still: s.stillHere(by, name)})
 }
 
-// claimFor claims the device for a user through one of the interfaces. Asker is the user who wants to be that user.
-func (s *Service) claimFor(by caller, name string, asker uint32, named string) *dbus.Error {
-	user, self, failed := by.subject(name)
+// claimSelf claims the device for a program that is no PAM module of root. Root may do so from everywhere: what root is
+// told lets in nobody.
+func (s *Service) claimSelf(by caller, name, named string) *dbus.Error {
+	user, _, failed := by.subject(name)
+	if failed != nil {
+		return failed
+	}
+	if by.root() {
+		return s.claimFor(&claim{by: by, user: user, named: named})
+	}
+	p, failed := s.here(by, user)
+	if failed != nil {
+		return failed
+	}
+	return s.claimFor(&claim{by: by, user: user, asker: by.uid, named: named, manager: p.manager,
+		still: s.stillHere(by, user)})
+}
+
+// stillHere returns a check that the program of a claim is still at the device.
+func (s *Service) stillHere(by caller, user string) func() error {
+	return func() error {
+		if _, failed := s.here(by, user); failed != nil {
+			return errElsewhere
+		}
+		return nil
+	}
+}
+
+// claimFor makes a claim the present one.
+func (s *Service) claimFor(c *claim) *dbus.Error {
+	by := c.by
+	user, self, failed := by.subject(c.user)
 	if failed != nil {
 		return failed
 	}
@@ -42,7 +85,7 @@ func (s *Service) claimFor(by caller, name string, asker uint32, named string) *
 	if failed != nil {
 		return failed
 	}
-	c := &claim{by: by, named: named, user: user, asker: asker, at: time.Now()}
+	c.user, c.at = user, time.Now()
 	c.rank = c.rankOf()
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.idle = time.AfterFunc(idleClaim, func() { s.drop(c) })
@@ -79,10 +122,16 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		s.sessions.Add(1)
 		begun := time.Now()
 		stopped := false
-		r, err := s.a.Verify(ctx, c.user, c.foreign(), func(r session.Result) {
+		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Challenge: c.challenge, Still: c.still}
+		r, err := s.a.Verify(ctx, try, func(r session.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil
 			word := verifyWord(r)
+			s.mu.Lock()
+			if c.matched = (time.Time{}); r.Final && r.Word == session.Match {
+				c.matched = time.Now()
+			}
+			s.mu.Unlock()
 			if stopped && c.taken.Load() {
 				word = "verify-interrupted"
 			}
@@ -101,6 +150,25 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 	})
 }
 
+// confirm lets a client use its match, once and at once, if its person is still at the device.
+func (s *Service) confirm(by caller) *dbus.Error {
+	c, failed := s.claimed(by, Interface)
+	if failed != nil {
+		return failed
+	}
+	s.mu.Lock()
+	at := c.matched
+	c.matched = time.Time{}
+	s.mu.Unlock()
+	if at.IsZero() || time.Since(at) > s.o.Match {
+		return failure(matchVoid, "there is no match of just now; look again")
+	}
+	if c.still != nil && c.still() != nil {
+		return failure(permissionDenied, "a face counts only for somebody at the device; use your password")
+	}
+	return nil
+}
+
 func (s *Service) stop(by caller, named string) *dbus.Error {
 	c, failed := s.claimed(by, named)
 	if failed == nil {
@@ -109,7 +177,8 @@ func (s *Service) stop(by caller, named string) *dbus.Error {
 	return failed
 }
 
-func (s *Service) enrollStart(by caller) *dbus.Error {
+// enrollStart starts an enrolment. Known says that the caller knows what a face of root is.
+func (s *Service) enrollStart(by caller, known bool) *dbus.Error {
 	c, failed := s.claimed(by, Interface)
 	if failed != nil {
 		return failed
@@ -120,8 +189,11 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	if _, err := UID(c.user); err != nil {
+	switch uid, err := UID(c.user); {
+	case err != nil:
 		return failure(invalidUser, "no user of this system has that name; check the spelling")
+	case uid == 0 && !(known && by.root()):
+		return failure(permissionDenied, rootsFace)
 	}
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0
@@ -148,6 +220,9 @@ func (s *Service) enrollStart(by caller) *dbus.Error {
 		return err
 	})
 }
+
+const rootsFace = "a photograph of root's face could become root; log in as yourself and use sudo. If root must have a " +
+	"face: sudo faceauth tablet enroll --user root --i-know"
 
 // ending logs the end of work. If the client stops it, or ends, that is no error.
 func ending(stopped bool, word string) string {

@@ -61,6 +61,7 @@ type Face struct {
 	Pose   *face.Pose  // nil if not known
 	Vector []float32
 
+	Norm     float64     // [face.Quality].Norm
 	Liveness *float32    // liveness score; nil if not measured
 	Turns    *face.Turns // norms of the turned face; nil if not measured
 }
@@ -76,11 +77,15 @@ const (
 // least two.
 const window = 5
 
+// patience is the number of frames in which an unclear face of a pose is refused; the next one is taken.
+const patience = 15
+
 // Enrolment is one enrolment. One goroutine may use it at a time. [New] makes one.
 type Enrolment struct {
 	radius      float64
 	minLiveness float64
 	scale       float64
+	clear       float64 // least norm of a clear face
 	end         time.Time
 	last        time.Time
 	result      Result
@@ -90,17 +95,20 @@ type Enrolment struct {
 	open  []Word     // remaining poses
 	nod   float64    // Nod of the straight face
 	held  Word       // the remaining pose of the last frame, or ""
+	asked int        // frames since the last taken face that were refused as unclear
 	live  []float64  // scores of the judged frames since the last taken face, the newest last
 }
 
 // New begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face, in units
 // of the space, beyond which a face is another person's. MinLiveness is the least mean liveness score of the judged
-// frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed.
+// frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed. For a
+// face below the ClearNorm of the space, the enrolment asks for another picture, at most 15 times for each pose.
 func New(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *Enrolment {
 	return &Enrolment{
 		radius:      radius,
 		minLiveness: minLiveness,
 		scale:       space.Scale,
+		clear:       space.ClearNorm,
 		end:         now.Add(limit),
 		last:        now,
 		open:        slices.Clone(stages),
@@ -151,13 +159,17 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	if e.held = pose; pose == "" || pose != held {
 		return e.say(e.open[0], "")
 	}
+	if f.Norm < e.clear && e.asked < patience {
+		e.asked++
+		return e.say(Retry, face.Unclear)
+	}
 	if pose == Straight {
 		e.nod = f.Pose.Nod
 	}
 	if f.Turns != nil {
 		e.turns.Add(*f.Turns)
 	}
-	e.faces, e.held, e.live = append(e.faces, f.Vector), "", nil
+	e.faces, e.held, e.live, e.asked = append(e.faces, f.Vector), "", nil, 0
 	e.open = slices.DeleteFunc(e.open, func(w Word) bool { return w == pose })
 	switch {
 	case len(e.open) > 0:

@@ -85,6 +85,38 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
+// An enrolment asks for another picture of an unclear face, and takes it in the end.
+func TestUnclear(t *testing.T) {
+	space := plane
+	space.ClearNorm = 2.8
+	for _, c := range []struct {
+		name   string
+		space  face.Space
+		norm   float64
+		frames int // until the first face is taken
+	}{
+		{"clear", space, 2.8, 2},
+		{"unclear", space, 2.79, 17},
+		{"unclear in a space without norms", plane, 0, 2},
+	} {
+		e := enrolment.New(c.space, 1, 0, noon, time.Minute)
+		f := enrolment.Face{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 0}, Norm: c.norm}
+		for i := 1; i <= c.frames; i++ {
+			r := e.Frame(noon.Add(time.Duration(i)*100*time.Millisecond), []enrolment.Face{f})
+			want := enrolment.Result{Word: enrolment.Retry, Reason: face.Unclear}
+			switch i {
+			case c.frames:
+				want = enrolment.Result{Word: enrolment.TurnLeft, Stage: 1, Took: enrolment.Straight}
+			case 1:
+				want = enrolment.Result{Word: enrolment.Straight}
+			}
+			if r != want {
+				t.Errorf("%s, frame %d: %+v, want %+v", c.name, i, r, want)
+			}
+		}
+	}
+}
+
 func TestEnrolment(t *testing.T) {
 	type w = []enrolment.Word
 	for _, c := range []struct {

@@ -5,20 +5,23 @@
  *   auth [success=3 default=ignore] pam_faceauth.so             ask for the password while the camera looks
  *   auth [success=1 default=ignore] pam_unix.so try_first_pass
  *   auth requisite                  pam_deny.so
- *   auth optional                   pam_faceauth.so password    tell the daemon that the password was right
+ *   auth optional                   pam_faceauth.so password placed    tell the daemon that the password was right
  *   auth required                   pam_permit.so
  *
  * Options:
  *   noprompt     do not ask for the password; for programs that run a service of their own beside the password's
  *   timeout=S    seconds to wait for a verdict, 1 to 60, default 12; the daemon's own deadline is shorter
- *   password     the module before has checked the password
+ *   password     tell the daemon that the password was given, if it is right: it is checked against the user's entry
+ *   placed       with password: only modules that check a password lead to this line, so it is not checked again; for
+ *                users whose entry is elsewhere, as in LDAP
  *
  * The prompt comes first. Before it the module sends what has the camera look, and does not wait for an answer: BEFORE
  * is the most that it takes, whatever the bus and the daemon do. What they answer while the password is typed waits in
- * the socket. A password that was typed goes on at once.
+ * the socket. A password that was typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon, a
+ * bus or an eye that says nothing, and a signal such as that of ^C ends the wait.
  *
- * Only services that stand in SERVICES ask, and only for somebody at the device: with an active session on a seat of
- * it, or, for a greeter, at one of its seats. What cannot be told is taken for somewhere else.
+ * Only services that stand in SERVICES ask, and only for somebody at the device: in an active session on a seat of it,
+ * or, for a greeter, at one of its seats. What cannot be told is taken for somewhere else.
  *
  * Without a daemon, a camera or a profile, from elsewhere, and whenever anything goes wrong, the module returns
  * PAM_IGNORE, as if it were not there.
@@ -26,15 +29,20 @@
  * It is C, not Go, because login programs fork between pam_authenticate and pam_setcred, and a Go runtime does not
  * survive that: docs/results.md has the experiment. It starts no thread and no process and sets no signal handler. */
 
+#include <crypt.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
+#include <shadow.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
@@ -59,11 +67,13 @@
 #define SECOND UINT64_C(1000000)
 #define BEFORE (SECOND / 25)  /* to have the camera look before the prompt comes */
 #define AFTER (SECOND / 10)   /* to tell the daemon that the password was right */
-#define ANSWER (3 * SECOND)   /* the daemon, which the bus may have to start, after Enter */
-#define FRESH (10 * SECOND)   /* a verdict that came while the prompt waited, counted from the start */
+#define SILENCE (SECOND * 5 / 2) /* of the daemon, which the bus may have to start, after Enter */
+#define OFTEN SECOND          /* a silent daemon is asked whether it is there */
+#define FRESH (10 * SECOND)   /* a refusal that came while the prompt waited, counted from the start */
 #define LONG (120 * SECOND)   /* what sd-bus may wait for; the deadlines are this module's own */
 #define UNKNOWN_ASKER 65534   /* nobody */
 #define MATCHED "faceauth-matched"
+#define UNPROVEN "faceauth-unproven" /* the face is the user's, and the password proves it */
 #define TELLING "faceauth-telling"
 
 struct attempt {
@@ -71,9 +81,14 @@ struct attempt {
 	int language;
 	bool talk;         /* tell the person what to do */
 	uint32_t asker;    /* who wants to be the user */
+	char challenge[8]; /* of the service, or empty */
+	char mark[128];    /* of the account, or empty */
 	sd_bus *bus;
 	char daemon[64];   /* its unique name: nobody else's signals count */
 	uint64_t began;
+	uint64_t heard;    /* the daemon's last message */
+	bool asked;        /* whether it is there */
+	int signals;       /* a signalfd of what ends the wait, or -1 */
 	bool sent;         /* the calls are on their way */
 	bool started;      /* the daemon has begun to look */
 	bool done;         /* nothing more will come */
@@ -143,6 +158,7 @@ static int on_signal(sd_bus_message *m, void *data, sd_bus_error *unused)
 	    sd_bus_message_is_signal(m, INTERFACE, "VerifyStatus") <= 0 || sd_bus_message_read(m, "sb", &word, &last) < 0 ||
 	    strncmp(word, "verify-", 7) != 0)
 		return 0;
+	a->heard = now();
 	if (last) {
 		end(a, word + 7);
 		a->match = strcmp(word, "verify-match") == 0;
@@ -202,9 +218,65 @@ static int on_started(sd_bus_message *m, void *data, sd_bus_error *unused)
 	struct attempt *a = data;
 
 	(void)unused;
+	a->heard = now();
 	if (!failed(a, m))
 		a->started = true;
 	return 0;
+}
+
+static int on_there(sd_bus_message *m, void *data, sd_bus_error *unused)
+{
+	struct attempt *a = data;
+
+	(void)unused;
+	if (!failed(a, m))
+		a->heard = now();
+	a->asked = false;
+	return 0;
+}
+
+static int on_confirmed(sd_bus_message *m, void *data, sd_bus_error *unused)
+{
+	struct attempt *a = data;
+
+	(void)unused;
+	if (!failed(a, m)) {
+		end(a, "match");
+		a->match = true;
+	}
+	return 0;
+}
+
+/* Calls a method of the daemon that is there, without arguments. */
+static int call(struct attempt *a, const char *interface, const char *method, sd_bus_message_handler_t on)
+{
+	sd_bus_message *m = NULL;
+	int r = sd_bus_message_new_method_call(a->bus, &m, a->daemon, OBJECT, interface, method);
+	if (r >= 0)
+		r = sd_bus_call_async(a->bus, NULL, m, on, a, LONG);
+	sd_bus_message_unref(m);
+	return r;
+}
+
+/* Waits for the bus, or for a signal, which stays for the program. */
+static int await(const struct attempt *a, uint64_t most)
+{
+	struct pollfd on[] = {{.fd = sd_bus_get_fd(a->bus)}, {.fd = a->signals, .events = POLLIN}};
+	int events = sd_bus_get_events(a->bus), r;
+	uint64_t until = 0;
+	struct timespec left;
+	if (on[0].fd < 0 || events < 0)
+		return on[0].fd < 0 ? on[0].fd : events;
+	on[0].events = (short)events;
+	/* The timeouts of sd-bus are far longer than these waits, but for 0: there is something to do now. */
+	if ((r = sd_bus_get_timeout(a->bus, &until)) < 0)
+		return r;
+	if (r > 0 && until == 0)
+		most = 0;
+	left = (struct timespec){.tv_sec = (time_t)(most / SECOND), .tv_nsec = (long)(most % SECOND) * 1000};
+	if (ppoll(on, 2, &left, NULL) < 0)
+		return -errno;
+	return on[1].revents != 0 ? -ECANCELED : 0;
 }
 
 /* Sends what has the daemon look for a user. The daemon answers calls in their order. */
@@ -220,7 +292,8 @@ static int look(struct attempt *a, const char *user)
 		const char *method = i == 1 ? "VerifyStart" : geteuid() == 0 ? "ClaimFor" : "Claim";
 		r = sd_bus_message_new_method_call(a->bus, &m, SERVICE, OBJECT, INTERFACE, method);
 		if (r >= 0 && i == 0)
-			r = geteuid() == 0 ? sd_bus_message_append(m, "su", user, a->asker) : sd_bus_message_append(m, "s", user);
+			r = geteuid() == 0 ? sd_bus_message_append(m, "suss", user, a->asker, a->challenge, a->mark)
+				: sd_bus_message_append(m, "s", user);
 		if (r >= 0)
 			r = sd_bus_call_async(a->bus, NULL, m, i == 0 ? on_claimed : on_started, a, LONG);
 		sd_bus_message_unref(m);
@@ -241,7 +314,7 @@ static int until(struct attempt *a, const char *user, bool sent, uint64_t deadli
 			return 0;
 		if ((t = now()) >= deadline) /* also while somebody floods this program */
 			return -ETIMEDOUT;
-		if (r == 0 && (r = sd_bus_wait(a->bus, deadline - t)) < 0 && r != -EINTR)
+		if (r == 0 && (r = await(a, deadline - t)) < 0 && r != -EINTR)
 			return r;
 	}
 }
@@ -258,9 +331,9 @@ static int begin(struct attempt *a, const char *user, uint64_t deadline)
 	int r;
 	finish(a);
 	a->daemon[0] = '\0';
-	a->sent = a->started = a->done = a->match = a->other = false;
+	a->sent = a->started = a->done = a->match = a->other = a->asked = false;
 	a->why = NULL;
-	a->began = now();
+	a->began = a->heard = now();
 	if ((r = sd_bus_open_system(&a->bus)) >= 0)
 		r = until(a, user, true, deadline);
 	if (r < 0 && r != -ETIMEDOUT)
@@ -268,19 +341,36 @@ static int begin(struct attempt *a, const char *user, uint64_t deadline)
 	return r;
 }
 
-/* Waits for the verdict. A daemon that does not even begin is not waited for as long. */
+/* Waits for the verdict. A daemon, or a bus, that says nothing is asked, and not waited for as long. */
 static int verdict(struct attempt *a, const char *user, uint64_t deadline)
 {
-	uint64_t answer = now() + ANSWER;
+	uint64_t begun = now();
 	int r = 0;
 	while (!a->done) {
-		uint64_t t = now() + SECOND / 20;
-		if (now() >= deadline || (!a->started && now() >= answer))
+		uint64_t t = now() + SECOND / 20, heard = a->heard > begun ? a->heard : begun;
+		if (now() >= deadline || now() >= heard + SILENCE) {
+			a->why = known("error");
 			return -ETIMEDOUT;
+		}
+		if (a->started && !a->asked && now() >= heard + OFTEN) {
+			a->asked = true;
+			if ((r = call(a, "org.freedesktop.DBus.Peer", "Ping", on_there)) < 0)
+				return r;
+		}
 		if ((r = until(a, user, false, t < deadline ? t : deadline)) < 0 && r != -ETIMEDOUT)
 			return r;
 	}
 	return 0;
+}
+
+/* Uses a match: the daemon says whether it is of just now, and the person is still here. */
+static int confirm(struct attempt *a, const char *user, uint64_t deadline)
+{
+	int r;
+	a->done = a->match = false;
+	if ((r = call(a, INTERFACE, "Confirm", on_confirmed)) < 0)
+		return r;
+	return verdict(a, user, deadline);
 }
 
 /* Whether it is of no use to begin again: there is a verdict, or the daemon refuses for a while. */
@@ -295,8 +385,8 @@ static bool final(const struct attempt *a)
 
 enum kind { UNLISTED, SESSION, GREETER };
 
-/* How a service stands in the list, which root alone may write. */
-static enum kind listed(pam_handle_t *pamh, const char *service)
+/* How a service stands in the list, which root alone may write, and its challenge. */
+static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[8])
 {
 	enum kind k = UNLISTED;
 	char line[256], kind[16], name[128];
@@ -317,7 +407,7 @@ static enum kind listed(pam_handle_t *pamh, const char *service)
 		return UNLISTED;
 	}
 	while (k == UNLISTED && fgets(line, sizeof line, f) != NULL)
-		if (sscanf(line, "%15s %127s", kind, name) == 2 && strcmp(name, service) == 0)
+		if (*challenge = '\0', sscanf(line, "%15s %127s %7s", kind, name, challenge) >= 2 && strcmp(name, service) == 0)
 			k = strcmp(kind, "session") == 0 ? SESSION : strcmp(kind, "greeter") == 0 ? GREETER : UNLISTED;
 	fclose(f);
 	return k;
@@ -331,22 +421,6 @@ static bool session_here(const char *session)
 		sd_session_get_seat(session, &seat) >= 0 && seat != NULL && *seat != '\0';
 	free(seat);
 	return here;
-}
-
-/* Whether a user is at the device, and has no session from elsewhere: a service of a user belongs to all their
- * sessions. */
-static bool user_here(uid_t uid)
-{
-	char **sessions = NULL;
-	bool here = false, far = false;
-	int n = sd_uid_get_sessions(uid, 0, &sessions);
-	for (int i = 0; i < n; i++) {
-		far = far || sd_session_is_remote(sessions[i]) != 0;
-		here = here || session_here(sessions[i]);
-		free(sessions[i]);
-	}
-	free(sessions);
-	return here && !far;
 }
 
 /* Whether a program that has no session stands at a seat of the device, by what it tells PAM. */
@@ -368,26 +442,60 @@ static bool seat_here(pam_handle_t *pamh)
 	return strncmp(tty, "tty", 3) == 0 && isdigit((unsigned char)tty[3]); /* a console, not ttyS0 or pts/0 */
 }
 
-/* Whether the person who logs in is at the device, as far as anybody can tell, with a service that may ask. */
-static bool local(pam_handle_t *pamh)
+/* Whether the person who logs in is at the device, as far as can be told here, with a service that may ask. The daemon
+ * has the last word; this keeps it from being started for everybody else, and the prompt from naming a camera. */
+static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8])
 {
 	const void *host = NULL, *service = NULL;
 	char *session = NULL;
-	enum kind k;
 	uid_t uid;
 	bool here;
 	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
 	    pam_get_item(pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
-	    (k = listed(pamh, service)) == UNLISTED)
+	    (*kind = listed(pamh, service, challenge)) == UNLISTED)
 		return false;
 	if (sd_pid_get_session(0, &session) >= 0)
 		here = session_here(session);
 	else if (sd_pid_get_owner_uid(0, &uid) >= 0)
-		here = user_here(uid);
+		here = geteuid() != 0; /* under the user's manager: the daemon answers lockers, and neither sudo nor su */
 	else
-		here = k == GREETER && geteuid() == 0 && seat_here(pamh);
+		here = *kind == GREETER && geteuid() == 0 && seat_here(pamh);
 	free(session);
 	return here;
+}
+
+/* Copies what others have written, for a terminal: printable ASCII alone, with a mark where something is left out. */
+static void plain(char *to, size_t n, const char *from, size_t length)
+{
+	size_t i;
+	for (i = 0; i < length && i + 4 < n; i++)
+		to[i] = from[i] == '\0' ? ' ' : from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+	strcpy(to + i, i < length ? "..." : "");
+}
+
+/* Shows what a face would allow and who asks for it, before the camera looks: for sudo, su and the like. */
+static void show(const struct attempt *a, const char *user)
+{
+	const void *service = NULL, *tty = NULL;
+	char command[4096], words[120], who[64], where[64], buffer[4096];
+	struct passwd p, *asker = NULL;
+	ssize_t n;
+	int fd;
+	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
+	    pam_get_item(a->pamh, PAM_TTY, &tty) != PAM_SUCCESS || (fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC)) < 0)
+		return;
+	n = read(fd, command, sizeof command);
+	close(fd);
+	while (n > 0 && command[n - 1] == '\0')
+		n--;
+	plain(words, sizeof words, command, n > 0 ? (size_t)n : 0);
+	if (getpwuid_r(a->asker, &p, buffer, sizeof buffer, &asker) == 0 && asker != NULL)
+		plain(who, sizeof who, p.pw_name, strlen(p.pw_name));
+	else
+		snprintf(who, sizeof who, "%lu", (unsigned long)a->asker);
+	plain(where, sizeof where, tty == NULL ? "" : tty, tty == NULL ? 0 : strlen(tty));
+	pam_info(a->pamh, "%s %s: %s (%s -> %s%s%s)", sentence("would-allow", a->language), (const char *)service, words,
+		who, user, *where == '\0' ? "" : ", ", where);
 }
 
 /* Who wants to be the user. At a greeter it is root. */
@@ -418,24 +526,100 @@ static void hang_up(pam_handle_t *pamh, void *bus, int status)
 	sd_bus_close_unref(bus);
 }
 
-/* Tells the daemon that the password was right. One that has yet to be started answers later than anybody should wait;
- * it asks the bus who calls, so the connection then stays open until the program is done with PAM. */
-static int password_used(pam_handle_t *pamh, const char *user)
+/* How the system's entry of a user stands. */
+enum standing { GOOD, LOCKED, NO_PASSWORD };
+
+/* Reads the system's entry of a user. Its mark is the same as long as the account and its password are: a hash of the
+ * hash of the password, or for users whose password is elsewhere, of what getpwnam tells. Only root sees the entry. */
+static enum standing account(const char *user, char mark[128])
 {
-	const void *matched = NULL;
+	struct spwd entry, *shadow = NULL;
+	struct passwd p, *found = NULL;
+	struct crypt_data *data;
+	char buffer[4096], text[512] = "";
+	const char *hash;
+	long today = (long)(time(NULL) / (24L * 60 * 60));
+	enum standing standing = GOOD;
+	*mark = '\0';
+	if (getspnam_r(user, &entry, buffer, sizeof buffer, &shadow) == 0 && shadow != NULL) {
+		if (*entry.sp_pwdp == '!' || (entry.sp_expire >= 0 && today >= entry.sp_expire) ||
+		    (entry.sp_max >= 0 && entry.sp_inact >= 0 && entry.sp_lstchg > 0 &&
+			today > entry.sp_lstchg + entry.sp_max + entry.sp_inact))
+			standing = LOCKED;
+		else if (*entry.sp_pwdp == '\0')
+			standing = NO_PASSWORD;
+		if (*entry.sp_pwdp != '*')
+			snprintf(text, sizeof text, "%s", entry.sp_pwdp);
+	}
+	if (*text == '\0' && getpwnam_r(user, &p, buffer, sizeof buffer, &found) == 0 && found != NULL)
+		snprintf(text, sizeof text, "%s:%lu:%s:%s", p.pw_name, (unsigned long)p.pw_uid, p.pw_gecos, p.pw_dir);
+	if (*text != '\0' && (data = calloc(1, sizeof *data)) != NULL) {
+		hash = crypt_r(text, "$5$rounds=1000$faceauth$", data);
+		if (hash != NULL && *hash != '*' && strlen(hash) < 128)
+			strcpy(mark, hash);
+		explicit_bzero(data, sizeof *data);
+		free(data);
+	}
+	explicit_bzero(buffer, sizeof buffer);
+	explicit_bzero(text, sizeof text);
+	return standing;
+}
+
+/* Whether a password is right by the user's entry. Other modules may have let in: a fingerprint after a wrong password
+ * leaves that password behind. */
+static bool right(pam_handle_t *pamh, const char *user, const char *password)
+{
+	struct spwd entry, *found = NULL;
+	char buffer[4096];
+	struct crypt_data *data;
+	const char *hash;
+	bool same = false;
+	if (getspnam_r(user, &entry, buffer, sizeof buffer, &found) != 0 || found == NULL) {
+		pam_syslog(pamh, LOG_NOTICE, "the password of %s cannot be checked here; see the option placed", user);
+		return false;
+	}
+	if (*entry.sp_pwdp != '\0' && (data = calloc(1, sizeof *data)) != NULL) {
+		hash = crypt_r(password, entry.sp_pwdp, data);
+		same = hash != NULL && *hash != '*' && strcmp(hash, entry.sp_pwdp) == 0;
+		explicit_bzero(data, sizeof *data);
+		free(data);
+	}
+	explicit_bzero(buffer, sizeof buffer);
+	return same;
+}
+
+/* Tells the daemon that the password was given. Only a password that is not empty, and is right, is one. A daemon that
+ * has yet to be started answers later than anybody should wait; it asks the bus who calls, so the connection then stays
+ * open until the program is done with PAM. A password from elsewhere does not count. */
+static int password_used(pam_handle_t *pamh, const char *user, bool placed)
+{
+	const void *matched = NULL, *password = NULL, *host = NULL, *unproven = NULL;
 	sd_bus *bus = NULL;
 	sd_bus_message *m = NULL;
-	uint64_t deadline = now() + AFTER, t;
-	bool sent = false, told = false;
+	uint64_t deadline, t;
+	char *session = NULL, mark[128];
+	bool sent = false, told = false, far;
 	int r;
-	if (pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS || geteuid() != 0)
+	if ((pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS && matched != NULL) || geteuid() != 0)
 		return PAM_IGNORE; /* it was the face; or the daemon would not believe it */
+	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
+	    pam_get_item(pamh, PAM_AUTHTOK, &password) != PAM_SUCCESS || password == NULL ||
+	    *(const char *)password == '\0' || (!placed && !right(pamh, user, password)))
+		return PAM_IGNORE;
+	far = sd_pid_get_session(0, &session) >= 0 && !session_here(session);
+	free(session);
+	if (far)
+		return PAM_IGNORE;
+	if (pam_get_data(pamh, UNPROVEN, &unproven) != PAM_SUCCESS)
+		unproven = NULL;
+	account(user, mark);
+	deadline = now() + AFTER;
 	for (r = sd_bus_open_system(&bus); r >= 0 && !told;) {
 		if ((r = sd_bus_process(bus, NULL)) < 0)
 			break;
 		if (!sent && sd_bus_is_ready(bus) > 0) {
 			if ((r = sd_bus_message_new_method_call(bus, &m, SERVICE, OBJECT, INTERFACE, "PasswordUsedFor")) >= 0 &&
-			    (r = sd_bus_message_append(m, "su", user, asking(pamh))) >= 0)
+			    (r = sd_bus_message_append(m, "susb", user, asking(pamh), mark, unproven != NULL)) >= 0)
 				r = sd_bus_call_async(bus, NULL, m, on_told, &told, LONG);
 			sent = r >= 0;
 			continue;
@@ -472,10 +656,13 @@ static int ask(struct attempt *a, bool *typed)
 __attribute__((visibility("default")))
 int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
-	struct attempt a = {.pamh = pamh, .talk = !(flags & PAM_SILENT)};
-	bool prompt = true, password = false, typed = false;
+	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
+	struct attempt a = {.pamh = pamh, .talk = ((unsigned)flags & PAM_SILENT) == 0, .signals = -1};
+	sigset_t ending, before;
+	bool prompt = true, password = false, placed = false, typed = false;
 	uint64_t timeout = 12, deadline;
 	const char *user = NULL;
+	enum kind kind;
 	int r = 0;
 
 	for (int i = 0; i < argc; i++) {
@@ -484,6 +671,8 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 			prompt = false;
 		else if (strcmp(argv[i], "password") == 0)
 			password = true;
+		else if (strcmp(argv[i], "placed") == 0)
+			placed = true;
 		else if (strncmp(argv[i], "timeout=", 8) == 0 && (timeout = strtoul(argv[i] + 8, &stop, 10)) >= 1 &&
 			timeout <= 60 && *stop == '\0')
 			continue;
@@ -495,11 +684,28 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	if (pam_get_user(pamh, &user, NULL) != PAM_SUCCESS || user == NULL || *user == '\0')
 		return PAM_IGNORE;
 	if (password)
-		return password_used(pamh, user);
-	if (!local(pamh))
+		return password_used(pamh, user, placed);
+	/* Of an earlier login with this handle. */
+	if (pam_set_data(pamh, MATCHED, NULL, NULL) != PAM_SUCCESS || pam_set_data(pamh, UNPROVEN, NULL, NULL) != PAM_SUCCESS)
+		return PAM_IGNORE;
+	if (!local(pamh, &kind, a.challenge))
 		return PAM_IGNORE;
 	a.language = language(pamh);
 	a.asker = asking(pamh);
+	if (geteuid() == 0)
+		switch (account(user, a.mark)) {
+		case LOCKED:
+			if (a.talk)
+				pam_info(pamh, "%s", sentence("account-locked", a.language));
+			pam_syslog(pamh, LOG_NOTICE, "the account of %s is locked or has expired; no face lets in", user);
+			return PAM_IGNORE;
+		case NO_PASSWORD: /* the next module lets in, and asks for nothing */
+			return PAM_IGNORE;
+		case GOOD:
+			break;
+		}
+	if (a.talk && kind == SESSION && geteuid() == 0)
+		show(&a, user);
 	r = begin(&a, user, now() + BEFORE);
 	if (prompt) {
 		if (ask(&a, &typed) != PAM_SUCCESS || typed) {
@@ -510,21 +716,41 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		return PAM_IGNORE;
 	}
 	deadline = now() + timeout * SECOND;
+	sigemptyset(&ending);
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+		sigaddset(&ending, endings[i]);
+	/* A signal that should end the program ends the wait: it is blocked meanwhile, and then comes to the program. */
+	if (pthread_sigmask(SIG_BLOCK, &ending, &before) != 0) {
+		finish(&a);
+		return PAM_IGNORE;
+	}
+	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (prompt && a.bus != NULL)
 		r = until(&a, user, false, now() + BEFORE); /* what has come meanwhile */
 	/* Who was there at the prompt may have gone, and who was not there may have come. */
-	if (prompt && (a.bus == NULL || now() - a.began > FRESH || (a.done && !final(&a))))
+	if (prompt && r != -ECANCELED && (a.bus == NULL || now() - a.began > FRESH || (a.done && !final(&a))))
 		r = begin(&a, user, now() + BEFORE);
-	if (a.bus != NULL)
-		r = verdict(&a, user, deadline);
+	for (int again = 0; a.bus != NULL && r != -ECANCELED; again++) {
+		if ((r = verdict(&a, user, deadline)) < 0 || !a.match || (r = confirm(&a, user, deadline)) < 0 || a.match ||
+		    a.why == NULL || strcmp(a.why, "MatchVoid") != 0 || again == 1)
+			break;
+		r = begin(&a, user, now() + BEFORE); /* the match waited for Enter */
+	}
+	if (a.signals >= 0)
+		close(a.signals);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	finish(&a);
-	if (a.done && !a.match && a.talk && a.why != NULL && sentence(a.why, a.language) != NULL)
+	if (r < 0 && r != -ECANCELED && a.why == NULL)
+		a.why = known("error");
+	if (!a.match && a.talk && a.why != NULL && sentence(a.why, a.language) != NULL)
 		pam_info(pamh, "%s", sentence(a.why, a.language));
+	if (a.done && a.why != NULL && strcmp(a.why, "give-password") == 0)
+		pam_set_data(pamh, UNPROVEN, (void *)UNPROVEN, NULL);
 	if (r < 0 || !a.done || (!a.match && !a.other))
 		return PAM_IGNORE;
 	if (!a.match)
 		return PAM_AUTH_ERR;
-	if (pam_set_data(pamh, MATCHED, "", NULL) != PAM_SUCCESS)
+	if (pam_set_data(pamh, MATCHED, (void *)MATCHED, NULL) != PAM_SUCCESS)
 		return PAM_IGNORE;
 	pam_syslog(pamh, LOG_INFO, "%s was recognised", user);
 	return PAM_SUCCESS;

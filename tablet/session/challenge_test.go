@@ -20,7 +20,7 @@ import (
 //     n  somebody else, straight on   N  turned to the left   V  with shut eyes
 func act(t *testing.T, p session.Policy, side session.Side, script string) (*session.Session, []session.Word) {
 	t.Helper()
-	s, err := session.New(p, side, noon)
+	s, err := session.New(p, face.Space{}, side, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestChallengeTremblingPicture(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, kind := range []session.Challenge{session.Turn, session.Blink} {
 		for range 200 {
-			s, err := session.New(session.Policy{Challenge: kind}, session.Left, noon)
+			s, err := session.New(session.Policy{Challenge: kind}, face.Space{}, session.Left, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestLiveness(t *testing.T) {
 		{[]float32{1, none, none}, session.Lifeless, session.NotLive, 1. / 3},
 		{nil, session.Looking, session.NoFace, math.NaN()},
 	} {
-		s, err := session.New(session.Policy{MinLiveness: .5}, session.Left, noon)
+		s, err := session.New(session.Policy{MinLiveness: .5}, face.Space{}, session.Left, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestLiveness(t *testing.T) {
 // The liveness of frames that do not match, or that show another face, does not count.
 func TestLivenessOfOthers(t *testing.T) {
 	alive, dead := float32(1), float32(0)
-	s, err := session.New(session.Policy{MinLiveness: .5}, session.Left, noon)
+	s, err := session.New(session.Policy{MinLiveness: .5}, face.Space{}, session.Left, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestLivenessOfOthers(t *testing.T) {
 // A challenge needs live frames before and after it.
 func TestLivenessWithChallenge(t *testing.T) {
 	alive, dead := float32(1), float32(0)
-	s, err := session.New(session.Policy{MinLiveness: .5, Challenge: session.Turn}, session.Left, noon)
+	s, err := session.New(session.Policy{MinLiveness: .5, Challenge: session.Turn}, face.Space{}, session.Left, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

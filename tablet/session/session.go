@@ -13,9 +13,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // ErrPolicy is wrapped by the errors of [Policy.Check].
@@ -84,7 +86,7 @@ const (
 	Match   Word = "match"
 	NoMatch Word = "no match"             // a person was seen well enough and was not the user
 	NoFace  Word = "no face"              // no person was seen
-	NotLive Word = "taken for a picture"  // the user was seen, with the score of a picture
+	NotLive Word = "taken for a picture"  // the user was seen, with the score of a picture or as unmoved as one
 	Poor    Word = "no usable picture"    // a person was seen, but never well enough to be judged
 	Failed  Word = "something went wrong" // the camera, the models or the program itself
 	// Unproven is the end of a session that matched only faces from elsewhere: it would be a match if the faces had
@@ -118,11 +120,13 @@ type Face struct {
 	Match    bool        // it is the user's face; for a challenge also set for turned faces
 	Pose     *face.Pose  // for a challenge; nil if not known
 	Liveness *float32    // liveness score; nil if not measured
+	Look     []float32   // the vector, by which a still is told from a person; nil if there is none
 }
 
 // Session is one attempt to log in by face. One goroutine may use it at a time. [New] makes one.
 type Session struct {
 	policy Policy
+	space  face.Space
 	end    time.Time
 	last   time.Time
 	result Result
@@ -138,23 +142,26 @@ type Session struct {
 	liveness float64 // the highest mean score when they did
 	short    bool    // only the liveness score prevented a match
 	unproven bool    // a match lets nobody in
+	still    bool    // the last judged face was no new look
 }
 
 // judgement is the result for a judged frame.
 type judgement struct {
 	match    bool
 	liveness float64
+	look     []float32
 }
 
-// New begins a session at a moment. Side is the unpredictable side for the challenge Turn. The policy has its defaults
-// filled in. The error wraps [ErrPolicy].
-func New(p Policy, side Side, now time.Time) (*Session, error) {
+// New begins a session at a moment, for faces in a space. Side is the unpredictable side for the challenge Turn. The
+// policy has its defaults filled in. The error wraps [ErrPolicy].
+func New(p Policy, space face.Space, side Side, now time.Time) (*Session, error) {
 	p = p.Defaults()
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	return &Session{
 		policy:  p,
+		space:   space,
 		end:     now.Add(p.Deadline),
 		last:    now,
 		result:  Result{Word: Looking},
@@ -170,8 +177,9 @@ func (s *Session) Unproven() { s.unproven = true }
 func (s *Session) Result() Result { return s.result }
 
 // Frame processes a frame of that moment, and returns the state. After the end it changes nothing. Matches count only
-// while exactly one face, the same one, is in view. With a challenge they are collected twice: before the request, and
-// after the action.
+// while exactly one face, the same one, is in view. A frame that shows the same look as one of the window is neither a
+// match nor a mismatch ([sighting.NewLook]), so a still never gets in. With a challenge they are collected twice:
+// before the request, and after the action.
 func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.Tick(now).Final {
 		return s.result
@@ -210,12 +218,18 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 		return s.say(Retry, f.Reason)
 	}
 	s.judged = true
-	j := judgement{match: f.Match}
+	j := judgement{match: f.Match, look: f.Look}
 	if f.Liveness != nil {
 		j.liveness = float64(*f.Liveness)
 	}
-	if s.window = append(s.window, j); len(s.window) > s.policy.Window {
-		s.window = s.window[1:]
+	counted := make([][]float32, len(s.window))
+	for i := range s.window {
+		counted[i] = s.window[i].look
+	}
+	if s.still = !sighting.NewLook(s.space, f.Look, counted); !s.still {
+		if s.window = append(s.window, j); len(s.window) > s.policy.Window {
+			s.window = s.window[1:]
+		}
 	}
 	matched, alive := s.enough()
 	switch enough := f.Match && matched && alive; {
@@ -250,6 +264,11 @@ func (s *Session) enough() (matched, alive bool) {
 	return true, mean >= s.policy.MinLiveness
 }
 
+// unmoved reports whether the user was seen, with too few looks.
+func (s *Session) unmoved() bool {
+	return len(s.window) < s.policy.Needed && !slices.ContainsFunc(s.window, func(j judgement) bool { return !j.match })
+}
+
 // Liveness returns the highest mean score of the matching frames of a window with enough matches, and whether there was
 // such a window. The session would let in with a MinLiveness of up to this score. For a measurement use MinLiveness 1,
 // which never lets in early.
@@ -269,7 +288,7 @@ func (s *Session) Tick(now time.Time) Result {
 		return s.finish(Failed, "")
 	case !now.Before(s.end):
 		switch {
-		case s.short:
+		case s.short || s.still && s.unmoved():
 			return s.finish(NotLive, "")
 		case s.judged:
 			return s.finish(NoMatch, "")
@@ -290,7 +309,7 @@ func (s *Session) Fail() Result {
 	return s.finish(Failed, "")
 }
 
-// Revoke turns a session that has ended into a failed one, because its end could not be written.
+// Revoke turns a session that has ended into a failed one, because its end could not be written, or may not count.
 func (s *Session) Revoke() { s.finish(Failed, "") }
 
 func (s *Session) say(w Word, why face.Reason) Result {

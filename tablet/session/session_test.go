@@ -26,7 +26,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 //	.       nobody       2  two faces       !  a fault
 func play(t *testing.T, p session.Policy, script string) (s *session.Session, words []session.Word) {
 	t.Helper()
-	s, err := session.New(p, session.Left, noon)
+	s, err := session.New(p, face.Space{}, session.Left, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func deserved(script string) bool {
 
 // Without frames, as from a camera that hangs, the clock alone ends a session. A clock that was set back ends it, too.
 func TestTick(t *testing.T) {
-	s, err := session.New(session.Policy{Deadline: 3 * time.Second}, session.Left, noon)
+	s, err := session.New(session.Policy{Deadline: 3 * time.Second}, face.Space{}, session.Left, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +204,11 @@ func TestPolicyErrors(t *testing.T) {
 		{Delay: -1}, {Delay: time.Hour}, {Password: -1},
 		{Challenge: "sing"}, {MinLiveness: 1.1}, {MinLiveness: math.NaN()},
 	} {
-		if _, err := session.New(p, session.Left, noon); !errors.Is(err, session.ErrPolicy) {
+		if _, err := session.New(p, face.Space{}, session.Left, noon); !errors.Is(err, session.ErrPolicy) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	if _, err := session.New(session.Policy{Needed: 5, Window: 5, Deadline: time.Minute}, session.Left,
+	if _, err := session.New(session.Policy{Needed: 5, Window: 5, Deadline: time.Minute}, face.Space{}, session.Left,
 		noon); err != nil {
 		t.Error(err)
 	}
@@ -367,7 +367,7 @@ func TestLimitsUnreadable(t *testing.T) {
 }
 
 func ExampleSession() {
-	s, err := session.New(session.Policy{}, session.Left, noon)
+	s, err := session.New(session.Policy{}, face.Space{}, session.Left, noon)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -394,7 +394,7 @@ func TestUnproven(t *testing.T) {
 			script += string("mmmMnNd.2!"[r.IntN(10-r.IntN(2))])
 		}
 		_, want := play(t, session.Policy{}, script)
-		s, err := session.New(session.Policy{}, session.Left, noon)
+		s, err := session.New(session.Policy{}, face.Space{}, session.Left, noon)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,8 +72,8 @@ type Presentations struct {
 	All        int               `json:"presentations"`
 	Wrong      int               `json:"wrong"`
 	Interval   evaluate.Interval `json:"interval"` // 95 % interval of the wrong share, for independent presentations
-	Recordings int               `json:"recordings"`
-	WrongIn    int               `json:"recordings_with_a_wrong_one"`
+	People     int               `json:"people"`
+	WrongOf    int               `json:"people_with_a_wrong_one"`
 	Unanswered int               `json:"unanswered"`
 }
 
@@ -198,7 +198,7 @@ func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, 
 		return 0, false, nil
 	}
 	begun := time.Unix(0, 0)
-	s, err := session.New(o.Policy, session.Left, begun)
+	s, err := session.New(o.Policy, face.Space{}, session.Left, begun)
 	if err != nil {
 		return 0, false, err
 	}
@@ -223,6 +223,8 @@ func errorsAt(
 	which func(LivenessRecording) bool,
 ) LivenessErrors {
 	e := LivenessErrors{Attacks: make(map[string]Presentations), APCER: evaluate.Rate(math.NaN())}
+	type part struct{ attack, person string }
+	people, wrongOf := make(map[part]bool), make(map[part]bool)
 	for _, l := range all {
 		if !which(l) {
 			continue
@@ -238,11 +240,13 @@ func errorsAt(
 			}
 		}
 		p.All, p.Wrong, p.Unanswered = p.All+len(l.Scores), p.Wrong+wrong, p.Unanswered+l.Unanswered
-		if len(l.Scores) > 0 {
-			p.Recordings++
+		if of := (part{l.Attack, l.Person}); len(l.Scores) > 0 && !people[of] {
+			people[of] = true
+			p.People++
 		}
-		if wrong > 0 {
-			p.WrongIn++
+		if of := (part{l.Attack, l.Person}); wrong > 0 && !wrongOf[of] {
+			wrongOf[of] = true
+			p.WrongOf++
 		}
 		if l.Attack == "" {
 			e.Live = p

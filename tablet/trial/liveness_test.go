@@ -138,7 +138,7 @@ func TestLivenessHalves(t *testing.T) {
 		t.Fatalf("%+v", r.Halves)
 	}
 	one, two := r.Halves[0], r.Halves[1]
-	if one.Half != 1 || one.Live.All != 3 || one.Live.Wrong != 1 || one.Live.Recordings != 3 || one.Live.WrongIn != 1 ||
+	if one.Half != 1 || one.Live.All != 3 || one.Live.Wrong != 1 || one.Live.People != 2 || one.Live.WrongOf != 1 ||
 		one.APCER != 0 ||
 		len(one.Attacks) != 1 ||
 		one.Attacks["print"].All != 1 {
@@ -155,7 +155,7 @@ func TestLivenessHalves(t *testing.T) {
 	}
 	// The rates of the attack species are separate, and the highest rate counts.
 	if low := r.Sweep[0]; low.Threshold != .1 || low.APCER != 1 || low.BPCER != 0 || low.Attacks["print"].Wrong != 2 ||
-		low.Attacks["print"].WrongIn != 2 {
+		low.Attacks["print"].WrongOf != 2 {
 		t.Errorf("%+v", low)
 	}
 	if high := r.Sweep[1]; high.APCER != 0 || high.BPCER != .8 || high.Live.Interval.Low < .28 ||

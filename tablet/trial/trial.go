@@ -246,7 +246,7 @@ func (s *stand) attempts(
 			s.side = side
 		}
 		begun := s.now()
-		res, err := s.Verify(ctx, user, 0, func(session.Result) {})
+		res, err := s.Verify(ctx, tablet.Attempt{User: user}, func(session.Result) {})
 		if err != nil {
 			return fmt.Errorf("%s as %s: %w", rec.Name, user, err)
 		}
@@ -294,7 +294,7 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 		var last session.Result
 		for _, x := range blends { // the last one is the attacker's face
 			s.play(still(x), false)
-			if last, err = s.Verify(ctx, user, 0, func(session.Result) {}); err != nil {
+			if last, err = s.Verify(ctx, tablet.Attempt{User: user}, func(session.Result) {}); err != nil {
 				return false, err
 			}
 			s.pass(time.Hour)

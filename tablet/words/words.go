@@ -176,12 +176,23 @@ var catalogue = map[string][languages]string{
 		"zu wenig Kontrast; bitte das Objektiv reinigen",
 		"trop peu de contraste ; nettoyez l'objectif",
 	},
-	"blurred":     {"hold still", "still halten", "ne bougez pas"},
+	"blurred": {"hold still", "still halten", "ne bougez pas"},
+	"tilted":  {"hold your head upright", "den Kopf aufrecht halten", "tenez la tête droite"},
+	"covered": {
+		"take off sunglasses or a mask",
+		"bitte Sonnenbrille oder Maske abnehmen",
+		"retirez vos lunettes de soleil ou votre masque",
+	},
 	"turned-away": {"turn back to the camera", "wieder zur Kamera drehen", "tournez-vous de nouveau vers la caméra"},
 	"no-vector": {
 		"your face is not all in view; move into the middle",
 		"das Gesicht ist nicht ganz zu sehen; bitte in die Mitte rücken",
 		"votre visage n'est pas entièrement visible ; placez-vous au milieu",
+	},
+	"unclear": {
+		"your face is hard to recognise; look straight into the camera, in good light",
+		"das Gesicht ist schwer zu erkennen; bitte bei gutem Licht gerade in die Kamera sehen",
+		"votre visage est difficile à reconnaître ; regardez droit vers la caméra, sous une bonne lumière",
 	},
 	"other-person": {
 		"this does not look like the person who began; look at the camera, or begin again",
@@ -260,6 +271,21 @@ var catalogue = map[string][languages]string{
 		"etwas ging schief; bitte das Passwort eingeben. Einzelheiten stehen im Protokoll: journalctl -u faceauth",
 		"quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u " +
 			"faceauth",
+	},
+	"MatchVoid": {
+		"it took too long to use the match; look into the camera and try again",
+		"es dauerte zu lange, bis die Erkennung benutzt wurde; bitte in die Kamera sehen und noch einmal versuchen",
+		"la reconnaissance a été utilisée trop tard ; regardez la caméra et réessayez",
+	},
+	"account-locked": {
+		"this account is locked or has expired, so the face does not count",
+		"dieses Konto ist gesperrt oder abgelaufen, darum gilt das Gesicht nicht",
+		"ce compte est verrouillé ou a expiré, donc le visage ne compte pas",
+	},
+	"would-allow": {
+		"your face would allow the following",
+		"Ihr Gesicht würde das Folgende erlauben",
+		"votre visage autoriserait ce qui suit",
 	},
 	"Wait": {
 		"too soon after a failure; wait %d s, or use your password",

@@ -196,6 +196,9 @@ func (s *system) prepare(t testing.TB) {
 	s.insider(t)
 	s.write(t, "/etc/pam.d/boot-session", "auth required pam_permit.so\naccount required pam_permit.so\n"+
 		"session required pam_systemd.so\nsession required pam_exec.so quiet /srv/share/in-session\n")
+	// Without the template, tests can make units that have the names of consoles.
+	s.run(t, "rm -f /usr/lib/systemd/system/getty@.service /usr/lib/systemd/system/autovt@.service; "+
+		"systemctl daemon-reload")
 	s.run(t, "for u in alice bob; do useradd -m -s /bin/bash $u; echo $u:$u | chpasswd; done")
 	s.camera(t, "vidtimit_rot/p2")
 	s.write(t, "/etc/default/faceauth", "FACEAUTH_OPTIONS=--source /srv/share/camera\n")

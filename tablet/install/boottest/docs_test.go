@@ -104,7 +104,7 @@ func TestDocs(t *testing.T) {
 		"faceauth daemon --help; faceauth daemon rotate-key --help; faceauth tablet trial --help; "+
 			"faceauth tablet freeze --help; faceauth tablet follow --help; faceauth fleet invite --help; "+
 			"faceauth fleet join --help; "+
-			"faceauth people --help",
+			"faceauth people --help; faceauth tablet allow --help; faceauth tablet enroll --help",
 	)
 	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)
 	slices.Sort(flags)

@@ -3,6 +3,7 @@
 package boottest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -68,5 +69,70 @@ func TestEyeKilled(t *testing.T) {
 	}
 	if after := s.run(t, "systemctl show -p MainPID --value faceauth"); after != before {
 		t.Errorf("the daemon was %s, and is %s", before, after)
+	}
+}
+
+// Eyes that hang do not stop a later login, their login ends soon, and they end with the daemon.
+func TestEyesHang(t *testing.T) {
+	s := people(t)
+	defer func() {
+		s.camera(t, "vidtimit_rot/p2")
+		s.trust(t)
+	}()
+	for range 4 {
+		s.camera(t, "vidtimit_rot/p3")
+		s.trust(t)
+		out, _ := s.try(t, `faceauth tablet verify --user alice >/srv/share/said 2>&1 & verify=$!
+			sleep .4; systemctl kill -s STOP 'faceauth-eye@*'; begun=$(date +%s%N); wait $verify; code=$?
+			echo code $code $((($(date +%s%N)-begun)/1000000)); cat /srv/share/said`)
+		var code, took int
+		if _, err := fmt.Sscanf(out, "code %d %d", &code, &took); err != nil || code == 0 || took > 3000 {
+			t.Errorf("a login whose eye hangs: %s", out)
+		}
+	}
+	s.camera(t, "vidtimit_rot/p2")
+	s.trust(t)
+	if out, code := s.try(t, "faceauth tablet verify --user alice"); code != 0 {
+		t.Errorf("the fifth login: %s\n%s", out, s.journal(t))
+	}
+	if out := s.run(t, "systemctl show -p RuntimeMaxUSec --value 'faceauth-eye@*' | sort -u"); strings.TrimSpace(
+		out) != "2min 30s" {
+		t.Errorf("the eyes may run for %s", out)
+	}
+	if n := strings.Count(s.run(t, "pgrep -u faceauth-eye -c; pgrep -u faceauth-eye"), "\n"); n < 5 {
+		t.Errorf("%d lines about eyes that hang", n)
+	}
+	s.run(t, "systemctl restart faceauth")
+	if out := s.run(t, "sleep .5; ps -o stat= -u faceauth-eye"); strings.Contains(out, "T") {
+		t.Errorf("after a restart: %s", out)
+	}
+	s.run(t, "systemctl kill -s STOP 'faceauth-eye@*'; systemctl stop faceauth")
+	if out, code := s.try(t, "sleep .5; pgrep -u faceauth-eye"); code == 0 {
+		t.Errorf("after a stop: %s", out)
+	}
+}
+
+// A damaged store, or one that cannot be written, is named at once to who asks.
+func TestBrokenStore(t *testing.T) {
+	s := people(t)
+	s.run(t, "systemctl stop faceauth; cp -a /var/lib/faceauth /root/before")
+	defer func() {
+		s.run(t, "systemctl stop faceauth; umount /var/lib/faceauth/profiles 2>/dev/null; rm -rf /var/lib/faceauth/*; "+
+			"cp -a /root/before/. /var/lib/faceauth/; rm -r /root/before; systemctl reset-failed faceauth || true")
+		s.trust(t)
+	}()
+	for _, c := range []struct{ name, how, says string }{
+		{"damaged", "head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "damaged store"},
+		{"read-only", "cp -a /root/before/. /var/lib/faceauth/; mount --bind /var/lib/faceauth/profiles " +
+			"/var/lib/faceauth/profiles; mount -o remount,bind,ro /var/lib/faceauth/profiles", "read-only file system"},
+	} {
+		out, _ := s.try(t, "systemctl stop faceauth; "+c.how+"; begun=$(date +%s%N); faceauth tablet status --user "+
+			"alice; echo code $? $((($(date +%s%N)-begun)/1000000)) ms")
+		var code, took int
+		last := out[strings.LastIndex("\n"+out, "\ncode "):]
+		if _, err := fmt.Sscanf(last, "code %d %d", &code, &took); err != nil || code == 0 || took > 1000 ||
+			!strings.Contains(out, c.says) {
+			t.Errorf("%s: %s", c.name, out)
+		}
 	}
 }

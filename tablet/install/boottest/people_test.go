@@ -21,6 +21,9 @@ const (
 	elsewhere = "-I rhost=far.example -I tty=pts/1 -E XDG_SESSION_TYPE=tty -E XDG_SESSION_CLASS=user"
 )
 
+// onConsole runs a script in the unit of a console, as login does.
+const onConsole = "--unit=getty@tty7.service"
+
 // session runs a script in a session of a user, and returns its output.
 func (s *system) session(t testing.TB, user, kind, script string) string {
 	t.Helper()
@@ -125,6 +128,7 @@ func people(t *testing.T) *system {
 		out := s.run(t, "faceauth tablet enroll --user alice")
 		t.Logf("enrolling: %s", out)
 	}
+	s.run(t, "faceauth tablet allow su --challenge none")
 	s.trust(t)
 	return s
 }
@@ -134,7 +138,173 @@ func (s *system) trust(t testing.TB) {
 	t.Helper()
 	s.run(t,
 		"for asker in 0 $(id -u bob); do busctl call org.faceauth /org/faceauth/Device org.faceauth.Device "+
-			"PasswordUsedFor su alice $asker; done")
+			"PasswordUsedFor susb alice $asker '' false; done")
+}
+
+// A face alone makes nobody root until an administrator allows it: su asks only for the password after the
+// installation. When it is allowed, it says what it asks for before the camera looks.
+func TestNotRoot(t *testing.T) {
+	s := people(t)
+	defer s.trust(t)
+	su := func() (answered, string) {
+		out := s.session(t, "bob", atDevice, prompted("", "su alice -c true"))
+		return parse(t, out), out
+	}
+	s.run(t, "faceauth tablet allow su --off")
+	for _, service := range []string{"sudo", "su", "su-l", "polkit-1"} {
+		if out, code := s.try(t, "grep '^[a-z]* "+service+"\\b' /etc/faceauth/services"); code == 0 {
+			t.Errorf("it is on by default: %s", out)
+		}
+	}
+	if a, out := su(); a.in || strings.Contains(out, "camera") {
+		t.Errorf("su, not allowed: let in %t, %s", a.in, out)
+	}
+	s.run(t, "faceauth tablet allow su --challenge none")
+	if a, out := su(); !a.in || !strings.Contains(a.said, "Password (or look") ||
+		!strings.Contains(out, "Your face would allow the following. su: su alice -c true (bob -> alice") {
+		t.Errorf("su, allowed: let in %t, %s", a.in, out)
+	}
+	s.run(t, "faceauth tablet allow su --challenge turn")
+	if _, out := su(); !strings.Contains(out, "Turn your head") {
+		t.Errorf("su with a challenge: %s", out)
+	}
+	if out, code := s.try(t, "faceauth tablet enroll --user root"); code == 0 ||
+		!strings.Contains(out, "root's face could become root") {
+		t.Errorf("enrolling root: %s", out)
+	}
+	s.run(t, "faceauth tablet allow su --challenge none")
+}
+
+// A profile belongs to the system's account: not to a later one with the same name and number, and not to one that is
+// locked or has expired.
+func TestAccounts(t *testing.T) {
+	s := people(t)
+	s.camera(t, "vidtimit_rot/p5")
+	t.Cleanup(func() {
+		s.camera(t, "vidtimit_rot/p2")
+		s.try(t, "faceauth tablet forget --user carol; userdel carol")
+		s.trust(t)
+	})
+	s.run(t, "useradd -u 4321 -m -s /bin/bash carol; echo carol:carol | chpasswd; faceauth tablet enroll --user carol")
+	login := func(lines string) answered {
+		t.Helper()
+		out, _ := s.try(t, prompted(lines, "pamtester -I tty=tty7 login carol authenticate"), onConsole)
+		time.Sleep(300 * time.Millisecond) // until the daemon was told of the password
+		return parse(t, out)
+	}
+	in := func(what, lines string, want bool) {
+		t.Helper()
+		if a := login(lines); a.in != want {
+			t.Errorf("%s: let in %t, want %t: %s\n%s", what, a.in, want, a.said, s.journal(t))
+		}
+	}
+	in("the password", "carol", true)
+	in("the face", "", true)
+	for _, c := range []struct{ off, on string }{
+		{"passwd -l carol", "passwd -u carol"},
+		{"chage -E 2001-01-01 carol", "chage -E -1 carol"},
+	} {
+		s.run(t, c.off)
+		in(c.off, "", false)
+		s.run(t, c.on)
+		in(c.on, "", true)
+	}
+	remove := []string{"userdel carol"}
+	if _, code := s.try(t, "test -x /usr/sbin/deluser"); code == 0 {
+		remove = append(remove, "deluser --quiet carol")
+	}
+	for _, command := range remove {
+		s.run(t, command)
+		in(command, "", false)
+		out, code := s.try(t, "faceauth tablet verify --user carol")
+		if code == 0 || !strings.Contains(out, "no user") {
+			t.Errorf("after %s: %s", command, out)
+		}
+		s.run(t, "useradd -u 4321 -s /bin/bash carol; echo carol:other | chpasswd")
+		in("the face after "+command, "", false)
+		in("the new user's password", "other", true)
+		in("the face after "+command+" and the new password", "", false)
+		// The user has only changed the password: face and password together show it.
+		in("face and password", "|other", true)
+		in("the face of the new account", "", true)
+	}
+	s.run(t, "passwd -d carol")
+	if a := login(""); !a.in || a.total > time.Second || strings.Contains(a.said, "camera") {
+		t.Errorf("an account without a password: let in %t after %v: %s", a.in, a.total, a.said)
+	}
+}
+
+// Users of other sources than /etc/passwd enrol and log in, too, though the daemon is built without cgo.
+func TestOtherSources(t *testing.T) {
+	s := people(t)
+	t.Cleanup(func() {
+		s.try(t, "faceauth tablet forget --user dave; rm /etc/userdb/*; mv /etc/nsswitch.before /etc/nsswitch.conf")
+		s.camera(t, "vidtimit_rot/p2")
+	})
+	s.write(t, "/etc/userdb/dave.user",
+		`{"userName":"dave","uid":4400,"gid":4400,"homeDirectory":"/","disposition":"regular"}`+"\n")
+	s.write(t, "/etc/userdb/dave.group", `{"groupName":"dave","gid":4400}`+"\n")
+	s.run(t, "cd /etc/userdb; ln -s dave.user 4400.user; ln -s dave.group 4400.group; "+
+		"cp /etc/nsswitch.conf /etc/nsswitch.before; sed -i 's/^\\(passwd\\|group\\):.*/\\1: files systemd/' "+
+		"/etc/nsswitch.conf; systemctl stop faceauth; ! grep dave /etc/passwd; getent passwd dave")
+	s.camera(t, "vidtimit_rot/p5")
+	s.run(t, "faceauth tablet enroll --user dave")
+	s.run(t, "busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsed s dave")
+	s.run(t, "faceauth tablet verify --user dave")
+	// Both ways: from the name to the number, and back.
+	if out, _ := s.try(t, "faceauth tablet status", "--uid=4400"); !strings.Contains(out, "a login by face may begin") {
+		t.Errorf("dave asks: %s\n%s", out, s.journal(t))
+	}
+	if out, code := s.try(t, "faceauth tablet enroll --user nobody-at-all"); code == 0 ||
+		!strings.Contains(out, "no user of this system") {
+		t.Errorf("an unknown user: %s", out)
+	}
+}
+
+// Only a password that was checked restarts the 48 hours and the count of failures, and not what else lets in. A login
+// from elsewhere by password starts neither the daemon nor an eye.
+func TestOnlyPasswords(t *testing.T) {
+	s := people(t)
+	defer s.trust(t)
+	other := func(module string) string {
+		return "auth [success=3 default=ignore] pam_faceauth.so\nauth [success=2 default=ignore] pam_unix.so " +
+			"try_first_pass\nauth [success=1 default=ignore] " + module + "\nauth requisite pam_deny.so\n" +
+			"auth optional pam_faceauth.so password\nauth required pam_permit.so\n"
+	}
+	s.write(t, "/etc/pam.d/finger-true", other("pam_exec.so quiet /bin/true"))
+	s.write(t, "/etc/pam.d/empty", other("pam_permit.so"))
+	s.run(t, "echo 'greeter finger-true' >>/etc/faceauth/services; echo 'greeter empty' >>/etc/faceauth/services")
+	told := func() int {
+		return strings.Count(s.run(t, "journalctl -q --no-pager -o cat -u faceauth"), "password used")
+	}
+	s.camera(t, "vidtimit_rot/p3") // a stranger
+	for _, c := range []struct {
+		name, service, lines string
+		told                 int
+	}{
+		{"the password", "finger-true", "alice", 1},
+		{"a wrong password, and then a finger", "finger-true", "guess", 0},
+		{"no password, and then a finger", "finger-true", "|", 0},
+		{"no password, and then nothing is checked", "empty", "|", 0},
+	} {
+		s.run(t, "faceauth tablet health")
+		before := told()
+		a := s.console(t, c.service, c.lines, 0)
+		time.Sleep(300 * time.Millisecond)
+		if n := told() - before; !a.in || n != c.told {
+			t.Errorf("%s: let in %t, and the daemon was told %d times, want %d: %s", c.name, a.in, n, c.told, a.said)
+		}
+	}
+	s.camera(t, "vidtimit_rot/p2")
+	s.run(t, "systemctl stop faceauth")
+	if out, _ := s.try(t, prompted("alice", "pamtester -I rhost=far.example -I tty=pts/5 login alice authenticate"),
+		onConsole); !parse(t, out).in {
+		t.Errorf("the password from elsewhere: %s", out)
+	}
+	s.session(t, "bob", elsewhere, prompted("alice", "su alice -c true"))
+	if out, code := s.try(t, "sleep .3; systemctl is-active faceauth 'faceauth-eye@*'"); code == 0 {
+		t.Errorf("after a login from elsewhere: %s", out)
+	}
 }
 
 // Only a user with an active session at the device may use the camera.
@@ -144,6 +314,11 @@ func TestWhoMayAsk(t *testing.T) {
 		return strings.Count(s.run(t, "journalctl -q --no-pager -o cat -u faceauth"), "msg=verify ")
 	}
 	face := prompted("", "su alice -c true")
+	const byManager = "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "
+	const lock = "busctl call org.freedesktop.login1 /org/freedesktop/login1/session/auto " +
+		"org.freedesktop.login1.Session SetLockedHint b true\n"
+	// verify is a login of alice without PAM, which ends in the report of a prompter.
+	verify := prompted("", "faceauth tablet verify")
 	s.write(t, "/etc/pam.d/vpn", "@include common-auth\n@include common-account\n")
 	for _, c := range []struct {
 		name string
@@ -156,10 +331,28 @@ func TestWhoMayAsk(t *testing.T) {
 			return s.session(t, "bob", elsewhere,
 				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
 		}},
-		{"a service of a user at the device", true, func() string {
-			return s.session(t, "bob", atDevice,
-				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
+		// A timer that was set over ssh runs in such a service, also after the connection has ended.
+		{"a service of a user at the device", false, func() string {
+			return s.session(t, "bob", atDevice, byManager+face)
 		}},
+		{"a service of the user at the device, without PAM", false, func() string {
+			return s.session(t, "alice", atDevice, byManager+verify)
+		}},
+		{"a timer of the user at the device, without PAM", false, func() string {
+			return s.session(t, "alice", atDevice, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\n"+
+				"systemd-run --user --quiet --on-active=1 --timer-property=AccuracySec=100ms --unit=later bash -c '"+
+				strings.ReplaceAll(verify, "'", "")+" >/tmp/later'; sleep 5; cat /tmp/later")
+		}},
+		{"a program of the user in a session from elsewhere", false, func() string {
+			return s.session(t, "alice", elsewhere, verify)
+		}},
+		{"a program of the user in a session at the device", true, func() string {
+			return s.session(t, "alice", atDevice, verify)
+		}},
+		{"a locker under the manager of a user whose session is locked", true, func() string {
+			return s.session(t, "alice", atDevice, lock+byManager+verify)
+		}},
+		{"sudo or su there", false, func() string { return s.session(t, "bob", atDevice, lock+byManager+face) }},
 		{"a service of the system", false, func() string {
 			out, _ := s.try(t, face, "--property=User=bob")
 			return out
@@ -169,15 +362,15 @@ func TestWhoMayAsk(t *testing.T) {
 			return out
 		}},
 		{"a service that is not listed, at the device", false, func() string {
-			out, _ := s.try(t, prompted("", "pamtester -I tty=tty7 vpn alice authenticate"))
+			out, _ := s.try(t, prompted("", "pamtester -I tty=tty7 vpn alice authenticate"), onConsole)
 			return out
 		}},
 		{"a greeter", true, func() string {
-			out, _ := s.try(t, prompted("", "pamtester -I tty=tty7 login alice authenticate"))
+			out, _ := s.try(t, prompted("", "pamtester -I tty=tty7 login alice authenticate"), onConsole)
 			return out
 		}},
 		{"a greeter that does not say where it is", false, func() string {
-			out, _ := s.try(t, prompted("", "pamtester login alice authenticate"))
+			out, _ := s.try(t, prompted("", "pamtester login alice authenticate"), onConsole)
 			return out
 		}},
 		{"a greeter on a network", false, func() string {
@@ -195,7 +388,7 @@ func TestWhoMayAsk(t *testing.T) {
 			if a.in != c.look || (looked() > before) != c.look {
 				t.Errorf("let in %t, looked %t, want %t\n%s\n%s", a.in, looked() > before, c.look, a.said, s.journal(t))
 			}
-			if strings.Contains(a.said, "camera") != c.look {
+			if prompt := strings.Contains(a.said, "press Enter"); prompt && !c.look {
 				t.Errorf("the prompt: %s", a.said)
 			}
 		})

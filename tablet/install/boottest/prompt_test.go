@@ -21,6 +21,7 @@ func (s *system) console(t testing.TB, service, lines string, typing time.Durati
 		t,
 		fmt.Sprintf("export TYPING=%d; ", typing.Milliseconds())+prompted(lines,
 			"pamtester -I tty=tty7 "+service+" alice authenticate"),
+		onConsole,
 	)
 	return parse(t, out)
 }
@@ -87,6 +88,7 @@ func TestPromptFirst(t *testing.T) {
 					t,
 					c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login(
 						"only", "")+"\n"+c.after,
+					onConsole,
 				)
 				parts := strings.Split(out, "====\n")
 				if len(parts) != 4 {
@@ -142,7 +144,7 @@ func TestDaemonKilled(t *testing.T) {
 		s.trust(t)
 		out := s.run(t,
 			"exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; date +%s%N; "+
-				"systemctl kill -s KILL faceauth; wait")
+				"systemctl kill -s KILL faceauth; wait", onConsole)
 		lines := strings.Fields(out)
 		if len(lines) != 2 {
 			t.Fatalf("%s: %q", c.name, out)

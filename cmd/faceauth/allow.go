@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/spf13/cobra"
+)
+
+// rootServices are the PAM services that make people root.
+var rootServices = []string{"sudo", "sudo-i", "su", "su-l", "polkit-1"}
+
+// pamService matches the name of a PAM service.
+var pamService = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,126}$`)
+
+// allow returns the command that changes the list of PAM services.
+func allow() *cobra.Command {
+	var list, challenge string
+	var off bool
+	c := &cobra.Command{
+		Use: "allow SERVICE...", Short: "let PAM services ask for a face, such as sudo (root only)",
+		Args: cobra.MinimumNArgs(1),
+		Long: "Allow lets PAM services ask for the face of a person in a session at the device, or with --off no\n" +
+			"longer. sudo, su and polkit-1 are off until then, and need a --challenge: turn (the head), blink,\n" +
+			"or none.",
+		Example: "  sudo faceauth tablet allow sudo --challenge turn\n  sudo faceauth tablet allow sudo --off",
+		RunE: func(c *cobra.Command, services []string) error {
+			for _, name := range services {
+				if !pamService.MatchString(name) {
+					return fail(badUsage, fmt.Errorf("%q is not the name of a file in /etc/pam.d", name))
+				}
+				if off || !slices.Contains(rootServices, name) {
+					continue
+				}
+				warn(c, fmt.Sprintf("whoever holds a photograph of you before the camera could become root through "+
+					"%s; a challenge makes this much harder", name))
+				if challenge == "" {
+					return fail(badUsage, errors.New("give --challenge turn or --challenge blink, or --challenge none "+
+						"if a photograph may become root"))
+				}
+			}
+			ask := challenge
+			if ask == "none" {
+				ask = ""
+			}
+			if err := (session.Policy{Challenge: session.Challenge(ask)}).Defaults().Check(); err != nil {
+				return fail(badUsage, err)
+			}
+			b, err := os.ReadFile(list)
+			if err != nil {
+				return fmt.Errorf("reading the list of services: %w", err)
+			}
+			return writeAllowed(list, allowed(string(b), services, ask, off))
+		},
+	}
+	c.Flags().StringVar(&list, "services", "/etc/faceauth/services", "list of the services")
+	c.Flags().StringVar(&challenge, "challenge", "", "gesture that these services ask for: turn, blink, or none")
+	c.Flags().BoolVar(&off, "off", false, "these services ask for no face any more")
+	return c
+}
+
+// allowed returns a list of services with other lines for some of them.
+func allowed(list string, services []string, challenge string, off bool) string {
+	var kept strings.Builder
+	kinds := make(map[string]string)
+	for line := range strings.Lines(list) {
+		f := strings.Fields(line)
+		if len(f) > 1 && slices.Contains(services, f[1]) && (f[0] == "session" || f[0] == "greeter") {
+			kinds[f[1]] = f[0]
+			continue
+		}
+		kept.WriteString(strings.TrimSuffix(line, "\n") + "\n")
+	}
+	if !off {
+		for _, name := range services {
+			kept.WriteString(strings.TrimSpace(cmp.Or(kinds[name], "session")+" "+name+" "+challenge) + "\n")
+		}
+	}
+	return kept.String()
+}
+
+// writeAllowed replaces the list, which everybody may read and only its owner write.
+func writeAllowed(path, list string) error {
+	f, err := safefile.Create(path)
+	if err != nil {
+		return fmt.Errorf("writing the list of services: %w; run the command with sudo", err)
+	}
+	defer f.Abort()
+	if _, err := f.Write([]byte(list)); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	return f.Commit()
+}

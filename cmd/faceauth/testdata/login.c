@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/* Logs a user in through PAM, as sudo and login do: login SERVICE USER handle|ignore|default. It presses Enter at each
+ * prompt, and prints what it is told, PAM's answer, and whether SIGINT came. */
+
+#include <security/pam_appl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void note(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static int talk(int n, const struct pam_message **messages, struct pam_response **answers, void *data)
+{
+	(void)data;
+	if ((*answers = calloc((size_t)n, sizeof **answers)) == NULL)
+		return PAM_BUF_ERR;
+	for (int i = 0; i < n; i++) {
+		printf("%s\n", messages[i]->msg);
+		if (messages[i]->msg_style == PAM_PROMPT_ECHO_OFF || messages[i]->msg_style == PAM_PROMPT_ECHO_ON)
+			(*answers)[i].resp = strdup("");
+	}
+	fflush(stdout);
+	return PAM_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct pam_conv conv = {talk, NULL};
+	pam_handle_t *pamh = NULL;
+	int r;
+	if (argc != 4)
+		return 2;
+	if (strcmp(argv[3], "handle") == 0)
+		signal(SIGINT, note);
+	else if (strcmp(argv[3], "ignore") == 0)
+		signal(SIGINT, SIG_IGN);
+	if (pam_start(argv[1], argv[2], &conv, &pamh) != PAM_SUCCESS || pam_set_item(pamh, PAM_TTY, "tty7") != PAM_SUCCESS)
+		return 2;
+	r = pam_authenticate(pamh, 0);
+	printf("answer %d interrupted %d\n", r, (int)interrupted);
+	pam_end(pamh, r);
+	return 0;
+}

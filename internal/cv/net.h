@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef FACEAUTH_NET_H
+#define FACEAUTH_NET_H
+
+#include "safe.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include <opencv2/core.hpp>
+
+template <typename F> void guard(char **err, F f) {
+	try {
+		f();
+	} catch (const cv::Exception &e) {
+		*err = strdup(e.err.empty() ? "OpenCV error" : e.err.c_str());
+	} catch (const std::exception &e) {
+		*err = strdup(e.what());
+	} catch (...) {
+		*err = strdup("unknown C++ exception");
+	}
+}
+
+// A network in OpenCV or in ONNX Runtime. run stores the n named outputs; an empty name is the last output.
+struct Net {
+	virtual ~Net() {}
+	virtual void run(const cv::Mat &blob, const char **names, int n, fa_tensor *out) = 0;
+};
+
+inline void store(fa_tensor *out, const float *data, int dims, const int *shape) {
+	size_t total = 1;
+	for (int d = 0; d < dims; d++)
+		total *= shape[d];
+	out->data = static_cast<float *>(malloc(total * sizeof(float) + 1));
+	if (!out->data)
+		throw std::bad_alloc();
+	memcpy(out->data, data, total * sizeof(float));
+	out->dims = dims;
+	for (int d = 0; d < dims; d++)
+		out->shape[d] = shape[d];
+}
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sighting_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// A track is confirmed once two faces near an enrolled one are two looks, and never by one look that comes again and
+// again: random tracks against the definition.
+func TestLooksConfirm(t *testing.T) {
+	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Look: .12}
+	random := rand.New(rand.NewPCG(3, 4))
+	confirmed := 0
+	for run := range 500 {
+		who := sighting.NewIdentities(space, sighting.Rules{})
+		spread := []float64{.02, .04, .08, .2}[run%4]
+		var shown [][]float32
+		for n := range 40 {
+			x := []float32{float32(spread * random.NormFloat64()), float32(spread * random.NormFloat64())}
+			shown = append(shown, x)
+			at := time.Duration(n) * 40 * time.Millisecond
+			who.Add(1, at, x, online.Verdict{Label: "alice", Anchored: true})
+			// The first look counts, and so the first face that is far enough from it.
+			two := false
+			for _, y := range shown[1:] {
+				two = two || math.Hypot(float64(y[0]-shown[0][0]), float64(y[1]-shown[0][1])) >= space.Look
+			}
+			b := who.Who(at, []int{1})[0]
+			if want := two && n >= 2; (b.Trust == sighting.Confirmed) != want {
+				t.Fatalf("run %d, face %d: %+v, want confirmed %t", run, n, b, want)
+			}
+			if n == 39 && two {
+				confirmed++
+			}
+		}
+	}
+	if confirmed < 50 || confirmed > 450 {
+		t.Errorf("%d of 500 tracks were confirmed: the test shows only one side", confirmed)
+	}
+}
+
+// What is no new look keeps a person confirmed who was confirmed before.
+func TestSameLookKeepsConfirmed(t *testing.T) {
+	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
+	who := sighting.NewIdentities(space, sighting.Rules{})
+	trust := func(at time.Duration, x float32) sighting.Trust {
+		who.Add(1, at, []float32{x}, online.Verdict{Label: "alice", Anchored: true})
+		return who.Who(at, []int{1})[0].Trust
+	}
+	for n := range 3 {
+		if got := trust(time.Duration(n)*time.Second, .2*float32(n%2)); n == 2 && got != sighting.Confirmed {
+			t.Fatalf("after three faces: %q", got)
+		}
+	}
+	for n := 3; n < 100; n++ {
+		if got := trust(time.Duration(n)*time.Second, .2); got != sighting.Confirmed {
+			t.Fatalf("after %d s with one look: %q", n, got)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/internal/stage"
+	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/godbus/dbus/v5"
+)
+
+// Every way into the daemon makes the same check of the calling process: what counts is where this process runs, and
+// not whether its user is at the device, too. polkit allows everything here.
+func TestHere(t *testing.T) {
+	const games32, nobody32 = uint32(games), uint32(nobody)
+	greeter := fixture.Session{UID: 120, Class: "greeter", Active: true, Seat: "seat0"}
+	at := fixture.AtSeat
+	far := func(x fixture.Session) fixture.Session { x.Remote, x.Seat = true, ""; return x }
+	away := func(x fixture.Session) fixture.Session { x.Active = false; return x }
+	locked := func(x fixture.Session) fixture.Session { x.Locked = true; return x }
+	unseated := func(x fixture.Session) fixture.Session { x.Seat = ""; return x }
+	sessions := func(x ...fixture.Session) []fixture.Session { return x }
+	// The ways: a PAM module of root, a program of root by fprintd's names, and programs of the user by both names.
+	const pam, rootsFinger, program, finger = "p", "r", "u", "f"
+	const manager = "user@65534.service"
+	for _, c := range []struct {
+		name     string
+		unit     string
+		sessions []fixture.Session
+		ways     string // those that are answered
+	}{
+		{"a session at the device", "", sessions(at(nobody32)), pam + program + finger},
+		{"somebody else's session at the device", "", sessions(at(games32)), pam + program + finger},
+		{"a greeter's session", "", sessions(greeter), pam + rootsFinger + program + finger},
+		{"a session from elsewhere", "", sessions(far(at(nobody32)), at(nobody32)), ""},
+		{"a session that is not used now", "", sessions(away(at(nobody32))), ""},
+		{"a session without a seat", "", sessions(unseated(at(nobody32))), ""},
+		{"a display manager with its greeter", "gdm.service", sessions(greeter), pam + rootsFinger},
+		{"a display manager by its second name", "display-manager.service", sessions(greeter), pam + rootsFinger},
+		{"a display manager that unlocks", "gdm.service", sessions(at(nobody32)), pam + rootsFinger},
+		{"a display manager, somebody else is there", "gdm.service", sessions(at(games32)), ""},
+		{"a display manager with a far greeter", "gdm.service", sessions(far(greeter)), ""},
+		{"a display manager with a near and a far greeter", "gdm.service", sessions(greeter, far(greeter)), ""},
+		{"a display manager, and the user is elsewhere, too", "sddm.service", sessions(greeter, far(at(nobody32))), ""},
+		{"a display manager without anybody", "gdm.service", nil, ""},
+		{"login on a console", "getty@tty2.service", nil, pam + rootsFinger},
+		{"login on a serial line", "serial-getty@ttyS0.service", nil, ""},
+		// A timer that was set over ssh runs here, also after the connection has ended.
+		{"a service of a user at the device", manager, sessions(at(nobody32)), ""},
+		{"a service of a user who is elsewhere, too", manager, sessions(locked(at(nobody32)), far(at(nobody32))), ""},
+		{"a service of a user, somebody else is there", manager, sessions(locked(at(games32))), ""},
+		{"a service of another user", "user@5.service", sessions(locked(at(nobody32)), locked(at(games32))), ""},
+		{"a locker under the user's manager", manager, sessions(locked(at(nobody32))), program + finger},
+		{"a service of the system, as of systemd-run or cron", "vpn.service", sessions(locked(at(nobody32))), ""},
+		{"a service that is named much the same", "not-gdm.service", sessions(greeter), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Delay: time.Hour, MaxDelay: time.Hour}})
+			for _, action := range []string{"verify", "enroll", "other-user"} {
+				h.polkit.set(nobody, action, true)
+			}
+			h.logind.Place(c.unit, c.sessions...)
+			for _, way := range []string{pam, rootsFinger, program, finger} {
+				h.logind.Place("", at(nobody32))
+				h.enrol(t, "nobody", stage.Alice)
+				h.logind.Place(c.unit, c.sessions...)
+				h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
+				var word string
+				var err error
+				switch uid := nobody; way {
+				case pam, program:
+					if way == pam {
+						uid = 0
+					}
+					client := h.client(t, uid)
+					if way == pam {
+						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "", "")
+					}
+					if err == nil {
+						word, err = client.Verify(t.Context(), "nobody", func(string) {})
+					}
+				default:
+					if way == rootsFinger {
+						uid = 0
+					}
+					f := h.finger(t, uid)
+					if err = f.call("Claim", "nobody"); err == nil {
+						word = f.verify(t)
+					}
+					f.conn.Close()
+				}
+				denied := err != nil && strings.Contains(name(err)+errorName(err), "PermissionDenied")
+				if denied == strings.Contains(c.ways, way) || err != nil && !denied {
+					t.Errorf("%s: %v", way, err)
+				}
+				if err == nil && word != "verify-no-match" {
+					t.Errorf("%s: %s", way, word)
+				}
+				// A failure of a locker does not count against the logins of the user.
+				st, err := h.a.Status("nobody")
+				if counted := !denied && c.unit != manager; err != nil || (st.Wait > 0) != counted {
+					t.Errorf("%s: the user must wait %v, %v", way, st.Wait, err)
+				}
+				if err := h.client(t, 0).PasswordUsed(t.Context(), "nobody"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Who asks must still be at the device when the decision falls: a session that is no longer used gets no match.
+func TestStillHere(t *testing.T) {
+	for _, way := range []string{"PAM", "a program"} {
+		t.Run(way, func(t *testing.T) {
+			h := newHouse(t, tablet.Options{})
+			h.polkit.set(nobody, "verify", true)
+			h.enrol(t, "nobody", stage.Alice)
+			uid, method, args := nobody, "Claim", []any{"nobody"}
+			if way == "PAM" {
+				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody), "", "")
+			}
+			conn := dial(t, h.address, uid)
+			signals := make(chan *dbus.Signal, 64)
+			conn.Signal(signals)
+			o := conn.Object(bus.Name, bus.Path)
+			if err := o.Call(bus.Interface+"."+method, 0, args...).Err; err != nil {
+				t.Fatal(err)
+			}
+			x := fixture.AtSeat(nobody)
+			x.Active = false
+			h.logind.Place("", x)
+			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+			if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err != nil {
+				t.Fatal(err)
+			}
+			for s := range signals {
+				if len(s.Body) == 2 && s.Body[1] == true {
+					if s.Body[0] != "verify-error" {
+						t.Errorf("the decision is %v", s.Body[0])
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// A match is used at once, once, and by the claim that got it. It is void when the person is no longer at the device,
+// and when the faces change.
+func TestConfirm(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		match time.Duration // how long a match may wait
+		then  func(*testing.T, *house)
+		want  []string
+	}{
+		{"used", time.Minute, func(*testing.T, *house) {}, []string{"", "MatchVoid"}},
+		{"too late", time.Nanosecond, func(*testing.T, *house) {}, []string{"MatchVoid", "MatchVoid"}},
+		{"another session is used now", time.Minute, func(_ *testing.T, h *house) {
+			x := fixture.AtSeat(nobody)
+			x.Active = false
+			h.logind.Place("", x)
+		}, []string{"PermissionDenied", "MatchVoid"}},
+		{"the faces were forgotten", time.Minute, func(t *testing.T, h *house) {
+			if err := h.client(t, 0).Forget(t.Context(), "nobody"); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"ClaimDevice"}},
+		{"another client", time.Minute, func(t *testing.T, h *house) {
+			if err := h.client(t, 0).Call(t.Context(), "Confirm"); name(err) != "ClaimDevice" {
+				t.Errorf("another client: %v", err)
+			}
+		}, []string{""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouseWith(t, tablet.Options{}, bus.Options{Match: c.match})
+			h.enrol(t, "nobody", stage.Alice)
+			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+			conn := dial(t, h.address, 0)
+			signals := make(chan *dbus.Signal, 64)
+			conn.Signal(signals)
+			o := conn.Object(bus.Name, bus.Path)
+			confirm := func() string {
+				err := o.Call(bus.Interface+".Confirm", 0).Err
+				if err == nil {
+					return ""
+				}
+				return strings.TrimPrefix(errorName(err), "org.faceauth.Error.")
+			}
+			if err := o.Call(bus.Interface+".ClaimFor", 0, "nobody", uint32(nobody), "", "").Err; err != nil {
+				t.Fatal(err)
+			}
+			if got := confirm(); got != "MatchVoid" {
+				t.Errorf("before a match: %q", got)
+			}
+			if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err != nil {
+				t.Fatal(err)
+			}
+			for s := range signals {
+				if len(s.Body) == 2 && s.Body[1] == true {
+					if s.Body[0] != "verify-match" {
+						t.Fatal(s.Body)
+					}
+					break
+				}
+			}
+			c.then(t, h)
+			for i, want := range c.want {
+				if got := confirm(); got != want {
+					t.Errorf("%d: %q, want %q", i, got, want)
+				}
+			}
+		})
+	}
+}
