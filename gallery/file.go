@@ -50,6 +50,7 @@ type entry struct {
 	name     string
 	enrolled int64 // seconds since 1970
 	upright  int64 // [Person].Upright
+	same     int64 // the person who has the name now; 0: this person
 }
 
 // date fills in what the database knows of a person beside the faces.
@@ -61,13 +62,14 @@ func (e entry) date(p *Person) {
 type database struct {
 	db         *store.DB
 	faces      map[int64]kept   // by the learner's number
-	people     map[int64]entry  // by the person's number
+	people     map[int64]entry  // by the person's number; also those without labelled faces whom records mention
 	last       int64            // number of the newest face
 	generation int64            // of what was learned; 0: the database has no snapshot
+	observed   int64            // the last observation in that snapshot
 	loose      int              // faces beyond the snapshot
 	learned    [32]byte         // fingerprint of what was learned
 	version    int64            // of the database
-	fresh      map[string]int64 // new people of a transaction, by name
+	fresh      map[string]int64 // people whom a transaction has labelled, by name
 }
 
 // News lists what other programs have changed. [Gallery.News] returns it.
@@ -75,7 +77,7 @@ type News struct {
 	Changed   bool         // people, faces or what was learned
 	Before    []string     // the people before
 	Renamed   [][2]string  // names before and after
-	Forgotten []string     // people whom g no longer knows
+	Forgotten []string     // people whom the database no longer has
 	Observed  []Renumbered // observations that have new numbers in the learner, because it learned them again
 }
 
@@ -254,11 +256,29 @@ func (g *Gallery) Save(path string) error {
 	if g.db == nil {
 		g.path = path
 	}
+	return g.keep(true)
+}
+
+// keep writes the records, and with all also what g has changed, in one transaction.
+func (g *Gallery) keep(all bool) (err error) {
 	if err := g.Begin(); err != nil {
 		return err
 	}
 	defer g.End()
-	next, gone, err := g.write()
+	next, gone := g.database, false
+	next.people = maps.Clone(next.people)
+	if all {
+		next, gone, err = g.write()
+	}
+	if err == nil && g.records != nil {
+		t := &Transaction{DB: g.db, Observed: next.observed, d: &next}
+		err = g.records.Write(t)
+		gone = gone || t.Gone
+		defer func() { g.records.Written(err == nil, all) }()
+	}
+	if err == nil && all {
+		err = next.sweep()
+	}
 	if err == nil && gone {
 		err = g.db.Erasing()
 	}
@@ -266,17 +286,48 @@ func (g *Gallery) Save(path string) error {
 		err = g.db.Commit()
 	}
 	if err != nil {
-		return fmt.Errorf("saving gallery %s: %w; nothing was written", path, err)
+		return fmt.Errorf("saving gallery %s: %w; nothing was written", g.path, err)
 	}
 	g.begun = false
 	if next.generation != g.generation {
 		g.unsaved = nil
 	}
 	g.database = next
-	maps.Copy(g.numbers, next.fresh)
+	if all {
+		maps.Copy(g.numbers, next.fresh)
+		g.erased = nil
+	}
 	if gone {
 		if err := g.db.Erase(); err != nil {
-			return fmt.Errorf("saving gallery %s: what was removed is still in its log: %w", path, err)
+			return fmt.Errorf("saving gallery %s: what was removed is still in its log: %w", g.path, err)
+		}
+	}
+	return nil
+}
+
+// sweep removes people without faces whom nothing mentions.
+func (d *database) sweep() error {
+	with := make(map[int64]bool)
+	for _, k := range d.faces {
+		with[k.person] = true
+	}
+	for id := range d.people {
+		if with[id] {
+			continue
+		}
+		said := false
+		err := d.db.Query("select 1 from mention where person = ?1 union all select 1 from event where person = ?1 "+
+			"union all select 1 from present where person = ?1 limit 1", func(store.Row) error {
+			said = true
+			return nil
+		}, id)
+		if err == nil && !said {
+			err = d.db.Exec("delete from person where id = ? and not exists "+
+				"(select 1 from face where person = person.id) and not exists (select 1 from person p where p.same = person.id)", id)
+			delete(d.people, id)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -338,6 +389,7 @@ func (g *Gallery) load() error {
 	if d.version, err = d.db.Version(); err != nil {
 		return err
 	}
+	d.observed = l.Counts().Observed
 	*g.learner, g.database, g.numbers = l, d, make(map[string]int64)
 	for id, e := range d.people {
 		g.numbers[e.name] = id
@@ -348,8 +400,8 @@ func (g *Gallery) load() error {
 }
 
 func (d *database) readPeople() error {
-	return d.db.Query("select id, name, enrolled, upright from person", func(r store.Row) error {
-		d.people[r.ColumnInt64(0)] = entry{r.ColumnText(1), r.ColumnInt64(2), r.ColumnInt64(3)}
+	return d.db.Query("select id, name, enrolled, upright, same from person", func(r store.Row) error {
+		d.people[r.ColumnInt64(0)] = entry{r.ColumnText(1), r.ColumnInt64(2), r.ColumnInt64(3), r.ColumnInt64(4)}
 		return nil
 	})
 }
@@ -431,7 +483,7 @@ func (g *Gallery) own() (c change) {
 	here := make(map[int64]bool)
 	entries := make(map[string]entry)
 	for _, p := range g.people {
-		e := entry{p.Name, p.Enrolled.Unix(), int64(p.Upright)}
+		e := entry{name: p.Name, enrolled: p.Enrolled.Unix(), upright: int64(p.Upright)}
 		entries[p.Name] = e
 		if id := g.numbers[p.Name]; id != 0 {
 			here[id] = true
@@ -440,8 +492,8 @@ func (g *Gallery) own() (c change) {
 			}
 		}
 	}
-	for id := range g.database.people {
-		if !here[id] {
+	for id := range g.erased {
+		if _, there := g.database.people[id]; there && !here[id] {
 			c.forgotten = append(c.forgotten, id)
 		}
 	}
@@ -458,7 +510,7 @@ func (g *Gallery) own() (c change) {
 			l.Negative, g.learner.Vector(l.ID)})
 	}
 	for id, k := range g.faces {
-		if !labels[id] && here[k.person] {
+		if !labels[id] && !slices.Contains(c.forgotten, k.person) {
 			c.gone = append(c.gone, k.row)
 		}
 	}
@@ -489,7 +541,7 @@ func (g *Gallery) align() error {
 	}
 	if generation == 0 {
 		g.faces, g.database.people = make(map[int64]kept), make(map[int64]entry)
-		return nil
+		return g.readPeople()
 	}
 	return g.additions()
 }
@@ -516,12 +568,12 @@ func (g *Gallery) additions() error {
 	if err := g.readPeople(); err != nil {
 		return err
 	}
+	names := g.names()
 	for id, e := range g.database.people {
-		if _, there := before[id]; !there {
-			g.numbers[e.name] = id // also if g has somebody of this name who is not saved yet
+		if names[id] == "" && !g.erased[id] {
+			g.numbers[e.name], names[id] = id, e.name // also if g has somebody of this name who is not saved yet
 		}
 	}
-	names := g.names()
 	for _, f := range all {
 		if name := names[f.person]; name != "" { // otherwise g has forgotten the person, and will save that
 			if err := g.database.label(g.learner, name, f.kept, f.vector); err != nil {
@@ -580,7 +632,9 @@ func (g *Gallery) rebase() error {
 		switch is := names[id]; {
 		case began || is == was || id == 0:
 		case is == "":
-			g.news.Forgotten = append(g.news.Forgotten, was)
+			if _, there := g.database.people[id]; !there {
+				g.news.Forgotten = append(g.news.Forgotten, was)
+			}
 		default:
 			g.news.Renamed = append(g.news.Renamed, [2]string{was, is})
 		}
@@ -684,38 +738,25 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 		if err := g.db.Exec("delete from person where id = ?", id); err != nil {
 			return next, false, err
 		}
-		delete(next.people, id)
+		maps.DeleteFunc(next.people, func(other int64, e entry) bool { return other == id || e.same == id })
 	}
 	for _, row := range c.gone {
 		if err := g.db.Exec("delete from face where id = ?", row); err != nil {
 			return next, false, err
 		}
 	}
-	for id := range c.names { // two people may have swapped their names
-		if err := g.db.Exec("update person set name = ? where id = ?", fmt.Sprintf("\n%d", id), id); err != nil {
-			return next, false, err
-		}
-	}
-	renamed := false
-	for id, e := range c.names {
-		err := g.db.Exec("update person set name = ?, enrolled = ?, upright = ? where id = ?", e.name, e.enrolled,
-			e.upright, id)
-		if err != nil {
-			return next, false, err
-		}
-		renamed = renamed || e.name != next.people[id].name
-		next.people[id] = e
+	renamed, err := next.rename(c.names)
+	if err != nil {
+		return next, false, err
 	}
 	next.fresh = make(map[string]int64)
 	for _, a := range c.added {
 		person := cmp.Or(a.person, next.fresh[a.name])
 		if person == 0 {
-			if err := g.db.Exec("insert into person(name, enrolled, upright) values(?, ?, ?)", a.name, a.enrolled,
-				a.upright); err != nil {
+			if person, err = next.person(a.entry); err != nil {
 				return next, false, err
 			}
-			person = g.db.Last()
-			next.fresh[a.name], next.people[person] = person, a.entry
+			next.fresh[a.name] = person
 		}
 		if err := g.db.Exec("insert into face(person, rejected, vector) values(?, ?, ?)", person, a.negative,
 			vector.Bytes(a.vector)); err != nil {
@@ -748,7 +789,61 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 	if err != nil {
 		return next, false, err
 	}
-	next.loose = 0
+	next.loose, next.observed = 0, g.learner.Counts().Observed
 	err = g.db.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, faces, snapshot)
 	return next, gone, err
+}
+
+// rename gives people new names and dates, and reports whether a name is another one. Two people may have swapped
+// their names. A person without faces who has a new name of another person becomes that person.
+func (d *database) rename(names map[int64]entry) (renamed bool, err error) {
+	aside := func(id int64) error {
+		return d.db.Exec("update person set name = ? where id = ?", fmt.Sprintf("\n%d", id), id)
+	}
+	for id := range names {
+		if err := aside(id); err != nil {
+			return false, err
+		}
+	}
+	for id, e := range names {
+		for other, o := range d.people {
+			if _, also := names[other]; also || o.name != e.name {
+				continue
+			}
+			if err := aside(other); err != nil {
+				return false, err
+			}
+			if err := d.db.Exec("update person set same = ? where id = ? or same = ?", id, other, other); err != nil {
+				return false, err
+			}
+			o.name, o.same = fmt.Sprintf("\n%d", other), id
+			d.people[other] = o
+		}
+		err := d.db.Exec("update person set name = ?, enrolled = ?, upright = ? where id = ?", e.name, e.enrolled,
+			e.upright, id)
+		if err != nil {
+			return false, err
+		}
+		renamed = renamed || e.name != d.people[id].name
+		d.people[id] = e
+	}
+	return renamed, nil
+}
+
+// person returns the number of the person with a name, and makes one if there is none.
+func (d *database) person(e entry) (int64, error) {
+	for id, known := range d.people {
+		if known.name == e.name {
+			err := d.db.Exec("update person set enrolled = ?, upright = ? where id = ?", e.enrolled, e.upright, id)
+			d.people[id] = e
+			return id, err
+		}
+	}
+	err := d.db.Exec("insert into person(name, enrolled, upright) values(?, ?, ?)", e.name, e.enrolled, e.upright)
+	if err != nil {
+		return 0, err
+	}
+	id := d.db.Last()
+	d.people[id] = e
+	return id, nil
 }

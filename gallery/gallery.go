@@ -71,6 +71,8 @@ type Gallery struct {
 	numbers map[string]int64 // the numbers of people in the database, by their present names
 	path    string           // "": only in memory
 	begun   bool             // a transaction is open
+	erased  map[int64]bool   // numbers of people who are to be forgotten with everything about them
+	records Records          // may be nil
 	unsaved []online.Taught  // faces learned since the last save
 	news    News
 
@@ -280,23 +282,45 @@ func (g *Gallery) Attempt(do func() error) error {
 	if err != nil {
 		return err
 	}
-	people, numbers := g.People(), maps.Clone(g.numbers)
+	people, numbers, erased := g.People(), maps.Clone(g.numbers), maps.Clone(g.erased)
 	if err := do(); err != nil {
-		g.people, g.numbers = people, numbers
+		g.people, g.numbers, g.erased = people, numbers, erased
 		// the snapshot was made a moment ago by the same code
 		return errors.Join(err, g.learner.UnmarshalBinary(before))
 	}
 	return nil
 }
 
-// Forget forgets a person and the faces that were learned through this person. The error wraps [online.ErrUnknown].
+// Forget forgets a person and the faces that were learned through this person, and with the next save the records
+// about this person. The error wraps [online.ErrUnknown].
 func (g *Gallery) Forget(name string) error {
 	if err := g.learner.Forget(name); err != nil {
 		return err
 	}
 	g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == name })
-	delete(g.numbers, name)
+	g.Erase(name)
 	return nil
+}
+
+// Erase removes, with the next save, the records about a person who has no labelled faces any more: for example because
+// the learner has forgotten them.
+func (g *Gallery) Erase(name string) {
+	if g.learner.Knows(name) {
+		return
+	}
+	id := g.numbers[name]
+	for other, e := range g.database.people {
+		if id == 0 && e.name == name {
+			id = other
+		}
+	}
+	delete(g.numbers, name)
+	if id != 0 {
+		if g.erased == nil {
+			g.erased = make(map[int64]bool)
+		}
+		g.erased[id] = true
+	}
 }
 
 // Rename gives a person a new name. The error comes from [online.Learner.Rename].

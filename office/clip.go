@@ -5,10 +5,7 @@ package office
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"image/jpeg"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -35,15 +32,17 @@ type film struct {
 	with     map[uint64]*visit
 }
 
-// openClips opens the clips in a folder. If clips are off, it removes those of earlier runs, because nobody would
-// expire them.
-func (p *Past) openClips(dir string, s journal.Settings) (err error) {
-	dir = filepath.Join(dir, "clips")
-	if s.Bytes <= 0 {
-		return os.RemoveAll(dir)
+// Mapped implements [journal.Head].
+func (c clip) Mapped(func(string, bool) string, int64) (clip, bool) { return c, false }
+
+// openClips opens the clips. If clips are off, it removes those of earlier runs, because nobody would expire them.
+func (p *Past) openClips(s journal.Settings) error {
+	clips, err := journal.Records[clip](p.Journal, "clip", s)
+	if err == nil && s.Bytes <= 0 {
+		clips.Delete(clips.Before(0)...)
+	} else {
+		p.clips = clips
 	}
-	s.Lazy = true
-	p.clips, err = journal.Open[clip](dir, s)
 	return err
 }
 
@@ -98,17 +97,16 @@ func (w *Office) keepClip(s *visit) {
 	}
 	slices.Sort(c.With)
 	body, err := encoding.Marshal(pictures)
-	if err == nil {
-		err = w.o.Past.clips.Put(s.id, s.Last, c, body)
+	if err == nil { // pictures have no value that cannot be encoded
+		w.o.Past.clips.Put(s.id, s.Last, c, body)
 	}
-	w.noteUnkept(err)
 }
 
 // unclip removes the clips that show a person whose sighting is no longer stored.
-func (w *Office) unclip() error {
+func (w *Office) unclip() {
 	clips := w.o.Past.clips
 	if clips == nil {
-		return nil
+		return
 	}
 	kept := make(map[uint64]bool)
 	w.live(func(s *visit, _ *view) { kept[s.id] = len(s.album.Faces) > 0 })
@@ -122,10 +120,7 @@ func (w *Office) unclip() error {
 			gone = append(gone, id)
 		}
 	}
-	if len(gone) == 0 {
-		return nil
-	}
-	return errors.Join(clips.Delete(gone...), clips.Purge())
+	clips.Delete(gone...)
 }
 
 // Clip returns the beginning of a sighting as a film with two pictures per second: AVI with motion JPEG. It returns nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/vector"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
@@ -84,9 +83,35 @@ type statement struct {
 	Merge string `json:"merge,omitempty"`
 
 	UndoneAt uint64 `json:"undone_at,omitempty"` // turn of its undoing; 0: not undone
-	// Settled is true when the gallery and the strangers were written after it. A killed program leaves at most one
-	// statement that is not settled.
-	Settled bool `json:"settled,omitempty"`
+
+	Person string   `json:"person,omitempty"` // for a pure rename: the present name of the person
+	Labels []string `json:"labels,omitempty"` // the people of the labels in the proof
+}
+
+// Mapped implements [journal.Head]. The names of a pure rename stay: they are those of that time.
+func (s statement) Mapped(f func(string, bool) string, observed int64) (_ statement, cut bool) {
+	if s.Pure {
+		s.Person = f(s.Person, true)
+	} else {
+		s.Name, s.Was = f(s.Name, true), f(s.Was, true)
+	}
+	s.Labels = slices.Clone(s.Labels)
+	for i, name := range s.Labels { // the proof has their indices
+		s.Labels[i] = f(name, true)
+	}
+	events, stays := s.Events, s.Stays
+	s.Events, s.Stays = make(map[uint64]string, len(events)), make(map[uint64]opinionChange, len(stays))
+	for id, name := range events {
+		s.Events[id] = f(name, false)
+	}
+	for id, x := range stays {
+		for _, o := range []*opinion{&x.Was, &x.Is} {
+			o.Known, o.Denied = f(o.Known, false), mapped(o.Denied, f)
+		}
+		s.Stays[id] = x
+	}
+	s.Learned, cut = s.Learned.upTo(observed)
+	return s, cut
 }
 
 // opinion is the name of a sighting with everything that belongs to it.
@@ -117,7 +142,8 @@ type proof struct {
 // label is a labelled face.
 type label struct {
 	ID       int64     `cbor:"id"` // its number in the learner
-	Name     string    `cbor:"name"`
+	Name     string    `cbor:"-"`
+	Who      int       `cbor:"who"` // index in the statement's Labels
 	Negative bool      `cbor:"negative"`
 	Vector   []float32 `cbor:"vector"`
 }
@@ -140,7 +166,7 @@ func (w *Office) labels() map[int64]label {
 	l := w.gallery.Learner()
 	all := make(map[int64]label)
 	for _, x := range l.Labels() {
-		all[x.ID] = label{x.ID, x.Name, x.Negative, slices.Clone(l.Vector(x.ID))}
+		all[x.ID] = label{ID: x.ID, Name: x.Name, Negative: x.Negative, Vector: slices.Clone(l.Vector(x.ID))}
 	}
 	return all
 }
@@ -155,9 +181,16 @@ func (q *draft) recordOpinion(s *visit) {
 	}
 }
 
-// commit completes a statement. It writes the statement, then the changes, and then the mark that all is written.
-// Changes that cannot be written hold until the program ends.
+// commit completes a statement, and writes it with all its changes in one transaction.
 func (w *Office) commit(q *draft) error {
+	if err := w.put(q); err != nil {
+		return err
+	}
+	return w.save()
+}
+
+// put puts a statement into the journal, with its changes of sightings and events.
+func (w *Office) put(q *draft) error {
 	q.Added, q.Removed = gallery.Difference(q.before, w.labels())
 	for _, g := range q.Groups {
 		for _, f := range g.Album.Faces {
@@ -173,74 +206,32 @@ func (w *Office) commit(q *draft) error {
 			q.Stays[id] = x
 		}
 	}
-	w.reserve()
+	q.Labels = nil
+	for _, all := range [][]label{q.Added, q.Removed} {
+		for i := range all {
+			if all[i].Who = slices.Index(q.Labels, all[i].Name); all[i].Who < 0 {
+				all[i].Who = len(q.Labels)
+				q.Labels = append(q.Labels, all[i].Name)
+			}
+		}
+	}
 	body, err := encoding.Marshal(q.proof)
 	if err != nil {
 		return err
 	}
 	w.turn++
-	id := w.turn
-	err = w.o.Past.said.Put(id, w.o.Now(), q.statement, body)
-	if err != nil {
-		err = unsaved(err)
-	}
+	w.reserve()
 	if !q.Foreign {
 		q.Merge = w.said(q.statement, q.proof)
 	}
-	if q.Merge != "" { // store the merge's name now: only this name can undo it, and the next step may fail
-		err = errors.Join(err, w.o.Past.said.Change(map[uint64]statement{id: q.statement}))
-	}
-	return errors.Join(err, w.complete(id, q.statement, q.heads))
-}
-
-// complete writes the changes of a statement, and marks it as settled.
-func (w *Office) complete(id uint64, s statement, heads map[uint64]stay) error {
-	err := errors.Join(w.save(), w.rewrite(heads))
+	w.o.Past.said.Put(w.turn, w.o.Now(), q.statement, body)
+	w.o.Past.seen.Change(q.heads)
 	names := make(map[uint64]string)
-	for event := range s.Events {
-		names[event] = s.Name
+	for event := range q.Events {
+		names[event] = q.Name
 	}
-	err = errors.Join(err, w.retitle(names))
-	if err != nil {
-		return err
-	}
-	return w.settled(id, s)
-}
-
-// rewrite changes sightings of the past.
-func (w *Office) rewrite(heads map[uint64]stay) error {
-	if err := w.o.Past.seen.Change(heads); err != nil {
-		return unsaved(err)
-	}
+	w.o.Past.Rename(names)
 	return nil
-}
-
-func unsaved(err error) error {
-	return fmt.Errorf("the change could not be saved; it holds until the program ends: %w", err)
-}
-
-// retitle gives events new names.
-func (w *Office) retitle(names map[uint64]string) error {
-	if w.o.Book == nil {
-		for i, e := range w.recent {
-			if name, there := names[e.ID]; there {
-				w.recent[i].Name = name
-			}
-		}
-		return nil
-	}
-	if err := w.o.Book.Rename(names); err != nil {
-		return unsaved(err)
-	}
-	return nil
-}
-
-// events returns all events under their present names.
-func (w *Office) events() []presence.Event {
-	if w.o.Book != nil {
-		return w.o.Book.Events(0, math.MaxInt)
-	}
-	return w.recent
 }
 
 // statement returns a correction with its faces.
@@ -257,8 +248,14 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 		return r.Head, proof{}, err
 	}
 	p.Faces = w.sound(p.Faces)
-	bad := func(l label) bool { return w.gallery.Space().Check(l.Vector) != nil }
-	p.Added, p.Removed = slices.DeleteFunc(p.Added, bad), slices.DeleteFunc(p.Removed, bad)
+	for _, all := range []*[]label{&p.Added, &p.Removed} {
+		*all = slices.DeleteFunc(*all, func(l label) bool {
+			return w.gallery.Space().Check(l.Vector) != nil || l.Who < 0 || l.Who >= len(r.Head.Labels)
+		})
+		for i := range *all {
+			(*all)[i].Name = r.Head.Labels[(*all)[i].Who]
+		}
+	}
 	for i := range p.Groups {
 		p.Groups[i].Album.Faces = w.sound(p.Groups[i].Album.Faces)
 	}
@@ -294,19 +291,14 @@ func (w *Office) Corrections(before uint64, n int) []Correction {
 	return all
 }
 
-// nameNow returns the present name of the person who had a name at the time of a statement: people may be renamed.
+// nameNow returns the present name of the person who had a name at the time of a statement: people may be merged.
 func (w *Office) nameNow(name string, id uint64) string {
 	ids := w.o.Past.said.Before(0)
 	slices.Reverse(ids)
 	for _, later := range ids {
 		r, _ := w.o.Past.said.Get(later)
-		s := r.Head
-		switch {
-		case s.Kind != Renamed:
-		case later > id && s.UndoneAt == 0 && s.Was == name:
+		if s := r.Head; s.Kind == Renamed && !s.Pure && later > id && s.UndoneAt == 0 && s.Was == name {
 			name = s.Name
-		case later < id && s.UndoneAt > id && s.Pure && s.Name == name:
-			name = s.Was
 		}
 	}
 	return name

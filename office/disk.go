@@ -3,16 +3,12 @@
 package office
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/faceauth/faceauth/office/logbook"
 )
 
-// Disk tells whether the logbook, the strangers and the gallery can be written. A failure does not end an office: data
-// stays in memory and is written as soon as possible.
+// Disk tells whether the database can be written. A failure does not end an office: what cannot be written stays in
+// memory, and is written as soon as possible.
 type Disk struct {
 	Error string    `json:"error,omitempty"` // why writing fails; "" if it works
 	Since time.Time `json:"since,omitzero"`  // when the trouble began
@@ -20,61 +16,76 @@ type Disk struct {
 	Lost  int       `json:"lost"`            // number of events that were dropped for lack of memory
 }
 
-// faults are the last errors of writing.
-type faults struct {
-	gallery, unknown, notes error
-	tried                   time.Time
+// saving is the state of writing.
+type saving struct {
+	later bool  // a correction is being made, or another program's changes are taken in: everything is saved at the end
+	owed  bool  // the gallery has changes that could not be written
+	fault error // the last error; nil: all is written
+	tried time.Time
 }
 
 // retryEvery is the pause between two tries after a failure.
-const retryEvery = 5 * time.Second
+const retryEvery = 2 * time.Second
 
-// guard returns save, extended to store its last error. The lock must be held in calls.
-func guard(save func() error, last *error) func() error {
-	return func() error {
-		*last = save()
-		return *last
+// keep writes what has changed beside the gallery, and reports new events. Lazy does not wait for the disk. After a
+// failure it tries again after a pause.
+func (w *Office) keep(lazy bool) {
+	if w.saving.later {
+		return
 	}
-}
-
-// note stores the last sightings of people, repeats failed writes, and reports changes with tellDisk.
-func (w *Office) note() {
-	if w.o.Book != nil {
-		w.faults.notes = w.o.Book.Note(w.room.State())
-	}
-	w.heed()
-	if now := time.Now(); now.Sub(w.faults.tried) >= retryEvery {
-		w.faults.tried = now
-		w.saveAgain()
+	if w.saving.fault == nil || time.Since(w.saving.tried) >= retryEvery {
+		w.saving.tried = time.Now()
+		if w.saving.owed {
+			w.save()
+		} else if w.o.Past.Dirty() || w.saving.fault != nil {
+			w.saving.fault = w.gallery.SaveRecords(lazy)
+		}
 	}
 	w.tellDisk()
+	w.reportEvents()
 }
 
-// saveAgain repeats failed saves.
-func (w *Office) saveAgain() {
-	if w.faults.unknown != nil {
-		w.o.SaveUnknown()
+// before is called before each write.
+func (w *Office) before() {
+	w.heed()
+	w.noteFault(w.o.Past.noteStrangers())
+}
+
+// save writes the gallery, with all faces that were learned until now, and everything else that has changed, in one
+// transaction. After an error all of it holds in memory, and is written later.
+func (w *Office) save() error {
+	if w.gallery.Path() == "" {
+		return nil
 	}
-	if w.faults.gallery != nil {
-		w.noteUnkept(w.saveGallery())
+	err := w.gallery.Save(w.gallery.Path())
+	if w.saving.fault, w.saving.owed = err, err != nil; err != nil {
+		w.saving.tried = time.Now()
+		return fmt.Errorf("the change could not be saved; it holds until the program ends: %w", err)
+	}
+	w.learned = w.gallery.Learner().Counts().Learned
+	return nil
+}
+
+// noteFault records an error of the database.
+func (w *Office) noteFault(err error) {
+	if err != nil {
+		w.saving.fault = err
 	}
 }
 
-// keepUnknown saves the strangers if they have changed.
-func (w *Office) keepUnknown() {
-	if w.unknown.Changed() {
-		w.o.SaveUnknown()
-	}
+// note stores the last sightings of people, writes what could not be written before, and tells about trouble.
+func (w *Office) note() {
+	w.heed()
+	w.record(nil)
+	w.noteFault(w.o.Past.noteStrangers())
+	w.keep(true)
 }
 
 // tellDisk updates the state of writing, and calls the option Disk if it has changed.
 func (w *Office) tellDisk() {
-	var t logbook.Trouble
-	if w.o.Book != nil {
-		t = w.o.Book.Trouble()
-	}
-	d := Disk{Held: t.Held, Lost: t.Lost}
-	if err := cmp.Or(t.Err, w.faults.gallery, w.faults.unknown, w.faults.notes, w.unkept); err != nil {
+	var d Disk
+	d.Held, d.Lost = w.o.Past.Held()
+	if err := w.saving.fault; err != nil {
 		d.Error = err.Error()
 		if d.Since = w.disk.Since; d.Since.IsZero() {
 			d.Since = w.o.Now()
@@ -87,44 +98,20 @@ func (w *Office) tellDisk() {
 	}
 }
 
-// unsaved returns an error if data was never written.
-func (w *Office) unsaved() error {
-	if err := errors.Join(w.faults.gallery, w.faults.unknown); err != nil {
-		return fmt.Errorf("the latest corrections and faces could not be saved and are lost: %w", err)
-	}
-	return nil
-}
-
-// save writes the gallery and the strangers.
-func (w *Office) save() error {
-	if err := errors.Join(w.saveGallery(), w.o.SaveUnknown()); err != nil {
-		return unsaved(err)
-	}
-	return nil
-}
-
-// saveGallery writes the gallery, and records its content.
-func (w *Office) saveGallery() error {
-	if err := w.o.Save(); err != nil {
-		return err
-	}
-	w.learned = w.gallery.Learner().Counts().Learned
-	return w.recordSaved()
-}
-
-// Save writes the gallery, with all faces that were learned until now.
+// Save writes the gallery, with all faces that were learned until now, and everything else that has changed.
 func (w *Office) Save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.saveGallery()
+	return w.save()
 }
 
-// keepPast saves newly learned faces if Keep is set, and removes old records. Data that cannot be written stays in
-// memory, and the next call tries again.
+// keepPast saves newly learned faces if Keep is set, and removes old records.
 func (w *Office) keepPast() {
-	w.unkept = nil
-	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
-		w.noteUnkept(w.saveGallery())
-	}
+	w.unknown.Expire(w.o.Now())
 	w.expire(w.o.Now())
+	w.note()
+	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
+		w.save()
+		w.tellDisk()
+	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/unknown"
 )
 
 // fed is a camera that shows the frames that the test gives it.
@@ -39,14 +38,12 @@ func (fed) Dropped() int { return 0 }
 // A full disk ends nothing: people come and go, the office reports the full disk, and held data is written when there
 // is room.
 func TestFullDisk(t *testing.T) {
-	disk := fixture.NewDisk(t, 1<<19)
+	disk := fixture.NewDisk(t, 1<<22)
 	g := people(t)
-	faces, labels := filepath.Join(disk.Dir, "unknown"), filepath.Join(disk.Dir, "gallery")
+	path := filepath.Join(disk.Dir, "gallery")
 	k := new(recorded)
 	o := k.options()
-	o.Book = book(t, filepath.Join(disk.Dir, "book"))
-	o.Unknown = unknown.New(space, unknown.Settings{})
-	o.Save, o.SaveUnknown = func() error { return g.Save(labels) }, func() error { return o.Unknown.Save(faces) }
+	o.Past = past(t, g, path)
 	var mu sync.Mutex
 	var told []office.Disk
 	o.Disk = func(d office.Disk) {
@@ -85,13 +82,13 @@ func TestFullDisk(t *testing.T) {
 	}
 	show(n(40, "s"))
 	now := w.Now()
-	if !strings.Contains(now.Disk.Error, "no space left") || now.Disk.Held == 0 || now.Disk.Since.IsZero() {
+	if !strings.Contains(now.Disk.Error, "the disk is full") || now.Disk.Held == 0 || now.Disk.Since.IsZero() {
 		t.Fatalf("%+v", now.Disk)
 	}
 	if len(now.Cameras) != 1 || !now.Cameras[0].Up {
 		t.Errorf("%+v", now.Cameras)
 	}
-	if err := w.Name(w.Strangers()[0].ID, "sue", false); err == nil || !strings.Contains(err.Error(), "no space left") {
+	if err := w.Name(w.Strangers()[0].ID, "sue", false); err == nil || !strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("naming: %v", err)
 	}
 	show(n(10, "s"))
@@ -112,15 +109,11 @@ func TestFullDisk(t *testing.T) {
 	}
 	mu.Unlock()
 	// In the state that a kill of the program leaves.
-	if b := bookCopy(t, filepath.Join(disk.Dir, "book")); b.State().Last < last || len(b.State().People) != 1 ||
-		b.State().People[0].Name != "sue" {
-		t.Errorf("the logbook has %+v, and the last event was %d", b.State(), last)
+	if b := pastCopy(t, path); b.State().Last < last || len(b.State().People) != 1 || b.State().People[0].Name != "sue" {
+		t.Errorf("the records have %+v, and the last event was %d", b.State(), last)
 	}
-	if again, err := gallery.Read(labels); err != nil || !slices.Contains(again.Learner().Names(), "sue") {
+	if again, err := gallery.Read(path); err != nil || !slices.Contains(again.Learner().Names(), "sue") {
 		t.Errorf("the gallery: %v", err)
-	}
-	if _, err := unknown.Read(faces, space, unknown.Settings{}); err != nil {
-		t.Errorf("the strangers: %v", err)
 	}
 	close(camera.frames)
 	if err := <-ended; err != nil {

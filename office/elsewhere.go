@@ -157,8 +157,8 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 	return err
 }
 
-// caughtUp brings everything except the gallery in line with a change of the gallery from outside. Before has the
-// names before the change.
+// caughtUp brings everything except the gallery in line with a change of the gallery from outside, in memory. Before has
+// the names before the change.
 func (w *Office) caughtUp(before []string, x Exchanged) (err error) {
 	for _, r := range x.Renamed {
 		err = errors.Join(err, w.follow(r, r.Merge == "" && !slices.Contains(before, r.To)))
@@ -167,7 +167,7 @@ func (w *Office) caughtUp(before []string, x Exchanged) (err error) {
 		x.Forgotten = []string{""}
 	}
 	for _, name := range x.Forgotten {
-		err = errors.Join(err, w.forget(statement{Kind: Forgot, Name: name, Alike: w.doomed, Foreign: true}))
+		w.forgotten(statement{Kind: Forgot, Name: name, Alike: w.doomed, Foreign: true})
 		w.doomed = nil
 	}
 	for _, name := range before {
@@ -184,40 +184,52 @@ func (w *Office) caughtUp(before []string, x Exchanged) (err error) {
 	return err
 }
 
-// correcting locks w for a correction, and keeps the database of the gallery for it, so that no other program changes
-// people meanwhile. Done ends both. If the database cannot be kept, because the disk is full, the correction is made in
-// memory, and saving gives the error.
+// correcting locks w for a correction, and keeps the database for it, so that no other program changes people
+// meanwhile. The correction saves everything at its end, in one transaction. Done ends it. If the database cannot be
+// kept, because the disk is full, the correction is made in memory, and saving gives the error.
 func (w *Office) correcting() (done func()) {
 	w.mu.Lock()
 	w.heed()
-	w.noteUnkept(w.gallery.Begin())
+	w.saving.later = true
+	w.noteFault(w.gallery.Begin())
+	w.takeIn()
 	return func() {
 		w.gallery.End()
-		w.heed()
+		w.saving.later = false
+		w.takeIn()
+		w.keep(false)
 		w.mu.Unlock()
 	}
 }
 
 // heed takes in what other programs have changed in the gallery. The lock must be held.
 func (w *Office) heed() {
-	w.noteUnkept(w.gallery.Update())
+	w.noteFault(w.gallery.Update())
+	w.takeIn()
+}
+
+// takeIn takes in what the gallery has heard of other programs.
+func (w *Office) takeIn() {
 	n := w.gallery.News()
 	if !n.Changed {
 		return
 	}
-	w.noteUnkept(w.renumber(n.Observed))
+	was := w.saving.later
+	w.saving.later = true // the gallery may be in a transaction
+	w.renumber(n.Observed)
 	x := Exchanged{Forgotten: n.Forgotten}
 	for _, r := range n.Renamed {
 		x.Renamed = append(x.Renamed, Rename{From: r[0], To: r[1]})
 	}
-	w.noteUnkept(w.caughtUp(n.Before, x))
+	w.noteFault(w.caughtUp(n.Before, x))
+	w.saving.later = was
 }
 
 // renumber gives observations the numbers that they have since the gallery learned them again, on top of what another
 // program had learned.
-func (w *Office) renumber(all []gallery.Renumbered) error {
+func (w *Office) renumber(all []gallery.Renumbered) {
 	if len(all) == 0 {
-		return nil
+		return
 	}
 	now := make(map[int64]int64)
 	for _, o := range all {
@@ -239,7 +251,8 @@ func (w *Office) renumber(all []gallery.Renumbered) error {
 			said[id] = r.Head
 		}
 	}
-	return errors.Join(w.o.Past.seen.Change(heads), w.o.Past.said.Change(said))
+	w.o.Past.seen.Change(heads)
+	w.o.Past.said.Change(said)
 }
 
 // follow gives a person a new name everywhere except in the gallery, which has it already. The journal records it,
@@ -247,5 +260,5 @@ func (w *Office) renumber(all []gallery.Renumbered) error {
 func (w *Office) follow(r Rename, pure bool) error {
 	q := w.newDraft(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Merge: r.Merge, Foreign: true})
 	w.renamed(q)
-	return w.commit(q)
+	return w.put(q)
 }

@@ -217,36 +217,6 @@ func TestExchangeForgetsStrangers(t *testing.T) {
 	}
 }
 
-// A program that is killed after it saved the gallery, and before it removed the strangers, removes them at its next
-// start.
-func TestForgetKilled(t *testing.T) {
-	h := enter(t, t.TempDir(), office.Options{Freeze: true})
-	w := h.plays([]string{n(60, "s") + n(60, "-")}, nil)
-	nothing(t, w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
-		_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
-		return office.Exchanged{Changed: true}, err
-	}))
-	killed := ""
-	save := h.o.SaveUnknown
-	h.o.SaveUnknown = func() error {
-		if killed == "" {
-			killed = copied(t, h.dir)
-		}
-		return save()
-	}
-	w = office.New(h.g, h.o)
-	killed = ""
-	nothing(t, w.Forget("sue"))
-	if len(w.Strangers()) != 0 {
-		t.Errorf("%+v", w.Strangers())
-	}
-	h = enter(t, killed, office.Options{Freeze: true})
-	w = office.New(h.g, h.o)
-	if len(w.Strangers()) != 0 || h.g.Learner().Knows("sue") {
-		t.Errorf("%+v, and of %q", w.Strangers(), h.g.Learner().Names())
-	}
-}
-
 // A person who is no longer known, but was not forgotten, leaves.
 func TestExchangeLeave(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})

@@ -3,10 +3,8 @@
 package office
 
 import (
-	"errors"
 	"slices"
 
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 )
 
@@ -30,25 +28,24 @@ func (w *Office) resembling(name string) (groups []uint64) {
 	return groups
 }
 
-// forget first records the forgetting, so that a killed program continues it at its next start, and then forgets.
+// forget forgets, and saves.
 func (w *Office) forget(s statement) error {
-	w.turn++
-	w.latest = latestFaces{}
-	err := w.o.Past.said.Put(w.turn, w.o.Now(), s, nil)
-	return errors.Join(err, w.forgotten(w.turn, s))
+	w.forgotten(s)
+	return w.save()
 }
 
-// forgotten does the work of [Office.Forget] and [Office.ForgetGroup]. It skips everything that is gone already.
-func (w *Office) forgotten(id uint64, s statement) (err error) {
+// forgotten does the work of [Office.Forget] and [Office.ForgetGroup] in memory. The journal keeps that somebody was
+// forgotten.
+func (w *Office) forgotten(s statement) {
 	name, groups := s.Name, s.Alike
-	switch {
-	case s.Kind == ForgotGroup:
+	if s.Kind == ForgotGroup {
 		groups = []uint64{s.Group}
-	case !s.Foreign: // a foreign statement: the gallery has forgotten the person already
-		w.o.Said(Said{Forgotten: name})
-		if w.gallery.Learner().Knows(name) {
-			err = w.gallery.Forget(name)
+	} else {
+		if !s.Foreign { // a foreign statement: the gallery has forgotten the person already
+			w.o.Said(Said{Forgotten: name})
+			w.gallery.Forget(name) // an error means that the person is gone
 		}
+		w.gallery.Erase(name)
 	}
 	for _, g := range groups {
 		w.unknown.Forget(g) // the group may be gone: no error
@@ -62,7 +59,7 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 			about[id] = true
 		}
 	}
-	w.profiled = nil
+	w.profiled, w.latest = nil, latestFaces{}
 	w.live(func(v *visit, in *view) {
 		if of(v) {
 			about[v.id] = true
@@ -73,57 +70,43 @@ func (w *Office) forgotten(id uint64, s statement) (err error) {
 		}
 	})
 	among := func(group uint64) bool { return group != 0 && slices.Contains(groups, group) }
-	err = errors.Join(err, w.save(), w.erase(of), w.unsay(func(x statement) bool {
-		return name != "" && (x.Name == name || x.Was == name) || among(x.Group) || among(x.Other) || among(x.Made) ||
-			about[x.Sighting]
-	}))
-	err = errors.Join(err, w.rewrite(w.all(func(v *visit, _ *view) bool {
+	w.erase(of)
+	w.unsay(func(x statement) bool {
+		return name != "" && (x.Name == name || x.Was == name || x.Person == name || slices.Contains(x.Labels, name)) ||
+			among(x.Group) || among(x.Other) || among(x.Made) || about[x.Sighting]
+	})
+	w.o.Past.seen.Change(w.all(func(v *visit, _ *view) bool {
 		if !slices.Contains(v.Denied, name) {
 			return false
 		}
 		v.Denied = slices.DeleteFunc(slices.Clone(v.Denied), func(n string) bool { return n == name })
 		return true
-	})), w.o.Past.seen.Purge())
+	}))
 	if name != "" {
 		w.tell(w.room.Leave(name))
-		err = errors.Join(err, w.forgetEvents(name))
+		w.o.Past.Forget(name)
 	}
-	if err != nil {
-		return unsaved(err) // the next start of the program continues it
-	}
-	s.Name, s.Alike, s.Settled = "", nil, true
-	err = w.o.Past.said.Change(map[uint64]statement{id: s})
-	return errors.Join(err, w.o.Past.said.Purge())
-}
-
-// forgetEvents removes the events of a person.
-func (w *Office) forgetEvents(name string) error {
-	if w.o.Book != nil {
-		return w.o.Book.Forget(name)
-	}
-	w.recent = slices.DeleteFunc(w.recent,
-		func(e presence.Event) bool { return e.Name == name && e.Kind != presence.Unknown })
-	for i := range w.recent {
-		if w.recent[i].Name == name {
-			w.recent[i].Name = ""
-		}
-	}
-	return nil
+	w.o.Past.said.Purge()
+	w.turn++
+	s.Name, s.Alike = "", nil
+	w.o.Past.said.Put(w.turn, w.o.Now(), s, nil)
+	w.reserve()
 }
 
 // erase removes sightings of the past.
-func (w *Office) erase(gone func(*visit) bool) error {
+func (w *Office) erase(gone func(*visit) bool) {
 	var ids []uint64
 	for _, id := range w.o.Past.seen.Before(0) {
 		if gone(w.past(id)) {
 			ids = append(ids, id)
 		}
 	}
-	return errors.Join(w.o.Past.seen.Delete(ids...), w.unclip())
+	w.o.Past.seen.Delete(ids...)
+	w.unclip()
 }
 
 // unsay removes corrections.
-func (w *Office) unsay(gone func(statement) bool) error {
+func (w *Office) unsay(gone func(statement) bool) {
 	var ids []uint64
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
@@ -132,5 +115,5 @@ func (w *Office) unsay(gone func(statement) bool) error {
 			ids = append(ids, id)
 		}
 	}
-	return w.o.Past.said.Delete(ids...)
+	w.o.Past.said.Delete(ids...)
 }

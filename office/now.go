@@ -32,8 +32,6 @@ type Now struct {
 	Poor  int     `json:"poor"`
 	Sites []Site  `json:"sites"` // the other offices
 	Twice []Twice `json:"twice"` // people who are in two places at once
-	// Unkept is the reason why past sightings or corrections could not be written, or "".
-	Unkept string `json:"unkept,omitempty"`
 }
 
 // View is the present view of one camera.
@@ -69,9 +67,6 @@ func (w *Office) Now() Now {
 		Room: w.gallery.Learner().Room(), Disk: w.disk, Poor: w.poor,
 	}
 	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
-	if w.unkept != nil {
-		n.Unkept = w.unkept.Error()
-	}
 	for _, v := range w.views {
 		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
 	}

@@ -6,24 +6,22 @@
 // [New] makes an [Office] for the people of a gallery. [Office.Run] reads all cameras at once until its context ends,
 // and reports events and the health of the cameras. Meanwhile [Office.Now] tells who is where, and [Office.Name],
 // [Office.Correct] and similar methods take corrections. Package presence decides who has come and gone, unknown keeps
-// the faces of strangers, logbook stores events, sink sends events to other programs, and page shows everything in a
+// the faces of strangers, journal keeps what happened, sink sends events to other programs, and page shows everything in a
 // browser.
 //
 // # Caveats
 //
-// An Office keeps pictures of faces in memory, and in files if it is told to.
+// An Office keeps pictures of faces in memory, and with [OpenPast] in the database of the gallery.
 package office
 
 import (
 	"cmp"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
@@ -37,14 +35,8 @@ type Options struct {
 	Track    sighting.Settings
 	Freeze   bool // recognise people and learn nothing
 
-	Unknown *unknown.Groups // strangers. Default: a new collection in memory
-	Book    *logbook.Book   // stores events. Default: none; then events of earlier runs are unknown
-	// Save writes the gallery, and SaveUnknown the strangers; both may be nil. They are called after a correction.
-	// SaveUnknown is also called while the office runs, and so is Save if Keep is set.
-	Save, SaveUnknown func() error
-	Keep              bool // save newly learned faces once a minute
-
-	Past *Past // stores sightings and corrections on disk. Default: in memory
+	Keep bool  // save newly learned faces once a minute; they are also saved with each correction
+	Past *Past // keeps events, sightings, corrections and strangers. Default: in memory
 	// Number of past sightings that [Office.Sightings] lists, and that a Past in memory keeps. Default 64.
 	Sightings  int
 	Faces      int           // number of faces that are kept of each sighting. Default 24
@@ -74,10 +66,7 @@ func (o Options) defaults(space face.Space) Options {
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
 	if o.Past == nil {
-		o.Past = pastInMemory(o.Sightings)
-	}
-	if o.Unknown == nil {
-		o.Unknown = unknown.New(space, unknown.Settings{})
+		o.Past = pastInMemory(space, o.Sightings)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -103,12 +92,6 @@ func (o Options) defaults(space face.Space) Options {
 	if o.Said == nil {
 		o.Said = func(Said) string { return "" }
 	}
-	if o.Save == nil {
-		o.Save = func() error { return nil }
-	}
-	if o.SaveUnknown == nil {
-		o.SaveUnknown = func() error { return nil }
-	}
 	return o
 }
 
@@ -128,7 +111,6 @@ type Office struct {
 	tracks  map[uint64]int // tracks of the latest past sightings
 	last    uint64         // number of the last sighting
 	turn    uint64         // number of the last correction or undo
-	unkept  error          // last error of writing the past; nil: none
 	learned int64          // number of learned faces at the last save of the gallery
 	latest  latestFaces
 
@@ -138,82 +120,63 @@ type Office struct {
 	sites     []Site           // the last report of other offices
 	doomed    []uint64         // groups of unknown faces that look like people whom other offices forgot
 	poor      int              // number of sightings that were too short or too poor to recognise anybody
-	recent    []presence.Event // latest events if there is no logbook, the newest last
+	told      []presence.Event // events that are not reported yet
 	broken    error            // the error that ends the run
 	learnable online.Room      // as Options.Room was told
-	faults    faults
+	saving    saving
 	disk      Disk
 }
 
 // New returns an office for the people in g. Nobody else may use g meanwhile.
 func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults(g.Space())
-	var from presence.State
-	if o.Book != nil {
-		from = o.Book.State()
-	}
 	w := &Office{
 		o:       o,
 		gallery: g,
-		unknown: o.Unknown,
-		room:    presence.New(o.Presence, from),
+		unknown: o.Past.strangers,
+		room:    presence.New(o.Presence, o.Past.State()),
 		tracks:  make(map[uint64]int),
 	}
 	w.learned = g.Learner().Counts().Learned
-	if o.Book != nil {
-		for _, e := range o.Book.Events(0, math.MaxInt) {
-			if e.Kind == presence.Left {
-				w.room.Remember(e.Name, e.At)
-			}
+	for _, e := range w.events() {
+		if e.Kind == presence.Left {
+			w.room.Remember(e.Name, e.At)
 		}
 	}
-	w.o.Save, w.o.SaveUnknown = guard(o.Save, &w.faults.gallery), guard(o.SaveUnknown, &w.faults.unknown)
+	o.Past.Before = w.before
 	w.begin()
 	return w
 }
 
-// tell records events and reports them. Events whose numbers do not rise end the run, and are not reported.
+// tell records events, writes them with the state of the room, and then reports them. Events whose numbers do not rise
+// end the run, and are not reported.
 func (w *Office) tell(events []presence.Event) {
 	if len(events) == 0 || !w.record(events) {
 		return
 	}
-	if w.o.Book == nil {
-		w.recent = append(w.recent, events...)
-		w.recent = w.recent[max(0, len(w.recent)-mostRecent):]
-	}
-	for _, e := range events {
-		w.o.Event(e)
-	}
+	w.told = append(w.told, events...)
+	w.keep(false)
 }
 
-// mostRecent is the number of events that are kept without a logbook.
-const mostRecent = 500
-
-// record writes events and the state of the room, and reports whether the logbook accepted them.
+// record records events and the state of the room, and reports whether their numbers rise.
 func (w *Office) record(events []presence.Event) bool {
-	if w.o.Book == nil || w.broken != nil {
-		return w.broken == nil
-	}
-	w.broken = w.o.Book.Record(w.room.State(), events)
-	if len(events) > 0 {
-		w.tellDisk()
+	if w.broken == nil {
+		w.broken = w.o.Past.Record(w.room.State(), events)
 	}
 	return w.broken == nil
 }
 
-// Events returns the last n events before the event with the given number (0: before none), the newest first. Without a
-// logbook it returns the latest events of this run.
-func (w *Office) Events(before uint64, n int) []presence.Event {
-	if w.o.Book != nil {
-		return w.o.Book.Events(before, n)
+// reportEvents reports the events that are written, or held because they cannot be written.
+func (w *Office) reportEvents() {
+	told := w.told
+	w.told = nil
+	for _, e := range told {
+		w.o.Event(e)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := []presence.Event{}
-	for _, e := range slices.Backward(w.recent) {
-		if (before == 0 || e.ID < before) && len(all) < n {
-			all = append(all, e)
-		}
-	}
-	return all
 }
+
+// Events returns the last n events before the event with the given number (0: before none), the newest first.
+func (w *Office) Events(before uint64, n int) []presence.Event { return w.o.Past.Events(before, n) }
+
+// events returns all events under their present names.
+func (w *Office) events() []presence.Event { return w.o.Past.Events(0, math.MaxInt) }

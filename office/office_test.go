@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
@@ -58,14 +56,18 @@ func run(
 	return w, w.Run(ctx, cameras)
 }
 
-func book(t testing.TB, path string) *logbook.Book {
+// past opens the records of an office in a gallery, which it saves at a path.
+func past(t testing.TB, g *gallery.Gallery, path string) *office.Past {
 	t.Helper()
-	b, err := logbook.Open(path, logbook.Settings{})
+	if g.Path() == "" {
+		nothing(t, g.Save(path))
+	}
+	p, err := office.OpenPast(g, "office", office.PastSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.Close() })
-	return b
+	t.Cleanup(func() { p.Close() })
+	return p
 }
 
 // frames makes a frame of each word of a script, a fifth of a second apart. The letters of a word are the people in
@@ -154,20 +156,15 @@ func (k *recorded) since(name string) (at string) {
 	return at
 }
 
-// bookCopy returns a logbook in the state that a kill of the program leaves.
-func bookCopy(t testing.TB, path string) *logbook.Book {
+// pastCopy returns the records in the state that a kill of the program leaves.
+func pastCopy(t testing.TB, path string) *office.Past {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), "book")
-	for _, end := range []string{"", ".seen"} {
-		b, err := os.ReadFile(path + end)
-		if err == nil {
-			err = os.WriteFile(to+end, b, 0o600)
-		}
-		if err != nil && !(end != "" && os.IsNotExist(err)) {
-			t.Fatal(err)
-		}
+	g, err := gallery.Read(filepath.Join(copied(t, filepath.Dir(path)), filepath.Base(path)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return book(t, to)
+	t.Cleanup(func() { g.Close() })
+	return past(t, g, path)
 }
 
 func TestRun(t *testing.T) {
@@ -225,13 +222,14 @@ func TestCameraFails(t *testing.T) {
 		return nil, ctx.Err()
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
-	path := filepath.Join(t.TempDir(), "book")
+	path := filepath.Join(t.TempDir(), "gallery")
 	o := k.options()
-	o.Book = book(t, path)
+	g := people(t)
+	o.Past = past(t, g, path)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := run(ctx, t, people(t), o, never, bad, recording("door", "b b b b")); err != nil {
+		if _, err := run(ctx, t, g, o, never, bad, recording("door", "b b b b")); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -247,7 +245,7 @@ func TestCameraFails(t *testing.T) {
 	}
 	cancel()
 	<-done
-	s := o.Book.State()
+	s := o.Past.State()
 	if got := k.of("desk"); !slices.Equal(got, want) {
 		t.Errorf("health %q, want %q", got, want)
 	}
@@ -259,11 +257,17 @@ func TestCameraFails(t *testing.T) {
 	}
 
 	// After a restart nobody arrives again.
-	o.Book.Close()
+	nothing(t, o.Past.Close())
+	nothing(t, g.Close())
 	k = new(recorded)
 	o = k.options()
-	o.Book = book(t, path)
-	if _, err := run(t.Context(), t, people(t), o, recording("door", "a a a a")); err != nil {
+	g, err := gallery.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	o.Past = past(t, g, path)
+	if _, err := run(t.Context(), t, g, o, recording("door", "a a a a")); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"left bob door 0.6", "left alice door 0.6"}; !slices.Equal(

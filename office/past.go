@@ -4,14 +4,13 @@ package office
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
@@ -24,74 +23,145 @@ type PastSettings struct {
 	Corrections journal.Settings // default: 90 days and 64 MB
 	// Clips holds the limits for clips: the beginnings of sightings as films, about 1 MB at most each. With Bytes 0,
 	// the default, no clips are kept, and those of earlier runs are removed.
-	Clips journal.Settings
+	Clips     journal.Settings
+	Events    journal.BookSettings
+	Strangers unknown.Settings
 }
 
-// Past stores the sightings of an [Office], so that they can be corrected, and the corrections, so that they can be
-// undone. [OpenPast] opens it; close it when the office has ended.
+// Past keeps the sightings of an [Office], so that they can be corrected, the corrections, so that they can be undone,
+// the events, and the strangers. [OpenPast] opens it; close it when the office has ended.
 type Past struct {
-	seen    *journal.Store[stay]
-	said    *journal.Store[statement]
-	clips   *journal.Store[clip] // nil if no clips are kept
-	numbers *journal.Numbers
+	*journal.Journal
+	seen      *journal.Store[stay]
+	said      *journal.Store[statement]
+	clips     *journal.Store[clip] // nil if no clips are kept
+	groups    *journal.Store[group]
+	strangers *unknown.Groups
 }
 
-// OpenPast opens the records in a folder, and makes the folder if it is missing. The error comes from [journal.Open].
-func OpenPast(dir string, s PastSettings) (*Past, error) {
-	s.Sightings.Lazy = true // losing the last sightings in a failure of the machine is acceptable
+// OpenPast opens the records of the office with a name in the database of a gallery, which must have a path. The error
+// comes from [journal.Open].
+func OpenPast(g *gallery.Gallery, name string, s PastSettings) (*Past, error) {
+	j, err := journal.Open(g, name, s.Events)
+	if err != nil {
+		return nil, err
+	}
 	s.Corrections.Age = cmp.Or(s.Corrections.Age, 90*24*time.Hour)
 	s.Corrections.Bytes = cmp.Or(s.Corrections.Bytes, 64<<20)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	p, err := newPast(j, g.Space(), s)
+	if err != nil {
+		j.Close()
 		return nil, err
 	}
-	p := new(Past)
-	var err error
-	if p.numbers, err = journal.OpenNumbers(filepath.Join(dir, "numbers")); err != nil {
-		return nil, err
-	}
-	if p.seen, err = journal.Open[stay](filepath.Join(dir, "sightings"), s.Sightings); err == nil {
-		if p.said, err = journal.Open[statement](filepath.Join(dir, "corrections"), s.Corrections); err == nil {
-			if err = p.openClips(dir, s.Clips); err == nil {
-				return p, nil
-			}
-		}
-	}
-	p.Close()
-	return nil, err
+	return p, nil
 }
 
 // pastInMemory returns a Past in memory with a number of sightings.
-func pastInMemory(sightings int) *Past {
-	p := new(Past)
-	p.numbers, _ = journal.OpenNumbers("") // no error without a file
-	p.seen, _ = journal.Open[stay]("", journal.Settings{Records: sightings, Age: 1 << 62})
-	p.said, _ = journal.Open[statement]("", journal.Settings{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20})
+func pastInMemory(space face.Space, sightings int) *Past {
+	p, _ := newPast(journal.New(journal.BookSettings{Events: mostRecent, Waiting: mostRecent}), space, PastSettings{
+		Sightings:   journal.Settings{Records: sightings, Age: 1 << 62},
+		Corrections: journal.Settings{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20},
+	}) // no error without a database
 	return p
 }
 
-// Close closes the files.
-func (p *Past) Close() (err error) {
-	if p.numbers != nil {
-		err = p.numbers.Close()
+// mostRecent is the number of events and of corrections that are kept in memory.
+const mostRecent = 500
+
+func newPast(j *journal.Journal, space face.Space, s PastSettings) (p *Past, err error) {
+	p = &Past{Journal: j, strangers: unknown.New(space, s.Strangers)}
+	if p.seen, err = journal.Records[stay](j, "sighting", s.Sightings); err != nil {
+		return nil, err
 	}
-	if p.seen != nil {
-		err = errors.Join(err, p.seen.Close())
+	if p.said, err = journal.Records[statement](j, "correction", s.Corrections); err != nil {
+		return nil, err
 	}
-	if p.said != nil {
-		err = errors.Join(err, p.said.Close())
+	if err := p.openClips(s.Clips); err != nil {
+		return nil, err
 	}
-	if p.clips != nil {
-		err = errors.Join(err, p.clips.Close())
+	// the strangers have limits of their own
+	p.groups, err = journal.Records[group](j, "stranger", journal.Settings{Age: 1 << 62, Bytes: 1 << 62})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	p.strangers.Keep(j.Keeps())
+	return p, p.loadStrangers()
+}
+
+// group is the record of a group of unknown faces, without its faces.
+type group struct {
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+	Visits  int       `json:"visits"`
+	Ignored bool      `json:"ignored,omitempty"`
+	Faces   []uint64  `json:"faces"` // their numbers
+}
+
+// Mapped implements [journal.Head].
+func (g group) Mapped(func(string, bool) string, int64) (group, bool) { return g, false }
+
+func (g group) equal(h group) bool {
+	return g.First.Equal(h.First) && g.Last.Truncate(time.Minute).Equal(h.Last.Truncate(time.Minute)) &&
+		g.Visits == h.Visits && g.Ignored == h.Ignored && slices.Equal(g.Faces, h.Faces)
+}
+
+func (p *Past) loadStrangers() error {
+	var all []unknown.Group
+	for _, id := range p.groups.Before(0) {
+		r, _ := p.groups.Get(id)
+		body, err := p.groups.Body(id)
+		if err != nil {
+			return err
+		}
+		g := unknown.Group{ID: id, First: r.Head.First, Last: r.Head.Last, Visits: r.Head.Visits, Ignored: r.Head.Ignored}
+		if err := cbor.Unmarshal(body, &g.Album.Faces); err != nil {
+			return fmt.Errorf("opening office: stranger %d: %w", id, err)
+		}
+		all = append(all, g)
+	}
+	slices.Reverse(all)
+	p.strangers.Load(all)
+	return nil
+}
+
+// noteStrangers makes the records of strangers what the strangers are.
+func (p *Past) noteStrangers() error {
+	here := make(map[uint64]bool)
+	for _, s := range p.strangers.All() {
+		here[s.ID] = true
+		now := group{First: s.First, Last: s.Last, Visits: s.Visits, Ignored: s.Ignored}
+		for _, f := range s.Album.Faces {
+			now.Faces = append(now.Faces, f.ID)
+		}
+		r, there := p.groups.Get(s.ID)
+		switch {
+		case there && slices.Equal(r.Head.Faces, now.Faces):
+			if !r.Head.equal(now) { // a new time within the minute is no reason to write
+				p.groups.Change(map[uint64]group{s.ID: now})
+			}
+		default:
+			body, err := encoding.Marshal(s.Album.Faces)
+			if err != nil {
+				return err
+			}
+			p.groups.Put(s.ID, s.Last, now, body)
+		}
+	}
+	for _, id := range p.groups.Before(0) {
+		if !here[id] {
+			p.groups.Delete(id)
+		}
+	}
+	p.SetKeeps(p.strangers.Keeps())
+	return nil
 }
 
 // Kinds of reserved numbers.
 const (
 	faceNumbers     = "face"
-	groupNumbers    = "group"
+	groupNumbers    = "stranger"
 	sightingNumbers = "sighting"
-	savedNumber     = "saved" // the last observation in the saved gallery
+	turnNumbers     = "correction"
 )
 
 // stay is the record of a sighting, without its faces.
@@ -103,11 +173,27 @@ type stay struct {
 	Trust  sighting.Trust `json:"trust,omitempty"`  // how the name is known, at best
 	Denied []string       `json:"denied,omitempty"` // names that a user denied
 	Wrong  bool           `json:"wrong,omitempty"`  // corrected without a new name
-	// Learned are the observations from which the learner learned, in the learner's count. Observations after the last
-	// save of the gallery are void after a restart.
+	// Learned are the observations from which the learner learned, in the learner's count.
 	Learned ranges   `json:"learned,omitempty"`
 	Group   uint64   `json:"group,omitempty"`
 	Faces   []uint64 `json:"faces,omitempty"` // numbers of the kept faces
+}
+
+// Mapped implements [journal.Head].
+func (s stay) Mapped(f func(string, bool) string, observed int64) (_ stay, cut bool) {
+	s.Known, s.Denied = f(s.Known, true), mapped(s.Denied, f)
+	s.Learned, cut = s.Learned.upTo(observed)
+	return s, cut
+}
+
+// mapped maps names, and leaves out those of forgotten people.
+func mapped(names []string, f func(string, bool) string) (all []string) {
+	for _, name := range names {
+		if name = f(name, false); name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 var encoding = func() cbor.EncMode {
@@ -143,14 +229,13 @@ func (w *Office) store(s *visit) {
 		return
 	}
 	body, err := encoding.Marshal(s.album.Faces)
-	if err == nil {
-		s.Faces = s.pictures()
-		err = w.o.Past.seen.Put(s.id, s.Last, s.stay, body)
+	if err != nil { // only a time beyond the year 9999 has no text
+		w.noteFault(err)
+		return
 	}
-	w.noteUnkept(err)
-	if err == nil {
-		w.keepClip(s)
-	}
+	s.Faces = s.pictures()
+	w.o.Past.seen.Put(s.id, s.Last, s.stay, body)
+	w.keepClip(s)
 	if w.tracks[s.id] = s.track; len(w.tracks) > mostTracks {
 		delete(w.tracks, slices.Min(slices.Collect(maps.Keys(w.tracks))))
 	}
@@ -167,62 +252,30 @@ func (s *visit) pictures() (ids []uint64) {
 	return ids
 }
 
-// noteUnkept records an error of writing the past. The data stays in memory and is written later.
-func (w *Office) noteUnkept(err error) {
-	if err != nil {
-		w.unkept = err
-	}
-}
-
-// reserve reserves numbers on disk, so that no number is used twice, even after a crash.
+// reserve reserves numbers, so that no number is used twice, even after a crash.
 func (w *Office) reserve() {
 	face, group := w.unknown.Given()
-	n := w.o.Past.numbers
-	w.noteUnkept(n.Reserve(faceNumbers, face, 10000))
-	w.noteUnkept(n.Reserve(groupNumbers, group, 0))
-	w.noteUnkept(n.Reserve(sightingNumbers, w.last, 1000))
+	p := w.o.Past
+	more := p.Reserve(faceNumbers, face, 10000)
+	more = p.Reserve(groupNumbers, group, 0) || more
+	more = p.Reserve(sightingNumbers, w.last, 1000) || more
+	if p.Reserve(turnNumbers, w.turn, 0); more {
+		w.keep(false)
+	}
 }
 
-// begin brings the past in line with the gallery and the strangers, after a killed program may have left them
-// different.
+// begin continues from the records.
 func (w *Office) begin() {
 	p := w.o.Past
-	w.unknown.Skip(p.numbers.UpTo(faceNumbers), p.numbers.UpTo(groupNumbers))
-	w.last = max(p.numbers.UpTo(sightingNumbers), p.seen.Last())
-	w.turn = p.said.Last()
-	saved := min(int64(p.numbers.UpTo(savedNumber)), w.gallery.Learner().Counts().Observed)
-	heads := make(map[uint64]stay)
-	for _, id := range p.seen.Before(0) {
-		r, _ := p.seen.Get(id)
-		if kept, cut := r.Head.Learned.upTo(saved); cut {
-			r.Head.Learned = kept
-			heads[id] = r.Head
-		}
-	}
-	w.noteUnkept(p.seen.Change(heads))
-	said := make(map[uint64]statement)
-	for _, id := range p.said.Before(0) {
-		r, _ := p.said.Get(id)
-		w.turn = max(w.turn, r.Head.UndoneAt)
-		if kept, cut := r.Head.Learned.upTo(saved); cut {
-			r.Head.Learned = kept
-			said[id] = r.Head
-		}
-	}
-	w.noteUnkept(p.said.Change(said))
-	w.noteUnkept(w.unclip())
-	w.settle()
+	w.unknown.Skip(p.Reserved(faceNumbers), p.Reserved(groupNumbers))
+	w.last = max(p.Reserved(sightingNumbers), p.seen.Last())
+	w.turn = max(p.Reserved(turnNumbers), p.said.Last())
+	w.unclip()
 }
 
 // expire removes old records.
 func (w *Office) expire(now time.Time) {
-	w.noteUnkept(errors.Join(w.o.Past.seen.Expire(now), w.o.Past.said.Expire(now), w.unclip()))
-}
-
-// recordSaved records that the gallery was saved.
-func (w *Office) recordSaved() error {
-	if err := w.o.Past.numbers.Set(savedNumber, uint64(w.gallery.Learner().Counts().Observed)); err != nil {
-		return fmt.Errorf("recording what the saved gallery contains: %w", err)
-	}
-	return nil
+	w.o.Past.seen.Expire(now)
+	w.o.Past.said.Expire(now)
+	w.unclip()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -157,7 +158,7 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 								t.Fatal(err)
 							}
 						}
-						past, err := office.OpenPast(t.TempDir(), office.PastSettings{})
+						past, err := office.OpenPast(g.At(filepath.Join(t.TempDir(), "gallery")), "office", office.PastSettings{})
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -5,6 +5,7 @@ package office
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/online"
@@ -38,6 +39,10 @@ func (w *Office) Rename(from, to string) error {
 
 // renamed gives the new name of a statement to sightings, presence and events.
 func (w *Office) renamed(q *draft) {
+	if q.Pure {
+		q.Person = q.Name
+		w.renameSaid(q.Was, q.Name)
+	}
 	w.room.Rename(q.Was, q.Name)
 	q.heads = w.all(func(s *visit, v *view) bool {
 		if s.Known == q.Was || slices.Contains(s.Denied, q.Was) {
@@ -68,7 +73,7 @@ func (w *Office) join(q *draft, from, to string) error {
 		}
 	}
 	return w.gallery.Attempt(func() error {
-		if err := w.gallery.Forget(from); err != nil {
+		if err := learner.Forget(from); err != nil { // what is known of this person stays
 			return err
 		}
 		if err := w.gallery.Label(to, faces, w.o.Now()); err != nil {
@@ -81,4 +86,23 @@ func (w *Office) join(q *draft, from, to string) error {
 		}
 		return nil
 	})
+}
+
+// renameSaid gives a person the present name in all statements.
+func (w *Office) renameSaid(from, to string) {
+	heads := make(map[uint64]statement)
+	for _, id := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(id)
+		found := false
+		h, _ := r.Head.Mapped(func(name string, _ bool) string {
+			if name == from {
+				found, name = true, to
+			}
+			return name
+		}, math.MaxInt64)
+		if found {
+			heads[id] = h
+		}
+	}
+	w.o.Past.said.Change(heads)
 }

@@ -3,7 +3,6 @@
 package office
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	}
 	views := w.views
 	w.record(nil)
-	w.tellDisk()
+	w.keep(false)
 	broken := w.broken
 	w.mu.Unlock()
 	if broken != nil {
@@ -99,10 +98,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			w.mu.Unlock()
 		case <-minute.C: // keeps them if the machine loses power
 			w.mu.Lock()
-			w.record(nil)
-			w.unknown.Expire(w.o.Now())
 			w.keepPast()
-			w.keepUnknown()
 			broken = w.broken
 			w.mu.Unlock()
 		}
@@ -122,14 +118,16 @@ func (w *Office) finish(ctx context.Context) error {
 	if ctx.Err() == nil {
 		w.tell(w.room.Empty())
 	}
-	w.record(nil)
-	w.keepUnknown()
-	w.saveAgain()
+	w.saving.tried = time.Time{} // the last try has no pause before it
+	w.note()
 	var failed *failure
 	if errors.As(context.Cause(ctx), &failed) {
 		return failed.err
 	}
-	return cmp.Or(w.broken, w.unsaved())
+	if w.broken == nil && w.saving.fault != nil {
+		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w", w.saving.fault)
+	}
+	return w.broken
 }
 
 // failure ends all cameras.

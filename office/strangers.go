@@ -3,7 +3,6 @@
 package office
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/faceauth/faceauth/office/unknown"
@@ -29,8 +28,7 @@ func (w *Office) leaveGroups() {
 
 // Ignore sets whether a group of unknown faces is ignored. The error wraps [unknown.ErrNoGroup].
 func (w *Office) Ignore(group uint64, ignored bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	g, err := w.unknown.Get(group)
 	if err != nil {
 		return err
@@ -48,8 +46,7 @@ func (w *Office) Ignore(group uint64, ignored bool) error {
 
 // Merge merges two groups of unknown faces that show one person. The error wraps [unknown.ErrNoGroup].
 func (w *Office) Merge(into, from uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	a, err := w.unknown.Get(into)
 	if err != nil {
 		return err
@@ -77,8 +74,7 @@ func (w *Office) Merge(into, from uint64) error {
 // Split moves some faces of a group into a new group: they show another person. The error comes from
 // [unknown.Groups.Split].
 func (w *Office) Split(group uint64, faces []uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	g, err := w.unknown.Get(group)
 	if err != nil {
 		return err
@@ -95,8 +91,7 @@ func (w *Office) Split(group uint64, faces []uint64) error {
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
 // [unknown.ErrNoGroup].
 func (w *Office) ForgetGroup(group uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	if !w.unknown.Has(group) {
 		return w.unknown.Forget(group)
 	}
@@ -105,17 +100,14 @@ func (w *Office) ForgetGroup(group uint64) error {
 
 // KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past.
 func (w *Office) KeepUnknown(on bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.correcting()()
 	w.unknown.Keep(on)
 	w.leaveGroups()
-	var err error
 	if !on {
-		err = errors.Join(
-			w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) }),
-			w.unsay(func(s statement) bool {
-				return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == ""
-			}))
+		w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) })
+		w.unsay(func(s statement) bool {
+			return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == ""
+		})
 	}
-	return errors.Join(err, w.save())
+	return w.save()
 }

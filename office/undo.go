@@ -42,25 +42,24 @@ func (w *Office) Undo(id uint64) error {
 // undo records that a statement is undone, and takes it back.
 func (w *Office) undo(id uint64, s statement, p proof) error {
 	w.turn++
-	s.UndoneAt, s.Settled = w.turn, false
-	err := w.o.Past.said.Change(
-		map[uint64]statement{id: s}) // if the program is killed now, its next start completes the undo
-	if err != nil {
-		err = unsaved(err)
-	}
-	return errors.Join(err, w.takeBack(id, s, p))
+	s.UndoneAt = w.turn
+	w.o.Past.said.Change(map[uint64]statement{id: s})
+	w.reserve()
+	err := w.takeBack(id, s, p)
+	return errors.Join(err, w.save())
 }
 
-// takeBack does the work of [Office.Undo]. It skips everything that was taken back already.
+// takeBack does the work of [Office.Undo] in memory.
 func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	name := w.nameNow(s.Name, id)
 	if s.Merge != "" {
 		w.o.Said(Said{Unmerged: s.Merge})
-		return w.restoreNames(id, s, name)
+		w.restoreNames(id, s, name)
+		return nil
 	}
 	if s.Kind == Renamed && s.Pure {
 		w.o.Said(Said{Renamed: &Rename{From: s.Name, To: s.Was}})
-		return w.renameBack(id, s)
+		return w.renameBack(s)
 	}
 	before := w.labels()
 	err := w.relabelBack(id, s, p)
@@ -93,24 +92,20 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	for _, g := range p.Groups {
 		w.unknown.Own(g.ID)
 	}
-	return errors.Join(err, w.restoreNames(id, s, name))
+	w.restoreNames(id, s, name)
+	return err
 }
 
-// restoreNames restores the names of sightings and events from before a statement. It ends the undoing.
-func (w *Office) restoreNames(id uint64, s statement, name string) error {
-	err := w.opinionsBack(id, s, name)
+// restoreNames restores the names of sightings and events from before a statement.
+func (w *Office) restoreNames(id uint64, s statement, name string) {
+	w.opinionsBack(id, s, name)
 	names := make(map[uint64]string)
 	for _, e := range w.events() {
 		if was, changed := s.Events[e.ID]; changed && e.Name == name {
 			names[e.ID] = was
 		}
 	}
-	err = errors.Join(err, w.retitle(names))
-	w.reserve()
-	if err = errors.Join(err, w.save()); err != nil {
-		return err
-	}
-	return w.settled(id, s)
+	w.o.Past.Rename(names)
 }
 
 // unmergedElsewhere undoes the merges that another office has undone.
@@ -125,12 +120,13 @@ func (w *Office) unmergedElsewhere(unmerged func(merge string) bool) (err error)
 }
 
 // renameBack gives a person the old name back, also in newer sightings and events with the new name.
-func (w *Office) renameBack(id uint64, s statement) error {
+func (w *Office) renameBack(s statement) error {
 	if w.gallery.Learner().Knows(s.Name) && !w.gallery.Learner().Knows(s.Was) {
 		if err := w.gallery.Rename(s.Name, s.Was); err != nil {
 			return err
 		}
 	}
+	w.renameSaid(s.Name, s.Was)
 	w.room.Rename(s.Name, s.Was)
 	heads := w.all(func(v *visit, in *view) bool { return w.changeName(v, in, s.Name, s.Was) })
 	names := make(map[uint64]string)
@@ -139,10 +135,9 @@ func (w *Office) renameBack(id uint64, s statement) error {
 			names[e.ID] = s.Was
 		}
 	}
-	if err := errors.Join(w.save(), w.rewrite(heads), w.retitle(names)); err != nil {
-		return err
-	}
-	return w.settled(id, s)
+	w.o.Past.seen.Change(heads)
+	w.o.Past.Rename(names)
+	return nil
 }
 
 // changeName changes a person's name in a sighting, and reports whether the name was there.
@@ -158,15 +153,6 @@ func (w *Office) changeName(s *visit, in *view, from, to string) (changed bool) 
 		changed = true
 	}
 	return changed
-}
-
-// settled records that all changes of a statement are written.
-func (w *Office) settled(id uint64, s statement) error {
-	s.Settled = true
-	if err := w.o.Past.said.Change(map[uint64]statement{id: s}); err != nil {
-		return unsaved(err)
-	}
-	return nil
 }
 
 // relabelBack takes back the labels of a statement.
@@ -252,21 +238,21 @@ func (w *Office) mergeDenied(s statement) {
 		d := r.Head
 		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) &&
 			w.unknown.Merge(s.Group, d.Made) == nil {
-			w.noteUnkept(w.rewrite(w.all(func(v *visit, _ *view) bool {
+			w.o.Past.seen.Change(w.all(func(v *visit, _ *view) bool {
 				if v.Group != d.Made {
 					return false
 				}
 				v.Group, v.began = s.Group, false
 				return true
-			})))
+			}))
 		}
 	}
 }
 
 // opinionsBack restores the opinions about sightings from before a statement, unless a later statement changed them.
-func (w *Office) opinionsBack(id uint64, s statement, name string) error {
+func (w *Office) opinionsBack(id uint64, s statement, name string) {
 	known := w.gallery.Learner()
-	return w.rewrite(w.all(func(v *visit, in *view) bool {
+	w.o.Past.seen.Change(w.all(func(v *visit, in *view) bool {
 		x, changed := s.Stays[v.id]
 		was := x.Was
 		if !changed {

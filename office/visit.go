@@ -56,7 +56,7 @@ func (w *Office) end(v *view, live []int) {
 		w.store(s)
 	}
 	if len(ended) > 0 {
-		w.noteUnkept(w.unclip())
+		w.unclip()
 	}
 }
 

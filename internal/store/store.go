@@ -72,8 +72,10 @@ create table person(
 	id integer primary key autoincrement,
 	name text not null unique,
 	enrolled integer not null, -- when faces were last added: seconds since 1970
-	upright integer not null -- faces that were seen to be the right way up
+	upright integer not null, -- faces that were seen to be the right way up
+	same integer references person(id) on delete cascade -- who has the name now; null for the person itself
 ) strict;
+create index same_as on person(same);
 create table face(
 	id integer primary key autoincrement,
 	person integer not null references person(id) on delete cascade,
@@ -87,6 +89,67 @@ create table learned(
 	faces blob not null,         -- CBOR map: the learner's number of each labelled face, and its row
 	snapshot blob not null       -- of the learner, without the vectors of labelled faces
 ) strict;
+create table office(
+	id integer primary key autoincrement,
+	name text not null unique,
+	state text not null -- JSON: the last numbers that were given, and whether faces of strangers are kept
+) strict;
+create table event(
+	office integer not null references office(id) on delete cascade,
+	number integer not null,
+	kind text not null,
+	person integer references person(id) on delete cascade,
+	stranger integer not null, -- number of the group of unknown faces; 0: none
+	camera text not null,
+	trust text not null,
+	at integer not null,   -- nanoseconds since 1970
+	known integer not null, -- when it was recognised
+	primary key(office, number)
+) strict, without rowid;
+create index event_of on event(person);
+create table present(
+	office integer not null references office(id) on delete cascade,
+	person integer not null references person(id) on delete cascade,
+	since integer not null,
+	last integer not null, -- the last sighting
+	camera text not null,
+	trust text not null,
+	primary key(office, person)
+) strict, without rowid;
+create index present_of on present(person);
+create table delivery(
+	office integer not null references office(id) on delete cascade,
+	sink text not null,
+	done integer not null, -- number of the last event that the sink has got, or that was dropped
+	lost integer not null, -- events that were dropped
+	primary key(office, sink)
+) strict, without rowid;
+create table record(
+	id integer primary key autoincrement,
+	office integer not null references office(id) on delete cascade,
+	kind text not null, -- sighting, correction, clip, stranger
+	number integer not null,
+	at integer not null,
+	size integer not null, -- of the body
+	head text not null,    -- JSON; a person is the character 10 and a number
+	body blob,             -- CBOR: faces
+	unique(office, kind, number)
+) strict;
+create table mention(
+	record integer not null references record(id) on delete cascade,
+	person integer not null references person(id) on delete cascade,
+	about integer not null, -- 1: the record goes with the person
+	primary key(record, person)
+) strict, without rowid;
+create index mention_of on mention(person);
+create trigger clip_of after delete on record when old.kind = 'sighting' begin
+	delete from record where office = old.office and kind = 'clip' and (number = old.number or
+		exists (select 1 from json_each(head, '$.with') where value = old.number));
+end;
+create trigger forget before delete on person begin
+	delete from record where id in (select record from mention where person = old.id and about = 1);
+	update event set person = null where person = old.id and kind = 'unknown';
+end;
 `
 
 // Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until the next row.
@@ -301,6 +364,16 @@ func (d *DB) Version() (n int64, err error) {
 
 // Begin begins a transaction that writes, and waits until no other program writes.
 func (d *DB) Begin() error { return d.explain(d.c.Exec("begin immediate")) }
+
+// Lazily lets the next commits survive the end of the program at once, and a failure of the machine only after the
+// system has written them. False ends that.
+func (d *DB) Lazily(on bool) error {
+	level := "full"
+	if on {
+		level = "normal"
+	}
+	return d.explain(d.c.Exec("pragma synchronous = " + level))
+}
 
 // Commit writes the transaction to the disk. On error it is rolled back.
 func (d *DB) Commit() error {

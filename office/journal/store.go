@@ -1,58 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal keeps numbered records on disk: the corrections of users, and the sightings in a room.
-//
-// [Open] opens a [Store]. A record has a head, which is in memory and can change, and a body, such as faces, which is
-// read from disk and never changes. [OpenNumbers] opens [Numbers], which are never given twice, even after a crash.
-//
-// The age, the size and the number of records are limited: the oldest records are removed first.
-//
-// # Files
-//
-// A store is a folder that only its owner can read. The file "index" has a line for each change of the heads (package
-// lines). Each body is a separate file, named by the number of the record: the 16 bytes "faceauth journal", the version
-// as a big-endian uint32, the body, and the SHA-256 of all this. A body is written before the line with its record, and
-// removed after the line that deletes its record; the next start removes bodies without a line. [Store.Delete] writes
-// the index again, so that no file keeps anything of a deleted record.
 package journal
 
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/lines"
-	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/store"
 )
-
-// Errors of [Open], [OpenNumbers] and the methods of [Store].
-var (
-	ErrVersion  = lines.ErrVersion
-	ErrDamaged  = lines.ErrDamaged
-	ErrBusy     = lines.ErrBusy
-	ErrNoRecord = errors.New("no such record")
-)
-
-const version = 1
-
-var kind = safefile.Kind{Magic: "faceauth journal", Version: version}
 
 // Settings of a [Store]. A zero field means the default.
 type Settings struct {
 	Age     time.Duration // greatest age of a record. Default 7 days
 	Bytes   int64         // greatest size of all bodies, plus 1 KB for each head. Default 256 MB
 	Records int           // greatest number of records. Default 20,000
-	// Lazy does not wait for the disk. A killed program loses nothing; if the machine fails, the last records may be
-	// lost.
-	Lazy bool
 }
 
 func (s Settings) defaults() Settings {
@@ -62,113 +28,82 @@ func (s Settings) defaults() Settings {
 	return s
 }
 
-// Record is a numbered record without its body.
-type Record[H any] struct {
-	ID   uint64    `json:"id"`
-	At   time.Time `json:"at"`
-	Size int64     `json:"size"` // of the body in bytes
-	Head H         `json:"head"`
+// Head is the part of a record that is in memory and can change.
+type Head[H any] interface {
+	// Mapped returns a copy in which each name of a person is replaced by f(name, about), and observations above
+	// observed are left out. About says that the record goes when the person is forgotten. F returns "" for a person
+	// who is forgotten. Cut reports whether observations were left out.
+	Mapped(f func(name string, about bool) string, observed int64) (h H, cut bool)
 }
 
-// Store is an open folder of records, or a set in memory. One goroutine may use it at a time. The caller closes it.
-//
-// A change that cannot be written holds in memory, and the next change writes it, too. The error tells of the failure.
-type Store[H any] struct {
+// Record is a numbered record without its body.
+type Record[H any] struct {
+	ID   uint64
+	At   time.Time
+	Size int64 // of the body in bytes
+	Head H
+}
+
+// Store is the set of records of one kind. A record has a head, which is in memory and can change, and a body, such as
+// faces, which never changes, and is read from the database. One goroutine may use it at a time.
+type Store[H Head[H]] struct {
+	j    *Journal
+	kind string
 	s    Settings
-	dir  string // "" for none
-	file *lines.File
 
 	last   uint64
 	ids    []uint64 // ascending
 	all    map[uint64]*Record[H]
-	bodies map[uint64][]byte // bodies that are not on disk
+	bodies map[uint64][]byte // bodies that are not in the database
 	bytes  int64
-	turns  uint64 // number of changes in memory
-	stale  bool   // the index on disk is behind the memory
+	turns  uint64 // number of changes
+
+	changed map[uint64]bool // records that are to be written, or deleted
+	writing map[uint64]bool // those of the last write
+	cut     map[uint64]bool // records of which the database lacks observations that are not saved
+	secret  bool            // a deletion must leave no trace
 }
 
-// entry is a line of the index.
-type entry[H any] struct {
-	Version int         `json:"version,omitempty"` // in the first line
-	Last    uint64      `json:"last,omitempty"`
-	Put     []Record[H] `json:"put,omitempty"`
-	Gone    []uint64    `json:"gone,omitempty"`
-}
-
-// Open opens the store in a folder, and makes a missing one. With an empty folder name the store is in memory. The
-// error wraps [ErrVersion], [ErrDamaged] or [ErrBusy].
-func Open[H any](dir string, s Settings) (*Store[H], error) {
-	st := &Store[H]{s: s.defaults(), dir: dir, all: make(map[uint64]*Record[H]), bodies: make(map[uint64][]byte)}
-	if dir == "" {
-		return st, nil
+// Records returns the records of one kind in a journal. Call it once for a kind. The error comes from the database.
+func Records[H Head[H]](j *Journal, kind string, s Settings) (*Store[H], error) {
+	st := &Store[H]{
+		j: j, kind: kind, s: s.defaults(), all: make(map[uint64]*Record[H]), bodies: make(map[uint64][]byte),
+		changed: make(map[uint64]bool), cut: make(map[uint64]bool),
 	}
-	if err := st.open(); err != nil {
-		if st.file != nil {
-			st.file.Close()
+	if j.db != nil {
+		if err := j.db.Read(st.read); err != nil {
+			return nil, fmt.Errorf("opening office %s: %w", j.name, err)
 		}
-		return nil, fmt.Errorf("opening journal %s: %w", dir, err)
 	}
+	j.parts = append(j.parts, st)
 	return st, nil
 }
 
-func (st *Store[H]) open() (err error) {
-	if err := os.MkdirAll(st.dir, 0o700); err != nil {
-		return err
-	}
-	o := lines.Options{Lazy: st.s.Lazy, Lenient: st.s.Lazy, Version: version}
-	st.file, err = lines.Open(filepath.Join(st.dir, "index"), o, func(line []byte) error {
-		var e entry[H]
-		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-		for _, r := range e.Put {
-			if r.ID == 0 || r.Size < 0 {
-				return fmt.Errorf("%w: record %d has %d bytes", ErrDamaged, r.ID, r.Size)
+// read reads the heads.
+func (st *Store[H]) read() error {
+	return st.j.db.Query("select number, at, size, head from record where office = ? and kind = ? order by number",
+		func(r store.Row) error {
+			rec := Record[H]{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Size: r.ColumnInt64(2)}
+			var head H
+			if err := json.Unmarshal([]byte(r.ColumnText(3)), &head); err != nil {
+				return fmt.Errorf("%w: record %d: %w", store.ErrDamaged, rec.ID, err)
 			}
-		}
-		st.apply(e)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return st.sweep()
-}
-
-// sweep removes bodies without a record, and unfinished files of a killed program.
-func (st *Store[H]) sweep() error {
-	files, err := os.ReadDir(st.dir)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		number := f.Name()
-		if rest, ok := strings.CutPrefix(number, "."); ok {
-			number, _, _ = strings.Cut(rest, "-")
-			if _, err := strconv.ParseUint(number, 10, 64); err == nil {
-				os.Remove(filepath.Join(st.dir, f.Name()))
+			whole, cut := true, false
+			rec.Head, cut = head.Mapped(func(name string, about bool) string {
+				if person, ok := named(name); ok {
+					name = st.j.names(person)
+					whole = whole && (name != "" || !about)
+				}
+				return name
+			}, st.j.g.Observed())
+			st.put(rec)
+			if !whole { // a program that knew the person wrote it while another forgot them
+				st.drop(rec.ID)
+			} else if cut {
+				st.changed[rec.ID] = true
 			}
-			continue
-		}
-		id, err := strconv.ParseUint(number, 10, 64)
-		if err == nil && (st.all[id] == nil || st.all[id].Size == 0) {
-			if err := os.Remove(filepath.Join(st.dir, f.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// apply applies a line of the index.
-func (st *Store[H]) apply(e entry[H]) {
-	st.last = max(st.last, e.Last)
-	for _, r := range e.Put {
-		st.put(r)
-	}
-	for _, id := range e.Gone {
-		st.drop(id)
-	}
+			return nil
+		}, st.j.office, st.kind)
 }
 
 func (st *Store[H]) put(r Record[H]) {
@@ -192,6 +127,8 @@ func (st *Store[H]) drop(id uint64) {
 	st.bytes -= cost(*r)
 	delete(st.all, id)
 	delete(st.bodies, id)
+	delete(st.cut, id)
+	st.changed[id] = true
 	if at, there := slices.BinarySearch(st.ids, id); there {
 		st.ids = slices.Delete(st.ids, at, at+1)
 	}
@@ -200,162 +137,144 @@ func (st *Store[H]) drop(id uint64) {
 // cost returns the number of bytes that count for a record.
 func cost[H any](r Record[H]) int64 { return r.Size + 1024 }
 
-func (st *Store[H]) path(id uint64) string {
-	return filepath.Join(st.dir, strconv.FormatUint(id, 10))
+// write implements part.
+func (st *Store[H]) write(t *gallery.Transaction, office int64) error {
+	st.writing, st.changed = st.changed, make(map[uint64]bool)
+	for _, id := range slices.Sorted(maps.Keys(st.writing)) {
+		r := st.all[id]
+		if r == nil {
+			err := t.Exec("delete from record where office = ? and kind = ? and number = ?", office, st.kind, int64(id))
+			if err != nil {
+				return err
+			}
+			t.Gone = t.Gone || st.secret
+			continue
+		}
+		if err := st.writeRecord(t, office, *r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// writeBody puts a body on disk.
-func (st *Store[H]) writeBody(id uint64, body []byte) error {
-	data := safefile.Seal(kind, body)
-	if !st.s.Lazy {
-		return safefile.Write(st.path(id), data)
-	}
-	err := os.WriteFile(st.path(id), data, 0o600)
+func (st *Store[H]) writeRecord(t *gallery.Transaction, office int64, r Record[H]) (err error) {
+	about := make(map[int64]bool) // by person
+	head, cut := r.Head.Mapped(func(name string, of bool) string {
+		if name == "" || err != nil {
+			return ""
+		}
+		var person int64
+		if person, err = t.Person(name); err == nil {
+			about[person] = about[person] || of
+		}
+		return numbered(person)
+	}, t.Observed)
 	if err != nil {
-		os.Remove(st.path(id))
+		return err
 	}
-	return err
-}
-
-// write appends a change to the index. It writes the whole index if the file is long or behind the memory.
-func (st *Store[H]) write(e entry[H]) error {
-	if st.dir == "" {
-		return nil
+	st.cut[r.ID] = cut
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
 	}
-	if st.stale || st.file.Lines() > 4*len(st.ids)+1000 {
-		return st.rewrite()
+	body, fresh := st.bodies[r.ID]
+	if fresh || r.Size == 0 {
+		err = t.Exec(`insert into record(office, kind, number, at, size, head, body) values(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+			on conflict(office, kind, number) do update set at = ?4, size = ?5, head = ?6, body = ?7`, office, st.kind, int64(r.ID), nanoseconds(r.At),
+			r.Size, string(text), body)
+	} else { // if another program has deleted it because somebody is forgotten, it stays deleted
+		err = t.Exec("update record set head = ?4 where office = ?1 and kind = ?2 and number = ?3", office, st.kind,
+			int64(r.ID), string(text))
 	}
-	if err := st.file.Append(e); err != nil {
-		st.stale = true
-		return fmt.Errorf("writing journal: %w", err)
+	if err != nil {
+		return err
+	}
+	const of = "(select id from record where office = ? and kind = ? and number = ?)"
+	if err := t.Exec("delete from mention where record = "+of, office, st.kind, int64(r.ID)); err != nil {
+		return err
+	}
+	for _, person := range slices.Sorted(maps.Keys(about)) {
+		err := t.Exec("insert into mention(record, person, about) select id, ?4, ?5 from record where office = ?1 and "+
+			"kind = ?2 and number = ?3", office, st.kind, int64(r.ID), person, about[person])
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// rewrite writes the whole index, and bodies that could not be written before.
-func (st *Store[H]) rewrite() error {
-	st.stale = true
-	for id, body := range st.bodies {
-		if err := st.writeBody(id, body); err != nil {
-			return fmt.Errorf("writing journal: %w", err)
+// written implements part.
+func (st *Store[H]) written(committed, saved bool) {
+	if !committed {
+		maps.Copy(st.changed, st.writing)
+	} else {
+		for id := range st.writing {
+			delete(st.bodies, id)
 		}
-		delete(st.bodies, id)
-	}
-	all := []any{entry[H]{Version: version, Last: st.last}}
-	for ids := range slices.Chunk(st.ids, 64) {
-		var e entry[H]
-		for _, id := range ids {
-			e.Put = append(e.Put, *st.all[id])
+		if st.secret = st.secret && len(st.changed) > 0; saved {
+			for id, cut := range st.cut {
+				if cut {
+					st.changed[id] = true
+				}
+			}
+			clear(st.cut)
 		}
-		all = append(all, e)
 	}
-	if err := st.file.Rewrite(all...); err != nil {
-		return fmt.Errorf("writing journal: %w", err)
-	}
-	st.stale = false
-	return nil
+	st.writing = nil
 }
 
-// Put adds a record with a new number. It is on disk when Put returns, unless the store is lazy.
-func (st *Store[H]) Put(id uint64, at time.Time, head H, body []byte) error {
-	r := Record[H]{ID: id, At: at, Size: int64(len(body)), Head: head}
-	st.put(r)
-	var err error
-	switch {
-	case len(body) == 0:
-	case st.dir == "":
+// dirty implements part.
+func (st *Store[H]) dirty() bool { return len(st.changed) > 0 }
+
+// Put adds a record, or replaces the one with this number.
+func (st *Store[H]) Put(id uint64, at time.Time, head H, body []byte) {
+	st.put(Record[H]{ID: id, At: at, Size: int64(len(body)), Head: head})
+	if st.changed[id] = true; len(body) > 0 {
 		st.bodies[id] = body
-	default:
-		if err = st.writeBody(id, body); err != nil {
-			err = fmt.Errorf("writing journal: %w", err)
-			st.bodies[id], st.stale = body, true
-			st.shedLoose()
+	}
+	if st.j.failed {
+		for len(st.bodies) > mostLoose {
+			st.drop(slices.Min(slices.Collect(maps.Keys(st.bodies))))
 		}
 	}
-	if err == nil {
-		err = st.write(entry[H]{Put: []Record[H]{r}})
-	}
-	return errors.Join(err, st.Expire(at))
+	st.Expire(at)
 }
 
-// mostLoose is the greatest number of records whose bodies are only in memory.
+// mostLoose is the greatest number of records whose bodies are only in memory while the database cannot be written.
 const mostLoose = 64
 
-func (st *Store[H]) shedLoose() {
-	for len(st.bodies) > mostLoose {
-		st.drop(slices.Min(slices.Collect(maps.Keys(st.bodies))))
-	}
-}
-
-// Change replaces the heads of some records, all or none. It skips numbers without a record.
-func (st *Store[H]) Change(heads map[uint64]H) error {
-	var e entry[H]
-	for _, id := range slices.Sorted(maps.Keys(heads)) {
+// Change replaces the heads of some records. It skips numbers without a record.
+func (st *Store[H]) Change(heads map[uint64]H) {
+	for id, h := range heads {
 		if r := st.all[id]; r != nil {
 			st.turns++
-			r.Head = heads[id]
-			e.Put = append(e.Put, *r)
+			r.Head = h
+			st.changed[id] = true
 		}
 	}
-	if len(e.Put) == 0 {
-		return nil
-	}
-	return st.write(e)
 }
 
 // Expire removes the records that are too many or too old.
-func (st *Store[H]) Expire(now time.Time) error {
-	n, bytes := 0, st.bytes
-	for _, id := range st.ids {
-		r := st.all[id]
-		if len(st.ids)-n <= st.s.Records && bytes <= st.s.Bytes && now.Sub(r.At) <= st.s.Age {
+func (st *Store[H]) Expire(now time.Time) {
+	for len(st.ids) > 0 {
+		r := st.all[st.ids[0]]
+		if len(st.ids) <= st.s.Records && st.bytes <= st.s.Bytes && now.Sub(r.At) <= st.s.Age {
 			break
 		}
-		bytes -= cost(*r)
-		n++
+		st.drop(r.ID)
 	}
-	if n == 0 {
-		return nil
-	}
-	return st.remove(slices.Clone(st.ids[:n]), st.write)
 }
 
-// Delete removes records from memory and from all files.
-func (st *Store[H]) Delete(ids ...uint64) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	return st.remove(ids, func(entry[H]) error {
-		if st.dir == "" {
-			return nil
-		}
-		return st.rewrite()
-	})
-}
-
-// Purge writes the whole index, so that the file keeps no old heads.
-func (st *Store[H]) Purge() error {
-	if st.dir == "" {
-		return nil
-	}
-	return st.rewrite()
-}
-
-func (st *Store[H]) remove(ids []uint64, write func(entry[H]) error) error {
+// Delete removes records; no file keeps anything of them after the next save.
+func (st *Store[H]) Delete(ids ...uint64) {
 	for _, id := range ids {
 		st.drop(id)
 	}
-	err := write(entry[H]{Last: st.last, Gone: ids})
-	if st.dir == "" {
-		return err
-	}
-	for _, id := range ids {
-		if e := os.Remove(st.path(id)); e != nil && !errors.Is(e, os.ErrNotExist) {
-			err = errors.Join(err, fmt.Errorf("writing journal: %w", e))
-		}
-	}
-	return err
+	st.secret = st.secret || len(ids) > 0
 }
+
+// Purge makes the next save remove all traces of earlier heads.
+func (st *Store[H]) Purge() { st.secret = true }
 
 // Last returns the largest number that any record had.
 func (st *Store[H]) Last() uint64 { return st.last }
@@ -385,8 +304,8 @@ func (st *Store[H]) Before(id uint64) []uint64 {
 	return ids
 }
 
-// Body returns the body of a record, or nil for none. The error wraps [ErrNoRecord], [ErrDamaged] or fs.ErrNotExist.
-func (st *Store[H]) Body(id uint64) ([]byte, error) {
+// Body returns the body of a record, or nil for none. The error wraps [ErrNoRecord], or comes from the database.
+func (st *Store[H]) Body(id uint64) (body []byte, err error) {
 	r := st.all[id]
 	switch {
 	case r == nil:
@@ -396,17 +315,16 @@ func (st *Store[H]) Body(id uint64) ([]byte, error) {
 	case st.bodies[id] != nil:
 		return st.bodies[id], nil
 	}
-	body, err := safefile.ReadSealed(st.path(id), kind)
+	err = st.j.db.Query("select body from record where office = ? and kind = ? and number = ?",
+		func(r store.Row) error {
+			body = slices.Clone(r.ColumnRawBlob(0))
+			return nil
+		}, st.j.office, st.kind, int64(id))
+	if err == nil && body == nil { // another program has deleted it
+		err = fmt.Errorf("%w: %d", ErrNoRecord, id)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading journal: %w", err)
+		return nil, fmt.Errorf("reading office %s: %w", st.j.name, err)
 	}
 	return body, nil
-}
-
-// Close closes the files.
-func (st *Store[H]) Close() error {
-	if st.file == nil {
-		return nil
-	}
-	return st.file.Close()
 }

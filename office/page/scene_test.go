@@ -24,7 +24,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
@@ -109,19 +108,15 @@ func newScene(t *testing.T, o page.Options) *scene {
 	for _, p := range door[:len(door)-1] {
 		played += p.frames
 	}
-	b, err := logbook.Open(filepath.Join(t.TempDir(), "logbook"), logbook.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	begun := time.Now().Add(-time.Duration(played+10) * time.Second / fps)
-	history(t, b, begun)
-	past, err := office.OpenPast(filepath.Join(t.TempDir(), "past"),
+	past, err := office.OpenPast(g.At(filepath.Join(t.TempDir(), "gallery")), "office",
 		office.PastSettings{Clips: journal.Settings{Bytes: 8 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	history(t, past.Book, begun)
 	w := office.New(g, office.Options{
-		Past: past, Book: b, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
+		Past: past, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
 		MaxBackoff: time.Hour,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -139,8 +134,8 @@ func newScene(t *testing.T, o page.Options) *scene {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		b.Close()
 		past.Close()
+		g.Close()
 	})
 	o.Sinks = func() []page.Sink {
 		return []page.Sink{
@@ -163,7 +158,7 @@ func newScene(t *testing.T, o page.Options) *scene {
 }
 
 // history writes the events of the days before: some hundred arrivals and departures.
-func history(t *testing.T, b *logbook.Book, until time.Time) {
+func history(t *testing.T, b *journal.Book, until time.Time) {
 	t.Helper()
 	var events []presence.Event
 	add := func(e presence.Event) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/office/logbook"
+	"github.com/faceauth/faceauth/office/journal"
 )
 
 // Status is the state of the delivery to one sink.
@@ -19,13 +19,13 @@ type Status struct {
 	Error   string // error of the last try; "" if it succeeded
 }
 
-// Group delivers the events of a logbook to several sinks. All methods but Close can be called at once.
+// Group delivers the events of a book to several sinks. All methods but Close can be called at once.
 type Group struct {
 	// Changed is called by the delivering goroutine: with an error when a sink begins to fail, and with nil when
 	// delivery resumes. Set it before the first Reserve. May be nil.
 	Changed func(name string, err error)
 
-	book   *logbook.Book
+	book   *journal.Book
 	failed func(error)
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -38,33 +38,30 @@ type Group struct {
 // member is a sink of a group.
 type member struct {
 	name  string
-	queue *logbook.Queue
+	queue *journal.Queue
 	last  string // the error of the last try
 }
 
 // NewGroup returns a group that delivers from b until ctx ends or Close is called. Failed is called with an error that
 // ends the delivery to a sink for good.
-func NewGroup(ctx context.Context, b *logbook.Book, failed func(error)) *Group {
+func NewGroup(ctx context.Context, b *journal.Book, failed func(error)) *Group {
 	g := &Group{book: b, failed: failed}
 	g.ctx, g.stop = context.WithCancel(ctx)
 	return g
 }
 
 // Reserve adds a sink before it is made, so that its first failures can be reported. Report reports such a failure;
-// deliver starts the delivery. The error comes from [logbook.Book.Queue].
-func (g *Group) Reserve(name string) (report func(error), deliver func(Sink), err error) {
-	q, err := g.book.Queue(name)
-	if err != nil {
-		return nil, nil, err
-	}
+// deliver starts the delivery.
+func (g *Group) Reserve(name string) (report func(error), deliver func(Sink)) {
+	q := g.book.Queue(name)
 	m := &member{name: name, queue: q}
 	g.mu.Lock()
 	g.members = append(g.members, m)
 	g.mu.Unlock()
 	report = func(err error) { g.note(m, err) }
 	return report, func(s Sink) {
-		g.Go(func(ctx context.Context) error { return Deliver(ctx, q, s, Options{Failed: report}) })
-	}, nil
+		g.Go(func(ctx context.Context) error { Deliver(ctx, q, s, Options{Failed: report}); return nil })
+	}
 }
 
 // Go runs do until the group is closed. Failed is called with its error.

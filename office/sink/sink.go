@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/backoff"
-	"github.com/faceauth/faceauth/office/logbook"
+	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/presence"
 )
 
@@ -32,8 +32,8 @@ type Options struct {
 	Failed func(error)
 }
 
-// Deliver sends events from q to s until ctx ends. The error comes from [logbook.Queue.Done].
-func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
+// Deliver sends events from q to s until ctx ends.
+func Deliver(ctx context.Context, q *journal.Queue, s Sink, o Options) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Minute)
@@ -48,13 +48,11 @@ func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 			case <-q.More():
 				continue
 			case <-ctx.Done():
-				return nil
+				return
 			}
 		}
 		if err := send(ctx, s, e, o.Timeout); err == nil {
-			if err := q.Done(e.ID); err != nil {
-				return err
-			}
+			q.Done(e.ID)
 			if down {
 				o.Failed(nil)
 			}
@@ -66,7 +64,7 @@ func Deliver(ctx context.Context, q *logbook.Queue, s Sink, o Options) error {
 			down = true
 		}
 		if !pause.Wait(ctx) {
-			return nil
+			return
 		}
 	}
 }

@@ -13,14 +13,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/office/logbook"
+	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 )
@@ -90,17 +89,9 @@ func (r *receiver) received() []uint64 {
 	return slices.Clone(r.got)
 }
 
-func book(t *testing.T, path string, waiting int) *logbook.Book {
-	t.Helper()
-	b, err := logbook.Open(path, logbook.Settings{Waiting: waiting})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
-}
+func book(waiting int) *journal.Book { return journal.New(journal.BookSettings{Waiting: waiting}).Book }
 
-func record(t *testing.T, b *logbook.Book, ids ...uint64) {
+func record(t *testing.T, b *journal.Book, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
 		if err := b.Record(presence.State{Last: id}, []presence.Event{event(id)}); err != nil {
@@ -110,21 +101,15 @@ func record(t *testing.T, b *logbook.Book, ids ...uint64) {
 }
 
 // deliver delivers a queue until stop is called.
-func deliver(t *testing.T, b *logbook.Book, s sink.Sink, failed func(error)) (q *logbook.Queue, stop func()) {
+func deliver(t *testing.T, b *journal.Book, s sink.Sink, failed func(error)) (q *journal.Queue, stop func()) {
 	t.Helper()
-	q, err := b.Queue("hook")
-	if err != nil {
-		t.Fatal(err)
-	}
+	q = b.Queue("hook")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := sink.Deliver(ctx, q, s,
-			sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Failed: failed,
-				Timeout: time.Second}); err != nil {
-			t.Error(err)
-		}
+		sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Failed: failed,
+			Timeout: time.Second})
 	}()
 	return q, func() {
 		cancel()
@@ -133,7 +118,7 @@ func deliver(t *testing.T, b *logbook.Book, s sink.Sink, failed func(error)) (q 
 }
 
 // empty waits until a queue is empty: an event may have arrived before the sink knows it.
-func empty(t *testing.T, q *logbook.Queue) {
+func empty(t *testing.T, q *journal.Queue) {
 	t.Helper()
 	wait(t, "an empty queue", func() bool { waiting, _ := q.Waiting(); return waiting == 0 })
 }
@@ -157,8 +142,7 @@ func TestWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "book")
-	b := book(t, path, 0)
+	b := book(0)
 	var mu sync.Mutex
 	var said []string
 	q, stop := deliver(t, b, hook, func(err error) {
@@ -178,15 +162,13 @@ func TestWebhook(t *testing.T) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 
-	// While the server is down nothing is lost up to the limit, and the events arrive after both were restarted.
+	// While the server is down nothing is lost up to the limit, and the events arrive after it was restarted.
 	server.Close()
 	record(t, b, 4, 5)
 	err = hook.Send(t.Context(), event(4))
 	if err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("a server that is down: %v", err)
 	}
-	b.Close()
-	b = book(t, path, 0)
 	record(t, b, 6) // before the sink is there
 	again := httptest.NewServer(r)
 	defer again.Close()
@@ -219,7 +201,7 @@ func TestWebhookHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := book(t, filepath.Join(t.TempDir(), "book"), 0)
+	b := book(0)
 	failed := make(chan error, 100)
 	_, stop := deliver(t, b, hook, func(err error) { failed <- err })
 	record(t, b, 1)

@@ -3,16 +3,9 @@
 // Package unknown stores the faces of people without a name, in groups, so that a user can name them, and so that the
 // same stranger is found again.
 //
-// [New] makes an empty set of [Groups], and [Read] reads a saved one. [Groups.Find] returns the group of a face, and
-// [Groups.Add] adds a face to it. The numbers of groups and of faces are limited; groups that are not seen for a long
-// time are removed.
-//
-// # File format
-//
-// The 16 bytes "faceauth unknown", the version as a big-endian uint32, a CBOR map (RFC 8949, core deterministic
-// encoding) with the ID of the feature space, the last numbers, whether strangers are kept, and the groups, and the
-// SHA-256 of all this. Each save replaces the file, so that it has nothing of forgotten people. Only its owner can read
-// and write it. Like a gallery it is not encrypted.
+// [New] makes an empty set of [Groups], and [Groups.Load] adds the groups of an earlier run. [Groups.Find] returns the
+// group of a face, and [Groups.Add] adds a face to it. The numbers of groups and of faces are limited; groups that are
+// not seen for a long time are removed.
 package unknown
 
 import (
@@ -71,7 +64,6 @@ type Groups struct {
 	begun  uint64 // number of the last group
 	off    bool
 	groups []*Group
-	dirty  bool
 }
 
 // New returns an empty set for faces of a space. In a space without an impostor radius, no face is recognised again.
@@ -84,20 +76,14 @@ func (g *Groups) Keeps() bool { return !g.off }
 
 // Keep sets whether strangers are kept. Off removes all groups that are not ignored.
 func (g *Groups) Keep(on bool) {
-	g.dirty = g.dirty || g.off == on
 	g.off = !on
 	if g.off {
 		g.remove(func(p *Group) bool { return !p.Ignored })
 	}
 }
 
-// Changed reports whether g has changed since it was read or saved.
-func (g *Groups) Changed() bool { return g.dirty }
-
 func (g *Groups) remove(gone func(*Group) bool) {
-	n := len(g.groups)
 	g.groups = slices.DeleteFunc(g.groups, gone)
-	g.dirty = g.dirty || len(g.groups) < n
 }
 
 // Number returns a new number for a face.
@@ -127,6 +113,26 @@ func (p *Group) copy() Group {
 	c := *p
 	c.Album.Faces = slices.Clone(p.Album.Faces)
 	return c
+}
+
+// Load adds the groups of an earlier run. Faces that do not fit the feature space are left out, and so are groups
+// without faces.
+func (g *Groups) Load(all []Group) {
+	for _, p := range all {
+		p = p.copy()
+		p.Album.Faces = slices.DeleteFunc(p.Album.Faces, func(f Face) bool { return g.space.Check(f.Vector) != nil })
+		if over := len(p.Album.Faces) - g.s.Faces; over > 0 { // the limit was larger before
+			p.Album.Faces = p.Album.Faces[:g.s.Faces]
+		}
+		if len(p.Album.Faces) == 0 {
+			continue
+		}
+		for _, f := range p.Album.Faces {
+			g.Skip(f.ID, p.ID)
+		}
+		g.groups = append(g.groups, &p)
+	}
+	g.shed(0)
 }
 
 // Get returns a copy of a group. The error wraps [ErrNoGroup].
@@ -206,7 +212,6 @@ func (g *Groups) Begin(faces []Face) uint64 {
 	p.Visits = 1
 	g.own(p)
 	g.shed(p.ID)
-	g.dirty = true
 	return p.ID
 }
 
@@ -228,7 +233,6 @@ func (g *Groups) Visit(id uint64) error {
 	p, err := g.group(id)
 	if err == nil {
 		p.Visits++
-		g.dirty = true
 	}
 	return err
 }
@@ -243,9 +247,8 @@ func (g *Groups) Add(id uint64, f Face) error {
 }
 
 func (g *Groups) add(p *Group, f Face) {
-	// Enough faces are known of an ignored person. A new time alone is no reason to write the file.
-	if !p.Ignored && p.Album.Add(g.space, f, g.s.Faces, g.s.Apart) || f.At.Sub(p.Last) > time.Minute {
-		g.dirty = true
+	if !p.Ignored { // enough faces are known of an ignored person
+		p.Album.Add(g.space, f, g.s.Faces, g.s.Apart)
 	}
 	if f.At.After(p.Last) {
 		p.Last = f.At
@@ -274,7 +277,6 @@ func (g *Groups) shed(but uint64) {
 				break
 			}
 			g.groups = slices.Delete(g.groups, oldest, oldest+1)
-			g.dirty = true
 		}
 	}
 }
@@ -301,7 +303,6 @@ func (g *Groups) Ignore(id uint64, ignored bool) error {
 	}
 	p.Ignored = ignored
 	g.shed(id)
-	g.dirty = true
 	return nil
 }
 
@@ -351,14 +352,12 @@ func (g *Groups) Restore(was Group) {
 	for _, f := range back.Album.Faces {
 		g.Skip(f.ID, 0)
 	}
-	g.dirty = true
 }
 
 // Own removes the faces of a group from all other groups: a face belongs to one group only.
 func (g *Groups) Own(id uint64) {
 	if p, err := g.group(id); err == nil {
 		g.own(p)
-		g.dirty = true
 	}
 }
 
@@ -369,7 +368,6 @@ func (g *Groups) Take(id uint64, faces func(f Face) bool) error {
 		return err
 	}
 	p.Album.Faces = slices.DeleteFunc(slices.Clone(p.Album.Faces), faces)
-	g.dirty = true
 	if len(p.Album.Faces) == 0 {
 		return g.Forget(id)
 	}
@@ -423,6 +421,5 @@ func (g *Groups) Split(id uint64, faces []uint64) (uint64, error) {
 	q := &Group{ID: g.begun, Album: Album{leave}, First: leave[0].At, Last: p.Last, Visits: 1, Ignored: p.Ignored}
 	g.groups = append(g.groups, q)
 	g.shed(q.ID)
-	g.dirty = true
 	return q.ID, nil
 }

@@ -30,7 +30,7 @@ function states(now, sinks) {
   };
   if (now.poor)
     room.more += " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was.";
-  const state = now.disk?.error || now.unkept;
+  const state = now.disk?.error;
   const disk = {
     what: "Disk",
     bad: Boolean(state),
