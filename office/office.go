@@ -22,6 +22,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
@@ -66,7 +67,7 @@ func (o Options) defaults(space face.Space) Options {
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
 	if o.Past == nil {
-		o.Past = pastInMemory(space, o.Sightings)
+		o.Past = NewPast(space, PastSettings{Sightings: journal.Settings{Records: o.Sightings}})
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -56,17 +56,20 @@ func OpenPast(g *gallery.Gallery, name string, s PastSettings) (*Past, error) {
 	return p, nil
 }
 
-// pastInMemory returns a Past in memory with a number of sightings.
-func pastInMemory(space face.Space, sightings int) *Past {
-	p, _ := newPast(journal.New(journal.BookSettings{Events: mostRecent, Waiting: mostRecent}), space, PastSettings{
-		Sightings:   journal.Settings{Records: sightings, Age: 1 << 62},
-		Corrections: journal.Settings{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20},
-	}) // no error without a database
+// NewPast returns a Past in memory, for faces of a space.
+func NewPast(space face.Space, s PastSettings) *Past {
+	s.Sightings.Records, s.Sightings.Age = cmp.Or(s.Sightings.Records, mostSightings), 1<<62
+	s.Corrections = journal.Settings{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20}
+	s.Events = journal.BookSettings{Events: mostRecent, Waiting: mostRecent}
+	p, _ := newPast(journal.New(s.Events), space, s) // no error without a database
 	return p
 }
 
-// mostRecent is the number of events and of corrections that are kept in memory.
-const mostRecent = 500
+// Numbers of events and of corrections, and of sightings, that are kept in memory.
+const (
+	mostRecent    = 500
+	mostSightings = 64
+)
 
 func newPast(j *journal.Journal, space face.Space, s PastSettings) (p *Past, err error) {
 	p = &Past{Journal: j, strangers: unknown.New(space, s.Strangers)}

@@ -82,8 +82,7 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 		t.Fatal(err)
 	}
 	b.m, m.space, m.pause = m, plane.ID, 0
-	b.w = office.New(g, office.Options{
-		Save:  func() error { return g.Save(b.path) },
+	b.w = office.New(g.At(b.path), office.Options{
 		Frame: func(string, time.Time, []office.Seen) { b.seen.Add(1) },
 		Said: func(x office.Said) string {
 			merge, err := m.said(x)

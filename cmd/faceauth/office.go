@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +19,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/logbook"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
@@ -59,10 +56,11 @@ func newOffice() *cobra.Command {
 			"own speed and then ends. Times are local times of this machine.\n\n" +
 			"With --page a browser shows the office. There you can name strangers and correct mistakes. With\n" +
 			"--state the office remembers over a restart who is there, what happened, which events wait for\n" +
-			"delivery, and strangers. Corrections on the page are saved in the gallery at once, together with\n" +
-			"the faces learned until then.\n\n" +
+			"delivery, and strangers: all of it in the file of the gallery, under the name that --state gives.\n" +
+			"Corrections on the page are saved at once, together with the faces learned until then. Meanwhile\n" +
+			"other programs may use the gallery.\n\n" +
 			"--config reads cameras, flags and secrets from a file; the command line overrides the file.",
-		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state ~/office --page 127.0.0.1:8090\n" +
+		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state home --page 127.0.0.1:8090\n" +
 			"  faceauth office --config office.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			all, err := r.configured(c, args)
@@ -87,7 +85,8 @@ func newOffice() *cobra.Command {
 func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
-	f.StringVar(&r.state, "state", "", "folder for the state: who is there, what happened, and strangers")
+	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
+		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
 	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
 	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
@@ -150,7 +149,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	case r.clipSize < 0 || r.clipSize > 1<<20:
 		return fail(badUsage, fmt.Errorf("--clips-mb must be between 0 and %d, got %d", 1<<20, r.clipSize))
 	case r.clipSize > 0 && r.state == "":
-		return fail(badUsage, errors.New("--clips-mb keeps clips in the state; give --state, too"))
+		return fail(badUsage, errors.New("--clips-mb keeps clips over a restart; give --state, too"))
 	case !(r.fps >= 0):
 		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", r.fps))
 	case r.fast && (len(all) != 1 || !facedet.IsRecording(all[0].source)):
@@ -158,8 +157,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	case r.stay && r.address == "":
 		return fail(badUsage, errors.New("--stay is for --page"))
 	case r.state == "" && r.sinks():
-		return fail(badUsage, errors.New("--webhook and --mqtt need --state, a folder where events wait that could "+
-			"not be delivered"))
+		return fail(badUsage, errors.New("--webhook and --mqtt need --state: events that cannot be delivered wait "+
+			"there"))
 	}
 	if err := o.checkTimeout(); err != nil {
 		return err
@@ -175,15 +174,19 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
 	opt := office.Options{
-		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps,
-		Save: func() error { return g.Save(path) },
-		Keep: r.keep,
+		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Keep: r.keep,
 	}
-	closeState, err := openState(&opt, g, r)
-	if err != nil {
-		return fail(badUsage, err)
+	past := office.PastSettings{
+		Sightings: journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
+		Clips:     journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.clipSize) << 20},
+		Strangers: unknown.Settings{Retention: r.retention},
 	}
-	defer func() { err = errors.Join(err, closeState()) }()
+	if r.state == "" {
+		opt.Past = office.NewPast(g.Space(), past)
+	} else if opt.Past, err = office.OpenPast(g, r.state, past); err != nil {
+		return fail(badGallery, err)
+	}
+	defer func() { err = errors.Join(err, opt.Past.Close()) }()
 	if begun := time.Now(); r.fast {
 		opt.Clock = func(f face.Frame) time.Time { return begun.Add(f.Time) }
 		opt.Now = func() time.Time { return begun }
@@ -251,7 +254,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	if part != nil {
 		defer part.attend(ctx, c, w, r.keep, cancel)()
 	}
-	end, err := r.open(ctx, c, w, opt.Book, r.state, cancel)
+	end, err := r.open(ctx, c, w, opt.Past.Journal, cancel)
 	if err != nil {
 		return err
 	}
@@ -338,38 +341,4 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera, who)
 	return err
-}
-
-// openState gives the office its state in a folder, and returns the function that closes it.
-func openState(opt *office.Options, g *gallery.Gallery, r room) (done func() error, err error) {
-	s := unknown.Settings{Retention: r.retention}
-	if r.state == "" {
-		opt.Unknown = unknown.New(g.Space(), s)
-		return func() error { return nil }, nil
-	}
-	if err := os.MkdirAll(r.state, 0o700); err != nil {
-		return nil, fmt.Errorf("the state: %w", err)
-	}
-	faces := filepath.Join(r.state, "unknown")
-	safefile.Sweep(faces)
-	opt.Unknown, err = unknown.Read(faces, g.Space(), s)
-	if errors.Is(err, fs.ErrNotExist) {
-		opt.Unknown, err = unknown.New(g.Space(), s), nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w; move it away to begin again", err)
-	}
-	opt.SaveUnknown = func() error { return opt.Unknown.Save(faces) }
-	if opt.Book, err = logbook.Open(filepath.Join(r.state, "logbook"), logbook.Settings{}); err != nil {
-		return nil, err
-	}
-	opt.Past, err = office.OpenPast(filepath.Join(r.state, "past"), office.PastSettings{
-		Sightings: journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
-		Clips:     journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.clipSize) << 20},
-	})
-	if err != nil {
-		opt.Book.Close()
-		return nil, err
-	}
-	return func() error { return errors.Join(opt.Past.Close(), opt.Book.Close()) }, nil
 }

@@ -20,7 +20,7 @@ import (
 // named. When there is room again, everything is written, so that a kill afterwards loses nothing.
 func TestOfficeFullDisk(t *testing.T) {
 	long(t)
-	disk := fixture.NewDisk(t, 1<<20)
+	disk := fixture.NewDisk(t, 1<<23)
 	s := newSite(t)
 	s.enrol("alice")
 	gallery := filepath.Join(disk.Dir, "gallery")
@@ -42,7 +42,7 @@ func TestOfficeFullDisk(t *testing.T) {
 	s.show(desk, "bob")
 	r.awaits(presence.Arrived, "alice", time.Minute)
 	r.awaits(presence.Unknown, "", time.Minute)
-	r.until("no space left on device; all goes on in memory")
+	r.until("the disk is full")
 	var now struct {
 		People []struct{ Name string }
 		Disk   struct {
@@ -50,7 +50,7 @@ func TestOfficeFullDisk(t *testing.T) {
 			Held  int
 		}
 	}
-	if text := r.get("/api/now", &now); len(now.People) != 1 || !strings.Contains(now.Disk.Error, "no space left") ||
+	if text := r.get("/api/now", &now); len(now.People) != 1 || !strings.Contains(now.Disk.Error, "the disk is full") ||
 		strings.Contains(text, `"up":false`) {
 		t.Errorf("%s", text)
 	}

@@ -68,11 +68,11 @@ type running struct {
 
 func (s *site) office(args ...string) *running {
 	s.t.Helper()
-	return s.officeIn(filepath.Join(s.dir, "state"), args...)
+	return s.officeAs("state", args...)
 }
 
-// officeIn is [site.office] with a given folder for the state.
-func (s *site) officeIn(state string, args ...string) *running {
+// officeAs is [site.office] with a given name of the office.
+func (s *site) officeAs(state string, args ...string) *running {
 	s.t.Helper()
 	r := &running{t: s.t, out: new(fixture.Log), log: new(fixture.Log)}
 	r.c = s.command(append([]string{"office", "--state", state}, args...)...)

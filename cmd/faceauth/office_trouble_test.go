@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 )
@@ -324,11 +325,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 
 	broker.Start()
 	said := broker.Listen("listener")
-	instance, err := os.ReadFile(filepath.Join(s.dir, "state", "instance"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := "faceauth/" + strings.TrimSpace(string(instance))
+	base := "faceauth/" + s.officeID()
 	expect := func(topic, want string) {
 		t.Helper()
 		for end := time.Now().Add(40 * time.Second); said.Get(topic) != want; time.Sleep(20 * time.Millisecond) {
@@ -355,4 +352,21 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	if all += fmt.Sprint(said.All()) + r.out.String() + r.log.String(); strings.Contains(all, "hidden") {
 		t.Errorf("a secret was said: %s", all)
 	}
+}
+
+// officeID returns the random identifier of the office "state".
+func (s *site) officeID() (id string) {
+	s.t.Helper()
+	db, err := store.Open(filepath.Join(s.dir, "gallery"), false)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Query("select state ->> '$.id' from office where name = 'state'", func(r store.Row) error {
+		id = r.ColumnText(0)
+		return nil
+	}); err != nil || id == "" {
+		s.t.Fatalf("the office has no identifier: %v", err)
+	}
+	return id
 }

@@ -6,20 +6,15 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/logbook"
+	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/spf13/cobra"
@@ -64,11 +59,10 @@ func (r *outputFlags) flags(c *cobra.Command) {
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
-// open starts the page and the sinks of an office, until end is called. Later errors go to cancel. State is the folder
-// of the state.
-func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, b *logbook.Book, state string,
+// open starts the page and the sinks of an office, until end is called. Later errors go to cancel.
+func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, j *journal.Journal,
 	cancel context.CancelCauseFunc) (end func(), err error) {
-	group := sink.NewGroup(ctx, b, func(err error) { cancel(err) })
+	group := sink.NewGroup(ctx, j.Book, func(err error) { cancel(err) })
 	group.Changed = func(name string, err error) {
 		if err != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %v; it is tried again\n", name, err)
@@ -97,10 +91,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		_, deliver, err := group.Reserve("webhook")
-		if err != nil {
-			return nil, fail(badUsage, err)
-		}
+		_, deliver := group.Reserve("webhook")
 		deliver(hook)
 	}
 	if r.mqtt != "" {
@@ -108,17 +99,10 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		report, deliver, err := group.Reserve("mqtt")
-		if err != nil {
-			return nil, fail(badUsage, err)
-		}
-		instance, err := instance(state)
-		if err != nil {
-			return nil, fail(badUsage, err)
-		}
+		report, deliver := group.Reserve("mqtt")
 		host, _ := os.Hostname() // a name for people; it may be empty
 		m, err := sink.NewMQTT(sink.Broker{
-			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: instance,
+			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: j.ID(),
 			Name:      strings.TrimSpace("faceauth " + host),
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
 			House: func() sink.House { return house(w) },
@@ -153,26 +137,6 @@ func house(w *office.Office) sink.House {
 		h.Cameras = append(h.Cameras, sink.Camera{Name: v.Camera, Up: v.Up, Error: v.Error})
 	}
 	return h
-}
-
-// instance returns the identifier of an office, which no other office has. It is drawn once and stored in the state.
-func instance(state string) (string, error) {
-	path := filepath.Join(state, "instance")
-	b, err := safefile.ReadBytes(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		var random [4]byte
-		rand.Read(random[:])
-		b = []byte(hex.EncodeToString(random[:]) + "\n")
-		err = safefile.Write(path, b)
-	}
-	if err != nil {
-		return "", fmt.Errorf("the name of this office to the MQTT broker: %w", err)
-	}
-	name := strings.TrimSpace(string(b))
-	if name == "" || len(name) > 40 {
-		return "", fmt.Errorf("%s holds no name of an office; remove it for a new one", path)
-	}
-	return name, nil
 }
 
 // show serves the page.

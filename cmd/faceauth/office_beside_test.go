@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/office/presence"
+)
+
+// people returns the names that `faceauth people` lists.
+func (s *site) people() (names []string) {
+	s.t.Helper()
+	var all []struct{ Name string }
+	if err := json.Unmarshal([]byte(s.tells("--json")), &all); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tells runs `faceauth people`, and returns what it prints.
+func (s *site) tells(args ...string) string {
+	s.t.Helper()
+	c := exec.CommandContext(s.t.Context(), "faceauth", append(append([]string{"people"}, args...), "--gallery",
+		filepath.Join(s.dir, "gallery"))...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("people %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// says makes a correction on the page, and returns the status of the answer.
+func (r *running) says(path, body string) int {
+	r.t.Helper()
+	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.page()+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	return a.StatusCode
+}
+
+// Somebody is enrolled and forgotten on the command line while an office learns, and a stranger gets names on its page.
+// All of it holds, also after kill -9, and the office follows without a restart.
+func TestCommandsBesideOffice(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	door := s.newStage("")
+	args := []string{"door=" + door.URL, "--learn", "--json", "--away", "4s", "--page", "127.0.0.1:0"}
+	r := s.office(args...)
+	r.until("door: camera connected")
+	s.show(door, "bob")
+	r.awaits(presence.Unknown, "", time.Minute)
+	s.enrol("alice")
+	var strangers []struct{ ID uint64 }
+	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 && time.Now().Before(end); {
+		r.get("/api/strangers", &strangers)
+		time.Sleep(100 * time.Millisecond)
+	}
+	if len(strangers) != 1 {
+		t.Fatalf("%d strangers", len(strangers))
+	}
+	if code := r.says("/api/name", fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, strangers[0].ID)); code != 200 {
+		t.Fatalf("naming a stranger after an enrolment: status %d", code)
+	}
+	r.awaits(presence.Arrived, "bob", time.Minute)
+	if code := r.says("/api/rename", `{"from":"bob","to":"robert"}`); code != 200 {
+		t.Fatalf("renaming: status %d", code)
+	}
+	var now struct {
+		People []struct{ Name string }
+		Known  []struct{ Name string }
+		Disk   struct{ Error string }
+	}
+	knows := func(want ...string) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			now.Known, now.People = nil, nil
+			r.get("/api/now", &now)
+			var names []string
+			for _, p := range now.Known {
+				names = append(names, p.Name)
+			}
+			if slices.Sort(names); slices.Equal(names, want) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the office knows %q, want %q", names, want)
+			}
+		}
+	}
+	knows("alice", "robert")
+	if len(now.People) != 1 || now.People[0].Name != "robert" || now.Disk.Error != "" {
+		t.Errorf("%+v", now)
+	}
+	s.tells("remove", "alice")
+	knows("robert")
+	s.enrol("alice")
+	r.kill()
+	if got := s.people(); !slices.Equal(got, []string{"alice", "robert"}) {
+		t.Errorf("after kill -9: %q", got)
+	}
+	r = s.office(args...)
+	r.until("door: camera connected")
+	knows("alice", "robert")
+	var events []presence.Event
+	if text := r.get("/api/events", &events); !strings.Contains(text, "robert") || strings.Contains(text, "bob") {
+		t.Errorf("%s", text)
+	}
+
+	// Robert is forgotten while no office runs: nothing of him is left.
+	r.stop()
+	if !bytes.Contains(s.bytes(), []byte("robert")) {
+		t.Fatal("the name is in no file, so this tests nothing")
+	}
+	s.tells("remove", "robert")
+	if bytes.Contains(s.bytes(), []byte("robert")) {
+		t.Error("the name is still in a file")
+	}
+	s.show(door, "")
+	r = s.office(args...)
+	r.until("door: camera connected")
+	var any any
+	for _, path := range []string{"events", "sightings", "corrections", "people"} {
+		if text := r.get("/api/"+path, &any); strings.Contains(text, "robert") || strings.Contains(text, "bob") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+}
+
+// bytes returns the bytes of all files of the gallery.
+func (s *site) bytes() (all []byte) {
+	s.t.Helper()
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var b []byte
+			b, err = os.ReadFile(path)
+			all = append(all, b...)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
