@@ -265,22 +265,23 @@ func (g *Gallery) keep(all bool) (err error) {
 		return err
 	}
 	defer g.End()
-	next, gone := g.database, false
+	next, gone, forgotten := g.database, false, false
 	next.people = maps.Clone(next.people)
 	if all {
 		next, gone, err = g.write()
+		forgotten = len(g.erased) > 0
 	}
 	if err == nil && g.records != nil {
-		t := &Transaction{DB: g.db, Observed: next.observed, d: &next}
+		t := &Transaction{db: g.db, Observed: next.observed, d: &next}
 		err = g.records.Write(t)
-		gone = gone || t.Gone
+		forgotten = forgotten || t.Forgotten
 		defer func() { g.records.Written(err == nil, all) }()
 	}
 	if err == nil && all {
 		err = next.sweep()
 	}
-	if err == nil && gone {
-		err = g.db.Erasing()
+	if err == nil && (gone || forgotten) {
+		err = g.db.Erasing(forgotten)
 	}
 	if err == nil {
 		err = g.db.Commit()
@@ -297,7 +298,7 @@ func (g *Gallery) keep(all bool) (err error) {
 		maps.Copy(g.numbers, next.fresh)
 		g.erased = nil
 	}
-	if gone {
+	if gone || forgotten {
 		if err := g.db.Erase(); err != nil {
 			return fmt.Errorf("saving gallery %s: what was removed is still in its log: %w", g.path, err)
 		}
@@ -316,15 +317,16 @@ func (d *database) sweep() error {
 			continue
 		}
 		said := false
-		err := d.db.Query("select 1 from mention where person = ?1 union all select 1 from event where person = ?1 "+
-			"union all select 1 from present where person = ?1 limit 1", func(store.Row) error {
+		err := d.db.Query(`with who(id) as (select ?1 union select id from person where same = ?1)
+			select 1 where exists (select 1 from face where person in who) or
+			exists (select 1 from mention where person in who) or exists (select 1 from event where person in who) or
+			exists (select 1 from present where person in who)`, func(store.Row) error {
 			said = true
 			return nil
 		}, id)
 		if err == nil && !said {
-			err = d.db.Exec("delete from person where id = ? and not exists "+
-				"(select 1 from face where person = person.id) and not exists (select 1 from person p where p.same = person.id)", id)
-			delete(d.people, id)
+			err = d.db.Exec("delete from person where id = ?", id)
+			maps.DeleteFunc(d.people, func(other int64, e entry) bool { return other == id || e.same == id })
 		}
 		if err != nil {
 			return err

@@ -19,13 +19,39 @@ type Records interface {
 
 // Transaction is a transaction on the database of a gallery.
 type Transaction struct {
-	*store.DB
 	// Observed is the last observation of the learner in the database after the transaction. Later ones may get other
 	// numbers.
 	Observed int64
-	Gone     bool // set by Records: personal records were deleted
-	d        *database
-	numbers  map[string]int64 // of people, by name
+	// Forgotten is set by Records that were deleted so that no trace of them may stay.
+	Forgotten bool
+
+	db      *store.DB
+	d       *database
+	numbers map[string]int64 // of people, by name
+}
+
+// Row is a row of a result. The bytes of a blob are valid until the next row.
+type Row interface {
+	ColumnInt64(column int) int64
+	ColumnText(column int) string
+	ColumnRawBlob(column int) []byte
+}
+
+// Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
+func (t *Transaction) Exec(sql string, args ...any) error { return t.db.Exec(sql, args...) }
+
+// Query runs a statement, and calls each with its rows.
+func (t *Transaction) Query(sql string, each func(Row) error, args ...any) error {
+	return t.db.Query(sql, func(r store.Row) error { return each(r) }, args...)
+}
+
+// Name returns the present name of a person, or "".
+func (t *Transaction) Name(person int64) string {
+	e := t.d.people[person]
+	if e.same != 0 {
+		e = t.d.people[e.same]
+	}
+	return e.name
 }
 
 // Person returns the number of the person with a name. If nobody has it, the person has no faces any more, and gets a
@@ -70,26 +96,23 @@ func (g *Gallery) SaveRecords(lazy bool) error {
 	return g.keep(false)
 }
 
-// Database returns the database of g, which must have a path, and makes it if there is none. Names returns the present
-// name of a person by number, or "".
-func (g *Gallery) Database() (db *store.DB, names func(person int64) string, err error) {
-	if err := g.attach(g.path); err != nil {
-		return nil, nil, fmt.Errorf("opening gallery %s: %w", g.path, err)
+// Look calls do, which sees one state of the database of g. G must have a path; a missing database is made.
+func (g *Gallery) Look(do func(t *Transaction) error) error {
+	err := g.attach(g.path)
+	if err == nil {
+		err = g.db.Read(func() error {
+			d := g.database
+			if g.generation == 0 && !g.begun { // nothing was read yet
+				d.people = make(map[int64]entry)
+				if err := d.readPeople(); err != nil {
+					return err
+				}
+			}
+			return do(&Transaction{db: g.db, d: &d, Observed: g.observed})
+		})
 	}
-	if g.database.people == nil {
-		g.faces, g.database.people = make(map[int64]kept), make(map[int64]entry)
+	if err != nil {
+		return fmt.Errorf("reading gallery %s: %w", g.path, err)
 	}
-	if err := g.readPeople(); err != nil {
-		return nil, nil, fmt.Errorf("reading gallery %s: %w", g.path, err)
-	}
-	return g.db, func(person int64) string {
-		e := g.database.people[person]
-		if e.same != 0 {
-			e = g.database.people[e.same]
-		}
-		return e.name
-	}, nil
+	return nil
 }
-
-// Observed returns the last observation that is saved.
-func (g *Gallery) Observed() int64 { return g.database.observed }

@@ -764,11 +764,11 @@ func TestPastBounds(t *testing.T) {
 			t.Errorf("%s: %d sightings, want %d", name, got, c.want)
 		}
 		h.o.Past.Close()
-		db, _, err := h.g.Database()
-		nothing(t, err)
 		rows := 0
-		nothing(t, db.Query("select 1 from record r join office o on o.id = r.office where kind = 'sighting' and name = ?",
-			func(store.Row) error { rows++; return nil }, name))
+		nothing(t, h.g.Look(func(tr *gallery.Transaction) error {
+			return tr.Query("select 1 from record r join office o on o.id = r.office where kind = 'sighting' and "+
+				"name = ?", func(gallery.Row) error { rows++; return nil }, name)
+		}))
 		if rows != c.want {
 			t.Errorf("%s: %d rows, want %d", name, rows, c.want)
 		}

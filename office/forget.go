@@ -86,7 +86,7 @@ func (w *Office) forgotten(s statement) {
 		w.tell(w.room.Leave(name))
 		w.o.Past.Forget(name)
 	}
-	w.o.Past.said.Purge()
+	w.o.Past.Purge()
 	w.turn++
 	s.Name, s.Alike = "", nil
 	w.o.Past.said.Put(w.turn, w.o.Now(), s, nil)

@@ -104,6 +104,7 @@ func (w *Office) KeepUnknown(on bool) error {
 	w.unknown.Keep(on)
 	w.leaveGroups()
 	if !on {
+		w.o.Past.Purge()
 		w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) })
 		w.unsay(func(s statement) bool {
 			return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == ""

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -61,26 +60,26 @@ func newBook(s BookSettings) *Book {
 }
 
 // read reads the book of an office.
-func (b *Book) read(db *store.DB, office int64, names func(int64) string, last uint64) error {
+func (b *Book) read(t *gallery.Transaction, office int64, last uint64) error {
 	b.state.Last = last
-	err := db.Query("select number, kind, person, stranger, camera, trust, at, known from event where office = ? "+
-		"order by number", func(r store.Row) error {
+	err := t.Query("select number, kind, person, stranger, camera, trust, at, known from event where office = ? "+
+		"order by number", func(r gallery.Row) error {
 		e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.Kind(r.ColumnText(1)),
-			Name: names(r.ColumnInt64(2)), Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
+			Name: t.Name(r.ColumnInt64(2)), Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
 			Trust: sighting.Trust(r.ColumnText(5)), At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7))}
 		b.events = append(b.events, e)
 		return nil
 	}, office)
 	if err == nil {
-		err = db.Query("select person, since, last, camera, trust from present where office = ?", func(r store.Row) error {
-			b.state.People = append(b.state.People, presence.Person{Name: names(r.ColumnInt64(0)),
+		err = t.Query("select person, since, last, camera, trust from present where office = ?", func(r gallery.Row) error {
+			b.state.People = append(b.state.People, presence.Person{Name: t.Name(r.ColumnInt64(0)),
 				Since: moment(r.ColumnInt64(1)), Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3),
 				Trust: sighting.Trust(r.ColumnText(4))})
 			return nil
 		}, office)
 	}
 	if err == nil {
-		err = db.Query("select sink, done, lost from delivery where office = ?", func(r store.Row) error {
+		err = t.Query("select sink, done, lost from delivery where office = ?", func(r gallery.Row) error {
 			b.queues[r.ColumnText(0)] = progress{uint64(r.ColumnInt64(1)), int(r.ColumnInt64(2))}
 			return nil
 		}, office)

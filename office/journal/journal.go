@@ -34,7 +34,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
-	"github.com/faceauth/faceauth/internal/store"
 )
 
 // Errors of [Open] and of the methods of [Store].
@@ -68,11 +67,10 @@ type Journal struct {
 	g       *gallery.Gallery // nil in memory
 	name    string
 	lock    *os.File
-	db      *store.DB
-	names   func(person int64) string
 	office  int64 // number in the database; 0: it has no row yet
 	state   state
 	changed bool // the state is not written
+	secret  bool // what is deleted or changed must leave no trace
 	writing bool // the last write had the state
 	begun   bool // the last write made the row
 	failed  bool // the last write was not committed
@@ -95,11 +93,11 @@ func New(s BookSettings) *Journal {
 func Open(g *gallery.Gallery, name string, s BookSettings) (j *Journal, err error) {
 	j = New(s)
 	j.g, j.name, j.Book.memory = g, name, false
-	if j.db, j.names, err = g.Database(); err == nil {
+	if err = g.Look(func(*gallery.Transaction) error { return nil }); err == nil { // the folder is there
 		err = j.hold()
 	}
 	if err == nil {
-		err = j.db.Read(j.read)
+		err = g.Look(j.read)
 	}
 	if err != nil {
 		j.Close()
@@ -122,8 +120,8 @@ func (j *Journal) hold() (err error) {
 	return err
 }
 
-func (j *Journal) read() error {
-	err := j.db.Query("select id, state from office where name = ?", func(r store.Row) error {
+func (j *Journal) read(t *gallery.Transaction) error {
+	err := t.Query("select id, state from office where name = ?", func(r gallery.Row) error {
 		j.office = r.ColumnInt64(0)
 		return json.Unmarshal([]byte(r.ColumnText(1)), &j.state)
 	}, j.name)
@@ -136,7 +134,7 @@ func (j *Journal) read() error {
 			rand.Read(random[:])
 			j.state.ID, j.changed = hex.EncodeToString(random[:]), true
 		}
-		err = j.Book.read(j.db, j.office, j.names, j.state.Numbers[eventNumbers])
+		err = j.Book.read(t, j.office, j.state.Numbers[eventNumbers])
 	}
 	return err
 }
@@ -158,7 +156,7 @@ func (j *Journal) Write(t *gallery.Transaction) error {
 		err = t.Exec("insert into office(name, state) values(?1, ?2) on conflict(name) do update set state = ?2", j.name,
 			string(text))
 		if err == nil {
-			err = t.Query("select id from office where name = ?", func(r store.Row) error {
+			err = t.Query("select id from office where name = ?", func(r gallery.Row) error {
 				j.office = r.ColumnInt64(0)
 				return nil
 			}, j.name)
@@ -167,6 +165,7 @@ func (j *Journal) Write(t *gallery.Transaction) error {
 			return err
 		}
 	}
+	t.Forgotten = t.Forgotten || j.secret
 	for _, p := range j.parts {
 		if err := p.write(t, j.office); err != nil {
 			return err
@@ -177,6 +176,7 @@ func (j *Journal) Write(t *gallery.Transaction) error {
 
 // Written implements [gallery.Records].
 func (j *Journal) Written(committed, saved bool) {
+	j.secret = j.secret && !committed
 	if j.failed = !committed; j.writing {
 		j.changed = j.failed
 	}
@@ -191,8 +191,11 @@ func (j *Journal) Written(committed, saved bool) {
 
 // Dirty reports whether there are changes that are not in the database.
 func (j *Journal) Dirty() bool {
-	return j.db != nil && (j.changed || slices.ContainsFunc(j.parts, part.dirty))
+	return j.g != nil && (j.changed || j.secret || slices.ContainsFunc(j.parts, part.dirty))
 }
+
+// Purge makes the next write remove all traces of what was deleted or changed before it.
+func (j *Journal) Purge() { j.secret = true }
 
 // Reserved returns the last reserved number of a kind.
 func (j *Journal) Reserved(kind string) uint64 { return j.state.Numbers[kind] }

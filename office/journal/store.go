@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/store"
 )
 
 // Settings of a [Store]. A zero field means the default.
@@ -61,7 +60,6 @@ type Store[H Head[H]] struct {
 	changed map[uint64]bool // records that are to be written, or deleted
 	writing map[uint64]bool // those of the last write
 	cut     map[uint64]bool // records of which the database lacks observations that are not saved
-	secret  bool            // a deletion must leave no trace
 }
 
 // Records returns the records of one kind in a journal. Call it once for a kind. The error comes from the database.
@@ -70,8 +68,8 @@ func Records[H Head[H]](j *Journal, kind string, s Settings) (*Store[H], error) 
 		j: j, kind: kind, s: s.defaults(), all: make(map[uint64]*Record[H]), bodies: make(map[uint64][]byte),
 		changed: make(map[uint64]bool), cut: make(map[uint64]bool),
 	}
-	if j.db != nil {
-		if err := j.db.Read(st.read); err != nil {
+	if j.g != nil {
+		if err := j.g.Look(st.read); err != nil {
 			return nil, fmt.Errorf("opening office %s: %w", j.name, err)
 		}
 	}
@@ -80,22 +78,22 @@ func Records[H Head[H]](j *Journal, kind string, s Settings) (*Store[H], error) 
 }
 
 // read reads the heads.
-func (st *Store[H]) read() error {
-	return st.j.db.Query("select number, at, size, head from record where office = ? and kind = ? order by number",
-		func(r store.Row) error {
+func (st *Store[H]) read(t *gallery.Transaction) error {
+	return t.Query("select number, at, size, head from record where office = ? and kind = ? order by number",
+		func(r gallery.Row) error {
 			rec := Record[H]{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Size: r.ColumnInt64(2)}
 			var head H
 			if err := json.Unmarshal([]byte(r.ColumnText(3)), &head); err != nil {
-				return fmt.Errorf("%w: record %d: %w", store.ErrDamaged, rec.ID, err)
+				return fmt.Errorf("%w: record %d: %w", gallery.ErrDamaged, rec.ID, err)
 			}
 			whole, cut := true, false
 			rec.Head, cut = head.Mapped(func(name string, about bool) string {
 				if person, ok := named(name); ok {
-					name = st.j.names(person)
+					name = t.Name(person)
 					whole = whole && (name != "" || !about)
 				}
 				return name
-			}, st.j.g.Observed())
+			}, t.Observed)
 			st.put(rec)
 			if !whole { // a program that knew the person wrote it while another forgot them
 				st.drop(rec.ID)
@@ -147,7 +145,6 @@ func (st *Store[H]) write(t *gallery.Transaction, office int64) error {
 			if err != nil {
 				return err
 			}
-			t.Gone = t.Gone || st.secret
 			continue
 		}
 		if err := st.writeRecord(t, office, *r); err != nil {
@@ -211,7 +208,7 @@ func (st *Store[H]) written(committed, saved bool) {
 		for id := range st.writing {
 			delete(st.bodies, id)
 		}
-		if st.secret = st.secret && len(st.changed) > 0; saved {
+		if saved {
 			for id, cut := range st.cut {
 				if cut {
 					st.changed[id] = true
@@ -265,16 +262,12 @@ func (st *Store[H]) Expire(now time.Time) {
 	}
 }
 
-// Delete removes records; no file keeps anything of them after the next save.
+// Delete removes records. After [Journal.Purge] no file keeps anything of them.
 func (st *Store[H]) Delete(ids ...uint64) {
 	for _, id := range ids {
 		st.drop(id)
 	}
-	st.secret = st.secret || len(ids) > 0
 }
-
-// Purge makes the next save remove all traces of earlier heads.
-func (st *Store[H]) Purge() { st.secret = true }
 
 // Last returns the largest number that any record had.
 func (st *Store[H]) Last() uint64 { return st.last }
@@ -315,11 +308,13 @@ func (st *Store[H]) Body(id uint64) (body []byte, err error) {
 	case st.bodies[id] != nil:
 		return st.bodies[id], nil
 	}
-	err = st.j.db.Query("select body from record where office = ? and kind = ? and number = ?",
-		func(r store.Row) error {
-			body = slices.Clone(r.ColumnRawBlob(0))
-			return nil
-		}, st.j.office, st.kind, int64(id))
+	err = st.j.g.Look(func(t *gallery.Transaction) error {
+		return t.Query("select body from record where office = ? and kind = ? and number = ?",
+			func(r gallery.Row) error {
+				body = slices.Clone(r.ColumnRawBlob(0))
+				return nil
+			}, st.j.office, st.kind, int64(id))
+	})
 	if err == nil && body == nil { // another program has deleted it
 		err = fmt.Errorf("%w: %d", ErrNoRecord, id)
 	}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office"
+)
+
+// spot returns the face of person i: in a place of their own.
+func spot(i int) []float32 { return []float32{100 + 5*float32(i%1000), 5 * float32(i/1000)} }
+
+// street is a camera that sees one person after the other for a while, from a list that others change.
+type street struct {
+	r     *rand.Rand
+	mu    sync.Mutex
+	i, at int
+	left  int
+}
+
+func (s *street) Next(ctx context.Context) (face.Frame, error) {
+	time.Sleep(200 * time.Microsecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left--; s.left < 0 {
+		s.at, s.left = s.r.IntN(60), 40
+	}
+	x := spot(s.at)
+	x[0] += .02 * float32(s.i%5)
+	s.i++
+	return face.Frame{Index: s.i, Time: time.Duration(s.i) * time.Second / 5, Samples: []face.Sample{{Vector: x}}}, ctx.Err()
+}
+func (*street) Close() error { return nil }
+func (*street) Dropped() int { return 0 }
+
+// busy is a program on a database that many programs change: an office of a name, or the command line. It prints each
+// change that is on the disk.
+func busy(path, kind string) error {
+	g, err := gallery.Open(path, space)
+	if err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(uint64(os.Getpid()), 1))
+	pick := func(people []gallery.Person) string { return people[r.IntN(len(people))].Name }
+	fresh := func() string { return fmt.Sprintf("p%dq", 1+r.IntN(1<<40)) }
+	if kind == "line" {
+		for {
+			said := ""
+			err := g.Change(func() error {
+				people := g.People()
+				name := fresh()
+				switch k := r.IntN(8); {
+				case k < 5 || len(people) < 20:
+					said = "in " + name
+					return g.Label(name, [][]float32{spot(60 + r.IntN(100000))}, time.Now())
+				case k < 7:
+					from := pick(people)
+					said = "renamed " + from + " " + name
+					fmt.Println("maybe", from)
+					return g.Rename(from, name)
+				}
+				name = pick(people)
+				said = "out " + name
+				fmt.Println("maybe", name)
+				return g.Forget(name)
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Println(said)
+			time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
+		}
+	}
+	p, err := office.OpenPast(g, kind, office.PastSettings{})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	w := office.New(g, office.Options{Past: p, Keep: true})
+	go w.Run(context.Background(), []office.Camera{{Name: "street", Open: func(context.Context,
+		func() bool) (office.Stream, error) {
+		return &street{r: rand.New(rand.NewPCG(r.Uint64(), 2))}, nil
+	}}})
+	for {
+		time.Sleep(time.Duration(5+r.IntN(30)) * time.Millisecond)
+		switch k := r.IntN(12); {
+		case k < 5:
+			if all := w.Strangers(); len(all) > 0 {
+				name := fresh()
+				if err := w.Name(all[r.IntN(len(all))].ID, name, true); err == nil {
+					fmt.Println("in", name)
+				} else if !strings.Contains(err.Error(), "no such group") {
+					return err
+				}
+			}
+		case k < 7:
+			if all := w.Now().Known; len(all) > 0 {
+				from, name := pick(all), fresh()
+				fmt.Println("maybe", from)
+				if err := w.Rename(from, name); err == nil {
+					fmt.Println("renamed", from, name)
+				}
+			}
+		case k < 8:
+			if all := w.Now().Known; len(all) > 8 {
+				name := pick(all)
+				fmt.Println("maybe", name)
+				if err := w.Forget(name); err == nil {
+					fmt.Println("out", name)
+				}
+			}
+		case k < 10:
+			if all := w.Sightings(); len(all) > 0 {
+				s := all[r.IntN(len(all))]
+				loses(w, func() error { return w.Correct(s.ID, "") })
+			}
+		default:
+			if all := w.Corrections(0, 20); len(all) > 0 {
+				c := all[r.IntN(len(all))]
+				loses(w, func() error { return w.Undo(c.ID) })
+			}
+		}
+	}
+}
+
+// loses does something by which somebody may lose all labels, or get another name.
+func loses(w *office.Office, do func() error) {
+	fmt.Println("begins")
+	before := w.Now().Known
+	do() // an error says that nothing was done
+	here := make(map[string]bool)
+	for _, p := range w.Now().Known {
+		here[p.Name] = true
+	}
+	for _, p := range before {
+		if !here[p.Name] {
+			fmt.Println("maybe", p.Name)
+		}
+	}
+	fmt.Println("ends")
+}
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv("FACEAUTH_TEST_BUSY"); kind != "" {
+		if err := busy(os.Getenv("FACEAUTH_TEST_GALLERY"), kind); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// Two offices and two command lines change one database at once, and are killed at random. What a program has said to
+// be on the disk is there, nobody forgotten returns, also not into the bytes of a file, nobody comes from nowhere, and
+// what is learned agrees with the rows.
+func TestKilledTogether(t *testing.T) {
+	kills := 200
+	if testing.Short() {
+		kills = 24
+	}
+	g := people(t)
+	path := filepath.Join(t.TempDir(), "gallery")
+	nothing(t, g.Save(path))
+	nothing(t, g.Close())
+	var mu sync.Mutex
+	in, out, begun, forgot := make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]bool)
+	left, opened, unsaid := kills, 0, 0 // unsaid: killed while somebody may have lost all labels
+	var work sync.WaitGroup
+	for seed, kind := range []string{"home", "shop", "line", "line"} {
+		work.Go(func() {
+			r := rand.New(rand.NewPCG(7, uint64(seed)))
+			for {
+				mu.Lock()
+				left--
+				on := left >= 0
+				mu.Unlock()
+				if !on {
+					return
+				}
+				c := exec.Command(os.Args[0])
+				c.Env = append(os.Environ(), "FACEAUTH_TEST_BUSY="+kind, "FACEAUTH_TEST_GALLERY="+path)
+				lines, err := c.StdoutPipe()
+				if err == nil {
+					err = c.Start()
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.AfterFunc(time.Duration(200+r.IntN(1200))*time.Millisecond, func() { c.Process.Kill() })
+				within := 0
+				for s := bufio.NewScanner(lines); s.Scan(); {
+					f := strings.Fields(s.Text())
+					mu.Lock()
+					switch {
+					case f[0] == "begins":
+						within = 1
+					case f[0] == "ends":
+						within = 0
+					case f[0] == "open":
+						opened++
+					case f[0] == "in":
+						in[f[1]] = true
+					case f[0] == "renamed":
+						in[f[2]], out[f[1]] = true, true
+						delete(begun, f[1])
+					case f[0] == "out":
+						out[f[1]], forgot[f[1]] = true, true
+						delete(begun, f[1])
+					case f[0] == "maybe" && len(f) > 1: // killed before it could say so
+						begun[f[1]] = true
+					case f[0] == "error":
+						t.Errorf("%s: %s", kind, s.Text())
+					}
+					mu.Unlock()
+				}
+				c.Wait() // it was killed
+				mu.Lock()
+				unsaid += within
+				mu.Unlock()
+			}
+		})
+	}
+	work.Wait()
+	g, err := gallery.Open(path, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := make(map[string]bool)
+	for _, p := range g.People() {
+		if here[p.Name] = true; forgot[p.Name] {
+			t.Errorf("%s was forgotten, and is back", p.Name)
+		}
+	}
+	lost := 0
+	for name := range in {
+		if !here[name] && !out[name] && !begun[name] {
+			lost++
+		}
+	}
+	if lost > unsaid {
+		t.Errorf("%d people are lost, and at most %d lost their labels", lost, unsaid)
+	}
+	faces, records, events := 0, 0, 0
+	nothing(t, g.Look(func(tr *gallery.Transaction) error {
+		n := func(n *int) func(gallery.Row) error {
+			return func(r gallery.Row) error { *n = int(r.ColumnInt64(0)); return nil }
+		}
+		nothing(t, tr.Query("select count(*) from face", n(&faces)))
+		nothing(t, tr.Query("select count(*) from event", n(&events)))
+		return tr.Query("select count(*) from record", n(&records))
+	}))
+	if labels := len(g.Learner().Labels()); labels != faces {
+		t.Errorf("%d labels, and %d faces", labels, faces)
+	}
+	t.Logf("%d kills, %d offices opened, %d people in, %d out, %d of them forgotten, %d here, %d lost, %d events, "+
+		"%d other records", kills, opened, len(in), len(out), len(forgot), len(here), lost, events, records)
+	if opened == 0 || events == 0 || records == 0 || len(forgot) == 0 {
+		t.Error("so it tests nothing")
+	}
+	nothing(t, g.Close())
+	for _, end := range []string{"", "-wal"} {
+		data, _ := os.ReadFile(path + end)
+		for name := range forgot {
+			if bytes.Contains(data, []byte(name)) {
+				t.Errorf("%s was forgotten, and is in the file %q", name, end)
+				exec.Command("cp", "-r", filepath.Dir(path), "/tmp/kt").Run()
+			}
+		}
+	}
+}
