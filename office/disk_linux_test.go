@@ -4,6 +4,7 @@ package office_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -88,7 +89,7 @@ func TestFullDisk(t *testing.T) {
 	if len(now.Cameras) != 1 || !now.Cameras[0].Up {
 		t.Errorf("%+v", now.Cameras)
 	}
-	if err := w.Name(w.Strangers()[0].ID, "sue", false); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+	if err := w.Name(w.Strangers()[0].ID, "sue", false); !errors.Is(err, gallery.ErrFull) {
 		t.Errorf("naming: %v", err)
 	}
 	show(n(10, "s"))
@@ -109,8 +110,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	mu.Unlock()
 	// In the state that a kill of the program leaves.
-	if b := pastCopy(t, path); b.State().Last < last || len(b.State().People) != 1 || b.State().People[0].Name != "sue" {
-		t.Errorf("the records have %+v, and the last event was %d", b.State(), last)
+	if s := pastCopy(t, path).State(); s.Last < last || len(s.People) != 1 || s.People[0].Name != "sue" {
+		t.Errorf("the records have %+v, and the last event was %d", s, last)
 	}
 	if again, err := gallery.Read(path); err != nil || !slices.Contains(again.Learner().Names(), "sue") {
 		t.Errorf("the gallery: %v", err)

@@ -157,8 +157,8 @@ func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name strin
 	return err
 }
 
-// caughtUp brings everything except the gallery in line with a change of the gallery from outside, in memory. Before has
-// the names before the change.
+// caughtUp brings everything except the gallery in line with a change of the gallery from outside, in memory. Before
+// has the names before the change.
 func (w *Office) caughtUp(before []string, x Exchanged) (err error) {
 	for _, r := range x.Renamed {
 		err = errors.Join(err, w.follow(r, r.Merge == "" && !slices.Contains(before, r.To)))

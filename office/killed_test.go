@@ -42,7 +42,8 @@ func (s *street) Next(ctx context.Context) (face.Frame, error) {
 	x := spot(s.at)
 	x[0] += .02 * float32(s.i%5)
 	s.i++
-	return face.Frame{Index: s.i, Time: time.Duration(s.i) * time.Second / 5, Samples: []face.Sample{{Vector: x}}}, ctx.Err()
+	return face.Frame{Index: s.i, Time: time.Duration(s.i) * time.Second / 5,
+		Samples: []face.Sample{{Vector: x}}}, ctx.Err()
 }
 func (*street) Close() error { return nil }
 func (*street) Dropped() int { return 0 }

@@ -6,8 +6,8 @@
 // [New] makes an [Office] for the people of a gallery. [Office.Run] reads all cameras at once until its context ends,
 // and reports events and the health of the cameras. Meanwhile [Office.Now] tells who is where, and [Office.Name],
 // [Office.Correct] and similar methods take corrections. Package presence decides who has come and gone, unknown keeps
-// the faces of strangers, journal keeps what happened, sink sends events to other programs, and page shows everything in a
-// browser.
+// the faces of strangers, journal keeps what happened, sink sends events to other programs, and page shows everything
+// in a browser.
 //
 // # Caveats
 //

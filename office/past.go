@@ -116,7 +116,8 @@ func (p *Past) loadStrangers() error {
 		if err != nil {
 			return err
 		}
-		g := unknown.Group{ID: id, First: r.Head.First, Last: r.Head.Last, Visits: r.Head.Visits, Ignored: r.Head.Ignored}
+		h := r.Head
+		g := unknown.Group{ID: id, First: h.First, Last: h.Last, Visits: h.Visits, Ignored: h.Ignored}
 		if err := cbor.Unmarshal(body, &g.Album.Faces); err != nil {
 			return fmt.Errorf("opening office: stranger %d: %w", id, err)
 		}

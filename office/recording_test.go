@@ -158,7 +158,8 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 								t.Fatal(err)
 							}
 						}
-						past, err := office.OpenPast(g.At(filepath.Join(t.TempDir(), "gallery")), "office", office.PastSettings{})
+						g.At(filepath.Join(t.TempDir(), "gallery"))
+						past, err := office.OpenPast(g, "office", office.PastSettings{})
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -125,7 +125,8 @@ func (w *Office) finish(ctx context.Context) error {
 		return failed.err
 	}
 	if w.broken == nil && w.saving.fault != nil {
-		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w", w.saving.fault)
+		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w",
+			w.saving.fault)
 	}
 	return w.broken
 }

@@ -302,7 +302,7 @@ func TestContainer(t *testing.T) {
 		t.Errorf("ports %q", o.Ports)
 	}
 	example := read("office.yaml")
-	for _, want := range []string{"page: 0.0.0.0:" + one("EXPOSE") + " ", "state: " + one("VOLUME") + "/",
+	for _, want := range []string{"page: 0.0.0.0:" + one("EXPOSE") + " ", "\nstate: office\n",
 		"\nsecrets:\n  token: "} {
 		if !strings.Contains(example, want) {
 			t.Errorf("office.yaml has no %q", want)

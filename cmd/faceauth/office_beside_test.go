@@ -83,7 +83,8 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if len(strangers) != 1 {
 		t.Fatalf("%d strangers", len(strangers))
 	}
-	if code := r.says("/api/name", fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, strangers[0].ID)); code != 200 {
+	name := fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, strangers[0].ID)
+	if code := r.says("/api/name", name); code != 200 {
 		t.Fatalf("naming a stranger after an enrolment: status %d", code)
 	}
 	r.awaits(presence.Arrived, "bob", time.Minute)

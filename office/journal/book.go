@@ -71,7 +71,8 @@ func (b *Book) read(t *gallery.Transaction, office int64, last uint64) error {
 		return nil
 	}, office)
 	if err == nil {
-		err = t.Query("select person, since, last, camera, trust from present where office = ?", func(r gallery.Row) error {
+		const people = "select person, since, last, camera, trust from present where office = ?"
+		err = t.Query(people, func(r gallery.Row) error {
 			b.state.People = append(b.state.People, presence.Person{Name: t.Name(r.ColumnInt64(0)),
 				Since: moment(r.ColumnInt64(1)), Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3),
 				Trust: sighting.Trust(r.ColumnText(4))})
@@ -126,8 +127,8 @@ func (b *Book) write(t *gallery.Transaction, office int64) error {
 		}
 		who, err := person(e.Name)
 		if err == nil {
-			err = t.Exec("insert or replace into event(office, number, kind, person, stranger, camera, trust, at, known) "+
-				"values(?, ?, ?, ?, ?, ?, ?, ?, ?)", office, int64(id), string(e.Kind), who, int64(e.Group), e.Camera,
+			err = t.Exec("insert or replace into event(office, number, kind, person, stranger, camera, trust, at, "+
+				"known) values(?, ?, ?, ?, ?, ?, ?, ?, ?)", office, int64(id), string(e.Kind), who, int64(e.Group), e.Camera,
 				string(e.Trust), nanoseconds(e.At), nanoseconds(e.Known))
 		}
 		if err != nil {

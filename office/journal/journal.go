@@ -3,8 +3,8 @@
 // Package journal keeps what happened in an office: numbered records, such as corrections and sightings, and the
 // events. All of it is in memory, and in the database of a gallery if the office has a name there.
 //
-// [Open] opens a [Journal], [New] makes one in memory. A [Store] has the records of one kind, [Book] has the events, the
-// people who are present, and the events that sinks have not got yet. All sizes are limited: the oldest are removed
+// [Open] opens a [Journal], [New] makes one in memory. A [Store] has the records of one kind, [Book] has the events,
+// the people who are present, and the events that sinks have not got yet. All sizes are limited: the oldest are removed
 // first.
 //
 // # Transactions
@@ -15,8 +15,8 @@
 //
 // # People
 //
-// The database has the numbers of people, and no names: a person who is renamed or forgotten by any program is so in all
-// records. A record about a forgotten person is deleted in the transaction that forgets the person.
+// The database has the numbers of people, and no names: a person who is renamed or forgotten by any program is so in
+// all records. A record about a forgotten person is deleted in the transaction that forgets the person.
 package journal
 
 import (
@@ -153,8 +153,8 @@ func (j *Journal) Write(t *gallery.Transaction) error {
 		if err != nil {
 			return err
 		}
-		err = t.Exec("insert into office(name, state) values(?1, ?2) on conflict(name) do update set state = ?2", j.name,
-			string(text))
+		err = t.Exec("insert into office(name, state) values(?1, ?2) on conflict(name) do update set state = ?2",
+			j.name, string(text))
 		if err == nil {
 			err = t.Query("select id from office where name = ?", func(r gallery.Row) error {
 				j.office = r.ColumnInt64(0)

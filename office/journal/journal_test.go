@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -283,7 +282,8 @@ func event(id uint64, kind presence.Kind, name string) presence.Event {
 
 // Events, the people who are present, and what sinks lack are the same after a restart.
 func TestBook(t *testing.T) {
-	h := (&house{t: t, path: filepath.Join(t.TempDir(), "gallery"), b: journal.BookSettings{Events: 4, Waiting: 4}}).open()
+	h := &house{t: t, path: filepath.Join(t.TempDir(), "gallery"), b: journal.BookSettings{Events: 4, Waiting: 4}}
+	h.open()
 	events := func(want ...presence.Event) {
 		t.Helper()
 		if got := h.j.Events(0, 99); !reflect.DeepEqual(got, want) {
@@ -291,7 +291,8 @@ func TestBook(t *testing.T) {
 		}
 	}
 	q := h.j.Queue("hook")
-	alice := []presence.Person{{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed"}}
+	alice := []presence.Person{{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door",
+		Trust: "confirmed"}}
 	h.ok(h.j.Record(presence.State{Last: 2, People: alice}, []presence.Event{
 		event(1, presence.Arrived, "alice"), event(2, presence.Unknown, ""),
 	}))
@@ -356,7 +357,7 @@ func TestFullDisk(t *testing.T) {
 	h := enter(t, filepath.Join(disk.Dir, "gallery"))
 	disk.Fill()
 	h.all.Put(1, noon, note{Who: "bob"}, make([]byte, 100<<10))
-	if err := h.g.SaveRecords(false); !errors.Is(err, gallery.ErrFull) || !errors.Is(err, syscall.ENOSPC) && !h.j.Dirty() {
+	if err := h.g.SaveRecords(false); !errors.Is(err, gallery.ErrFull) || !h.j.Dirty() {
 		t.Errorf("error %v", err)
 	}
 	h.ok(h.j.Record(presence.State{Last: 1}, []presence.Event{event(1, presence.Arrived, "alice")}))

@@ -108,8 +108,8 @@ func deliver(t *testing.T, b *journal.Book, s sink.Sink, failed func(error)) (q 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Failed: failed,
-			Timeout: time.Second})
+		sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond,
+			Failed: failed, Timeout: time.Second})
 	}()
 	return q, func() {
 		cancel()
