@@ -275,7 +275,7 @@ func (g *Gallery) keep(all bool) (err error) {
 		t := &Transaction{db: g.db, Observed: next.observed, d: &next}
 		err = g.records.Write(t)
 		forgotten = forgotten || t.Forgotten
-		defer func() { g.records.Written(err == nil, all) }()
+		defer func() { g.records.Written(!g.begun, all) }()
 	}
 	if err == nil && all {
 		err = next.sweep()

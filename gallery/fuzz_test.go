@@ -907,7 +907,16 @@ func (m *machine) compare() {
 	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Labels(), nil })
 	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Counts(), nil })
 	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })
-	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) { return g.People(), nil })
+	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) {
+		all, taken := g.People(), make(map[int64]string)
+		for i := range all {
+			if other, there := taken[all[i].ID]; there && all[i].ID != 0 {
+				return nil, fmt.Errorf("%s and %s have the number %d", other, all[i].Name, all[i].ID)
+			}
+			taken[all[i].ID], all[i].ID = all[i].Name, 0 // the model gives no numbers
+		}
+		return all, nil
+	})
 	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Room().Full, nil })
 	m.look("Conflicts", slow.Conflicts(.3), nil, func(g *gallery.Gallery) (any, error) {
 		return g.Learner().Conflicts(.3), nil

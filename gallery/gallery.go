@@ -55,6 +55,9 @@ var ErrNotOffered = errors.New("no such face waits to be confirmed; the gallery 
 
 // Person is one enrolled person.
 type Person struct {
+	// ID is the number of the person in the database, which no other person ever has; 0 before the person is saved. It
+	// stays when the name changes.
+	ID       int64     `json:"id,omitempty"`
 	Name     string    `json:"name"`
 	Faces    int       `json:"faces"`    // labelled faces
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
@@ -98,7 +101,11 @@ func (g *Gallery) Space() face.Space { return g.learner.Space() }
 // People returns the enrolled people in the order in which they were enrolled.
 func (g *Gallery) People() []Person {
 	g.settle()
-	return slices.Clone(g.people)
+	all := slices.Clone(g.people)
+	for i := range all {
+		all[i].ID = g.numbers[all[i].Name]
+	}
+	return all
 }
 
 // settle brings the people in line with the learner, which callers may change directly.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/xdg"
+	"github.com/faceauth/faceauth/office/search"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -117,8 +120,12 @@ func newPeople() *cobra.Command {
 		Short: "forget a person: the labelled faces, and all faces learned from them",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			recordings := 0
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
-				err := g.Forget(args[0])
+				var err error
+				if recordings, err = forgetFound(g, args[0]); err == nil {
+					err = g.Forget(args[0])
+				}
 				if errors.Is(err, online.ErrUnknown) {
 					err = fmt.Errorf("%w; see faceauth people", err)
 				}
@@ -135,6 +142,10 @@ func newPeople() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is forgotten\n", args[0])
+			if recordings > 0 {
+				fmt.Fprintf(c.OutOrStdout(), "search will look through %s again, where somebody looks like %s\n",
+					count(recordings, "recording"), args[0])
+			}
 			if o.member.beside() {
 				warn(c, fmt.Sprintf("this device has joined a fleet, which gives %s back to galleries that it shares; "+
 					"to forget a person everywhere, run faceauth people remove NAME --fleet", args[0]))
@@ -254,4 +265,25 @@ func moment(s string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s,
 		"2026-11-20 17:30")
+}
+
+// searchIndex returns the default folder of the index of search.
+func searchIndex() (string, error) {
+	cache, err := xdg.Cache()
+	return filepath.Join(cache, "faceauth", "search"), err
+}
+
+// forgetFound removes recordings in which somebody looks like a person from the index of search.
+func forgetFound(g *gallery.Gallery, name string) (recordings int, err error) {
+	dir, err := searchIndex()
+	if err != nil { // then search has not used it either
+		return 0, nil
+	}
+	var faces [][]float32
+	for _, l := range g.Learner().Labels() {
+		if l.Name == name && !l.Negative {
+			faces = append(faces, g.Learner().Vector(l.ID))
+		}
+	}
+	return search.Index{Dir: dir, Space: g.Space()}.Forget(faces)
 }

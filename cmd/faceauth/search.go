@@ -22,7 +22,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/pagestyle"
-	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/office/search"
 	"github.com/spf13/cobra"
 )
@@ -202,11 +201,10 @@ func (h *searchFlags) folder() error {
 		return nil
 	}
 	if h.index == "" {
-		cache, err := xdg.Cache()
-		if err != nil {
+		var err error
+		if h.index, err = searchIndex(); err != nil {
 			return fmt.Errorf("%w; give the folder of the index with --index, or --no-index", err)
 		}
-		h.index = filepath.Join(cache, "faceauth", "search")
 	}
 	if err := os.MkdirAll(h.index, 0o700); err != nil {
 		return fmt.Errorf("making the folder of the index: %w; give another one with --index, or --no-index", err)

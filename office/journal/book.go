@@ -129,8 +129,7 @@ func (b *Book) write(t *gallery.Transaction, office int64) error {
 		if err == nil {
 			err = t.Exec("insert or replace into event(office, number, kind, person, stranger, camera, trust, at, "+
 				"known) values(?, ?, ?, ?, ?, ?, ?, ?, ?)", office, int64(id), string(e.Kind), who, int64(e.Group),
-				e.Camera,
-				string(e.Trust), nanoseconds(e.At), nanoseconds(e.Known))
+				e.Camera, string(e.Trust), nanoseconds(e.At), nanoseconds(e.Known))
 		}
 		if err != nil {
 			return err

@@ -94,3 +94,41 @@ func (x Index) Recording(
 	r.Path = path
 	return r, nil
 }
+
+// Forget removes from the index the recordings in which somebody looks like one of the faces, because the person is to
+// be forgotten. The next search looks through them again. It returns their number. A folder that is not there has no
+// recordings.
+func (x Index) Forget(faces [][]float32) (recordings int, err error) {
+	files, err := os.ReadDir(x.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, f := range files {
+		path := filepath.Join(x.Dir, f.Name())
+		r, err := Load(path, x.Space)
+		if errors.Is(err, ErrVersion) || err == nil && !r.has(faces, x.Space) {
+			continue // of another feature space, which has no such faces
+		}
+		if err := os.Remove(path); err != nil { // also a damaged one: nobody knows what is in it
+			return recordings, fmt.Errorf("%w: %w", ErrIndex, err)
+		}
+		recordings++
+	}
+	return recordings, err
+}
+
+// has reports whether a face of the recording is nearer to one of the faces than to most other people.
+func (r Recording) has(faces [][]float32, space face.Space) bool {
+	all := r.Sightings
+	if r.Part != nil {
+		all = append(all, r.Part.Sightings...)
+	}
+	for _, s := range all {
+		for _, x := range faces {
+			if s.Album.Distance(space, x) < space.ImpostorRadius {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -100,3 +100,34 @@ func TestIndex(t *testing.T) {
 		t.Errorf("a missing folder: %v", err)
 	}
 }
+
+// What was found of a person who is forgotten goes; that of others stays.
+func TestForget(t *testing.T) {
+	x := search.Index{Dir: t.TempDir(), Space: space}
+	for _, who := range "ab" {
+		video := filepath.Join(t.TempDir(), string(who))
+		if err := os.WriteFile(video, []byte("film"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Recording(video, nil, func(search.Part, func(search.Part) error) ([]search.Sighting, error) {
+			return scan(t, n(5, string(who)), 0).Sightings, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(x.Dir, "cut"), []byte("faceauth search"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 0} { // and the damaged one
+		if n, err := x.Forget([][]float32{{0, 0}}); err != nil || n != want {
+			t.Errorf("%d recordings, %v", n, err)
+		}
+	}
+	if files, err := os.ReadDir(x.Dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+	x.Dir = filepath.Join(x.Dir, "none")
+	if n, err := x.Forget([][]float32{{0, 0}}); err != nil || n != 0 {
+		t.Errorf("%d recordings, %v", n, err)
+	}
+}
