@@ -74,6 +74,7 @@ require (
 	golang.org/x/tools v0.52.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect
+	lukechampine.com/adiantum v1.1.1 // indirect
 )
 
 tool honnef.co/go/tools/cmd/staticcheck
