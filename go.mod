@@ -36,6 +36,7 @@ require (
 	golang.org/x/time v0.16.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
+	lukechampine.com/adiantum v1.1.1
 )
 
 require (
@@ -74,7 +75,6 @@ require (
 	golang.org/x/tools v0.52.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect
-	lukechampine.com/adiantum v1.1.1 // indirect
 )
 
 tool honnef.co/go/tools/cmd/staticcheck

@@ -25,7 +25,7 @@ func (d *DB) Backup(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s exists (%w); name another file", path, fs.ErrExist)
 	}
-	made, err := d.copy(path, keyOf(path))
+	made, err := d.copy(path, Key(path))
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (d *DB) whole() error {
 // Rekey writes the database at path again with another key, or without one if key is nil, and removes the old one. If
 // another program has the database open, the error is [ErrBusy]. On error the database is as it was.
 func Rekey(path string, key []byte) (err error) {
-	d := &DB{path: real(path), key: keyOf(path), prepared: make(map[string]*sqlite3.Stmt), hasty: true}
+	d := &DB{path: real(path), key: Key(path), prepared: make(map[string]*sqlite3.Stmt), hasty: true}
 	defer func() { err = d.explain(err) }()
 	unlock, err := lock(filepath.Dir(d.path))
 	if err != nil {

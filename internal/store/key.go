@@ -28,8 +28,8 @@ func SetKey(path string, key []byte) error {
 	return nil
 }
 
-// keyOf returns the key of the database at path, or nil.
-func keyOf(path string) []byte {
+// Key returns the key of the database at path, or nil.
+func Key(path string) []byte {
 	key, _ := keys.Load(real(path))
 	k, _ := key.([]byte)
 	return k

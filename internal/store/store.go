@@ -52,7 +52,7 @@ var advice = map[error]string{
 	ErrNotStore:  "name another file",
 	ErrOld:       "name another file, and enrol again",
 	ErrVersion:   "update this program",
-	ErrDamaged:   "move it away with the files beside it, and restore a copy or enrol again",
+	ErrDamaged:   "end all programs, save what can be read (faceauth salvage FILE), and restore that or a backup",
 	ErrFull:      "make room",
 	ErrReadOnly:  "give this user the right to write there, or name another file",
 	ErrDenied:    "run the program as the owner of the file, or name another file",
@@ -116,7 +116,7 @@ type DB struct {
 // Open opens the database at path. With create it makes a missing database and its folder; otherwise the error of a
 // missing file wraps [fs.ErrNotExist]. The other errors are those of the package.
 func Open(path string, create bool) (*DB, error) {
-	d := &DB{path: path, key: keyOf(path), prepared: make(map[string]*sqlite3.Stmt)}
+	d := &DB{path: path, key: Key(path), prepared: make(map[string]*sqlite3.Stmt)}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		d.path = target // SQLite keeps the log beside the target
 	}
