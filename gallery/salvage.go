@@ -75,8 +75,8 @@ func Salvage(from, to string, space face.Space) (s Salvaged, err error) {
 		}
 	}
 	if len(faces) == 0 {
-		return s, fmt.Errorf("reading %s: no face of a person can be read in its %d pages, of which %d are damaged or empty",
-			from, s.Pages, s.Damaged)
+		return s, fmt.Errorf("reading %s: no face of a person can be read in its %d pages, of which %d are damaged or "+
+			"empty", from, s.Pages, s.Damaged)
 	}
 	made, err := os.MkdirTemp(filepath.Dir(to), "."+filepath.Base(to)+"-new-") // mode 0700
 	if err != nil {

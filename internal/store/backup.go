@@ -58,9 +58,14 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 	}
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(full), RawQuery: query(key)}
 	pages := int64(0)
+	// A page that leaves the cache before the first page is written would have no checksum.
 	if err = d.first(&pages, "pragma page_count"); err == nil {
+		err = d.c.Exec(fmt.Sprintf("pragma cache_size = %d", pages+1000))
+	}
+	if err == nil {
 		err = d.query("vacuum into ?", nil, []any{uri.String()})
 	}
+	err = errors.Join(err, d.c.Exec("pragma cache_size = -2000")) // the default
 	if errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), pages*pageSize) {
 		return "", ErrFull
 	}

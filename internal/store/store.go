@@ -13,8 +13,8 @@
 //
 // # Caveats
 //
-// A DB is not safe for concurrent use. Without a key ([SetKey]) the database is not encrypted. It must not lie on a network file system, where
-// locks do not hold.
+// A DB is not safe for concurrent use. Without a key ([SetKey]) the database is not encrypted. It must not lie on a
+// network file system, where locks do not hold.
 package store
 
 import (
