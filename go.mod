@@ -36,6 +36,7 @@ require (
 	golang.org/x/time v0.16.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
+	lukechampine.com/adiantum v1.1.1
 )
 
 require (

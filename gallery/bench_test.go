@@ -3,57 +3,144 @@
 package gallery_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
+
+// crowd returns a gallery of many people with four drawn faces each, and a function that draws the next person.
+func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float32) {
+	b.Helper()
+	space := face.Space{
+		ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
+		GenuineRadius: 1.2,
+	}
+	g, err := gallery.New(space, online.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 1))
+	next = func() (four [][]float32) {
+		middle := make([]float64, space.Dim)
+		for i := range middle {
+			middle[i] = r.NormFloat64()
+		}
+		for range 4 {
+			x := make([]float32, space.Dim)
+			var sum float64
+			for i := range x {
+				v := middle[i] + .55*r.NormFloat64()
+				x[i] = float32(v)
+				sum += v * v
+			}
+			for i := range x {
+				x[i] /= float32(math.Sqrt(sum))
+			}
+			four = append(four, x)
+		}
+		return four
+	}
+	for i := range people {
+		if err := g.Learner().LabelAll(next(), fmt.Sprint("person ", i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return g, next
+}
+
+// BenchmarkShared measures an enrolment that a program commits and another one takes in, in a gallery of 10,000 people
+// with four faces each, with and without encryption; and how long the gallery takes to be opened, its memory and size.
+// Times of enrolments are medians.
+func BenchmarkShared(b *testing.B) {
+	g, next := crowd(b, 10_000)
+	dir := b.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := errors.Join(g.Save(plain), g.Close()); err != nil {
+		b.Fatal(err)
+	}
+	for _, kind := range []string{"plain", "encrypted"} {
+		b.Run(kind, func(b *testing.B) {
+			path := filepath.Join(dir, kind)
+			var key []byte
+			if kind == "encrypted" {
+				d, err := store.Open(plain, false)
+				key = testKey
+				if err := errors.Join(err, gallery.SetKey(path, key), d.Backup(path), d.Close()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			opened := func() *gallery.Gallery {
+				g, err := gallery.Read(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return g
+			}
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			one := opened()
+			opening := time.Since(start)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			info, err := os.Stat(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer one.Close()
+			two := opened()
+			defer two.Close()
+			n := 0
+			var saved, known []time.Duration
+			for b.Loop() {
+				n++
+				name := fmt.Sprint(kind, " newcomer ", n)
+				if _, err := one.Enroll(name, next(), noon, gallery.Enrolment{}); err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				if err := one.Save(path); err != nil {
+					b.Fatal(err)
+				}
+				saved = append(saved, time.Since(start))
+				start = time.Now()
+				if err := two.Update(); err != nil {
+					b.Fatal(err)
+				}
+				if known = append(known, time.Since(start)); !two.Learner().Knows(name) {
+					b.Fatal(name, " is not known")
+				}
+			}
+			b.ReportMetric(float64(opening.Milliseconds()), "open-ms")
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "heap-MB")
+			b.ReportMetric(float64(info.Size())/1e6, "file-MB")
+			slices.Sort(saved)
+			slices.Sort(known)
+			b.ReportMetric(float64(saved[n/2].Microseconds())/1e3, "save-ms")
+			b.ReportMetric(float64(known[n/2].Microseconds())/1e3, "update-ms")
+		})
+	}
+}
 
 // BenchmarkEnroll measures the enrolment of one more person in a gallery in memory, which knows many people with four
 // faces each. It also measures how long such a gallery takes to be saved, with its check, and to be opened.
 func BenchmarkEnroll(b *testing.B) {
 	for _, people := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(people), func(b *testing.B) {
-			space := face.Space{
-				ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
-				GenuineRadius: 1.2,
-			}
-			g, err := gallery.New(space, online.Settings{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			r := rand.New(rand.NewPCG(3, 1))
-			faces := func() (four [][]float32) {
-				middle := make([]float64, space.Dim)
-				for i := range middle {
-					middle[i] = r.NormFloat64()
-				}
-				for range 4 {
-					x := make([]float32, space.Dim)
-					var sum float64
-					for i := range x {
-						v := middle[i] + .55*r.NormFloat64()
-						x[i] = float32(v)
-						sum += v * v
-					}
-					for i := range x {
-						x[i] /= float32(math.Sqrt(sum))
-					}
-					four = append(four, x)
-				}
-				return four
-			}
-			for i := range people {
-				if err := g.Learner().LabelAll(faces(), fmt.Sprint("person ", i)); err != nil {
-					b.Fatal(err)
-				}
-			}
+			g, faces := crowd(b, people)
 			n := 0
 			for b.Loop() {
 				b.StopTimer()

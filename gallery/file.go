@@ -586,7 +586,10 @@ func (g *Gallery) additions() error {
 	}
 	g.settle()
 	for id, e := range g.database.people {
-		if p := g.person(names[id]); p != nil && before[id] != e {
+		if before[id] == e {
+			continue
+		}
+		if p := g.person(names[id]); p != nil {
 			e.date(p)
 		}
 	}

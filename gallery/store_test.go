@@ -217,7 +217,19 @@ func TestForgottenBytes(t *testing.T) {
 // Every cut, every zeroed page and a flipped bit in every part of a page is an error that says so, or is in no
 // page that a program reads or writes.
 func TestDamaged(t *testing.T) {
-	path := stored(t, "alice")
+	t.Run("plain", func(t *testing.T) { damaged(t, stored(t, "alice")) })
+	t.Run("encrypted", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "gallery")
+		store.SetKey(path, testKey)
+		g := newGallery(t, "alice")
+		if err := errors.Join(g.Save(path), g.Close()); err != nil {
+			t.Fatal(err)
+		}
+		damaged(t, path, gallery.ErrKey)
+	})
+}
+
+func damaged(t *testing.T, path string, beginning ...error) {
 	whole := read(t, path)
 	const page = 8192
 	step := page / 8
@@ -244,7 +256,7 @@ func TestDamaged(t *testing.T) {
 			}
 			return
 		}
-		for _, w := range append(wanted, gallery.ErrDamaged) {
+		for _, w := range append(append(wanted, gallery.ErrDamaged), beginning...) {
 			if errors.Is(err, w) && strings.Contains(err.Error(), path) {
 				return
 			}
@@ -412,7 +424,13 @@ func writer(path, kind string) error {
 	}
 }
 
+// testKey is a key of encrypted databases.
+var testKey = bytes.Repeat([]byte("key "), store.KeySize/4)
+
 func TestMain(m *testing.M) {
+	if os.Getenv("FACEAUTH_TEST_ENCRYPTED") == "true" {
+		store.SetKey(os.Getenv("FACEAUTH_TEST_GALLERY"), testKey)
+	}
 	if kind := os.Getenv("FACEAUTH_TEST_WRITER"); kind != "" {
 		if err := writer(os.Getenv("FACEAUTH_TEST_GALLERY"), kind); err != nil {
 			fmt.Println("error", err)
@@ -425,11 +443,23 @@ func TestMain(m *testing.M) {
 // Several programs change one gallery and are killed at random. What a program has said to be on the disk is there,
 // nobody forgotten returns, nobody comes from nowhere, and the file is whole.
 func TestKilled(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { killed(t, false) })
+	t.Run("encrypted", func(t *testing.T) { killed(t, true) })
+}
+
+func killed(t *testing.T, encrypted bool) {
 	kills := 200
 	if testing.Short() {
 		kills = 12
 	}
-	path := stored(t, "alice")
+	path := filepath.Join(t.TempDir(), "gallery")
+	if encrypted {
+		store.SetKey(path, testKey)
+	}
+	first := newGallery(t, "alice")
+	if err := errors.Join(first.Save(path), first.Close()); err != nil {
+		t.Fatal(err)
+	}
 	var mu sync.Mutex
 	in, out, left := make(map[string]bool), make(map[string]bool), kills
 	var work sync.WaitGroup
@@ -445,7 +475,8 @@ func TestKilled(t *testing.T) {
 					return
 				}
 				c := exec.Command(os.Args[0])
-				c.Env = append(os.Environ(), "FACEAUTH_TEST_WRITER="+kind, "FACEAUTH_TEST_GALLERY="+path)
+				c.Env = append(os.Environ(), "FACEAUTH_TEST_WRITER="+kind, "FACEAUTH_TEST_GALLERY="+path,
+					fmt.Sprint("FACEAUTH_TEST_ENCRYPTED=", encrypted))
 				lines, err := c.StdoutPipe()
 				if err == nil {
 					err = c.Start()

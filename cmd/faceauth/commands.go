@@ -11,7 +11,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		newEnroll(), newReplay(), newWatch(), newPeople(), newEval(), newTune(), newOffice(), newSearch(), newAudit(),
 		newCompact(), newDistil(), newVerify(), newDaemon(), newTablet(), newFleet(), newModels(), newDemo(),
-		newDoctor(),
+		newDoctor(), newBackup(), newSalvage(), newRekey(),
 		newVersion(), newMan(), newEye(),
 	}
 }

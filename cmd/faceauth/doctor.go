@@ -24,6 +24,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/network"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
@@ -80,13 +81,23 @@ func newDoctor() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := gallery.Read(path)
+			var g *gallery.Gallery
+			h, err := store.Inspect(path)
+			if err == nil {
+				check(true, "database", nil, healthy(path, h))
+				check(false, "integrity", nil, "every page, table and index is whole")
+				check(false, "forgotten people", forgotten(h), "nobody is left in the log")
+				g, err = gallery.Read(path)
+			}
+			if len(h.Programs) > 0 {
+				check(false, "programs with the database", nil, strings.Join(h.Programs, ", "))
+			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				check(false, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME",
 					path), "")
 			case err != nil:
-				check(true, "gallery", err, "")
+				check(true, "gallery", fmt.Errorf("%s: %w", path, err), "")
 			default:
 				defer g.Close()
 				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
@@ -112,6 +123,21 @@ func newDoctor() *cobra.Command {
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	o.galleryFlag(c)
 	return c
+}
+
+// healthy describes a database.
+func healthy(path string, h store.Health) string {
+	return fmt.Sprintf("%s, %.1f MB and %.1f MB of log, %s, %s, schema %d", path, float64(h.Size)/1e6,
+		float64(h.Log)/1e6, count(int(h.People), "person"), count(int(h.Faces), "face"), h.Version)
+}
+
+// forgotten returns nil if nobody who was forgotten is left in the log of a database.
+func forgotten(h store.Health) error {
+	if !h.Waiting {
+		return nil
+	}
+	return errors.New("somebody who was forgotten is still in the log, because another program was reading; end the " +
+		"programs that have the database open, and run: faceauth people")
 }
 
 // runs opens the networks, and names what runs them. The error says why it is OpenCV, for at least one.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,9 +15,11 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Help of flags that several commands have with different values.
@@ -29,7 +33,7 @@ type options struct {
 	features, detector           string
 	models                       string
 	detectorModel, embeddingFile string
-	gallery, settingsFile        string
+	gallery, settingsFile, key   string
 	timeout                      time.Duration
 	rotate                       rotation
 	everyFrame                   bool
@@ -131,9 +135,13 @@ func (o *options) picturesFlag(c *cobra.Command) {
 		"remove those that are there; the gallery remembers this (--no-pictures=false keeps them again)")
 }
 
-func (o *options) galleryFlag(c *cobra.Command) {
-	c.Flags().StringVar(&o.gallery, "gallery", "",
+func (o *options) galleryFlag(c *cobra.Command) { o.galleryFlags(c.Flags()) }
+
+func (o *options) galleryFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.gallery, "gallery", "",
 		"file of the gallery (default: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
+	f.StringVar(&o.key, "key", "", "file of the 32 random bytes that encrypt the gallery (default: faceauth.key in "+
+		"$CREDENTIALS_DIRECTORY, if it exists)")
 }
 
 // settings returns s with the values of the settings file, if there is one, and then the values of the command line.
@@ -205,12 +213,41 @@ func (o *options) tuned(c *cobra.Command, space face.Space, s online.Settings) (
 	return f.Outcome.Choice.Apply(s), nil
 }
 
-func (o *options) galleryPath() (string, error) {
-	if o.gallery != "" {
-		return o.gallery, nil
+// galleryPath returns the path of the gallery, and sets its key.
+func (o *options) galleryPath() (path string, err error) {
+	if path = o.gallery; path == "" {
+		if path, err = gallery.Default(); err != nil {
+			return path, fail(badGallery, err)
+		}
 	}
-	path, err := gallery.Default()
-	return path, fail(badGallery, err)
+	key, err := galleryKey(o.key)
+	if err == nil {
+		err = gallery.SetKey(path, key)
+	}
+	return path, fail(badUsage, err)
+}
+
+// galleryKey reads a key from a file, or else from the credentials of systemd. It is nil if there is none.
+func galleryKey(path string) ([]byte, error) {
+	read := secretBytes
+	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); path == "" && dir != "" {
+		path, read = filepath.Join(dir, "faceauth.key"), safefile.ReadBytes // only this service can read the folder
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	if path == "" {
+		return nil, nil
+	}
+	key, err := read(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the key of the gallery: %w", err)
+	case len(key) != 32:
+		return nil, fmt.Errorf("the key of the gallery: %s has %s, and a key has 32; make one: "+
+			"(umask 077; head -c 32 /dev/urandom >FILE)", path, count(len(key), "byte"))
+	}
+	return key, nil
 }
 
 var errNoGallery = errors.New("there is no gallery")

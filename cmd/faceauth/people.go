@@ -111,8 +111,7 @@ func newPeople() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  list,
 	}
-	c.PersistentFlags().StringVar(&o.gallery, "gallery", "",
-		"file of the gallery (default: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
+	o.galleryFlags(c.PersistentFlags())
 	o.member.flags(c, true)
 	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
 	remove := &cobra.Command{

@@ -15,15 +15,7 @@ func secret(path, inline string) (string, error) {
 	if path == "" {
 		return inline, nil
 	}
-	f, err := safefile.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	text, err := secretBytes(path)
 	if err != nil {
 		return "", err
 	}
@@ -32,4 +24,17 @@ func secret(path, inline string) (string, error) {
 		return "", fmt.Errorf("%s is empty; write the secret into it", path)
 	}
 	return s, nil
+}
+
+// secretBytes returns the content of a file that only its owner can read.
+func secretBytes(path string) ([]byte, error) {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
+	}
+	return io.ReadAll(io.LimitReader(f, 1<<16))
 }

@@ -4,10 +4,10 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// crowded reports whether a disk has no room for the smallest write.
-func crowded(dir string) bool {
+// crowded reports whether a disk has no room for a number of bytes.
+func crowded(dir string, bytes int64) bool {
 	var s unix.Statfs_t
-	return unix.Statfs(dir, &s) == nil && uint64(s.Bsize)*s.Bavail < 1<<16
+	return unix.Statfs(dir, &s) == nil && uint64(s.Bsize)*s.Bavail < uint64(bytes)
 }
 
 // local returns an error if a folder is on a network file system.

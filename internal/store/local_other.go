@@ -4,6 +4,6 @@
 
 package store
 
-func crowded(string) bool { return false }
+func crowded(string, int64) bool { return false }
 
 func local(string) error { return nil }

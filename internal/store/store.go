@@ -13,8 +13,8 @@
 //
 // # Caveats
 //
-// A DB is not safe for concurrent use. The database is not encrypted. It must not lie on a network file system, where
-// locks do not hold.
+// A DB is not safe for concurrent use. Without a key ([SetKey]) the database is not encrypted. It must not lie on a
+// network file system, where locks do not hold.
 package store
 
 import (
@@ -33,28 +33,34 @@ import (
 
 // Errors of [Open] and of every other call. A missing file is [fs.ErrNotExist].
 var (
-	ErrNotStore = errors.New("not a faceauth database")
-	ErrOld      = errors.New("a gallery of a faceauth before its first release, which this program does not read")
-	ErrVersion  = errors.New("a database of a newer faceauth")
-	ErrDamaged  = errors.New("a damaged database")
-	ErrFull     = errors.New("the disk is full")
-	ErrReadOnly = errors.New("the file or its folder cannot be written")
-	ErrDenied   = errors.New("this user may not open the file")
-	ErrBusy     = errors.New("another program has kept the database locked for too long")
-	ErrNetwork  = errors.New("the folder is on a network file system, where locks do not hold")
+	ErrNotStore  = errors.New("not a faceauth database")
+	ErrOld       = errors.New("a gallery of a faceauth before its first release, which this program does not read")
+	ErrVersion   = errors.New("a database of a newer faceauth")
+	ErrDamaged   = errors.New("a damaged database")
+	ErrFull      = errors.New("the disk is full")
+	ErrReadOnly  = errors.New("the file or its folder cannot be written")
+	ErrDenied    = errors.New("this user may not open the file")
+	ErrBusy      = errors.New("another program has kept the database locked for too long")
+	ErrEncrypted = errors.New("the file is encrypted, or it is not a faceauth database")
+	ErrKey       = errors.New("the key is not that of the database, or its beginning is damaged")
+	ErrPlain     = errors.New("the database is not encrypted, and a key was given")
+	ErrNetwork   = errors.New("the folder is on a network file system, where locks do not hold")
 )
 
 // advice says what to do about an error.
 var advice = map[error]string{
-	ErrNotStore: "name another file",
-	ErrOld:      "name another file, and enrol again",
-	ErrVersion:  "update this program",
-	ErrDamaged:  "move it away with the files beside it, and restore a copy or enrol again",
-	ErrFull:     "make room",
-	ErrReadOnly: "give this user the right to write there, or name another file",
-	ErrDenied:   "run the program as the owner of the file, or name another file",
-	ErrBusy:     "end the other program, and try again",
-	ErrNetwork:  "name a file on a local disk",
+	ErrNotStore:  "name another file",
+	ErrOld:       "name another file, and enrol again",
+	ErrVersion:   "update this program",
+	ErrDamaged:   "end all programs, save what can be read (faceauth salvage FILE), and restore that or a backup",
+	ErrFull:      "make room",
+	ErrReadOnly:  "give this user the right to write there, or name another file",
+	ErrDenied:    "run the program as the owner of the file, or name another file",
+	ErrBusy:      "end the other program, and try again",
+	ErrEncrypted: "give its key with --key FILE",
+	ErrKey:       "give the right one with --key FILE",
+	ErrPlain:     "leave the key out, or encrypt the database: faceauth rekey --new-key FILE",
+	ErrNetwork:   "name a file on a local disk",
 }
 
 const (
@@ -150,6 +156,22 @@ create trigger forget before delete on person begin
 	delete from record where id in (select record from mention where person = old.id and about = 1);
 	update event set person = null where person = old.id and kind = 'unknown';
 end;
+create view people_v1 as select id, name, enrolled, upright,
+	(select count(*) from face where face.person = person.id and not rejected) as faces
+	from person where same is null;
+create view faces_v1 as select face.id, person, name, rejected, length(vector)/4 as dimensions
+	from face join person on person.id = face.person;
+create view vectors_v1 as select id, person, rejected, vector from face;
+create view events_v1 as select office.name as office, number, kind, coalesce(same, event.person) as person,
+	(select name from person where id = coalesce(p.same, event.person)) as name, stranger, camera, trust, at, known
+	from event join office on office.id = event.office left join person p on p.id = event.person;
+create view present_v1 as select office.name as office, person, person.name, since, last, camera, trust
+	from present join office on office.id = present.office join person on person.id = person;
+create view sightings_v1 as select office.name as office, number, head ->> '$.camera' as camera,
+	head ->> '$.first' as first, head ->> '$.last' as last, coalesce(same, p.id) as person,
+	(select name from person where id = coalesce(p.same, p.id)) as name, head ->> '$.trust' as trust
+	from record join office on office.id = record.office
+	left join person p on p.id = cast(substr(head ->> '$.known', 2) as integer) where kind = 'sighting';
 `
 
 // Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until the next row.
@@ -159,14 +181,16 @@ type Row = *sqlite3.Stmt
 type DB struct {
 	c        *sqlite3.Conn
 	path     string
+	key      []byte // nil: the database is not encrypted
 	prepared map[string]*sqlite3.Stmt
+	hasty    bool // wait a second for other programs
 	pending  bool // Erase must be tried again
 }
 
 // Open opens the database at path. With create it makes a missing database and its folder; otherwise the error of a
 // missing file wraps [fs.ErrNotExist]. The other errors are those of the package.
 func Open(path string, create bool) (*DB, error) {
-	d := &DB{path: path, prepared: make(map[string]*sqlite3.Stmt)}
+	d := &DB{path: path, key: Key(path), prepared: make(map[string]*sqlite3.Stmt)}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		d.path = target // SQLite keeps the log beside the target
 	}
@@ -200,6 +224,9 @@ func (d *DB) begin(alone bool) error {
 	if err == nil {
 		err = d.check()
 	}
+	if err == nil {
+		err = d.c.Exec("pragma journal_mode = wal") // a copy has no log
+	}
 	return d.explain(err)
 }
 
@@ -216,12 +243,16 @@ func (d *DB) inspect() error {
 	head := make([]byte, 16)
 	n, err := io.ReadFull(f, head)
 	switch {
-	case string(head[:n]) == "SQLite format 3\x00":
+	case string(head[:n]) == "SQLite format 3\x00" && d.key != nil:
+		return ErrPlain
+	case string(head[:n]) == "SQLite format 3\x00", n == len(head) && d.key != nil:
 		return local(filepath.Dir(d.path))
 	case string(head[:n]) == "faceauth gallery":
 		return ErrOld
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return err
+	case encrypted(f):
+		return ErrEncrypted
 	}
 	return ErrNotStore
 }
@@ -299,11 +330,14 @@ func (d *DB) open(path string, alone bool) (err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "vfs=unmapped"}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query(d.key)}
 	if d.c, err = sqlite3.OpenFlags(uri.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI); err != nil {
 		return err
 	}
-	exclusive := ""
+	exclusive, patience := "", patience
+	if d.hasty {
+		patience = 1000
+	}
 	if alone {
 		exclusive = "pragma locking_mode = exclusive;"
 	}
@@ -513,12 +547,14 @@ func (d *DB) explain(err error) error {
 	}
 	var known error
 	switch {
+	case errors.Is(err, sqlite3.NOTADB) && d.key != nil:
+		return d.explain(ErrKey)
 	case errors.Is(err, sqlite3.NOTADB):
 		known = ErrNotStore
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.IOERR_DATA), errors.Is(err, sqlite3.IOERR_SHORT_READ),
 		errors.Is(err, sqlite3.IOERR_CORRUPTFS), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		known = ErrDamaged
-	case errors.Is(err, sqlite3.FULL), full(err), errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path)):
+	case errors.Is(err, sqlite3.FULL), full(err), errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path), 1<<16):
 		known = ErrFull
 	case errors.Is(err, sqlite3.READONLY):
 		known = ErrReadOnly

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/store"
+)
+
+// key is a key that is drawn from a number.
+func key(n int) []byte {
+	k := sha256.Sum256(fmt.Append(nil, n))
+	return k[:]
+}
+
+func setKey(t testing.TB, path string, k []byte) {
+	t.Helper()
+	if err := store.SetKey(path, k); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t testing.TB, path string) *store.DB {
+	t.Helper()
+	d, err := store.Open(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// vector is a face of 512 values.
+func vector(name string) []byte {
+	h := sha256.Sum256([]byte(name))
+	return bytes.Repeat(h[:], 64)
+}
+
+func enrol(t testing.TB, d *store.DB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := d.Write(func() error {
+			if err := d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name); err != nil {
+				return err
+			}
+			return d.Exec("insert into face(person, rejected, vector) values(?, 0, ?)", d.Last(), vector(name))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func forget(t testing.TB, d *store.DB, name string) {
+	t.Helper()
+	if err := d.Exec("delete from person where name = ?", name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// names lists the people of a database.
+func names(t testing.TB, d *store.DB) string {
+	t.Helper()
+	var all []string
+	if err := d.Query("select name from people_v1 where faces = 1 order by name", func(r store.Row) error {
+		all = append(all, r.ColumnText(0))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+// hits counts names and vectors in the bytes of a database and of its log.
+func hits(path string, people ...string) (n int) {
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		data, _ := os.ReadFile(path + end)
+		for _, name := range people {
+			n += bytes.Count(data, []byte(name)) + bytes.Count(data, vector(name)[:32])
+		}
+	}
+	return n
+}
+
+// left lists the files of a folder.
+func left(t testing.TB, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+// A backup beside an open database has its people, checksums and pages, and nobody who is forgotten.
+func TestBackup(t *testing.T) {
+	for _, k := range [][]byte{nil, key(1)} {
+		path := filepath.Join(t.TempDir(), "faceauth.db")
+		setKey(t, path, k)
+		d, other := open(t, path), open(t, path)
+		enrol(t, d, "alexandria", "bobolink")
+		forget(t, d, "bobolink")
+		if n := hits(path, "bobolink"); n == 0 && k == nil {
+			t.Error("the log does not have the forgotten person, so this tests nothing")
+		}
+		dir := t.TempDir()
+		to := filepath.Join(dir, "copy.db")
+		setKey(t, to, k)
+		if err := other.Backup(to); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(to)
+		if err != nil || info.Mode() != 0o600 || left(t, dir) != "copy.db" {
+			t.Fatalf("%v, %v, and the folder has %s", info, err, left(t, dir))
+		}
+		if hits(to, "bobolink") > 0 || (hits(to, "alexandria") > 0) != (k == nil) {
+			t.Errorf("%d and %d hits", hits(to, "bobolink"), hits(to, "alexandria"))
+		}
+		copied := open(t, to)
+		if s := names(t, copied); s != "alexandria" {
+			t.Errorf("the copy has %q", s)
+		}
+		for pragma, want := range map[string]string{
+			"page_size": "8192", "journal_mode": "wal", "checksum_verification": "1", "integrity_check": "ok",
+		} {
+			if err := copied.Query("pragma "+pragma, func(r store.Row) error {
+				if s := r.ColumnText(0); s != want {
+					t.Errorf("%s is %s, want %s", pragma, s, want)
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		before, err := os.ReadFile(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = other.Backup(to)
+		if want := to + " exists (file already exists); name another file"; !errors.Is(err, fs.ErrExist) ||
+			err.Error() != want {
+			t.Errorf("error %v", err)
+		}
+		if after, err := os.ReadFile(to); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("the file has changed, %v", err)
+		}
+		enrol(t, d, "carol") // the database goes on
+		if s := names(t, other); s != "alexandria carol" {
+			t.Errorf("the database has %q", s)
+		}
+	}
+}
+
+// A backup that is larger than SQLite's cache has the checksum of every page.
+func TestBackupLarge(t *testing.T) {
+	for _, k := range [][]byte{nil, key(1)} {
+		path := filepath.Join(t.TempDir(), "faceauth.db")
+		d := open(t, path)
+		enrol(t, d, "alice")
+		if err := d.Exec("with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) " +
+			"insert into face(person, rejected, vector) select 1, 0, randomblob(2048) from n"); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(t.TempDir(), "copy")
+		setKey(t, to, k)
+		if err := d.Backup(to); err != nil {
+			t.Fatal(err)
+		}
+		pages, damaged, err := store.Salvage(to, func(int64, []any) {})
+		if pages < 1000 || damaged > 0 || err != nil {
+			t.Errorf("%d of %d pages are damaged, %v", damaged, pages, err)
+		}
+	}
+}
+
+// On a full disk a backup leaves nothing, and says why.
+func TestBackupFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("only root may mount a small disk: %v", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	d := open(t, filepath.Join(t.TempDir(), "faceauth.db"))
+	for i := range 100 {
+		enrol(t, d, fmt.Sprint("person ", i))
+	}
+	err := d.Backup(filepath.Join(dir, "copy"))
+	if !errors.Is(err, store.ErrFull) || left(t, dir) != "" {
+		t.Errorf("error %v, and the folder has %q", err, left(t, dir))
+	}
+}
+
+// An encrypted database opens with its key alone. No name or vector is in its bytes or in those of its log.
+func TestKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "faceauth.db")
+	setKey(t, path, key(1))
+	d := open(t, path)
+	enrol(t, d, "alexandria", "bobolink")
+	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
+		t.Errorf("there is no log: %v", err)
+	}
+	if n := hits(path, "alexandria", "bobolink", "create table"); n > 0 {
+		t.Errorf("%d hits beside the open database", n)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := hits(path, "alexandria", "bobolink", "create table"); n > 0 {
+		t.Errorf("%d hits", n)
+	}
+	plain := filepath.Join(t.TempDir(), "plain.db")
+	enrol(t, open(t, plain), "alexandria")
+	if hits(plain, "alexandria") == 0 {
+		t.Error("the search finds nothing")
+	}
+	const give = "the file is encrypted, or it is not a faceauth database; give its key with --key FILE"
+	const wrong = "the key is not that of the database, or its beginning is damaged; give the right one with --key FILE"
+	const none = "the database is not encrypted, and a key was given; leave the key out, or encrypt the database: " +
+		"faceauth rekey --new-key FILE"
+	for _, c := range []struct {
+		path string
+		key  []byte
+		want string
+	}{
+		{path, nil, give}, {path, key(2), wrong}, {path, key(1), ""}, {plain, key(1), none}, {plain, nil, ""},
+	} {
+		before, err := os.ReadFile(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		setKey(t, c.path, c.key)
+		d, err := store.Open(c.path, true)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			d.Close()
+		}
+		if said != c.want {
+			t.Errorf("error %q, want %q", said, c.want)
+		}
+		if after, err := os.ReadFile(c.path); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("after %q the file has changed, %v", c.want, err)
+		}
+	}
+	if err := store.SetKey(path, []byte("short")); err == nil ||
+		err.Error() != "a key has 32 bytes, and this one has 5" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A database gets a key, another one, and none. Nothing is lost, and a program that has it open prevents it.
+func TestRekey(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "faceauth.db")
+	d := open(t, path)
+	enrol(t, d, "alexandria")
+	for i, k := range [][]byte{key(1), key(2), nil} {
+		if err := store.Rekey(path, k); !errors.Is(err, store.ErrBusy) {
+			t.Errorf("beside an open database: error %v", err)
+		}
+		enrol(t, d, fmt.Sprint("person", i))
+		people := names(t, d)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Rekey(path, k); err != nil {
+			t.Fatal(err)
+		}
+		if s := left(t, dir); s != "faceauth.db" {
+			t.Errorf("the folder has %s", s)
+		}
+		if n := hits(path, "alexandria"); (n > 0) != (k == nil) {
+			t.Errorf("%d hits", n)
+		}
+		d = open(t, path)
+		if s := names(t, d); s != people {
+			t.Errorf("it has %q, want %q", s, people)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"os"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// Health is what [Inspect] finds.
+type Health struct {
+	Size, Log     int64 // bytes of the database and of its log
+	Version       int64 // of the schema
+	People, Faces int64
+	Waiting       bool     // somebody who was forgotten is still in the log
+	Programs      []string // names and numbers of other processes that have it open: Linux, and those of this user
+}
+
+// Inspect reads every page of the database at path, and verifies checksums, tables and indexes. It never writes into
+// the database or its log. The errors are those of [Open].
+func Inspect(path string) (h Health, err error) {
+	d := &DB{path: real(path), key: Key(path), prepared: make(map[string]*sqlite3.Stmt)}
+	defer func() { err = d.explain(err) }()
+	h.Programs = programs(d.path)
+	if err := d.inspect(); err != nil {
+		return h, err
+	}
+	for end, size := range map[string]*int64{"": &h.Size, "-wal": &h.Log} {
+		if info, err := os.Stat(d.path + end); err == nil {
+			*size = info.Size()
+		}
+	}
+	err = d.open(d.path, !vfs.SupportsSharedMemory)
+	if d.c == nil {
+		return h, err
+	}
+	// The last program that closes a database writes the log into it.
+	_, set := d.c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+	if err = errors.Join(err, set); err == nil {
+		err = d.Read(func() error { return d.examine(&h) })
+	}
+	return h, errors.Join(err, d.Close())
+}
+
+func (d *DB) examine(h *Health) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	h.Waiting = d.pending
+	for sql, n := range map[string]*int64{
+		"pragma user_version": &h.Version, "select count(*) from person": &h.People,
+		"select count(*) from face": &h.Faces,
+	} {
+		if err := d.first(n, sql); err != nil {
+			return err
+		}
+	}
+	return d.whole()
+}

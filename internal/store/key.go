@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	_ "github.com/ncruces/go-sqlite3/vfs/adiantum" // encrypts blocks of 4096 bytes
+)
+
+// KeySize is the size of a key in bytes.
+const KeySize = 32
+
+// keys are the keys of databases, by path.
+var keys sync.Map
+
+// SetKey makes every [Open] of the database at path use a key, which encrypts the database and its log. Without a key,
+// which is nil, they are not encrypted. A key of another size than [KeySize] is an error.
+func SetKey(path string, key []byte) error {
+	if len(key) != 0 && len(key) != KeySize {
+		return fmt.Errorf("a key has %d bytes, and this one has %d", KeySize, len(key))
+	}
+	keys.Store(real(path), slices.Clone(key))
+	return nil
+}
+
+// Key returns the key of the database at path, or nil.
+func Key(path string) []byte {
+	key, _ := keys.Load(real(path))
+	k, _ := key.([]byte)
+	return k
+}
+
+// real returns the absolute path of a file without symbolic links. The file need not exist.
+func real(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
+	}
+	return path
+}
+
+// query returns the part of a URI that opens a database with a key.
+func query(key []byte) string {
+	if len(key) == 0 {
+		return "vfs=unmapped"
+	}
+	return fmt.Sprintf("vfs=adiantum&hexkey=%x", key)
+}
+
+// encrypted reports whether a file may be an encrypted database. Its bytes are as drawn by chance then: a page of them
+// lacks a value once in 10^11 files.
+func encrypted(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 || info.Size()%4096 != 0 {
+		return false
+	}
+	page := make([]byte, pageSize)
+	n, _ := f.ReadAt(page, 0)
+	var seen [256]bool
+	for _, b := range page[:n] {
+		seen[b] = true
+	}
+	return !slices.Contains(seen[:], false)
+}
