@@ -20,6 +20,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/journal"
@@ -72,14 +73,13 @@ func newOffice() *cobra.Command {
 			return o.office(c, all, r)
 		},
 	}
-	o.visionFlags(c)
+	o.VisionFlags(c)
 	o.rotateFlag(c)
-	o.spareFlag(c)
-	o.learnerFlags(c)
+	o.SpareFlag(c)
+	o.LearnerFlags(c)
 	o.picturesFlag(c)
 	o.galleryFlag(c)
 	r.flags(c)
-	c.AddCommand(newOfficeTrial())
 	return c
 }
 
@@ -161,7 +161,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		return fail(badUsage, errors.New("--webhook and --mqtt need --state, a folder where events wait that could "+
 			"not be delivered"))
 	}
-	if err := o.checkTimeout(); err != nil {
+	if err := o.CheckTimeout(); err != nil {
 		return err
 	}
 	g, path, err := o.ownGallery(c, r.keep, r.freeze)
@@ -264,7 +264,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	switch {
 	case err != nil:
-		return o.streamError(c, err)
+		return cli.StreamError(c, err)
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
 	case r.keep:
@@ -275,11 +275,11 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 
 // emptyGallery returns a new gallery in the feature space of the detector.
 func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
-	v, err := o.plan(nil, func(s string) { warn(c, s) })
+	v, err := o.Plan(nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return nil, err
 	}
-	return o.newGallery(c, v.space)
+	return o.newGallery(c, v.Space)
 }
 
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
@@ -300,7 +300,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 				return nil, done, fail(badSource, fmt.Errorf("opening source: %w", err))
 			}
 		}
-		v, err := o.look(c, &space, func(s string) { warn(c, s) })
+		v, err := o.Look(c, &space)
 		if err != nil {
 			return nil, done, err
 		}
@@ -320,7 +320,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 
 // say prints an event.
 func (o *options) say(w io.Writer, e presence.Event) error {
-	if o.json {
+	if o.JSON {
 		return json.NewEncoder(w).Encode(e)
 	}
 	who := e.Name + " has " + string(e.Kind)

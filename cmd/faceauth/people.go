@@ -64,7 +64,7 @@ func newPeople() *cobra.Command {
 			}
 			observed = g.Learner().Counts().Observed
 		}
-		if o.json {
+		if o.JSON {
 			return json.NewEncoder(c.OutOrStdout()).Encode(people)
 		}
 		if len(people) == 0 {
@@ -108,7 +108,7 @@ func newPeople() *cobra.Command {
 	c.PersistentFlags().StringVar(&o.gallery, "gallery", "",
 		"file of the gallery (default: faceauth/gallery below $XDG_DATA_HOME or ~/.local/share)")
 	o.member.flags(c, true)
-	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
+	c.PersistentFlags().BoolVar(&o.JSON, "json", false, "print JSON for programs")
 	remove := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "forget a person: the labelled faces, and all faces learned from them",
@@ -191,7 +191,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	for try := 1; ; try++ {
 		g, path, err := o.ownGallery(c, false, false)
 		if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // these commands make a new gallery
-			d, describe := o.embedding()
+			d, describe := o.Embedding()
 			if describe != nil {
 				return describe
 			}
