@@ -93,8 +93,7 @@ RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; 
 LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models
-	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure
-	@$(MAKE) -s test-lab
+	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure test-lab
 	@echo 'the packages that start goroutines, under the race detector'
 	@go test -race -short -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
 

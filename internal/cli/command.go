@@ -33,7 +33,7 @@ const (
 	BadGallery = 5
 	BadModel   = 6
 	Refused    = 7
-	// Unsupported means that the recordings do not support the settings of tune.
+	// Unsupported means that the recordings do not support the settings that faceauth-lab tune chose.
 	Unsupported = 8
 )
 

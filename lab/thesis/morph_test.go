@@ -80,7 +80,8 @@ func TestMorph(t *testing.T) {
 	}
 	data, networks := fixture.Recordings(t, "faces/vidtimit_rot"), fixture.Models(t)
 	program, work := filepath.Join(t.TempDir(), "faceauth"), t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/faceauth").CombinedOutput(); err != nil {
+	build := exec.Command("go", "-C", fixture.Root(t), "build", "-o", program, "./cmd/faceauth")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	o := options{data: filepath.Dir(filepath.Dir(data))}
