@@ -9,11 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type (
-	vision   = cli.Vision
-	progress = cli.Progress
-)
-
 // commands returns all commands.
 func commands() []*cobra.Command {
 	return []*cobra.Command{

@@ -14,7 +14,6 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/office"
 	"github.com/spf13/cobra"
@@ -160,31 +159,4 @@ func shown(s *eye.Stream) (*facedet.Picture, error) {
 		return nil, errors.New("a frame came without its picture")
 	}
 	return facedet.FromBGR(size, pix)
-}
-
-// recogniser opens the gallery and its detector and extractor. Keep and freeze are the flags --learn and --freeze. With
-// part, which may be nil, it first updates the gallery from the fleet.
-func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) (g *gallery.Gallery, path string,
-	v *vision, err error) {
-	for try := 1; ; try++ {
-		g, path, err = o.ownGallery(c, keep, freeze)
-		if part != nil && errors.Is(err, errNoGallery) { // people may come from the fleet
-			g, err = o.emptyGallery(c)
-		}
-		if err != nil {
-			return nil, path, nil, err
-		}
-		if part == nil {
-			break
-		}
-		if err = part.align(c, g, path); err == nil {
-			break
-		}
-		if !errors.Is(err, gallery.ErrChanged) || try == tries {
-			return nil, path, nil, fail(badGallery, err)
-		}
-	}
-	space := g.Space()
-	v, err = o.Look(c, &space)
-	return g, path, v, err
 }
