@@ -134,8 +134,7 @@ func EachFrame(ctx context.Context, recording string, show func(*facedet.Picture
 }
 
 // Scripts runs the scripts of the package. They find the demo's recordings in $DEMO, pictures of many kinds in their
-// folder, and the models in
-// $FACEAUTH_MODELS.
+// folder, and the models in $FACEAUTH_MODELS.
 func Scripts(t *testing.T) {
 	t.Helper()
 	stills, recorded := Recordings(t)

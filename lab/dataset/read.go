@@ -115,7 +115,7 @@ func (r *Reader) Identities(
 		if len(all) > 1 {
 			all = slices.DeleteFunc(all, func(p string) bool {
 				if IsAttack(p) {
-					warn(p + " is an attack by its name, and is passed over; see --attack replay")
+					warn(p + " is an attack by its name, and is passed over; see attack --attack replay")
 				}
 				return IsAttack(p)
 			})

@@ -6,11 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
@@ -97,8 +94,8 @@ func TestVerifier(t *testing.T) {
 		if err != nil || !bytes.Equal(before, after) {
 			t.Errorf("the learner changed: %v", err)
 		}
-		if v.Name() != "alice" || v.Space() != plane || v.Support() == 0 || v.Support() > l.Graph().Len() {
-			t.Errorf("%s, %v, %d support vectors of %d", v.Name(), v.Space(), v.Support(), l.Graph().Len())
+		if v.Support() == 0 || v.Support() > l.Graph().Len() {
+			t.Errorf("%d support vectors of %d", v.Support(), l.Graph().Len())
 		}
 		for _, c := range []struct {
 			x    []float32
@@ -111,28 +108,6 @@ func TestVerifier(t *testing.T) {
 		}
 		if f, err := v.Value([]float32{6, 0}); others && (err != nil || f >= 0) {
 			t.Errorf("bob's face has the value %g, error %v", f, err)
-		}
-		// A verifier that is read from its file has exactly the same values.
-		path := filepath.Join(t.TempDir(), "alice.face")
-		n, err := v.Save(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil || info.Size() != int64(n) || info.Mode().Perm() != 0o600 {
-			t.Errorf("file %v, error %v", info, err)
-		}
-		again, err := distil.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 50 {
-			x := []float32{10*rand.Float32() - 2, 4 * rand.Float32()}
-			a, _ := v.Value(x)
-			b, _ := again.Value(x)
-			if a != b || again.Threshold() != v.Threshold() {
-				t.Fatalf("value %g after loading, %g before", b, a)
-			}
 		}
 	}
 }
@@ -172,44 +147,4 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v was judged without an error", x)
 		}
 	}
-	if _, err := distil.Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-}
-
-// A change anywhere in the file is an error.
-func TestDamaged(t *testing.T) {
-	v, err := distil.New(learner(t, true), "alice", distil.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := v.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range data {
-		bad := bytes.Clone(data)
-		bad[i] ^= 1
-		if _, err := distil.Parse(bad); !errors.Is(err, distil.ErrDamaged) && !errors.Is(err, distil.ErrVersion) {
-			t.Fatalf("byte %d: %v", i, err)
-		}
-		if _, err := distil.Parse(data[:i]); !errors.Is(err, distil.ErrDamaged) {
-			t.Fatalf("cut to %d bytes: %v", i, err)
-		}
-	}
-}
-
-// FuzzParse reads random bodies with the right checksum.
-func FuzzParse(f *testing.F) {
-	f.Add([]byte{0xa0})
-	f.Add([]byte("\xa6dnameealiceespace\xa4bidaxcdim\x01escale\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00dunit\xf4ewidth\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00gsupport\x44\x00\x00\x80\x3fgweights\x81\xfb\x3f\xf0\x00\x00\x00\x00\x00\x00ithreshold\xfb\x3f\xe0\x00\x00\x00\x00\x00\x00"))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		v, err := distil.Parse(distil.Seal(body))
-		if err != nil {
-			return
-		}
-		if _, err := v.Accepts(make([]float32, v.Space().Dim)); err != nil && !v.Space().Unit {
-			t.Error(err)
-		}
-	})
 }

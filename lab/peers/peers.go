@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package peers holds methods for comparison. Only experiments use them.
+// Package peers holds methods for comparison. Only the figures of package thesis use them.
 //
 // For conditional anomaly detection (package anomaly): [WeightedNeighbours], and with training examples [Projection],
 // [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning. [CrossValidate] scores each example with

@@ -35,15 +35,12 @@ func (o *options) reader(c *cobra.Command, v *cli.Vision, roots ...string) *data
 	if v.Detector == nil {
 		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream,
 			error) {
-			if opt.Gate != preprocess.LearnGate || opt.Show != nil || opt.Liveness != nil || opt.Frame != nil {
+			if opt.Gate != preprocess.LearnGate || opt.Turns || opt.Show != nil || opt.Liveness != nil ||
+				opt.Frame != nil {
 				return nil, errors.New("an eye gives no pictures to work on; the networks must be in this process")
 			}
-			gate := eye.Learn
-			if opt.Turns {
-				gate = eye.Enrol
-			}
 			s, err := v.Open(ctx, path, eye.Options{
-				Gate: gate, Picture: opt.Picture, Timeout: o.Timeout, Roots: roots, Damaged: damaged,
+				Gate: eye.Learn, Picture: opt.Picture, Timeout: o.Timeout, Roots: roots, Damaged: damaged,
 			})
 			if errors.Is(err, eye.ErrVision) {
 				return nil, cli.Fail(cli.BadModel, err)
