@@ -4,12 +4,12 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-test build programs models demo test test-all test-cgo test-pure lint bench clean pam pam-module man deb \
-	install install-programs install-models install-docs install-files uninstall
+.PHONY: help setup setup-login setup-test build programs models demo test test-lab test-all test-cgo test-pure lint bench clean pam pam-module man deb \
+	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
-	@echo 'make build  builds bin/faceauth, and bin/faceauth-daemon, which links no decoder'
+	@echo 'make build  builds bin/faceauth, bin/faceauth-daemon, which links no decoder, and bin/faceauth-lab, which measures'
 	@echo 'make test-all  every test, also the long ones, then packages with goroutines under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
@@ -21,7 +21,7 @@ help:
 # Installs the tools and modules that a build needs.
 setup:
 	@sh scripts/setup.sh
-	@go mod download || { echo 'setup: the Go modules could not be fetched; is there a network? Behind a proxy set HTTPS_PROXY=http://HOST:PORT' >&2; exit 1; }
+	@go mod download && go -C lab mod download || { echo 'setup: the Go modules could not be fetched; is there a network? Behind a proxy set HTTPS_PROXY=http://HOST:PORT' >&2; exit 1; }
 
 # The packages for logins, and for the tests.
 setup-login: setup
@@ -34,9 +34,12 @@ setup-test: setup
 # The programs. Each has its folder in cmd/, or uses the folder in SOURCE_NAME, is built into bin/ and installed into
 # $(bindir). A further program belongs into this list, and is then built, installed, removed and packaged with the
 # others. CGO_NAME = 0 builds the program NAME without cgo: the daemon of logins is faceauth without a decoder.
-PROGRAMS = faceauth faceauth-daemon
+# MODULE_NAME is the folder of a program that is a module of its own. The programs in DOCUMENTED have manual pages and completions.
+PROGRAMS = faceauth faceauth-daemon faceauth-lab
+DOCUMENTED = faceauth faceauth-lab
 SOURCE_faceauth-daemon = faceauth
 CGO_faceauth-daemon = 0
+MODULE_faceauth-lab = lab
 
 # For go build: packages are built with -trimpath and the like.
 GO_BUILD =
@@ -57,7 +60,8 @@ build: setup
 
 # The work of build, if everything that it needs is installed.
 programs:
-	$(foreach p,$(PROGRAMS),$(if $(CGO_$(p)),CGO_ENABLED=$(CGO_$(p)) )go build $(GO_BUILD) -o bin/$(p) ./cmd/$(or $(SOURCE_$(p)),$(p)) &&) true
+	$(foreach p,$(PROGRAMS),$(if $(CGO_$(p)),CGO_ENABLED=$(CGO_$(p)) )go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )build $(GO_BUILD) \
+		-o $(if $(MODULE_$(p)),../)bin/$(p) ./cmd/$(or $(SOURCE_$(p)),$(p)) &&) true
 
 # make models FROM=TARBALL needs no network.
 models: build
@@ -70,10 +74,10 @@ demo: models
 # more package is tested at once than there are processors. The package that takes longest begins first.
 test: setup-test models
 	go test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth ./...
+	go -C lab test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth-lab ./...
 
 # Packages that build without cgo: a program that judges and learns needs no OpenCV.
-PURE = $(shell go list ./face ./eye ./graph ./maxmargin ./anomaly ./quantized ./online ./sighting ./gallery ./distil ./models \
-	./evaluate ./evaluate/report ./calibrate ./replay ./office/... ./fleet/... ./tablet/... | grep -v boottest)
+PURE = $(shell go list ./face ./eye ./graph ./anomaly ./quantized ./online ./sighting ./gallery ./models ./replay ./office/... ./fleet/... ./tablet/... | grep -v boottest)
 
 # The packages among them that have a test with OpenCV.
 BOTH = $(filter %/quantized %/online %/office,$(PURE))
@@ -89,9 +93,14 @@ RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; 
 LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models
-	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure
+	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure test-lab
 	@echo 'the packages that start goroutines, under the race detector'
 	@go test -race -short -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
+
+test-lab:
+	@echo 'the laboratory, every test, then the packages that start goroutines, under the race detector'
+	@go -C lab test -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth-lab ./...
+	@go -C lab test -race -short -timeout 30m ./calibrate ./evaluate ./trial/...
 
 test-cgo:
 	@echo 'the packages that need cgo, every test'
@@ -125,7 +134,7 @@ pam-module:
 # The manual pages and completions that the commands print, the same on every machine. RUN starts a program of another
 # architecture.
 SELF = env -i PATH="$$PATH" HOME=/nonexistent XDG_DATA_DIRS=/nonexistent \
-	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(RUN) bin/faceauth
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(RUN) bin
 
 man:
 	@rm -rf bin/share
@@ -160,9 +169,15 @@ install-files:
 	sed 's|@bindir@|$(bindir)|' tablet/install/faceauth-fleet.service >$(DESTDIR)$(unitdir)/faceauth-fleet.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
 
+# The programs and the module that have been built.
+built = [ -x bin/$$f ] || { echo "there is no bin/$$f; build first, as yourself: make models pam" >&2; exit 1; }
+
 install-programs:
-	@for f in $(PROGRAMS) pam_faceauth.so; do [ -x bin/$$f ] || { echo "there is no bin/$$f; build first, as yourself: make models pam" >&2; exit 1; }; done
+	@for f in $(PROGRAMS); do $(built); done
 	for p in $(PROGRAMS); do install -D -m 755 bin/$$p $(DESTDIR)$(bindir)/$$p || exit 1; done
+
+install-pam:
+	@f=pam_faceauth.so; $(built)
 	install -D -m 644 bin/pam_faceauth.so $(DESTDIR)$(pamdir)/pam_faceauth.so
 
 # ONNX Runtime is installed with the networks. Debian packages are made without it: it is for one architecture.
@@ -178,15 +193,16 @@ install-models:
 install-docs:
 	install -d $(DESTDIR)$(datadir)/man/man1 $(DESTDIR)$(datadir)/bash-completion/completions \
 		$(DESTDIR)$(datadir)/zsh/vendor-completions $(DESTDIR)$(datadir)/fish/vendor_completions.d
-	$(SELF) man $(DESTDIR)$(datadir)/man/man1
-	$(SELF) completion bash >$(DESTDIR)$(datadir)/bash-completion/completions/faceauth
-	$(SELF) completion zsh >$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth
-	$(SELF) completion fish >$(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish
-	chmod 644 $(DESTDIR)$(datadir)/man/man1/faceauth*.1 $(DESTDIR)$(datadir)/bash-completion/completions/faceauth \
-		$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth $(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish
+	for p in $(DOCUMENTED); do \
+		$(SELF)/$$p man $(DESTDIR)$(datadir)/man/man1 && \
+		$(SELF)/$$p completion bash >$(DESTDIR)$(datadir)/bash-completion/completions/$$p && \
+		$(SELF)/$$p completion zsh >$(DESTDIR)$(datadir)/zsh/vendor-completions/_$$p && \
+		$(SELF)/$$p completion fish >$(DESTDIR)$(datadir)/fish/vendor_completions.d/$$p.fish || exit 1; done
+	chmod 644 $(DESTDIR)$(datadir)/man/man1/faceauth*.1 $(DESTDIR)$(datadir)/bash-completion/completions/faceauth* \
+		$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth* $(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth*.fish
 
 # It installs what make models has built and fetched, so that root needs neither Go nor a network.
-install: install-programs install-models install-docs install-files
+install: install-programs install-pam install-models install-docs install-files
 
 uninstall:
 	rm -f $(DESTDIR)$(datadir)/dbus-1/system.d/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/interfaces/org.faceauth.Device.xml \
@@ -198,18 +214,21 @@ uninstall:
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
 		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
-		$(DESTDIR)$(datadir)/bash-completion/completions/faceauth $(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth \
-		$(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth.fish $(DESTDIR)$(pamdir)/pam_faceauth.so
+		$(DESTDIR)$(pamdir)/pam_faceauth.so
+	rm -f $(foreach p,$(DOCUMENTED),$(DESTDIR)$(datadir)/bash-completion/completions/$(p) \
+		$(DESTDIR)$(datadir)/zsh/vendor-completions/_$(p) $(DESTDIR)$(datadir)/fish/vendor_completions.d/$(p).fish)
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%)
 	rm -rf $(DESTDIR)$(datadir)/faceauth
 
-PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./calibrate ./distil ./anomaly ./maxmargin ./fleet ./fleet/ledger
+PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./anomaly ./fleet ./fleet/ledger
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go vet -tags matprofile ./internal/cv
 	go tool staticcheck ./...
+	go -C lab vet ./...
+	check=$$(go tool -n staticcheck) && cd lab && "$$check" ./...
 	@# The parts that need no OpenCV are for other systems, too.
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(PORTABLE)
 	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build $(PORTABLE)

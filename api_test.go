@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// sourceFiles calls f with every Go file of the module, except tests.
+// sourceFiles calls f with every Go file of both modules, except tests.
 func sourceFiles(t *testing.T, f func(file string, tree *ast.File, positions *token.FileSet)) {
 	t.Helper()
 	positions := token.NewFileSet()
@@ -53,7 +53,7 @@ func TestNoInternalTypesInTheAPI(t *testing.T) {
 	checked := 0
 	sourceFiles(t, func(file string, tree *ast.File, positions *token.FileSet) {
 		if strings.Contains("/"+file, "/internal/") || tree.Name.Name == "main" ||
-			strings.HasPrefix(file, "experiments/") {
+			strings.HasPrefix(file, "lab/") {
 			return
 		}
 		from := imports(tree)
@@ -116,15 +116,15 @@ func exportedReceiver(e ast.Expr) bool {
 	return false
 }
 
-// Only internal/cv imports gocv, and nothing imports an experiment.
+// Only internal/cv imports gocv, and the main module imports nothing of the laboratory.
 func TestImports(t *testing.T) {
 	sourceFiles(t, func(file string, tree *ast.File, _ *token.FileSet) {
 		for _, p := range imports(tree) {
 			if strings.HasPrefix(p, "gocv.io/") && path.Dir(file) != "internal/cv" {
 				t.Errorf("%s imports %s; only internal/cv may", file, p)
 			}
-			if strings.Contains(p+"/", "/faceauth/experiments/") && !strings.HasPrefix(file, "experiments/") {
-				t.Errorf("%s imports %s; nothing but experiments may", file, p)
+			if strings.HasPrefix(p, "github.com/faceauth/faceauth/lab/") && !strings.HasPrefix(file, "lab/") {
+				t.Errorf("%s imports %s; only lab may", file, p)
 			}
 		}
 	})
@@ -216,21 +216,44 @@ func TestArchitectureImports(t *testing.T) {
 	})
 }
 
-// THIRD_PARTY.md names every module that the program links.
+// THIRD_PARTY.md names every module that the programs link.
 func TestThirdParty(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/faceauth").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	text := read(t, "THIRD_PARTY.md")
-	for _, m := range strings.Fields(string(out)) {
-		m = regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(m, "")
-		name := m
-		if short, ok := strings.CutPrefix(m, "golang.org/x/"); ok {
-			name = short
+	for dir, program := range map[string]string{".": "./cmd/faceauth", "lab": "./cmd/faceauth-lab"} {
+		out, err := exec.Command("go", "-C", dir, "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}",
+			program).Output()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if m != "github.com/faceauth/faceauth" && !strings.Contains(text, name) {
-			t.Errorf("THIRD_PARTY.md does not name %s", m)
+		for _, m := range strings.Fields(string(out)) {
+			m = regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(m, "")
+			name := m
+			if short, ok := strings.CutPrefix(m, "golang.org/x/"); ok {
+				name = short
+			}
+			if !strings.HasPrefix(m, "github.com/faceauth/faceauth") && !strings.Contains(text, name) {
+				t.Errorf("THIRD_PARTY.md does not name %s", m)
+			}
 		}
+	}
+}
+
+// Both modules use the same versions of other modules: what the laboratory measures is what the program does.
+func TestModuleVersions(t *testing.T) {
+	version := regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`)
+	ours := map[string]string{}
+	for _, m := range version.FindAllStringSubmatch(read(t, "go.mod"), -1) {
+		ours[m[1]] = m[2]
+	}
+	same := 0
+	for _, m := range version.FindAllStringSubmatch(read(t, "lab/go.mod"), -1) {
+		if v, both := ours[m[1]]; both && v != m[2] {
+			t.Errorf("lab/go.mod has %s %s, and go.mod has %s; run: go -C lab mod tidy", m[1], m[2], v)
+		} else if both {
+			same++
+		}
+	}
+	if same < 10 {
+		t.Errorf("only %d modules were compared", same)
 	}
 }

@@ -25,14 +25,14 @@
 // # Products
 //
 // Package tablet lets people log in, office says who comes and goes, replay reports on a recording, and office/search
-// finds people in many recordings. Package evaluate measures these packages on labelled recordings, evaluate/dataset
-// reads the recordings, and calibrate chooses settings. The program in cmd/faceauth adds a command line.
+// finds people in many recordings. The program in cmd/faceauth adds a command line. What measures these packages on
+// labelled recordings is in lab, a module and a program of its own.
 //
 // # Mathematics
 //
 // Package graph builds similarity graphs and computes harmonic functions on them. quantized keeps such a graph at a
-// fixed size over an endless stream, and online is the learner on top. On the same graphs, maxmargin learns
-// classifiers, distil makes small verifiers of them, and anomaly finds labels that do not fit their examples.
+// fixed size over an endless stream, and online is the learner on top. On the same graphs, anomaly finds labels that do
+// not fit their examples.
 //
 // # Caveats
 //

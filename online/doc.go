@@ -37,7 +37,7 @@
 //     person's: a learned face nearby may be better evidence than an enrolled face far away. On the recordings of
 //     docs/results.md this never happened.
 //   - A value below Settings.Accept. This setting asks for confidence in the whole graph, and the threshold that
-//     package calibrate finds for a false match rate holds only if nothing else gives names. By default Accept is 0.
+//     faceauth-lab tune finds for a false match rate holds only if nothing else gives names. By default Accept is 0.
 //   - Another face of the frame has the same name with a higher confidence.
 //
 // # How far
@@ -84,8 +84,8 @@
 //
 // # What is stored
 //
-// [Learner.Stored] lists the faces that a learner keeps, and how surely each belongs to a person. [Compact] makes a
-// learner from recordings offline, with all faces at once, and [Learner.Adopt] adds a face that stands for many.
+// [Learner.Stored] lists the faces that a learner keeps, and how surely each belongs to a person. [Learner.Adopt] adds
+// a face that stands for many.
 //
 // # Lessons
 //

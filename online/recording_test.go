@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -27,7 +26,7 @@ import (
 
 // reader returns a function that reads the faces of a person from the recordings, and the space of their vectors. It
 // skips the test if there are no recordings.
-func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Identity) {
+func reader(tb testing.TB) (face.Space, func(folder, person string) []face.Sample) {
 	tb.Helper()
 	dir := fixture.Models(tb)
 	fixture.Recordings(tb, "faces")
@@ -41,19 +40,14 @@ func reader(tb testing.TB) (face.Space, func(folder, person string) evaluate.Ide
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { e.Close() })
-	return e.Space(), func(folder, person string) evaluate.Identity {
+	return e.Space(), func(folder, person string) []face.Sample {
 		src, err := facedet.Open(context.Background(), fixture.Recordings(tb, path.Join(folder, person)),
 			facedet.Options{})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		defer src.Close()
-		id, err := evaluate.Read(context.Background(), person, pipeline.New(src, d, e, pipeline.Options{}),
-			preprocess.EnrolGate.Passes)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return id
+		return fixture.Faces(tb, pipeline.New(src, d, e, pipeline.Options{}))
 	}
 }
 
@@ -73,7 +67,7 @@ func BenchmarkPeopleOfLFW(b *testing.B) {
 	}
 	var known, strangers [][]float32
 	for i, e := range entries {
-		for q, f := range read(folder, e.Name()).Faces {
+		for q, f := range read(folder, e.Name()) {
 			switch {
 			case f.Vector == nil:
 			case i >= 2000:
@@ -117,8 +111,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	var stream []sample
 	labelled := make([][][]float32, known)
 	for i := range people {
-		id := read("faces/att", fmt.Sprint("s", i+1))
-		for _, f := range id.Faces {
+		for _, f := range read("faces/att", fmt.Sprint("s", i+1)) {
 			if i < known && len(labelled[i]) < enrolled {
 				labelled[i] = append(labelled[i], f.Vector)
 			} else {
@@ -178,23 +171,23 @@ func TestLessonRadiusOnRecordings(t *testing.T) {
 	space, read := reader(t)
 	var sources []*online.Learner
 	var learned [][]float32
-	id := read("faces/vidtimit_rot", "p0")
+	faces := read("faces/vidtimit_rot", "p0")
 	for part := range 3 {
 		l, err := online.New(space, online.Settings{K: 12})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 4 {
-			if err := l.Label(id.Faces[i].Vector, "alice"); err != nil {
+			if err := l.Label(faces[i].Vector, "alice"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for i := range id.Faces {
+		for i := range faces {
 			at := i
 			if part == 1 {
-				at = len(id.Faces) - 1 - i
+				at = len(faces) - 1 - i
 			}
-			x := id.Faces[at].Vector
+			x := faces[at].Vector
 			if x == nil || part == 2 && i%2 == 0 {
 				continue
 			}
@@ -212,7 +205,7 @@ func TestLessonRadiusOnRecordings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Label(id.Faces[0].Vector, "alice"); err != nil {
+	if err := l.Label(faces[0].Vector, "alice"); err != nil {
 		t.Fatal(err)
 	}
 	radius := covered(t, l, sources, learned)
@@ -234,7 +227,7 @@ func TestPassesOnRecordings(t *testing.T) {
 	for i := range 6 {
 		name := fmt.Sprint("p", i)
 		p := person{name: name}
-		for _, f := range read("faces/vidtimit_rot", name).Faces {
+		for _, f := range read("faces/vidtimit_rot", name) {
 			if f.Vector != nil {
 				p.faces = append(p.faces, f.Vector)
 			}

@@ -69,7 +69,7 @@ quietly dpkg -r libpam-faceauth faceauth
 [ ! -e "/proc/$second" ] || stop 'a removal does not stop the service'
 [ "$(sha256sum /var/lib/faceauth/key)" = "$key" ] || stop 'a removal changed the key'
 [ "$(systemctl show -p LoadState --value faceauth)" = not-found ] || stop 'systemd still knows the service'
-quietly dpkg -P libpam-faceauth faceauth faceauth-models
+quietly dpkg -P libpam-faceauth faceauth faceauth-lab faceauth-models
 [ -e /var/lib/faceauth/key ] || stop 'a purge without an answer removed the key'
 [ -z "$(systemctl list-units --failed --no-legend 'faceauth*')" ] || stop 'a unit has failed'
 echo 'booted: a removal stops the service, and a purge without an answer keeps the key'

@@ -66,11 +66,9 @@ func TestPrograms(t *testing.T) {
 		return regexp.MustCompile(`(?m)^SOURCE_` + p + ` = `).Match(b)
 	})
 	var folders []string
-	mains, err := filepath.Glob("../cmd/*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range mains {
+	mains, _ := filepath.Glob("../cmd/*/main.go")
+	labs, _ := filepath.Glob("../lab/cmd/*/main.go")
+	for _, path := range append(mains, labs...) {
 		folders = append(folders, filepath.Base(filepath.Dir(path)))
 	}
 	slices.Sort(programs)

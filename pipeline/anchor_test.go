@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/evaluate"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
@@ -38,26 +38,22 @@ func TestAnchor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, err := evaluate.Read(context.Background(), p,
-				pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate}), preprocess.EnrolGate.Passes)
+			faces := fixture.Faces(t, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate}))
 			src.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
 			l, err := online.New(e.Space(), online.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var rest [][]float32
 			labelled := 0
-			for _, f := range id.Faces {
+			for _, f := range faces {
 				switch {
-				case f.Usable && labelled < 4:
+				case labelled < 4 && f.Reason != face.Unclear && preprocess.EnrolGate.Passes(f.Quality):
 					labelled++
 					if err := l.Label(f.Vector, "user"); err != nil {
 						t.Fatal(err)
 					}
-				case !f.Hold:
+				case f.Reason == "":
 					rest = append(rest, f.Vector)
 				}
 			}

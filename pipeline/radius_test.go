@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/evaluate"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -105,14 +104,9 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	defer src.Close()
 	stills := filepath.Ext(path) == ""
 	frames := every{src, map[bool]int{true: 1, false: 5}[stills]}
-	id, err := evaluate.Read(context.Background(), path,
-		pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate}), preprocess.EnrolGate.Passes)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var faces [][]float32
-	for _, f := range id.Faces {
-		if !f.Hold {
+	for _, f := range fixture.Faces(t, pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate})) {
+		if f.Reason == "" {
 			faces = append(faces, f.Vector)
 		}
 	}

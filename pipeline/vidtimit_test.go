@@ -19,9 +19,8 @@ import (
 
 // recorded is a person of vidtimit_rot as the networks see them.
 type recorded struct {
-	name      string
-	frames    []face.Frame
-	portraits []*facedet.Picture // aligned, of the first four faces to enrol from
+	name   string
+	frames []face.Frame
 }
 
 var seen struct {
@@ -42,19 +41,7 @@ func vidtimit(t *testing.T, d facedet.Detector, e preprocess.Extractor) []record
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := pipeline.New(src, d, e, pipeline.Options{
-			Gate: preprocess.LearnGate,
-			Show: func(img *facedet.Picture, f face.Frame) error {
-				if len(p.portraits) == 4 || len(f.Samples) == 0 || !preprocess.EnrolGate.Passes(f.Samples[0].Quality) {
-					return nil
-				}
-				aligned, err := e.Align(img, f.Samples[0].Box, f.Samples[0].Landmarks)
-				if err == nil {
-					p.portraits = append(p.portraits, aligned)
-				}
-				return err
-			},
-		})
+		stream := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate})
 		for {
 			f, err := stream.Next(context.Background())
 			if errors.Is(err, io.EOF) {
@@ -69,16 +56,4 @@ func vidtimit(t *testing.T, d facedet.Detector, e preprocess.Extractor) []record
 		seen.people = append(seen.people, p)
 	}
 	return seen.people
-}
-
-// played is a stream of frames that were seen before.
-type played struct{ frames []face.Frame }
-
-func (s *played) Next(context.Context) (face.Frame, error) {
-	if len(s.frames) == 0 {
-		return face.Frame{}, io.EOF
-	}
-	f := s.frames[0]
-	s.frames = s.frames[1:]
-	return f, nil
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/enrolment"
-	"github.com/faceauth/faceauth/tablet/internal/stage"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/session"
 )

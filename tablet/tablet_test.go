@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/enrolment"
-	"github.com/faceauth/faceauth/tablet/internal/stage"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/session"
 )

@@ -13,17 +13,19 @@ import (
 	"html/template"
 	"image"
 	"image/png"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/faceauth/faceauth/evaluate/dataset"
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
@@ -57,7 +59,7 @@ func newAudit() *cobra.Command {
 			return o.audit(c, i)
 		},
 	}
-	o.visionFlags(c)
+	o.VisionFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()
 	f.BoolVar(&i.learned, "learned", false, "rank learned faces, too")
@@ -137,7 +139,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 			return err
 		}
 	}
-	if o.json {
+	if o.JSON {
 		return json.NewEncoder(c.OutOrStdout()).Encode(a)
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
@@ -198,7 +200,7 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if o.JSON {
 		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
 			Face    int64 `json:"face"`
 			Learned int   `json:"learned_faces"`
@@ -262,14 +264,11 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 	if len(i.pictures) == 0 {
 		return found, nil, nil
 	}
-	paths, err := dataset.Find(i.pictures)
+	paths, err := footage.Find(i.pictures)
 	if err != nil {
 		return nil, nil, fail(badSource, err)
 	}
-	if err := o.checkTimeout(); err != nil {
-		return nil, nil, err
-	}
-	v, err := o.look(c, &space, func(s string) { warn(c, s) })
+	v, err := o.Look(c, &space)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -307,11 +306,10 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 		}
 	}
 	for n, path := range paths {
-		err := o.reader(c, v, i.pictures...).EachFrame(c.Context(), fmt.Sprintf("pictures (%d of %d)", n+1, len(paths)),
-			path,
-			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Turns: true}, take)
-		if err != nil {
-			return nil, nil, o.streamError(c, err)
+		what := fmt.Sprintf("pictures (%d of %d)", n+1, len(paths))
+		if err := o.eachFrame(c, v, path, what, eye.Options{Gate: eye.Enrol, Picture: 112, Roots: i.pictures},
+			take); err != nil {
+			return nil, nil, err
 		}
 	}
 	sums := make(map[string]*face.Turns)
@@ -350,4 +348,26 @@ func grey(x []float32) (template.URL, error) {
 		return "", err
 	}
 	return template.URL(b.String()), nil
+}
+
+// eachFrame calls do with each frame of a recording. It shows the progress with what.
+func (o *options) eachFrame(c *cobra.Command, v *vision, path, what string, opt eye.Options,
+	do func(face.Frame)) error {
+	src, err := o.stream(c, v, path, opt)
+	if err != nil {
+		return err
+	}
+	bar := cli.NewProgress(src.Count().Declared, what)
+	defer bar.End()
+	for {
+		f, err := src.Next(c.Context())
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return cli.StreamError(c, err)
+		}
+		do(f)
+		bar.Step()
+	}
 }

@@ -127,7 +127,7 @@ func newSalvage() *cobra.Command {
 			if err != nil {
 				return fail(badUsage, err)
 			}
-			d, err := o.embedding()
+			d, err := o.Embedding()
 			if err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func newSalvage() *cobra.Command {
 				return fail(badGallery, fmt.Errorf("%w at %s", errNoGallery, path))
 			case err != nil:
 				return fail(badGallery, err)
-			case o.json:
+			case o.JSON:
 				return json.NewEncoder(c.OutOrStdout()).Encode(s)
 			}
 			w := c.OutOrStdout()
@@ -158,7 +158,7 @@ func newSalvage() *cobra.Command {
 		},
 	}
 	o.galleryFlag(c)
-	o.embeddingFlags(c)
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
+	o.EmbeddingFlags(c)
+	c.Flags().BoolVar(&o.JSON, "json", false, "print JSON for programs")
 	return c
 }

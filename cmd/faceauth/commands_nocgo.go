@@ -26,8 +26,5 @@ func eyeCommand() []string {
 	return []string{filepath.Join(filepath.Dir(self), "faceauth"), "faceauth", "eye"}
 }
 
-// trials returns the measuring commands of tablet: none, because they need a decoder.
-func trials() []*cobra.Command { return nil }
-
 // fleetServers returns the commands of a fleet's server: none, because logins need no server.
 func fleetServers() []*cobra.Command { return nil }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -213,7 +214,7 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 		if flags.Set(key, s) != nil {
 			what := kinds[kind]
 			switch flags.Lookup(key).Value.(type) {
-			case *positive[int], *positive[float64]:
+			case *cli.Positive[int], *cli.Positive[float64]:
 				what += " above 0"
 			}
 			return f.wrong(value, "%s needs %s", key, what)

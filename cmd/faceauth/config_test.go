@@ -32,8 +32,8 @@ func configured(t *testing.T, mode os.FileMode, text string, args ...string) (ro
 	var r room
 	var o options
 	c := &cobra.Command{Use: "office"}
-	o.visionFlags(c)
-	o.learnerFlags(c)
+	o.VisionFlags(c)
+	o.LearnerFlags(c)
 	o.galleryFlag(c)
 	r.flags(c)
 	if err := c.ParseFlags(append([]string{"--config", path}, args...)); err != nil {

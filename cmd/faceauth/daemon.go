@@ -15,12 +15,12 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/faceauth/faceauth/tablet/tpm"
 	"github.com/godbus/dbus/v5"
 	"github.com/spf13/cobra"
@@ -30,58 +30,15 @@ import (
 // login holds the flags of logins.
 type login struct {
 	options
+	cli.Login
 	device         string
 	turn           rotation
 	store, keyFile string
 	eye            string
 	counters       string
-	challenge      string
-	deadline       time.Duration
-	anchor         float64
-	minLiveness    float64
-	livenessFile   string
 	idle           time.Duration
 	fprintd        bool
 	tpm            string
-}
-
-// policyFlags adds the flags for the policy of logins.
-func (o *login) policyFlags(c *cobra.Command) {
-	o.embeddingFlags(c)
-	o.detectorFlag(c)
-	f := c.Flags()
-	f.StringVar(&o.challenge, "challenge", "", "gesture that the user must make: turn (the head, to a random side), "+
-		"blink, or empty for none")
-	f.DurationVar(&o.deadline, "deadline", 0, "longest time of a login (default 5s, with a challenge 10s)")
-	f.Float64Var(&o.anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: 1.075 "+
-		"times the impostor radius of "+
-		"the feature space)")
-	f.StringVar(&o.livenessFile, "liveness-model", "", "description (JSON) of a liveness network of your own")
-	f.Float64Var(&o.minLiveness, "min-liveness", models.Default(models.Liveness).Threshold,
-		"least mean liveness for a login, 0 to 1; 0 accepts pictures of faces, too. The description of your "+
-			"own network has its own default")
-}
-
-// livenessModel returns the description of the liveness network.
-func (o *login) livenessModel() (models.Description, error) {
-	if o.livenessFile == "" {
-		return models.Default(models.Liveness), nil
-	}
-	d, err := models.ParseDescription(o.livenessFile)
-	return d, fail(badModel, err)
-}
-
-// threshold returns the description of the liveness network. Without --min-liveness the policy uses the threshold of
-// the description.
-func (o *login) threshold(c *cobra.Command) (models.Description, error) {
-	d, err := o.livenessModel()
-	if err != nil {
-		return d, err
-	}
-	if f := c.Flags().Lookup("min-liveness"); f != nil && !f.Changed {
-		o.minLiveness = d.Threshold
-	}
-	return d, nil
 }
 
 func (o *login) storeFlags(c *cobra.Command) {
@@ -91,19 +48,6 @@ func (o *login) storeFlags(c *cobra.Command) {
 		"store's name and .seen)")
 	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key",
 		"file of the key, made at first use; the credential faceauth-key, if there is one, overrides it")
-}
-
-func (o *login) policy() session.Policy {
-	return session.Policy{Deadline: o.deadline, Challenge: session.Challenge(o.challenge), MinLiveness: o.minLiveness}
-}
-
-// tabletOptions returns the options of an authenticator from the flags and the settings file.
-func (o *login) tabletOptions(c *cobra.Command, space face.Space) (tablet.Options, error) {
-	s, err := o.settings(c, space, online.Settings{})
-	if err != nil {
-		return tablet.Options{}, err
-	}
-	return tablet.Options{Policy: o.policy(), Learner: s, Anchor: o.anchor}, nil
 }
 
 func newDaemon() *cobra.Command {
@@ -132,9 +76,10 @@ func newDaemon() *cobra.Command {
 	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "also offer the bus names of fprintd, for GDM and KDE; not with "+
 		"--challenge, because fprintd has no "+
 		"messages for it")
-	o.policyFlags(c)
+	o.NetworkFlags(c)
+	o.PolicyFlags(c)
 	o.storeFlags(c)
-	o.learnerFlags(c)
+	o.LearnerFlags(c)
 	rotate := &cobra.Command{
 		Use:   "rotate-key",
 		Short: "encrypt the profiles with a new key; stop the daemon first",
@@ -142,7 +87,7 @@ func newDaemon() *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return o.rotate(c) },
 	}
 	o.storeFlags(rotate)
-	o.embeddingFlags(rotate)
+	o.EmbeddingFlags(rotate)
 	c.AddCommand(rotate)
 	return c
 }
@@ -151,7 +96,7 @@ func newDaemon() *cobra.Command {
 const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
-	if o.fprintd && o.challenge != "" {
+	if o.fprintd && o.Challenge != "" {
 		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out "+
 			"--challenge or --fprintd"))
 	}
@@ -163,7 +108,7 @@ func (o *login) serve(c *cobra.Command) error {
 		return a
 	}}))
 	private(log)
-	d, err := o.embedding()
+	d, err := o.Embedding()
 	if err != nil {
 		return err
 	}
@@ -171,10 +116,11 @@ func (o *login) serve(c *cobra.Command) error {
 		return err
 	}
 	space := d.Space()
-	opt, err := o.tabletOptions(c, space)
+	learner, err := o.settings(c, space, online.Settings{})
 	if err != nil {
 		return err
 	}
+	opt := o.Tablet(learner)
 	if opt.Policy.MinLiveness == 0 {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
@@ -224,7 +170,7 @@ func (o *login) serve(c *cobra.Command) error {
 	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
 		resident, _ := bus.Resident() // 0 if the system does not say
 		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
-			"challenge", o.challenge, "min_liveness", opt.Policy.MinLiveness)
+			"challenge", o.Challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)
 	})
 }
@@ -338,23 +284,23 @@ func private(log *slog.Logger) {
 
 // checkNetworks returns nil if the networks of a login exist.
 func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) error {
-	boxes, points, err := o.detectors()
+	boxes, points, err := o.Detectors()
 	if err != nil {
 		return err
 	}
 	all := []models.Description{embedding, boxes, points}
-	if o.minLiveness > 0 {
-		d, err := o.threshold(c)
+	if o.MinLiveness > 0 {
+		d, err := o.Liveness(c)
 		if err != nil {
 			return err
 		}
-		if err := d.Missing(o.models); errors.Is(err, models.ErrMissing) {
+		if err := d.Missing(o.Models); errors.Is(err, models.ErrMissing) {
 			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness "+
 				"0, a picture of a user is let in", err))
 		}
 		all = append(all, d)
 	}
-	return o.verifyNetworks(all)
+	return o.VerifyNetworks(all)
 }
 
 // eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without.
@@ -362,10 +308,10 @@ func (o *login) eyeConfig(space face.Space) eye.Config {
 	return eye.Config{
 		Space: space, Socket: o.eye, Command: eyeCommand(),
 		Vision: eye.Vision{
-			Features: "embedding", Detector: "network", Models: o.models, DetectorModel: o.detectorModel,
-			EmbeddingModel: o.embeddingFile,
+			Features: "embedding", Detector: "network", Models: o.Models, DetectorModel: o.DetectorModel,
+			EmbeddingModel: o.EmbeddingModel,
 			// The liveness network is there where the policy asks for its score.
-			Liveness: o.minLiveness > 0, LivenessModel: o.livenessFile,
+			Liveness: o.MinLiveness > 0, LivenessModel: o.LivenessModel,
 		},
 	}
 }
@@ -375,7 +321,7 @@ func (o *login) rotate(c *cobra.Command) error {
 		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a "+
 			"key file can be rotated")))
 	}
-	d, err := o.embedding()
+	d, err := o.Embedding()
 	if err != nil {
 		return err
 	}

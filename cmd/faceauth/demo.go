@@ -27,12 +27,12 @@ func newDemo() *cobra.Command {
 			"faces, replays a recording of all three, and prints who was recognised.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			v, err := o.look(c, nil, func(s string) { warn(c, s) })
+			v, err := o.Look(c, nil)
 			if err != nil {
 				return err
 			}
 			defer v.Close()
-			v.sight.roots = []string{out}
+			v.Roots = []string{out}
 			stills, err := demo.Find()
 			if err != nil {
 				return fail(badSource, err)
@@ -45,10 +45,10 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			w := c.OutOrStdout()
-			if !o.json {
+			if !o.JSON {
 				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, stills)
 			}
-			g, err := o.newGallery(c, v.space)
+			g, err := o.newGallery(c, v.Space)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func newDemo() *cobra.Command {
 				if _, err := g.Enroll(e.Name, h.vectors, time.Now(), gallery.Enrolment{}); err != nil {
 					return fail(badGallery, err)
 				}
-				if !o.json {
+				if !o.JSON {
 					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name,
 						count(len(h.vectors), "usable face"), e.Path)
 				}
@@ -74,7 +74,7 @@ func newDemo() *cobra.Command {
 				return fail(badGallery, err)
 			}
 			var score demo.Score
-			o.everyFrame = true // the score counts the faces of every frame
+			o.EveryFrame = true // the score counts the faces of every frame
 			r, err := o.play(c.Context(), c, v, g, path, script.Recording, player{
 				out: out, video: !noVideo,
 				each: func(frame int, events []replay.Event) { script.Score(&score, frame, events) },
@@ -85,7 +85,7 @@ func newDemo() *cobra.Command {
 			if err := o.printResult(c, r); err != nil {
 				return err
 			}
-			if !o.json {
+			if !o.JSON {
 				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d "+
 					"wrongly; of "+
 					"%d faces of the stranger %d were accepted\n",
@@ -94,8 +94,8 @@ func newDemo() *cobra.Command {
 			return nil
 		},
 	}
-	o.visionFlags(c)
-	o.learnerFlags(c)
+	o.VisionFlags(c)
+	o.LearnerFlags(c)
 	c.Flags().StringVar(&out, "out", "faceauth-demo", "folder of the recordings and the report")
 	c.Flags().BoolVar(&noVideo, "no-video", false, "write no annotated recording")
 	return c

@@ -56,16 +56,16 @@ func newDoctor() *cobra.Command {
 					r.State, r.Text = "without", strings.TrimPrefix(err.Error(), what+": ")
 				}
 				rows = append(rows, r)
-				if !o.json {
+				if !o.JSON {
 					fmt.Fprintf(w, "%-7s  %s: %s\n", r.State, r.What, r.Text)
 				}
 			}
 			check(true, "OpenCV", nil, cv.Version())
 			for _, d := range models.Builtin() {
-				_, err := d.Path(o.models)
+				_, err := d.Path(o.Models)
 				check(d.Kind != models.Liveness, "model "+d.Name, err, string(d.Kind))
 			}
-			running, err := runs(o.models)
+			running, err := runs(o.Models)
 			check(false, "ONNX Runtime", err, running)
 			haar, err := facedet.Haar()
 			if err == nil {
@@ -108,7 +108,7 @@ func newDoctor() *cobra.Command {
 			check(false, "window", cv.Display(), "a display answers")
 			_, err = demo.Find()
 			check(false, "demo", err, "its stills are there")
-			if o.json {
+			if o.JSON {
 				if err := json.NewEncoder(w).Encode(rows); err != nil {
 					return err
 				}
@@ -119,8 +119,8 @@ func newDoctor() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&o.models, "models", models.Dir(), "folder of the model files")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON for programs")
+	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
+	o.JSONFlag(c)
 	o.galleryFlag(c)
 	return c
 }
@@ -176,21 +176,21 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 		return "", err
 	}
 	with := *o
-	with.features, with.detector = "auto", "auto"
-	v, err := with.plan(nil, func(string) {}) // the rows of the models say what is missing
+	with.Features, with.Detector = "auto", "auto"
+	v, err := with.Plan(nil, func(string) {}) // the rows of the models say what is missing
 	if err != nil {
 		return "", err
 	}
 	defer v.Close()
-	stream, err := v.sight.open(ctx, path, eye.Options{Gate: eye.Learn})
+	stream, err := v.Open(ctx, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
 		return "", err
 	}
 	if _, err := stream.Next(ctx); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("a picture was decoded, with the detector %s and the features %s", v.name,
-		v.sight.config.Vision.Features), nil
+	return fmt.Sprintf("a picture was decoded, with the detector %s and the features %s", v.Name,
+		v.Config.Vision.Features), nil
 }
 
 // cameras returns nil if a camera can be opened.
@@ -218,7 +218,7 @@ func normed(space string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is not of the installed network: no face is refused as hard to recognise, unless the "+
-		"description of the network has learn_norm and clear_norm; faceauth tune measures them", space)
+		"description of the network has learn_norm and clear_norm; faceauth-lab tune measures them", space)
 }
 
 // uprightIn returns nil if all labelled faces were seen to be the right way up.

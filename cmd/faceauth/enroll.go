@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -40,9 +41,9 @@ func newEnroll() *cobra.Command {
 			return o.enroll(c, args[0], name, want, how)
 		},
 	}
-	o.visionFlags(c)
+	o.VisionFlags(c)
 	o.rotateFlag(c)
-	o.learnerFlags(c)
+	o.LearnerFlags(c)
 	o.picturesFlag(c)
 	o.galleryFlag(c)
 	o.member.flags(c, false)
@@ -107,13 +108,13 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 				name, gallery.ErrExists))
 		}
 	}
-	v, err := o.look(c, space, func(s string) { warn(c, s) })
+	v, err := o.Look(c, space)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
 	if g == nil {
-		if g, err = o.newGallery(c, v.space); err != nil {
+		if g, err = o.newGallery(c, v.Space); err != nil {
 			return err
 		}
 		g.At(path)
@@ -150,7 +151,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 			"recognised as either, or neither", resembles))
 	}
 	warn(c, g.Learner().Warnings()...)
-	if o.json {
+	if o.JSON {
 		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
 			Name      string         `json:"name"`
 			Faces     int            `json:"faces"`
@@ -224,23 +225,23 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 	if err != nil {
 		return h, err
 	}
-	bar := newProgress(n, "enrolling")
-	defer bar.end()
+	bar := cli.NewProgress(n, "enrolling")
+	defer bar.End()
 	for len(h.vectors) < n {
 		f, err := src.Next(c.Context())
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return h, o.streamError(c, err)
+			return h, cli.StreamError(c, err)
 		}
 		h.frames++
-		if h.refuse(f, want, v.space) && h.doubts >= n && h.doubt.Best(turnedLead) != 0 {
+		if h.refuse(f, want, v.Space) && h.doubts >= n && h.doubt.Best(turnedLead) != 0 {
 			return h, fail(noFace, fmt.Errorf("%w; nothing was enrolled", h.doubt.Check(f.Turned)))
 		}
 		doubt := face.Reason("")
 		if len(f.Samples) == 1 {
-			doubt = doubtful(f.Samples[0], v.space)
+			doubt = doubtful(f.Samples[0], v.Space)
 		}
 		switch {
 		case len(f.Samples) == 0:
@@ -258,7 +259,7 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 				h.turns.Add(*t)
 				h.checked, h.turned = h.checked+1, f.Turned
 			}
-			bar.step()
+			bar.Step()
 		}
 	}
 	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(h.vectors), n, count(h.frames, "frame"), h.why())
@@ -275,13 +276,4 @@ func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted
 		warn(c, short+": the fewer faces are labelled, the more often a person is not recognised")
 	}
 	return h, nil
-}
-
-// streamError gives an error during a stream its exit code.
-func (o *options) streamError(c *cobra.Command, err error) error {
-	var coded *failure
-	if err == nil || c.Context().Err() != nil || errors.As(err, &coded) {
-		return err
-	}
-	return fail(badSource, err)
 }

@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/eye/serve"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/backoff"
@@ -21,86 +19,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newEye returns the hidden command that runs as the eye of other commands.
-func newEye() *cobra.Command {
-	var of string
-	c := &cobra.Command{
-		Use:    "eye",
-		Short:  "decode and see for another process of faceauth; not for people",
-		Args:   cobra.NoArgs,
-		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3, of) },
-	}
-	c.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the user who runs it)")
-	return c
-}
-
-// sight owns the eye of a command: a process that opens one source after another. A broken eye is replaced.
-type sight struct {
-	config eye.Config
-	roots  []string // folders of all sources, if they are known beforehand
-
-	mu  sync.Mutex
-	eye *eye.Eye
-}
-
-// open opens a source in the eye.
-func (s *sight) open(ctx context.Context, name string, o eye.Options) (*eye.Stream, error) {
-	e, err := s.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o.Roots = append(o.Roots, s.roots...)
-	stream, err := e.Open(ctx, name, o)
-	if eye.Broken(err) || ctx.Err() != nil {
-		s.drop(e)
-	}
-	return stream, err
-}
-
-// ready returns the eye, and starts one if necessary.
-func (s *sight) ready(ctx context.Context) (*eye.Eye, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.eye != nil && s.eye.Err() != nil {
-		s.eye.Close()
-		s.eye = nil
-	}
-	if s.eye == nil {
-		e, err := eye.Start(ctx, s.config)
-		if err != nil {
-			return nil, err
-		}
-		s.eye = e
-	}
-	return s.eye, nil
-}
-
-// drop ends an eye; the next source gets a new one.
-func (s *sight) drop(e *eye.Eye) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e == nil {
-		e = s.eye
-	}
-	if e != nil && s.eye == e {
-		s.eye = nil
-	}
-	if e != nil {
-		e.Close()
-	}
-}
-
-// Close ends the eye.
-func (s *sight) Close() { s.drop(nil) }
-
 // camera opens a camera of an office in the eye of v.
 func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, rotate rotation,
 	pace bool, picture func() bool) (office.Stream, error) {
 	recording := facedet.IsRecording(name)
-	s, err := v.sight.open(ctx, name, eye.Options{
-		Gate: eye.Learn, Picture: 112, Timeout: o.timeout, Live: pace || !recording, Pace: pace, Frame: picture,
-		Spare: !o.everyFrame, Rotate: face.Rotation(rotate), Turned: turned(c, label),
+	s, err := v.Open(ctx, name, eye.Options{
+		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace, Frame: picture,
+		Spare: !o.EveryFrame, Rotate: face.Rotation(rotate), Turned: turned(c, label),
 	})
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // the same recording would break a new eye, too
@@ -113,7 +38,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label
 	if err != nil {
 		return nil, broken(err)
 	}
-	return seen{s, func() { v.sight.drop(nil) }, broken}, nil
+	return seen{s, func() { v.Drop() }, broken}, nil
 }
 
 // seen is the stream of an eye for one source.
@@ -146,17 +71,17 @@ func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Optio
 // streamIn is [options.stream] with its own context.
 func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string,
 	opt eye.Options) (*eye.Stream, error) {
-	if err := o.checkTimeout(); err != nil {
+	if err := o.CheckTimeout(); err != nil {
 		return nil, err
 	}
-	opt.Timeout, opt.Rotate, opt.Turned = o.timeout, face.Rotation(o.rotate), turned(c, sourceName(name))
+	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, face.Rotation(o.rotate), turned(c, sourceName(name))
 	damaged := 0
 	opt.Damaged = func(text string) {
 		if damaged++; damaged <= 10 {
 			warn(c, "passed over: "+text)
 		}
 	}
-	s, err := v.sight.open(ctx, name, opt)
+	s, err := v.Open(ctx, name, opt)
 	return s, o.seeError(c, err)
 }
 
@@ -209,7 +134,7 @@ func (a *again) Next(ctx context.Context) (face.Frame, error) {
 			return f, err
 		}
 		for eye.Broken(err) {
-			a.v.sight.drop(nil)
+			a.v.Drop()
 			warn(a.c, fmt.Sprintf("%v; the camera is opened again", err))
 			if !a.pause.Wait(ctx) {
 				return f, ctx.Err()

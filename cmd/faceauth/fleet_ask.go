@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/internal/cli"
 )
 
 // One program at a time uses the folder of a device, for example an office that runs all the time. Other commands pass
@@ -102,12 +104,7 @@ func (m *member) answer(ctx context.Context, conn net.Conn) {
 	}
 	name, err := m.withdraw(w)
 	if err != nil {
-		a := withdrawn{Error: err.Error(), Code: failed}
-		var coded *failure
-		if errors.As(err, &coded) {
-			a.Code = coded.code
-		}
-		json.NewEncoder(conn).Encode(a)
+		json.NewEncoder(conn).Encode(withdrawn{Error: err.Error(), Code: cmp.Or(cli.Code(err), failed)})
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, reach)

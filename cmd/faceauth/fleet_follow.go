@@ -101,7 +101,7 @@ func (o *options) spaceOf(path string) (face.Space, online.Settings, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return face.Space{}, online.Settings{}, fail(badGallery, err)
 	}
-	d, err := o.embedding()
+	d, err := o.Embedding()
 	if err != nil {
 		return face.Space{}, online.Settings{}, err
 	}

@@ -2,15 +2,7 @@
 
 package main
 
-import (
-	"fmt"
-	"os"
-	"strconv"
-	"time"
-
-	"github.com/faceauth/faceauth/internal/manual"
-	"github.com/spf13/cobra"
-)
+import "github.com/faceauth/faceauth/internal/manual"
 
 // manSections are the last sections of the program's manual page.
 var manSections = []manual.Section{{
@@ -23,7 +15,6 @@ var manSections = []manual.Section{{
 		"  5    the gallery cannot be used or saved\n" +
 		"  6    a model is missing or wrong\n" +
 		"  7    a face was not recognised, not found, or not enrolled\n" +
-		"  8    the recordings do not support the settings that were chosen\n" +
 		"  130  interrupted",
 }, {
 	Title: "Environment",
@@ -38,32 +29,8 @@ var manSections = []manual.Section{{
 	Title: "Files",
 	Text: "  ~/.local/share/faceauth/faceauth.db  the people of enroll, replay, watch, office and search\n" +
 		"  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users\n" +
-		"  ~/.config/faceauth/settings.json settings that tune has written\n" +
+		"  ~/.config/faceauth/settings.json settings that faceauth-lab tune has written\n" +
 		"  /etc/faceauth/services           the PAM services that may ask for a face\n" +
 		"  /etc/default/faceauth            FACEAUTH_OPTIONS, options of the daemon\n" +
 		"  /var/lib/faceauth                the sealed profiles of logins, and their key",
 }}
-
-// newMan returns the command that makes the manual pages for packages.
-func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use: "man DIR", Short: "write the manual pages into a folder", Args: cobra.ExactArgs(1), Hidden: true,
-		Long: "Man writes a manual page for each command into DIR. SOURCE_DATE_EPOCH gives their date.",
-		RunE: func(c *cobra.Command, args []string) error {
-			s := manual.Settings{Sections: manSections}
-			s.Home, _ = os.UserHomeDir()
-			if value := os.Getenv("SOURCE_DATE_EPOCH"); value != "" {
-				seconds, err := strconv.ParseInt(value, 10, 64)
-				if err != nil {
-					return fail(badUsage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, want seconds since 1970", value))
-				}
-				s.Date = time.Unix(seconds, 0)
-			}
-			names, err := manual.Write(c.Root(), args[0], s)
-			if err == nil {
-				fmt.Fprintf(c.ErrOrStderr(), "wrote %s into %s\n", count(len(names), "manual page"), args[0])
-			}
-			return err
-		},
-	}
-}

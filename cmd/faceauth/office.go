@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/presence"
@@ -70,14 +71,13 @@ func newOffice() *cobra.Command {
 			return o.office(c, all, r)
 		},
 	}
-	o.visionFlags(c)
+	o.VisionFlags(c)
 	o.rotateFlag(c)
-	o.spareFlag(c)
-	o.learnerFlags(c)
+	o.SpareFlag(c)
+	o.LearnerFlags(c)
 	o.picturesFlag(c)
 	o.galleryFlag(c)
 	r.flags(c)
-	c.AddCommand(newOfficeTrial())
 	return c
 }
 
@@ -160,7 +160,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		return fail(badUsage, errors.New("--webhook and --mqtt need --state: events that cannot be delivered wait "+
 			"there"))
 	}
-	if err := o.checkTimeout(); err != nil {
+	if err := o.CheckTimeout(); err != nil {
 		return err
 	}
 	g, path, err := o.ownGallery(c, r.keep, r.freeze)
@@ -270,7 +270,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	switch {
 	case err != nil:
-		return o.streamError(c, err)
+		return cli.StreamError(c, err)
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
 	case r.keep:
@@ -281,11 +281,11 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 
 // emptyGallery returns a new gallery in the feature space of the detector.
 func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
-	v, err := o.plan(nil, func(s string) { warn(c, s) })
+	v, err := o.Plan(nil, func(s string) { warn(c, s) })
 	if err != nil {
 		return nil, err
 	}
-	return o.newGallery(c, v.space)
+	return o.newGallery(c, v.Space)
 }
 
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
@@ -306,7 +306,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 				return nil, done, fail(badSource, fmt.Errorf("opening source: %w", err))
 			}
 		}
-		v, err := o.look(c, &space, func(s string) { warn(c, s) })
+		v, err := o.Look(c, &space)
 		if err != nil {
 			return nil, done, err
 		}
@@ -326,7 +326,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 
 // say prints an event.
 func (o *options) say(w io.Writer, e presence.Event) error {
-	if o.json {
+	if o.JSON {
 		return json.NewEncoder(w).Encode(e)
 	}
 	who := e.Name + " has " + string(e.Kind)

@@ -70,7 +70,7 @@ func newPeople() *cobra.Command {
 			}
 			observed = g.Learner().Counts().Observed
 		}
-		if o.json {
+		if o.JSON {
 			return json.NewEncoder(c.OutOrStdout()).Encode(people)
 		}
 		if len(people) == 0 {
@@ -113,7 +113,7 @@ func newPeople() *cobra.Command {
 	}
 	o.galleryFlags(c.PersistentFlags())
 	o.member.flags(c, true)
-	c.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON for programs")
+	c.PersistentFlags().BoolVar(&o.JSON, "json", false, "print JSON for programs")
 	remove := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "forget a person: the labelled faces, and all faces learned from them",
@@ -200,7 +200,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 	g, path, err := o.ownGallery(c, false, false)
 	if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // these commands make a new gallery
-		d, describe := o.embedding()
+		d, describe := o.Embedding()
 		if describe != nil {
 			return describe
 		}

@@ -7,18 +7,18 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"image"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
@@ -46,7 +46,7 @@ func newReplay() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			sources := args
 			if len(args) > 1 || facedet.IsRecording(args[0]) {
-				found, err := dataset.Find(args)
+				found, err := footage.Find(args)
 				if err != nil && len(args) > 1 {
 					return fail(badSource, err)
 				}
@@ -74,10 +74,10 @@ func newReplay() *cobra.Command {
 			return nil
 		},
 	}
-	o.visionFlags(c)
+	o.VisionFlags(c)
 	o.rotateFlag(c)
-	o.spareFlag(c)
-	o.learnerFlags(c)
+	o.SpareFlag(c)
+	o.LearnerFlags(c)
 	o.picturesFlag(c)
 	o.galleryFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
@@ -127,8 +127,8 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep boo
 		result
 		err error
 	}
-	bar := newProgress(len(sources), "recordings")
-	defer bar.end()
+	bar := cli.NewProgress(len(sources), "recordings")
+	defer bar.End()
 	unread, faces := 0, 0
 	err := inOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
 		how := how
@@ -136,12 +136,11 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep boo
 		r, err := o.playOne(ctx, c, sources[i], keep, how)
 		return played{r, err}
 	}, func(i int, p played) error {
-		bar.step()
+		bar.Step()
 		if c.Context().Err() != nil {
 			return c.Context().Err()
 		}
-		var coded *failure
-		if errors.As(p.err, &coded) && coded.code == badSource {
+		if cli.Code(p.err) == badSource {
 			unread++
 			warn(c, fmt.Sprintf("%s: %v", sources[i], p.err))
 			return nil
@@ -221,7 +220,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 			run.abandon()
 		}
 	}()
-	opt := eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video, Spare: !o.everyFrame}
+	opt := eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video, Spare: !o.EveryFrame}
 	report, from := replay.NewReport(), replay.Point{}
 	if earlier != nil {
 		if err := earlier.resume(g, report); err != nil {
@@ -245,8 +244,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	}
 	var bar progress
 	if !how.quiet {
-		bar = newProgress(src.Count().Declared, "replaying")
-		defer bar.end()
+		bar = cli.NewProgress(src.Count().Declared, "replaying")
+		defer bar.End()
 	}
 	err = replay.Run(ctx, src, g.Learner(), report, replay.Options{
 		Freeze: how.freeze,
@@ -254,7 +253,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		From:   from,
 		Pause:  func(p replay.Point) error { return run.save(p, g, report, log.Flush) },
 		Each: func(f face.Frame, es []replay.Event) error {
-			bar.to(f.Index + 1)
+			bar.To(f.Index + 1)
 			for _, e := range es {
 				if err := log.Write(e); err != nil {
 					return fail(failed, fmt.Errorf("writing %s: %w", r.Events, err))
@@ -269,9 +268,9 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 			return nil
 		},
 	})
-	bar.end()
+	bar.End()
 	if err != nil {
-		return r, o.streamError(c, err)
+		return r, cli.StreamError(c, err)
 	}
 	r.Count, r.Summary = src.Count(), report.Summary()
 	if err := log.Flush(); err != nil {
@@ -284,7 +283,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	defer page.Abort()
 	if err := report.WriteHTML(page, replay.Meta{
 		Source: r.Source, Declared: r.Count.Declared, Read: r.Count.Read, Damaged: r.Count.Damaged,
-		Settings: describe(v, g.Learner().Settings(), path), Warnings: g.Learner().Warnings(),
+		Settings: cli.Describe(v, g.Learner().Settings(), path), Warnings: g.Learner().Warnings(),
 	}); err != nil {
 		return r, fmt.Errorf("writing %s: %w", r.Report, err)
 	}
@@ -309,7 +308,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 
 func (o *options) printResult(c *cobra.Command, r result) error {
 	w := c.OutOrStdout()
-	if o.json {
+	if o.JSON {
 		return json.NewEncoder(w).Encode(r)
 	}
 	fmt.Fprintf(w, "%s: ", r.Source)

@@ -85,7 +85,7 @@ func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, freeze
 		return nil
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %d %x %+v %+v %t %t %s", path, info.Size(), info.ModTime().UnixNano(),
-		g.Mark(), g.Learner().Settings(), v.sight.config.Vision, o.everyFrame, freeze, v.space.ID))
+		g.Mark(), g.Learner().Settings(), v.Config.Vision, o.EveryFrame, freeze, v.Space.ID))
 	return sum[:]
 }
 

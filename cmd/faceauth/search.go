@@ -17,10 +17,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/faceauth/faceauth/evaluate/dataset"
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/office/search"
 	"github.com/spf13/cobra"
@@ -50,10 +51,10 @@ func newSearch() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}
-	o.visionFlags(c)
+	o.VisionFlags(c)
 	o.rotateFlag(c)
-	o.spareFlag(c)
-	o.learnerFlags(c)
+	o.SpareFlag(c)
+	o.LearnerFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
@@ -82,7 +83,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	case h.noIndex && h.index != "":
 		return fail(badUsage, errors.New("--index and --no-index contradict each other"))
 	}
-	paths, err := dataset.Find(args)
+	paths, err := footage.Find(args)
 	if err != nil {
 		return fail(badSource, err)
 	}
@@ -107,23 +108,22 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	}
 	kept := 0
 	scan := func(ctx context.Context, i int) scanned {
-		own := *v
-		own.sight = &sight{config: v.sight.config, roots: v.sight.roots}
-		defer own.sight.Close()
+		own := v.Another()
+		defer own.Close()
 		what := ""
 		if jobs == 1 {
 			what = fmt.Sprintf("%s (%d of %d)", filepath.Base(paths[i]), i+1, len(paths))
 		}
-		r, err := o.scanned(ctx, c, &own, h, paths[i], what)
+		r, err := o.scanned(ctx, c, own, h, paths[i], what)
 		return scanned{r, err}
 	}
 	var bar progress
 	if jobs > 1 {
-		bar = newProgress(len(paths), "recordings")
-		defer bar.end()
+		bar = cli.NewProgress(len(paths), "recordings")
+		defer bar.End()
 	}
 	err = inOrder(c.Context(), len(paths), jobs, scan, func(i int, r scanned) error {
-		bar.step()
+		bar.Step()
 		if errors.Is(r.err, search.ErrIndex) {
 			return fmt.Errorf("%w; make room, or give --no-index", r.err)
 		}
@@ -154,7 +154,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		}
 		return nil
 	})
-	bar.end()
+	bar.End()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
 			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on",
@@ -173,7 +173,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	return fail(refused, fmt.Errorf("%s is in none of %s: %s", q.Name, count(len(paths)-failed, "recording"),
-		whyNot(closest, v.space.Reach, poor)))
+		whyNot(closest, v.Space.Reach, poor)))
 }
 
 // whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the greatest distance between
@@ -228,7 +228,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vi
 		}
 		return q, v, "", nil
 	}
-	if v, err = o.look(c, nil, func(s string) { warn(c, s) }); err != nil {
+	if v, err = o.Look(c, nil); err != nil {
 		return nil, nil, "", err
 	}
 	if q, poor, err = o.likeness(c, v, h.like); err != nil {
@@ -244,7 +244,7 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 	if err != nil {
 		return nil, "", err
 	}
-	g, err := o.newGallery(c, v.space)
+	g, err := o.newGallery(c, v.Space)
 	if err != nil {
 		return nil, "", err
 	}
@@ -262,10 +262,10 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	if err != nil {
 		return nil, "", err
 	}
-	defer v.sight.drop(nil)
+	defer v.Drop()
 	f, err := src.Next(c.Context())
 	if err != nil {
-		return nil, "", o.streamError(c, err)
+		return nil, "", cli.StreamError(c, err)
 	}
 	switch n := len(f.Samples); {
 	case n == 0:
@@ -289,7 +289,7 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 // with the progress.
 func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h searchFlags,
 	path, what string) (search.Recording, error) {
-	index := search.Index{Space: v.space, FPS: h.fps, Detector: v.name, Spare: !o.everyFrame}
+	index := search.Index{Space: v.Space, FPS: h.fps, Detector: v.Name, Spare: !o.EveryFrame}
 	if !h.noIndex {
 		index.Dir = h.index
 	}
@@ -299,11 +299,11 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting,
 		error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
-		defer v.sight.drop(nil)
+		defer v.Drop()
 		var bar progress
 		opt := eye.Options{
-			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.everyFrame,
-			Step: func(n facedet.Count) { bar.to(n.Read) },
+			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.EveryFrame,
+			Step: func(n facedet.Count) { bar.To(n.Read) },
 		}
 		if from.Tracks > 0 {
 			opt.After = &from.Frame
@@ -313,8 +313,8 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h se
 			return nil, err
 		}
 		if what != "" {
-			bar = newProgress(src.Count().Declared, what)
-			defer bar.end()
+			bar = cli.NewProgress(src.Count().Declared, what)
+			defer bar.End()
 		}
 		found, err := search.ScanOn(ctx, src, index.Space, from, keep)
 		if err != nil {
@@ -335,7 +335,7 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 			return fail(badUsage, err)
 		}
 	}
-	if o.json {
+	if o.JSON {
 		type hit struct {
 			Recording string  `json:"recording"`
 			From      float64 `json:"from"` // seconds
@@ -371,7 +371,7 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 			return err
 		}
 	}
-	if n > 0 && !o.json {
+	if n > 0 && !o.JSON {
 		fmt.Fprintf(c.OutOrStdout(), "%s in %d of %s\n", count(n, "sighting"), len(all), count(searched, "recording"))
 	}
 	return nil

@@ -172,7 +172,6 @@ func newTablet() *cobra.Command {
 			},
 		},
 	)
-	c.AddCommand(trials()...)
 	return c
 }
 

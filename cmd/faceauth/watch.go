@@ -48,7 +48,7 @@ func newWatch() *cobra.Command {
 			}
 			defer v.Close()
 			defer g.Close()
-			w := &watcher{c: c, json: o.json, people: g.Learner(), said: map[int]said{},
+			w := &watcher{c: c, json: o.JSON, people: g.Learner(), said: map[int]said{},
 				room: roomWarning(c, g.Learner())}
 			look := eye.Options{Gate: eye.Learn, Pixels: show}
 			if keep {
@@ -102,9 +102,9 @@ func newWatch() *cobra.Command {
 			return nil
 		},
 	}
-	o.visionFlags(c)
+	o.VisionFlags(c)
 	o.rotateFlag(c)
-	o.learnerFlags(c)
+	o.LearnerFlags(c)
 	o.picturesFlag(c)
 	o.galleryFlag(c)
 	o.member.flags(c, false)

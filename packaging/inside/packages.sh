@@ -4,7 +4,7 @@
 . /root/faceauth/packaging/inside/common.sh
 
 arch=$(dpkg --print-architecture)
-debs=$(ls /out/faceauth_*_"$arch".deb /out/libpam-faceauth_*_"$arch".deb /out/faceauth-models_*_all.deb)
+debs=$(ls /out/faceauth_*_"$arch".deb /out/libpam-faceauth_*_"$arch".deb /out/faceauth-lab_*_"$arch".deb /out/faceauth-models_*_all.deb)
 # Only the packages of one release, as the folder may hold packages of several.
 # shellcheck disable=SC1091
 release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) echo "$ID$VERSION_ID" ;; esac)
@@ -105,14 +105,14 @@ must grep -q pam_faceauth.so /etc/pam.d/common-auth
 password 'after an upgrade'
 say 'upgraded, with the store, the gallery, the settings and the PAM profile kept'
 
-apt remove faceauth libpam-faceauth faceauth-models
+apt remove faceauth libpam-faceauth faceauth-lab faceauth-models
 mustnt grep -r pam_faceauth /etc/pam.d
 mustnt [ -e /usr/bin/faceauth ]
 kept 'a removal'
 password 'after a removal'
 say 'removed, with the store kept'
 
-apt purge faceauth libpam-faceauth faceauth-models
+apt purge faceauth libpam-faceauth faceauth-lab faceauth-models
 grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth /var/lib/faceauth-counters; to remove them: rm -r' /tmp/quiet.log ||
 	{ cat /tmp/quiet.log; stop 'the purge does not say that it keeps the faces'; }
 kept 'a purge without an answer'
@@ -124,7 +124,7 @@ say 'purged without an answer: the store is kept, and it says so'
 apt install $debs
 kept 'another installation'
 echo 'faceauth faceauth/purge-data boolean true' | debconf-set-selections
-apt purge faceauth libpam-faceauth faceauth-models
+apt purge faceauth libpam-faceauth faceauth-lab faceauth-models
 grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
 	cat /tmp/quiet.log
 	stop 'the purge does not say that it removed the faces'

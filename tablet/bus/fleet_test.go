@@ -12,9 +12,9 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
-	"github.com/faceauth/faceauth/tablet/internal/stage"
 	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5/introspect"
 )

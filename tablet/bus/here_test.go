@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
-	"github.com/faceauth/faceauth/tablet/internal/stage"
 	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 )

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is what the programs of the project share: a root command with exit codes, the flags for detectors,
+// embeddings and learners, and the process that sees for a command.
+//
+// [Main] runs the root command that [Root] makes. [Options] holds the shared flags, and [Options.Look] opens a
+// [Vision]. Errors get their exit code from [Fail].
+//
+// Built without cgo, the package has no [Vision], and links no video decoder.
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/faceauth/faceauth"
+	"github.com/spf13/cobra"
+)
+
+// Exit codes beside 0 and 130.
+const (
+	Failed     = 1
+	BadUsage   = 2
+	BadSource  = 3
+	NoFace     = 4
+	BadGallery = 5
+	BadModel   = 6
+	Refused    = 7
+	// Unsupported means that the recordings do not support the settings that faceauth-lab tune chose.
+	Unsupported = 8
+)
+
+// failure is an error with an exit code.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// Fail gives an error an exit code. A nil error stays nil.
+func Fail(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code, err}
+}
+
+// Code returns the exit code that [Fail] has given to an error, or 0.
+func Code(err error) int {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.code
+	}
+	return 0
+}
+
+// Main runs the program's command line, and ends the process with its exit code.
+func Main(root *cobra.Command) {
+	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it is ignored
+		end = append(end, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), end...)
+	code := Run(ctx, root, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Run executes a command line and returns its exit code.
+func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SetArgs(args)
+	out := &output{w: stdout}
+	stderr = &output{w: stderr}
+	root.SetOut(out)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if broken := out.failed(); err == nil && broken != nil {
+		err = fmt.Errorf("writing the output: %w", broken)
+	}
+	if err == nil {
+		return 0
+	}
+	code := cmp.Or(Code(err), Failed)
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		code, err = 130, errors.New("interrupted; only reported changes were made")
+	case strings.HasPrefix(err.Error(), "unknown command "): // cobra has no type for this error
+		code, err = BadUsage, unknownCommand(root, err)
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), strings.ReplaceAll(err.Error(), "\n", "; "))
+	return code
+}
+
+// Root makes root, which has its name and its help, the root command of a program with these commands.
+func Root(root *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	root.Version, root.SilenceUsage, root.SilenceErrors = faceauth.Version, true, true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Fail(BadUsage, err) })
+	root.AddCommand(commands...)
+	root.SetHelpCommand(newHelp(root))
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // so that its arguments are checked
+	}
+	usage(root)
+	return root
+}
+
+// newHelp returns the help command. Unlike cobra's help command it refuses unknown topics.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "explain a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return Fail(BadUsage, fmt.Errorf("unknown help topic %q; see %s help", strings.Join(args, " "),
+					root.Name()))
+			}
+			c.InitDefaultHelpFlag()
+			return c.Help()
+		},
+	}
+}
+
+// unknownCommand turns cobra's error of several lines about an unknown command into one sentence.
+func unknownCommand(root *cobra.Command, err error) error {
+	what, rest, _ := strings.Cut(err.Error(), "\n")
+	what, _, _ = strings.Cut(what, " for ")
+	_, names, _ := strings.Cut(rest, "Did you mean this?")
+	if like := strings.Fields(names); len(like) > 0 {
+		return fmt.Errorf("%s; did you mean %s?", what, strings.Join(like, " or "))
+	}
+	return fmt.Errorf("%s; see %s help", what, root.Name())
+}
+
+// usage gives errors about the number of arguments the exit code of a wrong command line.
+func usage(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return Fail(BadUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		usage(sub)
+	}
+}
+
+// Warn prints sentences for a person.
+func Warn(c *cobra.Command, sentences ...string) {
+	for _, s := range sentences {
+		fmt.Fprintf(c.ErrOrStderr(), "%s: warning: %s\n", c.Root().Name(),
+			strings.ReplaceAll(strings.TrimSpace(s), "\n", " "))
+	}
+}
+
+// Count writes a number of things: 1 face, 2 faces.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	switch {
+	case noun == "person":
+		noun = "people"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/settings"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/spf13/cobra"
+)
+
+// Options holds the flags that several commands share.
+type Options struct {
+	Features, Detector string
+	Models             string // folder of the model files
+	// Files that describe networks of the user's own. Empty means the built-in networks.
+	DetectorModel, EmbeddingModel string
+	Timeout                       time.Duration // of a source
+	EveryFrame                    bool
+	JSON                          bool
+
+	settingsFile        string
+	k                   Positive[int]
+	sigma, gamma, reach Positive[float64]
+	accept, learnFrom   float64
+	maxHops, learnCap   int
+	halfLife            int
+}
+
+// VisionFlags adds the flags for detectors and embeddings.
+func (o *Options) VisionFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.Features, "features", "auto", "feature space: embedding, pixels (of the thesis), or auto: the "+
+		"gallery's, else embedding if the models "+
+		"are installed")
+	f.StringVar(&o.Detector, "detector", "auto",
+		"face detector: network, haar, lbp, or auto: network if the models are installed, else haar")
+	o.SourceFlags(c)
+	o.NetworkFlags(c)
+}
+
+// SourceFlags adds the flags of a command that reads a source.
+func (o *Options) SourceFlags(c *cobra.Command) {
+	c.Flags().DurationVar(&o.Timeout, "timeout", 10*time.Second,
+		"how long to wait for a source to open, and for each frame")
+	o.JSONFlag(c)
+}
+
+// JSONFlag adds --json.
+func (o *Options) JSONFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&o.JSON, "json", false, "print JSON for programs")
+}
+
+// NetworkFlags adds the flags for the networks that find faces and make vectors.
+func (o *Options) NetworkFlags(c *cobra.Command) {
+	o.EmbeddingFlags(c)
+	c.Flags().StringVar(&o.DetectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
+}
+
+// EmbeddingFlags adds the flags for the network that makes vectors.
+func (o *Options) EmbeddingFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
+	f.StringVar(&o.EmbeddingModel, "embedding-model", "", "description (JSON) of an embedding network of your own")
+}
+
+// SpareFlag adds --every-frame, for commands that otherwise skip frames.
+func (o *Options) SpareFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&o.EveryFrame, "every-frame", false,
+		"look for faces in every frame, also if nothing moves")
+}
+
+// Embedding returns the description of the network that makes vectors.
+func (o *Options) Embedding() (models.Description, error) {
+	if o.EmbeddingModel == "" {
+		return models.Default(models.Embedding), nil
+	}
+	d, err := models.ParseDescription(o.EmbeddingModel)
+	return d, Fail(BadModel, err)
+}
+
+// Detectors returns the descriptions of the networks for faces and for landmarks.
+func (o *Options) Detectors() (boxes, points models.Description, err error) {
+	boxes, points = models.Default(models.Detector), models.Default(models.Landmarks)
+	if o.DetectorModel != "" {
+		boxes, err = models.ParseDescription(o.DetectorModel)
+	}
+	return boxes, points, Fail(BadModel, err)
+}
+
+// VerifyNetworks reads the files of networks, so that a missing or altered file is found before the work.
+func (o *Options) VerifyNetworks(networks []models.Description) error {
+	for _, d := range networks {
+		if _, err := d.Path(o.Models); err != nil {
+			return Fail(BadModel, err)
+		}
+	}
+	return nil
+}
+
+// LearnerFlags adds the settings of the learner.
+func (o *Options) LearnerFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.settingsFile, "settings", "", "file of settings from faceauth-lab tune; flags override it "+
+		"(default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, if it exists)")
+	o.k.n = 300
+	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it (default 300)")
+	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
+	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
+	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
+	f.Float64Var(&o.accept, "accept", 0, "least confidence for a name, 0 to 1")
+	f.IntVar(&o.maxHops, "max-hops", 0,
+		"largest number of learned faces between a learned face and a labelled face; 0 for no limit")
+	f.IntVar(&o.learnCap, "learn-cap", 0,
+		"largest number of faces of one person learned in 1000 observations; 0 for no limit")
+	f.IntVar(&o.halfLife, "half-life", 0,
+		"number of observations after which a learned face counts half and may be removed; 0 for never")
+	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
+}
+
+// Settings returns s with the values of the settings file, if there is one, and then the values of the command line.
+func (o *Options) Settings(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
+	s, err := o.tuned(c, space, s)
+	if err != nil {
+		return s, Fail(BadUsage, err)
+	}
+	given := c.Flags().Changed
+	if given("k") {
+		s.K = o.k.n
+	}
+	if given("sigma") {
+		s.Sigma = o.sigma.n
+	}
+	if given("gamma") {
+		s.Gamma, s.Epsilon = o.gamma.n, 0 // epsilon follows gamma
+	}
+	if given("reach") {
+		s.Reach = o.reach.n
+	}
+	if given("max-hops") {
+		s.MaxHops = o.maxHops
+	}
+	if given("learn-cap") {
+		s.LearnCap = o.learnCap
+	}
+	if given("half-life") {
+		s.HalfLife = o.halfLife
+	}
+	if given("accept") {
+		s.Accept = o.accept
+	}
+	if given("learn-from") {
+		s.Learn = o.learnFrom
+	}
+	return s, nil
+}
+
+// tuned returns s with the values of the settings file. If the default file is for another feature space, it is ignored
+// with a warning.
+func (o *Options) tuned(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
+	path, asked := o.settingsFile, o.settingsFile != ""
+	if !asked {
+		var err error
+		if path, err = settings.DefaultPath(); err != nil {
+			return s, nil // without a home folder there is no default file
+		}
+	}
+	f, err := settings.Read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !asked:
+		return s, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return s, fmt.Errorf("%w; faceauth-lab tune makes one", err)
+	case err != nil:
+		return s, fmt.Errorf("%w; make a new one with faceauth-lab tune, or remove it", err)
+	}
+	if err := f.Check(space); err != nil {
+		if asked {
+			return s, fmt.Errorf("%s: %w", path, err)
+		}
+		Warn(c, fmt.Sprintf("%s: %v; they are not used", path, err))
+		return s, nil
+	}
+	return f.Calibration.Choice.Apply(s), nil
+}
+
+// CheckTimeout returns nil if the timeout is valid.
+func (o *Options) CheckTimeout() error {
+	if o.Timeout <= 0 {
+		return Fail(BadUsage, fmt.Errorf("--timeout must be positive, got %v", o.Timeout))
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/eye/serve"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/models"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/replay"
+	"github.com/spf13/cobra"
+)
+
+// Vision finds faces and turns them into vectors. It owns an eye: a process that opens one source after another. A
+// broken eye is replaced. The caller closes it.
+type Vision struct {
+	Space  face.Space
+	Name   string     // of the detector
+	Config eye.Config // of the eye
+	Roots  []string   // folders of all sources, if they are known beforehand
+
+	// In this process, for commands that need pictures (see [Options.Open]); else nil.
+	Detector  facedet.Detector
+	Extractor preprocess.Extractor
+
+	networks []models.Description
+	mu       sync.Mutex
+	eye      *eye.Eye
+}
+
+// Open opens a source in the eye.
+func (v *Vision) Open(ctx context.Context, name string, o eye.Options) (*eye.Stream, error) {
+	e, err := v.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Roots = append(o.Roots, v.Roots...)
+	stream, err := e.Open(ctx, name, o)
+	if eye.Broken(err) || ctx.Err() != nil {
+		v.drop(e)
+	}
+	return stream, err
+}
+
+// ready returns the eye, and starts one if necessary.
+func (v *Vision) ready(ctx context.Context) (*eye.Eye, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.eye != nil && v.eye.Err() != nil {
+		v.eye.Close()
+		v.eye = nil
+	}
+	if v.eye == nil {
+		e, err := eye.Start(ctx, v.Config)
+		if err != nil {
+			return nil, err
+		}
+		v.eye = e
+	}
+	return v.eye, nil
+}
+
+// Drop ends the eye; the next source gets a new one.
+func (v *Vision) Drop() { v.drop(nil) }
+
+// drop ends an eye; nil means the one that v owns.
+func (v *Vision) drop(e *eye.Eye) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e == nil {
+		e = v.eye
+	}
+	if e != nil && v.eye == e {
+		v.eye = nil
+	}
+	if e != nil {
+		e.Close()
+	}
+}
+
+// Another returns a vision like v with an eye of its own. The caller closes it.
+func (v *Vision) Another() *Vision {
+	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots, networks: v.networks}
+}
+
+// Close ends the eye, and closes detector and extractor.
+func (v *Vision) Close() {
+	v.Drop()
+	if v.Detector != nil {
+		v.Detector.Close()
+	}
+	if v.Extractor != nil {
+		v.Extractor.Close()
+	}
+}
+
+// Open opens detector and extractor in this process, for commands that need the pictures of faces. Space is the feature
+// space of the gallery, or nil. It warns if "auto" had to choose a lesser detector or extractor.
+func (o *Options) Open(c *cobra.Command, space *face.Space) (*Vision, error) {
+	v, err := o.Plan(space, func(s string) { Warn(c, s) })
+	if err != nil {
+		return nil, err
+	}
+	if v.Detector, v.Extractor, err = serve.Open(v.Config.Vision); err != nil {
+		return nil, Fail(BadModel, err)
+	}
+	return v, nil
+}
+
+// Look is [Options.Open] in an eye. The eye begins at once to open its networks.
+func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
+	v, err := o.Plan(space, func(s string) { Warn(c, s) })
+	if err != nil {
+		return nil, err
+	}
+	// The eye loads its libraries while this process reads the files.
+	if _, err = v.ready(c.Context()); err == nil {
+		err = o.VerifyNetworks(v.networks)
+	}
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// Plan decides which detector and extractor to use, and whether their files exist. Note is called with a sentence if
+// "auto" had to choose a lesser one. It opens nothing yet.
+func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
+	embedding, err := o.Embedding()
+	if err != nil {
+		return nil, err
+	}
+	pixels := preprocess.NewPixels().Space()
+	v := &Vision{Name: o.Detector, Space: pixels}
+	features := o.Features
+	if features == "auto" {
+		missing := embedding.Missing(o.Models)
+		switch {
+		case space != nil && space.ID == pixels.ID:
+			features = "pixels"
+		case space != nil || missing == nil || o.EmbeddingModel != "":
+			features = "embedding"
+		case errors.Is(missing, models.ErrMissing):
+			features = "pixels"
+			note("the models are not installed, so faces are compared by their pixels, which is much weaker; run: " +
+				"faceauth models install")
+		default:
+			return nil, Fail(BadModel, missing)
+		}
+	}
+	switch features {
+	case "pixels":
+	case "embedding":
+		v.Space, v.networks = embedding.Space(), []models.Description{embedding}
+	default:
+		return nil, Fail(BadUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.Features))
+	}
+	if space != nil && space.ID != v.Space.ID {
+		return nil, Fail(BadGallery, fmt.Errorf("%w: %s; use another gallery or other features", gallery.ErrSpace,
+			v.Space.Mismatch(space.ID)))
+	}
+	if err := o.planDetector(v); err != nil {
+		return nil, err
+	}
+	v.Config = eye.Config{Space: v.Space, Vision: eye.Vision{
+		Features: features, Detector: v.Name, Models: o.Models, DetectorModel: o.DetectorModel,
+		EmbeddingModel: o.EmbeddingModel,
+	}}
+	return v, nil
+}
+
+func (o *Options) planDetector(v *Vision) error {
+	boxes, points, err := o.Detectors()
+	if err != nil {
+		return err
+	}
+	if v.Name == "auto" {
+		v.Name = "network"
+		if err := boxes.Missing(o.Models); errors.Is(err, models.ErrMissing) && o.DetectorModel == "" && !v.Space.Unit {
+			v.Name = "haar"
+		}
+	}
+	switch v.Name {
+	case "network":
+		v.networks = append(v.networks, boxes, points)
+	case "haar", "lbp":
+		if v.Space.Unit {
+			return Fail(BadUsage, fmt.Errorf("the %s detector finds no landmarks, and embeddings need them; "+
+				"use --detector network or --features pixels", v.Name))
+		}
+	default:
+		return Fail(BadUsage, fmt.Errorf("unknown detector %q; use network, haar, lbp or auto", o.Detector))
+	}
+	return nil
+}
+
+// Describe lists the settings for a report. Path is the file of the gallery, or empty.
+func Describe(v *Vision, s online.Settings, path string) []replay.Setting {
+	space := v.Space
+	add := func(name, format string, args ...any) replay.Setting {
+		return replay.Setting{Name: name, Value: fmt.Sprintf(format, args...)}
+	}
+	all := []replay.Setting{
+		add("feature space", "%s, %d values", space.ID, space.Dim),
+		add("detector", "%s", v.Name),
+		add("centroids k", "%d", s.K),
+		add("kernel width sigma", "%g", s.Sigma),
+		add("regulariser gamma_g", "%g", s.Gamma),
+		add("edge threshold epsilon", "%g", s.Epsilon),
+		add("longest edge", "%g", s.Reach),
+		add("growth of R", "%g", s.Multiplier),
+		add("accept from", "%g", s.Accept),
+		add("learn from", "%g", s.Learn),
+		add("hops from a labelled face", "%s", limit(s.MaxHops)),
+		add("learned of one person in a window", "%s in %d observations", limit(s.LearnCap), s.LearnWindow),
+	}
+	if path != "" {
+		all = append(all, add("gallery", "%s", path))
+	}
+	return all
+}
+
+// limit writes a number; 0 means no limit.
+func limit(n int) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return fmt.Sprint(n)
+}
+
+// NewEye returns the hidden command that runs as the eye of the program's other commands.
+func NewEye() *cobra.Command {
+	var of string
+	c := &cobra.Command{
+		Use:    "eye",
+		Short:  "decode and see for another process of faceauth; not for people",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE:   func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3, of) },
+	}
+	c.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the user who runs it)")
+	return c
+}
+
+// StreamError gives an error of a stream the exit code of a source that cannot be read, unless it has a code.
+func StreamError(c *cobra.Command, err error) error {
+	if err == nil || c.Context().Err() != nil || Code(err) != 0 {
+		return err
+	}
+	return Fail(BadSource, err)
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, "faceauth-lab", main) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t) }
+
+// flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
+// the reason.
+var flagsThatDiffer = map[string]string{
+	"attack":           "attack attacks the learner, trial login a login: other attacks are possible",
+	"choose-strangers": "a day of trial office has strangers unless told otherwise, eval has none",
+	"days":             "thesis fleet has no strangers who differ",
+	"k":                "figures of thesis vary it",
+	"methods":          "eval compares methods, attack attacks those that learn",
+	"out":              "each command writes other files, and says which and where",
+	"people":           "a figure of thesis varies it, another has one number",
+	"share":            "thesis fleet compares devices that share with others, so never is no default",
+	"seed":             "the figures of docs/results.md rest on the default of each of the two commands",
+}
+
+func TestFlags(t *testing.T) { clitest.Flags(t, newRoot(), flagsThatDiffer) }
+
+// A limit is never rounded to a better value.
+func TestAtMost(t *testing.T) {
+	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001, .0010000001: .0011, 1: 1, .101: .11,
+		.0099: .0099} {
+		if got := atMost(x); got != want {
+			t.Errorf("%g is at most %g, want %g", x, got, want)
+		}
+	}
+}
+
+func TestOrdinal(t *testing.T) {
+	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 21: "21st",
+		112: "112th"} {
+		if got := ordinal(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/lab/dataset"
+	"github.com/faceauth/faceauth/lab/trial/days"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+	"github.com/spf13/cobra"
+)
+
+func newOfficeTrial() *cobra.Command {
+	var o options
+	var t days.Options
+	c := &cobra.Command{
+		Use:   "office DIR",
+		Short: "measure an office on recordings: names, arrivals and departures",
+		Long: "Office composes days from recordings of single people. People come and go before several cameras,\n" +
+			"cross, and hide each other, and an office watches them. On each day other people are strangers. It\n" +
+			"saves nothing.\n" + labelledRecordings,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return o.officeTrial(c, args[0], t) },
+	}
+	o.VisionFlags(c)
+	o.SpareFlag(c)
+	o.LearnerFlags(c)
+	f := c.Flags()
+	f.IntVar(&t.Strangers, "choose-strangers", 2, chooseHelp)
+	f.IntVar(&t.Cameras, "cameras", 2, "number of cameras")
+	f.IntVar(&t.Enroll, "enroll", 4, enrollHelp)
+	f.IntVar(&t.Visits, "visits", 4, "number of visits into which each recording is cut")
+	f.IntVar(&t.Days, "days", 30, "largest number of days; each has other strangers")
+	f.DurationVar(&t.Away, "away", 10*time.Second, "time after which a person who is not seen has left")
+	f.IntVar(&t.Devices, "devices", 1,
+		"number of devices that share the cameras; each has its own office, and all know the same people")
+	f.DurationVar(&t.Share, "share", 0, "how often devices share learned faces; 0 for never")
+	f.StringVar((*string)(&t.Poison), "poison", "",
+		"wrong lessons of one more device: swapped (faces of others) or bridged (with blends between them)")
+	f.DurationVar(&t.Withdraw, "withdraw", 0, "when the wrong lessons are withdrawn; 0 for never")
+	f.Uint64Var(&t.Seed, "seed", 0, "seed of everything random")
+	return c
+}
+
+func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) error {
+	for _, n := range []struct {
+		flag  string
+		value int
+		least int
+	}{{"choose-strangers", t.Strangers, 0}, {"cameras", t.Cameras, 1}, {"enroll", t.Enroll, 1}, {"visits", t.Visits, 1},
+		{"days", t.Days, 1}, {"devices", t.Devices, 1}} {
+		if n.value < n.least {
+			return cli.Fail(cli.BadUsage, fmt.Errorf("--%s %d is too small; use %d or more", n.flag, n.value, n.least))
+		}
+	}
+	if t.Away < time.Second {
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--away %v is too short; use 1s or more", t.Away))
+	}
+	if t.Devices > t.Cameras {
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera",
+			t.Devices,
+			t.Cameras))
+	}
+	if t.Share < 0 || t.Withdraw < 0 {
+		return cli.Fail(cli.BadUsage, errors.New("--share and --withdraw must not be negative"))
+	}
+	if t.Poison != days.Clean && t.Poison != days.Swapped && t.Poison != days.Bridged {
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--poison %q is not known; use %s or %s", t.Poison, days.Swapped,
+			days.Bridged))
+	}
+	v, err := o.Look(c, nil)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if t.Learner, err = o.Settings(c, v.Space, online.Settings{}); err != nil {
+		return err
+	}
+	all, err := o.subjects(c, v, dir)
+	if err != nil {
+		return err
+	}
+	t.Spare = !o.EveryFrame
+	bar := cli.NewProgress(-1, "days")
+	t.Usable, t.Day = preprocess.EnrolGate.Passes, bar.Step
+	r, err := days.Run(c.Context(), v.Space, all, t)
+	bar.End()
+	if errors.Is(err, days.ErrTooFew) {
+		return cli.Fail(cli.NoFace, err)
+	}
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return json.NewEncoder(c.OutOrStdout()).Encode(r)
+	}
+	return printOffice(c.OutOrStdout(), r, t.Devices)
+}
+
+// subjects returns the recordings of all people in dir.
+func (o *options) subjects(c *cobra.Command, v *cli.Vision, dir string) (all []days.Recording, err error) {
+	if err := o.CheckTimeout(); err != nil {
+		return nil, err
+	}
+	r := o.reader(c, v, dir)
+	err = r.Each(dir, func(person, path string, attack bool) error {
+		if attack {
+			return nil
+		}
+		frames, err := r.Frames(c.Context(), dataset.NameOf(path), path, pipeline.Options{Gate: preprocess.LearnGate,
+			Picture: 112})
+		if err == nil {
+			all = append(all, days.Recording{Person: person, Frames: frames})
+		}
+		return err
+	})
+	return all, cli.StreamError(c, err)
+}
+
+func printOffice(w io.Writer, r days.Report, devices int) error {
+	fmt.Fprintf(w, "days: %d, of %s; %s, %d of them with several faces\n\n", r.Days, cli.Count(r.People, "person"),
+		cli.Count(r.Frames, "frame"), r.Crowded)
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tprecision\trecall\tright\tof\tother name\tstrangers named\tof\t")
+	for _, row := range []struct {
+		name string
+		n    days.Names
+	}{{"faces", r.Faces}, {"confirmed", r.Confirmed}, {"named later", r.Later}, {"sightings", r.Tracks}} {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", row.name, low(row.n.Precision), low(row.n.Recall),
+			row.n.Right,
+			row.n.Known, row.n.Wrong, row.n.False, row.n.Strangers)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if r.Held > 0 {
+		fmt.Fprintf(w, "\nfaces that were held: %d of %d\n", r.Held, r.Faces.Known+r.Faces.Strangers)
+	}
+	if r.Exchanges > 0 {
+		fmt.Fprintf(w, "\n"+
+			"exchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, and judged by %d "+
+			"of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
+	}
+	k := r.Comings
+	if devices > 1 { // several devices may report the same person
+		_, err := fmt.Fprintf(w, "\n"+
+			"sightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
+			r.Switches, r.Parts, r.Visits)
+		return err
+	}
+	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
+		r.Switches,
+		r.Parts, r.Visits)
+	fmt.Fprintf(w, "stays of known people: %d; with an arrival %d, and a departure in time %d\n", k.Stays, k.Told,
+		k.LeftTold)
+	fmt.Fprintf(w, "arrivals that were none: %d; repeated: %d; departures too early: %d\n", k.Wrong, k.Repeated,
+		k.Early)
+	_, err := fmt.Fprintf(w, "stays of strangers: %d; with word of somebody unknown %d, too short for it %d; the "+
+		"same said of known "+
+		"people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
+	return err
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/lab/evaluate"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// Portraits are aligned pictures of people, by name, that an attacker could have. The caller closes them.
+type Portraits map[string][]*facedet.Picture
+
+// Close frees the pictures.
+func (p Portraits) Close() {
+	for _, pictures := range p {
+		for _, img := range pictures {
+			img.Close()
+		}
+	}
+}
+
+// Blends returns the vectors of n blends between the i-th picture of one person and the j-th of another.
+func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string, j, n int) ([][]float32, error) {
+	if i < 0 || j < 0 || i >= len(p[from]) || j >= len(p[to]) {
+		return nil, fmt.Errorf("there is no picture %d of %q or %d of %q to blend", i+1, from, j+1, to)
+	}
+	return preprocess.Blends(e, p[from][i], p[to][j], n)
+}
+
+// Attackers is [Reader.Identities] that also returns pictures of the first faces of each identity that are good enough
+// to enrol.
+func (r *Reader) Attackers(ctx context.Context, dir string, enrolled int) ([]evaluate.Identity, Portraits, error) {
+	portraits := Portraits{}
+	ids, err := r.Identities(ctx, dir, func(name string) pipeline.Options {
+		return pipeline.Options{Show: func(img *facedet.Picture, f face.Frame) error {
+			if len(f.Samples) == 0 || len(portraits[name]) == enrolled {
+				return nil
+			}
+			s := f.Samples[0]
+			if s.Vector == nil || !preprocess.EnrolGate.Passes(s.Quality) {
+				return nil
+			}
+			aligned, err := r.Extractor.Align(img, s.Box, s.Landmarks)
+			if err == nil {
+				portraits[name] = append(portraits[name], aligned)
+			}
+			return err
+		}}
+	})
+	if err != nil {
+		portraits.Close()
+		return nil, nil, err
+	}
+	return ids, portraits, nil
+}
+
+// Replays returns the replay attack (see [evaluate.Replay]) on each identity in dir that has normal recordings and
+// attacks. The person is enrolled with the normal recordings, and then the attacks are shown.
+func (r *Reader) Replays(
+	ctx context.Context, dir string, enrolled int, l *preprocess.Liveness,
+) (all []evaluate.Attack, err error) {
+	paths, err := entries(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		recordings, err := sessions(path, r.warn)
+		if err != nil {
+			return nil, err
+		}
+		attacks := slices.DeleteFunc(slices.Clone(recordings), func(p string) bool { return !IsAttack(p) })
+		if len(attacks) == 0 {
+			continue
+		}
+		o := pipeline.Options{Liveness: l}
+		user, err := r.Identity(ctx, NameOf(path), slices.DeleteFunc(recordings, IsAttack), o)
+		if err != nil {
+			return nil, err
+		}
+		attacker, err := r.Identity(ctx, user.Name+", replayed", attacks, o)
+		if err != nil {
+			return nil, err
+		}
+		a, err := evaluate.Replay(user, enrolled, attacker.Faces)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: %s has no folder with a recording whose name begins with %q beside others; "+
+			"a replay attack needs both", footage.ErrNone, dir, AttackPrefix)
+	}
+	return all, nil
+}
+
+// HeldPhoto returns a source that shows a photo as if a person held it before a camera. For twelve seconds it moves,
+// turns in its plane, and is foreshortened as if turned away: up to 60 degrees to either side and 40 up and down. The
+// caller keeps the photo.
+func HeldPhoto(photo *facedet.Picture) facedet.Source { return &heldPhoto{photo: photo} }
+
+type heldPhoto struct {
+	photo *facedet.Picture
+	n     int
+}
+
+const heldFrames = 300 // 25 a second
+
+func (h *heldPhoto) Next(ctx context.Context) (*facedet.Frame, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if h.n == heldFrames {
+		return nil, io.EOF
+	}
+	s := float64(h.n) / 25
+	wide, high := math.Cos(math.Pi/3*math.Sin(1.1*s)), math.Cos(math.Pi/4.5*math.Sin(.7*s))
+	sin, cos := math.Sincos(.2 * math.Sin(1.7*s))
+	size := h.photo.Size()
+	x, y := float64(size.X)/2, float64(size.Y)/2
+	a := [6]float64{wide * cos, -high * sin, 0, wide * sin, high * cos, 0}
+	a[2] = x - a[0]*x - a[1]*y + 20*math.Sin(.9*s)
+	a[5] = y - a[3]*x - a[4]*y + 15*math.Sin(1.3*s)
+	img, err := h.photo.Warp(a, image.Pt(size.X, size.Y))
+	if err != nil {
+		return nil, err
+	}
+	h.n++
+	return &facedet.Frame{Index: h.n - 1, Time: time.Duration(h.n-1) * 40 * time.Millisecond, Image: img}, nil
+}
+
+func (h *heldPhoto) Count() facedet.Count { return facedet.Count{Declared: heldFrames, Read: h.n} }
+func (h *heldPhoto) Close() error         { return nil }

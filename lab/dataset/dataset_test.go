@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dataset_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/lab/dataset"
+	"github.com/faceauth/faceauth/pipeline"
+	"github.com/faceauth/faceauth/preprocess"
+)
+
+// whole is a detector that reports every picture, but for its border, as a face.
+type whole struct{}
+
+func (whole) Detect(p *facedet.Picture) ([]facedet.Face, error) {
+	return []facedet.Face{{Box: p.Bounds().Inset(15), Score: 1}}, nil
+}
+func (whole) Close() error { return nil }
+
+// write makes files below a folder: pictures of noise, or text if the name is not a picture's name.
+func write(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		data := []byte("a note")
+		if filepath.Ext(name) == ".jpg" {
+			m := image.NewGray(image.Rect(0, 0, 100, 100))
+			for i := range m.Pix {
+				m.Pix[i] = uint8(i * i >> 3)
+			}
+			p, err := facedet.FromImage(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, err = p.JPEG(90); err != nil {
+				t.Fatal(err)
+			}
+			p.Close()
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func reader(warnings *[]string) *dataset.Reader {
+	return &dataset.Reader{
+		Detector: whole{}, Extractor: preprocess.NewPixels(), Warn: func(s string) { *warnings = append(*warnings, s) },
+	}
+}
+
+func TestIdentities(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "ann/1.jpg", "ann/2.jpg", "bob/day2/1.jpg", "bob/day10/1.jpg", "bob/fake/1.jpg", "bob/fake/2.jpg",
+		"notes.txt", ".hidden/1.jpg")
+	var warnings, begun []string
+	r := reader(&warnings)
+	steps := 0
+	r.Begin = func(name string, frames int) (step, end func()) {
+		begun = append(begun, fmt.Sprintf("%s %d", name, frames))
+		return func() { steps++ }, func() {}
+	}
+	names, err := dataset.Names(dir)
+	if want := []string{"ann", "bob", "notes"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("names %q, %v, want %q", names, err, want)
+	}
+	ids, err := r.Identities(context.Background(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ids) != 2 || ids[0].Name != "ann" || len(ids[0].Faces) != 2 || ids[1].Name != "bob" ||
+		len(ids[1].Faces) != 2 {
+		t.Errorf("%d identities", len(ids))
+	}
+	if want := []string{"ann 2", "bob 1", "bob 1"}; !slices.Equal(begun, want) || steps != 4 {
+		t.Errorf("%q and %d steps, want %q and 4", begun, steps, want)
+	}
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "fake is an attack by its name") ||
+		!strings.Contains(warnings[1], "notes.txt is neither") {
+		t.Errorf("warnings %q", warnings)
+	}
+
+	var seen []string
+	err = r.Each(dir, func(person, path string, attack bool) error {
+		frames, err := r.Frames(context.Background(), person, path, pipeline.Options{})
+		if err == nil {
+			seen = append(seen, fmt.Sprintf("%s %s %t %d", person, filepath.Base(path), attack, len(frames)))
+		}
+		return err
+	})
+	want := []string{"ann ann false 2", "bob day2 false 1", "bob day10 false 1", "bob fake true 2"}
+	if err != nil || !slices.Equal(seen, want) {
+		t.Errorf("%q, %v; want %q", seen, err, want)
+	}
+	attacks, err := r.Replays(context.Background(), dir, 1, nil)
+	if err != nil || len(attacks) != 1 {
+		t.Errorf("%d replays, %v", len(attacks), err)
+	}
+}
+
+// Thousands of files that are not recordings do not cause thousands of warnings.
+func TestManyWarnings(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "ann/1.jpg")
+	for i := range 25 {
+		write(t, dir, fmt.Sprintf("note%d.txt", i))
+	}
+	var warnings []string
+	if _, err := reader(&warnings).Identities(context.Background(), dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 11 || warnings[10] != "15 more files were passed over or cut off" {
+		t.Errorf("%d warnings, the last %q", len(warnings), warnings[len(warnings)-1])
+	}
+}
+
+func TestBadFolders(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "notes/a.txt", "broken/b.avi", "twice/ann/1.jpg", "twice/ann.avi/1.jpg", "twice/ann.jpg")
+	var warnings []string
+	r := reader(&warnings)
+	for name, want := range map[string]string{
+		"none": "no such file", "notes": "holds neither folders of images nor videos", "broken": "b.avi",
+		"twice": `two recordings of "ann"`,
+	} {
+		if _, err := r.Identities(context.Background(), filepath.Join(dir, name), nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	if _, err := r.Replays(context.Background(), filepath.Join(dir, "twice"), 1, nil); !errors.Is(err,
+		footage.ErrNone) {
+		t.Errorf("no replays: error %v", err)
+	}
+	stop, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := r.Identities(stop, filepath.Join(dir, "twice"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
+
+// The photo that is held before the camera moves, and the source ends.
+func TestHeldPhoto(t *testing.T) {
+	m := image.NewGray(image.Rect(0, 0, 60, 60))
+	m.SetGray(30, 30, color.Gray{Y: 255})
+	photo, err := facedet.FromImage(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer photo.Close()
+	s := dataset.HeldPhoto(photo)
+	seen := map[image.Point]bool{}
+	for {
+		f, err := s.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Image.Image()
+		if err != nil || f.Image.Size() != photo.Size() {
+			t.Fatalf("frame %d: %v", f.Index, err)
+		}
+		var at image.Point
+		most := uint8(0)
+		for y := range 60 {
+			for x := range 60 {
+				if c := got.RGBAAt(x, y).G; c > most {
+					most, at = c, image.Pt(x, y)
+				}
+			}
+		}
+		seen[at] = true
+		f.Close()
+	}
+	if n := s.Count(); n.Read != 300 || n.Declared != 300 || len(seen) < 50 {
+		t.Errorf("%+v, %d places", n, len(seen))
+	}
+	photo.Close()
+	if _, err := dataset.HeldPhoto(photo).Next(context.Background()); !errors.Is(err, facedet.ErrClosed) {
+		t.Errorf("a closed photo: error %v", err)
+	}
+	var _ face.Stream = pipeline.New(s, whole{}, preprocess.NewPixels(), pipeline.Options{})
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package days
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// counter compares the output of an office with the truth.
+type counter struct {
+	r      *Report
+	d      day
+	known  map[string]bool
+	cams   map[string]int
+	tracks map[sightingOf]*tracked
+	events []presence.Event // of a trial with one device
+}
+
+// sightingOf identifies a sighting of a device.
+type sightingOf struct {
+	device int
+	id     uint64
+}
+
+// tracked holds the true and the given names of a sighting.
+type tracked struct {
+	last    string
+	people  map[string]int
+	names   map[string]int
+	unnamed []string // who the faces are that have no name yet
+}
+
+func newCounter(r *Report, d day, known map[string]bool) *counter {
+	c := &counter{r: r, d: d, known: known, cams: make(map[string]int), tracks: make(map[sightingOf]*tracked)}
+	for i := range d.frames {
+		c.cams[cameraName(i)] = i
+	}
+	return c
+}
+
+// frame counts the result of a device for a frame.
+func (c *counter) frame(device int, camera string, at time.Time, seen []office.Seen) {
+	i, cam := int(at.Sub(noon)/frameTime), c.cams[camera]
+	c.r.Frames++
+	if len(seen) > 1 {
+		c.r.Crowded++
+	}
+	for _, s := range seen {
+		truth := c.d.truth[cam][place{i, s.Box}]
+		c.r.Faces.add(truth, s.Name, c.known[truth])
+		confirmed := ""
+		if s.Trust == sighting.Confirmed {
+			confirmed = s.Name
+		}
+		c.r.Confirmed.add(truth, confirmed, c.known[truth])
+		of := sightingOf{device, s.Sighting}
+		t := c.tracks[of]
+		if t == nil {
+			t = &tracked{people: make(map[string]int), names: make(map[string]int)}
+			c.tracks[of] = t
+		}
+		t.unnamed = append(t.unnamed, truth)
+		if s.Name != "" {
+			c.later(t, s.Name)
+		}
+		if t.last != "" && t.last != truth {
+			c.r.Switches++
+		}
+		t.last = truth
+		t.people[truth]++
+		t.names[s.Name]++
+	}
+}
+
+// later gives a name to the faces of a sighting that had none.
+func (c *counter) later(t *tracked, name string) {
+	for _, truth := range t.unnamed {
+		c.r.Later.add(truth, name, c.known[truth])
+	}
+	t.unnamed = nil
+}
+
+// most returns the key with the largest count.
+func most(counts map[string]int) string {
+	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)),
+		func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
+}
+
+// stay is a time in which a person is present, from the first face to the last.
+type stay struct {
+	person   string
+	from, to time.Time
+	arrived  bool
+	left     bool
+	unknown  bool
+	faces    int // that can be judged
+}
+
+// stays returns the stays of a day.
+func (c *counter) stays(away time.Duration) (all []*stay) {
+	seen := make(map[string][]int)
+	for _, truth := range c.d.truth {
+		for p, person := range truth {
+			seen[person] = append(seen[person], p.frame)
+		}
+	}
+	for _, person := range slices.Sorted(maps.Keys(seen)) {
+		frames := slices.Compact(slices.Sorted(slices.Values(seen[person])))
+		var s *stay
+		for _, f := range frames {
+			at := noon.Add(time.Duration(f) * frameTime)
+			if s == nil || at.Sub(s.to) > away {
+				s = &stay{person: person, from: at}
+				all = append(all, s)
+			}
+			s.to = at
+			s.faces += c.d.judged[when{person, f}]
+		}
+	}
+	return all
+}
+
+// end counts the results at the end of a day.
+func (c *counter) end(o Options) {
+	r := c.r
+	ids := slices.SortedFunc(maps.Keys(c.tracks), func(a, b sightingOf) int {
+		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.id, b.id))
+	})
+	for _, id := range ids {
+		t := c.tracks[id]
+		c.later(t, "")
+		truth, name := most(t.people), ""
+		if delete(t.names, ""); len(t.names) > 0 {
+			name = most(t.names)
+		}
+		r.Tracks.add(truth, name, c.known[truth])
+	}
+	r.Visits += len(c.d.visits)
+	r.Parts += len(c.tracks) - len(c.d.visits)
+	if o.Devices > 1 { // each device reports the people in its own view
+		return
+	}
+	stays := c.stays(o.Away)
+	at := func(person string, when time.Time, slack time.Duration) *stay {
+		for _, s := range stays {
+			if (person == "" || s.person == person) && !when.Before(s.from.Add(-slack)) &&
+				!when.After(s.to.Add(slack)) {
+				return s
+			}
+		}
+		return nil
+	}
+	for _, e := range c.events {
+		switch e.Kind {
+		case presence.Arrived:
+			switch s := at(e.Name, e.At, 0); {
+			case s == nil:
+				r.Comings.Wrong++
+			case s.arrived:
+				r.Comings.Repeated++
+			default:
+				s.arrived = true
+			}
+		case presence.Left:
+			if s := at(e.Name, e.At, 0); s != nil && s.to.Sub(e.At) <= time.Second {
+				s.left = true
+			} else {
+				r.Comings.Early++
+			}
+		case presence.Unknown:
+			c.unknown(e, stays)
+		}
+	}
+	for _, s := range stays {
+		switch {
+		case !c.known[s.person]:
+			r.Comings.Visitors++
+			switch {
+			case s.unknown:
+				r.Comings.Unknown++
+			case float64(s.faces) < o.judged():
+				r.Comings.Short++
+			}
+			continue
+		case s.arrived:
+			r.Comings.Told++
+			if s.left {
+				r.Comings.LeftTold++
+			}
+		}
+		r.Comings.Stays++
+	}
+}
+
+// unknown finds the stranger of an Unknown event: one in the view of its camera at that time, preferably without an
+// earlier event.
+func (c *counter) unknown(e presence.Event, stays []*stay) {
+	frame := int(e.At.Sub(noon) / frameTime)
+	var there []*stay
+	for p, person := range c.d.truth[c.cams[e.Camera]] {
+		if p.frame != frame || c.known[person] {
+			continue
+		}
+		for _, s := range stays {
+			if s.person == person && !e.At.Before(s.from) && !e.At.After(s.to) {
+				there = append(there, s)
+			}
+		}
+	}
+	slices.SortFunc(there, func(a, b *stay) int { return cmp.Compare(a.person, b.person) })
+	if len(there) == 0 {
+		c.r.Comings.Mistaken++
+		return
+	}
+	for _, s := range there {
+		if !s.unknown {
+			s.unknown = true
+			return
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"context"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/faceauth/faceauth/tablet/session"
+)
+
+// stand is an authenticator whose camera plays recordings.
+type stand struct {
+	*tablet.Authenticator
+	store *profile.Store
+	o     Options
+
+	mu     sync.Mutex
+	clock  time.Time
+	frames []face.Frame
+	ends   bool         // the camera ends after the frames, instead of showing nobody
+	side   session.Side // side of the next challenge
+}
+
+func newStand(dir string, space face.Space, o Options) (*stand, error) {
+	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey(), space)
+	if err != nil {
+		return nil, err
+	}
+	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	opt := o.Tablet
+	opt.Now = s.now
+	opt.Draw = func() session.Side { return s.side }
+	if s.Authenticator, err = tablet.New(store, space, s.camera, opt); err != nil {
+		store.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *stand) Close() {
+	s.Authenticator.Close()
+	s.store.Close()
+}
+
+func (s *stand) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clock
+}
+
+func (s *stand) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock = s.clock.Add(d)
+}
+
+func (s *stand) play(frames []face.Frame, ends bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames, s.ends = frames, ends
+}
+
+func (s *stand) camera(_ context.Context, p tablet.Purpose) (tablet.Stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &reel{s: s, frames: s.frames, ends: s.ends, gate: s.o.Gate(p), begun: s.clock}
+	if len(s.frames) > 0 {
+		r.offset = s.frames[0].Time
+	}
+	return r, nil
+}
+
+// reel plays frames, and moves the clock with them.
+type reel struct {
+	s      *stand
+	frames []face.Frame
+	ends   bool
+	gate   func(face.Quality) face.Reason
+	begun  time.Time
+	offset time.Duration
+}
+
+func (r *reel) Next(ctx context.Context) (face.Frame, error) {
+	if err := ctx.Err(); err != nil {
+		return face.Frame{}, err
+	}
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if len(r.frames) == 0 {
+		r.s.clock = r.s.clock.Add(40 * time.Millisecond)
+		if r.ends {
+			return face.Frame{}, io.EOF
+		}
+		return face.Frame{}, nil
+	}
+	f := r.frames[0]
+	r.frames = r.frames[1:]
+	if at := r.begun.Add(f.Time - r.offset); at.After(r.s.clock) {
+		r.s.clock = at
+	}
+	f.Samples = slices.Clone(f.Samples)
+	for i, x := range f.Samples {
+		if f.Samples[i].Reason = r.gate(x.Quality); x.Vector == nil {
+			f.Samples[i].Reason = face.NoVector
+		}
+		// Copy the samples, so that the authenticator cannot change the recording.
+		f.Samples[i].Vector = slices.Clone(x.Vector)
+	}
+	return f, nil
+}
+
+func (r *reel) Close() error { return nil }
+
+// poses returns the first four usable faces, changed to look like the requested poses.
+func (s *stand) poses(frames []face.Frame) (posed []face.Frame) {
+	gate := s.o.Gate(tablet.Enrolment)
+	asked := [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .3}}
+	for _, f := range frames {
+		if len(asked) == 0 {
+			break
+		}
+		if len(f.Samples) != 1 || f.Samples[0].Vector == nil || gate(f.Samples[0].Quality) != "" {
+			continue
+		}
+		x := f.Samples[0]
+		x.Landmarks = landmarks(asked[0][0], asked[0][1])
+		asked = asked[1:]
+		f.Samples = []face.Sample{x}
+		posed = append(posed, f, f) // held for two frames
+	}
+	return posed
+}
+
+// landmarks returns landmarks of a head with a given turn and tilt.
+func landmarks(turn, nod float64) []face.Point {
+	l := make([]face.Point, 68)
+	for i := range 6 {
+		l[36+i].X, l[42+i].X = -1, 1
+	}
+	l[30] = face.Point{X: float32(turn), Y: float32(nod)}
+	l[48].Y, l[54].Y = 1, 1
+	return l
+}
+
+// turns returns the side of the next turn of a straight head, and whether the turn comes before a login ends. The
+// person in a recording cannot hear a request. So the challenge asks for this side, and before the turn.
+func (s *stand) turns(frames []face.Frame) (side session.Side, ok bool) {
+	faced := time.Duration(0)
+	for _, f := range frames {
+		if f.Time-frames[0].Time > s.Policy().Deadline-2*time.Second {
+			break
+		}
+		if len(f.Samples) != 1 {
+			continue
+		}
+		p, ok := face.PoseOf(f.Samples[0].Landmarks)
+		switch turn := math.Abs(p.Turn); {
+		case !ok:
+		case turn < .25:
+			faced = f.Time
+		case turn > .5:
+			return session.Side(p.Turn < 0), faced-frames[0].Time > 400*time.Millisecond
+		}
+	}
+	return false, false
+}
