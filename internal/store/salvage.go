@@ -10,7 +10,6 @@ import (
 	"math"
 
 	"github.com/faceauth/faceauth/internal/safefile"
-	"lukechampine.com/adiantum"
 )
 
 // Salvage reads the records of all pages of the database at path whose checksum is right, and of the log. It calls
@@ -36,6 +35,11 @@ func Salvage(path string, each func(row int64, values []any)) (pages, damaged in
 		}
 	}
 	f.apply(log)
+	if len(f) == 0 { // a wrong key is no damage
+		if err := d.inspect(); err != nil {
+			return 0, 0, err
+		}
+	}
 	pages = (len(data) + pageSize - 1) / pageSize
 	for n := range f {
 		pages = max(pages, n)
@@ -60,10 +64,8 @@ func plain(path string, key []byte) ([]byte, error) {
 	if err != nil || len(key) == 0 {
 		return data, err
 	}
-	const block = 4096 // of package vfs/adiantum, as are the tweaks
-	cipher := adiantum.New(key)
-	for i := 0; i+block <= len(data); i += block {
-		cipher.Decrypt(data[i:i+block], binary.LittleEndian.AppendUint64(nil, uint64(i)))
+	for i := 0; i+blockSize <= len(data); i += blockSize {
+		copy(data[i:], decrypt(data[i:i+blockSize], int64(i), key))
 	}
 	return data, nil
 }
