@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 
@@ -60,7 +61,12 @@ type remains map[int][]byte
 
 // plain returns the bytes of a file as they are without encryption.
 func plain(path string, key []byte) ([]byte, error) {
-	data, err := safefile.ReadBytes(path)
+	f, err := safefile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
 	if err != nil || len(key) == 0 {
 		return data, err
 	}

@@ -127,10 +127,9 @@ func Open(path string, create bool) (*DB, error) {
 			err = d.inspect()
 		}
 	}
+	unlock := func() error { return nil }
 	if err == nil {
-		var unlock func() error
 		unlock, err = d.guard()
-		defer unlock()
 	}
 	if err == nil {
 		err = d.begin(!vfs.SupportsSharedMemory) // a system without shared memory has one program
@@ -142,8 +141,10 @@ func Open(path string, create bool) (*DB, error) {
 	if err != nil {
 		err = d.explain(err)
 		d.Close() // the database is as it was
+		unlock()
 		return nil, err
 	}
+	unlock()
 	if d.pending {
 		d.Erase() // what another program still reads is tried again at the next start
 	}
