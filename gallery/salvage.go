@@ -39,8 +39,8 @@ type lost struct {
 
 // Salvage reads the people and the faces that can be read in the damaged gallery from, and writes them into a new
 // gallery at to. It takes in what was learned if all of it can be read. The space is that of the faces, if the damaged
-// gallery does not say so. The key of to encrypts it ([SetKey]). From is never changed; no program may use it meanwhile.
-// On error there is no file at to; if there was one, the error wraps [fs.ErrExist].
+// gallery does not say so. The key of to encrypts it ([SetKey]). From is never changed, and no program may use it
+// meanwhile. On error there is no file at to; if there was one, the error wraps [fs.ErrExist].
 func Salvage(from, to string, space face.Space) (s Salvaged, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return s, fmt.Errorf("%s exists (%w); name another file", to, fs.ErrExist)
