@@ -39,8 +39,8 @@ type lost struct {
 
 // Salvage reads the people and the faces that can be read in the damaged gallery from, and writes them into a new
 // gallery at to. It takes in what was learned if all of it can be read. The space is that of the faces, if the damaged
-// gallery does not say so. From is never changed; no program may use it meanwhile. On error there is no file at to; if
-// there was one, the error wraps [fs.ErrExist].
+// gallery does not say so. The key of to encrypts it ([SetKey]). From is never changed, and no program may use it
+// meanwhile. On error there is no file at to; if there was one, the error wraps [fs.ErrExist].
 func Salvage(from, to string, space face.Space) (s Salvaged, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return s, fmt.Errorf("%s exists (%w); name another file", to, fs.ErrExist)
@@ -53,7 +53,7 @@ func Salvage(from, to string, space face.Space) (s Salvaged, err error) {
 			kind += fmt.Sprintf("%T ", x)
 		}
 		switch kind {
-		case "<nil> string int64 int64 <nil> ":
+		case "<nil> string int64 int64 <nil> ": // columns of table person, of face, and of learned
 			people[row] = lost{entry: entry{name: v[1].(string), enrolled: v[2].(int64), upright: v[3].(int64)}}
 		case "<nil> int64 int64 []uint8 ":
 			if b := v[3].([]byte); len(b) > 0 && len(b)%4 == 0 && v[2].(int64)>>1 == 0 {
@@ -147,13 +147,13 @@ func begin(path string, people, faces map[int64]lost, learned []any, space face.
 	var settings online.Settings
 	if learned != nil {
 		var l online.Learner
-		any := func(int64) []float32 {
+		some := func(int64) []float32 { // only the space and the settings are wanted
 			for _, f := range faces {
 				return vector.Floats(f.vector)
 			}
 			return nil
 		}
-		if l.UnmarshalLearned(learned[3].([]byte), any) == nil {
+		if l.UnmarshalLearned(learned[3].([]byte), some) == nil {
 			space, settings = l.Space(), l.Settings()
 		}
 	}

@@ -90,7 +90,8 @@ func newDoctor() *cobra.Command {
 				g, err = gallery.Read(path)
 			}
 			if len(h.Programs) > 0 {
-				check(false, "programs with the database", nil, strings.Join(h.Programs, ", "))
+				check(false, "programs with the database", nil, strings.Join(h.Programs, ", ")+
+					"; those of other users cannot be seen")
 			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist):

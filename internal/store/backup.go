@@ -17,19 +17,23 @@ import (
 // use the database meanwhile. The key of path ([SetKey]) encrypts the copy. Nothing that was deleted is in it. On error
 // there is no file at path; if there was one, it stays, and the error wraps [fs.ErrExist].
 func (d *DB) Backup(path string) error {
-	unlock, err := lock(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	exists := fmt.Errorf("%s exists (%w); name another file", path, fs.ErrExist)
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s exists (%w); name another file", path, fs.ErrExist)
+		return exists
 	}
 	made, err := d.copy(path, Key(path))
 	if err != nil {
 		return err
 	}
 	defer os.Remove(made)
+	unlock, err := lock(filepath.Dir(path)) // against another backup
+	if err != nil {
+		return d.explain(err)
+	}
+	defer unlock()
+	if _, err := os.Lstat(path); err == nil {
+		return exists
+	}
 	if err := os.Rename(made, path); err != nil {
 		return err
 	}
@@ -112,16 +116,11 @@ func Rekey(path string, key []byte) (err error) {
 	if err := d.inspect(); err != nil {
 		return err
 	}
+	defer d.Close()
 	if err := d.open(d.path, true); err != nil {
-		return errors.Join(err, d.Close())
+		return err
 	}
-	defer func() {
-		d.Close()
-		for _, end := range append(beside, "-journal") {
-			os.Remove(d.path + end)
-		}
-	}()
-	// In this mode a write keeps all other programs out, and ends the log, which would not fit the new file.
+	// In this mode a write keeps out the programs that have the file open. The log would not fit the new file.
 	if err = d.check(); err == nil {
 		err = d.c.Exec(fmt.Sprintf("pragma journal_mode = delete; pragma user_version = %d", version))
 	}
@@ -133,17 +132,16 @@ func Rekey(path string, key []byte) (err error) {
 		return err
 	}
 	defer os.Remove(made)
-	old, err := os.OpenFile(d.path, os.O_RDWR, 0)
-	if err != nil {
+	if err := d.Close(); err != nil {
 		return err
 	}
-	defer old.Close()
+	for _, end := range append(beside, "-journal") {
+		if err := os.Remove(d.path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if err := os.Rename(made, d.path); err != nil {
 		return err
 	}
-	if err := SetKey(d.path, key); err != nil {
-		return err
-	}
-	// A program that waits to open the old file must not write into it.
-	return errors.Join(old.Truncate(0), d.Close(), syncFolder(filepath.Dir(d.path)))
+	return errors.Join(SetKey(d.path, key), syncFolder(filepath.Dir(d.path)))
 }

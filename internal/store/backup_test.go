@@ -3,16 +3,20 @@
 package store_test
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/internal/store"
 )
@@ -215,7 +219,8 @@ func TestKey(t *testing.T) {
 	if n := hits(path, "alexandria", "bobolink", "create table"); n > 0 {
 		t.Errorf("%d hits beside the open database", n)
 	}
-	if err := d.Close(); err != nil {
+	log, err := os.ReadFile(path + "-wal")
+	if err := errors.Join(err, d.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if n := hits(path, "alexandria", "bobolink", "create table"); n > 0 {
@@ -238,6 +243,9 @@ func TestKey(t *testing.T) {
 		{path, nil, give}, {path, key(2), wrong}, {path, key(1), ""}, {plain, key(1), none}, {plain, nil, ""},
 	} {
 		before, err := os.ReadFile(c.path)
+		if err == nil { // the log of a killed program
+			err = os.WriteFile(c.path+"-wal", log, 0o600)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,6 +259,9 @@ func TestKey(t *testing.T) {
 		}
 		if said != c.want {
 			t.Errorf("error %q, want %q", said, c.want)
+		}
+		if after, err := os.ReadFile(c.path + "-wal"); c.want != "" && (err != nil || !bytes.Equal(after, log)) {
+			t.Errorf("after %q the log has changed, %v", c.want, err)
 		}
 		if after, err := os.ReadFile(c.path); err != nil || !bytes.Equal(after, before) {
 			t.Errorf("after %q the file has changed, %v", c.want, err)
@@ -291,4 +302,94 @@ func TestRekey(t *testing.T) {
 			t.Errorf("it has %q, want %q", s, people)
 		}
 	}
+}
+
+// change is a program that enrols somebody, and gives the database another key.
+func change(path string) error {
+	for n := 0; ; n++ {
+		if err := store.SetKey(path, key(n)); err != nil {
+			return err
+		}
+		d, err := store.Open(path, false)
+		if errors.Is(err, store.ErrKey) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("p%d-%d", os.Getpid(), n)
+		if err := errors.Join(d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name),
+			d.Close()); err != nil {
+			return err
+		}
+		fmt.Println(name)
+		if err := store.Rekey(path, key(n+1)); err != nil && !errors.Is(err, store.ErrBusy) {
+			return err
+		}
+	}
+}
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv("FACEAUTH_TEST_REKEY"); path != "" {
+		fmt.Println("error", change(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// Programs that change the key are killed at random. Each time the database opens with the old key or with the new one,
+// and has everybody who was said to be in it.
+func TestRekeyKilled(t *testing.T) {
+	kills := 60
+	if testing.Short() {
+		kills = 8
+	}
+	path := filepath.Join(t.TempDir(), "faceauth.db")
+	setKey(t, path, key(0))
+	if err := open(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(4, 4))
+	in := make(map[string]bool)
+	for range kills {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), "FACEAUTH_TEST_REKEY="+path)
+		said, err := c.StdoutPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Duration(50+r.IntN(200))*time.Millisecond, func() { c.Process.Kill() })
+		for s := bufio.NewScanner(said); s.Scan(); {
+			if in[s.Text()] = true; strings.HasPrefix(s.Text(), "error") {
+				t.Error(s.Text())
+			}
+		}
+		c.Wait() // it was killed
+		var d *store.DB
+		for n := 0; d == nil; n++ {
+			setKey(t, path, key(n))
+			if d, err = store.Open(path, false); err != nil && (!errors.Is(err, store.ErrKey) || n > 10_000) {
+				t.Fatal(err)
+			}
+		}
+		here := make(map[string]bool)
+		if err := d.Query("select name from person", func(r store.Row) error {
+			here[r.ColumnText(0)] = true
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for name := range in {
+			if !here[name] {
+				t.Fatalf("%s is lost", name)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d kills, %d changes", kills, len(in))
 }

@@ -33,6 +33,11 @@ func Inspect(path string) (h Health, err error) {
 			*size = info.Size()
 		}
 	}
+	unlock, err := d.guard()
+	defer unlock()
+	if err != nil {
+		return h, err
+	}
 	err = d.open(d.path, !vfs.SupportsSharedMemory)
 	if d.c == nil {
 		return h, err

@@ -3,13 +3,16 @@
 package store
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
-	_ "github.com/ncruces/go-sqlite3/vfs/adiantum" // encrypts blocks of 4096 bytes
+	_ "github.com/ncruces/go-sqlite3/vfs/adiantum" // encrypts
+	"lukechampine.com/adiantum"
 )
 
 // KeySize is the size of a key in bytes.
@@ -56,11 +59,26 @@ func query(key []byte) string {
 	return fmt.Sprintf("vfs=adiantum&hexkey=%x", key)
 }
 
+// fits reports whether a file begins as a database that a key encrypts. With a wrong key SQLite would take the log for
+// an empty one, and remove it.
+func fits(f *os.File, key []byte) bool {
+	block := make([]byte, blockSize)
+	n, _ := f.ReadAt(block, 0)
+	return n == blockSize && strings.HasPrefix(string(decrypt(block, 0, key)), magic)
+}
+
+// blockSize is the size of an encrypted block. Package vfs/adiantum has it, and the tweak: the place in the file.
+const blockSize = 4096
+
+func decrypt(block []byte, at int64, key []byte) []byte {
+	return adiantum.New(key).Decrypt(block, binary.LittleEndian.AppendUint64(nil, uint64(at)))
+}
+
 // encrypted reports whether a file may be an encrypted database. Its bytes are as drawn by chance then: a page of them
 // lacks a value once in 10^11 files.
 func encrypted(f *os.File) bool {
 	info, err := f.Stat()
-	if err != nil || info.Size() == 0 || info.Size()%4096 != 0 {
+	if err != nil || info.Size() == 0 || info.Size()%blockSize != 0 {
 		return false
 	}
 	page := make([]byte, pageSize)

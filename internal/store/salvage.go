@@ -6,11 +6,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 
 	"github.com/faceauth/faceauth/internal/safefile"
-	"lukechampine.com/adiantum"
 )
 
 // Salvage reads the records of all pages of the database at path whose checksum is right, and of the log. It calls
@@ -36,6 +36,11 @@ func Salvage(path string, each func(row int64, values []any)) (pages, damaged in
 		}
 	}
 	f.apply(log)
+	if len(f) == 0 { // a wrong key is no damage
+		if err := d.inspect(); err != nil {
+			return 0, 0, err
+		}
+	}
 	pages = (len(data) + pageSize - 1) / pageSize
 	for n := range f {
 		pages = max(pages, n)
@@ -56,14 +61,17 @@ type remains map[int][]byte
 
 // plain returns the bytes of a file as they are without encryption.
 func plain(path string, key []byte) ([]byte, error) {
-	data, err := safefile.ReadBytes(path)
+	f, err := safefile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
 	if err != nil || len(key) == 0 {
 		return data, err
 	}
-	const block = 4096 // of package vfs/adiantum, as are the tweaks
-	cipher := adiantum.New(key)
-	for i := 0; i+block <= len(data); i += block {
-		cipher.Decrypt(data[i:i+block], binary.LittleEndian.AppendUint64(nil, uint64(i)))
+	for i := 0; i+blockSize <= len(data); i += blockSize {
+		copy(data[i:], decrypt(data[i:i+blockSize], int64(i), key))
 	}
 	return data, nil
 }

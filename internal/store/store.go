@@ -64,6 +64,7 @@ var advice = map[error]string{
 }
 
 const (
+	magic       = "SQLite format 3\x00"
 	application = 0x66616365 // "face": SQLite's application_id
 	pageSize    = 8192       // a face of 512 values and its row fit four times
 	patience    = 10000      // milliseconds to wait for another program's write
@@ -200,6 +201,10 @@ func Open(path string, create bool) (*DB, error) {
 			err = d.inspect()
 		}
 	}
+	unlock := func() error { return nil }
+	if err == nil {
+		unlock, err = d.guard()
+	}
 	if err == nil {
 		err = d.begin(!vfs.SupportsSharedMemory) // a system without shared memory has one program
 	}
@@ -210,12 +215,26 @@ func Open(path string, create bool) (*DB, error) {
 	if err != nil {
 		err = d.explain(err)
 		d.Close() // the database is as it was
+		unlock()
 		return nil, err
 	}
+	unlock()
 	if d.pending {
 		d.Erase() // what another program still reads is tried again at the next start
 	}
 	return d, nil
+}
+
+// guard keeps [Rekey] from replacing the file until unlock is called.
+func (d *DB) guard() (unlock func() error, err error) {
+	unlock, err = lock(filepath.Dir(d.path))
+	if err == nil {
+		return unlock, nil
+	}
+	if errors.Is(err, fs.ErrPermission) { // Rekey cannot lock the folder, either
+		err = nil
+	}
+	return func() error { return nil }, err
 }
 
 // begin opens the database and checks it.
@@ -240,17 +259,19 @@ func (d *DB) inspect() error {
 		return err
 	}
 	defer f.Close()
-	head := make([]byte, 16)
+	head := make([]byte, len(magic))
 	n, err := io.ReadFull(f, head)
 	switch {
-	case string(head[:n]) == "SQLite format 3\x00" && d.key != nil:
+	case string(head[:n]) == magic && d.key != nil:
 		return ErrPlain
-	case string(head[:n]) == "SQLite format 3\x00", n == len(head) && d.key != nil:
+	case string(head[:n]) == magic, d.key != nil && fits(f, d.key):
 		return local(filepath.Dir(d.path))
 	case string(head[:n]) == "faceauth gallery":
 		return ErrOld
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return err
+	case d.key != nil && n == len(head):
+		return ErrKey
 	case encrypted(f):
 		return ErrEncrypted
 	}
@@ -547,8 +568,6 @@ func (d *DB) explain(err error) error {
 	}
 	var known error
 	switch {
-	case errors.Is(err, sqlite3.NOTADB) && d.key != nil:
-		return d.explain(ErrKey)
 	case errors.Is(err, sqlite3.NOTADB):
 		known = ErrNotStore
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.IOERR_DATA), errors.Is(err, sqlite3.IOERR_SHORT_READ),
@@ -560,7 +579,7 @@ func (d *DB) explain(err error) error {
 		known = ErrReadOnly
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN), errors.Is(err, sqlite3.PERM):
 		known = ErrDenied
-	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED):
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED), errors.Is(err, safefile.ErrLocked):
 		known = ErrBusy
 	default:
 		return err
