@@ -62,6 +62,18 @@ func TestPrograms(t *testing.T) {
 	if line == nil {
 		t.Fatal("the Makefile has no PROGRAMS")
 	}
+	// Each program is installed into one package.
+	rules, err := os.ReadFile("debian/rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packaged []string
+	for _, m := range regexp.MustCompile(`PROGRAMS="?([a-z -]+)`).FindAllSubmatch(rules, -1) {
+		packaged = append(packaged, strings.Fields(string(m[1]))...)
+	}
+	if all := strings.Fields(string(line[1])); !slices.Equal(packaged, all) {
+		t.Errorf("debian/rules installs %q, and the Makefile has the programs %q", packaged, all)
+	}
 	programs := slices.DeleteFunc(strings.Fields(string(line[1])), func(p string) bool {
 		return regexp.MustCompile(`(?m)^SOURCE_` + p + ` = `).Match(b)
 	})

@@ -38,7 +38,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label
 	if err != nil {
 		return nil, broken(err)
 	}
-	return seen{s, func() { v.Drop() }, broken}, nil
+	return seen{s, v.Drop, broken}, nil
 }
 
 // seen is the stream of an eye for one source.
