@@ -265,23 +265,22 @@ func (g *Gallery) keep(all bool) (err error) {
 		return err
 	}
 	defer g.End()
-	next, gone, forgotten := g.database, false, false
+	next, gone := g.database, false
 	next.people = maps.Clone(next.people)
 	if all {
 		next, gone, err = g.write()
-		forgotten = len(g.erased) > 0
 	}
 	if err == nil && g.records != nil {
 		t := &Transaction{db: g.db, Observed: next.observed, d: &next}
 		err = g.records.Write(t)
-		forgotten = forgotten || t.Forgotten
+		gone = gone || t.Gone
 		defer func() { g.records.Written(!g.begun, all) }()
 	}
 	if err == nil && all {
 		err = next.sweep()
 	}
-	if err == nil && (gone || forgotten) {
-		err = g.db.Erasing(forgotten)
+	if err == nil && gone {
+		err = g.db.Erasing()
 	}
 	if err == nil {
 		err = g.db.Commit()
@@ -298,7 +297,7 @@ func (g *Gallery) keep(all bool) (err error) {
 		maps.Copy(g.numbers, next.fresh)
 		g.erased = nil
 	}
-	if gone || forgotten {
+	if gone {
 		if err := g.db.Erase(); err != nil {
 			return fmt.Errorf("saving gallery %s: what was removed is still in its log: %w", g.path, err)
 		}

@@ -22,8 +22,7 @@ type Transaction struct {
 	// Observed is the last observation of the learner in the database after the transaction. Later ones may get other
 	// numbers.
 	Observed int64
-	// Forgotten is set by Records that were deleted so that no trace of them may stay.
-	Forgotten bool
+	Gone     bool // set by Records: something was deleted of which no trace may stay
 
 	db      *store.DB
 	d       *database

@@ -704,14 +704,14 @@ func TestAllocations(t *testing.T) {
 	frozen := told.Settings()
 	frozen.Freeze = true
 	still := learner(t, frozen)
-	i, nowhere := 500, []float32{-50, -50}
+	i, nowhere, near := 500, []float32{-50, -50}, []float32{0, .1}
 	for name, f := range map[string]func(){
 		"new vertex": func() { l.Observe(stream[i]); i++ },
 		"merged":     func() { l.Observe(stream[0]) },
 		"outlier":    func() { l.Observe(nowhere) },
 		"judged":     func() { l.Judge(stream[1]) },
 		"rejected":   func() { told.Observe(stream[0]) },
-		"frozen":     func() { still.Observe([]float32{0, .1}) },
+		"frozen":     func() { still.Observe(near) },
 		"ageing":     func() { ages.Observe(stream[i]); i++; evicted++ },
 	} {
 		if n := testing.AllocsPerRun(300, f); n != 0 {

@@ -31,7 +31,7 @@ func TestInspect(t *testing.T) {
 	}
 	defer reader.Wait()
 	defer reader.Process.Kill()
-	if err := d.Erasing(false); err != nil {
+	if err := d.Erasing(); err != nil {
 		t.Fatal(err)
 	}
 	h, err := store.Inspect(path)

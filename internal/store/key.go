@@ -54,9 +54,9 @@ func real(path string) string {
 // query returns the part of a URI that opens a database with a key.
 func query(key []byte) string {
 	if len(key) == 0 {
-		return "vfs=unmapped"
+		return "vfs=plain"
 	}
-	return fmt.Sprintf("vfs=adiantum&hexkey=%x", key)
+	return fmt.Sprintf("vfs=encrypted&hexkey=%x", key)
 }
 
 // fits reports whether a file begins as a database that a key encrypts. With a wrong key SQLite would take the log for

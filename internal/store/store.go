@@ -524,26 +524,15 @@ func (d *DB) query(sql string, each func(Row) error, args []any) error {
 	return s.Err()
 }
 
-// Erasing notes, in a transaction that deletes personal records, that the log must be emptied. With all the database
-// must be written anew, too: where SQLite has moved records to another page, a copy may stay in the free part of the
-// old one, in spite of secure_delete.
-func (d *DB) Erasing(all bool) error {
-	return d.Exec("insert into meta values('erase', ?1) on conflict(key) do update set value = max(value, ?1)", all)
-}
+// Erasing notes, in a transaction that deletes personal records, that the log must be emptied.
+func (d *DB) Erasing() error { return d.Exec("insert or replace into meta values('erase', x'')") }
 
-// Erase empties the log, which still holds the pages from before a deletion, and writes the database anew if the
-// transaction has asked for it. If another program reads, it waits a moment, and the next Open tries again.
+// Erase empties the log, which still holds the pages from before a deletion. If another program reads, it waits a
+// moment, and the next Open tries again.
 func (d *DB) Erase() error {
 	d.c.Exec("pragma busy_timeout = 1000")
 	defer d.c.Exec(fmt.Sprintf("pragma busy_timeout = %d", patience))
-	all := int64(0)
-	err := d.first(&all, "select value from meta where key = 'erase'")
-	if err == nil && all == 1 {
-		err = d.c.Exec("vacuum")
-	}
-	if err == nil {
-		_, _, err = d.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
-	}
+	_, _, err := d.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
 	if err == nil {
 		err = d.Exec("delete from meta where key = 'erase'")
 	}

@@ -165,7 +165,7 @@ func (j *Journal) Write(t *gallery.Transaction) error {
 			return err
 		}
 	}
-	t.Forgotten = t.Forgotten || j.secret
+	t.Gone = t.Gone || j.secret
 	for _, p := range j.parts {
 		if err := p.write(t, j.office); err != nil {
 			return err

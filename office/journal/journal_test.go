@@ -5,6 +5,7 @@ package journal_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -378,5 +379,30 @@ func TestFullDisk(t *testing.T) {
 	h.again()
 	if n := h.all.Len(); n != 64 || len(h.j.Events(0, 9)) != 1 {
 		t.Errorf("%d records, %d events", n, len(h.j.Events(0, 9)))
+	}
+}
+
+// A database whose records come and go keeps its size.
+func TestSize(t *testing.T) {
+	h := (&house{t: t, path: filepath.Join(t.TempDir(), "gallery"), s: journal.Settings{Records: 50}}).open()
+	most := int64(0)
+	for i := range uint64(2000) {
+		h.all.Put(i+1, noon, note{Who: "bob"}, make([]byte, 20000))
+		if i%20 == 19 {
+			h.ok(h.g.SaveRecords(true))
+		}
+		if i == 200 || i == 1999 {
+			size := int64(0)
+			for _, end := range []string{"", "-wal"} {
+				info, err := os.Stat(h.path + end)
+				h.ok(err)
+				size += info.Size()
+			}
+			if i == 200 {
+				most = 2 * size
+			} else if size > most {
+				t.Errorf("%d bytes after 2,000 records, and at most %d are expected", size, most)
+			}
+		}
 	}
 }
