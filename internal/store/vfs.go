@@ -51,9 +51,9 @@ func (f wipedFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// wipe overwrites the free part of a page between its list of rows and the rows, and reports whether there was anything.
-// Only a page of a table or an index has such a part; the others begin with the number of a page, or with zeros.
-// Usable is known: [DB.create] has all databases end their pages with a checksum.
+// wipe overwrites the free part of a page between its list of rows and the rows, and reports whether there was
+// anything. Only a page of a table or an index has such a part; the others begin with the number of a page, or with
+// zeros. Usable is known: [DB.create] has all databases end their pages with a checksum.
 func wipe(page []byte, first bool) (changed bool) {
 	head := 0
 	if first {
