@@ -69,7 +69,10 @@ type database struct {
 	loose      int              // faces beyond the snapshot
 	learned    [32]byte         // fingerprint of what was learned
 	version    int64            // of the database
+	given      uint64           // the last number of a face that was given
+	reserved   uint64           // the last number of a face that g may give
 	fresh      map[string]int64 // people whom a transaction has labelled, by name
+	numbered   map[int64]uint64 // numbers of faces that a transaction has labelled, by the learner's number
 }
 
 // News lists what other programs have changed. [Gallery.News] returns it.
@@ -155,6 +158,7 @@ func (g *Gallery) attach(path string) error {
 		return err
 	}
 	g.path, g.database = path, database{db: db}
+	g.numbers, g.labels = make(map[string]int64), make(map[int64]uint64) // all get numbers of this database
 	g.record()
 	return nil
 }
@@ -295,6 +299,7 @@ func (g *Gallery) keep(all bool) (err error) {
 	g.database = next
 	if all {
 		maps.Copy(g.numbers, next.fresh)
+		maps.Copy(g.labels, next.numbered)
 		g.erased = nil
 	}
 	if gone {
@@ -336,7 +341,8 @@ func (d *database) sweep() error {
 
 // load reads the database into g. On error g is unchanged.
 func (g *Gallery) load() error {
-	d := database{db: g.db, faces: make(map[int64]kept), people: make(map[int64]entry)}
+	d := database{db: g.db, faces: make(map[int64]kept), people: make(map[int64]entry), given: g.given,
+		reserved: g.reserved}
 	var snapshot []byte
 	rows := make(map[int64]int64) // the learner's numbers, and the rows of these faces
 	err := d.db.Query("select generation, faces, snapshot from learned", func(r store.Row) error {
@@ -352,21 +358,13 @@ func (g *Gallery) load() error {
 	if err := d.readPeople(); err != nil {
 		return err
 	}
-	type stored struct {
-		kept
-		vector []float32
-	}
-	var all []stored
-	index := make(map[int64]int)
-	err = d.db.Query("select id, person, rejected, vector from face order by id", func(r store.Row) error {
-		index[r.ColumnInt64(0)] = len(all)
-		d.last = r.ColumnInt64(0)
-		all = append(all, stored{kept{r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2) == 1},
-			vector.Floats(r.ColumnRawBlob(3))})
-		return nil
-	})
+	all, err := d.read(0)
 	if err != nil {
 		return err
+	}
+	index, labels := make(map[int64]int), make(map[int64]uint64)
+	for i, f := range all {
+		index[f.row], d.last = i, f.row
 	}
 	l := *g.learner
 	err = l.UnmarshalLearned(snapshot, func(id int64) []float32 {
@@ -374,7 +372,7 @@ func (g *Gallery) load() error {
 		if !there {
 			return nil
 		}
-		d.faces[id] = all[i].kept
+		d.faces[id], labels[id] = all[i].kept, all[i].number
 		delete(index, rows[id])
 		return all[i].vector
 	})
@@ -383,7 +381,7 @@ func (g *Gallery) load() error {
 	}
 	for _, row := range slices.Sorted(maps.Keys(index)) {
 		s := all[index[row]]
-		if err := d.label(&l, d.people[s.person].name, s.kept, s.vector); err != nil {
+		if err := d.label(&l, d.people[s.person].name, s, labels); err != nil {
 			return err
 		}
 	}
@@ -391,7 +389,7 @@ func (g *Gallery) load() error {
 		return err
 	}
 	d.observed = l.Counts().Observed
-	*g.learner, g.database, g.numbers = l, d, make(map[string]int64)
+	*g.learner, g.database, g.numbers, g.labels = l, d, make(map[string]int64), labels
 	for id, e := range d.people {
 		g.numbers[e.name] = id
 	}
@@ -407,20 +405,36 @@ func (d *database) readPeople() error {
 	})
 }
 
-// label shows a face of the database to the learner.
-func (d *database) label(l *online.Learner, name string, k kept, x []float32) error {
+// stored is a labelled or rejected face in the database, with all that is there.
+type stored struct {
+	kept
+	number uint64
+	vector []float32
+}
+
+// read returns the faces after a row.
+func (d *database) read(after int64) (all []stored, err error) {
+	err = d.db.Query("select id, person, rejected, number, vector from face where id > ? order by id",
+		func(r store.Row) error {
+			all = append(all, stored{kept{r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2) == 1},
+				uint64(r.ColumnInt64(3)), vector.Floats(r.ColumnRawBlob(4))})
+			return nil
+		}, after)
+	return all, err
+}
+
+// label shows a face of the database to the learner, and notes its number in labels.
+func (d *database) label(l *online.Learner, name string, s stored, labels map[int64]uint64) error {
 	teach := l.Label
-	if k.negative {
+	if s.negative {
 		teach = l.Reject
 	}
-	if err := teach(x, name); err != nil {
-		return fmt.Errorf("%w: face %d: %w", ErrDamaged, k.row, err)
+	if err := teach(s.vector, name); err != nil {
+		return fmt.Errorf("%w: face %d: %w", ErrDamaged, s.row, err)
 	}
-	newest := int64(0)
-	for _, label := range l.Labels() {
-		newest = max(newest, label.ID)
-	}
-	d.faces[newest] = k
+	all := l.Labels()
+	newest := all[len(all)-1].ID
+	d.faces[newest], labels[newest] = s.kept, s.number
 	d.loose++
 	return nil
 }
@@ -470,9 +484,10 @@ type change struct {
 
 // added is a face that is not in the database yet.
 type added struct {
-	id       int64 // the learner's number
-	person   int64 // 0: not in the database yet
-	entry          // of the person
+	id       int64  // the learner's number
+	number   uint64 // 0: it has none yet
+	person   int64  // 0: not in the database yet
+	entry           // of the person
 	negative bool
 	vector   []float32
 }
@@ -507,7 +522,7 @@ func (g *Gallery) own() (c change) {
 		if there { // the face has another person now: its row goes, and a new one comes
 			c.gone = append(c.gone, k.row)
 		}
-		c.added = append(c.added, added{l.ID, g.numbers[l.Name], cmp.Or(entries[l.Name], entry{name: l.Name}),
+		c.added = append(c.added, added{l.ID, g.labels[l.ID], g.numbers[l.Name], cmp.Or(entries[l.Name], entry{name: l.Name}),
 			l.Negative, g.learner.Vector(l.ID)})
 	}
 	for id, k := range g.faces {
@@ -549,17 +564,7 @@ func (g *Gallery) align() error {
 
 // additions takes in the faces that other programs have labelled: each other change has a new generation.
 func (g *Gallery) additions() error {
-	type face struct {
-		kept
-		vector []float32
-	}
-	var all []face
-	err := g.db.Query("select id, person, rejected, vector from face where id > ? order by id",
-		func(r store.Row) error {
-			all = append(all, face{kept{r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2) == 1},
-				vector.Floats(r.ColumnRawBlob(3))})
-			return nil
-		}, g.last)
+	all, err := g.read(g.last)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -577,7 +582,7 @@ func (g *Gallery) additions() error {
 	}
 	for _, f := range all {
 		if name := names[f.person]; name != "" { // otherwise g has forgotten the person, and will save that
-			if err := g.database.label(g.learner, name, f.kept, f.vector); err != nil {
+			if err := g.database.label(g.learner, name, f, g.labels); err != nil {
 				return err
 			}
 		}
@@ -688,10 +693,13 @@ func (g *Gallery) again(c change, people []Person) error {
 			err = l.Label(a.vector, name)
 		} else if l.Knows(name) {
 			err = l.Reject(a.vector, name)
+		} else {
+			continue
 		}
 		if err != nil {
 			return err
 		}
+		g.number([]uint64{a.number})
 	}
 	g.settle()
 	for _, p := range people {
@@ -754,6 +762,10 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 		return next, false, err
 	}
 	next.fresh = make(map[string]int64)
+	if err := next.reserve(len(c.added)); err != nil {
+		return next, false, err
+	}
+	next.numbered = make(map[int64]uint64)
 	for _, a := range c.added {
 		person := cmp.Or(a.person, next.fresh[a.name])
 		if person == 0 {
@@ -762,8 +774,13 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 			}
 			next.fresh[a.name] = person
 		}
-		if err := g.db.Exec("insert into face(person, rejected, vector) values(?, ?, ?)", person, a.negative,
-			vector.Bytes(a.vector)); err != nil {
+		if a.number == 0 {
+			next.given++
+			a.number = next.given
+		}
+		next.numbered[a.id] = a.number
+		if err := g.db.Exec("insert into face(number, person, rejected, vector) values(?, ?, ?, ?)", int64(a.number),
+			person, a.negative, vector.Bytes(a.vector)); err != nil {
 			return next, false, err
 		}
 		next.last, next.loose = g.db.Last(), next.loose+1
@@ -774,6 +791,7 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 		labels[l.ID] = true
 	}
 	maps.DeleteFunc(next.faces, func(id int64, _ kept) bool { return !labels[id] })
+	maps.DeleteFunc(g.labels, func(id int64, _ uint64) bool { return !labels[id] })
 	gone = len(c.forgotten) > 0 || len(c.gone) > 0 || renamed
 	next.learned = g.fingerprint()
 	if gone || next.learned != g.learned || next.generation == 0 {
@@ -796,6 +814,19 @@ func (g *Gallery) write() (next database, gone bool, err error) {
 	next.loose, next.observed = 0, g.learner.Counts().Observed
 	err = g.db.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, faces, snapshot)
 	return next, gone, err
+}
+
+// reserve reserves numbers for n faces, in a transaction.
+func (d *database) reserve(n int) error {
+	if d.reserved-d.given >= uint64(n) {
+		return nil
+	}
+	return d.db.Query(`insert into number values('face', ?1) on conflict(kind) do update set last = last + ?1
+		returning last`, func(r store.Row) error {
+		d.reserved = uint64(r.ColumnInt64(0))
+		d.given = d.reserved - uint64(n)
+		return nil
+	}, int64(n))
 }
 
 // rename gives people new names and dates, and reports whether a name is another one. Two people may have swapped

@@ -34,11 +34,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -72,6 +74,8 @@ type Gallery struct {
 	people  []Person // as of the last call of settle
 	learner *online.Learner
 	numbers map[string]int64 // the numbers of people in the database, by their present names
+	labels  map[int64]uint64 // the numbers of labelled faces, by the learner's number; 0 until they are in the database
+	counted int64            // the last number of a person, in memory
 	path    string           // "": only in memory
 	begun   bool             // a transaction is open
 	erased  map[int64]bool   // numbers of people who are to be forgotten with everything about them
@@ -88,7 +92,7 @@ func New(space face.Space, s online.Settings) (*Gallery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gallery{learner: l, numbers: make(map[string]int64)}, nil
+	return &Gallery{learner: l, numbers: make(map[string]int64), labels: make(map[int64]uint64)}, nil
 }
 
 // Learner returns the learner of g. What it learns is saved with g. If a person is labelled or forgotten directly in
@@ -108,6 +112,9 @@ func (g *Gallery) People() []Person {
 	return all
 }
 
+// Number returns the number of the person with a name ([Person].ID), or 0.
+func (g *Gallery) Number(name string) int64 { return g.numbers[name] }
+
 // settle brings the people in line with the learner, which callers may change directly.
 func (g *Gallery) settle() {
 	faces, before := make(map[string]int), make(map[string]Person)
@@ -126,6 +133,14 @@ func (g *Gallery) settle() {
 			Upright: min(p.Upright, faces[name])})
 	}
 	maps.DeleteFunc(g.numbers, func(name string, _ int64) bool { return faces[name] == 0 })
+	if g.path == "" { // nobody else gives numbers
+		for _, p := range g.people {
+			if g.numbers[p.Name] == 0 {
+				g.counted++
+				g.numbers[p.Name] = g.counted
+			}
+		}
+	}
 }
 
 func (g *Gallery) person(name string) *Person {
@@ -143,6 +158,8 @@ type Enrolment struct {
 	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
 	// Upright says that the faces are the right way up: see [face.Turns].
 	Upright bool
+	// Numbers are the numbers of the faces, if they have numbers already ([Gallery.NextFace]).
+	Numbers []uint64
 }
 
 // Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
@@ -169,7 +186,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
 	resembles = most(likeness, name, len(faces))
-	if err := g.label(name, faces, now); err != nil {
+	if err := g.label(name, faces, now, how.Numbers); err != nil {
 		return "", err
 	}
 	if how.Upright {
@@ -181,11 +198,73 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 // Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares
 // them with nobody: the faces of a fleet were compared when they were enrolled at another device. The error wraps
 // [ErrNoFaces], or comes from [online.Learner.Label]. On error g is unchanged.
-func (g *Gallery) Label(name string, faces [][]float32, now time.Time) error {
+//
+// Numbers are the numbers of the faces, if they have numbers already.
+func (g *Gallery) Label(name string, faces [][]float32, now time.Time, numbers ...uint64) error {
 	if err := g.check(name, faces); err != nil {
 		return err
 	}
-	return g.label(name, faces, now)
+	return g.label(name, faces, now, numbers)
+}
+
+// Reject adds a face that is not the named person's ([online.Learner.Reject]). Number is its number, or 0.
+func (g *Gallery) Reject(x []float32, name string, number uint64) error {
+	if err := g.learner.Reject(x, name); err != nil {
+		return err
+	}
+	g.number([]uint64{number})
+	return nil
+}
+
+// reservedFaces is the number of faces that a program can number before it writes the database again.
+const reservedFaces = 50000
+
+// NextFace returns a number that no other face has or gets. The database reserves numbers. While it cannot be written,
+// they go on from a random number above 2^52.
+func (g *Gallery) NextFace() uint64 {
+	if g.given == g.reserved && g.path != "" {
+		err := g.attach(g.path)
+		if err == nil && g.begun {
+			err = store.ErrBusy // a reservation could be taken back
+		} else if err == nil {
+			err = g.db.Write(func() error { return g.reserve(reservedFaces) })
+		}
+		if err != nil {
+			g.given = 1<<52 + rand.Uint64N(1<<51)
+			g.reserved = g.given + 1<<51
+		}
+	}
+	g.given++
+	g.reserved = max(g.reserved, g.given)
+	return g.given
+}
+
+// number gives the newest labels their numbers.
+func (g *Gallery) number(numbers []uint64) {
+	all := g.learner.Labels()
+	for i, l := range all[len(all)-len(numbers):] {
+		g.labels[l.ID] = numbers[i]
+	}
+}
+
+// Label is a labelled or rejected face. A face may have several.
+type Label struct {
+	Face     uint64 // the number of the face
+	Name     string
+	Negative bool // the face is not this person's
+	Vector   []float32
+}
+
+// Labels returns the labels, by the learner's numbers, which may change with a save.
+func (g *Gallery) Labels() map[int64]Label {
+	all := make(map[int64]Label)
+	for _, l := range g.learner.Labels() {
+		if g.labels[l.ID] == 0 { // otherwise the next save would number it
+			g.labels[l.ID] = g.NextFace()
+		}
+		all[l.ID] = Label{g.labels[l.ID], l.Name, l.Negative, g.learner.Vector(l.ID)}
+	}
+	return all
 }
 
 // check returns an error if no gallery of this space can hold the name and the faces.
@@ -204,11 +283,12 @@ func (g *Gallery) check(name string, faces [][]float32) error {
 	return nil
 }
 
-// label labels faces that were checked.
-func (g *Gallery) label(name string, faces [][]float32, now time.Time) error {
+// label labels faces that were checked. Numbers may be empty.
+func (g *Gallery) label(name string, faces [][]float32, now time.Time, numbers []uint64) error {
 	if err := g.learner.LabelAll(faces, name); err != nil {
 		return fmt.Errorf("enrolling %s: %w", name, err)
 	}
+	g.number(append(slices.Clone(numbers), make([]uint64, len(faces))...)[:len(faces)])
 	p := g.person(name)
 	if p == nil {
 		g.people = append(g.people, Person{Name: name})
@@ -289,9 +369,9 @@ func (g *Gallery) Attempt(do func() error) error {
 	if err != nil {
 		return err
 	}
-	people, numbers, erased := g.People(), maps.Clone(g.numbers), maps.Clone(g.erased)
+	people, numbers, erased, labels := g.People(), maps.Clone(g.numbers), maps.Clone(g.erased), maps.Clone(g.labels)
 	if err := do(); err != nil {
-		g.people, g.numbers, g.erased = people, numbers, erased
+		g.people, g.numbers, g.erased, g.labels = people, numbers, erased, labels
 		// the snapshot was made a moment ago by the same code
 		return errors.Join(err, g.learner.UnmarshalBinary(before))
 	}

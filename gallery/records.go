@@ -44,13 +44,13 @@ func (t *Transaction) Query(sql string, each func(Row) error, args ...any) error
 	return t.db.Query(sql, func(r store.Row) error { return each(r) }, args...)
 }
 
-// Name returns the present name of a person, or "".
-func (t *Transaction) Name(person int64) string {
-	e := t.d.people[person]
-	if e.same != 0 {
-		e = t.d.people[e.same]
+// Name returns the present name of a person, or "". If the person was found to be another one, it is the name of that
+// one, and now is their number.
+func (t *Transaction) Name(person int64) (name string, now int64) {
+	if same := t.d.people[person].same; same != 0 {
+		person = same
 	}
-	return e.name
+	return t.d.people[person].name, person
 }
 
 // Person returns the number of the person with a name. If nobody has it, the person has no faces any more, and gets a

@@ -31,6 +31,7 @@ type Salvaged struct {
 
 // lost is a face or a person in a damaged gallery.
 type lost struct {
+	number   int64
 	person   int64
 	rejected bool
 	vector   []byte
@@ -55,9 +56,9 @@ func Salvage(from, to string, space face.Space) (s Salvaged, err error) {
 		switch kind {
 		case "<nil> string int64 int64 <nil> ": // columns of table person, of face, and of learned
 			people[row] = lost{entry: entry{name: v[1].(string), enrolled: v[2].(int64), upright: v[3].(int64)}}
-		case "<nil> int64 int64 []uint8 ":
-			if b := v[3].([]byte); len(b) > 0 && len(b)%4 == 0 && v[2].(int64)>>1 == 0 {
-				faces[row] = lost{person: v[1].(int64), rejected: v[2] == int64(1), vector: b}
+		case "<nil> int64 int64 int64 []uint8 ":
+			if b := v[4].([]byte); len(b) > 0 && len(b)%4 == 0 && v[3].(int64)>>1 == 0 {
+				faces[row] = lost{number: v[1].(int64), person: v[2].(int64), rejected: v[3] == int64(1), vector: b}
 			}
 		case "<nil> int64 []uint8 []uint8 ":
 			if row == 1 {
@@ -125,10 +126,13 @@ func revive(path string, people, faces map[int64]lost, learned []any) error {
 			}
 		}
 		for id, f := range faces {
-			if err := d.Exec("insert into face(id, person, rejected, vector) values(?, ?, ?, ?)", id, f.person,
-				f.rejected, f.vector); err != nil {
+			if err := d.Exec("insert into face(id, number, person, rejected, vector) values(?, ?, ?, ?, ?)", id, f.number,
+				f.person, f.rejected, f.vector); err != nil {
 				return err
 			}
+		}
+		if err := d.Exec("insert into number select 'face', max(number) from face"); err != nil {
+			return err
 		}
 		return d.Exec("insert into learned values(1, ?, ?, ?)", learned[1:]...)
 	})

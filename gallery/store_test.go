@@ -543,3 +543,72 @@ func killed(t *testing.T, encrypted bool) {
 		t.Error(err)
 	}
 }
+
+// A face has one number in all programs, whatever happens to its labels, and no number is given twice.
+func TestFaceNumbers(t *testing.T) {
+	path := stored(t, "ann")
+	numbers := func(g *gallery.Gallery, name string) (all []uint64) {
+		for _, l := range g.Labels() {
+			if l.Name == name {
+				all = append(all, l.Face)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	a, b := open(t, path), open(t, path)
+	anns := numbers(a, "ann")
+	if len(anns) == 0 || anns[0] == 0 || len(slices.Compact(slices.Clone(anns))) != len(anns) {
+		t.Fatalf("%v", anns)
+	}
+	given := make(map[uint64]bool)
+	for range 3 {
+		for _, g := range []*gallery.Gallery{a, b} {
+			n := g.NextFace()
+			if given[n] || slices.Contains(anns, n) {
+				t.Errorf("%d is given twice", n)
+			}
+			given[n] = true
+		}
+	}
+	mine := []uint64{a.NextFace(), a.NextFace()}
+	if _, err := a.Enroll("bob", person(1, 2), noon, gallery.Enrolment{Numbers: mine}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Reject(person(1, 1)[0], "ann", mine[0]); err != nil {
+		t.Fatal(err)
+	}
+	enrol(t, b, "carol", 2)
+	for _, g := range []*gallery.Gallery{b, a} { // each takes in what the other has saved
+		if err := g.Rename("ann", "anna"); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		anns, anna := anns, numbers(g, "anna")
+		if g == a {
+			anns = append(anns, mine[0])
+		}
+		if slices.Sort(anns); !slices.Equal(anns, anna) {
+			t.Errorf("anna has the faces %v, want %v", anna, anns)
+		}
+		if g == b {
+			if err := a.Update(); err != nil || !a.Learner().Knows("anna") {
+				t.Fatalf("%v, %+v", err, a.People())
+			}
+			if err := a.Rename("anna", "ann"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c := open(t, path)
+	if got := numbers(c, "bob"); !slices.Equal(got, mine) {
+		t.Errorf("bob has the faces %v, want %v", got, mine)
+	}
+	for _, name := range []string{"anna", "bob", "carol"} {
+		if got, want := numbers(c, name), numbers(a, name); !slices.Equal(got, want) {
+			t.Errorf("%s has the faces %v, want %v", name, got, want)
+		}
+	}
+}

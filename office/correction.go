@@ -3,8 +3,6 @@
 package office
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
@@ -141,7 +138,7 @@ type proof struct {
 
 // label is a labelled face.
 type label struct {
-	ID       int64     `cbor:"id"` // its number in the learner
+	Face     uint64    `cbor:"face"` // its number
 	Name     string    `cbor:"-"`
 	Who      int       `cbor:"who"` // index in the statement's Labels
 	Negative bool      `cbor:"negative"`
@@ -161,12 +158,11 @@ func (w *Office) newDraft(s statement) *draft {
 	return &draft{statement: s, before: w.labels(), heads: make(map[uint64]stay)}
 }
 
-// labels returns the labelled faces, by their numbers.
+// labels returns the labels, by the learner's numbers.
 func (w *Office) labels() map[int64]label {
-	l := w.gallery.Learner()
 	all := make(map[int64]label)
-	for _, x := range l.Labels() {
-		all[x.ID] = label{ID: x.ID, Name: x.Name, Negative: x.Negative, Vector: slices.Clone(l.Vector(x.ID))}
+	for id, x := range w.gallery.Labels() {
+		all[id] = label{Face: x.Face, Name: x.Name, Negative: x.Negative, Vector: slices.Clone(x.Vector)}
 	}
 	return all
 }
@@ -230,7 +226,7 @@ func (w *Office) put(q *draft) error {
 	for event := range q.Events {
 		names[event] = q.Name
 	}
-	w.o.Past.Rename(names)
+	w.o.Past.Rename(names, w.gallery.Number)
 	return nil
 }
 
@@ -319,11 +315,11 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 		name = s.Denied[n-1]
 	}
 	found, nearest := uint64(0), math.Inf(1)
-	given := make(map[string]bool) // faces that got the name by a correction
+	given := make(map[uint64]bool) // faces that got the name by a correction
 	for _, g := range w.namings(name) {
 		d := math.Inf(1)
 		for _, x := range g.Added {
-			given[key(x.Vector)] = true
+			given[x.Face] = true
 			d = min(d, s.album.Distance(w.gallery.Space(), x.Vector))
 		}
 		if _, in := g.Stays[id]; in {
@@ -334,19 +330,13 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 		}
 	}
 	for _, x := range w.labels() {
-		if x.Name == name && !x.Negative && !given[key(x.Vector)] &&
+		if x.Name == name && !x.Negative && !given[x.Face] &&
 			s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
 			return Correction{}, false
 		}
 	}
 	r, ok := w.o.Past.said.Get(found)
 	return r.Head.correction(found, r.At), ok && name != ""
-}
-
-// key returns a map key for a vector.
-func key(x []float32) string {
-	sum := sha256.Sum256(vector.Bytes(x))
-	return string(sum[:])
 }
 
 // naming is a statement that gave faces a name.
@@ -381,7 +371,7 @@ func (w *Office) namings(name string) (all []naming) {
 // naming that named this very sighting, or nearly the same pictures.
 func (w *Office) overruled(s *visit, name string) (ids []int64) {
 	space := w.gallery.Space()
-	gone := make(map[string]bool)
+	gone := make(map[uint64]bool)
 	for _, g := range w.namings(name) {
 		near := math.Inf(1)
 		for _, x := range g.Added {
@@ -390,12 +380,12 @@ func (w *Office) overruled(s *visit, name string) (ids []int64) {
 		_, in := g.Stays[s.id]
 		if in && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius {
 			for _, x := range g.Added {
-				gone[key(x.Vector)] = true
+				gone[x.Face] = true
 			}
 		}
 	}
 	for id, x := range w.labels() {
-		if x.Name == name && !x.Negative && gone[key(x.Vector)] {
+		if x.Name == name && !x.Negative && gone[x.Face] {
 			ids = append(ids, id)
 		}
 	}
@@ -410,32 +400,3 @@ const (
 	samePicture = .4  // between pictures of one person in one recording
 	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
 )
-
-// pictured returns the numbers of the pictures of the corrections, by the vectors of their faces.
-func (w *Office) pictured() map[string]uint64 {
-	turn := w.o.Past.said.Turns()
-	if w.pictures != nil && w.picturesOf == turn { // pages ask often
-		return w.pictures
-	}
-	w.picturesOf = turn
-	all := make(map[string]uint64)
-	w.pictures = all
-	take := func(faces []unknown.Face) {
-		for _, f := range faces {
-			if f.JPEG != nil {
-				all[key(f.Vector)] = cmp.Or(all[key(f.Vector)], f.ID)
-			}
-		}
-	}
-	for _, id := range w.o.Past.said.Before(0) {
-		_, p, err := w.statement(id)
-		if err != nil {
-			continue
-		}
-		for _, g := range p.Groups {
-			take(g.Album.Faces)
-		}
-		take(p.Faces)
-	}
-	return all
-}

@@ -916,11 +916,11 @@ func TestConflictRows(t *testing.T) {
 	if sue.Name != "sue" {
 		sue, eve = eve, sue
 	}
-	if sue.Name != "sue" || w.Face(sue.Face) == nil || eve.Name != "eve" || eve.Face != 0 {
+	if sue.Name != "sue" || w.Face(sue.Face) == nil || eve.Name != "eve" || w.Face(eve.Face) != nil {
 		t.Errorf("%+v", all)
 	}
 	before := summary(w)
-	nothing(t, w.Unlabel(sue.ID))
+	nothing(t, w.Unlabel(sue.Face, "sue", false))
 	if all := w.Conflicts(); len(all) != 1 || all[0].Pairs != 6 {
 		t.Errorf("%+v", all)
 	}

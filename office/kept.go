@@ -192,15 +192,13 @@ func (w *Office) remember(
 type portraits struct {
 	space face.Space
 	all   []unknown.Face
-	same  map[string]int // index in all, by vector
 }
 
 // portraits collects the present pictures. The lock must not be held.
 func (w *Office) portraits() *portraits {
-	p := &portraits{space: w.space(), same: make(map[string]int)}
+	p := &portraits{space: w.space()}
 	for _, f := range w.shown() {
 		if f.JPEG != nil {
-			p.same[key(f.Vector)] = len(p.all)
 			p.all = append(p.all, f)
 		}
 	}
@@ -210,15 +208,14 @@ func (w *Office) portraits() *portraits {
 // find returns the picture of a face: its own, or that of the nearest face within half the impostor radius. Two people
 // are never so alike. An album keeps only a few of the faces that were learned with it.
 func (p *portraits) find(x []float32) Portrait {
-	at, apart := -1, 0.
-	if i, ok := p.same[key(x)]; ok {
-		at = i
-	} else {
-		apart = p.space.ImpostorRadius / 2
-		for i, f := range p.all {
-			if d, near := within(x, f.Vector, p.space.Scale, apart); near {
-				at, apart = i, d
-			}
+	at, apart := -1, p.space.ImpostorRadius/2
+	for i, f := range p.all {
+		if slices.Equal(x, f.Vector) {
+			at, apart = i, 0
+			break
+		}
+		if d, near := within(x, f.Vector, p.space.Scale, apart); near {
+			at, apart = i, d
 		}
 	}
 	if at < 0 {

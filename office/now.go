@@ -45,7 +45,8 @@ type View struct {
 type Sighting struct {
 	ID     uint64 `json:"id"`
 	Camera string `json:"camera"`
-	Name   string `json:"name"` // the last recognised name, or ""
+	Name   string `json:"name"`             // the last recognised name, or ""
+	Person int64  `json:"person,omitempty"` // number of that person
 	// Trust tells how the name is known, at best. If it is sighting.Learned, a user can call [Office.Confirm].
 	Trust sighting.Trust `json:"trust,omitempty"`
 	First time.Time      `json:"first"`
@@ -66,6 +67,9 @@ func (w *Office) Now() Now {
 		Known:    append([]gallery.Person{}, w.gallery.People()...), Keeps: w.unknown.Keeps(), Learns: !w.o.Freeze,
 		Room: w.gallery.Learner().Room(), Disk: w.disk, Poor: w.poor,
 	}
+	for i := range n.People {
+		n.People[i].ID = w.gallery.Number(n.People[i].Name)
+	}
 	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
 	for _, v := range w.views {
 		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
@@ -84,7 +88,7 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	all := []Sighting{}
 	w.live(func(s *visit, _ *view) {
 		if len(s.album.Faces) > 0 && (id == 0 || s.id < id) {
-			x := s.shown(s.album.Faces[0].ID, true)
+			x := w.show(s, s.album.Faces[0].ID, true)
 			x.Clip = len(s.film.pictures) > 0
 			all = append(all, x)
 		}
@@ -94,7 +98,7 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 			break
 		}
 		if s := w.past(old); len(s.Faces) > 0 {
-			x := s.shown(s.Faces[0], false)
+			x := w.show(s, s.Faces[0], false)
 			if clips := w.o.Past.clips; clips != nil {
 				_, x.Clip = clips.Get(old)
 			}
@@ -105,10 +109,10 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	return all[:min(n, len(all))]
 }
 
-func (s *visit) shown(face uint64, live bool) Sighting {
+func (w *Office) show(s *visit, face uint64, live bool) Sighting {
 	return Sighting{
-		ID: s.id, Camera: s.Camera, Name: s.Known, Trust: s.Trust, First: s.First, Last: s.Last, Live: live, Face: face,
-		Group: s.Group,
+		ID: s.id, Camera: s.Camera, Name: s.Known, Person: w.gallery.Number(s.Known), Trust: s.Trust, First: s.First,
+		Last: s.Last, Live: live, Face: face, Group: s.Group,
 	}
 }
 
@@ -123,6 +127,10 @@ func (w *Office) Strangers() []unknown.Group {
 func (w *Office) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.picture(id)
+}
+
+func (w *Office) picture(id uint64) (jpeg []byte) {
 	w.live(func(s *visit, _ *view) {
 		if f, there := s.album.Find(id); there {
 			jpeg = f.JPEG

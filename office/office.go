@@ -115,9 +115,6 @@ type Office struct {
 	learned int64          // number of learned faces at the last save of the gallery
 	latest  latestFaces
 
-	pictures   map[string]uint64 // numbers of pictures by vector
-	picturesOf uint64            // the journal's turn for which pictures is right
-
 	sites     []Site           // the last report of other offices
 	doomed    []uint64         // groups of unknown faces that look like people whom other offices forgot
 	poor      int              // number of sightings that were too short or too poor to recognise anybody
@@ -144,6 +141,8 @@ func New(g *gallery.Gallery, o Options) *Office {
 			w.room.Remember(e.Name, e.At)
 		}
 	}
+	g.Labels() // all get numbers, and some more are reserved, while no transaction is open
+	g.NextFace()
 	o.Past.Before = w.before
 	w.begin()
 	return w
@@ -161,6 +160,9 @@ func (w *Office) tell(events []presence.Event) {
 
 // record records events and the state of the room, and reports whether their numbers rise.
 func (w *Office) record(events []presence.Event) bool {
+	for i := range events {
+		events[i].Person = w.gallery.Number(events[i].Name)
+	}
 	if w.broken == nil {
 		w.broken = w.o.Past.Record(w.room.State(), events)
 	}

@@ -162,7 +162,6 @@ func (p *Past) noteStrangers() error {
 
 // Kinds of reserved numbers.
 const (
-	faceNumbers     = "face"
 	groupNumbers    = "stranger"
 	sightingNumbers = "sighting"
 	turnNumbers     = "correction"
@@ -258,10 +257,8 @@ func (s *visit) pictures() (ids []uint64) {
 
 // reserve reserves numbers, so that no number is used twice, even after a crash.
 func (w *Office) reserve() {
-	face, group := w.unknown.Given()
 	p := w.o.Past
-	more := p.Reserve(faceNumbers, face, 10000)
-	more = p.Reserve(groupNumbers, group, 0) || more
+	more := p.Reserve(groupNumbers, w.unknown.Last(), 0)
 	more = p.Reserve(sightingNumbers, w.last, 1000) || more
 	if p.Reserve(turnNumbers, w.turn, 0); more {
 		w.keep(false)
@@ -271,7 +268,7 @@ func (w *Office) reserve() {
 // begin continues from the records.
 func (w *Office) begin() {
 	p := w.o.Past
-	w.unknown.Skip(p.Reserved(faceNumbers), p.Reserved(groupNumbers))
+	w.unknown.Skip(p.Reserved(groupNumbers))
 	w.last = max(p.Reserved(sightingNumbers), p.seen.Last())
 	w.turn = max(p.Reserved(turnNumbers), p.said.Last())
 	w.unclip()

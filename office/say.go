@@ -136,8 +136,12 @@ func (w *Office) enroll(name string, faces []unknown.Face, force bool) error {
 			return fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
 		}
 	}
-	known := slices.Contains(w.gallery.Learner().Names(), name)
-	_, err := w.gallery.Enroll(name, x, w.o.Now(), gallery.Enrolment{Add: known, Force: force})
+	var numbers []uint64
+	for _, f := range faces {
+		numbers = append(numbers, f.ID)
+	}
+	known := w.gallery.Learner().Knows(name)
+	_, err := w.gallery.Enroll(name, x, w.o.Now(), gallery.Enrolment{Add: known, Force: force, Numbers: numbers})
 	return err
 }
 
@@ -324,7 +328,8 @@ func (w *Office) reject(s *visit, wrong, right string) error {
 		if !learner.Knows(wrong) {
 			return nil // the person lost all labels
 		}
-		if err := learner.Reject(faces[i*len(faces)/n].Vector, wrong); err != nil {
+		f := faces[i*len(faces)/n]
+		if err := w.gallery.Reject(f.Vector, wrong, f.ID); err != nil {
 			return err
 		}
 	}
@@ -335,7 +340,7 @@ func (w *Office) reject(s *visit, wrong, right string) error {
 			return err
 		}
 		if v.Label == wrong && right == "" {
-			if err := learner.Reject(f.Vector, wrong); err != nil {
+			if err := w.gallery.Reject(f.Vector, wrong, f.ID); err != nil {
 				return err
 			}
 		}

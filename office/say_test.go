@@ -393,7 +393,7 @@ func TestConflicts(t *testing.T) {
 	if len(all) != 1 || all[0].A.Name != "alice" || all[0].B.Name != "eve" {
 		t.Fatalf("%+v", all)
 	}
-	if err := w.Unlabel(all[0].B.ID); err != nil || len(w.Conflicts()) != 0 || len(g.People()) != 2 {
+	if err := w.Unlabel(all[0].B.Face, "eve", false); err != nil || len(w.Conflicts()) != 0 || len(g.People()) != 2 {
 		t.Errorf("%v, %+v", err, w.Conflicts())
 	}
 }

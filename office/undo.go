@@ -105,7 +105,7 @@ func (w *Office) restoreNames(id uint64, s statement, name string) {
 			names[e.ID] = was
 		}
 	}
-	w.o.Past.Rename(names)
+	w.o.Past.Rename(names, w.gallery.Number)
 }
 
 // unmergedElsewhere undoes the merges that another office has undone.
@@ -136,7 +136,7 @@ func (w *Office) renameBack(s statement) error {
 		}
 	}
 	w.o.Past.seen.Change(heads)
-	w.o.Past.Rename(names)
+	w.o.Past.Rename(names, w.gallery.Number)
 	return nil
 }
 
@@ -160,23 +160,15 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	learner := w.gallery.Learner()
 	now := func(name string) string { return w.nameNow(name, id) }
 	labels := w.labels()
-	// find returns the number of an existing label, each once. It finds the label by its old number, or by its face if
-	// the label was removed and added again.
-	find := func(x label) (int64, bool) {
-		same := func(y label) bool {
-			return y.Negative == x.Negative && y.Name == now(x.Name) && slices.Equal(y.Vector, x.Vector)
-		}
-		if y, there := labels[x.ID]; there && same(y) {
-			delete(labels, x.ID)
-			return x.ID, true
-		}
-		for number, y := range labels {
-			if same(y) {
-				delete(labels, number)
-				return number, true
+	// find returns the learner's number of an existing label, the newest first, each once.
+	find := func(x label) (newest int64, there bool) {
+		for id, y := range labels {
+			if y.Face == x.Face && y.Negative == x.Negative && y.Name == now(x.Name) && (!there || id > newest) {
+				newest, there = id, true
 			}
 		}
-		return 0, false
+		delete(labels, newest)
+		return newest, there
 	}
 	var gone []int64
 	for _, x := range p.Added {
@@ -184,7 +176,7 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 			gone = append(gone, number)
 		}
 	}
-	var withdrawn map[string]bool
+	var withdrawn map[uint64]bool
 	if slices.ContainsFunc(p.Removed, func(x label) bool { return !x.Negative }) {
 		withdrawn = w.withdrawn(id)
 	}
@@ -193,7 +185,7 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	for _, negative := range []bool{false, true} { // positive labels first: only a known person can have negative ones
 		for _, x := range p.Removed {
 			name := now(x.Name)
-			if x.Negative != negative || withdrawn[key(x.Vector)] && !negative {
+			if x.Negative != negative || withdrawn[x.Face] && !negative {
 				continue
 			}
 			if _, there := find(x); there {
@@ -201,19 +193,19 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 			}
 			if negative {
 				if learner.Knows(name) {
-					err = errors.Join(err, learner.Reject(x.Vector, name))
+					err = errors.Join(err, w.gallery.Reject(x.Vector, name, x.Face))
 				}
 				continue
 			}
-			err = errors.Join(err, w.gallery.Label(name, [][]float32{x.Vector}, w.o.Now()))
+			err = errors.Join(err, w.gallery.Label(name, [][]float32{x.Vector}, w.o.Now(), x.Face))
 		}
 	}
 	return err
 }
 
 // withdrawn returns the faces that earlier statements named and whose naming was undone since.
-func (w *Office) withdrawn(before uint64) map[string]bool {
-	all := make(map[string]bool)
+func (w *Office) withdrawn(before uint64) map[uint64]bool {
+	all := make(map[uint64]bool)
 	ids := w.o.Past.said.Before(before)
 	slices.Reverse(ids) // the last statement about a face counts
 	for _, id := range ids {
@@ -223,7 +215,7 @@ func (w *Office) withdrawn(before uint64) map[string]bool {
 		}
 		for _, x := range p.Added {
 			if !x.Negative {
-				all[key(x.Vector)] = s.UndoneAt > 0
+				all[x.Face] = s.UndoneAt > 0
 			}
 		}
 	}

@@ -109,7 +109,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 		}
 		if x.Vector != nil && x.Reason == "" && sure {
 			s.album.Add(w.gallery.Space(), unknown.Face{
-				ID: w.unknown.Number(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
+				ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
 		}
 	}

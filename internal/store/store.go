@@ -83,13 +83,15 @@ create table person(
 	same integer references person(id) on delete cascade -- who has the name now; null for the person itself
 ) strict;
 create index same_as on person(same);
-create table face(
-	id integer primary key autoincrement,
+create table face( -- a label: a face may have several
+	id integer primary key autoincrement, -- rises in the order of the transactions
+	number integer not null, -- of the face, which no other face has
 	person integer not null references person(id) on delete cascade,
 	rejected integer not null, -- 1: the face is known not to be this person's
 	vector blob not null -- little-endian float32
 ) strict;
 create index face_of on face(person, rejected);
+create table number(kind text primary key, last integer not null) strict; -- numbers that were given
 create table learned(
 	id integer primary key check(id = 1),
 	generation integer not null, -- rises with each change of what was learned
@@ -160,9 +162,9 @@ end;
 create view people_v1 as select id, name, enrolled, upright,
 	(select count(*) from face where face.person = person.id and not rejected) as faces
 	from person where same is null;
-create view faces_v1 as select face.id, person, name, rejected, length(vector)/4 as dimensions
+create view faces_v1 as select face.number as id, person, name, rejected, length(vector)/4 as dimensions
 	from face join person on person.id = face.person;
-create view vectors_v1 as select id, person, rejected, vector from face;
+create view vectors_v1 as select number as id, person, rejected, vector from face;
 create view events_v1 as select office.name as office, number, kind, coalesce(same, event.person) as person,
 	(select name from person where id = coalesce(p.same, event.person)) as name, stranger, camera, trust, at, known
 	from event join office on office.id = event.office left join person p on p.id = event.person;

@@ -64,8 +64,9 @@ func (b *Book) read(t *gallery.Transaction, office int64, last uint64) error {
 	b.state.Last = last
 	err := t.Query("select number, kind, person, stranger, camera, trust, at, known from event where office = ? "+
 		"order by number", func(r gallery.Row) error {
+		name, person := t.Name(r.ColumnInt64(2))
 		e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.Kind(r.ColumnText(1)),
-			Name: t.Name(r.ColumnInt64(2)), Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
+			Name: name, Person: person, Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
 			Trust: sighting.Trust(r.ColumnText(5)), At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7))}
 		b.events = append(b.events, e)
 		return nil
@@ -73,7 +74,8 @@ func (b *Book) read(t *gallery.Transaction, office int64, last uint64) error {
 	if err == nil {
 		const people = "select person, since, last, camera, trust from present where office = ?"
 		err = t.Query(people, func(r gallery.Row) error {
-			b.state.People = append(b.state.People, presence.Person{Name: t.Name(r.ColumnInt64(0)),
+			name, _ := t.Name(r.ColumnInt64(0))
+			b.state.People = append(b.state.People, presence.Person{Name: name,
 				Since: moment(r.ColumnInt64(1)), Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3),
 				Trust: sighting.Trust(r.ColumnText(4))})
 			return nil
@@ -111,12 +113,6 @@ func (b *Book) write(t *gallery.Transaction, office int64) error {
 		}
 	}
 	b.mu.Unlock()
-	person := func(name string) (any, error) {
-		if name == "" {
-			return nil, nil
-		}
-		return t.Person(name)
-	}
 	for _, id := range slices.Sorted(maps.Keys(w.events)) {
 		e, there := events[id]
 		if !there {
@@ -125,7 +121,11 @@ func (b *Book) write(t *gallery.Transaction, office int64) error {
 			}
 			continue
 		}
-		who, err := person(e.Name)
+		var who any
+		var err error
+		if e.Name != "" {
+			who, err = b.person(t, e)
+		}
 		if err == nil {
 			err = t.Exec("insert or replace into event(office, number, kind, person, stranger, camera, trust, at, "+
 				"known) values(?, ?, ?, ?, ?, ?, ?, ?, ?)", office, int64(id), string(e.Kind), who, int64(e.Group),
@@ -140,7 +140,7 @@ func (b *Book) write(t *gallery.Transaction, office int64) error {
 			return err
 		}
 		for _, p := range state.People {
-			who, err := person(p.Name)
+			who, err := t.Person(p.Name)
 			if err == nil {
 				err = t.Exec("insert into present(office, person, since, last, camera, trust) values(?, ?, ?, ?, ?, ?)",
 					office, who, nanoseconds(p.Since), nanoseconds(p.Last), p.Camera, string(p.Trust))
@@ -158,6 +158,17 @@ func (b *Book) write(t *gallery.Transaction, office int64) error {
 		}
 	}
 	return nil
+}
+
+// person returns the number of the person of an event.
+func (b *Book) person(t *gallery.Transaction, e presence.Event) (int64, error) {
+	who, err := t.Person(e.Name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i, there := b.find(e.ID); there && b.events[i].Name == e.Name {
+		b.events[i].Person = who
+	}
+	return who, err
 }
 
 // written implements part.
@@ -292,13 +303,13 @@ func (b *Book) Events(before uint64, n int) []presence.Event {
 	return all
 }
 
-// Rename gives past events other names, by number.
-func (b *Book) Rename(names map[uint64]string) {
+// Rename gives past events other names, by number. Person returns the number of a person.
+func (b *Book) Rename(names map[uint64]string, person func(name string) int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, name := range names {
 		if i, there := b.find(id); there {
-			b.events[i].Name = name
+			b.events[i].Name, b.events[i].Person = name, person(name)
 			b.changed.events[id] = true
 		}
 	}
@@ -317,7 +328,7 @@ func (b *Book) Forget(name string) {
 	})
 	for i := range b.events {
 		if b.events[i].Name == name {
-			b.events[i].Name = ""
+			b.events[i].Name, b.events[i].Person = "", 0
 		}
 	}
 	b.state.People = slices.DeleteFunc(slices.Clone(b.state.People),
@@ -356,7 +367,7 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 		return e, false
 	}
 	if e = waiting[0]; e.Kind == presence.Unknown {
-		e.Name = ""
+		e.Name, e.Person = "", 0
 	}
 	return e, true
 }

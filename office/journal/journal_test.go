@@ -277,8 +277,12 @@ func TestReserve(t *testing.T) {
 	}
 }
 
+// numbers are the numbers of the people of TestBook.
+var numbers = map[string]int64{"alice": 1, "bob": 2, "carol": 3}
+
 func event(id uint64, kind presence.Kind, name string) presence.Event {
-	return presence.Event{ID: id, Kind: kind, Name: name, Camera: "door", At: noon.Add(time.Duration(id) * time.Second)}
+	return presence.Event{ID: id, Kind: kind, Name: name, Person: numbers[name], Camera: "door",
+		At: noon.Add(time.Duration(id) * time.Second)}
 }
 
 // Events, the people who are present, and what sinks lack are the same after a restart.
@@ -316,7 +320,7 @@ func TestBook(t *testing.T) {
 		}
 	}
 	next(event(1, presence.Arrived, "alice"))
-	h.j.Rename(map[uint64]string{1: "bob", 2: "carol"})
+	h.j.Rename(map[uint64]string{1: "bob", 2: "carol"}, h.g.Number)
 	q.Done(1)
 	next(event(2, presence.Unknown, "")) // it was somebody unknown
 	h.again()

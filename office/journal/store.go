@@ -89,7 +89,7 @@ func (st *Store[H]) read(t *gallery.Transaction) error {
 			whole, cut := true, false
 			rec.Head, cut = head.Mapped(func(name string, about bool) string {
 				if person, ok := named(name); ok {
-					name = t.Name(person)
+					name, _ = t.Name(person)
 					whole = whole && (name != "" || !about)
 				}
 				return name

@@ -89,9 +89,11 @@ func (p *Page) change(m *http.ServeMux) {
 		return w.Undo(q.ID)
 	})
 	post(p, m, "unlabel", func(q struct {
-		Face int64 `json:"face"`
+		Face uint64 `json:"face"`
+		Name string `json:"name"`
+		Not  bool   `json:"not"`
 	}, _ *said) error {
-		return w.Unlabel(q.Face)
+		return w.Unlabel(q.Face, q.Name, q.Not)
 	})
 }
 

@@ -42,7 +42,7 @@ func inbox(w *office.Office) []question {
 	slices.SortStableFunc(all, func(a, b question) int { return b.At.Compare(a.At) })
 	first := []question{}
 	for _, c := range contradictions(w) {
-		key := fmt.Sprintf("conflict-%d-%d", c.A.ID, c.B.ID)
+		key := fmt.Sprintf("conflict-%d-%d", c.A.Face, c.B.Face)
 		first = append(first, question{Key: key, Kind: "conflict", Conflict: &c})
 	}
 	return append(first, all...)
@@ -93,7 +93,7 @@ type contradiction struct {
 
 // side is one of the two faces.
 type side struct {
-	ID       int64           `json:"id"` // for /api/unlabel
+	Face     uint64          `json:"face"` // for /api/unlabel
 	Name     string          `json:"name"`
 	Negative bool            `json:"not"` // a negative label: the face is not this person's
 	Portrait office.Portrait `json:"portrait"`
@@ -104,13 +104,10 @@ func contradictions(w *office.Office) []contradiction {
 	all := []contradiction{}
 	var ids []int64
 	for _, c := range w.Conflicts() {
-		ids = append(ids, c.A.ID, c.B.ID)
+		ids = append(ids, c.A.Stored, c.B.Stored)
 		all = append(all, contradiction{
-			A: side{
-				ID:       c.A.ID,
-				Name:     c.A.Name,
-				Negative: c.A.Negative,
-			}, B: side{ID: c.B.ID, Name: c.B.Name, Negative: c.B.Negative},
+			A:        side{Face: c.A.Face, Name: c.A.Name, Negative: c.A.Negative},
+			B:        side{Face: c.B.Face, Name: c.B.Name, Negative: c.B.Negative},
 			Distance: c.Distance, Pairs: c.Pairs,
 		})
 	}

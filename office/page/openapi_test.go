@@ -150,7 +150,7 @@ func TestOpenAPI(t *testing.T) {
 		{"name", `{"group":` + scene.group(0) + `,"name":"Zed","force":true}`, `{"group":1,"name":"a","more":2}`},
 		{"forget-stranger", `{"group":` + scene.group(1) + `}`, `{}`},
 		{"correct", `{"sighting":` + scene.sightingOf("Ann Archer") + `,"is":""}`, `{"sighting":1}`},
-		{"unlabel", `{"face":` + scene.conflictFace() + `}`, `{"face":1.5}`},
+		{"unlabel", scene.conflictFace(), `{"face":1.5}`},
 		{"rename", `{"from":"Ann Archer","to":"Anna Archer"}`, `{"from":"a","to":null}`},
 		{"undo", `{"id":1}`, `{"id":-1}`},
 		{"forget", `{"name":"Zed"}`, `{"name":7}`},

@@ -422,7 +422,7 @@ func (s *scene) conflictFace() string {
 	if len(all) == 0 {
 		s.t.Fatal("there is no conflict")
 	}
-	return fmt.Sprint(all[0].A.ID)
+	return fmt.Sprintf(`{"face":%d,"name":%q,"not":%t}`, all[0].A.Face, all[0].A.Name, all[0].A.Negative)
 }
 
 // conflictKey returns the key of the first conflict in the inbox.

@@ -39,8 +39,9 @@ type Event struct {
 	ID     uint64 `json:"id"` // counts from 1 and rises, also after a restart
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name,omitempty"`
-	Group  uint64 `json:"group,omitempty"` // group of unknown faces; 0 for none
-	Camera string `json:"camera"`          // the camera that saw it; for a departure, the last one
+	Person int64  `json:"person,omitempty"` // number of the person; the name may change
+	Group  uint64 `json:"group,omitempty"`  // group of unknown faces; 0 for none
+	Camera string `json:"camera"`           // the camera that saw it; for a departure, the last one
 	// Trust tells how the name of an arrival is known: sighting.Confirmed, unless [Settings].Learned is set.
 	Trust sighting.Trust `json:"trust,omitempty"`
 	At    time.Time      `json:"at"` // when it happened, before Known; for a mistake, the time of the wrong arrival
@@ -70,6 +71,7 @@ func (s Settings) Defaults() Settings {
 
 // Person is a person in the room.
 type Person struct {
+	ID     int64     `json:"id,omitempty"` // number of the person; a [Room] does not know it
 	Name   string    `json:"name"`
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // time of the last sighting

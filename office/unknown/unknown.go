@@ -60,7 +60,6 @@ type Group struct {
 type Groups struct {
 	s      Settings
 	space  face.Space
-	last   uint64 // number of the last face
 	begun  uint64 // number of the last group
 	off    bool
 	groups []*Group
@@ -86,17 +85,11 @@ func (g *Groups) remove(gone func(*Group) bool) {
 	g.groups = slices.DeleteFunc(g.groups, gone)
 }
 
-// Number returns a new number for a face.
-func (g *Groups) Number() uint64 {
-	g.last++
-	return g.last
-}
+// Last returns the number of the newest group.
+func (g *Groups) Last() uint64 { return g.begun }
 
-// Given returns the last numbers of a face and of a group.
-func (g *Groups) Given() (face, group uint64) { return g.last, g.begun }
-
-// Skip marks numbers as used: a killed program may have used them before it could save.
-func (g *Groups) Skip(face, group uint64) { g.last, g.begun = max(g.last, face), max(g.begun, group) }
+// Skip marks numbers of groups up to one as used: a killed program may have used them before it could save.
+func (g *Groups) Skip(group uint64) { g.begun = max(g.begun, group) }
 
 // All returns a copy of the groups, the last seen group first. Do not change the vectors and pictures, which are
 // shared.
@@ -127,9 +120,7 @@ func (g *Groups) Load(all []Group) {
 		if len(p.Album.Faces) == 0 {
 			continue
 		}
-		for _, f := range p.Album.Faces {
-			g.Skip(f.ID, p.ID)
-		}
+		g.Skip(p.ID)
 		g.groups = append(g.groups, &p)
 	}
 	g.shed(0)
@@ -335,7 +326,7 @@ func (g *Groups) Restore(was Group) {
 	if g.off || was.ID == 0 || len(was.Album.Faces) == 0 {
 		return
 	}
-	g.Skip(0, was.ID)
+	g.Skip(was.ID)
 	back := was.copy()
 	if now, err := g.group(was.ID); err == nil {
 		for _, f := range now.Album.Faces {
@@ -348,9 +339,6 @@ func (g *Groups) Restore(was Group) {
 	} else {
 		g.groups = append(g.groups, &back)
 		g.shed(was.ID)
-	}
-	for _, f := range back.Album.Faces {
-		g.Skip(f.ID, 0)
 	}
 }
 

@@ -256,7 +256,7 @@ async function takeBack(s) {
     ))
   )
     return;
-  await tell("unlabel", {face: s.id}, "The face is taken back.");
+  await tell("unlabel", {face: s.face, name: s.name, not: s.not}, "The face is taken back.");
 }
 
 const meta = (q) => {
