@@ -157,7 +157,7 @@ func (g *Gallery) attach(path string) error {
 	if err != nil {
 		return err
 	}
-	g.path, g.database = path, database{db: db}
+	g.path, g.database = path, database{db: db, given: g.given, reserved: g.reserved}
 	g.numbers, g.labels = make(map[string]int64), make(map[int64]uint64) // all get numbers of this database
 	g.record()
 	return nil

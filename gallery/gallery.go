@@ -40,7 +40,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -219,17 +218,12 @@ func (g *Gallery) Reject(x []float32, name string, number uint64) error {
 // reservedFaces is the number of faces that a program can number before it writes the database again.
 const reservedFaces = 50000
 
-// NextFace returns a number that no other face has or gets. The database reserves numbers. While it cannot be written,
-// they go on from a random number above 2^52.
+// NextFace returns a number that no other face has or gets. The database reserves numbers. Before there is one, or while
+// it cannot be written, they go on from a random number above 2^52.
 func (g *Gallery) NextFace() uint64 {
 	if g.given == g.reserved && g.path != "" {
-		err := g.attach(g.path)
-		if err == nil && g.begun {
-			err = store.ErrBusy // a reservation could be taken back
-		} else if err == nil {
-			err = g.db.Write(func() error { return g.reserve(reservedFaces) })
-		}
-		if err != nil {
+		if g.db == nil || g.begun || // what a transaction reserves could be taken back
+			g.db.Write(func() error { return g.reserve(reservedFaces) }) != nil {
 			g.given = 1<<52 + rand.Uint64N(1<<51)
 			g.reserved = g.given + 1<<51
 		}

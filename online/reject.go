@@ -122,15 +122,26 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 		if !ok {
 			continue
 		}
-		for j := range i {
+		compare := func(j int) {
 			b, ok := l.labelAt(j)
 			// Two rejected faces agree. A face of a person and a face rejected as another person's agree, too.
 			if !ok || a.Negative && b.Negative || (a.Name == b.Name) != (a.Negative != b.Negative) {
-				continue
+				return
 			}
 			if d := graph.Distance(l.graph.Point(i), l.graph.Point(j), l.space.Scale); d <= within {
 				all = append(all, Conflict{A: b, B: a, Distance: d})
 			}
+		}
+		if within <= l.settings.graph(l.space).EdgeRadius() { // then all such pairs are edges
+			l.graph.Neighbours(i, func(j int, _ float64) {
+				if j < i {
+					compare(j)
+				}
+			})
+			continue
+		}
+		for j := range i {
+			compare(j)
 		}
 	}
 	slices.SortStableFunc(all, func(p, q Conflict) int { return cmp.Compare(p.Distance, q.Distance) })

@@ -5,11 +5,13 @@ package online_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -262,6 +264,48 @@ func TestUnlearnRandom(t *testing.T) {
 		}
 		if err := new(online.Learner).UnmarshalBinary(data); err != nil {
 			t.Fatalf("run %d: %v", run, err)
+		}
+	}
+}
+
+// Conflicts along edges are all conflicts: the same as those of each pair of labels.
+func TestConflictsOfEachPair(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+	l, err := online.New(space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		x, name := []float32{6 * r.Float32(), 6 * r.Float32()}, fmt.Sprint(r.IntN(9))
+		teach := l.Label
+		if i%7 == 6 && l.Knows(name) {
+			teach = l.Reject
+		}
+		if err := teach(x, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reach := l.Graph().Config().EdgeRadius()
+	for _, within := range []float64{.3, .69, reach, 1.5 * reach} {
+		want := make(map[[2]int64]bool)
+		labels := l.Labels()
+		for i, a := range labels {
+			for _, b := range labels[:i] {
+				disagree := !a.Negative && !b.Negative && a.Name != b.Name || a.Name == b.Name && a.Negative != b.Negative
+				if disagree && graph.Distance(l.Vector(a.ID), l.Vector(b.ID), 1) <= within {
+					want[[2]int64{b.ID, a.ID}] = true
+				}
+			}
+		}
+		got := l.Conflicts(within)
+		for _, c := range got {
+			if !want[[2]int64{c.A.ID, c.B.ID}] {
+				t.Errorf("within %g: %+v", within, c)
+			}
+		}
+		if len(got) != len(want) || len(want) == 0 {
+			t.Errorf("within %g: %d conflicts, want %d", within, len(got), len(want))
 		}
 	}
 }

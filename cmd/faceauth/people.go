@@ -3,10 +3,12 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"text/tabwriter"
@@ -15,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/office/search"
 	"github.com/faceauth/faceauth/online"
@@ -266,16 +269,29 @@ func moment(s string, now time.Time) (time.Time, error) {
 		"2026-11-20 17:30")
 }
 
-// searchIndex returns the default folder of the index of search.
-func searchIndex() (string, error) {
-	cache, err := xdg.Cache()
-	return filepath.Join(cache, "faceauth", "search"), err
+// cachePath returns the path of the default cache of a gallery. It has the key of the gallery, if there is one.
+func cachePath(gallery string) (string, error) {
+	dir, err := xdg.Cache()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "faceauth", "cache.db")
+	if key := store.Key(gallery); key != nil {
+		sum := sha256.Sum256(key)
+		path = filepath.Join(dir, "faceauth", fmt.Sprintf("cache-%x.db", sum[:4]))
+		err = store.SetKey(path, key)
+	}
+	return path, err
 }
 
-// forgetFound removes recordings in which somebody looks like a person from the index of search.
+// forgetFound removes recordings in which somebody looks like a person from the index of search, and unfinished
+// replays.
 func forgetFound(g *gallery.Gallery, name string) (recordings int, err error) {
-	dir, err := searchIndex()
-	if err != nil { // then search has not used it either
+	path, err := cachePath(g.Path())
+	if err != nil { // then nothing has used it either
+		return 0, nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	var faces [][]float32
@@ -284,5 +300,10 @@ func forgetFound(g *gallery.Gallery, name string) (recordings int, err error) {
 			faces = append(faces, g.Learner().Vector(l.ID))
 		}
 	}
-	return search.Index{Dir: dir, Space: g.Space()}.Forget(faces)
+	x := search.Index{Space: g.Space()}
+	if err := x.Open(path); err != nil {
+		return 0, err
+	}
+	defer x.Close()
+	return x.Forget(faces)
 }

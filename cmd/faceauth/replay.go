@@ -210,7 +210,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	}
 	safefile.Sweep(r.Report)
 	safefile.Sweep(r.Events)
-	run, earlier, err := o.unfinishedIn(source, v, g, how)
+	run, earlier, err := o.unfinishedIn(c, source, v, g, how)
 	if err != nil {
 		return r, err
 	}

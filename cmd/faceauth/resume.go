@@ -8,46 +8,47 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/fxamacker/cbor/v2"
+	"github.com/spf13/cobra"
 )
 
 // halfway is the saved state of an interrupted replay.
 type halfway struct {
-	Key     []byte       `cbor:"key"` // hash of the recording, the gallery and the settings
 	Point   replay.Point `cbor:"point"`
 	Learner []byte       `cbor:"learner"`
 	Report  []byte       `cbor:"report"`
 	Log     int64        `cbor:"log"` // bytes of the events file
 }
 
-var halfwayKind = safefile.Kind{Magic: "faceauth replay", Version: 1}
+const (
+	saveEvery = 5 * time.Second     // interval between saves
+	keepsHalf = 30 * 24 * time.Hour // for which an unfinished replay is kept
+)
 
-// saveEvery is the interval between saves.
-const saveEvery = 5 * time.Second
-
-// unfinished holds the files of an incomplete replay.
+// unfinished is an incomplete replay. Its state is in the cache, and its events are in a file.
 type unfinished struct {
-	state, events string // paths
-	key           []byte
-	log           *os.File
-	saved         time.Time
+	cache  *store.Cache // nil: it cannot be continued
+	key    []byte       // hash of the folder, the recording, the gallery and the settings
+	events string       // path
+	log    *os.File
+	saved  time.Time
 }
 
 // unfinishedIn returns the files of an incomplete replay in a folder, and the state of an earlier run with the same
 // recording, gallery and settings, or nil.
-func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery,
+func (o *options) unfinishedIn(c *cobra.Command, source string, v *vision, g *gallery.Gallery,
 	how player) (*unfinished, *halfway, error) {
-	u := &unfinished{state: filepath.Join(how.out, ".replay"), events: filepath.Join(how.out, ".events-unfinished")}
+	u := &unfinished{events: filepath.Join(how.out, ".events-unfinished")}
 	if how.each == nil && !how.video { // these must see all frames
-		u.key = o.replayKey(source, v, g, how.freeze)
+		u.key = o.replayKey(source, v, g, how)
 	}
 	var err error
 	if u.log, err = os.OpenFile(u.events, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -57,9 +58,13 @@ func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery,
 		u.log.Close()
 		return nil, nil, fmt.Errorf("writing report: another program writes into %s: %w", how.out, err)
 	}
-	h := u.earlier()
-	if how.anew {
-		h = nil
+	var h *halfway
+	if u.key != nil {
+		if u.cache, err = openCache(g.Path()); err != nil {
+			warn(c, fmt.Sprintf("if this replay is interrupted, it must begin anew: %v", err))
+		} else if h = u.earlier(); how.anew {
+			h = nil
+		}
 	}
 	end := int64(0)
 	if h != nil {
@@ -75,7 +80,7 @@ func (o *options) unfinishedIn(source string, v *vision, g *gallery.Gallery,
 }
 
 // replayKey returns a hash of everything on which a replay depends, or nil if this is unknown, as for a camera.
-func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, freeze bool) []byte {
+func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, how player) []byte {
 	info, err := os.Stat(source)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -84,19 +89,38 @@ func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, freeze
 	if err != nil {
 		return nil
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %d %x %+v %+v %t %t %s", path, info.Size(), info.ModTime().UnixNano(),
-		g.Mark(), g.Learner().Settings(), v.Config.Vision, o.EveryFrame, freeze, v.Space.ID))
+	out, err := filepath.Abs(how.out)
+	if err != nil {
+		return nil
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d %q %x %+v %+v %t %t %s", out, path, info.Size(),
+		info.ModTime().UnixNano(), g.Path(), g.Mark(), g.Learner().Settings(), v.Config.Vision, o.EveryFrame,
+		how.freeze, v.Space.ID))
 	return sum[:]
+}
+
+// openCache opens the default cache of a gallery, without replays that nobody will finish.
+func openCache(gallery string) (*store.Cache, error) {
+	path, err := cachePath(gallery)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := store.OpenCache(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	if err := cache.Expire("replay", time.Now().Add(-keepsHalf)); err != nil {
+		cache.Close()
+		return nil, fmt.Errorf("writing %s: %w", path, err)
+	}
+	return cache, nil
 }
 
 // earlier returns the state of an earlier run, or nil.
 func (u *unfinished) earlier() *halfway {
-	body, err := safefile.ReadSealed(u.state, halfwayKind)
-	if err != nil || u.key == nil {
-		return nil
-	}
+	body, err := u.cache.Get(u.key)
 	h := new(halfway)
-	if cbor.Unmarshal(body, h) != nil || string(h.Key) != string(u.key) {
+	if err != nil || body == nil || cbor.Unmarshal(body, h) != nil {
 		return nil
 	}
 	// After a crash of the machine the events file may be shorter than its recorded length.
@@ -116,11 +140,11 @@ func (h *halfway) resume(g *gallery.Gallery, r *replay.Report) error {
 
 // save saves the state of a run at intervals.
 func (u *unfinished) save(p replay.Point, g *gallery.Gallery, r *replay.Report, flush func() error) error {
-	if u.key == nil || time.Since(u.saved) < saveEvery {
+	if u.cache == nil || time.Since(u.saved) < saveEvery {
 		return nil
 	}
 	u.saved = time.Now()
-	h := halfway{Key: u.key, Point: p}
+	h := halfway{Point: p}
 	err := flush()
 	if err == nil {
 		h.Log, err = u.log.Seek(0, 1)
@@ -136,10 +160,10 @@ func (u *unfinished) save(p replay.Point, g *gallery.Gallery, r *replay.Report, 
 		body, err = cbor.Marshal(h)
 	}
 	if err == nil {
-		err = safefile.WriteSealed(u.state, halfwayKind, body)
+		err = u.cache.Put(u.key, "replay", body, time.Now())
 	}
 	if err != nil {
-		return fail(failed, fmt.Errorf("writing %s: %w", u.state, err))
+		return fail(failed, fmt.Errorf("keeping the state of the replay: %w", err))
 	}
 	return nil
 }
@@ -152,16 +176,20 @@ func (u *unfinished) finish(path string) error {
 	if err := safefile.Rename(u.events, path); err != nil {
 		return err
 	}
-	if err := os.Remove(u.state); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	var err error
+	if u.cache != nil {
+		err = errors.Join(u.cache.Delete(u.key), u.cache.Close())
 	}
-	return u.log.Close()
+	return errors.Join(err, u.log.Close())
 }
 
 // abandon ends an incomplete run. Its state stays for a later run.
 func (u *unfinished) abandon() {
-	if _, err := os.Stat(u.state); u.key == nil || err != nil {
+	if u.cache == nil || u.earlier() == nil {
 		os.Remove(u.events)
+	}
+	if u.cache != nil {
+		u.cache.Close()
 	}
 	u.log.Close()
 }

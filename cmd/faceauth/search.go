@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -59,7 +58,7 @@ func newSearch() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
-	f.StringVar(&h.index, "index", "", "folder of the index (default: faceauth/search below $XDG_CACHE_HOME or "+
+	f.StringVar(&h.index, "index", "", "file of the index (default: faceauth/cache.db below $XDG_CACHE_HOME or "+
 		"~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
@@ -92,9 +91,11 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	defer v.Close()
-	if err := h.folder(); err != nil {
+	index, err := o.index(v, h)
+	if err != nil {
 		return err
 	}
+	defer index.Close()
 	var all []found
 	var closest *search.Hit // nearest face, while nobody is found
 	failed := 0
@@ -114,7 +115,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		if jobs == 1 {
 			what = fmt.Sprintf("%s (%d of %d)", filepath.Base(paths[i]), i+1, len(paths))
 		}
-		r, err := o.scanned(ctx, c, own, h, paths[i], what)
+		r, err := o.scanned(ctx, c, own, index, paths[i], what)
 		return scanned{r, err}
 	}
 	var bar progress
@@ -195,21 +196,25 @@ func whyNot(closest *search.Hit, reach float64, poor face.Reason) string {
 	return where
 }
 
-// folder finds the folder of the index, and makes it.
-func (h *searchFlags) folder() error {
+// index opens the index.
+func (o *options) index(v *vision, h searchFlags) (*search.Index, error) {
+	x := &search.Index{Space: v.Space, FPS: h.fps, Detector: v.Name, Spare: !o.EveryFrame}
 	if h.noIndex {
-		return nil
+		return x, nil
 	}
 	if h.index == "" {
-		var err error
-		if h.index, err = searchIndex(); err != nil {
-			return fmt.Errorf("%w; give the folder of the index with --index, or --no-index", err)
+		path, err := o.galleryPath()
+		if err == nil {
+			h.index, err = cachePath(path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w; give the file of the index with --index, or --no-index", err)
 		}
 	}
-	if err := os.MkdirAll(h.index, 0o700); err != nil {
-		return fmt.Errorf("making the folder of the index: %w; give another one with --index, or --no-index", err)
+	if err := x.Open(h.index); err != nil {
+		return nil, fail(failed, fmt.Errorf("%w; delete it, give another one with --index, or --no-index", err))
 	}
-	return nil
+	return x, nil
 }
 
 // query returns the query for the person, and opens the detector. Poor is the defect of the given picture, if there is
@@ -287,22 +292,14 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 
 // scanned returns the sightings of a recording, from the index if they are there. What, if it is not empty, is shown
 // with the progress.
-func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, h searchFlags,
+func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, index *search.Index,
 	path, what string) (search.Recording, error) {
-	index := search.Index{Space: v.Space, FPS: h.fps, Detector: v.Name, Spare: !o.EveryFrame}
-	if !h.noIndex {
-		index.Dir = h.index
-	}
-	damaged := func(err error) {
-		warn(c, fmt.Sprintf("the index of %s cannot be read (%v); making it again", path, err))
-	}
-	return index.Recording(path, damaged, func(from search.Part, keep func(search.Part) error) ([]search.Sighting,
-		error) {
+	return index.Recording(path, func(from search.Part, keep func(search.Part) error) ([]search.Sighting, error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.Drop()
 		var bar progress
 		opt := eye.Options{
-			Gate: eye.Learn, Picture: 112, FPS: h.fps, Spare: !o.EveryFrame,
+			Gate: eye.Learn, Picture: 112, FPS: index.FPS, Spare: !o.EveryFrame,
 			Step: func(n facedet.Count) { bar.To(n.Read) },
 		}
 		if from.Tracks > 0 {

@@ -159,6 +159,12 @@ create trigger forget before delete on person begin
 	delete from record where id in (select record from mention where person = old.id and about = 1);
 	update event set person = null where person = old.id and kind = 'unknown';
 end;
+create table cache( -- in databases of their own
+	key blob primary key,
+	kind text not null, -- search, replay
+	at integer not null, -- seconds since 1970
+	body blob not null -- CBOR
+) strict;
 create view people_v1 as select id, name, enrolled, upright,
 	(select count(*) from face where face.person = person.id and not rejected) as faces
 	from person where same is null;

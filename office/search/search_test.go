@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"image"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -170,42 +167,5 @@ func TestErrors(t *testing.T) {
 	}
 	if _, err := search.NewQuery(l, "alice"); !errors.Is(err, online.ErrUnknown) {
 		t.Error(err)
-	}
-	path := filepath.Join(t.TempDir(), "index")
-	if _, err := search.Load(path, space); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	r := scan(t, n(9, "ab"), .02)
-	if err := r.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-	got, err := search.Load(path, space)
-	if err != nil || !reflect.DeepEqual(hits(t, query(t, "bob"), got), hits(t, query(t, "bob"), r)) ||
-		got.Modified != r.Modified {
-		t.Errorf("%+v, %v", got, err)
-	}
-	other := space
-	other.ID = "other"
-	if _, err := search.Load(path, other); !errors.Is(err, search.ErrVersion) {
-		t.Error(err)
-	}
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(good); i += 7 {
-		for _, bad := range [][]byte{good[:i],
-			append(append(append([]byte{}, good[:i]...), good[i]^4), good[i+1:]...)} {
-			if err := os.WriteFile(path, bad, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := search.Load(path, space); !errors.Is(err, search.ErrDamaged) &&
-				!errors.Is(err, search.ErrVersion) {
-				t.Fatalf("byte %d: %v", i, err)
-			}
-		}
 	}
 }
