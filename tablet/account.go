@@ -22,13 +22,13 @@ type account struct {
 	enrolled time.Time
 	uid      *uint32    // number of the user; nil if not known
 	follow   *following // the followed person of a fleet, or nil
-	bound    string     // mark of the system's account whose face this is; "" if it was never told
-	told     string     // mark of the account that the system has now
+	bound    string     // mark of the system's account whose face this is; "" until face and password came together
+	told     string     // mark of the account that the system has now; "" until a program of root told it
 }
 
-// moved reports whether the system's account is another one than that of the face: its user has another password, or
-// was removed, and somebody else got the name and the number.
-func (c *account) moved() bool { return c.bound != "" && c.told != c.bound }
+// moved reports whether nothing shows that the face belongs to the system's present account: face and password never
+// came together, or its user has another password, or was removed, and somebody else got the name and the number.
+func (c *account) moved() bool { return c.told != c.bound }
 
 // kept holds the parts of a profile besides the learner.
 type kept struct {
@@ -219,10 +219,10 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 	return a.save(user, c)
 }
 
-// Moved is the refusal in [Status] while the system's account is another one than that of the face: see
+// Moved is the refusal in [Status] while nothing shows that the face belongs to the system's account: see
 // [Authenticator.Account].
-const Moved session.Refusal = "the account has another password, or another user; look into the camera, and give the " +
-	"password in the same login"
+const Moved session.Refusal = "face and password have not come together yet, or the password is another one; look " +
+	"into the camera, and give the password in the same login"
 
 // Status is the public part of a user's profile.
 type Status struct {
@@ -283,9 +283,6 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 			delete(c.others, *c.uid)
 		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
-		if c.bound == "" {
-			c.bound = c.told
-		}
 		if unproven {
 			return a.prove(user, c, faces)
 		}
@@ -306,9 +303,9 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 }
 
 // Account records by what the system knows the account of a user at present: a mark that differs after the account was
-// removed and made again, or has another password. The first password after the enrolment binds the profile to the
-// mark. While the mark is another one, a login by face ends with [session.Unproven]. Together says that the password
-// follows in the same login: this binds the profile anew. The error wraps [profile.ErrUnknown] without a profile.
+// removed and made again, or has another password. While the profile is not bound to this mark, a login by face ends
+// with [session.Unproven]. Together says that the password follows in the same login: this binds the profile. The error
+// wraps [profile.ErrUnknown] without a profile.
 func (a *Authenticator) Account(user, mark string, together bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

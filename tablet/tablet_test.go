@@ -638,8 +638,8 @@ func testNameGivenAgain(t *testing.T) {
 	}
 }
 
-// A profile belongs to the system's account of its enrolment. If the account has another password, or somebody else got
-// the name and the number, a face lets in nobody until face and password come together.
+// A profile belongs to the system's account. After the enrolment, and if the account has another password, or somebody
+// else got the name and the number, a face lets in nobody until face and password come together.
 func TestAccount(t *testing.T) { bubble(testAccount)(t) }
 
 func testAccount(t *testing.T) {
@@ -658,7 +658,12 @@ func testAccount(t *testing.T) {
 			t.Errorf("%q, want %q", word, want)
 		}
 	}
-	password("first", false)
+	for _, mark := range []string{"removed before a login", "first"} { // the password alone binds no face
+		password(mark, false)
+		d.pass(2 * time.Minute)
+		seen(session.Unproven)
+	}
+	password("first", true)
 	seen(session.Match)
 	for range 3 { // the next account's user logs in with the password, and the old face stays out
 		password("second", false)
