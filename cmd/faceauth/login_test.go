@@ -519,6 +519,18 @@ func BenchmarkUnlock(b *testing.B) {
 	b.ReportMetric(float64(h.Resident>>20), "MB-resident")
 }
 
+// If the first camera cannot be opened, the next one looks.
+func TestSecondCamera(t *testing.T) {
+	t.Parallel()
+	d := newDevice(t, "--source", fixture.Recordings(t, "faces/vidtimit_rot/p2"))
+	d.camera(filepath.Join(d.dir, "unplugged"))
+	d.start()
+	if out, code := d.ask("enroll", "--user", "nobody"); code != 0 {
+		t.Errorf("enrolling: %s", out)
+	}
+	d.said(1, "trying the next camera")
+}
+
 // A signal of a match counts only if the daemon has sent it.
 func TestForgedSignal(t *testing.T) {
 	long(t)

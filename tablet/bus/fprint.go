@@ -42,7 +42,7 @@ var fprintErrors = map[string]string{
 	permissionDenied: "PermissionDenied", alreadyInUse: "AlreadyInUse", claimDevice: "ClaimDevice",
 	noProfile: "NoEnrolledPrints",
 	tooSoon:   "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints",
-	tooManyRequests: "AlreadyInUse",
+	tooManyRequests: "AlreadyInUse", lidClosed: "PermissionDenied",
 	internal:        "Internal",
 }
 

@@ -153,6 +153,21 @@ func TestStillHere(t *testing.T) {
 	}
 }
 
+// While the lid is closed the camera sees nobody, so nobody waits for it, unless a docked device has another camera.
+func TestLid(t *testing.T) {
+	h := newFprintHouse(t, tablet.Options{})
+	h.polkit.set(nobody, "verify", true)
+	h.enrol(t, "nobody", stage.Alice)
+	for _, docked := range []bool{false, true} {
+		h.logind.Lid(true, docked)
+		h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+		_, err := h.client(t, nobody).Verify(t.Context(), "nobody", func(string) {})
+		if refused := err != nil && strings.HasSuffix(name(err), "LidClosed"); refused == docked || err != nil != refused {
+			t.Errorf("docked %t: %v", docked, err)
+		}
+	}
+}
+
 // A match is used at once, once, and by the claim that got it. It is void when the person is no longer at the device,
 // and when the faces change.
 func TestConfirm(t *testing.T) {
