@@ -306,6 +306,10 @@ func TestLogin(t *testing.T) {
 	try("the face, with a prompt", "login", enter, true)
 	try("the face, without one", "face", "", true)
 	d.said(2, "msg=verify user=nobody uid=0 result=match")
+	if out, _ := d.ask("history", "--user", "nobody"); !strings.Contains(out, "  password\n") ||
+		!strings.HasSuffix(out, "  match, service "+d.service("face")+"\n") {
+		t.Errorf("the history: %s", out)
+	}
 	if n := strings.Count(d.log.String(), "password used"); n != 2 {
 		t.Errorf("the face counted as a password: %d", n)
 	}

@@ -43,7 +43,7 @@ var fprintErrors = map[string]string{
 	noProfile: "NoEnrolledPrints",
 	tooSoon:   "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints",
 	tooManyRequests: "AlreadyInUse", lidClosed: "PermissionDenied",
-	internal:        "Internal",
+	internal: "Internal",
 }
 
 // fprintFailure returns one of fprintd's errors.
