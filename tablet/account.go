@@ -283,7 +283,7 @@ func (a *Authenticator) Status(user string) (Status, error) {
 		Drifted:  c.drifted,
 	}
 	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
-	if s.Refusal == "" && c.moved() {
+	if s.Refusal == "" && c.moved() && !c.unproven(user) { // the status of a fleet's account says as much
 		s.Refusal = Moved
 	}
 	return s, nil

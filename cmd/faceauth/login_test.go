@@ -298,7 +298,7 @@ func TestLogin(t *testing.T) {
 
 	d.enrol(user)
 	try("before the password was used", "face", enter, false)
-	d.said(1, `result="like faces that were never seen here"`)
+	d.said(1, `result="the face needs the password"`)
 	try("the password", "login", right, true)
 	d.said(1, `msg="password used" user=nobody`)
 	d.bind()
