@@ -22,13 +22,34 @@ type account struct {
 	enrolled time.Time
 	uid      *uint32    // number of the user; nil if not known
 	follow   *following // the followed person of a fleet, or nil
-	bound    string     // mark of the system's account whose face this is; "" if it was never told
-	told     string     // mark of the account that the system has now
+	bound    string     // mark of the system's account whose face this is; "" until face and password came together
+	told     string     // mark of the account that the system has now; "" until a program of root told it
+	history  []Event    // oldest first
 }
 
-// moved reports whether the system's account is another one than that of the face: its user has another password, or
-// was removed, and somebody else got the name and the number.
-func (c *account) moved() bool { return c.bound != "" && c.told != c.bound }
+// Event is an attempt to log in as a user, or a password.
+type Event struct {
+	At      time.Time `cbor:"at"`
+	Service string    `cbor:"service"` // of PAM, or "" if it is not known
+	Asker   uint32    `cbor:"asker"`   // number of the asking user if that is not the user, otherwise 0
+	Result  string    `cbor:"result"`  // the last word of the session, or [PasswordGiven]
+}
+
+// PasswordGiven is the result of an [Event] without a face.
+const PasswordGiven = "password"
+
+// mostEvents is the number of events that a profile remembers.
+const mostEvents = 64
+
+// note adds an event.
+func (c *account) note(e Event) {
+	c.history = append(c.history, e)
+	c.history = c.history[max(0, len(c.history)-mostEvents):]
+}
+
+// moved reports whether nothing shows that the face belongs to the system's present account: face and password never
+// came together, or its user has another password, or was removed, and somebody else got the name and the number.
+func (c *account) moved() bool { return c.told != c.bound }
 
 // kept holds the parts of a profile besides the learner.
 type kept struct {
@@ -40,6 +61,7 @@ type kept struct {
 	Follow  *following        `cbor:"follow,omitempty"`
 	Bound   string            `cbor:"bound,omitempty"`
 	Told    string            `cbor:"told,omitempty"`
+	History []Event           `cbor:"history,omitempty"`
 }
 
 // mostOthers is the greatest number of other askers that a profile remembers.
@@ -118,7 +140,7 @@ func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err 
 		return p, nil, err
 	}
 	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID, follow: k.Follow,
-		bound: k.Bound, told: k.Told}
+		bound: k.Bound, told: k.Told, history: k.History}
 	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
 		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
@@ -174,7 +196,8 @@ func (a *Authenticator) save(user string, c *account) error {
 
 // seal writes a profile with the parts of an account besides the learner.
 func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
-	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow, Bound: c.bound, Told: c.told}
+	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow, Bound: c.bound, Told: c.told,
+		History: c.history}
 	if k.Limits, err = c.limits.MarshalBinary(); err != nil {
 		return err
 	}
@@ -192,8 +215,9 @@ func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err er
 	return a.store.Save(user, p)
 }
 
-// limit changes the limits of a user and an asker. Every login calls it, so it does not decode and encode the learner.
-func (a *Authenticator) limit(user string, asker uint32, change func(*session.Limits)) error {
+// limit changes the account of a user besides the learner. Every login calls it, so it does not decode and encode the
+// learner.
+func (a *Authenticator) limit(user string, change func(*account)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p, c, err := a.unseal(user)
@@ -201,7 +225,7 @@ func (a *Authenticator) limit(user string, asker uint32, change func(*session.Li
 		return err
 	}
 	defer clear(p.Learner)
-	c.changed(asker, change)
+	change(c)
 	return a.seal(user, p, c)
 }
 
@@ -219,10 +243,10 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 	return a.save(user, c)
 }
 
-// Moved is the refusal in [Status] while the system's account is another one than that of the face: see
+// Moved is the refusal in [Status] while nothing shows that the face belongs to the system's account: see
 // [Authenticator.Account].
-const Moved session.Refusal = "the account has another password, or another user; look into the camera, and give the " +
-	"password in the same login"
+const Moved session.Refusal = "face and password have not come together yet, or the password is another one; look " +
+	"into the camera, and give the password in the same login"
 
 // Status is the public part of a user's profile.
 type Status struct {
@@ -259,10 +283,23 @@ func (a *Authenticator) Status(user string) (Status, error) {
 		Drifted:  c.drifted,
 	}
 	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
-	if s.Refusal == "" && c.moved() {
+	if s.Refusal == "" && c.moved() && !c.unproven(user) { // the status of a fleet's account says as much
 		s.Refusal = Moved
 	}
 	return s, nil
+}
+
+// History returns the latest attempts to log in as a user, at most 64, and the passwords among them, oldest first. The
+// error is as for [Authenticator.Status].
+func (a *Authenticator) History(user string) ([]Event, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, c, err := a.unseal(user)
+	if err != nil {
+		return nil, err
+	}
+	clear(p.Learner)
+	return c.history, nil
 }
 
 // Users returns the users with a profile.
@@ -274,6 +311,7 @@ func (a *Authenticator) Users() ([]string, error) { return a.store.Users() }
 func (a *Authenticator) Password(user string, asker uint32) error {
 	now, moment := a.o.Now(), a.moment()
 	return a.update(user, func(c *account) error {
+		c.note(Event{At: now, Asker: asker, Result: PasswordGiven})
 		if asker != 0 {
 			delete(c.others, asker)
 			return nil
@@ -283,9 +321,6 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 			delete(c.others, *c.uid)
 		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
-		if c.bound == "" {
-			c.bound = c.told
-		}
 		if unproven {
 			return a.prove(user, c, faces)
 		}
@@ -306,9 +341,9 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 }
 
 // Account records by what the system knows the account of a user at present: a mark that differs after the account was
-// removed and made again, or has another password. The first password after the enrolment binds the profile to the
-// mark. While the mark is another one, a login by face ends with [session.Unproven]. Together says that the password
-// follows in the same login: this binds the profile anew. The error wraps [profile.ErrUnknown] without a profile.
+// removed and made again, or has another password. While the profile is not bound to this mark, a login by face ends
+// with [session.Unproven]. Together says that the password follows in the same login: this binds the profile. The error
+// wraps [profile.ErrUnknown] without a profile.
 func (a *Authenticator) Account(user, mark string, together bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

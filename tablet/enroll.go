@@ -139,7 +139,7 @@ func (a *Authenticator) keep(user string, faces [][]float32) error {
 	switch {
 	case err == nil:
 		c.limits, c.others = before.limits, before.others
-		c.bound, c.told = before.told, before.told
+		c.bound, c.told, c.history = before.told, before.told, before.history
 		if c.follow = before.follow; c.follow != nil {
 			c.follow.Seen = nil // these faces were replaced
 		}

@@ -19,6 +19,9 @@
 // Faces from a login are learned only if they are earned: after a match far above the threshold, or if the password is
 // given within a minute. Until then they are in memory only.
 //
+// A profile belongs to an account of the system: a match lets in alone only after the face and the password came
+// together in one login; see [Authenticator.Account].
+//
 // An attempt is written to disk before its first face is judged. So neither a crash nor an unplugged camera gives
 // uncounted attempts.
 package tablet

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -638,8 +639,8 @@ func testNameGivenAgain(t *testing.T) {
 	}
 }
 
-// A profile belongs to the system's account of its enrolment. If the account has another password, or somebody else got
-// the name and the number, a face lets in nobody until face and password come together.
+// A profile belongs to the system's account. After the enrolment, and if the account has another password, or somebody
+// else got the name and the number, a face lets in nobody until face and password come together.
 func TestAccount(t *testing.T) { bubble(testAccount)(t) }
 
 func testAccount(t *testing.T) {
@@ -658,7 +659,12 @@ func testAccount(t *testing.T) {
 			t.Errorf("%q, want %q", word, want)
 		}
 	}
-	password("first", false)
+	for _, mark := range []string{"removed before a login", "first"} { // the password alone binds no face
+		password(mark, false)
+		d.pass(2 * time.Minute)
+		seen(session.Unproven)
+	}
+	password("first", true)
 	seen(session.Match)
 	for range 3 { // the next account's user logs in with the password, and the old face stays out
 		password("second", false)
@@ -692,6 +698,53 @@ func testAccount(t *testing.T) {
 	d.enrol(t, "alice", stage.Alice) // anew, by an administrator
 	seen(session.Match)
 	if err := d.Account("bob", "first", false); !errors.Is(err, profile.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// The history names what a login wrote down anyway: attempts and passwords, also of others, and not more than 64.
+func TestHistory(t *testing.T) { bubble(testHistory)(t) }
+
+func testHistory(t *testing.T) {
+	d := ready(t, tablet.Options{})
+	try := func(who []float32, a tablet.Attempt) {
+		t.Helper()
+		d.pass(10 * time.Second)
+		d.film.Play(stage.Show{Frames: stage.Seen(who, 9)})
+		if _, err := d.Verify(t.Context(), a, func(session.Result) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try(stage.Alice, tablet.Attempt{User: "alice", Service: "login"})
+	try(stage.Bob, tablet.Attempt{User: "alice", Service: "su", Asker: 5})
+	d.pass(10 * time.Second)
+	d.verify(t, "alice", make([]face.Frame, 9), nil) // no attempt
+	said := func() (all []string) {
+		t.Helper()
+		events, err := d.History("alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range events {
+			all = append(all, fmt.Sprint(e.Result, " ", e.Service, " ", e.Asker))
+			if i > 0 && e.At.Before(events[i-1].At) {
+				t.Errorf("event %d is older than the one before", i)
+			}
+		}
+		return all
+	}
+	if got, want := said(), []string{"password  0", "match login 0", "no match su 5"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for range 64 {
+		if err := d.Password("alice", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(said()); n != 64 {
+		t.Errorf("%d events", n)
+	}
+	if _, err := d.History("bob"); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
 }

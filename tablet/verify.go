@@ -21,7 +21,8 @@ type Attempt struct {
 	User string
 	// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against
 	// the asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
-	Asker uint32
+	Asker   uint32
+	Service string // of PAM, for the history; "" if it is not known
 	// Challenge is asked for if the policy has none. The deadline is then ten seconds or more.
 	Challenge session.Challenge
 	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
@@ -58,7 +59,8 @@ func (a *Authenticator) Verify(
 		s.Unproven()
 	}
 	v := &verification{
-		a: a, user: user, asker: try.Asker, still: try.Still, session: s, begun: begun, unproven: unproven,
+		a: a, user: user, asker: try.Asker, service: try.Service,
+		still: try.Still, session: s, begun: begun, unproven: unproven,
 		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
 	}
 	last := s.Result()
@@ -130,6 +132,7 @@ type verification struct {
 	a        *Authenticator
 	user     string
 	asker    uint32
+	service  string
 	still    func() error
 	people   *sighting.Watcher // with a temporary learner
 	session  *session.Session
@@ -153,7 +156,8 @@ func (v *verification) frame(f face.Frame) {
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
 		if !v.counted {
-			if err := v.a.limit(v.user, v.asker, func(l *session.Limits) { l.Failed(v.a.moment()) }); err != nil {
+			failed := func(l *session.Limits) { l.Failed(v.a.moment()) }
+			if err := v.a.limit(v.user, func(c *account) { c.changed(v.asker, failed) }); err != nil {
 				v.fail(err)
 				return
 			}
@@ -210,12 +214,16 @@ func (v *verification) end() {
 		return
 	}
 	now, match := v.a.moment(), v.session.Result().Word == session.Match
-	err := v.a.limit(v.user, v.asker, func(l *session.Limits) {
-		if match {
-			l.Matched(now)
-		} else {
-			l.Ended(now)
-		}
+	e := Event{At: v.a.o.Now(), Service: v.service, Asker: v.asker, Result: string(v.session.Result().Word)}
+	err := v.a.limit(v.user, func(c *account) {
+		c.note(e)
+		c.changed(v.asker, func(l *session.Limits) {
+			if match {
+				l.Matched(now)
+			} else {
+				l.Ended(now)
+			}
+		})
 	})
 	if err != nil {
 		v.a.o.Log.Error("verifying", "user", v.user, "error", err)

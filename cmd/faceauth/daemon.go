@@ -31,7 +31,7 @@ import (
 type login struct {
 	options
 	cli.Login
-	device         string
+	devices        []string
 	turn           rotation
 	store, keyFile string
 	eye            string
@@ -61,7 +61,8 @@ func newDaemon() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
-	c.Flags().StringVar(&o.device, "source", "0", "camera, or a recording, which is played at its own speed")
+	c.Flags().StringArrayVar(&o.devices, "source", []string{"0"}, "camera, or a recording, which is played at its own "+
+		"speed; give it again for a camera that is used if those before cannot be opened")
 	o.turn = "0"
 	c.Flags().Var(&o.turn, "rotate", "degrees by which the pictures of the camera are turned clockwise: 0, 90, 180, "+
 		"270, or auto, which decides by five pictures at the beginning of each login and takes longer")
@@ -125,7 +126,7 @@ func (o *login) serve(c *cobra.Command) error {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
-	eyes := newEyes(o.eyeConfig(space), o.device, face.Rotation(o.turn), log)
+	eyes := newEyes(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
 	defer eyes.Close()
 	eyes.renew()
 	grower, err := o.grower(log)
@@ -169,7 +170,7 @@ func (o *login) serve(c *cobra.Command) error {
 	}
 	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
 		resident, _ := bus.Resident() // 0 if the system does not say
-		log.Info("ready", "source", sourceName(o.device), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
+		log.Info("ready", "sources", len(o.devices), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
 			"challenge", o.Challenge, "min_liveness", opt.Policy.MinLiveness)
 		go watchdog(ctx, asks, log)
 	})

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -20,10 +21,10 @@ const eyeAge = time.Minute
 // eyes owns the eyes of a daemon. Each login gets a new eye, because an attacked eye could show old faces again. The
 // next eye opens its networks before it is needed.
 type eyes struct {
-	config eye.Config
-	device string
-	rotate face.Rotation
-	log    *slog.Logger
+	config  eye.Config
+	devices []string // in the order in which they are tried
+	rotate  face.Rotation
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	next   *eye.Eye
@@ -31,8 +32,8 @@ type eyes struct {
 	told   bool // the report of the sandbox was logged
 }
 
-func newEyes(c eye.Config, device string, rotate face.Rotation, log *slog.Logger) *eyes {
-	return &eyes{config: c, device: device, rotate: rotate, log: log}
+func newEyes(c eye.Config, devices []string, rotate face.Rotation, log *slog.Logger) *eyes {
+	return &eyes{config: c, devices: devices, rotate: rotate, log: log}
 }
 
 // take returns the eye that is ready, or starts one.
@@ -96,19 +97,34 @@ func (l *looking) Close() error {
 	return nil
 }
 
-// camera implements [tablet.Camera]. If an eye broke while it waited, it is replaced.
+// camera implements [tablet.Camera]. It opens the first camera that can be opened.
 func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
 	gate := eye.Login
 	if p == tablet.Enrolment {
 		gate = eye.Enrol
 	}
+	for i, device := range s.devices {
+		l, err := s.open(ctx, device, gate)
+		switch {
+		case err == nil:
+			return l, nil
+		case i == len(s.devices)-1 || ctx.Err() != nil:
+			return nil, err
+		}
+		s.log.Warn("trying the next camera", "source", sourceName(device), "error", err)
+	}
+	return nil, errors.New("no camera is named; see --source")
+}
+
+// open opens a camera. If an eye broke while it waited, it is replaced.
+func (s *eyes) open(ctx context.Context, device string, gate eye.Gate) (*looking, error) {
 	for try := 1; ; try++ {
 		e, err := s.take(ctx)
 		if err != nil {
 			return nil, err
 		}
 		// The context ends before this timeout. A login needs at most eight faces of a frame.
-		stream, err := e.Open(ctx, s.device, eye.Options{Gate: gate, AsIs: true, Faces: 8, Live: true, Pace: true,
+		stream, err := e.Open(ctx, device, eye.Options{Gate: gate, AsIs: true, Faces: 8, Live: true, Pace: true,
 			Timeout: time.Minute, Rotate: s.rotate})
 		if err == nil {
 			s.report(e.Report())

@@ -135,7 +135,7 @@ func TestFleetTablet(t *testing.T) {
 		t.Errorf("%d: %s", code, out)
 	}
 	try("the face without the password", "face", enter, false)
-	d.said(1, `result="like faces that were never seen here"`)
+	d.said(1, `result="the face needs the password"`)
 	d.until(func() bool { return status().Refusal == "" })
 	d.camera(stranger)
 	try("a stranger", "face", enter, false)

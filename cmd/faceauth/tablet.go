@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/tablet/bus"
@@ -107,6 +108,31 @@ func newTablet() *cobra.Command {
 						had += following(*s.Fleet) + "\n"
 					}
 					return say(c, s, "%s%s\n", had, may(s))
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "history", Short: "show the latest attempts to log in as a user", Args: cobra.NoArgs,
+			Long: "History shows when somebody tried to log in as a user by face, through which service, and with\n" +
+				"which result, and when the password was given. A login that saw no usable face is no attempt.",
+			RunE: func(c *cobra.Command, _ []string) error {
+				return ask(c, func(client *bus.Client) error {
+					events, err := client.History(c.Context(), user)
+					if err != nil {
+						return err
+					}
+					var text strings.Builder
+					for _, e := range events {
+						fmt.Fprintf(&text, "%s  %s", e.At.Local().Format(time.DateTime), e.Result)
+						if e.Service != "" {
+							fmt.Fprintf(&text, ", service %s", e.Service)
+						}
+						if e.Asker != 0 {
+							fmt.Fprintf(&text, ", asked by user %d", e.Asker)
+						}
+						text.WriteString("\n")
+					}
+					return say(c, events, "%s", text.String())
 				})
 			},
 		},

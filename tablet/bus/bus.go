@@ -48,6 +48,7 @@ const (
 	tooManyRequests  = "TooManyRequests"
 	notFollowed      = "NotFollowed"
 	fleetRefused     = "FleetRefused"
+	lidClosed        = "LidClosed"
 	internal         = "Internal"
 )
 

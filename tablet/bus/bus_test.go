@@ -318,7 +318,8 @@ func TestCallers(t *testing.T) {
 			_, err := c.Enroll(ctx, "nobody", func(string) {})
 			return err
 		},
-		"Status": func(ctx context.Context, c *bus.Client) error { _, err := c.Status(ctx, "nobody"); return err },
+		"Status":  func(ctx context.Context, c *bus.Client) error { _, err := c.Status(ctx, "nobody"); return err },
+		"History": func(ctx context.Context, c *bus.Client) error { _, err := c.History(ctx, "nobody"); return err },
 		"Undo": func(ctx context.Context, c *bus.Client) error {
 			_, err := c.Undo(ctx, "nobody", time.Now())
 			return err
@@ -331,7 +332,7 @@ func TestCallers(t *testing.T) {
 			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0), "", false)
 		},
 		"ClaimFor": func(ctx context.Context, c *bus.Client) error {
-			return c.Call(ctx, "ClaimFor", "nobody", uint32(0), "", "")
+			return c.Call(ctx, "ClaimFor", "nobody", uint32(0), "", "", "")
 		},
 		"Claim, EnrollRootStart": func(ctx context.Context, c *bus.Client) error {
 			_, err := c.EnrollRoot(ctx, "root", func(string) {})
@@ -349,6 +350,7 @@ func TestCallers(t *testing.T) {
 		"Claim, VerifyStart": {ok, denied, ok, denied, ok},
 		"Claim, EnrollStart": {ok, denied, ok, denied, ok},
 		"Status":             {ok, ok, ok, denied, ok},
+		"History":            {ok, ok, ok, denied, ok},
 		"Undo":               {ok, ok, ok, denied, ok},
 		"Freeze on":          {ok, ok, ok, denied, ok},
 		"Freeze off":         {ok, denied, ok, denied, ok},
@@ -526,7 +528,7 @@ func TestClaims(t *testing.T) {
 				o := conns[i].Object(bus.Name, bus.Path)
 				method, args := ".Claim", []any{x.user}
 				if x.asker >= 0 {
-					method, args = ".ClaimFor", append(args, uint32(x.asker), "", "")
+					method, args = ".ClaimFor", append(args, uint32(x.asker), "", "", "")
 				}
 				err := o.Call(bus.Interface+method, 0, args...).Err
 				if err == nil {
@@ -582,7 +584,7 @@ func TestForeignFailures(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // the delay between attempts
 		c := h.client(t, 0)
 		defer c.Close()
-		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker), "", ""); err != nil {
+		if err := c.Call(t.Context(), "ClaimFor", "nobody", uint32(asker), "", "", ""); err != nil {
 			t.Fatal(err)
 		}
 		word, err := c.Verify(t.Context(), "", func(string) {})

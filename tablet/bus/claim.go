@@ -21,6 +21,7 @@ type claim struct {
 	named   string // the interface of the claim
 	user    string
 	asker   uint32       // number of the asking user; root at a greeter
+	service string       // of PAM, or ""
 	manager bool         // see place
 	still   func() error // returns an error if the client is no longer at the device; nil if that does not matter
 	// The challenge of the PAM service, if the policy has none.

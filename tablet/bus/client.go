@@ -213,6 +213,27 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	return s, err
 }
 
+// Event is an attempt to log in as a user, or a password.
+type Event struct {
+	At      time.Time `json:"at"`
+	Service string    `json:"service"` // of PAM, or "" if it is not known
+	Asker   uint32    `json:"asker"`   // number of the asking user if that is not the user, otherwise 0
+	Result  string    `json:"result"`  // for instance match, no match or password
+}
+
+// History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.
+func (c *Client) History(ctx context.Context, user string) ([]Event, error) {
+	var all []event
+	if err := c.call(ctx, "History", []any{user}, []any{&all}); err != nil {
+		return nil, err
+	}
+	events := make([]Event, len(all))
+	for i, e := range all {
+		events[i] = Event{time.Unix(e.At, 0).UTC(), e.Service, e.Asker, e.Result}
+	}
+	return events, nil
+}
+
 // Undo removes the faces of a user that were learned after a time, and returns their number.
 func (c *Client) Undo(ctx context.Context, user string, since time.Time) (faces uint32, err error) {
 	err = c.call(ctx, "Undo", []any{user, since.Unix()}, []any{&faces})

@@ -2,6 +2,8 @@
 
 package bus
 
+import "strings"
+
 // Signatures returns the arguments of the methods of the service, in the format of the description.
 func Signatures() map[string]string { return signatures(methods) }
 
@@ -19,7 +21,7 @@ func signatures(methods map[string]method) map[string]string {
 	for name, m := range methods {
 		all[name] = ""
 		for _, x := range []struct{ direction, types string }{{"in", m.in}, {"out", m.out}} {
-			if x.types == "a{sv}" || x.types == "as" {
+			if strings.HasPrefix(x.types, "a") { // one argument
 				all[name] += x.direction + x.types + " "
 				continue
 			}

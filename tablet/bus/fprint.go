@@ -42,8 +42,8 @@ var fprintErrors = map[string]string{
 	permissionDenied: "PermissionDenied", alreadyInUse: "AlreadyInUse", claimDevice: "ClaimDevice",
 	noProfile: "NoEnrolledPrints",
 	tooSoon:   "PermissionDenied", passwordNeeded: "PermissionDenied", invalidUser: "NoEnrolledPrints",
-	tooManyRequests: "AlreadyInUse",
-	internal:        "Internal",
+	tooManyRequests: "AlreadyInUse", lidClosed: "PermissionDenied",
+	internal: "Internal",
 }
 
 // fprintFailure returns one of fprintd's errors.

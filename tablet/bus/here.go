@@ -62,7 +62,18 @@ func (s *Service) here(by caller, user string) (p place, failed *dbus.Error) {
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
 		return p, failure(permissionDenied, "a face is looked for only for somebody at the device; use your password")
 	}
+	if s.lid(ctx, "LidClosed") && !s.lid(ctx, "Docked") {
+		return p, failure(lidClosed, "the lid is closed, so the camera sees nobody; use your password")
+	}
 	return p, nil
+}
+
+// lid returns a property of logind about the lid. Without an answer it is false: a closed lid only costs time.
+func (s *Service) lid(ctx context.Context, name string) (is bool) {
+	var v dbus.Variant
+	err := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1").
+		CallWithContext(ctx, propertiesInterface+".Get", 0, loginManager, name).Store(&v)
+	return err == nil && v.Store(&is) == nil && is
 }
 
 func (s *Service) place(ctx context.Context, by caller, user string) (p place, err error) {

@@ -81,7 +81,7 @@ func TestHere(t *testing.T) {
 					}
 					client := h.client(t, uid)
 					if way == pam {
-						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "", "")
+						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "", "", "")
 					}
 					if err == nil {
 						word, err = client.Verify(t.Context(), "nobody", func(string) {})
@@ -125,7 +125,7 @@ func TestStillHere(t *testing.T) {
 			h.enrol(t, "nobody", stage.Alice)
 			uid, method, args := nobody, "Claim", []any{"nobody"}
 			if way == "PAM" {
-				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody), "", "")
+				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody), "", "", "")
 			}
 			conn := dial(t, h.address, uid)
 			signals := make(chan *dbus.Signal, 64)
@@ -150,6 +150,21 @@ func TestStillHere(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// While the lid is closed the camera sees nobody, so nobody waits for it, unless a docked device has another camera.
+func TestLid(t *testing.T) {
+	h := newFprintHouse(t, tablet.Options{})
+	h.polkit.set(nobody, "verify", true)
+	h.enrol(t, "nobody", stage.Alice)
+	for _, docked := range []bool{false, true} {
+		h.logind.Lid(true, docked)
+		h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+		_, err := h.client(t, nobody).Verify(t.Context(), "nobody", func(string) {})
+		if refused := err != nil; refused == docked || refused && !strings.HasSuffix(name(err), "LidClosed") {
+			t.Errorf("docked %t: %v", docked, err)
+		}
 	}
 }
 
@@ -195,7 +210,7 @@ func TestConfirm(t *testing.T) {
 				}
 				return strings.TrimPrefix(errorName(err), "org.faceauth.Error.")
 			}
-			if err := o.Call(bus.Interface+".ClaimFor", 0, "nobody", uint32(nobody), "", "").Err; err != nil {
+			if err := o.Call(bus.Interface+".ClaimFor", 0, "nobody", uint32(nobody), "", "", "").Err; err != nil {
 				t.Fatal(err)
 			}
 			if got := confirm(); got != "MatchVoid" {

@@ -97,8 +97,9 @@ var methods = map[string]method{
 	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
 		return s.claimSelf(by, args[0].(string), Interface)
 	})},
-	"ClaimFor": {in: "suss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.claimAs(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(string))
+	"ClaimFor": {in: "susss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
+		return s.claimAs(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(string),
+			args[4].(string))
 	})},
 	"Release": {
 		in:   "",
@@ -140,6 +141,13 @@ var methods = map[string]method{
 		out: "a{sv}",
 		call: one(func(s *Service, by caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
 			return s.status(by, args[0].(string))
+		}),
+	},
+	"History": {
+		in:  "s",
+		out: "a(xsus)",
+		call: one(func(s *Service, by caller, args []any) ([]event, *dbus.Error) {
+			return s.history(by, args[0].(string))
 		}),
 	},
 	"Undo": {in: "sx", out: "u", call: one(func(s *Service, by caller, args []any) (uint32, *dbus.Error) {

@@ -42,6 +42,27 @@ func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus
 	}, nil
 }
 
+// event is a [tablet.Event] on the bus.
+type event struct {
+	At      int64
+	Service string
+	Asker   uint32
+	Result  string
+}
+
+func (s *Service) history(by caller, name string) ([]event, *dbus.Error) {
+	user, failed := s.about(by, name)
+	if failed != nil {
+		return nil, failed
+	}
+	all, err := s.a.History(user)
+	events := make([]event, len(all))
+	for i, e := range all {
+		events[i] = event{e.At.Unix(), e.Service, e.Asker, e.Result}
+	}
+	return events, s.told(err)
+}
+
 func (s *Service) undo(by caller, name string, since time.Time) (uint32, *dbus.Error) {
 	user, failed := s.about(by, name)
 	if failed != nil {

@@ -15,11 +15,17 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// claimAs claims the device for a PAM module, which names the asker, and the challenge of its service and the mark of
-// the account, or "".
-func (s *Service) claimAs(by caller, name string, asker uint32, challenge, mark string) *dbus.Error {
+// mostService is the greatest length of the name of a PAM service.
+const mostService = 128
+
+// claimAs claims the device for a PAM module, which names the asker, its service, and the challenge of the service and
+// the mark of the account, or "".
+func (s *Service) claimAs(by caller, name string, asker uint32, service, challenge, mark string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
+	}
+	if len(service) > mostService {
+		return failure(internal, "the name of a service is too long")
 	}
 	c := session.Challenge(challenge)
 	if c != "" && c != session.Turn && c != session.Blink {
@@ -32,8 +38,8 @@ func (s *Service) claimAs(by caller, name string, asker uint32, challenge, mark 
 	if failed := s.account(name, mark, false); failed != nil {
 		return failed
 	}
-	return s.claimFor(&claim{by: by, user: name, asker: asker, named: Interface, challenge: c,
-		still: s.stillHere(by, name)})
+	return s.claimFor(&claim{by: by, user: name, asker: asker, service: service, named: Interface,
+		challenge: c, still: s.stillHere(by, name)})
 }
 
 // claimSelf claims the device for a program that is no PAM module of root. Root may do so from everywhere: what root is
@@ -122,7 +128,8 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		s.sessions.Add(1)
 		begun := time.Now()
 		stopped := false
-		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Challenge: c.challenge, Still: c.still}
+		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Service: c.service, Challenge: c.challenge,
+			Still: c.still}
 		r, err := s.a.Verify(ctx, try, func(r session.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil

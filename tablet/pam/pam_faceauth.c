@@ -282,7 +282,9 @@ static int await(const struct attempt *a, uint64_t most)
 /* Sends what has the daemon look for a user. The daemon answers calls in their order. */
 static int look(struct attempt *a, const char *user)
 {
-	int r = sd_bus_add_filter(a->bus, NULL, on_signal, a);
+	const void *service = NULL;
+	int r = pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ? -EINVAL
+		: sd_bus_add_filter(a->bus, NULL, on_signal, a);
 	if (r >= 0)
 		r = sd_bus_add_match_async(a->bus, NULL,
 			"type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
@@ -292,7 +294,7 @@ static int look(struct attempt *a, const char *user)
 		const char *method = i == 1 ? "VerifyStart" : geteuid() == 0 ? "ClaimFor" : "Claim";
 		r = sd_bus_message_new_method_call(a->bus, &m, SERVICE, OBJECT, INTERFACE, method);
 		if (r >= 0 && i == 0)
-			r = geteuid() == 0 ? sd_bus_message_append(m, "suss", user, a->asker, a->challenge, a->mark)
+			r = geteuid() == 0 ? sd_bus_message_append(m, "susss", user, a->asker, (const char *)service, a->challenge, a->mark)
 				: sd_bus_message_append(m, "s", user);
 		if (r >= 0)
 			r = sd_bus_call_async(a->bus, NULL, m, i == 0 ? on_claimed : on_started, a, LONG);

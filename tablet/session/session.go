@@ -89,9 +89,9 @@ const (
 	NotLive Word = "taken for a picture"  // the user was seen, with the score of a picture or as unmoved as one
 	Poor    Word = "no usable picture"    // a person was seen, but never well enough to be judged
 	Failed  Word = "something went wrong" // the camera, the models or the program itself
-	// Unproven is the end of a session that matched only faces from elsewhere: it would be a match if the faces had
-	// been enrolled here. If the password is given now, it proves the faces.
-	Unproven Word = "like faces that were never seen here"
+	// Unproven is the end of a session that would be a match if the faces were not from elsewhere, or belonged to the
+	// account beyond doubt. If the password is given now, it proves the faces.
+	Unproven Word = "the face needs the password"
 )
 
 // Words during a session: instructions for the person in front of the camera.

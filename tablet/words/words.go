@@ -256,6 +256,11 @@ var catalogue = map[string][languages]string{
 		"zu viele Anfragen; bitte ein paar Sekunden warten",
 		"trop de demandes ; attendez quelques secondes",
 	},
+	"LidClosed": {
+		"the lid is closed, so the camera sees nobody; use your password",
+		"der Deckel ist zu, darum sieht die Kamera niemanden; bitte das Passwort eingeben",
+		"le capot est fermé, donc la caméra ne voit personne ; utilisez votre mot de passe",
+	},
 	"NotFollowed": {
 		"this account follows no person of a fleet",
 		"dieses Konto folgt niemandem aus einer Flotte",

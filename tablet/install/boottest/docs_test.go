@@ -73,6 +73,7 @@ func TestDocs(t *testing.T) {
 	want := map[string]string{
 		"faceauth tablet status":                           "it learns at each login",
 		"faceauth tablet verify":                           "recognised",
+		"faceauth tablet history":                          "  match\n",
 		"faceauth tablet undo 12h":                         "taken back",
 		"faceauth tablet freeze":                           "nothing is learned any more",
 		`sudo faceauth tablet freeze --off --user "$USER"`: "learning goes on",

@@ -128,6 +128,12 @@ func people(t *testing.T) *system {
 		out := s.run(t, "faceauth tablet enroll --user alice")
 		t.Logf("enrolling: %s", out)
 	}
+	s.trust(t)
+	// Face and password come together once after each enrolment; later the face alone is enough.
+	if a := s.console(t, "login", "|alice", 0); !a.in {
+		t.Fatalf("face and password: %+v\n%s", a, s.journal(t))
+	}
+	time.Sleep(300 * time.Millisecond) // until the daemon was told of the password
 	s.run(t, "faceauth tablet allow su --challenge none")
 	s.trust(t)
 	return s
@@ -199,6 +205,8 @@ func TestAccounts(t *testing.T) {
 		}
 	}
 	in("the password", "carol", true)
+	in("the face alone", "", false)
+	in("face and password", "|carol", true)
 	in("the face", "", true)
 	for _, c := range []struct{ off, on string }{
 		{"passwd -l carol", "passwd -u carol"},
@@ -228,6 +236,11 @@ func TestAccounts(t *testing.T) {
 		in("face and password", "|other", true)
 		in("the face of the new account", "", true)
 	}
+	// Enrolled again, and removed before the face and the password came together.
+	s.run(t, "faceauth tablet forget --user carol; faceauth tablet enroll --user carol; userdel carol; "+
+		"useradd -u 4321 -s /bin/bash carol; echo carol:third | chpasswd")
+	in("the new user's password", "third", true)
+	in("the face of the user before", "", false)
 	s.run(t, "passwd -d carol")
 	if a := login(""); !a.in || a.total > time.Second || strings.Contains(a.said, "camera") {
 		t.Errorf("an account without a password: let in %t after %v: %s", a.in, a.total, a.said)
