@@ -522,8 +522,8 @@ func (g *Gallery) own() (c change) {
 		if there { // the face has another person now: its row goes, and a new one comes
 			c.gone = append(c.gone, k.row)
 		}
-		c.added = append(c.added, added{l.ID, g.labels[l.ID], g.numbers[l.Name], cmp.Or(entries[l.Name], entry{name: l.Name}),
-			l.Negative, g.learner.Vector(l.ID)})
+		c.added = append(c.added, added{l.ID, g.labels[l.ID], g.numbers[l.Name],
+			cmp.Or(entries[l.Name], entry{name: l.Name}), l.Negative, g.learner.Vector(l.ID)})
 	}
 	for id, k := range g.faces {
 		if !labels[id] && !slices.Contains(c.forgotten, k.person) {

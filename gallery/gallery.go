@@ -218,8 +218,8 @@ func (g *Gallery) Reject(x []float32, name string, number uint64) error {
 // reservedFaces is the number of faces that a program can number before it writes the database again.
 const reservedFaces = 50000
 
-// NextFace returns a number that no other face has or gets. The database reserves numbers. Before there is one, or while
-// it cannot be written, they go on from a random number above 2^52.
+// NextFace returns a number that no other face has or gets. The database reserves numbers. Before there is one, or
+// while it cannot be written, they go on from a random number above 2^52.
 func (g *Gallery) NextFace() uint64 {
 	if g.given == g.reserved && g.path != "" {
 		if g.db == nil || g.begun || // what a transaction reserves could be taken back

@@ -126,8 +126,8 @@ func revive(path string, people, faces map[int64]lost, learned []any) error {
 			}
 		}
 		for id, f := range faces {
-			if err := d.Exec("insert into face(id, number, person, rejected, vector) values(?, ?, ?, ?, ?)", id, f.number,
-				f.person, f.rejected, f.vector); err != nil {
+			if err := d.Exec("insert into face(id, number, person, rejected, vector) values(?, ?, ?, ?, ?)", id,
+				f.number, f.person, f.rejected, f.vector); err != nil {
 				return err
 			}
 		}

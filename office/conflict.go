@@ -35,7 +35,8 @@ func (w *Office) Conflicts() []Conflict {
 	labels := w.gallery.Labels()
 	of := func(l online.Label) ConflictFace { return ConflictFace{l.Name, l.Negative, labels[l.ID].Face, l.ID} }
 	for _, c := range w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius) { // the nearest first
-		a, b := ConflictFace{Name: c.A.Name, Negative: c.A.Negative}, ConflictFace{Name: c.B.Name, Negative: c.B.Negative}
+		a := ConflictFace{Name: c.A.Name, Negative: c.A.Negative}
+		b := ConflictFace{Name: c.B.Name, Negative: c.B.Negative}
 		if b.Name < a.Name || b.Name == a.Name && a.Negative {
 			a, b = b, a
 		}

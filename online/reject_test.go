@@ -292,7 +292,8 @@ func TestConflictsOfEachPair(t *testing.T) {
 		labels := l.Labels()
 		for i, a := range labels {
 			for _, b := range labels[:i] {
-				disagree := !a.Negative && !b.Negative && a.Name != b.Name || a.Name == b.Name && a.Negative != b.Negative
+				disagree := a.Name == b.Name && a.Negative != b.Negative ||
+					a.Name != b.Name && !a.Negative && !b.Negative
 				if disagree && graph.Distance(l.Vector(a.ID), l.Vector(b.ID), 1) <= within {
 					want[[2]int64{b.ID, a.ID}] = true
 				}

@@ -57,7 +57,8 @@ func enrol(t testing.TB, d *store.DB, names ...string) {
 			if err := d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name); err != nil {
 				return err
 			}
-			return d.Exec("insert into face(number, person, rejected, vector) values(1, ?, 0, ?)", d.Last(), vector(name))
+			return d.Exec("insert into face(number, person, rejected, vector) values(1, ?, 0, ?)", d.Last(),
+				vector(name))
 		}); err != nil {
 			t.Fatal(err)
 		}
