@@ -21,7 +21,8 @@ var (
 	ErrUndone       = errors.New("this correction is undone already")
 	ErrFinal        = errors.New("a forgotten person cannot be brought back")
 	ErrElsewhere    = errors.New("this correction was made at another office; undo it there")
-	ErrLater        = errors.New("another person has that name now; rename that person first")
+	ErrLater        = errors.New("another person has got that name since; rename that person first")
+	ErrSettled      = errors.New("another person has got the old name since; correct the faces one by one")
 )
 
 // CorrectionKind is the kind of a correction.
@@ -75,19 +76,21 @@ type statement struct {
 	Events  map[uint64]string        `json:"events,omitempty"`  // names that events had before
 	Stays   map[uint64]opinionChange `json:"stays,omitempty"`   // changes of sightings
 	Pure    bool                     `json:"pure,omitempty"`    // for a rename: nobody had the new name
+	Settled bool                     `json:"settled,omitempty"` // for a merge of people: another one got the old name
+	Joined  []joined                 `json:"joined,omitempty"`  // faces that it put into groups
 	Foreign bool                     `json:"foreign,omitempty"` // it was made at another office
 	// Merge is the name of a merge that holds at all offices.
 	Merge string `json:"merge,omitempty"`
 
 	UndoneAt uint64 `json:"undone_at,omitempty"` // turn of its undoing; 0: not undone
 
-	Person string   `json:"person,omitempty"` // for a pure rename: the present name of the person
+	Person string   `json:"person,omitempty"` // for a pure or settled rename: the present name of the person
 	Labels []string `json:"labels,omitempty"` // the people of the labels in the proof
 }
 
-// Mapped implements [journal.Head]. The names of a pure rename stay: they are those of that time.
+// Mapped implements [journal.Head]. The names of a pure or settled rename stay: they are those of that time.
 func (s statement) Mapped(f func(string, bool) string, observed int64) (_ statement, cut bool) {
-	if s.Pure {
+	if s.Pure || s.Settled {
 		s.Person = f(s.Person, true)
 	} else {
 		s.Name, s.Was = f(s.Name, true), f(s.Was, true)
@@ -150,12 +153,13 @@ type draft struct {
 	statement
 	proof
 	before map[int64]label
+	groups []unknown.Group // all groups before
 	heads  map[uint64]stay // changed past sightings
 }
 
 // newDraft begins a statement.
 func (w *Office) newDraft(s statement) *draft {
-	return &draft{statement: s, before: w.labels(), heads: make(map[uint64]stay)}
+	return &draft{statement: s, before: w.labels(), groups: w.unknown.All(), heads: make(map[uint64]stay)}
 }
 
 // labels returns the labels, by the learner's numbers.
@@ -165,6 +169,41 @@ func (w *Office) labels() map[int64]label {
 		all[id] = label{Face: x.Face, Name: x.Name, Negative: x.Negative, Vector: slices.Clone(x.Vector)}
 	}
 	return all
+}
+
+// joined are faces that a statement put into a group.
+type joined struct {
+	Group uint64   `json:"group"`
+	Faces []uint64 `json:"faces"`
+}
+
+// regrouped records the groups whose faces have changed, as they were, and the faces that came into a group.
+func (q *draft) regrouped(now []unknown.Group) {
+	faces := make(map[uint64][]uint64)
+	for _, g := range now {
+		faces[g.ID] = g.Album.Numbers()
+	}
+	for _, g := range q.groups {
+		if !slices.Equal(g.Album.Numbers(), faces[g.ID]) {
+			q.Groups = append(q.Groups, g)
+		}
+	}
+	for _, g := range now {
+		var came []uint64
+		i := slices.IndexFunc(q.groups, func(was unknown.Group) bool { return was.ID == g.ID })
+		for _, f := range faces[g.ID] {
+			there := false
+			if i >= 0 {
+				_, there = q.groups[i].Album.Find(f)
+			}
+			if !there {
+				came = append(came, f)
+			}
+		}
+		if came != nil {
+			q.Joined = append(q.Joined, joined{g.ID, came})
+		}
+	}
 }
 
 // recordOpinion records the opinion about a sighting before it changes.
@@ -188,10 +227,9 @@ func (w *Office) commit(q *draft) error {
 // put puts a statement into the journal, with its changes of sightings and events.
 func (w *Office) put(q *draft) error {
 	q.Added, q.Removed = gallery.Difference(q.before, w.labels())
+	q.regrouped(w.unknown.All())
 	for _, g := range q.Groups {
-		for _, f := range g.Album.Faces {
-			q.statement.Faces = append(q.statement.Faces, f.ID)
-		}
+		q.statement.Faces = append(q.statement.Faces, g.Album.Numbers()...)
 	}
 	for _, f := range q.proof.Faces {
 		q.statement.Faces = append(q.statement.Faces, f.ID)
@@ -267,7 +305,8 @@ func (s statement) elsewhere() bool { return s.Foreign && !s.Pure && s.Merge == 
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{
 		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Elsewhere: s.Foreign, Undone: s.UndoneAt > 0, CanUndo: s.UndoneAt == 0 && !s.final() && !s.elsewhere(),
+		Elsewhere: s.Foreign, Undone: s.UndoneAt > 0,
+		CanUndo: s.UndoneAt == 0 && !s.final() && !s.elsewhere() && !s.Settled,
 	}
 }
 
@@ -293,7 +332,7 @@ func (w *Office) nameNow(name string, id uint64) string {
 	slices.Reverse(ids)
 	for _, later := range ids {
 		r, _ := w.o.Past.said.Get(later)
-		if s := r.Head; s.Kind == Renamed && !s.Pure && later > id && s.UndoneAt == 0 && s.Was == name {
+		if s := r.Head; s.joins() && later > id && s.Was == name {
 			name = s.Name
 		}
 	}

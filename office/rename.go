@@ -30,6 +30,7 @@ func (w *Office) Rename(from, to string) error {
 		if err := w.gallery.Rename(from, to); err != nil {
 			return err
 		}
+		w.settle(to)
 	} else if err := w.join(q, from, to); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (w *Office) Rename(from, to string) error {
 func (w *Office) renamed(q *draft) {
 	if q.Pure {
 		q.Person = q.Name
-		w.renameSaid(q.Was, q.Name)
+		w.renameSaid(q.Was, q.Name, 0)
 	}
 	w.room.Rename(q.Was, q.Name)
 	q.heads = w.all(func(s *visit, v *view) bool {
@@ -63,24 +64,26 @@ func (w *Office) join(q *draft, from, to string) error {
 	if !learner.Knows(from) {
 		return fmt.Errorf("%w: %s", online.ErrUnknown, from)
 	}
-	var faces, rejected [][]float32
+	var faces [][]float32
+	var numbers []uint64
+	var rejected []label
 	for _, id := range slices.Sorted(maps.Keys(q.before)) {
 		switch x := q.before[id]; {
 		case x.Name == from && x.Negative:
-			rejected = append(rejected, x.Vector)
+			rejected = append(rejected, x)
 		case x.Name == from:
-			faces = append(faces, x.Vector)
+			faces, numbers = append(faces, x.Vector), append(numbers, x.Face)
 		}
 	}
 	return w.gallery.Attempt(func() error {
 		if err := learner.Forget(from); err != nil { // what is known of this person stays
 			return err
 		}
-		if err := w.gallery.Label(to, faces, w.o.Now()); err != nil {
+		if err := w.gallery.Label(to, faces, w.o.Now(), numbers...); err != nil {
 			return err
 		}
 		for _, x := range rejected {
-			if err := learner.Reject(x, to); err != nil {
+			if err := w.gallery.Reject(x.Vector, to, x.Face); err != nil {
 				return err
 			}
 		}
@@ -88,10 +91,25 @@ func (w *Office) join(q *draft, from, to string) error {
 	})
 }
 
-// renameSaid gives a person the present name in all statements.
-func (w *Office) renameSaid(from, to string) {
-	heads := make(map[uint64]statement)
+// settle makes the merge of a person final whose name another person gets now.
+func (w *Office) settle(name string) {
 	for _, id := range w.o.Past.said.Before(0) {
+		r, _ := w.o.Past.said.Get(id)
+		if s := r.Head; s.joins() && s.Was == name {
+			s.Settled, s.Person = true, s.Name
+			w.o.Past.said.Change(map[uint64]statement{id: s})
+			w.renameSaid(name, s.Name, id)
+		}
+	}
+}
+
+// joins reports whether a statement made two people one, and can be undone.
+func (s statement) joins() bool { return s.Kind == Renamed && !s.Pure && !s.Settled && s.UndoneAt == 0 }
+
+// renameSaid gives a person the present name in all statements before one (0: in all).
+func (w *Office) renameSaid(from, to string, before uint64) {
+	heads := make(map[uint64]statement)
+	for _, id := range w.o.Past.said.Before(before) {
 		r, _ := w.o.Past.said.Get(id)
 		found := false
 		h, _ := r.Head.Mapped(func(name string, _ bool) string {

@@ -70,7 +70,6 @@ func (w *Office) study(q *draft, faces []unknown.Face) error {
 
 // named gives a name to the sightings and events of a group of unknown faces, and removes the group.
 func (w *Office) named(q *draft, g unknown.Group) {
-	q.Groups = append(q.Groups, g)
 	q.heads = w.all(func(s *visit, v *view) bool {
 		if s.Group != g.ID {
 			return false

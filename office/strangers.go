@@ -51,12 +51,11 @@ func (w *Office) Merge(into, from uint64) error {
 	if err != nil {
 		return err
 	}
-	b, err := w.unknown.Get(from)
+	_, err = w.unknown.Get(from)
 	if err != nil || into == from {
 		return err
 	}
 	q := w.newDraft(statement{Kind: Merged, Group: into, Other: from, Face: a.Album.Faces[0].ID})
-	q.Groups = []unknown.Group{a, b}
 	if err := w.unknown.Merge(into, from); err != nil {
 		return err
 	}
@@ -75,12 +74,7 @@ func (w *Office) Merge(into, from uint64) error {
 // [unknown.Groups.Split].
 func (w *Office) Split(group uint64, faces []uint64) error {
 	defer w.correcting()()
-	g, err := w.unknown.Get(group)
-	if err != nil {
-		return err
-	}
 	q := w.newDraft(statement{Kind: Split, Group: group})
-	q.Groups = []unknown.Group{g}
 	return w.strangers(q, func(all *unknown.Groups) error {
 		made, err := all.Split(group, faces)
 		q.Made, q.Face = made, slices.Min(append(faces, 1<<63))

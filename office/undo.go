@@ -19,8 +19,8 @@ import (
 // If the correction merged two people at all offices, they become two again at all offices; the next [Office.Exchange]
 // updates the gallery.
 //
-// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere] or [ErrLater]; nothing has changed then.
-// After an error of saving, the change holds in memory.
+// The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere], [ErrSettled] or [ErrLater]; nothing has
+// changed then. After an error of saving, the change holds in memory.
 func (w *Office) Undo(id uint64) error {
 	defer w.correcting()()
 	s, p, err := w.statement(id)
@@ -33,6 +33,8 @@ func (w *Office) Undo(id uint64) error {
 		return ErrFinal
 	case s.elsewhere():
 		return ErrElsewhere
+	case s.Settled:
+		return fmt.Errorf("%w: %s", ErrSettled, s.Was)
 	case s.Kind == Renamed && s.Pure && w.gallery.Learner().Knows(s.Was):
 		return fmt.Errorf("%w: %s", ErrLater, s.Was)
 	}
@@ -66,16 +68,6 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	added, removed := gallery.Difference(before, w.labels())
 	w.said(statement{}, proof{Added: added, Removed: removed})
 	switch s.Kind {
-	case Merged:
-		for _, g := range p.Groups {
-			if g.ID != s.Other {
-				continue
-			}
-			w.unknown.Take(s.Group, func(f unknown.Face) bool { // an error means that the group is gone
-				_, of := g.Album.Find(f.ID)
-				return of
-			})
-		}
 	case Split:
 		w.unknown.Merge(s.Group, s.Made)
 	case Ignored, Noticed:
@@ -83,11 +75,15 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	case Denied:
 		w.unknown.Forget(s.Made) // the group may be gone: no error
 	}
+	for _, j := range s.Joined {
+		// An error means that the group is gone.
+		w.unknown.Take(j.Group, func(f unknown.Face) bool { return slices.Contains(j.Faces, f.ID) })
+	}
 	for _, g := range p.Groups {
 		w.unknown.Restore(g)
 	}
 	if s.Kind == Named {
-		w.mergeDenied(s)
+		w.mergeDenied(id, s)
 	}
 	for _, g := range p.Groups {
 		w.unknown.Own(g.ID)
@@ -126,7 +122,7 @@ func (w *Office) renameBack(s statement) error {
 			return err
 		}
 	}
-	w.renameSaid(s.Name, s.Was)
+	w.renameSaid(s.Name, s.Was, 0)
 	w.room.Rename(s.Name, s.Was)
 	heads := w.all(func(v *visit, in *view) bool { return w.changeName(v, in, s.Name, s.Was) })
 	names := make(map[uint64]string)
@@ -224,11 +220,12 @@ func (w *Office) withdrawn(before uint64) map[uint64]bool {
 
 // mergeDenied merges groups into the restored group of a naming: sightings with the wrong name that were denied since.
 // They show the same stranger.
-func (w *Office) mergeDenied(s statement) {
+func (w *Office) mergeDenied(named uint64, s statement) {
 	for _, id := range w.o.Past.said.Before(0) {
 		r, _ := w.o.Past.said.Get(id)
 		d := r.Head
-		if d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name && w.unknown.Alike(s.Group, d.Made) &&
+		since := id > named && d.Kind == Denied && d.UndoneAt == 0 && d.Made != 0 && d.Was == s.Name
+		if since && w.unknown.Alike(s.Group, d.Made) &&
 			w.unknown.Merge(s.Group, d.Made) == nil {
 			w.o.Past.seen.Change(w.all(func(v *visit, _ *view) bool {
 				if v.Group != d.Made {

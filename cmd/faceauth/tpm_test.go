@@ -25,10 +25,7 @@ func TestDaemonTPM(t *testing.T) {
 	d := newDevice(t, "--tpm", e.Path)
 	d.start()
 	d.enrol(user)
-	if !d.login("login", "secret\n") {
-		t.Fatal("the password")
-	}
-	d.mayLogIn()
+	d.bind()
 	d.stop(os.Interrupt)
 	state, kept := filepath.Join(d.dir, "state"), filepath.Join(d.dir, "kept")
 	if err := os.CopyFS(kept, os.DirFS(state)); err != nil {
