@@ -69,12 +69,12 @@ func spawn(c Config) (net.Conn, *child, error) {
 		line.Close()
 		return nil, nil, err
 	}
-	command := c.Command
-	if command == nil {
-		command = []string{"/proc/self/exe", os.Args[0], "eye"}
+	path, command := "/proc/self/exe", []string{os.Args[0], "eye"}
+	if len(c.Command) > 0 {
+		path, command = c.Command[0], c.Command
 	}
 	cmd := &exec.Cmd{
-		Path: command[0], Args: command[1:], Env: append(environment(), LineVariable+"=4"),
+		Path: path, Args: command, Env: append(environment(), LineVariable+"=4"),
 		ExtraFiles: []*os.File{theirs, theirLine}, Stderr: c.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, WaitDelay: time.Second,
 	}

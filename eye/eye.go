@@ -72,8 +72,8 @@ type Config struct {
 	// Socket is the name of a Unix socket at which eyes are started (see package serve). "" starts a child of this
 	// process.
 	Socket string
-	// Command starts a child: a program and its arguments, beginning with its own name. The child finds the socket as
-	// file 3. Default: this program, under the name with which it was started, with the argument "eye".
+	// Command starts a child: a program and its arguments. The child finds the socket as file 3. Default: this program,
+	// with the argument "eye".
 	Command []string
 	// Stderr receives the output of a child's libraries. nil discards it, because the child decides every byte of it.
 	Stderr io.Writer

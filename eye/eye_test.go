@@ -371,7 +371,7 @@ func TestEnvironment(t *testing.T) {
 		b, _ := io.ReadAll(r)
 		out <- string(b)
 	}()
-	e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/usr/bin/env", "env", "sh", "-c",
+	e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/usr/bin/env", "sh", "-c",
 		"env >&2; ls /proc/self/fd >&2"}, Stderr: w})
 	if err != nil {
 		t.Fatal(err)

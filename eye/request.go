@@ -45,6 +45,38 @@ type Open struct {
 	Rotate  face.Rotation `json:"rotate,omitempty"`
 }
 
+// openJSON is an Open in a message. The names of files are bytes, and not always UTF-8.
+type openJSON struct {
+	plainOpen
+	Name  []byte   `json:"name"`
+	Roots [][]byte `json:"roots,omitempty"`
+}
+
+type plainOpen Open
+
+// MarshalJSON implements [json.Marshaler].
+func (o Open) MarshalJSON() ([]byte, error) {
+	j := openJSON{plainOpen: plainOpen(o), Name: []byte(o.Name)}
+	for _, root := range o.Roots {
+		j.Roots = append(j.Roots, []byte(root))
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *Open) UnmarshalJSON(b []byte) error {
+	var j openJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*o = Open(j.plainOpen)
+	o.Name, o.Roots = string(j.Name), nil
+	for _, root := range j.Roots {
+		o.Roots = append(o.Roots, string(root))
+	}
+	return nil
+}
+
 // Next asks for the next frame.
 type Next struct {
 	Picture bool `json:"picture,omitempty"` // send a picture of the whole frame

@@ -72,8 +72,7 @@ if [ -n "$need" ]; then
 		sudo='sudo --preserve-env=http_proxy,https_proxy,no_proxy'
 		say "not root: sudo is used for apt-get, and may ask for your password"
 	fi
-	say "installing with apt-get:$need"
-	log=$(mktemp)
+	log=$(mktemp) || stop "no file can be made in ${TMPDIR:-/tmp}; is it full? TMPDIR names another folder"
 	# apt-get reads only the variable in small letters, and downloads most packages by HTTP.
 	http_proxy=${http_proxy:-${HTTP_PROXY:-${HTTPS_PROXY:-}}} https_proxy=${https_proxy:-${HTTPS_PROXY:-}}
 	if [ -n "$http_proxy" ]; then export http_proxy; else unset http_proxy; fi
@@ -81,9 +80,25 @@ if [ -n "$need" ]; then
 	apt() {
 		$sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Acquire::http::Timeout=20 "$@" >>"$log" 2>&1
 	}
+	# free prints the free space below a folder in kB; kB turns 1.3 GB into a number of them.
+	free() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
+	kB() { printf '%s' "$1" | awk '{ gsub(",", "", $1); m["GB"] = 1e6; m["MB"] = 1e3; m["kB"] = 1; print int($1 * m[$2]) }'; }
+	# room says how much apt-get will fetch and install, and stops if that does not fit.
+	room() {
+		# shellcheck disable=SC2086
+		plan=$($sudo env LC_ALL=C apt-get -q --assume-no install --no-install-recommends $need 2>>"$log") || true
+		fetch=$(printf '%s\n' "$plan" | sed -n 's|^Need to get \(.*/\)\{0,1\}\(.*\) of archives.*|\2|p')
+		takes=$(printf '%s\n' "$plan" | sed -n 's|^After this operation, \(.*\) of additional disk space.*|\1|p')
+		say "installing with apt-get:$need${takes:+ ($fetch to fetch, $takes when installed)}"
+		for part in "/usr:${takes:-0 B}" "/var/cache/apt/archives:${fetch:-0 B}"; do
+			has=$(free "${part%%:*}")
+			[ "${has:-0}" -gt "$(kB "${part#*:}")" ] || [ -z "$has" ] ||
+				stop "the packages need ${part#*:} in ${part%%:*}, and $((has / 1000)) MB are free there; make room, then run make again"
+		done
+	}
 	# The usual three tries for each list would take minutes without a network.
 	# shellcheck disable=SC2086
-	if ! { apt -o Acquire::Retries=1 update && apt install -y --no-install-recommends $need; }; then
+	if ! { apt -o Acquire::Retries=1 update && room && apt install -y --no-install-recommends $need; }; then
 		tail -n 5 "$log" >&2
 		why='is there a network?'
 		if grep -q 'Proxy Authentication Required\| 407 ' "$log"; then
@@ -94,6 +109,8 @@ if [ -n "$need" ]; then
 			else
 				why='its servers cannot be reached; is there a network? Behind a proxy run: http_proxy=http://HOST:PORT HTTPS_PROXY=http://HOST:PORT make demo'
 			fi
+		elif grep -q "No space left on device\|don't have enough free space" "$log"; then
+			why='the disk is full; make room, then run make again'
 		elif grep -q 'Could not get lock\|Unable to acquire the dpkg' "$log"; then
 			why='another program installs packages; wait until it has ended, then run make again'
 		elif grep -q 'is not in the sudoers\|a password is required\|incorrect password\|not allowed to' "$log"; then

@@ -14,10 +14,14 @@ import (
 func machine(t *testing.T, commands map[string]string) string {
 	t.Helper()
 	bin := t.TempDir()
-	for _, name := range []string{"sh", "cat", "grep", "tail", "mktemp", "rm", "env", "ls", "printf"} {
+	for _, name := range []string{"sh", "cat", "grep", "tail", "mktemp", "rm", "env", "ls", "printf", "sed", "awk",
+		"df"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, replaced := commands[name]; replaced {
+			continue
 		}
 		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
@@ -87,6 +91,22 @@ func TestSetupSays(t *testing.T) {
 		{"another apt-get", map[string]string{"go": goes, "id": root, "apt-get": says +
 			"E: Could not get lock /var/lib/dpkg/lock-frontend." + ends}, nil,
 			"(another program installs packages; wait until it has ended", ""},
+		{"a full disk", map[string]string{"go": goes, "id": root, "apt-get": says +
+			"W: Write error - write (28: No space left on device)" + ends}, nil,
+			"(the disk is full; make room, then run make again", ""},
+		{"too little room", map[string]string{"go": goes, "id": root, "df": "echo; echo x 1 2 1200000 5% /usr",
+			"apt-get": `case "$*" in *--assume-no*) echo 'Need to get 20.1 MB/308 MB of archives.'; ` +
+				`echo 'After this operation, 1,302 MB of additional disk space will be used.'; exit 1; esac`}, nil,
+			"setup: the packages need 1,302 MB in /usr, and 1200 MB are free there; make room, then run make again",
+			""},
+		{"no room for the archives", map[string]string{"go": goes, "id": root,
+			"df": `[ "$2" = /usr ] && echo && echo x 1 2 9000000; [ "$2" = /usr ] || { echo; echo x 1 2 300; }`,
+			"apt-get": `case "$*" in *--assume-no*) echo 'Need to get 308 MB of archives.'; ` +
+				`echo 'After this operation, 1.3 GB of additional disk space will be used.'; exit 1; esac`}, nil,
+			"setup: the packages need 308 MB in /var/cache/apt/archives, and 0 MB are free there", ""},
+		{"a full folder of temporary files", map[string]string{"go": goes, "id": root, "apt-get": "exit 0",
+			"mktemp": "echo 'No space left on device' >&2; exit 1"}, nil,
+			"; is it full? TMPDIR names another folder", ""},
 		{"another system", map[string]string{"go": goes, "id": root, "apt-get": says +
 			"E: Unable to locate package libopencv-dev" + ends}, nil,
 			"(this release does not have them; faceauth is made for Debian 12 and 13 and Ubuntu 24.04", ""},

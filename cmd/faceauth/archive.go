@@ -39,6 +39,12 @@ func newExport(o *options) *cobra.Command {
 			"it from --passphrase-file, or encrypts for public keys of age (--recipient). If the passphrase is\n" +
 			"lost, nobody can open the archive.",
 		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: func(c *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return o.names(c, args, part)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := o.galleryPath()
 			if err != nil {

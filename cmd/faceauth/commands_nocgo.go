@@ -21,9 +21,9 @@ func commands() []*cobra.Command {
 func eyeCommand() []string {
 	self, err := os.Executable()
 	if err != nil {
-		return []string{"faceauth", "faceauth", "eye"}
+		return []string{"faceauth", "eye"}
 	}
-	return []string{filepath.Join(filepath.Dir(self), "faceauth"), "faceauth", "eye"}
+	return []string{filepath.Join(filepath.Dir(self), "faceauth"), "eye"}
 }
 
 // fleetServers returns the commands of a fleet's server: none, because logins need no server.

@@ -36,7 +36,7 @@ func newConfirm(o *options) *cobra.Command {
 			"and it is removed after the answer.\n\n" +
 			"Frontal faces that are far from the enrolled ones are not offered, because a film that changes one\n" +
 			"face into another makes such faces. After a new beard or new glasses use faceauth enroll --add.",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: o.names,
 		RunE: func(c *cobra.Command, args []string) error { return o.confirm(c, args[0], numbers) },
 	}
 	c.Flags().Int64SliceVar(&numbers, "faces", nil, "numbers of the faces to enrol, from the page; nothing is asked")

@@ -103,6 +103,7 @@ func newDoctor() *cobra.Command {
 				defer g.Close()
 				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 					strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
+				check(false, "features", strong(g.Space().ID, o.Models), "the gallery compares faces by "+g.Space().ID)
 				check(false, "norms of faces", normed(g.Space().ID), "faces that are hard to recognise are not learned")
 				check(false, "enrolled the right way up", uprightIn(g), "everybody")
 			}
@@ -178,7 +179,10 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 	}
 	with := *o
 	with.Features, with.Detector = "auto", "auto"
-	v, err := with.Plan(nil, func(string) {}) // the rows of the models say what is missing
+	if models.Default(models.Embedding).Missing(o.Models) != nil { // the rows of the models say so
+		with.Features = "pixels"
+	}
+	v, err := with.Plan(nil, func(string) {})
 	if err != nil {
 		return "", err
 	}
@@ -211,6 +215,15 @@ func cameras() error {
 		}
 	}
 	return fmt.Errorf("none of %s opens", strings.Join(devices, ", "))
+}
+
+// strong returns nil if a gallery does not compare pixels although the networks are there.
+func strong(space, dir string) error {
+	if space != preprocess.NewPixels().Space().ID || models.Default(models.Embedding).Missing(dir) != nil {
+		return nil
+	}
+	return errors.New("the gallery compares faces by their pixels, which is much weaker than the networks that are " +
+		"installed; enrol its people again, in another --gallery")
 }
 
 // normed returns nil if faces of a space are refused that are hard to recognise.

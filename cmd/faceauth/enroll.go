@@ -36,11 +36,12 @@ func newEnroll() *cobra.Command {
 		Example: "  faceauth enroll 0 --name alice\n" +
 			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
 			"  faceauth enroll holiday.jpg --name alice --all-usable",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.enroll(c, args[0], name, want, how)
 		},
 	}
+	cli.Again(c, "nobody was enrolled; run the same command again")
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
@@ -48,6 +49,7 @@ func newEnroll() *cobra.Command {
 	o.galleryFlag(c)
 	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
+	o.namesFlag(c)
 	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
 	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
 		"of them and warn; without it, label none")

@@ -54,6 +54,27 @@ func (o *options) settings(c *cobra.Command, space face.Space, s online.Settings
 	return s, err
 }
 
+// names completes an argument or a flag with the people of the gallery.
+func (o *options) names(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	path, err := o.galleryPath()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	g, err := gallery.Read(path)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer g.Close()
+	return g.Learner().Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// namesFlag completes the flag --name with the people of the gallery.
+func (o *options) namesFlag(c *cobra.Command) {
+	if err := c.RegisterFlagCompletionFunc("name", o.names); err != nil {
+		panic("faceauth: " + err.Error()) // there is no such flag: a fault of the program
+	}
+}
+
 // galleryPath returns the path of the gallery, and sets its key.
 func (o *options) galleryPath() (path string, err error) {
 	if path = o.gallery; path == "" {

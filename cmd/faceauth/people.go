@@ -120,7 +120,7 @@ func newPeople() *cobra.Command {
 	remove := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "forget a person: the labelled faces, and all faces learned from them",
-		Args:  cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1), ValidArgsFunction: o.names,
 		RunE: func(c *cobra.Command, args []string) error {
 			recordings := 0
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {

@@ -74,6 +74,7 @@ func newReplay() *cobra.Command {
 			return nil
 		},
 	}
+	cli.Again(c, "run the same command again to go on")
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.SpareFlag(c)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -30,6 +31,7 @@ func (o *options) rotateFlag(c *cobra.Command) {
 	o.rotate = rotation(face.Auto)
 	c.Flags().Var(&o.rotate, "rotate", "degrees by which pictures are turned clockwise: 0, 90, 180, 270, or auto: "+
 		"the first five pictures with faces decide")
+	cli.Values(c, "rotate", "auto", "0", "90", "180", "270")
 }
 
 // turned returns a function that says that a source is turned.

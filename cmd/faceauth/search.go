@@ -50,6 +50,7 @@ func newSearch() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}
+	cli.Again(c, "the recordings looked through are in the index; run the same command again to go on")
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.SpareFlag(c)
@@ -57,6 +58,7 @@ func newSearch() *cobra.Command {
 	o.galleryFlag(c)
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
+	o.namesFlag(c)
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
 	f.StringVar(&h.index, "index", "", "file of the index (default: faceauth/cache.db below $XDG_CACHE_HOME or "+
 		"~/.cache)")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
@@ -32,7 +33,7 @@ func newWatch() *cobra.Command {
 			"With --fleet it knows the people of the fleet. If somebody is enrolled, renamed or forgotten at\n" +
 			"another device, watch follows while it runs, usually within a second.",
 		Example: "  faceauth watch 0 --show",
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			part, err := o.member.join(c)
 			if err != nil {

@@ -75,6 +75,11 @@ func Main(root *cobra.Command) {
 	os.Exit(code)
 }
 
+const again = "again"
+
+// Again says how to go on after an interruption of a command.
+func Again(c *cobra.Command, sentence string) { c.Annotations = map[string]string{again: sentence} }
+
 // Run executes a command line and returns its exit code.
 func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
@@ -82,7 +87,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	stderr = &output{w: stderr}
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if broken := out.failed(); err == nil && broken != nil {
 		err = fmt.Errorf("writing the output: %w", broken)
 	}
@@ -92,7 +97,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	code := cmp.Or(Code(err), Failed)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		code, err = 130, errors.New("interrupted; only reported changes were made")
+		code, err = 130, errors.New("interrupted; "+cmp.Or(c.Annotations[again], "only reported changes were made"))
 	case strings.HasPrefix(err.Error(), "unknown command "): // cobra has no type for this error
 		code, err = BadUsage, unknownCommand(root, err)
 	}
@@ -142,19 +147,38 @@ func unknownCommand(root *cobra.Command, err error) error {
 	return fmt.Errorf("%s; see %s help", what, root.Name())
 }
 
-// usage gives errors about the number of arguments the exit code of a wrong command line.
+// usage gives errors about arguments a sentence that names them, and the exit code of a wrong command line.
 func usage(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return Fail(BadUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+				return Fail(BadUsage, fmt.Errorf("%w; see %s --help", arguments(c, args, err), c.CommandPath()))
 			}
 			return nil
 		}
 	}
+	c.SetUsageFunc(printUsage)
 	for _, sub := range c.Commands() {
 		usage(sub)
 	}
+}
+
+// arguments returns an error that names the first argument that is missing or too much, or err.
+func arguments(c *cobra.Command, args []string, err error) error {
+	var want []string // as the line of the command's use names them
+	for _, word := range strings.Fields(c.Use)[1:] {
+		if strings.HasPrefix(word, "--") || strings.HasPrefix(word, "(") {
+			break
+		}
+		want = append(want, word)
+	}
+	switch n := len(args); {
+	case n < len(want) && !strings.HasPrefix(want[n], "["):
+		return fmt.Errorf("%s is missing: %s", strings.TrimSuffix(want[n], "..."), c.UseLine())
+	case n > len(want) && len(want) > 0:
+		return fmt.Errorf("%q is one argument too many: %s", args[len(want)], c.UseLine())
+	}
+	return err
 }
 
 // Warn prints sentences for a person.

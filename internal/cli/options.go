@@ -36,19 +36,22 @@ type Options struct {
 // VisionFlags adds the flags for detectors and embeddings.
 func (o *Options) VisionFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.Features, "features", "auto", "feature space: embedding, pixels (of the thesis), or auto: the "+
-		"gallery's, else embedding if the models "+
-		"are installed")
+	f.StringVar(&o.Features, "features", "auto", "feature space: embedding, pixels (of the thesis, much weaker), or "+
+		"auto: the gallery's, else embedding")
 	f.StringVar(&o.Detector, "detector", "auto",
 		"face detector: network, haar, lbp, or auto: network if the models are installed, else haar")
 	o.SourceFlags(c)
 	o.NetworkFlags(c)
+	tunes(f, "features", "detector")
+	Values(c, "features", "auto", "embedding", "pixels")
+	Values(c, "detector", "auto", "network", "haar", "lbp")
 }
 
 // SourceFlags adds the flags of a command that reads a source.
 func (o *Options) SourceFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&o.Timeout, "timeout", 10*time.Second,
 		"how long to wait for a source to open, and for each frame")
+	tunes(c.Flags(), "timeout")
 	o.JSONFlag(c)
 }
 
@@ -61,6 +64,7 @@ func (o *Options) JSONFlag(c *cobra.Command) {
 func (o *Options) NetworkFlags(c *cobra.Command) {
 	o.EmbeddingFlags(c)
 	c.Flags().StringVar(&o.DetectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
+	tunes(c.Flags(), "detector-model")
 }
 
 // EmbeddingFlags adds the flags for the network that makes vectors.
@@ -68,6 +72,7 @@ func (o *Options) EmbeddingFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
 	f.StringVar(&o.EmbeddingModel, "embedding-model", "", "description (JSON) of an embedding network of your own")
+	tunes(f, "models", "embedding-model")
 }
 
 // SpareFlag adds --every-frame, for commands that otherwise skip frames.
@@ -110,7 +115,7 @@ func (o *Options) LearnerFlags(c *cobra.Command) {
 	f.StringVar(&o.settingsFile, "settings", "", "file of settings from faceauth-lab tune; flags override it "+
 		"(default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, if it exists)")
 	o.k.n = 300
-	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it (default 300)")
+	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
 	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
 	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
@@ -122,6 +127,7 @@ func (o *Options) LearnerFlags(c *cobra.Command) {
 	f.IntVar(&o.halfLife, "half-life", 0,
 		"number of observations after which a learned face counts half and may be removed; 0 for never")
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
+	tunes(f, "settings", "k", "sigma", "gamma", "reach", "accept", "max-hops", "learn-cap", "half-life", "learn-from")
 }
 
 // Settings returns s with the values of the settings file, if there is one, and then the values of the command line.

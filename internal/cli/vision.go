@@ -106,7 +106,7 @@ func (v *Vision) Close() {
 }
 
 // Open opens detector and extractor in this process, for commands that need the pictures of faces. Space is the feature
-// space of the gallery, or nil. It warns if "auto" had to choose a lesser detector or extractor.
+// space of the gallery, or nil. It warns if the gallery has lesser features than are installed.
 func (o *Options) Open(c *cobra.Command, space *face.Space) (*Vision, error) {
 	v, err := o.Plan(space, func(s string) { Warn(c, s) })
 	if err != nil {
@@ -136,7 +136,7 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 }
 
 // Plan decides which detector and extractor to use, and whether their files exist. Note is called with a sentence if
-// "auto" had to choose a lesser one. It opens nothing yet.
+// the gallery has lesser features than are installed. It opens nothing yet.
 func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	embedding, err := o.Embedding()
 	if err != nil {
@@ -150,12 +150,15 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 		switch {
 		case space != nil && space.ID == pixels.ID:
 			features = "pixels"
+			if missing == nil {
+				note("this gallery compares faces by their pixels, which is much weaker than the networks that are " +
+					"installed; enrol its people again, in another --gallery")
+			}
 		case space != nil || missing == nil || o.EmbeddingModel != "":
 			features = "embedding"
 		case errors.Is(missing, models.ErrMissing):
-			features = "pixels"
-			note("the models are not installed, so faces are compared by their pixels, which is much weaker; run: " +
-				"faceauth models install")
+			return nil, Fail(BadModel, fmt.Errorf("%w; or compare faces by their pixels, which is much weaker: "+
+				"--features pixels", missing))
 		default:
 			return nil, Fail(BadModel, missing)
 		}
