@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-test build programs models demo test test-lab test-all test-cgo test-pure lint bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-test build programs models demo test test-lab test-all test-cgo test-pure lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo 'make man    writes the manual pages and the completion of shells into bin/share'
 	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
+	@echo 'make sbom   lists the modules in bin/faceauth, in bin/faceauth.cdx.json (CycloneDX)'
 	@echo 'make bench  the benchmarks of docs/results.md'
 
 # Installs the tools and modules that a build needs.
@@ -227,11 +228,18 @@ lint:
 	go vet ./...
 	go vet -tags matprofile ./internal/cv
 	go tool staticcheck ./...
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	go -C lab vet ./...
 	check=$$(go tool -n staticcheck) && cd lab && "$$check" ./...
 	@# The parts that need no OpenCV are for other systems, too.
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(PORTABLE)
 	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build $(PORTABLE)
+
+# The modules in the program, as CycloneDX. Go checks the tool's hash.
+sbom:
+	@f=faceauth; $(built)
+	go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -licenses \
+		-version "$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' doc.go)" -output bin/faceauth.cdx.json bin/faceauth
 
 bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline

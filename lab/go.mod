@@ -1,6 +1,6 @@
 module github.com/faceauth/faceauth/lab
 
-go 1.26.0
+go 1.26.3
 
 require (
 	github.com/faceauth/faceauth v0.0.0

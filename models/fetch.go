@@ -21,34 +21,27 @@ import (
 // ErrFetch is returned when the package cannot be fetched from the registry.
 var ErrFetch = errors.New("package cannot be fetched")
 
-// DefaultRegistry is where [Install] fetches the package, unless the environment names another registry.
-const DefaultRegistry = "https://registry.npmjs.org/"
-
-// registryVariables name another registry, in order of precedence. They are npm's variables, so a machine with a mirror
-// needs no further setting.
-var registryVariables = []string{"NPM_CONFIG_REGISTRY", "npm_config_registry"}
+// Registry is an npm registry.
+type Registry struct {
+	URL           string // http or https; it may have a user name and a password
+	Authorization string // header of requests; "" for none
+}
 
 // fetcher fetches the package from an npm registry.
 type fetcher struct {
 	name     string // of the package
 	version  string
-	registry string
+	registry Registry
 	client   *http.Client
 	proxy    func(*http.Request) (*url.URL, error)
 	stall    time.Duration // longest time without a byte from the registry
 	limit    int64         // bytes; the networks' package has 41 million
 }
 
-// newFetcher returns the fetcher for the settings in the environment.
-func newFetcher() *fetcher {
-	f := &fetcher{name: packageName, version: packageVersion, registry: DefaultRegistry,
+// newFetcher returns a fetcher that uses the proxy of the environment.
+func newFetcher(r Registry) *fetcher {
+	f := &fetcher{name: packageName, version: packageVersion, registry: r,
 		proxy: http.ProxyFromEnvironment, stall: 30 * time.Second, limit: 64 << 20}
-	for _, name := range registryVariables {
-		if value := os.Getenv(name); value != "" {
-			f.registry = value
-			break
-		}
-	}
 	f.client = &http.Client{Transport: &http.Transport{
 		Proxy:                 func(r *http.Request) (*url.URL, error) { return f.proxy(r) },
 		DialContext:           (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
@@ -62,10 +55,9 @@ func newFetcher() *fetcher {
 
 // address returns the URL of the tarball. All npm registries have the same layout.
 func (f *fetcher) address() (*url.URL, error) {
-	u, err := url.Parse(f.registry)
+	u, err := url.Parse(f.registry.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("%w: the registry that %s names is not an http or https URL",
-			ErrFetch, strings.Join(registryVariables, " or "))
+		return nil, fmt.Errorf("%w: the address of the registry is not an http or https URL", ErrFetch)
 	}
 	return u.JoinPath(f.name, "-", f.name+"-"+f.version+".tgz"), nil
 }
@@ -86,6 +78,9 @@ func (f *fetcher) fetch(ctx context.Context, dir string, report func(string)) (s
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrFetch, err)
+	}
+	if f.registry.Authorization != "" {
+		request.Header.Set("Authorization", f.registry.Authorization)
 	}
 	answer, err := f.client.Do(request)
 	if err != nil {
@@ -151,7 +146,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-const checkRegistry = "is NPM_CONFIG_REGISTRY right?"
+const checkRegistry = "is the registry of NPM_CONFIG_REGISTRY or ~/.npmrc right?"
 
 // byHand says how to install without a network on this machine.
 func byHand(u *url.URL) string {
@@ -199,7 +194,7 @@ func (f *fetcher) refused(u *url.URL, answer *http.Response) error {
 	case http.StatusProxyAuthRequired:
 		hint = "put the proxy's user name and password into HTTPS_PROXY"
 	case http.StatusUnauthorized, http.StatusForbidden:
-		hint = "a registry that wants a password has it in NPM_CONFIG_REGISTRY: https://USER:PASSWORD@HOST/"
+		hint = "a registry that wants a password has it in ~/.npmrc, or in NPM_CONFIG_REGISTRY: https://USER:PASSWORD@HOST/"
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		hint = "try again later"
 	}

@@ -30,12 +30,12 @@ const (
 // ErrIntegrity is returned if the fetched file is not the expected package.
 var ErrIntegrity = errors.New("the package differs from the pinned package")
 
-// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from the npm
-// registry, or from the registry in $NPM_CONFIG_REGISTRY, through the proxy in $HTTPS_PROXY. It checks the integrity of
-// the package before it opens it. If nothing is missing, it fetches nothing. Report, if it is not nil, gets a line for
-// each step. The error wraps [ErrFetch], [ErrIntegrity], or an error of package fs.
-func Install(ctx context.Context, dir string, report func(string)) error {
-	return newFetcher().install(ctx, integrity, Builtin(), dir, report)
+// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from r, through the
+// proxy in $HTTPS_PROXY. It checks the integrity of the package before it opens it. If nothing is missing, it fetches
+// nothing. Report, if it is not nil, gets a line for each step. The error wraps [ErrFetch], [ErrIntegrity], or an error
+// of package fs.
+func Install(ctx context.Context, r Registry, dir string, report func(string)) error {
+	return newFetcher(r).install(ctx, integrity, Builtin(), dir, report)
 }
 
 func (f *fetcher) install(ctx context.Context, integrity string, all []Description, dir string,

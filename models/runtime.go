@@ -53,12 +53,12 @@ func Runtime(dir string) (string, error) {
 }
 
 // InstallRuntime is [Install] for the library of ONNX Runtime. Without it OpenCV runs the networks.
-func InstallRuntime(ctx context.Context, dir string, report func(string)) error {
+func InstallRuntime(ctx context.Context, r Registry, dir string, report func(string)) error {
 	d, err := library(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
 		return err
 	}
-	f := newFetcher()
+	f := newFetcher(r)
 	f.name, f.version, f.limit = runtimeName, runtimeVersion, 128<<20 // the package has 114 million bytes
 	return f.install(ctx, runtimeIntegrity, []Description{d}, dir, report)
 }

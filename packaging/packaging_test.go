@@ -319,3 +319,36 @@ func TestContainer(t *testing.T) {
 		}
 	}
 }
+
+// The workflows call targets of make that exist, and pin what they fetch by its hash. make lint checks their syntax.
+func TestWorkflows(t *testing.T) {
+	paths, err := filepath.Glob("../.github/workflows/*.yml")
+	if err != nil || len(paths) < 2 {
+		t.Fatal(paths, err)
+	}
+	action := regexp.MustCompile(`^[a-z-]+/[a-z-]+@[0-9a-f]{40}$`)
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w struct {
+			Jobs map[string]struct {
+				Steps []struct{ Uses, Run string }
+			}
+		}
+		if err := yaml.Unmarshal(b, &w); err != nil {
+			t.Fatal(err)
+		}
+		for name, job := range w.Jobs {
+			for _, s := range job.Steps {
+				if s.Uses != "" && !action.MatchString(s.Uses) {
+					t.Errorf("%s: %s uses %s, which is not pinned by a hash", path, name, s.Uses)
+				}
+				if target, ok := strings.CutPrefix(s.Run, "make "); ok {
+					makes(t, "-n", strings.Fields(target)[0])
+				}
+			}
+		}
+	}
+}

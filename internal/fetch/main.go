@@ -14,6 +14,7 @@ import (
 	"os/signal"
 
 	"github.com/faceauth/faceauth/internal/axe"
+	"github.com/faceauth/faceauth/internal/npm"
 	"github.com/faceauth/faceauth/models"
 )
 
@@ -29,11 +30,15 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	report := func(s string) { fmt.Fprintln(os.Stderr, s) }
+	registry, err := npm.Registry()
+	if err != nil {
+		return err
+	}
 	switch {
 	case len(args) == 1 && args[0] == "axe":
-		return axe.Fetch(ctx)
+		return axe.Fetch(ctx, registry)
 	case len(args) == 2 && args[0] == "models":
-		return models.Install(ctx, args[1], report)
+		return models.Install(ctx, registry, args[1], report)
 	case len(args) == 3 && args[0] == "models":
 		return models.InstallFrom(args[2], args[1], report)
 	}

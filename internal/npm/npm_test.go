@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npm_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/npm"
+	"github.com/faceauth/faceauth/models"
+)
+
+// The registry is that of npm's variables, else of the user's npmrc, else npm's own. A file npmrc in the present folder
+// says nothing.
+func TestRegistry(t *testing.T) {
+	for _, c := range []struct {
+		name, upper, lower, npmrc string
+		want                      models.Registry
+		err                       string
+	}{
+		{name: "npm's own"},
+		{"a mirror", "https://mirror.example/npm", "", "", models.Registry{URL: "https://mirror.example/npm"}, ""},
+		{"small letters", "", "http://127.0.0.1:4873/", "", models.Registry{URL: "http://127.0.0.1:4873/"}, ""},
+		{"a password", "https://u:p@a.example", "", "", models.Registry{URL: "https://u:p@a.example"}, ""},
+		{"npmrc", "", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
+			models.Registry{URL: "https://b.example/", Authorization: "Bearer made-up"}, ""},
+		{"npmrc with a user", "", "", "registry=https://b.example/\n//b.example/:username=u\n" +
+			"//b.example/:_password=cA==\n",
+			models.Registry{URL: "https://b.example/", Authorization: "Basic dTpw"}, ""},
+		{"both", "https://a.example/", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
+			models.Registry{URL: "https://a.example/"}, ""},
+		{"no URL", "mirror.example", "", "", models.Registry{}, "is not an http or https URL"},
+		{"a file", "file:///etc", "", "", models.Registry{}, "is not an http or https URL"},
+		{"no host", "https://%zz", "", "", models.Registry{}, "is not an http or https URL"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			t.Setenv("NPM_CONFIG_REGISTRY", c.upper)
+			t.Setenv("npm_config_registry", c.lower)
+			for name, value := range map[string]string{"NPM_CONFIG_REGISTRY": c.upper, "npm_config_registry": c.lower} {
+				if value == "" {
+					os.Unsetenv(name) // t.Setenv restores it
+				}
+			}
+			for dir, text := range map[string]string{home: c.npmrc, t.TempDir(): "registry=https://bad.example/\n"} {
+				if err := os.WriteFile(filepath.Join(dir, ".npmrc"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if dir != home {
+					t.Chdir(dir)
+				}
+			}
+			got, err := npm.Registry()
+			switch {
+			case c.err != "":
+				if !errors.Is(err, npm.ErrConfig) || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v", err)
+				}
+			case c.want.URL == "":
+				if err != nil || !strings.HasPrefix(got.URL, "https://") || strings.Contains(got.URL, "example") {
+					t.Errorf("%+v, %v", got, err)
+				}
+			case err != nil || got != c.want:
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
