@@ -3,42 +3,17 @@
 package faceauth_test
 
 import (
-	"context"
-	"fmt"
-	"io"
+	"go/format"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/models"
-	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
-	"github.com/faceauth/faceauth/replay"
 )
-
-// library is the README's example, line by line.
-func library(ctx context.Context, dir string, out io.Writer) {
-	detector, _ := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
-	embedding, _ := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
-	learner, _ := online.New(embedding.Space(), online.Settings{})
-	for _, name := range []string{"alice", "bob"} {
-		src, _ := facedet.Open(ctx, filepath.Join(dir, name+".avi"), facedet.Options{})
-		frame, _ := pipeline.New(src, detector, embedding, pipeline.Options{}).Next(ctx)
-		learner.Label(frame.Samples[0].Vector, name)
-	}
-	src, _ := facedet.Open(ctx, filepath.Join(dir, "recording.avi"), facedet.Options{})
-	stream := pipeline.New(src, detector, embedding, pipeline.Options{Gate: preprocess.LearnGate})
-	report := replay.NewReport()
-	replay.Run(ctx, stream, learner, report, replay.Options{})
-	for _, p := range report.Summary().People {
-		fmt.Fprintln(out, p.Name, p.Faces)
-	}
-}
 
 func read(t *testing.T, name string) string {
 	t.Helper()
@@ -49,42 +24,50 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// The README's example is code that runs.
-func TestReadmeExample(t *testing.T) {
-	_, code, _ := strings.Cut(read(t, "readme_test.go"), "out io.Writer) {\n")
-	code, _, _ = strings.Cut(code, "\n}\n")
-	code = strings.ReplaceAll("\n"+code, "\n\t", "\n")
-	_, shown, ok := strings.Cut(read(t, "README.md"), "```go")
-	shown, _, _ = strings.Cut(shown, "\n```")
-	if shown != code || !ok {
-		t.Errorf("the README shows\n%s\nand this runs:\n%s", shown, code)
-	}
-	if n := strings.Count(shown, "\n"); n > 16 {
-		t.Errorf("the README's example has %d lines", n)
+// The program of docs/library.md is built in a folder of its own and says who is in a recording.
+func TestLibrary(t *testing.T) {
+	_, program, _ := strings.Cut(read(t, "docs/library.md"), "```go\n")
+	program, _, ok := strings.Cut(program, "```\n")
+	if formatted, err := format.Source([]byte(program)); !ok || err != nil || string(formatted) != program {
+		t.Fatalf("the program is not formatted Go: %v", err)
 	}
 	if testing.Short() {
-		t.Skip("the example replays half a minute")
+		t.Skip("the program is linked, and replays half a minute")
 	}
-	t.Setenv("FACEAUTH_MODELS", fixture.Models(t))
 	stills, err := demo.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	if _, err := demo.Write(context.Background(), stills, dir); err != nil {
+	films, dir := t.TempDir(), t.TempDir()
+	if _, err := demo.Write(t.Context(), stills, films); err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	library(context.Background(), dir, &out)
-	if !strings.HasPrefix(out.String(), "alice 2") || !strings.Contains(out.String(), "bob ") {
-		t.Errorf("it printed %q", &out)
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In place of go get, which needs a released version: the same modules, and this one from here.
+	mod := strings.Replace(read(t, "go.mod"), "module github.com/faceauth/faceauth\n", "module who\n", 1)
+	mod += "\nrequire github.com/faceauth/faceauth v0.0.0\n\nreplace github.com/faceauth/faceauth => " + here + "\n"
+	for name, text := range map[string]string{"main.go": program, "go.mod": mod, "go.sum": read(t, "go.sum")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("go", "run", "-mod=mod", ".", filepath.Join(films, "recording.avi"),
+		"alice="+filepath.Join(films, "alice.avi"), "bob="+filepath.Join(films, "bob.avi"))
+	c.Dir, c.Env = dir, append(os.Environ(), "FACEAUTH_MODELS="+fixture.Models(t), "GOFLAGS=", "GOPROXY=off")
+	out, err := c.CombinedOutput()
+	if err != nil || !regexp.MustCompile(`(?m)^  alice +2\d\d faces`).Match(out) ||
+		!regexp.MustCompile(`(?m)^  bob +\d+ faces`).Match(out) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 // What the README refers to is there.
 func TestReadmeLinks(t *testing.T) {
 	text := read(t, "README.md")
-	for _, file := range []string{"docs/results.md", "docs/report.png"} {
+	for _, file := range []string{"docs/results.md", "docs/hero.svg", "docs/library.md", "docs/commands.md"} {
 		if _, err := os.Stat(file); err != nil || !strings.Contains(text, file) {
 			t.Errorf("%s: in the README %t, %v", file, strings.Contains(text, file), err)
 		}

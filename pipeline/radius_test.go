@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -87,6 +88,60 @@ func TestImpostorRadius(t *testing.T) {
 				genuine[len(genuine)/2], genuine[len(genuine)*9/10])
 			if below > len(impostor)/10_000 {
 				t.Errorf("%s, %s: %d of %d impostor pairs are below the edge radius", e.Space().ID, name, below,
+					len(impostor))
+			}
+		}
+	}
+}
+
+// A space that is measured on the people of one folder suits those of the others: pairs of two people nearer than its
+// longest edge are rarer than one in a thousand.
+func TestMeasure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the recordings take a while")
+	}
+	d, embedding := network(t)
+	sets := make(map[string]map[string][][]float32)
+	names := []string{"att", "faces94_subset", "umist"}
+	for _, name := range names {
+		people, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets[name] = make(map[string][][]float32)
+		for _, p := range people {
+			sets[name][p] = learnable(t, d, embedding, p)
+		}
+	}
+	for _, chosen := range names {
+		s, err := face.Measure(chosen, sets[chosen])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, on := range names {
+			if on == chosen {
+				continue
+			}
+			var impostor, genuine []float64
+			var before [][][]float32
+			for _, faces := range sets[on] {
+				genuine = append(genuine, between(faces, faces, s.Scale)...)
+				for _, others := range before {
+					impostor = append(impostor, between(faces, others, s.Scale)...)
+				}
+				before = append(before, faces)
+			}
+			slices.Sort(impostor)
+			slices.Sort(genuine)
+			below, _ := slices.BinarySearch(impostor, s.Reach)
+			joined, _ := slices.BinarySearch(genuine, s.Reach)
+			builtin, _ := slices.BinarySearch(genuine, embedding.Space().Reach)
+			t.Logf("measured on %s: sigma %.3f, reach %.3f, impostor radius %.3f; on %s %d of %d pairs of two people and "+
+				"%.1f %% of one person are nearer than the reach (%.1f %% with the built-in reach)", chosen, s.Sigma,
+				s.Reach, s.ImpostorRadius, on, below, len(impostor), 100*float64(joined)/float64(len(genuine)),
+				100*float64(builtin)/float64(len(genuine)))
+			if below > len(impostor)/1000 {
+				t.Errorf("measured on %s, on %s %d of %d pairs of two people are joined", chosen, on, below,
 					len(impostor))
 			}
 		}
