@@ -3,6 +3,9 @@
 // Package pipeline turns a source of frames into a stream of plain samples. It is the whole way from the camera to
 // values that need no OpenCV.
 //
+// An embedding needs landmarks. A detector of your own that finds boxes alone gets them from [facedet.Network.Points];
+// a face without landmarks has the reason [face.NoVector], and no vector.
+//
 // [New] joins a source, a detector and an extractor, and [Pipeline.Next] returns the samples of one frame. Package
 // replay and other packages that judge samples need not know where the samples come from.
 package pipeline
@@ -200,7 +203,7 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 	}
 	s.Vector, s.Quality.Norm, err = preprocess.ExtractNormed(p.extractor, img.Picture, s.Box, s.Landmarks)
 	switch {
-	case errors.Is(err, preprocess.ErrLandmarks):
+	case errors.Is(err, preprocess.ErrLandmarks), errors.Is(err, preprocess.ErrNoLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector
 	case err != nil:
 		return err
