@@ -13,7 +13,7 @@
 # No eye works in such a tree, as qemu-user has no seccomp; the script arm64 takes a tree of amd64, and a whole emulated
 # machine. The script needs root, debootstrap, and for another architecture qemu-user-static. Trees lie in
 # FACEAUTH_TREES, or /var/tmp/faceauth-trees. The first use of a release fetches it, and fetched packages are kept
-# beside it. MODELS_TARBALL names the package of the models, if the network is not to be used for it.
+# beside it. If SSL_CERT_FILE is set, as behind a proxy with a certificate of its own, the tree trusts that file, too.
 # FACEAUTH_TREE_CACHE names a folder for Go's build cache, for repeated builds; gocv alone takes minutes.
 set -eu
 
@@ -71,7 +71,8 @@ git -c safe.directory='*' -C "$here/.." archive HEAD | tar -x -C "$work/upper/ro
 printf '#!/bin/sh\nexit 101\n' >"$work/upper/policy" && mkdir -p "$work/upper/usr/sbin" &&
 	install -m 755 "$work/upper/policy" "$work/upper/usr/sbin/policy-rc.d"
 rm "$work/upper/policy"
-[ -z "${MODELS_TARBALL:-}" ] || cp "$MODELS_TARBALL" "$work/upper/root/models.tgz"
+certificates=
+[ -z "${SSL_CERT_FILE:-}" ] || { cp -L "$SSL_CERT_FILE" "$work/upper/root/ca.crt" && certificates=SSL_CERT_FILE=/root/ca.crt; }
 
 GOROOT=$(go env GOROOT) GOMODCACHE=$(go env GOMODCACHE)
 proxy=$(go env GOPROXY)
@@ -104,5 +105,5 @@ unshare --mount --pid --fork --kill-child sh -euc '
 	PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 	TERM="${TERM:-dumb}" RELEASE="$release" \
 	GOCACHE=/root/cache GOMODCACHE="$GOMODCACHE" GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw \
-	http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" HTTPS_PROXY="${HTTPS_PROXY:-}" \
+	${certificates:+"$certificates"} http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" HTTPS_PROXY="${HTTPS_PROXY:-}" \
 	sh -c "$command"

@@ -334,7 +334,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 			}
 		}
 	}
-	expect(base+"/people/"+sink.ID("alice")+"/state", "ON")
+	expect(base+"/people/"+sink.PersonID(1)+"/state", "ON")
 	expect(base+"/cameras/"+sink.ID("door")+"/state", "ON")
 	expect(base+"/cameras/"+sink.ID("yard")+"/state", "OFF")
 	expect(base+"/count", "1")
@@ -342,7 +342,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	// The camera that sees her fails: her presence is unsure, and she has not left.
 	door.drop(time.Hour)
 	expect(base+"/cameras/"+sink.ID("door")+"/state", "OFF")
-	expect(base+"/people/"+sink.ID("alice")+"/state", "None")
+	expect(base+"/people/"+sink.PersonID(1)+"/state", "None")
 	all += r.get("/api/now", &now)
 	if e := r.events(); len(e) != 1 {
 		t.Errorf("%+v", e)

@@ -5,14 +5,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 
+	"github.com/faceauth/faceauth"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/page"
@@ -103,7 +106,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		host, _ := os.Hostname() // a name for people; it may be empty
 		m, err := sink.NewMQTT(sink.Broker{
 			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: j.ID(),
-			Name:      strings.TrimSpace("faceauth " + host),
+			Name: strings.TrimSpace("faceauth " + host), Version: faceauth.Version, Page: r.pageURL(host),
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
 			House: func() sink.House { return house(w) },
 		})
@@ -125,13 +128,29 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	return over, r.show(c, w, group)
 }
 
+// pageURL returns the address of the page for people on other machines, or "". Host is the name of this machine.
+func (r *outputFlags) pageURL(host string) string {
+	at, port, err := net.SplitHostPort(r.address)
+	if err != nil || r.ingress || port == "0" {
+		return ""
+	}
+	if ip := net.ParseIP(at); at == "" || ip != nil && ip.IsUnspecified() {
+		at = cmp.Or(host, "localhost")
+	}
+	scheme := "http"
+	if r.cert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(at, port) + r.base
+}
+
 // house returns the data about an office for a broker.
 func house(w *office.Office) sink.House {
 	now := w.Now()
 	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Elsewhere: elsewhere(now),
 		Face: w.LastFace}
 	for _, p := range now.Known {
-		h.Known = append(h.Known, p.Name)
+		h.Known = append(h.Known, sink.Person{ID: p.ID, Name: p.Name})
 	}
 	for _, v := range now.Cameras {
 		h.Cameras = append(h.Cameras, sink.Camera{Name: v.Camera, Up: v.Up, Error: v.Error})

@@ -5,7 +5,6 @@ package sink
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,15 +13,21 @@ import (
 
 // House is the state of an office at one moment.
 type House struct {
-	Known    []string             // names
+	Known    []Person
 	There    []presence.Person    // known people who are present
 	LastSeen map[string]time.Time // last sighting of each absent person, by name
 	Unknown  int                  // number of further people without a name
 	Cameras  []Camera
-	// Elsewhere lists the other sites where people are, by name. It is nil if there are no other sites.
+	// Elsewhere lists the other sites where people are, by name.
 	Elsewhere map[string][]string
 	// Face returns the last picture of a person's face as JPEG, or nil. It is only called if [Broker].Faces is set.
 	Face func(name string) []byte
+}
+
+// Person is a known person. The number stays when the name changes; who has none yet is left out.
+type Person struct {
+	ID   int64
+	Name string
 }
 
 // Camera is the state of a camera.
@@ -45,28 +50,41 @@ const none = "None"
 // before its state. The lock is held.
 func (m *MQTT) messages(h House) []message {
 	var entities, details, states []message
+	device := map[string]any{
+		"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth", "model": "office",
+	}
+	for field, value := range map[string]string{"sw_version": m.b.Version, "configuration_url": m.b.Page} {
+		if value != "" {
+			device[field] = value
+		}
+	}
 	entity := func(component, id string, config map[string]any) {
 		topic := m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config"
-		if said, there := m.config[topic]; there { // the topic determines the message
-			entities = append(entities, message{topic: topic, payload: said})
+		name, _ := config["name"].(string)
+		if said := m.config[topic]; said.name == name && said.text != "" { // topic and name determine the message
+			entities = append(entities, message{topic: topic, payload: said.text})
 			return
 		}
 		config["unique_id"] = m.node() + "_" + id
 		config["availability_topic"] = m.base + "/status"
-		config["device"] = map[string]any{
-			"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth", "model": "office",
-		}
-		config["origin"] = map[string]any{"name": "faceauth"}
-		m.config[topic] = text(config)
-		entities = append(entities, message{topic: topic, payload: m.config[topic]})
+		config["device"], config["origin"] = device, map[string]any{"name": "faceauth"}
+		m.config[topic] = configuration{name, text(config)}
+		entities = append(entities, message{topic: topic, payload: m.config[topic].text})
 	}
-	maps.DeleteFunc(m.seen, func(name string, _ time.Time) bool { return !slices.Contains(h.Known, name) })
+	known := make(map[int64]bool, len(h.Known))
+	for _, p := range h.Known {
+		known[p.ID] = true
+	}
+	maps.DeleteFunc(m.seen, func(id int64, _ time.Time) bool { return !known[id] })
 	there := make(map[string]*presence.Person)
 	for i, p := range h.There {
 		there[p.Name] = &h.There[i]
 	}
-	for _, name := range h.Known {
-		id := ID(name)
+	for _, p := range h.Known {
+		if p.ID == 0 {
+			continue
+		}
+		id, name := PersonID(p.ID), p.Name
 		topic := m.base + "/people/" + id
 		entity("binary_sensor", id, map[string]any{
 			"name": name, "device_class": "presence",
@@ -76,7 +94,7 @@ func (m *MQTT) messages(h House) []message {
 			"name": name + " last seen", "device_class": "timestamp", "state_topic": topic + "/last_seen",
 		})
 		details = append(details, message{topic: topic + "/attributes", payload: attributes(there[name])},
-			m.lastSeen(name, topic+"/last_seen", there[name], h))
+			m.lastSeen(p, topic+"/last_seen", there[name], h))
 		if m.b.Faces && h.Face != nil {
 			entity("image", id, map[string]any{
 				"name": name, "image_topic": topic + "/face", "content_type": "image/jpeg",
@@ -85,10 +103,8 @@ func (m *MQTT) messages(h House) []message {
 			details = append(details, message{topic: topic + "/face", payload: string(jpeg), keep: jpeg == nil})
 		}
 		states = append(states, message{topic: topic + "/state", payload: state(there[name])})
-		if h.Elsewhere != nil {
-			entity("sensor", id+"_place", map[string]any{"name": name + " place", "state_topic": topic + "/place"})
-			states = append(states, message{topic: topic + "/place", payload: place(there[name], h.Elsewhere[name])})
-		}
+		entity("sensor", id+"_place", map[string]any{"name": name + " place", "state_topic": topic + "/place"})
+		states = append(states, message{topic: topic + "/place", payload: place(there[name], h.Elsewhere[name])})
 	}
 	for _, c := range h.Cameras {
 		id := "camera_" + ID(c.Name)
@@ -161,18 +177,18 @@ func attributes(p *presence.Person) string {
 const seenEvery = time.Minute
 
 // lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
-func (m *MQTT) lastSeen(name, topic string, p *presence.Person, h House) message {
-	at := h.LastSeen[name]
+func (m *MQTT) lastSeen(who Person, topic string, p *presence.Person, h House) message {
+	at := h.LastSeen[who.Name]
 	if p != nil {
 		at = p.Last
-		if said := m.seen[name]; !said.IsZero() && at.Sub(said).Abs() < seenEvery {
+		if said := m.seen[who.ID]; !said.IsZero() && at.Sub(said).Abs() < seenEvery {
 			at = said
 		}
 	}
 	if at.IsZero() {
 		return message{topic: topic, keep: true}
 	}
-	m.seen[name] = at
+	m.seen[who.ID] = at
 	return message{topic: topic, payload: at.UTC().Format(time.RFC3339)}
 }
 

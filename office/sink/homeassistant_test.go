@@ -160,7 +160,7 @@ func TestHomeAssistant(t *testing.T) {
 	odd := "Zoë + #/\"<b>"
 	faces := map[string][]byte{"alice": {0xff, 0xd8, 1}}
 	h.change(func(h *sink.House) {
-		h.Known = []string{"alice", "bob", odd}
+		h.Known = people("alice", "bob", odd)
 		h.There = []presence.Person{
 			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed"},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
@@ -179,6 +179,8 @@ func TestHomeAssistant(t *testing.T) {
 				House:    h.now,
 				Instance: "3fa2",
 				Name:     "the office",
+				Version:  "1.2.3",
+				Page:     "https://office.example:8090/",
 				Faces:    withFaces,
 			},
 		)
@@ -190,7 +192,7 @@ func TestHomeAssistant(t *testing.T) {
 		return m
 	}
 	m := connect(false)
-	person := func(name, what string) string { return "faceauth/3fa2/people/" + sink.ID(name) + "/" + what }
+	person := func(name, what string) string { return "faceauth/3fa2/people/" + id(name) + "/" + what }
 	camera := func(name string) string { return "faceauth/3fa2/cameras/" + sink.ID(name) }
 	expect := func(topic, want string) {
 		t.Helper()
@@ -231,11 +233,11 @@ func TestHomeAssistant(t *testing.T) {
 		unique[d.ID+strings.Split(topic, "/")[1]] = true
 		kinds[strings.Split(topic, "/")[1]]++
 	}
-	if want := map[string]int{"binary_sensor": 5, "sensor": 4, "event": 1}; !reflect.DeepEqual(kinds, want) {
+	if want := map[string]int{"binary_sensor": 5, "sensor": 7, "event": 1}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
 	order := topics(l)
-	for _, name := range h.now().Known {
+	for _, name := range []string{"alice", "bob", odd} {
 		state, attributes, last := slices.Index(order, person(name, "state")), slices.Index(order,
 			person(name, "attributes")), slices.Index(order, person(name, "last_seen"))
 		if state < attributes || state < last && last >= 0 {
@@ -264,7 +266,7 @@ func TestHomeAssistant(t *testing.T) {
 	expect(person("alice", "place"), "away")
 	expect(person("bob", "place"), "lab")
 	expect(person(odd, "place"), "yard, lab, shop")
-	places := "homeassistant/sensor/faceauth_3fa2/" + sink.ID("bob") + "_place/config"
+	places := "homeassistant/sensor/faceauth_3fa2/" + id("bob") + "_place/config"
 	if err := r.check(places, l.Get(places)); err != nil {
 		t.Error(err)
 	}
@@ -285,7 +287,7 @@ func TestHomeAssistant(t *testing.T) {
 	m.Close()
 	m = connect(true)
 	expect(person("alice", "face"), string(faces["alice"]))
-	image := "homeassistant/image/faceauth_3fa2/" + sink.ID("alice") + "/config"
+	image := "homeassistant/image/faceauth_3fa2/" + id("alice") + "/config"
 	wait(t, "the image", func() bool { return l.Get(image) != "" })
 	if err := r.check(image, l.Get(image)); err != nil {
 		t.Error(err)
@@ -344,18 +346,56 @@ func TestTwoOffices(t *testing.T) {
 		two.Close()
 		two = start(downstairs, "down")
 	}
-	for _, topic := range []string{"up/people/" + sink.ID("alice"), "down/people/" + sink.ID("carol")} {
+	for _, topic := range []string{"up/people/" + id("alice"), "down/people/" + id("carol")} {
 		if l.Get("faceauth/"+topic+"/state") != "ON" {
 			t.Errorf("%s: %q", topic, l.Get("faceauth/"+topic+"/state"))
 		}
 	}
 	upstairs.set([]string{"alice"})
 	one.Update()
-	wait(t, "that bob is forgotten upstairs", func() bool { return !strings.Contains(names(), sink.ID("bob")) })
+	wait(t, "that bob is forgotten upstairs", func() bool { return !strings.Contains(names(), id("bob")) })
 	if now := names(); strings.Count(now, "/faceauth_down/") != strings.Count(all, "/faceauth_down/") ||
 		strings.Count(now, "faceauth/down/") < strings.Count(all, "faceauth/down/") {
 		t.Errorf("downstairs has changed: %s", now)
 	}
 	one.Close()
 	two.Close()
+}
+
+// A person who gets another name keeps the entities with their history: nothing is removed at the broker, and the same
+// entities have the new name.
+func TestRenamed(t *testing.T) {
+	b := startBroker(t)
+	l := b.Listen("listener")
+	h := new(house)
+	h.set([]string{"alice", "bob"}, "alice")
+	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	wait(t, "alice", func() bool { return l.Get(topic("alice", "state")) == "ON" && l.Get(config("alice")) != "" })
+	before := len(l.All())
+	h.change(func(h *sink.House) {
+		h.Known = []sink.Person{{ID: number("alice"), Name: "Alice Archer"}, {ID: number("bob"), Name: "bob"}}
+		h.There = []presence.Person{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
+	})
+	m.Update()
+	wait(t, "the new name", func() bool { return strings.Contains(l.Get(config("alice")), `"name":"Alice Archer"`) })
+	var said map[string]any
+	if err := json.Unmarshal([]byte(l.Get(config("alice"))), &said); err != nil ||
+		said["unique_id"] != "faceauth_"+id("alice") {
+		t.Errorf("%v, %v", said, err)
+	}
+	wait(t, "all of them", func() bool {
+		return strings.Contains(l.Get("homeassistant/sensor/faceauth/"+id("alice")+"_place/config"), "Alice Archer place")
+	})
+	for _, x := range l.All()[before:] {
+		if x.Payload == "" || !strings.Contains(x.Topic, id("alice")) || !strings.HasSuffix(x.Topic, "/config") {
+			t.Errorf("%s %q", x.Topic, x.Payload)
+		}
+	}
+	if l.Get(topic("alice", "state")) != "ON" {
+		t.Error("she is not there any more")
+	}
 }

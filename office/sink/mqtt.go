@@ -37,6 +37,8 @@ type Broker struct {
 	// may have letters, digits, "_" and "-". Default: none, for the only office at the broker.
 	Instance string
 	Name     string // name of the office for people. Default: Topic
+	Version  string // of the program, for people; "" for none
+	Page     string // URL of the office's page, for people; "" for none
 	// Discovery is the topic under which Home Assistant finds entities. Default "homeassistant".
 	Discovery string
 	// Faces publishes the last face of each person. Everybody who can read the broker can then see it.
@@ -60,11 +62,14 @@ type MQTT struct {
 	ended  chan struct{}
 
 	mu     sync.Mutex
-	client mqtt.Client          // nil without a connection
-	said   map[string]string    // retained messages, by topic
-	seen   map[string]time.Time // last published sighting of each person
-	config map[string]string    // configurations of entities, by topic: a cache
+	client mqtt.Client         // nil without a connection
+	said   map[string]string   // retained messages, by topic
+	seen   map[int64]time.Time // last published sighting of each person, by number
+	config map[string]configuration
 }
+
+// configuration is the cached message about an entity.
+type configuration struct{ name, text string }
 
 var _ Sink = (*MQTT)(nil)
 
@@ -108,8 +113,8 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &MQTT{
 		b: b, server: scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), user: u.User.Username(),
-		cancel: cancel, ended: make(chan struct{}), said: make(map[string]string), seen: make(map[string]time.Time),
-		config: make(map[string]string),
+		cancel: cancel, ended: make(chan struct{}), said: make(map[string]string), seen: make(map[int64]time.Time),
+		config: make(map[string]configuration),
 	}
 	m.base = b.Topic
 	if b.Instance != "" {
@@ -189,7 +194,10 @@ func (m *MQTT) node() string {
 	}, strings.ReplaceAll(m.base, "/", "_"))
 }
 
-// ID returns the topic part for a person or a camera.
+// PersonID returns the topic part for a person with a number. It stays when the person gets another name.
+func PersonID(number int64) string { return fmt.Sprintf("person_%d", number) }
+
+// ID returns the topic part for a camera.
 func ID(name string) string {
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -249,7 +257,7 @@ func (m *MQTT) Update() {
 	for _, x := range all {
 		wanted[x.topic] = true
 	}
-	maps.DeleteFunc(m.config, func(topic, _ string) bool { return !wanted[topic] })
+	maps.DeleteFunc(m.config, func(topic string, _ configuration) bool { return !wanted[topic] })
 	for _, topic := range slices.Sorted(maps.Keys(m.said)) {
 		if !wanted[topic] {
 			m.client.Publish(topic, 1, true, "")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ func (h *house) now() sink.House {
 
 func (h *house) set(known []string, there ...string) {
 	h.change(func(h *sink.House) {
-		h.Known, h.There = known, nil
+		h.Known, h.There = people(known...), nil
 		for _, name := range there {
 			h.There = append(h.There, presence.Person{Name: name, Since: noon, Last: noon, Camera: "door"})
 		}
@@ -76,10 +77,22 @@ func send(t *testing.T, m *sink.MQTT, id uint64) error {
 	return m.Send(ctx, event(id))
 }
 
-func topic(name, what string) string { return "faceauth/people/" + sink.ID(name) + "/" + what }
+// people gives each name a number.
+func people(names ...string) (all []sink.Person) {
+	for _, name := range names {
+		all = append(all, sink.Person{ID: number(name), Name: name})
+	}
+	return all
+}
+
+func number(name string) int64 { return int64(crc32.ChecksumIEEE([]byte(name))) }
+
+func id(name string) string { return sink.PersonID(number(name)) }
+
+func topic(name, what string) string { return "faceauth/people/" + id(name) + "/" + what }
 
 func config(name string) string {
-	return "homeassistant/binary_sensor/faceauth/" + sink.ID(name) + "/config"
+	return "homeassistant/binary_sensor/faceauth/" + id(name) + "/config"
 }
 
 // The retained messages at the broker are true, whichever side was restarted.
@@ -108,7 +121,7 @@ func TestMQTT(t *testing.T) {
 	}
 	if d["state_topic"] != topic("alice", "state") || d["name"] != "alice" || d["device_class"] != "presence" ||
 		d["availability_topic"] != "faceauth/status" ||
-		d["unique_id"] != "faceauth_"+sink.ID("alice") {
+		d["unique_id"] != "faceauth_"+id("alice") {
 		t.Errorf("%v", d)
 	}
 	if want := `{"camera":"door","since":"2026-11-21T12:00:00Z"}`; l.Get(topic("alice", "attributes")) != want {
@@ -138,7 +151,7 @@ func TestMQTT(t *testing.T) {
 	h.set([]string{"alice"})
 	m = connect()
 	wait(t, "that bob is forgotten", func() bool {
-		return !strings.Contains(strings.Join(l.Names(), " "), sink.ID("Bob+#/ Zoë")) &&
+		return !strings.Contains(strings.Join(l.Names(), " "), id("Bob+#/ Zoë")) &&
 			l.Get("faceauth/status") == "online"
 	})
 

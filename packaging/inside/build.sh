@@ -10,8 +10,6 @@ git clone -q /root/faceauth.git /root/build
 cd /root/build
 # OpenCV would be compiled against twice if faceauth models install did this.
 export MODELS=/root/models
-if [ -f /root/models.tgz ]; then
-	CGO_ENABLED=0 quietly go run ./internal/fetch models "$MODELS" /root/models.tgz
 else
 	CGO_ENABLED=0 go run ./internal/fetch models "$MODELS"
 fi
