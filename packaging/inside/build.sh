@@ -10,7 +10,5 @@ git clone -q /root/faceauth.git /root/build
 cd /root/build
 # OpenCV would be compiled against twice if faceauth models install did this.
 export MODELS=/root/models
-else
-	CGO_ENABLED=0 go run ./internal/fetch models "$MODELS"
-fi
+CGO_ENABLED=0 quietly go run ./internal/fetch models "$MODELS"
 packaging/build.sh /out
