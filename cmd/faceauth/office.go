@@ -254,6 +254,9 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	if part != nil {
 		defer part.attend(ctx, c, w, r.keep, cancel)()
 	}
+	pictures := &seer{o: o, c: c, space: g.Space()}
+	defer pictures.close()
+	r.see = pictures.see
 	end, err := r.open(ctx, c, w, opt.Past.Journal, cancel)
 	if err != nil {
 		return err

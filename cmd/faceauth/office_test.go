@@ -32,13 +32,14 @@ import (
 type site struct {
 	t         *testing.T
 	dir, demo string
+	run       string // folder for files of the present session
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
 	t.Parallel() // these tests mostly wait for their recordings
 	_, folder := recordings(t)
-	return &site{t: t, dir: t.TempDir(), demo: folder}
+	return &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder}
 }
 
 func (s *site) recording(name string) string { return filepath.Join(s.demo, name+".avi") }
@@ -47,7 +48,7 @@ func (s *site) command(args ...string) *exec.Cmd {
 	s.t.Helper()
 	c := exec.CommandContext(s.t.Context(), "faceauth",
 		append(args, "--gallery", filepath.Join(s.dir, "gallery"), "--models", fixture.Models(s.t))...)
-	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+s.dir)
+	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+s.dir, "XDG_RUNTIME_DIR="+s.run)
 	return c
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/page"
@@ -33,7 +34,8 @@ type outputFlags struct {
 	frames                    []string
 	ingress                   bool
 	mqttFaces                 bool
-	inline                    secrets // secrets of the configuration file; flags go before them
+	see                       func(context.Context, []byte, string) (face.Frame, error) // for the page
+	inline                    secrets                                                   // secrets of the configuration file; flags go before them
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
@@ -164,7 +166,7 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Ingress: r.ingress,
+	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Ingress: r.ingress, See: r.see,
 		Sinks: func() []page.Sink {
 			all := []page.Sink{}
 			for _, s := range group.Status() {

@@ -4,6 +4,9 @@ package page_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"image"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/presence"
@@ -49,7 +53,15 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 // The description agrees with the handlers: every route is described, every answer is as described, and the handlers
 // refuse every request that the description refuses.
 func TestOpenAPI(t *testing.T) {
-	scene := newScene(t, page.Options{})
+	scene := newScene(t, page.Options{See: func(_ context.Context, b []byte, end string) (face.Frame, error) {
+		if string(b) != "a picture" || end != ".jpg" {
+			return face.Frame{}, fmt.Errorf("%w: %q", page.ErrPicture, b)
+		}
+		at := cast["Ann Archer"].at
+		return face.Frame{Size: image.Pt(640, 480), Samples: []face.Sample{
+			{Box: image.Rect(9, 9, 99, 99), Vector: at[:]}, {Reason: face.NoVector},
+		}}, nil
+	}})
 	p := scene.page
 	far := presence.Person{
 		Name:   "Ann Archer",
@@ -80,11 +92,11 @@ func TestOpenAPI(t *testing.T) {
 
 	tried := make(map[string]bool)
 	good := make(map[string]bool)
-	try := func(method, path, body string) *httptest.ResponseRecorder {
+	try := func(method, path, body string, kind ...string) *httptest.ResponseRecorder {
 		t.Helper()
 		r := httptest.NewRequest(method, "http://localhost:8090"+path, strings.NewReader(body))
 		if method == http.MethodPost {
-			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Content-Type", append(kind, "application/json")[0])
 		}
 		route, parameters, err := router.FindRoute(r)
 		if err != nil {
@@ -138,6 +150,14 @@ func TestOpenAPI(t *testing.T) {
 		if w := try("GET", path, ""); w.Code == http.StatusOK {
 			t.Errorf("%s: %s", path, w.Body)
 		}
+	}
+	if w := try("POST", "/api/recognise", "a picture", "image/jpeg"); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), `"name":"Ann Archer","near":true,"distance":0,`) ||
+		!strings.Contains(w.Body.String(), `"reason":"no vector could be made of it"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := try("POST", "/api/recognise", "garbage", "image/png"); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	try("GET", scene.learnedWay(), "")
 	try("GET", scene.aFace(), "")

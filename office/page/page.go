@@ -36,6 +36,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/office"
 )
@@ -50,7 +51,7 @@ var (
 // leastToken is the least length of a token in characters.
 const leastToken = 16
 
-// mostBody is the greatest size of a request in bytes.
+// mostBody is the greatest size of a request in bytes, but for a picture.
 const mostBody = 1 << 16
 
 //go:embed static *.tmpl openapi.json
@@ -74,6 +75,9 @@ type Options struct {
 	// Ingress trusts the header X-Ingress-Path, in which Home Assistant sends the browser's path of the page. The page
 	// uses it for the redirect to the login and for the path of the cookie.
 	Ingress bool
+	// See finds the faces of a picture that a visitor has sent, in a process without secrets. End is the end of the
+	// name of its file, such as ".jpg". Errors about the picture wrap [ErrPicture]. Nil: no pictures are taken.
+	See func(ctx context.Context, picture []byte, end string) (face.Frame, error)
 	// Frames are the sites that may embed the page in a frame: "self", or origins such as "https://home.example:8123".
 	Frames []string
 }
@@ -89,7 +93,8 @@ type Page struct {
 	misses  misses
 	routes  []string // of the API: method and path
 
-	saying sync.Mutex // one change at a time, so that the new correction is its own
+	seeing chan struct{} // holds a value while a picture is looked at
+	saying sync.Mutex    // one change at a time, so that the new correction is its own
 }
 
 // New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or [ErrFrame].
@@ -103,7 +108,7 @@ func New(w *office.Office, o Options) (*Page, error) {
 				"the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, cookie: cookieOf(o.Token)}
+	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1)}
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err
@@ -173,6 +178,7 @@ func (p *Page) mux() http.Handler {
 		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", nil) })
 	p.read(inside)
 	p.change(inside)
+	p.recognise(inside)
 	m := http.NewServeMux()
 	static, err := files.ReadDir("static")
 	if err != nil {
@@ -227,7 +233,11 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Only this machine can use this page; open it as localhost.", http.StatusForbidden)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+	most := int64(mostBody)
+	if strings.HasSuffix(r.URL.Path, recognisePath) {
+		most = mostPicture
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	p.handler.ServeHTTP(w, r)
 }
 

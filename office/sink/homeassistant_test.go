@@ -388,7 +388,8 @@ func TestRenamed(t *testing.T) {
 		t.Errorf("%v, %v", said, err)
 	}
 	wait(t, "all of them", func() bool {
-		return strings.Contains(l.Get("homeassistant/sensor/faceauth/"+id("alice")+"_place/config"), "Alice Archer place")
+		return strings.Contains(l.Get("homeassistant/sensor/faceauth/"+id("alice")+"_place/config"),
+			"Alice Archer place")
 	})
 	for _, x := range l.All()[before:] {
 		if x.Payload == "" || !strings.Contains(x.Topic, id("alice")) || !strings.HasSuffix(x.Topic, "/config") {

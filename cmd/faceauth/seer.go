@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office/page"
+	"github.com/spf13/cobra"
+)
+
+// seer finds the faces of pictures that visitors of the page send, in an eye of its own, which begins with the first
+// picture. The picture is a file, in memory if the user has a folder there, only while the eye looks at it.
+type seer struct {
+	o     *options
+	c     *cobra.Command
+	space face.Space
+
+	mu  sync.Mutex
+	dir string
+	v   *vision
+}
+
+// see implements [page.Options].See.
+func (s *seer) see(ctx context.Context, picture []byte, end string) (f face.Frame, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir == "" {
+		if s.dir, err = os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "faceauth-picture-"); err != nil {
+			return f, fmt.Errorf("looking at the picture: %w", err)
+		}
+	}
+	if s.v == nil {
+		if s.v, err = s.o.Look(s.c, &s.space); err != nil {
+			return f, err
+		}
+		s.v.Roots = []string{s.dir}
+	}
+	path := filepath.Join(s.dir, "picture"+end)
+	defer os.Remove(path)
+	if err := os.WriteFile(path, picture, 0o600); err != nil {
+		return f, fmt.Errorf("looking at the picture: %w", err)
+	}
+	stream, err := s.v.Open(ctx, path, eye.Options{Gate: eye.Learn, Rotate: face.Auto})
+	if err == nil {
+		f, err = stream.Next(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
+		return f, err
+	}
+	s.v.Drop() // whatever the picture has done to the eye
+	why := err.Error()
+	if _, rest, ok := strings.Cut(why, path+": "); ok { // the name of the file says nothing to a visitor
+		why = rest
+	}
+	return f, fmt.Errorf("%w: %s", page.ErrPicture, why)
+}
+
+// close ends the eye, and removes the folder.
+func (s *seer) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.v != nil {
+		s.v.Close()
+	}
+	if s.dir != "" {
+		os.RemoveAll(s.dir)
+	}
+}

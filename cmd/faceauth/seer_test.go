@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Programs ask an office who is in a picture. Nothing of it is stored or learned, and a picture that attacks the
+// decoder gets a sentence.
+func TestRecognise(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.enrol("alice")
+	r := s.office("door="+s.silent(), "--page", "127.0.0.1:0", "--learn")
+	type found struct {
+		Size  [2]int
+		Faces []struct {
+			Name       string
+			Person     int64
+			Near       bool
+			Distance   float64
+			Confidence float64
+			Reason     string
+			Size       int
+		}
+	}
+	ask := func(kind string, body []byte) (int, string, found) {
+		t.Helper()
+		a, err := http.Post(r.page()+"/api/recognise", kind, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		b, err := io.ReadAll(a.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f found
+		if a.StatusCode == http.StatusOK {
+			if err := json.Unmarshal(b, &f); err != nil {
+				t.Fatalf("%s: %v", b, err)
+			}
+		}
+		return a.StatusCode, string(b), f
+	}
+	var before, after any
+	known := r.get("/api/people", &before)
+	alice := jpegs(t, s.recording("alice"))[0]
+	img, err := jpeg.Decode(bytes.NewReader(alice))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asPNG bytes.Buffer
+	if err := png.Encode(&asPNG, img); err != nil {
+		t.Fatal(err)
+	}
+	for kind, picture := range map[string][]byte{"image/jpeg": alice, "image/png": asPNG.Bytes()} {
+		code, text, f := ask(kind, picture)
+		if code != 200 || len(f.Faces) != 1 || f.Faces[0].Name != "alice" || f.Faces[0].Person != 1 ||
+			!f.Faces[0].Near || !(f.Faces[0].Distance > 0) && kind == "image/png" || f.Faces[0].Size < 40 {
+			t.Errorf("%s: %d %s", kind, code, text)
+		}
+	}
+	if code, text, f := ask("image/jpeg", jpegs(t, s.recording("bob"))[0]); code != 200 || len(f.Faces) != 1 ||
+		f.Faces[0].Name != "" || f.Faces[0].Reason == "" {
+		t.Errorf("a stranger: %d %s", code, text)
+	}
+	const unread = "the picture cannot be used: neither a video nor an image"
+	for name, c := range map[string]struct {
+		kind string
+		body []byte
+		code int
+		want string
+	}{
+		"no picture":  {"image/jpeg", []byte("garbage"), 422, unread},
+		"empty":       {"image/png", nil, 422, unread},
+		"a bomb":      {"image/png", bomb(60000, 60000), 422, unread},
+		"another end": {"text/plain", alice, 415, "send a picture, with the header Content-Type: image/jpeg"},
+		"too large":   {"image/jpeg", append(alice[:len(alice):len(alice)], make([]byte, 17<<20)...), 413, "16 MiB"},
+	} {
+		begun := time.Now()
+		code, text, _ := ask(c.kind, c.body)
+		if code != c.code || !strings.Contains(text, c.want) || strings.Contains(text, "faceauth-picture") {
+			t.Errorf("%s: %d %s after %v", name, code, text, time.Since(begun))
+		}
+	}
+	if code, text, f := ask("image/jpeg", alice); code != 200 || len(f.Faces) != 1 || f.Faces[0].Name != "alice" {
+		t.Errorf("after the attacks: %d %s", code, text)
+	}
+	if now := r.get("/api/people", &after); now != known {
+		t.Errorf("%s, before %s", now, known)
+	}
+	folders, _ := os.ReadDir(s.run)
+	for _, f := range folders {
+		if left, _ := os.ReadDir(s.run + "/" + f.Name()); len(left) > 0 {
+			t.Errorf("%s is left", left[0].Name())
+		}
+	}
+	r.stop()
+	if left, _ := os.ReadDir(s.run); len(left) > 0 {
+		t.Errorf("%s is left", left[0].Name())
+	}
+}
+
+// bomb is a PNG that declares a size.
+func bomb(width, height uint32) []byte {
+	head := binary.BigEndian.AppendUint32([]byte("IHDR"), width)
+	head = append(binary.BigEndian.AppendUint32(head, height), 8, 2, 0, 0, 0)
+	b := binary.BigEndian.AppendUint32([]byte("\x89PNG\r\n\x1a\n"), uint32(len(head)-4))
+	return binary.BigEndian.AppendUint32(append(b, head...), crc32.ChecksumIEEE(head))
+}
