@@ -34,8 +34,9 @@ type outputFlags struct {
 	frames                    []string
 	ingress                   bool
 	mqttFaces                 bool
-	see                       func(context.Context, []byte, string) (face.Frame, error) // for the page
-	inline                    secrets                                                   // secrets of the configuration file; flags go before them
+	inline                    secrets // secrets of the configuration file; flags go before them
+
+	see func(context.Context, []byte, string) (face.Frame, error) // for the page
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
