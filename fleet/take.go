@@ -16,10 +16,7 @@ import (
 func (d *Device) take(seq uint64, data []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	o, err := d.base.Apply(seq, data)
-	if err != nil {
-		return err
-	}
+	o := d.base.Apply(seq, data)
 	if errors.Is(o.Reason, ledger.ErrOld) {
 		return nil
 	}

@@ -215,11 +215,7 @@ func restore(fleet string, from io.Reader, how restoring) (*Ledger, error) {
 		if err != nil {
 			return nil, err
 		}
-		o, err := l.apply(seq, data, verify)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
-		}
-		if !o.Accepted {
+		if o := l.apply(seq, data, verify); !o.Accepted {
 			return nil, fmt.Errorf("%w: %w", ErrSnapshot, o.Reason)
 		}
 	}

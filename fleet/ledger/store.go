@@ -156,9 +156,7 @@ func (s *Store) openTail() error {
 			continue
 		}
 		s.Ledger.keep = func(uint64, []byte) place { return placed(s.tail, s.end+entryHead, data) }
-		if _, err := s.apply(seq, data, false); err != nil {
-			return err
-		}
+		s.apply(seq, data, false)
 		s.end += entryHead + int64(size)
 	}
 }
