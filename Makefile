@@ -154,6 +154,9 @@ install-files:
 		$(DESTDIR)$(datadir)/faceauth/fprintd/
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
 	install -m 644 fleet/install/faceauth-fleet-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf
+	install -m 644 office/install/faceauth-office.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf
+	install -m 644 office/install/office.yaml $(DESTDIR)$(datadir)/faceauth/
+	sed 's|@bindir@|$(bindir)|g; s|@datadir@|$(datadir)|g' office/install/faceauth-office@.service >$(DESTDIR)$(unitdir)/faceauth-office@.service
 	install -m 644 tablet/install/faceauth.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf
 	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/system.d/
 	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(datadir)/dbus-1/interfaces/
@@ -210,7 +213,8 @@ uninstall:
 		$(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(datadir)/pam-configs/faceauth \
 		$(DESTDIR)$(datadir)/pam-configs/faceauth-password $(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service \
 		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
-		$(DESTDIR)$(unitdir)/faceauth-fleet.service \
+		$(DESTDIR)$(unitdir)/faceauth-fleet.service $(DESTDIR)$(unitdir)/faceauth-office@.service \
+		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \
 		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
