@@ -17,14 +17,16 @@ func TestOffice(t *testing.T) {
 	s := boot(t)
 	const unit, config = "faceauth-office@home", "/etc/faceauth/office-home.yaml"
 	t.Cleanup(func() {
-		s.try(t, "systemctl stop "+unit+"; systemctl reset-failed "+unit+"; rm -rf /var/lib/faceauth-office "+config)
+		s.try(t, "systemctl stop "+unit+"; systemctl reset-failed "+unit+
+			"; rm -rf /var/lib/faceauth-office "+config)
 	})
 	var grey bytes.Buffer
 	if err := jpeg.Encode(&grey, image.NewGray(image.Rect(0, 0, 320, 240)), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.run(t, "echo "+base64.StdEncoding.EncodeToString(grey.Bytes())+" | base64 -d >/srv/share/grey.jpg")
-	s.write(t, config, "cameras:\n  - {name: door, source: \"rtsp://127.0.0.1:9/x\", password: made-up-word, user: me}\n"+
+	s.write(t, config, "cameras:\n"+
+		"  - {name: door, source: \"rtsp://127.0.0.1:9/x\", password: made-up-word, user: me}\n"+
 		"page: 127.0.0.1:8090\nlearn: true\n")
 	s.run(t, "chmod 600 "+config+"; chown faceauth-office "+config+"; systemctl start "+unit)
 	const curl = "curl -s --max-time 20 http://127.0.0.1:8090"
