@@ -103,8 +103,8 @@ func (a *admin) crowd(b *testing.B, n int) (ids []ledger.ID, keys []ledger.Key) 
 func (a *admin) shoot(b *testing.B, member nkeys.KeyPair) {
 	l := must[*ledger.Ledger](b)(ledger.New(a.fleet))
 	for _, e := range a.log.all {
-		if o := l.Apply(e.seq, e.data); !o.Accepted {
-			b.Fatal(o.Reason)
+		if o, err := l.Apply(e.seq, e.data); err != nil || !o.Accepted {
+			b.Fatal(o.Reason, err)
 		}
 	}
 	var data bytes.Buffer

@@ -28,7 +28,7 @@ const (
 )
 
 // Run follows the log and appends the device's entries until ctx ends; then it returns nil. It returns an error if it
-// cannot continue: the error wraps [ErrDamaged], [ErrRevoked], or [ErrRefused] for a device that
+// cannot continue: the error wraps [ledger.ErrFuture], [ErrDamaged], [ErrRevoked], or [ErrRefused] for a device that
 // has never read its own admission in the log. After other errors of the log it tries again. It also tries again if the
 // server refuses a member without showing a signed revocation, because the server may have been put back to an earlier
 // state. Only one call of Run may be active at a time.
@@ -53,7 +53,7 @@ func (d *Device) Run(ctx context.Context, log Log) error {
 			d.complain(err)
 		}
 		d.mu.Unlock()
-		if errors.Is(err, ErrDamaged) || revoked || refused && !d.admitted() {
+		if errors.Is(err, ledger.ErrFuture) || errors.Is(err, ErrDamaged) || revoked || refused && !d.admitted() {
 			return err
 		}
 		if time.Since(begun) > longestRetry {

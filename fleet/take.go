@@ -16,7 +16,10 @@ import (
 func (d *Device) take(seq uint64, data []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	o := d.base.Apply(seq, data)
+	o, err := d.base.Apply(seq, data)
+	if err != nil {
+		return err
+	}
 	if errors.Is(o.Reason, ledger.ErrOld) {
 		return nil
 	}

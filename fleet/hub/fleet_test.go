@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"time"
-
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/faceauth/faceauth/fleet/ledger"
+	"time"
 )
 
 // part is a running device of a fleet.

@@ -23,7 +23,7 @@ func (s *service) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, ErrRewound), errors.Is(err, fleet.ErrTrimmed):
+		case errors.Is(err, ledger.ErrFuture), errors.Is(err, ErrRewound), errors.Is(err, fleet.ErrTrimmed):
 			cancel(fmt.Errorf("the log of the fleet cannot be followed: %w", err))
 			return
 		}
@@ -46,7 +46,11 @@ func (s *service) seq() uint64 {
 // take applies an entry of the log.
 func (s *service) take(seq uint64, data []byte) error {
 	s.mu.Lock()
-	o := s.ledger.Apply(seq, data)
+	o, err := s.ledger.Apply(seq, data)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
 	if o.Entry.Device == s.names.fleet && s.spoken[o.Entry.N] == nil && o.Entry.Verify(s.names.fleet) == nil {
 		s.spoken[o.Entry.N] = data
 	}

@@ -4,8 +4,6 @@ package hub
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,9 +28,8 @@ var (
 )
 
 // Append adds an entry about a person at the end of the log; an empty number means no person. It returns when the entry
-// is stored. Within [Window] the server stores an entry with this id only once; after that time, devices recognise a
-// repeated entry by its counter. The message has the entry's hash in its id: nobody else can use it before the entry is
-// stored.
+// is stored. Within [Window] the server stores one id only once; after that time, devices recognise a repeated entry by
+// its counter.
 func (c *Conn) Append(ctx context.Context, about, id string, data []byte) error {
 	p, err := person(about)
 	if err != nil {
@@ -51,11 +48,10 @@ func (c *Conn) Append(ctx context.Context, about, id string, data []byte) error 
 	}
 	m := nats.NewMsg(c.names.log(p))
 	m.Data = data
-	sum := sha256.Sum256(data)
 	_, err = c.js.PublishMsg(
 		ctx,
 		m,
-		jetstream.WithMsgID(id+"."+base64.RawURLEncoding.EncodeToString(sum[:])),
+		jetstream.WithMsgID(id),
 		jetstream.WithExpectStream(c.names.stream()),
 		jetstream.WithRetryAttempts(0),
 	)

@@ -93,8 +93,8 @@ func newWholes(b *testing.B, n, people int) *wholes {
 			e.Put(content)
 		}
 		ok(e.Sign(id, key))
-		if o := l.Apply(l.Seq()+1, e.Encode()); !o.Accepted {
-			b.Fatal(o.Reason)
+		if o, err := l.Apply(l.Seq()+1, e.Encode()); err != nil || !o.Accepted {
+			b.Fatal(o.Reason, err)
 		}
 	}
 	for i := range n {

@@ -92,8 +92,8 @@ func (c *crowd) ledger(t testing.TB) *ledger.Ledger {
 		t.Fatal(err)
 	}
 	for i, data := range c.log {
-		if o := l.Apply(uint64(i+1), data); !o.Accepted {
-			t.Fatal(o.Reason)
+		if o, err := l.Apply(uint64(i+1), data); err != nil || !o.Accepted {
+			t.Fatal(o.Reason, err)
 		}
 	}
 	return l
@@ -142,8 +142,8 @@ func BenchmarkRestore(b *testing.B) {
 	c := aCrowd()
 	l := c.ledger(b)
 	d := newAuthor(b, c.admin.fleet, newUser(b))
-	if o := l.Apply(l.Seq()+1, c.admin.admit(d.id, ledger.Scope{All: true})); !o.Accepted {
-		b.Fatal(o.Reason)
+	if o, err := l.Apply(l.Seq()+1, c.admin.admit(d.id, ledger.Scope{All: true})); err != nil || !o.Accepted {
+		b.Fatal(o.Reason, err)
 	}
 	var buffer bytes.Buffer
 	if err := l.Snapshot(&buffer, d.key); err != nil {
@@ -187,8 +187,8 @@ func BenchmarkKeys(b *testing.B) {
 	l := c.ledger(b)
 	d := newUser(b)
 	id, _ := d.PublicKey()
-	if o := l.Apply(l.Seq()+1, c.admin.admit(id, ledger.Scope{All: true})); !o.Accepted {
-		b.Fatal(o.Reason)
+	if o, err := l.Apply(l.Seq()+1, c.admin.admit(id, ledger.Scope{All: true})); err != nil || !o.Accepted {
+		b.Fatal(o.Reason, err)
 	}
 	wants := l.Wants(id, ledger.NewRing())[:ledger.MaxWants]
 	measure(b, func() {

@@ -30,8 +30,8 @@
 // An entry counts if four things are true: its author is a member at this place of the log, its signature is right, its
 // counter is higher than all earlier counters of the author, and the author may write it. A device that is limited to
 // some people may write about these, and about the people that it enrolled first. All devices ignore all other entries,
-// and [Outcome] gives the reason. So an entry of a newer version does not count either ([ErrFuture]): one member must
-// not end the others. A program with a newer [Version] reads the log again, as it has another version of the tail.
+// and [Outcome] gives the reason. An entry of a member with a newer version stops the ledger without a loss:
+// [ErrFuture].
 //
 // Devices differ in their keys and clocks, so neither decides whether an entry counts. Entries about a person who is
 // forgotten later do not decide it either, because they are purged from the log. So a device that reads the log late

@@ -25,8 +25,7 @@ var (
 	ErrContent   = errors.New("the content does not fit the kind of its entry")
 )
 
-// Version is the version of the entries that this program writes, and the newest that it can read. Who raises it raises
-// tailVersion, too, so that entries that were ignored are read again.
+// Version is the version of the entries that this program writes, and the newest that it can read.
 const Version = 1
 
 // MaxEntry is the greatest size of an encoded entry in bytes: the default limit of NATS, less room for headers.

@@ -129,21 +129,22 @@ func (l *Ledger) Say(data []byte) {
 // Apply applies the entry at a place in the log. Places must rise and may have gaps. An entry that does not count only
 // changes the place, and its author's counter if the signature is right; the outcome gives the reason.
 //
-// An entry with a newer version does not count, whoever has signed it; the reason wraps [ErrFuture].
-func (l *Ledger) Apply(seq uint64, data []byte) Outcome { return l.apply(seq, data, true) }
+// The error wraps [ErrFuture] if a member's entry has a newer version. Then l is unchanged, and cannot continue until
+// the program is updated.
+func (l *Ledger) Apply(seq uint64, data []byte) (Outcome, error) { return l.apply(seq, data, true) }
 
-func (l *Ledger) apply(seq uint64, data []byte, verify bool) Outcome {
+func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 	if seq <= l.seq {
-		return Outcome{Reason: fmt.Errorf("entry %d of the log: %w", seq, ErrOld)}
+		return Outcome{Reason: fmt.Errorf("entry %d of the log: %w", seq, ErrOld)}, nil
 	}
 	parse := Parse
 	if !verify {
 		parse = parseAgain
 	}
 	e, err := parse(data)
-	refuse := func(err error) Outcome {
+	refuse := func(err error) (Outcome, error) {
 		l.seq = seq
-		return Outcome{Entry: e, Reason: fmt.Errorf("entry %d of the log is ignored: %w", seq, err)}
+		return Outcome{Entry: e, Reason: fmt.Errorf("entry %d of the log is ignored: %w", seq, err)}, nil
 	}
 	if err != nil && !errors.Is(err, ErrFuture) {
 		return refuse(err)
@@ -160,7 +161,7 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) Outcome {
 		}
 	}
 	if err != nil {
-		return refuse(err)
+		return Outcome{Entry: e, Reason: err}, err
 	}
 	l.seq = seq
 	keep := l.keep
@@ -171,7 +172,7 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) Outcome {
 	if o.Reason != nil {
 		o.Reason = fmt.Errorf("entry %d of the log is ignored: %w: %s", seq, o.Reason, &e)
 	}
-	return o
+	return o, nil
 }
 
 // verify does the same as [Entry.Verify] with decoded keys from a cache.

@@ -52,8 +52,8 @@ func vector(x ...float32) ledger.Faces {
 func (s *small) apply(t testing.TB, l *ledger.Ledger, log ...[]byte) {
 	t.Helper()
 	for i, data := range log {
-		if o := l.Apply(l.Seq()+1, data); !o.Accepted {
-			t.Fatalf("entry %d: %v", i, o.Reason)
+		if o, err := l.Apply(l.Seq()+1, data); err != nil || !o.Accepted {
+			t.Fatalf("entry %d: %v, %v", i, o.Reason, err)
 		}
 	}
 }
@@ -63,9 +63,9 @@ func (s *small) refuses(t *testing.T, what string, data []byte, want error) {
 	t.Helper()
 	l := s.a.own.With()
 	before := l.Hash()
-	o := l.Apply(l.Seq()+1, data)
-	if o.Accepted || !errors.Is(o.Reason, want) {
-		t.Errorf("%s: %v", what, o.Reason)
+	o, err := l.Apply(l.Seq()+1, data)
+	if err != nil || o.Accepted || !errors.Is(o.Reason, want) {
+		t.Errorf("%s: %v, %v", what, o.Reason, err)
 	}
 	if l.Hash() != before {
 		t.Errorf("%s: the state has changed", what)
@@ -121,21 +121,24 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.apply(t, l, s.log[:3]...)
-		if o := l.Apply(4, data); o.Accepted {
+		if o, _ := l.Apply(4, data); o.Accepted {
 			t.Fatalf("with byte %d altered, an entry counts", i)
 		}
 	}
 }
 
-// An entry of a newer version does not count, by a member or a stranger, and the ledger goes on after it.
+// An entry of a newer version by a member stops the ledger before it. The same entry by a stranger is skipped.
 func TestFuture(t *testing.T) {
 	s := newSmall(t)
 	e := ledger.Entry{Version: ledger.Version + 1, Kind: ledger.Name, N: 9, Time: s.a.clock}
 	if err := e.Sign(s.admin.fleet, s.b.key); err != nil {
 		t.Fatal(err)
 	}
+	before := s.a.own.Seq()
+	if _, err := s.a.own.Apply(before+1, e.Encode()); !errors.Is(err, ledger.ErrFuture) || s.a.own.Seq() != before {
+		t.Errorf("a newer version: %v", err)
+	}
 	data := e.Encode()
-	s.refuses(t, "a newer version", data, ledger.ErrFuture)
 	data[len(data)-1] ^= 1
 	s.refuses(t, "a newer version with a wrong signature", data, ledger.ErrSignature)
 }
@@ -573,7 +576,7 @@ func FuzzParse(f *testing.F) {
 			e.Content()
 		}
 		l := s.a.own.With()
-		if o := l.Apply(l.Seq()+1, data); o.Accepted {
+		if o, _ := l.Apply(l.Seq()+1, data); o.Accepted {
 			t.Fatal("an entry that nobody signed counts, or one counts twice")
 		}
 	})
@@ -609,7 +612,7 @@ func ExampleLedger() {
 	for _, p := range l.People(device.ring) {
 		fmt.Println(p.Shown, len(p.Faces))
 	}
-	o := l.Apply(4, device.write(ledger.Entry{Kind: ledger.Forget, Person: alice}, ledger.Forgetting{}))
+	o, _ := l.Apply(4, device.write(ledger.Entry{Kind: ledger.Forget, Person: alice}, ledger.Forgetting{}))
 	fmt.Println(len(o.Forgotten), len(l.People(device.ring)))
 	// Output:
 	// alice 1

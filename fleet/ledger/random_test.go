@@ -169,13 +169,17 @@ func (w *world) deliver(d *author, limit int) {
 			return
 		}
 		for range 1 + w.rng.IntN(2) {
-			for _, id := range d.own.Apply(x.seq, x.data).Forgotten {
+			o, err := d.own.Apply(x.seq, x.data)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for _, id := range o.Forgotten {
 				d.ring.Destroy(id)
 			}
 		}
 		if old := w.log[w.rng.IntN(len(w.log))]; old.seq < x.seq {
-			if o := d.own.Apply(old.seq, old.data); !errors.Is(o.Reason, ledger.ErrOld) {
-				w.t.Fatalf("an entry that came again: %v", o.Reason)
+			if o, err := d.own.Apply(old.seq, old.data); err != nil || !errors.Is(o.Reason, ledger.ErrOld) {
+				w.t.Fatalf("an entry that came again: %v, %v", o.Reason, err)
 			}
 		}
 	}
@@ -488,7 +492,9 @@ func testAgree(t *testing.T, seed uint64) {
 	// A device that joins late finds nothing about forgotten people in the log.
 	late := newAuthor(t, w.admin.fleet, newUser(t))
 	for _, x := range m.purge(w.log) {
-		late.own.Apply(x.seq, x.data)
+		if _, err := late.own.Apply(x.seq, x.data); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if late.own.Hash() != first.own.Hash() {
 		t.Error("a device that comes after the forgotten were purged has come to another state")

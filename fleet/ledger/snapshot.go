@@ -215,7 +215,11 @@ func restore(fleet string, from io.Reader, how restoring) (*Ledger, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o := l.apply(seq, data, verify); !o.Accepted {
+		o, err := l.apply(seq, data, verify)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+		}
+		if !o.Accepted {
 			return nil, fmt.Errorf("%w: %w", ErrSnapshot, o.Reason)
 		}
 	}

@@ -156,7 +156,9 @@ func (s *Store) openTail() error {
 			continue
 		}
 		s.Ledger.keep = func(uint64, []byte) place { return placed(s.tail, s.end+entryHead, data) }
-		s.apply(seq, data, false)
+		if _, err := s.apply(seq, data, false); err != nil {
+			return err
+		}
 		s.end += entryHead + int64(size)
 	}
 }

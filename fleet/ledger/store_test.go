@@ -254,8 +254,8 @@ func TestStorePlace(t *testing.T) {
 	s, d := stored(t)
 	for range 3 {
 		seq := d.own.Seq() + 5
-		if o := d.own.Apply(seq, s.log[3]); !errors.Is(o.Reason, ledger.ErrRepeated) {
-			t.Fatal(o.Reason)
+		if o, err := d.own.Apply(seq, s.log[3]); err != nil || !errors.Is(o.Reason, ledger.ErrRepeated) {
+			t.Fatal(o.Reason, err)
 		}
 		if err := d.store.Close(); err != nil {
 			t.Fatal(err)
