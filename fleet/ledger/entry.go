@@ -18,7 +18,7 @@ import (
 // Errors of [Parse], [Entry.Verify], [Entry.Open] and [Ledger.Apply].
 var (
 	ErrFormat    = errors.New("not an entry of a fleet's log, or a damaged one")
-	ErrFuture    = errors.New("the fleet uses a newer version: update faceauth on this device")
+	ErrFuture    = errors.New("newer version: update faceauth on this device")
 	ErrTooLarge  = errors.New("entry is too large")
 	ErrSignature = errors.New("wrong signature, or an entry of another fleet")
 	ErrUnsealed  = errors.New("the key does not open the content: it was altered")

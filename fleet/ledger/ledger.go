@@ -129,8 +129,9 @@ func (l *Ledger) Say(data []byte) {
 // Apply applies the entry at a place in the log. Places must rise and may have gaps. An entry that does not count only
 // changes the place, and its author's counter if the signature is right; the outcome gives the reason.
 //
-// The error wraps [ErrFuture] if a member's entry has a newer version. Then l is unchanged, and cannot continue until
-// the program is updated.
+// The error wraps [ErrFuture] if an entry of the admin key has a newer version. Then l is unchanged, and cannot
+// continue until the program is updated. A newer entry of a member does not count, so that no member can stop the
+// others.
 func (l *Ledger) Apply(seq uint64, data []byte) (Outcome, error) { return l.apply(seq, data, true) }
 
 func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
@@ -159,6 +160,9 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 		if err := l.verify(&e); err != nil {
 			return refuse(err)
 		}
+	}
+	if err != nil && e.Device != l.fleet {
+		return refuse(err)
 	}
 	if err != nil {
 		return Outcome{Entry: e, Reason: err}, err

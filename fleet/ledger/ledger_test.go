@@ -127,11 +127,15 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// An entry of a newer version by a member stops the ledger before it. The same entry by a stranger is skipped.
+// An entry of a newer version by the admin key stops the ledger before it. The same entry by a member is skipped.
 func TestFuture(t *testing.T) {
 	s := newSmall(t)
 	e := ledger.Entry{Version: ledger.Version + 1, Kind: ledger.Name, N: 9, Time: s.a.clock}
 	if err := e.Sign(s.admin.fleet, s.b.key); err != nil {
+		t.Fatal(err)
+	}
+	s.refuses(t, "a newer version of a member", e.Encode(), ledger.ErrFuture)
+	if err := e.Sign(s.admin.fleet, s.admin.key); err != nil {
 		t.Fatal(err)
 	}
 	before := s.a.own.Seq()

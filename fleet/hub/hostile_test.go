@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"bytes"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet/hub"
+	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// liar is a member that speaks NATS with its own key.
+type liar struct {
+	*nats.Conn
+	id  string
+	key nkeys.KeyPair
+}
+
+// newLiar joins, and connects without the checks of [hub.Conn].
+func newLiar(t testing.TB, s *served) liar {
+	t.Helper()
+	token := invite(t, admin(t, s.folder))
+	folder := filepath.Join(t.TempDir(), "liar")
+	m, err := hub.Join(within(t, 20*time.Second), folder, token, hub.Joining{Name: "liar"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := deviceSeed(t, folder)
+	nc, err := hub.Dial(within(t, 10*time.Second), s.URL, nats.Nkey(m.ID, key.Sign),
+		nats.Secure(hub.Pinned(token.Pin)), nats.CustomInboxPrefix(hub.Inbox(m.ID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return liar{nc, m.ID, key}
+}
+
+// put stores a message in the log, with the given headers.
+func (l liar) put(t testing.TB, s *served, person string, header nats.Header, data []byte) {
+	t.Helper()
+	m := &nats.Msg{Subject: hub.LogOf(s.Fleet, person), Header: header, Data: data}
+	if reply, err := l.RequestMsgWithContext(within(t, 5*time.Second), m); err != nil ||
+		!strings.Contains(string(reply.Data), `"seq"`) {
+		t.Fatalf("storing: %v, %v", reply, err)
+	}
+}
+
+// lines collects log lines. It is safe for concurrent use.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// No message of a member ends the server or another device, or keeps the server from starting again. The server reports
+// the message with its author.
+func TestHostileMessages(t *testing.T) {
+	var said lines
+	o := hub.Options{Log: slog.New(slog.NewTextHandler(&said, nil))}
+	s := serve(t, o)
+	a := admin(t, s.folder)
+	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
+	bad := newLiar(t, s)
+	entry := ledger.Entry{Version: ledger.Version + 1, N: 1, Kind: ledger.Name, Time: time.Unix(0, 0)}
+	for _, data := range [][]byte{signedEntry(t, s.Fleet, bad.key, entry), nil, []byte("garbage"),
+		bytes.Repeat([]byte{0x9f}, 1000)} {
+		bad.put(t, s, "-", nil, data)
+	}
+	known := func(name string) {
+		t.Helper()
+		if _, err := door.Enroll(name, "test", face(float32(len(name)))); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, name+" at the hall", func() bool { p, err := hall.Find(name); return err == nil && len(p.Faces) > 0 })
+	}
+	known("alice")
+	if text := said.String(); !strings.Contains(text, "newer version") || !strings.Contains(text, bad.id) {
+		t.Errorf("the server does not name the author of a newer entry: %s", text)
+	}
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	o.Folder, o.Listen = s.folder, strings.TrimPrefix(s.URL, "tls://")
+	serve(t, o)
+	known("bo")
+	if _, err := admin(t, s.folder).Revoke(within(t, 20*time.Second), "liar"); err != nil {
+		t.Errorf("revoking: %v", err)
+	}
+}
