@@ -55,7 +55,7 @@ func (a *admin) say(kind ledger.Kind, content any) {
 	if err := e.Sign(a.fleet, a.key); err != nil {
 		a.t.Fatal(err)
 	}
-	a.log.add("-", e.MessageID(), e.Encode())
+	a.log.add("-", e.Encode())
 }
 
 func (a *admin) admit(device string, scope ledger.Scope) {
@@ -262,7 +262,7 @@ func TestForgottenForEver(t *testing.T) {
 	// The server's log is put back to its state before she was forgotten. A device begins with it, and asks all others.
 	back := newMemLog()
 	for _, x := range old {
-		back.add(x.subject, "", x.data)
+		back.add(x.subject, x.data)
 	}
 	three := &node{t: t, folder: t.TempDir(), conn: back.conn()}
 	if err := fleet.Join(three.folder, a.fleet); err != nil {
@@ -395,8 +395,8 @@ func TestFutureAndGarbage(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one, two := a.join(everybody).run(), a.join(everybody).run()
-	log.add("-", "", []byte("garbage"))
-	log.add("-", "", bytes.Repeat([]byte{1}, ledger.MaxEntry+1))
+	log.add("-", []byte("garbage"))
+	log.add("-", bytes.Repeat([]byte{1}, ledger.MaxEntry+1))
 	stranger := must[nkeys.KeyPair](t)(nkeys.CreateUser())
 	two.halt()
 	for _, key := range []nkeys.KeyPair{stranger, must[nkeys.KeyPair](t)(fleet.Identity(two.folder)), a.key} {
@@ -406,7 +406,7 @@ func TestFutureAndGarbage(t *testing.T) {
 		if err := e.Sign(a.fleet, key); err != nil {
 			t.Fatal(err)
 		}
-		log.add("-", "", e.Encode())
+		log.add("-", e.Encode())
 	}
 	if err := <-one.done; !errors.Is(err, ledger.ErrFuture) || !strings.Contains(err.Error(), "update faceauth") {
 		t.Errorf("a newer version: %v", err)
@@ -732,7 +732,7 @@ func testChaos(t *testing.T, seed uint64) {
 			n.close()
 			reopen(n, i)
 		case k == 11:
-			log.add("-", "", []byte("garbage"))
+			log.add("-", []byte("garbage"))
 		}
 		time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
 	}

@@ -86,12 +86,7 @@ func (a *admin) putBack(b backup) {
 	defer l.mu.Unlock()
 	l.all, l.seq, l.snapSeq, l.snapshot, l.trimmed, l.restored = slices.Clone(
 		b.all), b.seq, b.snap, b.snapshot, b.trimmed, b.descr
-	l.ids, l.served = make(map[string]bool), l.served+1
-	for _, e := range l.all {
-		if x, err := ledger.Parse(e.data); err == nil {
-			l.ids[x.MessageID()] = true
-		}
-	}
+	l.served++
 	a.n = b.adminsay
 }
 
@@ -108,7 +103,7 @@ func (a *admin) restore(b backup, epoch uint64) {
 	a.log.mu.Lock()
 	a.log.restored = e.Encode()
 	a.log.mu.Unlock()
-	a.log.add("-", e.MessageID(), e.Encode())
+	a.log.add("-", e.Encode())
 }
 
 // Devices refuse a log that was put back until the admin key has signed a notice of it. They keep everything they knew.

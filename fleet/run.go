@@ -279,6 +279,9 @@ func (d *Device) publish(ctx context.Context, log Log, end uint64) error {
 		}
 	}
 	for {
+		if !backoff.Wait(ctx, d.returnPause()) {
+			return nil
+		}
 		w, ok := d.nextToPublish()
 		if !ok {
 			select {
@@ -319,7 +322,7 @@ func (d *Device) nextToPublish() (waiting, bool) {
 func (d *Device) append(ctx context.Context, log Log, w waiting) error {
 	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
 	defer cancel()
-	if err := log.Append(ctx, w.e.Subject(), w.e.MessageID(), w.data); err != nil {
+	if err := log.Append(ctx, w.e.Subject(), w.data); err != nil {
 		return fmt.Errorf("adding to the fleet's log: %w", err)
 	}
 	d.mu.Lock()

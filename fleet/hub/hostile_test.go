@@ -4,6 +4,7 @@ package hub_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -85,14 +86,7 @@ func TestHostileMessages(t *testing.T) {
 		bytes.Repeat([]byte{0x9f}, 1000)} {
 		bad.put(t, s, "-", nil, data)
 	}
-	known := func(name string) {
-		t.Helper()
-		if _, err := door.Enroll(name, "test", face(float32(len(name)))); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, name+" at the hall", func() bool { p, err := hall.Find(name); return err == nil && len(p.Faces) > 0 })
-	}
-	known("alice")
+	known(t, "alice", door, hall)
 	if text := said.String(); !strings.Contains(text, "newer version") || !strings.Contains(text, bad.id) {
 		t.Errorf("the server does not name the author of a newer entry: %s", text)
 	}
@@ -101,8 +95,42 @@ func TestHostileMessages(t *testing.T) {
 	}
 	o.Folder, o.Listen = s.folder, strings.TrimPrefix(s.URL, "tls://")
 	serve(t, o)
-	known("bo")
+	known(t, "bo", door, hall)
 	if _, err := admin(t, s.folder).Revoke(within(t, 20*time.Second), "liar"); err != nil {
+		t.Errorf("revoking: %v", err)
+	}
+}
+
+// known enrols a person at one device, and waits until another one knows the person.
+func known(t testing.TB, name string, here, there part) ledger.ID {
+	t.Helper()
+	id, err := here.Enroll(name, "test", face(float32(len(name))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, name, func() bool { p, err := there.Find(name); return err == nil && len(p.Faces) > 0 })
+	return id
+}
+
+// A member that uses the message ids of later entries first silences neither a device nor the admin key.
+func TestHostileMessageIDs(t *testing.T) {
+	s := serve(t, hub.Options{})
+	a := admin(t, s.folder)
+	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
+	alice := known(t, "alice", door, hall)
+	bad := newLiar(t, s)
+	for n := range 20 {
+		for _, author := range []string{s.Fleet, door.ID()} {
+			bad.put(t, s, "-", nats.Header{"Nats-Msg-Id": {fmt.Sprint(author, "-", n+1)}}, nil)
+		}
+	}
+	if _, err := door.Forget(alice); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "her being forgotten at the hall", func() bool { return hall.Forgotten(alice) })
+	known(t, "bo", door, hall)
+	takePart(t, a, "late")
+	if _, err := a.Revoke(within(t, 20*time.Second), "liar"); err != nil {
 		t.Errorf("revoking: %v", err)
 	}
 }

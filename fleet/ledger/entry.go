@@ -354,9 +354,6 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// MessageID returns a text that identifies e. A log uses it to recognise an entry that it gets twice.
-func (e *Entry) MessageID() string { return e.Device + "-" + strconv.FormatUint(e.N, 10) }
-
 // Subject returns the number of e's person as text, or "-".
 func (e *Entry) Subject() string {
 	if e.Person.IsZero() {
