@@ -831,3 +831,28 @@ func TestKilled(t *testing.T) {
 		}
 	}
 }
+
+// A device forgets only so many people a day. It refuses to forget others, and keeps their keys.
+func TestForgettingMany(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	one, two := a.join(everybody).run(), a.join(everybody).run()
+	var all []ledger.ID
+	for i := range ledger.DailyForgets + 1 {
+		all = append(all, must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("person ", i), space, faceAt(float32(i), 1))))
+	}
+	until(t, "they are known", func() bool { return len(two.d.People()) == len(all) && two.d.State().Keys == 0 })
+	for _, id := range all[1:] {
+		must[ledger.Ref](t)(two.d.Forget(id))
+	}
+	for range 2 { // before and after the log has the entries
+		if _, err := two.d.Forget(all[0]); !errors.Is(err, ledger.ErrForgets) {
+			t.Errorf("one more: %v", err)
+		}
+		until(t, "the log has them", func() bool { return two.inStep() && len(one.d.People()) == 1 })
+	}
+	if p, err := two.d.Find("person 0"); err != nil || len(p.Faces) != 1 {
+		t.Errorf("who was not forgotten: %+v, %v", p, err)
+	}
+	a.say(ledger.Allow, ledger.Allowance{})
+	until(t, "a new day", func() bool { _, err := two.d.Forget(all[0]); return err == nil })
+}

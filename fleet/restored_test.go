@@ -190,6 +190,41 @@ func TestRestoredAgainMeanwhile(t *testing.T) {
 	}
 }
 
+// More people than one device may forget a day were forgotten on two days that the log has lost. They stay forgotten.
+func TestRestoredForgettings(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one, two := a.join(everybody).run(), a.join(everybody).run()
+	var all []ledger.ID
+	for i := range ledger.DailyForgets + 2 {
+		all = append(all, must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("person ", i), space, faceAt(float32(i), 1))))
+	}
+	allInStep(t, log, one, two)
+	b := a.backup(0)
+	for _, id := range all[:ledger.DailyForgets] {
+		must[ledger.Ref](t)(one.d.Forget(id))
+	}
+	allInStep(t, log, one, two)
+	a.say(ledger.Allow, ledger.Allowance{})
+	allInStep(t, log, one, two)
+	must[ledger.Ref](t)(one.d.Forget(all[ledger.DailyForgets]))
+	allInStep(t, log, one, two)
+	for _, n := range []*node{one, two} {
+		n.conn.part(true)
+	}
+	a.putBack(b)
+	a.restore(b, 3)
+	for _, n := range []*node{one, two} {
+		n.conn.part(false)
+	}
+	allInStep(t, log, one, two)
+	for _, n := range []*node{one, two} {
+		if left := n.d.People(); len(left) != 1 || left[0].ID != all[ledger.DailyForgets+1] {
+			t.Errorf("%d people are left", len(left))
+		}
+	}
+}
+
 // Backups are put back at random moments, twice. Some devices have read more of the log than others, some are killed,
 // and some come back after others have continued. All devices reach one state, which holds every accepted change.
 func TestRestoredAtRandom(t *testing.T) {

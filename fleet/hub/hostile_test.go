@@ -134,3 +134,52 @@ func TestHostileMessageIDs(t *testing.T) {
 		t.Errorf("revoking: %v", err)
 	}
 }
+
+// A member that forgets everybody forgets a day's number of people. The others stay, also when it is revoked, until the
+// admin key allows more.
+func TestHostileForgetting(t *testing.T) {
+	s := serve(t, hub.Options{})
+	a := admin(t, s.folder)
+	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
+	const people = 2*ledger.DailyForgets + 10
+	var all []ledger.ID
+	for i := range people {
+		id, err := door.Enroll(fmt.Sprint("person ", i), "test", face(float32(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, id)
+	}
+	eventually(t, "all people", func() bool { return len(hall.People()) == people && hall.State().Keys == 0 })
+	bad := newLiar(t, s)
+	said := uint64(0)
+	forget := func(also ...ledger.ID) {
+		t.Helper()
+		said++
+		e := ledger.Entry{N: said, Time: time.Unix(int64(said)*86400, 0), Kind: ledger.Forget, Person: also[0]}
+		e.Put(ledger.Forgetting{Also: also[1:]})
+		bad.put(t, s, e.Subject(), nil, signedEntry(t, s.Fleet, bad.key, e))
+	}
+	more := 0
+	left := func(n int) {
+		t.Helper()
+		more++
+		known(t, fmt.Sprint("more ", more), door, hall) // enrolled after everything that was said before
+		if got := len(hall.People()) - more; got != n {
+			t.Errorf("%d people are left, want %d", got, n)
+		}
+	}
+	forget(all...)
+	left(people)
+	for _, id := range all {
+		forget(id)
+	}
+	left(people - ledger.DailyForgets)
+	if _, err := a.Allow(within(t, 20*time.Second), bad.id); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range all {
+		forget(id)
+	}
+	left(people - 2*ledger.DailyForgets)
+}

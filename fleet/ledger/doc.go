@@ -22,8 +22,8 @@
 // The body of [Label], [Name], [Retract], [Deny], [Confirm] and [Lessons] is sealed: a random nonce of 24 bytes and
 // the content under XChaCha20-Poly1305 with a key of the person; the rest of the entry is the associated data. The
 // server can read the bodies of the other kinds: [Merge] and [Undo] name their person, [Forget] the forgotten people,
-// [Withdraw], [Admit] and [Revoke] a device, [Restored] the place from which the log continues. Contents are CBOR;
-// vectors are little-endian float32.
+// [Withdraw], [Admit], [Revoke] and [Allow] a device, [Restored] the place from which the log continues. Contents are
+// CBOR; vectors are little-endian float32.
 //
 // # Which entries count
 //
