@@ -105,7 +105,8 @@ func TestDeviceMayNot(t *testing.T) {
 	for _, subject := range []string{
 		"$JS.API.STREAM.PURGE." + stream, "$JS.API.STREAM.DELETE." + stream, "$JS.API.STREAM.UPDATE." + stream,
 		"$JS.API.STREAM.MSG.DELETE." + stream, "$JS.API.STREAM.CREATE.other", "$JS.API.STREAM.NAMES",
-		"$JS.API.CONSUMER.NAMES." + stream,
+		"$JS.API.CONSUMER.NAMES." + stream, "$JS.API.CONSUMER.CREATE." + bucket + ".x",
+		"$JS.API.CONSUMER.CREATE." + bucket + ".x.y", "$JS.API.CONSUMER.DELETE." + bucket + ".x",
 		"$JS.API.STREAM.PURGE." + bucket, "$JS.API.STREAM.DELETE." + bucket, "$O." + h.names.Bucket + ".M.x",
 		"$O." + h.names.Bucket + ".C.x",
 		"$JS.API.CONSUMER.DELETE." + stream + "." + other.ID(),

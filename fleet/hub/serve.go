@@ -266,7 +266,7 @@ func (s *service) readTo(ctx context.Context, last uint64) error {
 
 // restore loads the newest snapshot.
 func (s *service) restore(ctx context.Context) (err error) {
-	seq, data, err := getSnapshot(ctx, s.bucket, s.names.fleet)
+	seq, data, err := getSnapshot(ctx, s.conn.js, s.names)
 	if err == nil {
 		var l *ledger.Ledger
 		if l, err = ledger.Restore(s.names.fleet, bytes.NewReader(data)); err == nil && l.Seq() == seq {
