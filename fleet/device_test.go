@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -855,4 +856,23 @@ func TestForgettingMany(t *testing.T) {
 	}
 	a.say(ledger.Allow, ledger.Allowance{})
 	until(t, "a new day", func() bool { _, err := two.d.Forget(all[0]); return err == nil })
+}
+
+// A flood of garbage in the log gives a device a few lines to tell, and not one for each entry.
+func TestFloodOfGarbage(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	one := a.join(everybody)
+	one.close()
+	var told atomic.Int64
+	s := fast
+	s.Tell = func(string) { told.Add(1) }
+	one.open(s)
+	one.run()
+	for range 3000 {
+		a.log.add("-", []byte("garbage"))
+	}
+	until(t, "it has read all", one.inStep)
+	if n := told.Load(); n < 5 || n > 15 { // one more every ten seconds
+		t.Errorf("3,000 ignored entries gave %d lines", n)
+	}
 }
