@@ -183,3 +183,21 @@ func TestHostileForgetting(t *testing.T) {
 	}
 	left(people - 2*ledger.DailyForgets)
 }
+
+// A member that sends garbage at full rate is paused, and the server names it. An entry of another device arrives.
+func TestHostileFlood(t *testing.T) {
+	var said lines
+	s := serve(t, hub.Options{Limits: hub.Limits{Burst: 4 << 20}, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	a := admin(t, s.folder)
+	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
+	bad := newLiar(t, s)
+	garbage := make([]byte, 100_000)
+	eventually(t, "its being paused", func() bool {
+		for range 10 {
+			bad.Publish(hub.LogOf(s.Fleet, "-"), garbage)
+		}
+		bad.FlushTimeout(time.Second)
+		return strings.Contains(said.String(), "sends too much and is paused; revoke it if it is broken\" id="+bad.id)
+	})
+	known(t, "alice", door, hall)
+}
