@@ -93,7 +93,7 @@ func (a *admin) crowd(b *testing.B, n int) (ids []ledger.ID, keys []ledger.Key) 
 			if err := e.Sign(a.fleet, x.key); err != nil {
 				b.Fatal(err)
 			}
-			a.log.add(e.Subject(), e.MessageID(), e.Encode())
+			a.log.add(e.Subject(), e.Encode())
 		}
 	}
 	return ids, keys

@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/internal/lines"
 	"github.com/nats-io/nkeys"
+	"golang.org/x/time/rate"
 )
 
 // Settings of a [Device]. A zero field means the default.
@@ -68,6 +69,7 @@ type Device struct {
 	follow    uint64 // number of the log that the ledger was read from
 	aside     *aside // entries to give back to a restored log; nil for none
 
+	passed    rate.Sometimes // limits the lines about ignored entries
 	connected bool
 	moved     time.Time         // when the last entry came
 	end       uint64            // number of the last known entry of the log

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func (a *admin) say(kind ledger.Kind, content any) {
 	if err := e.Sign(a.fleet, a.key); err != nil {
 		a.t.Fatal(err)
 	}
-	a.log.add("-", e.MessageID(), e.Encode())
+	a.log.add("-", e.Encode())
 }
 
 func (a *admin) admit(device string, scope ledger.Scope) {
@@ -262,7 +263,7 @@ func TestForgottenForEver(t *testing.T) {
 	// The server's log is put back to its state before she was forgotten. A device begins with it, and asks all others.
 	back := newMemLog()
 	for _, x := range old {
-		back.add(x.subject, "", x.data)
+		back.add(x.subject, x.data)
 	}
 	three := &node{t: t, folder: t.TempDir(), conn: back.conn()}
 	if err := fleet.Join(three.folder, a.fleet); err != nil {
@@ -389,25 +390,24 @@ func TestLimitedDevice(t *testing.T) {
 	until(t, "it reads whom its own was merged with", func() bool { return tablet.names() == "alice 2-0, bob 2-0" })
 }
 
-// An entry of a newer version stops a device with an error, and nothing is lost. Garbage stops no device.
+// An entry of a newer version by the admin key stops a device with an error, and nothing is lost. Garbage, and newer
+// entries of strangers and members, stop no device.
 func TestFutureAndGarbage(t *testing.T) {
 	log := newMemLog()
 	a := newAdmin(t, log)
 	one, two := a.join(everybody).run(), a.join(everybody).run()
-	log.add("-", "", []byte("garbage"))
-	log.add("-", "", bytes.Repeat([]byte{1}, ledger.MaxEntry+1))
+	log.add("-", []byte("garbage"))
+	log.add("-", bytes.Repeat([]byte{1}, ledger.MaxEntry+1))
 	stranger := must[nkeys.KeyPair](t)(nkeys.CreateUser())
-	for _, key := range []nkeys.KeyPair{stranger, must[nkeys.KeyPair](t)(fleet.Identity(two.folder))} {
-		if key != stranger {
-			two.halt()
-		}
+	two.halt()
+	for _, key := range []nkeys.KeyPair{stranger, must[nkeys.KeyPair](t)(fleet.Identity(two.folder)), a.key} {
 		must[ledger.ID](t)(one.d.Enroll("alice", space, faceAt(1, 2)))
 		until(t, "it is in the log", one.inStep)
 		e := ledger.Entry{Version: ledger.Version + 1, N: 1, Kind: ledger.Name, Time: time.Now()}
 		if err := e.Sign(a.fleet, key); err != nil {
 			t.Fatal(err)
 		}
-		log.add("-", "", e.Encode())
+		log.add("-", e.Encode())
 	}
 	if err := <-one.done; !errors.Is(err, ledger.ErrFuture) || !strings.Contains(err.Error(), "update faceauth") {
 		t.Errorf("a newer version: %v", err)
@@ -418,7 +418,7 @@ func TestFutureAndGarbage(t *testing.T) {
 		t.Errorf("it stopped at %d, and not at %d", seq, want)
 	}
 	must[ledger.ID](t)(one.d.Enroll("bob", space, faceAt(3, 4)))
-	if got := one.names(); got != "alice 1-0, alice (2) 1-0, bob 1-0" {
+	if got := one.names(); got != "alice 1-0, alice (2) 1-0, alice (3) 1-0, bob 1-0" {
 		t.Errorf("after it stopped it knows %q", got)
 	}
 }
@@ -733,7 +733,7 @@ func testChaos(t *testing.T, seed uint64) {
 			n.close()
 			reopen(n, i)
 		case k == 11:
-			log.add("-", "", []byte("garbage"))
+			log.add("-", []byte("garbage"))
 		}
 		time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
 	}
@@ -830,5 +830,49 @@ func TestKilled(t *testing.T) {
 		if !known[id] {
 			t.Errorf("%s was enrolled, and is gone", id)
 		}
+	}
+}
+
+// A device forgets only so many people a day. It refuses to forget others, and keeps their keys.
+func TestForgettingMany(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	one, two := a.join(everybody).run(), a.join(everybody).run()
+	var all []ledger.ID
+	for i := range ledger.DailyForgets + 1 {
+		all = append(all, must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("person ", i), space, faceAt(float32(i), 1))))
+	}
+	until(t, "they are known", func() bool { return len(two.d.People()) == len(all) && two.d.State().Keys == 0 })
+	for _, id := range all[1:] {
+		must[ledger.Ref](t)(two.d.Forget(id))
+	}
+	for range 2 { // before and after the log has the entries
+		if _, err := two.d.Forget(all[0]); !errors.Is(err, ledger.ErrForgets) {
+			t.Errorf("one more: %v", err)
+		}
+		until(t, "the log has them", func() bool { return two.inStep() && len(one.d.People()) == 1 })
+	}
+	if p, err := two.d.Find("person 0"); err != nil || len(p.Faces) != 1 {
+		t.Errorf("who was not forgotten: %+v, %v", p, err)
+	}
+	a.say(ledger.Allow, ledger.Allowance{})
+	until(t, "a new day", func() bool { _, err := two.d.Forget(all[0]); return err == nil })
+}
+
+// A flood of garbage in the log gives a device a few lines to tell, and not one for each entry.
+func TestFloodOfGarbage(t *testing.T) {
+	a := newAdmin(t, newMemLog())
+	one := a.join(everybody)
+	one.close()
+	var told atomic.Int64
+	s := fast
+	s.Tell = func(string) { told.Add(1) }
+	one.open(s)
+	one.run()
+	for range 3000 {
+		a.log.add("-", []byte("garbage"))
+	}
+	until(t, "it has read all", one.inStep)
+	if n := told.Load(); n < 5 || n > 15 { // one more every ten seconds
+		t.Errorf("3,000 ignored entries gave %d lines", n)
 	}
 }

@@ -9,11 +9,11 @@
 //
 // # Off the network
 //
-// An entry of a device is on disk when the method returns, and counts for the device itself at once: a device shows the
-// fold of the log, followed by its own entries that are not in the log yet. These entries wait in the outbox. Run
-// appends them to the log one after the other and repeats this after a failure; the log and the ledger both recognise
-// an entry that they get twice. An entry leaves the outbox when the device reads it in the log. No method waits for a
-// network, and a killed program loses none of its entries.
+// An entry of a device is on disk when the method returns, and counts for the device itself at once: a device shows
+// the fold of the log, followed by its own entries that are not in the log yet. These entries wait in the outbox. Run
+// appends them to the log one after the other and repeats this after a failure; the ledger recognises an entry that
+// they get twice. An entry leaves the outbox when the device reads it in the log. No method waits for a network, and
+// a killed program loses none of its entries.
 //
 // # Keys
 //

@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/internal/lines"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nkeys"
+	"golang.org/x/time/rate"
 )
 
 // Errors of [Identity], [Join], [Open] and the methods of [Device].
@@ -150,6 +151,7 @@ func Open(folder string, s Settings) (*Device, error) {
 		ungiven: make(map[ledger.KeyID]ledger.ID),
 		folder:  folder, s: s.defaults(), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
 		snap: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		passed: rate.Sometimes{First: 5, Interval: 10 * time.Second},
 	}
 	if err := d.open(); err != nil {
 		d.closeFiles()

@@ -28,9 +28,9 @@ var (
 // Log is the ordered log that the devices of a fleet share. Its methods may be called at once. Each method returns an
 // error soon after its context ends or the connection is lost.
 type Log interface {
-	// Append adds an entry about a person ("-" for none). The log ignores an id that it was given a short time ago. The
-	// entry is stored when Append returns nil.
-	Append(ctx context.Context, person, id string, data []byte) error
+	// Append adds an entry about a person ("-" for none). The entry is stored when Append returns nil. It is stored as
+	// often as it is appended, and counts once.
+	Append(ctx context.Context, person string, data []byte) error
 	// Follow calls take with all entries after a place, in order and each once, and waits for more. It returns the
 	// error of take, the error of ctx, or another error if the connection is lost. The numbers of entries rise and may
 	// have gaps.

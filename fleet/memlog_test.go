@@ -20,7 +20,6 @@ type memLog struct {
 	mu       sync.Mutex
 	all      []logEntry
 	seq      uint64
-	ids      map[string]bool
 	grown    chan struct{} // closed and replaced at each entry
 	servers  map[string]func([]byte) []byte
 	snapshot []byte
@@ -43,7 +42,6 @@ type logEntry struct {
 
 func newMemLog() *memLog {
 	return &memLog{
-		ids:     make(map[string]bool),
 		grown:   make(chan struct{}),
 		servers: make(map[string]func([]byte) []byte),
 	}
@@ -59,17 +57,13 @@ func (l *memLog) fault(n int) bool {
 }
 
 // add adds an entry, whoever its author is.
-func (l *memLog) add(subject, id string, data []byte) {
+func (l *memLog) add(subject string, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.append(subject, id, data)
+	l.append(subject, data)
 }
 
-func (l *memLog) append(subject, id string, data []byte) {
-	if id != "" && l.ids[id] {
-		return
-	}
-	l.ids[id] = true
+func (l *memLog) append(subject string, data []byte) {
 	l.seq++
 	l.all = append(l.all, logEntry{l.seq, subject, bytes.Clone(data)})
 	close(l.grown)
@@ -130,7 +124,7 @@ func (c *conn) lost() (<-chan struct{}, bool) {
 	return c.cut, c.away
 }
 
-func (c *conn) Append(ctx context.Context, person, id string, data []byte) error {
+func (c *conn) Append(ctx context.Context, person string, data []byte) error {
 	cut, away := c.lost()
 	c.memLog.mu.Lock()
 	served := c.served
@@ -145,15 +139,12 @@ func (c *conn) Append(ctx context.Context, person, id string, data []byte) error
 		case <-time.After(time.Millisecond):
 		}
 	}
-	if c.fault(12) {
-		id = "" // the log has forgotten that it received this entry
-	}
 	c.memLog.mu.Lock()
 	if c.served != served || isCut(ctx) || c.full > 0 && c.seq >= c.full {
 		c.memLog.mu.Unlock()
 		return errFault
 	}
-	c.append(person, id, data)
+	c.append(person, data)
 	c.memLog.mu.Unlock()
 	if c.fault(12) {
 		return errFault // the entry is stored, but its author is not told

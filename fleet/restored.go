@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -29,10 +31,12 @@ func (restored) Error() string {
 // authors.
 type aside struct {
 	all  []kept
-	ids  map[string]int // index in all, by message id
-	next int            // all entries before this index are done
+	ids  map[ledger.Ref]int // index in all
+	next int                // all entries before this index are done
 	done int
 	log  uint64 // number of the new log
+	// Pause is the longest pause before an entry is given back. It grows while others give back the same entries.
+	pause time.Duration
 }
 
 // kept is an entry that was set aside.
@@ -53,7 +57,7 @@ func (a *aside) add(data []byte) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	id := e.MessageID()
+	id := e.Ref()
 	if _, twice := a.ids[id]; twice {
 		return false, nil
 	}
@@ -113,7 +117,7 @@ func (d *Device) openAside() error {
 	if len(body) < asideHead {
 		return damaged(errors.New("the file is truncated"))
 	}
-	a := &aside{ids: make(map[string]int), log: binary.BigEndian.Uint64(body)}
+	a := &aside{ids: make(map[ledger.Ref]int), log: binary.BigEndian.Uint64(body)}
 	// The program was killed before it emptied the ledger: it must start again.
 	if hash := d.base.Hash(); bytes.Equal(hash[:], body[8:asideHead]) {
 		a.log = 0
@@ -142,7 +146,7 @@ func (d *Device) openAside() error {
 func (d *Device) setAside(log uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a := &aside{ids: make(map[string]int), log: log}
+	a := &aside{ids: make(map[ledger.Ref]int), log: log}
 	hash := d.base.Hash()
 	body := append(binary.BigEndian.AppendUint64(nil, log), hash[:]...)
 	keep := func(data []byte) error {
@@ -270,7 +274,10 @@ func (d *Device) noteReturned(e ledger.Entry, data []byte) {
 	if d.aside == nil {
 		return
 	}
-	if i, ok := d.aside.ids[e.MessageID()]; ok && bytes.Equal(d.aside.all[i].data, data) {
+	if i, ok := d.aside.ids[e.Ref()]; ok && bytes.Equal(d.aside.all[i].data, data) {
+		if d.aside.all[i].done { // two devices gave it back at the same time
+			d.aside.pause = min(2*d.aside.pause+10*time.Millisecond, longestReturn)
+		}
 		d.aside.settle(i)
 	}
 	if d.aside.left() == 0 {
@@ -278,6 +285,21 @@ func (d *Device) noteReturned(e ledger.Entry, data []byte) {
 			d.complain(err)
 		}
 	}
+}
+
+// longestReturn is the longest pause before an entry is given back. It is enough for 1,000 devices that return at once.
+const longestReturn = 5 * time.Second
+
+// returnPause returns a random pause before the next entry is given back, so that many devices do not all give back the
+// same entries.
+func (d *Device) returnPause() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.aside == nil || d.aside.pause == 0 {
+		return 0
+	}
+	d.aside.pause -= d.aside.pause / 8
+	return rand.N(d.aside.pause)
 }
 
 // settleStored settles entries that the log has taken and that the ledger then ignored: they came twice, and must not
@@ -336,7 +358,7 @@ func (d *Device) noteSent(w waiting) {
 	if d.aside == nil {
 		return
 	}
-	if i, ok := d.aside.ids[w.e.MessageID()]; ok && same(d.aside.all[i].waiting) {
+	if i, ok := d.aside.ids[w.e.Ref()]; ok && same(d.aside.all[i].waiting) {
 		d.aside.all[i].stored = true
 	}
 }

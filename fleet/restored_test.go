@@ -86,12 +86,7 @@ func (a *admin) putBack(b backup) {
 	defer l.mu.Unlock()
 	l.all, l.seq, l.snapSeq, l.snapshot, l.trimmed, l.restored = slices.Clone(
 		b.all), b.seq, b.snap, b.snapshot, b.trimmed, b.descr
-	l.ids, l.served = make(map[string]bool), l.served+1
-	for _, e := range l.all {
-		if x, err := ledger.Parse(e.data); err == nil {
-			l.ids[x.MessageID()] = true
-		}
-	}
+	l.served++
 	a.n = b.adminsay
 }
 
@@ -108,7 +103,7 @@ func (a *admin) restore(b backup, epoch uint64) {
 	a.log.mu.Lock()
 	a.log.restored = e.Encode()
 	a.log.mu.Unlock()
-	a.log.add("-", e.MessageID(), e.Encode())
+	a.log.add("-", e.Encode())
 }
 
 // Devices refuse a log that was put back until the admin key has signed a notice of it. They keep everything they knew.
@@ -192,6 +187,41 @@ func TestRestoredAgainMeanwhile(t *testing.T) {
 	allInStep(t, log, one)
 	if one.names() != all {
 		t.Errorf("it knows %q, and knew %q", one.names(), all)
+	}
+}
+
+// More people than one device may forget a day were forgotten on two days that the log has lost. They stay forgotten.
+func TestRestoredForgettings(t *testing.T) {
+	log := newMemLog()
+	a := newAdmin(t, log)
+	one, two := a.join(everybody).run(), a.join(everybody).run()
+	var all []ledger.ID
+	for i := range ledger.DailyForgets + 2 {
+		all = append(all, must[ledger.ID](t)(one.d.Enroll(fmt.Sprint("person ", i), space, faceAt(float32(i), 1))))
+	}
+	allInStep(t, log, one, two)
+	b := a.backup(0)
+	for _, id := range all[:ledger.DailyForgets] {
+		must[ledger.Ref](t)(one.d.Forget(id))
+	}
+	allInStep(t, log, one, two)
+	a.say(ledger.Allow, ledger.Allowance{})
+	allInStep(t, log, one, two)
+	must[ledger.Ref](t)(one.d.Forget(all[ledger.DailyForgets]))
+	allInStep(t, log, one, two)
+	for _, n := range []*node{one, two} {
+		n.conn.part(true)
+	}
+	a.putBack(b)
+	a.restore(b, 3)
+	for _, n := range []*node{one, two} {
+		n.conn.part(false)
+	}
+	allInStep(t, log, one, two)
+	for _, n := range []*node{one, two} {
+		if left := n.d.People(); len(left) != 1 || left[0].ID != all[ledger.DailyForgets+1] {
+			t.Errorf("%d people are left", len(left))
+		}
 	}
 }
 

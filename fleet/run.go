@@ -28,10 +28,10 @@ const (
 )
 
 // Run follows the log and appends the device's entries until ctx ends; then it returns nil. It returns an error if it
-// cannot continue: the error wraps [ledger.ErrFuture], [ErrDamaged], [ErrRevoked], or [ErrRefused] for a device that
-// has never read its own admission in the log. After other errors of the log it tries again. It also tries again if the
-// server refuses a member without showing a signed revocation, because the server may have been put back to an earlier
-// state. Only one call of Run may be active at a time.
+// cannot continue: the error wraps [ledger.ErrFuture] (the admin key has written a newer version), [ErrDamaged],
+// [ErrRevoked], or [ErrRefused] for a device that has never read its own admission in the log. After other errors of
+// the log it tries again. It also tries again if the server refuses a member without showing a signed revocation,
+// because the server may have been put back to an earlier state. Only one call of Run may be active at a time.
 func (d *Device) Run(ctx context.Context, log Log) error {
 	pause := backoff.Pause{First: d.s.Retry, Longest: longestRetry}
 	for ctx.Err() == nil {
@@ -279,6 +279,9 @@ func (d *Device) publish(ctx context.Context, log Log, end uint64) error {
 		}
 	}
 	for {
+		if !backoff.Wait(ctx, d.returnPause()) {
+			return nil
+		}
 		w, ok := d.nextToPublish()
 		if !ok {
 			select {
@@ -319,7 +322,7 @@ func (d *Device) nextToPublish() (waiting, bool) {
 func (d *Device) append(ctx context.Context, log Log, w waiting) error {
 	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
 	defer cancel()
-	if err := log.Append(ctx, w.e.Subject(), w.e.MessageID(), w.data); err != nil {
+	if err := log.Append(ctx, w.e.Subject(), w.data); err != nil {
 		return fmt.Errorf("adding to the fleet's log: %w", err)
 	}
 	d.mu.Lock()

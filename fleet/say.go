@@ -264,6 +264,7 @@ func (d *Device) Undo(entry ledger.Ref) (ledger.Ref, error) {
 }
 
 // Forget removes a person for ever from all devices, with all people merged with this person, and destroys their keys.
+// The error may also wrap [ledger.ErrForgets].
 func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -277,6 +278,9 @@ func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
 		if m, known := d.current().Device(d.id); known && !m.Scope.All && !d.current().MayWrite(d.id, other) {
 			return ledger.Ref{}, fmt.Errorf("%w: %s, with whom this person was merged", ledger.ErrScope, other)
 		}
+	}
+	if !d.current().MayForget(d.id, len(group)) {
+		return ledger.Ref{}, ledger.ErrForgets
 	}
 	ref, err := d.say(statement{ledger.Entry{Kind: ledger.Forget, Person: id}, ledger.Forgetting{Also: also}})
 	if err != nil {

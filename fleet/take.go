@@ -30,7 +30,7 @@ func (d *Device) take(seq uint64, data []byte) error {
 		d.view, d.names = nil, nil
 	}
 	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
-		d.s.Tell(o.Reason.Error())
+		d.passed.Do(func() { d.s.Tell(o.Reason.Error()) })
 	}
 	d.compactTail()
 	d.noteReturned(o.Entry, data)

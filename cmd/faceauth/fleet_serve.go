@@ -16,12 +16,13 @@ import (
 
 	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/faceauth/faceauth/fleet/hub/embedded"
+	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/spf13/cobra"
 )
 
 // fleetServers returns the commands of the machine that runs the server.
 func fleetServers() []*cobra.Command {
-	return []*cobra.Command{newFleetServe(), newFleetInvite(), newFleetDevices(), newFleetRevoke()}
+	return []*cobra.Command{newFleetServe(), newFleetInvite(), newFleetDevices(), newFleetRevoke(), newFleetAllow()}
 }
 
 // fleetLog returns a logger with one line for each event.
@@ -310,6 +311,33 @@ func newFleetRevoke() *cobra.Command {
 					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"revoked": id})
 				}
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%s is revoked\n", args[0])
+				return err
+			})
+		},
+	}
+	o.adminFlags(c)
+	return c
+}
+
+func newFleetAllow() *cobra.Command {
+	var o fleetFlags
+	c := &cobra.Command{
+		Use:   "allow NAME",
+		Short: "let a device forget more people today, by its name or id",
+		Long: fmt.Sprintf("One device can forget %d people a day, so that a device that lies cannot forget\n"+
+			"everybody. Allow lets it forget as many again.", ledger.DailyForgets),
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.asAdmin(c, func(ctx context.Context, a *hub.Admin) error {
+				id, err := a.Allow(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if o.json {
+					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"allowed": id})
+				}
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%s can forget %d more people today\n", args[0],
+					ledger.DailyForgets)
 				return err
 			})
 		},

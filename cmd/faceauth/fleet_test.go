@@ -153,6 +153,10 @@ func TestFleetCommands(t *testing.T) {
 			t.Fatalf("the device is not in step: %s", printed)
 		}
 	}
+	printed, _ = do(0, "allow", "door")
+	says(printed, "^door can forget 20 more people today\n$")
+	_, words = do(refused, "allow", "kitchen")
+	says(words, `there is no device "kitchen"; see faceauth fleet devices`)
 	printed, _ = do(0, "revoke", "door")
 	says(printed, "^door is revoked\n$")
 	_, words = do(refused, "revoke", "door")

@@ -45,6 +45,7 @@ const (
 	opInvite  = "invite"
 	opDevices = "devices"
 	opRevoke  = "revoke"
+	opAllow   = "allow"
 )
 
 // command is a command of an administrator. The admin key signs it, because others may publish in a cluster.
@@ -158,6 +159,15 @@ func (s *service) command(ctx context.Context, data []byte) (answer commandAnswe
 			return refuse("%v", err)
 		}
 		return commandAnswer{ID: d.ID}
+	case opAllow:
+		d, err := s.member(c.Name)
+		if err == nil {
+			_, err = s.say(ctx, ledger.Allow, ledger.Allowance{Device: d.ID})
+		}
+		if err != nil {
+			return refuse("%v", err)
+		}
+		return commandAnswer{ID: d.ID}
 	}
 	return refuse("the server does not know the command %q; update it", c.Op)
 }
@@ -241,8 +251,8 @@ func (s *service) devices() []Device {
 	return all
 }
 
-// revoke revokes a device by its name or id.
-func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error) {
+// member returns a member by its name or id.
+func (s *service) member(name string) (ledger.Member, error) {
 	var found []ledger.Member
 	for _, m := range s.members() {
 		if m.ID == name {
@@ -268,12 +278,21 @@ func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error
 		return ledger.Member{}, fmt.Errorf("%d devices are named %q; give the id; faceauth fleet devices shows it",
 			len(found), name)
 	}
-	if _, err := s.say(ctx, ledger.Revoke, ledger.Revocation{Device: found[0].ID}); err != nil {
-		return found[0], err
+	return found[0], nil
+}
+
+// revoke revokes a device by its name or id.
+func (s *service) revoke(ctx context.Context, name string) (ledger.Member, error) {
+	m, err := s.member(name)
+	if err != nil {
+		return m, err
+	}
+	if _, err := s.say(ctx, ledger.Revoke, ledger.Revocation{Device: m.ID}); err != nil {
+		return m, err
 	}
 	s.refresh()
-	s.Log.Info("device revoked", "name", found[0].Name, "id", found[0].ID)
-	return found[0], nil
+	s.Log.Info("device revoked", "name", m.Name, "id", m.ID)
+	return m, nil
 }
 
 // Admin is an administrator's connection to the running server of a fleet. [OpenAdmin] makes one; close it.
@@ -411,5 +430,11 @@ func (a *Admin) Devices(ctx context.Context) ([]Device, error) {
 // keys. It returns the id.
 func (a *Admin) Revoke(ctx context.Context, name string) (string, error) {
 	answer, err := a.do(ctx, command{Op: opRevoke, Name: strings.TrimSpace(name)})
+	return answer.ID, err
+}
+
+// Allow lets a device, by its name or id, forget [ledger.DailyForgets] people again. It returns the id.
+func (a *Admin) Allow(ctx context.Context, name string) (string, error) {
+	answer, err := a.do(ctx, command{Op: opAllow, Name: strings.TrimSpace(name)})
 	return answer.ID, err
 }

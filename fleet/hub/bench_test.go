@@ -93,7 +93,7 @@ func newCrowd(b *testing.B, n int) *crowd {
 		if err := e.Sign(id, adminPair); err != nil {
 			b.Fatal(err)
 		}
-		if err := writer.Append(within(b, 20*time.Second), "", e.MessageID(), e.Encode()); err != nil {
+		if err := writer.Append(within(b, 20*time.Second), "", e.Encode()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -180,7 +180,7 @@ func BenchmarkEnrolment(b *testing.B) {
 	for b.Loop() {
 		arrived.Add(n)
 		sent.Store(time.Now().UnixNano())
-		if err := conns[rounds%n].Append(within(b, 20*time.Second), "", fmt.Sprint("enrolment ", rounds),
+		if err := conns[rounds%n].Append(within(b, 20*time.Second), "",
 			enrolment); err != nil {
 			b.Fatal(err)
 		}
@@ -205,8 +205,8 @@ func BenchmarkCatchUp(b *testing.B) {
 	isUp(b, writer)
 	const away = 1000
 	begun := time.Now()
-	for i := range away {
-		if err := writer.Append(within(b, 20*time.Second), "", fmt.Sprint("away ", i), enrolment); err != nil {
+	for range away {
+		if err := writer.Append(within(b, 20*time.Second), "", enrolment); err != nil {
 			b.Fatal(err)
 		}
 	}

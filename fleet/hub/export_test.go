@@ -28,6 +28,7 @@ func NamesOf(fleet string) Names {
 	return Names{s.stream(), s.bucket(), s.admin(), s.join(), s.log("*"), s.at("*")}
 }
 
+func LogOf(fleet, person string) string   { return subjects{fleet}.log(person) }
 func KeysOf(fleet, device string) string  { return subjects{fleet}.keys(device) }
 func PlaceOf(fleet, device string) string { return subjects{fleet}.at(device) }
 

@@ -60,9 +60,6 @@ func (s *service) take(seq uint64, data []byte) error {
 	close(s.applied)
 	s.applied = make(chan struct{})
 	s.mu.Unlock()
-	if o.Accepted { // others can send refused entries in the name of a device
-		s.flow(o.Entry.Device, len(data))
-	}
 	if !o.Accepted {
 		s.passed.Do(func() { s.Log.Warn("an entry of the log does not count", "reason", o.Reason) })
 	}
@@ -78,21 +75,25 @@ const flowPause = time.Minute
 // flowSeconds is the time in which a device regains its full allowance.
 const flowSeconds = 128
 
-// flow pauses a device that sends more than a working device does.
-func (s *service) flow(device string, bytes int) {
-	if s.server == nil || device == "" || device == s.names.fleet {
-		return
-	}
-	f := s.flows[device]
-	if f == nil {
-		burst := s.Limits.defaults().Burst
-		f = rate.NewLimiter(rate.Limit(burst/flowSeconds), burst)
-		s.flows[device] = f
-	}
-	now := time.Now()
-	if !f.AllowN(now, bytes) && now.After(s.paused[device]) { // some entries may still be on their way
-		s.paused[device] = now.Add(flowPause)
-		s.Log.Warn("a device sends too much and is paused; revoke it if it is broken", "id", device, "for", flowPause)
-		s.server.Pause(device, s.paused[device])
+// watchFlow pauses devices that send more than a working device does, until ctx ends. All bytes of a connection count:
+// garbage in the log has no author.
+func (s *service) watchFlow(ctx context.Context) {
+	flows, paused := make(map[string]*rate.Limiter), make(map[string]time.Time)
+	burst := s.Limits.defaults().Burst
+	for s.server != nil && backoff.Wait(ctx, time.Second) {
+		now := time.Now()
+		for device, bytes := range s.server.Received() {
+			f := flows[device]
+			if f == nil {
+				f = rate.NewLimiter(rate.Limit(burst/flowSeconds), burst)
+				flows[device] = f
+			}
+			if !f.AllowN(now, bytes) && now.After(paused[device]) { // some bytes may still be on their way
+				paused[device] = now.Add(flowPause)
+				s.Log.Warn("a device sends too much and is paused; revoke it if it is broken", "id", device,
+					"bytes", bytes, "for", flowPause)
+				s.server.Pause(device, paused[device])
+			}
+		}
 	}
 }

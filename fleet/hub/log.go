@@ -28,15 +28,11 @@ var (
 )
 
 // Append adds an entry about a person at the end of the log; an empty number means no person. It returns when the entry
-// is stored. Within [Window] the server stores one id only once; after that time, devices recognise a repeated entry by
-// its counter.
-func (c *Conn) Append(ctx context.Context, about, id string, data []byte) error {
+// is stored. It sends no message id, because any member could use the ids of others first.
+func (c *Conn) Append(ctx context.Context, about string, data []byte) error {
 	p, err := person(about)
 	if err != nil {
 		return err
-	}
-	if id == "" || len(id) > 200 {
-		return fmt.Errorf("the id of an entry has %d bytes; it must have 1 to 200", len(id))
 	}
 	ctx, cancel, err := c.ready(ctx)
 	if err != nil {
@@ -46,12 +42,10 @@ func (c *Conn) Append(ctx context.Context, about, id string, data []byte) error 
 	if err := ctx.Err(); err != nil { // send nothing: the connection may be a new one by now
 		return cause(ctx, err)
 	}
-	m := nats.NewMsg(c.names.log(p))
-	m.Data = data
-	_, err = c.js.PublishMsg(
+	_, err = c.js.Publish(
 		ctx,
-		m,
-		jetstream.WithMsgID(id),
+		c.names.log(p),
+		data,
 		jetstream.WithExpectStream(c.names.stream()),
 		jetstream.WithRetryAttempts(0),
 	)

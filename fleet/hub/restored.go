@@ -190,8 +190,7 @@ func (s *service) continueLog(ctx context.Context, last uint64) error {
 	if epoch >= newest.Epoch {
 		return nil
 	}
-	e := ledger.Entry{Device: s.names.fleet, N: newest.Counter()}
-	if err := s.conn.Append(ctx, "", e.MessageID(), data); err != nil {
+	if err := s.conn.Append(ctx, "", data); err != nil {
 		return err
 	}
 	if last, err = s.conn.Last(ctx); err != nil {
@@ -345,7 +344,7 @@ func (s *service) takeBack(ctx context.Context, data []byte) error {
 		if err := e.Verify(s.names.fleet); err != nil {
 			return err
 		}
-		if err := s.conn.Append(ctx, "", e.MessageID(), data); err != nil {
+		if err := s.conn.Append(ctx, "", data); err != nil {
 			return err
 		}
 		s.Log.Info("a device is a member again", "name", c.Name, "id", c.Device)

@@ -54,7 +54,7 @@ func (s *service) say(ctx context.Context, kind ledger.Kind, content any) ([]byt
 func (s *service) store(ctx context.Context, u *unsaid) error {
 	pause := backoff.Pause{First: 50 * time.Millisecond, Longest: 2 * time.Second}
 	for {
-		err := s.conn.Append(ctx, "", u.entry.MessageID(), u.data)
+		err := s.conn.Append(ctx, "", u.data)
 		if err == nil {
 			break
 		}

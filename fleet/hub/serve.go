@@ -77,13 +77,11 @@ type service struct {
 	url    string
 	pin    []byte
 
-	saying sync.Mutex               // one entry of the admin key at a time
-	unsaid *unsaid                  // an entry that may or may not be stored
-	nonces *nonceCache              // of executed commands
-	flows  map[string]*rate.Limiter // allowance of each device; used only by the goroutine of follow
-	paused map[string]time.Time     // until when a device is paused; used only by the same goroutine
-	passed rate.Sometimes           // limits log lines about ignored entries
-	tight  bool                     // the disk is nearly full, and the log refuses entries
+	saying sync.Mutex     // one entry of the admin key at a time
+	unsaid *unsaid        // an entry that may or may not be stored
+	nonces *nonceCache    // of executed commands
+	passed rate.Sometimes // limits log lines about ignored entries
+	tight  bool           // the disk is nearly full, and the log refuses entries
 
 	mu       sync.Mutex
 	ledger   *ledger.Ledger
@@ -115,8 +113,8 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	s := &service{
-		Options: o, flows: make(map[string]*rate.Limiter), paused: make(map[string]time.Time),
-		passed: rate.Sometimes{First: 5, Interval: 10 * time.Second}, spoken: make(map[uint64][]byte),
+		Options: o,
+		passed:  rate.Sometimes{First: 5, Interval: 10 * time.Second}, spoken: make(map[uint64][]byte),
 		applied: make(chan struct{}), places: make(map[string]Place), nonces: newNonceCache(),
 	}
 	var err error
@@ -266,7 +264,7 @@ func (s *service) readTo(ctx context.Context, last uint64) error {
 
 // restore loads the newest snapshot.
 func (s *service) restore(ctx context.Context) (err error) {
-	seq, data, err := getSnapshot(ctx, s.bucket, s.names.fleet)
+	seq, data, err := getSnapshot(ctx, s.conn.js, s.names)
 	if err == nil {
 		var l *ledger.Ledger
 		if l, err = ledger.Restore(s.names.fleet, bytes.NewReader(data)); err == nil && l.Seq() == seq {
@@ -322,6 +320,7 @@ func (s *service) run(ctx context.Context, cancel context.CancelCauseFunc) error
 	work.Go(func() { s.answer(ctx, asks) })
 	work.Go(func() { s.follow(ctx, cancel) })
 	work.Go(func() { s.keep(ctx) })
+	work.Go(func() { s.watchFlow(ctx) })
 	work.Go(func() { s.answerCallout(ctx, callout) })
 	if s.Ready != nil {
 		s.Ready(Ready{URL: s.url, Fleet: s.names.fleet, Devices: len(s.members())})

@@ -30,6 +30,8 @@ type Server interface {
 	Revoked(devices []string)
 	// Pause refuses entries of a device until the given time. The device can still read.
 	Pause(device string, until time.Time)
+	// Received returns the number of bytes that each device has sent since the last call.
+	Received() map[string]int
 	// Connections returns the connected devices, each with the time of its connection.
 	Connections() map[string]time.Time
 	// Listen opens the socket. Before that, only this process can connect. Address returns the address afterwards.

@@ -66,31 +66,41 @@ func putSnapshot(
 	return stored(ctx, err)
 }
 
-// getSnapshot returns the newest snapshot and checks its signature.
-func getSnapshot(ctx context.Context, bucket jetstream.ObjectStore, id string) (seq uint64, data []byte, err error) {
-	object, err := bucket.Get(ctx, snapshotName)
+// getSnapshot returns the newest snapshot and checks its signature. It reads without a consumer: devices then need no
+// right to make consumers, whose messages the server sends to any subject.
+func getSnapshot(ctx context.Context, js jetstream.JetStream, names subjects) (seq uint64, data []byte, err error) {
+	bucket, err := js.ObjectStore(ctx, names.bucket())
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, nil, fleet.ErrNoSnapshot
+	}
+	if err != nil {
+		return 0, nil, cause(ctx, err)
+	}
+	stream, err := js.Stream(ctx, names.objects())
+	if err != nil {
+		return 0, nil, cause(ctx, err)
+	}
+	info, err := bucket.GetInfo(ctx, snapshotName)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return 0, nil, fleet.ErrNoSnapshot
 	}
 	if err != nil {
 		return 0, nil, cause(ctx, err)
 	}
-	defer object.Close()
-	info, err := object.Info()
-	if err != nil {
-		return 0, nil, cause(ctx, err)
+	chunks, at := jetstream.WithGetMsgSubject("$O."+names.bucket()+".C."+info.NUID), uint64(0)
+	for range info.Chunks {
+		m, err := stream.GetMsg(ctx, at+1, chunks)
+		if errors.Is(err, jetstream.ErrMsgNotFound) { // a newer snapshot replaces it
+			return 0, nil, ErrSnapshot
+		}
+		if err != nil {
+			return 0, nil, cause(ctx, err)
+		}
+		if at, data = m.Sequence, append(data, m.Data...); len(data) > largestSnapshot {
+			return 0, nil, fmt.Errorf("%w (it has more than %d bytes)", ErrSnapshot, largestSnapshot)
+		}
 	}
-	if info.Size > largestSnapshot {
-		return 0, nil, fmt.Errorf("%w (it has %d bytes)", ErrSnapshot, info.Size)
-	}
-	data, err = io.ReadAll(io.LimitReader(object, largestSnapshot))
-	switch {
-	case errors.Is(err, jetstream.ErrDigestMismatch):
-		return 0, nil, ErrSnapshot
-	case err != nil:
-		return 0, nil, cause(ctx, err)
-	}
-	if seq, err = checkSnapshot(info, id, data); err != nil {
+	if seq, err = checkSnapshot(info, names.fleet, data); err != nil {
 		return 0, nil, err
 	}
 	return seq, data, nil
@@ -123,16 +133,9 @@ func (c *Conn) Snapshot(ctx context.Context) (seq uint64, data io.ReadCloser, er
 		ctx, end = context.WithTimeout(ctx, 5*time.Minute) // the default of the library is 5 s for the whole snapshot
 		defer end()
 	}
-	bucket, err := c.js.ObjectStore(ctx, c.names.bucket())
-	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, nil, fleet.ErrNoSnapshot
-	}
-	if err != nil {
-		return 0, nil, cause(ctx, err)
-	}
 	for try := 1; ; try++ {
 		var b []byte
-		seq, b, err = getSnapshot(ctx, bucket, c.names.fleet)
+		seq, b, err = getSnapshot(ctx, c.js, c.names)
 		if err == nil {
 			return seq, io.NopCloser(bytes.NewReader(b)), nil
 		}

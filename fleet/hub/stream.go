@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Window is how long the server remembers the ids of stored entries. An entry that is appended again later is stored
-// twice, and counts once.
-const Window = 10 * time.Minute
+// idWindow is how long the server remembers message ids, the least that NATS allows. Nobody uses them: an entry that is
+// appended again is stored twice, and counts once.
+const idWindow = 100 * time.Millisecond
 
 // logBytes is the size limit of the log in bytes.
 func logBytes(l Limits) int64 { return int64(float64(l.Disk) * logShare) }
@@ -32,16 +32,16 @@ func openStream(
 		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		// A full log refuses new entries; it never drops old ones.
 		Discard: jetstream.DiscardNew, MaxBytes: logBytes(limits), MaxMsgSize: int32(limits.Message), MaxAge: 0,
-		MaxConsumers: limits.Devices, Duplicates: Window, DenyDelete: true, AllowRollup: false, AllowDirect: false,
+		MaxConsumers: limits.Devices, Duplicates: idWindow, DenyDelete: true, AllowRollup: false, AllowDirect: false,
 	}
 	stream, err := js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = js.CreateStream(ctx, config)
 	} else if err == nil {
 		was := stream.CachedInfo().Config
-		if was.MaxBytes != config.MaxBytes || was.MaxMsgSize != config.MaxMsgSize {
+		if was.MaxBytes != config.MaxBytes || was.MaxMsgSize != config.MaxMsgSize || was.Duplicates != idWindow {
+			was.MaxBytes, was.MaxMsgSize, was.Duplicates = config.MaxBytes, config.MaxMsgSize, idWindow
 			config = was
-			config.MaxBytes, config.MaxMsgSize = logBytes(limits), int32(limits.Message)
 			stream, err = js.UpdateStream(ctx, config)
 		}
 	}

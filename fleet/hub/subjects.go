@@ -14,6 +14,9 @@ func (s subjects) base() string   { return "faceauth." + s.fleet }
 func (s subjects) stream() string { return "faceauth_" + s.fleet }
 func (s subjects) bucket() string { return "faceauth_" + s.fleet }
 
+// objects is the stream of the bucket.
+func (s subjects) objects() string { return "OBJ_" + s.bucket() }
+
 // log is the subject of the entries about a person.
 func (s subjects) log(person string) string { return s.base() + ".log." + person }
 
@@ -63,7 +66,7 @@ type Rights struct {
 // ask for keys and answer, read snapshots, and report its position. It may not purge, delete or change anything.
 func DeviceRights(fleet, id string) Rights {
 	s := subjects{fleet}
-	api, objects := "$JS.API.", "OBJ_"+s.bucket()
+	const api = "$JS.API."
 	return Rights{
 		Publish: []string{
 			s.log("*"), s.keys(""), s.keys("*"), s.at(id), s.room(id), s.rejoin(),
@@ -71,10 +74,8 @@ func DeviceRights(fleet, id string) Rights {
 			api + "CONSUMER.CREATE." + s.stream() + "." + id,
 			api + "CONSUMER.MSG.NEXT." + s.stream() + "." + id,
 			api + "CONSUMER.DELETE." + s.stream() + "." + id,
-			api + "STREAM.INFO." + objects, api + "STREAM.MSG.GET." + objects, api + "DIRECT.GET." + objects + ".>",
-			api + "CONSUMER.CREATE." + objects + ".>", api + "CONSUMER.DELETE." + objects + ".*",
-			"$JS.FC." + objects + ".>",
-			"$JS.FC.*.*." + objects + ".>", // newer servers add domain and account
+			api + "STREAM.INFO." + s.objects(),
+			api + "DIRECT.GET." + s.objects(), api + "DIRECT.GET." + s.objects() + ".>",
 		},
 		Subscribe: []string{inbox(id) + ".>", s.keys("") + " " + keysGroup, s.keys(id), s.room("*")},
 		// The answer to a question for keys goes to the inbox of the device that asks.

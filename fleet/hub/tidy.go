@@ -23,7 +23,7 @@ type purge struct {
 // keepEvery is the pause between two rounds of keep.
 const keepEvery = time.Second
 
-// keep purges the entries about forgotten people, makes snapshots, and trims the log.
+// keep purges the entries about forgotten people, makes snapshots, trims the log, and signs that days begin.
 func (s *service) keep(ctx context.Context) {
 	for tick := 0; backoff.Wait(ctx, keepEvery); tick++ {
 		if err := s.checkDisk(ctx); err != nil && ctx.Err() == nil {
@@ -31,6 +31,14 @@ func (s *service) keep(ctx context.Context) {
 		}
 		if err := s.compact(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Warn("the log could not be purged or trimmed; trying again", "error", err)
+		}
+		s.mu.Lock()
+		over := s.ledger.DayOver(time.Now())
+		s.mu.Unlock()
+		if over {
+			if _, err := s.say(ctx, ledger.Allow, ledger.Allowance{}); err != nil && ctx.Err() == nil {
+				s.Log.Warn("a new day of forgetting could not be signed; trying again", "error", err)
+			}
 		}
 		if tick%60 == 59 {
 			s.writePlaces()

@@ -150,6 +150,12 @@ type Revocation struct {
 	Device string `cbor:"1,keyasint"`
 }
 
+// Allowance is the content of [Allow]: the device may forget [DailyForgets] people again. An empty device means all
+// devices: a new day begins.
+type Allowance struct {
+	Device string `cbor:"1,keyasint,omitempty"`
+}
+
 // The encoded forms of the contents. Vectors are little-endian float32.
 type wireFace struct {
 	_       struct{} `cbor:",toarray"`
@@ -252,6 +258,10 @@ func encodeContent(k Kind, content any) []byte {
 		}
 	case Restoration:
 		if k == Restored {
+			return marshal(c)
+		}
+	case Allowance:
+		if k == Allow {
 			return marshal(c)
 		}
 	}
@@ -428,6 +438,12 @@ func decodeContent(k Kind, data []byte) (any, error) {
 			return nil, fmt.Errorf("%w: log %d cannot continue as log %d", ErrContent, c.Before, c.Epoch)
 		}
 		return c, nil
+	case Allow:
+		var c Allowance
+		if err := read(&c); err != nil || c.Device == "" {
+			return c, err
+		}
+		return c, user(c.Device)
 	}
 	return nil, fmt.Errorf("%w: %s has no content", ErrContent, k)
 }
@@ -472,7 +488,7 @@ func (e *Entry) Open(fleet string, key Key) (any, error) {
 }
 
 // Content returns the content of an entry that is not sealed: [Ref], [Forgetting], [Withdrawal], [Admission],
-// [Revocation] or [Restoration]. The error wraps [ErrContent].
+// [Revocation], [Restoration] or [Allowance]. The error wraps [ErrContent].
 func (e *Entry) Content() (any, error) {
 	if e.Kind.Sealed() {
 		return nil, fmt.Errorf("%w: %s is sealed", ErrContent, e)

@@ -22,16 +22,17 @@
 // The body of [Label], [Name], [Retract], [Deny], [Confirm] and [Lessons] is sealed: a random nonce of 24 bytes and
 // the content under XChaCha20-Poly1305 with a key of the person; the rest of the entry is the associated data. The
 // server can read the bodies of the other kinds: [Merge] and [Undo] name their person, [Forget] the forgotten people,
-// [Withdraw], [Admit] and [Revoke] a device, [Restored] the place from which the log continues. Contents are CBOR;
-// vectors are little-endian float32.
+// [Withdraw], [Admit], [Revoke] and [Allow] a device, [Restored] the place from which the log continues. Contents are
+// CBOR; vectors are little-endian float32.
 //
 // # Which entries count
 //
-// An entry counts if four things are true: its author is a member at this place of the log, its signature is right, its
-// counter is higher than all earlier counters of the author, and the author may write it. A device that is limited to
-// some people may write about these, and about the people that it enrolled first. All devices ignore all other entries,
-// and [Outcome] gives the reason. An entry of a member with a newer version stops the ledger without a loss:
-// [ErrFuture].
+// An entry counts if four things are true: its author is a member at this place of the log, its signature is right,
+// its counter is higher than all earlier counters of the author, and the author may write it. A device that is
+// limited to some people may write about these, and about the people that it enrolled first. All devices ignore all
+// other entries, and [Outcome] gives the reason. So nothing that a member sends stops another member. A newer version
+// of entries counts only after an entry of the admin key with that version: this entry stops older programs without a
+// loss ([ErrFuture]), and all programs ignore newer entries of members before it.
 //
 // Devices differ in their keys and clocks, so neither decides whether an entry counts. Entries about a person who is
 // forgotten later do not decide it either, because they are purged from the log. So a device that reads the log late

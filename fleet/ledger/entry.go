@@ -18,7 +18,7 @@ import (
 // Errors of [Parse], [Entry.Verify], [Entry.Open] and [Ledger.Apply].
 var (
 	ErrFormat    = errors.New("not an entry of a fleet's log, or a damaged one")
-	ErrFuture    = errors.New("the fleet uses a newer version: update faceauth on this device")
+	ErrFuture    = errors.New("newer version: update faceauth on this device")
 	ErrTooLarge  = errors.New("entry is too large")
 	ErrSignature = errors.New("wrong signature, or an entry of another fleet")
 	ErrUnsealed  = errors.New("the key does not open the content: it was altered")
@@ -100,12 +100,13 @@ const (
 	Admit    Kind = 64 // a device becomes a member: [Admission]. Signed by the admin key
 	Revoke   Kind = 65 // a device is no longer a member: [Revocation]. Signed by the admin key
 	Restored Kind = 66 // the log was put back to an earlier state: [Restoration]. Signed by the admin key
+	Allow    Kind = 67 // devices may forget [DailyForgets] people again: [Allowance]. Signed by the admin key
 )
 
 var kinds = map[Kind]string{
 	Label: "label", Name: "name", Retract: "retract", Deny: "deny", Confirm: "confirm", Lessons: "lessons",
 	Merge: "merge", Undo: "undo", Forget: "forget", Withdraw: "withdraw", Admit: "admit", Revoke: "revoke",
-	Restored: "restored",
+	Restored: "restored", Allow: "allow",
 }
 
 // String returns the kind as one word.
@@ -348,14 +349,11 @@ func (e *Entry) check() error {
 		return wrong("a content")
 	case e.Kind.Sealed() && len(e.Body) < sealedOverhead:
 		return wrong("a truncated content")
-	case (e.Kind == Admit || e.Kind == Revoke || e.Kind == Restored) != nkeys.IsValidPublicAccountKey(e.Device):
+	case (e.Kind >= Admit) != nkeys.IsValidPublicAccountKey(e.Device):
 		return wrong("an author who may not write this kind")
 	}
 	return nil
 }
-
-// MessageID returns a text that identifies e. A log uses it to recognise an entry that it gets twice.
-func (e *Entry) MessageID() string { return e.Device + "-" + strconv.FormatUint(e.N, 10) }
 
 // Subject returns the number of e's person as text, or "-".
 func (e *Entry) Subject() string {

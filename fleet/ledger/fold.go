@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
 
 type merge struct {
@@ -62,6 +63,8 @@ func (l *Ledger) fold(seq uint64, e Entry, at place) (forgotten []ID, err error)
 		return nil, l.foldRevoke(seq, e, c, at)
 	case Restoration:
 		return nil, l.foldRestored(seq, e, c, at)
+	case Allowance:
+		return nil, l.foldAllow(seq, e, c, at)
 	}
 	panic("ledger: an entry of a kind that is not folded")
 }
@@ -168,13 +171,19 @@ func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgot
 		}
 	}
 	for _, id := range all {
-		if !l.gone[id] {
-			l.gone[id] = true
+		if !l.gone[id] && !slices.Contains(forgotten, id) {
 			forgotten = append(forgotten, id)
 		}
 	}
 	if len(forgotten) == 0 {
 		return nil, ErrNoEffect
+	}
+	if !l.MayForget(e.Device, len(forgotten)) {
+		return nil, ErrForgets
+	}
+	l.forgot[e.Device] += len(forgotten)
+	for _, id := range forgotten {
+		l.gone[id] = true
 	}
 	l.forgets = append(l.forgets, newRecord(seq, e, at))
 	for _, id := range forgotten {
@@ -194,6 +203,34 @@ func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgot
 		l.joinAll()
 	}
 	return forgotten, nil
+}
+
+// DailyForgets is the number of people whom one device can forget until the admin key signs that a new day begins.
+// Forgetting destroys keys for ever, so a device that lies must not be able to forget everybody.
+const DailyForgets = 20
+
+// MayForget reports whether a device may forget so many people now.
+func (l *Ledger) MayForget(device string, people int) bool {
+	return l.forgot[device]+people <= DailyForgets
+}
+
+// DayOver reports whether the admin key should sign that a new day begins: a device has forgotten somebody, and the day
+// has lasted for 24 hours. Nobody but the server tells the time: a device could lie.
+func (l *Ledger) DayOver(now time.Time) bool {
+	return len(l.forgot) > 0 && now.Sub(l.day) >= 24*time.Hour
+}
+
+func (l *Ledger) foldAllow(seq uint64, e Entry, c Allowance, at place) error {
+	if _, known := l.members[c.Device]; c.Device != "" && !known {
+		return ErrNobody
+	}
+	delete(l.forgot, c.Device)
+	if c.Device == "" {
+		clear(l.forgot)
+		l.day = e.Time
+	}
+	l.adminEntries = append(l.adminEntries, newRecord(seq, e, at))
+	return nil
 }
 
 func (l *Ledger) foldWithdraw(seq uint64, e Entry, c Withdrawal, at place) error {
@@ -221,6 +258,9 @@ func (l *Ledger) foldAdmit(seq uint64, e Entry, c Admission, at place) error {
 	m, known := l.members[c.Device]
 	if !known {
 		m.order = seq
+	}
+	if l.day.IsZero() {
+		l.day = e.Time
 	}
 	if known && !c.Scope.All {
 		l.rotated = seq // the device may have lost rights

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nkeys"
 )
@@ -26,6 +27,8 @@ var (
 	ErrNoEntry   = errors.New("no such entry, or it cannot be undone")
 	ErrMuted     = errors.New("the lessons of its author are withdrawn")
 	ErrNoEffect  = errors.New("it would change nothing")
+	ErrForgets   = fmt.Errorf("one device can forget %d people a day; forget others tomorrow, at another device, "+
+		"or after faceauth fleet allow on the server", DailyForgets)
 )
 
 // Outcome is the result of applying an entry.
@@ -48,7 +51,9 @@ type Ledger struct {
 	people       map[ID]person
 	gone         map[ID]bool // forgotten
 	forgets      []record
-	adminEntries []record // admissions, revocations and restorations
+	forgot       map[string]int // number of people whom each device has forgotten since the day began
+	day          time.Time      // when the day began, by the clock of the server
+	adminEntries []record       // admissions, revocations, restorations and allowances
 	withdrew     map[string]record
 	merges       []merge
 	undone       map[Ref]undoing
@@ -75,8 +80,8 @@ func New(fleet string) (*Ledger, error) {
 	}
 	return &Ledger{
 		fleet: fleet, counters: make(map[string]counter), members: make(map[string]member), people: make(map[ID]person),
-		gone: make(map[ID]bool), withdrew: make(map[string]record), undone: make(map[Ref]undoing),
-		parents: make(map[ID]parent), keys: make(map[string]ed25519.PublicKey),
+		gone: make(map[ID]bool), forgot: make(map[string]int), withdrew: make(map[string]record),
+		undone: make(map[Ref]undoing), parents: make(map[ID]parent), keys: make(map[string]ed25519.PublicKey),
 	}, nil
 }
 
@@ -91,6 +96,7 @@ func (l *Ledger) clone() *Ledger {
 	c := *l
 	c.keep = nil
 	c.counters, c.members, c.people = maps.Clone(l.counters), maps.Clone(l.members), maps.Clone(l.people)
+	c.forgot = maps.Clone(l.forgot)
 	c.gone, c.withdrew, c.undone = maps.Clone(l.gone), maps.Clone(l.withdrew), maps.Clone(l.undone)
 	c.parents, c.keys = maps.Clone(l.parents), maps.Clone(l.keys)
 	// Clip, so that appending to one ledger does not change the other.
@@ -129,8 +135,9 @@ func (l *Ledger) Say(data []byte) {
 // Apply applies the entry at a place in the log. Places must rise and may have gaps. An entry that does not count only
 // changes the place, and its author's counter if the signature is right; the outcome gives the reason.
 //
-// The error wraps [ErrFuture] if a member's entry has a newer version. Then l is unchanged, and cannot continue until
-// the program is updated.
+// The error wraps [ErrFuture] if an entry of the admin key has a newer version. Then l is unchanged, and cannot
+// continue until the program is updated. A newer entry of a member does not count, so that no member can stop the
+// others.
 func (l *Ledger) Apply(seq uint64, data []byte) (Outcome, error) { return l.apply(seq, data, true) }
 
 func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
@@ -159,6 +166,9 @@ func (l *Ledger) apply(seq uint64, data []byte, verify bool) (Outcome, error) {
 		if err := l.verify(&e); err != nil {
 			return refuse(err)
 		}
+	}
+	if err != nil && e.Device != l.fleet {
+		return refuse(err)
 	}
 	if err != nil {
 		return Outcome{Entry: e, Reason: err}, err

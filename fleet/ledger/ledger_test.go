@@ -127,11 +127,15 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// An entry of a newer version by a member stops the ledger before it. The same entry by a stranger is skipped.
+// An entry of a newer version by the admin key stops the ledger before it. The same entry by a member is skipped.
 func TestFuture(t *testing.T) {
 	s := newSmall(t)
 	e := ledger.Entry{Version: ledger.Version + 1, Kind: ledger.Name, N: 9, Time: s.a.clock}
 	if err := e.Sign(s.admin.fleet, s.b.key); err != nil {
+		t.Fatal(err)
+	}
+	s.refuses(t, "a newer version of a member", e.Encode(), ledger.ErrFuture)
+	if err := e.Sign(s.admin.fleet, s.admin.key); err != nil {
 		t.Fatal(err)
 	}
 	before := s.a.own.Seq()
@@ -617,4 +621,49 @@ func ExampleLedger() {
 	// Output:
 	// alice 1
 	// 1 0
+}
+
+// Only the admin key begins a day of forgetting, 24 hours after the last one, if somebody was forgotten. A snapshot
+// has the same allowances.
+func TestAllow(t *testing.T) {
+	s := newSmall(t)
+	forget := func(people int) []byte {
+		also := make([]ledger.ID, people-1)
+		for i := range also {
+			also[i] = ledger.NewID()
+		}
+		return s.b.write(ledger.Entry{Kind: ledger.Forget, Person: ledger.NewID()}, ledger.Forgetting{Also: also})
+	}
+	begun := s.admin.clock
+	if s.a.own.DayOver(begun.Add(48 * time.Hour)) {
+		t.Error("a day is over, and nobody was forgotten")
+	}
+	s.refuses(t, "too many at once", forget(ledger.DailyForgets+1), ledger.ErrForgets)
+	s.apply(t, s.a.own, forget(ledger.DailyForgets))
+	s.refuses(t, "one more", forget(1), ledger.ErrForgets)
+	for _, c := range []struct {
+		after time.Duration
+		over  bool
+	}{{-time.Hour, false}, {23 * time.Hour, false}, {25 * time.Hour, true}} {
+		if over := s.a.own.DayOver(begun.Add(c.after)); over != c.over {
+			t.Errorf("after %v: a day is over: %v", c.after, over)
+		}
+	}
+	s.refuses(t, "a device allows", s.b.write(ledger.Entry{Kind: ledger.Allow}, ledger.Allowance{}), ledger.ErrFormat)
+	stranger := newAuthor(t, s.admin.fleet, newUser(t)).id
+	s.refuses(t, "for nobody", s.admin.write(ledger.Entry{Kind: ledger.Allow}, ledger.Allowance{Device: stranger}),
+		ledger.ErrNobody)
+	s.apply(t, s.a.own, s.admin.write(ledger.Entry{Kind: ledger.Allow}, ledger.Allowance{Device: s.a.id}))
+	s.refuses(t, "another is allowed", forget(1), ledger.ErrForgets)
+	s.apply(t, s.a.own, s.admin.write(ledger.Entry{Kind: ledger.Allow}, ledger.Allowance{Device: s.b.id}),
+		forget(ledger.DailyForgets-1))
+	var b bytes.Buffer
+	if err := s.a.own.Snapshot(&b, s.a.key); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Restore(s.admin.fleet, &b)
+	if err != nil || l.Hash() != s.a.own.Hash() || !l.MayForget(s.b.id, 1) || l.MayForget(s.b.id, 2) {
+		t.Errorf("a snapshot: %v", err)
+	}
+	s.apply(t, s.a.own, forget(1), s.admin.write(ledger.Entry{Kind: ledger.Allow}, ledger.Allowance{}), forget(1))
 }

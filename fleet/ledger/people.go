@@ -413,6 +413,9 @@ func (l *Ledger) Hash() (sum [32]byte) {
 	for _, id := range slices.SortedFunc(maps.Keys(l.gone), func(a, b ID) int { return slices.Compare(a[:], b[:]) }) {
 		add("gone", id[:])
 	}
+	for _, device := range slices.Sorted(maps.Keys(l.forgot)) {
+		add("forgot", device, l.forgot[device])
+	}
 	h.Sum(sum[:0])
 	return sum
 }

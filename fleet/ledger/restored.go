@@ -117,6 +117,8 @@ func (l *Ledger) repeated(e *Entry) bool {
 		return known
 	case Revocation:
 		return l.members[c.Device].revoked
+	case Allowance: // without it, lost forgettings would not count a second time
+		return slices.ContainsFunc(l.adminEntries, func(r record) bool { return r.ref == e.Ref() })
 	}
 	return true
 }

@@ -27,6 +27,8 @@ type gate struct {
 	devices map[string]*admitted   // by id
 	bearers map[string]time.Time   // until when a token may be used, by its public key
 	open    map[string][]connected // by key
+	owners  map[uint64]string      // devices by the numbers of their connections, also of ended ones
+	in      map[uint64]int64       // bytes that came over each connection until the last call of received
 	revoked map[string]bool        // devices that may connect to be shown their revocation
 	lost    bool                   // the log may have lost admissions: devices may show theirs
 }
@@ -55,7 +57,7 @@ var _ server.Authentication = (*gate)(nil)
 func newGate(fleet, service string) *gate {
 	return &gate{
 		fleet: fleet, service: service, devices: make(map[string]*admitted), bearers: make(map[string]time.Time),
-		open: make(map[string][]connected),
+		open: make(map[string][]connected), owners: make(map[uint64]string),
 	}
 }
 
@@ -110,6 +112,9 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		open = open[1:]
 	}
 	g.open[id] = append(open, connected{c.GetID(), now})
+	if g.devices[id] != nil {
+		g.owners[c.GetID()] = id
+	}
 	c.RegisterUser(user)
 	return true
 }
@@ -194,6 +199,23 @@ func (g *gate) drop(ids []string) (numbers []uint64) {
 		delete(g.open, id)
 	}
 	return numbers
+}
+
+// received returns the number of bytes that each device has sent since the last call. In has the bytes of each
+// connection.
+func (g *gate) received(in map[uint64]int64) map[string]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make(map[string]int)
+	for number, id := range g.owners {
+		if n, there := in[number]; there {
+			all[id] += int(n - g.in[number])
+		} else {
+			delete(g.owners, number)
+		}
+	}
+	g.in = in
+	return all
 }
 
 // connections returns the connected devices, each with the time of its connection.

@@ -106,7 +106,8 @@ func start(so hub.ServerOptions) (_ *Server, err error) {
 		ServerName: "faceauth", Host: host, Port: port, DontListen: true, NoSigs: true, NoLog: true,
 		AlwaysEnableNonce: true, CustomClientAuthentication: e.gate,
 		TLSConfig: secure, TLSTimeout: 10, AuthTimeout: 12,
-		MaxConn: limits.Devices, MaxSubs: 200, MaxPayload: int32(limits.Message), MaxControlLine: 4096,
+		MaxClosedClients: 2 * handshakesPerSecond, // enough for the seconds between two calls of Received
+		MaxConn:          limits.Devices, MaxSubs: 200, MaxPayload: int32(limits.Message), MaxControlLine: 4096,
 		MaxPending:   64 << 20, // above the 32 MiB that JetStream sends before it waits
 		PingInterval: 30 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
 		JetStream: true, StoreDir: filepath.Join(folder, "jetstream"), DisableJetStreamBanner: true,
@@ -165,6 +166,19 @@ func (e *Server) Revoked(devices []string) { e.gate.tell(devices) }
 
 // Pause refuses entries of a device until the given time. The device can still read.
 func (e *Server) Pause(device string, until time.Time) { e.gate.pause(device, until) }
+
+// Received implements [hub.Server].
+func (e *Server) Received() map[string]int {
+	all, err := e.server.Connz(&server.ConnzOptions{State: server.ConnAll, Limit: 1 << 20})
+	if err != nil {
+		return nil // the server is ending
+	}
+	in := make(map[uint64]int64, len(all.Conns))
+	for _, c := range all.Conns {
+		in[c.Cid] = c.InBytes
+	}
+	return e.gate.received(in)
+}
 
 // Connections returns the connected devices, each with the time of its connection.
 func (e *Server) Connections() map[string]time.Time { return e.gate.connections() }
