@@ -174,12 +174,12 @@ func (l *Ledger) foldForget(seq uint64, e Entry, c Forgetting, at place) (forgot
 		if !l.gone[id] && !slices.Contains(forgotten, id) {
 			forgotten = append(forgotten, id)
 		}
+		if !l.MayForget(e.Device, len(forgotten)) { // before the list is long: finding an id in it takes time
+			return nil, ErrForgets
+		}
 	}
 	if len(forgotten) == 0 {
 		return nil, ErrNoEffect
-	}
-	if !l.MayForget(e.Device, len(forgotten)) {
-		return nil, ErrForgets
 	}
 	l.forgot[e.Device] += len(forgotten)
 	for _, id := range forgotten {
