@@ -276,7 +276,7 @@ func (d *Device) noteReturned(e ledger.Entry, data []byte) {
 	}
 	if i, ok := d.aside.ids[e.Ref()]; ok && bytes.Equal(d.aside.all[i].data, data) {
 		if d.aside.all[i].done { // two devices gave it back at the same time
-			d.aside.pause = min(2*d.aside.pause+10*time.Millisecond, longestReturn)
+			d.aside.pause = min(2*d.aside.pause+returnTime, returnTime*time.Duration(len(d.base.Devices())))
 		}
 		d.aside.settle(i)
 	}
@@ -287,8 +287,9 @@ func (d *Device) noteReturned(e ledger.Entry, data []byte) {
 	}
 }
 
-// longestReturn is the longest pause before an entry is given back. It is enough for 1,000 devices that return at once.
-const longestReturn = 5 * time.Second
+// returnTime is the longest pause before an entry is given back, for each device of the fleet: devices that return at
+// once find time for one another, and few devices do not wait.
+const returnTime = 5 * time.Millisecond
 
 // returnPause returns a random pause before the next entry is given back, so that many devices do not all give back the
 // same entries.

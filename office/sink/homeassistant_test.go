@@ -374,7 +374,8 @@ func TestRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	wait(t, "alice", func() bool { return l.Get(topic("alice", "state")) == "ON" && l.Get(config("alice")) != "" })
+	// The number of people is the last message.
+	wait(t, "alice", func() bool { return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/count") == "1" })
 	before := len(l.All())
 	h.change(func(h *sink.House) {
 		h.Known = []sink.Person{{ID: number("alice"), Name: "Alice Archer"}, {ID: number("bob"), Name: "bob"}}
