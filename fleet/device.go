@@ -4,29 +4,33 @@ package fleet
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
-	"github.com/faceauth/faceauth/internal/lines"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/nats-io/nkeys"
-	"golang.org/x/time/rate"
 )
 
 // Settings of a [Device]. A zero field means the default.
 type Settings struct {
-	Now           func() time.Time // the time of entries, for people only. Default time.Now
-	SnapshotEvery uint64           // entries of the log between snapshots. Default 5,000
+	Now func() time.Time // default time.Now
 	// Tell is called with a line about each event, without secrets. It must not call the device. Default: none.
 	Tell func(string)
-	// Patience is the longest time for one call of the log. Default 10 s.
+	// Patience is the longest time for one request to the server. Default 10 s.
 	Patience time.Duration
-	// Look is the pause between two questions for the length of the log. Default 10 s.
-	Look time.Duration
 	// Retry is the first pause after a lost connection. It doubles up to 30 s. Default 250 ms.
 	Retry time.Duration
+	// Grace is how long the key of a forgotten person is kept, from when this device learned of it. Default a day.
+	Grace time.Duration
+	// Turn is the longest pause before this device does what any of several devices could do. Default 5 s.
+	Turn time.Duration
 }
 
 func (s Settings) defaults() Settings {
@@ -36,59 +40,257 @@ func (s Settings) defaults() Settings {
 	if s.Tell == nil {
 		s.Tell = func(string) {}
 	}
-	s.SnapshotEvery = cmp.Or(s.SnapshotEvery, 5000)
 	s.Patience = cmp.Or(s.Patience, 10*time.Second)
-	s.Look = cmp.Or(s.Look, 10*time.Second)
 	s.Retry = cmp.Or(s.Retry, 250*time.Millisecond)
+	s.Grace = cmp.Or(s.Grace, 24*time.Hour)
+	s.Turn = cmp.Or(s.Turn, 5*time.Second)
 	return s
 }
 
-// Device is a device of a fleet: it follows the log and adds entries. Its methods may be called at once.
+// Device is a device of a fleet: it keeps what all devices say, and says things itself. Its methods may be called at
+// once.
 //
-// An entry is on disk and counts for this device when the method returns. The other devices get it when there is a
-// connection to the log.
+// What it says is on disk and counts for this device when the method returns. The other devices get it when there is a
+// connection to the server.
 type Device struct {
 	folder, fleet, id string
 	key               nkeys.KeyPair
 	s                 Settings
 	lock              *os.File
 
-	mu        sync.Mutex
-	store     *ledger.Store
-	base      *ledger.Ledger       // the fold of the log; the ledger of store
-	view      *ledger.Ledger       // base with the waiting entries of the outbox; nil: to be made again
-	names     map[ledger.ID]string // of the view; nil: to be found again
-	ring      *ledger.Ring
-	ungiven   map[ledger.KeyID]ledger.ID // keys made here that no other device was given yet, with their people
-	ringStale bool                       // the ring differs from its file
-	saveAt    int64                      // after a failure: save the ledger again at this size of the tail, in bytes
-	unkept    int                        // entries since the tail has a hole
-	outbox    *lines.File
-	pending   []waiting
-	last      uint64 // counter of the last entry that this device has written
-	follow    uint64 // number of the log that the ledger was read from
-	aside     *aside // entries to give back to a restored log; nil for none
+	mu      sync.Mutex
+	db      *store.DB
+	members *Members
+	said    map[string]map[string]*entry // by device and name
+	notes   map[string]*notes            // by device
+	secrets map[ID]secret                // keys of people
+	dead    map[ID]bool                  // people whose key was destroyed for ever
+	seen    map[ID]time.Time             // when this device learned that a person is forgotten
+	at      map[string]uint64            // place up to which the stream of a device was read
+	own     state
+	people  map[ID]*joined // what is said about each person, without vectors
+	shown   map[ID]string  // shown names; nil: to be found again
+	groups  map[ID][]ID    // the numbers of merged people, the root first, by each of them; nil: to be found again
+	hidden  map[ID]bool    // people who are forgotten; nil: to be found again
+	late    bool           // somebody's clock is ahead: look again later
 
-	passed    rate.Sometimes // limits the lines about ignored entries
-	connected bool
-	moved     time.Time         // when the last entry came
-	end       uint64            // number of the last known entry of the log
-	put       uint64            // place of the latest known snapshot
-	lacking   map[ledger.ID]int // number of missing keys, by person
-	trouble   string
-	inStep    bool
-	since     time.Time
+	server              Server // of the present session
+	saved               []byte // the state on disk
+	connected, caughtUp bool
+	inStep              bool
+	since               time.Time
+	refused             map[string]string // why a value is skipped, by place
+	trouble             string
+	turns               map[string]time.Time // when this device does what others have not done, by duty
+	taken               taken
 
-	taken taken
-
-	wake, ask, snap, changed chan struct{}
+	wake, changed chan struct{}
 }
 
-// waiting is an entry that this device has not read in the log yet.
-type waiting struct {
-	e      ledger.Entry
-	data   []byte
-	stored bool // the log has confirmed that it has the entry
+// entry is the last value of a name.
+type entry struct {
+	n, forget uint64
+	born      bool // the device made the person
+	box       bool // it has a box
+	sent      bool // of this device: the server has it
+}
+
+// state is what a device keeps of itself.
+type state struct {
+	Counter uint64 `cbor:"1,keyasint"`
+	Clock   uint64 `cbor:"2,keyasint"`
+	Epoch   uint64 `cbor:"3,keyasint"`
+	Secret  []byte `cbor:"4,keyasint"` // of the epoch
+	Private []byte `cbor:"5,keyasint"` // to open what others seal for this device
+	Public  []byte `cbor:"6,keyasint"`
+	Begun   int64  `cbor:"7,keyasint"` // when this device took the epoch, in seconds since 1970
+	// Destroyed means that keys of people were destroyed in this epoch.
+	Destroyed bool   `cbor:"8,keyasint"`
+	URL       string `cbor:"9,keyasint"`
+}
+
+// The tables of a device.
+var schema = []string{
+	"create table if not exists value(device text, name text, n integer, forget integer, sent integer, data blob, " +
+		"primary key(device, name)) strict",
+	"create index if not exists value_name on value(name)",
+	"create table if not exists fact(kind text, name text, data blob, primary key(kind, name)) strict",
+}
+
+// Kinds of facts.
+const (
+	stateFact   = "state"
+	recordFact  = "record" // of the admin key
+	keyFact     = "key"    // of a person
+	deadFact    = "dead"   // a person whose key was destroyed
+	seenFact    = "seen"   // when a person was found to be forgotten
+	placeFact   = "place"  // in the stream of a device
+	galleryFact = "gallery"
+)
+
+// Open opens the folder of a device that has joined a fleet. The error wraps [ErrNotJoined], [ErrBusy] or [ErrDamaged].
+// The caller closes the device.
+func Open(folder string, s Settings) (*Device, error) {
+	d := &Device{folder: folder, s: s.defaults(), wake: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	d.empty()
+	if err := d.open(); err != nil {
+		d.closeFiles()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Device) empty() {
+	d.said, d.notes = make(map[string]map[string]*entry), make(map[string]*notes)
+	d.secrets, d.dead, d.seen = make(map[ID]secret), make(map[ID]bool), make(map[ID]time.Time)
+	d.at, d.people = make(map[string]uint64), make(map[ID]*joined)
+	d.refused, d.turns = make(map[string]string), make(map[string]time.Time)
+}
+
+// lockPatience is how long [Open] waits for another program to unlock the folder.
+const lockPatience = 2 * time.Second
+
+func (d *Device) open() (err error) {
+	if d.fleet, err = Joined(d.folder); err != nil {
+		return err
+	}
+	if d.lock, err = os.OpenFile(filepath.Join(d.folder, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return fmt.Errorf("opening the fleet's folder of this device: %w", err)
+	}
+	if err := safefile.Lock(d.lock, lockPatience); errors.Is(err, safefile.ErrLocked) {
+		return fmt.Errorf("%w: %s", ErrBusy, d.folder)
+	} else if err != nil {
+		return fmt.Errorf("locking the fleet's folder of this device: %w", err)
+	}
+	if d.key, err = Identity(d.folder); err != nil {
+		return err
+	}
+	if d.id, err = d.key.PublicKey(); err != nil {
+		return err
+	}
+	d.members = NewMembers(d.fleet)
+	path := filepath.Join(d.folder, dataFile)
+	if d.db, err = store.Open(path, true); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	}
+	err = d.db.Write(func() (err error) {
+		for _, table := range schema {
+			err = errors.Join(err, d.db.Exec(table))
+		}
+		return err
+	})
+	if err = errors.Join(err, d.load()); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	}
+	admission, err := safefile.ReadBytes(filepath.Join(d.folder, admissionFile))
+	if err == nil {
+		err = d.db.Write(func() error { return d.acceptRecord(admission) })
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the admission of this device: %w; join the fleet again", ErrDamaged, err)
+	}
+	if d.own.Public == nil {
+		d.own.newBox()
+	}
+	d.since = d.s.Now()
+	return nil
+}
+
+// load reads the database.
+func (d *Device) load() error {
+	err := d.db.Query("select kind, name, data from fact", func(r store.Row) error {
+		kind, name, data := r.ColumnText(0), r.ColumnText(1), r.ColumnBlob(2, nil)
+		switch kind {
+		case stateFact:
+			return decoding.Unmarshal(data, &d.own)
+		case recordFact:
+			_, _, err := d.members.Add(data)
+			return err
+		case placeFact:
+			d.at[name] = clockOf(data)
+			return nil
+		case galleryFact:
+			return nil
+		}
+		id, err := ParseID(name)
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case keyFact:
+			if len(data) != len(secret{}) {
+				return errValue
+			}
+			d.secrets[id] = secret(data)
+		case deadFact:
+			d.dead[id] = true
+		case seenFact:
+			d.seen[id] = time.Unix(int64(clockOf(data)), 0)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.db.Query("select device, name, n, forget, sent, data from value", func(r store.Row) error {
+		device, name := r.ColumnText(0), r.ColumnText(1)
+		e := &entry{n: uint64(r.ColumnInt64(2)), forget: uint64(r.ColumnInt64(3)), sent: r.ColumnBool(4)}
+		_, v, err := parseValue(r.ColumnBlob(5, nil))
+		if err != nil {
+			return err
+		}
+		e.box, e.born = len(v.Box) > 0, len(v.Born) > 0
+		d.of(device)[name] = e
+		if strings.HasPrefix(name, "_") {
+			d.note(device).take(name, v.Note)
+		}
+		if device == d.id {
+			d.own.Counter = max(d.own.Counter, e.n)
+		}
+		return nil
+	})
+}
+
+// of returns the values of a device by name.
+func (d *Device) of(device string) map[string]*entry {
+	if d.said[device] == nil {
+		d.said[device] = make(map[string]*entry)
+	}
+	return d.said[device]
+}
+
+// Close closes the folder. [Device.Run] must have ended.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closeFiles()
+}
+
+func (d *Device) closeFiles() error {
+	var errs []error
+	if d.db != nil {
+		errs = append(errs, d.db.Close())
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// setFact keeps a fact; nil removes it. It is called in a transaction.
+func (d *Device) setFact(kind, name string, data []byte) error {
+	if data == nil {
+		return d.db.Exec("delete from fact where kind = ? and name = ?", kind, name)
+	}
+	return d.db.Exec("insert or replace into fact(kind, name, data) values(?, ?, ?)", kind, name, data)
+}
+
+func (d *Device) fact(kind, name string) (data []byte, err error) {
+	err = d.db.Query("select data from fact where kind = ? and name = ?", func(r store.Row) error {
+		data = r.ColumnBlob(0, nil)
+		return nil
+	}, kind, name)
+	return data, err
 }
 
 // ID returns the public key of the device.
@@ -97,8 +299,7 @@ func (d *Device) ID() string { return d.id }
 // Fleet returns the public key of the fleet.
 func (d *Device) Fleet() string { return d.fleet }
 
-// Changed returns a channel that gets a value when people may have changed, because entries or keys came. Several
-// changes may share one value.
+// Changed returns a channel that gets a value when people may have changed. Several changes may share one value.
 func (d *Device) Changed() <-chan struct{} { return d.changed }
 
 // signal puts a value into a channel with room for one, and does nothing if there is one already.
@@ -109,145 +310,125 @@ func signal(c chan struct{}) {
 	}
 }
 
-// State tells how far a device has followed the fleet's log.
+// State tells how far a device and the fleet know each other's words.
 type State struct {
+	Status
 	Connected bool      `json:"connected"`
-	InStep    bool      `json:"in_step"` // all entries of the log are applied, and no own entry waits
-	Behind    uint64    `json:"behind"`  // at most this many entries of the log are not read yet
-	Since     time.Time `json:"since"`   // when InStep last changed
-	Seq       uint64    `json:"seq"`     // place in the log
-	Waiting   int       `json:"waiting"` // entries that this device has not read in the log yet
-	Keys      int       `json:"keys"`    // number of missing keys
-	Trouble   string    `json:"trouble,omitempty"`
+	Since     time.Time `json:"since"` // when InStep last changed
 }
 
 // State returns the present state of d.
 func (d *Device) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.updateInStep()
-	s := State{
-		Connected: d.connected, InStep: d.inStep, Since: d.since, Seq: d.base.Seq(),
-		Waiting: len(d.pending) + d.aside.left(),
-		Trouble: d.trouble,
+	return d.state()
+}
+
+func (d *Device) state() State {
+	s := State{Connected: d.connected, Since: d.since}
+	for _, e := range d.said[d.id] {
+		if !e.sent {
+			s.Waiting++
+		}
 	}
-	for _, n := range d.lacking {
-		s.Keys += n
+	for id := range d.allPeople() {
+		if d.joined(id).sealed > 0 && !d.forgotten(id) {
+			s.Keys++
+		}
 	}
-	if d.end > s.Seq {
-		s.Behind = d.end - s.Seq
+	s.InStep = d.connected && d.caughtUp && s.Waiting == 0
+	if s.InStep != d.inStep {
+		d.inStep, d.since = s.InStep, d.s.Now()
+		s.Since = d.since
 	}
-	if err := d.damage(); err != nil {
-		s.Trouble = err.Error()
+	s.Trouble = d.trouble
+	for place, why := range d.refused {
+		device, _, _ := strings.Cut(place, ".")
+		if s.Refused == nil {
+			s.Refused = make(map[string]string)
+		}
+		s.Refused[device] = why
 	}
 	return s
 }
 
-// damage returns an error if entries on disk could not be read.
-func (d *Device) damage() error {
-	if err := d.store.Damage(); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return nil
-}
-
-// updateInStep notes whether d is in step with the log.
-func (d *Device) updateInStep() {
-	inStep := d.connected && d.base.Seq() >= d.end && len(d.pending) == 0 && d.aside == nil
-	if inStep != d.inStep {
-		d.inStep, d.since = inStep, d.s.Now()
-	}
-}
-
 // Members returns the devices of the fleet.
-func (d *Device) Members() []ledger.Member {
+func (d *Device) Members() []Member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.base.Devices()
+	return d.members.Devices()
 }
 
-// Member returns a device of the fleet, whether it was ever admitted, and the place in the log up to which this is
-// known.
-func (d *Device) Member(id string) (m ledger.Member, known bool, seq uint64) {
+// Member returns a device of the fleet, and whether it was ever admitted.
+func (d *Device) Member(id string) (Member, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m, known = d.base.Device(id)
-	return m, known, d.base.Seq()
+	return d.members.Device(id)
 }
 
-// Hash returns the [ledger.Ledger.Hash] of the fold of the log, and the place in the log.
-func (d *Device) Hash() (seq uint64, hash [32]byte) {
+// URL returns the last address of the server.
+func (d *Device) URL() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.base.Seq(), d.base.Hash()
+	return cmp.Or(d.members.URL(), d.own.URL)
 }
 
-// current returns the ledger together with the entries that were set aside and those that wait in the outbox.
-func (d *Device) current() *ledger.Ledger {
-	if len(d.pending) == 0 && d.aside == nil {
-		d.view = nil
-		return d.base
+// Clocks are hybrid: milliseconds since 1970 in the upper 48 bits, and a count in the lower 16.
+const (
+	clockBits = 16
+	ahead     = time.Hour // words from a clock that is further ahead wait
+)
+
+func (d *Device) tick() uint64 {
+	d.own.Clock = max(d.own.Clock+1, uint64(d.s.Now().UnixMilli())<<clockBits)
+	return d.own.Clock
+}
+
+func clockTime(c uint64) time.Time { return time.UnixMilli(int64(c >> clockBits)) }
+
+// early reports whether a clock is too far ahead to count now.
+func (d *Device) early(c uint64) bool {
+	if clockTime(c).Before(d.s.Now().Add(ahead)) {
+		return false
 	}
-	if d.view == nil {
-		d.view = d.base.With()
-		d.aside.each(d.view.Give)
-		for _, w := range d.pending {
-			d.view.Say(w.data)
-		}
-	}
-	return d.view
+	d.late = true
+	return true
 }
 
-// Person returns a person by number, and whether the fleet knows the number. The number of a merged person works, too.
-// It leaves Shown empty.
-func (d *Device) Person(id ledger.ID) (ledger.Person, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.current().Person(id, d.ring)
+// follow moves the own clock behind another one, so that what is said after it counts after it.
+func (d *Device) follow(c uint64) {
+	if !d.early(c) {
+		d.own.Clock = max(d.own.Clock, c)
+	}
 }
 
-// People returns the people as this device knows them, with its own entries that are not in the log yet. People whose
-// entries on disk cannot be read are missing; [Device.State] then shows the damage.
-func (d *Device) People() []ledger.Person {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.current().People(d.ring)
+func clockOf(data []byte) (c uint64) {
+	for _, b := range data[:min(len(data), 8)] {
+		c = c<<8 | uint64(b)
+	}
+	return c
 }
 
-// ContentHash returns the [ledger.Ledger.ContentHash] of the fold of the log.
-func (d *Device) ContentHash() [32]byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.base.ContentHash(d.ring)
+func clockBytes(c uint64) []byte {
+	b := make([]byte, 8)
+	for i := range b {
+		b[i] = byte(c >> (56 - 8*i))
+	}
+	return b
 }
 
-// shown returns the names that are shown for people.
-func (d *Device) shown() map[ledger.ID]string {
-	if d.names == nil {
-		d.names = d.current().Names(d.ring)
-	}
-	return d.names
+// full reports whether this device may read and write about everybody. Before it has read its admission it may.
+func (d *Device) full() bool {
+	m, known := d.members.Device(d.id)
+	return !known || m.Full()
 }
 
-// Find returns a person by the shown name or by the number. The error wraps [ErrUnknown] or [ErrDamaged].
-func (d *Device) Find(name string) (ledger.Person, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id, shown := range d.shown() {
-		if shown == name {
-			p, _ := d.current().Person(id, d.ring)
-			p.Shown = shown
-			return p, nil
-		}
+// speakers returns the devices with words, in a fixed order.
+func (d *Device) speakers() []string {
+	var all []string
+	for device := range d.said {
+		all = append(all, device)
 	}
-	if id, err := ledger.ParseID(name); err == nil {
-		if p, ok := d.current().Person(id, d.ring); ok {
-			p.Shown = d.shown()[p.ID]
-			return p, nil
-		}
-	}
-	if err := d.damage(); err != nil {
-		return ledger.Person{}, err
-	}
-	return ledger.Person{}, fmt.Errorf("%w: %s", ErrUnknown, name)
+	slices.Sort(all)
+	return all
 }

@@ -4,20 +4,14 @@ package fleet
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
-	"github.com/faceauth/faceauth/internal/lines"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nkeys"
-	"golang.org/x/time/rate"
 )
 
 // Errors of [Identity], [Join], [Open] and the methods of [Device].
@@ -27,23 +21,22 @@ var (
 	ErrBusy      = errors.New("another program is using the fleet's folder of this device")
 	ErrDamaged   = errors.New("damaged file in the fleet's folder of this device")
 	ErrUnknown   = errors.New("the fleet knows nobody of that name or number")
+	ErrForgotten = errors.New("the fleet has forgotten this person")
+	ErrScope     = errors.New("this device is limited to other people of the fleet")
+	ErrRevoked   = errors.New("the fleet does not let this device in any more: it was revoked; to return, move its " +
+		"folder away and join again")
+	ErrKeyless  = errors.New("the key of this person has not come yet")
+	ErrNoEffect = errors.New("this changes nothing")
 )
 
 // The files in the folder of a device.
 const (
-	seedFile    = "device.nk" // the key of the device
-	fleetFile   = "fleet"     // the public key of its fleet
-	lockFile    = "lock"
-	ringFile    = "keys"   // of the people
-	outboxFile  = "outbox" // entries of this device that it has not read in the log
-	ledgerFile  = ledger.BaseFile
-	tailFile    = ledger.TailFile
-	asideFile   = "aside" // entries to give back to a log that was put back
-	galleryFile = "gallery-"
+	seedFile      = "device.nk" // the key of the device
+	fleetFile     = "fleet"     // the public key of its fleet
+	admissionFile = "admission" // the record that admits the device
+	lockFile      = "lock"
+	dataFile      = "data" // what the devices say, and the keys of people
 )
-
-// lockPatience is how long [Open] waits for another program to unlock the folder.
-const lockPatience = 2 * time.Second
 
 // readSmall returns the content of a small file, without white space around it.
 func readSmall(path string) ([]byte, error) {
@@ -98,25 +91,20 @@ func newIdentity(folder, path string) (nkeys.KeyPair, error) {
 	return key, nil
 }
 
-// Join records in a folder the fleet of its device: the public key "A…" of the fleet's admin key. It makes the folder
-// and the device's key if they are missing. The error wraps [ErrOther] if the folder belongs to another fleet.
-func Join(folder, fleet string) error {
-	if !nkeys.IsValidPublicAccountKey(fleet) {
-		return fmt.Errorf("joining: %q is not the public key of a fleet; it begins with A", fleet)
-	}
-	if _, err := Identity(folder); err != nil {
-		return err
-	}
+// join records in a folder the fleet of its device, and the record that admits the device. The error wraps [ErrOther]
+// if the folder belongs to another fleet.
+func join(folder, fleet string, admission []byte) error {
 	switch had, err := Joined(folder); {
-	case errors.Is(err, ErrNotJoined):
-		if err := safefile.Write(filepath.Join(folder, fleetFile), []byte(fleet+"\n")); err != nil {
-			return fmt.Errorf("joining: %w", err)
-		}
-		return nil
-	case err != nil:
-		return err
-	case had != fleet:
+	case err == nil && had != fleet:
 		return fmt.Errorf("%w: %s; use another folder, or move %s away", ErrOther, had, folder)
+	case err != nil && !errors.Is(err, ErrNotJoined):
+		return err
+	}
+	if err := safefile.Write(filepath.Join(folder, admissionFile), admission); err != nil {
+		return fmt.Errorf("joining: %w", err)
+	}
+	if err := safefile.Write(filepath.Join(folder, fleetFile), []byte(fleet+"\n")); err != nil {
+		return fmt.Errorf("joining: %w", err)
 	}
 	return nil
 }
@@ -136,181 +124,4 @@ func Joined(folder string) (fleet string, err error) {
 			path)
 	}
 	return string(text), nil
-}
-
-// A batch is a line of the outbox.
-type batch struct {
-	Last    uint64   `json:"last,omitempty"`    // the device has used all counters up to this one
-	Entries [][]byte `json:"entries,omitempty"` // entries that belong together
-}
-
-// Open opens the folder of a device that has joined a fleet. The error wraps [ErrNotJoined], [ErrBusy], [ErrDamaged] or
-// [ledger.ErrRing]. The caller closes the device.
-func Open(folder string, s Settings) (*Device, error) {
-	d := &Device{
-		ungiven: make(map[ledger.KeyID]ledger.ID),
-		folder:  folder, s: s.defaults(), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
-		snap: make(chan struct{}, 1), changed: make(chan struct{}, 1),
-		passed: rate.Sometimes{First: 5, Interval: 10 * time.Second},
-	}
-	if err := d.open(); err != nil {
-		d.closeFiles()
-		return nil, err
-	}
-	return d, nil
-}
-
-func (d *Device) open() (err error) {
-	if d.fleet, err = Joined(d.folder); err != nil {
-		return err
-	}
-	if d.lock, err = os.OpenFile(filepath.Join(d.folder, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return fmt.Errorf("opening the fleet's folder of this device: %w", err)
-	}
-	if err := safefile.Lock(d.lock, lockPatience); errors.Is(err, safefile.ErrLocked) {
-		return fmt.Errorf("%w: %s", ErrBusy, d.folder)
-	} else if err != nil {
-		return fmt.Errorf("locking the fleet's folder of this device: %w", err)
-	}
-	if d.key, err = Identity(d.folder); err != nil {
-		return err
-	}
-	if d.id, err = d.key.PublicKey(); err != nil {
-		return err
-	}
-	d.sweepSnapshots()
-	safefile.Sweep(filepath.Join(d.folder, asideFile))
-	if d.ring, err = ledger.OpenRing(filepath.Join(d.folder, ringFile)); err != nil {
-		return err
-	}
-	if err := d.openLedger(); err != nil {
-		return err
-	}
-	if err := d.openOutbox(); err != nil {
-		return err
-	}
-	if err := d.openAside(); err != nil {
-		return err
-	}
-	// An old copy of the folder may have been put back, or the program was killed before it saved the ring.
-	for _, id := range d.ring.People() {
-		if d.current().Forgotten(id) {
-			d.ring.Destroy(id)
-			d.ringStale = true
-		}
-	}
-	d.since = d.s.Now()
-	d.noteAllMissingKeys()
-	return d.saveRing()
-}
-
-func (d *Device) openLedger() (err error) {
-	if d.store, err = ledger.OpenStore(d.folder, d.fleet, d.key); errors.Is(err, ledger.ErrStore) {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	} else if err != nil {
-		return err
-	}
-	d.base = d.store.Ledger
-	return nil
-}
-
-func (d *Device) openOutbox() (err error) {
-	path := filepath.Join(d.folder, outboxFile)
-	d.outbox, err = lines.Open(path, lines.Options{}, func(line []byte) error {
-		var b batch
-		if err := json.Unmarshal(line, &b); err != nil {
-			return fmt.Errorf("%w: %w", lines.ErrDamaged, err)
-		}
-		d.last = max(d.last, b.Last)
-		for _, data := range b.Entries {
-			e, err := ledger.Parse(data)
-			if err != nil || e.Device != d.id {
-				return fmt.Errorf("%w: the line has an entry of another device", lines.ErrDamaged)
-			}
-			d.last = max(d.last, e.N)
-			d.pending = append(d.pending, waiting{e: e, data: data})
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
-	}
-	// The ledger already has these entries from the log.
-	seen := d.base.Last(d.id)
-	for len(d.pending) > 0 && d.pending[0].e.N <= seen {
-		d.pending = d.pending[1:]
-	}
-	d.last = max(d.last, seen)
-	return nil
-}
-
-// saveOutbox writes the outbox again, without the entries that were read in the log.
-func (d *Device) saveOutbox() error {
-	all := []any{batch{Last: d.last}}
-	for _, w := range d.pending {
-		all = append(all, batch{Entries: [][]byte{w.data}})
-	}
-	if err := d.outbox.Rewrite(all...); err != nil {
-		return fmt.Errorf("saving the outbox: %w", err)
-	}
-	return nil
-}
-
-// saveRing writes the keys of people if they have changed.
-func (d *Device) saveRing() error {
-	if !d.ringStale {
-		return nil
-	}
-	if err := d.ring.Save(); err != nil {
-		return err
-	}
-	d.ringStale = false
-	return nil
-}
-
-// saveLedger writes a snapshot of the ledger, and empties the tail.
-func (d *Device) saveLedger() error {
-	d.view = nil // it may point into the files that Save replaces
-	return d.store.Save()
-}
-
-// Close closes the folder. [Device.Run] must have ended.
-func (d *Device) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var errs []error
-	if d.store.Hole() != nil {
-		errs = append(errs, d.saveLedger())
-	}
-	errs = append(errs, d.saveRing(), d.saveOutbox())
-	return errors.Join(append(errs, d.closeFiles())...)
-}
-
-func (d *Device) closeFiles() error {
-	var errs []error
-	if d.store != nil {
-		errs = append(errs, d.store.Close())
-	}
-	if d.ring != nil {
-		errs = append(errs, d.ring.Close())
-	}
-	if d.outbox != nil {
-		errs = append(errs, d.outbox.Close())
-	}
-	if d.lock != nil {
-		errs = append(errs, d.lock.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// galleryPath returns the path of the file with the people that a gallery and the fleet share. An empty name is the
-// default name.
-func (d *Device) galleryPath(name string) (string, error) {
-	if name == "" {
-		name = "gallery"
-	}
-	if strings.ContainsAny(name, "/\x00") || len(name) > 100 {
-		return "", fmt.Errorf("%q cannot be the name of a gallery: it must have at most 100 bytes and no slash", name)
-	}
-	return filepath.Join(d.folder, galleryFile+name), nil
 }

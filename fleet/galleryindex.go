@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
 )
 
@@ -19,12 +18,12 @@ type galleryIndex struct {
 
 // galleryPerson holds the label numbers of one person's faces in a gallery.
 type galleryPerson struct {
-	faces, denied map[ledger.FaceID]int64
+	faces, denied map[FaceID]int64
 	more          map[int64][]int64 // the further labels of a face, by its first label
 }
 
 func newGalleryPerson() *galleryPerson {
-	return &galleryPerson{make(map[ledger.FaceID]int64), make(map[ledger.FaceID]int64), make(map[int64][]int64)}
+	return &galleryPerson{make(map[FaceID]int64), make(map[FaceID]int64), make(map[int64][]int64)}
 }
 
 // labels returns all labels of the face whose first label is given.
@@ -41,7 +40,7 @@ func newGalleryIndex(g *gallery.Gallery) *galleryIndex {
 		if p == nil {
 			continue
 		}
-		id := ledger.NewFaceID(s.space.ID, l.Vector(label.ID))
+		id := NewFaceID(s.space.ID, l.Vector(label.ID))
 		of := p.faces
 		if label.Negative {
 			of = p.denied

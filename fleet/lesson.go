@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 
 // A ledger refuses a lesson with more sources than MaxThrough, so a learner must not give one.
-const _ = uint(ledger.MaxThrough - online.MaxThrough)
+const _ = uint(MaxThrough - online.MaxThrough)
 
 // TakeLessons gives the gallery's learner the lessons of other devices, and removes the lessons that were withdrawn. It
 // reports whether the gallery has changed and must be saved. Lessons that do not fit into the learner, or that it
@@ -64,10 +63,10 @@ func onlineLesson(t Taught) online.Lesson {
 	return x
 }
 
-func ledgerLesson(s online.Lesson) ledger.Lesson {
-	x := ledger.Lesson{Space: s.Space, Through: s.Through, Links: s.Links}
+func fleetLesson(s online.Lesson) Lesson {
+	x := Lesson{Space: s.Space, Through: s.Through, Links: s.Links}
 	for _, c := range s.Centroids {
-		x.Centroids = append(x.Centroids, ledger.Centroid(c))
+		x.Centroids = append(x.Centroids, Centroid(c))
 	}
 	return x
 }
@@ -116,19 +115,19 @@ func (d *Device) forgetTaken() {
 // TeachLessons publishes the lessons of a gallery's learner ([online.Learner.Lessons]). People maps the names in the
 // gallery to the fleet's numbers; a lesson that the fleet has already is left out. It returns the number of people with
 // new lessons. The errors of [Device.Teach] are joined.
-func (d *Device) TeachLessons(g *gallery.Gallery, people map[string]ledger.ID) (taught int, err error) {
-	lessons := make(map[string][]ledger.Lesson)
+func (d *Device) TeachLessons(g *gallery.Gallery, people map[string]ID) (taught int, err error) {
+	lessons := make(map[string][]Lesson)
 	for _, x := range g.Learner().Lessons() {
-		lessons[x.Name] = append(lessons[x.Name], ledgerLesson(x))
+		lessons[x.Name] = append(lessons[x.Name], fleetLesson(x))
 	}
 	for name, id := range people {
 		p, e := d.Find(id.String())
 		if e != nil {
 			continue // forgotten meanwhile
 		}
-		did, e := d.Teach(p.ID, g.Space().ID, lessons[name])
+		did, e := d.Teach(p.ID, lessons[name])
 		if e != nil {
-			if !errors.Is(e, ledger.ErrForgotten) && !errors.Is(e, ledger.ErrScope) {
+			if !errors.Is(e, ErrForgotten) && !errors.Is(e, ErrScope) {
 				err = errors.Join(err, fmt.Errorf("publishing the lessons about %s: %w", name, e))
 			}
 			continue

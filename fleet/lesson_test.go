@@ -10,14 +10,13 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 
 // Lessons of one device help another device. The other device learns them, and does not publish them again. They go
 // when they are withdrawn, and when their person is forgotten.
-func TestLessons(t *testing.T) {
+func TestLessonsHelp(t *testing.T) {
 	plane := face.Space{
 		ID:             "plane",
 		Dim:            2,
@@ -28,9 +27,8 @@ func TestLessons(t *testing.T) {
 		ImpostorRadius: .93,
 		GenuineRadius:  1.3,
 	}
-	log := newMemLog()
-	a := newAdmin(t, log)
-	one, two := a.join(everybody).run(), a.join(everybody).run()
+	w := newLive(t)
+	one, two := w.join(fleet.Scope{All: true}), w.join(fleet.Scope{All: true})
 	open := func() *gallery.Gallery {
 		g, err := gallery.New(plane, online.Settings{})
 		if err != nil {
@@ -50,7 +48,7 @@ func TestLessons(t *testing.T) {
 	if len(g1.Learner().Lessons()) != 1 {
 		t.Fatalf("it learned %+v", g1.Learner().Counts())
 	}
-	align := func(n *node, g *gallery.Gallery) fleet.Reconciled {
+	align := func(n *member, g *gallery.Gallery) fleet.Reconciled {
 		t.Helper()
 		r, err := n.d.Reconcile(g, fleet.Reconciling{Publish: true})
 		if err != nil {
@@ -94,7 +92,7 @@ func TestLessons(t *testing.T) {
 		}
 	}
 
-	if _, err := two.d.Withdraw(one.d.ID(), false); err != nil {
+	if err := two.d.Withdraw(one.d.ID(), false); err != nil {
 		t.Fatal(err)
 	}
 	align(two, g2)
@@ -122,7 +120,7 @@ func TestLessons(t *testing.T) {
 	if len(g2.Learner().Sources()) != 0 || len(g2.People()) != 0 || len(two.d.People()) != 0 {
 		t.Errorf("%+v, %+v", g2.Learner().Sources(), two.d.People())
 	}
-	if _, err := one.d.Teach(ann.ID, "plane", nil); err == nil {
+	if _, err := one.d.Teach(ann.ID, nil); err == nil {
 		t.Error("a lesson of somebody who is forgotten brings them back")
 	}
 }
@@ -131,19 +129,19 @@ func TestLessons(t *testing.T) {
 // one face at 3.7 with the help of both.
 type chain struct {
 	t                *testing.T
-	log              *memLog
-	door, gate, hall *node
-	galleries        map[*node]*gallery.Gallery
+	door, gate, hall *member
+	galleries        map[*member]*gallery.Gallery
 }
 
 func newChain(t *testing.T) *chain {
 	plane := face.Space{
 		ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6, ImpostorRadius: .93, GenuineRadius: 1.3,
 	}
-	c := &chain{t: t, log: newMemLog(), galleries: make(map[*node]*gallery.Gallery)}
-	a := newAdmin(t, c.log)
-	c.door, c.gate, c.hall = a.join(everybody).run(), a.join(everybody).run(), a.join(everybody).run()
-	for _, n := range []*node{c.door, c.gate, c.hall} {
+	c := &chain{t: t, galleries: make(map[*member]*gallery.Gallery)}
+	w := newLive(t)
+	all := fleet.Scope{All: true}
+	c.door, c.gate, c.hall = w.join(all), w.join(all), w.join(all)
+	for _, n := range []*member{c.door, c.gate, c.hall} {
 		g, err := gallery.New(plane, online.Settings{})
 		if err != nil {
 			t.Fatal(err)
@@ -173,10 +171,10 @@ func newChain(t *testing.T) *chain {
 	return c
 }
 
-func (c *chain) learner(n *node) *online.Learner { return c.galleries[n].Learner() }
+func (c *chain) learner(n *member) *online.Learner { return c.galleries[n].Learner() }
 
 // exchange does what an office does once a second, and with lessons once a minute.
-func (c *chain) exchange(n *node) {
+func (c *chain) exchange(n *member) {
 	c.t.Helper()
 	g := c.galleries[n]
 	r, err := n.d.Reconcile(g, fleet.Reconciling{Publish: true})
@@ -192,7 +190,7 @@ func (c *chain) exchange(n *node) {
 	}
 }
 
-func (c *chain) label(n *node, x float32) string {
+func (c *chain) label(n *member, x float32) string {
 	c.t.Helper()
 	v, err := c.learner(n).Judge([]float32{x, 0})
 	if err != nil {
@@ -202,7 +200,7 @@ func (c *chain) label(n *node, x float32) string {
 }
 
 // aid shows a face of ann, which the device learns with the help of others.
-func (c *chain) aid(n *node, x float32) {
+func (c *chain) aid(n *member, x float32) {
 	c.t.Helper()
 	seen, err := c.learner(n).ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, As: "ann"}})
 	if err != nil || !seen[0].Learned || seen[0].Stored >= 0 {
@@ -214,8 +212,8 @@ func (c *chain) aid(n *node, x float32) {
 // withdrawn, it no longer does, also while the first has not heard of the withdrawal.
 func TestLessonsGivenOn(t *testing.T) {
 	c := newChain(t)
-	c.gate.halt()
-	if _, err := c.hall.d.Withdraw(c.door.d.ID(), true); err != nil {
+	c.gate.pauseRun()
+	if err := c.hall.d.Withdraw(c.door.d.ID(), true); err != nil {
 		t.Fatal(err)
 	}
 	c.exchange(c.hall)
@@ -229,12 +227,12 @@ func TestLessonsGivenOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := c.gate.d.TeachLessons(c.galleries[c.gate], map[string]ledger.ID{"ann": ann.ID})
+	n, err := c.gate.d.TeachLessons(c.galleries[c.gate], map[string]fleet.ID{"ann": ann.ID})
 	if err != nil || n != 1 {
 		t.Fatalf("%d, %v", n, err)
 	}
-	c.gate.run()
-	allInStep(t, c.log, c.gate, c.hall)
+	c.gate.start()
+	allInStep(t, c.gate, c.hall)
 	c.exchange(c.hall)
 	if c.label(c.hall, 3.7) != "" || len(l.Sources()) != 0 {
 		t.Errorf("at 3.7 it says %q, from %+v", c.label(c.hall, 3.7), l.Sources())
@@ -249,12 +247,12 @@ func TestLessonsGivenOn(t *testing.T) {
 // until their own devices take them back.
 func TestTakenBack(t *testing.T) {
 	c := newChain(t)
-	c.gate.halt()
+	c.gate.pauseRun()
 	if _, err := c.learner(c.door).Undo(0); err != nil {
 		t.Fatal(err)
 	}
 	c.exchange(c.door)
-	allInStep(t, c.log, c.door, c.hall)
+	allInStep(t, c.door, c.hall)
 	l := c.learner(c.hall)
 	for range 2 {
 		c.exchange(c.hall)
@@ -262,13 +260,13 @@ func TestTakenBack(t *testing.T) {
 			t.Errorf("the hall has %+v", all)
 		}
 	}
-	c.gate.run()
-	allInStep(t, c.log, c.gate)
+	c.gate.start()
+	allInStep(t, c.gate)
 	c.exchange(c.gate)
 	if c.learner(c.gate).Aided() != 0 {
 		t.Error("the gate keeps a face that it would not learn now")
 	}
-	allInStep(t, c.log, c.gate, c.hall)
+	allInStep(t, c.gate, c.hall)
 	c.exchange(c.hall)
 	if all := l.Sources(); len(all) != 0 {
 		t.Errorf("the hall has %+v", all)
@@ -278,14 +276,13 @@ func TestTakenBack(t *testing.T) {
 // Changes of one gallery hold at the other devices: a face that is taken back, a face that is rejected and allowed
 // again, another name, and a person with the same faces as a person whose enrolment was undone.
 func TestSay(t *testing.T) {
-	log := newMemLog()
-	a := newAdmin(t, log)
-	one, two := a.join(everybody).run(), a.join(everybody).run()
-	id, err := one.d.Enroll("ann", "plane", []ledger.Face{{Vector: []float32{0, 0}}, {Vector: []float32{1, 0}}})
+	w := newLive(t)
+	one, two := w.join(fleet.Scope{All: true}), w.join(fleet.Scope{All: true})
+	id, err := one.d.Enroll("ann", "plane", []fleet.Face{{Vector: []float32{0, 0}}, {Vector: []float32{1, 0}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	people := map[string]ledger.ID{"ann": id}
+	people := map[string]fleet.ID{"ann": id}
 	say := func(c fleet.Change) {
 		t.Helper()
 		if err := one.d.Say("plane", people, c); err != nil {
@@ -337,11 +334,10 @@ func TestSay(t *testing.T) {
 
 // People who were forgotten or renamed while a gallery was away are listed when it comes back, until it has followed.
 func TestReconciledNames(t *testing.T) {
-	log := newMemLog()
-	a := newAdmin(t, log)
-	one, two := a.join(everybody).run(), a.join(everybody).run()
+	w := newLive(t)
+	one, two := w.join(fleet.Scope{All: true}), w.join(fleet.Scope{All: true})
 	for i, name := range []string{"ann", "bob", "cleo"} {
-		if _, err := one.d.Enroll(name, plane.ID, []ledger.Face{{Vector: []float32{float32(3 * i), 0}}}); err != nil {
+		if _, err := one.d.Enroll(name, plane.ID, []fleet.Face{{Vector: []float32{float32(3 * i), 0}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -364,21 +360,21 @@ func TestReconciledNames(t *testing.T) {
 	if r := reconcile(); r.Changed || len(r.Renamed)+len(r.Forgotten) > 0 {
 		t.Errorf("nothing has happened: %+v", r)
 	}
-	id := make(map[string]ledger.ID)
+	id := make(map[string]fleet.ID)
 	for _, p := range one.d.People() {
 		id[p.Shown] = p.ID
 	}
 	if _, err := one.d.Forget(id["ann"]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.d.Rename(id["bob"], "rob"); err != nil {
+	if err := one.d.Rename(id["bob"], "rob"); err != nil {
 		t.Fatal(err)
 	}
 	merged, err := one.d.Merge(id["cleo"], id["bob"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.d.Enroll("ann", plane.ID, []ledger.Face{{Vector: []float32{9, 0}}}); err != nil {
+	if _, err := one.d.Enroll("ann", plane.ID, []fleet.Face{{Vector: []float32{9, 0}}}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "two has all of it", func() bool {
@@ -391,7 +387,7 @@ func TestReconciledNames(t *testing.T) {
 		r.Renamed[i].Merge != merged {
 		t.Errorf("%+v: cleo was merged by %+v", r.Renamed, merged)
 	} else {
-		r.Renamed[i].Merge = ledger.Ref{}
+		r.Renamed[i].Merge = fleet.Merge{}
 	}
 	slices.SortFunc(r.Renamed, func(a, b fleet.Renaming) int { return strings.Compare(a.From, b.From) })
 	if !slices.Equal(r.Forgotten, []string{"ann"}) ||

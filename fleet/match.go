@@ -7,12 +7,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 )
 
-func (x *reconciling) own(id ledger.ID, name string) {
+func (x *reconciling) own(id ID, name string) {
 	x.at[id], x.owners[name] = name, id
 }
 
@@ -22,7 +21,7 @@ func (x *reconciling) match() error {
 	var gone []string
 	var heirs []func() error // give new faces of a merged person to the person that has the faces now
 	x.next.Forgotten = slices.Clone(x.had.Forgotten)
-	place := make(map[ledger.ID]int) // in x.all, by each number of a person
+	place := make(map[ID]int) // in x.all, by each number of a person
 	for i, p := range x.all {
 		for _, id := range p.IDs {
 			place[id] = i
@@ -30,7 +29,7 @@ func (x *reconciling) match() error {
 	}
 	for _, id := range x.shared() {
 		h := x.had.People[id]
-		if x.d.current().Forgotten(id) {
+		if x.d.forgotten(id) {
 			x.next.Forgotten = append(x.next.Forgotten, h.Faces...)
 			x.Forgotten = append(x.Forgotten, h.Name)
 		}
@@ -39,7 +38,7 @@ func (x *reconciling) match() error {
 		if name == "" {
 			continue
 		}
-		if x.d.current().Forgotten(id) {
+		if x.d.forgotten(id) {
 			x.forgetting(name)
 		}
 		i, there := place[id]
@@ -59,10 +58,11 @@ func (x *reconciling) match() error {
 			})
 		default:
 			if p := &x.all[i]; renamed && x.how.Publish && name != p.Shown && !x.given(p, name) {
-				if _, err := x.say(p.ID, ledger.Name, ledger.Naming{Name: name}); err != nil {
+				if err := x.d.aboutLocked(p.ID, func(id ID) error { return x.d.rename(id, name) }); err != nil {
 					x.refuse("the name %s stays in this gallery alone: %v", name, err)
 				} else {
 					p.Name, p.Shown = name, name
+					x.Published++
 				}
 			}
 			x.own(id, name)
@@ -74,7 +74,7 @@ func (x *reconciling) match() error {
 		}
 	}
 	// Only an old gallery has faces of forgotten people.
-	forgotten := make(map[ledger.FaceID]bool, len(x.next.Forgotten))
+	forgotten := make(map[FaceID]bool, len(x.next.Forgotten))
 	for _, id := range x.next.Forgotten {
 		forgotten[id] = true
 	}
@@ -103,7 +103,7 @@ func (x *reconciling) match() error {
 		x.Took++
 	}
 	// The remaining people are matched by their faces, and last by name and likeness.
-	with := make(map[ledger.FaceID]string)
+	with := make(map[FaceID]string)
 	for name, p := range x.people {
 		if _, owned := x.owners[name]; !owned {
 			for id := range p.faces {
@@ -134,13 +134,13 @@ func (x *reconciling) match() error {
 
 // shared returns the numbers of the shared people. Those who still have their names in the gallery come first: two
 // people may have become one there, and the other one is not this person with a new name.
-func (x *reconciling) shared() (ids []ledger.ID) {
-	renamed := make(map[ledger.ID]bool)
+func (x *reconciling) shared() (ids []ID) {
+	renamed := make(map[ID]bool)
 	for id, h := range x.had.People {
 		ids = append(ids, id)
 		renamed[id] = x.named(h) == ""
 	}
-	slices.SortFunc(ids, func(a, b ledger.ID) int {
+	slices.SortFunc(ids, func(a, b ID) int {
 		if renamed[a] != renamed[b] {
 			if renamed[b] {
 				return -1
@@ -160,12 +160,12 @@ func (x *reconciling) forgetting(name string) {
 }
 
 // given reports whether the fleet once had this name for a person. A gallery with such a name is an old copy.
-func (x *reconciling) given(p *ledger.Person, name string) bool {
+func (x *reconciling) given(p *Person, name string) bool {
 	return slices.ContainsFunc(p.Names, func(n string) bool { return n == name || x.derived(name, n) })
 }
 
 // alone reports whether no person of the gallery is shared with this person of the fleet yet.
-func (x *reconciling) alone(id ledger.ID) bool {
+func (x *reconciling) alone(id ID) bool {
 	if _, known := x.at[id]; known {
 		return false
 	}
@@ -218,7 +218,7 @@ func (x *reconciling) shares(p *galleryPerson, h sharedPerson) (n int) {
 }
 
 // alike reports whether the gallery's person of this name looks like the face.
-func (x *reconciling) alike(name string, f ledger.PersonFace) bool {
+func (x *reconciling) alike(name string, f PersonFace) bool {
 	if x.people[name] == nil || x.space.GenuineRadius == 0 || f.Space != x.space.ID || x.space.Check(f.Vector) != nil {
 		return false
 	}

@@ -7,44 +7,27 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/online"
 )
 
-// say writes entries of one kind about a person, one entry for each of contents, and returns their number.
-func (x *reconciling) say(id ledger.ID, kind ledger.Kind, contents ...any) (n int, err error) {
-	if id, err = x.d.writableID(id); err != nil {
-		return 0, err
-	}
-	var all []statement
-	for _, c := range contents {
-		all = append(all, statement{ledger.Entry{Kind: kind, Person: id}, c})
-	}
-	if _, err := x.d.say(all...); err != nil {
-		return 0, err
-	}
-	x.Published += len(all)
-	return len(all), nil
-}
-
 // vectors returns the faces of labels that are in none of the lists "but", in the order of their labels.
 func (x *reconciling) vectors(
-	labels map[ledger.FaceID]int64, but ...[]ledger.FaceID,
-) (all []ledger.Face, ids []ledger.FaceID) {
+	labels map[FaceID]int64, but ...[]FaceID,
+) (all []Face, ids []FaceID) {
 	for id := range labels {
-		if !slices.ContainsFunc(but, func(some []ledger.FaceID) bool { return slices.Contains(some, id) }) {
+		if !slices.ContainsFunc(but, func(some []FaceID) bool { return slices.Contains(some, id) }) {
 			ids = append(ids, id)
 		}
 	}
 	slices.SortFunc(ids,
-		func(a, b ledger.FaceID) int { return int(labels[a] - labels[b]) }) // in the order of labelling
+		func(a, b FaceID) int { return int(labels[a] - labels[b]) }) // in the order of labelling
 	for _, id := range ids {
-		all = append(all, ledger.Face{Vector: slices.Clone(x.g.Learner().Vector(labels[id]))})
+		all = append(all, Face{Vector: slices.Clone(x.g.Learner().Vector(labels[id]))})
 	}
 	return all, ids
 }
 
-func faceIDs(faces []ledger.PersonFace) (ids []ledger.FaceID) {
+func faceIDs(faces []PersonFace) (ids []FaceID) {
 	for _, f := range faces {
 		ids = append(ids, f.ID)
 	}
@@ -52,14 +35,14 @@ func faceIDs(faces []ledger.PersonFace) (ids []ledger.FaceID) {
 }
 
 // publishFaces publishes the faces that the gallery's program labelled and denied for a person whom the fleet knows.
-func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *galleryPerson, h sharedPerson) error {
+func (x *reconciling) publishFaces(id ID, p *Person, have *galleryPerson, h sharedPerson) error {
 	if !x.how.Publish || have == nil {
 		return nil
 	}
-	for _, kind := range []ledger.Kind{ledger.Label, ledger.Deny} {
+	for _, state := range []faceState{labelled, denied} {
 		// An old gallery may still have faces that the fleet has taken back. Only the methods of Device add them again.
 		labels, known, shared, against, holders := have.faces, &p.Faces, h.Faces, slices.Clone(p.Gone), x.labelled
-		if kind == ledger.Deny {
+		if state == denied {
 			labels, known, shared, against, holders = have.denied, &p.Denied, h.Denied, slices.Clone(p.Allowed),
 				x.denies
 			for _, f := range p.Faces {
@@ -77,29 +60,22 @@ func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *gallery
 		if len(faces) == 0 {
 			continue
 		}
-		all, err := x.d.faces(kind, id, x.space.ID, faces)
-		if err != nil {
+		err := x.d.aboutLocked(id, func(id ID) error { return x.d.addFaces(id, x.space.ID, faces, state) })
+		if errors.Is(err, ErrScope) || errors.Is(err, ErrRevoked) || errors.Is(err, ErrKeyless) {
+			x.refuse("%d new faces of %s stay in this gallery: %v", len(faces), p.Shown, err)
+			continue
+		} else if err != nil {
 			return err
 		}
-		var contents []any
-		for _, s := range all {
-			contents = append(contents, s.content)
-		}
-		if _, err := x.say(id, kind, contents...); err != nil {
-			if errors.Is(err, ledger.ErrScope) || errors.Is(err, ledger.ErrRevoked) {
-				x.refuse("%d new faces of %s stay in this gallery: %v", len(faces), p.Shown, err)
-				continue
-			}
-			return err
-		}
-		said := func(f ledger.PersonFace) bool { return slices.Contains(ids, f.ID) }
-		if kind == ledger.Deny {
+		x.Published++
+		said := func(f PersonFace) bool { return slices.Contains(ids, f.ID) }
+		if state == denied {
 			p.Faces = slices.DeleteFunc(p.Faces, said)
 		} else {
 			p.Denied = slices.DeleteFunc(p.Denied, said)
 		}
 		for i, f := range faces {
-			*known = append(*known, ledger.PersonFace{ID: ids[i], Space: x.space.ID, Face: f})
+			*known = append(*known, PersonFace{ID: ids[i], Space: x.space.ID, Face: f})
 		}
 	}
 	return nil
@@ -107,7 +83,7 @@ func (x *reconciling) publishFaces(id ledger.ID, p *ledger.Person, have *gallery
 
 // publish enrols in the fleet the people whom only the gallery knows.
 func (x *reconciling) publish() error {
-	gone := make(map[ledger.FaceID]bool)
+	gone := make(map[FaceID]bool)
 	for _, p := range x.all {
 		for _, id := range p.Gone {
 			gone[id] = true
@@ -123,7 +99,7 @@ func (x *reconciling) publish() error {
 		if len(faces) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(ids, func(id ledger.FaceID) bool { return !gone[id] }) {
+		if !slices.ContainsFunc(ids, func(id FaceID) bool { return !gone[id] }) {
 			x.refuse(
 				"%s stays in this gallery: all faces of this person were taken back in the fleet; "+
 					"enrol %s again with new faces",
@@ -131,22 +107,23 @@ func (x *reconciling) publish() error {
 			continue
 		}
 		denied, deniedIDs := x.vectors(have.denied)
-		news = append(news, offer{ledger.NewID(), x.space.ID, faces, denied,
+		id, b := newID(x.d.id)
+		news = append(news, offer{id, b, x.space.ID, faces, denied,
 			sharedPerson{Name: name, Faces: ids, Denied: deniedIDs}})
 	}
-	if err := x.had.record(news); err != nil {
+	if err := x.d.offered(x.had, news); err != nil {
 		return err
 	}
 	for _, o := range news {
 		name := o.shared.Name
-		n, err := x.d.enroll(o)
-		if errors.Is(err, ledger.ErrRevoked) {
+		err := x.d.enroll(o)
+		if errors.Is(err, ErrRevoked) {
 			x.refuse("%s stays in this gallery: %v", name, err)
 			continue
 		} else if err != nil {
 			return err
 		}
-		x.Published += n
+		x.Published++
 		x.own(o.id, name)
 		x.People[name], x.next.People[o.id] = o.id, o.shared
 	}
@@ -155,15 +132,16 @@ func (x *reconciling) publish() error {
 
 // offer is a person of a gallery for the fleet.
 type offer struct {
-	id            ledger.ID
+	id            ID
+	born          born
 	space         string
-	faces, denied []ledger.Face
+	faces, denied []Face
 	shared        sharedPerson
 }
 
-// record writes that people are about to be enrolled. Otherwise a gallery would enrol a person again whom another
+// offered keeps that people are about to be enrolled. Otherwise a gallery would enrol a person again whom another
 // device has forgotten before the next Reconcile.
-func (c common) record(all []offer) error {
+func (d *Device) offered(c common, all []offer) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -171,12 +149,12 @@ func (c common) record(all []offer) error {
 		o.shared.Offered = true
 		c.People[o.id] = o.shared
 	}
-	return c.write()
+	return d.keepCommon(c)
 }
 
 // offer enrols new people of the gallery that had belongs to, and adds their numbers to people.
 func (d *Device) offer(
-	had common, space string, made map[string][]ledger.Face, people map[string]ledger.ID,
+	had common, space string, made map[string][]Face, people map[string]ID,
 ) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,39 +163,22 @@ func (d *Device) offer(
 		if err := online.CheckName(name); err != nil {
 			return err
 		}
-		o := offer{id: ledger.NewID(), space: space, faces: made[name], shared: sharedPerson{Name: name}}
+		id, b := newID(d.id)
+		o := offer{id: id, born: b, space: space, faces: made[name], shared: sharedPerson{Name: name}}
 		for _, f := range o.faces {
-			o.shared.Faces = append(o.shared.Faces, ledger.NewFaceID(space, f.Vector))
+			o.shared.Faces = append(o.shared.Faces, NewFaceID(space, f.Vector))
 		}
 		all = append(all, o)
 	}
-	if err := had.record(all); err != nil {
+	if err := d.offered(had, all); err != nil {
 		return err
 	}
 	for _, o := range all {
-		if _, e := d.enroll(o); e != nil {
+		if e := d.enroll(o); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
 		people[o.shared.Name] = o.id
 	}
 	return err
-}
-
-// enroll adds a person to the fleet, and returns the number of entries.
-func (d *Device) enroll(o offer) (n int, err error) {
-	all := []statement{{ledger.Entry{Kind: ledger.Name, Person: o.id}, ledger.Naming{Name: o.shared.Name}}}
-	more, err := d.faces(ledger.Label, o.id, o.space, o.faces)
-	if err != nil {
-		return 0, err
-	}
-	all = append(all, more...)
-	if len(o.denied) > 0 {
-		if more, err = d.faces(ledger.Deny, o.id, o.space, o.denied); err != nil {
-			return 0, err
-		}
-		all = append(all, more...)
-	}
-	_, err = d.say(all...)
-	return len(all), err
 }

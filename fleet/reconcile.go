@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -40,8 +38,8 @@ type Reconciled struct {
 	// Forgotten lists the people whom the fleet has forgotten, by their names in the gallery, until Done is called.
 	// Another person may have such a name now.
 	Forgotten []string
-	People    map[string]ledger.ID // the people of the gallery whom the fleet knows, by name
-	// Lessons holds the lessons of other devices about people of the gallery, by source ([ledger.Ledger.Source]).
+	People    map[string]ID // the people of the gallery whom the fleet knows, by name
+	// Lessons holds the lessons of other devices about people of the gallery, by source ([Device.Source]).
 	Lessons map[string][]Taught
 
 	d        *Device
@@ -52,69 +50,49 @@ type Reconciled struct {
 // Taught is another device's lesson about a person of a gallery.
 type Taught struct {
 	Name   string
-	Lesson ledger.Lesson
+	Lesson Lesson
 }
 
 // common holds the people and faces that a gallery and the fleet shared when they were last reconciled.
 type common struct {
-	path   string                     // of its file
-	People map[ledger.ID]sharedPerson `json:"people"`
+	gallery string
+	People  map[ID]sharedPerson `json:"people"`
 	// Forgotten lists the faces of forgotten people: they reveal an old gallery.
-	Forgotten []ledger.FaceID `json:"forgotten,omitempty"`
+	Forgotten []FaceID `json:"forgotten,omitempty"`
 }
 
 type sharedPerson struct {
-	Name   string          `json:"name"`           // in the gallery
-	Next   string          `json:"next,omitempty"` // the name in the gallery if it was saved after Reconcile
-	Faces  []ledger.FaceID `json:"faces,omitempty"`
-	Denied []ledger.FaceID `json:"denied,omitempty"`
+	Name   string   `json:"name"`           // in the gallery
+	Next   string   `json:"next,omitempty"` // the name in the gallery if it was saved after Reconcile
+	Faces  []FaceID `json:"faces,omitempty"`
+	Denied []FaceID `json:"denied,omitempty"`
 	// Offered means that this device has enrolled the person. The fleet does not know the person if the program ended
 	// before.
 	Offered bool `json:"offered,omitempty"`
 }
 
-var commonKind = safefile.Kind{Magic: "faceauth fleet gallery", Version: 1}
-
-func readCommon(path string) (common, error) {
-	c := common{path: path}
-	body, err := safefile.ReadSealed(path, commonKind)
-	if errors.Is(err, fs.ErrNotExist) {
-		c.People = make(map[ledger.ID]sharedPerson)
-		return c, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(body, &c)
-	}
-	if err == nil && c.People == nil {
-		err = errors.New("it lists no people")
+// common reads what a gallery and the fleet share.
+func (d *Device) common(gallery string) (common, error) {
+	c := common{gallery: gallery, People: make(map[ID]sharedPerson)}
+	data, err := d.fact(galleryFact, gallery)
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &c)
 	}
 	if err != nil {
-		return c, fmt.Errorf("%w: %s: %w; move it away, and the gallery's people are matched by their faces",
-			ErrDamaged, path, err)
+		return c, fmt.Errorf("%w: what a gallery and the fleet share: %w", ErrDamaged, err)
 	}
 	return c, nil
 }
 
-func (c common) write() error {
-	body, err := json.Marshal(c)
-	if err != nil {
-		return err
+func (d *Device) keepCommon(c common) error {
+	data, err := json.Marshal(c)
+	if err == nil {
+		err = d.db.Write(func() error { return d.setFact(galleryFact, c.gallery, data) })
 	}
-	if err := safefile.WriteSealed(c.path, commonKind, body); err != nil {
-		return fmt.Errorf("saving the people that a gallery and the fleet share: %w", err)
+	if err != nil {
+		return fmt.Errorf("keeping the people that a gallery and the fleet share: %w", err)
 	}
 	return nil
-}
-
-// common reads the people whom a gallery and the fleet share.
-func (d *Device) common(gallery string) (common, error) {
-	path, err := d.galleryPath(gallery)
-	if err != nil {
-		return common{}, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return readCommon(path)
 }
 
 // Done records that the reconciled gallery was saved. Without this record nothing is lost: the next Reconcile finds the
@@ -125,7 +103,7 @@ func (r *Reconciled) Done() error {
 	}
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()
-	return r.next.write()
+	return r.d.keepCommon(r.next)
 }
 
 // Keep reconciles the gallery at path and saves it, while no other program writes it. It makes a missing gallery. The
@@ -176,18 +154,18 @@ type reconciling struct {
 	d      *Device
 	how    Reconciling
 	had    common
-	all    []ledger.Person
-	at     map[ledger.ID]string // the present names in the gallery, by the fleet's numbers
-	begun  map[ledger.ID]string // the names before any change, of the shared people
-	owners map[string]ledger.ID // the numbers by name: the inverse of at
+	all    []Person
+	at     map[ID]string // the present names in the gallery, by the fleet's numbers
+	begun  map[ID]string // the names before any change, of the shared people
+	owners map[string]ID // the numbers by name: the inverse of at
 	// The people with whom the gallery and the fleet shared a face, labelled and denied.
 	labelled, denies holders
 }
 
 // holders lists the people who have a face.
-type holders map[ledger.FaceID][]ledger.ID
+type holders map[FaceID][]ID
 
-func (h holders) add(id ledger.ID, faces []ledger.FaceID) {
+func (h holders) add(id ID, faces []FaceID) {
 	for _, f := range faces {
 		h[f] = append(h[f], id)
 	}
@@ -195,8 +173,8 @@ func (h holders) add(id ledger.ID, faces []ledger.FaceID) {
 
 // others reports whether a face is shared, but with none of the numbers of a person. The gallery's program has moved it
 // to this person, as it does when it merges two people. Only the methods of Device move a face in the fleet.
-func (h holders) others(face ledger.FaceID, ids []ledger.ID) bool {
-	return len(h[face]) > 0 && !slices.ContainsFunc(h[face], func(id ledger.ID) bool {
+func (h holders) others(face FaceID, ids []ID) bool {
+	return len(h[face]) > 0 && !slices.ContainsFunc(h[face], func(id ID) bool {
 		return slices.Contains(ids, id)
 	})
 }
@@ -214,28 +192,24 @@ func (h holders) others(face ledger.FaceID, ids []ledger.ID) bool {
 // disk or the learner.
 func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, error) {
 	r := Reconciled{
-		d: d, next: common{People: make(map[ledger.ID]sharedPerson)},
-		People: make(map[string]ledger.ID), Lessons: make(map[string][]Taught),
+		d: d, next: common{People: make(map[ID]sharedPerson)},
+		People: make(map[string]ID), Lessons: make(map[string][]Taught),
 	}
-	path, err := d.galleryPath(how.Gallery)
-	if err != nil {
-		return r, err
-	}
-	r.next.path = path
+	r.next.gallery = how.Gallery
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	had, err := readCommon(path)
+	had, err := d.common(how.Gallery)
 	if err != nil {
 		return r, err
 	}
 	for id, h := range had.People {
-		if h.Offered && !d.current().Known(id) && !d.current().Forgotten(id) {
+		if h.Offered && !d.known(id) && !d.forgotten(id) {
 			delete(had.People, id)
 		}
 	}
 	x := &reconciling{
 		Reconciled: &r, galleryIndex: newGalleryIndex(g), d: d, how: how, had: had,
-		at: make(map[ledger.ID]string), owners: make(map[string]ledger.ID), begun: make(map[ledger.ID]string),
+		at: make(map[ID]string), owners: make(map[string]ID), begun: make(map[ID]string),
 		labelled: make(holders), denies: make(holders),
 	}
 	for id, h := range had.People {
@@ -247,7 +221,7 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	}
 	r.Changed = r.Took > 0 || len(r.Forgotten) > 0
 	if !r.Changed {
-		return r, r.next.write()
+		return r, d.keepCommon(r.next)
 	}
 	// If the program ends after the gallery is saved and before Done, the next Reconcile finds people by their next
 	// names and faces.
@@ -266,14 +240,11 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 		had.People[id] = old
 	}
 	had.Forgotten = r.next.Forgotten
-	return r, had.write()
+	return r, d.keepCommon(had)
 }
 
 func (x *reconciling) run() error {
-	x.all = x.d.current().People(x.d.ring)
-	if err := x.d.damage(); err != nil {
-		return err
-	}
+	x.all = x.d.wholeAll()
 	if err := x.match(); err != nil {
 		return err
 	}
@@ -303,13 +274,13 @@ func (x *reconciling) run() error {
 		}
 		for _, lesson := range p.Lessons {
 			if lesson.Device != x.d.id && lesson.Space == x.space.ID && len(lesson.Centroids) > 0 {
-				source := x.d.current().Source(lesson.Device)
+				source := x.d.source(lesson.Device)
 				x.Lessons[source] = append(x.Lessons[source], Taught{name, lesson.Lesson})
 			}
 		}
 	}
 	for _, source := range x.g.Learner().Through() {
-		if x.d.current().Outdated(source) {
+		if x.d.outdated(source) {
 			x.outdated = append(x.outdated, source)
 		}
 	}
@@ -318,17 +289,17 @@ func (x *reconciling) run() error {
 
 // renamed records the new name of a person of the gallery, once. The person may stand for several numbers: the
 // gallery's program may have merged them as well, in the other direction.
-func (x *reconciling) renamed(from, to string, id ledger.ID, group []ledger.ID) {
-	by, merged := x.d.current().MergedBy(id)
+func (x *reconciling) renamed(from, to string, id ID, group []ID) {
+	by, merged := x.d.mergedBy(id)
 	for _, other := range group {
 		if !merged && x.had.People[other].Name == from {
-			by, merged = x.d.current().MergedBy(other)
+			by, merged = x.d.mergedBy(other)
 		}
 	}
 	i := slices.IndexFunc(x.Renamed, func(r Renaming) bool { return r.From == from && r.To == to })
 	if i < 0 {
 		x.Renamed = append(x.Renamed, Renaming{from, to, by})
-	} else if x.Renamed[i].Merge == (ledger.Ref{}) {
+	} else if x.Renamed[i].Merge == (Merge{}) {
 		x.Renamed[i].Merge = by
 	}
 }
@@ -338,7 +309,7 @@ func (x *reconciling) refuse(format string, args ...any) {
 }
 
 // usable returns those faces of a person that this gallery can hold. Kind is a word for the messages.
-func (x *reconciling) usable(p *ledger.Person, faces []ledger.PersonFace, kind string) (all []ledger.PersonFace) {
+func (x *reconciling) usable(p *Person, faces []PersonFace, kind string) (all []PersonFace) {
 	other, bad := 0, error(nil)
 	space := ""
 	for _, f := range faces {
@@ -362,7 +333,7 @@ func (x *reconciling) usable(p *ledger.Person, faces []ledger.PersonFace, kind s
 
 // before returns the faces that the gallery and the fleet shared of a person, under all numbers of the person: the
 // gallery's program may have moved them from one number to another. Denied faces are those of the first number.
-func (x *reconciling) before(p *ledger.Person) sharedPerson {
+func (x *reconciling) before(p *Person) sharedPerson {
 	h := sharedPerson{Denied: x.had.People[p.ID].Denied}
 	for _, id := range p.IDs {
 		h.Faces = append(h.Faces, x.had.People[id].Faces...)
@@ -371,7 +342,7 @@ func (x *reconciling) before(p *ledger.Person) sharedPerson {
 }
 
 // person brings one person of the gallery in line with the fleet.
-func (x *reconciling) person(p *ledger.Person) error {
+func (x *reconciling) person(p *Person) error {
 	name, known := x.at[p.ID]
 	if p.Shown == "" && len(p.Faces) == 0 && p.Sealed > 0 {
 		if known { // a key is missing: the person stays as in the gallery
@@ -423,7 +394,7 @@ func (x *reconciling) person(p *ledger.Person) error {
 }
 
 // deniedOthers reports whether somebody in the gallery has a denied face.
-func (x *reconciling) deniedOthers(face ledger.FaceID) bool {
+func (x *reconciling) deniedOthers(face FaceID) bool {
 	for _, p := range x.people {
 		if _, there := p.denied[face]; there {
 			return true
@@ -433,7 +404,7 @@ func (x *reconciling) deniedOthers(face ledger.FaceID) bool {
 }
 
 // keeps reports whether the gallery has faces of a person that the fleet never had.
-func (x *reconciling) keeps(p *ledger.Person, have *galleryPerson, h sharedPerson) bool {
+func (x *reconciling) keeps(p *Person, have *galleryPerson, h sharedPerson) bool {
 	for id := range have.faces {
 		if !slices.Contains(h.Faces, id) && !slices.Contains(p.Gone, id) && !x.labelled.others(id, p.IDs) {
 			return true
@@ -444,9 +415,9 @@ func (x *reconciling) keeps(p *ledger.Person, have *galleryPerson, h sharedPerso
 
 // faces labels the missing faces in the gallery, and removes the faces that the fleet has taken back.
 func (x *reconciling) faces(
-	p *ledger.Person, name string, want []ledger.PersonFace, have *galleryPerson, h sharedPerson,
+	p *Person, name string, want []PersonFace, have *galleryPerson, h sharedPerson,
 ) error {
-	wanted := make(map[ledger.FaceID]bool, len(want))
+	wanted := make(map[FaceID]bool, len(want))
 	var missing [][]float32
 	shared := sharedPerson{Name: name}
 	for _, f := range want {
@@ -483,11 +454,11 @@ func (x *reconciling) faces(
 }
 
 // denied adds the fleet's denied faces to the gallery, and removes those that are no longer denied.
-func (x *reconciling) denied(p *ledger.Person, name string, have *galleryPerson, h sharedPerson) error {
+func (x *reconciling) denied(p *Person, name string, have *galleryPerson, h sharedPerson) error {
 	l := x.g.Learner()
 	shared := x.next.People[p.ID]
-	wanted := make(map[ledger.FaceID]bool)
-	var refused []ledger.PersonFace
+	wanted := make(map[FaceID]bool)
+	var refused []PersonFace
 	for _, f := range x.usable(p, p.Denied, "denied") {
 		wanted[f.ID] = true
 		shared.Denied = append(shared.Denied, f.ID)

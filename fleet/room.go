@@ -4,65 +4,159 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/internal/backoff"
 )
 
-// Radio sends messages to the devices that listen at this moment; it stores none. hub.Conn implements it.
+// Radio sends messages to the devices that listen at this moment; it stores none.
 type Radio interface {
 	// Broadcast sends data to all other devices that listen.
 	Broadcast(ctx context.Context, data []byte) error
-	// Listen calls take with the messages of other devices, until ctx ends or the connection is lost.
-	Listen(ctx context.Context, take func(data []byte)) error
+	// Listen calls take with the messages of other devices, until ctx or the connection ends.
+	Listen(ctx context.Context, take func(device string, data []byte)) error
 }
+
+// ErrRoom is wrapped by the errors of [Device.OpenRoom].
+var ErrRoom = errors.New("wrong message about the people at another device")
+
+// Limits of a [Room].
+const (
+	MaxGuests = 500
+	maxRoom   = 256 << 10
+)
 
 // Room lists the people who are at a device at one moment.
 type Room struct {
-	Device ledger.Member
-	ledger.Room
-	Names map[ledger.ID]string // names of the people, as this device shows them
+	Device  Member
+	At      time.Time // by the device's clock
+	Unknown int       // number of people without a name
+	People  []Guest
+	Names   map[ID]string // names of the people, as this device shows them
+}
+
+// Guest is a person at a device.
+type Guest struct {
+	Person ID
+	Since  time.Time
+	Last   time.Time // time of the last sighting
+	Camera string
+	Trust  string // how the name is known: "confirmed" or "learned"
+	Unsure bool   // the person may have left
 }
 
 // Here lists the people who are at this device at one moment.
 type Here struct {
 	At      time.Time
-	People  map[string]ledger.Guest // by shown name; SealRoom finds their numbers
-	Unknown int                     // number of further people without a name
+	People  map[string]Guest // by shown name; SealRoom finds their numbers
+	Unknown int              // number of further people without a name
 }
 
-// SealRoom encodes and seals the people at this device for [Radio.Broadcast]. It leaves out people whom the fleet does
-// not know.
+// On the wire a room is a [wireValue] of roomBody.
+type roomBody struct {
+	At      int64         `cbor:"1,keyasint"` // nanoseconds since 1970
+	Unknown uint64        `cbor:"2,keyasint"`
+	People  []sealedGuest `cbor:"3,keyasint"`
+}
+
+type sealedGuest struct {
+	_      struct{} `cbor:",toarray"`
+	Person []byte
+	Box    []byte // [guestBody], sealed with the key of the person
+}
+
+// Times of a guest are nanoseconds since 1970.
+type guestBody struct {
+	Since  int64  `cbor:"1,keyasint"`
+	Last   int64  `cbor:"2,keyasint"`
+	Camera string `cbor:"3,keyasint"`
+	Trust  string `cbor:"4,keyasint"`
+	Unsure bool   `cbor:"5,keyasint"`
+}
+
+func guestPlace(device string, at int64, person ID) string {
+	return fmt.Sprint("room.", device, ".", at, ".", person)
+}
+
+// SealRoom encodes and seals the people at this device for [Radio]: the server reads only numbers, and other devices
+// only the people whom they may know. It leaves out people whom the fleet does not know.
 func (d *Device) SealRoom(here Here) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := ledger.Room{At: here.At, Unknown: here.Unknown}
-	for id, name := range d.shown() {
-		if g, there := here.People[name]; there {
-			g.Person = id
-			r.People = append(r.People, g)
+	b := roomBody{At: here.At.UnixNano(), Unknown: uint64(max(0, here.Unknown))}
+	for id, name := range d.names() {
+		g, there := here.People[name]
+		key, have := d.secrets[id]
+		if !there || !have || len(b.People) == MaxGuests {
+			continue
 		}
+		plain := encode(guestBody{g.Since.UnixNano(), g.Last.UnixNano(), g.Camera, g.Trust, g.Unsure})
+		b.People = append(b.People, sealedGuest{Person: slices.Clone(id[:]),
+			Box: key.seal(plain, guestPlace(d.id, b.At, id))})
 	}
-	slices.SortFunc(r.People, func(a, b ledger.Guest) int { return slices.Compare(a.Person[:], b.Person[:]) })
-	return d.current().SealRoom(r, d.ring, d.key)
+	payload := encode(b)
+	return encode(wireValue{Version: Version, Payload: payload,
+		Sig: sign(d.key, signed("room", d.fleet, d.id, payload))}), nil
 }
 
-// OpenRoom decodes the message of another device. The error wraps [ledger.ErrRoom].
-func (d *Device) OpenRoom(data []byte) (Room, error) {
+// OpenRoom decodes the message of another device. The error wraps [ErrRoom].
+func (d *Device) OpenRoom(device string, data []byte) (r Room, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	device, room, err := d.base.OpenRoom(data, d.ring)
-	if err != nil {
-		return Room{}, err
+	m, known := d.members.Device(device)
+	var w wireValue
+	var b roomBody
+	switch {
+	case !known || m.Revoked:
+		return r, fmt.Errorf("%w: %s is not a member", ErrRoom, device)
+	case len(data) > maxRoom || decoding.Unmarshal(data, &w) != nil || w.Version != Version ||
+		!verify(device, signed("room", d.fleet, device, w.Payload), w.Sig):
+		return r, fmt.Errorf("%w: it cannot be read, or %s has not signed it", ErrRoom, m.Name)
+	case decoding.Unmarshal(w.Payload, &b) != nil || len(b.People) > MaxGuests || b.Unknown > 1<<20:
+		return r, fmt.Errorf("%w: wrong content", ErrRoom)
 	}
-	r := Room{Room: room, Names: make(map[ledger.ID]string)}
-	r.Device, _ = d.base.Device(device)
-	shown := d.shown()
-	for i, g := range room.People {
-		id := d.current().Group(g.Person)[0] // a merged person has the name of the person that it was merged into
-		r.People[i].Person = id
-		r.Names[id] = shown[id]
+	r = Room{Device: m, At: time.Unix(0, b.At).UTC(), Unknown: int(b.Unknown), Names: make(map[ID]string)}
+	for _, s := range b.People {
+		if len(s.Person) != len(ID{}) {
+			return r, fmt.Errorf("%w: wrong content", ErrRoom)
+		}
+		id := ID(s.Person)
+		key, have := d.secrets[id]
+		plain, err := key.open(s.Box, guestPlace(device, b.At, id))
+		var g guestBody
+		if !have || err != nil || decoding.Unmarshal(plain, &g) != nil {
+			continue
+		}
+		root := d.group(id)[0] // a merged person has the name of the person that it was merged into
+		r.People = append(r.People, Guest{root, time.Unix(0, g.Since).UTC(), time.Unix(0, g.Last).UTC(), g.Camera,
+			g.Trust, g.Unsure})
+		r.Names[root] = d.names()[root]
 	}
 	return r, nil
+}
+
+// Broadcast sends data to the devices that listen now, or returns [ErrOffline].
+func (d *Device) Broadcast(ctx context.Context, data []byte) error {
+	d.mu.Lock()
+	server := d.server
+	d.mu.Unlock()
+	if server == nil {
+		return ErrOffline
+	}
+	return server.Broadcast(ctx, data)
+}
+
+// Listen calls take with the messages of other devices, over whatever connection there is, until ctx ends.
+func (d *Device) Listen(ctx context.Context, take func(device string, data []byte)) {
+	for backoff.Wait(ctx, d.s.Retry) {
+		d.mu.Lock()
+		server := d.server
+		d.mu.Unlock()
+		if server != nil {
+			server.Listen(ctx, take) // the next round listens again after an error
+		}
+	}
 }

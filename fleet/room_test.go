@@ -10,31 +10,38 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
 // Presence at a device can be read only by devices that may know these people. A server cannot change it.
 func TestRoom(t *testing.T) {
-	log := newMemLog()
-	a := newAdmin(t, log)
-	one, two := a.join(everybody).run(), a.join(everybody).run()
-	ann, err := one.d.Enroll("ann", space, []ledger.Face{{Vector: []float32{1, 0}}})
+	w := newLive(t)
+	one, two := w.join(fleet.Scope{All: true}), w.join(fleet.Scope{All: true})
+	ann, err := one.d.Enroll("ann", space, []fleet.Face{{Vector: []float32{1, 0}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bob, err := one.d.Enroll("bob", space, []ledger.Face{{Vector: []float32{0, 1}}})
+	bob, err := one.d.Enroll("bob", space, []fleet.Face{{Vector: []float32{0, 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited := a.join(ledger.Scope{People: []ledger.ID{bob}}).run()
-	for _, n := range []*node{one, two, limited} {
-		until(t, "all are in step", func() bool { return n.inStep() && len(n.d.People()) >= 1 })
+	limited := w.join(fleet.Scope{People: []fleet.ID{bob}})
+	defer func() {
+		if t.Failed() {
+			for _, n := range []*member{one, two, limited} {
+				t.Logf("%+v\n%s", n.d.State(), n.d.Debug())
+			}
+		}
+	}()
+	for _, n := range []*member{one, two, limited} {
+		until(t, "all are in step", func() bool {
+			return n.d.State().InStep && len(n.d.People()) >= 1 && n.d.People()[0].Name != ""
+		})
 	}
 	until(t, "two knows both", func() bool {
 		return len(two.d.People()) == 2 && two.d.People()[0].Name != "" && two.d.People()[1].Name != ""
 	})
 	at := time.Date(2026, 11, 22, 9, 0, 0, 5, time.UTC)
-	here := fleet.Here{At: at, Unknown: 2, People: map[string]ledger.Guest{
+	here := fleet.Here{At: at, Unknown: 2, People: map[string]fleet.Guest{
 		"ann": {
 			Since:  at.Add(-time.Hour),
 			Last:   at,
@@ -59,17 +66,17 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%q can be read on the way", secret)
 		}
 	}
-	got, err := two.d.OpenRoom(data)
+	got, err := two.d.OpenRoom(one.d.ID(), data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := make(map[ledger.ID]ledger.Guest)
-	for id, name := range map[ledger.ID]string{ann: "ann", bob: "bob"} {
+	want := make(map[fleet.ID]fleet.Guest)
+	for id, name := range map[fleet.ID]string{ann: "ann", bob: "bob"} {
 		guest := here.People[name]
 		guest.Person = id
 		want[id] = guest
 	}
-	people := make(map[ledger.ID]ledger.Guest)
+	people := make(map[fleet.ID]fleet.Guest)
 	for _, guest := range got.People {
 		people[guest.Person] = guest
 	}
@@ -79,25 +86,27 @@ func TestRoom(t *testing.T) {
 		got.Names[bob] != "bob" {
 		t.Errorf("%+v", got)
 	}
-	got, err = limited.d.OpenRoom(data)
+	got, err = limited.d.OpenRoom(one.d.ID(), data)
 	if err != nil || len(got.People) != 1 || got.People[0].Person != bob {
 		t.Errorf("a device that may know bob alone reads %+v, %v", got.People, err)
 	}
 	for i := range data {
 		bad := bytes.Clone(data)
 		bad[i] ^= 1 << (i % 8)
-		if _, err := two.d.OpenRoom(bad); !errors.Is(err, ledger.ErrRoom) {
+		if _, err := two.d.OpenRoom(one.d.ID(), bad); !errors.Is(err, fleet.ErrRoom) {
 			t.Fatalf("byte %d of %d: %v", i, len(data), err)
 		}
 	}
 	for _, bad := range [][]byte{nil, []byte("x"), data[:len(data)/2], make([]byte, 1<<20)} {
-		if _, err := two.d.OpenRoom(bad); !errors.Is(err, ledger.ErrRoom) {
+		if _, err := two.d.OpenRoom(one.d.ID(), bad); !errors.Is(err, fleet.ErrRoom) {
 			t.Errorf("%d bytes: %v", len(bad), err)
 		}
 	}
-	a.say(ledger.Revoke, ledger.Revocation{Device: one.d.ID()})
-	until(t, "one is revoked", func() bool { m, _, _ := two.d.Member(one.d.ID()); return m.Revoked })
-	if _, err := two.d.OpenRoom(data); !errors.Is(err, ledger.ErrRoom) {
+	r, err := w.admin.Revoke(one.d.ID(), nil, time.Now())
+	try(t, err)
+	try(t, w.server.give(r))
+	until(t, "one is revoked", func() bool { m, _ := two.d.Member(one.d.ID()); return m.Revoked })
+	if _, err := two.d.OpenRoom(one.d.ID(), data); !errors.Is(err, fleet.ErrRoom) {
 		t.Errorf("of a device that was revoked: %v", err)
 	}
 }

@@ -3,330 +3,461 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/internal/backoff"
-	"golang.org/x/sync/errgroup"
 )
 
-// ErrRewound is shown in [State] and passed to [Settings.Tell] if the log is shorter than the part that the device has
-// read, and no signature of the fleet's admin key explains it. The device takes no entries from such a log.
-var ErrRewound = errors.New("the fleet's log was put back to an earlier state")
+// Server is a connection to the server of a fleet. [Dial] makes one over NATS. Its methods may be called at once.
+type Server interface {
+	// Pull calls take with the last values of a device from a place on, in the order of their places.
+	Pull(ctx context.Context, device string, from uint64, take func(name string, place uint64, data []byte)) error
+	// Put stores a value of this device. It is on the server's disk when Put returns.
+	Put(ctx context.Context, name string, data []byte) error
+	// Give gives the server a record that it lacks.
+	Give(ctx context.Context, record []byte) error
+	// Live calls take with values that are stored from now on, until ctx or the connection ends. It calls ready when it
+	// listens.
+	Live(ctx context.Context, ready func(), take func(device, name string, data []byte)) error
+	// Tell tells the server how this device is. It is stored nowhere.
+	Tell(ctx context.Context, s Status) error
+	// Clock returns how far the clock of this device is ahead of the server's.
+	Clock(ctx context.Context) (time.Duration, error)
+	Radio
+	// Done is closed when the connection has ended.
+	Done() <-chan struct{}
+	Close() error
+}
 
-// Pauses between tries, and limits for the requests of keys.
+// Errors of a [Server].
+var (
+	ErrOffline = errors.New("there is no connection to the server of the fleet")
+	ErrFull    = errors.New("the server has no room left for what this device says; allow more with faceauth fleet " +
+		"serve --quota")
+	ErrRefused = errors.New("the server of the fleet refuses this device")
+)
+
+// Times of a session.
 const (
-	longestRetry = 30 * time.Second
-	caughtUp     = 5 * time.Millisecond // between two checks whether all entries are read
-	firstAsk     = 100 * time.Millisecond
-	longestAsk   = 30 * time.Second
-	answerTime   = 3 * time.Second
-	fewKeys      = 32 // up to this number, the authors are asked first; also the most authors in one round
+	lookEvery = 10 * time.Minute // how often all streams are looked at again
+	tellEvery = 30 * time.Second
+	mostLive  = 10_000 // items that wait
+	putAtOnce = 16
+	pullers   = 8
+	batchSize = 500 // items of one transaction
 )
 
-// Run follows the log and appends the device's entries until ctx ends; then it returns nil. It returns an error if it
-// cannot continue: the error wraps [ledger.ErrFuture] (the admin key has written a newer version), [ErrDamaged],
-// [ErrRevoked], or [ErrRefused] for a device that has never read its own admission in the log. After other errors of
-// the log it tries again. It also tries again if the server refuses a member without showing a signed revocation,
-// because the server may have been put back to an earlier state. Only one call of Run may be active at a time.
-func (d *Device) Run(ctx context.Context, log Log) error {
-	pause := backoff.Pause{First: d.s.Retry, Longest: longestRetry}
+// Run keeps this device and the server in step until ctx ends. After a failure it tries again. The error wraps
+// [ErrRevoked] if the device was revoked.
+func (d *Device) Run(ctx context.Context, dial func(ctx context.Context) (Server, error)) error {
+	pause := backoff.Pause{First: d.s.Retry, Longest: 30 * time.Second}
 	for ctx.Err() == nil {
-		begun := time.Now()
-		err := d.session(ctx, log)
-		refused, revoked := errors.Is(err, ErrRefused), false
-		if refused && ctx.Err() == nil {
-			switch again := d.rejoinSoon(ctx, log); {
-			case again == nil:
-				err = errForgotten
-			case errors.Is(again, ErrRevoked):
-				err, revoked = again, true
-			}
+		server, err := dial(ctx)
+		if err == nil {
+			err = d.session(ctx, server, pause.Reset)
+			server.Close()
 		}
 		d.mu.Lock()
-		d.connected = false
-		d.updateInStep()
-		if err != nil && ctx.Err() == nil {
+		d.connected, d.caughtUp, d.server = false, false, nil
+		d.state()
+		if d.members.Revoked(d.id) {
+			d.mu.Unlock()
+			return ErrRevoked
+		}
+		if ctx.Err() == nil && err != nil {
 			d.complain(err)
 		}
 		d.mu.Unlock()
-		if errors.Is(err, ledger.ErrFuture) || errors.Is(err, ErrDamaged) || revoked || refused && !d.admitted() {
-			return err
-		}
-		if time.Since(begun) > longestRetry {
-			pause.Reset()
-		}
+		signal(d.changed)
 		pause.Wait(ctx)
 	}
 	return nil
 }
 
-// session follows the log over one connection, until something fails.
-func (d *Device) session(ctx context.Context, log Log) error {
-	if x, ok := log.(Restorer); ok {
-		bound, unbind, err := x.Bind(ctx)
-		if err != nil {
-			return fmt.Errorf("asking the fleet's log for its length: %w", err)
-		}
-		defer unbind()
-		ctx = bound
-	}
-	err := d.checkLog(ctx, log)
-	var anew restored
-	if errors.As(err, &anew) {
-		if err := d.setAside(anew.log); err != nil {
-			return err
-		}
-		err = d.checkLog(ctx, log)
-	}
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	returning := d.aside != nil
-	d.mu.Unlock()
-	if returning {
-		if err := d.rejoinSoon(ctx, log); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return fmt.Errorf("sending the fleet's members to its server: %w", err)
-		}
-	}
-	if err := d.catchUp(ctx, log, false); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	d.connected, d.trouble = true, ""
-	d.resendAll()
-	seq, end := d.base.Seq(), d.end
-	d.moved = time.Now()
-	d.updateInStep()
-	d.mu.Unlock()
-	signal(d.wake)
-	signal(d.ask)
-	bound := ctx
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		err := log.Follow(ctx, seq, d.take)
-		if errors.Is(err, ErrTrimmed) {
-			err = d.catchUp(ctx, log, true)
-		}
-		return ended(ctx, err)
-	})
-	g.Go(func() error { return d.publish(ctx, log, end) })
-	g.Go(func() error { return ended(ctx, log.ServeKeys(ctx, d.id, d.answer)) })
-	g.Go(func() error { return d.collectKeys(ctx, log) })
-	g.Go(func() error { return d.checkRegularly(ctx, log) })
-	g.Go(func() error { return d.putSnapshots(ctx, log) })
-	err = g.Wait()
-	if why := context.Cause(bound); why != nil {
-		return why // the connection ended, or the program does
-	}
-	return err
-}
-
-// errForgotten ends a session if the server had lost this device's admission and was given it again.
-var errForgotten = errors.New("the server of the fleet had lost that it admitted this device; it knows it again")
-
-// admitted reports whether this device is a member, as far as it knows.
-func (d *Device) admitted() bool {
+func (d *Device) revoked() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m, known := d.current().Device(d.id)
-	return known && !m.Revoked && m.Name != d.id // before its admission, a device has its id as its name
+	return d.members.Revoked(d.id)
 }
 
-// rejoinSoon calls rejoin with the time limit [Settings.Patience].
-func (d *Device) rejoinSoon(ctx context.Context, log Log) error {
-	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
+// session is one connection.
+type session struct {
+	d       *Device
+	server  Server
+	live    chan item
+	read    map[string]bool // devices whose streams were read
+	blocked map[string]bool // own values for which the server has no room
+}
+
+func (d *Device) session(ctx context.Context, server Server, works func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s := session{d, server, make(chan item, mostLive), make(map[string]bool), make(map[string]bool)}
+	var work sync.WaitGroup
+	defer work.Wait()
 	defer cancel()
-	return d.rejoin(ctx, log)
-}
-
-// errEnded ends a session if a method of the log returned too early without an error.
-var errEnded = errors.New("the connection to the fleet's log ended")
-
-// ended returns err, or errEnded if a method of the log returned nil before ctx ended.
-func ended(ctx context.Context, err error) error {
-	if err == nil && ctx.Err() == nil {
-		return errEnded
+	// A revoked device may read nothing else than that it was revoked.
+	if err := s.pull(ctx, adminWriter, d.place(adminWriter), func(string, uint64) {}); err != nil {
+		return fmt.Errorf("reading who is a member: %w", err)
 	}
-	return err
-}
-
-// checkLog asks for the log's length and its last restoration, and checks that the log continues the part that d has
-// read.
-func (d *Device) checkLog(ctx context.Context, log Log) error {
-	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
-	defer cancel()
-	r, err := d.restoration(ctx, log)
-	if err != nil {
-		return fmt.Errorf("asking the fleet's log for its length: %w", err)
+	if d.revoked() {
+		return ErrRevoked
 	}
-	d.mu.Lock()
-	seq := d.base.Seq() // read before the log is asked, because the log grows meanwhile
-	err = d.damage()
-	d.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	end, err := log.Last(ctx)
-	if err != nil {
-		return fmt.Errorf("asking the fleet's log for its length: %w", err)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.checkContinues(r, seq, end); err != nil {
-		return err
-	}
-	d.end = max(d.end, end)
-	d.settleStored(end)
-	d.updateInStep()
-	return nil
-}
-
-// checkRegularly calls checkLog every [Settings.Look].
-func (d *Device) checkRegularly(ctx context.Context, log Log) error {
-	for backoff.Wait(ctx, d.s.Look) {
-		if err := d.checkLog(ctx, log); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// catchUp loads the snapshot of the log if the device is far behind, or if the log is trimmed.
-func (d *Device) catchUp(ctx context.Context, log Log, trimmed bool) error {
-	d.mu.Lock()
-	seq, end := d.base.Seq(), d.end
-	d.mu.Unlock()
-	if seq > 0 && end-min(seq, end) < d.s.SnapshotEvery && !trimmed {
-		return nil
-	}
-	at, data, err := log.Snapshot(ctx)
-	if errors.Is(err, ErrNoSnapshot) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("fetching a snapshot: %w", err)
-	}
-	defer data.Close()
-	if at <= seq {
-		return nil
-	}
-	l, err := d.store.Fetch(data)
-	if errors.Is(err, ledger.ErrSnapshot) && !trimmed {
-		// The log still has all entries of the snapshot; otherwise Follow returns ErrTrimmed.
-		d.mu.Lock()
-		d.complain(fmt.Errorf("the fleet's snapshot is not used: %w", err))
-		d.mu.Unlock()
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("fetching a snapshot: %w", err)
-	}
-	defer l.Abort()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.adopt(l)
-}
-
-// adopt replaces the ledger by one from a snapshot, if that is ahead.
-func (d *Device) adopt(l *ledger.Draft) error {
-	if l.Seq() <= d.base.Seq() {
-		return nil
-	}
-	if err := d.store.Adopt(l); err != nil {
-		return err
-	}
-	d.base, d.view, d.names = d.store.Ledger, nil, nil
-	d.put = max(d.put, l.Seq())
-	for _, id := range d.ring.People() {
-		if l.Forgotten(id) {
-			d.ring.Destroy(id)
-			d.ringStale = true
-		}
-	}
-	if err := d.saveRing(); err != nil {
-		return err
-	}
-	seen := l.Last(d.id)
-	d.noteAllMissingKeys()
-	signal(d.ask)
-	signal(d.changed)
-	return d.confirm(func(w waiting) bool { return w.e.N <= seen && (w.stored || l.Holds(w.data)) })
-}
-
-// publish appends the waiting entries to the log, one after the other. It first waits until the device has read all
-// entries that the log had at the beginning. If the device's folder is an old copy, there are entries of this device
-// among them, and their counters are used.
-func (d *Device) publish(ctx context.Context, log Log, end uint64) error {
-	for seq := uint64(0); ; {
-		d.mu.Lock()
-		now := d.base.Seq()
-		d.mu.Unlock()
-		if now >= end {
-			break
-		}
-		if now > seq {
-			seq = now
-		} else if d.idle(now) {
-			break // the last entries were removed from the log
-		}
-		if !backoff.Wait(ctx, caughtUp) {
-			return nil
-		}
-	}
-	for {
-		if !backoff.Wait(ctx, d.returnPause()) {
-			return nil
-		}
-		w, ok := d.nextToPublish()
-		if !ok {
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	work.Go(func() {
+		ended <- server.Live(ctx, func() { close(ready) }, func(device, name string, data []byte) {
 			select {
+			case s.live <- item{device, name, data}:
 			case <-ctx.Done():
-				return nil
-			case <-d.wake:
 			}
-			continue
+		})
+	})
+	select {
+	case <-ready:
+	case err := <-ended:
+		return cmp.Or(err, ErrOffline)
+	case <-ctx.Done():
+		return nil
+	}
+	if err := s.catchUp(ctx); err != nil {
+		return err
+	}
+	works()
+	return s.follow(ctx, ended)
+}
+
+// patient bounds one request.
+func (s *session) patient(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.d.s.Patience)
+	defer cancel()
+	return do(ctx)
+}
+
+// catchUp reads what is on the server, and finds what of this device it lacks.
+func (s *session) catchUp(ctx context.Context) error {
+	d := s.d
+	d.mu.Lock()
+	d.connected, d.server = true, s.server
+	d.trouble = ""
+	d.mu.Unlock()
+	err := s.patient(ctx, func(ctx context.Context) error {
+		skew, err := s.server.Clock(ctx)
+		if err == nil && skew.Abs() > ahead/2 {
+			d.s.Tell(fmt.Sprintf("the clock of this device is %v ahead of the server's (behind, if negative): set it; "+
+				"what it says counts late or less", skew.Round(time.Minute)))
 		}
-		if err := d.append(ctx, log, w); err != nil {
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("asking the server for its time: %w", err)
+	}
+	there := make(map[string]bool)
+	err = s.pull(ctx, adminWriter, 0, func(name string, _ uint64) { there[name] = true })
+	if err != nil {
+		return fmt.Errorf("reading who is a member: %w", err)
+	}
+	d.mu.Lock()
+	records := d.members.Records()
+	d.mu.Unlock()
+	for name, r := range records {
+		if !there[name] {
+			if err := s.patient(ctx, func(ctx context.Context) error { return s.server.Give(ctx, r) }); err != nil {
+				return fmt.Errorf("giving the server a lost record: %w", err)
+			}
+		}
+	}
+	if err := s.pullNew(ctx); err != nil {
+		return err
+	}
+	if err := s.pullOwn(ctx); err != nil {
+		return err
+	}
+	if err := d.settle(true); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.caughtUp = true
+	d.mu.Unlock()
+	signal(d.changed)
+	return nil
+}
+
+// pullNew reads the streams of members that were not read in this session.
+func (s *session) pullNew(ctx context.Context) error {
+	var todo []string
+	s.d.mu.Lock()
+	for _, m := range s.d.members.Devices() {
+		if m.ID != s.d.id && !s.read[m.ID] && (!m.Revoked || len(m.keep) > 0) {
+			todo = append(todo, m.ID)
+			s.read[m.ID] = true
+		}
+	}
+	s.d.mu.Unlock()
+	return s.pullAll(ctx, todo)
+}
+
+// pullAll reads the streams of devices, some at once.
+func (s *session) pullAll(ctx context.Context, devices []string) error {
+	var work sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	next := make(chan string)
+	for range min(pullers, len(devices)) {
+		work.Go(func() {
+			for device := range next {
+				if err := s.pullDevice(ctx, device); err != nil {
+					mu.Lock()
+					failed = cmp.Or(failed, fmt.Errorf("reading what a device says: %w", err))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, device := range devices {
+		next <- device
+	}
+	close(next)
+	work.Wait()
+	return failed
+}
+
+// pull reads a stream from a place on, and calls each with every name.
+func (s *session) pull(ctx context.Context, device string, from uint64, each func(name string, n uint64)) error {
+	var items []item
+	var failed error
+	last := uint64(0)
+	err := s.patientPull(ctx, device, from, func(name string, place uint64, data []byte) {
+		each(name, ValueCounter(data))
+		items = append(items, item{device, name, data})
+		last = max(last, place)
+		if len(items) >= batchSize && failed == nil {
+			failed = s.d.accept(items)
+			items = nil
+		}
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return err
+	}
+	if err := s.d.accept(items); err != nil || last == 0 {
+		return err
+	}
+	return s.d.setPlace(device, last)
+}
+
+// patientPull ends when nothing has come for the time of [Settings.Patience].
+func (s *session) patientPull(ctx context.Context, device string, from uint64,
+	take func(string, uint64, []byte)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(s.d.s.Patience, func() { cancel(ErrOffline) })
+	defer timer.Stop()
+	err := s.server.Pull(ctx, device, from, func(name string, place uint64, data []byte) {
+		timer.Reset(s.d.s.Patience)
+		take(name, place, data)
+	})
+	if why := context.Cause(ctx); err != nil && why != nil {
+		return why
+	}
+	return err
+}
+
+// pullDevice reads what a device has said since the stream was read last. The message at the last place is read again:
+// if the stream does not have it, an old copy of the server was put back, and all is read.
+func (s *session) pullDevice(ctx context.Context, device string) error {
+	have := make(map[string]uint64)
+	note := func(name string, n uint64) { have[name] = n }
+	from := s.d.place(device)
+	if err := s.pull(ctx, device, from, note); err != nil {
+		return err
+	}
+	if from > 0 && (len(have) == 0 || !s.d.hasAll(device)) {
+		clear(have)
+		if err := s.pull(ctx, device, 0, note); err != nil {
+			return err
+		}
+		from = 0
+	}
+	if from == 0 && !s.d.hasAll(device) {
+		again, err := s.d.unsay(device, have)
+		if err == nil && again {
+			err = s.pull(ctx, device, 0, note)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !s.d.complete(device) {
+		s.d.mu.Lock()
+		defer s.d.mu.Unlock()
+		s.d.refused[placeOf(device, headNote)] = withheld
+	}
+	return nil
+}
+
+const withheld = "the server does not have all that this device has said"
+
+// complete reports whether all is known that a device says it has said.
+func (d *Device) complete(device string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.hasAllLocked(device) {
+		return false
+	}
+	if place := placeOf(device, headNote); d.refused[place] == withheld {
+		delete(d.refused, place)
+	}
+	return true
+}
+
+// pullOwn reads what the server has of this device, and notes what it lacks.
+func (s *session) pullOwn(ctx context.Context) error {
+	d := s.d
+	have := make(map[string]uint64)
+	note := func(name string, n uint64) { have[name] = n }
+	from := d.place(d.id)
+	if err := s.pull(ctx, d.id, from, note); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	head := d.said[d.id][headNote]
+	same := head != nil && head.sent && have[headNote] == head.n
+	d.mu.Unlock()
+	if same {
+		return nil
+	}
+	if from > 0 {
+		clear(have)
+		if err := s.pull(ctx, d.id, 0, note); err != nil {
+			return err
+		}
+	}
+	return d.missing(have)
+}
+
+// follow takes what comes and gives what is new, until the connection ends.
+func (s *session) follow(ctx context.Context, ended <-chan error) error {
+	d := s.d
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	told, toldAt := Status{}, time.Time{}
+	for {
+		if err := s.publish(ctx); err != nil {
+			return err
+		}
+		st := d.State()
+		if now := time.Now(); st.InStep != told.InStep || st.Keys != told.Keys || now.Sub(toldAt) > tellEvery {
+			told, toldAt = st.Status, now
+			s.patient(ctx, func(ctx context.Context) error { return s.server.Tell(ctx, told) }) // it is repeated
+		}
+		timer := time.NewTimer(min(d.wait(), tellEvery))
+		var items []item
+		var again []string
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case err := <-ended:
+			timer.Stop()
+			return cmp.Or(err, ErrOffline)
+		case <-s.server.Done():
+			timer.Stop()
+			return ErrOffline
+		case <-look.C:
+			clear(s.read)
+			s.read[d.id] = true
+		case <-d.wake:
+		case x := <-s.live:
+			items = append(items, x)
+			for more := true; more && len(items) < batchSize; {
+				select {
+				case x := <-s.live:
+					items = append(items, x)
+				default:
+					more = false
+				}
+			}
+		case <-timer.C:
+		}
+		timer.Stop()
+		if err := d.accept(items); err != nil {
+			return err
+		}
+		for _, x := range items {
+			if x.name == headNote && x.device != d.id && !slices.Contains(again, x.device) && !d.complete(x.device) {
+				again = append(again, x.device)
+			}
+		}
+		if err := s.pullAll(ctx, again); err != nil {
+			return err
+		}
+		if err := s.pullNew(ctx); err != nil {
+			return err
+		}
+		if d.revoked() {
+			return ErrRevoked
+		}
+		if err := d.settle(true); err != nil {
 			return err
 		}
 	}
 }
 
-// idle reports whether no entry has come for [Settings.Patience].
-func (d *Device) idle(now uint64) bool {
+// publish gives the server what it lacks, and last the head.
+func (s *session) publish(ctx context.Context) error {
+	d := s.d
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.base.Seq() == now && time.Since(d.moved) > d.s.Patience
-}
-
-func (d *Device) nextToPublish() (waiting, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	// Waiting entries may rest on entries that the log has lost: those come first.
-	if w, ok := d.nextToReturn(); ok {
-		return w, true
-	}
-	for _, w := range d.pending {
-		if !w.stored {
-			return w, true
+	names := d.unsent()
+	head := d.said[d.id][headNote]
+	headDue := head != nil && !head.sent
+	d.mu.Unlock()
+	names = slices.DeleteFunc(names, func(name string) bool { return s.blocked[name] })
+	for part := range slices.Chunk(names, putAtOnce) {
+		var work sync.WaitGroup
+		failed := make([]error, len(part))
+		for i, name := range part {
+			work.Go(func() { failed[i] = s.putOne(ctx, name) })
+		}
+		work.Wait()
+		for i, err := range failed {
+			if errors.Is(err, ErrFull) {
+				s.blocked[part[i]] = true // until the next session
+				d.mu.Lock()
+				d.complain(err)
+				d.mu.Unlock()
+			} else if err != nil {
+				return err
+			}
 		}
 	}
-	return waiting{}, false
+	if len(names) > 0 || headDue {
+		d.mu.Lock()
+		err := d.write(d.putHead)
+		d.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if err := s.putOne(ctx, headNote); err != nil && !errors.Is(err, ErrFull) {
+			return err
+		}
+		signal(d.changed)
+	}
+	return nil
 }
 
-func (d *Device) append(ctx context.Context, log Log, w waiting) error {
-	ctx, cancel := context.WithTimeout(ctx, d.s.Patience)
-	defer cancel()
-	if err := log.Append(ctx, w.e.Subject(), w.data); err != nil {
-		return fmt.Errorf("adding to the fleet's log: %w", err)
+func (s *session) putOne(ctx context.Context, name string) error {
+	s.d.mu.Lock()
+	data, n, err := s.d.data(name)
+	s.d.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.noteSent(w)
-	return nil
+	if err := s.patient(ctx, func(ctx context.Context) error { return s.server.Put(ctx, name, data) }); err != nil {
+		return err
+	}
+	return s.d.sent(name, n)
 }

@@ -3,354 +3,551 @@
 package fleet
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
 
-// A statement is an entry before it is signed, and its content.
-type statement struct {
-	e       ledger.Entry
-	content any
-}
-
-// writableID returns a number under which the device may write about a person. A merged person has several numbers, and
-// a limited device may write about some of them only.
-func (d *Device) writableID(id ledger.ID) (ledger.ID, error) {
-	view := d.current()
-	if view.Forgotten(id) {
-		return id, fmt.Errorf("%w: %s", ledger.ErrForgotten, id)
-	}
-	if !view.Known(id) {
-		return id, fmt.Errorf("%w: %s", ErrUnknown, id)
-	}
-	if m, known := view.Device(d.id); !known || !m.Revoked && m.Scope.All {
-		return id, nil
-	} else if m.Revoked {
-		return id, ledger.ErrRevoked
-	}
-	for _, other := range view.Group(id) {
-		if view.MayWrite(d.id, other) {
-			return other, nil
-		}
-	}
-	return id, fmt.Errorf("%w: %s", ledger.ErrScope, id)
-}
-
-// say writes entries, all or none, and they count for this device at once. It returns the reference of the last entry.
-func (d *Device) say(all ...statement) (ledger.Ref, error) {
-	view := d.current()
-	if m, known := view.Device(d.id); known && m.Revoked {
-		return ledger.Ref{}, ledger.ErrRevoked
-	}
-	keys := make(map[ledger.ID]ledger.Key) // new keys
-	var b batch
-	var made []waiting
-	n := d.last
-	for _, s := range all {
-		e := s.e
-		n++
-		e.Device, e.N, e.Time = d.id, n, d.s.Now()
-		if e.Kind.Sealed() {
-			key, ok := view.WriteKey(e.Person, d.ring)
-			if !ok {
-				if key, ok = keys[e.Person]; !ok {
-					key = ledger.NewKey()
-					keys[e.Person] = key
-				}
-			}
-			e.Seal(d.fleet, key, s.content)
-		} else if s.content != nil {
-			e.Put(s.content)
-		}
-		if err := e.Sign(d.fleet, d.key); err != nil {
-			return ledger.Ref{}, err
-		}
-		data := e.Encode()
-		b.Entries = append(b.Entries, data)
-		made = append(made, waiting{e: e, data: data})
-	}
-	// A key that is saved and not used does no harm; an entry without its key would be lost. So the keys are saved
-	// first.
-	for id, key := range keys {
-		d.ungiven[d.ring.AddOwn(id, key)] = id
-		d.ringStale = true
-	}
-	if err := d.saveRing(); err != nil {
-		return ledger.Ref{}, err
-	}
-	if err := d.keepOutbox(b); err != nil {
-		return ledger.Ref{}, fmt.Errorf("saving entries in the outbox: %w", err)
-	}
-	if len(d.pending) == 0 && d.aside == nil {
-		d.view = d.base.With()
-	}
-	d.pending, d.last, d.names = append(d.pending, made...), n, nil
-	if d.view != nil {
-		for _, w := range made {
-			d.view.Say(w.data)
-		}
-	}
-	signal(d.wake)
-	return made[len(made)-1].e.Ref(), nil
-}
-
-// mostLine is the greatest size of a line of the outbox with several entries, in bytes of entries.
-const mostLine = 8 << 20
-
-// keepOutbox writes entries that belong together into one line, so that a killed program has written all or none. Very
-// many faces take several lines.
-func (d *Device) keepOutbox(b batch) error {
-	for len(b.Entries) > 0 {
-		n, size := 1, len(b.Entries[0])
-		for n < len(b.Entries) && size+len(b.Entries[n]) <= mostLine {
-			size += len(b.Entries[n])
-			n++
-		}
-		if err := d.outbox.Append(batch{Entries: b.Entries[:n]}); err != nil {
+// write runs a change in one transaction. After an error the memory is read again from the disk.
+func (d *Device) write(do func() error) error {
+	saved, before := d.saved, d.own.Counter
+	err := d.db.Write(func() error {
+		if err := do(); err != nil {
 			return err
 		}
-		b.Entries = b.Entries[n:]
+		if state := encode(d.own); !bytes.Equal(state, saved) {
+			saved = state
+			return d.setFact(stateFact, "", state)
+		}
+		return nil
+	})
+	if err != nil {
+		d.reload()
+		return err
+	}
+	if d.own.Counter != before {
+		signal(d.wake)
+	}
+	d.saved = saved
+	return nil
+}
+
+// reload reads the memory again after a transaction that was not written.
+func (d *Device) reload() {
+	d.empty()
+	d.own = state{}
+	d.members = NewMembers(d.fleet)
+	d.invalidateAll()
+	if err := d.load(); err != nil {
+		d.trouble = fmt.Sprintf("%v: %v", ErrDamaged, err)
+	}
+	if d.own.Public == nil {
+		d.own.newBox()
+	}
+}
+
+// put keeps a value of this device, for the server. It is called in a transaction.
+func (d *Device) put(name string, v value) error {
+	d.count()
+	v.N = d.own.Counter
+	if e := d.said[d.id][name]; e != nil && e.born && v.Born == nil {
+		old, _ := d.value(d.id, name)
+		v.Born = old.Born
+	}
+	data := v.seal(d.fleet, d.id, name, d.key)
+	if len(data) > MaxValue {
+		return fmt.Errorf("%w: it would be %d bytes long, and %d are allowed", ErrTooLong, len(data), MaxValue)
+	}
+	return d.keep(d.id, name, v, data, false)
+}
+
+// count moves the counter. It follows the clock, so that a device whose folder and server were both put back does not
+// use counters that others have seen.
+func (d *Device) count() {
+	d.own.Counter = max(d.own.Counter+1, uint64(d.s.Now().UnixMilli())<<clockBits)
+}
+
+// ErrTooLong is returned for words that are too long for one value.
+var ErrTooLong = errors.New("too much is said about one person")
+
+// keep writes a value of any device. It is called in a transaction.
+func (d *Device) keep(device, name string, v value, data []byte, sent bool) error {
+	if err := d.db.Exec("insert or replace into value(device, name, n, forget, sent, data) values(?, ?, ?, ?, ?, ?)",
+		device, name, int64(v.N), int64(v.Forget), sent, data); err != nil {
+		return err
+	}
+	d.of(device)[name] = &entry{v.N, v.Forget, len(v.Born) > 0, len(v.Box) > 0, sent}
+	if strings.HasPrefix(name, "_") {
+		if strings.HasPrefix(name, awayNote) {
+			d.invalidateAll()
+		}
+		return d.note(device).take(name, v.Note)
+	}
+	if id, _, ok := personOf(name); ok {
+		d.invalidate(id)
 	}
 	return nil
 }
 
-// mostOf is the greatest size of the vectors in one entry, in bytes.
-const mostOf = ledger.MaxEntry - 100_000
-
-// portions cuts n items of the given size into ranges that fit into one entry each.
-func portions(n, bytes int) (all [][2]int) {
-	each := max(1, mostOf/max(bytes+32, 1))
-	for from := 0; from < n; from += each {
-		all = append(all, [2]int{from, min(n, from+each)})
-	}
-	return all
+func (d *Device) putNote(name string, content any) error {
+	return d.put(name, value{Note: encode(content)})
 }
 
-// faces makes statements about faces of a person, as many as are needed.
-func (d *Device) faces(kind ledger.Kind, id ledger.ID, space string, faces []ledger.Face) (all []statement, err error) {
-	if len(faces) == 0 {
-		return nil, fmt.Errorf("%s: no faces given", kind)
+// putHead says which values this device has, if that has changed.
+func (d *Device) putHead() error {
+	h := head{d.sum(d.id)}
+	if e := d.said[d.id][headNote]; h == d.note(d.id).head && e != nil && e.n == d.own.Counter {
+		return nil
 	}
-	for _, f := range faces {
-		if len(f.Vector) == 0 || len(f.Vector) != len(faces[0].Vector) {
-			return nil, fmt.Errorf("%s: a face has %d values; all faces of an entry need the same number, at least 1",
-				kind, len(f.Vector))
+	return d.putNote(headNote, h)
+}
+
+// sum returns the sum of the counters of the values that a device has.
+func (d *Device) sum(device string) (sum uint64) {
+	for name, e := range d.said[device] {
+		if name != headNote {
+			sum += e.n
 		}
 	}
-	for _, p := range portions(len(faces), 4*len(faces[0].Vector)) {
-		all = append(all,
-			statement{ledger.Entry{Kind: kind, Person: id}, ledger.Faces{Space: space, Faces: faces[p[0]:p[1]]}})
-	}
-	return all, nil
+	return sum
 }
 
-// Enroll adds a person with a name and faces to the fleet. The error comes from [online.CheckName], or comes from the
-// disk.
-func (d *Device) Enroll(name, space string, faces []ledger.Face) (ledger.ID, error) {
-	if err := online.CheckName(name); err != nil {
-		return ledger.ID{}, err
+// ownWords returns what this device says about a number.
+func (d *Device) ownWords(id ID) (w words, v value, err error) {
+	v, there := d.value(d.id, id.String())
+	if !there || len(v.Box) == 0 {
+		return w, v, nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	o := offer{id: ledger.NewID(), space: space, faces: faces, shared: sharedPerson{Name: name}}
-	_, err := d.enroll(o)
-	return o.id, err
+	key, have := d.secrets[id]
+	if !have {
+		return w, v, fmt.Errorf("%w: %s", ErrKeyless, id)
+	}
+	data, err := key.open(v.Box, placeOf(d.id, id.String()))
+	if err != nil {
+		return w, v, fmt.Errorf("%w: %s", ErrKeyless, id)
+	}
+	w, err = openWords(data)
+	return w, v, err
 }
 
-func (d *Device) sayFaces(kind ledger.Kind, person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
+// say changes what this device says about a number. It is called in a transaction.
+func (d *Device) say(id ID, change func(w *words)) error {
+	w, v, err := d.ownWords(id)
+	if err != nil {
+		return err
+	}
+	change(&w)
+	w.trim()
+	key := d.secrets[id]
+	data := encode(w)
+	if len(data) > MaxValue-1000 { // the oldest faces make room
+		w.Faces = w.Faces[len(w.Faces)/4:]
+		data = encode(w)
+	}
+	v.Box = key.seal(data, placeOf(d.id, id.String()))
+	return d.put(id.String(), v)
+}
+
+// writableID returns the number under which this device may write about a person, whose key it has.
+func (d *Device) writableID(id ID) (ID, error) {
+	if m, known := d.members.Device(d.id); known && m.Revoked {
+		return id, ErrRevoked
+	}
+	if d.forgotten(id) {
+		return id, fmt.Errorf("%w: %s", ErrForgotten, id)
+	}
+	if !d.known(id) {
+		return id, fmt.Errorf("%w: %s", ErrUnknown, id)
+	}
+	for _, of := range d.group(id) {
+		if d.mayWrite(d.id, of) {
+			if of == id || !d.mayWrite(d.id, id) {
+				id = of
+			}
+			if _, have := d.secrets[id]; !have {
+				return id, fmt.Errorf("%w: %s", ErrKeyless, id)
+			}
+			return id, nil
+		}
+	}
+	return id, fmt.Errorf("%w: %s", ErrScope, id)
+}
+
+// about changes what this device says about a person.
+func (d *Device) about(person ID, change func(id ID) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.aboutLocked(person, change)
+}
+
+func (d *Device) aboutLocked(person ID, change func(id ID) error) error {
 	id, err := d.writableID(person)
 	if err != nil {
-		return ledger.Ref{}, err
+		return err
 	}
-	all, err := d.faces(kind, id, space, faces)
-	if err != nil {
-		return ledger.Ref{}, err
-	}
-	return d.say(all...)
+	return d.write(func() error { return change(id) })
 }
 
-// Label adds labelled faces to a person. The errors of this and the next methods wrap [ErrUnknown],
-// [ledger.ErrForgotten], [ledger.ErrScope] or [ledger.ErrRevoked], or come from the disk; no entry is written then.
-func (d *Device) Label(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
-	return d.sayFaces(ledger.Label, person, space, faces)
+// checkFaces returns nil for faces that can be said.
+func checkFaces(space string, faces []Face) error {
+	if len(faces) == 0 {
+		return errors.New("no faces are given")
+	}
+	if space == "" || len(space) > maxSpace {
+		return fmt.Errorf("%q cannot be the name of a feature space", space)
+	}
+	for _, f := range faces {
+		if len(f.Vector) == 0 || len(f.Vector) > maxDim || len(f.Vector) != len(faces[0].Vector) {
+			return fmt.Errorf("a face has %d values; all need the same number, at least 1", len(f.Vector))
+		}
+	}
+	return nil
+}
+
+func (d *Device) sayFaces(person ID, space string, faces []Face, state faceState) error {
+	if err := checkFaces(space, faces); err != nil {
+		return err
+	}
+	return d.about(person, func(id ID) error { return d.addFaces(id, space, faces, state) })
+}
+
+func (d *Device) addFaces(id ID, space string, faces []Face, state faceState) error {
+	return d.say(id, func(w *words) {
+		for _, f := range faces {
+			w.setFace(w.newFaceWord(space, f, state, d.tick()))
+		}
+	})
+}
+
+// Label adds labelled faces to a person. The errors of this and the next methods wrap [ErrUnknown], [ErrForgotten],
+// [ErrScope], [ErrRevoked] or [ErrKeyless], or come from the disk; nothing is said then.
+func (d *Device) Label(person ID, space string, faces []Face) error {
+	return d.sayFaces(person, space, faces, labelled)
 }
 
 // Confirm confirms that faces are still this person's: learned faces become labelled faces.
-func (d *Device) Confirm(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
-	return d.sayFaces(ledger.Confirm, person, space, faces)
+func (d *Device) Confirm(person ID, space string, faces []Face) error {
+	return d.sayFaces(person, space, faces, confirmed)
 }
 
 // Deny states that faces are not this person's.
-func (d *Device) Deny(person ledger.ID, space string, faces []ledger.Face) (ledger.Ref, error) {
-	return d.sayFaces(ledger.Deny, person, space, faces)
+func (d *Device) Deny(person ID, space string, faces []Face) error {
+	return d.sayFaces(person, space, faces, denied)
 }
 
-// sayOf writes one entry about a person.
-func (d *Device) sayOf(kind ledger.Kind, person ledger.ID, content any) (ledger.Ref, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	id, err := d.writableID(person)
-	if err != nil {
-		return ledger.Ref{}, err
-	}
-	return d.say(statement{ledger.Entry{Kind: kind, Person: id}, content})
+// Retract takes back labelled faces of a person, under all its numbers.
+func (d *Device) Retract(person ID, faces ...FaceID) error {
+	return d.without(person, retracted, faces)
 }
 
-// Retract takes back labelled faces of a person. For a merged person it writes an entry for each number, so that the
-// faces stay away if the merge is undone. It returns the entry about the given number.
-func (d *Device) Retract(person ledger.ID, faces ...ledger.FaceID) (ledger.Ref, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	id, err := d.writableID(person)
-	if err != nil {
-		return ledger.Ref{}, err
-	}
-	var all []statement
-	for _, other := range d.current().Group(id) {
-		if other != id && d.current().MayWrite(d.id, other) {
-			all = append(all, statement{ledger.Entry{Kind: ledger.Retract, Person: other}, ledger.Refs{Faces: faces}})
+// Undeny takes back that faces are not this person's.
+func (d *Device) Undeny(person ID, faces ...FaceID) error { return d.without(person, allowed, faces) }
+
+func (d *Device) without(person ID, state faceState, faces []FaceID) error {
+	return d.about(person, func(id ID) error {
+		for _, of := range d.group(id) {
+			if _, have := d.secrets[of]; !have || !d.mayWrite(d.id, of) {
+				continue
+			}
+			err := d.say(of, func(w *words) {
+				for _, f := range faces {
+					w.setFace(faceWord{ID: slices.Clone(f[:]), Clock: d.tick(), State: state})
+				}
+			})
+			if err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+}
+
+// Enroll adds a person with a name and faces to the fleet. The error comes from [online.CheckName], or comes from the
+// disk, or wraps [ErrRevoked].
+func (d *Device) Enroll(name, space string, faces []Face) (ID, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, b := newID(d.id)
+	return id, d.enroll(offer{id: id, born: b, space: space, faces: faces, shared: sharedPerson{Name: name}})
+}
+
+func (d *Device) enroll(o offer) error {
+	if m, known := d.members.Device(d.id); known && m.Revoked {
+		return ErrRevoked
 	}
-	return d.say(append(all, statement{ledger.Entry{Kind: ledger.Retract, Person: id}, ledger.Refs{Faces: faces}})...)
+	name := o.shared.Name
+	if err := errors.Join(online.CheckName(name), checkFaces(o.space, o.faces)); err != nil {
+		return err
+	}
+	return d.write(func() error {
+		key := newSecret()
+		if err := d.setFact(keyFact, o.id.String(), key[:]); err != nil {
+			return err
+		}
+		d.secrets[o.id] = key
+		w := words{Name: &naming{Clock: d.tick(), Name: name}}
+		for _, f := range o.faces {
+			w.setFace(w.newFaceWord(o.space, f, labelled, d.tick()))
+		}
+		for _, f := range o.denied {
+			w.setFace(w.newFaceWord(o.space, f, denied, d.tick()))
+		}
+		w.trim()
+		return d.put(o.id.String(), value{Born: o.born[:], Box: key.seal(encode(w), placeOf(d.id, o.id.String()))})
+	})
 }
 
 // Rename gives a person a new name. The error may also come from [online.CheckName].
-func (d *Device) Rename(person ledger.ID, name string) (ledger.Ref, error) {
+func (d *Device) Rename(person ID, name string) error {
 	if err := online.CheckName(name); err != nil {
-		return ledger.Ref{}, err
+		return err
 	}
-	return d.sayOf(ledger.Name, person, ledger.Naming{Name: name})
+	return d.about(person, func(id ID) error { return d.rename(id, name) })
 }
 
-// Merge states that other and into are the same person, with the name of into. The error may also wrap
-// [ledger.ErrNoEffect].
-func (d *Device) Merge(other, into ledger.ID) (ledger.Ref, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	from, err := d.writableID(other)
-	if err != nil {
-		return ledger.Ref{}, err
+// rename names a person under its first number, if this device may.
+func (d *Device) rename(id ID, name string) error {
+	root := d.group(id)[0]
+	if _, have := d.secrets[root]; have && d.mayWrite(d.id, root) {
+		id = root
 	}
-	to, err := d.writableID(into)
-	if err != nil {
-		return ledger.Ref{}, err
-	}
-	if slices.Contains(d.current().Group(from), to) {
-		return ledger.Ref{}, fmt.Errorf("%w: both are one person", ledger.ErrNoEffect)
-	}
-	return d.say(statement{ledger.Entry{Kind: ledger.Merge, Person: to, Other: from}, nil})
+	was := d.joined(id).name
+	return d.say(id, func(w *words) {
+		n := naming{Clock: d.tick(), Name: name, Was: slices.Clone(was.Was)}
+		if was.Name != "" && was.Name != name && !slices.Contains(n.Was, was.Name) {
+			n.Was = append(n.Was, was.Name)
+		}
+		n.Was = n.Was[max(0, len(n.Was)-mostNames):]
+		w.Name = &n
+	})
 }
 
-// Undo takes back an entry about a person. It cannot take back the kinds [ledger.Forget], [ledger.Undo] and
-// [ledger.Withdraw]. The error may also wrap [ledger.ErrNoEntry] or [ledger.ErrNoEffect].
-func (d *Device) Undo(entry ledger.Ref) (ledger.Ref, error) {
+// A Merge is the word that one number is the same person as another.
+type Merge struct{ From, Into ID }
+
+// Merge states that other and into are the same person, with the name of into. The error may also wrap [ErrNoEffect].
+func (d *Device) Merge(other, into ID) (m Merge, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, err := d.current().Undoable(entry)
-	if err != nil {
-		return ledger.Ref{}, err
+	if m.Into, err = d.writableID(into); err != nil {
+		return m, err
 	}
-	if !d.current().MayWrite(d.id, id) {
-		if _, err := d.writableID(id); err != nil { // nil for a device that is not a member yet
-			return ledger.Ref{}, err
+	if m.From, err = d.writableID(other); err != nil {
+		return m, err
+	}
+	// The root of the group is merged, so that the name of into stays.
+	if root := d.group(m.From)[0]; d.mayWrite(d.id, root) {
+		m.From = root
+	}
+	if root := d.group(m.Into)[0]; root == m.From {
+		return m, fmt.Errorf("%w: both are one person", ErrNoEffect)
+	}
+	return m, d.write(func() error { return d.same(m, false) })
+}
+
+func (d *Device) same(m Merge, off bool) error {
+	return d.say(m.From, func(w *words) {
+		w.Same = slices.DeleteFunc(w.Same, func(s sameWord) bool { return string(s.Into) == string(m.Into[:]) })
+		w.Same = append(w.Same, sameWord{Into: slices.Clone(m.Into[:]), Clock: d.tick(), Off: off})
+	})
+}
+
+// Unmerge takes a merge back: they are two people again. If that was done already, nothing is said.
+func (d *Device) Unmerge(m Merge) error {
+	if undone, there := d.merged(m); !there {
+		return fmt.Errorf("undoing a merge in the fleet: %w", ErrUnknown)
+	} else if undone {
+		return nil
+	}
+	return d.about(m.From, func(ID) error { return d.same(m, true) })
+}
+
+// Unmerged reports whether a merge was taken back.
+func (d *Device) Unmerged(m Merge) bool {
+	undone, there := d.merged(m)
+	return there && undone
+}
+
+func (d *Device) merged(m Merge) (undone, there bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, there := d.joined(m.From).same[m.Into]
+	return s.Off, there && !d.forgotten(m.From)
+}
+
+// MergedBy returns the merge that made a number a part of another person, if there is one.
+func (d *Device) MergedBy(id ID) (Merge, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mergedBy(id)
+}
+
+// mergedBy returns the merge that made a number a part of another person, if there is one.
+func (d *Device) mergedBy(id ID) (m Merge, merged bool) {
+	if d.group(id)[0] == id {
+		return m, false
+	}
+	var latest heardSame
+	for into, s := range d.joined(id).same {
+		if !s.Off && d.group(into)[0] == d.group(id)[0] && later(s.Clock, s.device, latest.Clock, latest.device) {
+			m, merged, latest = Merge{id, into}, true, s
 		}
 	}
-	return d.say(statement{ledger.Entry{Kind: ledger.Undo, Person: id}, entry})
+	return m, merged
 }
 
-// Forget removes a person for ever from all devices, with all people merged with this person, and destroys their keys.
-// The error may also wrap [ledger.ErrForgets].
-func (d *Device) Forget(person ledger.ID) (ledger.Ref, error) {
+// Forget makes all devices forget a person, with all numbers that were merged with it. It is hidden at once; its key is
+// destroyed after [Settings.Grace], and until then [Device.Remember] takes it back. If this device has forgotten
+// [DailyForgets] others within that time, the others wait until another device or the admin agrees; waits says so.
+func (d *Device) Forget(person ID) (waits bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id, err := d.writableID(person)
-	if err != nil {
-		return ledger.Ref{}, err
+	if errors.Is(err, ErrKeyless) {
+		err = nil
 	}
-	group := d.current().Group(id)
-	also := slices.DeleteFunc(slices.Clone(group), func(other ledger.ID) bool { return other == id })
-	for _, other := range also {
-		if m, known := d.current().Device(d.id); known && !m.Scope.All && !d.current().MayWrite(d.id, other) {
-			return ledger.Ref{}, fmt.Errorf("%w: %s, with whom this person was merged", ledger.ErrScope, other)
+	if err != nil {
+		return false, err
+	}
+	group := slices.Clone(d.group(id))
+	for _, of := range group {
+		if !d.mayWrite(d.id, of) {
+			return false, fmt.Errorf("%w: %s, who was merged with this person", ErrScope, of)
 		}
 	}
-	if !d.current().MayForget(d.id, len(group)) {
-		return ledger.Ref{}, ledger.ErrForgets
-	}
-	ref, err := d.say(statement{ledger.Entry{Kind: ledger.Forget, Person: id}, ledger.Forgetting{Also: also}})
-	if err != nil {
-		return ref, err
-	}
-	for _, other := range group {
-		d.ring.Destroy(other)
-	}
-	d.ringStale = true
-	return ref, d.saveRing()
+	err = d.write(func() error {
+		for _, of := range group {
+			v, _ := d.value(d.id, of.String())
+			v.Forget = d.tick()
+			if err := d.put(of.String(), v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err == nil && !d.everywhere(id), err
 }
 
-// Teach publishes this device's lessons about a person, in a feature space: one for each list of sources through which
-// faces were learned. They replace the device's earlier lessons about the person. It reports whether they were written:
-// equal lessons are not written again.
-func (d *Device) Teach(person ledger.ID, space string, lessons []ledger.Lesson) (taught bool, err error) {
+// Remember takes back that this device forgets a person, as long as the person's key is there.
+func (d *Device) Remember(person ID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v, there := d.value(d.id, person.String())
+	if !there || v.Forget == 0 || d.dead[person] {
+		return fmt.Errorf("%w: %s", ErrForgotten, person)
+	}
+	return d.write(func() error {
+		v.Forget = 0
+		return d.put(person.String(), v)
+	})
+}
+
+// Teach says what this device has learned about a person, in place of its earlier lessons. It reports whether that is
+// new.
+func (d *Device) Teach(person ID, lessons []Lesson) (taught bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id, err := d.writableID(person)
 	if err != nil {
 		return false, err
 	}
-	if p, ok := d.current().Person(id, d.ring); ok {
-		var before []ledger.Lesson
-		for _, x := range p.Lessons {
-			if x.Device == d.id && x.Of == id && len(x.Centroids) > 0 {
-				before = append(before, x.Lesson)
+	before, clock := d.lessonsOf(d.id, id)
+	lessons = slices.DeleteFunc(slices.Clone(lessons), func(l Lesson) bool { return len(l.Centroids) == 0 })
+	if w, _ := d.withdrawal(d.id); slices.EqualFunc(before, lessons, Lesson.Equal) &&
+		(len(lessons) == 0 || clock > w.Clock) {
+		return false, nil
+	}
+	data := encodeLessons(lessons)
+	parts := max(1, (len(data)+lessonBytes-1)/lessonBytes)
+	if parts > mostParts {
+		return false, fmt.Errorf("%w: its lessons have %d bytes", ErrTooLong, len(data))
+	}
+	return true, d.write(func() error {
+		key, clock := d.secrets[id], d.tick()
+		for part := range mostParts {
+			name := id.String() + lessonName(part)
+			e := d.said[d.id][name]
+			if part >= parts && (e == nil || !e.box) {
+				continue
+			}
+			var v value
+			if part < parts {
+				p := lessonPart{clock, uint64(parts), data[min(part*lessonBytes, len(data)):min((part+1)*lessonBytes,
+					len(data))]}
+				v.Box = key.seal(encode(p), placeOf(d.id, name))
+			}
+			if err := d.put(name, v); err != nil {
+				return err
 			}
 		}
-		if slices.EqualFunc(before, lessons, ledger.Lesson.Equal) {
-			return false, nil
-		}
-	}
-	var all []statement
-	add := func(part ledger.Lesson) {
-		e := ledger.Entry{Kind: ledger.Lessons, Person: id, Part: uint64(len(all))}
-		all = append(all, statement{e, part})
-	}
-	for _, x := range lessons {
-		if len(x.Centroids) == 0 {
-			continue
-		}
-		for _, p := range portions(len(x.Centroids), 4*len(x.Centroids[0].Vector)) {
-			part := ledger.Lesson{Space: space, Through: x.Through, Centroids: x.Centroids[p[0]:p[1]]}
-			for _, link := range x.Links { // a link belongs to the part with its later centroid
-				if later := max(link[0], link[1]); p[0] <= later && later < p[1] {
-					part.Links = append(part.Links, link)
-				}
-			}
-			add(part)
-		}
-	}
-	if len(all) == 0 {
-		add(ledger.Lesson{Space: space})
-	}
-	_, err = d.say(all...)
-	return err == nil, err
+		return nil
+	})
 }
 
-// Withdraw takes back all lessons of a device. With mute, later lessons of that device do not count either, until a
-// withdrawal without mute.
-func (d *Device) Withdraw(device string, mute bool) (ledger.Ref, error) {
+// Withdraw takes back all lessons of a device. With mute, its later lessons do not count either, until a withdrawal
+// without mute.
+func (d *Device) Withdraw(device string, mute bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, known := d.current().Device(device); !known {
-		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: %w: %s", ledger.ErrNobody, device)
+	if _, known := d.members.Device(device); !known {
+		return fmt.Errorf("withdrawing lessons: %w: %s", ErrNobody, device)
 	}
-	if m, known := d.current().Device(d.id); known && !m.Scope.All && device != d.id {
-		return ledger.Ref{}, fmt.Errorf("withdrawing lessons: this device is limited to some people: %w",
-			ledger.ErrScope)
+	if !d.full() && device != d.id {
+		return fmt.Errorf("withdrawing lessons: this device is limited to some people: %w", ErrScope)
 	}
-	return d.say(statement{ledger.Entry{Kind: ledger.Withdraw}, ledger.Withdrawal{Device: device, Mute: mute}})
+	return d.write(func() error {
+		all := make(map[string]withdrawal)
+		for id, w := range d.note(d.id).withdrawn {
+			all[id] = w
+		}
+		all[device] = withdrawal{d.tick(), mute}
+		if device == d.id {
+			for name, e := range d.said[d.id] {
+				if _, part, ok := personOf(name); ok && part >= 0 && e.box {
+					if err := d.put(name, value{}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return d.putNote(awayNote, all)
+	})
+}
+
+// ErrNobody is returned for a device that never joined.
+var ErrNobody = errors.New("no device of this fleet")
+
+// Muted reports whether the lessons of a device do not count.
+func (d *Device) Muted(device string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w, _ := d.withdrawal(device)
+	return w.Mute
+}
+
+// unsent returns the names of own values that the server does not have, in the order of their counters.
+func (d *Device) unsent() (names []string) {
+	for name, e := range d.said[d.id] {
+		if !e.sent && name != headNote {
+			names = append(names, name)
+		}
+	}
+	mine := d.said[d.id]
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(mine[a].n, mine[b].n) })
+	return names
+}
+
+// data returns the bytes of an own value, and its counter.
+func (d *Device) data(name string) (data []byte, n uint64, err error) {
+	err = d.db.Query("select data, n from value where device = ? and name = ?", func(r store.Row) error {
+		data, n = r.ColumnBlob(0, nil), uint64(r.ColumnInt64(1))
+		return nil
+	}, d.id, name)
+	return data, n, err
 }

@@ -6,198 +6,479 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
-
-	"github.com/faceauth/faceauth/fleet/ledger"
 )
 
-// take applies an entry of the log.
-func (d *Device) take(seq uint64, data []byte) error {
+// mostValues is the greatest number of values of one device that others keep.
+const mostValues = 100_000
+
+// item is a value or a record as it came from the server.
+type item struct {
+	device, name string
+	data         []byte
+}
+
+// accept takes what has come from the server: it keeps what counts, and notes the reason why it skips the rest. A
+// skipped value changes nothing: what was known under its name stays.
+func (d *Device) accept(items []item) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	o, err := d.base.Apply(seq, data)
+	if len(items) == 0 {
+		return nil
+	}
+	return d.write(func() error {
+		for _, x := range items {
+			var err error
+			if x.device == adminWriter {
+				err = d.acceptRecord(x.data)
+			} else if m, known := d.members.Device(x.device); !known || len(d.of(x.device)) > mostValues {
+				continue // its admission has not come yet, or is no more; when it comes, its values are read again
+			} else if m.Revoked && !m.Kept(x.name, ValueCounter(x.data)) {
+				continue
+			} else {
+				err = d.acceptValue(x)
+			}
+			place := placeOf(x.device, x.name)
+			switch {
+			case err == nil:
+				delete(d.refused, place)
+			case errors.Is(err, errValue), errors.Is(err, errNewer), errors.Is(err, errSignature),
+				errors.Is(err, ErrRecord), errors.Is(err, ErrScope):
+				d.refuse(place, err)
+			default:
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// refuse notes that a value is skipped.
+func (d *Device) refuse(place string, why error) {
+	device, _, _ := strings.Cut(place, ".")
+	n := 0
+	for other := range d.refused {
+		if strings.HasPrefix(other, device) {
+			n++
+		}
+	}
+	if n == 0 {
+		name := device
+		if m, known := d.members.Device(device); known {
+			name = m.Name
+		}
+		d.s.Tell(fmt.Sprintf("what %s says is skipped: %v", name, why))
+	}
+	if n < 10 {
+		d.refused[place] = why.Error()
+	}
+}
+
+func (d *Device) acceptRecord(data []byte) error {
+	name, news, err := d.members.Add(data)
+	if err != nil || !news {
+		return err
+	}
+	if err := d.setFact(recordFact, name, data); err != nil {
+		return err
+	}
+	if name[0] == 'a' { // an admission or an address: nothing that is known changes
+		return nil
+	}
+	d.invalidateAll()
+	for device, values := range d.said { // what a revoked device said does not count any more
+		m, known := d.members.Device(device)
+		if !known || !m.Revoked || device == d.id {
+			continue
+		}
+		for name, e := range values {
+			if m.Kept(name, e.n) {
+				continue
+			}
+			if err := d.db.Exec("delete from value where device = ? and name = ?", device, name); err != nil {
+				return err
+			}
+			delete(values, name)
+		}
+		delete(d.notes, device)
+	}
+	return nil
+}
+
+func (d *Device) acceptValue(x item) error {
+	v, err := openValue(d.fleet, x.device, x.name, x.data)
 	if err != nil {
 		return err
 	}
-	if errors.Is(o.Reason, ledger.ErrOld) {
+	id, _, person := personOf(x.name)
+	if !person && !strings.HasPrefix(x.name, "_") {
+		return fmt.Errorf("%w: the name %.60q", errValue, x.name)
+	}
+	if person && len(v.Born) > 0 && (len(v.Born) != len(born{}) || born(v.Born).id(x.device) != id) {
+		return fmt.Errorf("%w: it did not make this person", errValue)
+	}
+	if m, known := d.members.Device(x.device); person && known && !m.Scope.All && !m.may[id] && len(v.Born) == 0 {
+		return ErrScope
+	}
+	if x.device == d.id {
+		return d.acceptOwn(x, v)
+	}
+	if e := d.said[x.device][x.name]; e != nil && e.n >= v.N {
 		return nil
 	}
-	d.end, d.moved = max(d.end, seq), time.Now()
-	// If this is the first waiting entry, the view stays right: only the places of entries change.
-	next := o.Accepted && len(d.pending) > 0 && bytes.Equal(d.pending[0].data, data)
-	if !next {
-		d.view, d.names = nil, nil
+	if d.dead[id] && person {
+		v.Box = nil // nobody opens it any more
+		x.data = encode(wireValue{Version: Version, Payload: encode(v)})
 	}
-	if o.Reason != nil && !errors.Is(o.Reason, ledger.ErrRepeated) {
-		d.passed.Do(func() { d.s.Tell(o.Reason.Error()) })
+	d.follow(v.Forget)
+	return d.keep(x.device, x.name, v, x.data, true)
+}
+
+// acceptOwn takes a value of this device that the server has. The server knows a later one if an old copy of the
+// device's folder was put back: then both are joined. If that happens while the device is connected, another program
+// uses a copy of its folder.
+func (d *Device) acceptOwn(x item, v value) error {
+	e := d.said[d.id][x.name]
+	mine, n, err := d.data(x.name)
+	switch {
+	case err != nil:
+		return err
+	case e != nil && n == v.N && bytes.Equal(mine, x.data):
+		return d.markSent(x.name, v.N)
+	case e != nil && v.N < n:
+		return nil // it is replaced soon
 	}
-	d.compactTail()
-	d.noteReturned(o.Entry, data)
-	for _, id := range o.Forgotten {
-		if d.ring.Destroy(id) {
-			d.ringStale = true
-		}
+	if d.caughtUp {
+		d.cloned()
 	}
-	if err := d.saveRing(); err != nil {
-		d.complain(err) // the next entry tries again
-	}
-	if o.Entry.Device == d.id {
-		if err := d.confirm(func(w waiting) bool { return o.Counted && bytes.Equal(w.data, data) }); err != nil {
+	d.own.Counter = max(d.own.Counter, v.N)
+	id, part, person := personOf(x.name)
+	if e == nil || person && part >= 0 || x.name == awayNote {
+		if err := d.keep(d.id, x.name, v, x.data, true); err != nil {
 			return err
 		}
-		if o.Accepted && seq >= d.put+d.s.SnapshotEvery {
-			signal(d.snap)
+		return d.renumber()
+	}
+	if !person { // this device knows better what it shares
+		if again, _ := d.value(d.id, x.name); !d.caughtUp {
+			if err := d.put(x.name, again); err != nil {
+				return err
+			}
+		}
+		return d.renumber()
+	}
+	joined, err := d.joinOwn(id, v)
+	if err != nil {
+		return err
+	}
+	if joined == nil {
+		err = d.keep(d.id, x.name, v, x.data, true)
+	} else {
+		err = d.put(x.name, *joined)
+	}
+	return errors.Join(err, d.renumber())
+}
+
+// joinOwn joins what this device says about a number with a later value that the server has. It returns nil if the
+// server has it all.
+func (d *Device) joinOwn(id ID, v value) (*value, error) {
+	mine, old, err := d.ownWords(id)
+	key, have := d.secrets[id]
+	if err != nil || !have {
+		return nil, nil // without the key nothing can be joined
+	}
+	var w words
+	if len(v.Box) > 0 {
+		data, err := key.open(v.Box, placeOf(d.id, id.String()))
+		if err == nil {
+			w, err = openWords(data)
+		}
+		if err != nil {
+			return nil, nil
 		}
 	}
-	if o.Accepted {
-		e := o.Entry
-		if e.Kind.Sealed() {
-			d.noteMissingKeys(e.Person)
-		} else if d.mayReadMore(e) {
-			d.noteAllMissingKeys()
+	before := encode(w)
+	w.join(mine)
+	w.trim()
+	if bytes.Equal(before, encode(w)) && v.Forget >= old.Forget && len(v.Born) == len(old.Born) {
+		return nil, nil
+	}
+	return &value{Forget: max(v.Forget, old.Forget), Born: old.Born,
+		Box: key.seal(encode(w), placeOf(d.id, id.String()))}, nil
+}
+
+// renumber gives the values that the server does not have counters above those that it has.
+func (d *Device) renumber() error {
+	high := uint64(0)
+	for _, e := range d.said[d.id] {
+		if e.sent {
+			high = max(high, e.n)
 		}
-		if len(d.lacking) > 0 {
-			signal(d.ask)
+	}
+	if d.own.Counter > high {
+		high = d.own.Counter
+	}
+	for _, name := range d.unsent() {
+		if e := d.said[d.id][name]; e.n <= high {
+			v, _ := d.value(d.id, name)
+			if err := d.put(name, v); err != nil {
+				return err
+			}
+			high = d.own.Counter
 		}
-		signal(d.changed)
 	}
 	return nil
 }
 
-// noteMissingKeys counts the missing keys of a person.
-func (d *Device) noteMissingKeys(id ledger.ID) {
-	if n := len(d.base.WantsOf(d.id, id, d.ring)); n > 0 {
-		d.lacking[id] = n
-	} else {
-		delete(d.lacking, id)
+func (d *Device) cloned() {
+	if d.trouble == "" {
+		d.s.Tell(clonedText)
 	}
+	d.trouble = clonedText
 }
 
-// noteAllMissingKeys counts the missing keys of all people again.
-func (d *Device) noteAllMissingKeys() {
-	d.lacking = make(map[ledger.ID]int)
-	for _, w := range d.base.Wants(d.id, d.ring) {
-		d.lacking[w.Person]++
+const clonedText = "another program speaks with the key of this device: its folder was copied; revoke this device, " +
+	"and let each copy join again"
+
+func (d *Device) markSent(name string, n uint64) error {
+	e := d.said[d.id][name]
+	if e == nil || e.n != n || e.sent {
+		return nil
 	}
+	e.sent = true
+	return d.db.Exec("update value set sent = 1 where device = ? and name = ? and n = ?", d.id, name, int64(n))
 }
 
-// mayReadMore reports whether this device may read more people after an entry. These are its own admission and, for a
-// device that is limited to some people, a merge.
-func (d *Device) mayReadMore(e ledger.Entry) bool {
-	switch e.Kind {
-	case ledger.Admit:
-		c, err := e.Content()
-		return err == nil && c.(ledger.Admission).Device == d.id
-	case ledger.Merge:
-		m, _ := d.base.Device(d.id)
-		return !m.Scope.All
-	}
-	return false
+// sent notes that the server has a value.
+func (d *Device) sent(name string, n uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.db.Write(func() error { return d.markSent(name, n) })
 }
 
-// compactTail replaces the tail by a snapshot if the tail is long or could not be written.
-func (d *Device) compactTail() {
-	saved, tail := d.store.Sizes()
-	hole := d.store.Hole()
-	if tail <= max(leastTail, saved/2, d.saveAt) && hole == nil {
-		return
-	}
-	if hole != nil {
-		d.unkept++
-		if d.unkept%retrySave != 1 {
-			return // the disk may stay full for a long time
+// missing notes that the server lacks own values: those whose counters are not in have.
+func (d *Device) missing(have map[string]uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.write(func() error {
+		for name, e := range d.said[d.id] {
+			if e.sent && have[name] < e.n {
+				e.sent = false
+				if err := d.db.Exec("update value set sent = 0 where device = ? and name = ?", d.id, name); err != nil {
+					return err
+				}
+			}
 		}
-		d.complain(hole)
-	}
-	if err := d.saveLedger(); err != nil {
-		d.saveAt = tail + leastTail // try again when the tail has grown by this size
-		d.complain(err)
-		return
-	}
-	d.saveAt, d.unkept = 0, 0
+		return nil
+	})
 }
 
-// retrySave is the number of entries between two tries to save a ledger whose tail has a hole.
-const retrySave = 100
+// settle draws the conclusions from what was taken: epochs, keys of people, and who is forgotten for ever. Online
+// means that all that is on the server was read.
+func (d *Device) settle(online bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	erase := false
+	err := d.write(func() error {
+		if err := d.takeEpoch(); err != nil {
+			return err
+		}
+		d.takeKeys()
+		var err error
+		if erase, err = d.destroy(); err != nil {
+			return err
+		}
+		if online {
+			if err := d.share(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && erase {
+		err = d.db.Erase()
+	}
+	return err
+}
 
-// leastTail is the least size of a tail, in bytes, that is replaced by a snapshot.
-const leastTail = 16 << 20
+// destroy destroys the keys of the people who were forgotten long enough ago, and says so.
+func (d *Device) destroy() (erase bool, err error) {
+	if d.late {
+		d.late = false
+		d.invalidateAll()
+	}
+	if d.hidden == nil {
+		d.hide()
+	}
+	for id := range d.seen {
+		if !d.hidden[id] { // taken back, or its device was revoked
+			delete(d.seen, id)
+			if err := d.setFact(seenFact, id.String(), nil); err != nil {
+				return false, err
+			}
+		}
+	}
+	for id := range d.hidden {
+		if d.dead[id] {
+			continue
+		}
+		if _, there := d.seen[id]; !there {
+			d.seen[id] = d.s.Now()
+			if err := d.setFact(seenFact, id.String(), clockBytes(uint64(d.s.Now().Unix()))); err != nil {
+				return false, err
+			}
+		}
+		if d.age(id) < d.s.Grace {
+			continue
+		}
+		if err := d.kill(id); err != nil {
+			return false, err
+		}
+		erase = true
+	}
+	if erase {
+		d.own.Destroyed = true
+		if err := d.db.Erasing(); err != nil {
+			return false, err
+		}
+	}
+	return erase, nil
+}
+
+// kill destroys the key of a person, says that the person is forgotten, and removes all that anybody said.
+func (d *Device) kill(id ID) error {
+	d.dead[id] = true
+	delete(d.secrets, id)
+	for kind, data := range map[string][]byte{keyFact: nil, seenFact: nil, deadFact: {1}} {
+		if err := d.setFact(kind, id.String(), data); err != nil {
+			return err
+		}
+	}
+	delete(d.seen, id)
+	name := id.String()
+	for device, values := range d.said {
+		for of, e := range values {
+			if !strings.HasPrefix(of, name) || !e.box {
+				continue
+			}
+			if device == d.id {
+				if of != name {
+					if err := d.put(of, value{}); err != nil {
+						return err
+					}
+				}
+				continue
+			}
+			v := value{N: e.n, Forget: e.forget}
+			if old, there := d.value(device, of); there {
+				v.Born = old.Born
+			}
+			if err := d.keep(device, of, v, encode(wireValue{Version: Version, Payload: encode(v)}), true); err != nil {
+				return err
+			}
+		}
+	}
+	m, known := d.members.Device(d.id)
+	if known && !m.Revoked && d.mayWrite(d.id, id) {
+		v := value{Forget: d.tick()}
+		if e := d.said[d.id][name]; e != nil && e.forget > 0 {
+			v.Forget = e.forget
+		}
+		if err := d.put(name, v); err != nil {
+			return err
+		}
+	}
+	d.invalidate(id)
+	return nil
+}
 
 func (d *Device) complain(err error) {
-	d.trouble = err.Error()
-	d.s.Tell(d.trouble)
+	if s := err.Error(); s != d.trouble {
+		d.trouble = s
+		d.s.Tell(s)
+	}
 }
 
-// confirm removes the entries from the outbox that the ledger has taken from the log. The log may have other entries of
-// this device with the same counters, if an old copy of the folder was put back. Then confirm writes the waiting
-// entries again, with new counters.
-func (d *Device) confirm(came func(w waiting) bool) error {
-	seen := d.base.Last(d.id)
-	d.last = max(d.last, seen)
-	for len(d.pending) > 0 && came(d.pending[0]) {
-		d.pending = d.pending[1:]
-	}
-	if len(d.pending) > 0 && d.pending[0].e.N <= seen {
-		d.pending = slices.DeleteFunc(slices.Clone(d.pending), came)
-	}
-	if len(d.pending) > 0 && d.pending[0].e.N <= seen {
-		return d.rewrite()
-	}
-	if n := d.outbox.Lines(); len(d.pending) == 0 && n > 64 || n > 2*len(d.pending)+1024 {
-		if err := d.saveOutbox(); err != nil {
-			d.complain(err)
-		}
-	}
-	d.updateInStep()
-	return nil
+// place returns the place up to which the stream of a device was read.
+func (d *Device) place(device string) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at[device]
 }
 
-// rewrite gives new counters to all waiting entries.
-func (d *Device) rewrite() error {
-	d.s.Tell("the log has entries of this device that its folder does not have: waiting entries get new counters")
-	old := d.pending
-	renamed := make(map[ledger.Ref]ledger.Ref)
-	var all []statement
-	var from []ledger.Ref
-	for _, w := range old {
-		s := statement{e: ledger.Entry{Kind: w.e.Kind, Person: w.e.Person, Other: w.e.Other, Part: w.e.Part}}
-		var err error
-		switch {
-		case w.e.Kind.Sealed():
-			key, ok := d.ring.Key(w.e.Person, w.e.Key)
-			if !ok {
-				continue // the person was forgotten since
+func (d *Device) setPlace(device string, seq uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at[device] == seq {
+		return nil
+	}
+	d.at[device] = seq
+	return d.db.Write(func() error { return d.setFact(placeFact, device, clockBytes(seq)) })
+}
+
+// hasAll reports whether all values are known that a device says it has.
+func (d *Device) hasAll(device string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.hasAllLocked(device)
+}
+
+func (d *Device) hasAllLocked(device string) bool {
+	e := d.said[device][headNote]
+	if e == nil {
+		return true
+	}
+	for name, x := range d.said[device] {
+		if x.n > e.n && name != headNote {
+			return true // a newer head follows
+		}
+	}
+	return d.sum(device) == d.note(device).head.Sum
+}
+
+// unsay forgets what a device does not say any more: its folder and the server were both put back, so that its newest
+// head does not have it. Have holds the counters of all its values at the server.
+func (d *Device) unsay(device string, have map[string]uint64) (changed bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := uint64(0)
+	for name, n := range have {
+		if name != headNote {
+			sum += n
+		}
+	}
+	e := d.said[device][headNote]
+	if e == nil || e.n != have[headNote] || sum != d.note(device).head.Sum {
+		return false, nil
+	}
+	return true, d.write(func() error {
+		for name, e := range d.said[device] {
+			if have[name] == e.n {
+				continue
 			}
-			s.content, err = w.e.Open(d.fleet, key)
-		case w.e.Kind != ledger.Merge:
-			s.content, err = w.e.Content()
-		}
-		if err != nil {
-			return fmt.Errorf("%w: an entry of the outbox: %w", ErrDamaged, err)
-		}
-		all, from = append(all, s), append(from, w.e.Ref())
-	}
-	for i := range all {
-		renamed[from[i]] = ledger.Ref{Device: d.id, N: d.last + uint64(i) + 1}
-		if undone, ok := all[i].content.(ledger.Ref); ok {
-			if to, ok := renamed[undone]; ok {
-				all[i].content = to
+			if err := d.db.Exec("delete from value where device = ? and name = ?", device, name); err != nil {
+				return err
 			}
+			delete(d.said[device], name)
 		}
+		delete(d.notes, device)
+		d.reload()
+		return nil
+	})
+}
+
+// wait returns how long nothing happens by itself.
+func (d *Device) wait() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.s.Now()
+	next := min(time.Minute, d.s.Grace)
+	for _, at := range d.turns {
+		next = min(next, at.Sub(now))
 	}
-	d.pending, d.view, d.names = nil, nil, nil
-	if len(all) > 0 {
-		_, err := d.say(all...)
-		if err != nil {
-			d.pending = old
-		}
-		if errors.Is(err, ledger.ErrRevoked) {
-			return nil // it waits until this device is admitted again
-		}
-		if err != nil {
-			return err
-		}
+	for id := range d.seen {
+		next = min(next, d.s.Grace-d.age(id))
 	}
-	return d.saveOutbox()
+	return max(next, 10*time.Millisecond)
 }

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/backoff"
+)
+
+// Times of a [Part].
+const (
+	lookAtLeast = time.Minute     // between two comparisons of gallery and fleet
+	lookAgain   = 5 * time.Second // after a failure
+	teachEvery  = time.Minute     // between two lessons
+)
+
+// Part is the part that a program with a gallery takes in a fleet: it brings both in line, and tells the fleet about
+// changes. One goroutine at a time may call its methods, except [Part.Share].
+type Part struct {
+	Device *Device
+	People map[string]ID // people of the gallery whom the fleet knows
+	Pause  time.Duration // between two lessons. Default a minute
+
+	tell    func(string)
+	space   string // of the gallery
+	taught  time.Time
+	forgot  map[string]bool // names that this program has forgotten since the last exchange
+	refused map[string]bool // sentences that were told
+	spoken  chan struct{}   // gets a value when a user has changed something
+}
+
+// NewPart returns the part of a program in a fleet. Tell gets sentences for people, each once; it may be nil. The error
+// wraps [ErrDamaged].
+func NewPart(d *Device, space string, tell func(string)) (*Part, error) {
+	people, err := d.Shared("")
+	if tell == nil {
+		tell = func(string) {}
+	}
+	return &Part{Device: d, People: people, tell: tell, space: space, Pause: teachEvery,
+		forgot: make(map[string]bool), refused: make(map[string]bool), spoken: make(chan struct{}, 1)}, err
+}
+
+// Exchange updates a gallery from the fleet, and the fleet from the gallery. The caller saves the gallery if it has
+// changed, and calls Done. Forgetting, which may be nil, is called before a person is forgotten.
+func (p *Part) Exchange(g *gallery.Gallery, forgetting func(name string)) (r Reconciled, err error) {
+	if r, err = p.Device.Reconcile(g, Reconciling{Publish: true, Forgetting: forgetting}); err == nil {
+		r.TakeLessons(g)
+		p.space, p.People = g.Space().ID, r.People
+		// People that this program has forgotten itself are complete, and another person may have the name by now.
+		r.Forgotten = slices.DeleteFunc(r.Forgotten, func(name string) bool { return p.forgot[name] })
+		clear(p.forgot)
+	}
+	p.TellRefused(r.Refused)
+	return r, err
+}
+
+// TellRefused tells each sentence once.
+func (p *Part) TellRefused(sentences []string) {
+	for _, s := range sentences {
+		if !p.refused[s] {
+			p.tell(s)
+		}
+		p.refused[s] = true
+	}
+}
+
+// Say sends a user's change of the gallery to the fleet. The errors are those of [Device.Say].
+func (p *Part) Say(c Change) error {
+	if err := p.Device.Say(p.space, p.People, c); err != nil {
+		return err
+	}
+	for _, name := range c.Forgotten {
+		p.forgot[name] = true
+	}
+	signal(p.spoken)
+	return nil
+}
+
+// Spoke makes [Part.Share] exchange at once.
+func (p *Part) Spoke() { signal(p.spoken) }
+
+// Teach gives lessons to the fleet, at most once a minute.
+func (p *Part) Teach(g *gallery.Gallery) error {
+	if time.Since(p.taught) < p.Pause {
+		return nil
+	}
+	p.taught = time.Now()
+	_, err := p.Device.TeachLessons(g, p.People)
+	return err
+}
+
+// Align updates an open gallery and the fleet from each other, gives lessons, and saves the gallery.
+func (p *Part) Align(g *gallery.Gallery) error {
+	if err := g.Begin(); err != nil {
+		return err
+	}
+	defer g.End()
+	x, err := p.Exchange(g, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := p.Device.TeachLessons(g, p.People); err != nil || !x.Changed {
+		return err
+	}
+	if err := g.Save(g.Path()); err != nil {
+		return err
+	}
+	return x.Done()
+}
+
+// Keep updates the file of a gallery that was just saved from the fleet. What g has learned since stays in memory.
+func (p *Part) Keep(g *gallery.Gallery, path string) error {
+	x, err := p.Device.Keep(path, g.Space(), g.Learner().Settings(), Reconciling{Publish: true})
+	p.space, p.People = g.Space().ID, x.People
+	p.TellRefused(x.Refused)
+	return err
+}
+
+// Share calls exchange whenever the program's people or the fleet have changed, until ctx ends. It tells an error, and
+// tries again: the disk is full, or another program has changed the gallery.
+func (p *Part) Share(ctx context.Context, exchange func() error) {
+	last := ""
+	for {
+		begun := time.Now()
+		err := exchange()
+		if err != nil && err.Error() != last {
+			p.tell(err.Error())
+		}
+		last = ""
+		pause := lookAtLeast
+		if err != nil {
+			last, pause = err.Error(), lookAgain
+		}
+		// With thousands of people an exchange takes a while, and the cameras wait for it.
+		if !backoff.Wait(ctx, 4*time.Since(begun)) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.Device.Changed():
+		case <-p.spoken:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Neighbours are the other devices that tell who is with them.
+type Neighbours struct {
+	mu  sync.Mutex
+	all map[string]neighbour
+}
+
+type neighbour struct {
+	room  Room
+	heard time.Time // by the clock of this machine
+}
+
+// Times of neighbours.
+const (
+	silentFrom = 10 * time.Second // without a message for so long, the people at a site are unknown
+	leftFrom   = 24 * time.Hour   // after this a silent site is not listed
+)
+
+// Hear takes the messages of other devices until ctx ends.
+func (n *Neighbours) Hear(ctx context.Context, d *Device) {
+	d.Listen(ctx, func(device string, data []byte) {
+		if r, err := d.OpenRoom(device, data); err == nil { // otherwise it is no message of a member
+			n.take(r, time.Now())
+		}
+	})
+}
+
+// take keeps the message of another device, unless it is older than the last one: messages can be sent twice.
+func (n *Neighbours) take(r Room, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all == nil {
+		n.all = make(map[string]neighbour)
+	}
+	last, known := n.all[r.Device.ID]
+	if known && !r.At.After(last.room.At) && now.Sub(last.heard) < silentFrom {
+		return
+	}
+	n.all[r.Device.ID] = neighbour{r, now}
+}
+
+// Rooms returns the rooms of the other devices, by name, and whether each is silent.
+func (n *Neighbours) Rooms(now time.Time) (rooms []Room, silent []bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, x := range n.all {
+		if now.Sub(x.heard) > leftFrom {
+			delete(n.all, id)
+			continue
+		}
+		rooms = append(rooms, x.room)
+	}
+	slices.SortFunc(rooms, func(a, b Room) int {
+		return slices.Compare([]string{a.Device.Name, a.Device.ID}, []string{b.Device.Name, b.Device.ID})
+	})
+	for _, r := range rooms {
+		silent = append(silent, now.Sub(n.all[r.Device.ID].heard) > silentFrom)
+	}
+	return rooms, silent
+}
+
+// String returns the name of a merge, which [ParseMerge] reads.
+func (m Merge) String() string {
+	if m == (Merge{}) {
+		return ""
+	}
+	return m.From.String() + "/" + m.Into.String()
+}
+
+// ParseMerge reads the text of [Merge.String].
+func ParseMerge(s string) (m Merge, err error) {
+	if len(s) == 65 && s[32] == '/' {
+		if m.From, err = ParseID(s[:32]); err == nil {
+			m.Into, err = ParseID(s[33:])
+			return m, err
+		}
+	}
+	return m, fmt.Errorf("%.80q is not the name of a merge in the fleet", s)
+}
