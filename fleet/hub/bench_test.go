@@ -3,252 +3,169 @@
 package hub_test
 
 import (
+	"cmp"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet/hub"
-	"github.com/faceauth/faceauth/fleet/ledger"
-	"github.com/nats-io/nkeys"
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/nats-io/nats.go"
 )
 
-// benchDevices is the number of devices; FACEAUTH_FLEET_DEVICES sets another number. A thousand devices need a higher
-// limit of open files: ulimit -n 8192.
-func benchDevices(b *testing.B) int {
-	return fromEnvironment(b, "FACEAUTH_FLEET_DEVICES", 100)
-}
-
-// fromEnvironment returns the number in an environment variable, or n if the variable is not set.
-func fromEnvironment(b *testing.B, name string, n int) int {
-	if s := os.Getenv(name); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil || n < 1 {
-			b.Fatalf("%s=%s is not a number above 0", name, s)
-		}
-	}
-	return n
-}
-
-// enrolment has the size of an encoded enrolment with five faces of 512 values.
-var enrolment = make([]byte, 5*2048+400)
-
-// counted is a connection that counts its bytes, those of TLS included.
-type counted struct {
-	net.Conn
-	in, out *atomic.Int64
-}
-
-func (c counted) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.in.Add(int64(n))
-	return n, err
-}
-
-func (c counted) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.out.Add(int64(n))
-	return n, err
-}
-
-// crowd is a server in a process of its own, with many member devices.
-type crowd struct {
-	*child
-	keys    []nkeys.KeyPair
-	pin     []byte
-	in, out atomic.Int64
-}
-
-// newCrowd admits the devices before the server starts, because joining would need a token for each device.
-func newCrowd(b *testing.B, n int) *crowd {
-	b.Helper()
-	folder := filepath.Join(b.TempDir(), "server")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		b.Fatal(err)
-	}
-	adminPair, id := fleetKey(b)
-	seed, err := adminPair.Seed()
+// TestFigures prints the figures of docs/results.md: FACEAUTH_FLEET_PEOPLE people with four faces of 512 values, ten
+// whole devices, and as many connections in all as FACEAUTH_FLEET_DEVICES says. Server and devices share this process.
+func TestFigures(t *testing.T) {
+	people, err := strconv.Atoi(os.Getenv("FACEAUTH_FLEET_PEOPLE"))
 	if err != nil {
-		b.Fatal(err)
+		t.Skip("set FACEAUTH_FLEET_PEOPLE for the figures of docs/results.md")
 	}
-	if err := os.WriteFile(filepath.Join(folder, "admin.nk"), seed, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	c := &crowd{}
-	h := openHouse(b, folder, "127.0.0.1:0", id, adminPair, hub.Limits{})
-	writer := h.device(b)
-	isUp(b, writer)
-	for i := range n {
-		key, device := deviceKey(b)
-		c.keys = append(c.keys, key)
-		e := ledger.Entry{N: uint64(i + 1), Time: time.Now(), Kind: ledger.Admit}
-		e.Put(ledger.Admission{Device: device, Name: fmt.Sprint("device ", i), Scope: ledger.Scope{All: true}})
-		if err := e.Sign(id, adminPair); err != nil {
-			b.Fatal(err)
+	devices, _ := strconv.Atoi(cmp.Or(os.Getenv("FACEAUTH_FLEET_DEVICES"), "100"))
+	x := newSite(t)
+	x.options.Quota = 1 << 30
+	x.start()
+	resident := func() int {
+		b, _ := os.ReadFile("/proc/self/status")
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+				kb, _ := strconv.Atoi(f[1])
+				return kb >> 10
+			}
 		}
-		if err := writer.Append(within(b, 20*time.Second), "", e.Encode()); err != nil {
-			b.Fatal(err)
-		}
-	}
-	c.pin = h.Pin()
-	writer.Close()
-	h.Close()
-	c.child = startChild(b, childConfig{Folder: folder, Listen: "127.0.0.1:0", SnapshotEvery: 1 << 40})
-	return c
-}
-
-func (c *crowd) connect(b *testing.B, i int) *hub.Conn {
-	b.Helper()
-	s := hub.Settings{URL: c.URL, Fleet: c.Fleet, Pin: c.pin, Key: c.keys[i]}
-	s.Dialer(func(network, address string) (net.Conn, error) {
-		conn, err := net.DialTimeout(network, address, 10*time.Second)
-		if err != nil {
-			return nil, err
-		}
-		return counted{conn, &c.in, &c.out}, nil
-	})
-	conn, err := hub.Connect(s)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { conn.Close() })
-	return conn
-}
-
-// resident returns the memory of the server in MB.
-func (c *crowd) resident(b *testing.B) float64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
-	if err != nil {
-		b.Log(err)
 		return 0
 	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
-			kb, _ := strconv.Atoi(f[1])
-			return float64(kb) / 1024
-		}
+	processor := func() time.Duration {
+		var u syscall.Rusage
+		syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	return 0
-}
-
-// BenchmarkEnrolment measures the time from when one device appends an entry of an enrolment's size until all devices
-// have it. Devices use TLS, and the log is on disk.
-func BenchmarkEnrolment(b *testing.B) {
-	n := benchDevices(b)
-	c := newCrowd(b, n)
-	empty := c.resident(b)
-	var mu sync.Mutex
-	var got []time.Duration
-	var arrived sync.WaitGroup
-	var sent atomic.Int64
-	conns := make([]*hub.Conn, n)
-	begun := time.Now()
-	ready := make(chan struct{}, n)
-	for i := range n {
-		conns[i] = c.connect(b, i)
-		go func() {
-			isUp(b, conns[i])
-			last := uint64(n)
-			conns[i].Follow(b.Context(), last-1, func(seq uint64, data []byte) error {
-				if seq == last {
-					ready <- struct{}{}
-					return nil
-				}
-				d := time.Since(time.Unix(0, sent.Load()))
-				mu.Lock()
-				got = append(got, d)
-				mu.Unlock()
-				arrived.Done()
-				return nil
-			})
-		}()
-	}
-	for range n {
-		<-ready
-	}
-	connecting := time.Since(begun).Seconds()
-	c.in.Store(0)
-	c.out.Store(0)
-	rounds := 0
-	for b.Loop() {
-		arrived.Add(n)
-		sent.Store(time.Now().UnixNano())
-		if err := conns[rounds%n].Append(within(b, 20*time.Second), "",
-			enrolment); err != nil {
-			b.Fatal(err)
-		}
-		arrived.Wait()
-		rounds++
-	}
-	b.ReportMetric(connecting, "s-to-connect-all")
-	slices.Sort(got)
-	b.ReportMetric(float64(got[len(got)/2].Microseconds())/1000, "ms-median")
-	b.ReportMetric(float64(got[len(got)*99/100].Microseconds())/1000, "ms-p99")
-	b.ReportMetric(float64(got[len(got)-1].Microseconds())/1000, "ms-max")
-	b.ReportMetric(float64(c.in.Load())/float64(rounds*n), "B-in/device")
-	b.ReportMetric(float64(c.out.Load())/float64(rounds*n), "B-out/device")
-	b.ReportMetric(empty, "MB-server-empty")
-	b.ReportMetric(c.resident(b), "MB-server")
-}
-
-// BenchmarkCatchUp measures how long a device that was offline takes to read 1,000 entries of an enrolment's size.
-func BenchmarkCatchUp(b *testing.B) {
-	c := newCrowd(b, 2)
-	writer := c.connect(b, 0)
-	isUp(b, writer)
-	const away = 1000
-	begun := time.Now()
-	for range away {
-		if err := writer.Append(within(b, 20*time.Second), "", enrolment); err != nil {
-			b.Fatal(err)
-		}
-	}
-	writing := float64(time.Since(begun).Microseconds()) / away / 1000
-	for b.Loop() {
-		conn := c.connect(b, 1)
-		isUp(b, conn)
-		read := 0
-		conn.Follow(b.Context(), 2, func(uint64, []byte) error {
-			if read++; read == away {
-				return errRead
+	rng := rand.New(rand.NewPCG(1, 2))
+	person := func() (all []fleet.Face) {
+		for range 4 {
+			v := make([]float32, 512)
+			for i := range v {
+				v[i] = rng.Float32()
 			}
-			return nil
-		})
-		if read != away {
-			b.Fatalf("%d entries", read)
+			all = append(all, fleet.Face{Vector: v})
 		}
-		conn.Close()
+		return all
 	}
-	b.ReportMetric(writing, "ms/append")
-}
-
-var errRead = fmt.Errorf("all is read")
-
-// BenchmarkSnapshot measures how long a new device takes to fetch a snapshot of 10,000 people with one enrolment each.
-func BenchmarkSnapshot(b *testing.B) {
-	h := newHouse(b, hub.Limits{})
-	data := make([]byte, 10000*len(enrolment))
+	first := x.join("first")
 	begun := time.Now()
-	if err := hub.PutSnapshot(within(b, time.Minute), h.bucket, h.admin, h.fleet, 7, data); err != nil {
-		b.Fatal(err)
-	}
-	put := time.Since(begun).Seconds()
-	c := h.device(b)
-	isUp(b, c)
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		_, body, err := c.Snapshot(within(b, time.Minute))
-		if err != nil {
-			b.Fatal(err)
+	for i := range people {
+		if _, err := first.d.Enroll(fmt.Sprint("p", i), "space", person()); err != nil {
+			t.Fatal(err)
 		}
-		body.Close()
 	}
-	b.ReportMetric(put, "s/put")
+	waitFor := func(m *member, n int) {
+		for end := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			if s := m.d.State(); s.InStep && s.Keys == 0 && (n == 0 || len(m.d.Names()) >= n) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("not in step: %+v", m.d.State())
+			}
+		}
+	}
+	waitFor(first, people)
+	t.Logf("%d people enrolled and on the server's disk: %v; %d MB resident", people, time.Since(begun), resident())
+	begun = time.Now()
+	second := x.join("second")
+	waitFor(second, people)
+	t.Logf("a new device has them all: %v; %d MB resident", time.Since(begun), resident())
+	whole := []*member{first, second}
+	for i := range 8 {
+		m := x.join(fmt.Sprint("whole", i))
+		waitFor(m, people)
+		whole = append(whole, m)
+	}
+	t.Logf("ten whole devices: %d MB resident", resident())
+	// The other devices listen, and nothing else.
+	var mu sync.Mutex
+	heard := make(map[string][]time.Time)
+	begun = time.Now()
+	for range devices - len(whole) {
+		d := x.member()
+		_, err := d.nc.Subscribe("F.now.>", func(m *nats.Msg) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard[m.Subject] = append(heard[m.Subject], time.Now())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d more connections: %v; %d MB resident", devices-len(whole), time.Since(begun), resident())
+	var known, lines []time.Duration
+	used := processor()
+	const rounds = 20
+	for i := range rounds {
+		begun := time.Now()
+		id, err := whole[i%len(whole)].d.Enroll(fmt.Sprint("new", i), "space", person())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range whole {
+			for {
+				if p, there := m.d.Person(id); there && len(p.Faces) == 4 && p.Name != "" {
+					break
+				}
+				if time.Since(begun) > time.Minute {
+					t.Fatal("an enrolment is not known")
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			known = append(known, time.Since(begun))
+		}
+		until(t, "all connections have it", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			for s, at := range heard {
+				if strings.HasSuffix(s, "."+id.String()) && len(at) == devices-len(whole) {
+					lines = append(lines, at[len(at)-1].Sub(begun))
+					return true
+				}
+			}
+			return devices == len(whole)
+		})
+	}
+	slices.Sort(known)
+	slices.Sort(lines)
+	t.Logf("known at a whole device: median %v, 99th percentile %v, worst %v; processor for each: %v",
+		known[len(known)/2], known[len(known)*99/100], known[len(known)-1], (processor()-used)/rounds)
+	if len(lines) > 0 {
+		t.Logf("at the last of %d connections: median %v, worst %v", devices-len(whole), lines[len(lines)/2],
+			lines[len(lines)-1])
+	}
+	second.end()
+	for i := range 1000 {
+		if i < 250 {
+			_, err = first.d.Enroll(fmt.Sprint("away", i), "space", person())
+		} else {
+			err = first.d.Rename(first.d.Names()[i], fmt.Sprint("renamed", i))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(first, 0)
+	begun = time.Now()
+	second.start()
+	opened := time.Since(begun)
+	until(t, "the device has caught up", func() bool { return second.d.State().InStep })
+	t.Logf("away for 1,000 changes: opened in %v, in step after %v", opened, time.Since(begun))
+	time.Sleep(2 * time.Second)
+	used = processor()
+	time.Sleep(20 * time.Second)
+	t.Logf("idle, all in this process: %.2f %% of a core", float64(processor()-used)/float64(20*time.Second)*100)
+	size := int64(0)
+	filepath.Walk(first.folder, func(_ string, i os.FileInfo, _ error) error { size += i.Size(); return nil })
+	t.Logf("files of a device: %d MB", size>>20)
 }

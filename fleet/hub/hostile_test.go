@@ -3,201 +3,182 @@
 package hub_test
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet/hub"
-	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 )
 
-// liar is a member that speaks NATS with its own key.
-type liar struct {
-	*nats.Conn
-	id  string
-	key nkeys.KeyPair
-}
-
-// newLiar joins, and connects without the checks of [hub.Conn].
-func newLiar(t testing.TB, s *served) liar {
-	t.Helper()
-	token := invite(t, admin(t, s.folder))
-	folder := filepath.Join(t.TempDir(), "liar")
-	m, err := hub.Join(within(t, 20*time.Second), folder, token, hub.Joining{Name: "liar"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := deviceSeed(t, folder)
-	nc, err := hub.Dial(within(t, 10*time.Second), s.URL, nats.Nkey(m.ID, key.Sign),
-		nats.Secure(hub.Pinned(token.Pin)), nats.CustomInboxPrefix(hub.Inbox(m.ID)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return liar{nc, m.ID, key}
-}
-
-// put stores a message in the log, with the given headers.
-func (l liar) put(t testing.TB, s *served, person string, header nats.Header, data []byte) {
-	t.Helper()
-	m := &nats.Msg{Subject: hub.LogOf(s.Fleet, person), Header: header, Data: data}
-	if reply, err := l.RequestMsgWithContext(within(t, 5*time.Second), m); err != nil ||
-		!strings.Contains(string(reply.Data), `"seq"`) {
-		t.Fatalf("storing: %v, %v", reply, err)
-	}
-}
-
-// lines collects log lines. It is safe for concurrent use.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// No message of a member ends the server or another device, or keeps the server from starting again. The server reports
-// the message with its author.
-func TestHostileMessages(t *testing.T) {
-	var said lines
-	o := hub.Options{Log: slog.New(slog.NewTextHandler(&said, nil))}
-	s := serve(t, o)
-	a := admin(t, s.folder)
-	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
-	bad := newLiar(t, s)
-	entry := ledger.Entry{Version: ledger.Version + 1, N: 1, Kind: ledger.Name, Time: time.Unix(0, 0)}
-	for _, data := range [][]byte{signedEntry(t, s.Fleet, bad.key, entry), nil, []byte("garbage"),
-		bytes.Repeat([]byte{0x9f}, 1000)} {
-		bad.put(t, s, "-", nil, data)
-	}
-	known(t, "alice", door, hall)
-	if text := said.String(); !strings.Contains(text, "newer version") || !strings.Contains(text, bad.id) {
-		t.Errorf("the server does not name the author of a newer entry: %s", text)
-	}
-	if err := s.stop(); err != nil {
-		t.Fatal(err)
-	}
-	o.Folder, o.Listen = s.folder, strings.TrimPrefix(s.URL, "tls://")
-	serve(t, o)
-	known(t, "bo", door, hall)
-	if _, err := admin(t, s.folder).Revoke(within(t, 20*time.Second), "liar"); err != nil {
-		t.Errorf("revoking: %v", err)
-	}
-}
-
-// known enrols a person at one device, and waits until another one knows the person.
-func known(t testing.TB, name string, here, there part) ledger.ID {
-	t.Helper()
-	id, err := here.Enroll(name, "test", face(float32(len(name))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, name, func() bool { p, err := there.Find(name); return err == nil && len(p.Faces) > 0 })
-	return id
-}
-
-// A member that uses the message ids of later entries first silences neither a device nor the admin key.
-func TestHostileMessageIDs(t *testing.T) {
-	s := serve(t, hub.Options{})
-	a := admin(t, s.folder)
-	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
-	alice := known(t, "alice", door, hall)
-	bad := newLiar(t, s)
-	for n := range 20 {
-		for _, author := range []string{s.Fleet, door.ID()} {
-			bad.put(t, s, "-", nats.Header{"Nats-Msg-Id": {fmt.Sprint(author, "-", n+1)}}, nil)
+func TestHostileSubjects(t *testing.T) {
+	x := newSite(t).start()
+	a, b := x.member(nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})), x.member()
+	for name, data := range map[string]string{"p1": "by B", "_x": "by B"} {
+		if err := b.say(name, data); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if _, err := door.Forget(alice); err != nil {
+	live, err := b.nc.SubscribeSync("F.now.>")
+	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "her being forgotten at the hall", func() bool { return hall.Forgotten(alice) })
-	known(t, "bo", door, hall)
-	takePart(t, a, "late")
-	if _, err := a.Revoke(within(t, 20*time.Second), "liar"); err != nil {
-		t.Errorf("revoking: %v", err)
+	b.nc.Flush()
+	stream := "say_" + b.id
+	var answers *nats.Subscription
+	for i, try := range [][2]string{
+		{"F.say." + b.id + ".p1", "overwrite"}, {"F.say.admin.r" + b.id, "forged"}, {"F.say." + a.id, "x"},
+		{"F.say." + a.id + ".p.q", "x"}, {"F.now." + b.id + ".p1", "forged"}, {"F.now." + a.id + ".p1", "forged"},
+		{"F.give." + b.id, "x"}, {"F.give.admin", "x"}, {"F.list.admin", ""}, {"F.at." + b.id, `{"in_step":true}`},
+		{"F.ask." + b.id, ""}, {"F.join." + b.id, "x"}, {"F.room." + b.id, "x"},
+		{"$JS.API.CONSUMER.CREATE." + stream, fmt.Sprintf(`{"stream_name":%q,"config":{"ack_policy":"none"}}`, stream)},
+		{"$JS.API.CONSUMER.CREATE." + stream + ".x.F.say.>", fmt.Sprintf(`{"stream_name":%q,"config":{}}`, stream)},
+		{"$JS.API.STREAM.PURGE." + stream, "{}"}, {"$JS.API.STREAM.DELETE." + stream, ""},
+		{"$JS.API.STREAM.INFO." + stream, ""}, {"$JS.API.STREAM.CREATE.mine", `{"name":"mine"}`},
+		{"$JS.API.STREAM.NAMES", ""}, {"$JS.API.STREAM.LIST", ""}, {"$JS.API.INFO", ""},
+		{"$JS.API.STREAM.MSG.GET." + stream, `{"seq":1}`}, {"$JS.API.STREAM.MSG.DELETE." + stream, `{"seq":1}`},
+		{"$JS.API.STREAM.SNAPSHOT." + stream, `{"deliver_subject":"x"}`}, {"$SYS.REQ.SERVER.PING", ""},
+		{"$SYS.REQ.USER.INFO", ""}, {"$JS.ACK.x", ""}, {"_INBOX_" + b.id + ".x", "x"}, {"_R_.x", "x"},
+	} {
+		inbox := fleet.Inbox(a.id) + ".try"
+		if answers == nil {
+			if answers, err = a.nc.SubscribeSync(inbox + ".>"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.nc.PublishRequest(try[0], fmt.Sprint(inbox, ".", i), []byte(try[1])); err != nil {
+			t.Fatal(err)
+		}
 	}
-}
-
-// A member that forgets everybody forgets a day's number of people. The others stay, also when it is revoked, until the
-// admin key allows more.
-func TestHostileForgetting(t *testing.T) {
-	s := serve(t, hub.Options{})
-	a := admin(t, s.folder)
-	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
-	const people = 2*ledger.DailyForgets + 10
-	var all []ledger.ID
-	for i := range people {
-		id, err := door.Enroll(fmt.Sprint("person ", i), "test", face(float32(i)))
+	// The requests are in order: now all would be answered.
+	until(t, "an answer", func() bool { return a.ask("F.ask."+a.id, "") != "no answer" })
+	for {
+		m, err := answers.NextMsg(200 * time.Millisecond)
+		if err != nil {
+			break
+		}
+		t.Errorf("%s: %s", m.Subject, m.Data)
+	}
+	for _, subject := range []string{">", "F.>", "F.say.>", "F.give.*", "F.join.>", "F.at.*", "_INBOX_" + b.id + ".>",
+		"$JS.>", "$SYS.>", "_R_.>", "*"} {
+		heard, err := a.nc.SubscribeSync(subject)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, id)
+		a.nc.Flush()
+		b.say("_y", subject)
+		if m, err := heard.NextMsg(20 * time.Millisecond); err == nil {
+			t.Errorf("%s is heard: %s", subject, m.Subject)
+		}
+		heard.Unsubscribe()
 	}
-	eventually(t, "all people", func() bool { return len(hall.People()) == people && hall.State().Keys == 0 })
-	bad := newLiar(t, s)
-	said := uint64(0)
-	forget := func(also ...ledger.ID) {
-		t.Helper()
-		said++
-		e := ledger.Entry{N: said, Time: time.Unix(int64(said)*86400, 0), Kind: ledger.Forget, Person: also[0]}
-		e.Put(ledger.Forgetting{Also: also[1:]})
-		bad.put(t, s, e.Subject(), nil, signedEntry(t, s.Fleet, bad.key, e))
-	}
-	more := 0
-	left := func(n int) {
-		t.Helper()
-		more++
-		known(t, fmt.Sprint("more ", more), door, hall) // enrolled after everything that was said before
-		if got := len(hall.People()) - more; got != n {
-			t.Errorf("%d people are left, want %d", got, n)
+	for name, want := range map[string]string{"p1": "by B", "_x": "by B"} {
+		if got := a.read(b.id, name); got != want {
+			t.Errorf("%s is %q", name, got)
 		}
 	}
-	forget(all...)
-	left(people)
-	for _, id := range all {
-		forget(id)
+	for {
+		m, err := live.NextMsg(50 * time.Millisecond)
+		if err != nil {
+			break
+		}
+		if m.Subject != "F.now."+b.id+"._y" {
+			t.Errorf("B hears %s: %s", m.Subject, m.Data)
+		}
 	}
-	left(people - ledger.DailyForgets)
-	if _, err := a.Allow(within(t, 20*time.Second), bad.id); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range all {
-		forget(id)
-	}
-	left(people - 2*ledger.DailyForgets)
 }
 
-// A member that sends garbage at full rate is paused, and the server names it. An entry of another device arrives.
-func TestHostileFlood(t *testing.T) {
-	var said lines
-	s := serve(t, hub.Options{Limits: hub.Limits{Burst: 4 << 20}, Log: slog.New(slog.NewTextHandler(&said, nil))})
-	a := admin(t, s.folder)
-	door, hall := takePart(t, a, "door"), takePart(t, a, "hall")
-	bad := newLiar(t, s)
-	garbage := make([]byte, 100_000)
-	eventually(t, "its being paused", func() bool {
-		for range 10 {
-			bad.Publish(hub.LogOf(s.Fleet, "-"), garbage)
+func TestHostileHeaders(t *testing.T) {
+	x := newSite(t).start()
+	a, b := x.member(), x.member()
+	if err := a.say("keep", "this"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.say("keep", "this"); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []nats.Header{
+		{"Nats-Rollup": {"all"}}, {"Nats-Rollup": {"sub"}}, {"Nats-TTL": {"1s"}}, {"Nats-Schedule": {"@every 1s"}},
+		{"Nats-Schedule": {"@at 2030-01-01T00:00:00Z"}, "Nats-Schedule-Target": {"F.say." + b.id + ".keep"}},
+		{"Nats-Batch-Id": {"q"}, "Nats-Batch-Sequence": {"1"}}, {"Nats-Incr": {"+1"}},
+		{"Nats-Expected-Stream": {"say_" + b.id}},
+		{"Nats-Expected-Last-Subject-Sequence": {"0"},
+			"Nats-Expected-Last-Subject-Sequence-Subject": {"F.say." + b.id + ".keep"}},
+	} {
+		m, err := a.nc.RequestMsg(&nats.Msg{Subject: "F.say." + a.id + ".h", Header: h, Data: []byte("x")}, time.Second)
+		if err == nil && len(m.Data) > 0 && !strings.Contains(string(m.Data), `"error"`) &&
+			h.Get("Nats-Expected-Last-Subject-Sequence") == "" {
+			t.Errorf("%v is taken: %s", h, m.Data)
 		}
-		bad.FlushTimeout(time.Second)
-		return strings.Contains(said.String(), "sends too much and is paused; revoke it if it is broken\" id="+bad.id)
-	})
-	known(t, "alice", door, hall)
+	}
+	// An id that A has guessed must not keep a value of B away for longer than the shortest window.
+	for _, d := range []*device{a, b} {
+		until(t, "the value is stored", func() bool {
+			m, err := d.nc.RequestMsg(&nats.Msg{Subject: "F.say." + d.id + ".i",
+				Header: nats.Header{"Nats-Msg-Id": {"same"}},
+				Data:   []byte("x")}, patience)
+			return err == nil && !strings.Contains(string(m.Data), "duplicate")
+		})
+	}
+	for _, d := range []*device{a, b} {
+		if got := b.read(d.id, "keep"); got != "this" {
+			t.Errorf("the value is %q", got)
+		}
+	}
+	if got := a.ask("F.say."+a.id+".big", strings.Repeat("x", fleet.MaxValue+1)); !strings.Contains(got, `"error"`) {
+		t.Errorf("a value that is too large: %s", got)
+	}
+	if got := a.ask("F.say."+a.id+".big", strings.Repeat("x", 2<<20)); got != nats.ErrMaxPayload.Error() {
+		t.Errorf("a message that is too large: %s", got)
+	}
+}
+
+// An answer of the server, aimed at subjects of others, is stored nowhere and changes nothing.
+func TestHostileReplies(t *testing.T) {
+	x := newSite(t).start()
+	a, b := x.member(), x.member()
+	if err := a.say("json", `{"in_step":true,"waiting":9,"keys":0}`); err != nil {
+		t.Fatal(err)
+	}
+	spare := x.newDevice()
+	admission, err := x.invite(time.Hour).Admit(spare.id, "spare", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, _ := json.Marshal(map[string]string{"last_by_subj": "F.say." + a.id + ".json"})
+	for _, to := range []string{"F.say." + b.id + ".x", "F.say.admin.x", "F.give." + b.id, "F.give.admin",
+		"F.list.admin",
+		"F.at." + b.id, "F.join." + b.id, "$JS.API.STREAM.DELETE.say_" + b.id, "$JS.API.STREAM.PURGE.say_" + b.id,
+		"$JS.API.STREAM.INFO.say_" + b.id, "F.say." + a.id + ".x", "$JS.API.DIRECT.GET.say_admin", "_R_.x"} {
+		for subject, data := range map[string][]byte{"F.say." + a.id + ".p": []byte("own"), "F.ask." + a.id: nil,
+			"$JS.API.DIRECT.GET.say_" + a.id: read, "F.give." + a.id: admission} {
+			if err := a.nc.PublishRequest(subject, to, data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// The requests are in order: after this answer all are done.
+	until(t, "an answer", func() bool { return a.ask("F.ask."+a.id, "") != "no answer" })
+	if err := a.say("p", "last"); err != nil {
+		t.Fatal(err)
+	}
+	for _, writer := range []string{b.id, "admin"} {
+		if got := b.read(writer, "x"); got != "" {
+			t.Errorf("an answer was stored for %s: %q", writer, got)
+		}
+	}
+	all, err := x.admin().Devices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		if d.Status != nil {
+			t.Errorf("an answer became the status of a device: %+v", d.Status)
+		}
+	}
+	if err := b.say("x", "by B"); err != nil || a.read(b.id, "x") != "by B" {
+		t.Error(err, a.read(b.id, "x"))
+	}
 }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"golang.org/x/time/rate"
+)
+
+// handshakesPerSecond limits the work that somebody without a key can cause. A thousand devices that return at once are
+// connected again within a few seconds.
+const handshakesPerSecond = 500
+
+// embedded is a NATS server in this process: TLS, JetStream on disk, keys instead of passwords, and two accounts. The
+// account STORE has the streams, and DEV the devices. They must be two, because the server sends its answers to any
+// subject that a request names, past the rights of the device: with one account a device could write at the subjects of
+// others.
+type embedded struct {
+	server *server.Server
+	gate   *gate
+	key    nkeys.KeyPair // of this process and of the commands on this machine, new at each start
+	cert   atomic.Pointer[tls.Certificate]
+	lock   *os.File
+	ended  chan struct{} // closed when the server has ended, or can store nothing any more
+	end    sync.Once
+	failed atomic.Pointer[string]
+}
+
+// startEmbedded starts the server of a fleet. Devices reach it only by [limiter].
+func startEmbedded(folder, id string, connections int, log *slog.Logger) (_ *embedded, err error) {
+	lock, err := os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedded{lock: lock, ended: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			e.close()
+		}
+	}()
+	if err := safefile.Lock(lock, 0); err != nil {
+		return nil, fmt.Errorf("%w: %s; stop it first", ErrRunning, folder)
+	}
+	if e.key, err = nkeys.CreateUser(); err != nil {
+		return nil, err
+	}
+	public, err := e.key.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := accounts()
+	if err != nil {
+		return nil, err
+	}
+	e.gate = newGate(id, public, log)
+	handshakes := rate.NewLimiter(handshakesPerSecond, 2*handshakesPerSecond)
+	secure := &tls.Config{MinVersion: tls.VersionTLS13}
+	secure.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		c := e.cert.Load()
+		if c == nil || !handshakes.Allow() {
+			return nil, errors.New("too many connections begin at once")
+		}
+		return c, nil
+	}
+	o := &server.Options{
+		ServerName: fleet.EmbeddedName, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, Accounts: accounts,
+		AlwaysEnableNonce: true, CustomClientAuthentication: e.gate, TLSConfig: secure, TLSTimeout: 10, AuthTimeout: 12,
+		MaxConn: connections + 10, // for this machine
+		MaxSubs: 32, MaxPayload: 1 << 20,
+		MaxControlLine: 512 << 10, // CONNECT has the admission of a device
+		MaxPending:     64 << 20, MaxClosedClients: 100,
+		PingInterval: 30 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
+		JetStream: true, StoreDir: filepath.Join(folder, storeFolder), DisableJetStreamBanner: true,
+		// The streams have their own limits. A smaller limit here would prevent lowering them later.
+		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 64 << 20,
+		SyncAlways: true, // a confirmed value must be on disk even if the power fails
+	}
+	if e.server, err = server.NewServer(o); err != nil {
+		return nil, fmt.Errorf("the NATS server: %w", err)
+	}
+	e.gate.kick = func(n uint64) { e.server.DisconnectClientByID(n) } // an error means that it is gone already
+	e.server.SetLoggerV2(&natsLog{log, &e.failed, e.over}, false, false, false)
+	e.server.Start()
+	if err := e.started(); err != nil {
+		if why := e.failed.Load(); why != nil {
+			err = errors.New(*why)
+		}
+		return nil, fmt.Errorf("the NATS server does not start: %w; check the disk and the folder %s", err, folder)
+	}
+	go func() { // it ends with the server
+		e.server.WaitForShutdown()
+		e.over()
+	}()
+	return e, nil
+}
+
+func (e *embedded) started() error {
+	for begin := time.Now(); !e.server.ReadyForConnections(100 * time.Millisecond); {
+		if e.failed.Load() != nil || time.Since(begin) > time.Minute {
+			return errors.New("it is not ready after a minute")
+		}
+	}
+	store, err := e.server.LookupAccount("STORE")
+	if err == nil && !store.JetStreamEnabled() {
+		err = store.EnableJetStream(nil, nil)
+	}
+	if err != nil {
+		return err
+	}
+	dev, err := e.server.LookupAccount("DEV")
+	if err != nil {
+		return err
+	}
+	if why := e.failed.Load(); why != nil {
+		return errors.New(*why)
+	}
+	e.gate.open(store, dev)
+	return nil
+}
+
+// accounts returns the two accounts, and what passes between them.
+func accounts() ([]*server.Account, error) {
+	store, dev := server.NewAccount("STORE"), server.NewAccount("DEV")
+	var failed error
+	check := func(err error) {
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("the accounts of the NATS server: %w", err)
+		}
+	}
+	const get = "$JS.API.DIRECT.GET.*"
+	for subject, answers := range map[string]server.ServiceRespType{
+		"F.say.*.*": server.Singleton, "F.give.*": server.Singleton, "F.join.*": server.Singleton,
+		"F.ask.*": server.Singleton, get: server.Streamed,
+	} {
+		check(store.AddServiceExportWithResponse(subject, answers, nil))
+		check(dev.AddServiceImport(store, subject, subject))
+	}
+	check(store.SetServiceExportResponseThreshold(get, 10*time.Second))
+	check(store.AddStreamExport("F.now.>", nil))
+	check(dev.AddStreamImport(store, "F.now.>", ""))
+	check(dev.AddStreamExport("F.at.*", nil))
+	check(store.AddStreamImport(dev, "F.at.*", ""))
+	return []*server.Account{store, dev}, failed
+}
+
+// connect makes a connection of this process, which may do everything.
+func (e *embedded) connect() (*nats.Conn, error) {
+	public, err := e.key.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	return nats.Connect("", nats.InProcessServer(e.server), nats.Nkey(public, e.key.Sign), nats.MaxReconnects(-1),
+		nats.ReconnectWait(100*time.Millisecond), nats.NoCallbacksAfterClientClose())
+}
+
+func (e *embedded) over() { e.end.Do(func() { close(e.ended) }) }
+
+// close stops the server and waits for its end.
+func (e *embedded) close() {
+	if e.server != nil {
+		e.server.Shutdown()
+		e.server.WaitForShutdown()
+	}
+	e.lock.Close()
+}
+
+// natsLog passes on the warnings and errors of the NATS server.
+type natsLog struct {
+	log    *slog.Logger
+	failed *atomic.Pointer[string]
+	over   func()
+}
+
+var _ server.Logger = (*natsLog)(nil)
+
+func (l *natsLog) Noticef(format string, v ...any) {
+	l.log.Debug("nats", "said", fmt.Sprintf(format, v...))
+}
+func (l *natsLog) Debugf(string, ...any)          {}
+func (l *natsLog) Tracef(string, ...any)          {}
+func (l *natsLog) Warnf(format string, v ...any)  { l.trouble(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Errorf(format string, v ...any) { l.trouble(fmt.Sprintf(format, v...)) }
+
+// Fatalf is called when the server ends itself.
+func (l *natsLog) Fatalf(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	l.failed.Store(&text)
+	l.log.Error("the NATS server has ended", "reason", text)
+	l.over()
+}
+
+// trouble logs problems for an administrator. What a client does wrong is not such a problem, and could fill the log.
+func (l *natsLog) trouble(text string) {
+	for _, of := range []string{"authentication error", "TLS handshake error", "ermissions Violation", " - cid:"} {
+		if strings.Contains(text, of) {
+			l.log.Debug("nats", "refused", text)
+			return
+		}
+	}
+	l.log.Warn("nats", "said", text)
+	// After such an error JetStream writes nothing until the server is started again.
+	if strings.Contains(text, "ritical write error") || strings.Contains(text, "will be DISABLED") {
+		l.failed.Store(&text)
+		l.over()
+	}
+}

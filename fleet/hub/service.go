@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
+)
+
+// listSubject is where a command on this machine asks what the service knows of devices.
+const listSubject = "F.list.admin"
+
+// largestList is the size after which an answer ends; the next one goes on.
+const largestList = 400 << 10
+
+// state is what the service knows of a device besides the records.
+type state struct {
+	ID        string        `json:"id"`
+	Connected bool          `json:"connected"`
+	Seen      time.Time     `json:"seen,omitzero"`
+	Status    *fleet.Status `json:"status,omitempty"`
+	Bytes     uint64        `json:"bytes"` // of its values
+}
+
+// take is called by the connection with each request. It must not wait: a device that sends many requests must not keep
+// those of others away.
+func (s *service) take(m *nats.Msg) {
+	sender := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+	s.mu.Lock()
+	limit := s.rates[sender]
+	if limit == nil {
+		if len(s.rates) > mostSenders {
+			clear(s.rates)
+		}
+		limit = rate.NewLimiter(requestsPerSecond, requestsAtOnce)
+		s.rates[sender] = limit
+	}
+	s.mu.Unlock()
+	if sender != admin && !limit.Allow() {
+		return
+	}
+	select {
+	case s.work <- m:
+	default: // the sender asks again
+	}
+}
+
+// run answers requests until ctx ends.
+func (s *service) run(ctx context.Context) {
+	shown := make(chan []byte)
+	if s.server != nil {
+		shown = s.server.gate.shown
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case f := <-s.calls:
+			f(ctx)
+		case data := <-shown:
+			s.show(ctx, data)
+		case m := <-s.work:
+			s.answer(ctx, m)
+		}
+	}
+}
+
+// call lets the goroutine of run call f, and waits for it.
+func (s *service) call(ctx context.Context, f func(context.Context)) error {
+	done := make(chan struct{})
+	select {
+	case s.calls <- func(ctx context.Context) { defer close(done); f(ctx) }:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-done
+	return nil
+}
+
+func (s *service) answer(ctx context.Context, m *nats.Msg) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	part := strings.Split(m.Subject, ".") // F, what, sender
+	what, sender := part[1], part[2]
+	if _, known := s.members.Device(sender); known {
+		s.heard[sender] = time.Now()
+	}
+	var answer []byte
+	var err error
+	switch what {
+	case "ask":
+		answer = time.Now().UTC().AppendFormat(nil, time.RFC3339Nano)
+	case "at":
+		s.at(sender, m)
+		return
+	case "list":
+		answer, err = s.list(ctx, string(m.Data))
+	case "give":
+		err = s.add(ctx, m.Data, false)
+	case "join":
+		_, token, _, bad := fleet.CheckAdmission(s.fleet, m.Data)
+		if err = bad; err == nil && token != sender {
+			err = errors.New("the token has not signed this request")
+		}
+		if err == nil {
+			err = s.add(ctx, m.Data, true)
+		}
+	}
+	if err != nil {
+		answer = []byte(err.Error())
+	}
+	if m.Reply != "" {
+		if err := m.Respond(answer); err != nil {
+			s.Log.Warn("a request is not answered", "error", err)
+		}
+	}
+}
+
+// at keeps the status of a device. It has no headers, unlike an answer of the server that another device has directed
+// here.
+func (s *service) at(device string, m *nats.Msg) {
+	var x fleet.Status
+	d := json.NewDecoder(bytes.NewReader(m.Data))
+	d.DisallowUnknownFields()
+	if len(m.Header) > 0 || len(m.Data) > largestStatus || d.Decode(&x) != nil {
+		return
+	}
+	if member, known := s.members.Device(device); known && !member.Revoked {
+		s.status[device] = x
+	}
+}
+
+// show keeps an admission that a device has shown at the gate.
+func (s *service) show(ctx context.Context, data []byte) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	if err := s.add(ctx, data, false); err != nil {
+		device, _, _, _ := fleet.CheckAdmission(s.fleet, data)
+		s.Log.Warn("a device that this server does not know is refused", "id", device, "error", err)
+		s.server.gate.forget(device)
+	}
+}
+
+// learn adds a record to the known ones.
+func (s *service) learn(data []byte) (name string, news bool, err error) {
+	if name, news, err = s.members.Add(data); err != nil {
+		return name, news, err
+	}
+	if device, token, _, err := fleet.CheckAdmission(s.fleet, data); err == nil && news {
+		s.used[token] = device
+		if s.server != nil {
+			s.server.gate.use(token, device)
+		}
+	} else if device, revoked := strings.CutPrefix(name, "r"); revoked {
+		s.used[name] = device // so that devices knows it
+	}
+	return name, news, nil
+}
+
+// devices returns the ids of all devices that records name.
+func (s *service) devices() map[string]bool {
+	all := make(map[string]bool)
+	for id := range maps.Values(s.used) {
+		all[id] = true
+	}
+	return all
+}
+
+// present returns the members that are not revoked.
+func (s *service) present() []fleet.Member {
+	return slices.DeleteFunc(s.members.Devices(), func(m fleet.Member) bool { return m.Revoked })
+}
+
+// add checks a record, stores it, and does what it says. It can be repeated after an error. The errors are for people.
+func (s *service) add(ctx context.Context, data []byte, joins bool) error {
+	const again = "ask for a new one: faceauth fleet invite"
+	if len(data) > fleet.MaxRecord {
+		return fmt.Errorf("%w: it is too large", fleet.ErrRecord)
+	}
+	device, token, expires, err := fleet.CheckAdmission(s.fleet, data)
+	if err == nil {
+		user, used := s.used[token]
+		now := time.Now()
+		switch {
+		case used && user != device:
+			return fmt.Errorf("this token was used already by another device; %s", again)
+		case s.members.Revoked(device):
+			return errors.New("this device was revoked; remove its folder, and join again with a new token")
+		case used:
+		case joins && !now.Before(expires), !joins && !s.admits(expires, now):
+			return fmt.Errorf("this token has expired %s; %s", expires.UTC().Format("2006-01-02 15:04 MST"), again)
+		}
+	}
+	name, news, err := s.learn(data)
+	if err != nil {
+		return err
+	}
+	if news {
+		s.unstored[name] = data
+	}
+	data, waits := s.unstored[name]
+	if !waits {
+		return nil
+	}
+	if _, err := s.js.Publish(ctx, "F.say.admin."+name, data); err != nil {
+		return storing(err)
+	}
+	switch id, revoked := strings.CutPrefix(name, "r"); {
+	case token != "":
+		err = s.settle(ctx, device, nil)
+		s.event("device admitted", device)
+	case revoked:
+		err = s.settle(ctx, id, nil)
+		s.event("device revoked", id)
+	case name == "address" && s.server != nil:
+		if err = safefile.Write(filepath.Join(s.Folder, addressFile), data); err == nil {
+			err = s.certificate()
+		}
+		s.Log.Info("the server has a new address", "url", s.members.URL())
+	default:
+		s.Log.Info("a record of the admin key", "name", name)
+	}
+	if err == nil {
+		delete(s.unstored, name)
+	}
+	return err
+}
+
+func (s *service) event(what, id string) {
+	x, _ := s.members.Device(id)
+	s.Log.Info(what, "device", x.Name, "id", id)
+}
+
+// admits reports whether an admission counts whose device has not asked to join.
+func (s *service) admits(expires, now time.Time) bool {
+	if s.server != nil {
+		return s.server.gate.admits(expires)
+	}
+	return now.Before(expires)
+}
+
+// settle gives a member its stream and lets it in, or shuts a revoked device out and deletes its values. Had are the
+// streams that are known to exist.
+func (s *service) settle(ctx context.Context, id string, had map[string]*jetstream.StreamConfig) error {
+	x, _ := s.members.Device(id)
+	if s.server != nil {
+		if !x.Revoked {
+			c := of(id, s.Quota)
+			if err := ensure(ctx, s.js, c, had[c.Name]); err != nil {
+				return err
+			}
+		}
+		s.server.gate.set(id, x.Name, x.Revoked)
+	}
+	if !x.Revoked {
+		return nil
+	}
+	delete(s.status, id)
+	return s.erase(ctx, x, id)
+}
+
+// erase deletes the values of a revoked device, except kept ones.
+func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
+	stream, kept := fleet.SharedStream, false
+	if s.server != nil {
+		stream = fleet.StreamOf(id)
+	}
+	var drop []uint64
+	err := pull(ctx, s.nc, stream, "F.say."+id+".*", func(v said) error {
+		if x.Kept(v.name, fleet.ValueCounter(v.data)) {
+			kept = true
+		} else {
+			drop = append(drop, v.seq)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if s.server != nil && !kept {
+		if err := s.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return storing(err)
+		}
+		return nil
+	}
+	if len(drop) == 0 {
+		return nil
+	}
+	values, err := s.js.Stream(ctx, stream)
+	if err != nil {
+		return storing(err)
+	}
+	for _, seq := range drop { // not by name: "*" is a name, too
+		if err := values.DeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return storing(err)
+		}
+	}
+	return nil
+}
+
+// states returns what the service knows of the members, in the order of their ids.
+func (s *service) states(ctx context.Context) ([]state, error) {
+	stored := make(map[string]uint64)
+	if s.server != nil {
+		list := s.js.ListStreams(ctx)
+		for info := range list.Info() {
+			stored[info.Config.Name] = info.State.Bytes
+		}
+		if err := list.Err(); err != nil {
+			return nil, storing(err)
+		}
+	}
+	var all []state
+	for _, m := range s.present() {
+		x := state{ID: m.ID, Seen: s.heard[m.ID], Bytes: stored[fleet.StreamOf(m.ID)]}
+		if s.server != nil {
+			x.Connected, x.Seen = s.server.gate.connected(m.ID)
+		}
+		if status, told := s.status[m.ID]; told {
+			x.Status = &status
+		}
+		all = append(all, x)
+	}
+	slices.SortFunc(all, func(a, b state) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// list returns the states after a device, as many as fit into an answer.
+func (s *service) list(ctx context.Context, after string) ([]byte, error) {
+	all, err := s.states(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer := []byte{'['}
+	for _, x := range all {
+		if x.ID <= after || len(answer) > largestList {
+			continue
+		}
+		data, err := json.Marshal(x)
+		if err != nil {
+			return nil, err
+		}
+		if len(answer) > 1 {
+			answer = append(answer, ',')
+		}
+		answer = append(answer, data...)
+	}
+	return append(answer, ']'), nil
+}
