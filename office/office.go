@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/presence"
@@ -58,6 +59,11 @@ type Options struct {
 	// Said is called with each change that a user made to the people, after the change is in the journal. For a merge
 	// of two people it returns a name of the merge, for [Office.Exchange] and later calls, or "".
 	Said func(Said) (merge string)
+	// Fleet is the part that the office takes in a fleet while [Office.Share] runs. May be nil. Then Said has a default
+	// that tells the fleet, and Trouble gets its errors.
+	Fleet   *fleet.Part
+	Teach   bool // give lessons to the fleet
+	Trouble func(error)
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -90,8 +96,20 @@ func (o Options) defaults(space face.Space) Options {
 	if o.Disk == nil {
 		o.Disk = func(Disk) {}
 	}
+	if o.Trouble == nil {
+		o.Trouble = func(error) {}
+	}
 	if o.Said == nil {
-		o.Said = func(Said) string { return "" }
+		o.Said = func(x Said) string {
+			if o.Fleet == nil {
+				return ""
+			}
+			merge, err := tellFleet(o.Fleet, x)
+			if err != nil {
+				o.Trouble(err)
+			}
+			return merge
+		}
 	}
 	return o
 }
