@@ -225,7 +225,7 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%)
 	rm -rf $(DESTDIR)$(datadir)/faceauth
 
-PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./anomaly ./fleet ./fleet/ledger
+PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./anomaly ./fleet
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }

@@ -94,7 +94,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		}
 	}()
 	if err == nil && part != nil {
-		err = part.align(c, g, path)
+		err = part.Align(g.At(path))
 	}
 	var space *face.Space
 	switch {
@@ -143,7 +143,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		return fail(badGallery, err)
 	}
 	if part != nil {
-		if err := part.keep(c, g, path); err != nil {
+		if err := part.Keep(g, path); err != nil {
 			return fail(badGallery, err)
 		}
 		part.leave(c)

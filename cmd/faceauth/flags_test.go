@@ -13,7 +13,7 @@ import (
 // flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
 // the reason. A flag of a new command needs no line here if it has the same meaning as in the other commands.
 var flagsThatDiffer = map[string]string{
-	"admin-key": "fleet serve makes the file, the other commands of the fleet only read it",
+	"url":       "fleet serve chooses it at the first start, and fleet invite reads it from the folder",
 	"challenge": "tablet allow asks for a gesture at some services, the daemon at all of them",
 	"creds":     "fleet serve logs a service in, fleet join a device, and a cluster takes other files of each",
 	"fps": "search looks at recordings, whose frames it chooses; " +

@@ -66,13 +66,13 @@ func fleetFailure(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, hub.ErrToken), errors.Is(err, hub.ErrName), errors.Is(err, hub.ErrJoined),
-		errors.Is(err, hub.ErrFleet),
-		errors.Is(err, hub.ErrNoServer), errors.Is(err, hub.ErrLost):
+	case errors.Is(err, fleet.ErrToken), errors.Is(err, fleet.ErrName), errors.Is(err, fleet.ErrOther),
+		errors.Is(err, fleet.ErrAdmin), errors.Is(err, hub.ErrNoServer):
 		return fail(badUsage, err)
-	case errors.Is(err, hub.ErrOffline), errors.Is(err, hub.ErrPin), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, fleet.ErrOffline), errors.Is(err, fleet.ErrServer),
+		errors.Is(err, context.DeadlineExceeded):
 		return fail(badSource, err)
-	case errors.Is(err, hub.ErrDenied), errors.Is(err, hub.ErrCommand), errors.Is(err, fleet.ErrRefused):
+	case errors.Is(err, fleet.ErrRefused), errors.Is(err, fleet.ErrRevoked), errors.Is(err, hub.ErrCommand):
 		return fail(refused, err)
 	}
 	return err
@@ -92,7 +92,7 @@ func (o *fleetFlags) within(c *cobra.Command) (context.Context, context.CancelFu
 
 func newFleetJoin() *cobra.Command {
 	var o fleetFlags
-	var j hub.Joining
+	var j fleet.Joining
 	token := ""
 	c := &cobra.Command{
 		Use:   "join [URL]",
@@ -100,7 +100,8 @@ func newFleetJoin() *cobra.Command {
 		Long: "Join makes a key for this device, and asks the server to admit it. The token, which faceauth fleet\n" +
 			"serve and faceauth fleet invite print, has the address of the server and identifies it. Without\n" +
 			"--token the token is read from standard input, so that other users of this machine do not see it.\n" +
-			"If this device cannot reach the address in the token, give another address as URL.",
+			"If this device cannot reach the address in the token, give another address as URL.\n\n" +
+			"On a device that has joined, URL without --token tells it where the server is now.",
 		Example: "  faceauth fleet join --token TOKEN --name door\n" +
 			"  ssh server faceauth fleet invite --json | jq -r .token | faceauth fleet join --name hall",
 		Args: cobra.MaximumNArgs(1),
@@ -111,12 +112,19 @@ func newFleetJoin() *cobra.Command {
 			}
 			if len(args) > 0 {
 				j.URL = args[0]
-				if err := hub.CheckURL(j.URL); err != nil {
+				if err := fleet.CheckURL(j.URL); err != nil {
 					return fail(badUsage, err)
 				}
 			}
+			if _, err := fleet.Joined(folder); err == nil && j.URL != "" && token == "" {
+				if err := fleet.Move(folder, j.URL); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(c.OutOrStdout(), "the server of the fleet is at %s now\n", j.URL)
+				return err
+			}
 			if j.Name == "" {
-				if j.Name, err = os.Hostname(); err != nil || hub.CheckName(j.Name) != nil {
+				if j.Name, err = os.Hostname(); err != nil || fleet.CheckName(j.Name) != nil {
 					return fail(badUsage, errors.New("this machine has no name that the device could have; give one "+
 						"by --name"))
 				}
@@ -126,7 +134,7 @@ func newFleetJoin() *cobra.Command {
 					return err
 				}
 			}
-			t, err := hub.ParseToken(token)
+			t, err := fleet.ParseToken(token)
 			if err != nil {
 				return fleetFailure(err)
 			}
@@ -135,15 +143,12 @@ func newFleetJoin() *cobra.Command {
 				return err
 			}
 			defer cancel()
-			m, err := hub.Join(ctx, folder, t, j)
+			m, err := fleet.Join(ctx, folder, t, j)
 			if err != nil {
 				if c.Context().Err() != nil {
 					return c.Context().Err()
 				}
 				return fleetFailure(err)
-			}
-			if s := m.ClockWarning(); s != "" {
-				warn(c, s+"; faceauth works on, but times it shows are wrong")
 			}
 			if o.json {
 				return json.NewEncoder(c.OutOrStdout()).Encode(m)
@@ -155,7 +160,7 @@ func newFleetJoin() *cobra.Command {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\n"+
 				"it shares %s; office, watch, enroll and people take part with --fleet, and logins by: faceauth "+
 				"fleet tablet\n",
-				m.Name, m.ID, m.Fleet, scope)
+				m.Name, m.ID, t.Fleet, scope)
 			return err
 		},
 	}

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/cli"
 )
@@ -47,7 +47,7 @@ type withdrawn struct {
 
 // withdraw takes back the lessons of a device, given by name or id, and returns its name.
 func (m *member) withdraw(w withdrawal) (name string, err error) {
-	var found []ledger.Member
+	var found []fleet.Member
 	for _, d := range m.device.Members() {
 		if d.Name == w.Device || d.ID == w.Device {
 			found = append(found, d)
@@ -57,7 +57,7 @@ func (m *member) withdraw(w withdrawal) (name string, err error) {
 		return "", fail(badUsage, fmt.Errorf("%d devices of the fleet are called %q; give the id of one: "+
 			"faceauth fleet devices", len(found), w.Device))
 	}
-	_, err = m.device.Withdraw(found[0].ID, w.Mute)
+	err = m.device.Withdraw(found[0].ID, w.Mute)
 	return found[0].Name, fail(refused, err)
 }
 

@@ -65,7 +65,7 @@ func (o *options) follow(c *cobra.Command) (err error) {
 			if err != nil {
 				return fail(badGallery, err)
 			}
-			part.tellRefused(c, x.Refused)
+			part.TellRefused(x.Refused)
 			if x.Took+x.Published > 0 {
 				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n",
 					count(x.Took, "change"), x.Published, count(len(x.People), "person"))

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/faceauth/faceauth/fleet/hub"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
@@ -76,7 +76,7 @@ func (b *branch) turns(t *testing.T, steps ...float32) {
 		})
 	}
 	b.stands()
-	b.m.spoken <- struct{}{} // otherwise the lessons go out within a minute
+	b.m.Spoke() // otherwise the lessons go out within a minute
 }
 
 // What one office learns holds at the others, and what they learn with its help is given on. One command takes all of
@@ -137,7 +137,7 @@ func TestFleetLessons(t *testing.T) {
 	waits(t, "west knows ann as she was enrolled", func() bool { return west.here() == "ann confirmed" })
 
 	phone := t.TempDir()
-	if _, err := hub.Join(t.Context(), phone, invite(), hub.Joining{Name: "phone"}); err != nil {
+	if _, err := fleet.Join(t.Context(), phone, invite(), fleet.Joining{Name: "phone"}); err != nil {
 		t.Fatal(err)
 	}
 	withdraw(0, "what south has taught is taken back\n", phone, "south", "--mute")
@@ -149,7 +149,7 @@ func TestFleetLessons(t *testing.T) {
 func TestFleetAsk(t *testing.T) {
 	invite := newTestFleet(t)
 	folder := t.TempDir()
-	if _, err := hub.Join(t.Context(), folder, invite(), hub.Joining{Name: "door"}); err != nil {
+	if _, err := fleet.Join(t.Context(), folder, invite(), fleet.Joining{Name: "door"}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, askSocket)

@@ -6,34 +6,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/fleet/hub"
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/office"
 	"github.com/spf13/cobra"
 )
 
 // member connects a command with a fleet.
 type member struct {
+	*fleet.Part
 	device *fleet.Device
-	conn   *hub.Conn
 	stop   context.CancelFunc
 	ended  chan error // closed when the device has ended
 	deaf   func()     // ends listening to other commands
-
-	space  string               // of the gallery
-	people map[string]ledger.ID // people of the gallery whom the fleet knows
-
-	taught  time.Time       // when lessons were last given to the fleet
-	pause   time.Duration   // the shortest time between two lessons
-	forgot  map[string]bool // names that this program has forgotten since the last exchange
-	refused map[string]bool // sentences that were printed
-	spoken  chan struct{}   // gets a value when something was corrected on the page
 }
 
 // memberFlags say whether a command takes part in a fleet.
@@ -74,10 +63,6 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := hub.Open(folder)
-	if err != nil {
-		return nil, memberFailure(err)
-	}
 	var mu sync.Mutex
 	last := ""
 	d, err := fleet.Open(folder, fleet.Settings{Tell: func(s string) {
@@ -91,22 +76,16 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	if err != nil {
 		return nil, memberFailure(err)
 	}
-	people, err := d.Shared("")
-	if err != nil {
-		d.Close()
-		return nil, memberFailure(err)
-	}
-	conn, err := known.Connect(nil)
+	part, err := fleet.NewPart(d, "", func(s string) { warn(c, "fleet: "+s) })
 	if err != nil {
 		d.Close()
 		return nil, memberFailure(err)
 	}
 	ctx, stop := context.WithCancel(c.Context())
-	m := &member{device: d, conn: conn, stop: stop, ended: make(chan error, 1), pause: teachEvery, people: people,
-		refused: make(map[string]bool), forgot: make(map[string]bool), spoken: make(chan struct{}, 1)}
+	m := &member{Part: part, device: d, stop: stop, ended: make(chan error, 1)}
 	go func() {
 		defer close(m.ended)
-		m.ended <- d.Run(ctx, conn)
+		m.ended <- d.Run(ctx, d.Dial)
 	}()
 	if m.deaf, err = m.listen(ctx, folder); err != nil {
 		m.deaf = func() {}
@@ -149,81 +128,7 @@ func (m *member) close() error {
 	m.deaf()
 	m.stop()
 	err := <-m.ended
-	m.conn.Close()
 	return errors.Join(memberFailure(err), m.device.Close())
-}
-
-// exchange updates a gallery from the fleet, and the fleet from the gallery. The caller saves the gallery if it has
-// changed, and calls Done. Forgetting, which may be nil, is called before a person is forgotten.
-func (m *member) exchange(c *cobra.Command, g *gallery.Gallery, forgetting func(name string)) (r fleet.Reconciled,
-	err error) {
-	if r, err = m.device.Reconcile(g, fleet.Reconciling{Publish: true, Forgetting: forgetting}); err == nil {
-		r.TakeLessons(g)
-		m.space, m.people = g.Space().ID, r.People
-		// People that this program has forgotten itself are complete, and another person may have the name by now.
-		r.Forgotten = slices.DeleteFunc(r.Forgotten, func(name string) bool { return m.forgot[name] })
-		clear(m.forgot)
-	}
-	m.tellRefused(c, r.Refused)
-	return r, err
-}
-
-// tellRefused prints each sentence about refused changes once.
-func (m *member) tellRefused(c *cobra.Command, sentences []string) {
-	for _, s := range sentences {
-		if !m.refused[s] {
-			warn(c, "fleet: "+s)
-		}
-		m.refused[s] = true
-	}
-}
-
-// say sends a user's change of the gallery to the fleet.
-func (m *member) say(c fleet.Change) error {
-	if err := m.device.Say(m.space, m.people, c); err != nil {
-		return err
-	}
-	for _, name := range c.Forgotten {
-		m.forgot[name] = true
-	}
-	return nil
-}
-
-// The longest time between two comparisons of gallery and fleet, also after a failure, and the shortest between two
-// lessons.
-const (
-	lookEvery  = time.Minute
-	retryEvery = 5 * time.Second
-	teachEvery = time.Minute
-)
-
-// share calls exchange whenever the program's people or the fleet have changed, until ctx ends.
-func (m *member) share(ctx context.Context, c *cobra.Command, exchange func() error) {
-	last := ""
-	for {
-		begun := time.Now()
-		err := exchange()
-		// A failure, because the disk is full or another program has changed the gallery, is tried again.
-		if err != nil && err.Error() != last {
-			warn(c, "fleet: "+err.Error())
-		}
-		last = ""
-		pause := lookEvery
-		if err != nil {
-			last, pause = err.Error(), retryEvery
-		}
-		// With thousands of people an exchange takes a while, and the cameras wait for it.
-		if !backoff.Wait(ctx, 4*time.Since(begun)) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.device.Changed():
-		case <-m.spoken:
-		case <-time.After(pause):
-		}
-	}
 }
 
 // mind calls failed if the device cannot take part any more, until ctx ends. A program of a revoked device goes on
@@ -240,16 +145,6 @@ func (m *member) mind(ctx context.Context, c *cobra.Command, failed func(error))
 	}
 }
 
-// teach gives lessons to the fleet at intervals.
-func (m *member) teach(g *gallery.Gallery) error {
-	if time.Since(m.taught) < m.pause {
-		return nil
-	}
-	m.taught = time.Now()
-	_, err := m.device.TeachLessons(g, m.people)
-	return err
-}
-
 // reach is how long a command that ends by itself waits for the fleet.
 const reach = 5 * time.Second
 
@@ -259,9 +154,8 @@ func (m *member) arrive(c *cobra.Command) {
 		return
 	}
 	if s := m.device.State(); s.Connected && s.Keys > 0 {
-		warn(c, fmt.Sprintf("%s missing, and no device that has them answers: people they belong to are not known "+
-			"here; run faceauth office --fleet or faceauth fleet follow on one of the other devices",
-			count(s.Keys, "key")))
+		warn(c, fmt.Sprintf("%s missing: people they belong to are not known here; run faceauth office --fleet or "+
+			"faceauth fleet follow for a moment on one of the other devices", count(s.Keys, "key")))
 		return
 	}
 	warn(c, "the fleet cannot be reached; its latest changes are missing here")
@@ -280,63 +174,42 @@ func (m *member) sent(ctx context.Context) bool {
 	return true
 }
 
-// leave waits until the fleet has the entries of the device, and another device the keys of new people.
+// leave waits until the fleet has what the device says.
 func (m *member) leave(c *cobra.Command) {
 	ctx, cancel := context.WithTimeout(c.Context(), reach)
 	defer cancel()
 	if !m.sent(ctx) {
 		warn(c, unsent)
-		return
 	}
-	for n := m.device.Ungiven(); n > 0; n = m.device.Ungiven() {
-		if !backoff.Wait(ctx, 10*time.Millisecond) {
-			warn(c, fmt.Sprintf("no other device has asked for %s of new people: they are known there when this "+
-				"device is connected again; run faceauth fleet follow here, or on a device that is always on",
-				count(n, "key")))
-			return
-		}
-	}
-}
-
-// align updates a gallery from the fleet, and saves it if it has changed.
-func (m *member) align(c *cobra.Command, g *gallery.Gallery, path string) error {
-	if err := g.At(path).Begin(); err != nil {
-		return err
-	}
-	defer g.End()
-	x, err := m.exchange(c, g, nil)
-	if err != nil {
-		return err
-	}
-	if _, err := m.device.TeachLessons(g, m.people); err != nil || !x.Changed {
-		return err
-	}
-	if err := g.Save(path); err != nil {
-		return err
-	}
-	return x.Done()
 }
 
 // changed tells the fleet about changes that a command has saved in a gallery. Before and names have the labels and
 // names before the change: a missing person was forgotten.
-func (m *member) changed(c *cobra.Command, g *gallery.Gallery, path string, before map[int64]fleet.Label,
-	names []string) error {
+func (m *member) changed(g *gallery.Gallery, path string, before map[int64]fleet.Label, names []string) error {
 	change := fleet.Difference(before, fleet.Labels(g))
 	for _, name := range names {
 		if !g.Learner().Knows(name) {
 			change.Forgotten = append(change.Forgotten, name)
 		}
 	}
-	if err := m.say(change); err != nil {
+	if err := m.Say(change); err != nil {
 		return err
 	}
-	return m.keep(c, g, path)
+	return m.Keep(g, path)
 }
 
-// keep updates the file of a gallery that was just saved from the fleet. What g has learned since stays in memory.
-func (m *member) keep(c *cobra.Command, g *gallery.Gallery, path string) error {
-	x, err := m.device.Keep(path, g.Space(), g.Learner().Settings(), fleet.Reconciling{Publish: true})
-	m.space, m.people = g.Space().ID, x.People
-	m.tellRefused(c, x.Refused)
-	return err
+// elsewhere returns the other sites where each person is.
+func elsewhere(now office.Now) map[string][]string {
+	if len(now.Sites) == 0 {
+		return nil
+	}
+	all := make(map[string][]string)
+	for _, s := range now.Sites {
+		for _, p := range s.People {
+			if !s.Silent {
+				all[p.Name] = append(all[p.Name], s.Name)
+			}
+		}
+	}
+	return all
 }

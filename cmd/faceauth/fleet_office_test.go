@@ -7,7 +7,7 @@ package main
 import (
 	"context"
 	"image"
-	"log/slog"
+	"net"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/fleet/hub"
-	"github.com/faceauth/faceauth/fleet/hub/embedded"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/unknown"
@@ -63,10 +63,10 @@ type branch struct {
 }
 
 // newBranch makes an office join a fleet, and runs it.
-func newBranch(t *testing.T, token hub.Token, name string) *branch {
+func newBranch(t *testing.T, token fleet.Token, name string) *branch {
 	t.Helper()
 	folder := t.TempDir()
-	if _, err := hub.Join(t.Context(), folder, token, hub.Joining{Name: name}); err != nil {
+	if _, err := fleet.Join(t.Context(), folder, token, fleet.Joining{Name: name}); err != nil {
 		t.Fatal(err)
 	}
 	b := &branch{name: name, folder: folder, path: filepath.Join(t.TempDir(), "gallery")}
@@ -81,19 +81,17 @@ func newBranch(t *testing.T, token hub.Token, name string) *branch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.m, m.space, m.pause = m, plane.ID, 0
+	if m.Part, err = fleet.NewPart(m.device, plane.ID, func(s string) { warn(c, "fleet: "+s) }); err != nil {
+		t.Fatal(err)
+	}
+	b.m, m.Pause = m, 0
 	b.w = office.New(g.At(b.path), office.Options{
 		Frame: func(string, time.Time, []office.Seen) { b.seen.Add(1) },
-		Said: func(x office.Said) string {
-			merge, err := m.said(x)
-			if err != nil {
-				t.Error(err)
-			}
-			return merge
-		},
+		Fleet: m.Part, Teach: true, Trouble: func(err error) { t.Error(err) },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	leave := m.attend(ctx, c, b.w, true, func(err error) { t.Error(err) })
+	leave := b.w.Share(ctx)
+	go m.mind(ctx, c, func(err error) { t.Error(err) })
 	done := make(chan error, 1)
 	go func() {
 		done <- b.w.Run(ctx, []office.Camera{{Name: "door",
@@ -147,16 +145,25 @@ func waits(t *testing.T, what string, ok func() bool) time.Duration {
 }
 
 // newTestFleet starts the server of a fleet, and returns a function that invites devices.
-func newTestFleet(t *testing.T) func() hub.Token {
+func newTestFleet(t *testing.T) func() fleet.Token {
 	t.Helper()
-	folder := t.TempDir()
+	admin, err := fleet.NewAdminKey(filepath.Join(t.TempDir(), "admin.nk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, folder := l.Addr().String(), filepath.Join(t.TempDir(), "server")
+	l.Close()
+	if err := hub.Create(folder, admin, "tls://"+address); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan hub.Ready, 1), make(chan error, 1)
 	go func() {
-		done <- hub.Serve(ctx, hub.Options{
-			Folder: folder, Listen: "127.0.0.1:0", Start: embedded.Start, Log: slog.New(slog.DiscardHandler),
-			Ready: func(r hub.Ready) { ready <- r },
-		})
+		done <- hub.Serve(ctx, hub.Options{Folder: folder, Listen: address, Ready: func(r hub.Ready) { ready <- r }})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -167,14 +174,9 @@ func newTestFleet(t *testing.T) func() hub.Token {
 	case err := <-done:
 		t.Fatal(err)
 	}
-	a, err := hub.OpenAdmin(t.Context(), folder, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { a.Close() })
-	return func() hub.Token {
+	return func() fleet.Token {
 		t.Helper()
-		token, err := a.Invite(t.Context(), time.Hour, nil)
+		token, err := admin.Invite("tls://"+address, fleet.Scope{All: true}, time.Now().Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}

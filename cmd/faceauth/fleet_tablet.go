@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/spf13/cobra"
@@ -55,10 +54,6 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 	t := teller{c: c, daemon: daemon, device: part.device, told: make(map[string]heardOf)}
 	last := ""
 	for {
-		if m, known, _ := part.device.Member(part.device.ID()); known && m.Revoked {
-			return memberFailure(errors.Join(fmt.Errorf("%w: it was revoked", fleet.ErrRefused),
-				t.revoked(c.Context())))
-		}
 		if err := t.round(c.Context()); err != nil && c.Context().Err() == nil {
 			if s := err.Error(); s != last { // it repeats its attempts
 				last = s
@@ -75,7 +70,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 			if !open {
 				return nil
 			}
-			if errors.Is(err, fleet.ErrRefused) {
+			if errors.Is(err, fleet.ErrRevoked) {
 				err = errors.Join(err, t.revoked(c.Context()))
 			}
 			return memberFailure(err)
@@ -92,7 +87,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 type heardOf struct {
 	number    string
 	space     string
-	faces     []ledger.FaceID
+	faces     []fleet.FaceID
 	forgotten bool
 	word      string
 }
@@ -187,7 +182,7 @@ func (t *teller) round(ctx context.Context) error {
 }
 
 // about tells the daemon about one account.
-func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.Person, state fleet.State) error {
+func (t *teller) about(ctx context.Context, f tablet.Followed, people []fleet.Person, state fleet.State) error {
 	was := t.told[f.User]
 	if !t.arrived {
 		return t.says(ctx, f, was, bus.Away)
@@ -203,7 +198,7 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 		t.stale = true
 		return nil
 	}
-	id, err := ledger.ParseID(f.Number)
+	id, err := fleet.ParseID(f.Number)
 	if err != nil {
 		return err
 	}
@@ -237,12 +232,12 @@ func (t *teller) about(ctx context.Context, f tablet.Followed, people []ledger.P
 
 // share gives the faces that this device has enrolled to the fleet, except faces that the fleet has, took back or
 // denied.
-func (t *teller) share(ctx context.Context, f tablet.Followed, people []ledger.Person) error {
-	id, err := ledger.ParseID(f.Number)
+func (t *teller) share(ctx context.Context, f tablet.Followed, people []fleet.Person) error {
+	id, err := fleet.ParseID(f.Number)
 	if err != nil { // the fleet does not know the person yet; Followed changes when it does
 		return nil
 	}
-	i := slices.IndexFunc(people, func(p ledger.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
+	i := slices.IndexFunc(people, func(p fleet.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
 	if !t.arrived || i < 0 || people[i].Sealed > 0 { // the fleet's faces of the person are not known yet
 		t.owes = true
 		return nil
@@ -255,19 +250,19 @@ func (t *teller) share(ctx context.Context, f tablet.Followed, people []ledger.P
 	if len(news) == 0 {
 		return nil
 	}
-	if _, err := t.device.Label(id, t.space, news); err != nil {
+	if err := t.device.Label(id, t.space, news); err != nil {
 		return fmt.Errorf("giving the fleet the faces of %s: %w", f.User, err)
 	}
 	return nil
 }
 
 // newFaces returns the faces that the person of the fleet never had.
-func newFaces(p ledger.Person, space string, own []tablet.FleetFace) (all []ledger.Face) {
+func newFaces(p fleet.Person, space string, own []tablet.FleetFace) (all []fleet.Face) {
 	for _, x := range own {
-		id := ledger.NewFaceID(space, x.Vector)
-		had := func(f ledger.PersonFace) bool { return f.ID == id }
+		id := fleet.NewFaceID(space, x.Vector)
+		had := func(f fleet.PersonFace) bool { return f.ID == id }
 		if !slices.ContainsFunc(p.Faces, had) && !slices.ContainsFunc(p.Denied, had) && !slices.Contains(p.Gone, id) {
-			all = append(all, ledger.Face{Vector: x.Vector, Taken: x.Taken})
+			all = append(all, fleet.Face{Vector: x.Vector, Taken: x.Taken})
 		}
 	}
 	return all
@@ -307,7 +302,7 @@ func (t *teller) revoked(ctx context.Context) error {
 }
 
 // byName returns the person with this name in the fleet, or a word that says why there is none.
-func byName(people []ledger.Person, name string, state fleet.State) (p ledger.Person, word string) {
+func byName(people []fleet.Person, name string, state fleet.State) (p fleet.Person, word string) {
 	for _, p := range people {
 		if p.Shown == name {
 			return p, ""
@@ -322,20 +317,20 @@ func byName(people []ledger.Person, name string, state fleet.State) (p ledger.Pe
 // facesOf returns the faces of a person for a daemon, in the order of their numbers, and the state of the person as a
 // word. If there are too many, enrolled faces come before learned faces, and newer before older. Whole is true if all
 // entries about the person could be read.
-func facesOf(people []ledger.Person, id ledger.ID, space string, state fleet.State) (faces []tablet.FleetFace,
-	ids []ledger.FaceID, word string, whole bool) {
-	i := slices.IndexFunc(people, func(p ledger.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
+func facesOf(people []fleet.Person, id fleet.ID, space string, state fleet.State) (faces []tablet.FleetFace,
+	ids []fleet.FaceID, word string, whole bool) {
+	i := slices.IndexFunc(people, func(p fleet.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
 	switch {
 	case i < 0:
 		return nil, nil, bus.Nobody, state.InStep
 	case people[i].Sealed > 0:
 		return nil, nil, bus.Keyless, false
 	}
-	all := slices.DeleteFunc(slices.Clone(people[i].Faces), func(f ledger.PersonFace) bool { return f.Space != space })
+	all := slices.DeleteFunc(slices.Clone(people[i].Faces), func(f fleet.PersonFace) bool { return f.Space != space })
 	if word = bus.InStep; len(all) == 0 && len(people[i].Faces) > 0 {
 		word = bus.OtherSpace
 	}
-	slices.SortStableFunc(all, func(x, y ledger.PersonFace) int {
+	slices.SortStableFunc(all, func(x, y fleet.PersonFace) int {
 		if x.Confirmed != y.Confirmed {
 			if y.Confirmed {
 				return -1
@@ -345,7 +340,7 @@ func facesOf(people []ledger.Person, id ledger.ID, space string, state fleet.Sta
 		return cmp.Or(y.Taken.Compare(x.Taken), slices.Compare(x.ID[:], y.ID[:]))
 	})
 	all = all[:min(len(all), tablet.MostFaces)]
-	slices.SortFunc(all, func(x, y ledger.PersonFace) int { return slices.Compare(x.ID[:], y.ID[:]) })
+	slices.SortFunc(all, func(x, y fleet.PersonFace) int { return slices.Compare(x.ID[:], y.ID[:]) })
 	for _, f := range all {
 		faces, ids = append(faces, tablet.FleetFace{Vector: f.Vector, Taken: f.Taken}), append(ids, f.ID)
 	}

@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet/hub"
-	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/spf13/cobra"
@@ -29,7 +28,7 @@ func TestFleetTabletKilled(t *testing.T) {
 	office, folder := t.TempDir(), t.TempDir()
 	invite := newTestFleet(t)
 	for name, state := range map[string]string{"office": office, "tablet": folder} {
-		if _, err := hub.Join(t.Context(), state, invite(), hub.Joining{Name: name}); err != nil {
+		if _, err := fleet.Join(t.Context(), state, invite(), fleet.Joining{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +40,7 @@ func TestFleetTabletKilled(t *testing.T) {
 	}
 	defer part.close()
 	space := models.Default(models.Embedding).Space()
-	faces := func(n int) (all []ledger.Face) {
+	faces := func(n int) (all []fleet.Face) {
 		for range n {
 			x, norm := make([]float32, space.Dim), 0.
 			for i := range x {
@@ -51,7 +50,7 @@ func TestFleetTabletKilled(t *testing.T) {
 			for i := range x {
 				x[i] /= float32(math.Sqrt(norm))
 			}
-			all = append(all, ledger.Face{Vector: x})
+			all = append(all, fleet.Face{Vector: x})
 		}
 		return all
 	}
@@ -93,9 +92,9 @@ func TestFleetTabletKilled(t *testing.T) {
 	for round := range 30 {
 		her, _ := part.device.Person(alice)
 		if n := len(her.Faces); n > 1 && (n > 20 || rng.IntN(2) == 0) {
-			_, err = part.device.Retract(alice, her.Faces[rng.IntN(n)].ID)
+			err = part.device.Retract(alice, her.Faces[rng.IntN(n)].ID)
 		} else {
-			_, err = part.device.Label(alice, space.ID, faces(1+rng.IntN(3)))
+			err = part.device.Label(alice, space.ID, faces(1+rng.IntN(3)))
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
@@ -180,13 +179,13 @@ func TestFleetTablet(t *testing.T) {
 	if err != nil || len(her.Faces) != 4 {
 		t.Fatalf("%d faces, %v", len(her.Faces), err)
 	}
-	say := func(_ ledger.Ref, err error) {
+	say := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	say(part.device.Label(her.ID, "another", []ledger.Face{{Vector: []float32{1, 0}}}))
+	say(part.device.Label(her.ID, "another", []fleet.Face{{Vector: []float32{1, 0}}}))
 	say(part.device.Retract(her.ID, her.Faces[0].ID))
 	d.until(has(bus.InStep, 3))
 	if s := status(); s.Labelled == 0 {
@@ -198,7 +197,7 @@ func TestFleetTablet(t *testing.T) {
 	if s := status(); s.Labelled != 0 || s.Learned != 0 {
 		t.Errorf("%+v", s)
 	}
-	say(part.device.Label(her.ID, her.Faces[0].Space, []ledger.Face{her.Faces[1].Face, her.Faces[2].Face}))
+	say(part.device.Label(her.ID, her.Faces[0].Space, []fleet.Face{her.Faces[1].Face, her.Faces[2].Face}))
 	d.until(has(bus.InStep, 2))
 	try("anew, the face and the password", "login", enter+right, true)
 	try("anew, the face alone", "face", enter, true)
@@ -285,14 +284,14 @@ func TestFleetTablet(t *testing.T) {
 
 // Tests which faces of a person are sent to the daemon.
 func TestFleetFaces(t *testing.T) {
-	id, other := ledger.NewID(), ledger.NewID()
-	person := func(n, learned int, space string) ledger.Person {
-		p := ledger.Person{ID: id, IDs: []ledger.ID{id, other}}
+	id, other := fleet.ID{1}, fleet.ID{2}
+	person := func(n, learned int, space string) fleet.Person {
+		p := fleet.Person{ID: id, IDs: []fleet.ID{id, other}}
 		for i := range n {
-			f := ledger.PersonFace{Space: space,
-				Face:      ledger.Face{Vector: []float32{float32(i)}, Taken: time.Unix(int64(i), 0)},
+			f := fleet.PersonFace{Space: space,
+				Face:      fleet.Face{Vector: []float32{float32(i)}, Taken: time.Unix(int64(i), 0)},
 				Confirmed: i >= n-learned}
-			f.ID = ledger.NewFaceID(space, f.Vector)
+			f.ID = fleet.NewFaceID(space, f.Vector)
 			p.Faces = append(p.Faces, f)
 		}
 		return p
@@ -303,25 +302,25 @@ func TestFleetFaces(t *testing.T) {
 	sealed.Sealed = 1
 	for _, c := range []struct {
 		name   string
-		people []ledger.Person
+		people []fleet.Person
 		state  fleet.State
 		want   []float32
 		word   string
 		whole  bool
 	}{
-		{"all", []ledger.Person{person(3, 1, "a")}, fleet.State{}, []float32{0, 1, 2}, bus.InStep, true},
-		{"of one space", []ledger.Person{mixed}, fleet.State{}, []float32{0, 1}, bus.InStep, true},
-		{"of another space", []ledger.Person{person(2, 0, "b")}, fleet.State{}, nil, bus.OtherSpace, true},
-		{"without any", []ledger.Person{person(0, 0, "a")}, fleet.State{}, nil, bus.InStep, true},
-		{"enrolled before learned, then the newest", []ledger.Person{person(tablet.MostFaces+4, 2, "a")}, fleet.State{},
+		{"all", []fleet.Person{person(3, 1, "a")}, fleet.State{}, []float32{0, 1, 2}, bus.InStep, true},
+		{"of one space", []fleet.Person{mixed}, fleet.State{}, []float32{0, 1}, bus.InStep, true},
+		{"of another space", []fleet.Person{person(2, 0, "b")}, fleet.State{}, nil, bus.OtherSpace, true},
+		{"without any", []fleet.Person{person(0, 0, "a")}, fleet.State{}, nil, bus.InStep, true},
+		{"enrolled before learned, then the newest", []fleet.Person{person(tablet.MostFaces+4, 2, "a")}, fleet.State{},
 			span32(2, tablet.MostFaces+2), bus.InStep, true},
-		{"learned ones where there is room", []ledger.Person{person(tablet.MostFaces+4, tablet.MostFaces, "a")},
+		{"learned ones where there is room", []fleet.Person{person(tablet.MostFaces+4, tablet.MostFaces, "a")},
 			fleet.State{}, append(span32(0, 4), span32(8, tablet.MostFaces+4)...), bus.InStep, true},
-		{"a key is missing", []ledger.Person{sealed}, fleet.State{}, nil, bus.Keyless, false},
-		{"nobody", nil, fleet.State{InStep: true}, nil, bus.Nobody, true},
+		{"a key is missing", []fleet.Person{sealed}, fleet.State{}, nil, bus.Keyless, false},
+		{"nobody", nil, fleet.State{Status: fleet.Status{InStep: true}}, nil, bus.Nobody, true},
 		{"nobody yet", nil, fleet.State{}, nil, bus.Nobody, false},
 	} {
-		for _, number := range []ledger.ID{id, other} {
+		for _, number := range []fleet.ID{id, other} {
 			faces, ids, word, whole := facesOf(c.people, number, "a", c.state)
 			var got []float32
 			for _, f := range faces {
@@ -334,7 +333,7 @@ func TestFleetFaces(t *testing.T) {
 		}
 	}
 	p := person(3, 0, "a")
-	p.Denied, p.Gone, p.Faces = p.Faces[1:2], []ledger.FaceID{p.Faces[2].ID}, p.Faces[:1]
+	p.Denied, p.Gone, p.Faces = p.Faces[1:2], []fleet.FaceID{p.Faces[2].ID}, p.Faces[:1]
 	var own []tablet.FleetFace
 	for i := range 5 {
 		own = append(own, tablet.FleetFace{Vector: []float32{float32(i)}})
@@ -346,9 +345,9 @@ func TestFleetFaces(t *testing.T) {
 		name, word string
 		keys       int
 	}{{"alice", "", 0}, {"alice (2)", "", 0}, {"bob", bus.Nobody, 0}, {"bob", bus.Keyless, 1}} {
-		people := []ledger.Person{{ID: id, Name: "alice", Shown: "alice"},
+		people := []fleet.Person{{ID: id, Name: "alice", Shown: "alice"},
 			{ID: other, Name: "alice", Shown: "alice (2)"}}
-		if p, word := byName(people, c.name, fleet.State{Keys: c.keys}); word != c.word ||
+		if p, word := byName(people, c.name, fleet.State{Status: fleet.Status{Keys: c.keys}}); word != c.word ||
 			word == "" && p.Shown != c.name {
 			t.Errorf("%s: %+v, %q", c.name, p, word)
 		}

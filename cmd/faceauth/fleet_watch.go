@@ -64,7 +64,7 @@ func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (b
 	frames.mu.Lock()
 	var work sync.WaitGroup
 	work.Go(func() {
-		w.m.share(ctx, w.c, func() error {
+		w.m.Share(ctx, func() error {
 			frames.mu.Lock()
 			defer frames.mu.Unlock()
 			return w.exchange()
@@ -87,7 +87,7 @@ func (w *watched) begin() error {
 	if w.keep {
 		return nil
 	}
-	before := w.m.people
+	before := w.m.People
 	r, err := w.m.device.Reconcile(w.g, fleet.Reconciling{Gallery: memory})
 	if err != nil {
 		return err
@@ -109,9 +109,9 @@ func (w *watched) exchange() error {
 			return err
 		}
 		defer w.g.End()
-		r, err := w.m.exchange(w.c, w.g, nil)
+		r, err := w.m.Exchange(w.g, nil)
 		if err == nil {
-			err = w.m.teach(w.g)
+			err = w.m.Teach(w.g)
 		}
 		if err != nil || !r.Changed {
 			return err
@@ -126,20 +126,20 @@ func (w *watched) exchange() error {
 		return err
 	}
 	r.TakeLessons(w.g)
-	w.m.tellRefused(w.c, r.Refused)
+	w.m.TellRefused(r.Refused)
 	if err := r.Done(); err != nil {
 		return err
 	}
-	return w.m.keep(w.c, w.g, w.path)
+	return w.m.Keep(w.g, w.path)
 }
 
 // kept exchanges the file of a gallery that a watch has saved with the fleet, and gives lessons. After Ctrl-C this
 // waits only for the disk.
 func (m *member) kept(c *cobra.Command, g *gallery.Gallery, path string) error {
-	if _, err := m.device.TeachLessons(g, m.people); err != nil {
+	if _, err := m.device.TeachLessons(g, m.People); err != nil {
 		return err
 	}
-	if err := m.keep(c, g, path); err != nil {
+	if err := m.Keep(g, path); err != nil {
 		return fail(badGallery, err)
 	}
 	if c.Context().Err() == nil {

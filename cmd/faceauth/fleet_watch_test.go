@@ -17,7 +17,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
@@ -32,7 +31,7 @@ func TestFleetWatch(t *testing.T) {
 	north.named(t, "bob", 5, 5)
 	for name, keep := range map[string]bool{"watch": false, "learner": true} {
 		folder, path := t.TempDir(), filepath.Join(t.TempDir(), "gallery")
-		if _, err := hub.Join(t.Context(), folder, invite(), hub.Joining{Name: name}); err != nil {
+		if _, err := fleet.Join(t.Context(), folder, invite(), fleet.Joining{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		c := &cobra.Command{}
@@ -50,7 +49,7 @@ func TestFleetWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.align(c, g, path); err != nil {
+		if err := m.Align(g.At(path)); err != nil {
 			t.Fatal(err)
 		}
 		if got := g.Learner().Names(); len(got) != 1 || got[0] != "bob" {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/office"
@@ -236,14 +237,13 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	if part != nil {
 		defer func() { err = errors.Join(err, part.close()) }()
-		part.space = g.Space().ID
-		opt.Said = func(x office.Said) (merge string) {
-			merge, err := part.said(x)
-			if err != nil {
-				printer.print(func() error { warn(c, "fleet: "+err.Error()); return nil })
-			}
-			return merge
+		if part.Part, err = fleet.NewPart(part.device, g.Space().ID, func(s string) {
+			printer.print(func() error { warn(c, "fleet: "+s); return nil })
+		}); err != nil {
+			return err
 		}
+		opt.Fleet, opt.Teach = part.Part, r.keep
+		opt.Trouble = func(err error) { printer.print(func() error { warn(c, err.Error()); return nil }) }
 	}
 	w := office.New(g, opt)
 	if r.noUnknown {
@@ -252,7 +252,8 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		}
 	}
 	if part != nil {
-		defer part.attend(ctx, c, w, r.keep, cancel)()
+		go part.mind(ctx, c, cancel) // it ends with ctx
+		defer w.Share(ctx)()
 	}
 	pictures := &seer{o: o, c: c, space: g.Space()}
 	defer pictures.close()

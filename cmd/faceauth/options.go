@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/fleet/ledger"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -27,7 +27,7 @@ type options struct {
 	rotate     rotation
 	noPictures bool
 	member     memberFlags
-	numbers    map[string]ledger.ID // numbers in the fleet of people of the gallery
+	numbers    map[string]fleet.ID // numbers in the fleet of people of the gallery
 }
 
 // picturesFlag adds --no-pictures, for commands that keep learned faces in the gallery.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/fleet/ledger"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/xdg"
@@ -46,7 +45,7 @@ func newPeople() *cobra.Command {
 			// Unconfirmed is the number of learned faces that are far from all enrolled faces.
 			Unconfirmed int `json:"unconfirmed"`
 			// Number is the person's number in the fleet.
-			Number *ledger.ID `json:"number,omitempty"`
+			Number *fleet.ID `json:"number,omitempty"`
 		}
 		people := []row{}
 		observed := int64(0)
@@ -197,7 +196,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 			if err == nil {
 				part.leave(c)
 			}
-			o.numbers = part.people
+			o.numbers = part.People
 			err = errors.Join(err, part.close())
 		}()
 	}
@@ -216,7 +215,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
 	if part != nil {
-		if err := part.align(c, g, path); err != nil {
+		if err := part.Align(g.At(path)); err != nil {
 			return fail(badGallery, err)
 		}
 	}
@@ -238,7 +237,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 	err = g.Save(path)
 	if err == nil && part != nil {
-		err = part.changed(c, g, path, before, names)
+		err = part.changed(g, path, before, names)
 	}
 	return fail(badGallery, err)
 }

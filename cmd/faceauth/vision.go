@@ -29,7 +29,7 @@ func (o *options) recogniser(c *cobra.Command, part *member, keep, freeze bool) 
 		return nil, path, nil, err
 	}
 	if part != nil {
-		if err := part.align(c, g, path); err != nil {
+		if err := part.Align(g.At(path)); err != nil {
 			return nil, path, nil, fail(badGallery, err)
 		}
 	}
