@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package still
+
+import (
+	"image"
+	"math"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// Limits that decide whether a face has changed since its last vector.
+const (
+	firstVectors = 8                      // the first faces of a track always get a vector
+	oldest       = 400 * time.Millisecond // largest age of the last vector of a face that moves
+	oldestStill  = 10 * time.Second       // largest age of the last vector if nothing moved around the face
+	turned       = .10                    // change of face.Pose.Turn
+	nodded       = .07                    // change of face.Pose.Nod
+	grown        = 1.2                    // ratio of sizes
+	lit          = 12.0                   // change of the mean grey value
+	apart        = .3                     // least overlap with the box of the last vector
+	alike        = .94                    // least correlation with the patch of the last vector
+	lost         = 2 * time.Second        // after which a track is forgotten
+)
+
+// Faces remembers for each track when a vector was made, and of which face. One goroutine at a time may use it. The
+// zero value remembers nothing.
+type Faces struct {
+	tracks map[int]*known
+}
+
+// known is the state of a track.
+type known struct {
+	vectors int
+	at      time.Duration // time of the last vector
+	sample  face.Sample   // the face of the last vector, as a held sample
+	pose    face.Pose
+	posed   bool
+	patch   []uint8
+	last    time.Duration // when the face was last in view
+	missed  bool          // an examined frame since then did not show the face
+}
+
+// Patch is the side in pixels of the small grey picture of a face with which [Faces] decides whether the face has
+// changed.
+const Patch = 16
+
+// Look is a face that was found in a frame: a sample with track, box, landmarks, quality and reason.
+type Look struct {
+	face.Sample
+	Patch   []uint8 // the box in grey values, Patch pixels wide and high; nil if the box is smaller
+	Crowded bool    // another face is so near that the two may be confused
+}
+
+// Changed reports whether a face needs a new vector, because it may be new evidence.
+func (f *Faces) Changed(at time.Duration, l Look) bool {
+	if l.Crowded || f.Due(at, l.Track) {
+		return true
+	}
+	t := f.tracks[l.Track]
+	pose, posed := face.PoseOf(l.Landmarks)
+	q, old := l.Quality, t.sample.Quality
+	size := float64(max(1, q.Size)) / float64(max(1, old.Size))
+	switch {
+	case !posed || !t.posed: // the pose of the head is unknown
+		return true
+	case math.Abs(pose.Turn-t.pose.Turn) > turned, math.Abs(pose.Nod-t.pose.Nod) > nodded:
+		return true
+	case size > grown, size < 1/grown, face.Overlap(l.Box, t.sample.Box) < apart:
+		return true
+	case math.Abs(q.Brightness-old.Brightness) > lit, l.Reason != t.sample.Reason:
+		return true
+	}
+	return Alike(l.Patch, t.patch) < alike
+}
+
+// Due reports whether a face that moved needs a new vector without a comparison of its picture: its track has too few
+// vectors, or the last one is old.
+func (f *Faces) Due(at time.Duration, track int) bool {
+	t := f.tracks[track]
+	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= oldest
+}
+
+// Alike returns the correlation of the grey values of two patches, in [-1,1]. It is 1 if they differ only in light and
+// contrast, and -1 if they cannot be compared.
+func Alike(a, b []uint8) float64 {
+	if len(a) != len(b) || len(a) == 0 {
+		return -1
+	}
+	var ma, mb float64
+	for i := range a {
+		ma += float64(a[i])
+		mb += float64(b[i])
+	}
+	n := float64(len(a))
+	ma, mb = ma/n, mb/n
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i])-ma, float64(b[i])-mb
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	if aa == 0 || bb == 0 {
+		return -1
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// Old reports whether a face around which nothing moved needs a new vector.
+func (f *Faces) Old(at time.Duration, track int) bool {
+	t := f.tracks[track]
+	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= oldestStill
+}
+
+// Hold returns the face of a track as a held sample at another place. Ok is false if no vector of this track was tried.
+func (f *Faces) Hold(at time.Duration, track int, box image.Rectangle, score float32) (s face.Sample, ok bool) {
+	t := f.tracks[track]
+	if t == nil {
+		return s, false
+	}
+	t.last = at
+	s = t.sample
+	s.Box, s.Score = box, score
+	return s, true
+}
+
+// Made notes that a vector of a face was made, or could not be made.
+func (f *Faces) Made(at time.Duration, l Look) {
+	if f.tracks == nil {
+		f.tracks = make(map[int]*known)
+	}
+	t := f.tracks[l.Track]
+	if t == nil {
+		t = &known{}
+		f.tracks[l.Track] = t
+	}
+	t.vectors++
+	t.at, t.last, t.missed, t.patch = at, at, false, l.Patch
+	t.pose, t.posed = face.PoseOf(l.Landmarks)
+	s := l.Sample
+	s.Held, s.Vector, s.Landmarks, s.JPEG, s.Liveness = true, nil, nil, nil, nil
+	t.sample = s
+}
+
+// Keep says that all faces of the frame at this time were passed to f. It forgets tracks that were lost some time ago.
+func (f *Faces) Keep(at time.Duration) {
+	for id, t := range f.tracks {
+		if t.last < at {
+			t.missed = true
+		}
+		if at-t.last > lost {
+			delete(f.tracks, id)
+		}
+	}
+}
