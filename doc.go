@@ -24,9 +24,9 @@
 //
 // # Products
 //
-// Package tablet lets people log in, office says who comes and goes, replay reports on a recording, and office/search
-// finds people in many recordings. The program in cmd/faceauth adds a command line. What measures these packages on
-// labelled recordings is in lab, a module and a program of its own.
+// Package tablet lets people log in, office says who comes and goes, and replay reports on a recording. The program in
+// cmd/faceauth adds a command line. What measures these packages on labelled recordings is in lab, a module and a
+// program of its own.
 //
 // # Mathematics
 //

@@ -112,7 +112,7 @@ func (d *Device) session(ctx context.Context, server Server, works func()) error
 	work.Go(func() {
 		ended <- server.Live(ctx, func() { close(ready) }, func(device, name string, data []byte) {
 			select {
-			case s.live <- item{device, name, data}:
+			case s.live <- item{device, name, data, true}:
 			case <-ctx.Done():
 			}
 		})
@@ -233,7 +233,7 @@ func (s *session) pull(ctx context.Context, device string, from uint64, each fun
 	last := uint64(0)
 	err := s.patientPull(ctx, device, from, func(name string, place uint64, data []byte) {
 		each(name, ValueCounter(data))
-		items = append(items, item{device, name, data})
+		items = append(items, item{device, name, data, false})
 		last = max(last, place)
 		if len(items) >= batchSize && failed == nil {
 			failed = s.d.accept(items)
@@ -413,7 +413,7 @@ func (s *session) publish(ctx context.Context) error {
 	d.mu.Lock()
 	names := d.unsent()
 	head := d.said[d.id][headNote]
-	headDue := head != nil && !head.sent
+	headDue := head == nil || !head.sent || head.n != d.own.Counter // this program may have been killed before it
 	d.mu.Unlock()
 	names = slices.DeleteFunc(names, func(name string) bool { return s.blocked[name] })
 	for part := range slices.Chunk(names, putAtOnce) {

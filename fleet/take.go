@@ -17,6 +17,7 @@ const mostValues = 100_000
 type item struct {
 	device, name string
 	data         []byte
+	live         bool // anybody may have sent it: the server lets answers through to any subject
 }
 
 // accept takes what has come from the server: it keeps what counts, and notes the reason why it skips the rest. A
@@ -45,7 +46,9 @@ func (d *Device) accept(items []item) error {
 				delete(d.refused, place)
 			case errors.Is(err, errValue), errors.Is(err, errNewer), errors.Is(err, errSignature),
 				errors.Is(err, ErrRecord), errors.Is(err, ErrScope):
-				d.refuse(place, err)
+				if !x.live { // the stream tells whether the device has said it
+					d.refuse(place, err)
+				}
 			default:
 				return err
 			}

@@ -5,7 +5,7 @@ package pipeline
 import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/still"
+	"github.com/faceauth/faceauth/internal/still"
 )
 
 // A frame whose white, the 99th percentile of its grey values, is below dim is brightened until its white is bright.

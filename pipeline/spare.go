@@ -10,7 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/still"
+	"github.com/faceauth/faceauth/internal/still"
 )
 
 // steps is a detector that finds boxes first, and landmarks afterwards, only of the faces that need them.

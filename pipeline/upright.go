@@ -12,7 +12,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/preprocess"
-	"github.com/faceauth/faceauth/still"
+	"github.com/faceauth/faceauth/internal/still"
 )
 
 const (

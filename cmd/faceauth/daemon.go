@@ -21,7 +21,7 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/tpm"
+	"github.com/faceauth/faceauth/internal/tpm"
 	"github.com/godbus/dbus/v5"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"

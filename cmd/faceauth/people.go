@@ -18,7 +18,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/xdg"
-	"github.com/faceauth/faceauth/office/search"
+	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )

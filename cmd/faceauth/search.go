@@ -22,7 +22,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/pagestyle"
-	"github.com/faceauth/faceauth/office/search"
+	"github.com/faceauth/faceauth/internal/search"
 	"github.com/spf13/cobra"
 )
 

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/internal/safefile"
-	"github.com/faceauth/faceauth/tablet/tpm"
+	"github.com/faceauth/faceauth/internal/tpm"
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/tpm"
+	"github.com/faceauth/faceauth/internal/tpm"
 )
 
 // vault is a folder with a store, its counters and its key, and an emulated TPM.

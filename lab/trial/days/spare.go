@@ -10,7 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/sighting"
-	"github.com/faceauth/faceauth/still"
+	"github.com/faceauth/faceauth/internal/still"
 )
 
 // shown is a face with the picture that package still compares.

@@ -30,7 +30,8 @@ func TestOffice(t *testing.T) {
 		"page: 127.0.0.1:8090\nlearn: true\n")
 	s.run(t, "chmod 600 "+config+"; chown faceauth-office "+config+"; systemctl start "+unit)
 	const curl = "curl -s --max-time 20 http://127.0.0.1:8090"
-	if out := s.run(t, "for i in $(seq 60); do "+curl+"/api/now && break; sleep .5; done"); !strings.Contains(out,
+	if out := s.run(t, "for i in $(seq 60); do "+curl+
+		"/api/now >/tmp/now && grep -q door /tmp/now && break; sleep .5; done; cat /tmp/now"); !strings.Contains(out,
 		`"camera":"door"`) {
 		t.Fatalf("the page says %s; %s", out, s.run(t, "journalctl -q --no-pager -o cat -u "+unit))
 	}
