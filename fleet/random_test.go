@@ -142,7 +142,7 @@ func random(t *testing.T, seed uint64) {
 				w.join(fleet.Scope{All: true})
 			}
 		case what < 92:
-			m.skew = time.Duration(r.IntN(49)-24) * time.Hour
+			m.skew.Store(int64(time.Duration(r.IntN(49)-24) * time.Hour))
 		case what < 93 && revoked < 2 && step > 60:
 			revoked++
 			rec, err := w.admin.Revoke(d.ID(), nil, time.Now())
@@ -165,7 +165,7 @@ func random(t *testing.T, seed uint64) {
 	w.server.down = false
 	w.server.mu.Unlock()
 	for _, m := range w.devices {
-		m.skew = 0
+		m.skew.Store(0)
 		if m.stop == nil {
 			m.start()
 		}

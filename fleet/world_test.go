@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -222,7 +223,7 @@ type member struct {
 	w      *world
 	folder string
 	d      *fleet.Device
-	skew   time.Duration
+	skew   atomic.Int64 // of its clock, in nanoseconds
 	stop   context.CancelFunc
 	ended  chan error
 }
@@ -259,7 +260,7 @@ func (w *world) join(scope fleet.Scope) *member {
 func (m *member) open() {
 	m.w.t.Helper()
 	s := m.w.settings
-	s.Now = func() time.Time { return time.Now().Add(m.skew) }
+	s.Now = func() time.Time { return time.Now().Add(time.Duration(m.skew.Load())) }
 	s.Tell = func(s string) {
 		if s != fleet.ErrOffline.Error() {
 			m.w.t.Log(filepath.Base(m.folder), s)
