@@ -11,8 +11,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/internal/still"
+	"github.com/faceauth/faceauth/preprocess"
 )
 
 const (

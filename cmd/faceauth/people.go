@@ -16,9 +16,9 @@ import (
 
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/xdg"
-	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )

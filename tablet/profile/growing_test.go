@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/internal/tpm"
+	"github.com/faceauth/faceauth/tablet/profile"
 )
 
 // vault is a folder with a store, its counters and its key, and an emulated TPM.

@@ -9,8 +9,8 @@ import (
 	"image/jpeg"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/sighting"
 	"github.com/faceauth/faceauth/internal/still"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // shown is a face with the picture that package still compares.
