@@ -18,9 +18,9 @@ var ErrServer = errors.New("the server shows a certificate that the admin key of
 // errNonce is returned to a server that asks for a signature of something else than a random word.
 var errNonce = errors.New("the server asks this key to sign a message that is no random word of NATS")
 
-// serverCertificate returns the settings of a connection to the server of a fleet. The admin key must have signed the
+// ServerTLS returns the settings of a connection to the server of a fleet. The admin key must have signed the
 // certificate. Names and times in it do not count, because addresses change and clocks may be wrong.
-func serverCertificate(fleet string) *tls.Config {
+func ServerTLS(fleet string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		// VerifyConnection replaces the usual checks, which would ask for names, times and authorities of this machine.

@@ -163,7 +163,7 @@ func connect(ctx context.Context, fleet string, p place, key nkeys.KeyPair, show
 	if p.Creds == "" {
 		options = append(options, nats.Token(base64.RawURLEncoding.EncodeToString(shown)))
 		if strings.Contains(p.URL, "tls://") {
-			options = append(options, nats.Secure(serverCertificate(fleet)))
+			options = append(options, nats.Secure(ServerTLS(fleet)))
 		}
 	} else if login, err = Creds(p.Creds); err != nil {
 		return nil, err
@@ -266,7 +266,6 @@ type natsServer struct {
 	nc     *nats.Conn
 	id     string
 	shared bool // all values are in one stream, at a cluster
-	single bool // the cluster has no batches (NATS before 2.11)
 	done   chan struct{}
 }
 
@@ -277,18 +276,11 @@ func newNATS(nc *nats.Conn, id string) (Server, error) {
 		return nil, ErrOffline
 	}
 	s.shared = nc.ConnectedServerName() != EmbeddedName
-	s.single = !atLeast(nc.ConnectedServerVersion(), 2, 11)
 	return s, nil
 }
 
 // EmbeddedName is the name of the server of "faceauth fleet serve".
 const EmbeddedName = "faceauth"
-
-func atLeast(version string, major, minor int) bool {
-	var a, b int
-	fmt.Sscanf(version, "%d.%d", &a, &b)
-	return a > major || a == major && b >= minor
-}
 
 // A batch is at most this large, so that a slow device can follow.
 const (
@@ -296,64 +288,88 @@ const (
 	batchBytes = 4 << 20
 )
 
-// Pull implements [Server].
-func (s *natsServer) Pull(ctx context.Context, device string, from uint64,
-	take func(string, uint64, []byte)) error {
-	prefix := sayPrefix + device + "."
-	subject := directGet + StreamOf(device)
-	if s.shared {
-		subject = directGet + SharedStream
-	}
-	in := s.nc.NewRespInbox()
-	sub, err := s.nc.SubscribeSync(in)
+// Stored is a value as a stream has it.
+type Stored struct {
+	Writer, Name string
+	Data         []byte
+	Place        uint64    // in the stream
+	At           time.Time // zero for unknown
+}
+
+// ReadStream calls take with the last values of a stream below a subject from a place on, in the order of their places:
+// in batches, without a consumer. A server before 2.11 sends one value for each request. A stream that is not there has
+// no values. An error of take ends it.
+func ReadStream(ctx context.Context, nc *nats.Conn, stream, filter string, from uint64, take func(Stored) error) error {
+	in := nc.NewInbox()
+	sub, err := nc.SubscribeSync(in)
 	if err != nil {
-		return plain(err)
+		return err
 	}
 	defer sub.Unsubscribe()
-	sub.SetPendingLimits(-1, -1)
-	for next := max(from, 1); ; {
-		ask := map[string]any{"seq": next, "next_by_subj": prefix + "*"}
-		if !s.single {
-			ask["batch"], ask["max_bytes"] = batchCount, batchBytes
-		}
-		q, err := json.Marshal(ask)
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return err
+	}
+	for next, more := max(from, 1), true; more; {
+		q, err := json.Marshal(map[string]any{"seq": next, "batch": batchCount, "max_bytes": batchBytes,
+			"next_by_subj": filter})
 		if err == nil {
-			err = s.nc.PublishRequest(subject, in, q)
+			err = nc.PublishRequest(directGet+stream, in, q)
 		}
 		if err != nil {
-			return plain(err)
+			return err
 		}
-		more := false
 		for end := false; !end; {
 			m, err := sub.NextMsgWithContext(ctx)
-			if err != nil {
-				return plain(err)
+			if errors.Is(err, nats.ErrNoResponders) {
+				return nil
+			} else if err != nil {
+				return err
 			}
+			pending := m.Header.Get("Nats-Num-Pending")
 			switch status := m.Header.Get("Status"); status {
 			case "":
-				at, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-				name, ok := strings.CutPrefix(m.Header.Get("Nats-Subject"), prefix)
-				if err != nil || !ok {
-					return fmt.Errorf("the server answers with %.100q", m.Header.Get("Nats-Subject"))
+				x, err := stored(m)
+				if err == nil {
+					err = take(x)
 				}
-				next = at + 1
-				take(name, at, m.Data)
-				more, end = s.single, s.single
+				if err != nil {
+					return err
+				}
+				next, end = x.Place+1, pending == "" // an old server
 			case "204":
-				pending, _ := strconv.Atoi(m.Header.Get("Nats-Num-Pending"))
-				more, end = pending > 0, true
-			case "404":
-				end, more = true, false
-			case "503":
-				return nil // no stream yet: nothing is said
+				more, end = pending != "0", true
+			case "404", "503": // nothing more, or no such stream
+				return nil
 			default:
 				return fmt.Errorf("the server answers %s %.100s", status, m.Header.Get("Description"))
 			}
 		}
-		if !more {
-			return nil
-		}
 	}
+	return nil
+}
+
+func stored(m *nats.Msg) (x Stored, err error) {
+	part := strings.Split(m.Header.Get("Nats-Subject"), ".")
+	x.Place, err = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil || len(part) != 4 {
+		return x, errors.New("the server answers with something else than a value")
+	}
+	x.Writer, x.Name, x.Data = part[2], part[3], m.Data
+	x.At, _ = time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	return x, nil
+}
+
+// Pull implements [Server].
+func (s *natsServer) Pull(ctx context.Context, device string, from uint64,
+	take func(string, uint64, []byte)) error {
+	stream := StreamOf(device)
+	if s.shared {
+		stream = SharedStream
+	}
+	return plain(ReadStream(ctx, s.nc, stream, sayPrefix+device+".*", from, func(x Stored) error {
+		take(x.Name, x.Place, x.Data)
+		return nil
+	}))
 }
 
 // Put implements [Server].

@@ -4,7 +4,6 @@ package hub
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,10 +79,7 @@ func dialServer(n note, id string) (*nats.Conn, error) {
 		return nil, err
 	}
 	return nats.Connect(n.URL, nats.Nkey(public, key.Sign), nats.NoReconnect(), nats.Timeout(10*time.Second),
-		nats.Secure(&tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // see VerifyConnection
-			VerifyConnection: func(s tls.ConnectionState) error {
-				return fleet.CheckCertificate(id, s.PeerCertificates[0])
-			}}))
+		nats.Secure(fleet.ServerTLS(id)))
 }
 
 // dialCluster connects to a cluster with the login in a file.
@@ -120,8 +116,8 @@ func (a *Admin) stream(writer string) string {
 // members reads the records.
 func (a *Admin) members(ctx context.Context) (*fleet.Members, error) {
 	m := fleet.NewMembers(a.fleet)
-	err := pull(ctx, a.nc, a.stream(admin), "F.say.admin.*", func(v said) error {
-		_, _, err := m.Add(v.data)
+	err := pull(ctx, a.nc, a.stream(admin), "F.say.admin.*", func(v fleet.Stored) error {
+		_, _, err := m.Add(v.Data)
 		if errors.Is(err, fleet.ErrRecord) {
 			return nil // the log of the server names it
 		}
@@ -210,13 +206,13 @@ func (a *Admin) Alone(ctx context.Context, who string) (map[string]uint64, error
 		if member.Revoked && member.ID != x.ID {
 			continue
 		}
-		err := pull(ctx, a.nc, a.stream(member.ID), "F.say."+member.ID+".*", func(v said) error {
-			switch n := fleet.ValueCounter(v.data); {
-			case len(v.name) < 32 || strings.HasPrefix(v.name, "_") || n == 0:
-			case v.writer == x.ID:
-				alone[v.name] = n
+		err := pull(ctx, a.nc, a.stream(member.ID), "F.say."+member.ID+".*", func(v fleet.Stored) error {
+			switch n := fleet.ValueCounter(v.Data); {
+			case len(v.Name) < 32 || strings.HasPrefix(v.Name, "_") || n == 0:
+			case v.Writer == x.ID:
+				alone[v.Name] = n
 			default:
-				others[v.name[:32]] = true
+				others[v.Name[:32]] = true
 			}
 			return nil
 		})
@@ -238,7 +234,8 @@ func (a *Admin) Revoke(ctx context.Context, who string, keep map[string]uint64) 
 	return a.tell(ctx, who, func(id string) ([]byte, error) { return a.key.Revoke(id, keep, time.Now()) })
 }
 
-// Allow lets a device forget any number of people for a day. Who is its name or id. The result is its id.
+// Allow lets a device forget any number of people, from a day ago to an hour from now. Who is its name or id. The result
+// is its id.
 func (a *Admin) Allow(ctx context.Context, who string) (string, error) {
 	return a.tell(ctx, who, func(id string) ([]byte, error) { return a.key.Allow(id, time.Now()) })
 }

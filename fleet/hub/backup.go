@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
@@ -85,8 +86,8 @@ func Backup(ctx context.Context, folder, to string) (err error) {
 		writers = append(writers, x.ID)
 	}
 	for _, writer := range writers {
-		err := pull(ctx, a.nc, a.stream(writer), "F.say."+writer+".*", func(v said) error {
-			return put("say/"+writer+"/"+url.PathEscape(v.name), v.data, v.at) // a liar may choose any name
+		err := pull(ctx, a.nc, a.stream(writer), "F.say."+writer+".*", func(v fleet.Stored) error {
+			return put("say/"+writer+"/"+url.PathEscape(v.Name), v.Data, v.At) // a liar may choose any name
 		})
 		if err != nil {
 			return err

@@ -213,9 +213,9 @@ func (s *service) load(ctx context.Context) error {
 	if err := ensure(ctx, s.js, first, had[first.Name]); err != nil {
 		return err
 	}
-	err := pull(ctx, s.nc, first.Name, "F.say.admin.*", func(v said) error {
-		if _, _, err := s.learn(v.data); err != nil {
-			s.Log.Warn("a stored record is skipped", "name", v.name, "error", err)
+	err := pull(ctx, s.nc, first.Name, "F.say.admin.*", func(v fleet.Stored) error {
+		if _, _, err := s.learn(v.Data); err != nil {
+			s.Log.Warn("a stored record is skipped", "name", v.Name, "error", err)
 		}
 		return nil
 	})

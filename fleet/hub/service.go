@@ -280,11 +280,11 @@ func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
 		stream = fleet.StreamOf(id)
 	}
 	var drop []uint64
-	err := pull(ctx, s.nc, stream, "F.say."+id+".*", func(v said) error {
-		if x.Kept(v.name, fleet.ValueCounter(v.data)) {
+	err := pull(ctx, s.nc, stream, "F.say."+id+".*", func(v fleet.Stored) error {
+		if x.Kept(v.Name, fleet.ValueCounter(v.Data)) {
 			kept = true
 		} else {
-			drop = append(drop, v.seq)
+			drop = append(drop, v.Place)
 		}
 		return nil
 	})

@@ -4,11 +4,7 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
@@ -63,71 +59,15 @@ func storing(err error) error {
 	return fmt.Errorf("the server cannot store: %w; check its disk, and start it again", err)
 }
 
-// said is a stored value.
-type said struct {
-	writer, name string
-	data         []byte
-	seq          uint64 // in its stream
-	at           time.Time
-}
-
-// pull reads the last values of a stream below a subject, in the order of their storage, in batches and without a
-// consumer. A server before 2.11 sends one value for each request.
-func pull(ctx context.Context, nc *nats.Conn, stream, filter string, each func(said) error) error {
-	const batch = 1000
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
-	if err != nil {
-		return err
+// pull reads the last values of a stream below a subject. An error of each is returned as it is.
+func pull(ctx context.Context, nc *nats.Conn, stream, filter string, each func(fleet.Stored) error) error {
+	var failed error
+	err := fleet.ReadStream(ctx, nc, stream, filter, 1, func(v fleet.Stored) error {
+		failed = each(v)
+		return failed
+	})
+	if err != nil && failed == nil {
+		err = fmt.Errorf("%w: reading values: %w", ErrNoServer, err)
 	}
-	defer sub.Unsubscribe()
-	if err := sub.SetPendingLimits(-1, -1); err != nil {
-		return err
-	}
-	for next := uint64(1); ; {
-		ask, err := json.Marshal(map[string]any{"seq": next, "batch": batch, "max_bytes": 8 << 20,
-			"next_by_subj": filter})
-		if err != nil {
-			return err
-		}
-		if err := nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, ask); err != nil {
-			return err
-		}
-		for {
-			m, err := sub.NextMsgWithContext(ctx)
-			if errors.Is(err, nats.ErrNoResponders) { // there is no such stream
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("%w: reading values: %w", ErrNoServer, err)
-			}
-			switch status := m.Header.Get("Status"); status {
-			case "":
-			case "404", "503": // there is nothing more, or no such stream
-				return nil
-			case "204":
-				if m.Header.Get("Nats-Num-Pending") == "0" {
-					return nil
-				}
-			default:
-				return fmt.Errorf("the server cannot read values: %s %s", status, m.Header.Get("Description"))
-			}
-			if m.Header.Get("Status") == "204" {
-				break
-			}
-			part := strings.Split(m.Header.Get("Nats-Subject"), ".")
-			seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-			if err != nil || len(part) != 4 {
-				return errors.New("the server answers with something else than a value")
-			}
-			at, _ := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp")) // zero if it is missing
-			next = seq + 1
-			if err := each(said{part[2], part[3], m.Data, seq, at}); err != nil {
-				return err
-			}
-			if m.Header.Get("Nats-Num-Pending") == "" { // an old server
-				break
-			}
-		}
-	}
+	return err
 }
