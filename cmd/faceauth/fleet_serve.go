@@ -523,7 +523,8 @@ func newFleetAllow() *cobra.Command {
 		Use:   "allow NAME",
 		Short: "let a device forget more people today, by its name or id",
 		Long: fmt.Sprintf("One device can forget %d people a day, so that a device that lies cannot forget\n"+
-			"everybody. Allow lets it forget any number for a day.", fleet.DailyForgets),
+			"everybody. Allow lets it forget any number within the next hour, and those whom it forgot within\n"+
+			"the last day.", fleet.DailyForgets),
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.asAdmin(c, true, func(ctx context.Context, a *hub.Admin) error {
@@ -582,45 +583,37 @@ func newFleetMove() *cobra.Command {
 }
 
 func newFleetBackup() *cobra.Command {
-	var o fleetFlags
-	c := &cobra.Command{
-		Use:   "backup FILE",
-		Short: "write a copy of all data of the server, running or not",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			folder, _, err := o.server()
-			if err == nil {
-				err = hub.Backup(c.Context(), folder, args[0])
-			}
-			if err != nil {
-				return serverFailure(err)
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is written\n  a thief of it can read the names of devices, and "+
-				"no name and no face of a person; it lets nobody act as the server or as a device; the admin key is "+
-				"not in it: keep a copy of that, too\n", args[0])
-			return err
-		},
-	}
-	o.serverFlags(c, false)
-	return c
+	return fleetFile("backup FILE", "write a copy of all data of the server, running or not", hub.Backup,
+		func(_, file string) string {
+			return file + " is written\n  a thief of it can read the names of devices, and no name and no face of a " +
+				"person; it lets nobody act as the server or as a device; the admin key is not in it: keep a copy of " +
+				"that, too"
+		})
 }
 
 func newFleetRestore() *cobra.Command {
+	return fleetFile("restore FILE", "make the folder of a server from a backup", hub.Restore,
+		func(folder, _ string) string {
+			return folder + " is restored\n  it needs a certificate: faceauth fleet move URL; then: faceauth fleet " +
+				"serve"
+		})
+}
+
+// fleetFile returns a command about the folder of a server and a file.
+func fleetFile(use, short string, do func(ctx context.Context, folder, file string) error,
+	done func(folder, file string) string) *cobra.Command {
 	var o fleetFlags
 	c := &cobra.Command{
-		Use:   "restore FILE",
-		Short: "make the folder of a server from a backup",
-		Args:  cobra.ExactArgs(1),
+		Use: use, Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			folder, _, err := o.server()
 			if err == nil {
-				err = hub.Restore(c.Context(), folder, args[0])
+				err = do(c.Context(), folder, args[0])
 			}
 			if err != nil {
 				return serverFailure(err)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is restored\n  it needs a certificate: faceauth fleet move URL; "+
-				"then: faceauth fleet serve\n", folder)
+			_, err = fmt.Fprintln(c.OutOrStdout(), done(folder, args[0]))
 			return err
 		},
 	}
