@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +70,8 @@ type Device struct {
 	at      map[string]uint64            // place up to which the stream of a device was read
 	own     state
 	people  map[ID]*joined // what is said about each person, without vectors
+	spoken  map[ID]bool    // numbers that devices speak of; nil: to be found again
+	lacking int            // people whose key is missing; -1: to be counted again
 	shown   map[ID]string  // shown names; nil: to be found again
 	groups  map[ID][]ID    // the numbers of merged people, the root first, by each of them; nil: to be found again
 	hidden  map[ID]bool    // people who are forgotten; nil: to be found again
@@ -105,8 +108,7 @@ type state struct {
 	Public  []byte `cbor:"6,keyasint"`
 	Begun   int64  `cbor:"7,keyasint"` // when this device took the epoch, in seconds since 1970
 	// Destroyed means that keys of people were destroyed in this epoch.
-	Destroyed bool   `cbor:"8,keyasint"`
-	URL       string `cbor:"9,keyasint"`
+	Destroyed bool `cbor:"8,keyasint"`
 }
 
 // The tables of a device.
@@ -143,7 +145,7 @@ func Open(folder string, s Settings) (*Device, error) {
 func (d *Device) empty() {
 	d.said, d.notes = make(map[string]map[string]*entry), make(map[string]*notes)
 	d.secrets, d.dead, d.seen = make(map[ID]secret), make(map[ID]bool), make(map[ID]time.Time)
-	d.at, d.people = make(map[string]uint64), make(map[ID]*joined)
+	d.at, d.people, d.lacking = make(map[string]uint64), make(map[ID]*joined), -1
 	d.refused, d.turns = make(map[string]string), make(map[string]time.Time)
 }
 
@@ -207,7 +209,7 @@ func (d *Device) load() error {
 			_, _, err := d.members.Add(data)
 			return err
 		case placeFact:
-			d.at[name] = clockOf(data)
+			d.at[name] = number(data)
 			return nil
 		case galleryFact:
 			return nil
@@ -225,7 +227,7 @@ func (d *Device) load() error {
 		case deadFact:
 			d.dead[id] = true
 		case seenFact:
-			d.seen[id] = time.Unix(int64(clockOf(data)), 0)
+			d.seen[id] = time.Unix(int64(number(data)), 0)
 		}
 		return nil
 	})
@@ -296,9 +298,6 @@ func (d *Device) fact(kind, name string) (data []byte, err error) {
 // ID returns the public key of the device.
 func (d *Device) ID() string { return d.id }
 
-// Fleet returns the public key of the fleet.
-func (d *Device) Fleet() string { return d.fleet }
-
 // Changed returns a channel that gets a value when people may have changed. Several changes may share one value.
 func (d *Device) Changed() <-chan struct{} { return d.changed }
 
@@ -331,11 +330,15 @@ func (d *Device) state() State {
 			s.Waiting++
 		}
 	}
-	for id := range d.allPeople() {
-		if d.joined(id).sealed > 0 && !d.forgotten(id) {
-			s.Keys++
+	if d.lacking < 0 {
+		d.lacking = 0
+		for id := range d.allPeople() {
+			if d.joined(id).sealed > 0 && !d.forgotten(id) {
+				d.lacking++
+			}
 		}
 	}
+	s.Keys = d.lacking
 	s.InStep = d.connected && d.caughtUp && s.Waiting == 0
 	if s.InStep != d.inStep {
 		d.inStep, d.since = s.InStep, d.s.Now()
@@ -364,13 +367,6 @@ func (d *Device) Member(id string) (Member, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.members.Device(id)
-}
-
-// URL returns the last address of the server.
-func (d *Device) URL() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return cmp.Or(d.members.URL(), d.own.URL)
 }
 
 // Clocks are hybrid: milliseconds since 1970 in the upper 48 bits, and a count in the lower 16.
@@ -402,20 +398,15 @@ func (d *Device) follow(c uint64) {
 	}
 }
 
-func clockOf(data []byte) (c uint64) {
-	for _, b := range data[:min(len(data), 8)] {
-		c = c<<8 | uint64(b)
+// number and bytesOf convert numbers of facts.
+func number(data []byte) uint64 {
+	if len(data) != 8 {
+		return 0
 	}
-	return c
+	return binary.BigEndian.Uint64(data)
 }
 
-func clockBytes(c uint64) []byte {
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = byte(c >> (56 - 8*i))
-	}
-	return b
-}
+func bytesOf(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // full reports whether this device may read and write about everybody. Before it has read its admission it may.
 func (d *Device) full() bool {

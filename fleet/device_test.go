@@ -135,7 +135,6 @@ func TestLessons(t *testing.T) {
 			}
 			return []fleet.Lesson{l}
 		}
-		_ = lesson
 		small := func(n int, through ...string) []fleet.Lesson {
 			return []fleet.Lesson{{Space: space, Through: through,
 				Centroids: []fleet.Centroid{{Vector: vector(n), Multiplicity: 1, Radius: 0.5}}}}

@@ -74,6 +74,9 @@ type joinBody struct {
 // Version is the version of records and values that this program writes.
 const Version = 1
 
+// addressRecord is the name of the record that says where the server is.
+const addressRecord = "address"
+
 // mostKept is the greatest number of values of a revoked device that stay.
 const mostKept = 5000
 
@@ -317,7 +320,7 @@ func (m *Members) Add(data []byte) (name string, news bool, err error) {
 		}
 		m.allowed[b.Device] = at
 	case moves:
-		if name = "address"; b.At <= m.moved || CheckURL(b.URL) != nil {
+		if name = addressRecord; b.At <= m.moved || CheckURL(b.URL) != nil {
 			return name, false, nil
 		}
 		m.url, m.moved = b.URL, b.At
@@ -334,7 +337,7 @@ func (m *Members) Records() map[string][]byte { return maps.Clone(m.records) }
 // Admission returns the record that admits a device, or nil.
 func (m *Members) Admission(device string) (data []byte) {
 	for name, r := range m.records {
-		if name[0] != 'a' || name == "address" {
+		if name == addressRecord {
 			continue
 		}
 		if _, j, err := m.open(r); err == nil && j.Device == device {

@@ -354,7 +354,8 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			told, toldAt = st.Status, now
 			s.patient(ctx, func(ctx context.Context) error { return s.server.Tell(ctx, told) }) // it is repeated
 		}
-		timer := time.NewTimer(min(d.wait(), tellEvery))
+		wait := d.wait()
+		timer, due := time.NewTimer(min(wait, tellEvery)), wait <= tellEvery
 		var items []item
 		var again []string
 		select {
@@ -382,6 +383,9 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 				}
 			}
 		case <-timer.C:
+			if !due { // it is only time to tell again
+				continue
+			}
 		}
 		timer.Stop()
 		if err := d.accept(items); err != nil {

@@ -86,7 +86,8 @@ func (d *Device) acceptRecord(data []byte) error {
 	if err := d.setFact(recordFact, name, data); err != nil {
 		return err
 	}
-	if name[0] == 'a' { // an admission or an address: nothing that is known changes
+	if device, _, _, err := CheckAdmission(d.fleet, data); name == addressRecord ||
+		err == nil && len(d.said[device]) == 0 { // nothing that is known changes
 		return nil
 	}
 	d.invalidateAll()
@@ -328,7 +329,7 @@ func (d *Device) destroy() (erase bool, err error) {
 		}
 		if _, there := d.seen[id]; !there {
 			d.seen[id] = d.s.Now()
-			if err := d.setFact(seenFact, id.String(), clockBytes(uint64(d.s.Now().Unix()))); err != nil {
+			if err := d.setFact(seenFact, id.String(), bytesOf(uint64(d.s.Now().Unix()))); err != nil {
 				return false, err
 			}
 		}
@@ -417,7 +418,7 @@ func (d *Device) setPlace(device string, seq uint64) error {
 		return nil
 	}
 	d.at[device] = seq
-	return d.db.Write(func() error { return d.setFact(placeFact, device, clockBytes(seq)) })
+	return d.db.Write(func() error { return d.setFact(placeFact, device, bytesOf(seq)) })
 }
 
 // hasAll reports whether all values are known that a device says it has.
@@ -471,12 +472,18 @@ func (d *Device) unsay(device string, have map[string]uint64) (changed bool, err
 	})
 }
 
-// wait returns how long nothing happens by itself.
+// wait returns how long nothing happens by itself: no turn comes, no key is due to be destroyed, and no epoch to begin.
 func (d *Device) wait() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.s.Now()
-	next := min(time.Minute, d.s.Grace)
+	next := time.Hour
+	if d.late {
+		next = time.Minute
+	}
+	if left := time.Unix(d.own.Begun, 0).Add(d.s.Grace).Sub(now); d.own.Destroyed && left > 0 {
+		next = min(next, left)
+	}
 	for _, at := range d.turns {
 		next = min(next, at.Sub(now))
 	}

@@ -65,28 +65,30 @@ func (d *Device) mayWrite(device string, id ID) bool {
 // invalidate notes that something about a person has changed.
 func (d *Device) invalidate(id ID) {
 	delete(d.people, id)
-	d.shown, d.groups, d.hidden = nil, nil, nil
+	d.spoken, d.shown, d.groups, d.hidden, d.lacking = nil, nil, nil, nil, -1
 	signal(d.changed)
 }
 
 // invalidateAll notes that everything may have changed.
 func (d *Device) invalidateAll() {
 	clear(d.people)
-	d.shown, d.groups, d.hidden = nil, nil, nil
-	signal(d.changed)
+	d.invalidate(ID{})
 }
 
 // allPeople returns the numbers that devices speak of.
 func (d *Device) allPeople() map[ID]bool {
-	all := make(map[ID]bool)
+	if d.spoken != nil {
+		return d.spoken
+	}
+	d.spoken = make(map[ID]bool)
 	for device, values := range d.said {
 		for name, e := range values {
 			if id, part, ok := personOf(name); ok && part < 0 && d.counts(device, name, e.n) {
-				all[id] = true
+				d.spoken[id] = true
 			}
 		}
 	}
-	return all
+	return d.spoken
 }
 
 // heard joins what all devices say about a number.
@@ -289,12 +291,11 @@ func (d *Device) merge() {
 		}
 		d.groups[r] = append(d.groups[r], id)
 	}
-	for r, g := range maps.Clone(d.groups) {
+	for _, g := range slices.Collect(maps.Values(d.groups)) {
 		slices.SortFunc(g[1:], func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
 		for _, id := range g {
 			d.groups[id] = g
 		}
-		_ = r
 	}
 }
 
