@@ -234,8 +234,8 @@ func (a *Admin) Revoke(ctx context.Context, who string, keep map[string]uint64) 
 	return a.tell(ctx, who, func(id string) ([]byte, error) { return a.key.Revoke(id, keep, time.Now()) })
 }
 
-// Allow lets a device forget any number of people, from a day ago to an hour from now. Who is its name or id. The result
-// is its id.
+// Allow lets a device forget any number of people, from a day ago to an hour from now. Who is its name or id. The
+// result is its id.
 func (a *Admin) Allow(ctx context.Context, who string) (string, error) {
 	return a.tell(ctx, who, func(id string) ([]byte, error) { return a.key.Allow(id, time.Now()) })
 }
