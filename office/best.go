@@ -11,7 +11,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/office/unknown"
 )
 
 // clarities caches how clear the pictures of faces are, by number of the face.
@@ -24,7 +23,7 @@ type clarities struct {
 const mostClarities = 1 << 14
 
 // of returns the clarity of a face's picture.
-func (c *clarities) of(f unknown.Face) float64 {
+func (c *clarities) of(f Face) float64 {
 	c.mu.Lock()
 	known, ok := c.known[f.ID]
 	c.mu.Unlock()
@@ -79,13 +78,13 @@ func clarity(picture []byte) float64 {
 
 // best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces
 // before.
-func (c *clarities) best(space face.Space, faces []unknown.Face, n int) []unknown.Face {
+func (c *clarities) best(space face.Space, faces []Face, n int) []Face {
 	clear := make([]float64, len(faces))
 	apart := make([]float64, len(faces)) // distance to the nearest chosen face
 	for i, f := range faces {
 		clear[i], apart[i] = c.of(f), 1
 	}
-	var chosen []unknown.Face
+	var chosen []Face
 	taken := make([]bool, len(faces))
 	for len(chosen) < min(n, len(faces)) {
 		at := -1
@@ -116,7 +115,7 @@ func (w *Office) space() face.Space {
 
 // Best returns the numbers of at most n faces, for [Office.Face], by which a user best recognises the person: clear
 // faces that differ from each other.
-func (w *Office) Best(faces []unknown.Face, n int) []uint64 {
+func (w *Office) Best(faces []Face, n int) []uint64 {
 	ids := []uint64{}
 	for _, f := range w.clear.best(w.space(), faces, n) {
 		ids = append(ids, f.ID)

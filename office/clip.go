@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office/journal"
 	"github.com/fxamacker/cbor/v2"
 )
 
@@ -32,12 +31,12 @@ type film struct {
 	with     map[uint64]*visit
 }
 
-// Mapped implements [journal.Head].
+// Mapped implements head.
 func (c clip) Mapped(func(string, bool) string, int64) (clip, bool) { return c, false }
 
 // openClips opens the clips. If clips are off, it removes those of earlier runs, because nobody would expire them.
-func (p *Past) openClips(s journal.Settings) error {
-	clips, err := journal.Records[clip](p.Journal, "clip", s)
+func (p *Past) openClips(s Limits) error {
+	clips, err := openRecords[clip](p.journal, "clip", s)
 	if err == nil && s.Bytes <= 0 {
 		clips.Delete(clips.Before(0)...)
 	} else {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/journal"
 )
 
 // filmed is a camera that plays a script. It makes a picture of each frame for which the office wants one.
@@ -44,7 +43,7 @@ func (f *filmed) Next(ctx context.Context) (face.Frame, error) {
 // enterWithClips is enter with room for so many bytes of clips.
 func enterWithClips(t *testing.T, dir string, bytes int64) *home {
 	t.Helper()
-	return enterWith(t, dir, office.Options{}, office.PastSettings{Clips: journal.Settings{Bytes: bytes}})
+	return enterWith(t, dir, office.Options{}, office.PastSettings{Clips: office.Limits{Bytes: bytes}})
 }
 
 // films runs an office with a camera that makes pictures, and returns the number of pictures that it made.

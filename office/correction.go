@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -88,7 +87,7 @@ type statement struct {
 	Labels []string `json:"labels,omitempty"` // the people of the labels in the proof
 }
 
-// Mapped implements [journal.Head]. The names of a pure or settled rename stay: they are those of that time.
+// Mapped implements head. The names of a pure or settled rename stay: they are those of that time.
 func (s statement) Mapped(f func(string, bool) string, observed int64) (_ statement, cut bool) {
 	if s.Pure || s.Settled {
 		s.Person = f(s.Person, true)
@@ -133,10 +132,10 @@ func (s *stay) opinion() opinion { return opinion{s.Known, s.Trust, s.Denied, s.
 
 // proof holds the labels and faces that a statement changed.
 type proof struct {
-	Added   []label         `cbor:"added"`
-	Removed []label         `cbor:"removed"`
-	Groups  []unknown.Group `cbor:"groups"` // groups before the statement
-	Faces   []unknown.Face  `cbor:"faces"`  // faces of its sighting
+	Added   []label `cbor:"added"`
+	Removed []label `cbor:"removed"`
+	Groups  []Group `cbor:"groups"` // groups before the statement
+	Faces   []Face  `cbor:"faces"`  // faces of its sighting
 }
 
 // label is a labelled face.
@@ -153,7 +152,7 @@ type draft struct {
 	statement
 	proof
 	before map[int64]label
-	groups []unknown.Group // all groups before
+	groups []Group         // all groups before
 	heads  map[uint64]stay // changed past sightings
 }
 
@@ -178,7 +177,7 @@ type joined struct {
 }
 
 // regrouped records the groups whose faces have changed, as they were, and the faces that came into a group.
-func (q *draft) regrouped(now []unknown.Group) {
+func (q *draft) regrouped(now []Group) {
 	faces := make(map[uint64][]uint64)
 	for _, g := range now {
 		faces[g.ID] = g.Album.Numbers()
@@ -190,7 +189,7 @@ func (q *draft) regrouped(now []unknown.Group) {
 	}
 	for _, g := range now {
 		var came []uint64
-		i := slices.IndexFunc(q.groups, func(was unknown.Group) bool { return was.ID == g.ID })
+		i := slices.IndexFunc(q.groups, func(was Group) bool { return was.ID == g.ID })
 		for _, f := range faces[g.ID] {
 			there := false
 			if i >= 0 {

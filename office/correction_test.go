@@ -23,9 +23,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -201,7 +198,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 			most = cameras
 		}
 		if all := w.Strangers(); len(all) == 0 ||
-			undo && !slices.ContainsFunc(all, func(g unknown.Group) bool { return g.ID == group }) ||
+			undo && !slices.ContainsFunc(all, func(g office.Group) bool { return g.ID == group }) ||
 			undo && len(all) > most {
 			t.Errorf("%s: %d strangers", round, len(all))
 		}
@@ -234,7 +231,7 @@ func summary(w *office.Office) string {
 	}
 	b.WriteString("groups")
 	strangers := w.Strangers()
-	slices.SortFunc(strangers, func(a, b unknown.Group) int { return int(a.ID) - int(b.ID) })
+	slices.SortFunc(strangers, func(a, b office.Group) int { return int(a.ID) - int(b.ID) })
 	for _, g := range strangers {
 		fmt.Fprintf(&b, " %d(%d faces, ignored %t)", g.ID, len(g.Album.Faces), g.Ignored)
 	}
@@ -700,7 +697,7 @@ func TestPastOverRestarts(t *testing.T) {
 		}
 	}
 	for _, e := range w.Events(0, 99) {
-		if e.Kind == presence.Unknown && e.Name != "sue" {
+		if e.Kind == office.Unknown && e.Name != "sue" {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -752,8 +749,8 @@ func TestPastBounds(t *testing.T) {
 		s    office.PastSettings
 		want int
 	}{
-		"few":  {office.PastSettings{Sightings: journal.Settings{Records: 4}}, 4},
-		"old":  {office.PastSettings{Sightings: journal.Settings{Age: 11 * time.Second}}, 3},
+		"few":  {office.PastSettings{Sightings: office.Limits{Records: 4}}, 4},
+		"old":  {office.PastSettings{Sightings: office.Limits{Age: 11 * time.Second}}, 3},
 		"free": {office.PastSettings{}, 12},
 	} {
 		if h.o.Past, err = office.OpenPast(h.g, name, c.s); err != nil {
@@ -844,7 +841,7 @@ func TestNumbersAfterKill(t *testing.T) {
 	h = enter(t, killed, office.Options{})
 	w = h.plays([]string{n(60, "q")}, nil)
 	all := w.Strangers()
-	slices.SortFunc(all, func(a, b unknown.Group) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(all, func(a, b office.Group) int { return cmp.Compare(b.ID, a.ID) })
 	if all[0].ID != group+1 || all[0].Album.Faces[0].ID <= picture || w.Sightings()[0].ID <= last {
 		t.Errorf("group %d and %d, face %d and %d, sighting %d and %d", group, all[0].ID, picture,
 			all[0].Album.Faces[0].ID, last, w.Sightings()[0].ID)

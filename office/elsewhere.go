@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
 // Site is another office, with the people there.
 type Site struct {
-	Name   string            `json:"name"`
-	At     time.Time         `json:"at"`     // time of its latest message
-	Silent bool              `json:"silent"` // no recent message: the people there are unknown
-	People []presence.Person `json:"people"`
+	Name   string     `json:"name"`
+	At     time.Time  `json:"at"`     // time of its latest message
+	Silent bool       `json:"silent"` // no recent message: the people there are unknown
+	People []Presence `json:"people"`
 	// Unknown is the number of further people without a name.
 	Unknown int `json:"unknown"`
 }
@@ -35,17 +34,17 @@ func (w *Office) Elsewhere(sites []Site) {
 	w.sites = slices.Clone(sites)
 	for i := range w.sites {
 		if w.sites[i].People == nil {
-			w.sites[i].People = []presence.Person{}
+			w.sites[i].People = []Presence{}
 		}
 	}
 }
 
 // twice returns the people who are in two places at once. Both sightings must be certain and new: a person who has just
-// moved to another site counts as present at the first site for [presence.Settings].Away.
-func (w *Office) twice(here []presence.Person) []Twice {
+// moved to another site counts as present at the first site for [PresenceSettings].Away.
+func (w *Office) twice(here []Presence) []Twice {
 	places := make(map[string][]string)
 	var names []string
-	seen := func(place string, at time.Time, all []presence.Person) {
+	seen := func(place string, at time.Time, all []Presence) {
 		for _, p := range all {
 			if p.Unsure || p.Trust == sighting.Learned || at.Sub(p.Last) > seenNow {
 				continue

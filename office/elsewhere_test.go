@@ -12,7 +12,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -233,11 +232,11 @@ func TestExchangeLeave(t *testing.T) {
 			}
 		},
 	})
-	var kinds []presence.Kind
+	var kinds []office.EventKind
 	for _, e := range w.Events(0, 100) {
 		kinds = append(kinds, e.Kind)
 	}
-	if !slices.Equal(kinds, []presence.Kind{presence.Left, presence.Arrived}) {
+	if !slices.Equal(kinds, []office.EventKind{office.Left, office.Arrived}) {
 		t.Errorf("%q", kinds)
 	}
 }
@@ -246,7 +245,7 @@ func TestExchangeLeave(t *testing.T) {
 // is not.
 func TestElsewhere(t *testing.T) {
 	at := noon.Add(48 * time.Hour) // the clock of the other site is wrong
-	ann := presence.Person{Name: "alice", Since: at, Last: at, Camera: "lab", Trust: sighting.Confirmed}
+	ann := office.Presence{Name: "alice", Since: at, Last: at, Camera: "lab", Trust: sighting.Confirmed}
 	play(t, people(t), office.Options{}, n(40, "a"), map[int]func(*office.Office){
 		30: func(w *office.Office) {
 			for _, c := range []struct {
@@ -255,16 +254,16 @@ func TestElsewhere(t *testing.T) {
 				twice []office.Twice
 			}{
 				{"nothing", nil, []office.Twice{}},
-				{"there, too", []office.Site{{Name: "lab", At: at, People: []presence.Person{ann}}},
+				{"there, too", []office.Site{{Name: "lab", At: at, People: []office.Presence{ann}}},
 					[]office.Twice{{Name: "alice", Places: []string{"", "lab"}}}},
-				{"was there", []office.Site{{Name: "lab", At: at.Add(5 * time.Second), People: []presence.Person{ann}}},
+				{"was there", []office.Site{{Name: "lab", At: at.Add(5 * time.Second), People: []office.Presence{ann}}},
 					[]office.Twice{}},
-				{"silent", []office.Site{{Name: "lab", At: at, Silent: true, People: []presence.Person{ann}}},
+				{"silent", []office.Site{{Name: "lab", At: at, Silent: true, People: []office.Presence{ann}}},
 					[]office.Twice{}},
 				{"somebody else", []office.Site{{Name: "lab", At: at,
-					People: []presence.Person{{Name: "bob", Last: at, Trust: sighting.Confirmed}}}}, []office.Twice{}},
+					People: []office.Presence{{Name: "bob", Last: at, Trust: sighting.Confirmed}}}}, []office.Twice{}},
 				{"not confirmed", []office.Site{{Name: "lab", At: at,
-					People: []presence.Person{{Name: "alice", Last: at, Trust: sighting.Learned}}}}, []office.Twice{}},
+					People: []office.Presence{{Name: "alice", Last: at, Trust: sighting.Learned}}}}, []office.Twice{}},
 			} {
 				w.Elsewhere(c.sites)
 				if now := w.Now(); !reflect.DeepEqual(now.Twice, c.twice) || len(now.Sites) != len(c.sites) {

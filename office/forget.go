@@ -4,8 +4,6 @@ package office
 
 import (
 	"slices"
-
-	"github.com/faceauth/faceauth/office/unknown"
 )
 
 // Forget removes a person with all learned faces, and the person's name, faces, sightings and events of the past. It
@@ -64,7 +62,7 @@ func (w *Office) forgotten(s statement) {
 		if of(v) {
 			about[v.id] = true
 			v.stay = stay{Camera: v.Camera, First: v.First, Last: v.Last}
-			v.album, v.film = unknown.Album{}, film{}
+			v.album, v.film = Album{}, film{}
 			v.ungroup()
 			w.rejudge(v, in)
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -122,11 +121,11 @@ const (
 // pastFaces caches the faces of past sightings and corrections, without their pictures, which are on disk.
 type pastFaces struct {
 	mu         sync.Mutex
-	seen, said map[uint64][]unknown.Face
+	seen, said map[uint64][]Face
 }
 
 // shown returns the faces with pictures. The lock must not be held.
-func (w *Office) shown() (all []unknown.Face) {
+func (w *Office) shown() (all []Face) {
 	w.mu.Lock()
 	w.live(func(s *visit, _ *view) { all = append(all, s.album.Faces...) })
 	for _, g := range w.unknown.All() {
@@ -138,14 +137,14 @@ func (w *Office) shown() (all []unknown.Face) {
 	f := &w.faces
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.seen = w.remember(f.seen, seen, func(id uint64) (faces []unknown.Face) {
+	f.seen = w.remember(f.seen, seen, func(id uint64) (faces []Face) {
 		if s := w.past(id); s != nil {
 			w.recall(s)
 			faces = s.album.Faces
 		}
 		return faces
 	})
-	f.said = w.remember(f.said, said, func(id uint64) (faces []unknown.Face) {
+	f.said = w.remember(f.said, said, func(id uint64) (faces []Face) {
 		_, p, err := w.statement(id)
 		if err != nil {
 			return nil
@@ -155,7 +154,7 @@ func (w *Office) shown() (all []unknown.Face) {
 		}
 		return append(faces, p.Faces...)
 	})
-	for _, known := range []map[uint64][]unknown.Face{f.said, f.seen} {
+	for _, known := range []map[uint64][]Face{f.said, f.seen} {
 		for _, faces := range known {
 			all = append(all, faces...)
 		}
@@ -166,11 +165,11 @@ func (w *Office) shown() (all []unknown.Face) {
 // remember returns the faces of records by number. It reads unknown records one at a time under the lock, so that no
 // camera waits for all of them. It drops all other records, and so also the faces of forgotten people.
 func (w *Office) remember(
-	known map[uint64][]unknown.Face,
+	known map[uint64][]Face,
 	ids []uint64,
-	read func(uint64) []unknown.Face,
-) map[uint64][]unknown.Face {
-	now := make(map[uint64][]unknown.Face, len(ids))
+	read func(uint64) []Face,
+) map[uint64][]Face {
+	now := make(map[uint64][]Face, len(ids))
 	for _, id := range ids {
 		faces, ok := known[id]
 		if !ok {
@@ -191,7 +190,7 @@ func (w *Office) remember(
 // portraits finds pictures of faces. It needs no lock, and is slow: it compares thousands of faces with thousands.
 type portraits struct {
 	space face.Space
-	all   []unknown.Face
+	all   []Face
 }
 
 // portraits collects the present pictures. The lock must not be held.

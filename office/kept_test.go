@@ -17,7 +17,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -43,7 +42,7 @@ func drawn(t *testing.T, contrast uint8) []byte {
 func TestBest(t *testing.T) {
 	w := office.New(people(t), office.Options{})
 	blurred, clear := drawn(t, 4), drawn(t, 120)
-	faces := []unknown.Face{
+	faces := []office.Face{
 		{ID: 1, Vector: []float32{0, 0}, JPEG: blurred},
 		{ID: 2, Vector: []float32{0, 0}, JPEG: clear},
 		{ID: 3, Vector: []float32{.01, 0}, JPEG: clear},
@@ -77,7 +76,7 @@ func TestBest(t *testing.T) {
 	colour.Set(0, 0, color.White)
 	var c bytes.Buffer
 	jpeg.Encode(&c, colour, nil)
-	odd := []unknown.Face{
+	odd := []office.Face{
 		{ID: 11, Vector: []float32{0, 0}, JPEG: b.Bytes()},
 		{ID: 12, Vector: []float32{0, 0}, JPEG: c.Bytes()},
 		{ID: 13, Vector: []float32{0, 0}, JPEG: clear},

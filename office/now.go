@@ -9,18 +9,16 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
 // Now is the state of an office at one moment.
 type Now struct {
-	At      time.Time         `json:"at"`
-	Cameras []View            `json:"cameras"`
-	People  []presence.Person `json:"people"`  // the people who are present
-	Unknown int               `json:"unknown"` // number of further people without a name
+	At      time.Time  `json:"at"`
+	Cameras []View     `json:"cameras"`
+	People  []Presence `json:"people"`  // the people who are present
+	Unknown int        `json:"unknown"` // number of further people without a name
 	// LastSeen holds the last sighting of each absent person, by name, as far back as the events go.
 	LastSeen map[string]time.Time `json:"last_seen"`
 	Known    []gallery.Person     `json:"known"`
@@ -117,7 +115,7 @@ func (w *Office) show(s *visit, face uint64, live bool) Sighting {
 }
 
 // Strangers returns the groups of unknown faces, the last seen group first. Do not change the vectors and pictures.
-func (w *Office) Strangers() []unknown.Group {
+func (w *Office) Strangers() []Group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.unknown.All()
@@ -163,7 +161,7 @@ func (w *Office) pastFace(id uint64) []byte {
 		if err != nil {
 			return nil
 		}
-		for _, g := range append(p.Groups, unknown.Group{Album: unknown.Album{Faces: p.Faces}}) {
+		for _, g := range append(p.Groups, Group{Album: Album{Faces: p.Faces}}) {
 			if f, there := g.Album.Find(id); there {
 				return f.JPEG
 			}
@@ -192,7 +190,7 @@ func (w *Office) LastFace(name string) (jpeg []byte) {
 func (s *visit) sure() bool { return !s.Wrong && s.Trust == sighting.Confirmed }
 
 // latest returns the last seen face of a sighting.
-func (s *visit) latest() (last unknown.Face) {
+func (s *visit) latest() (last Face) {
 	for _, f := range s.album.Faces {
 		if f.At.After(last.At) {
 			last = f

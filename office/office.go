@@ -5,9 +5,8 @@
 //
 // [New] makes an [Office] for the people of a gallery. [Office.Run] reads all cameras at once until its context ends,
 // and reports events and the health of the cameras. Meanwhile [Office.Now] tells who is where, and [Office.Name],
-// [Office.Correct] and similar methods take corrections. Package presence decides who has come and gone, unknown keeps
-// the faces of strangers, journal keeps what happened, sink sends events to other programs, and page shows everything
-// in a browser.
+// [Office.Correct] and similar methods take corrections. A [Past] keeps what happened, also over restarts. Package sink
+// sends events to other programs, and page shows everything in a browser.
 //
 // # Caveats
 //
@@ -23,16 +22,13 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
 // Options of an [Office]. A zero field means the default.
 type Options struct {
-	Presence presence.Settings
+	Presence PresenceSettings
 	Rules    sighting.Rules
 	Track    sighting.Settings
 	Freeze   bool // recognise people and learn nothing
@@ -51,7 +47,7 @@ type Options struct {
 	Now   func() time.Time // default time.Now
 
 	// All cameras wait while one of these functions runs. They must not call the Office.
-	Event  func(presence.Event)                           // called with each event, in order
+	Event  func(Event)                                    // called with each event, in order
 	Health func(Health)                                   // called when a camera fails or works again
 	Frame  func(camera string, at time.Time, seen []Seen) // called with each frame
 	Room   func(online.Room)                              // called when room becomes short, or is no longer
@@ -73,7 +69,7 @@ func (o Options) defaults(space face.Space) Options {
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
 	if o.Past == nil {
-		o.Past = NewPast(space, PastSettings{Sightings: journal.Settings{Records: o.Sightings}})
+		o.Past = NewPast(space, PastSettings{Sightings: Limits{Records: o.Sightings}})
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -82,7 +78,7 @@ func (o Options) defaults(space face.Space) Options {
 		o.Clock = func(face.Frame) time.Time { return o.Now() }
 	}
 	if o.Event == nil {
-		o.Event = func(presence.Event) {}
+		o.Event = func(Event) {}
 	}
 	if o.Health == nil {
 		o.Health = func(Health) {}
@@ -124,8 +120,8 @@ type Office struct {
 	profiled map[int64]remembered // learned faces that Profile has returned
 
 	gallery *gallery.Gallery
-	unknown *unknown.Groups
-	room    *presence.Room
+	unknown *groups
+	room    *room
 	views   []*view
 	tracks  map[uint64]int // tracks of the latest past sightings
 	last    uint64         // number of the last sighting
@@ -133,12 +129,12 @@ type Office struct {
 	learned int64          // number of learned faces at the last save of the gallery
 	latest  latestFaces
 
-	sites     []Site           // the last report of other offices
-	doomed    []uint64         // groups of unknown faces that look like people whom other offices forgot
-	poor      int              // number of sightings that were too short or too poor to recognise anybody
-	told      []presence.Event // events that are not reported yet
-	broken    error            // the error that ends the run
-	learnable online.Room      // as Options.Room was told
+	sites     []Site      // the last report of other offices
+	doomed    []uint64    // groups of unknown faces that look like people whom other offices forgot
+	poor      int         // number of sightings that were too short or too poor to recognise anybody
+	told      []Event     // events that are not reported yet
+	broken    error       // the error that ends the run
+	learnable online.Room // as Options.Room was told
 	saving    saving
 	disk      Disk
 }
@@ -150,25 +146,25 @@ func New(g *gallery.Gallery, o Options) *Office {
 		o:       o,
 		gallery: g,
 		unknown: o.Past.strangers,
-		room:    presence.New(o.Presence, o.Past.State()),
+		room:    newRoom(o.Presence, o.Past.State()),
 		tracks:  make(map[uint64]int),
 	}
 	w.learned = g.Learner().Counts().Learned
 	for _, e := range w.events() {
-		if e.Kind == presence.Left {
+		if e.Kind == Left {
 			w.room.Remember(e.Name, e.At)
 		}
 	}
 	g.Labels() // all get numbers, and some more are reserved, while no transaction is open
 	g.NextFace()
-	o.Past.Before = w.before
+	o.Past.before = w.before
 	w.begin()
 	return w
 }
 
 // tell records events, writes them with the state of the room, and then reports them. Events whose numbers do not rise
 // end the run, and are not reported.
-func (w *Office) tell(events []presence.Event) {
+func (w *Office) tell(events []Event) {
 	if len(events) == 0 || !w.record(events) {
 		return
 	}
@@ -177,7 +173,7 @@ func (w *Office) tell(events []presence.Event) {
 }
 
 // record records events and the state of the room, and reports whether their numbers rise.
-func (w *Office) record(events []presence.Event) bool {
+func (w *Office) record(events []Event) bool {
 	for i := range events {
 		events[i].Person = w.gallery.Number(events[i].Name)
 	}
@@ -197,7 +193,7 @@ func (w *Office) reportEvents() {
 }
 
 // Events returns the last n events before the event with the given number (0: before none), the newest first.
-func (w *Office) Events(before uint64, n int) []presence.Event { return w.o.Past.Events(before, n) }
+func (w *Office) Events(before uint64, n int) []Event { return w.o.Past.Events(before, n) }
 
 // events returns all events under their present names.
-func (w *Office) events() []presence.Event { return w.o.Past.Events(0, math.MaxInt) }
+func (w *Office) events() []Event { return w.o.Past.Events(0, math.MaxInt) }

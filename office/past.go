@@ -11,38 +11,37 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // PastSettings limit a [Past]. A zero field means the default.
 type PastSettings struct {
-	Sightings   journal.Settings // default: 7 days and 256 MB
-	Corrections journal.Settings // default: 90 days and 64 MB
+	Sightings   Limits // default: 7 days and 256 MB
+	Corrections Limits // default: 90 days and 64 MB
 	// Clips holds the limits for clips: the beginnings of sightings as films, about 1 MB at most each. With Bytes 0,
 	// the default, no clips are kept, and those of earlier runs are removed.
-	Clips     journal.Settings
-	Events    journal.BookSettings
-	Strangers unknown.Settings
+	Clips     Limits
+	Events    EventLimits
+	Strangers StrangerSettings
 }
 
 // Past keeps the sightings of an [Office], so that they can be corrected, the corrections, so that they can be undone,
 // the events, and the strangers. [OpenPast] opens it; close it when the office has ended.
 type Past struct {
-	*journal.Journal
-	seen      *journal.Store[stay]
-	said      *journal.Store[statement]
-	clips     *journal.Store[clip] // nil if no clips are kept
-	groups    *journal.Store[group]
-	strangers *unknown.Groups
+	*journal
+	seen      *records[stay]
+	said      *records[statement]
+	clips     *records[clip] // nil if no clips are kept
+	groups    *records[groupHead]
+	strangers *groups
 }
 
-// OpenPast opens the records of the office with a name in the database of a gallery, which must have a path. The error
-// comes from [journal.Open].
+// OpenPast opens the records of the office with a name in the database of a gallery, which must have a path. From now
+// on each save of the gallery writes them. The error wraps [ErrBusy] if another program runs an office of this name, or
+// comes from the database.
 func OpenPast(g *gallery.Gallery, name string, s PastSettings) (*Past, error) {
-	j, err := journal.Open(g, name, s.Events)
+	j, err := openJournal(g, name, s.Events)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +58,9 @@ func OpenPast(g *gallery.Gallery, name string, s PastSettings) (*Past, error) {
 // NewPast returns a Past in memory, for faces of a space.
 func NewPast(space face.Space, s PastSettings) *Past {
 	s.Sightings.Records, s.Sightings.Age = cmp.Or(s.Sightings.Records, mostSightings), 1<<62
-	s.Corrections = journal.Settings{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20}
-	s.Events = journal.BookSettings{Events: mostRecent, Waiting: mostRecent}
-	p, _ := newPast(journal.New(s.Events), space, s) // no error without a database
+	s.Corrections = Limits{Records: mostRecent, Age: 1 << 62, Bytes: 32 << 20}
+	s.Events.Events, s.Events.Waiting = cmp.Or(s.Events.Events, mostRecent), cmp.Or(s.Events.Waiting, mostRecent)
+	p, _ := newPast(newJournal(s.Events), space, s) // no error without a database
 	return p
 }
 
@@ -71,19 +70,19 @@ const (
 	mostSightings = 64
 )
 
-func newPast(j *journal.Journal, space face.Space, s PastSettings) (p *Past, err error) {
-	p = &Past{Journal: j, strangers: unknown.New(space, s.Strangers)}
-	if p.seen, err = journal.Records[stay](j, "sighting", s.Sightings); err != nil {
+func newPast(j *journal, space face.Space, s PastSettings) (p *Past, err error) {
+	p = &Past{journal: j, strangers: newGroups(space, s.Strangers)}
+	if p.seen, err = openRecords[stay](j, "sighting", s.Sightings); err != nil {
 		return nil, err
 	}
-	if p.said, err = journal.Records[statement](j, "correction", s.Corrections); err != nil {
+	if p.said, err = openRecords[statement](j, "correction", s.Corrections); err != nil {
 		return nil, err
 	}
 	if err := p.openClips(s.Clips); err != nil {
 		return nil, err
 	}
 	// the strangers have limits of their own
-	p.groups, err = journal.Records[group](j, "stranger", journal.Settings{Age: 1 << 62, Bytes: 1 << 62})
+	p.groups, err = openRecords[groupHead](j, "stranger", Limits{Age: 1 << 62, Bytes: 1 << 62})
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +90,8 @@ func newPast(j *journal.Journal, space face.Space, s PastSettings) (p *Past, err
 	return p, p.loadStrangers()
 }
 
-// group is the record of a group of unknown faces, without its faces.
-type group struct {
+// groupHead is the record of a group of unknown faces, without its faces.
+type groupHead struct {
 	First   time.Time `json:"first"`
 	Last    time.Time `json:"last"`
 	Visits  int       `json:"visits"`
@@ -100,16 +99,16 @@ type group struct {
 	Faces   []uint64  `json:"faces"` // their numbers
 }
 
-// Mapped implements [journal.Head].
-func (g group) Mapped(func(string, bool) string, int64) (group, bool) { return g, false }
+// Mapped implements head.
+func (g groupHead) Mapped(func(string, bool) string, int64) (groupHead, bool) { return g, false }
 
-func (g group) equal(h group) bool {
+func (g groupHead) equal(h groupHead) bool {
 	return g.First.Equal(h.First) && g.Last.Truncate(time.Minute).Equal(h.Last.Truncate(time.Minute)) &&
 		g.Visits == h.Visits && g.Ignored == h.Ignored && slices.Equal(g.Faces, h.Faces)
 }
 
 func (p *Past) loadStrangers() error {
-	var all []unknown.Group
+	var all []Group
 	for _, id := range p.groups.Before(0) {
 		r, _ := p.groups.Get(id)
 		body, err := p.groups.Body(id)
@@ -117,7 +116,7 @@ func (p *Past) loadStrangers() error {
 			return err
 		}
 		h := r.Head
-		g := unknown.Group{ID: id, First: h.First, Last: h.Last, Visits: h.Visits, Ignored: h.Ignored}
+		g := Group{ID: id, First: h.First, Last: h.Last, Visits: h.Visits, Ignored: h.Ignored}
 		if err := cbor.Unmarshal(body, &g.Album.Faces); err != nil {
 			return fmt.Errorf("opening office: stranger %d: %w", id, err)
 		}
@@ -133,7 +132,7 @@ func (p *Past) noteStrangers() error {
 	here := make(map[uint64]bool)
 	for _, s := range p.strangers.All() {
 		here[s.ID] = true
-		now := group{First: s.First, Last: s.Last, Visits: s.Visits, Ignored: s.Ignored}
+		now := groupHead{First: s.First, Last: s.Last, Visits: s.Visits, Ignored: s.Ignored}
 		for _, f := range s.Album.Faces {
 			now.Faces = append(now.Faces, f.ID)
 		}
@@ -141,7 +140,7 @@ func (p *Past) noteStrangers() error {
 		switch {
 		case there && slices.Equal(r.Head.Faces, now.Faces):
 			if !r.Head.equal(now) { // a new time within the minute is no reason to write
-				p.groups.Change(map[uint64]group{s.ID: now})
+				p.groups.Change(map[uint64]groupHead{s.ID: now})
 			}
 		default:
 			body, err := encoding.Marshal(s.Album.Faces)
@@ -182,7 +181,7 @@ type stay struct {
 	Faces   []uint64 `json:"faces,omitempty"` // numbers of the kept faces
 }
 
-// Mapped implements [journal.Head].
+// Mapped implements head.
 func (s stay) Mapped(f func(string, bool) string, observed int64) (_ stay, cut bool) {
 	s.Known, s.Denied = f(s.Known, true), mapped(s.Denied, f)
 	s.Learned, cut = s.Learned.upTo(observed)
@@ -215,15 +214,15 @@ func (w *Office) recall(s *visit) {
 	if err != nil {
 		return
 	}
-	var faces []unknown.Face
+	var faces []Face
 	if cbor.Unmarshal(body, &faces) == nil {
 		s.album.Faces = w.sound(faces)
 	}
 }
 
 // sound returns the faces that fit the feature space.
-func (w *Office) sound(faces []unknown.Face) []unknown.Face {
-	return slices.DeleteFunc(faces, func(f unknown.Face) bool { return w.gallery.Space().Check(f.Vector) != nil })
+func (w *Office) sound(faces []Face) []Face {
+	return slices.DeleteFunc(faces, func(f Face) bool { return w.gallery.Space().Check(f.Vector) != nil })
 }
 
 // store stores a sighting that has ended.

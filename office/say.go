@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -28,7 +26,7 @@ var (
 // group's past sightings and events. If the name is known, the faces are added to that person.
 //
 // Without force, faces are refused if they look like another person, like several people, or unlike the person of that
-// name. The error wraps [ErrResembles] or [unknown.ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
+// name. The error wraps [ErrResembles] or [ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
 // changed then. After an error of saving, the change holds in memory.
 func (w *Office) Name(group uint64, name string, force bool) error {
 	defer w.correcting()()
@@ -49,7 +47,7 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 }
 
 // study lets the learner see faces from before they had a name.
-func (w *Office) study(q *draft, faces []unknown.Face) error {
+func (w *Office) study(q *draft, faces []Face) error {
 	if w.o.Freeze {
 		return nil
 	}
@@ -69,7 +67,7 @@ func (w *Office) study(q *draft, faces []unknown.Face) error {
 }
 
 // named gives a name to the sightings and events of a group of unknown faces, and removes the group.
-func (w *Office) named(q *draft, g unknown.Group) {
+func (w *Office) named(q *draft, g Group) {
 	q.heads = w.all(func(s *visit, v *view) bool {
 		if s.Group != g.ID {
 			return false
@@ -82,7 +80,7 @@ func (w *Office) named(q *draft, g unknown.Group) {
 	})
 	groups := w.merged(g.ID)
 	for _, e := range w.events() {
-		if e.Kind == presence.Unknown && e.Name == "" && slices.Contains(groups, e.Group) {
+		if e.Kind == Unknown && e.Name == "" && slices.Contains(groups, e.Group) {
 			q.renames(e)
 		}
 	}
@@ -90,7 +88,7 @@ func (w *Office) named(q *draft, g unknown.Group) {
 }
 
 // renames records that an event gets the name of the statement.
-func (q *draft) renames(e presence.Event) {
+func (q *draft) renames(e Event) {
 	if q.Events == nil {
 		q.Events = make(map[uint64]string)
 	}
@@ -124,7 +122,7 @@ func (w *Office) rejudge(s *visit, v *view) {
 }
 
 // enroll labels faces with a name.
-func (w *Office) enroll(name string, faces []unknown.Face, force bool) error {
+func (w *Office) enroll(name string, faces []Face, force bool) error {
 	x := vectors(faces)
 	if !force {
 		other, err := w.gallery.Resembles(name, x)
@@ -144,7 +142,7 @@ func (w *Office) enroll(name string, faces []unknown.Face, force bool) error {
 	return err
 }
 
-func vectors(faces []unknown.Face) (all [][]float32) {
+func vectors(faces []Face) (all [][]float32) {
 	for _, f := range faces {
 		all = append(all, f.Vector)
 	}
@@ -258,7 +256,7 @@ func (w *Office) identify(s *visit, v *view, name string) error {
 }
 
 // seems returns the person that most of the faces look like, or "".
-func (w *Office) seems(faces []unknown.Face) string {
+func (w *Office) seems(faces []Face) string {
 	votes := make(map[string]int)
 	for _, f := range faces {
 		if v, err := w.gallery.Learner().Judge(f.Vector); err == nil {

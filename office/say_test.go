@@ -17,8 +17,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -98,7 +96,7 @@ func named(t *testing.T) (*gallery.Gallery, []string) {
 			if err := w.Name(id, " sue", false); !errors.Is(err, online.ErrName) {
 				t.Error(err)
 			}
-			if err := w.Name(id+99, "sue", false); !errors.Is(err, unknown.ErrNoGroup) {
+			if err := w.Name(id+99, "sue", false); !errors.Is(err, office.ErrNoGroup) {
 				t.Error(err)
 			}
 			if err := w.Name(id, "sue", false); err != nil {
@@ -159,7 +157,7 @@ func TestNameLearnsTheRest(t *testing.T) {
 				}
 			},
 		})
-		learned := office.Options{Freeze: true, Presence: presence.Settings{Learned: true}}
+		learned := office.Options{Freeze: true, Presence: office.PresenceSettings{Learned: true}}
 		wantEvents(t, c.name, play(t, g, learned, n(5, "w"), nil), c.want...)
 		// By default a person whose name only learned faces support does not arrive.
 		wantEvents(t, c.name+", by default", play(t, g, office.Options{Freeze: true}, n(5, "w"), nil))

@@ -12,7 +12,6 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -78,7 +77,7 @@ func (w *Office) tellRoom(ctx context.Context, others *fleet.Neighbours) {
 	for i, r := range rooms {
 		s := Site{Name: r.Device.Name, At: r.At, Silent: silent[i], Unknown: r.Unknown}
 		for _, g := range r.People {
-			s.People = append(s.People, presence.Person{
+			s.People = append(s.People, Presence{
 				Name: r.Names[g.Person], Since: g.Since, Last: g.Last, Camera: g.Camera,
 				Trust: sighting.Trust(g.Trust), Unsure: g.Unsure,
 			})

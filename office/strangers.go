@@ -4,12 +4,10 @@ package office
 
 import (
 	"slices"
-
-	"github.com/faceauth/faceauth/office/unknown"
 )
 
 // strangers changes the groups of unknown faces, and completes the statement.
-func (w *Office) strangers(q *draft, change func(*unknown.Groups) error) error {
+func (w *Office) strangers(q *draft, change func(*groups) error) error {
 	if err := change(w.unknown); err != nil {
 		return err
 	}
@@ -26,7 +24,7 @@ func (w *Office) leaveGroups() {
 	})
 }
 
-// Ignore sets whether a group of unknown faces is ignored. The error wraps [unknown.ErrNoGroup].
+// Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup].
 func (w *Office) Ignore(group uint64, ignored bool) error {
 	defer w.correcting()()
 	g, err := w.unknown.Get(group)
@@ -41,10 +39,10 @@ func (w *Office) Ignore(group uint64, ignored bool) error {
 		return w.save()
 	}
 	q := w.newDraft(statement{Kind: kind, Group: group, Face: g.Album.Faces[0].ID})
-	return w.strangers(q, func(all *unknown.Groups) error { return all.Ignore(group, ignored) })
+	return w.strangers(q, func(all *groups) error { return all.Ignore(group, ignored) })
 }
 
-// Merge merges two groups of unknown faces that show one person. The error wraps [unknown.ErrNoGroup].
+// Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup].
 func (w *Office) Merge(into, from uint64) error {
 	defer w.correcting()()
 	a, err := w.unknown.Get(into)
@@ -71,11 +69,11 @@ func (w *Office) Merge(into, from uint64) error {
 }
 
 // Split moves some faces of a group into a new group: they show another person. The error comes from
-// [unknown.Groups.Split].
+// Split.
 func (w *Office) Split(group uint64, faces []uint64) error {
 	defer w.correcting()()
 	q := w.newDraft(statement{Kind: Split, Group: group})
-	return w.strangers(q, func(all *unknown.Groups) error {
+	return w.strangers(q, func(all *groups) error {
 		made, err := all.Split(group, faces)
 		q.Made, q.Face = made, slices.Min(append(faces, 1<<63))
 		return err
@@ -83,7 +81,7 @@ func (w *Office) Split(group uint64, faces []uint64) error {
 }
 
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
-// [unknown.ErrNoGroup].
+// [ErrNoGroup].
 func (w *Office) ForgetGroup(group uint64) error {
 	defer w.correcting()()
 	if !w.unknown.Has(group) {

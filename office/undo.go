@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -77,7 +76,7 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	}
 	for _, j := range s.Joined {
 		// An error means that the group is gone.
-		w.unknown.Take(j.Group, func(f unknown.Face) bool { return slices.Contains(j.Faces, f.ID) })
+		w.unknown.Take(j.Group, func(f Face) bool { return slices.Contains(j.Faces, f.ID) })
 	}
 	for _, g := range p.Groups {
 		w.unknown.Restore(g)

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -65,7 +63,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		w.o.Room(room)
 	}
 	w.end(v, v.people.Live())
-	var told []presence.Seen
+	var told []inView
 	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
@@ -78,7 +76,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		clear := len(s.album.Faces) > 0
 		s.judged = s.judged || b.Name != "" || clear && b.Frames >= w.o.Presence.Judged
 		if !ignored && (clear || b.Name != "") {
-			told = append(told, presence.Seen{Track: ids[i], Belief: b, Group: s.Group})
+			told = append(told, inView{Track: ids[i], Belief: b, Group: s.Group})
 		}
 		v.seen = append(v.seen, Seen{
 			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Trust: b.Trust, Group: s.Group,
@@ -108,7 +106,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 			s.reason = cmp.Or(s.reason, "perhaps not a face")
 		}
 		if x.Vector != nil && x.Reason == "" && sure {
-			s.album.Add(w.gallery.Space(), unknown.Face{
+			s.album.Add(w.gallery.Space(), Face{
 				ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
 		}

@@ -6,21 +6,19 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/faceauth/faceauth/office/unknown"
 )
 
 // visit is a sighting that can be corrected: a person in view of a camera, at present or in the past.
 type visit struct {
 	stay
 	id      uint64
-	track   int           // 0 for a sighting of an earlier run
-	album   unknown.Album // empty for a past sighting until recall
-	began   bool          // the group was made for this sighting
-	grouped uint64        // number of its last face in the group
-	reason  string        // why the last picture was not used
-	film    film          // its clip
-	judged  bool          // enough faces were seen to decide whether the person is known
+	track   int    // 0 for a sighting of an earlier run
+	album   Album  // empty for a past sighting until recall
+	began   bool   // the group was made for this sighting
+	grouped uint64 // number of its last face in the group
+	reason  string // why the last picture was not used
+	film    film   // its clip
+	judged  bool   // enough faces were seen to decide whether the person is known
 }
 
 // sighting returns the sighting of a track in view.

@@ -210,7 +210,7 @@ func (w *Watcher) confirmed(track int, at time.Duration) string {
 // forgotten reports whether the learner no longer knows a name.
 func (w *Watcher) forgotten(name string) bool { return name != "" && !w.learner.Knows(name) }
 
-// Limits of [Watcher.Look]. An unknown person is reported after 25 frames (package presence).
+// Limits of [Watcher.Look]. An unknown person is reported after 25 frames (package office).
 const (
 	sureFrames = 25
 	sureShare  = .8

@@ -19,7 +19,6 @@ import (
 	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -261,7 +260,7 @@ func TestFleetOffices(t *testing.T) {
 	one.stands(0, 0)
 	waits(t, "a stranger again", func() bool {
 		all := one.w.Strangers()
-		return slices.ContainsFunc(all, func(g unknown.Group) bool { return g.Album.Faces[0].Vector[0] == 0 })
+		return slices.ContainsFunc(all, func(g office.Group) bool { return g.Album.Faces[0].Vector[0] == 0 })
 	})
 	for _, g := range one.w.Strangers() {
 		if g.Album.Faces[0].Vector[0] == 0 {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/unknown"
 )
 
 // named names a stranger at a place on the page of an office.
@@ -126,7 +125,7 @@ func TestFleetForgottenStrangers(t *testing.T) {
 	for _, at := range [][]float32{{9, 9}, {.02, 0}} { // another person, and ann before she has a name
 		south.stands(at...)
 		waits(t, "south keeps a stranger", func() bool {
-			return slices.ContainsFunc(south.w.Strangers(), func(g unknown.Group) bool {
+			return slices.ContainsFunc(south.w.Strangers(), func(g office.Group) bool {
 				return g.Album.Faces[0].Vector[0] == at[0]
 			})
 		})

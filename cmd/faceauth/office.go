@@ -22,9 +22,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/unknown"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -175,12 +172,12 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
 	opt := office.Options{
-		Presence: presence.Settings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Keep: r.keep,
+		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Keep: r.keep,
 	}
 	past := office.PastSettings{
-		Sightings: journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
-		Clips:     journal.Settings{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.clipSize) << 20},
-		Strangers: unknown.Settings{Retention: r.retention},
+		Sightings: office.Limits{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
+		Clips:     office.Limits{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.clipSize) << 20},
+		Strangers: office.StrangerSettings{Retention: r.retention},
 	}
 	if r.state == "" {
 		opt.Past = office.NewPast(g.Space(), past)
@@ -196,7 +193,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	defer cancel(nil)
 	printer := newAsyncPrinter(cancel)
 	defer printer.end()
-	opt.Event = func(e presence.Event) {
+	opt.Event = func(e office.Event) {
 		printer.print(func() error { return o.say(c.OutOrStdout(), e) })
 	}
 	opt.Health = func(h office.Health) {
@@ -258,7 +255,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	pictures := &seer{o: o, c: c, space: g.Space()}
 	defer pictures.close()
 	r.see = pictures.see
-	end, err := r.open(ctx, c, w, opt.Past.Journal, cancel)
+	end, err := r.open(ctx, c, w, opt.Past, cancel)
 	if err != nil {
 		return err
 	}
@@ -329,18 +326,18 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 }
 
 // say prints an event.
-func (o *options) say(w io.Writer, e presence.Event) error {
+func (o *options) say(w io.Writer, e office.Event) error {
 	if o.JSON {
 		return json.NewEncoder(w).Encode(e)
 	}
 	who := e.Name + " has " + string(e.Kind)
 	switch e.Kind {
-	case presence.Unknown:
+	case office.Unknown:
 		who = "somebody unknown is there"
 		if e.Group > 0 {
 			who += fmt.Sprintf(" (%d)", e.Group)
 		}
-	case presence.Mistake:
+	case office.Mistake:
 		who = "that was not " + e.Name
 	}
 	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera, who)

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // people returns the names that `faceauth people` lists.
@@ -73,7 +73,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	r := s.office(args...)
 	r.until("door: camera connected")
 	s.show(door, "bob")
-	r.awaits(presence.Unknown, "", time.Minute)
+	r.awaits(office.Unknown, "", time.Minute)
 	s.enrol("alice")
 	var strangers []struct{ ID uint64 }
 	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 && time.Now().Before(end); {
@@ -87,7 +87,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if code := r.says("/api/name", name); code != 200 {
 		t.Fatalf("naming a stranger after an enrolment: status %d", code)
 	}
-	r.awaits(presence.Arrived, "bob", time.Minute)
+	r.awaits(office.Arrived, "bob", time.Minute)
 	if code := r.says("/api/rename", `{"from":"bob","to":"robert"}`); code != 200 {
 		t.Fatalf("renaming: status %d", code)
 	}
@@ -127,7 +127,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	r = s.office(args...)
 	r.until("door: camera connected")
 	knows("alice", "robert")
-	var events []presence.Event
+	var events []office.Event
 	if text := r.get("/api/events", &events); !strings.Contains(text, "robert") || strings.Contains(text, "bob") {
 		t.Errorf("%s", text)
 	}

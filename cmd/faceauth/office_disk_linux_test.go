@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // A full disk for the state and the gallery ends nothing: arrivals are reported, the page works, and people can be
@@ -40,8 +40,8 @@ func TestOfficeFullDisk(t *testing.T) {
 	disk.Fill()
 	s.show(door, "alice")
 	s.show(desk, "bob")
-	r.awaits(presence.Arrived, "alice", time.Minute)
-	r.awaits(presence.Unknown, "", time.Minute)
+	r.awaits(office.Arrived, "alice", time.Minute)
+	r.awaits(office.Unknown, "", time.Minute)
 	r.until("the disk is full")
 	var now struct {
 		People []struct{ Name string }
@@ -70,7 +70,7 @@ func TestOfficeFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	r.awaits(presence.Arrived, "bob", time.Minute)
+	r.awaits(office.Arrived, "bob", time.Minute)
 
 	disk.Free()
 	r.until("the state is written again, and nothing is lost")

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // python is Debian's Python, which has the bindings of GStreamer.
@@ -83,7 +83,7 @@ func TestOfficeRTSP(t *testing.T) {
 	camera := s.rtsp("alice")
 	camera.start()
 	r := s.office("door=rtsp://"+camera.address+"/live", "--json", "--away", "4s", "--timeout", "5s")
-	r.awaits(presence.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "alice", time.Minute)
 	camera.kill()
 	r.until("it is tried again")
 	time.Sleep(6 * time.Second) // longer than --away

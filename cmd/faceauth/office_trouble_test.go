@@ -23,7 +23,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -96,10 +96,10 @@ func (s *site) show(g *stage, name string) {
 }
 
 // events returns the events that an office with --json has printed.
-func (r *running) events() (all []presence.Event) {
+func (r *running) events() (all []office.Event) {
 	r.t.Helper()
 	for line := range strings.Lines(r.out.String()) {
-		var e presence.Event
+		var e office.Event
 		if strings.HasSuffix(line, "\n") {
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				r.t.Fatalf("%s: %v", line, err)
@@ -111,7 +111,7 @@ func (r *running) events() (all []presence.Event) {
 }
 
 // awaits waits until an event of a kind and a person is printed, and returns it.
-func (r *running) awaits(kind presence.Kind, name string, within time.Duration) presence.Event {
+func (r *running) awaits(kind office.EventKind, name string, within time.Duration) office.Event {
 	r.t.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		for _, e := range r.events() {
@@ -145,8 +145,8 @@ func TestOfficeKilled(t *testing.T) {
 	door, desk := s.newStage("alice"), s.newStage("bob")
 	args := []string{"door=" + door.URL, "desk=" + desk.URL, "--json", "--away", "5s"}
 	r := s.office(args...)
-	r.awaits(presence.Arrived, "alice", time.Minute)
-	r.awaits(presence.Arrived, "bob", time.Minute)
+	r.awaits(office.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "bob", time.Minute)
 	for round, down := range []time.Duration{time.Second, 8 * time.Second} {
 		time.Sleep(7*time.Second + time.Duration(round)*700*time.Millisecond) // after the arrival is in the logbook
 		killed := r.kill()
@@ -165,7 +165,7 @@ func TestOfficeKilled(t *testing.T) {
 			}
 			continue
 		}
-		left := r.awaits(presence.Left, "bob", time.Minute)
+		left := r.awaits(office.Left, "bob", time.Minute)
 		wrong := killed.Sub(left.At)
 		t.Logf("bob was seen %v before the kill, it was said", wrong)
 		if wrong < -100*time.Millisecond || wrong > 3*time.Second {
@@ -206,7 +206,7 @@ func TestOfficeDeadCameras(t *testing.T) {
 	door := s.newStage("alice")
 	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout",
 		"4s")
-	r.awaits(presence.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "alice", time.Minute)
 	r.until("yard: ")
 	r.until("attic: ")
 	for try := range 3 {
@@ -290,7 +290,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 		t.Fatal(err)
 	}
 	r := s.office("--config", config)
-	r.awaits(presence.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "alice", time.Minute)
 	for _, name := range []string{"yard", "attic", "cellar"} {
 		r.until("faceauth: " + name + ": ")
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/faceauth/faceauth"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/spf13/cobra"
@@ -66,9 +65,9 @@ func (r *outputFlags) flags(c *cobra.Command) {
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 
 // open starts the page and the sinks of an office, until end is called. Later errors go to cancel.
-func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, j *journal.Journal,
+func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, past *office.Past,
 	cancel context.CancelCauseFunc) (end func(), err error) {
-	group := sink.NewGroup(ctx, j.Book, func(err error) { cancel(err) })
+	group := sink.NewGroup(ctx, past, func(err error) { cancel(err) })
 	group.Changed = func(name string, err error) {
 		if err != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %v; it is tried again\n", name, err)
@@ -108,7 +107,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		report, deliver := group.Reserve("mqtt")
 		host, _ := os.Hostname() // a name for people; it may be empty
 		m, err := sink.NewMQTT(sink.Broker{
-			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: j.ID(),
+			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: past.ID(),
 			Name: strings.TrimSpace("faceauth " + host), Version: faceauth.Version, Page: r.pageURL(host),
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
 			House: func() sink.House { return house(w) },

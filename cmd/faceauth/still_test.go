@@ -22,7 +22,7 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // stillDay is a camera's view of one person: nobody, then the person moving as in a recording, then the person sitting
@@ -170,7 +170,7 @@ func own(t testing.TB) time.Duration {
 
 // told is an event of an office, and its time since the event before.
 type told struct {
-	presence.Event
+	office.Event
 	after time.Duration
 }
 

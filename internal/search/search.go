@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -31,7 +31,7 @@ type Sighting struct {
 	From   time.Duration `cbor:"from"` // since the beginning of the recording
 	To     time.Duration `cbor:"to"`
 	Frames int           `cbor:"frames"` // number of frames with the person
-	Album  unknown.Album `cbor:"album"`
+	Album  office.Album  `cbor:"album"`
 }
 
 // Scan finds the people in a recording. A person who leaves and comes back is another sighting. Tracks without a usable
@@ -98,7 +98,7 @@ func ScanOn(
 			s.To, s.Frames = f.Time, s.Frames+1
 			if x := f.Samples[i]; x.Vector != nil && x.Reason == "" {
 				number++
-				s.Album.Add(space, unknown.Face{ID: number, Vector: x.Vector, JPEG: x.JPEG}, faces,
+				s.Album.Add(space, office.Face{ID: number, Vector: x.Vector, JPEG: x.JPEG}, faces,
 					space.ImpostorRadius/4)
 			}
 		}

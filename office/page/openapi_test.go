@@ -23,7 +23,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -63,7 +62,7 @@ func TestOpenAPI(t *testing.T) {
 		}}, nil
 	}})
 	p := scene.page
-	far := presence.Person{
+	far := office.Presence{
 		Name:   "Ann Archer",
 		Since:  time.Now(),
 		Last:   time.Now(),
@@ -72,7 +71,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	scene.office.Elsewhere(
 		[]office.Site{
-			{Name: "lab", At: time.Now(), People: []presence.Person{far}},
+			{Name: "lab", At: time.Now(), People: []office.Presence{far}},
 			{Name: "shop", At: time.Now(), Silent: true},
 		},
 	)

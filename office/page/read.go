@@ -12,7 +12,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -90,7 +89,7 @@ func (p *Page) read(m *http.ServeMux) {
 		if q.err != nil {
 			return nil, nil
 		}
-		return events(w, before, int(n), func(e presence.Event) bool {
+		return events(w, before, int(n), func(e office.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
 				(camera == "" || e.Camera == camera)
 		}), nil
@@ -139,8 +138,8 @@ func image(w http.ResponseWriter, jpeg []byte) {
 }
 
 // events returns the last n wanted events before the event with the given number, the newest first.
-func events(w *office.Office, before uint64, n int, wanted func(presence.Event) bool) []presence.Event {
-	found := []presence.Event{}
+func events(w *office.Office, before uint64, n int, wanted func(office.Event) bool) []office.Event {
+	found := []office.Event{}
 	for e := range eventsBefore(w, before) {
 		if wanted(e) {
 			found = append(found, e)
@@ -153,8 +152,8 @@ func events(w *office.Office, before uint64, n int, wanted func(presence.Event) 
 }
 
 // eventsBefore yields the events before the event with the given number (0: all events), the newest first.
-func eventsBefore(w *office.Office, before uint64) iter.Seq[presence.Event] {
-	return func(yield func(presence.Event) bool) {
+func eventsBefore(w *office.Office, before uint64) iter.Seq[office.Event] {
+	return func(yield func(office.Event) bool) {
 		for {
 			some := w.Events(before, someEvents)
 			for _, e := range some {
@@ -198,7 +197,7 @@ func everybody(w *office.Office) []person {
 		if missing <= 0 {
 			break
 		}
-		if i, ok := at[e.Name]; ok && all[i].Last.IsZero() && e.Kind == presence.Left {
+		if i, ok := at[e.Name]; ok && all[i].Last.IsZero() && e.Kind == office.Left {
 			all[i].Last, all[i].Camera = e.At, e.Camera
 			missing--
 		}

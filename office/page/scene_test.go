@@ -23,9 +23,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/journal"
 	"github.com/faceauth/faceauth/office/page"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -110,11 +108,11 @@ func newScene(t *testing.T, o page.Options) *scene {
 	}
 	begun := time.Now().Add(-time.Duration(played+10) * time.Second / fps)
 	past, err := office.OpenPast(g.At(filepath.Join(t.TempDir(), "gallery")), "office",
-		office.PastSettings{Clips: journal.Settings{Bytes: 8 << 20}})
+		office.PastSettings{Clips: office.Limits{Bytes: 8 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	history(t, past.Book, begun)
+	history(t, past, begun)
 	w := office.New(g, office.Options{
 		Past: past, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
 		MaxBackoff: time.Hour,
@@ -158,10 +156,10 @@ func newScene(t *testing.T, o page.Options) *scene {
 }
 
 // history writes the events of the days before: some hundred arrivals and departures.
-func history(t *testing.T, b *journal.Book, until time.Time) {
+func history(t *testing.T, b *office.Past, until time.Time) {
 	t.Helper()
-	var events []presence.Event
-	add := func(e presence.Event) {
+	var events []office.Event
+	add := func(e office.Event) {
 		e.ID = uint64(len(events) + 1)
 		events = append(events, e)
 	}
@@ -171,26 +169,28 @@ func history(t *testing.T, b *journal.Book, until time.Time) {
 		for range 40 {
 			name := []string{"Ann Archer", "Ben Okafor", longName}[lot.IntN(3)]
 			camera := []string{"door", "hall"}[lot.IntN(2)]
-			add(presence.Event{Kind: presence.Arrived, Name: name, Camera: camera, At: at, Trust: sighting.Confirmed})
+			add(office.Event{Kind: office.Arrived, Name: name, Camera: camera, At: at, Trust: sighting.Confirmed})
 			if lot.IntN(8) == 0 {
 				add(
-					presence.Event{
-						Kind:   presence.Unknown,
+					office.Event{
+						Kind:   office.Unknown,
 						Group:  uint64(lot.IntN(3) + 1),
 						Camera: "door",
 						At:     at.Add(time.Minute),
 					},
 				)
 			}
-			kind, left := presence.Left, at.Add(time.Duration(2+lot.IntN(8))*time.Minute)
+			kind, left := office.Left, at.Add(time.Duration(2+lot.IntN(8))*time.Minute)
 			if lot.IntN(20) == 0 {
-				kind, left = presence.Mistake, at
+				kind, left = office.Mistake, at
 			}
-			add(presence.Event{Kind: kind, Name: name, Camera: camera, At: left})
+			add(office.Event{Kind: kind, Name: name, Camera: camera, At: left})
 			at = at.Add(11 * time.Minute)
 		}
 	}
-	if err := b.Record(presence.State{Last: uint64(len(events))}, events); err != nil {
+	state := b.State()
+	state.Last = uint64(len(events))
+	if err := b.Record(state, events); err != nil {
 		t.Fatal(err)
 	}
 }

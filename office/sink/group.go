@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/office/journal"
+	"github.com/faceauth/faceauth/office"
 )
 
 // Status is the state of the delivery to one sink.
@@ -25,7 +25,7 @@ type Group struct {
 	// delivery resumes. Set it before the first Reserve. May be nil.
 	Changed func(name string, err error)
 
-	book   *journal.Book
+	book   *office.Past
 	failed func(error)
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -38,13 +38,13 @@ type Group struct {
 // member is a sink of a group.
 type member struct {
 	name  string
-	queue *journal.Queue
+	queue *office.Queue
 	last  string // the error of the last try
 }
 
 // NewGroup returns a group that delivers from b until ctx ends or Close is called. Failed is called with an error that
 // ends the delivery to a sink for good.
-func NewGroup(ctx context.Context, b *journal.Book, failed func(error)) *Group {
+func NewGroup(ctx context.Context, b *office.Past, failed func(error)) *Group {
 	g := &Group{book: b, failed: failed}
 	g.ctx, g.stop = context.WithCancel(ctx)
 	return g

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -21,7 +21,7 @@ type flaky struct {
 	got   int
 }
 
-func (f *flaky) Send(context.Context, presence.Event) error {
+func (f *flaky) Send(context.Context, office.Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fails > 0 {

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // House is the state of an office at one moment.
 type House struct {
 	Known    []Person
-	There    []presence.Person    // known people who are present
+	There    []office.Presence    // known people who are present
 	LastSeen map[string]time.Time // last sighting of each absent person, by name
 	Unknown  int                  // number of further people without a name
 	Cameras  []Camera
@@ -76,7 +76,7 @@ func (m *MQTT) messages(h House) []message {
 		known[p.ID] = true
 	}
 	maps.DeleteFunc(m.seen, func(id int64, _ time.Time) bool { return !known[id] })
-	there := make(map[string]*presence.Person)
+	there := make(map[string]*office.Presence)
 	for i, p := range h.There {
 		there[p.Name] = &h.There[i]
 	}
@@ -128,7 +128,7 @@ func (m *MQTT) messages(h House) []message {
 	}{len(h.There), h.Unknown})})
 	states = append(states, message{topic: m.base + "/count", payload: text(len(h.There) + h.Unknown)})
 	entity("event", "unknown", map[string]any{
-		"name": "somebody unknown", "event_types": []string{string(presence.Unknown)},
+		"name": "somebody unknown", "event_types": []string{string(office.Unknown)},
 		"state_topic": m.base + "/unknown",
 	})
 	return append(append(entities, details...), states...)
@@ -142,7 +142,7 @@ func onOff(on bool) string {
 }
 
 // state returns the presence of a person; p is nil for an absent person.
-func state(p *presence.Person) string {
+func state(p *office.Presence) string {
 	if p != nil && p.Unsure {
 		return none
 	}
@@ -150,7 +150,7 @@ func state(p *presence.Person) string {
 }
 
 // place returns the location of a person: a camera of this office, other sites, or several places.
-func place(p *presence.Person, sites []string) string {
+func place(p *office.Presence, sites []string) string {
 	var places []string
 	if p != nil {
 		places = append(places, p.Camera)
@@ -161,7 +161,7 @@ func place(p *presence.Person, sites []string) string {
 	return strings.Join(places, ", ")
 }
 
-func attributes(p *presence.Person) string {
+func attributes(p *office.Presence) string {
 	if p == nil {
 		return "{}"
 	}
@@ -177,7 +177,7 @@ func attributes(p *presence.Person) string {
 const seenEvery = time.Minute
 
 // lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
-func (m *MQTT) lastSeen(who Person, topic string, p *presence.Person, h House) message {
+func (m *MQTT) lastSeen(who Person, topic string, p *office.Presence, h House) message {
 	at := h.LastSeen[who.Name]
 	if p != nil {
 		at = p.Last
@@ -193,7 +193,7 @@ func (m *MQTT) lastSeen(who Person, topic string, p *presence.Person, h House) m
 }
 
 // stranger returns the event of an unknown person for an event entity.
-func stranger(e presence.Event) string {
+func stranger(e office.Event) string {
 	return text(struct {
 		Type   string    `json:"event_type"`
 		Camera string    `json:"camera"`

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -161,7 +161,7 @@ func TestHomeAssistant(t *testing.T) {
 	faces := map[string][]byte{"alice": {0xff, 0xd8, 1}}
 	h.change(func(h *sink.House) {
 		h.Known = people("alice", "bob", odd)
-		h.There = []presence.Person{
+		h.There = []office.Presence{
 			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed"},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
@@ -272,7 +272,7 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// An unknown person is an event, and not a state.
-	if err := m.Send(t.Context(), presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3,
+	if err := m.Send(t.Context(), office.Event{ID: 5, Kind: office.Unknown, Camera: "door", Group: 3,
 		At: noon}); err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestRenamed(t *testing.T) {
 	before := len(l.All())
 	h.change(func(h *sink.House) {
 		h.Known = []sink.Person{{ID: number("alice"), Name: "Alice Archer"}, {ID: number("bob"), Name: "bob"}}
-		h.There = []presence.Person{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
+		h.There = []office.Presence{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
 	})
 	m.Update()
 	wait(t, "the new name", func() bool { return strings.Contains(l.Get(config("alice")), `"name":"Alice Archer"`) })

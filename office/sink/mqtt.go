@@ -19,7 +19,7 @@ import (
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/internal/backoff"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // Errors of [NewMQTT] and [MQTT.Send].
@@ -273,7 +273,7 @@ func (m *MQTT) Update() {
 }
 
 // Send implements [Sink]. It waits until the broker has confirmed the event.
-func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
+func (m *MQTT) Send(ctx context.Context, e office.Event) error {
 	m.mu.Lock()
 	client := m.client
 	m.mu.Unlock()
@@ -282,7 +282,7 @@ func (m *MQTT) Send(ctx context.Context, e presence.Event) error {
 	}
 	m.Update()
 	all := []mqtt.Token{client.Publish(m.base+"/events", 1, false, text(e))}
-	if e.Kind == presence.Unknown {
+	if e.Kind == office.Unknown {
 		all = append(all, client.Publish(m.base+"/unknown", 1, false, stranger(e)))
 	}
 	for _, sent := range all {

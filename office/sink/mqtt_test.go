@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -34,7 +34,7 @@ func happened(t *testing.T, l *fixture.Topics) (ids []uint64) {
 		if !strings.HasSuffix(m.Topic, "/events") {
 			continue
 		}
-		var e presence.Event
+		var e office.Event
 		if err := json.Unmarshal([]byte(m.Payload), &e); err != nil {
 			t.Error(err)
 		}
@@ -59,7 +59,7 @@ func (h *house) set(known []string, there ...string) {
 	h.change(func(h *sink.House) {
 		h.Known, h.There = people(known...), nil
 		for _, name := range there {
-			h.There = append(h.There, presence.Person{Name: name, Since: noon, Last: noon, Camera: "door"})
+			h.There = append(h.There, office.Presence{Name: name, Since: noon, Last: noon, Camera: "door"})
 		}
 	})
 }

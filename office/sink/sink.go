@@ -13,13 +13,12 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/backoff"
-	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // Sink receives events. Send returns when its context ends. The same event may come twice, with the same number.
 type Sink interface {
-	Send(ctx context.Context, e presence.Event) error
+	Send(ctx context.Context, e office.Event) error
 }
 
 // Options of [Deliver]. A zero field means the default.
@@ -33,7 +32,7 @@ type Options struct {
 }
 
 // Deliver sends events from q to s until ctx ends.
-func Deliver(ctx context.Context, q *journal.Queue, s Sink, o Options) {
+func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Minute)
@@ -69,7 +68,7 @@ func Deliver(ctx context.Context, q *journal.Queue, s Sink, o Options) {
 	}
 }
 
-func send(ctx context.Context, s Sink, e presence.Event, timeout time.Duration) error {
+func send(ctx context.Context, s Sink, e office.Event, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return s.Send(ctx, e)

@@ -19,17 +19,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func event(id uint64) presence.Event {
-	return presence.Event{
+func event(id uint64) office.Event {
+	return office.Event{
 		ID:     id,
-		Kind:   presence.Arrived,
+		Kind:   office.Arrived,
 		Name:   "alice",
 		Camera: "door",
 		At:     noon.Add(time.Duration(id) * time.Second),
@@ -53,7 +53,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if err != nil {
 		r.t.Error(err)
 	}
-	var e presence.Event
+	var e office.Event
 	if err := json.Unmarshal(body, &e); err != nil {
 		r.t.Error(err)
 	}
@@ -89,19 +89,23 @@ func (r *receiver) received() []uint64 {
 	return slices.Clone(r.got)
 }
 
-func book(waiting int) *journal.Book { return journal.New(journal.BookSettings{Waiting: waiting}).Book }
+func book(waiting int) *office.Past {
+	return office.NewPast(face.Space{}, office.PastSettings{Events: office.EventLimits{Waiting: waiting}})
+}
 
-func record(t *testing.T, b *journal.Book, ids ...uint64) {
+func record(t *testing.T, b *office.Past, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
-		if err := b.Record(presence.State{Last: id}, []presence.Event{event(id)}); err != nil {
+		state := b.State()
+		state.Last = id
+		if err := b.Record(state, []office.Event{event(id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // deliver delivers a queue until stop is called.
-func deliver(t *testing.T, b *journal.Book, s sink.Sink, failed func(error)) (q *journal.Queue, stop func()) {
+func deliver(t *testing.T, b *office.Past, s sink.Sink, failed func(error)) (q *office.Queue, stop func()) {
 	t.Helper()
 	q = b.Queue("hook")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -118,7 +122,7 @@ func deliver(t *testing.T, b *journal.Book, s sink.Sink, failed func(error)) (q 
 }
 
 // empty waits until a queue is empty: an event may have arrived before the sink knows it.
-func empty(t *testing.T, q *journal.Queue) {
+func empty(t *testing.T, q *office.Queue) {
 	t.Helper()
 	wait(t, "an empty queue", func() bool { waiting, _ := q.Waiting(); return waiting == 0 })
 }

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 )
 
 // ErrURL is wrapped by the errors of [NewWebhook] and [NewMQTT] for an address that cannot be used.
@@ -67,7 +67,7 @@ func NewWebhook(address string, secret []byte) (*Webhook, error) {
 }
 
 // Send implements [Sink]. Any answer but 2xx is an error.
-func (w *Webhook) Send(ctx context.Context, e presence.Event) error {
+func (w *Webhook) Send(ctx context.Context, e office.Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -103,4 +103,4 @@ func (w *Webhook) Send(ctx context.Context, e presence.Event) error {
 }
 
 // Name returns the name of an event that stays unique if the logbook is deleted and numbers begin again.
-func Name(e presence.Event) string { return fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) }
+func Name(e office.Event) string { return fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) }

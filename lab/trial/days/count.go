@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -20,7 +19,7 @@ type counter struct {
 	known  map[string]bool
 	cams   map[string]int
 	tracks map[sightingOf]*tracked
-	events []presence.Event // of a trial with one device
+	events []office.Event // of a trial with one device
 }
 
 // sightingOf identifies a sighting of a device.
@@ -159,7 +158,7 @@ func (c *counter) end(o Options) {
 	}
 	for _, e := range c.events {
 		switch e.Kind {
-		case presence.Arrived:
+		case office.Arrived:
 			switch s := at(e.Name, e.At, 0); {
 			case s == nil:
 				r.Comings.Wrong++
@@ -168,13 +167,13 @@ func (c *counter) end(o Options) {
 			default:
 				s.arrived = true
 			}
-		case presence.Left:
+		case office.Left:
 			if s := at(e.Name, e.At, 0); s != nil && s.to.Sub(e.At) <= time.Second {
 				s.left = true
 			} else {
 				r.Comings.Early++
 			}
-		case presence.Unknown:
+		case office.Unknown:
 			c.unknown(e, stays)
 		}
 	}
@@ -201,7 +200,7 @@ func (c *counter) end(o Options) {
 
 // unknown finds the stranger of an Unknown event: one in the view of its camera at that time, preferably without an
 // earlier event.
-func (c *counter) unknown(e presence.Event, stays []*stay) {
+func (c *counter) unknown(e office.Event, stays []*stay) {
 	frame := int(e.At.Sub(noon) / frameTime)
 	var there []*stay
 	for p, person := range c.d.truth[c.cams[e.Camera]] {

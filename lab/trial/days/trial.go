@@ -21,7 +21,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -69,7 +68,7 @@ type Options struct {
 }
 
 // judged returns the number of faces that an Unknown event needs.
-func (o Options) judged() float64 { return presence.Settings{}.Defaults().Judged }
+func (o Options) judged() float64 { return office.PresenceSettings{}.Defaults().Judged }
 
 func (o Options) defaults() Options {
 	o.Cameras = cmp.Or(o.Cameras, 2)
@@ -338,13 +337,13 @@ func (r *Report) day(
 	var all sync.WaitGroup
 	for i, g := range fleet.devices {
 		opt := office.Options{
-			Presence: presence.Settings{
+			Presence: office.PresenceSettings{
 				Away: o.Away,
 			}, Rules: o.Rules, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
 			Frame: func(camera string, at time.Time, seen []office.Seen) { count.frame(i, camera, at, seen) },
 		}
 		if o.Devices == 1 {
-			opt.Event = func(e presence.Event) { count.events = append(count.events, e) }
+			opt.Event = func(e office.Event) { count.events = append(count.events, e) }
 		}
 		w := office.New(g, opt)
 		all.Add(1)

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package presence decides who is in a room. It reports arrivals, departures and unknown people, each once and with its
-// time.
-//
-// A [Room] gets the beliefs about the people in view of each camera, and the time. It reads no clock and no camera.
-// [Room.State] is its whole state: a restarted program continues from it.
-//
-// # Cameras that fail
-//
-// After [Room.Watch] a camera must deliver a frame before its silence counts. A person has left when the camera that
-// saw them last has worked for [Settings].Away without seeing them, or after [Settings].Hold without any sighting.
-// Until then they count as present, and [Person].Unsure tells that this is not certain. After a restart nobody leaves
-// before all cameras have worked, except failed ones.
-package presence
+package office
 
 import (
 	"cmp"
@@ -23,34 +11,34 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Kind is the kind of an event.
-type Kind string
+// EventKind is the kind of an event.
+type EventKind string
 
 // Kinds of events.
 const (
-	Arrived Kind = "arrived"
-	Left    Kind = "left"
-	Unknown Kind = "unknown" // a person without a name is in view
-	Mistake Kind = "mistake" // an earlier arrival was wrong: it was another person
+	Arrived EventKind = "arrived"
+	Left    EventKind = "left"
+	Unknown EventKind = "unknown" // a person without a name is in view
+	Mistake EventKind = "mistake" // an earlier arrival was wrong: it was another person
 )
 
 // Event is an event in a room.
 type Event struct {
-	ID     uint64 `json:"id"` // counts from 1 and rises, also after a restart
-	Kind   Kind   `json:"kind"`
-	Name   string `json:"name,omitempty"`
-	Person int64  `json:"person,omitempty"` // number of the person; the name may change
-	Group  uint64 `json:"group,omitempty"`  // group of unknown faces; 0 for none
-	Camera string `json:"camera"`           // the camera that saw it; for a departure, the last one
-	// Trust tells how the name of an arrival is known: sighting.Confirmed, unless [Settings].Learned is set.
+	ID     uint64    `json:"id"` // counts from 1 and rises, also after a restart
+	Kind   EventKind `json:"kind"`
+	Name   string    `json:"name,omitempty"`
+	Person int64     `json:"person,omitempty"` // number of the person; the name may change
+	Group  uint64    `json:"group,omitempty"`  // group of unknown faces; 0 for none
+	Camera string    `json:"camera"`           // the camera that saw it; for a departure, the last one
+	// Trust tells how the name of an arrival is known: sighting.Confirmed, unless [PresenceSettings].Learned is set.
 	Trust sighting.Trust `json:"trust,omitempty"`
 	At    time.Time      `json:"at"` // when it happened, before Known; for a mistake, the time of the wrong arrival
 	// Known is when the event was recognised. The faces of an arrived person count from At on.
 	Known time.Time `json:"known,omitzero"`
 }
 
-// Settings of a [Room]. A zero field means the default.
-type Settings struct {
+// PresenceSettings of a room. A zero field means the default.
+type PresenceSettings struct {
 	Away   time.Duration // a person who is not seen for this time has left. Default 10 s
 	Judged float64       // number of frames of an unknown person before an event. Default 25
 	// Hold is the longest time that an unseen person counts as present while the camera that saw them last does not
@@ -62,16 +50,16 @@ type Settings struct {
 }
 
 // Defaults returns s with defaults filled in.
-func (s Settings) Defaults() Settings {
+func (s PresenceSettings) Defaults() PresenceSettings {
 	s.Away = cmp.Or(s.Away, 10*time.Second)
 	s.Judged = cmp.Or(s.Judged, 25)
 	s.Hold = max(cmp.Or(s.Hold, 5*time.Minute), s.Away)
 	return s
 }
 
-// Person is a person in the room.
-type Person struct {
-	ID     int64     `json:"id,omitempty"` // number of the person; a [Room] does not know it
+// Presence is a person in the room.
+type Presence struct {
+	ID     int64     `json:"id,omitempty"` // number of the person; a room does not know it
 	Name   string    `json:"name"`
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // time of the last sighting
@@ -82,45 +70,52 @@ type Person struct {
 	Unsure bool `json:"unsure,omitempty"`
 }
 
-// State is the whole state of a [Room].
-type State struct {
-	Last   uint64   `json:"last"` // ID of the last event
-	People []Person `json:"people"`
+// roomState is the whole state of a room.
+type roomState struct {
+	Last   uint64     `json:"last"` // ID of the last event
+	People []Presence `json:"people"`
 }
 
-// Seen is the belief about one track of a camera.
-type Seen struct {
+// inView is the belief about one track of a camera.
+type inView struct {
 	Track int
 	sighting.Belief
 	Group uint64 // group of unknown faces; 0 for none
 }
 
-// Room decides who is present. One goroutine may use it at a time. Memory is limited by the number of names, and by the
-// people seen within [Settings].Away. [New] makes one.
-type Room struct {
-	s      Settings
+// room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
+// gets the beliefs about the people in view of each camera, and the time: it reads no clock and no camera. State is its
+// whole state: a restarted program continues from it. One goroutine may use it at a time. Memory is limited by the
+// number of names, and by the people seen within [PresenceSettings].Away.
+//
+// After Watch a camera must deliver a frame before its silence counts. A person has left when the camera that saw them
+// last has worked for Away without seeing them, or after Hold without any sighting. Until then they count as present,
+// and [Presence].Unsure tells that this is not certain. After a restart nobody leaves before all cameras have worked,
+// except failed ones.
+type room struct {
+	s      PresenceSettings
 	last   uint64
-	people map[string]*Person
+	people map[string]*Presence
 	left   map[string]time.Time // last sighting of each absent person
 	gone   map[string]time.Time // last sighting of each person who has left
-	tracks map[place]*visit
+	tracks map[place]*tracked
 	groups map[uint64]time.Time // last sighting of each group of unknown faces
 
-	cameras  map[string]*camera // cameras after Watch
-	restored map[string]bool    // people of an earlier run who were not seen yet
-	begun    time.Time          // the first time of this run
-	now      time.Time          // the latest time
+	cameras  map[string]*watched // cameras after Watch
+	restored map[string]bool     // people of an earlier run who were not seen yet
+	begun    time.Time           // the first time of this run
+	now      time.Time           // the latest time
 }
 
-// camera is a camera after Watch.
-type camera struct {
+// watched is a camera after Watch.
+type watched struct {
 	since  time.Time // start of its work without a gap; zero while it does not work
 	last   time.Time // time of its last frame
 	failed bool
 }
 
 // looked reports whether a camera has worked without a gap for longer than away after a moment.
-func (c *camera) looked(after time.Time, away time.Duration) bool {
+func (c *watched) looked(after time.Time, away time.Duration) bool {
 	if c.since.IsZero() {
 		return false
 	}
@@ -136,21 +131,21 @@ type place struct {
 	track  int
 }
 
-// visit is a track in view of a camera.
-type visit struct {
+// tracked is a track in view of a camera.
+type tracked struct {
 	first, last time.Time
 	name        string // the last recognised name
 	told        bool   // an Unknown event was reported
 	group       uint64 // group of unknown faces
 }
 
-// New returns a room that continues from a state. The zero State is an empty room.
-func New(s Settings, from State) *Room {
-	r := &Room{
-		s: s.Defaults(), last: from.Last, people: make(map[string]*Person),
+// newRoom returns a room that continues from a state. The zero roomState is an empty room.
+func newRoom(s PresenceSettings, from roomState) *room {
+	r := &room{
+		s: s.Defaults(), last: from.Last, people: make(map[string]*Presence),
 		left: make(map[string]time.Time), gone: make(map[string]time.Time),
-		tracks: make(map[place]*visit), groups: make(map[uint64]time.Time),
-		cameras: make(map[string]*camera), restored: make(map[string]bool),
+		tracks: make(map[place]*tracked), groups: make(map[uint64]time.Time),
+		cameras: make(map[string]*watched), restored: make(map[string]bool),
 	}
 	for _, p := range from.People {
 		p.Unsure = false
@@ -160,25 +155,25 @@ func New(s Settings, from State) *Room {
 }
 
 // Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
-func (r *Room) Watch(name string) {
+func (r *room) Watch(name string) {
 	if r.cameras[name] == nil {
-		r.cameras[name] = new(camera)
+		r.cameras[name] = new(watched)
 	}
 }
 
-// Down records that a camera has failed. The next call of [Room.See] for it ends the failure.
-func (r *Room) Down(name string) {
+// Down records that a camera has failed. The next call of See for it ends the failure.
+func (r *room) Down(name string) {
 	if c := r.cameras[name]; c != nil {
 		c.since, c.failed = time.Time{}, true
 	}
 }
 
 // End removes a camera that has ended, such as a recording. Nobody waits for it.
-func (r *Room) End(name string) { delete(r.cameras, name) }
+func (r *room) End(name string) { delete(r.cameras, name) }
 
 // See processes the people in view of a camera at a moment, and returns the events. Cameras may come in any order; for
 // each person, a time before an earlier one counts as the earlier one.
-func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
+func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 	if c := r.cameras[camera]; c != nil {
 		if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
 			c.since = at
@@ -213,10 +208,10 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 }
 
 // visit returns the visit of a track in view.
-func (r *Room) visit(p place, at time.Time) *visit {
+func (r *room) visit(p place, at time.Time) *tracked {
 	v := r.tracks[p]
 	if v == nil {
-		v = &visit{first: at}
+		v = &tracked{first: at}
 		r.tracks[p] = v
 	}
 	v.last = at
@@ -224,7 +219,7 @@ func (r *Room) visit(p place, at time.Time) *visit {
 }
 
 // present records that a person is in view.
-func (r *Room) present(b sighting.Belief, camera string, v *visit, at time.Time) []Event {
+func (r *room) present(b sighting.Belief, camera string, v *tracked, at time.Time) []Event {
 	name := b.Name
 	p := r.people[name]
 	var events []Event
@@ -235,7 +230,7 @@ func (r *Room) present(b sighting.Belief, camera string, v *visit, at time.Time)
 		if v.name != "" && v.name != name || since.Before(r.left[name]) {
 			since = at
 		}
-		p = &Person{Name: name, Since: since, Trust: b.Trust}
+		p = &Presence{Name: name, Since: since, Trust: b.Trust}
 		r.people[name] = p
 		e := r.event(Arrived, name, camera, since)
 		e.Trust = b.Trust
@@ -253,7 +248,7 @@ func (r *Room) present(b sighting.Belief, camera string, v *visit, at time.Time)
 }
 
 // Tick sets the time, and returns the departures, the first one first.
-func (r *Room) Tick(now time.Time) []Event {
+func (r *room) Tick(now time.Time) []Event {
 	if r.begun.IsZero() {
 		r.begun = now
 	}
@@ -261,12 +256,12 @@ func (r *Room) Tick(now time.Time) []Event {
 		r.now = now
 	}
 	maps.DeleteFunc(r.groups, func(_ uint64, last time.Time) bool { return now.Sub(last) > r.s.Away })
-	maps.DeleteFunc(r.tracks, func(_ place, v *visit) bool { return now.Sub(v.last) > r.s.Away })
-	return r.leave(func(p *Person) bool { return r.away(p, now) })
+	maps.DeleteFunc(r.tracks, func(_ place, v *tracked) bool { return now.Sub(v.last) > r.s.Away })
+	return r.leave(func(p *Presence) bool { return r.away(p, now) })
 }
 
 // away reports whether a person has left.
-func (r *Room) away(p *Person, now time.Time) bool {
+func (r *room) away(p *Presence, now time.Time) bool {
 	if now.Sub(p.Last) <= r.s.Away {
 		return false
 	}
@@ -288,15 +283,15 @@ func (r *Room) away(p *Person, now time.Time) bool {
 }
 
 // Empty records that no more people will be seen, and returns the departures.
-func (r *Room) Empty() []Event {
+func (r *room) Empty() []Event {
 	clear(r.tracks)
 	clear(r.groups)
-	return r.leave(func(*Person) bool { return true })
+	return r.leave(func(*Presence) bool { return true })
 }
 
 // Retract records that a track was recognised as a person by mistake, and returns the events: the person is not
 // present, unless they are seen elsewhere.
-func (r *Room) Retract(name, camera string, track int, elsewhere bool) []Event {
+func (r *room) Retract(name, camera string, track int, elsewhere bool) []Event {
 	if v := r.tracks[place{camera, track}]; v != nil && v.name == name {
 		v.name = ""
 	}
@@ -311,13 +306,13 @@ func (r *Room) Retract(name, camera string, track int, elsewhere bool) []Event {
 }
 
 // Leave removes a person who no longer exists, and returns the events.
-func (r *Room) Leave(name string) []Event {
+func (r *room) Leave(name string) []Event {
 	for _, v := range r.tracks {
 		if v.name == name {
 			v.name = ""
 		}
 	}
-	events := r.leave(func(p *Person) bool { return p.Name == name })
+	events := r.leave(func(p *Presence) bool { return p.Name == name })
 	delete(r.left, name)
 	delete(r.gone, name)
 	delete(r.restored, name)
@@ -325,8 +320,8 @@ func (r *Room) Leave(name string) []Event {
 }
 
 // leave returns departures of the people for whom has reports true.
-func (r *Room) leave(has func(*Person) bool) []Event {
-	var gone []*Person
+func (r *room) leave(has func(*Presence) bool) []Event {
+	var gone []*Presence
 	for name, p := range r.people {
 		if has(p) {
 			gone = append(gone, p)
@@ -335,7 +330,9 @@ func (r *Room) leave(has func(*Person) bool) []Event {
 			r.left[name], r.gone[name] = p.Last, p.Last
 		}
 	}
-	slices.SortFunc(gone, func(a, b *Person) int { return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(gone, func(a, b *Presence) int {
+		return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Name, b.Name))
+	})
 	var events []Event
 	for _, p := range gone {
 		events = append(events, r.event(Left, p.Name, p.Camera, p.Last))
@@ -343,27 +340,27 @@ func (r *Room) leave(has func(*Person) bool) []Event {
 	return events
 }
 
-func (r *Room) event(k Kind, name, camera string, at time.Time) Event {
+func (r *room) event(k EventKind, name, camera string, at time.Time) Event {
 	r.last++
 	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at, Known: r.now}
 }
 
 // Remember records a departure in an earlier run.
-func (r *Room) Remember(name string, at time.Time) {
+func (r *room) Remember(name string, at time.Time) {
 	if at.After(r.gone[name]) {
 		r.gone[name] = at
 	}
 }
 
 // LastSeen returns the last sighting of each person who has left, by name.
-func (r *Room) LastSeen() map[string]time.Time {
+func (r *room) LastSeen() map[string]time.Time {
 	all := maps.Clone(r.gone)
 	maps.DeleteFunc(all, func(name string, _ time.Time) bool { return r.people[name] != nil })
 	return all
 }
 
 // Strangers returns the number of present people without a name for whom an event was reported.
-func (r *Room) Strangers() int {
+func (r *room) Strangers() int {
 	n, groups := 0, make(map[uint64]bool)
 	for _, v := range r.tracks {
 		if v.told && v.name == "" && !groups[v.group] {
@@ -374,23 +371,65 @@ func (r *Room) Strangers() int {
 	return n
 }
 
-// moment is the delay after [Settings].Away before a working camera proves an absence.
-const moment = 2 * time.Second
+// grace is the delay after [PresenceSettings].Away before a working camera proves an absence.
+const grace = 2 * time.Second
 
 // People returns the people in the room, in lexical order.
-func (r *Room) People() []Person {
+func (r *room) People() []Presence {
 	all := r.State().People
 	for i := range all {
-		all[i].Unsure = r.now.Sub(all[i].Last) > r.s.Away+moment
+		all[i].Unsure = r.now.Sub(all[i].Last) > r.s.Away+grace
 	}
 	return all
 }
 
 // State returns the state of r.
-func (r *Room) State() State {
-	all := make([]Person, 0, len(r.people))
+func (r *room) State() roomState {
+	all := make([]Presence, 0, len(r.people))
 	for _, name := range slices.Sorted(maps.Keys(r.people)) {
 		all = append(all, *r.people[name])
 	}
-	return State{r.last, all}
+	return roomState{r.last, all}
+}
+
+// Rename gives a person a new name. If both names are in the room, they become one person, who arrived when the first
+// of them did. It causes no event.
+func (r *room) Rename(from, to string) {
+	for _, v := range r.tracks {
+		if v.name == from {
+			v.name = to
+		}
+	}
+	for _, last := range []map[string]time.Time{r.left, r.gone} {
+		if at, ok := last[from]; ok {
+			if at.After(last[to]) {
+				last[to] = at
+			}
+			delete(last, from)
+		}
+	}
+	if r.restored[from] {
+		delete(r.restored, from)
+		r.restored[to] = true
+	}
+	p := r.people[from]
+	if p == nil {
+		return
+	}
+	delete(r.people, from)
+	q := r.people[to]
+	if q == nil {
+		p.Name = to
+		r.people[to] = p
+		return
+	}
+	if p.Since.Before(q.Since) {
+		q.Since = p.Since
+	}
+	if p.Last.After(q.Last) {
+		q.Last, q.Camera = p.Last, p.Camera
+	}
+	if p.Trust == sighting.Confirmed {
+		q.Trust = p.Trust
+	}
 }

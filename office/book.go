@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package journal
+package office
 
 import (
 	"cmp"
@@ -10,12 +10,11 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// BookSettings limit a [Book]. A zero field means the default.
-type BookSettings struct {
+// EventLimits limit a book. A zero field means the default.
+type EventLimits struct {
 	Events  int // number of kept events, the newest. Default 5,000
 	Waiting int // greatest number of waiting events of a sink; the oldest are dropped. Default 10,000
 }
@@ -35,15 +34,15 @@ type pages struct {
 
 func newPages() pages { return pages{events: make(map[uint64]bool), queues: make(map[string]bool)} }
 
-// Book has the events of an office, the people in it, and the events that sinks have not got yet. It is safe for
+// book has the events of an office, the people in it, and the events that sinks have not got yet. It is safe for
 // concurrent use.
-type Book struct {
-	s BookSettings
+type book struct {
+	s EventLimits
 
 	mu      sync.Mutex
-	state   presence.State
-	events  []presence.Event // the oldest first
-	dropped uint64           // number of the last event that was dropped as too old
+	state   roomState
+	events  []Event // the oldest first
+	dropped uint64  // number of the last event that was dropped as too old
 	queues  map[string]progress
 	more    map[string]chan struct{} // signals for the sinks of this run
 	changed pages
@@ -54,18 +53,18 @@ type Book struct {
 	lost    int    // events that were dropped and never written
 }
 
-func newBook(s BookSettings) *Book {
+func newBook(s EventLimits) *book {
 	s.Events, s.Waiting = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000)
-	return &Book{s: s, queues: make(map[string]progress), more: make(map[string]chan struct{}), changed: newPages()}
+	return &book{s: s, queues: make(map[string]progress), more: make(map[string]chan struct{}), changed: newPages()}
 }
 
 // read reads the book of an office.
-func (b *Book) read(t *gallery.Transaction, office int64, last uint64) error {
+func (b *book) read(t *gallery.Transaction, office int64, last uint64) error {
 	b.state.Last = last
 	err := t.Query("select number, kind, person, stranger, camera, trust, at, known from event where office = ? "+
 		"order by number", func(r gallery.Row) error {
 		name, person := t.Name(r.ColumnInt64(2))
-		e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.Kind(r.ColumnText(1)),
+		e := Event{ID: uint64(r.ColumnInt64(0)), Kind: EventKind(r.ColumnText(1)),
 			Name: name, Person: person, Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
 			Trust: sighting.Trust(r.ColumnText(5)), At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7))}
 		b.events = append(b.events, e)
@@ -75,7 +74,7 @@ func (b *Book) read(t *gallery.Transaction, office int64, last uint64) error {
 		const people = "select person, since, last, camera, trust from present where office = ?"
 		err = t.Query(people, func(r gallery.Row) error {
 			name, _ := t.Name(r.ColumnInt64(0))
-			b.state.People = append(b.state.People, presence.Person{Name: name,
+			b.state.People = append(b.state.People, Presence{Name: name,
 				Since: moment(r.ColumnInt64(1)), Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3),
 				Trust: sighting.Trust(r.ColumnText(4))})
 			return nil
@@ -87,14 +86,14 @@ func (b *Book) read(t *gallery.Transaction, office int64, last uint64) error {
 			return nil
 		}, office)
 	}
-	slices.SortFunc(b.state.People, func(p, q presence.Person) int { return cmp.Compare(p.Name, q.Name) })
+	slices.SortFunc(b.state.People, func(p, q Presence) int { return cmp.Compare(p.Name, q.Name) })
 	b.state.Last = max(b.state.Last, b.lastEvent())
 	b.stored, b.open = b.state.Last, b.state.Last
 	return err
 }
 
 // lastEvent returns the number of the last event, or 0.
-func (b *Book) lastEvent() uint64 {
+func (b *book) lastEvent() uint64 {
 	if n := len(b.events); n > 0 {
 		return b.events[n-1].ID
 	}
@@ -102,11 +101,11 @@ func (b *Book) lastEvent() uint64 {
 }
 
 // write implements part.
-func (b *Book) write(t *gallery.Transaction, office int64) error {
+func (b *book) write(t *gallery.Transaction, office int64) error {
 	b.mu.Lock()
 	b.writing, b.changed = b.changed, newPages()
 	w, state, queues := b.writing, b.state, maps.Clone(b.queues)
-	events := make(map[uint64]presence.Event, len(w.events))
+	events := make(map[uint64]Event, len(w.events))
 	for id := range w.events {
 		if i, there := b.find(id); there {
 			events[id] = b.events[i]
@@ -161,7 +160,7 @@ func (b *Book) write(t *gallery.Transaction, office int64) error {
 }
 
 // person returns the number of the person of an event.
-func (b *Book) person(t *gallery.Transaction, e presence.Event) (int64, error) {
+func (b *book) person(t *gallery.Transaction, e Event) (int64, error) {
 	who, err := t.Person(e.Name)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +171,7 @@ func (b *Book) person(t *gallery.Transaction, e presence.Event) (int64, error) {
 }
 
 // written implements part.
-func (b *Book) written(committed, _ bool) {
+func (b *book) written(committed, _ bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.writing; !committed && w.events != nil {
@@ -192,7 +191,7 @@ func (b *Book) written(committed, _ bool) {
 }
 
 // signal tells the sinks that there may be new events.
-func (b *Book) signal() {
+func (b *book) signal() {
 	for _, more := range b.more {
 		select {
 		case more <- struct{}{}:
@@ -202,14 +201,14 @@ func (b *Book) signal() {
 }
 
 // dirty implements part.
-func (b *Book) dirty() bool {
+func (b *book) dirty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changed.present || len(b.changed.events)+len(b.changed.queues) > 0
 }
 
 // State returns the last recorded state of the room.
-func (b *Book) State() presence.State {
+func (b *book) State() roomState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state
@@ -217,7 +216,7 @@ func (b *Book) State() presence.State {
 
 // Record adds events, whose numbers must rise, and the state of the room after them. Otherwise the error says so, and
 // nothing has changed.
-func (b *Book) Record(s presence.State, events []presence.Event) error {
+func (b *book) Record(s roomState, events []Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	last := b.lastEvent()
@@ -253,7 +252,7 @@ func (b *Book) Record(s presence.State, events []presence.Event) error {
 }
 
 // Held returns the number of events in memory only, and the number that were dropped and never written.
-func (b *Book) Held() (held, lost int) {
+func (b *book) Held() (held, lost int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.memory {
@@ -263,12 +262,12 @@ func (b *Book) Held() (held, lost int) {
 }
 
 // find returns the index of an event.
-func (b *Book) find(id uint64) (int, bool) {
-	return slices.BinarySearchFunc(b.events, id, func(e presence.Event, id uint64) int { return cmp.Compare(e.ID, id) })
+func (b *book) find(id uint64) (int, bool) {
+	return slices.BinarySearchFunc(b.events, id, func(e Event, id uint64) int { return cmp.Compare(e.ID, id) })
 }
 
 // shed drops the oldest events of a queue that is too long.
-func (b *Book) shed(name string) {
+func (b *book) shed(name string) {
 	p := b.queues[name]
 	was := p
 	if b.dropped > p.done {
@@ -284,16 +283,16 @@ func (b *Book) shed(name string) {
 }
 
 // waiting returns the events that a sink has not got yet.
-func (b *Book) waiting(p progress) []presence.Event {
+func (b *book) waiting(p progress) []Event {
 	i, _ := b.find(p.done + 1)
 	return b.events[i:]
 }
 
 // Events returns the last n events before the event with the given number (0: before none), the newest first.
-func (b *Book) Events(before uint64, n int) []presence.Event {
+func (b *book) Events(before uint64, n int) []Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := []presence.Event{}
+	all := []Event{}
 	kept := b.events[max(0, len(b.events)-b.s.Events):]
 	for _, e := range slices.Backward(kept) {
 		if (before == 0 || e.ID < before) && len(all) < n {
@@ -304,7 +303,7 @@ func (b *Book) Events(before uint64, n int) []presence.Event {
 }
 
 // Rename gives past events other names, by number. Person returns the number of a person.
-func (b *Book) Rename(names map[uint64]string, person func(name string) int64) {
+func (b *book) Rename(names map[uint64]string, person func(name string) int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, name := range names {
@@ -317,14 +316,14 @@ func (b *Book) Rename(names map[uint64]string, person func(name string) int64) {
 
 // Forget removes the events of a person. An event of an unknown person that got the name later is an event of an
 // unknown person again.
-func (b *Book) Forget(name string) {
+func (b *book) Forget(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.events = slices.DeleteFunc(b.events, func(e presence.Event) bool {
+	b.events = slices.DeleteFunc(b.events, func(e Event) bool {
 		if e.Name == name {
 			b.changed.events[e.ID] = true
 		}
-		return e.Name == name && e.Kind != presence.Unknown
+		return e.Name == name && e.Kind != Unknown
 	})
 	for i := range b.events {
 		if b.events[i].Name == name {
@@ -332,19 +331,19 @@ func (b *Book) Forget(name string) {
 		}
 	}
 	b.state.People = slices.DeleteFunc(slices.Clone(b.state.People),
-		func(p presence.Person) bool { return p.Name == name })
+		func(p Presence) bool { return p.Name == name })
 	b.changed.present = true
 }
 
 // Queue holds the events that a sink has not got yet. It is safe for concurrent use by one sink.
 type Queue struct {
-	b    *Book
+	b    *book
 	name string
 	more chan struct{}
 }
 
 // Queue returns the queue of a sink: all events since Queue was first called for it, in this run or an earlier one.
-func (b *Book) Queue(sink string) *Queue {
+func (b *book) Queue(sink string) *Queue {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, there := b.queues[sink]; !there {
@@ -358,7 +357,7 @@ func (b *Book) Queue(sink string) *Queue {
 
 // Next returns the oldest event in the queue. Ok is false for an empty queue. An event of an unknown person has no
 // name, also if the person has got one since.
-func (q *Queue) Next() (e presence.Event, ok bool) {
+func (q *Queue) Next() (e Event, ok bool) {
 	q.b.mu.Lock()
 	defer q.b.mu.Unlock()
 	b := q.b
@@ -366,7 +365,7 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 	if len(waiting) == 0 || waiting[0].ID > b.open {
 		return e, false
 	}
-	if e = waiting[0]; e.Kind == presence.Unknown {
+	if e = waiting[0]; e.Kind == Unknown {
 		e.Name, e.Person = "", 0
 	}
 	return e, true

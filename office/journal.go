@@ -1,23 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal keeps what happened in an office: numbered records, such as corrections and sightings, and the
-// events. All of it is in memory, and in the database of a gallery if the office has a name there.
-//
-// [Open] opens a [Journal], [New] makes one in memory. A [Store] has the records of one kind, [Book] has the events,
-// the people who are present, and the events that sinks have not got yet. All sizes are limited: the oldest are removed
-// first.
-//
-// # Transactions
-//
-// A change is made in memory. The next save of the gallery writes all changes since the save before, in one
-// transaction: of a correction all is in the database, or nothing. What cannot be written stays in memory, within
-// limits, and the next save tries again. No file is changed by other means.
-//
-// # People
-//
-// The database has the numbers of people, and no names: a person who is renamed or forgotten by any program is so in
-// all records. A record about a forgotten person is deleted in the transaction that forgets the person.
-package journal
+package office
 
 import (
 	"crypto/rand"
@@ -36,11 +19,10 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// Errors of [Open] and of the methods of [Store].
-var (
-	ErrBusy     = errors.New("another program runs an office of this name")
-	ErrNoRecord = errors.New("no such record")
-)
+// ErrBusy is an error of [OpenPast].
+var ErrBusy = errors.New("another program runs an office of this name")
+
+var errNoRecord = errors.New("no such record")
 
 // part is a part of a journal in the database.
 type part interface {
@@ -51,24 +33,32 @@ type part interface {
 	dirty() bool // there are changes that are not written
 }
 
-// state are the numbers and settings of an office in the database.
-type state struct {
+// journalState has the numbers and settings of an office in the database.
+type journalState struct {
 	Numbers map[string]uint64 `json:"numbers"` // the last reserved number of each kind
 	Off     bool              `json:"off"`     // faces of strangers are not kept
 	ID      string            `json:"id"`      // random
 }
 
-// Journal is what one office keeps. One goroutine may use it at a time, except its Book. The caller closes it.
-type Journal struct {
-	*Book
-	// Before is called before each write, and may change records. May be nil.
-	Before func()
+// journal keeps what happened in an office: numbered records, such as corrections and sightings, and the events. All of
+// it is in memory, and in the database of a gallery if the office has a name there. All sizes are limited: the oldest
+// are removed first. One goroutine may use it at a time, except its book. The caller closes it.
+//
+// A change is made in memory. The next save of the gallery writes all changes since the save before, in one
+// transaction: of a correction all is in the database, or nothing. What cannot be written stays in memory, within
+// limits, and the next save tries again.
+//
+// The database has the numbers of people, and no names: a person who is renamed or forgotten by any program is so in
+// all records. A record about a forgotten person is deleted in the transaction that forgets the person.
+type journal struct {
+	*book
+	before func() // called before each write, and may change records; may be nil
 
 	g       *gallery.Gallery // nil in memory
 	name    string
 	lock    *os.File
 	office  int64 // number in the database; 0: it has no row yet
-	state   state
+	state   journalState
 	changed bool // the state is not written
 	secret  bool // what is deleted or changed must leave no trace
 	writing bool // the last write had the state
@@ -80,19 +70,18 @@ type Journal struct {
 // eventNumbers is the kind of the numbers of events.
 const eventNumbers = "event"
 
-// New returns a journal in memory.
-func New(s BookSettings) *Journal {
-	j := &Journal{Book: newBook(s), state: state{Numbers: make(map[string]uint64)}}
-	j.Book.memory = true
+// newJournal returns a journal in memory.
+func newJournal(s EventLimits) *journal {
+	j := &journal{book: newBook(s), state: journalState{Numbers: make(map[string]uint64)}}
+	j.book.memory = true
 	return j
 }
 
-// Open opens the journal of the office with a name in the database of a gallery, which must have a path. From now on
-// each save of the gallery writes it. The error wraps [ErrBusy] if another program uses it for more than two seconds,
-// or comes from the database.
-func Open(g *gallery.Gallery, name string, s BookSettings) (j *Journal, err error) {
-	j = New(s)
-	j.g, j.name, j.Book.memory = g, name, false
+// openJournal opens the journal of the office with a name in the database of a gallery. From now on each save of the
+// gallery writes it. The error wraps [ErrBusy] if another program uses it for more than two seconds.
+func openJournal(g *gallery.Gallery, name string, s EventLimits) (j *journal, err error) {
+	j = newJournal(s)
+	j.g, j.name, j.book.memory = g, name, false
 	if err = g.Look(func(*gallery.Transaction) error { return nil }); err == nil { // the folder is there
 		err = j.hold()
 	}
@@ -103,13 +92,13 @@ func Open(g *gallery.Gallery, name string, s BookSettings) (j *Journal, err erro
 		j.Close()
 		return nil, fmt.Errorf("opening office %s: %w", name, err)
 	}
-	j.parts = append(j.parts, j.Book)
+	j.parts = append(j.parts, j.book)
 	g.Attach(j)
 	return j, nil
 }
 
 // hold keeps other programs from running an office of this name.
-func (j *Journal) hold() (err error) {
+func (j *journal) hold() (err error) {
 	sum := sha256.Sum256([]byte(j.name))
 	j.lock, err = os.OpenFile(fmt.Sprintf("%s-office-%x", j.g.Path(), sum[:4]), os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
@@ -120,7 +109,7 @@ func (j *Journal) hold() (err error) {
 	return err
 }
 
-func (j *Journal) read(t *gallery.Transaction) error {
+func (j *journal) read(t *gallery.Transaction) error {
 	err := t.Query("select id, state from office where name = ?", func(r gallery.Row) error {
 		j.office = r.ColumnInt64(0)
 		return json.Unmarshal([]byte(r.ColumnText(1)), &j.state)
@@ -134,17 +123,17 @@ func (j *Journal) read(t *gallery.Transaction) error {
 			rand.Read(random[:])
 			j.state.ID, j.changed = hex.EncodeToString(random[:]), true
 		}
-		err = j.Book.read(t, j.office, j.state.Numbers[eventNumbers])
+		err = j.book.read(t, j.office, j.state.Numbers[eventNumbers])
 	}
 	return err
 }
 
 // Write implements [gallery.Records].
-func (j *Journal) Write(t *gallery.Transaction) error {
-	if j.Before != nil {
-		j.Before()
+func (j *journal) Write(t *gallery.Transaction) error {
+	if j.before != nil {
+		j.before()
 	}
-	if last := j.Book.State().Last; last > j.state.Numbers[eventNumbers] {
+	if last := j.book.State().Last; last > j.state.Numbers[eventNumbers] {
 		j.state.Numbers[eventNumbers], j.changed = last, true
 	}
 	j.writing, j.begun = j.office == 0 || j.changed, j.office == 0
@@ -175,7 +164,7 @@ func (j *Journal) Write(t *gallery.Transaction) error {
 }
 
 // Written implements [gallery.Records].
-func (j *Journal) Written(committed, saved bool) {
+func (j *journal) Written(committed, saved bool) {
 	j.secret = j.secret && !committed
 	if j.failed = !committed; j.writing {
 		j.changed = j.failed
@@ -190,20 +179,20 @@ func (j *Journal) Written(committed, saved bool) {
 }
 
 // Dirty reports whether there are changes that are not in the database.
-func (j *Journal) Dirty() bool {
+func (j *journal) Dirty() bool {
 	return j.g != nil && (j.changed || j.secret || slices.ContainsFunc(j.parts, part.dirty))
 }
 
 // Purge makes the next write remove all traces of what was deleted or changed before it.
-func (j *Journal) Purge() { j.secret = true }
+func (j *journal) Purge() { j.secret = true }
 
 // Reserved returns the last reserved number of a kind.
-func (j *Journal) Reserved(kind string) uint64 { return j.state.Numbers[kind] }
+func (j *journal) Reserved(kind string) uint64 { return j.state.Numbers[kind] }
 
 // Reserve reserves the numbers of a kind up to "to", so that none is used twice, also after a crash. If they are not
 // reserved yet, it reserves "more" numbers beyond, and returns true: the journal must be written before the numbers
 // are used.
-func (j *Journal) Reserve(kind string, to, more uint64) bool {
+func (j *journal) Reserve(kind string, to, more uint64) bool {
 	if to <= j.state.Numbers[kind] {
 		return false
 	}
@@ -212,19 +201,19 @@ func (j *Journal) Reserve(kind string, to, more uint64) bool {
 }
 
 // ID returns the identifier of the office, which no other office has. It stays over restarts.
-func (j *Journal) ID() string { return j.state.ID }
+func (j *journal) ID() string { return j.state.ID }
 
 // Keeps reports whether faces of strangers are kept.
-func (j *Journal) Keeps() bool { return !j.state.Off }
+func (j *journal) Keeps() bool { return !j.state.Off }
 
 // SetKeeps sets whether faces of strangers are kept.
-func (j *Journal) SetKeeps(on bool) {
+func (j *journal) SetKeeps(on bool) {
 	j.changed = j.changed || j.state.Off == on
 	j.state.Off = !on
 }
 
 // Close writes what has changed, and lets other programs run an office of this name.
-func (j *Journal) Close() (err error) {
+func (j *journal) Close() (err error) {
 	if j.lock == nil {
 		return nil
 	}

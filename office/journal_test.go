@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package journal_test
+package office_test
 
 import (
 	"errors"
@@ -12,17 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/journal"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
-)
-
-var (
-	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
 )
 
 // note is a record about a person, on which another person looks.
@@ -40,18 +33,18 @@ func (n note) Mapped(f func(string, bool) string, observed int64) (_ note, cut b
 	return n, cut
 }
 
-// house is a gallery with a journal.
+// house is a gallery with a office.
 type house struct {
 	t    *testing.T
 	path string
 	g    *gallery.Gallery
-	j    *journal.Journal
-	all  *journal.Store[note]
-	s    journal.Settings
-	b    journal.BookSettings
+	j    *office.Journal
+	all  *office.Records[note]
+	s    office.Limits
+	b    office.EventLimits
 }
 
-func enter(t *testing.T, path string) *house { return (&house{t: t, path: path}).open() }
+func openHouse(t *testing.T, path string) *house { return (&house{t: t, path: path}).open() }
 
 func (h *house) open() *house {
 	h.t.Helper()
@@ -65,9 +58,9 @@ func (h *house) open() *house {
 		}
 	}
 	h.ok(err)
-	h.j, err = journal.Open(h.g, "home", h.b)
+	h.j, err = office.OpenJournal(h.g, "home", h.b)
 	h.ok(err)
-	h.all, err = journal.Records[note](h.j, "note", h.s)
+	h.all, err = office.OpenRecords[note](h.j, "note", h.s)
 	h.ok(err)
 	h.t.Cleanup(func() { h.j.Close(); h.g.Close() })
 	return h
@@ -109,7 +102,7 @@ func (h *house) want(what string, want ...string) {
 // Records are the same after a restart: put, changed, deleted, and about people who were renamed or forgotten, also by
 // another program while no office runs.
 func TestStore(t *testing.T) {
-	h := enter(t, filepath.Join(t.TempDir(), "gallery"))
+	h := openHouse(t, filepath.Join(t.TempDir(), "gallery"))
 	h.all.Put(1, noon, note{Who: "alice", Witness: "bob", Text: "x"}, []byte("!"))
 	h.all.Put(2, noon, note{Who: "bob", Text: "y"}, nil)
 	h.all.Put(5, noon, note{Who: "carol", Witness: "carol", Text: "z"}, []byte("?"))
@@ -148,16 +141,16 @@ func TestStore(t *testing.T) {
 
 // A program that knows a person does not bring the person back after another program has forgotten them.
 func TestForgottenMeanwhile(t *testing.T) {
-	h := enter(t, filepath.Join(t.TempDir(), "gallery"))
+	h := openHouse(t, filepath.Join(t.TempDir(), "gallery"))
 	var known []string
-	h.j.Before = func() { // as an office: what is about forgotten people goes before it is written
+	h.j.SetBefore(func() { // as an office: what is about forgotten people goes before it is written
 		for _, id := range h.all.Before(0) {
 			if r, _ := h.all.Get(id); !h.g.Learner().Knows(r.Head.Who) {
 				h.all.Delete(id)
 			}
 		}
 		known = h.g.Learner().Names()
-	}
+	})
 	h.all.Put(1, noon, note{Who: "bob"}, []byte("!"))
 	h.ok(h.g.SaveRecords(true))
 	g, err := gallery.Open(h.path, space)
@@ -173,9 +166,9 @@ func TestForgottenMeanwhile(t *testing.T) {
 	h.want("at the end", "3 alice  !")
 }
 
-// Observations that are not saved are not in the database until they are: another program may give their numbers.
+// Observations that are not saved are not in the database until they are: another program may give their personNumbers.
 func TestObservations(t *testing.T) {
-	h := enter(t, filepath.Join(t.TempDir(), "gallery"))
+	h := openHouse(t, filepath.Join(t.TempDir(), "gallery"))
 	seen := func() (n int64) {
 		r, _ := h.all.Get(1)
 		return r.Head.Seen
@@ -208,8 +201,8 @@ func TestObservations(t *testing.T) {
 }
 
 // The number, the size and the age of records are limited.
-func TestBounds(t *testing.T) {
-	for name, s := range map[string]journal.Settings{
+func TestRecordBounds(t *testing.T) {
+	for name, s := range map[string]office.Limits{
 		"records": {Records: 3},
 		"bytes":   {Bytes: 3*1024 + 3*2000},
 		"age":     {Age: 3 * time.Second},
@@ -235,22 +228,22 @@ func TestBounds(t *testing.T) {
 
 // One program runs an office. Another office of the database is no trouble.
 func TestBusy(t *testing.T) {
-	h := enter(t, filepath.Join(t.TempDir(), "gallery"))
+	h := openHouse(t, filepath.Join(t.TempDir(), "gallery"))
 	g, err := gallery.Open(h.path, space)
 	h.ok(err)
 	defer g.Close()
-	if _, err := journal.Open(g, "home", journal.BookSettings{}); !errors.Is(err, journal.ErrBusy) {
+	if _, err := office.OpenJournal(g, "home", office.EventLimits{}); !errors.Is(err, office.ErrBusy) {
 		t.Errorf("error %v", err)
 	}
-	j, err := journal.Open(g, "shop", journal.BookSettings{})
+	j, err := office.OpenJournal(g, "shop", office.EventLimits{})
 	h.ok(err)
-	all, err := journal.Records[note](j, "note", journal.Settings{})
+	all, err := office.OpenRecords[note](j, "note", office.Limits{})
 	h.ok(err)
 	all.Put(1, noon, note{Who: "alice"}, nil)
 	h.all.Put(1, noon, note{Who: "bob"}, nil)
 	h.ok(j.Close())
 	h.want("home", "1 bob  ")
-	if j, err = journal.Open(g, "shop", journal.BookSettings{}); err != nil {
+	if j, err = office.OpenJournal(g, "shop", office.EventLimits{}); err != nil {
 		t.Fatal(err)
 	}
 	if h.j.ID() == j.ID() || h.j.ID() == "" {
@@ -261,7 +254,7 @@ func TestBusy(t *testing.T) {
 
 // Numbers are reserved before they are used.
 func TestReserve(t *testing.T) {
-	h := enter(t, filepath.Join(t.TempDir(), "gallery"))
+	h := openHouse(t, filepath.Join(t.TempDir(), "gallery"))
 	for _, c := range []struct {
 		to, more uint64
 		now      bool
@@ -277,56 +270,56 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// numbers are the numbers of the people of TestBook.
-var numbers = map[string]int64{"alice": 1, "bob": 2, "carol": 3}
+// personNumbers are the personNumbers of the people of TestBook.
+var personNumbers = map[string]int64{"alice": 1, "bob": 2, "carol": 3}
 
-func event(id uint64, kind presence.Kind, name string) presence.Event {
-	return presence.Event{ID: id, Kind: kind, Name: name, Person: numbers[name], Camera: "door",
+func eventOf(id uint64, kind office.EventKind, name string) office.Event {
+	return office.Event{ID: id, Kind: kind, Name: name, Person: personNumbers[name], Camera: "door",
 		At: noon.Add(time.Duration(id) * time.Second)}
 }
 
 // Events, the people who are present, and what sinks lack are the same after a restart.
 func TestBook(t *testing.T) {
-	h := &house{t: t, path: filepath.Join(t.TempDir(), "gallery"), b: journal.BookSettings{Events: 4, Waiting: 4}}
+	h := &house{t: t, path: filepath.Join(t.TempDir(), "gallery"), b: office.EventLimits{Events: 4, Waiting: 4}}
 	h.open()
-	events := func(want ...presence.Event) {
+	events := func(want ...office.Event) {
 		t.Helper()
 		if got := h.j.Events(0, 99); !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
 	q := h.j.Queue("hook")
-	alice := []presence.Person{{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door",
+	alice := []office.Presence{{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door",
 		Trust: "confirmed"}}
-	h.ok(h.j.Record(presence.State{Last: 2, People: alice}, []presence.Event{
-		event(1, presence.Arrived, "alice"), event(2, presence.Unknown, ""),
+	h.ok(h.j.Record(office.RoomState{Last: 2, People: alice}, []office.Event{
+		eventOf(1, office.Arrived, "alice"), eventOf(2, office.Unknown, ""),
 	}))
 	if _, ok := q.Next(); ok {
 		t.Error("a sink gets an event that is not written yet")
 	}
-	if err := h.j.Record(presence.State{}, []presence.Event{event(2, presence.Left, "bob")}); err == nil {
+	if err := h.j.Record(office.RoomState{}, []office.Event{eventOf(2, office.Left, "bob")}); err == nil {
 		t.Error("a number was accepted twice")
 	}
 	h.again()
-	events(event(2, presence.Unknown, ""), event(1, presence.Arrived, "alice"))
+	events(eventOf(2, office.Unknown, ""), eventOf(1, office.Arrived, "alice"))
 	if s := h.j.State(); s.Last != 2 || !reflect.DeepEqual(s.People, alice) {
 		t.Errorf("%+v", s)
 	}
 	q = h.j.Queue("hook")
-	next := func(want presence.Event) {
+	next := func(want office.Event) {
 		t.Helper()
 		if e, ok := q.Next(); !ok || !reflect.DeepEqual(e, want) {
 			t.Errorf("%+v, want %+v", e, want)
 		}
 	}
-	next(event(1, presence.Arrived, "alice"))
+	next(eventOf(1, office.Arrived, "alice"))
 	h.j.Rename(map[uint64]string{1: "bob", 2: "carol"}, h.g.Number)
 	q.Done(1)
-	next(event(2, presence.Unknown, "")) // it was somebody unknown
+	next(eventOf(2, office.Unknown, "")) // it was somebody unknown
 	h.again()
-	events(event(2, presence.Unknown, "carol"), event(1, presence.Arrived, "bob"))
+	events(eventOf(2, office.Unknown, "carol"), eventOf(1, office.Arrived, "bob"))
 	q = h.j.Queue("hook")
-	next(event(2, presence.Unknown, ""))
+	next(eventOf(2, office.Unknown, ""))
 
 	h.ok(h.g.Forget("bob"))
 	h.j.Forget("bob")
@@ -334,11 +327,11 @@ func TestBook(t *testing.T) {
 	h.ok(h.g.Forget("carol"))
 	h.ok(h.g.Save(h.path)) // the database forgets by itself
 	h.again()
-	events(event(2, presence.Unknown, ""))
+	events(eventOf(2, office.Unknown, ""))
 
 	// There are never more events than the limit, and a sink is told how many it will not get.
 	for id := uint64(3); id <= 9; id++ {
-		h.ok(h.j.Record(presence.State{Last: id, People: alice}, []presence.Event{event(id, presence.Left, "alice")}))
+		h.ok(h.j.Record(office.RoomState{Last: id, People: alice}, []office.Event{eventOf(id, office.Left, "alice")}))
 		h.ok(h.g.SaveRecords(true))
 	}
 	for range 2 {
@@ -357,15 +350,15 @@ func TestBook(t *testing.T) {
 }
 
 // On a full disk everything holds in memory, within limits, and is written when there is room.
-func TestFullDisk(t *testing.T) {
+func TestJournalFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<21)
-	h := enter(t, filepath.Join(disk.Dir, "gallery"))
+	h := openHouse(t, filepath.Join(disk.Dir, "gallery"))
 	disk.Fill()
 	h.all.Put(1, noon, note{Who: "bob"}, make([]byte, 100<<10))
 	if err := h.g.SaveRecords(false); !errors.Is(err, gallery.ErrFull) || !h.j.Dirty() {
 		t.Errorf("error %v", err)
 	}
-	h.ok(h.j.Record(presence.State{Last: 1}, []presence.Event{event(1, presence.Arrived, "alice")}))
+	h.ok(h.j.Record(office.RoomState{Last: 1}, []office.Event{eventOf(1, office.Arrived, "alice")}))
 	if held, lost := h.j.Held(); held != 1 || lost != 0 {
 		t.Errorf("%d held, %d lost", held, lost)
 	}
@@ -388,7 +381,7 @@ func TestFullDisk(t *testing.T) {
 
 // A database whose records come and go keeps its size.
 func TestSize(t *testing.T) {
-	h := (&house{t: t, path: filepath.Join(t.TempDir(), "gallery"), s: journal.Settings{Records: 50}}).open()
+	h := (&house{t: t, path: filepath.Join(t.TempDir(), "gallery"), s: office.Limits{Records: 50}}).open()
 	most := int64(0)
 	for i := range uint64(2000) {
 		h.all.Put(i+1, noon, note{Who: "bob"}, make([]byte, 20000))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package journal
+package office
 
 import (
 	"cmp"
@@ -13,46 +13,46 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 )
 
-// Settings of a [Store]. A zero field means the default.
-type Settings struct {
+// Limits of the records of one kind. A zero field means the default.
+type Limits struct {
 	Age     time.Duration // greatest age of a record. Default 7 days
 	Bytes   int64         // greatest size of all bodies, plus 1 KB for each head. Default 256 MB
 	Records int           // greatest number of records. Default 20,000
 }
 
-func (s Settings) defaults() Settings {
+func (s Limits) defaults() Limits {
 	s.Age = cmp.Or(s.Age, 7*24*time.Hour)
 	s.Bytes = cmp.Or(s.Bytes, 256<<20)
 	s.Records = cmp.Or(s.Records, 20000)
 	return s
 }
 
-// Head is the part of a record that is in memory and can change.
-type Head[H any] interface {
+// head is the part of a record that is in memory and can change.
+type head[H any] interface {
 	// Mapped returns a copy in which each name of a person is replaced by f(name, about), and observations above
 	// observed are left out. About says that the record goes when the person is forgotten. F returns "" for a person
 	// who is forgotten. Cut reports whether observations were left out.
 	Mapped(f func(name string, about bool) string, observed int64) (h H, cut bool)
 }
 
-// Record is a numbered record without its body.
-type Record[H any] struct {
+// record is a numbered record without its body.
+type record[H any] struct {
 	ID   uint64
 	At   time.Time
 	Size int64 // of the body in bytes
 	Head H
 }
 
-// Store is the set of records of one kind. A record has a head, which is in memory and can change, and a body, such as
-// faces, which never changes, and is read from the database. One goroutine may use it at a time.
-type Store[H Head[H]] struct {
-	j    *Journal
+// records is the set of records of one kind. A record has a head, which is in memory and can change, and a body, such
+// as faces, which never changes, and is read from the database. One goroutine may use it at a time.
+type records[H head[H]] struct {
+	j    *journal
 	kind string
-	s    Settings
+	s    Limits
 
 	last   uint64
 	ids    []uint64 // ascending
-	all    map[uint64]*Record[H]
+	all    map[uint64]*record[H]
 	bodies map[uint64][]byte // bodies that are not in the database
 	bytes  int64
 	turns  uint64 // number of changes
@@ -62,10 +62,10 @@ type Store[H Head[H]] struct {
 	cut     map[uint64]bool // records of which the database lacks observations that are not saved
 }
 
-// Records returns the records of one kind in a journal. Call it once for a kind. The error comes from the database.
-func Records[H Head[H]](j *Journal, kind string, s Settings) (*Store[H], error) {
-	st := &Store[H]{
-		j: j, kind: kind, s: s.defaults(), all: make(map[uint64]*Record[H]), bodies: make(map[uint64][]byte),
+// openRecords returns the records of one kind in a journal. Call it once for a kind.
+func openRecords[H head[H]](j *journal, kind string, s Limits) (*records[H], error) {
+	st := &records[H]{
+		j: j, kind: kind, s: s.defaults(), all: make(map[uint64]*record[H]), bodies: make(map[uint64][]byte),
 		changed: make(map[uint64]bool), cut: make(map[uint64]bool),
 	}
 	if j.g != nil {
@@ -78,10 +78,10 @@ func Records[H Head[H]](j *Journal, kind string, s Settings) (*Store[H], error) 
 }
 
 // read reads the heads.
-func (st *Store[H]) read(t *gallery.Transaction) error {
+func (st *records[H]) read(t *gallery.Transaction) error {
 	return t.Query("select number, at, size, head from record where office = ? and kind = ? order by number",
 		func(r gallery.Row) error {
-			rec := Record[H]{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Size: r.ColumnInt64(2)}
+			rec := record[H]{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Size: r.ColumnInt64(2)}
 			var head H
 			if err := json.Unmarshal([]byte(r.ColumnText(3)), &head); err != nil {
 				return fmt.Errorf("%w: record %d: %w", gallery.ErrDamaged, rec.ID, err)
@@ -104,7 +104,7 @@ func (st *Store[H]) read(t *gallery.Transaction) error {
 		}, st.j.office, st.kind)
 }
 
-func (st *Store[H]) put(r Record[H]) {
+func (st *records[H]) put(r record[H]) {
 	st.turns++
 	st.last = max(st.last, r.ID)
 	if old := st.all[r.ID]; old != nil {
@@ -116,7 +116,7 @@ func (st *Store[H]) put(r Record[H]) {
 	st.bytes += cost(r)
 }
 
-func (st *Store[H]) drop(id uint64) {
+func (st *records[H]) drop(id uint64) {
 	r := st.all[id]
 	if r == nil {
 		return
@@ -133,10 +133,10 @@ func (st *Store[H]) drop(id uint64) {
 }
 
 // cost returns the number of bytes that count for a record.
-func cost[H any](r Record[H]) int64 { return r.Size + 1024 }
+func cost[H any](r record[H]) int64 { return r.Size + 1024 }
 
 // write implements part.
-func (st *Store[H]) write(t *gallery.Transaction, office int64) error {
+func (st *records[H]) write(t *gallery.Transaction, office int64) error {
 	st.writing, st.changed = st.changed, make(map[uint64]bool)
 	for _, id := range slices.Sorted(maps.Keys(st.writing)) {
 		r := st.all[id]
@@ -154,7 +154,7 @@ func (st *Store[H]) write(t *gallery.Transaction, office int64) error {
 	return nil
 }
 
-func (st *Store[H]) writeRecord(t *gallery.Transaction, office int64, r Record[H]) (err error) {
+func (st *records[H]) writeRecord(t *gallery.Transaction, office int64, r record[H]) (err error) {
 	about := make(map[int64]bool) // by person
 	head, cut := r.Head.Mapped(func(name string, of bool) string {
 		if name == "" || err != nil {
@@ -177,8 +177,8 @@ func (st *Store[H]) writeRecord(t *gallery.Transaction, office int64, r Record[H
 	body, fresh := st.bodies[r.ID]
 	if fresh || r.Size == 0 {
 		err = t.Exec(`insert into record(office, kind, number, at, size, head, body) values(?1, ?2, ?3, ?4, ?5, ?6, ?7)
-			on conflict(office, kind, number) do update set at = ?4, size = ?5, head = ?6, body = ?7`, office, st.kind, int64(r.ID), nanoseconds(r.At),
-			r.Size, string(text), body)
+			on conflict(office, kind, number) do update set at = ?4, size = ?5, head = ?6, body = ?7`, office, st.kind, int64(r.ID),
+			nanoseconds(r.At), r.Size, string(text), body)
 	} else { // if another program has deleted it because somebody is forgotten, it stays deleted
 		err = t.Exec("update record set head = ?4 where office = ?1 and kind = ?2 and number = ?3", office, st.kind,
 			int64(r.ID), string(text))
@@ -201,7 +201,7 @@ func (st *Store[H]) writeRecord(t *gallery.Transaction, office int64, r Record[H
 }
 
 // written implements part.
-func (st *Store[H]) written(committed, saved bool) {
+func (st *records[H]) written(committed, saved bool) {
 	if !committed {
 		maps.Copy(st.changed, st.writing)
 	} else {
@@ -221,11 +221,11 @@ func (st *Store[H]) written(committed, saved bool) {
 }
 
 // dirty implements part.
-func (st *Store[H]) dirty() bool { return len(st.changed) > 0 }
+func (st *records[H]) dirty() bool { return len(st.changed) > 0 }
 
 // Put adds a record, or replaces the one with this number.
-func (st *Store[H]) Put(id uint64, at time.Time, head H, body []byte) {
-	st.put(Record[H]{ID: id, At: at, Size: int64(len(body)), Head: head})
+func (st *records[H]) Put(id uint64, at time.Time, head H, body []byte) {
+	st.put(record[H]{ID: id, At: at, Size: int64(len(body)), Head: head})
 	if st.changed[id] = true; len(body) > 0 {
 		st.bodies[id] = body
 	}
@@ -241,7 +241,7 @@ func (st *Store[H]) Put(id uint64, at time.Time, head H, body []byte) {
 const mostLoose = 64
 
 // Change replaces the heads of some records. It skips numbers without a record.
-func (st *Store[H]) Change(heads map[uint64]H) {
+func (st *records[H]) Change(heads map[uint64]H) {
 	for id, h := range heads {
 		if r := st.all[id]; r != nil {
 			st.turns++
@@ -252,7 +252,7 @@ func (st *Store[H]) Change(heads map[uint64]H) {
 }
 
 // Expire removes the records that are too many or too old.
-func (st *Store[H]) Expire(now time.Time) {
+func (st *records[H]) Expire(now time.Time) {
 	for len(st.ids) > 0 {
 		r := st.all[st.ids[0]]
 		if len(st.ids) <= st.s.Records && st.bytes <= st.s.Bytes && now.Sub(r.At) <= st.s.Age {
@@ -262,32 +262,32 @@ func (st *Store[H]) Expire(now time.Time) {
 	}
 }
 
-// Delete removes records. After [Journal.Purge] no file keeps anything of them.
-func (st *Store[H]) Delete(ids ...uint64) {
+// Delete removes records. After Purge no file keeps anything of them.
+func (st *records[H]) Delete(ids ...uint64) {
 	for _, id := range ids {
 		st.drop(id)
 	}
 }
 
 // Last returns the largest number that any record had.
-func (st *Store[H]) Last() uint64 { return st.last }
+func (st *records[H]) Last() uint64 { return st.last }
 
 // Turns returns a number that changes with each change of a record. A cache is valid while it stays the same.
-func (st *Store[H]) Turns() uint64 { return st.turns }
+func (st *records[H]) Turns() uint64 { return st.turns }
 
 // Len returns the number of records.
-func (st *Store[H]) Len() int { return len(st.ids) }
+func (st *records[H]) Len() int { return len(st.ids) }
 
 // Get returns a record, if there is one. Its head may share memory with the store: do not change it.
-func (st *Store[H]) Get(id uint64) (Record[H], bool) {
+func (st *records[H]) Get(id uint64) (record[H], bool) {
 	if r := st.all[id]; r != nil {
 		return *r, true
 	}
-	return Record[H]{}, false
+	return record[H]{}, false
 }
 
 // Before returns the numbers of the records below id (0: all), the largest first.
-func (st *Store[H]) Before(id uint64) []uint64 {
+func (st *records[H]) Before(id uint64) []uint64 {
 	at := len(st.ids)
 	if id > 0 {
 		at, _ = slices.BinarySearch(st.ids, id)
@@ -297,12 +297,12 @@ func (st *Store[H]) Before(id uint64) []uint64 {
 	return ids
 }
 
-// Body returns the body of a record, or nil for none. The error wraps [ErrNoRecord], or comes from the database.
-func (st *Store[H]) Body(id uint64) (body []byte, err error) {
+// Body returns the body of a record, or nil for none. The error wraps errNoRecord, or comes from the database.
+func (st *records[H]) Body(id uint64) (body []byte, err error) {
 	r := st.all[id]
 	switch {
 	case r == nil:
-		return nil, fmt.Errorf("%w: %d", ErrNoRecord, id)
+		return nil, fmt.Errorf("%w: %d", errNoRecord, id)
 	case r.Size == 0:
 		return nil, nil
 	case st.bodies[id] != nil:
@@ -316,7 +316,7 @@ func (st *Store[H]) Body(id uint64) (body []byte, err error) {
 			}, st.j.office, st.kind, int64(id))
 	})
 	if err == nil && body == nil { // another program has deleted it
-		err = fmt.Errorf("%w: %d", ErrNoRecord, id)
+		err = fmt.Errorf("%w: %d", errNoRecord, id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading office %s: %w", st.j.name, err)

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unknown stores the faces of people without a name, in groups, so that a user can name them, and so that the
-// same stranger is found again.
-//
-// [New] makes an empty set of [Groups], and [Groups.Load] adds the groups of an earlier run. [Groups.Find] returns the
-// group of a face, and [Groups.Add] adds a face to it. The numbers of groups and of faces are limited; groups that are
-// not seen for a long time are removed.
-package unknown
+package office
 
 import (
 	"cmp"
@@ -18,15 +12,15 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Errors of the methods of [Groups].
+// Errors of corrections to groups of unknown faces.
 var (
-	ErrNoGroup = errors.New("no such group of unknown faces")
-	ErrNoFace  = errors.New("no such face in the group")
-	ErrAll     = errors.New("a group keeps at least one of its faces")
+	ErrNoGroup    = errors.New("no such group of unknown faces")
+	ErrNotInGroup = errors.New("no such face in the group")
+	ErrAll        = errors.New("a group keeps at least one of its faces")
 )
 
-// Settings of [Groups]. A zero field means the default.
-type Settings struct {
+// StrangerSettings of groups. A zero field means the default.
+type StrangerSettings struct {
 	Groups  int // greatest number of groups; the one not seen for longest is removed. Default 50
 	Ignored int // greatest number of ignored groups. Default 50
 	Faces   int // greatest number of faces of a group. Default 24
@@ -36,7 +30,7 @@ type Settings struct {
 	Retention time.Duration // a group that is not seen for this time is removed, unless it is ignored. Default 30 days
 }
 
-func (s Settings) defaults(space face.Space) Settings {
+func (s StrangerSettings) defaults(space face.Space) StrangerSettings {
 	s.Groups = cmp.Or(s.Groups, 50)
 	s.Ignored = cmp.Or(s.Ignored, 50)
 	s.Faces = max(firstFaces, cmp.Or(s.Faces, 24))
@@ -56,44 +50,46 @@ type Group struct {
 	Ignored bool      `cbor:"ignored"` // a user ignores them
 }
 
-// Groups is a set of groups. One goroutine may use it at a time. [New] or [Read] makes one.
-type Groups struct {
-	s      Settings
+// groups stores the faces of people without a name, in groups, so that a user can name them, and so that the same
+// stranger is found again. The numbers of groups and of faces are limited; groups that are not seen for a long time are
+// removed. One goroutine may use it at a time.
+type groups struct {
+	s      StrangerSettings
 	space  face.Space
 	begun  uint64 // number of the last group
 	off    bool
 	groups []*Group
 }
 
-// New returns an empty set for faces of a space. In a space without an impostor radius, no face is recognised again.
-func New(space face.Space, s Settings) *Groups {
-	return &Groups{s: s.defaults(space), space: space}
+// newGroups returns an empty set for faces of a space. Without an impostor radius, no face is recognised again.
+func newGroups(space face.Space, s StrangerSettings) *groups {
+	return &groups{s: s.defaults(space), space: space}
 }
 
 // Keeps reports whether strangers are kept.
-func (g *Groups) Keeps() bool { return !g.off }
+func (g *groups) Keeps() bool { return !g.off }
 
 // Keep sets whether strangers are kept. Off removes all groups that are not ignored.
-func (g *Groups) Keep(on bool) {
+func (g *groups) Keep(on bool) {
 	g.off = !on
 	if g.off {
 		g.remove(func(p *Group) bool { return !p.Ignored })
 	}
 }
 
-func (g *Groups) remove(gone func(*Group) bool) {
+func (g *groups) remove(gone func(*Group) bool) {
 	g.groups = slices.DeleteFunc(g.groups, gone)
 }
 
 // Last returns the number of the newest group.
-func (g *Groups) Last() uint64 { return g.begun }
+func (g *groups) Last() uint64 { return g.begun }
 
 // Skip marks numbers of groups up to one as used: a killed program may have used them before it could save.
-func (g *Groups) Skip(group uint64) { g.begun = max(g.begun, group) }
+func (g *groups) Skip(group uint64) { g.begun = max(g.begun, group) }
 
 // All returns a copy of the groups, the last seen group first. Do not change the vectors and pictures, which are
 // shared.
-func (g *Groups) All() []Group {
+func (g *groups) All() []Group {
 	all := make([]Group, len(g.groups))
 	for i, p := range g.groups {
 		all[i] = p.copy()
@@ -110,7 +106,7 @@ func (p *Group) copy() Group {
 
 // Load adds the groups of an earlier run. Faces that do not fit the feature space are left out, and so are groups
 // without faces.
-func (g *Groups) Load(all []Group) {
+func (g *groups) Load(all []Group) {
 	for _, p := range all {
 		p = p.copy()
 		p.Album.Faces = slices.DeleteFunc(p.Album.Faces, func(f Face) bool { return g.space.Check(f.Vector) != nil })
@@ -127,7 +123,7 @@ func (g *Groups) Load(all []Group) {
 }
 
 // Get returns a copy of a group. The error wraps [ErrNoGroup].
-func (g *Groups) Get(id uint64) (Group, error) {
+func (g *groups) Get(id uint64) (Group, error) {
 	p, err := g.group(id)
 	if err != nil {
 		return Group{}, err
@@ -136,13 +132,13 @@ func (g *Groups) Get(id uint64) (Group, error) {
 }
 
 // Has reports whether a group is there.
-func (g *Groups) Has(id uint64) bool {
+func (g *groups) Has(id uint64) bool {
 	_, err := g.group(id)
 	return err == nil
 }
 
 // JPEG returns the picture of a face of any group, or nil.
-func (g *Groups) JPEG(face uint64) []byte {
+func (g *groups) JPEG(face uint64) []byte {
 	for _, p := range g.groups {
 		if f, there := p.Album.Find(face); there {
 			return f.JPEG
@@ -152,12 +148,12 @@ func (g *Groups) JPEG(face uint64) []byte {
 }
 
 // Ignored reports whether a group exists and is ignored.
-func (g *Groups) Ignored(id uint64) bool {
+func (g *groups) Ignored(id uint64) bool {
 	p, err := g.group(id)
 	return err == nil && p.Ignored
 }
 
-func (g *Groups) group(id uint64) (*Group, error) {
+func (g *groups) group(id uint64) (*Group, error) {
 	for _, p := range g.groups {
 		if p.ID == id {
 			return p, nil
@@ -167,7 +163,7 @@ func (g *Groups) group(id uint64) (*Group, error) {
 }
 
 // Find returns the group to which most of the faces belong, or 0.
-func (g *Groups) Find(faces []Face) uint64 {
+func (g *groups) Find(faces []Face) uint64 {
 	votes := make(map[uint64]int)
 	for _, f := range faces {
 		best, at := g.s.Near, uint64(0)
@@ -190,7 +186,7 @@ func (g *Groups) Find(faces []Face) uint64 {
 
 // Begin makes a group of faces, in the order in which they were seen, and returns its number. It returns 0 if strangers
 // are not kept or there are no faces.
-func (g *Groups) Begin(faces []Face) uint64 {
+func (g *groups) Begin(faces []Face) uint64 {
 	if g.off || len(faces) == 0 {
 		return 0
 	}
@@ -206,7 +202,7 @@ func (g *Groups) Begin(faces []Face) uint64 {
 	return p.ID
 }
 
-func (g *Groups) own(p *Group) {
+func (g *groups) own(p *Group) {
 	theirs := func(f Face) bool {
 		_, of := p.Album.Find(f.ID)
 		return of
@@ -220,7 +216,7 @@ func (g *Groups) own(p *Group) {
 }
 
 // Visit records that a group has come into view.
-func (g *Groups) Visit(id uint64) error {
+func (g *groups) Visit(id uint64) error {
 	p, err := g.group(id)
 	if err == nil {
 		p.Visits++
@@ -229,7 +225,7 @@ func (g *Groups) Visit(id uint64) error {
 }
 
 // Add adds a face to a group. The error wraps [ErrNoGroup].
-func (g *Groups) Add(id uint64, f Face) error {
+func (g *groups) Add(id uint64, f Face) error {
 	p, err := g.group(id)
 	if err == nil {
 		g.add(p, f)
@@ -237,7 +233,7 @@ func (g *Groups) Add(id uint64, f Face) error {
 	return err
 }
 
-func (g *Groups) add(p *Group, f Face) {
+func (g *groups) add(p *Group, f Face) {
 	if !p.Ignored { // enough faces are known of an ignored person
 		p.Album.Add(g.space, f, g.s.Faces, g.s.Apart)
 	}
@@ -247,7 +243,7 @@ func (g *Groups) add(p *Group, f Face) {
 }
 
 // shed removes the groups beyond the limits, but not the given one.
-func (g *Groups) shed(but uint64) {
+func (g *groups) shed(but uint64) {
 	for _, ignored := range []bool{false, true} {
 		room := g.s.Groups
 		if ignored {
@@ -273,12 +269,12 @@ func (g *Groups) shed(but uint64) {
 }
 
 // Expire removes the groups that were not seen within the retention time.
-func (g *Groups) Expire(now time.Time) {
+func (g *groups) Expire(now time.Time) {
 	g.remove(func(p *Group) bool { return !p.Ignored && now.Sub(p.Last) > g.s.Retention })
 }
 
 // Forget removes a group. The error wraps [ErrNoGroup].
-func (g *Groups) Forget(id uint64) error {
+func (g *groups) Forget(id uint64) error {
 	if _, err := g.group(id); err != nil {
 		return err
 	}
@@ -287,7 +283,7 @@ func (g *Groups) Forget(id uint64) error {
 }
 
 // Ignore sets whether a group is ignored. The error wraps [ErrNoGroup].
-func (g *Groups) Ignore(id uint64, ignored bool) error {
+func (g *groups) Ignore(id uint64, ignored bool) error {
 	p, err := g.group(id)
 	if err != nil {
 		return err
@@ -298,7 +294,7 @@ func (g *Groups) Ignore(id uint64, ignored bool) error {
 }
 
 // Merge merges the group from into the group into. The error wraps [ErrNoGroup].
-func (g *Groups) Merge(into, from uint64) error {
+func (g *groups) Merge(into, from uint64) error {
 	p, err := g.group(into)
 	if err != nil {
 		return err
@@ -322,7 +318,7 @@ func (g *Groups) Merge(into, from uint64) error {
 
 // Restore restores an earlier state of a group; newer faces of the group stay. If strangers are not kept it does
 // nothing.
-func (g *Groups) Restore(was Group) {
+func (g *groups) Restore(was Group) {
 	if g.off || was.ID == 0 || len(was.Album.Faces) == 0 {
 		return
 	}
@@ -343,14 +339,14 @@ func (g *Groups) Restore(was Group) {
 }
 
 // Own removes the faces of a group from all other groups: a face belongs to one group only.
-func (g *Groups) Own(id uint64) {
+func (g *groups) Own(id uint64) {
 	if p, err := g.group(id); err == nil {
 		g.own(p)
 	}
 }
 
 // Take removes faces from a group, and an empty group. The error wraps [ErrNoGroup].
-func (g *Groups) Take(id uint64, faces func(f Face) bool) error {
+func (g *groups) Take(id uint64, faces func(f Face) bool) error {
 	p, err := g.group(id)
 	if err != nil {
 		return err
@@ -363,7 +359,7 @@ func (g *Groups) Take(id uint64, faces func(f Face) bool) error {
 }
 
 // Alike reports whether most faces of a group are near those of another.
-func (g *Groups) Alike(a, b uint64) bool {
+func (g *groups) Alike(a, b uint64) bool {
 	p, err := g.group(a)
 	if err != nil {
 		return false
@@ -382,8 +378,8 @@ func (g *Groups) Alike(a, b uint64) bool {
 }
 
 // Split moves some faces of a group into a new group, and returns its number. The error wraps [ErrNoGroup],
-// [ErrNoFace], or [ErrAll] if one of the two groups would be empty; g is then unchanged.
-func (g *Groups) Split(id uint64, faces []uint64) (uint64, error) {
+// [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty; g is then unchanged.
+func (g *groups) Split(id uint64, faces []uint64) (uint64, error) {
 	p, err := g.group(id)
 	if err != nil {
 		return 0, err
@@ -398,7 +394,7 @@ func (g *Groups) Split(id uint64, faces []uint64) (uint64, error) {
 	}
 	for _, id := range faces {
 		if !slices.ContainsFunc(leave, func(f Face) bool { return f.ID == id }) {
-			return 0, fmt.Errorf("%w: %d", ErrNoFace, id)
+			return 0, fmt.Errorf("%w: %d", ErrNotInGroup, id)
 		}
 	}
 	if len(stay) == 0 || len(leave) == 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package unknown_test
+package office_test
 
 import (
 	"errors"
@@ -10,20 +10,19 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office/unknown"
+	"github.com/faceauth/faceauth/office"
 )
 
 var (
-	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1} // Near is .75, Apart .25
 )
 
 // at returns a face at a point, seen so many minutes after noon.
-var numbers atomic.Uint64
+var faceNumbers atomic.Uint64
 
-func at(_ *unknown.Groups, minute int, x, y float32) unknown.Face {
-	return unknown.Face{
-		ID:     numbers.Add(1),
+func faceAt(_ *office.Groups, minute int, x, y float32) office.Face {
+	return office.Face{
+		ID:     faceNumbers.Add(1),
 		Vector: []float32{x, y},
 		Camera: "door",
 		At:     noon.Add(time.Duration(minute) * time.Minute),
@@ -31,49 +30,49 @@ func at(_ *unknown.Groups, minute int, x, y float32) unknown.Face {
 }
 
 // begin makes a group of faces near a point.
-func begin(g *unknown.Groups, minute int, x, y float32) uint64 {
-	var faces []unknown.Face
+func beginGroup(g *office.Groups, minute int, x, y float32) uint64 {
+	var faces []office.Face
 	for i := range 4 {
-		faces = append(faces, at(g, minute, x+.01*float32(i), y))
+		faces = append(faces, faceAt(g, minute, x+.01*float32(i), y))
 	}
 	return g.Begin(faces)
 }
 
 func TestFind(t *testing.T) {
-	g := unknown.New(plane, unknown.Settings{})
-	a, b := begin(g, 0, 0, 0), begin(g, 0, 3, 0)
+	g := office.NewGroups(plane, office.StrangerSettings{})
+	a, b := beginGroup(g, 0, 0, 0), beginGroup(g, 0, 3, 0)
 	for _, c := range []struct {
 		x    []float32
 		want uint64
 	}{{[]float32{.5}, a}, {[]float32{2.5}, b}, {[]float32{1.5}, 0}, {[]float32{.5, .4, 2.9}, a},
 		{[]float32{.5, 2.9}, 0}, {nil, 0}} {
-		var faces []unknown.Face
+		var faces []office.Face
 		for _, x := range c.x {
-			faces = append(faces, at(g, 1, x, 0))
+			faces = append(faces, faceAt(g, 1, x, 0))
 		}
 		if got := g.Find(faces); got != c.want {
 			t.Errorf("%v: group %d, want %d", c.x, got, c.want)
 		}
 	}
-	blind := unknown.New(face.Space{ID: "blind", Dim: 2, Scale: 1}, unknown.Settings{})
-	begin(blind, 0, 0, 0)
-	if got := blind.Find([]unknown.Face{at(blind, 0, 0, 0)}); got != 0 {
+	blind := office.NewGroups(face.Space{ID: "blind", Dim: 2, Scale: 1}, office.StrangerSettings{})
+	beginGroup(blind, 0, 0, 0)
+	if got := blind.Find([]office.Face{faceAt(blind, 0, 0, 0)}); got != 0 {
 		t.Errorf("a space that tells nobody apart: group %d", got)
 	}
 }
 
 // For any number of strangers the file and the memory stay below their limits.
-func TestBounds(t *testing.T) {
-	g := unknown.New(plane, unknown.Settings{Groups: 5, Ignored: 2, Faces: 8})
+func TestGroupBounds(t *testing.T) {
+	g := office.NewGroups(plane, office.StrangerSettings{Groups: 5, Ignored: 2, Faces: 8})
 	rnd := rand.New(rand.NewPCG(1, 2))
-	poster := begin(g, 0, -9, -9)
+	poster := beginGroup(g, 0, -9, -9)
 	if err := g.Ignore(poster, true); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 200 {
-		id := begin(g, i, float32(9*i), 0)
+		id := beginGroup(g, i, float32(9*i), 0)
 		for range 60 {
-			if err := g.Add(id, at(g, i, float32(9*i)+2*rnd.Float32(), 2*rnd.Float32())); err != nil {
+			if err := g.Add(id, faceAt(g, i, float32(9*i)+2*rnd.Float32(), 2*rnd.Float32())); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +94,7 @@ func TestBounds(t *testing.T) {
 		t.Error(err)
 	}
 	for i := range 4 {
-		id := begin(g, 300+i, -9, float32(9*i))
+		id := beginGroup(g, 300+i, -9, float32(9*i))
 		if err := g.Ignore(id, true); err != nil {
 			t.Fatal(err)
 		}
@@ -113,16 +112,16 @@ func TestBounds(t *testing.T) {
 
 // A full album keeps the faces that differ from each other.
 func TestAlbum(t *testing.T) {
-	var a unknown.Album
-	g := unknown.New(plane, unknown.Settings{})
+	var a office.Album
+	g := office.NewGroups(plane, office.StrangerSettings{})
 	for i := range 4 {
-		a.Add(plane, at(g, 0, 0, float32(i)/100), 6, .25)
+		a.Add(plane, faceAt(g, 0, 0, float32(i)/100), 6, .25)
 	}
-	if a.Add(plane, at(g, 0, .1, 0), 6, .25) {
+	if a.Add(plane, faceAt(g, 0, .1, 0), 6, .25) {
 		t.Error("a face that says nothing new was kept")
 	}
 	for _, x := range []float32{1, 2, 2.3} {
-		a.Add(plane, at(g, 0, x, 0), 6, .25)
+		a.Add(plane, faceAt(g, 0, x, 0), 6, .25)
 	}
 	if n := len(a.Faces); n != 6 || a.Faces[4].Vector[0] != 1 || a.Faces[5].Vector[0] != 2 {
 		t.Errorf("%+v", a.Faces)
@@ -134,8 +133,8 @@ func TestAlbum(t *testing.T) {
 }
 
 func TestMergeSplit(t *testing.T) {
-	g := unknown.New(plane, unknown.Settings{})
-	a, b := begin(g, 1, 0, 0), begin(g, 5, 3, 0)
+	g := office.NewGroups(plane, office.StrangerSettings{})
+	a, b := beginGroup(g, 1, 0, 0), beginGroup(g, 5, 3, 0)
 	if err := g.Merge(a, b); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +143,7 @@ func TestMergeSplit(t *testing.T) {
 		!p.First.Equal(noon.Add(time.Minute)) {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if err := g.Merge(a, b); !errors.Is(err, unknown.ErrNoGroup) {
+	if err := g.Merge(a, b); !errors.Is(err, office.ErrNoGroup) {
 		t.Error(err)
 	}
 	if err := g.Merge(a, a); err != nil {
@@ -157,7 +156,7 @@ func TestMergeSplit(t *testing.T) {
 	for _, c := range []struct {
 		faces []uint64
 		want  error
-	}{{nil, unknown.ErrAll}, {ids, unknown.ErrAll}, {[]uint64{ids[0], 999}, unknown.ErrNoFace}} {
+	}{{nil, office.ErrAll}, {ids, office.ErrAll}, {[]uint64{ids[0], 999}, office.ErrNotInGroup}} {
 		if _, err := g.Split(a, c.faces); !errors.Is(err, c.want) {
 			t.Errorf("%v: %v", c.faces, err)
 		}
@@ -166,20 +165,20 @@ func TestMergeSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := g.Find([]unknown.Face{at(g, 9, 3, 0)}); found != c {
+	if found := g.Find([]office.Face{faceAt(g, 9, 3, 0)}); found != c {
 		t.Errorf("group %d, want %d", found, c)
 	}
 	if err := g.Forget(c); err != nil {
 		t.Error(err)
 	}
-	if err := g.Forget(c); !errors.Is(err, unknown.ErrNoGroup) {
+	if err := g.Forget(c); !errors.Is(err, office.ErrNoGroup) {
 		t.Error(err)
 	}
 }
 
 func TestRetention(t *testing.T) {
-	g := unknown.New(plane, unknown.Settings{Retention: time.Hour})
-	a, b := begin(g, 0, 0, 0), begin(g, 0, 9, 9)
+	g := office.NewGroups(plane, office.StrangerSettings{Retention: time.Hour})
+	a, b := beginGroup(g, 0, 0, 0), beginGroup(g, 0, 9, 9)
 	if err := g.Ignore(b, true); err != nil {
 		t.Fatal(err)
 	}
@@ -192,34 +191,34 @@ func TestRetention(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	g.Keep(false)
-	if g.Keeps() || len(g.All()) != 1 || begin(g, 0, 5, 5) != 0 {
+	if g.Keeps() || len(g.All()) != 1 || beginGroup(g, 0, 5, 5) != 0 {
 		t.Errorf("%+v", g.All())
 	}
 	g.Keep(true)
-	if begin(g, 0, 5, 5) == 0 {
+	if beginGroup(g, 0, 5, 5) == 0 {
 		t.Error("strangers are not kept again")
 	}
 }
 
 // The groups of an earlier run are there again, and no number is given twice. Faces of another space are left out.
 func TestLoad(t *testing.T) {
-	g := unknown.New(plane, unknown.Settings{})
-	a := begin(g, 0, 0, 0)
-	begin(g, 1, 9, 9)
+	g := office.NewGroups(plane, office.StrangerSettings{})
+	a := beginGroup(g, 0, 0, 0)
+	beginGroup(g, 1, 9, 9)
 	if err := g.Ignore(a, true); err != nil {
 		t.Fatal(err)
 	}
-	h := unknown.New(plane, unknown.Settings{})
+	h := office.NewGroups(plane, office.StrangerSettings{})
 	h.Load(g.All())
-	if len(h.All()) != 2 || !h.Ignored(a) || begin(h, 2, 5, 5) != begin(g, 2, 5, 5) {
+	if len(h.All()) != 2 || !h.Ignored(a) || beginGroup(h, 2, 5, 5) != beginGroup(g, 2, 5, 5) {
 		t.Errorf("%+v", h.All())
 	}
-	small := unknown.New(plane, unknown.Settings{Groups: 1, Faces: 4})
+	small := office.NewGroups(plane, office.StrangerSettings{Groups: 1, Faces: 4})
 	small.Load(g.All())
 	if len(small.All()) != 2 { // one of them is ignored
 		t.Errorf("%+v", small.All())
 	}
-	other := unknown.New(face.Space{ID: "other", Dim: 3}, unknown.Settings{})
+	other := office.NewGroups(face.Space{ID: "other", Dim: 3}, office.StrangerSettings{})
 	if other.Load(g.All()); len(other.All()) != 0 {
 		t.Errorf("%+v", other.All())
 	}

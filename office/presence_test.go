@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+func moment(seconds float64) time.Time {
+	return noon.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// as is a track with a name, or without a known name after so many frames.
+func tracked(id int, name string, frames float64) office.InView {
+	return office.InView{Track: id, Belief: sighting.Belief{Name: name, Frames: frames}}
+}
+
+// words describes events in short form.
+func described(events []office.Event) (all []string) {
+	for _, e := range events {
+		all = append(all, fmt.Sprintf("%d %s %s %s %g", e.ID, e.Kind, e.Name, e.Camera, e.At.Sub(noon).Seconds()))
+	}
+	return all
+}
+
+func TestRoom(t *testing.T) {
+	r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
+	for i, c := range []struct {
+		camera string
+		at     float64
+		seen   []office.InView
+		want   []string
+	}{
+		{"door", 0, nil, nil},
+		{"door", 1, []office.InView{tracked(1, "", 1)}, nil},
+		// She came when she was first seen.
+		{"door", 2, []office.InView{tracked(1, "alice", 9)}, []string{"1 arrived alice door 1"}},
+		{"door", 3, []office.InView{tracked(1, "alice", 20)}, nil},
+		{"desk", 4, []office.InView{tracked(1, "alice", 9)}, nil}, // on another camera she is the same
+		{"desk", 5, []office.InView{tracked(1, "alice", 9), tracked(2, "", 24)}, nil},
+		{"desk", 6, []office.InView{tracked(1, "", 99), tracked(2, "", 25)},
+			[]string{"2 unknown  desk 5"}}, // track 1 has a name
+		{"desk", 7, []office.InView{tracked(2, "", 40)}, nil},
+		// Ten seconds.
+		{"desk", 15, []office.InView{tracked(2, "", 40)}, nil},
+		// The unknown one was bob.
+		{"desk", 15.1, []office.InView{tracked(2, "bob", 50)}, []string{"3 left alice desk 5", "4 arrived bob desk 5"}},
+		// The track was taken over.
+		{"desk", 16, []office.InView{tracked(2, "carol", 60)}, []string{"5 arrived carol desk 16"}},
+		// A camera that is late.
+		{"door", 15.5, []office.InView{tracked(7, "carol", 60)}, nil},
+		// The track had been forgotten.
+		{"door", 26.05, []office.InView{tracked(7, "alice", 9)}, []string{"6 left bob desk 15.1",
+			"7 left carol desk 16", "8 arrived alice door 26.05"}},
+	} {
+		if got := described(r.See(c.camera, moment(c.at), c.seen)); !slices.Equal(got, c.want) {
+			t.Errorf("step %d: %q, want %q", i, got, c.want)
+		}
+	}
+	if p := r.People(); len(p) != 1 || p[0].Name != "alice" || p[0].Since != moment(26.05) {
+		t.Errorf("%+v", p)
+	}
+	if got := described(r.Tick(moment(36.06))); !slices.Equal(got, []string{"9 left alice door 26.05"}) {
+		t.Errorf("%q", got)
+	}
+	if got := r.Tick(moment(1e6)); got != nil {
+		t.Errorf("%v", got)
+	}
+}
+
+// A person who was recognised only by learned faces is reported neither as there nor as unknown: a known person who
+// turns away is no stranger.
+func TestLearnedAlone(t *testing.T) {
+	r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
+	learned := tracked(1, "alice", 9)
+	learned.Trust = sighting.Learned
+	var got []office.Event
+	got = append(got, r.See("door", moment(1), []office.InView{learned})...)
+	got = append(got, r.See("door", moment(3), []office.InView{tracked(1, "", 60)})...)
+	if len(got) != 0 {
+		t.Errorf("%q", described(got))
+	}
+	got = r.See("door", moment(4), []office.InView{tracked(1, "alice", 70)})
+	if !slices.Equal(described(got), []string{"1 arrived alice door 1"}) || got[0].Known != moment(4) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// After a restart nobody arrives again, the departure of a person who has gone meanwhile has the right time, and
+// numbers go on.
+func TestRoomRestart(t *testing.T) {
+	r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
+	r.See("door", moment(0), []office.InView{tracked(1, "alice", 9), tracked(2, "bob", 9)})
+	r.See("door", moment(9), []office.InView{tracked(1, "alice", 9)})
+	b, err := json.Marshal(r.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s office.RoomState
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	r = office.NewRoom(office.PresenceSettings{}, s)
+	if got, want := described(r.See("desk", moment(15), []office.InView{tracked(1, "alice", 9)})),
+		[]string{"3 left bob door 0"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := described(r.Tick(moment(100))), []string{"4 left alice desk 15"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// looks makes a camera look every second of an interval, and see the given people or nobody.
+func watches(r *office.Room, camera string, from, to float64, seen ...office.InView) (events []office.Event) {
+	for s := from; s <= to; s++ {
+		events = append(events, r.See(camera, moment(s), seen)...)
+	}
+	return events
+}
+
+// If the camera that saw a person last fails, the person has not left. The camera must look again first, or the time
+// for which the person is held must pass.
+func TestCameraDown(t *testing.T) {
+	begin := func() *office.Room {
+		r := office.NewRoom(office.PresenceSettings{Hold: time.Minute}, office.RoomState{})
+		r.Watch("door")
+		r.Watch("desk")
+		watches(r, "door", 0, 3, tracked(1, "alice", 9))
+		watches(r, "desk", 0, 3, tracked(1, "bob", 9))
+		return r
+	}
+	expect := func(what string, events []office.Event, want ...string) {
+		t.Helper()
+		if got := described(events); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	unsure := func(r *office.Room) (all []string) {
+		for _, p := range r.People() {
+			if p.Unsure {
+				all = append(all, p.Name)
+			}
+		}
+		return all
+	}
+
+	r := begin()
+	r.Down("door")
+	expect("the desk looks on", watches(r, "desk", 4, 20, tracked(1, "bob", 9)))
+	if got := unsure(r); !slices.Equal(got, []string{"alice"}) {
+		t.Errorf("unsure of %q", got)
+	}
+	if s := r.State(); s.People[0].Unsure || s.People[1].Unsure {
+		t.Errorf("what is unsure now is in the state: %+v", s)
+	}
+	expect("the door is back and has not looked long", watches(r, "door", 21, 31))
+	expect("it has", r.See("door", moment(31.1), nil), "3 left alice door 3")
+	expect("the desk is well", watches(r, "desk", 21, 30))
+
+	r = begin()
+	r.Down("door")
+	expect("she is there when it is back",
+		append(watches(r, "door", 30, 32), watches(r, "door", 33, 60, tracked(2, "alice", 9))...))
+	if got := unsure(r); !slices.Equal(got, []string{"bob"}) { // the desk gives no frames; no fault is known
+		t.Errorf("unsure of %q", got)
+	}
+
+	r = begin()
+	r.Down("door")
+	expect("another camera sees her meanwhile",
+		watches(r, "desk", 20, 22, tracked(3, "alice", 9), tracked(1, "bob", 9)))
+	expect("and then no more", watches(r, "desk", 23, 33, tracked(1, "bob", 9)), "3 left alice desk 22")
+
+	r = begin()
+	r.Down("door")
+	expect("not yet", r.Tick(moment(63)))
+	expect("it stays away too long", r.Tick(moment(63.1)), "3 left alice door 3", "4 left bob desk 3")
+
+	r = begin()
+	expect("a camera that hangs", r.Tick(moment(30)))
+	expect("and goes on", watches(r, "door", 30, 40))
+	expect("has looked again", r.See("door", moment(40.1), nil), "3 left alice door 3")
+
+	r = begin()
+	r.End("door") // a recording: no more frames will come
+	expect("the end of a recording", r.Tick(moment(13.1)), "3 left alice door 3")
+}
+
+// After a restart nobody leaves before all cameras have looked again. A camera that has failed delays only the people
+// whom it saw last.
+func TestGrace(t *testing.T) {
+	state := office.RoomState{Last: 7, People: []office.Presence{
+		{
+			Name:   "alice",
+			Since:  moment(-99),
+			Last:   moment(0),
+			Camera: "door",
+		}, {Name: "bob", Since: moment(-99), Last: moment(-1), Camera: "desk"},
+		{Name: "carol", Since: moment(-99), Last: moment(-2), Camera: "a camera that is no more"},
+	}}
+	begin := func(now float64) *office.Room {
+		r := office.NewRoom(office.PresenceSettings{Hold: time.Minute}, state)
+		r.Watch("door")
+		r.Watch("desk")
+		if got := r.Tick(moment(now)); got != nil {
+			t.Errorf("at the start: %q", described(got))
+		}
+		return r
+	}
+	r := begin(1000)
+	if got := watches(r, "door", 1005, 1030, tracked(1, "alice", 9)); got != nil {
+		t.Errorf("the desk has not looked yet: %q", described(got))
+	}
+	if got := watches(r, "desk", 1006, 1016); got != nil {
+		t.Errorf("it has not looked for long: %q", described(got))
+	}
+	// They left while the program was not running: at the time at which they were last seen.
+	if got, want := described(r.See("desk", moment(1016.1), nil)),
+		[]string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+
+	r = begin(1000)
+	r.Down("desk")
+	if got, want := described(watches(r, "door", 1001, 1012)),
+		[]string{"8 left carol a camera that is no more -2", "9 left alice door 0"}; !slices.Equal(got, want) {
+		t.Errorf("a dead desk: %q, want %q", got, want)
+	}
+	if got, want := described(r.Tick(moment(1060.1))), []string{"10 left bob desk -1"}; !slices.Equal(got, want) {
+		t.Errorf("after a minute: %q, want %q", got, want)
+	}
+}
+
+// Cameras fail and come back, and the program is restarted, at random. Each person arrives and leaves by turns. Nobody
+// leaves whom a working camera has just seen, and nobody is held for too long.
+func TestHolds(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	names, cameras := []string{"", "alice", "bob", "carol"}, []string{"door", "desk"}
+	held, left := 0, 0
+	for run := range 200 {
+		s := office.PresenceSettings{Hold: time.Minute}
+		start := func(from office.RoomState) *office.Room {
+			r := office.NewRoom(s, from)
+			for _, c := range cameras {
+				r.Watch(c)
+			}
+			return r
+		}
+		r := start(office.RoomState{})
+		now, begun := 0., 0.
+		present := make(map[string]bool)
+		seen := make(map[string]time.Time)
+		for step := range 400 {
+			now += 6 * rnd.Float64() * rnd.Float64()
+			camera := cameras[rnd.IntN(2)]
+			var events []office.Event
+			switch n := rnd.IntN(60); {
+			case n == 0:
+				r, begun = start(r.State()), now
+			case n < 4:
+				r.Down(camera)
+			case n < 10:
+				events = r.Tick(moment(now))
+			default:
+				var shown []office.InView
+				if k := rnd.IntN(8); k < 4 {
+					shown = append(shown, tracked(k, names[k], 40))
+					seen[names[k]] = moment(now)
+				}
+				events = r.See(camera, moment(now), shown)
+			}
+			for _, e := range events {
+				if e.Kind == office.Unknown {
+					continue
+				}
+				if e.At.After(moment(now)) || present[e.Name] != (e.Kind == office.Left) {
+					t.Fatalf("run %d, step %d: %+v; present %v", run, step, e, present)
+				}
+				present[e.Name] = e.Kind == office.Arrived
+				if e.Kind == office.Left {
+					left++
+					if moment(now).Sub(e.At) <= 10*time.Second {
+						t.Fatalf("run %d, step %d: %+v at %g is too early", run, step, e, now)
+					}
+				}
+			}
+			for _, p := range r.People() {
+				if p.Unsure {
+					held++
+				}
+				since := p.Last
+				if moment(begun).After(since) {
+					since = moment(begun)
+				}
+				if !present[p.Name] || !p.Last.Equal(seen[p.Name]) || moment(now).Sub(since) > s.Hold+6*time.Second {
+					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
+				}
+			}
+		}
+	}
+	if held < 1000 || left < 1000 {
+		t.Errorf("it proves little: %d held, %d left", held, left)
+	}
+}
+
+// Strangers are counted once for each group, and the time at which people were last seen is remembered.
+func TestCounts(t *testing.T) {
+	r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
+	r.Remember("carol", moment(-50))
+	r.Remember("carol", moment(-60))
+	r.Remember("alice", moment(-60))
+	stranger := func(track int, group uint64) office.InView {
+		s := tracked(track, "", 30)
+		s.Group = group
+		return s
+	}
+	r.See("door", moment(0), []office.InView{tracked(1, "alice", 9), stranger(2, 0), stranger(3, 7), tracked(4, "", 3)})
+	r.See("desk", moment(1), []office.InView{stranger(1, 7), stranger(2, 8)})
+	if got := r.Strangers(); got != 3 {
+		t.Errorf("%d strangers, want 3", got)
+	}
+	if got := r.LastSeen(); len(got) != 1 || !got["carol"].Equal(moment(-50)) {
+		t.Errorf("%v", got)
+	}
+	r.Tick(moment(30))
+	if got := r.LastSeen(); len(got) != 2 || !got["alice"].Equal(moment(0)) || r.Strangers() != 0 {
+		t.Errorf("%v, %d strangers", got, r.Strangers())
+	}
+	r.Leave("alice") // forgotten
+	if got := r.LastSeen(); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// People come and go at random, also with restarts in between. Each person arrives and leaves by turns, in the order of
+// time, and the people who are there are those who have arrived and not left.
+func TestAlternates(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(6, 6))
+	names := []string{"", "alice", "bob", "carol"}
+	for run := range 200 {
+		r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
+		now := 0.
+		present := make(map[string]bool)
+		last := make(map[string]time.Time)
+		var id uint64
+		for step := range 300 {
+			now += 8 * rnd.Float64() * rnd.Float64()
+			var seen []office.InView
+			for k := range rnd.IntN(3) {
+				seen = append(seen, tracked(k+rnd.IntN(3)*3, names[rnd.IntN(4)], 40*rnd.Float64()))
+			}
+			camera := []string{"door", "desk"}[rnd.IntN(2)]
+			for _, e := range r.See(camera, moment(now), seen) {
+				if id++; e.ID != id {
+					t.Fatalf("run %d, step %d: event %d, want %d", run, step, e.ID, id)
+				}
+				if e.At.After(moment(now)) ||
+					e.Kind != office.Unknown &&
+						(present[e.Name] != (e.Kind == office.Left) || e.At.Before(last[e.Name])) {
+					t.Fatalf("run %d, step %d: %+v; present %v, last %v", run, step, e, present, last)
+				}
+				if e.Kind != office.Unknown {
+					present[e.Name], last[e.Name] = e.Kind == office.Arrived, e.At
+				}
+			}
+			for _, p := range r.People() {
+				if !present[p.Name] || p.Since.After(p.Last) || moment(now).Sub(p.Last) > 10*time.Second {
+					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
+				}
+			}
+			if n := len(r.People()); n != counted(present) {
+				t.Fatalf("run %d, step %d: %d people, want %d", run, step, n, counted(present))
+			}
+			if rnd.IntN(50) == 0 {
+				r = office.NewRoom(office.PresenceSettings{}, r.State())
+			}
+		}
+	}
+}
+
+func counted(present map[string]bool) (n int) {
+	for _, there := range present {
+		if there {
+			n++
+		}
+	}
+	return n
+}
