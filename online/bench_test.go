@@ -213,24 +213,3 @@ func BenchmarkDenseStep(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkParallel measures a face that is judged and learned by eight full graphs, with one worker and with two.
-func BenchmarkParallel(b *testing.B) {
-	for _, s := range []struct{ k, d int }{{50, 512}, {50, 9216}} {
-		for _, workers := range []int{1, 2} {
-			b.Run(fmt.Sprintf("graphs=%d/%s/workers=%d", benchPeople, name(s.k, s.d), workers), func(b *testing.B) {
-				space := face.Space{ID: "bench", Dim: s.d, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
-				p, err := online.NewParallel(space, online.Settings{K: s.k}, online.PerPerson, workers)
-				if err != nil {
-					b.Fatal(err)
-				}
-				next := gather(b, p, 6*s.k*benchPeople, s.d)
-				faces := make([][]float32, 256)
-				for i := range faces {
-					faces[i] = next()
-				}
-				observe(b, p, faces)
-			})
-		}
-	}
-}

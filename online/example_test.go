@@ -9,22 +9,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-func ExampleNewParallel() {
-	p, err := online.NewParallel(plane, online.Settings{K: 20}, online.PerPerson, 2)
-	if err != nil {
-		panic(err)
-	}
-	p.Label([]float32{0, 0}, "alice")
-	p.Label([]float32{3, 0}, "bob")
-	v, err := p.Observe([]float32{2.9, .1})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(v.Label, "by one of", len(p.Learners()), "graphs")
-	// Output:
-	// bob by one of 2 graphs
-}
-
 func ExampleLearner_UndoSince() {
 	l, err := online.New(plane, online.Settings{})
 	if err != nil {

@@ -7,9 +7,6 @@
 // [Trial.Solve] gives the harmonic solution there; the graph does not change. [Graph.Place] tries a point that
 // [Candidate.Keep] can keep.
 //
-// If all points are known at the start, [Offline.Joint] finds centroids for them (elastic-joint). [KMeans] and
-// [ElasticNet] are other methods for this.
-//
 // The package implements the incremental k-centers algorithm and the online quantized harmonic solution of M. Valko,
 // Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised Learning, 2011 (Section "Online
 // Semi-Supervised Learning With Quantized Graphs"; Charikar et al. 1997 for the doubling algorithm that it modifies). A

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package compact makes a learner of long recordings at once: [Learner] replaces all faces without a label by
-// centroids, which it finds offline (elastic-joint; package quantized). docs/results.md compares it with learning face
+// centroids, which it finds offline (elastic-joint; package joint). docs/results.md compares it with learning face
 // after face.
 package compact
 
@@ -12,8 +12,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/lab/joint"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/quantized"
 )
 
 // Example is a face with the name of its person.
@@ -27,7 +27,7 @@ const DefaultPull = 20
 
 // Options of [Learner].
 type Options struct {
-	// Pull holds centroids near the faces, against labels that push them apart; see [quantized.Offline]. Default:
+	// Pull holds centroids near the faces, against labels that push them apart; see [joint.Offline]. Default:
 	// [DefaultPull].
 	Pull float64
 	// Seed chooses the faces at which centroids begin. Default 0.
@@ -43,7 +43,7 @@ type Report struct {
 }
 
 // Learner returns a learner with labelled faces, and with centroids for faces without a label. It finds the centroids
-// offline from all faces at once (elastic-joint; package quantized); K bounds their number. A centroid without a path
+// offline from all faces at once (elastic-joint; package joint); K bounds their number. A centroid without a path
 // of edges to a labelled face is an outlier and is left out, as [online.Learner.Observe] leaves out the face of a
 // stranger.
 //
@@ -83,7 +83,7 @@ func Learner(ctx context.Context, space face.Space, s online.Settings, labelled 
 	}
 	room := s.K
 	r := rand.New(rand.NewPCG(how.Seed, 0))
-	b, err := offline(space, s, how.Pull).Joint(ctx, x, classes, quantized.Seeds(r, x, classes, room), r)
+	b, err := offline(space, s, how.Pull).Joint(ctx, x, classes, joint.Seeds(r, x, classes, room), r)
 	if err != nil {
 		return nil, report, err
 	}
@@ -120,8 +120,8 @@ func Learner(ctx context.Context, space face.Space, s online.Settings, labelled 
 }
 
 // offline returns the settings of the thesis for elastic-joint, with the weights of the learner.
-func offline(space face.Space, s online.Settings, pull float64) quantized.Offline {
+func offline(space face.Space, s online.Settings, pull float64) joint.Offline {
 	k := graph.Heat(s.Sigma)
 	k.Denominator /= space.Scale * space.Scale
-	return quantized.Offline{Kernel: k, Neighbours: 3, Fit: 10, Doubt: .1, Gamma: s.Gamma, Rounds: 10, Pull: pull}
+	return joint.Offline{Kernel: k, Neighbours: 3, Fit: 10, Doubt: .1, Gamma: s.Gamma, Rounds: 10, Pull: pull}
 }

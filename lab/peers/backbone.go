@@ -10,7 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/quantized"
+	"github.com/faceauth/faceauth/lab/joint"
 )
 
 // lloydRounds is the number of k-means rounds.
@@ -54,7 +54,7 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 			for _, i := range r.Perm(len(part))[:k] {
 				seeds = append(seeds, part[i])
 			}
-			if seeds, err = quantized.KMeans(ctx, part, seeds, lloydRounds); err != nil {
+			if seeds, err = joint.KMeans(ctx, part, seeds, lloydRounds); err != nil {
 				return nil, err
 			}
 		}

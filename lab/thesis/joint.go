@@ -14,7 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/lab/figure"
-	"github.com/faceauth/faceauth/quantized"
+	"github.com/faceauth/faceauth/lab/joint"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -58,7 +58,7 @@ var (
 // backbone is a method that makes a backbone from seeds.
 type backbone struct {
 	name  string
-	place func(context.Context, quantized.Offline, table, [][]float32, *rand.Rand) (*quantized.Backbone, error)
+	place func(context.Context, joint.Offline, table, [][]float32, *rand.Rand) (*joint.Backbone, error)
 }
 
 // table is a dataset of two classes.
@@ -70,41 +70,41 @@ type table struct {
 
 func backbones() []backbone {
 	all := []backbone{
-		{"subsample", func(_ context.Context, o quantized.Offline, t table, seeds [][]float32,
-			_ *rand.Rand) (*quantized.Backbone, error) {
+		{"subsample", func(_ context.Context, o joint.Offline, t table, seeds [][]float32,
+			_ *rand.Rand) (*joint.Backbone, error) {
 			return o.Infer(t.x, t.classes, seeds)
 		}},
-		{"k-means", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
-			_ *rand.Rand) (*quantized.Backbone, error) {
-			c, err := quantized.KMeans(ctx, t.unlabelled(), seeds, o.Rounds)
+		{"k-means", func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
+			_ *rand.Rand) (*joint.Backbone, error) {
+			c, err := joint.KMeans(ctx, t.unlabelled(), seeds, o.Rounds)
 			if err != nil {
 				return nil, err
 			}
 			return o.Infer(t.x, t.classes, c)
 		}},
-		{"elastic net", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
-			_ *rand.Rand) (*quantized.Backbone, error) {
-			c, err := quantized.ElasticNet(ctx, t.unlabelled(), seeds, o.Neighbours, netEnergy, netEnergy, o.Rounds)
+		{"elastic net", func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
+			_ *rand.Rand) (*joint.Backbone, error) {
+			c, err := joint.ElasticNet(ctx, t.unlabelled(), seeds, o.Neighbours, netEnergy, netEnergy, o.Rounds)
 			if err != nil {
 				return nil, err
 			}
 			return o.Infer(t.x, t.classes, c)
 		}},
-		{"elastic-joint, gamma_q 1e5", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
-			r *rand.Rand) (*quantized.Backbone, error) {
+		{"elastic-joint, gamma_q 1e5", func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
+			r *rand.Rand) (*joint.Backbone, error) {
 			o.Pull, o.GammaQ = 0, literal
 			return o.Joint(ctx, t.x, t.classes, seeds, r)
 		}},
-		{"k-means around labels", func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
-			r *rand.Rand) (*quantized.Backbone, error) {
+		{"k-means around labels", func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
+			r *rand.Rand) (*joint.Backbone, error) {
 			o.Pull, o.GammaQ = 1e12, 0
 			return o.Joint(ctx, t.x, t.classes, seeds, r)
 		}},
 	}
 	for _, pull := range pulls {
 		all = append(all, backbone{fmt.Sprintf("elastic-joint, pull %g", pull),
-			func(ctx context.Context, o quantized.Offline, t table, seeds [][]float32,
-				r *rand.Rand) (*quantized.Backbone,
+			func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
+				r *rand.Rand) (*joint.Backbone,
 				error) {
 				o.Pull = pull
 				return o.Joint(ctx, t.x, t.classes, seeds, r)
@@ -150,14 +150,14 @@ func (t table) right(class func(i int) int) float64 {
 }
 
 // settings returns the settings of the thesis: the width is a tenth of the standard deviation of the distances.
-func (t table) settings(d mat.Symmetric) quantized.Offline {
+func (t table) settings(d mat.Symmetric) joint.Offline {
 	var all []float64
 	for i := range d.SymmetricDim() {
 		for j := range i {
 			all = append(all, d.At(i, j))
 		}
 	}
-	return quantized.Offline{
+	return joint.Offline{
 		Kernel: graph.Heat(.1 * stat.StdDev(all, nil)), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
 	}
 }
@@ -215,7 +215,7 @@ func (o *options) joint(ctx context.Context) error {
 			}
 			for _, k := range jointCentroids {
 				c.k = k
-				seeds := quantized.Seeds(rand.New(rand.NewPCG(uint64(c.run), 77)), t.x, t.classes, k)
+				seeds := joint.Seeds(rand.New(rand.NewPCG(uint64(c.run), 77)), t.x, t.classes, k)
 				for _, method := range methods {
 					b, err := method.place(ctx, s, t, seeds, rand.New(rand.NewPCG(uint64(c.run), 78)))
 					if err != nil {
@@ -289,7 +289,7 @@ func drawJoint(title string, curves []figure.Line) (*plot.Plot, error) {
 }
 
 // full returns the accuracy of the soft harmonic solution on the graph of all points.
-func (t table) full(w mat.Symmetric, s quantized.Offline) (float64, error) {
+func (t table) full(w mat.Symmetric, s joint.Offline) (float64, error) {
 	p := graph.Problem{W: w, Gamma: s.Gamma}
 	for i, c := range t.classes {
 		if c >= 0 {
@@ -329,7 +329,7 @@ func (o *options) jointTime(ctx context.Context) error {
 		}
 		some.label(rand.New(rand.NewPCG(1, 2)), 10)
 		s := some.settings(graph.Distances(some.x[:min(n, 1000)], 1))
-		seeds := quantized.Seeds(rand.New(rand.NewPCG(1, 3)), some.x, some.classes, 100)
+		seeds := joint.Seeds(rand.New(rand.NewPCG(1, 3)), some.x, some.classes, 100)
 		measure := func(name string, do func() (float64, int, error)) error {
 			right, rounds := 0., 0
 			spent, err := watch.measure(ctx, name, n, func() (err error) {

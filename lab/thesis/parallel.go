@@ -9,6 +9,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/lab/evaluate"
+	"github.com/faceauth/faceauth/lab/parallel"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +47,7 @@ var arrangements = []arrangement{
 func six(workers int) func(face.Space, online.Settings) (observer, error) {
 	return func(s face.Space, set online.Settings) (observer, error) {
 		set.K = 50
-		return online.NewParallel(s, set, online.PerExample, workers)
+		return parallel.New(s, set, parallel.PerExample, workers)
 	}
 }
 

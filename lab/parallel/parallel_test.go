@@ -1,19 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package online_test
+package parallel_test
 
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/lab/parallel"
 	"github.com/faceauth/faceauth/online"
 )
 
-func parallel(t testing.TB, split online.Split, workers int) *online.Parallel {
+// plane is a simple space in which a person can be drawn as a spot.
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .9}
+
+// faces returns a stream of faces of three people and a stranger.
+func faces(seed uint64, n int) (xs [][]float32) {
+	r := rand.New(rand.NewPCG(seed, 11))
+	for range n {
+		person := float64(r.IntN(4))
+		x := []float32{float32(2*person + .15*r.NormFloat64()), float32(.5 * r.NormFloat64())}
+		if person == 3 {
+			x[1] += 20
+		}
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+func set(t testing.TB, split parallel.Split, workers int) *parallel.Set {
 	t.Helper()
-	p, err := online.NewParallel(plane, online.Settings{K: 30}, split, workers)
+	p, err := parallel.New(plane, online.Settings{K: 30}, split, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +48,8 @@ func parallel(t testing.TB, split online.Split, workers int) *online.Parallel {
 
 // The results do not depend on the number of workers, or on chance.
 func TestParallelWorkers(t *testing.T) {
-	for split, graphs := range map[online.Split]int{online.PerPerson: 3, online.PerExample: 6} {
-		one, many := parallel(t, split, 1), parallel(t, split, 4)
+	for split, graphs := range map[parallel.Split]int{parallel.PerPerson: 3, parallel.PerExample: 6} {
+		one, many := set(t, split, 1), set(t, split, 4)
 		if n := len(one.Learners()); n != graphs || fmt.Sprint(one.Names()) != "[alice bob carol]" {
 			t.Errorf("%s: %d graphs of %v", split, n, one.Names())
 		}
@@ -59,7 +78,16 @@ func TestParallelWorkers(t *testing.T) {
 
 // If people do not touch in the space, separate graphs give the same verdicts as one graph.
 func TestParallelAgreesWithOneGraph(t *testing.T) {
-	p, l := parallel(t, online.PerPerson, 2), learner(t, online.Settings{K: 90})
+	p := set(t, parallel.PerPerson, 2)
+	l, err := online.New(plane, online.Settings{K: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"alice", "bob", "carol"} {
+		if err := l.LabelAll([][]float32{{2 * float32(i), -.1}, {2 * float32(i), .1}}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i, x := range faces(51, 300) {
 		a, err := p.Observe(x)
 		if err != nil {
@@ -76,7 +104,7 @@ func TestParallelAgreesWithOneGraph(t *testing.T) {
 }
 
 func TestParallelTie(t *testing.T) {
-	p, err := online.NewParallel(plane, online.Settings{}, online.PerPerson, 2)
+	p, err := parallel.New(plane, online.Settings{}, parallel.PerPerson, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,20 +122,20 @@ func TestParallelTie(t *testing.T) {
 }
 
 func TestParallelErrors(t *testing.T) {
-	for _, f := range []func() (*online.Parallel, error){
-		func() (*online.Parallel, error) { return online.NewParallel(plane, online.Settings{}, "room", 1) },
-		func() (*online.Parallel, error) {
-			return online.NewParallel(plane, online.Settings{}, online.PerPerson, -1)
+	for _, f := range []func() (*parallel.Set, error){
+		func() (*parallel.Set, error) { return parallel.New(plane, online.Settings{}, "room", 1) },
+		func() (*parallel.Set, error) {
+			return parallel.New(plane, online.Settings{}, parallel.PerPerson, -1)
 		},
-		func() (*online.Parallel, error) {
-			return online.NewParallel(plane, online.Settings{K: -1}, online.PerPerson, 1)
+		func() (*parallel.Set, error) {
+			return parallel.New(plane, online.Settings{K: -1}, parallel.PerPerson, 1)
 		},
 	} {
 		if _, err := f(); !errors.Is(err, online.ErrSettings) {
 			t.Errorf("error %v", err)
 		}
 	}
-	p := parallel(t, online.PerExample, 2)
+	p := set(t, parallel.PerExample, 2)
 	if _, err := p.Observe([]float32{1}); !errors.Is(err, face.ErrDimension) {
 		t.Errorf("error %v", err)
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package online
+// Package parallel judges by several small learners at once, as the thesis does (Section "Parallel Multi-Manifold
+// Learning"): [New] makes a set of them.
+package parallel
 
 import (
 	"fmt"
@@ -9,9 +11,10 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
 )
 
-// Split says which faces share a graph in a [Parallel] learner.
+// Split says which faces share a graph in a [Set].
 type Split string
 
 const (
@@ -19,51 +22,55 @@ const (
 	PerExample Split = "example" // one graph for each labelled face, as in the thesis
 )
 
-// Parallel is a set of small learners that are updated at the same time, on several cores: one for each person, or for
+// Set is a set of small learners that are updated at the same time, on several cores: one for each person, or for
 // each labelled face. Every learner gets every face and has its own rule for outliers, and the most confident learner
 // wins (thesis, Section "Parallel Multi-Manifold Learning").
 //
 // n graphs of k centroids take the memory of n·k centroids, and their solutions cost less than the solution of one
 // graph of this size. But no graph knows the people of the other graphs: a face between two people goes to the person
-// with the higher confidence, and there is no negative evidence. Parallel is not safe for concurrent use.
-type Parallel struct {
+// with the higher confidence, and there is no negative evidence. A Set is not safe for concurrent use.
+type Set struct {
 	space    face.Space
-	settings Settings
+	settings online.Settings
 	split    Split
 	workers  int
-	learners []*Learner
-	verdicts []Verdict
+	learners []*online.Learner
+	verdicts []online.Verdict
 	errors   []error
 }
 
-// NewParallel returns a set of learners without people. All have the same settings, with K centroids each. Workers is
-// the number of cores to use, 0 for all. The error wraps [ErrSettings].
-func NewParallel(space face.Space, s Settings, split Split, workers int) (*Parallel, error) {
+// resolution is the difference of confidences that counts as equal.
+const resolution = 1e-9
+
+// New returns a set of learners without people. All have the same settings, with K centroids each. Workers is
+// the number of cores to use, 0 for all. The error wraps [online.ErrSettings].
+func New(space face.Space, s online.Settings, split Split, workers int) (*Set, error) {
 	if split != PerPerson && split != PerExample {
-		return nil, fmt.Errorf("%w: split is %q, but must be %q or %q", ErrSettings, split, PerPerson, PerExample)
+		return nil, fmt.Errorf("%w: split is %q, but must be %q or %q", online.ErrSettings, split, PerPerson,
+			PerExample)
 	}
 	if workers < 0 {
-		return nil, fmt.Errorf("%w: workers is %d, but must not be negative", ErrSettings, workers)
+		return nil, fmt.Errorf("%w: workers is %d, but must not be negative", online.ErrSettings, workers)
 	}
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	if _, err := New(space, s); err != nil {
+	if _, err := online.New(space, s); err != nil {
 		return nil, err
 	}
-	return &Parallel{space: space, settings: s, split: split, workers: workers}, nil
+	return &Set{space: space, settings: s, split: split, workers: workers}, nil
 }
 
-// Label adds a labelled face of the named person. The error comes from [Learner.Label]. On error p is unchanged.
-func (p *Parallel) Label(x []float32, name string) error {
+// Label adds a labelled face of the named person. The error comes from [online.Learner.Label]. On error p is unchanged.
+func (p *Set) Label(x []float32, name string) error {
 	if p.split == PerPerson {
 		for _, l := range p.learners {
-			if l.classes[0].name == name {
+			if l.Names()[0] == name {
 				return l.Label(x, name)
 			}
 		}
 	}
-	l, err := New(p.space, p.settings)
+	l, err := online.New(p.space, p.settings)
 	if err != nil {
 		return err
 	}
@@ -77,16 +84,16 @@ func (p *Parallel) Label(x []float32, name string) error {
 // Observe judges a face, and every graph near the face learns from it.
 //
 // The error comes from [face.Space.Check]. On error p is unchanged.
-func (p *Parallel) Observe(x []float32) (Verdict, error) {
+func (p *Set) Observe(x []float32) (online.Verdict, error) {
 	if err := p.space.Check(x); err != nil {
-		return Verdict{}, err
+		return online.Verdict{}, err
 	}
 	n := len(p.learners)
 	p.verdicts = slices.Grow(p.verdicts[:0], n)[:n]
 	p.errors = slices.Grow(p.errors[:0], n)[:n]
 	share := func(w int) {
 		for i := w; i < n; i += p.workers {
-			p.verdicts[i], p.errors[i] = p.learners[i].observe(Observation{Vector: x})
+			p.verdicts[i], p.errors[i] = p.learners[i].Observe(x)
 		}
 	}
 	var others sync.WaitGroup
@@ -99,20 +106,20 @@ func (p *Parallel) Observe(x []float32) (Verdict, error) {
 }
 
 // best returns the verdict of the most confident graph. Equal confidence for two people is a tie.
-func (p *Parallel) best() (Verdict, error) {
-	best := Verdict{Sink: 1, Reason: Outlier}
+func (p *Set) best() (online.Verdict, error) {
+	best := online.Verdict{Sink: 1, Reason: online.Outlier}
 	learned := false
 	for i, v := range p.verdicts {
 		if err := p.errors[i]; err != nil {
-			return Verdict{}, err
+			return online.Verdict{}, err
 		}
 		learned = learned || v.Learned
 		switch {
-		case v.Reason == Outlier:
-		case best.Reason == Outlier || v.Confidence > best.Confidence+resolution:
+		case v.Reason == online.Outlier:
+		case best.Reason == online.Outlier || v.Confidence > best.Confidence+resolution:
 			best = v
 		case v.Best != best.Best && v.Confidence > best.Confidence-resolution:
-			best.Label, best.Best, best.Reason = "", "", Tie
+			best.Label, best.Best, best.Reason = "", "", online.Tie
 		}
 	}
 	best.Learned = learned
@@ -120,14 +127,14 @@ func (p *Parallel) best() (Verdict, error) {
 }
 
 // Learners returns the learners of p for reading, in the order of their creation.
-func (p *Parallel) Learners() []*Learner { return slices.Clone(p.learners) }
+func (p *Set) Learners() []*online.Learner { return slices.Clone(p.learners) }
 
 // Names returns the people that p knows, in the order of their first label.
-func (p *Parallel) Names() []string {
+func (p *Set) Names() []string {
 	var names []string
 	for _, l := range p.learners {
-		if !slices.Contains(names, l.classes[0].name) {
-			names = append(names, l.classes[0].name)
+		if name := l.Names()[0]; !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package quantized
+package joint
 
 import (
 	"context"
@@ -25,6 +25,11 @@ func flatten(x [][]float32, dim int) flat {
 		f.squares[i] = squaredNorm(v)
 	}
 	return f
+}
+
+func squaredNorm(x []float32) float64 {
+	v := blas32.Vector{N: len(x), Inc: 1, Data: x}
+	return blas32.DDot(v, v)
 }
 
 func (f flat) row(i int) []float32 { return f.m.Data[i*f.m.Stride : i*f.m.Stride+f.m.Cols] }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package quantized_test
+package joint_test
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/quantized"
+	"github.com/faceauth/faceauth/lab/joint"
 	"gonum.org/v1/gonum/mat"
 )
 
-var offline = quantized.Offline{
+var offline = joint.Offline{
 	Kernel: graph.Heat(.5), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10, Pull: 5,
 }
 
@@ -41,7 +41,7 @@ func moons(seed uint64, n, labelled int) (x [][]float32, classes, truth []int) {
 func ExampleOffline_Joint() {
 	x, classes, _ := moons(1, 300, 6)
 	r := rand.New(rand.NewPCG(1, 1))
-	b, err := offline.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 30), r)
+	b, err := offline.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 30), r)
 	if err != nil {
 		panic(err)
 	}
@@ -100,9 +100,9 @@ func near(t *testing.T, got, want [][]float32) {
 
 func TestKMeans(t *testing.T) {
 	x, classes, _ := moons(2, 400, 0)
-	seeds := quantized.Seeds(rand.New(rand.NewPCG(2, 2)), x, classes, 12)
+	seeds := joint.Seeds(rand.New(rand.NewPCG(2, 2)), x, classes, 12)
 	for _, rounds := range []int{0, 1, 5, 100} {
-		got, err := quantized.KMeans(context.Background(), x, seeds, rounds)
+		got, err := joint.KMeans(context.Background(), x, seeds, rounds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestKMeans(t *testing.T) {
 func TestJointIsConstrainedKMeans(t *testing.T) {
 	x, classes, _ := moons(3, 300, 8)
 	r := rand.New(rand.NewPCG(3, 2))
-	seeds := quantized.Seeds(r, x, classes, 20)
+	seeds := joint.Seeds(r, x, classes, 20)
 	var fixed [][]float32
 	for i, c := range classes {
 		if c >= 0 {
@@ -140,7 +140,7 @@ func TestJointSystem(t *testing.T) {
 	for seed := range uint64(20) {
 		x, classes, _ := moons(seed, 80, 4)
 		r := rand.New(rand.NewPCG(seed, 2))
-		seeds := quantized.Seeds(r, x, classes, 6)
+		seeds := joint.Seeds(r, x, classes, 6)
 		o := offline
 		o.Rounds, o.Pull, o.GammaQ = 1, 0, 2
 		before, err := o.Infer(x, classes, seeds)
@@ -203,9 +203,9 @@ func TestPullHasNoUnit(t *testing.T) {
 	for i := range x {
 		large[i] = []float32{1024 * x[i][0], 1024 * x[i][1]}
 	}
-	centroids := func(o quantized.Offline, x [][]float32) [][]float32 {
+	centroids := func(o joint.Offline, x [][]float32) [][]float32 {
 		r := rand.New(rand.NewPCG(5, 2))
-		b, err := o.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 15), r)
+		b, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 15), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,8 +255,8 @@ func TestLabelsPush(t *testing.T) {
 // An elastic net without energies is k-means; with a large stretch its nodes meet; the energy never rises.
 func TestElasticNet(t *testing.T) {
 	x, classes, _ := moons(6, 300, 0)
-	seeds := quantized.Seeds(rand.New(rand.NewPCG(6, 2)), x, classes, 10)
-	loose, err := quantized.ElasticNet(context.Background(), x, seeds, 3, 0, 0, 20)
+	seeds := joint.Seeds(rand.New(rand.NewPCG(6, 2)), x, classes, 10)
+	loose, err := joint.ElasticNet(context.Background(), x, seeds, 3, 0, 0, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestElasticNet(t *testing.T) {
 	}
 	last := width(loose)
 	for _, stretch := range []float64{.01, .1, 1, 100} {
-		nodes, err := quantized.ElasticNet(context.Background(), x, seeds, 9, stretch, 0, 20)
+		nodes, err := joint.ElasticNet(context.Background(), x, seeds, 9, stretch, 0, 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func TestJointClasses(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		o := offline
 		o.Kernel = graph.Heat(.2)
-		b, err := o.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 40), r)
+		b, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 40), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,9 +317,9 @@ func TestOfflineBadInput(t *testing.T) {
 	classes := []int{0, -1, -1, 1}
 	seeds := [][]float32{{.5, .5}}
 	nan := float32(math.NaN())
-	bad := func(name string, o quantized.Offline, x [][]float32, classes []int, seeds [][]float32) {
+	bad := func(name string, o joint.Offline, x [][]float32, classes []int, seeds [][]float32) {
 		t.Helper()
-		if _, err := o.Joint(ctx, x, classes, seeds, r); !errors.Is(err, quantized.ErrConfig) {
+		if _, err := o.Joint(ctx, x, classes, seeds, r); !errors.Is(err, joint.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -331,19 +331,19 @@ func TestOfflineBadInput(t *testing.T) {
 	bad("lengths", offline, [][]float32{{1}, {1, 2}}, []int{0, 1}, nil)
 	bad("seeds", offline, x, classes, [][]float32{{1}})
 	bad("NaN in a seed", offline, x, classes, [][]float32{{nan, 0}})
-	for name, change := range map[string]func(*quantized.Offline){
-		"kernel":     func(o *quantized.Offline) { o.Kernel.Denominator = 0 },
-		"neighbours": func(o *quantized.Offline) { o.Neighbours = 0 },
-		"fit":        func(o *quantized.Offline) { o.Fit = math.NaN() },
-		"pull":       func(o *quantized.Offline) { o.Pull = 0 },
-		"rounds":     func(o *quantized.Offline) { o.Rounds = -1 },
-		"no sink":    func(o *quantized.Offline) { o.Doubt, o.Gamma = 0, 0 },
+	for name, change := range map[string]func(*joint.Offline){
+		"kernel":     func(o *joint.Offline) { o.Kernel.Denominator = 0 },
+		"neighbours": func(o *joint.Offline) { o.Neighbours = 0 },
+		"fit":        func(o *joint.Offline) { o.Fit = math.NaN() },
+		"pull":       func(o *joint.Offline) { o.Pull = 0 },
+		"rounds":     func(o *joint.Offline) { o.Rounds = -1 },
+		"no sink":    func(o *joint.Offline) { o.Doubt, o.Gamma = 0, 0 },
 	} {
 		o := offline
 		change(&o)
 		bad(name, o, x, classes, seeds)
 	}
-	good := func(name string, o quantized.Offline, x [][]float32, classes []int, seeds [][]float32) {
+	good := func(name string, o joint.Offline, x [][]float32, classes []int, seeds [][]float32) {
 		t.Helper()
 		b, err := o.Joint(ctx, x, classes, seeds, r)
 		if err != nil {
@@ -377,19 +377,19 @@ func TestOfflineBadInput(t *testing.T) {
 	if _, err := offline.Joint(stop, x, classes, seeds, r); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := quantized.KMeans(stop, x, seeds, 3); !errors.Is(err, context.Canceled) {
+	if _, err := joint.KMeans(stop, x, seeds, 3); !errors.Is(err, context.Canceled) {
 		t.Errorf("k-means, cancelled: %v", err)
 	}
-	if _, err := quantized.KMeans(ctx, nil, seeds, 3); !errors.Is(err, quantized.ErrConfig) {
+	if _, err := joint.KMeans(ctx, nil, seeds, 3); !errors.Is(err, joint.ErrConfig) {
 		t.Errorf("k-means of nothing: %v", err)
 	}
-	if _, err := quantized.KMeans(ctx, x, [][]float32{{1, 2, 3}}, 3); !errors.Is(err, quantized.ErrConfig) {
+	if _, err := joint.KMeans(ctx, x, [][]float32{{1, 2, 3}}, 3); !errors.Is(err, joint.ErrConfig) {
 		t.Errorf("k-means with seeds of another length: %v", err)
 	}
-	if _, err := quantized.ElasticNet(ctx, x, [][]float32{{1}}, 1, 1, 1, 3); !errors.Is(err, quantized.ErrConfig) {
+	if _, err := joint.ElasticNet(ctx, x, [][]float32{{1}}, 1, 1, 1, 3); !errors.Is(err, joint.ErrConfig) {
 		t.Errorf("a net of another length: %v", err)
 	}
-	if _, err := quantized.ElasticNet(ctx, x, seeds, 0, 1, 1, 3); !errors.Is(err, quantized.ErrConfig) {
+	if _, err := joint.ElasticNet(ctx, x, seeds, 0, 1, 1, 3); !errors.Is(err, joint.ErrConfig) {
 		t.Errorf("a net without neighbours: %v", err)
 	}
 }
@@ -410,12 +410,12 @@ func TestJointRandom(t *testing.T) {
 				classes[i] = r.IntN(4)
 			}
 		}
-		o := quantized.Offline{
+		o := joint.Offline{
 			Kernel: graph.Heat(math.Pow(10, 3*r.Float64()-2)), Neighbours: 1 + r.IntN(5),
 			Fit: math.Pow(10, 4*r.Float64()-2), Doubt: r.Float64(),
 			Gamma: math.Pow(10, -6*r.Float64()), Rounds: r.IntN(12), Pull: math.Pow(10, 8*r.Float64()-3),
 		}
-		seeds := quantized.Seeds(r, x, classes, k)
+		seeds := joint.Seeds(r, x, classes, k)
 		b, err := o.Joint(context.Background(), x, classes, seeds, r)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -466,9 +466,9 @@ func TestJointOnALattice(t *testing.T) {
 		for q, i := range r.Perm(len(x))[:10] {
 			classes[i] = q % 2
 		}
-		o := quantized.Offline{Kernel: graph.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
+		o := joint.Offline{Kernel: graph.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
 			Pull: 2}
-		if _, err := o.Joint(context.Background(), x, classes, quantized.Seeds(r, x, classes, 15), r); err != nil {
+		if _, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 15), r); err != nil {
 			t.Fatal(err)
 		}
 	}

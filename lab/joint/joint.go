@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package quantized
+// Package joint finds centroids for points that are all known at the start: [Offline.Joint] is elastic-joint
+// quantization (M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
+// Learning, 2011, Section "Joint Quantization and Label Propagation"); [KMeans] and [ElasticNet] are other methods.
+package joint
 
 import (
 	"context"
@@ -10,8 +13,17 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
+
+// ErrConfig is wrapped by the errors of unusable settings and points.
+var ErrConfig = quantized.ErrConfig
+
+const unlabelled = -1
+
+// positive reports whether x is positive and finite.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 // Offline holds the settings of [Offline.Joint], which makes a backbone graph of points that are all known at the
 // start.
