@@ -21,8 +21,6 @@ package eye
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -202,15 +200,12 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 
 // send sends a request.
 func (e *Eye) send(ctx context.Context, q Request, within time.Duration) error {
-	b, err := json.Marshal(q)
-	if err != nil {
-		return err
-	}
+	b := appendBody(nil, q)
 	if len(b) > mostRequest {
 		return fmt.Errorf("the names of the recordings have %d bytes; %d are allowed", len(b), mostRequest)
 	}
 	release := e.until(ctx, within)
-	_, err = e.conn.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...))
+	_, err := e.conn.Write(b)
 	release()
 	return e.fault(ctx, err)
 }

@@ -11,17 +11,19 @@ import (
 	"image/jpeg"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 4
+const Version = 5
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -50,6 +52,8 @@ const (
 	mostPixels = 64 << 20
 	mostText   = 1 << 10
 	mostSide   = 1 << 16
+	// mostFields is the greatest size of the names and numbers of a message, and of a face in it, in bytes.
+	mostFields = 1 << 10
 	// farthest is the greatest coordinate of a landmark in pixels. A landmark may be outside the frame.
 	farthest = 1e6
 	longest  = 10 * 365 * 24 * time.Hour
@@ -70,19 +74,17 @@ type Limits struct {
 
 // size returns the greatest length of a message.
 func (l Limits) size(k Kind) int {
-	switch k {
-	case Image:
-		n := 64 + l.Faces*(240+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
+	n := mostFields + mostText
+	if k == Image {
+		n += l.Faces*(mostFields+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
 		if l.Picture > 0 {
 			n += l.Faces * mostFaceJPEG
 		}
 		if l.Pixels {
 			n += 3 * mostPixels
 		}
-		return n
-	default:
-		return 64 + mostText
 	}
+	return n
 }
 
 // Report is an eye's description of its sandbox.
@@ -106,417 +108,289 @@ type Message struct {
 	Text   string        // Damaged, Failed
 }
 
-var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
-	face.Moved, face.Tilted, face.CutOff, face.Covered, face.NoVector, face.Unclear}
+// A message is a byte with its kind, the length of its body, and the body in CBOR. An image is an encodedFrame, whose
+// vectors and landmarks are bytes.
+type encodedFrame struct {
+	face.Frame
+	Count   face.Count `json:"count"`
+	More    bool       `json:"more,omitempty"`
+	Size    image.Point
+	Samples []encodedSample `json:"samples,omitempty"`
+	JPEG    []byte          `json:"jpeg,omitempty"`
+	Pixels  []byte          `json:"pixels,omitempty"`
+}
+
+type encodedSample struct {
+	face.Sample
+	Landmarks []byte      `json:"landmarks,omitempty"`
+	Vector    []byte      `json:"vector,omitempty"`
+	Turns     *face.Turns `json:"turns,omitempty"`
+}
+
+var (
+	encoding, _ = cbor.EncOptions{}.UserBufferEncMode()
+	decoding, _ = cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive, MaxNestedLevels: 8, MaxArrayElements: MostFaces,
+		MaxMapPairs: 64, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+	}.DecMode()
+)
+
+// body returns pointers to the fields that a message of this kind has. An image is decoded and encoded by way of e.
+func (m *Message) body(e *encodedFrame) any {
+	switch m.Kind {
+	case Ready:
+		return &struct {
+			Report *Report
+			Space  *string
+		}{&m.Report, &m.Space}
+	case Opened:
+		return &struct {
+			Report *Report
+			Count  *face.Count
+		}{&m.Report, &m.Count}
+	case Image:
+		return e
+	case Progress:
+		return &struct {
+			Count *face.Count
+			Wait  *time.Duration
+		}{&m.Count, &m.Wait}
+	case Damaged:
+		return &struct{ Text *string }{&m.Text}
+	case End:
+		return &struct{ Count *face.Count }{&m.Count}
+	default:
+		return &struct {
+			Code *Code
+			Text *string
+		}{&m.Code, &m.Text}
+	}
+}
 
 // Append appends an encoded message to b, for [Read].
 func Append(b []byte, m Message) []byte {
-	begin := len(b)
-	le := binary.LittleEndian
-	b = append(b, byte(m.Kind), 0, 0, 0, 0)
-	num := func(n int) { b = le.AppendUint32(b, uint32(int32(n))) }
-	text := func(s string) {
-		num(len(s))
-		b = append(b, s...)
+	e := encodedFrame{
+		Frame: m.Frame, Count: m.Count, More: m.More, Size: m.Frame.Size, JPEG: m.Frame.JPEG, Pixels: m.Pixels,
 	}
-	real := func(x float64) { b = le.AppendUint64(b, math.Float64bits(x)) }
-	short := func(x float32) { b = le.AppendUint32(b, math.Float32bits(x)) }
-	flag := func(set bool) {
-		if set {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
+	for _, s := range m.Frame.Samples {
+		x := encodedSample{Sample: s, Vector: vector.Bytes(s.Vector), Turns: s.Turns}
+		for _, p := range s.Landmarks {
+			x.Landmarks = vector.Append(x.Landmarks, []float32{p.X, p.Y})
 		}
+		e.Samples = append(e.Samples, x)
 	}
-	count := func(c face.Count) {
-		num(c.Declared)
-		num(c.Read)
-		num(c.Dropped)
-		num(c.Damaged)
+	return appendBody(append(b, byte(m.Kind)), m.body(&e))
+}
+
+// appendBody appends the length of an encoded value and the value to b.
+func appendBody(b []byte, v any) []byte {
+	begin := len(b) + 4
+	to := bytes.NewBuffer(append(b, 0, 0, 0, 0))
+	if err := encoding.MarshalToBuffer(v, to); err != nil {
+		panic("eye: message that cannot be encoded: " + err.Error())
 	}
-	report := func(r Report) {
-		num(r.Version)
-		num(r.Landlock)
-		flag(r.Seccomp)
-	}
-	switch m.Kind {
-	case Ready:
-		report(m.Report)
-		text(m.Space)
-	case Opened:
-		report(m.Report)
-		count(m.Count)
-	case Progress:
-		count(m.Count)
-		b = le.AppendUint64(b, uint64(m.Wait))
-	case End:
-		count(m.Count)
-	case Damaged:
-		text(m.Text)
-	case Failed:
-		b = append(b, byte(m.Code))
-		text(m.Text)
-	case Image:
-		f := m.Frame
-		count(m.Count)
-		flag(m.More)
-		num(f.Index)
-		b = le.AppendUint64(b, uint64(f.Time))
-		num(f.Size.X)
-		num(f.Size.Y)
-		num(f.Turned)
-		num(len(f.Samples))
-		for _, s := range f.Samples {
-			num(s.Track)
-			num(s.Box.Min.X)
-			num(s.Box.Min.Y)
-			num(s.Box.Max.X)
-			num(s.Box.Max.Y)
-			short(s.Score)
-			num(len(s.Landmarks))
-			for _, p := range s.Landmarks {
-				short(p.X)
-				short(p.Y)
-			}
-			flag(s.Held)
-			reason := 0
-			for i, r := range reasons {
-				if r == s.Reason {
-					reason = i
-				}
-			}
-			b = append(b, byte(reason))
-			num(len(s.Vector))
-			for _, x := range s.Vector {
-				short(x)
-			}
-			q := s.Quality
-			num(q.Size)
-			real(q.Sharpness)
-			real(q.Brightness)
-			real(q.Contrast)
-			real(q.Turn)
-			real(q.Roll)
-			real(q.Cut)
-			real(q.Streak)
-			real(q.Eyes)
-			real(q.Mouth)
-			real(q.Norm)
-			real(q.Gain)
-			real(q.Noise)
-			flag(s.Turns != nil)
-			if s.Turns != nil {
-				for _, x := range s.Turns {
-					real(x)
-				}
-			}
-			flag(s.Liveness != nil)
-			if s.Liveness != nil {
-				short(*s.Liveness)
-			}
-			text(string(s.JPEG))
-		}
-		text(string(f.JPEG))
-		num(len(m.Pixels))
-		b = append(b, m.Pixels...)
-	}
-	le.PutUint32(b[begin+1:], uint32(len(b)-begin-5))
+	b = to.Bytes()
+	binary.LittleEndian.PutUint32(b[begin-4:], uint32(len(b)-begin))
 	return b
+}
+
+// readBody reads a length and the bytes after it. The buffer grows with the received bytes, and not with the announced
+// length.
+func readBody(r io.Reader, most int) ([]byte, error) {
+	var n uint32
+	if err := binary.Read(r, binary.LittleEndian, &n); err != nil {
+		return nil, err
+	}
+	if int64(n) > int64(most) {
+		return nil, fmt.Errorf("%w: message of %d bytes; %d are allowed", ErrRules, n, most)
+	}
+	var body bytes.Buffer
+	body.Grow(int(min(n, 256<<10)))
+	if _, err := io.CopyN(&body, r, int64(n)); errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return nil, err
+	}
+	return body.Bytes(), nil
 }
 
 // Read reads a message, and checks everything that does not depend on earlier messages. The error wraps [ErrRules], or
 // comes from r.
 func Read(r io.Reader, l Limits) (Message, error) {
-	var head [5]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	var kind [1]byte
+	if _, err := io.ReadFull(r, kind[:]); err != nil {
 		return Message{}, err
 	}
-	kind, n := Kind(head[0]), int64(binary.LittleEndian.Uint32(head[1:]))
-	if kind < Ready || kind > Failed {
-		return Message{}, fmt.Errorf("%w: message of the unknown kind %d", ErrRules, kind)
+	m := Message{Kind: Kind(kind[0])}
+	if m.Kind < Ready || m.Kind > Failed {
+		return Message{}, fmt.Errorf("%w: message of the unknown kind %d", ErrRules, m.Kind)
 	}
-	if most := int64(l.size(kind)); n > most {
-		return Message{}, fmt.Errorf("%w: message of %d bytes; %d are allowed", ErrRules, n, most)
-	}
-	// The buffer grows with the received bytes, and not with the announced length.
-	var body bytes.Buffer
-	body.Grow(int(min(n, 256<<10)))
-	if _, err := io.CopyN(&body, r, n); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+	body, err := readBody(r, l.size(m.Kind))
+	if err != nil {
 		return Message{}, err
 	}
-	return parse(kind, body.Bytes(), l)
-}
-
-// parser decodes a message. It keeps the first error; later values are zero.
-type parser struct {
-	b   []byte
-	err error
-}
-
-func (p *parser) wrong(format string, args ...any) {
-	if p.err == nil {
-		p.err = fmt.Errorf("%w: "+format, append([]any{ErrRules}, args...)...)
-		p.b = nil
+	var e encodedFrame
+	if err := decoding.Unmarshal(body, m.body(&e)); err != nil {
+		return Message{}, fmt.Errorf("%w: %s", ErrRules, Printable(err.Error()))
 	}
-}
-
-func (p *parser) take(n int) []byte {
-	if p.err == nil && n > len(p.b) {
-		p.wrong("message that is too short")
+	var c checker
+	if m.Kind == Image {
+		m.Count, m.More, m.Frame, m.Pixels = e.Count, e.More, c.frame(e, l), e.Pixels
 	}
-	if p.err != nil {
-		return make([]byte, min(n, 8))
-	}
-	b := p.b[:n]
-	p.b = p.b[n:]
-	return b
-}
-
-// num returns a whole number from low to high. Name is for the error.
-func (p *parser) num(name string, low, high int) int {
-	n := int(int32(binary.LittleEndian.Uint32(p.take(4))))
-	if p.err == nil && (n < low || n > high) {
-		p.wrong("%s %d, which is not from %d to %d", name, n, low, high)
-	}
-	if p.err != nil {
-		return max(low, 0)
-	}
-	return n
-}
-
-func (p *parser) long() int64 { return int64(binary.LittleEndian.Uint64(p.take(8))) }
-
-func (p *parser) flag() bool {
-	b := p.take(1)[0]
-	if b > 1 {
-		p.wrong("flag that is neither 0 nor 1")
-	}
-	return b == 1
-}
-
-// short returns a number from low to high. The error does not contain the number, which may be part of a face.
-func (p *parser) short(name string, low, high float32) float32 {
-	x := math.Float32frombits(binary.LittleEndian.Uint32(p.take(4)))
-	if p.err == nil && !(x >= low && x <= high) {
-		p.wrong("%s that is not a number from %g to %g", name, low, high)
-	}
-	return x
-}
-
-func (p *parser) real(name string, low, high float64) float64 {
-	x := math.Float64frombits(binary.LittleEndian.Uint64(p.take(8)))
-	if p.err == nil && !(x >= low && x <= high) {
-		p.wrong("%s that is not a number from %g to %g", name, low, high)
-	}
-	return x
-}
-
-// bytes returns a copy of at most "most" bytes, or nil for none.
-func (p *parser) bytes(name string, most int) []byte {
-	n := p.num("length of the "+name, 0, most)
-	if n == 0 || p.err != nil {
-		return nil
-	}
-	return bytes.Clone(p.take(n))
-}
-
-// text returns a text for people: one line without control characters.
-func (p *parser) text() string {
-	b := p.bytes("text", mostText)
-	if p.err != nil {
-		return ""
-	}
-	s := string(b)
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		p.wrong("text that cannot be printed")
-		return ""
-	}
-	return s
-}
-
-func (p *parser) count() face.Count {
-	return face.Count{
-		Declared: p.num("declared frames", -1, math.MaxInt32), Read: p.num("frames read", 0, math.MaxInt32),
-		Dropped: p.num("frames dropped", 0, math.MaxInt32), Damaged: p.num("damaged files", 0, math.MaxInt32),
-	}
-}
-
-func (p *parser) report() Report {
-	return Report{Version: p.num("version", 0, math.MaxInt32), Landlock: p.num("version of Landlock", 0, 1000),
-		Seccomp: p.flag()}
-}
-
-// jpeg returns a JPEG file whose picture is at most side pixels wide and high.
-func (p *parser) jpeg(name string, most, side int) []byte {
-	b := p.bytes(name, most)
-	if p.err != nil || b == nil {
-		return nil
-	}
-	c, err := jpeg.DecodeConfig(bytes.NewReader(b))
-	switch {
-	case err != nil:
-		p.wrong("%s that is not a JPEG", name)
-	case c.Width > side || c.Height > side:
-		p.wrong("%s of %dx%d pixels; %d are allowed", name, c.Width, c.Height, side)
-	default:
-		return b
-	}
-	return nil
-}
-
-func parse(kind Kind, b []byte, l Limits) (Message, error) {
-	p := &parser{b: b}
-	m := Message{Kind: kind}
-	switch kind {
-	case Ready:
-		m.Report = p.report()
-		m.Space = p.text()
-	case Opened:
-		m.Report = p.report()
-		m.Count = p.count()
-	case Progress:
-		m.Count = p.count()
-		if m.Wait = time.Duration(p.long()); m.Wait < 0 || m.Wait > longest {
-			p.wrong("time to wait that is negative or longer than ten years")
-		}
-	case End:
-		m.Count = p.count()
-	case Damaged:
-		m.Text = p.text()
-	case Failed:
-		if m.Code = Code(p.take(1)[0]); m.Code >= lastCode {
-			p.wrong("unknown code %d of an error", m.Code)
-		}
-		m.Text = p.text()
-	case Image:
-		m.Count = p.count()
-		m.More = p.flag()
-		m.Frame = p.frame(l)
-		if n := p.num("length of the pixels", 0, 3*mostPixels); n > 0 && p.err == nil {
-			if !l.Pixels || n != 3*m.Frame.Size.X*m.Frame.Size.Y {
-				p.wrong("%d bytes of pixels that nobody asked for, or of another size", n)
-			} else {
-				m.Pixels = p.take(n) // no copy: nobody else uses the message
-			}
-		} else if l.Pixels {
-			p.wrong("frame without the pixels that were asked for")
-		}
-	}
-	if p.err == nil && len(p.b) > 0 {
-		p.wrong("%d bytes after the end of a message", len(p.b))
-	}
-	if p.err != nil {
-		return Message{}, p.err
+	c.message(m)
+	if c.err != nil {
+		return Message{}, c.err
 	}
 	return m, nil
 }
 
-func (p *parser) frame(l Limits) face.Frame {
-	var f face.Frame
-	f.Index = p.num("index of a frame", 0, math.MaxInt32)
-	if f.Time = time.Duration(p.long()); f.Time < 0 || f.Time > longest {
-		p.wrong("time of a frame that is negative or longer than ten years")
+// checker keeps the first error. No error contains a value of a face.
+type checker struct{ err error }
+
+func (c *checker) rule(kept bool, format string, args ...any) {
+	if !kept && c.err == nil {
+		c.err = fmt.Errorf("%w: "+format, append([]any{ErrRules}, args...)...)
 	}
-	f.Size = image.Pt(p.num("width", 1, mostSide), p.num("height", 1, mostSide))
-	if f.Size.X*f.Size.Y > mostPixels {
-		p.wrong("frame of %dx%d pixels", f.Size.X, f.Size.Y)
+}
+
+// within checks a number, which must be from low to high.
+func (c *checker) within(name string, x, low, high float64) {
+	if !(x >= low && x <= high) {
+		c.rule(false, "%s outside %g to %g", name, low, high)
 	}
-	if f.Turned = p.num("turn of a frame", 0, 270); f.Turned%90 != 0 {
-		p.wrong("frame that is turned by %d degrees", f.Turned)
+}
+
+func (c *checker) whole(name string, n, low, high int) {
+	c.within(name, float64(n), float64(low), float64(high))
+}
+
+func (c *checker) duration(name string, d time.Duration) {
+	c.rule(d >= 0 && d <= longest, "%s that is negative or longer than ten years", name)
+}
+
+// jpeg checks a JPEG file, whose picture must be at most side pixels wide and high.
+func (c *checker) jpeg(name string, b []byte, most, side int) {
+	if b == nil {
+		return
 	}
-	n := p.num("number of faces", 0, min(l.Faces, MostFaces))
-	for range n {
-		if p.err != nil {
-			return face.Frame{}
-		}
-		s := p.sample(f.Size, l)
-		for _, other := range f.Samples {
-			if s.Track == other.Track {
-				p.wrong("two faces of the track %d in a frame", s.Track)
-			}
-		}
-		f.Samples = append(f.Samples, s)
+	c.whole("length of the "+name, len(b), 0, most)
+	d, err := jpeg.DecodeConfig(bytes.NewReader(b))
+	c.rule(err == nil, "%s that is not a JPEG", name)
+	c.rule(d.Width <= side && d.Height <= side, "%s of %dx%d pixels; %d are allowed", name, d.Width, d.Height, side)
+}
+
+// message checks what does not depend on the request.
+func (c *checker) message(m Message) {
+	c.whole("declared frames", m.Count.Declared, -1, math.MaxInt32)
+	c.whole("frames read", m.Count.Read, 0, math.MaxInt32)
+	c.whole("frames dropped", m.Count.Dropped, 0, math.MaxInt32)
+	c.whole("damaged files", m.Count.Damaged, 0, math.MaxInt32)
+	c.whole("version", m.Report.Version, 0, math.MaxInt32)
+	c.whole("version of Landlock", m.Report.Landlock, 0, 1000)
+	c.duration("time to wait", m.Wait)
+	c.rule(m.Code < lastCode, "unknown code %d of an error", m.Code)
+	for _, s := range []string{m.Space, m.Text} {
+		c.whole("length of the text", len(s), 0, mostText)
+		control := strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+		c.rule(!control, "text that cannot be printed")
 	}
-	f.JPEG = p.jpeg("picture of a frame", mostFrameJPEG, mostSide)
+}
+
+// frame returns the checked frame.
+func (c *checker) frame(e encodedFrame, l Limits) face.Frame {
+	f := e.Frame
+	f.Size, f.JPEG = e.Size, e.JPEG
+	c.whole("index of a frame", f.Index, 0, math.MaxInt32)
+	c.duration("time of a frame", f.Time)
+	c.whole("width", f.Size.X, 1, mostSide)
+	c.whole("height", f.Size.Y, 1, mostSide)
+	c.rule(c.err != nil || f.Size.X*f.Size.Y <= mostPixels, "frame of %dx%d pixels", f.Size.X, f.Size.Y)
+	c.rule(slices.Contains([]int{0, 90, 180, 270}, f.Turned), "frame that is turned by %d degrees", f.Turned)
+	c.whole("number of faces", len(e.Samples), 0, min(l.Faces, MostFaces))
+	if c.err != nil {
+		return f
+	}
+	tracks := make(map[int]bool)
+	for _, x := range e.Samples {
+		f.Samples = append(f.Samples, c.sample(x, f.Size, l))
+		c.rule(!tracks[x.Track], "two faces of the track %d in a frame", x.Track)
+		tracks[x.Track] = true
+	}
+	c.jpeg("picture of a frame", f.JPEG, mostFrameJPEG, mostSide)
+	switch {
+	case l.Pixels:
+		c.rule(len(e.Pixels) == 3*f.Size.X*f.Size.Y, "frame without the pixels that were asked for")
+	default:
+		c.rule(e.Pixels == nil, "%d bytes of pixels that nobody asked for", len(e.Pixels))
+	}
 	return f
 }
 
-func (p *parser) sample(size image.Point, l Limits) face.Sample {
-	s := face.Sample{Space: l.Space.ID, Track: p.num("track", 1, math.MaxInt32)}
-	side := func(name string, most int) int { return p.num(name+" of a box", 0, most) }
-	s.Box.Min = image.Pt(side("left", size.X), side("top", size.Y))
-	s.Box.Max = image.Pt(side("right", size.X), side("bottom", size.Y))
-	if s.Box.Empty() {
-		p.wrong("box that is empty")
-	}
-	s.Score = p.short("score", 0, 1.001)
-	if n := p.num("number of landmarks", 0, landmarks); n == landmarks {
-		s.Landmarks = make([]face.Point, n)
+var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
+	face.Moved, face.Tilted, face.CutOff, face.Covered, face.NoVector, face.Unclear}
+
+func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sample {
+	s := x.Sample
+	s.Turns = x.Turns
+	c.whole("track", s.Track, 1, math.MaxInt32)
+	c.rule(!s.Box.Empty() && s.Box.In(image.Rectangle{Max: size}), "box that is empty or outside the frame")
+	c.rule(s.Space == l.Space.ID, "face of another feature space than %s", l.Space.ID)
+	c.rule(slices.Contains(reasons, s.Reason), "unknown reason of a face")
+	c.rule(!s.Held || l.Spare, "face that is held, though nobody asked for it")
+
+	if n := len(x.Landmarks); n == 8*landmarks {
+		points := vector.Floats(x.Landmarks)
+		s.Landmarks = make([]face.Point, landmarks)
 		for i := range s.Landmarks {
-			s.Landmarks[i] = face.Point{
-				X: p.short("landmark", -farthest, farthest),
-				Y: p.short("landmark", -farthest, farthest),
-			}
+			s.Landmarks[i] = face.Point{X: points[2*i], Y: points[2*i+1]}
 		}
-	} else if n != 0 {
-		p.wrong("face with %d landmarks; 0 or %d are allowed", n, landmarks)
-	}
-	if s.Held = p.flag(); s.Held && (!l.Spare || s.Landmarks != nil) {
-		p.wrong("face that is held and has landmarks, or that nobody asked to hold")
-	}
-	if r := int(p.take(1)[0]); r < len(reasons) {
-		s.Reason = reasons[r]
+		for _, v := range points {
+			c.within("landmark", float64(v), -farthest, farthest)
+		}
 	} else {
-		p.wrong("unknown reason %d", r)
+		c.rule(n == 0, "face with %d bytes of landmarks; 0 or %d are allowed", n, 8*landmarks)
 	}
-	switch n := p.num("length of a vector", 0, l.Space.Dim); {
-	case p.err != nil:
-	case s.Held && n > 0:
-		p.wrong("vector of a face that is held")
-	case !s.Held && n > 0 && s.Reason == face.NoVector,
-		!s.Held && n == 0 && s.Reason != face.NoVector && s.Reason != face.TooDark:
-		p.wrong("vector that is missing without a reason, or there in spite of one")
-	case n > 0:
-		b := p.take(4 * n)
-		if p.err != nil {
-			break
-		}
-		s.Vector = vector.Floats(b)
+
+	if len(x.Vector) > 0 {
+		c.rule(len(x.Vector) == 4*l.Space.Dim, "vector of %d bytes; %d are allowed", len(x.Vector), 4*l.Space.Dim)
+		s.Vector = vector.Floats(x.Vector)
 		if err := l.Space.Check(s.Vector); err != nil {
-			p.wrong("%v", err)
+			c.rule(false, "%v", err)
 		}
+		c.rule(s.Reason != face.NoVector, "vector, and a reason why there is none")
+	} else {
+		c.rule(s.Held || s.Reason == face.NoVector || s.Reason == face.TooDark,
+			"vector that is missing without a reason")
 	}
+
 	const large = 1e9 // far above all measures of 8-bit pictures
-	s.Quality = face.Quality{
-		Size:      p.num("size of a face", 0, mostSide),
-		Sharpness: p.real("sharpness", 0, large), Brightness: p.real("brightness", 0, 256),
-		Contrast: p.real("contrast", 0, 256), Turn: p.real("turn", -large, large),
-		Roll: p.real("roll", -180, 180), Cut: p.real("cut", 0, 1), Streak: p.real("streak", 0, 1),
-		Eyes: p.real("eyes", 0, 100), Mouth: p.real("mouth", 0, 100),
-		Norm: p.real("norm", 0, large), Gain: p.real("gain", 0, 256),
-		Noise: p.real("noise", 0, 256),
+	q := s.Quality
+	c.whole("size of a face", q.Size, 0, mostSide)
+	for _, v := range []struct {
+		name         string
+		x, low, high float64
+	}{
+		{"score", float64(s.Score), 0, 1.001},
+		{"sharpness", q.Sharpness, 0, large}, {"brightness", q.Brightness, 0, 256}, {"contrast", q.Contrast, 0, 256},
+		{"turn", q.Turn, -large, large}, {"roll", q.Roll, -180, 180}, {"cut", q.Cut, 0, 1}, {"streak", q.Streak, 0, 1},
+		{"eyes", q.Eyes, 0, 100}, {"mouth", q.Mouth, 0, 100}, {"gain", q.Gain, 0, 256}, {"noise", q.Noise, 0, 256},
+		{"norm", q.Norm, 0, large},
+	} {
+		c.within(v.name, v.x, v.low, v.high)
 	}
-	if p.flag() {
-		s.Turns = new(face.Turns)
-		for i := range s.Turns {
-			s.Turns[i] = p.real("norm of a turned face", 0, large)
+	if s.Turns != nil {
+		for _, v := range s.Turns {
+			c.within("norm of a turned face", v, 0, large)
 		}
-		if !l.Turns || s.Held {
-			p.wrong("norms of turned faces that nobody asked for")
-		}
+		c.rule(l.Turns, "norms of turned faces that nobody asked for")
 	}
-	if p.flag() {
-		x := p.short("liveness", 0, 1)
-		s.Liveness = &x
+	if s.Liveness != nil {
+		c.within("liveness", float64(*s.Liveness), 0, 1)
 	}
-	if s.JPEG = p.jpeg("picture of a face", mostFaceJPEG, l.Picture); s.JPEG != nil && l.Picture == 0 {
-		p.wrong("picture of a face that nobody asked for")
-	}
-	if s.Held && (s.Liveness != nil || s.JPEG != nil) {
-		p.wrong("face that is held, with its liveness or a picture")
-	}
+	c.rule(s.JPEG == nil || l.Picture > 0, "picture of a face that nobody asked for")
+	c.jpeg("picture of a face", s.JPEG, mostFaceJPEG, l.Picture)
+	c.rule(!s.Held || s.Landmarks == nil && s.Vector == nil && s.Turns == nil && s.Liveness == nil && s.JPEG == nil,
+		"face that is held and has landmarks, a vector, norms, its liveness or a picture")
 	return s
 }

@@ -74,12 +74,12 @@ func TestHeld(t *testing.T) {
 		{"truth", spare, func(*face.Sample) {}, ""},
 		{"poor", spare, func(s *face.Sample) { s.Reason = face.Blurred }, ""},
 		{"without a vector before", spare, func(s *face.Sample) { s.Reason = face.NoVector }, ""},
-		{"unasked", limits, func(*face.Sample) {}, "nobody asked to hold"},
-		{"landmarks", spare, func(s *face.Sample) { s.Landmarks = make([]face.Point, 68) }, "has landmarks"},
-		{"vector", spare, func(s *face.Sample) { s.Vector = []float32{0, 1, 0, 0} }, "vector of a face that is held"},
-		{"liveness", spare, func(s *face.Sample) { x := float32(1); s.Liveness = &x }, "with its liveness"},
-		{"turned", spare, func(s *face.Sample) { s.Turns = new(face.Turns) }, "norms of turned faces"},
-		{"picture", spare, func(s *face.Sample) { s.JPEG = jpegOf(t, 20) }, "or a picture"},
+		{"unasked", limits, func(*face.Sample) {}, "nobody asked for it"},
+		{"landmarks", spare, func(s *face.Sample) { s.Landmarks = make([]face.Point, 68) }, "held and has"},
+		{"vector", spare, func(s *face.Sample) { s.Vector = []float32{0, 1, 0, 0} }, "held and has"},
+		{"liveness", spare, func(s *face.Sample) { x := float32(1); s.Liveness = &x }, "held and has"},
+		{"turned", spare, func(s *face.Sample) { s.Turns = new(face.Turns) }, "held and has"},
+		{"picture", spare, func(s *face.Sample) { s.JPEG = jpegOf(t, 20) }, "held and has"},
 	} {
 		m := truth(t)
 		m.Frame.Samples[0] = held(m.Frame.Samples[0])
@@ -125,16 +125,16 @@ var lies = []struct {
 	lie  func(t testing.TB, m *eye.Message)
 	want string
 }{
-	{"declared", func(_ testing.TB, m *eye.Message) { m.Count.Declared = -2 }, "declared frames -2"},
-	{"read", func(_ testing.TB, m *eye.Message) { m.Count.Read = -1 }, "frames read -1"},
-	{"dropped", func(_ testing.TB, m *eye.Message) { m.Count.Dropped = -1 }, "frames dropped -1"},
-	{"damaged", func(_ testing.TB, m *eye.Message) { m.Count.Damaged = -1 }, "damaged files -1"},
-	{"index", func(_ testing.TB, m *eye.Message) { m.Frame.Index = -1 }, "index of a frame -1"},
+	{"declared", func(_ testing.TB, m *eye.Message) { m.Count.Declared = -2 }, "declared frames outside"},
+	{"read", func(_ testing.TB, m *eye.Message) { m.Count.Read = -1 }, "frames read outside"},
+	{"dropped", func(_ testing.TB, m *eye.Message) { m.Count.Dropped = -1 }, "frames dropped outside"},
+	{"damaged", func(_ testing.TB, m *eye.Message) { m.Count.Damaged = -1 }, "damaged files outside"},
+	{"index", func(_ testing.TB, m *eye.Message) { m.Frame.Index = -1 }, "index of a frame outside"},
 	{"time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = -1 }, "time of a frame that is negative"},
 	{"far time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = math.MaxInt64 }, "longer than ten years"},
-	{"no width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 0 }, "width 0"},
-	{"no height", func(_ testing.TB, m *eye.Message) { m.Frame.Size.Y = 0 }, "height 0"},
-	{"width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 1 << 20 }, "width 1048576"},
+	{"no width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 0 }, "width outside"},
+	{"no height", func(_ testing.TB, m *eye.Message) { m.Frame.Size.Y = 0 }, "height outside"},
+	{"width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 1 << 20 }, "width outside"},
 	{"pixels", func(_ testing.TB, m *eye.Message) { m.Frame.Size = image.Pt(1<<16, 1<<16) },
 		"frame of 65536x65536 pixels"},
 	{"faces", func(_ testing.TB, m *eye.Message) {
@@ -143,25 +143,25 @@ var lies = []struct {
 			s.Track = 10 + i
 			m.Frame.Samples = append(m.Frame.Samples, s)
 		}
-	}, "number of faces 11"},
-	{"track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 0 }, "track 0"},
+	}, "number of faces outside"},
+	{"track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 0 }, "track outside"},
 	{"same track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 2 }, "two faces of the track 2"},
-	{"left", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Min.X = -1 }, "left of a box -1"},
-	{"right", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 321 }, "right of a box 321"},
-	{"bottom", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.Y = 241 }, "bottom of a box 241"},
+	{"left", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Min.X = -1 }, "outside the frame"},
+	{"right", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 321 }, "outside the frame"},
+	{"bottom", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.Y = 241 }, "outside the frame"},
 	{"empty box", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 10 }, "box that is empty"},
-	{"score", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = 2 }, "score that is not"},
-	{"score NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = nan }, "score that is not"},
+	{"score", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = 2 }, "score outside"},
+	{"score NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = nan }, "score outside"},
 	{"67 landmarks", func(_ testing.TB, m *eye.Message) {
 		m.Frame.Samples[0].Landmarks = m.Frame.Samples[0].Landmarks[1:]
-	}, "face with 67 landmarks"},
+	}, "536 bytes of landmarks"},
 	{"69 landmarks", func(_ testing.TB, m *eye.Message) {
 		m.Frame.Samples[0].Landmarks = append(m.Frame.Samples[0].Landmarks, face.Point{})
-	}, "number of landmarks 69"},
+	}, "552 bytes of landmarks"},
 	{"landmark NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks[3].X = nan },
-		"landmark that is not"},
+		"landmark outside"},
 	{"landmark infinite", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks[3].Y = inf },
-		"landmark that is not"},
+		"landmark outside"},
 	{"vector NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = nan }, "not a finite number"},
 	{
 		"vector infinite",
@@ -171,9 +171,9 @@ var lies = []struct {
 	{"vector of zeros", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = make([]float32, 4) },
 		"zero length"},
 	{"long vector", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = make([]float32, 5) },
-		"length of a vector 5"},
+		"vector of 20 bytes"},
 	{"short vector", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = []float32{1, 0, 0} },
-		"another length"},
+		"vector of 12 bytes"},
 	{
 		"vector not of unit length",
 		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[0] = 3 },
@@ -182,35 +182,36 @@ var lies = []struct {
 	{"no vector without a reason", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Reason = "" },
 		"missing without a reason"},
 	{"vector in spite of a reason",
-		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Vector = []float32{0, 1, 0, 0} }, "in spite of one"},
-	{"size", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Size = -1 }, "size of a face -1"},
+		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Vector = []float32{0, 1, 0, 0} },
+		"a reason why there is none"},
+	{"size", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Size = -1 }, "size of a face outside"},
 	{"sharpness", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Sharpness = math.NaN() },
-		"sharpness that is not"},
+		"sharpness outside"},
 	{"brightness", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Brightness = 1000 },
-		"brightness that is not"},
+		"brightness outside"},
 	{
 		"contrast",
 		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Contrast = -1 },
-		"contrast that is not",
+		"contrast outside",
 	},
-	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Turn = math.Inf(1) }, "turn that is not"},
+	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Turn = math.Inf(1) }, "turn outside"},
 	{"liveness", func(_ testing.TB, m *eye.Message) { x := float32(1.5); m.Frame.Samples[0].Liveness = &x },
-		"liveness that is not"},
+		"liveness outside"},
 	{"picture that is none", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = []byte("<script>") },
 		"not a JPEG"},
 	{"picture too large", func(t testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = jpegOf(t, 113) },
 		"113x113 pixels"},
 	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 45 }, "frame that is turned by 45 degrees"},
-	{"far turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 360 }, "turn of a frame 360"},
-	{"norm", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = -1 }, "norm that is not a number"},
+	{"far turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 360 }, "turned by 360"},
+	{"norm", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = -1 }, "norm outside"},
 	{"norm without end", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.Inf(1) },
-		"norm that is not a number"},
+		"norm outside"},
 	{"norm that is none", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.NaN() },
-		"norm that is not a number"},
+		"norm outside"},
 	{"norm of a turned face", func(_ testing.TB, m *eye.Message) {
 		m.Frame.Samples[0].Turns = &face.Turns{2, 2, math.NaN(), 2}
 	},
-		"norm of a turned face that is not a number"},
+		"norm of a turned face outside"},
 	{"picture too long", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = make([]byte, 1<<17) },
 		"length of the picture of a face"},
 	{"picture of the frame", func(_ testing.TB, m *eye.Message) { m.Frame.JPEG = []byte("no") }, "not a JPEG"},
@@ -219,7 +220,7 @@ var lies = []struct {
 		"cannot be printed"},
 	{"long text", func(_ testing.TB, m *eye.Message) {
 		*m = eye.Message{Kind: eye.Damaged, Text: strings.Repeat("a", 1025)}
-	}, "length of the text 1025"},
+	}, "length of the text outside"},
 	{"code", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Failed, Code: 200} }, "unknown code 200"},
 	{"kind", func(_ testing.TB, m *eye.Message) { m.Kind = 99 }, "unknown kind 99"},
 	{"wait", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Progress, Wait: -1} }, "time to wait"},
@@ -305,4 +306,32 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("not the same again: %v", err)
 		}
 	})
+}
+
+// A message is written and read: a frame without faces, one with two faces, and one with its pixels.
+func BenchmarkMessage(b *testing.B) {
+	space := face.Space{ID: "test", Dim: 512, Scale: 1, Unit: true}
+	faces := truth(b)
+	faces.Frame.Samples[0].Vector = append(make([]float32, 511), 1)
+	second := faces.Frame.Samples[0]
+	second.Track = 2
+	faces.Frame.Samples[1] = second
+	empty := truth(b)
+	empty.Frame.Samples = nil
+	pixels := empty
+	pixels.Frame.Size = image.Pt(640, 480)
+	pixels.Pixels = make([]byte, 3*640*480)
+	for name, m := range map[string]eye.Message{"empty": empty, "faces": faces, "pixels": pixels} {
+		b.Run(name, func(b *testing.B) {
+			l := eye.Limits{Space: space, Faces: 8, Picture: 112, Pixels: m.Pixels != nil}
+			b.ReportAllocs()
+			var buf []byte
+			for b.Loop() {
+				buf = eye.Append(buf[:0], m)
+				if _, err := eye.Read(bytes.NewReader(buf), l); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

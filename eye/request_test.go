@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eye_test
+package eye
 
 import (
 	"bytes"
-	"encoding/binary"
-	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
-
-	"github.com/faceauth/faceauth/eye"
 )
 
 // The names of files are bytes.
 func TestRequestNames(t *testing.T) {
-	q := eye.Request{Open: &eye.Open{Name: "caf\xe9.avi", Roots: []string{"\xff/", "plain", "caf\xe9.avi"}, Faces: 3}}
-	b, err := json.Marshal(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := eye.ReadRequest(bytes.NewReader(append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)))
+	q := Request{Open: &Open{Name: "caf\xe9.avi", Roots: []string{"\xff/", "plain", "caf\xe9.avi"}, Faces: 3}}
+	got, err := ReadRequest(bytes.NewReader(appendBody(nil, q)))
 	if err != nil || !reflect.DeepEqual(got, q) {
 		t.Fatalf("%+v, %v, want %+v", got.Open, err, q.Open)
+	}
+	if _, err := ReadRequest(bytes.NewReader([]byte{255, 255, 255, 255})); !errors.Is(err, ErrRules) {
+		t.Errorf("a request of 4 GiB: %v", err)
 	}
 }
