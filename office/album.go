@@ -65,14 +65,6 @@ func (a *Album) First() (first, rest []Face) {
 	return a.Faces[:n], a.Faces[n:]
 }
 
-// Numbers returns the numbers of the faces.
-func (a *Album) Numbers() (ids []uint64) {
-	for _, f := range a.Faces {
-		ids = append(ids, f.ID)
-	}
-	return ids
-}
-
 // Find returns the face with a number, if it is in the album.
 func (a *Album) Find(id uint64) (Face, bool) {
 	for _, f := range a.Faces {

@@ -116,9 +116,5 @@ func (w *Office) space() face.Space {
 // Best returns the numbers of at most n faces, for [Office.Face], by which a user best recognises the person: clear
 // faces that differ from each other.
 func (w *Office) Best(faces []Face, n int) []uint64 {
-	ids := []uint64{}
-	for _, f := range w.clear.best(w.space(), faces, n) {
-		ids = append(ids, f.ID)
-	}
-	return ids
+	return append([]uint64{}, numbers(w.clear.best(w.space(), faces, n))...)
 }

@@ -180,10 +180,10 @@ type joined struct {
 func (q *draft) regrouped(now []Group) {
 	faces := make(map[uint64][]uint64)
 	for _, g := range now {
-		faces[g.ID] = g.Album.Numbers()
+		faces[g.ID] = numbers(g.Album.Faces)
 	}
 	for _, g := range q.groups {
-		if !slices.Equal(g.Album.Numbers(), faces[g.ID]) {
+		if !slices.Equal(numbers(g.Album.Faces), faces[g.ID]) {
 			q.Groups = append(q.Groups, g)
 		}
 	}
@@ -228,11 +228,9 @@ func (w *Office) put(q *draft) error {
 	q.Added, q.Removed = gallery.Difference(q.before, w.labels())
 	q.regrouped(w.unknown.All())
 	for _, g := range q.Groups {
-		q.statement.Faces = append(q.statement.Faces, g.Album.Numbers()...)
+		q.statement.Faces = append(q.statement.Faces, numbers(g.Album.Faces)...)
 	}
-	for _, f := range q.proof.Faces {
-		q.statement.Faces = append(q.statement.Faces, f.ID)
-	}
+	q.statement.Faces = append(q.statement.Faces, numbers(q.proof.Faces)...)
 	for id, h := range q.heads {
 		if x, there := q.Stays[id]; there {
 			x.Is = h.opinion()

@@ -132,10 +132,7 @@ func (p *Past) noteStrangers() error {
 	here := make(map[uint64]bool)
 	for _, s := range p.strangers.All() {
 		here[s.ID] = true
-		now := groupHead{First: s.First, Last: s.Last, Visits: s.Visits, Ignored: s.Ignored}
-		for _, f := range s.Album.Faces {
-			now.Faces = append(now.Faces, f.ID)
-		}
+		now := groupHead{s.First, s.Last, s.Visits, s.Ignored, numbers(s.Album.Faces)}
 		r, there := p.groups.Get(s.ID)
 		switch {
 		case there && slices.Equal(r.Head.Faces, now.Faces):
@@ -235,7 +232,7 @@ func (w *Office) store(s *visit) {
 		w.noteFault(err)
 		return
 	}
-	s.Faces = s.pictures()
+	s.Faces = numbers(s.album.Faces)
 	w.o.Past.seen.Put(s.id, s.Last, s.stay, body)
 	w.keepClip(s)
 	if w.tracks[s.id] = s.track; len(w.tracks) > mostTracks {
@@ -245,14 +242,6 @@ func (w *Office) store(s *visit) {
 
 // mostTracks is the number of past sightings whose track is kept: presence needs only the latest.
 const mostTracks = 256
-
-// pictures returns the numbers of the faces of a sighting.
-func (s *visit) pictures() (ids []uint64) {
-	for _, f := range s.album.Faces {
-		ids = append(ids, f.ID)
-	}
-	return ids
-}
 
 // reserve reserves numbers, so that no number is used twice, even after a crash.
 func (w *Office) reserve() {

@@ -133,13 +133,17 @@ func (w *Office) enroll(name string, faces []Face, force bool) error {
 			return fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
 		}
 	}
-	var numbers []uint64
-	for _, f := range faces {
-		numbers = append(numbers, f.ID)
-	}
 	known := w.gallery.Learner().Knows(name)
-	_, err := w.gallery.Enroll(name, x, w.o.Now(), gallery.Enrolment{Add: known, Force: force, Numbers: numbers})
+	_, err := w.gallery.Enroll(name, x, w.o.Now(), gallery.Enrolment{Add: known, Force: force, Numbers: numbers(faces)})
 	return err
+}
+
+// numbers returns the numbers of faces.
+func numbers(faces []Face) (all []uint64) {
+	for _, f := range faces {
+		all = append(all, f.ID)
+	}
+	return all
 }
 
 func vectors(faces []Face) (all [][]float32) {

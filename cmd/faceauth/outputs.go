@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -31,11 +32,11 @@ type outputFlags struct {
 	mqttTopic, mqttDiscovery  string
 	base                      string
 	frames                    []string
-	ingress                   bool
+	proxies                   []string // addresses and networks
 	mqttFaces                 bool
 	inline                    secrets // secrets of the configuration file; flags go before them
 
-	see func(context.Context, []byte, string) (face.Frame, error) // for the page
+	see func(context.Context, []byte, string, bool) (face.Frame, error) // for the page
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
@@ -49,8 +50,8 @@ func (r *outputFlags) flags(c *cobra.Command) {
 		"path of the page behind a proxy, such as /faceauth")
 	f.StringSliceVar(&r.frames, "page-frame", nil,
 		"site that may show the page in a frame: self, or for example https://home.example:8123")
-	f.BoolVar(&r.ingress, "page-ingress", false,
-		"trust the header X-Ingress-Path of Home Assistant for the path of the page")
+	f.StringSliceVar(&r.proxies, "page-proxy", nil, "address or network of a proxy, such as 10.0.0.0/8, whose headers "+
+		"X-Forwarded-For and X-Forwarded-Proto the page believes")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
 	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
 	f.StringVar(&r.mqtt, "mqtt", "",
@@ -120,9 +121,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		group.Go(m.Follow)
 	}
 	if r.address == "" {
-		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || len(r.frames) > 0 || r.ingress {
+		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || len(r.frames)+len(r.proxies) > 0 {
 			return nil, fail(badUsage,
-				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-ingress are for "+
+				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-proxy are for "+
 					"--page"))
 		}
 		return over, nil
@@ -133,7 +134,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 // pageURL returns the address of the page for people on other machines, or "". Host is the name of this machine.
 func (r *outputFlags) pageURL(host string) string {
 	at, port, err := net.SplitHostPort(r.address)
-	if err != nil || r.ingress || port == "0" {
+	if err != nil || len(r.proxies) > 0 || port == "0" { // people use the proxy
 		return ""
 	}
 	if ip := net.ParseIP(at); at == "" || ip != nil && ip.IsUnspecified() {
@@ -166,7 +167,11 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Ingress: r.ingress, See: r.see,
+	proxies, err := prefixes(r.proxies)
+	if err != nil {
+		return fail(badUsage, err)
+	}
+	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Proxies: proxies, See: r.see,
 		Sinks: func() []page.Sink {
 			all := []page.Sink{}
 			for _, s := range group.Status() {
@@ -197,4 +202,20 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	}
 	group.Go(func(ctx context.Context) error { return p.Serve(ctx, l, certificates) })
 	return nil
+}
+
+// prefixes reads addresses and networks.
+func prefixes(texts []string) (all []netip.Prefix, err error) {
+	for _, text := range texts {
+		n, err := netip.ParsePrefix(text)
+		if a, single := netip.ParseAddr(text); single == nil {
+			n, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--page-proxy %q is no address and no network; use for example 10.0.0.1 or "+
+				"10.0.0.0/8", text)
+		}
+		all = append(all, n.Masked())
+	}
+	return all, nil
 }

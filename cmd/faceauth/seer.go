@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -31,7 +32,7 @@ type seer struct {
 }
 
 // see implements [page.Options].See.
-func (s *seer) see(ctx context.Context, picture []byte, end string) (f face.Frame, err error) {
+func (s *seer) see(ctx context.Context, picture []byte, end string, enrol bool) (f face.Frame, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dir == "" {
@@ -50,9 +51,18 @@ func (s *seer) see(ctx context.Context, picture []byte, end string) (f face.Fram
 	if err := os.WriteFile(path, picture, 0o600); err != nil {
 		return f, fmt.Errorf("looking at the picture: %w", err)
 	}
-	stream, err := s.v.Open(ctx, path, eye.Options{Gate: eye.Learn, Rotate: face.Auto})
+	how := eye.Options{Gate: eye.Learn, Rotate: face.Auto}
+	if enrol {
+		how.Gate, how.Picture = eye.Enrol, 112
+	}
+	stream, err := s.v.Open(ctx, path, how)
 	if err == nil {
 		f, err = stream.Next(ctx)
+	}
+	for i, x := range f.Samples {
+		if enrol {
+			f.Samples[i].Reason = cmp.Or(x.Reason, doubtful(x, s.v.Space))
+		}
 	}
 	if err == nil || ctx.Err() != nil {
 		return f, err

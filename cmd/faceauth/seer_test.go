@@ -12,6 +12,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"os"
 	"strings"
@@ -86,8 +87,8 @@ func TestRecognise(t *testing.T) {
 		code int
 		want string
 	}{
-		"no picture":  {"image/jpeg", []byte("garbage"), 422, unread},
-		"empty":       {"image/png", nil, 422, unread},
+		"no picture":  {"image/jpeg", []byte("garbage"), 422, "it is no JPEG"},
+		"empty":       {"image/png", nil, 422, "it is no JPEG"},
 		"a bomb":      {"image/png", bomb(60000, 60000), 422, unread},
 		"another end": {"text/plain", alice, 415, "send a picture, with the header Content-Type: image/jpeg"},
 		"too large":   {"image/jpeg", append(alice[:len(alice):len(alice)], make([]byte, 17<<20)...), 413, "16 MiB"},
@@ -103,6 +104,13 @@ func TestRecognise(t *testing.T) {
 	}
 	if now := r.get("/api/people", &after); now != known {
 		t.Errorf("%s, before %s", now, known)
+	}
+	r.uploads("bob", map[string][]byte{"bob.jpg": jpegs(t, s.recording("bob"))[0], "alice.jpg": alice,
+		"bomb.png": bomb(60000, 60000), "text.jpg": []byte("garbage")}, map[string]string{
+		"bob.jpg": "", "alice.jpg": "it looks like alice", "bomb.png": unread, "text.jpg": "it is no JPEG, PNG"})
+	if code, text, f := ask("image/jpeg", jpegs(t, s.recording("bob"))[0]); len(f.Faces) != 1 ||
+		f.Faces[0].Name != "bob" || !f.Faces[0].Near {
+		t.Errorf("after the enrolment: %d %s", code, text)
 	}
 	folders, _ := os.ReadDir(s.run)
 	for _, f := range folders {
@@ -122,4 +130,41 @@ func bomb(width, height uint32) []byte {
 	head = append(binary.BigEndian.AppendUint32(head, height), 8, 2, 0, 0, 0)
 	b := binary.BigEndian.AppendUint32([]byte("\x89PNG\r\n\x1a\n"), uint32(len(head)-4))
 	return binary.BigEndian.AppendUint32(append(b, head...), crc32.ChecksumIEEE(head))
+}
+
+// uploads sends pictures for the enrolment of a person, and wants the word about each of them.
+func (r *running) uploads(name string, pictures map[string][]byte, want map[string]string) {
+	r.t.Helper()
+	var b bytes.Buffer
+	m := multipart.NewWriter(&b)
+	for file, picture := range pictures {
+		f, err := m.CreateFormFile("picture", file)
+		if err == nil {
+			_, err = f.Write(picture)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	m.Close()
+	a, err := http.Post(r.page()+"/api/people?name="+name, m.FormDataContentType(), &b)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	var got struct {
+		Pictures []struct {
+			File, Wrong string
+			Enrolled    bool
+		}
+	}
+	if err := json.NewDecoder(a.Body).Decode(&got); err != nil || a.StatusCode != http.StatusOK ||
+		len(got.Pictures) != len(want) {
+		r.t.Fatalf("%s %v %+v", a.Status, err, got)
+	}
+	for _, p := range got.Pictures {
+		if p.Enrolled != (want[p.File] == "") || !strings.Contains(p.Wrong, want[p.File]) {
+			r.t.Errorf("%+v, want %q", p, want[p.File])
+		}
+	}
 }

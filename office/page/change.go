@@ -5,7 +5,6 @@ package page
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/faceauth/faceauth/office"
 )
@@ -101,7 +100,7 @@ func (p *Page) change(m *http.ServeMux) {
 func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error) {
 	p.routes = append(p.routes, "POST /api/"+path)
 	m.HandleFunc("POST /api/"+path, func(w http.ResponseWriter, r *http.Request) {
-		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		if mediaType(r) != "application/json" {
 			http.Error(w, "send JSON, with the header Content-Type: application/json", http.StatusUnsupportedMediaType)
 			return
 		}

@@ -8,21 +8,33 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-const cookieName = "faceauth"
+// cookieOf returns the cookie for visitors who gave the token. The token cannot be computed from it. Each token has a
+// cookie of its own name, because a browser shares cookies between the ports of a host. Without a path the cookie holds
+// for the folder of the login, whatever path a proxy has removed.
+func cookieOf(token string) http.Cookie {
+	sum := func(of string) string {
+		mac := hmac.New(sha256.New, []byte(token))
+		io.WriteString(mac, of)
+		return hex.EncodeToString(mac.Sum(nil))
+	}
+	return http.Cookie{
+		Name: "faceauth_" + sum("faceauth page, name of the cookie")[:8], Value: sum("faceauth page"), HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 3600,
+	}
+}
 
-// cookieOf returns the cookie for visitors who gave the token. The token cannot be computed from it.
-func cookieOf(token string) string {
-	mac := hmac.New(sha256.New, []byte(token))
-	io.WriteString(mac, "faceauth page")
-	return hex.EncodeToString(mac.Sum(nil))
+// redirect sends a browser to an address relative to the address that it knows, which a proxy may have changed.
+func redirect(w http.ResponseWriter, to string) {
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusSeeOther)
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -36,13 +48,13 @@ func (p *Page) guard(next http.Handler) http.Handler {
 		}
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
-		case ok && p.misses.many(source(r)):
+		case ok && p.misses.many(p.source(r)):
 			tooMany(w)
 			http.Error(w, tired, http.StatusTooManyRequests)
 		case ok && p.right(r, token):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/":
-			http.Redirect(w, r, p.home(r)+"/login", http.StatusSeeOther)
+			redirect(w, "login")
 		default:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "log in first", http.StatusUnauthorized)
@@ -51,8 +63,8 @@ func (p *Page) guard(next http.Handler) http.Handler {
 }
 
 func (p *Page) hasCookie(r *http.Request) bool {
-	c, err := r.Cookie(cookieName)
-	return err == nil && equal(c.Value, p.cookie)
+	c, err := r.Cookie(p.cookie.Name)
+	return err == nil && equal(c.Value, p.cookie.Value)
 }
 
 // right reports whether a token is right, and counts wrong ones.
@@ -60,7 +72,7 @@ func (p *Page) right(r *http.Request, token string) bool {
 	if equal(token, p.o.Token) {
 		return true
 	}
-	p.misses.add(source(r))
+	p.misses.add(p.source(r))
 	return false
 }
 
@@ -69,7 +81,7 @@ const tired = "Too many tokens from your address were wrong. Wait a minute."
 func tooMany(w http.ResponseWriter) { w.Header().Set("Retry-After", "60") }
 
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
-	if p.misses.many(source(r)) {
+	if p.misses.many(p.source(r)) {
 		tooMany(w)
 		p.show(w, http.StatusTooManyRequests, "login.html.tmpl", tired)
 		return
@@ -78,27 +90,41 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 		p.show(w, http.StatusUnauthorized, "login.html.tmpl", "That is not the token.")
 		return
 	}
-	c := &http.Cookie{
-		Name: cookieName, Value: p.cookie, Path: p.home(r) + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil, MaxAge: 30 * 24 * 3600,
-	}
+	c := p.cookie
+	c.Secure = r.TLS != nil || p.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") == "https"
 	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are refused without it,
 	// too.
-	if p.framed && r.TLS != nil {
+	if p.framed && c.Secure {
 		c.SameSite, c.Partitioned = http.SameSiteNoneMode, true
 	}
-	http.SetCookie(w, c)
-	http.Redirect(w, r, p.home(r)+"/", http.StatusSeeOther)
+	http.SetCookie(w, &c)
+	redirect(w, "./")
+}
+
+// peer returns the address at the other end of the connection; it is not valid for a socket.
+func peer(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return at.Addr().Unmap().WithZone("")
+}
+
+// trusts reports whether an address is that of a trusted proxy.
+func (p *Page) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(p.o.Proxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // source returns from where a request comes: an address, or the network that one subscriber of IPv6 has to himself.
-func source(r *http.Request) netip.Prefix {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Prefix{} // of no network: a test, or a socket
+// Each trusted proxy has added the address from which it got the request to X-Forwarded-For; a visitor can write what
+// stands before.
+func (p *Page) source(r *http.Request) netip.Prefix {
+	a := peer(r)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		before, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil || !p.trusts(a) {
+			break
+		}
+		a = before.Unmap().WithZone("")
 	}
-	a = a.Unmap().WithZone("")
 	bits := 32
 	if a.Is6() {
 		bits = 64
@@ -112,8 +138,10 @@ const (
 	mostSources = 4096 // that are known
 )
 
-// misses counts wrong tokens by their source, so that nobody locks out others.
+// misses counts wrong tokens, or pictures, by their source, so that nobody locks out others.
 type misses struct {
+	most int // of one source in a minute
+
 	mu sync.Mutex
 	of map[netip.Prefix]*miss
 }
@@ -131,7 +159,7 @@ func (m *misses) many(from netip.Prefix) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.of[from]
-	return s != nil && s.n >= mostMisses && !s.old(time.Now())
+	return s != nil && s.n >= m.most && !s.old(time.Now())
 }
 
 // add counts a wrong token.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/sighting"
@@ -52,9 +54,14 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 // The description agrees with the handlers: every route is described, every answer is as described, and the handlers
 // refuse every request that the description refuses.
 func TestOpenAPI(t *testing.T) {
-	scene := newScene(t, page.Options{See: func(_ context.Context, b []byte, end string) (face.Frame, error) {
-		if string(b) != "a picture" || end != ".jpg" {
+	scene := newScene(t, page.Options{See: func(
+		_ context.Context, b []byte, end string, enrol bool,
+	) (face.Frame, error) {
+		if end != ".jpg" || !strings.HasPrefix(string(b), jpegBegin) {
 			return face.Frame{}, fmt.Errorf("%w: %q", page.ErrPicture, b)
+		}
+		if enrol {
+			return pictured(string(b[len(jpegBegin):])), nil
 		}
 		at := cast["Ann Archer"].at
 		return face.Frame{Size: image.Pt(640, 480), Samples: []face.Sample{
@@ -150,13 +157,63 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s: %s", path, w.Body)
 		}
 	}
-	if w := try("POST", "/api/recognise", "a picture", "image/jpeg"); w.Code != http.StatusOK ||
+	if w := try("POST", "/api/recognise", jpegBegin, "image/jpeg"); w.Code != http.StatusOK ||
 		!strings.Contains(w.Body.String(), `"name":"Ann Archer","near":true,"distance":0,`) ||
 		!strings.Contains(w.Body.String(), `"reason":"no vector could be made of it"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := try("POST", "/api/recognise", "garbage", "image/png"); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	upload := func(path string, pictures ...string) *httptest.ResponseRecorder {
+		t.Helper()
+		var b bytes.Buffer
+		m := multipart.NewWriter(&b)
+		for _, x := range pictures {
+			f, err := m.CreateFormFile("picture", x+".jpg")
+			if err == nil {
+				_, err = io.WriteString(f, jpegBegin+x)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.Close()
+		return try("POST", path, b.String(), m.FormDataContentType())
+	}
+	if w := upload("/api/people?name=Zoe", "good", "empty", "two", "blurred", "good", "ann", "other"); w.Code != 200 ||
+		!strings.HasPrefix(w.Body.String(), `{"pictures":[{"file":"good.jpg","enrolled":true},`+
+			`{"file":"empty.jpg","enrolled":false,"wrong":"no face was found"},`+
+			`{"file":"two.jpg","enrolled":false,"wrong":"it shows 2 faces; cut out one of them"},`+
+			`{"file":"blurred.jpg","enrolled":false,"wrong":"blurred"},`+
+			`{"file":"good.jpg","enrolled":false,"wrong":"it is the same picture as another one"},`+
+			`{"file":"ann.jpg","enrolled":false,"wrong":"it looks like Ann Archer"},`+
+			`{"file":"other.jpg","enrolled":true}],"correction":{"id":`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	zoe := scene.office.Now().Known[slices.IndexFunc(scene.office.Now().Known, func(p gallery.Person) bool {
+		return p.Name == "Zoe"
+	})]
+	if zoe.Faces != 2 {
+		t.Errorf("%+v", zoe)
+	}
+	faces := fmt.Sprintf("/api/people/%d/faces", zoe.ID)
+	for path, want := range map[string]int{
+		faces: 200, faces + "?force=true": 200, "/api/people/99/faces": 404, "/api/people/x/faces": 404,
+		faces + "?force=yes": 400, "/api/people": 400, "/api/people?name=": 400, "/api/people?name=%20a": 409,
+	} {
+		if w := upload(path, "third"); w.Code != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if w := upload(faces, strings.Split("abcdefghijk", "")...); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("11 pictures: %d %s", w.Code, w.Body)
+	}
+	if w := upload(faces); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("no picture: %d %s", w.Code, w.Body)
+	}
+	if w := ask(p, "POST", faces, jpegBegin, "Content-Type", "image/jpeg"); w.Code != http.StatusUnsupportedMediaType {
+		t.Errorf("no form: %d %s", w.Code, w.Body)
 	}
 	try("GET", scene.learnedWay(), "")
 	try("GET", scene.aFace(), "")
@@ -188,4 +245,27 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s was never well", route)
 		}
 	}
+}
+
+const jpegBegin = "\xff\xd8\xff"
+
+// pictured is what a picture for an enrolment shows, by its name.
+func pictured(name string) face.Frame {
+	x := face.Sample{Box: image.Rect(9, 9, 99, 99), Vector: []float32{9, 9}, JPEG: []byte(jpegBegin)}
+	f := face.Frame{Size: image.Pt(640, 480)}
+	switch name {
+	case "empty":
+		return f
+	case "two":
+		f.Samples = append(f.Samples, x)
+	case "blurred":
+		x.Reason = face.Blurred
+	case "ann":
+		at := cast["Ann Archer"].at
+		x.Vector = at[:]
+	case "other", "third":
+		x.Vector = []float32{9, 9.1}
+	}
+	f.Samples = append(f.Samples, x)
+	return f
 }

@@ -13,9 +13,9 @@
 //
 // # Behind another server
 //
-// [Options].Base is the path of the page if a proxy passes the path on. A proxy that removes its path needs no setting,
-// because the page uses relative links. Only the redirect to the login needs the path; Home Assistant sends it in a
-// header ([Options].Ingress).
+// [Options].Base is the path of the page if a proxy passes the path on. A proxy that removes its path, such as the
+// ingress of Home Assistant, needs no setting: links and redirects are relative, and the cookie holds for the folder of
+// the login.
 package page
 
 import (
@@ -30,6 +30,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"path"
 	"regexp"
 	"strings"
@@ -72,12 +73,12 @@ type Options struct {
 	Token string        // every visitor must give it; at least 16 characters. Empty: only this machine can use the page
 	Sinks func() []Sink // nil for none
 	Base  string        // path of the page, such as "/faceauth"; "" for the root
-	// Ingress trusts the header X-Ingress-Path, in which Home Assistant sends the browser's path of the page. The page
-	// uses it for the redirect to the login and for the path of the cookie.
-	Ingress bool
+	// Proxies are the addresses of proxies whose headers X-Forwarded-For and X-Forwarded-Proto the page believes.
+	Proxies []netip.Prefix
 	// See finds the faces of a picture that a visitor has sent, in a process without secrets. End is the end of the
-	// name of its file, such as ".jpg". Errors about the picture wrap [ErrPicture]. Nil: no pictures are taken.
-	See func(ctx context.Context, picture []byte, end string) (face.Frame, error)
+	// name of its file, such as ".jpg". With enrol the faces need a JPEG, and a Reason if they are not good enough to be
+	// enrolled. Errors about the picture wrap [ErrPicture]. Nil: no pictures are taken.
+	See func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error)
 	// Frames are the sites that may embed the page in a frame: "self", or origins such as "https://home.example:8123".
 	Frames []string
 }
@@ -87,11 +88,12 @@ type Page struct {
 	o       Options
 	office  *office.Office
 	handler http.Handler
-	policy  string // value of the header Content-Security-Policy
-	framed  bool   // other sites may embed the page
-	cookie  string // cookie of visitors who gave the token
-	misses  misses
-	routes  []string // of the API: method and path
+	policy  string      // value of the header Content-Security-Policy
+	framed  bool        // other sites may embed the page
+	cookie  http.Cookie // of visitors who gave the token
+	misses  misses      // wrong tokens
+	sent    misses      // pictures
+	routes  []string    // of the API: method and path
 
 	seeing chan struct{} // holds a value while a picture is looked at
 	saying sync.Mutex    // one change at a time, so that the new correction is its own
@@ -108,7 +110,8 @@ func New(w *office.Office, o Options) (*Page, error) {
 				"the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1)}
+	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1),
+		misses: misses{most: mostMisses}, sent: misses{most: mostSent}}
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err
@@ -164,21 +167,13 @@ func below(base string, inside http.Handler) http.Handler {
 	return m
 }
 
-// home returns the path of the page for the browser, without a slash at its end.
-func (p *Page) home(r *http.Request) string {
-	if path := r.Header.Get("X-Ingress-Path"); p.o.Ingress && isPath(path) {
-		return path
-	}
-	return p.o.Base
-}
-
 func (p *Page) mux() http.Handler {
 	inside := http.NewServeMux()
 	inside.HandleFunc("GET /{$}",
 		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", nil) })
 	p.read(inside)
 	p.change(inside)
-	p.recognise(inside)
+	p.pictures(inside)
 	m := http.NewServeMux()
 	static, err := files.ReadDir("static")
 	if err != nil {
@@ -233,11 +228,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Only this machine can use this page; open it as localhost.", http.StatusForbidden)
 		return
 	}
-	most := int64(mostBody)
-	if strings.HasSuffix(r.URL.Path, recognisePath) {
-		most = mostPicture
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, most)
+	r.Body = http.MaxBytesReader(w, r.Body, mostBytes(r))
 	p.handler.ServeHTTP(w, r)
 }
 

@@ -3,89 +3,263 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
-	"strings"
+	"path"
+	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 )
 
 // ErrPicture is wrapped by an error of [Options].See about a picture that cannot be used.
 var ErrPicture = errors.New("the picture cannot be used")
 
-// pictures are the kinds of pictures that visitors may send, with the ends of the names of their files.
-var pictures = map[string]string{"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
+// formats are the formats of pictures that visitors may send, with the ends of the names of their files.
+var formats = map[string]string{"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 
 const (
 	mostPicture  = 16 << 20         // bytes of a picture
+	mostPictures = 10               // pictures of one request
+	mostSent     = 120              // pictures that one address may send in a minute
 	longestQueue = 10 * time.Second // waiting for the picture of another visitor
 	longestSight = 15 * time.Second
+	longestSend  = 2 * time.Minute // for all pictures of one request
 )
 
-// recognisePath is the path of the only requests that may be large.
-const recognisePath = "/api/recognise"
+// refusal is the answer to a request that fails.
+type refusal struct {
+	status int
+	text   string
+	retry  int // seconds after which the visitor may try again; 0 for none
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// refuse answers an error: a refusal, or a conflict.
+func refuse(w http.ResponseWriter, err error) {
+	no := &refusal{status: http.StatusConflict, text: err.Error()}
+	errors.As(err, &no)
+	if no.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(no.retry))
+	}
+	http.Error(w, no.text, no.status)
+}
+
+// mostBytes returns the greatest size of a request's body. Only pictures are large.
+func mostBytes(r *http.Request) int64 {
+	switch kind := mediaType(r); {
+	case formats[kind] != "":
+		return mostPicture
+	case kind == multipartForm:
+		return (mostPictures + 1) * mostPicture
+	}
+	return mostBody
+}
+
+const multipartForm = "multipart/form-data"
+
+// pictures adds the handlers of pictures that visitors send.
+func (p *Page) pictures(m *http.ServeMux) {
+	handle := func(path string, do func(*http.Request) (any, error)) {
+		p.routes = append(p.routes, "POST "+path)
+		m.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			c := http.NewResponseController(w)
+			until := time.Now().Add(longestSend)
+			// without a connection, as in a test, there are no deadlines
+			if errors.Join(c.SetReadDeadline(until), c.SetWriteDeadline(until)) == nil {
+				ctx, stop := context.WithDeadline(r.Context(), until)
+				defer stop()
+				r = r.WithContext(ctx)
+			}
+			v, err := do(r)
+			if err != nil {
+				refuse(w, err)
+				return
+			}
+			answer(w, v)
+		})
+	}
+	handle("/api/recognise", p.recognise)
+	handle("/api/people", func(r *http.Request) (any, error) {
+		q := asked(r, "name", "force")
+		return p.enrol(r, q, q.text("name", true))
+	})
+	handle("/api/people/{id}/faces", func(r *http.Request) (any, error) {
+		for _, known := range p.office.Now().Known {
+			if r.PathValue("id") == strconv.FormatInt(known.ID, 10) {
+				return p.enrol(r, asked(r, "force"), known.Name)
+			}
+		}
+		return nil, &refusal{status: http.StatusNotFound, text: "nobody has this number"}
+	})
+}
 
 // recognise answers who is in a picture.
-func (p *Page) recognise(m *http.ServeMux) {
-	p.routes = append(p.routes, "POST "+recognisePath)
-	m.HandleFunc("POST "+recognisePath, func(w http.ResponseWriter, r *http.Request) {
-		kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-		end, known := pictures[kind]
-		switch err := asked(r).err; {
-		case err != nil:
-			http.Error(w, err.Error()+"; see api/openapi.json", http.StatusBadRequest)
-			return
-		case !known:
-			http.Error(w, "send a picture, with the header Content-Type: image/jpeg, image/png or image/webp",
-				http.StatusUnsupportedMediaType)
-			return
-		case p.o.See == nil:
-			http.Error(w, "this office takes no pictures", http.StatusConflict)
-			return
+func (p *Page) recognise(r *http.Request) (any, error) {
+	if err := asked(r).err; err != nil {
+		return nil, badRequest(err)
+	}
+	if formats[mediaType(r)] == "" {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType,
+			text: "send a picture, with the header Content-Type: image/jpeg, image/png or image/webp"}
+	}
+	done, err := p.turn(r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	f, err := p.look(r, r.Body, false)
+	if errors.Is(err, ErrPicture) {
+		return nil, &refusal{status: http.StatusUnprocessableEntity, text: err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	faces, err := p.office.Recognise(f.Samples)
+	return struct {
+		Size  [2]int              `json:"size"`
+		Faces []office.Recognised `json:"faces"`
+	}{[2]int{f.Size.X, f.Size.Y}, faces}, err
+}
+
+// enrolled is the answer about a picture of an enrolment.
+type enrolled struct {
+	File     string `json:"file"` // name of its file
+	Enrolled bool   `json:"enrolled"`
+	Wrong    string `json:"wrong,omitempty"` // why its face was not enrolled
+}
+
+// enrol labels the faces of pictures with a name.
+func (p *Page) enrol(r *http.Request, q *query, name string) (any, error) {
+	force := q.truth("force")
+	if q.err != nil {
+		return nil, badRequest(q.err)
+	}
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType,
+			text: "send pictures as a form, with the header Content-Type: " + multipartForm}
+	}
+	done, err := p.turn(r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	all := []enrolled{}
+	var frames []face.Frame
+	var of []int // the picture of each frame
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		// One picture at a time, so that visitors cannot take the processor from the cameras.
-		wait := time.NewTimer(longestQueue)
-		defer wait.Stop()
-		select {
-		case p.seeing <- struct{}{}:
-			defer func() { <-p.seeing }()
-		case <-wait.C:
-			w.Header().Set("Retry-After", "10")
-			http.Error(w, "other pictures are being looked at; try again", http.StatusServiceUnavailable)
-			return
-		case <-r.Context().Done():
-			return
+		if err != nil {
+			return nil, unread(err)
 		}
-		picture, err := io.ReadAll(r.Body)
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			http.Error(w, "the picture has more than 16 MiB", http.StatusRequestEntityTooLarge)
-			return
+		if len(all) == mostPictures {
+			return nil, &refusal{status: http.StatusRequestEntityTooLarge,
+				text: fmt.Sprintf("there are more than %d pictures; send fewer at once", mostPictures)}
 		}
-		var f face.Frame
-		var faces []office.Recognised
-		if err == nil {
-			ctx, stop := context.WithTimeout(r.Context(), longestSight)
-			defer stop()
-			f, err = p.o.See(ctx, picture, end)
-		}
-		if err == nil {
-			faces, err = p.office.Recognise(f.Samples)
-		}
+		x := enrolled{File: fileName(part, len(all)+1)}
+		f, err := p.look(r, part, true)
 		switch {
 		case errors.Is(err, ErrPicture):
-			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+			x.Wrong = err.Error()
 		case err != nil:
-			http.Error(w, err.Error(), http.StatusConflict)
+			return nil, err
 		default:
-			answer(w, struct {
-				Size  [2]int              `json:"size"`
-				Faces []office.Recognised `json:"faces"`
-			}{[2]int{f.Size.X, f.Size.Y}, faces})
+			frames, of = append(frames, f), append(of, len(all))
 		}
+		all = append(all, x)
+	}
+	if len(all) == 0 {
+		return nil, &refusal{status: http.StatusUnprocessableEntity, text: "the form has no picture"}
+	}
+	s, err := p.say(func(*said) error {
+		wrong, err := p.office.Enrol(name, frames, force)
+		for i, why := range wrong {
+			all[of[i]].Enrolled, all[of[i]].Wrong = why == "", why
+		}
+		return err
 	})
+	if errors.Is(err, gallery.ErrMixed) {
+		err = errors.New("the pictures do not look like one person; send those of one person")
+	}
+	return struct {
+		Pictures   []enrolled         `json:"pictures"`
+		Correction *office.Correction `json:"correction,omitempty"`
+	}{all, s.Correction}, err
+}
+
+// fileName returns the name of a picture's file for the answer.
+func fileName(part *multipart.Part, n int) string {
+	name := path.Base("/" + part.FileName())
+	if name == "/" || len(name) > 255 {
+		return fmt.Sprint("picture ", n)
+	}
+	return name
+}
+
+// turn waits until no other visitor's pictures are looked at, so that visitors cannot take the processor from the
+// cameras. The error is a refusal.
+func (p *Page) turn(r *http.Request) (done func(), err error) {
+	if p.o.See == nil {
+		return nil, errors.New("this office takes no pictures")
+	}
+	wait := time.NewTimer(longestQueue)
+	defer wait.Stop()
+	select {
+	case p.seeing <- struct{}{}:
+		return func() { <-p.seeing }, nil
+	case <-wait.C:
+		return nil, &refusal{http.StatusServiceUnavailable, "other pictures are being looked at; try again", 10}
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// look finds the faces of a picture. The error wraps [ErrPicture], or is a refusal.
+func (p *Page) look(r *http.Request, picture io.Reader, enrol bool) (f face.Frame, err error) {
+	from := p.source(r)
+	if p.sent.many(from) {
+		return f, &refusal{http.StatusTooManyRequests, "Too many pictures came from your address. Wait a minute.", 60}
+	}
+	p.sent.add(from)
+	b, err := io.ReadAll(io.LimitReader(picture, mostPicture+1))
+	switch {
+	case err != nil:
+		return f, unread(err)
+	case len(b) > mostPicture:
+		return f, tooLarge
+	}
+	end := formats[http.DetectContentType(b)]
+	if end == "" {
+		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", ErrPicture)
+	}
+	ctx, stop := context.WithTimeout(r.Context(), longestSight)
+	defer stop()
+	return p.o.See(ctx, b, end, enrol)
+}
+
+var tooLarge = &refusal{status: http.StatusRequestEntityTooLarge, text: "a picture has more than 16 MiB"}
+
+// unread returns the refusal for a body that cannot be read.
+func unread(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return tooLarge
+	}
+	return badRequest(cmp.Or(err, io.ErrUnexpectedEOF))
+}
+
+func badRequest(err error) error {
+	return &refusal{status: http.StatusBadRequest, text: err.Error() + "; see api/openapi.json"}
 }

@@ -17,6 +17,12 @@ import (
 	"unicode/utf8"
 )
 
+// mediaType returns the type of a request's body.
+func mediaType(r *http.Request) string {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return kind
+}
+
 // readBody decodes the body of a request into the struct that q points to: one JSON object with all fields, each once,
 // and nothing else. A field with the tag omitempty may be missing.
 func readBody(r *http.Request, q any) error {
@@ -153,4 +159,16 @@ func (q *query) text(name string, needed bool) string {
 		q.fail("the parameter %q is missing", name)
 	}
 	return text
+}
+
+// truth returns whether a parameter is true; it is false if it is missing.
+func (q *query) truth(name string) bool {
+	switch text := q.values.Get(name); text {
+	case "true":
+		return true
+	case "", "false":
+	default:
+		q.fail("the parameter %q must be true or false", name)
+	}
+	return false
 }

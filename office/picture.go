@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Recognised is a face in a picture that a user has sent.
+type Recognised struct {
+	Box    [4]int `json:"box"`              // left, top, right and bottom, in pixels
+	Name   string `json:"name"`             // "" if nobody known is recognised
+	Person int64  `json:"person,omitempty"` // number of that person
+	// Near says that an enrolled face of the person is near. One picture is never enough to confirm a name.
+	Near       bool    `json:"near"`
+	Distance   float64 `json:"distance"`         // to the nearest enrolled face of the person; 0 without a name
+	Confidence float64 `json:"confidence"`       // of the best name, from 0 to 1
+	Reason     string  `json:"reason,omitempty"` // why nobody is recognised
+	Poor       string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
+	Size       int     `json:"size"`             // of the face, in pixels
+}
+
+// Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
+func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]Recognised, len(faces))
+	for i, f := range faces {
+		x := &all[i]
+		x.Box = [4]int{f.Box.Min.X, f.Box.Min.Y, f.Box.Max.X, f.Box.Max.Y}
+		x.Poor, x.Size = string(f.Reason), f.Quality.Size
+		if f.Vector == nil {
+			x.Reason = x.Poor
+			continue
+		}
+		v, err := w.gallery.Learner().Judge(f.Vector)
+		if err != nil {
+			return nil, err
+		}
+		x.Name, x.Person, x.Near = v.Label, w.gallery.Number(v.Label), v.Anchored
+		x.Distance, x.Confidence, x.Reason = v.Distance, v.Confidence, string(v.Reason)
+	}
+	return all, nil
+}
+
+// Enrol labels the faces of pictures with the name of a new or a known person. A picture must show one clear face.
+// Wrong says of each picture why its face was not labelled; "" if it was. The labels are a correction, which can be undone.
+//
+// Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
+// [gallery.Gallery.Enroll], and nothing has changed then. After an error of saving, the change holds in memory.
+func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
+	defer w.correcting()()
+	if err := online.CheckName(name); err != nil {
+		return nil, err
+	}
+	wrong = make([]string, len(pictures))
+	var faces []Face
+	for i, p := range pictures {
+		if wrong[i], err = w.unfit(name, p, faces, force); err != nil {
+			return nil, err
+		}
+		if wrong[i] == "" {
+			x := p.Samples[0]
+			faces = append(faces, Face{ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, At: w.o.Now()})
+		}
+	}
+	if len(faces) == 0 {
+		return wrong, nil
+	}
+	q := w.newDraft(statement{Kind: Named, Name: name, Face: faces[0].ID})
+	q.proof.Faces = faces
+	if _, err := w.gallery.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
+		Add: true, Force: force, Numbers: numbers(faces),
+	}); err != nil {
+		return nil, err
+	}
+	w.live(w.rejudge)
+	return wrong, w.commit(q)
+}
+
+// unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
+func (w *Office) unfit(name string, picture face.Frame, before []Face, force bool) (string, error) {
+	switch n := len(picture.Samples); {
+	case n == 0:
+		return "no face was found", nil
+	case n > 1:
+		return fmt.Sprintf("it shows %d faces; cut out one of them", n), nil
+	}
+	x := picture.Samples[0]
+	switch {
+	case x.Reason != "":
+		return string(x.Reason), nil
+	case x.Turns != nil && x.Turns.Best(1) != 0:
+		return fmt.Sprintf("it seems to be turned; turn it by %d degrees clockwise", x.Turns.Best(1)), nil
+	case slices.ContainsFunc(before, func(f Face) bool { return slices.Equal(f.Vector, x.Vector) }):
+		return "it is the same picture as another one", nil
+	}
+	other, err := w.gallery.Resembles(name, [][]float32{x.Vector})
+	if err == nil && other != "" && !force {
+		return "it looks like " + other, nil
+	}
+	return "", err
+}
