@@ -10,30 +10,13 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 )
 
-// Label is a labelled face of a gallery. A negative label states that the face is not this person's.
-type Label struct {
-	Name     string
-	Negative bool
-	Vector   []float32
-}
-
-// Labels returns the labelled faces of a gallery by label number.
-func Labels(g *gallery.Gallery) map[int64]Label {
-	l := g.Learner()
-	all := make(map[int64]Label)
-	for _, x := range l.Labels() {
-		all[x.ID] = Label{x.Name, x.Negative, slices.Clone(l.Vector(x.ID))}
-	}
-	return all
-}
-
 // Change lists the changes that a program made to the people of a gallery. [Device.Reconcile] finds additions by
 // itself. Removals must be told: if something is missing, Reconcile takes the gallery for an old copy.
 type Change struct {
 	Gallery        string // as in [Reconciling]
 	Renamed        []Renaming
 	Forgotten      []string
-	Added, Removed []Label
+	Added, Removed []gallery.Label
 }
 
 // Renaming is a new name for a person.
@@ -41,14 +24,6 @@ type Renaming struct {
 	From, To string
 	// Merge is the entry that merged From into To, for [Device.Unmerge]. It is zero if the person only has a new name.
 	Merge Merge
-}
-
-// Difference returns the labels that were added and removed between before and after. Renamed lists the names that
-// changed in between.
-func Difference(before, after map[int64]Label, renamed ...Renaming) (c Change) {
-	c.Renamed = renamed
-	c.Added, c.Removed = gallery.Difference(before, after)
-	return c
 }
 
 // Say publishes the changes of a gallery to the fleet. People maps the gallery's names to the fleet's numbers, as

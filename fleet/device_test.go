@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/online"
 )
 
 // settle waits until the devices that are on have nothing to do.
@@ -128,16 +129,16 @@ func TestLessons(t *testing.T) {
 		alice, err := a.Enroll("alice", space, faces(1))
 		try(t, err)
 		w.agree()
-		lesson := func(through ...string) []fleet.Lesson {
-			l := fleet.Lesson{Space: space, Through: through}
+		lesson := func(through ...string) []online.Lesson {
+			l := online.Lesson{Space: space, Through: through}
 			for i := range 40_000 {
-				l.Centroids = append(l.Centroids, fleet.Centroid{Vector: vector(i), Multiplicity: 1, Radius: 0.5})
+				l.Centroids = append(l.Centroids, online.Centroid{Vector: vector(i), Multiplicity: 1, Radius: 0.5})
 			}
-			return []fleet.Lesson{l}
+			return []online.Lesson{l}
 		}
-		small := func(n int, through ...string) []fleet.Lesson {
-			return []fleet.Lesson{{Space: space, Through: through,
-				Centroids: []fleet.Centroid{{Vector: vector(n), Multiplicity: 1, Radius: 0.5}}}}
+		small := func(n int, through ...string) []online.Lesson {
+			return []online.Lesson{{Space: space, Through: through,
+				Centroids: []online.Centroid{{Vector: vector(n), Multiplicity: 1, Radius: 0.5}}}}
 		}
 		big := lesson()
 		big[0].Centroids = big[0].Centroids[:15_000] // several values

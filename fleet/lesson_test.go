@@ -301,32 +301,32 @@ func TestSay(t *testing.T) {
 		until(t, what, func() bool { f, d := person(name); return f == faces && d == denied })
 	}
 	holds("enrolled", "ann", 2, 0)
-	say(fleet.Change{Removed: []fleet.Label{{Name: "ann", Vector: []float32{1, 0}}}})
+	say(fleet.Change{Removed: []gallery.Label{{Name: "ann", Vector: []float32{1, 0}}}})
 	holds("taken back", "ann", 1, 0)
 	say(
 		fleet.Change{
-			Added: []fleet.Label{
+			Added: []gallery.Label{
 				{Name: "ann", Negative: true, Vector: []float32{2, 0}},
 				{Name: "ann", Negative: true, Vector: []float32{3, 0}},
 			},
 		},
 	)
 	holds("denied", "ann", 1, 2)
-	say(fleet.Change{Removed: []fleet.Label{{Name: "ann", Negative: true, Vector: []float32{2, 0}}}})
+	say(fleet.Change{Removed: []gallery.Label{{Name: "ann", Negative: true, Vector: []float32{2, 0}}}})
 	holds("one of them allowed", "ann", 1, 1)
 	say(
 		fleet.Change{
 			Renamed: []fleet.Renaming{{From: "ann", To: "anna"}},
-			Added:   []fleet.Label{{Name: "anna", Vector: []float32{1, 0}}},
+			Added:   []gallery.Label{{Name: "anna", Vector: []float32{1, 0}}},
 		},
 	)
 	holds("another name, and a face that was taken back", "anna", 2, 1)
-	say(fleet.Change{Removed: []fleet.Label{{Name: "nobody", Vector: []float32{1, 0}}}})
-	say(fleet.Change{Forgotten: []string{"anna"}, Removed: []fleet.Label{{Name: "anna", Vector: []float32{0, 0}}}})
+	say(fleet.Change{Removed: []gallery.Label{{Name: "nobody", Vector: []float32{1, 0}}}})
+	say(fleet.Change{Forgotten: []string{"anna"}, Removed: []gallery.Label{{Name: "anna", Vector: []float32{0, 0}}}})
 	holds("forgotten", "anna", -1, -1)
 	say(
 		fleet.Change{
-			Added: []fleet.Label{{Name: "ann", Vector: []float32{0, 0}}, {Name: "ann", Vector: []float32{1, 0}}},
+			Added: []gallery.Label{{Name: "ann", Vector: []float32{0, 0}}, {Name: "ann", Vector: []float32{1, 0}}},
 		},
 	)
 	holds("enrolled again with the same faces", "ann", 2, 0)

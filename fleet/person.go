@@ -8,10 +8,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/online"
 )
 
 // ID is the number of a person in a fleet. It is a hash of the device that made it and of a random number, so that
@@ -118,43 +118,13 @@ type Person struct {
 
 // Limits of what counts.
 const (
-	MaxDenied  = 16  // denied faces of a person: the newest
-	MaxFaces   = 64  // labelled faces that one device gives one person: the newest
-	MaxThrough = 256 // sources in [Lesson].Through
+	MaxDenied = 16 // denied faces of a person: the newest
+	MaxFaces  = 64 // labelled faces that one device gives one person: the newest
 )
-
-// Lesson is a quantized graph that a device learned of a person.
-type Lesson struct {
-	Space     string
-	Centroids []Centroid
-	// Through are the sources ([Device.Source]) whose lessons helped to learn these faces, in ascending order. If the
-	// lessons of one of them are withdrawn, this lesson does not count.
-	Through []string
-	Links   [][2]int // pairs of indexes in Centroids that follow each other on a track
-}
 
 // PersonLesson is a device's lesson about a person.
 type PersonLesson struct {
 	Device string
 	Of     ID // the number under which the device knew the person
-	Lesson
-}
-
-// Equal reports whether two lessons are equal. The order of the links does not matter.
-func (x Lesson) Equal(o Lesson) bool {
-	a, b := slices.Clone(x.Links), slices.Clone(o.Links)
-	for _, links := range [][][2]int{a, b} {
-		slices.SortFunc(links, func(p, q [2]int) int { return slices.Compare(p[:], q[:]) })
-	}
-	return x.Space == o.Space && slices.Equal(x.Through, o.Through) && slices.Equal(a, b) &&
-		slices.EqualFunc(x.Centroids, o.Centroids, func(p, q Centroid) bool {
-			return p.Multiplicity == q.Multiplicity && p.Radius == q.Radius && slices.Equal(p.Vector, q.Vector)
-		})
-}
-
-// Centroid is a learned vector.
-type Centroid struct {
-	Vector       []float32
-	Multiplicity float64 // number of faces that it stands for, less for old faces
-	Radius       float64 // greatest distance of these faces, in the distance of the space
+	online.Lesson
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/online"
 )
 
 // TestRandom lets devices say random things while they and the server are cut off, killed and put back from old
@@ -105,7 +106,7 @@ func random(t *testing.T, seed uint64) {
 				allowed(err)
 			}
 		case what < 69:
-			_, err := d.Teach(id, []fleet.Lesson{{Space: space, Centroids: []fleet.Centroid{{Vector: vector(step),
+			_, err := d.Teach(id, []online.Lesson{{Space: space, Centroids: []online.Centroid{{Vector: vector(step),
 				Multiplicity: 1}}}})
 			allowed(err)
 		case what < 71:

@@ -40,17 +40,11 @@ type Reconciled struct {
 	Forgotten []string
 	People    map[string]ID // the people of the gallery whom the fleet knows, by name
 	// Lessons holds the lessons of other devices about people of the gallery, by source ([Device.Source]).
-	Lessons map[string][]Taught
+	Lessons map[string][]online.Lesson
 
 	d        *Device
 	next     common
 	outdated []string // sources that helped the gallery's learner, and whose lessons were withdrawn
-}
-
-// Taught is another device's lesson about a person of a gallery.
-type Taught struct {
-	Name   string
-	Lesson Lesson
 }
 
 // common holds the people and faces that a gallery and the fleet shared when they were last reconciled.
@@ -193,7 +187,7 @@ func (h holders) others(face FaceID, ids []ID) bool {
 func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, error) {
 	r := Reconciled{
 		d: d, next: common{People: make(map[ID]sharedPerson)},
-		People: make(map[string]ID), Lessons: make(map[string][]Taught),
+		People: make(map[string]ID), Lessons: make(map[string][]online.Lesson),
 	}
 	r.next.gallery = how.Gallery
 	d.mu.Lock()
@@ -275,7 +269,8 @@ func (x *reconciling) run() error {
 		for _, lesson := range p.Lessons {
 			if lesson.Device != x.d.id && lesson.Space == x.space.ID && len(lesson.Centroids) > 0 {
 				source := x.d.source(lesson.Device)
-				x.Lessons[source] = append(x.Lessons[source], Taught{name, lesson.Lesson})
+				lesson.Name = name
+				x.Lessons[source] = append(x.Lessons[source], lesson.Lesson)
 			}
 		}
 	}

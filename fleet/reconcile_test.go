@@ -217,7 +217,7 @@ func TestMergedAtOnce(t *testing.T) {
 // joined makes one person of two in the gallery, as an office does.
 func joined(t *testing.T, g *gallery.Gallery, from, to string) {
 	t.Helper()
-	before := fleet.Labels(g)
+	before := g.Labels()
 	if err := g.Forget(from); err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func TestReconcileRandom(t *testing.T) {
 					name := fmt.Sprint("s", step)
 					enroll(t, g, name, where)
 					if err := n.d.Say(space, people[i], fleet.Change{
-						Added: []fleet.Label{{Name: name, Vector: where}},
+						Added: []gallery.Label{{Name: name, Vector: where}},
 					}); err != nil {
 						t.Fatal(err)
 					}
@@ -528,7 +528,7 @@ func TestForgottenBeforeReconcile(t *testing.T) {
 		p.settle()
 		enroll(t, p.g[1], "bob", []float32{5, 5})
 		if err := two.d.Say(space, make(map[string]fleet.ID), fleet.Change{
-			Added: []fleet.Label{{Name: "bob", Vector: []float32{5, 5}}},
+			Added: []gallery.Label{{Name: "bob", Vector: []float32{5, 5}}},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -580,7 +580,7 @@ func TestSayBeforeReconcile(t *testing.T) {
 		allInStep(t, one, two)
 	}
 	added := func(name string, x ...float32) fleet.Change {
-		return fleet.Change{Added: []fleet.Label{{Name: name, Vector: x}}}
+		return fleet.Change{Added: []gallery.Label{{Name: name, Vector: x}}}
 	}
 	say(added("bob", 1, 0))
 	try(t, two.d.Rename(people["bob"], "rob"))
@@ -621,8 +621,8 @@ func TestMergedWithForgotten(t *testing.T) {
 	}
 	joined(t, p.g[0], "ann", "bob") // the gallery's program says it with labels
 	if err := one.d.Say(space, people, fleet.Change{
-		Removed: []fleet.Label{{Name: "ann", Vector: []float32{1, 0}}},
-		Added:   []fleet.Label{{Name: "bob", Vector: []float32{1, 0}}, {Name: "bob", Vector: []float32{5, 6}}},
+		Removed: []gallery.Label{{Name: "ann", Vector: []float32{1, 0}}},
+		Added:   []gallery.Label{{Name: "bob", Vector: []float32{1, 0}}, {Name: "bob", Vector: []float32{5, 6}}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -450,7 +450,7 @@ func (d *Device) Remember(person ID) error {
 
 // Teach says what this device has learned about a person, in place of its earlier lessons. It reports whether that is
 // new.
-func (d *Device) Teach(person ID, lessons []Lesson) (taught bool, err error) {
+func (d *Device) Teach(person ID, lessons []online.Lesson) (taught bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id, err := d.writableID(person)
@@ -458,12 +458,11 @@ func (d *Device) Teach(person ID, lessons []Lesson) (taught bool, err error) {
 		return false, err
 	}
 	before, clock := d.lessonsOf(d.id, id)
-	lessons = slices.DeleteFunc(slices.Clone(lessons), func(l Lesson) bool { return len(l.Centroids) == 0 })
-	if w, _ := d.withdrawal(d.id); slices.EqualFunc(before, lessons, Lesson.Equal) &&
-		(len(lessons) == 0 || clock > w.Clock) {
+	lessons = slices.DeleteFunc(slices.Clone(lessons), func(l online.Lesson) bool { return len(l.Centroids) == 0 })
+	data := encodeLessons(lessons)
+	if w, _ := d.withdrawal(d.id); bytes.Equal(encodeLessons(before), data) && (len(lessons) == 0 || clock > w.Clock) {
 		return false, nil
 	}
-	data := encodeLessons(lessons)
 	parts := max(1, (len(data)+lessonBytes-1)/lessonBytes)
 	if parts > mostParts {
 		return false, fmt.Errorf("%w: its lessons have %d bytes", ErrTooLong, len(data))

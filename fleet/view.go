@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/online"
 )
 
 // DailyForgets is the number of people whom one device alone can forget in a day. Further ones wait until another
@@ -523,7 +524,7 @@ func (d *Device) lessons(ids []ID) (all []PersonLesson) {
 }
 
 // lessonsOf returns a device's lessons about a number, if all parts are there.
-func (d *Device) lessonsOf(device string, id ID) (all []Lesson, clock uint64) {
+func (d *Device) lessonsOf(device string, id ID) (all []online.Lesson, clock uint64) {
 	key, keyed := d.secrets[id]
 	var data []byte
 	for part := uint64(0); keyed && part < mostParts; part++ {
@@ -582,14 +583,14 @@ func (d *Device) Hash() [32]byte {
 			}
 		}
 		for _, l := range p.Lessons {
-			one = append(one, l.Device, encodeLessons([]Lesson{l.Lesson}))
+			one = append(one, l.Device, encodeLessons([]online.Lesson{l.Lesson}))
 		}
 		all = append(all, one)
 	}
 	return hashOf("state", encode(all))
 }
 
-// Source returns the name of the lessons that a device gives now, for [Lesson].Through.
+// Source returns the name of the lessons that a device gives now, for [online.Lesson].Through.
 func (d *Device) Source(device string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -235,7 +235,7 @@ type wireCentroid struct {
 	Radius       float64
 }
 
-func encodeLessons(all []Lesson) []byte {
+func encodeLessons(all []online.Lesson) []byte {
 	var w []wireLesson
 	for _, x := range all {
 		if len(x.Centroids) == 0 {
@@ -255,14 +255,15 @@ func encodeLessons(all []Lesson) []byte {
 }
 
 // decodeLessons checks the lessons of a member.
-func decodeLessons(data []byte) (all []Lesson, err error) {
+func decodeLessons(data []byte) (all []online.Lesson, err error) {
 	var w []wireLesson
 	if err := decoding.Unmarshal(data, &w); err != nil {
 		return nil, errValue
 	}
 	for _, l := range w {
-		x := Lesson{Space: l.Space, Links: l.Links, Through: l.Through}
-		if l.Space == "" || len(l.Space) > maxSpace || len(l.Through) > MaxThrough || !slices.IsSorted(l.Through) {
+		x := online.Lesson{Space: l.Space, Links: l.Links, Through: l.Through}
+		if l.Space == "" || len(l.Space) > maxSpace || len(l.Through) > online.MaxThrough ||
+			!slices.IsSorted(l.Through) {
 			return nil, fmt.Errorf("%w: a wrong lesson", errValue)
 		}
 		for _, c := range l.Centroids {
@@ -273,7 +274,8 @@ func decodeLessons(data []byte) (all []Lesson, err error) {
 				!(c.Radius >= 0) || !finite(c.Radius) {
 				return nil, fmt.Errorf("%w: a wrong centroid", errValue)
 			}
-			x.Centroids = append(x.Centroids, Centroid{vector.Floats(c.Vector), c.Multiplicity, c.Radius})
+			x.Centroids = append(x.Centroids, online.Centroid{Vector: vector.Floats(c.Vector),
+				Multiplicity: c.Multiplicity, Radius: c.Radius})
 		}
 		for _, k := range l.Links {
 			if min(k[0], k[1]) < 0 || max(k[0], k[1]) >= len(x.Centroids) {

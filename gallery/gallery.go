@@ -249,14 +249,14 @@ type Label struct {
 	Vector   []float32
 }
 
-// Labels returns the labels, by the learner's numbers, which may change with a save.
+// Labels returns the labels, by the learner's numbers, which may change with a save. Their vectors are copies.
 func (g *Gallery) Labels() map[int64]Label {
 	all := make(map[int64]Label)
 	for _, l := range g.learner.Labels() {
 		if g.labels[l.ID] == 0 { // otherwise the next save would number it
 			g.labels[l.ID] = g.NextFace()
 		}
-		all[l.ID] = Label{g.labels[l.ID], l.Name, l.Negative, g.learner.Vector(l.ID)}
+		all[l.ID] = Label{g.labels[l.ID], l.Name, l.Negative, slices.Clone(g.learner.Vector(l.ID))}
 	}
 	return all
 }

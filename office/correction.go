@@ -165,7 +165,7 @@ func (w *Office) newDraft(s statement) *draft {
 func (w *Office) labels() map[int64]label {
 	all := make(map[int64]label)
 	for id, x := range w.gallery.Labels() {
-		all[id] = label{Face: x.Face, Name: x.Name, Negative: x.Negative, Vector: slices.Clone(x.Vector)}
+		all[id] = label{Face: x.Face, Name: x.Name, Negative: x.Negative, Vector: x.Vector}
 	}
 	return all
 }

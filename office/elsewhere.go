@@ -100,19 +100,12 @@ type Said struct {
 	Merged         *Rename
 	Unmerged       string // the name of a merge that was undone
 	Forgotten      string // name of a forgotten person
-	Added, Removed []Label
+	Added, Removed []gallery.Label
 }
 
-// Label is a labelled face. A negative label states that the face is not this person's.
-type Label struct {
-	Name     string
-	Negative bool
-	Vector   []float32
-}
-
-func labelled(all []label) (some []Label) {
+func labelled(all []label) (some []gallery.Label) {
 	for _, x := range all {
-		some = append(some, Label{x.Name, x.Negative, x.Vector})
+		some = append(some, gallery.Label{Face: x.Face, Name: x.Name, Negative: x.Negative, Vector: x.Vector})
 	}
 	return some
 }

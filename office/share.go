@@ -111,18 +111,12 @@ func tellFleet(p *fleet.Part, x Said) (merge string, err error) {
 		}
 		return "", err
 	}
-	var c fleet.Change
+	c := fleet.Change{Added: x.Added, Removed: x.Removed}
 	if x.Renamed != nil {
 		c.Renamed = []fleet.Renaming{{From: x.Renamed.From, To: x.Renamed.To}}
 	}
 	if x.Forgotten != "" {
 		c.Forgotten = []string{x.Forgotten}
-	}
-	for _, l := range x.Added {
-		c.Added = append(c.Added, fleet.Label(l))
-	}
-	for _, l := range x.Removed {
-		c.Removed = append(c.Removed, fleet.Label(l))
 	}
 	if err := p.Say(c); err != nil {
 		return "", fmt.Errorf("telling the fleet about a correction: %w", err)

@@ -185,8 +185,9 @@ func (m *member) leave(c *cobra.Command) {
 
 // changed tells the fleet about changes that a command has saved in a gallery. Before and names have the labels and
 // names before the change: a missing person was forgotten.
-func (m *member) changed(g *gallery.Gallery, path string, before map[int64]fleet.Label, names []string) error {
-	change := fleet.Difference(before, fleet.Labels(g))
+func (m *member) changed(g *gallery.Gallery, path string, before map[int64]gallery.Label, names []string) error {
+	var change fleet.Change
+	change.Added, change.Removed = gallery.Difference(before, g.Labels())
 	for _, name := range names {
 		if !g.Learner().Knows(name) {
 			change.Forgotten = append(change.Forgotten, name)

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
@@ -27,7 +26,7 @@ func (b *branch) labels(t *testing.T) []string {
 	t.Helper()
 	all := make(map[string]bool) // a face that is labelled twice counts once
 	if err := b.w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
-		for _, l := range fleet.Labels(g) {
+		for _, l := range g.Labels() {
 			not := ""
 			if l.Negative {
 				not = "not "

@@ -223,7 +223,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return fail(badGallery, err)
 	}
 	defer g.End()
-	before, names := fleet.Labels(g), g.Learner().Names()
+	before, names := g.Labels(), g.Learner().Names()
 	changed, err := change(g)
 	switch {
 	case errors.Is(err, gallery.ErrArchive):

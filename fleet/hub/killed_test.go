@@ -48,7 +48,7 @@ func say(t *testing.T, folder string, rng *rand.Rand) {
 		x := []float32{rng.Float32(), rng.Float32(), rng.Float32()}
 		face := fleet.NewFaceID("space", x)
 		all := d.Names()
-		if len(all) == 0 || len(all) < 40 && rng.IntN(4) == 0 {
+		if len(all) < 10 || len(all) < 1000 && rng.IntN(10) == 0 { // few faces for each: the oldest would make room
 			if id, err := d.Enroll(fmt.Sprint("p", rng.IntN(100)), "space", []fleet.Face{{Vector: x}}); err == nil {
 				fmt.Println("said", id, face)
 			}
