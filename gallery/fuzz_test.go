@@ -63,7 +63,7 @@ func TestRandomPrograms(t *testing.T) {
 		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
 		"mismatch", "exists",
 		"anchored", "named from afar", "linked", "recalled", "confirmed", "renamed", "retracted",
-		"forgotten", "unlabelled", "absorbed", "capped", "drift", "many rejected",
+		"forgotten", "unlabelled", "capped", "drift", "many rejected",
 		"taught", "withdrawn", "withdrawn from others", "aided", "named by others", "left out",
 		"contracted", "rival", "name kept",
 	} {
@@ -151,7 +151,6 @@ func run(t *testing.T, dir string, p []byte) *tally {
 	if head/6%3 == 0 {
 		s.HalfLife = 20
 	}
-	s.Absorb = head/18%4 == 0
 	var err, errTwin error
 	m.g, err = gallery.New(space, s)
 	m.twin, errTwin = gallery.New(space, s)
@@ -731,8 +730,6 @@ func (m *machine) configure() {
 			s.LearnWindow = pick(m, 3, 10, 1000)
 		case 15:
 			s.Freeze = m.next()%4 == 0
-			s.Absorb = m.next()%3 == 0
-			s.Normalized = m.next()%8 == 0
 		case 16:
 			s.DriftDistance, s.DriftConstancy = pick(m, .05, .2, online.Off), pick(m, -1, .2, .5)
 		case 17:
@@ -748,7 +745,6 @@ func (m *machine) configure() {
 			break
 		}
 	}
-	bad = bad || s.HalfLife > 0 && s.Normalized
 	var err error
 	if bad || !l.Configure(s) {
 		err = online.ErrSettings
@@ -965,9 +961,7 @@ func (m *machine) compare() {
 func (m *machine) promise(x []float32) {
 	l := m.g.Learner()
 	s := l.Settings()
-	if s.Freeze = true; s.Normalized { // the enrolled faces are always asked with the Laplacian that is not normalised
-		return
-	}
+	s.Freeze = true
 	frozen, err := online.New(l.Space(), s)
 	if err != nil {
 		m.t.Fatal(err)
@@ -1025,7 +1019,6 @@ func (m *machine) vertices() {
 		if w := slow.Multiplicity(v); math.Abs(g.Multiplicity(i)-w) > 1e-9*w {
 			m.t.Fatalf("vertex %d weighs %g, want %g", i, g.Multiplicity(i), w)
 		}
-		m.note("absorbed", v.Class >= 0 && len(v.Points) > 1)
 		var source []int
 		for c := range slow.Classes {
 			if v.Source[c] {

@@ -762,61 +762,6 @@ func TestFrameLearnsAsJudged(t *testing.T) {
 	}
 }
 
-// A labelled face that has absorbed a face of another person stays when that other person is forgotten.
-func TestForgetKeepsLabels(t *testing.T) {
-	l, err := online.New(plane, online.Settings{Absorb: true, K: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	alice, bob, between := []float32{0, 0}, []float32{.5, 0}, []float32{.3, 0}
-	if err := l.Label(bob, "bob"); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if v, err := l.Observe(between); err != nil || v.Label != "bob" || !v.Learned {
-			t.Fatalf("%+v, %v", v, err)
-		}
-	}
-	// Alice is labelled later at the same place, and absorbs bob's faces when centroids are merged.
-	for _, x := range [][]float32{alice, between} {
-		if err := l.Label(x, "alice"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for q := range 4 {
-		if _, err := l.Observe([]float32{.35 + .1*float32(q), 0}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	taken := false
-	for i := range l.Graph().Len() {
-		_, labelled := l.Graph().Class(i)
-		taken = taken || labelled && len(l.Graph().Source(i)) > 0 && l.Graph().Point(i)[0] == between[0]
-	}
-	if !taken {
-		t.Fatal("the labelled face took nothing in: the test tests nothing")
-	}
-	if err := l.Forget("bob"); err != nil {
-		t.Fatal(err)
-	}
-	var faces int
-	for i := range l.Graph().Len() {
-		if c, ok := l.Graph().Class(i); ok && c == 0 {
-			faces++
-			if l.Graph().Points(i) != 1 || l.Graph().Multiplicity(i) != 1 || len(l.Graph().Source(i)) > 0 {
-				t.Errorf("a labelled face stands for %g points, learned through %v", l.Graph().Points(i),
-					l.Graph().Source(i))
-			}
-		}
-	}
-	if faces != 2 {
-		t.Errorf("alice has %d labelled faces left", faces)
-	}
-	if v, err := l.Judge(between); err != nil || v.Label != "alice" {
-		t.Errorf("%+v, %v", v, err)
-	}
-}
-
 // What a program sees of the graph is its own: nothing that it writes there reaches the learner.
 func TestGraphIsAView(t *testing.T) {
 	l := learner(t, online.Settings{})

@@ -60,8 +60,6 @@ type Settings struct {
 	Freeze         bool    `json:"freeze"`          // judge, but learn nothing
 	// NoPictures keeps no pictures of learned faces, and drops those that were kept.
 	NoPictures bool `json:"no_pictures,omitempty"`
-	Absorb     bool `json:"absorb"`     // labelled vertices take in nearby faces
-	Normalized bool `json:"normalized"` // use the normalised Laplacian; a step then takes O(n³) for n faces
 }
 
 // defaults fills in default values.
@@ -139,7 +137,5 @@ func (s Settings) graph(space face.Space) quantized.Config {
 		Gamma:      s.Gamma,
 		Journal:    max(s.Journal, 0),
 		HalfLife:   s.HalfLife,
-		Absorb:     s.Absorb,
-		Normalized: s.Normalized,
 	}
 }

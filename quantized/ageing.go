@@ -28,13 +28,8 @@ func (c Config) tick(observation int64) int64 {
 // left returns the remaining weight of a point that was kept after born half-lives.
 func (g *Graph) left(born float64) float64 { return max(math.Exp2(born-g.clock), lightest) }
 
-// own returns the remaining weight of a vertex's own point.
-func (g *Graph) own(i int) float64 {
-	if g.label[i] != unlabelled {
-		return 1
-	}
-	return g.origin[i].Own * g.left(g.origin[i].Born)
-}
+// own returns the remaining weight of the own point of a learned vertex.
+func (g *Graph) own(i int) float64 { return g.origin[i].Own * g.left(g.origin[i].Born) }
 
 // Age reduces the weight of learned points up to an observation: after [Config].HalfLife observations a point counts
 // half. Labelled points do not age. Then Age tries to evict vertices with a weight below one half, at most 16 in a
@@ -56,12 +51,7 @@ func (g *Graph) Age(observation int64) (evicted int, err error) {
 	for i, class := range g.label {
 		if class == unlabelled {
 			g.v[i] = max(g.v[i]*f, lightest)
-		} else {
-			g.v[i] = 1 + (g.v[i]-1)*f
 		}
-	}
-	if g.c.Normalized {
-		return 0, nil
 	}
 	return g.evict()
 }

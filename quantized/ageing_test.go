@@ -147,7 +147,7 @@ func TestLongGap(t *testing.T) {
 		if err != nil || trial.Outlier() {
 			t.Fatal("a labelled point is an outlier", err)
 		}
-		if v := solved(t, g, trial, false); !(v[0]+v[1] > .9) {
+		if v := solved(t, g, trial); !(v[0]+v[1] > .9) {
 			t.Errorf("at %d a labelled point's own values are %g", o, v)
 		}
 		if n, err := g.Undo(0); err != nil || n < 1 {

@@ -68,10 +68,8 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 	}
 	c := config(1+int(next()%10), 2)
 	c.Reach, c.Journal, c.Link = .3, int(next()%24), .6
-	if b := next(); b%3 == 0 {
+	if next()%3 == 0 {
 		c.HalfLife = 10
-	} else {
-		c.Absorb = b%5 == 0
 	}
 	g, err := quantized.New(c)
 	if err != nil {

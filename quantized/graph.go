@@ -135,7 +135,7 @@ func (g *Graph) Class(i int) (class int, ok bool) {
 }
 
 // Source returns the classes through which the points of vertex i were accepted, in ascending order. The caller must
-// not change them. A labelled vertex has none unless it absorbs.
+// not change them. A labelled vertex has none.
 func (g *Graph) Source(i int) []int { return g.source[i] }
 
 // Origin returns the origin of vertex i.
@@ -176,7 +176,6 @@ func (g *Graph) Label(x []float32, class int) error {
 	}
 	g.classes = max(g.classes, class+1)
 	g.add(square, near, class)
-	g.full = g.full && !g.c.Absorb
 	return nil
 }
 
@@ -258,10 +257,7 @@ func (g *Graph) keep(kept []int) {
 	}
 	g.lose()
 	if g.learned == 0 { // R begins anew
-		g.r = 0
-		if !slices.ContainsFunc(g.count, func(n float64) bool { return n > 1 }) {
-			g.spread = 0
-		}
+		g.r, g.spread = 0, 0
 	}
 }
 
@@ -284,26 +280,17 @@ func (g *Graph) Remove(i int) {
 
 // Forget removes the labelled points of a class, and every vertex into which a point accepted through the class was
 // merged. It returns the number of removed vertices and renumbers the classes above. Points of other classes in such a
-// vertex are removed, too. If a labelled point of another class took such a point in (Absorb), the labelled point stays
-// without any points that it took in. Forget panics if there is no such class.
+// vertex are removed, too. Forget panics if there is no such class.
 func (g *Graph) Forget(class int) int {
 	if class < 0 || class >= g.classes {
 		panic("quantized: class out of range")
 	}
 	var kept []int
-	emptied := make(map[int64]bool)
 	for i := range g.v {
-		_, tainted := slices.BinarySearch(g.source[i], class)
-		if tainted && g.label[i] != unlabelled {
-			g.v[i], g.count[i], g.source[i], tainted = 1, 1, g.source[i][:0], false
-			emptied[g.origin[i].ID] = true
-		}
-		if !tainted && g.label[i] != class {
+		if g.label[i] != class && !slices.Contains(g.source[i], class) {
 			kept = append(kept, i)
 		}
 	}
-	g.journal.filter(func(e entry) bool { return !emptied[e.vertex] })
-	g.cut(func(l Link) bool { return emptied[l.A] && l.P != l.A || emptied[l.B] && l.Q != l.B })
 	removed := g.Len() - len(kept)
 	g.stamp++
 	g.erase(kept)
@@ -420,7 +407,7 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 func (g *Graph) Problem() graph.Problem {
 	n := g.Len()
 	w := mat.NewSymDense(max(n, 1), nil)
-	p := graph.Problem{W: w, V: slices.Clone(g.v), Gamma: g.c.Gamma, Normalized: g.c.Normalized}
+	p := graph.Problem{W: w, V: slices.Clone(g.v), Gamma: g.c.Gamma}
 	for i := range n {
 		for _, e := range g.edges.of[i] {
 			w.SetSym(i, e.to, e.w)

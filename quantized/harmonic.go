@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -350,13 +349,6 @@ func (t Trial) Solve() (Solution, error) {
 	if len(t.near) == 0 {
 		return Solution{Values: s.values, Method: Iterative}, nil
 	}
-	if t.home >= 0 && g.label[t.home] != unlabelled {
-		s.values = append(s.values, Value{g.label[t.home], 1})
-		return Solution{Values: s.values, Method: Iterative}, nil
-	}
-	if g.c.Normalized && !t.alone {
-		return t.normalized()
-	}
 	s.begin(g)
 	source, near := t.home, t.near[:0]
 	if t.home < 0 {
@@ -393,62 +385,11 @@ func (t Trial) Solve() (Solution, error) {
 	return solution, nil
 }
 
-// normalized solves with the normalised Laplacian, directly and on the whole graph.
-func (t Trial) normalized() (Solution, error) {
-	g := t.g
-	p := g.Problem()
-	at := t.home
-	if at >= 0 {
-		p.V[at]++
-	} else {
-		at = g.Len()
-		w := mat.NewSymDense(at+1, nil)
-		for i := range at {
-			for _, e := range g.edges.of[i] {
-				w.SetSym(i, e.to, e.w)
-			}
-		}
-		for _, e := range t.near {
-			w.SetSym(at, e.to, e.w)
-		}
-		p.W, p.V = w, append(p.V, 1)
-	}
-	x, err := graph.Harmonic(p)
-	if err != nil {
-		return Solution{}, fmt.Errorf("%w: %w", ErrUnsolved, err)
-	}
-	values := g.solver.values
-	if !x.IsEmpty() {
-		for c := range g.classes {
-			values = append(values, Value{c, x.At(at, c)})
-		}
-	}
-	g.solver.values = values
-	return Solution{values, tolerance, Direct}, nil
-}
-
 // Values returns the harmonic values of all vertices for the function that is 1 at the labelled vertices of some
 // classes and 0 at the others. It uses dst if it is large enough. Its time grows with the whole graph. The error wraps
 // [ErrUnsolved].
 func (g *Graph) Values(dst []float64, of func(class int) bool) ([]float64, error) {
 	dst = resized(dst, g.Len())
-	if g.c.Normalized {
-		x, err := graph.Harmonic(g.Problem())
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnsolved, err)
-		}
-		clear(dst)
-		if !x.IsEmpty() {
-			for i := range dst {
-				for c := range g.classes {
-					if of(c) {
-						dst[i] += x.At(i, c)
-					}
-				}
-			}
-		}
-		return dst, nil
-	}
 	s := &g.solver
 	s.begin(g)
 	g.stamp++

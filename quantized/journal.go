@@ -185,7 +185,8 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 		if !gone(e.id, e.Observation) && !spoilt[e.id] && !spoilt[e.via] {
 			return true
 		}
-		if i := g.vertex(e.vertex); !spoilt[e.vertex] || g.label[i] != unlabelled {
+		if !spoilt[e.vertex] {
+			i := g.vertex(e.vertex)
 			g.count[i] -= e.count
 			points += e.count
 			// Rounding must not make a vertex lighter than its own point, or heavier than its number of points.

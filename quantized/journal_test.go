@@ -150,30 +150,6 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// Points that a labelled vertex has absorbed are counted when they are taken back.
-func TestUndoCountsAbsorbed(t *testing.T) {
-	c := config(1, 2)
-	c.Absorb, c.Journal = true, 10
-	g, err := quantized.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Label([]float32{0, 0}, 0); err != nil {
-		t.Fatal(err)
-	}
-	for i := range int64(3) {
-		if !keep(t, g, []float32{0, 0}, 0, i+1) {
-			t.Fatal("no room")
-		}
-	}
-	if g.Points(0) != 4 {
-		t.Fatalf("the labelled vertex stands for %g points", g.Points(0))
-	}
-	if n, err := g.Undo(1); n != 2 || err != nil || g.Points(0) != 2 {
-		t.Errorf("%g points are gone and %g left, %v; want 2 and 2", n, g.Points(0), err)
-	}
-}
-
 // A configuration that merges vertices and changes the length of the journal at the same time loses only the oldest
 // entries.
 func TestConfigureJournal(t *testing.T) {

@@ -34,8 +34,13 @@ func (g *Graph) order() []int {
 	return order
 }
 
-// plan finds the partition that leaves at most k learned vertices. It reports false if there is none, because R may not
-// exceed the edge radius: a point is merged only into a vertex with an edge to it. It changes nothing.
+// plan finds the partition that leaves at most k learned vertices. It changes nothing.
+//
+// The printed algorithm names no first R, and one multiplication may not shrink the set. Here R is 0 until there are
+// more than k learned vertices for the first time, then the smallest positive distance between two vertices that are
+// not both labelled, and it grows to R·m, R·m², … until at most k are left. It never exceeds the edge radius: a point is
+// merged only into a vertex with an edge to it, because otherwise it would get the value of a vertex far away. Plan
+// reports false if that leaves more than k. R begins anew when k becomes larger, and when no learned vertex is left.
 func (g *Graph) plan(k int) (p partition, ok bool) {
 	r := g.r
 	if r == 0 {
@@ -67,7 +72,7 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 		// Choose the nearest kept vertex, and of equals the first in order.
 		home, d := -1, math.Inf(1)
 		for _, e := range g.edges.of[i] {
-			if kept[e.to] && g.mergeable(e.to) && e.d < r && g.ordinary(e) &&
+			if kept[e.to] && g.label[e.to] == unlabelled && e.d < r && g.ordinary(e) &&
 				(e.d < d || e.d == d && rank[e.to] < rank[home]) {
 				home, d = e.to, e.d
 			}
@@ -88,7 +93,7 @@ func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 		}
 		taken := false
 		for _, e := range g.edges.of[i] {
-			if kept[e.to] && e.d < r && g.ordinary(e) && g.mergeable(e.to) {
+			if kept[e.to] && e.d < r && g.ordinary(e) && g.label[e.to] == unlabelled {
 				taken = true
 				break
 			}

@@ -24,10 +24,18 @@ func (g *Graph) Links() []Link {
 
 func compareLinks(a, b Link) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
 
-// contract returns the links in the place of the edges that the merges of p would lose. An edge of i and j is replaced
-// by a link of their new vertices, if these are two, without an edge, not both labelled, and at most [Config].Link
-// apart, and if i and j share a class: through an edge of two people's faces, one person would be carried to the other.
-// Of several edges between the same new vertices, the first one in the order of the vertices counts.
+// contract returns the links in the place of the edges that the merges of p would lose. In the printed algorithm a
+// merged vertex loses its edges. Where R is near the edge radius the vertices that are left have no edges to each other,
+// and a chain of points from a label to a turned head breaks.
+//
+// So an edge of i and j is replaced by a link of their new vertices, if these are two, without an edge, not both
+// labelled, and at most [Config].Link apart, and if i and j share a class: through an edge of two people's faces, one
+// person would be carried to the other. Of several edges between the same new vertices, the first one in the order of
+// the vertices counts.
+//
+// No point moves and R does not change, so [Graph.Bound] holds as before. A link goes if either of its points is taken
+// back, or either of its vertices is removed; a point that was merged before the journal begins cannot be taken back,
+// and neither can its link. Its weight in the solution falls with the multiplicities of its vertices.
 func (g *Graph) contract(p partition) (links []Link) {
 	if g.c.Link <= g.reach {
 		return nil

@@ -96,7 +96,7 @@ func TestRecordingAgainstReference(t *testing.T) {
 		if g.R() != radius {
 			repartitions++
 		}
-		values := solved(t, g, c.Trial, false)
+		values := solved(t, g, c.Trial)
 		first, best := 0, 0
 		for q := range want.Values {
 			largest = max(largest, math.Abs(values[q]-want.Values[q]))

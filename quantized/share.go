@@ -8,9 +8,10 @@ import (
 	"slices"
 )
 
-// share makes room for a point of a class in a full graph: the class with the most learned vertices gives up one if it
-// has at least two more than this class. It gives up the vertex furthest from its labelled vertices that no other
-// vertex needs for its path to a labelled vertex, and that is not near the point. It reports whether there is room now.
+// share makes room for a point of a class in a full graph, so that each class gets as many vertices as it needs, or as
+// many as any other; otherwise the first takes all. The class with the most learned vertices gives up one if it has at
+// least two more than this class. It gives up the vertex furthest from its labelled vertices that no other vertex needs
+// for its path to a labelled vertex, and that is not near the point. It reports whether there is room now.
 func (c *Candidate) share(class int) bool {
 	g := c.g
 	counts := make([]int, g.classes)

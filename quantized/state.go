@@ -40,8 +40,8 @@ type Entry struct {
 // Vertex is one vertex of a State. Vertices are in the order of their age.
 type Vertex struct {
 	Point        []float32
-	Multiplicity float64 // positive; at least 1 where labelled
-	Points       float64 // points that it stands for; whole and positive
+	Multiplicity float64 // positive; 1 where labelled
+	Points       float64 // points that it stands for; whole and positive; 1 where labelled
 	Class        int     // -1 where not labelled
 	Source       []int   // classes through which its points were learned, ascending
 	Origin       Origin
@@ -188,6 +188,10 @@ func (s State) check(dim int) error {
 		own := v.Origin.Own
 		if v.Class != unlabelled {
 			own = 1
+			if v.Multiplicity != 1 || v.Points != 1 || len(v.Source) > 0 {
+				return invalid("labelled vertex %d has multiplicity %g of %g points, learned through %d classes", i,
+					v.Multiplicity, v.Points, len(v.Source))
+			}
 		}
 		if !whole(v.Points) || !whole(own) || !(v.Origin.Born >= 0 && v.Origin.Born <= s.Clock) {
 			return invalid("vertex %d stands for %g points, %g of them its own, born at %g", i, v.Points, own,
@@ -197,7 +201,7 @@ func (s State) check(dim int) error {
 			return invalid("vertex %d stands for %g points, and has taken in %g", i, v.Points, taken[v.Origin.ID])
 		}
 		delete(taken, v.Origin.ID)
-		if !(v.Multiplicity >= lightest) || v.Multiplicity > v.Points || v.Class != unlabelled && v.Multiplicity < 1 {
+		if !(v.Multiplicity >= lightest) || v.Multiplicity > v.Points {
 			return invalid("vertex %d has multiplicity %g of %g points", i, v.Multiplicity, v.Points)
 		}
 		if v.Class < -1 || v.Class >= s.Classes {

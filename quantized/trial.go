@@ -74,7 +74,7 @@ func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 	return g.try(square, merge(near, links)), nil
 }
 
-// Labelled returns the trial of the same point on the labelled vertices alone, with multiplicity 1: the trial that Look
+// Labelled returns the trial of the same point on the labelled vertices alone: the trial that Look
 // returns on a graph that has learned nothing.
 func (t Trial) Labelled() Trial {
 	t.mustBeOn()
@@ -82,7 +82,7 @@ func (t Trial) Labelled() Trial {
 	ordinary := slices.ContainsFunc(g.enrolled, g.ordinary)
 	t.near, t.home, t.alone, t.far = g.apart[:0], -1, true, !ordinary && len(g.enrolled) > 0
 	for _, e := range g.enrolled {
-		if e.w /= g.v[e.to]; !ordinary || g.ordinary(e) {
+		if !ordinary || g.ordinary(e) {
 			t.near = append(t.near, e)
 		}
 	}
@@ -184,18 +184,16 @@ func (g *Graph) edgesOf(x []float32, follows []int64) (square float64, near []ed
 	return square, merge(g.near(g.probe, square), g.links(square, g.standIns(follows))), nil
 }
 
-// home returns the nearest vertex closer than R among the neighbours, which takes the point in, or -1.
+// home returns the nearest learned vertex closer than R among the neighbours, which takes the point in, or -1.
 func (g *Graph) home(near []edge) int {
 	best, d := -1, math.Inf(1)
 	for _, e := range near {
-		if g.mergeable(e.to) && (e.d < g.r || e.d == 0) && g.ordinary(e) && e.d < d {
+		if g.label[e.to] == unlabelled && (e.d < g.r || e.d == 0) && g.ordinary(e) && e.d < d {
 			best, d = e.to, e.d
 		}
 	}
 	return best
 }
-
-func (g *Graph) mergeable(i int) bool { return g.label[i] == unlabelled || g.c.Absorb }
 
 func (t Trial) mustBeOn() {
 	if t.g == nil || t.stamp != t.g.stamp {
@@ -310,8 +308,8 @@ func (c Candidate) Room() bool {
 
 // Keep ends the trial and keeps the point, as n points of the same moment. Class is the class through which the point
 // was accepted, for [Graph.Forget], or negative if no class claimed it. Keep returns the ID of the vertex where the
-// point is now. It reports false and changes nothing for an outlier, and without [Candidate.Room] unless another class
-// gives up a vertex (package description, "A full graph"). It panics unless n is positive.
+// point is now. It reports false and changes nothing for an outlier, and without [Candidate.Room], unless the class with
+// the most learned vertices has two more than this class and can give one up. It panics unless n is positive.
 func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
 	if !c.Room() && !c.share(class) {
 		return 0, false

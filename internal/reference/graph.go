@@ -211,8 +211,6 @@ func (g *Graph) link(a, b []float32) float64 {
 	return g.Config.Kernel.Weight(d * g.Config.EdgeRadius() / g.Config.Link)
 }
 
-func (g *Graph) mergeable(v *Vertex) bool { return v.Class < 0 || g.Config.Absorb }
-
 // Label adds a labelled vertex.
 func (g *Graph) Label(x []float32, class int) {
 	g.Classes = max(g.Classes, class+1)
@@ -220,7 +218,6 @@ func (g *Graph) Label(x []float32, class int) {
 	v := &Vertex{ID: g.LastID, X: x, Class: class, Source: map[int]bool{}, Weight: 1}
 	v.Points = []*Point{{X: x, ID: v.ID, Count: 1, At: v, Label: true}}
 	g.Vertices = append(g.Vertices, v)
-	g.Full = g.Full && !g.Config.Absorb
 }
 
 // Learned returns the number of learned vertices.
@@ -279,7 +276,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 		learned := 0
 		for _, v := range order {
 			near := func(w *Vertex) bool {
-				return g.mergeable(w) && g.weight(v.X, w.X) > 0 && g.less(g.Distance(v.X, w.X), r)
+				return w.Class < 0 && g.weight(v.X, w.X) > 0 && g.less(g.Distance(v.X, w.X), r)
 			}
 			if v.Class >= 0 {
 				kept = append(kept, v)
@@ -298,7 +295,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 				continue
 			}
 			for _, w := range kept {
-				if g.mergeable(w) && g.weight(v.X, w.X) > 0 &&
+				if w.Class < 0 && g.weight(v.X, w.X) > 0 &&
 					(to[v] == nil || g.less(g.Distance(v.X, w.X), g.Distance(v.X, to[v].X))) {
 					to[v] = w
 				}
@@ -357,15 +354,8 @@ func (g *Graph) remove(gone func(*Vertex) bool) {
 // Remove removes a vertex.
 func (g *Graph) Remove(v *Vertex) { g.remove(func(w *Vertex) bool { return w == v }) }
 
-// Forget removes a class, and renumbers the others. A labelled vertex of another class stays, without the points that
-// it took in.
+// Forget removes a class, and renumbers the others.
 func (g *Graph) Forget(class int) {
-	for _, v := range g.Vertices {
-		if v.Class >= 0 && v.Class != class && v.Source[class] {
-			v.Points, v.Weight, v.Source = v.Points[:1], 1, map[int]bool{}
-			g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(p *Point) bool { return p.At == v })
-		}
-	}
 	g.remove(func(v *Vertex) bool { return v.Class == class || v.Source[class] })
 	g.Classes--
 	for _, v := range g.Vertices {
@@ -503,8 +493,6 @@ func (g *Graph) Age(observation int64) (evicted int) {
 	for _, v := range g.Vertices {
 		if v.Class < 0 {
 			v.Weight = max(v.Weight*math.Exp2(-passed), 0x1p-100)
-		} else {
-			v.Weight = 1 + (v.Weight-1)*math.Exp2(-passed)
 		}
 	}
 	solution := g.Solution()

@@ -56,7 +56,6 @@ func (l *Learner) config(s online.Settings) quantized.Config {
 		K: s.K, Multiplier: s.Multiplier, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
 		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0),
 		HalfLife: s.HalfLife,
-		Absorb:   s.Absorb, Normalized: s.Normalized,
 	}
 }
 

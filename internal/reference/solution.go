@@ -12,7 +12,7 @@ func (g *Graph) Solution() *mat.Dense { return g.solution(g.Edge) }
 
 // solution is Solution with these weights.
 func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
-	p := graph.Problem{Gamma: g.Config.Gamma, Normalized: g.Config.Normalized}
+	p := graph.Problem{Gamma: g.Config.Gamma}
 	var class []int
 	for _, v := range g.Vertices {
 		class = append(class, v.Class)

@@ -77,7 +77,6 @@ func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
 // Enrolled tries a point on the labelled vertices alone.
 func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
 	alone := &Graph{Config: g.Config, Classes: g.Classes}
-	alone.Config.Absorb, alone.Config.Normalized = false, false
 	of := make(map[*Vertex]*Vertex)
 	for _, v := range g.Vertices {
 		if v.Class >= 0 {
@@ -101,7 +100,7 @@ func (g *Graph) try(t Trial) Trial {
 		return t
 	}
 	for _, v := range g.Vertices {
-		if d := g.Distance(t.X, v.X); !t.Far && g.mergeable(v) && g.weight(t.X, v.X) > 0 &&
+		if d := g.Distance(t.X, v.X); !t.Far && v.Class < 0 && g.weight(t.X, v.X) > 0 &&
 			(g.less(d, g.R) || d == 0) &&
 			(t.Home == nil || g.less(d, g.Distance(t.X, t.Home.X))) {
 			t.Home = v
