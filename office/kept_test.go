@@ -246,3 +246,43 @@ func TestWayOfMerged(t *testing.T) {
 		t.Errorf("after alice was forgotten: %v", err)
 	}
 }
+
+// The picture of a stranger is the clearest one of the sighting so far, and not that of the first frame. There is none
+// of somebody who has a name, and none at all if strangers are not kept.
+func TestShot(t *testing.T) {
+	g := people(t)
+	var e office.Event
+	all := frames(n(40, "s"))
+	for i := range all {
+		all[i].Samples[0].JPEG = drawn(t, map[bool]uint8{true: 120, false: 4}[i == 2 || i >= 30])
+		all[i].Samples[0].Vector = []float32{float32(i%4) * .02, 2}
+	}
+	var w *office.Office
+	k := new(recorded)
+	o := k.options()
+	o.Event = func(x office.Event) { e = x }
+	clear := func(when string, want bool) (s office.Shot) {
+		t.Helper()
+		if s = w.Shot(e); s.Sighting == 0 || want != (s.JPEG != nil) || want && (s.Clear < 5 ||
+			!bytes.Equal(w.Face(s.Face), s.JPEG)) {
+			t.Errorf("%s: sighting %d, face %d, clear %g", when, s.Sighting, s.Face, s.Clear)
+		}
+		return s
+	}
+	w = office.New(g, o)
+	nothing(t, w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &acts{stream{frames: all, end: io.EOF}, map[int]func(){35: func() {
+				if e.Kind != office.Unknown {
+					t.Fatalf("%+v", e)
+				}
+				clear("in view", true)
+			}}, 0}, nil
+		}}}))
+	clear("afterwards", true)
+	if s := w.Shot(office.Event{Kind: office.Unknown, Camera: "hall", At: e.At}); s.Sighting != 0 {
+		t.Errorf("another camera: %+v", s)
+	}
+	nothing(t, w.Name(e.Group, "sue", false))
+	clear("named", false)
+}

@@ -49,7 +49,8 @@ func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 }
 
 // Enrol labels the faces of pictures with the name of a new or a known person. A picture must show one clear face.
-// Wrong says of each picture why its face was not labelled; "" if it was. The labels are a correction, which can be undone.
+// Wrong says of each picture why its face was not labelled; "" if it was. The labels are a correction, which can be
+// undone.
 //
 // Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
 // [gallery.Gallery.Enroll], and nothing has changed then. After an error of saving, the change holds in memory.

@@ -33,7 +33,7 @@ type outputFlags struct {
 	base                      string
 	frames                    []string
 	proxies                   []string // addresses and networks
-	mqttFaces                 bool
+	mqttFaces, webhookFaces   bool
 	inline                    secrets // secrets of the configuration file; flags go before them
 
 	see func(context.Context, []byte, string, bool) (face.Frame, error) // for the page
@@ -60,7 +60,8 @@ func (r *outputFlags) flags(c *cobra.Command) {
 	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "first part of all topics")
 	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "discovery topic of Home Assistant")
 	f.BoolVar(&r.mqttFaces, "mqtt-faces", false,
-		"send the picture of the last face of each known person to the broker, which keeps it")
+		"send the picture of the last face of each known person to the broker, which keeps it, and of unknown people")
+	f.BoolVar(&r.webhookFaces, "webhook-faces", false, "send a picture of each unknown person to the webhook")
 }
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
@@ -75,6 +76,11 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		} else {
 			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: delivery resumed\n", name)
 		}
+	}
+	host, _ := os.Hostname() // a name for people; it may be empty
+	link := r.pageURL(host)
+	if group.Shot = w.Shot; link != "" {
+		group.Link = link + "/#inbox"
 	}
 	var closers []io.Closer
 	over := func() {
@@ -97,7 +103,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		_, deliver := group.Reserve("webhook")
+		_, deliver := group.Reserve("webhook", r.webhookFaces)
 		deliver(hook)
 	}
 	if r.mqtt != "" {
@@ -105,11 +111,10 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
-		report, deliver := group.Reserve("mqtt")
-		host, _ := os.Hostname() // a name for people; it may be empty
+		report, deliver := group.Reserve("mqtt", r.mqttFaces)
 		m, err := sink.NewMQTT(sink.Broker{
 			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: past.ID(),
-			Name: strings.TrimSpace("faceauth " + host), Version: faceauth.Version, Page: r.pageURL(host),
+			Name: strings.TrimSpace("faceauth " + host), Version: faceauth.Version, Page: link,
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
 			House: func() sink.House { return house(w) },
 		})

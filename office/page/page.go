@@ -76,8 +76,8 @@ type Options struct {
 	// Proxies are the addresses of proxies whose headers X-Forwarded-For and X-Forwarded-Proto the page believes.
 	Proxies []netip.Prefix
 	// See finds the faces of a picture that a visitor has sent, in a process without secrets. End is the end of the
-	// name of its file, such as ".jpg". With enrol the faces need a JPEG, and a Reason if they are not good enough to be
-	// enrolled. Errors about the picture wrap [ErrPicture]. Nil: no pictures are taken.
+	// name of its file, such as ".jpg". With enrol the faces need a JPEG, and a Reason if they are not good enough to
+	// be enrolled. Errors about the picture wrap [ErrPicture]. Nil: no pictures are taken.
 	See func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error)
 	// Frames are the sites that may embed the page in a frame: "self", or origins such as "https://home.example:8123".
 	Frames []string

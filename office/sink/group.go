@@ -24,6 +24,9 @@ type Group struct {
 	// Changed is called by the delivering goroutine: with an error when a sink begins to fail, and with nil when
 	// delivery resumes. Set it before the first Reserve. May be nil.
 	Changed func(name string, err error)
+	// Link and Shot are those of [Options]. Set them before the first Reserve.
+	Link string
+	Shot func(office.Event) office.Shot
 
 	book   *office.Past
 	failed func(error)
@@ -50,9 +53,9 @@ func NewGroup(ctx context.Context, b *office.Past, failed func(error)) *Group {
 	return g
 }
 
-// Reserve adds a sink before it is made, so that its first failures can be reported. Report reports such a failure;
-// deliver starts the delivery.
-func (g *Group) Reserve(name string) (report func(error), deliver func(Sink)) {
+// Reserve adds a sink before it is made, so that its first failures can be reported. With faces it gets pictures of
+// unknown people. Report reports a failure; deliver starts the delivery.
+func (g *Group) Reserve(name string, faces bool) (report func(error), deliver func(Sink)) {
 	q := g.book.Queue(name)
 	m := &member{name: name, queue: q}
 	g.mu.Lock()
@@ -60,7 +63,8 @@ func (g *Group) Reserve(name string) (report func(error), deliver func(Sink)) {
 	g.mu.Unlock()
 	report = func(err error) { g.note(m, err) }
 	return report, func(s Sink) {
-		g.Go(func(ctx context.Context) error { Deliver(ctx, q, s, Options{Failed: report}); return nil })
+		o := Options{Failed: report, Link: g.Link, Shot: g.Shot, Faces: faces}
+		g.Go(func(ctx context.Context) error { Deliver(ctx, q, s, o); return nil })
 	}
 }
 

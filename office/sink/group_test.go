@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -21,7 +20,7 @@ type flaky struct {
 	got   int
 }
 
-func (f *flaky) Send(context.Context, office.Event) error {
+func (f *flaky) Send(context.Context, sink.Message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fails > 0 {
@@ -43,7 +42,7 @@ func TestGroup(t *testing.T) {
 		defer mu.Unlock()
 		told = append(told, fmt.Sprint(name, ": ", err))
 	}
-	report, deliver := g.Reserve("hook")
+	report, deliver := g.Reserve("hook", false)
 	report(sink.ErrOffline) // the reason has its own report
 	report(errors.New("no route"))
 	report(errors.New("no route"))

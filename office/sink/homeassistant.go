@@ -110,7 +110,7 @@ func (m *MQTT) messages(h House) []message {
 		id := "camera_" + ID(c.Name)
 		topic := m.base + "/cameras/" + ID(c.Name)
 		entity("binary_sensor", id, map[string]any{
-			"name": "camera " + c.Name, "device_class": "connectivity", "entity_category": "diagnostic",
+			"name": "Camera " + c.Name, "device_class": "connectivity", "entity_category": "diagnostic",
 			"state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
 		})
 		details = append(details, message{topic: topic + "/attributes", payload: text(struct {
@@ -119,7 +119,7 @@ func (m *MQTT) messages(h House) []message {
 		states = append(states, message{topic: topic + "/state", payload: onOff(c.Up)})
 	}
 	entity("sensor", "people", map[string]any{
-		"name": "people", "state_class": "measurement",
+		"name": "People", "state_class": "measurement",
 		"state_topic": m.base + "/count", "json_attributes_topic": m.base + "/count_attributes",
 	})
 	details = append(details, message{topic: m.base + "/count_attributes", payload: text(struct {
@@ -128,9 +128,14 @@ func (m *MQTT) messages(h House) []message {
 	}{len(h.There), h.Unknown})})
 	states = append(states, message{topic: m.base + "/count", payload: text(len(h.There) + h.Unknown)})
 	entity("event", "unknown", map[string]any{
-		"name": "somebody unknown", "event_types": []string{string(office.Unknown)},
+		"name": "Somebody unknown", "event_types": []string{string(office.Unknown), betterPicture},
 		"state_topic": m.base + "/unknown",
 	})
+	if m.b.Faces {
+		entity("image", "unknown", map[string]any{
+			"name": "Somebody unknown", "image_topic": m.base + "/unknown/face", "content_type": "image/jpeg",
+		})
+	}
 	return append(append(entities, details...), states...)
 }
 
@@ -192,14 +197,24 @@ func (m *MQTT) lastSeen(who Person, topic string, p *office.Presence, h House) m
 	return message{topic: topic, payload: at.UTC().Format(time.RFC3339)}
 }
 
+// betterPicture is the type of the second event of an unknown person.
+const betterPicture = "better_picture"
+
 // stranger returns the event of an unknown person for an event entity.
-func stranger(e office.Event) string {
+func stranger(e Message) string {
+	kind := string(e.Kind)
+	if e.Better {
+		kind = betterPicture
+	}
 	return text(struct {
-		Type   string    `json:"event_type"`
-		Camera string    `json:"camera"`
-		Group  uint64    `json:"group,omitempty"`
-		At     time.Time `json:"at"`
-	}{string(e.Kind), e.Camera, e.Group, e.At})
+		Type     string    `json:"event_type"`
+		Camera   string    `json:"camera"`
+		Group    uint64    `json:"group,omitempty"`
+		Sighting uint64    `json:"sighting,omitempty"`
+		Face     uint64    `json:"face,omitempty"`
+		Link     string    `json:"link,omitempty"`
+		At       time.Time `json:"at"`
+	}{kind, e.Camera, e.Group, e.Sighting, e.Face, e.Link, e.At})
 }
 
 func text(v any) string {

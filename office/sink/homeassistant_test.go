@@ -272,14 +272,29 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// An unknown person is an event, and not a state.
-	if err := m.Send(t.Context(), office.Event{ID: 5, Kind: office.Unknown, Camera: "door", Group: 3,
-		At: noon}); err != nil {
-		t.Fatal(err)
+	stranger := office.Event{ID: 5, Kind: office.Unknown, Camera: "door", Group: 3, At: noon}
+	for _, x := range []sink.Message{
+		{Event: stranger, Sighting: 8, Face: 9, Link: "https://office.example/#inbox", Picture: []byte("first")},
+		{Event: stranger, Sighting: 8, Face: 11, Picture: []byte("second"), Better: true},
+	} {
+		if err := m.Send(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		expect("faceauth/3fa2/unknown/face", string(x.Picture))
+		kind, link := "unknown", `"link":"https://office.example/#inbox",`
+		if x.Better {
+			kind, link = "better_picture", ""
+		}
+		expect("faceauth/3fa2/unknown", fmt.Sprintf(`{"event_type":%q,"camera":"door","group":3,"sighting":8,`+
+			`"face":%d,%s"at":"2026-11-21T12:00:00Z"}`, kind, x.Face, link))
 	}
-	expect("faceauth/3fa2/unknown", `{"event_type":"unknown","camera":"door","group":3,"at":"2026-11-21T12:00:00Z"}`)
+	got := l.Get("faceauth/3fa2/events")
+	if strings.Contains(got, "picture") || !strings.Contains(got, `"better":true`) {
+		t.Error(got)
+	}
 	late := b.Listen("late")
 	wait(t, "the rest", func() bool { return late.Get("faceauth/3fa2/count") != "" })
-	if got := late.Get("faceauth/3fa2/unknown"); got != "" {
+	if got := late.Get("faceauth/3fa2/unknown") + late.Get("faceauth/3fa2/unknown/face"); got != "" {
 		t.Errorf("the event is retained: %s", got)
 	}
 
@@ -288,13 +303,18 @@ func TestHomeAssistant(t *testing.T) {
 	m = connect(true)
 	expect(person("alice", "face"), string(faces["alice"]))
 	image := "homeassistant/image/faceauth_3fa2/" + id("alice") + "/config"
-	wait(t, "the image", func() bool { return l.Get(image) != "" })
-	if err := r.check(image, l.Get(image)); err != nil {
-		t.Error(err)
+	const strangers = "homeassistant/image/faceauth_3fa2/unknown/config"
+	wait(t, "the image", func() bool { return l.Get(image) != "" && l.Get(strangers) != "" })
+	for _, topic := range []string{image, strangers} {
+		if err := r.check(topic, l.Get(topic)); err != nil {
+			t.Error(err)
+		}
 	}
 	m.Close()
 	m = connect(false)
-	wait(t, "no faces", func() bool { return l.Get(image) == "" && l.Get(person("alice", "face")) == "" })
+	wait(t, "no faces", func() bool {
+		return l.Get(image)+l.Get(strangers) == "" && l.Get(person("alice", "face")) == ""
+	})
 	m.Close()
 	expect("faceauth/3fa2/status", "offline")
 }

@@ -41,7 +41,8 @@ type Broker struct {
 	Page     string // URL of the office's page, for people; "" for none
 	// Discovery is the topic under which Home Assistant finds entities. Default "homeassistant".
 	Discovery string
-	// Faces publishes the last face of each person. Everybody who can read the broker can then see it.
+	// Faces publishes the last face of each person, and of unknown people if messages have it. Everybody who can read
+	// the broker can then see it. The broker retains no face of an unknown person.
 	Faces bool
 
 	// House returns the present state. It must not block.
@@ -273,7 +274,7 @@ func (m *MQTT) Update() {
 }
 
 // Send implements [Sink]. It waits until the broker has confirmed the event.
-func (m *MQTT) Send(ctx context.Context, e office.Event) error {
+func (m *MQTT) Send(ctx context.Context, e Message) error {
 	m.mu.Lock()
 	client := m.client
 	m.mu.Unlock()
@@ -281,9 +282,15 @@ func (m *MQTT) Send(ctx context.Context, e office.Event) error {
 		return ErrOffline
 	}
 	m.Update()
-	all := []mqtt.Token{client.Publish(m.base+"/events", 1, false, text(e))}
+	var all []mqtt.Token
+	publish := func(topic string, payload any) { all = append(all, client.Publish(m.base+topic, 1, false, payload)) }
+	if e.Picture != nil {
+		publish("/unknown/face", e.Picture)
+		e.Picture = nil
+	}
+	publish("/events", text(e))
 	if e.Kind == office.Unknown {
-		all = append(all, client.Publish(m.base+"/unknown", 1, false, stranger(e)))
+		publish("/unknown", stranger(e))
 	}
 	for _, sent := range all {
 		select {

@@ -74,7 +74,7 @@ func (h *house) change(how func(*sink.House)) {
 func send(t *testing.T, m *sink.MQTT, id uint64) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	return m.Send(ctx, event(id))
+	return m.Send(ctx, sink.Message{Event: event(id)})
 }
 
 // people gives each name a number.

@@ -10,15 +10,27 @@ package sink
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/office"
 )
 
+// Message is an event, with what helps to decide who an unknown person is.
+type Message struct {
+	office.Event
+	Sighting uint64 `json:"sighting,omitempty"` // number of the sighting of an unknown person
+	Link     string `json:"link,omitempty"`     // address of the page where a user can name them
+	Face     uint64 `json:"face,omitempty"`     // number of the picture at the page
+	Picture  []byte `json:"picture,omitempty"`  // the best picture of the face until now: JPEG
+	// Better says that the same event was sent before with a poorer picture.
+	Better bool `json:"better,omitempty"`
+}
+
 // Sink receives events. Send returns when its context ends. The same event may come twice, with the same number.
 type Sink interface {
-	Send(ctx context.Context, e office.Event) error
+	Send(ctx context.Context, m Message) error
 }
 
 // Options of [Deliver]. A zero field means the default.
@@ -27,31 +39,111 @@ type Options struct {
 	Backoff    time.Duration // pause before the next try; each failure doubles it. Default 1 s
 	MaxBackoff time.Duration // longest pause. Default 5 min
 
+	Link string // address of the page for people; "" for none
+	// Shot returns the best picture of the person of an event. May be nil.
+	Shot  func(office.Event) office.Shot
+	Faces bool // send the picture of an unknown person
+	// Better is the time after which such an event is sent a second time, if there is a clearer picture then. Default
+	// 8 s.
+	Better time.Duration
+
 	// Failed is called with the error of each failed try, and with nil after the next success.
 	Failed func(error)
 }
 
-// Deliver sends events from q to s until ctx ends.
+// clearer is the least difference of [office.Shot].Clear between two pictures that is worth a second message: half as
+// much contrast again.
+const clearer = .4
+
+// mostPromised limits the number of events whose pictures may become better.
+const mostPromised = 64
+
+// promise is an event that was sent with a picture that may become better.
+type promise struct {
+	e    office.Event
+	sent office.Shot
+	due  time.Time
+}
+
+// delivery is the state of delivering to one sink.
+type delivery struct {
+	Options
+	q        *office.Queue
+	promised []promise // the oldest first
+}
+
+// next returns the message to send now, and what was found for it. If there is none, wait is the time after which there
+// may be one; 0: only an event can change that.
+func (d *delivery) next() (m Message, s office.Shot, wait time.Duration, ok bool) {
+	if e, ok := d.q.Next(); ok {
+		m, s = d.message(e)
+		return m, s, 0, true
+	}
+	for len(d.promised) > 0 {
+		p := d.promised[0]
+		if wait = time.Until(p.due); wait > 0 {
+			return m, s, wait, false
+		}
+		if m, s = d.message(p.e); m.Face != 0 && m.Face != p.sent.Face && s.Clear > p.sent.Clear+clearer {
+			m.Better = true
+			return m, s, 0, true
+		}
+		d.promised = d.promised[1:]
+	}
+	return m, s, 0, false
+}
+
+// message returns an event as it is now.
+func (d *delivery) message(e office.Event) (m Message, s office.Shot) {
+	m.Event = e
+	if e.Kind != office.Unknown {
+		return m, s
+	}
+	m.Link = d.Link
+	if d.Shot != nil {
+		s = d.Shot(e)
+		if m.Sighting = s.Sighting; d.Faces {
+			m.Face, m.Picture = s.Face, s.JPEG
+		}
+	}
+	return m, s
+}
+
+// done records that a message has arrived.
+func (d *delivery) done(m Message, s office.Shot) {
+	if m.Better {
+		d.promised = d.promised[1:]
+		return
+	}
+	d.q.Done(m.ID)
+	if m.Kind == office.Unknown && d.Faces && d.Shot != nil {
+		d.promised = append(d.promised, promise{m.Event, s, time.Now().Add(d.Better)})
+		d.promised = slices.Delete(d.promised, 0, max(0, len(d.promised)-mostPromised))
+	}
+}
+
+// Deliver sends events from q to s until ctx ends. An unknown person's event may be sent a second time with a clearer
+// picture, unless ctx ends before.
 func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Minute)
+	o.Better = cmp.Or(o.Better, 8*time.Second)
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
+	d := &delivery{Options: o, q: q}
 	pause, down := backoff.Pause{First: o.Backoff, Longest: o.MaxBackoff}, false
 	for {
-		e, ok := q.Next()
+		m, shot, wait, ok := d.next()
 		if !ok {
-			select {
-			case <-q.More():
-				continue
-			case <-ctx.Done():
+			if !d.await(ctx, wait) {
 				return
 			}
+			continue
 		}
-		if err := send(ctx, s, e, o.Timeout); err == nil {
-			q.Done(e.ID)
+		if err := send(ctx, s, m, o.Timeout); err == nil {
+			d.done(m, shot)
 			if down {
 				o.Failed(nil)
 			}
@@ -68,8 +160,25 @@ func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 	}
 }
 
-func send(ctx context.Context, s Sink, e office.Event, timeout time.Duration) error {
+// await waits for an event, or for a time if it is not 0. It reports false when ctx has ended.
+func (d *delivery) await(ctx context.Context, wait time.Duration) bool {
+	var due <-chan time.Time
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		due = t.C
+	}
+	select {
+	case <-d.q.More():
+	case <-due:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+func send(ctx context.Context, s Sink, m Message, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return s.Send(ctx, e)
+	return s.Send(ctx, m)
 }

@@ -169,7 +169,7 @@ func TestWebhook(t *testing.T) {
 	// While the server is down nothing is lost up to the limit, and the events arrive after it was restarted.
 	server.Close()
 	record(t, b, 4, 5)
-	err = hook.Send(t.Context(), event(4))
+	err = hook.Send(t.Context(), sink.Message{Event: event(4)})
 	if err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("a server that is down: %v", err)
 	}
@@ -232,6 +232,89 @@ func TestNewWebhook(t *testing.T) {
 	} {
 		if _, err := sink.NewWebhook(c.url, []byte(c.secret)); !errors.Is(err, c.want) {
 			t.Errorf("%s %q: %v", c.url, c.secret, err)
+		}
+	}
+}
+
+// album is a sink that keeps what it gets, and has one picture of a person after the other.
+type album struct {
+	mu    sync.Mutex
+	got   []sink.Message
+	shots []office.Shot // the next ones; the last one stays
+}
+
+func (a *album) Send(_ context.Context, m sink.Message) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.got = append(a.got, m)
+	return nil
+}
+
+func (a *album) shot(office.Event) office.Shot {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.shots[0]
+	a.shots = a.shots[min(1, len(a.shots)-1):]
+	return s
+}
+
+func (a *album) messages() []sink.Message {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.got)
+}
+
+// The event of an unknown person has the best picture, once, and a second time if there is a clearer one later. A sink
+// that may have no faces gets the event once, with the number of the sighting.
+func TestBetterPicture(t *testing.T) {
+	poor := office.Shot{Sighting: 4, Face: 1, JPEG: []byte("poor"), Clear: 3}
+	alike := office.Shot{Sighting: 4, Face: 2, JPEG: []byte("alike"), Clear: 3.1}
+	clear := office.Shot{Sighting: 4, Face: 3, JPEG: []byte("clear"), Clear: 5}
+	gone := office.Shot{}
+	for _, c := range []struct {
+		name  string
+		shots []office.Shot
+		faces bool
+		want  string
+	}{
+		{"better", []office.Shot{poor, clear}, true, "1:poor 1-better:clear 2:"},
+		{"alike", []office.Shot{poor, alike}, true, "1:poor 2:"},
+		{"the same", []office.Shot{poor, poor}, true, "1:poor 2:"},
+		{"named meanwhile", []office.Shot{poor, gone}, true, "1:poor 2:"},
+		{"none at first", []office.Shot{gone, clear}, true, "1: 1-better:clear 2:"},
+		{"no faces", []office.Shot{poor, clear}, false, "1: 2:"},
+	} {
+		b := book(10)
+		a := &album{shots: c.shots}
+		q := b.Queue("hook")
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() {
+			sink.Deliver(ctx, q, a, sink.Options{Shot: a.shot, Faces: c.faces, Link: "http://office/#inbox",
+				Better: time.Millisecond})
+		})
+		e := event(1)
+		e.Kind, e.Name = office.Unknown, ""
+		state := b.State()
+		state.Last = 1
+		if err := b.Record(state, []office.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, c.name, func() bool { return len(a.messages()) >= strings.Count(c.want, ":")-1 })
+		time.Sleep(10 * time.Millisecond) // nothing more may come, however long one waits
+		record(t, b, 2)
+		empty(t, q)
+		cancel()
+		done.Wait()
+		var got []string
+		for _, m := range a.messages() {
+			got = append(got, strings.Replace(sink.Name(m), fmt.Sprint("-", m.At.Unix()), "", 1)+":"+string(m.Picture))
+			if unknown := m.Kind == office.Unknown; unknown != (m.Link != "") || m.Face != 0 && m.Sighting != 4 {
+				t.Errorf("%s: %+v", c.name, m)
+			}
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%s: %q, want %q", c.name, text, c.want)
 		}
 	}
 }

@@ -17,8 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/faceauth/faceauth/office"
 )
 
 // ErrURL is wrapped by the errors of [NewWebhook] and [NewMQTT] for an address that cannot be used.
@@ -67,8 +65,8 @@ func NewWebhook(address string, secret []byte) (*Webhook, error) {
 }
 
 // Send implements [Sink]. Any answer but 2xx is an error.
-func (w *Webhook) Send(ctx context.Context, e office.Event) error {
-	body, err := json.Marshal(e)
+func (w *Webhook) Send(ctx context.Context, m Message) error {
+	body, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -76,7 +74,7 @@ func (w *Webhook) Send(ctx context.Context, e office.Event) error {
 	if err != nil {
 		return errors.New("the webhook's URL cannot be used")
 	}
-	id, at := Name(e), strconv.FormatInt(w.now().Unix(), 10)
+	id, at := Name(m), strconv.FormatInt(w.now().Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "faceauth")
 	r.Header.Set("webhook-id", id)
@@ -102,5 +100,11 @@ func (w *Webhook) Send(ctx context.Context, e office.Event) error {
 	return nil
 }
 
-// Name returns the name of an event that stays unique if the logbook is deleted and numbers begin again.
-func Name(e office.Event) string { return fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) }
+// Name returns the name of a message that stays unique if the events are deleted and numbers begin again.
+func Name(m Message) string {
+	name := fmt.Sprintf("%d-%d", m.ID, m.At.Unix())
+	if m.Better {
+		name += "-better"
+	}
+	return name
+}

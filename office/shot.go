@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+// Shot is the best picture of an unknown person in one sighting.
+type Shot struct {
+	Sighting uint64  // its number; 0 if it is not kept
+	Face     uint64  // number of the picture for [Office.Face]; 0 if there is none
+	JPEG     []byte  // the picture, or nil
+	Clear    float64 // how clear the picture is: the logarithm of its contrast
+}
+
+// Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
+// not kept, or if a user has named, ignored or forgotten this person since.
+func (w *Office) Shot(e Event) (s Shot) {
+	if e.Kind != Unknown {
+		return s
+	}
+	w.mu.Lock()
+	v := w.began(e)
+	if v == nil {
+		w.mu.Unlock()
+		return s
+	}
+	s.Sighting = v.id
+	kept := v.Group != 0 && w.unknown.Has(v.Group) && !w.unknown.Ignored(v.Group)
+	faces := append([]Face(nil), v.album.Faces...)
+	w.mu.Unlock()
+	for _, f := range w.clear.best(w.space(), faces, 1) {
+		if kept && f.JPEG != nil {
+			s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, w.clear.of(f)
+		}
+	}
+	return s
+}
+
+// began returns the sighting with which an event began, or nil. The lock must be held.
+func (w *Office) began(e Event) (found *visit) {
+	w.live(func(v *visit, _ *view) {
+		if v.Camera == e.Camera && v.First.Equal(e.At) {
+			found = v
+		}
+	})
+	if found != nil {
+		return found
+	}
+	for _, id := range w.o.Past.seen.Before(0) {
+		if v := w.past(id); v.Camera == e.Camera && v.First.Equal(e.At) {
+			w.recall(v)
+			return v
+		}
+	}
+	return nil
+}
