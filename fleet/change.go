@@ -185,8 +185,10 @@ func (d *Device) SayMerged(people map[string]ID, from, to string) (Merge, error)
 	}
 	by, err := d.Merge(ids[0], ids[1])
 	if errors.Is(err, ErrNoEffect) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		for _, id := range ids {
-			if by, merged := d.MergedBy(id); merged {
+			if by, merged := d.mergedBy(id); merged {
 				return by, nil
 			}
 		}

@@ -411,7 +411,7 @@ func bytesOf(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 // full reports whether this device may read and write about everybody. Before it has read its admission it may.
 func (d *Device) full() bool {
 	m, known := d.members.Device(d.id)
-	return !known || m.Full()
+	return !known || m.full()
 }
 
 // speakers returns the devices with words, in a fixed order.

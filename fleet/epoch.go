@@ -198,7 +198,7 @@ func (s *state) epochHash() [32]byte {
 // full returns the full members with their notes, in a fixed order.
 func (d *Device) fullMembers() (all []string) {
 	for _, m := range d.members.Devices() {
-		if m.Full() {
+		if m.full() {
 			all = append(all, m.ID)
 		}
 	}

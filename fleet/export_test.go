@@ -99,7 +99,7 @@ func (d *Device) Debug() string {
 		d.note(d.id).box[:min(3, len(d.note(d.id).box))], d.full())
 	for by, n := range d.notes {
 		m, known := d.members.Device(by)
-		s += fmt.Sprintf("   of %s (%v %v) box %x head %d", by[:6], known, m.Full(), n.box[:min(3, len(n.box))],
+		s += fmt.Sprintf("   of %s (%v %v) box %x head %d", by[:6], known, m.full(), n.box[:min(3, len(n.box))],
 			n.head.Sum)
 		for name, p := range n.epochs {
 			s += fmt.Sprintf(" %s %d %x", name, p.Epoch, p.Hash[:3])

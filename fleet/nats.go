@@ -72,7 +72,7 @@ func Join(ctx context.Context, folder string, t Token, j Joining) (Member, error
 		return Member{}, err
 	}
 	defer nc.Close()
-	if err := request(ctx, nc, joinPrefix+public, admission); err != nil {
+	if err := request(ctx, nc, JoinPrefix+public, admission); err != nil {
 		return Member{}, err
 	}
 	if err := errors.Join(join(folder, t.Fleet, admission), p.write(folder)); err != nil {
@@ -130,7 +130,7 @@ func (d *Device) Dial(ctx context.Context) (Server, error) {
 		return nil, err
 	}
 	d.mu.Lock()
-	moved, admission := d.members.URL(), d.members.Admission(d.id)
+	moved, admission := d.members.URL(), d.members.admission(d.id)
 	d.mu.Unlock()
 	var failed error
 	for _, url := range []string{moved, p.URL} {
@@ -313,7 +313,7 @@ func ReadStream(ctx context.Context, nc *nats.Conn, stream, filter string, from 
 		q, err := json.Marshal(map[string]any{"seq": next, "batch": batchCount, "max_bytes": batchBytes,
 			"next_by_subj": filter})
 		if err == nil {
-			err = nc.PublishRequest(directGet+stream, in, q)
+			err = nc.PublishRequest(DirectGet+stream, in, q)
 		}
 		if err != nil {
 			return err
@@ -366,7 +366,7 @@ func (s *natsServer) Pull(ctx context.Context, device string, from uint64,
 	if s.shared {
 		stream = SharedStream
 	}
-	return plain(ReadStream(ctx, s.nc, stream, sayPrefix+device+".*", from, func(x Stored) error {
+	return plain(ReadStream(ctx, s.nc, stream, SayPrefix+device+".*", from, func(x Stored) error {
 		take(x.Name, x.Place, x.Data)
 		return nil
 	}))
@@ -374,7 +374,7 @@ func (s *natsServer) Pull(ctx context.Context, device string, from uint64,
 
 // Put implements [Server].
 func (s *natsServer) Put(ctx context.Context, name string, data []byte) error {
-	m, err := s.nc.RequestWithContext(ctx, sayPrefix+s.id+"."+name, data)
+	m, err := s.nc.RequestWithContext(ctx, SayPrefix+s.id+"."+name, data)
 	if err != nil {
 		return plain(err)
 	}
@@ -397,13 +397,13 @@ func (s *natsServer) Put(ctx context.Context, name string, data []byte) error {
 
 // Give implements [Server].
 func (s *natsServer) Give(ctx context.Context, record []byte) error {
-	return request(ctx, s.nc, givePrefix+s.id, record)
+	return request(ctx, s.nc, GivePrefix+s.id, record)
 }
 
 // Live implements [Server].
 func (s *natsServer) Live(ctx context.Context, ready func(), take func(device, name string, data []byte)) error {
-	return s.listen(ctx, nowPrefix+">", ready, func(subject string, data []byte) {
-		device, name, ok := strings.Cut(strings.TrimPrefix(subject, nowPrefix), ".")
+	return s.listen(ctx, NowPrefix+">", ready, func(subject string, data []byte) {
+		device, name, ok := strings.Cut(strings.TrimPrefix(subject, NowPrefix), ".")
 		if ok {
 			take(device, name, bytes.Clone(data))
 		}
@@ -439,15 +439,15 @@ func (s *natsServer) Tell(_ context.Context, st Status) error {
 	if err != nil {
 		return err
 	}
-	return plain(s.nc.Publish(atPrefix+s.id, data))
+	return plain(s.nc.Publish(AtPrefix+s.id, data))
 }
 
-// Broadcast implements [Radio].
+// Broadcast implements [Server].
 func (s *natsServer) Broadcast(_ context.Context, data []byte) error {
 	return plain(s.nc.Publish(roomPrefix+s.id, data))
 }
 
-// Listen implements [Radio].
+// Listen implements [Server].
 func (s *natsServer) Listen(ctx context.Context, take func(device string, data []byte)) error {
 	return s.listen(ctx, roomPrefix+"*", func() {}, func(subject string, data []byte) {
 		if device := strings.TrimPrefix(subject, roomPrefix); device != s.id {
@@ -458,7 +458,7 @@ func (s *natsServer) Listen(ctx context.Context, take func(device string, data [
 
 // Clock implements [Server].
 func (s *natsServer) Clock(ctx context.Context) (time.Duration, error) {
-	m, err := s.nc.RequestWithContext(ctx, askPrefix+s.id, nil)
+	m, err := s.nc.RequestWithContext(ctx, AskPrefix+s.id, nil)
 	if err != nil {
 		return 0, plain(err)
 	}

@@ -112,8 +112,8 @@ func sign(key nkeys.KeyPair, message []byte) []byte {
 	return sig
 }
 
-// verify reports whether the key with this public name has signed a message.
-func verify(public string, message, sig []byte) bool {
+// Verify reports whether the key with this public name has signed a message.
+func Verify(public string, message, sig []byte) bool {
 	key, err := nkeys.FromPublicKey(public)
 	return err == nil && key.Verify(message, sig) == nil
 }
@@ -237,8 +237,8 @@ type Member struct {
 	may  map[ID]bool // people of the scope
 }
 
-// Full reports whether a device is a member that may read and write about all people.
-func (m Member) Full() bool { return !m.Revoked && m.Scope.All }
+// full reports whether a device is a member that may read and write about all people.
+func (m Member) full() bool { return !m.Revoked && m.Scope.All }
 
 // Kept reports whether a value that a device said before it was revoked still counts.
 func (m Member) Kept(name string, n uint64) bool { return m.Revoked && n > 0 && m.keep[name] == n }
@@ -266,7 +266,7 @@ func (m *Members) open(data []byte) (b recordBody, j joinBody, err error) {
 	if err := decoding.Unmarshal(data, &r); err != nil || r.Version != Version {
 		return b, j, fmt.Errorf("%w: it cannot be read (version %d)", ErrRecord, r.Version)
 	}
-	if !verify(m.fleet, signed("record", m.fleet, "", r.Body), r.Sig) {
+	if !Verify(m.fleet, signed("record", m.fleet, "", r.Body), r.Sig) {
 		return b, j, fmt.Errorf("%w: wrong signature", ErrRecord)
 	}
 	if err := decoding.Unmarshal(r.Body, &b); err != nil || len(b.Keep) > mostKept {
@@ -275,7 +275,7 @@ func (m *Members) open(data []byte) (b recordBody, j joinBody, err error) {
 	if b.Kind != invites {
 		return b, j, nil
 	}
-	if !verify(b.Token, signed("join", m.fleet, "", r.Join), r.JoinSig) {
+	if !Verify(b.Token, signed("join", m.fleet, "", r.Join), r.JoinSig) {
 		return b, j, fmt.Errorf("%w: the token has not signed the device", ErrRecord)
 	}
 	if err := decoding.Unmarshal(r.Join, &j); err != nil || !nkeys.IsValidPublicUserKey(j.Device) {
@@ -334,8 +334,8 @@ func (m *Members) Add(data []byte) (name string, news bool, err error) {
 // Records returns the records by name.
 func (m *Members) Records() map[string][]byte { return maps.Clone(m.records) }
 
-// Admission returns the record that admits a device, or nil.
-func (m *Members) Admission(device string) (data []byte) {
+// admission returns the record that admits a device, or nil.
+func (m *Members) admission(device string) (data []byte) {
 	for name, r := range m.records {
 		if name == addressRecord {
 			continue

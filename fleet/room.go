@@ -12,20 +12,12 @@ import (
 	"github.com/faceauth/faceauth/internal/backoff"
 )
 
-// Radio sends messages to the devices that listen at this moment; it stores none.
-type Radio interface {
-	// Broadcast sends data to all other devices that listen.
-	Broadcast(ctx context.Context, data []byte) error
-	// Listen calls take with the messages of other devices, until ctx or the connection ends.
-	Listen(ctx context.Context, take func(device string, data []byte)) error
-}
-
 // ErrRoom is wrapped by the errors of [Device.OpenRoom].
 var ErrRoom = errors.New("wrong message about the people at another device")
 
 // Limits of a [Room].
 const (
-	MaxGuests = 500
+	maxGuests = 500
 	maxRoom   = 256 << 10
 )
 
@@ -81,8 +73,8 @@ func guestPlace(device string, at int64, person ID) string {
 	return fmt.Sprint("room.", device, ".", at, ".", person)
 }
 
-// SealRoom encodes and seals the people at this device for [Radio]: the server reads only numbers, and other devices
-// only the people whom they may know. It leaves out people whom the fleet does not know.
+// SealRoom encodes and seals the people at this device for [Device.Broadcast]: the server reads only numbers, and other
+// devices only the people whom they may know. It leaves out people whom the fleet does not know.
 func (d *Device) SealRoom(here Here) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +82,7 @@ func (d *Device) SealRoom(here Here) ([]byte, error) {
 	for id, name := range d.names() {
 		g, there := here.People[name]
 		key, have := d.secrets[id]
-		if !there || !have || len(b.People) == MaxGuests {
+		if !there || !have || len(b.People) == maxGuests {
 			continue
 		}
 		plain := encode(guestBody{g.Since.UnixNano(), g.Last.UnixNano(), g.Camera, g.Trust, g.Unsure})
@@ -113,9 +105,9 @@ func (d *Device) OpenRoom(device string, data []byte) (r Room, err error) {
 	case !known || m.Revoked:
 		return r, fmt.Errorf("%w: %s is not a member", ErrRoom, device)
 	case len(data) > maxRoom || decoding.Unmarshal(data, &w) != nil || w.Version != Version ||
-		!verify(device, signed("room", d.fleet, device, w.Payload), w.Sig):
+		!Verify(device, signed("room", d.fleet, device, w.Payload), w.Sig):
 		return r, fmt.Errorf("%w: it cannot be read, or %s has not signed it", ErrRoom, m.Name)
-	case decoding.Unmarshal(w.Payload, &b) != nil || len(b.People) > MaxGuests || b.Unknown > 1<<20:
+	case decoding.Unmarshal(w.Payload, &b) != nil || len(b.People) > maxGuests || b.Unknown > 1<<20:
 		return r, fmt.Errorf("%w: wrong content", ErrRoom)
 	}
 	r = Room{Device: m, At: time.Unix(0, b.At).UTC(), Unknown: int(b.Unknown), Names: make(map[ID]string)}

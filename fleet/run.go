@@ -29,7 +29,10 @@ type Server interface {
 	Tell(ctx context.Context, s Status) error
 	// Clock returns how far the clock of this device is ahead of the server's.
 	Clock(ctx context.Context) (time.Duration, error)
-	Radio
+	// Broadcast sends data to all other devices that listen now. It is stored nowhere.
+	Broadcast(ctx context.Context, data []byte) error
+	// Listen calls take with what other devices broadcast, until ctx or the connection ends.
+	Listen(ctx context.Context, take func(device string, data []byte)) error
 	// Done is closed when the connection has ended.
 	Done() <-chan struct{}
 	Close() error
@@ -102,7 +105,7 @@ func (d *Device) session(ctx context.Context, server Server, works func()) error
 	defer work.Wait()
 	defer cancel()
 	// A revoked device may read nothing else than that it was revoked.
-	if err := s.pull(ctx, adminWriter, d.place(adminWriter), func(string, uint64) {}); err != nil {
+	if err := s.pull(ctx, AdminWriter, d.place(AdminWriter), func(string, uint64) {}); err != nil {
 		return fmt.Errorf("reading who is a member: %w", err)
 	}
 	if d.revoked() {
@@ -157,7 +160,7 @@ func (s *session) catchUp(ctx context.Context) error {
 		return fmt.Errorf("asking the server for its time: %w", err)
 	}
 	there := make(map[string]bool)
-	err = s.pull(ctx, adminWriter, 0, func(name string, _ uint64) { there[name] = true })
+	err = s.pull(ctx, AdminWriter, 0, func(name string, _ uint64) { there[name] = true })
 	if err != nil {
 		return fmt.Errorf("reading who is a member: %w", err)
 	}

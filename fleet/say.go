@@ -381,13 +381,6 @@ func (d *Device) merged(m Merge) (undone, there bool) {
 	return s.Off, there && !d.forgotten(m.From)
 }
 
-// MergedBy returns the merge that made a number a part of another person, if there is one.
-func (d *Device) MergedBy(id ID) (Merge, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.mergedBy(id)
-}
-
 // mergedBy returns the merge that made a number a part of another person, if there is one.
 func (d *Device) mergedBy(id ID) (m Merge, merged bool) {
 	if d.group(id)[0] == id {
@@ -403,7 +396,7 @@ func (d *Device) mergedBy(id ID) (m Merge, merged bool) {
 }
 
 // Forget makes all devices forget a person, with all numbers that were merged with it. It is hidden at once; its key is
-// destroyed after [Settings.Grace], and until then [Device.Remember] takes it back. If this device has forgotten
+// destroyed after [Settings.Grace]. If this device has forgotten
 // [DailyForgets] others within that time, the others wait until another device or the admin agrees; waits says so.
 func (d *Device) Forget(person ID) (waits bool, err error) {
 	d.mu.Lock()
@@ -432,20 +425,6 @@ func (d *Device) Forget(person ID) (waits bool, err error) {
 		return nil
 	})
 	return err == nil && !d.everywhere(id), err
-}
-
-// Remember takes back that this device forgets a person, as long as the person's key is there.
-func (d *Device) Remember(person ID) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	v, there := d.value(d.id, person.String())
-	if !there || v.Forget == 0 || d.dead[person] {
-		return fmt.Errorf("%w: %s", ErrForgotten, person)
-	}
-	return d.write(func() error {
-		v.Forget = 0
-		return d.put(person.String(), v)
-	})
 }
 
 // Teach says what this device has learned about a person, in place of its earlier lessons. It reports whether that is
@@ -521,14 +500,6 @@ func (d *Device) Withdraw(device string, mute bool) error {
 
 // ErrNobody is returned for a device that never joined.
 var ErrNobody = errors.New("no device of this fleet")
-
-// Muted reports whether the lessons of a device do not count.
-func (d *Device) Muted(device string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	w, _ := d.withdrawal(device)
-	return w.Mute
-}
 
 // unsent returns the names of own values that the server does not have, in the order of their counters.
 func (d *Device) unsent() (names []string) {

@@ -31,7 +31,7 @@ func (d *Device) accept(items []item) error {
 	return d.write(func() error {
 		for _, x := range items {
 			var err error
-			if x.device == adminWriter {
+			if x.device == AdminWriter {
 				err = d.acceptRecord(x.data)
 			} else if m, known := d.members.Device(x.device); !known || len(d.of(x.device)) > mostValues {
 				continue // its admission has not come yet, or is no more; when it comes, its values are read again

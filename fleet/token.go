@@ -138,7 +138,7 @@ func ParseToken(s string) (t Token, err error) {
 		return bad(again)
 	}
 	t = Token{in.URL, string(id), time.Unix(r.Expires, 0), r.Scope, in.Secret, in.Body, in.Sig}
-	if _, public := t.key(); public != r.Token || !verify(t.Fleet, signed("record", t.Fleet, "", in.Body), in.Sig) {
+	if _, public := t.key(); public != r.Token || !Verify(t.Fleet, signed("record", t.Fleet, "", in.Body), in.Sig) {
 		return bad(again)
 	}
 	if err := CheckURL(in.URL); err != nil {

@@ -70,7 +70,7 @@ func openValue(fleet, device, name string, data []byte) (value, error) {
 	if err != nil {
 		return v, err
 	}
-	if !verify(device, signed("value", fleet, placeOf(device, name), w.Payload), w.Sig) {
+	if !Verify(device, signed("value", fleet, placeOf(device, name), w.Payload), w.Sig) {
 		return v, errSignature
 	}
 	return v, nil

@@ -23,7 +23,8 @@ const DailyForgets = 20
 type joined struct {
 	name   naming
 	namer  string
-	faces  map[FaceID]heardFace
+	faces  map[FaceID]heardFace // nil in [Device].people
+	faced  bool                 // one of them is labelled
 	same   map[ID]heardSame
 	sealed int // values that no key opens
 }
@@ -94,7 +95,7 @@ func (d *Device) allPeople() map[ID]bool {
 
 // heard joins what all devices say about a number.
 func (d *Device) heard(id ID) *joined {
-	j := &joined{faces: make(map[FaceID]heardFace), same: make(map[ID]heardSame)}
+	j := &joined{faces: make(map[FaceID]heardFace)}
 	name := id.String()
 	key, keyed := d.secrets[id]
 	err := d.db.Query("select device, n, data from value where name = ?", func(r store.Row) error {
@@ -120,11 +121,17 @@ func (d *Device) heard(id ID) *joined {
 			}
 			return nil
 		}
+		if m, known := d.members.Device(device); known {
+			device = m.ID // one string for all
+		}
 		j.take(d, device, w)
 		return nil
 	}, name)
 	if err != nil {
 		d.trouble = fmt.Sprintf("%v: %v", ErrDamaged, err)
+	}
+	for _, f := range j.faces {
+		j.faced = j.faced || f.state == labelled || f.state == confirmed
 	}
 	return j
 }
@@ -153,20 +160,20 @@ func (j *joined) take(d *Device, device string, w words) {
 		into := ID(s.Into)
 		old, there := j.same[into]
 		if !d.early(s.Clock) && (!there || later(s.Clock, device, old.Clock, old.device)) {
+			if j.same == nil {
+				j.same = make(map[ID]heardSame)
+			}
 			j.same[into] = heardSame{s, device}
 		}
 	}
 }
 
-// joined returns what is said about a number, without vectors.
+// joined returns what is said about a number, without its faces: thousands of people must not fill the memory.
 func (d *Device) joined(id ID) *joined {
 	j := d.people[id]
 	if j == nil {
 		j = d.heard(id)
-		for f, x := range j.faces {
-			x.Vector = nil
-			j.faces[f] = x
-		}
+		j.faces = nil
 		d.people[id] = j
 	}
 	return j
@@ -356,9 +363,6 @@ func (d *Device) person(ids []ID, say func(ID) *joined) Person {
 	return p
 }
 
-// exists reports whether a person is worth showing: it has a name or faces, or its key is missing.
-func (p Person) exists() bool { return p.Name != "" || len(p.Faces) > 0 || p.Sealed > 0 }
-
 // names returns the names of all people that are shown: if two have the same name, the one who got it later is
 // "alice (2)".
 func (d *Device) names() map[ID]string {
@@ -367,15 +371,11 @@ func (d *Device) names() map[ID]string {
 	}
 	var all []Person
 	for id := range d.allPeople() {
-		if g := d.group(id); g[0] == id && !d.forgotten(id) {
-			if p := d.person(g, d.joined); p.exists() {
-				all = append(all, p)
-			}
+		if g := d.group(id); g[0] == id && !d.forgotten(id) && d.exists(g) {
+			all = append(all, d.person(g, d.joined))
 		}
 	}
-	slices.SortFunc(all, func(a, b Person) int {
-		return cmp.Or(cmp.Compare(a.named, b.named), bytes.Compare(a.ID[:], b.ID[:]))
-	})
+	slices.SortFunc(all, byName)
 	d.shown = make(map[ID]string)
 	used := make(map[string]bool)
 	for _, p := range all {
@@ -393,24 +393,27 @@ func (d *Device) names() map[ID]string {
 	return d.shown
 }
 
+// exists reports whether a person is worth showing: it has a name or faces, or its key is missing.
+func (d *Device) exists(group []ID) bool {
+	faced := false
+	for _, id := range group {
+		j := d.joined(id)
+		if faced = faced || j.faced; j.name.Name != "" || j.sealed > 0 {
+			return true
+		}
+	}
+	return faced && len(d.person(group, d.heard).Faces) > 0 // taken back under another number, perhaps
+}
+
+// byName orders people by when they got their names.
+func byName(a, b Person) int {
+	return cmp.Or(cmp.Compare(a.named, b.named), bytes.Compare(a.ID[:], b.ID[:]))
+}
+
 // numbered returns a name with a number after it, not longer than a name may be.
 func numbered(name string, i int) string {
 	short := []rune(name)
 	return fmt.Sprintf("%s (%d)", string(short[:min(len(short), 90)]), i)
-}
-
-// all returns all people, in the order in which they got their names, without vectors and lessons.
-func (d *Device) all() []Person {
-	var all []Person
-	for id, shown := range d.names() {
-		p := d.person(d.group(id), d.joined)
-		p.Shown = shown
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b Person) int {
-		return cmp.Or(cmp.Compare(a.named, b.named), bytes.Compare(a.ID[:], b.ID[:]))
-	})
-	return all
 }
 
 // whole returns a person with vectors and lessons.
@@ -433,12 +436,12 @@ func (d *Device) People() []Person {
 	return d.wholeAll()
 }
 
-// wholeAll returns all people with vectors and lessons.
-func (d *Device) wholeAll() []Person {
-	all := d.all()
-	for i := range all {
-		all[i], _ = d.whole(all[i].ID)
+func (d *Device) wholeAll() (all []Person) {
+	for id := range d.names() {
+		p, _ := d.whole(id)
+		all = append(all, p)
 	}
+	slices.SortFunc(all, byName)
 	return all
 }
 
@@ -480,7 +483,7 @@ func (d *Device) Forgotten(person ID) bool {
 func (d *Device) withdrawal(device string) (w withdrawal, by string) {
 	for other, n := range d.notes {
 		m, known := d.members.Device(other)
-		if x, there := n.withdrawn[device]; there && (known && m.Full() || other == device || other == d.id) &&
+		if x, there := n.withdrawn[device]; there && (known && m.full() || other == device || other == d.id) &&
 			!d.early(x.Clock) && later(x.Clock, other, w.Clock, by) {
 			w, by = x, other
 		}
@@ -574,8 +577,7 @@ func (d *Device) Hash() [32]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []any
-	for _, p := range d.all() {
-		p, _ := d.whole(p.ID)
+	for _, p := range d.wholeAll() {
 		one := []any{p.ID[:], p.Name, p.Shown, len(p.Gone), len(p.Allowed)}
 		for _, list := range [][]PersonFace{p.Faces, p.Denied} {
 			for _, f := range list {

@@ -17,22 +17,19 @@ package fleet
 // The values of one device are in the stream "say_DEVICE" of the embedded server, or all in "say" at a cluster. They
 // are read with $JS.API.DIRECT.GET.STREAM.
 const (
-	sayPrefix   = "F.say."
-	nowPrefix   = "F.now."
-	givePrefix  = "F.give."
-	joinPrefix  = "F.join."
+	SayPrefix   = "F.say."
+	NowPrefix   = "F.now."
+	GivePrefix  = "F.give."
+	JoinPrefix  = "F.join."
 	roomPrefix  = "F.room."
-	atPrefix    = "F.at."
-	askPrefix   = "F.ask."
-	adminWriter = "admin"
-	directGet   = "$JS.API.DIRECT.GET."
+	AtPrefix    = "F.at."
+	AskPrefix   = "F.ask."
+	AdminWriter = "admin"
+	DirectGet   = "$JS.API.DIRECT.GET."
 )
 
-// Limits of values, which devices and server keep to.
-const (
-	MaxValue  = 256 << 10 // bytes
-	MaxRecord = MaxValue
-)
+// MaxValue is the greatest size of a value or a record, in bytes.
+const MaxValue = 256 << 10
 
 // StreamOf returns the stream of a device's values at the embedded server.
 func StreamOf(device string) string { return "say_" + device }
@@ -49,21 +46,21 @@ type Rights struct{ Publish, Subscribe []string }
 // DeviceRights returns the rights of a member. Streams are those that it may read; all at the embedded server.
 func DeviceRights(device string) Rights {
 	return Rights{
-		Publish: []string{sayPrefix + device + ".*", directGet + "*", givePrefix + device, roomPrefix + device,
-			atPrefix + device, askPrefix + device},
-		Subscribe: []string{nowPrefix + ">", roomPrefix + "*", Inbox(device) + ".>"},
+		Publish: []string{SayPrefix + device + ".*", DirectGet + "*", GivePrefix + device, roomPrefix + device,
+			AtPrefix + device, AskPrefix + device},
+		Subscribe: []string{NowPrefix + ">", roomPrefix + "*", Inbox(device) + ".>"},
 	}
 }
 
 // RevokedRights returns the rights of a revoked device: it may read the records of the admin key.
 func RevokedRights(device string) Rights {
-	return Rights{Publish: []string{directGet + StreamOf(adminWriter), directGet + SharedStream},
+	return Rights{Publish: []string{DirectGet + StreamOf(AdminWriter), DirectGet + SharedStream},
 		Subscribe: []string{Inbox(device) + ".>"}}
 }
 
 // TokenRights returns the rights of a connection with a token, by the public key of the token.
 func TokenRights(token string) Rights {
-	return Rights{Publish: []string{joinPrefix + token}, Subscribe: []string{Inbox(token) + ".>"}}
+	return Rights{Publish: []string{JoinPrefix + token}, Subscribe: []string{Inbox(token) + ".>"}}
 }
 
 // Status is what a device tells about itself.

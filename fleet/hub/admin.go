@@ -116,7 +116,7 @@ func (a *Admin) stream(writer string) string {
 // members reads the records.
 func (a *Admin) members(ctx context.Context) (*fleet.Members, error) {
 	m := fleet.NewMembers(a.fleet)
-	err := pull(ctx, a.nc, a.stream(admin), "F.say.admin.*", func(v fleet.Stored) error {
+	err := pull(ctx, a.nc, a.stream(admin), fleet.SayPrefix+admin+".*", func(v fleet.Stored) error {
 		_, _, err := m.Add(v.Data)
 		if errors.Is(err, fleet.ErrRecord) {
 			return nil // the log of the server names it
@@ -206,7 +206,7 @@ func (a *Admin) Alone(ctx context.Context, who string) (map[string]uint64, error
 		if member.Revoked && member.ID != x.ID {
 			continue
 		}
-		err := pull(ctx, a.nc, a.stream(member.ID), "F.say."+member.ID+".*", func(v fleet.Stored) error {
+		err := pull(ctx, a.nc, a.stream(member.ID), fleet.SayPrefix+member.ID+".*", func(v fleet.Stored) error {
 			switch n := fleet.ValueCounter(v.Data); {
 			case len(v.Name) < 32 || strings.HasPrefix(v.Name, "_") || n == 0:
 			case v.Writer == x.ID:
@@ -257,7 +257,7 @@ func (a *Admin) tell(ctx context.Context, who string, record func(id string) ([]
 
 // give sends a record to the server.
 func (a *Admin) give(ctx context.Context, r []byte) error {
-	m, err := a.nc.RequestWithContext(ctx, "F.give.admin", r)
+	m, err := a.nc.RequestWithContext(ctx, fleet.GivePrefix+admin, r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoServer, err)
 	}

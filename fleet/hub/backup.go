@@ -86,7 +86,7 @@ func Backup(ctx context.Context, folder, to string) (err error) {
 		writers = append(writers, x.ID)
 	}
 	for _, writer := range writers {
-		err := pull(ctx, a.nc, a.stream(writer), "F.say."+writer+".*", func(v fleet.Stored) error {
+		err := pull(ctx, a.nc, a.stream(writer), fleet.SayPrefix+writer+".*", func(v fleet.Stored) error {
 			return put("say/"+writer+"/"+url.PathEscape(v.Name), v.Data, v.At) // a liar may choose any name
 		})
 		if err != nil {
@@ -184,7 +184,7 @@ func Restore(ctx context.Context, folder, from string) (err error) {
 				return err
 			}
 		}
-		x, err := s.js.PublishAsync("F.say."+writer+"."+name, bytes.Clone(data))
+		x, err := s.js.PublishAsync(fleet.SayPrefix+writer+"."+name, bytes.Clone(data))
 		if err != nil {
 			return storing(err)
 		}

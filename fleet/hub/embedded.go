@@ -142,19 +142,19 @@ func accounts() ([]*server.Account, error) {
 			failed = fmt.Errorf("the accounts of the NATS server: %w", err)
 		}
 	}
-	const get = "$JS.API.DIRECT.GET.*"
+	const get = fleet.DirectGet + "*"
 	for subject, answers := range map[string]server.ServiceRespType{
-		"F.say.*.*": server.Singleton, "F.give.*": server.Singleton, "F.join.*": server.Singleton,
-		"F.ask.*": server.Singleton, get: server.Streamed,
+		fleet.SayPrefix + "*.*": server.Singleton, fleet.GivePrefix + "*": server.Singleton,
+		fleet.JoinPrefix + "*": server.Singleton, fleet.AskPrefix + "*": server.Singleton, get: server.Streamed,
 	} {
 		check(store.AddServiceExportWithResponse(subject, answers, nil))
 		check(dev.AddServiceImport(store, subject, subject))
 	}
 	check(store.SetServiceExportResponseThreshold(get, 10*time.Second))
-	check(store.AddStreamExport("F.now.>", nil))
-	check(dev.AddStreamImport(store, "F.now.>", ""))
-	check(dev.AddStreamExport("F.at.*", nil))
-	check(store.AddStreamImport(dev, "F.at.*", ""))
+	check(store.AddStreamExport(fleet.NowPrefix+">", nil))
+	check(dev.AddStreamImport(store, fleet.NowPrefix+">", ""))
+	check(dev.AddStreamExport(fleet.AtPrefix+"*", nil))
+	check(store.AddStreamImport(dev, fleet.AtPrefix+"*", ""))
 	return []*server.Account{store, dev}, failed
 }
 

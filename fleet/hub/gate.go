@@ -12,7 +12,6 @@ import (
 
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nkeys"
 	"golang.org/x/time/rate"
 )
 
@@ -76,7 +75,8 @@ func (g *gate) listen(l *limiter, since time.Time) {
 // Check implements [server.Authentication].
 func (g *gate) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
-	if c.Kind() != server.CLIENT || len(o.Nkey) > 100 || !verify(o.Nkey, c.GetNonce(), o.Sig) {
+	sig, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if c.Kind() != server.CLIENT || len(o.Nkey) > 100 || err != nil || !fleet.Verify(o.Nkey, c.GetNonce(), sig) {
 		g.refused.Add(1)
 		return false
 	}
@@ -128,7 +128,7 @@ func (g *gate) user(id, shown string) (u *server.User, member bool) {
 	}
 	if !known && shown != "" {
 		data, err := base64.RawURLEncoding.DecodeString(shown)
-		if err != nil || len(data) > fleet.MaxRecord {
+		if err != nil || len(data) > fleet.MaxValue {
 			return nil, false
 		}
 		device, token, expires, err := fleet.CheckAdmission(g.fleet, data)
@@ -226,16 +226,6 @@ func (g *gate) connected(id string) (bool, time.Time) {
 func permissions(r fleet.Rights) *server.Permissions {
 	return &server.Permissions{Publish: &server.SubjectPermission{Allow: r.Publish},
 		Subscribe: &server.SubjectPermission{Allow: r.Subscribe}}
-}
-
-// verify reports whether the key with this name has signed the nonce of a connection.
-func verify(id string, nonce []byte, signature string) bool {
-	sig, err := base64.RawURLEncoding.DecodeString(signature)
-	if err != nil {
-		return false
-	}
-	key, err := nkeys.FromPublicKey(id)
-	return err == nil && key.Verify(nonce, sig) == nil
 }
 
 // slow logs that a connection has sent too much for a while.

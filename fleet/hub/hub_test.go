@@ -35,6 +35,7 @@ type site struct {
 	folder  string
 	options hub.Options
 	url     string
+	creds   string // of devices at a cluster
 	lines   *lines
 	stop    func() error
 	ready   hub.Ready
@@ -70,14 +71,21 @@ func freeAddress(t *testing.T) string {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	address := freeAddress(t)
+	x := newSiteAt(t, "tls://"+address)
+	x.options.Listen = address
+	return x
+}
+
+// newSiteAt returns a fleet whose server has a URL.
+func newSiteAt(t *testing.T, url string) *site {
+	t.Helper()
 	key, err := fleet.NewAdminKey(filepath.Join(t.TempDir(), "admin.nk"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
-	x := &site{t: t, key: key, folder: filepath.Join(t.TempDir(), "server"), url: "tls://" + address, lines: new(lines)}
-	x.options = hub.Options{Folder: x.folder, Listen: address,
-		Log: slog.New(slog.NewTextHandler(x.lines, nil))}
+	x := &site{t: t, key: key, folder: filepath.Join(t.TempDir(), "server"), url: url, lines: new(lines)}
+	x.options = hub.Options{Folder: x.folder, Log: slog.New(slog.NewTextHandler(x.lines, nil))}
 	if err := hub.Create(x.folder, key, x.url); err != nil {
 		t.Fatal(err)
 	}

@@ -511,7 +511,7 @@ func TestDamagedFolder(t *testing.T) {
 		t.Error(err)
 	}
 	d := x.member()
-	for _, junk := range []string{"", "x", strings.Repeat("x", fleet.MaxRecord),
+	for _, junk := range []string{"", "x", strings.Repeat("x", fleet.MaxValue),
 		string(d.admission[:len(d.admission)-1])} {
 		if got := d.ask("F.give."+d.id, junk); !strings.Contains(got, fleet.ErrRecord.Error()) {
 			t.Errorf("a record of %d bytes: %s", len(junk), got)

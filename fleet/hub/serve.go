@@ -91,7 +91,8 @@ func Serve(ctx context.Context, o Options) error {
 	if err := s.load(ctx); err != nil {
 		return err
 	}
-	for _, subject := range []string{"F.join.*", "F.give.*", "F.ask.*", "F.at.*", listSubject} {
+	for _, subject := range []string{fleet.JoinPrefix + "*", fleet.GivePrefix + "*", fleet.AskPrefix + "*",
+		fleet.AtPrefix + "*", listSubject} {
 		if _, err := s.nc.Subscribe(subject, s.take); err != nil {
 			return err
 		}
@@ -213,7 +214,7 @@ func (s *service) load(ctx context.Context) error {
 	if err := ensure(ctx, s.js, first, had[first.Name]); err != nil {
 		return err
 	}
-	err := pull(ctx, s.nc, first.Name, "F.say.admin.*", func(v fleet.Stored) error {
+	err := pull(ctx, s.nc, first.Name, fleet.SayPrefix+admin+".*", func(v fleet.Stored) error {
 		if _, _, err := s.learn(v.Data); err != nil {
 			s.Log.Warn("a stored record is skipped", "name", v.Name, "error", err)
 		}

@@ -188,7 +188,7 @@ func (s *service) present() []fleet.Member {
 // add checks a record, stores it, and does what it says. It can be repeated after an error. The errors are for people.
 func (s *service) add(ctx context.Context, data []byte, joins bool) error {
 	const again = "ask for a new one: faceauth fleet invite"
-	if len(data) > fleet.MaxRecord {
+	if len(data) > fleet.MaxValue {
 		return fmt.Errorf("%w: it is too large", fleet.ErrRecord)
 	}
 	device, token, expires, err := fleet.CheckAdmission(s.fleet, data)
@@ -216,7 +216,7 @@ func (s *service) add(ctx context.Context, data []byte, joins bool) error {
 	if !waits {
 		return nil
 	}
-	if _, err := s.js.Publish(ctx, "F.say.admin."+name, data); err != nil {
+	if _, err := s.js.Publish(ctx, fleet.SayPrefix+admin+"."+name, data); err != nil {
 		return storing(err)
 	}
 	switch id, revoked := strings.CutPrefix(name, "r"); {
@@ -280,7 +280,7 @@ func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
 		stream = fleet.StreamOf(id)
 	}
 	var drop []uint64
-	err := pull(ctx, s.nc, stream, "F.say."+id+".*", func(v fleet.Stored) error {
+	err := pull(ctx, s.nc, stream, fleet.SayPrefix+id+".*", func(v fleet.Stored) error {
 		if x.Kept(v.Name, fleet.ValueCounter(v.Data)) {
 			kept = true
 		} else {

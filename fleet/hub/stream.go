@@ -13,7 +13,7 @@ import (
 )
 
 // admin is the writer of the records.
-const admin = "admin"
+const admin = fleet.AdminWriter
 
 // config returns the configuration of a stream: the last value of each name and nothing else. Old values can be
 // overwritten when it is full. Nobody needs consumers.
@@ -30,12 +30,13 @@ func of(writer string, quota int64) jetstream.StreamConfig {
 	if writer == admin {
 		quota = -1 // only the owner of the admin key can fill it
 	}
-	return config(fleet.StreamOf(writer), "F.say."+writer+".*", "F.now."+writer+".{{wildcard(1)}}", quota, 1)
+	return config(fleet.StreamOf(writer), fleet.SayPrefix+writer+".*", fleet.NowPrefix+writer+".{{wildcard(1)}}", quota, 1)
 }
 
 // shared returns the configuration for all values in a cluster.
 func shared(replicas int) jetstream.StreamConfig {
-	return config(fleet.SharedStream, "F.say.*.*", "F.now.{{wildcard(1)}}.{{wildcard(2)}}", -1, replicas)
+	return config(fleet.SharedStream, fleet.SayPrefix+"*.*", fleet.NowPrefix+"{{wildcard(1)}}.{{wildcard(2)}}", -1,
+		replicas)
 }
 
 // ensure makes a stream, or gives it its configuration. Had is the configuration that it has, or nil.

@@ -25,7 +25,8 @@ type member struct {
 func (x *site) join(name string) *member {
 	x.t.Helper()
 	m := &member{t: x.t, folder: filepath.Join(x.t.TempDir(), name)}
-	if _, err := fleet.Join(x.t.Context(), m.folder, x.invite(time.Hour), fleet.Joining{Name: name}); err != nil {
+	how := fleet.Joining{Name: name, Creds: x.creds}
+	if _, err := fleet.Join(x.t.Context(), m.folder, x.invite(time.Hour), how); err != nil {
 		x.t.Fatal(err)
 	}
 	m.start()
