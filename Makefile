@@ -9,14 +9,14 @@
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
-	@echo 'make build  builds bin/faceauth, bin/faceauth-daemon, which links no decoder, and bin/faceauth-lab, which measures'
+	@echo 'make build  builds bin/faceauth, bin/faceauth-eye, which alone links a decoder, and bin/faceauth-lab, which measures'
 	@echo 'make test-all  every test, also the long ones, then packages with goroutines under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
 	@echo 'make man    writes the manual pages and the completion of shells into bin/share'
 	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
-	@echo 'make sbom   lists the modules in bin/faceauth, in bin/faceauth.cdx.json (CycloneDX)'
+	@echo 'make sbom   lists the modules in the programs, in bin/faceauth.cdx.json and bin/faceauth-eye.cdx.json (CycloneDX)'
 	@echo 'make bench  the benchmarks of docs/results.md'
 
 # Installs the tools and modules that a build needs.
@@ -32,14 +32,11 @@ setup-test: setup
 	@sh scripts/setup.sh test
 	@go run ./internal/fetch axe || echo 'setup: axe-core is missing: the test that looks for what keeps people from using the page skips'
 
-# The programs. Each has its folder in cmd/, or uses the folder in SOURCE_NAME, is built into bin/ and installed into
-# $(bindir). A further program belongs into this list, and is then built, installed, removed and packaged with the
-# others. CGO_NAME = 0 builds the program NAME without cgo: the daemon of logins is faceauth without a decoder.
-# MODULE_NAME is the folder of a program that is a module of its own. The programs in DOCUMENTED have manual pages and completions.
-PROGRAMS = faceauth faceauth-daemon faceauth-lab
+# The programs. Each has its folder in cmd/, is built into bin/ and installed into $(bindir). A further program belongs
+# into this list, and is then built, installed, removed and packaged with the others. MODULE_NAME is the folder of a
+# program that is a module of its own. The programs in DOCUMENTED have manual pages and completions.
+PROGRAMS = faceauth faceauth-eye faceauth-lab
 DOCUMENTED = faceauth faceauth-lab
-SOURCE_faceauth-daemon = faceauth
-CGO_faceauth-daemon = 0
 MODULE_faceauth-lab = lab
 
 # For go build: packages are built with -trimpath and the like.
@@ -59,10 +56,11 @@ build: setup
 	@$(MAKE) -s programs GO_BUILD="$$([ -e "$$(go env GOCACHE)/faceauth-built" ] || echo -v) $(GO_BUILD)"
 	@touch "$$(go env GOCACHE)/faceauth-built"
 
-# The work of build, if everything that it needs is installed.
+# The work of build, if everything that it needs is installed. With osusergo, package os/user reads /etc/passwd alone: a
+# server that knows other users could delay the daemon for ever, and getent can be ended.
 programs:
-	$(foreach p,$(PROGRAMS),$(if $(CGO_$(p)),CGO_ENABLED=$(CGO_$(p)) )go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )build $(GO_BUILD) \
-		-o $(if $(MODULE_$(p)),../)bin/$(p) ./cmd/$(or $(SOURCE_$(p)),$(p)) &&) true
+	$(foreach p,$(PROGRAMS),go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )build -tags osusergo $(GO_BUILD) \
+		-o $(if $(MODULE_$(p)),../)bin/$(p) ./cmd/$(p) &&) true
 
 # make models FROM=TARBALL needs no network.
 models: build
@@ -239,11 +237,11 @@ lint:
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(PORTABLE)
 	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build $(PORTABLE)
 
-# The modules in the program, as CycloneDX. Go checks the tool's hash.
+# The modules in the programs, as CycloneDX. Go checks the tool's hash.
 sbom:
-	@f=faceauth; $(built)
-	go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -licenses \
-		-version "$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' doc.go)" -output bin/faceauth.cdx.json bin/faceauth
+	@for f in faceauth faceauth-eye; do $(built); \
+		go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -licenses \
+		-version "$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' doc.go)" -output bin/$$f.cdx.json bin/$$f || exit 1; done
 
 bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline

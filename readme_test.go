@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/demo/film"
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
@@ -39,7 +40,7 @@ func TestLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	films, dir := t.TempDir(), t.TempDir()
-	if _, err := demo.Write(t.Context(), stills, films); err != nil {
+	if _, err := film.Write(t.Context(), stills, films); err != nil {
 		t.Fatal(err)
 	}
 	here, err := filepath.Abs(".")

@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/maruel/natural"
 )
 
@@ -27,38 +27,15 @@ type images struct {
 
 var _ Source = (*images)(nil)
 
-var imageExtensions = []string{".jpg", ".jpeg", ".png", ".pgm", ".ppm", ".pnm", ".bmp", ".tif", ".tiff", ".webp"}
-
-func isImage(path string) bool {
-	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(path)))
-}
-
-// HasImages reports whether the folder dir holds an image file that [Open] can read.
-func HasImages(dir string) bool {
-	names, err := imageNames(dir)
-	return err == nil && len(names) > 0
-}
-
-// imageNames returns the names of the image files in dir itself.
-func imageNames(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		if !e.IsDir() && isImage(e.Name()) && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
-
 // openFolder opens the image files in dir itself, 2.jpg before 10.jpg.
 func openFolder(dir string, o Options) (*images, error) {
-	names, err := imageNames(dir)
+	names, err := input.Images(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("opening source %s: %w; it should hold %s files", dir, ErrNoImages,
-			strings.Join(imageExtensions, ", "))
+			strings.Join(input.ImageExtensions, ", "))
 	}
 	slices.SortFunc(names, natural.Compare)
 	for i, name := range names {

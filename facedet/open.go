@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/input"
 )
 
 // Options of [Open]. Zero values mean defaults. Negative numbers are refused.
@@ -70,7 +70,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		return openURL(ctx, name, scheme, o)
 	}
-	if index, ok := cameraIndex(name); ok {
+	if index, ok := input.Camera(name); ok {
 		return openCamera(ctx, index, o)
 	}
 	info, err := os.Stat(name)
@@ -93,7 +93,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
 	}
-	if isImage(path) {
+	if input.IsImage(path) {
 		return openImages([]string{path}, o)
 	}
 	s, err := openCapture(ctx, o, false, func() (grabber, error) { return cv.OpenVideo(path, o.Timeout) })
@@ -111,16 +111,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 }
 
 // IsRecording reports whether [Open] takes name for a file or folder, and not for a camera or a URL.
-func IsRecording(name string) bool {
-	_, camera := cameraIndex(name)
-	return !camera && !strings.Contains(name, "://")
-}
-
-// cameraIndex returns the number in "0" or "/dev/video0".
-func cameraIndex(name string) (int, bool) {
-	i, err := strconv.Atoi(strings.TrimPrefix(name, "/dev/video"))
-	return i, err == nil && i >= 0
-}
+func IsRecording(name string) bool { return input.IsRecording(name) }
 
 func openCamera(ctx context.Context, index int, o Options) (Source, error) {
 	device := fmt.Sprintf("/dev/video%d", index)

@@ -5,7 +5,6 @@ package facedet
 import (
 	"fmt"
 	"image"
-	"image/color"
 
 	"github.com/faceauth/faceauth/internal/cv"
 )
@@ -42,13 +41,4 @@ func (r *Recorder) Close() error {
 		return nil
 	}
 	return r.w.Close()
-}
-
-// Unknown is the colour of strangers.
-var Unknown = color.RGBA{160, 160, 160, 255}
-
-// Colours are distinguishable with any colour vision (Okabe and Ito 2008).
-var Colours = []color.RGBA{
-	{0, 158, 115, 255}, {0, 114, 178, 255}, {230, 159, 0, 255}, {204, 121, 167, 255}, {86, 180, 233, 255},
-	{213, 94, 0, 255},
 }

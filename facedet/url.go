@@ -16,21 +16,13 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/input"
 )
-
-// schemes are the schemes of URLs that can be opened.
-var schemes = []string{"http", "https", "rtsp", "rtsps"}
-
-// IsURL reports whether a name is a URL of a scheme that [Open] takes.
-func IsURL(name string) bool {
-	scheme, _, found := strings.Cut(name, "://")
-	return found && slices.Contains(schemes, strings.ToLower(scheme))
-}
 
 func openURL(ctx context.Context, name, scheme string, o Options) (Source, error) {
 	u, err := url.Parse(name)
-	shown := Shown(name)
-	if !slices.Contains(schemes, strings.ToLower(scheme)) {
+	shown := input.Shown(name)
+	if !slices.Contains(input.Schemes, strings.ToLower(scheme)) {
 		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
 	}
 	if err != nil {
@@ -84,28 +76,6 @@ func named(host, served string) (done func()) {
 			os.Setenv(captureOptions, before)
 		}
 	}
-}
-
-// Shown returns the name of a source for messages, reports and logs. For a URL this is its scheme, its host and its
-// path. User, password and query are left out, because cameras have tokens there. A path with "=" in it is left out,
-// too, because some cameras have their password there.
-func Shown(name string) string {
-	if !strings.Contains(name, "://") {
-		return name
-	}
-	u, err := url.Parse(name)
-	if err != nil || u.Host == "" {
-		return "URL"
-	}
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	if strings.Contains(u.Path, "=") {
-		shown.Path, shown.RawPath = "/...", ""
-	}
-	text := shown.String()
-	if u.RawQuery != "" {
-		text += "?..."
-	}
-	return text
 }
 
 // ErrServer is wrapped by errors of [Open] if a server was reached but gives no video.

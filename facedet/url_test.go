@@ -5,6 +5,7 @@ package facedet_test
 import (
 	"context"
 	"errors"
+	"github.com/faceauth/faceauth/internal/input"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -79,7 +80,7 @@ func TestShown(t *testing.T) {
 		"rtsp://me:hush@cam\x00era/":                                        "URL",
 		"rtsp://":                                                           "URL",
 	} {
-		if got := facedet.Shown(name); got != want {
+		if got := input.Shown(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

@@ -242,6 +242,18 @@ func (d Description) Space() face.Space {
 	}
 }
 
+// PixelSide is the width and the height in pixels of the picture in a vector of the space [Pixels]. The vector holds
+// its grey values in [0,1], row by row.
+const PixelSide = 96
+
+// Pixels returns the feature space of the thesis, which needs no network: preprocess.Pixels makes its vectors. Sigma
+// comes from the thesis. Gamma limits edges to .107, below the distance at which faces of two people begin to occur on
+// att, umist, faces94_subset and fast_videos (docs/results.md).
+func Pixels() face.Space {
+	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3,
+		Reach: .107, ImpostorRadius: .118}
+}
+
 // ParseDescription reads your own description from a JSON file. The error wraps [ErrDescription] and names the field
 // that cannot be used.
 func ParseDescription(path string) (Description, error) {

@@ -166,8 +166,8 @@ func TestMakeIsAsked(t *testing.T) {
 		{[]string{"uninstall", "bindir=/opt/bin"}, "/d/opt/bin/faceauth"},
 		{[]string{"pam-module", "CFLAGS=-O3 -flto"}, "-O3 -flto -fPIC"},
 		{[]string{"pam-module", "LDFLAGS=-Wl,--as-needed"}, "relro,-z,now -Wl,--as-needed -o"},
-		{[]string{"programs", "GO_BUILD=-trimpath"}, "go build -trimpath -o bin/faceauth ./cmd/faceauth"},
-		{[]string{"programs", "CGO_faceauth=0"}, "CGO_ENABLED=0 go build"},
+		{[]string{"programs", "GO_BUILD=-trimpath"},
+			"go build -tags osusergo -trimpath -o bin/faceauth-eye ./cmd/faceauth-eye"},
 		{[]string{"-o", "build", "models", "FROM=a.tgz"}, `models install --from "a.tgz"`},
 	} {
 		if out := makes(t, append([]string{"-n", "DESTDIR=/d"}, c.args...)...); !strings.Contains(out, c.want) {

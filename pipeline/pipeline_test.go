@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/demo/film"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
@@ -42,7 +43,7 @@ var makeDemo = sync.OnceValues(func() (demo.Script, error) {
 	if err != nil {
 		return demo.Script{}, err
 	}
-	return demo.Write(context.Background(), dir, folder)
+	return film.Write(context.Background(), dir, folder)
 })
 
 func recordings(t testing.TB) demo.Script {

@@ -8,11 +8,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/models"
 )
-
-// PixelSide is the width and the height in pixels of the picture in a vector of [Pixels]. The vector holds its grey
-// values in [0,1], row by row.
-const PixelSide = 96
 
 // Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized to 96x96, smoothed
 // with the 3x3 Gaussian kernel, with equalised histogram. The vector holds the 9216 grey values divided by 255. The
@@ -24,12 +21,8 @@ var _ Extractor = Pixels{}
 // NewPixels returns the thesis's extractor.
 func NewPixels() Pixels { return Pixels{} }
 
-// Space implements [Extractor]. Sigma comes from the thesis. Gamma limits edges to .107, below the distance at which
-// faces of two people begin to occur on att, umist, faces94_subset and fast_videos (docs/results.md).
-func (Pixels) Space() face.Space {
-	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3,
-		Reach: .107, ImpostorRadius: .118}
-}
+// Space implements [Extractor].
+func (Pixels) Space() face.Space { return models.Pixels() }
 
 // Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.
 func (Pixels) Align(img *facedet.Picture, box image.Rectangle, _ []face.Point) (*facedet.Picture, error) {
@@ -72,5 +65,5 @@ func scaledFace(img *facedet.Picture, box image.Rectangle) (*cv.Gray, error) {
 	defer crop.Close()
 	gray := crop.Gray()
 	defer gray.Close()
-	return gray.Resize(image.Pt(PixelSide, PixelSide))
+	return gray.Resize(image.Pt(models.PixelSide, models.PixelSide))
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -10,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/models"
 	"html/template"
 	"image"
 	"image/png"
@@ -26,7 +25,6 @@ import (
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -172,7 +170,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		fmt.Fprintf(c.OutOrStdout(), "%s was enrolled from turned pictures: forget them, and enrol them again with "+
 			"--rotate %d\n", p.Name, p.Rotate)
 	}
-	if len(a.Unchecked) > 0 && g.Space().ID != preprocess.NewPixels().Space().ID {
+	if len(a.Unchecked) > 0 && g.Space().ID != models.Pixels().ID {
 		fmt.Fprintf(c.OutOrStdout(), "nothing says whether all enrolled faces of %s are the right way up; --pictures "+
 			"checks the faces of a recording\n", strings.Join(a.Unchecked, ", "))
 	}
@@ -251,7 +249,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 	faces := a.Unusual
 	found := make([]template.URL, len(faces))
 	space := g.Space()
-	if space.ID == preprocess.NewPixels().Space().ID {
+	if space.ID == models.Pixels().ID {
 		for q, u := range faces {
 			url, err := grey(u.Vector)
 			if err != nil {
@@ -333,7 +331,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 
 // grey converts a vector of pixels to a picture.
 func grey(x []float32) (template.URL, error) {
-	side := preprocess.PixelSide
+	side := models.PixelSide
 	img := image.NewGray(image.Rect(0, 0, side, side))
 	for i, v := range x {
 		img.Pix[i] = uint8(min(max(v, 0), 1) * 255)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -15,9 +13,6 @@ func commands() []*cobra.Command {
 		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newAudit(),
 		newDaemon(), newTablet(), newFleet(), newModels(), newDemo(), newDoctor(),
 		newBackup(), newSalvage(), newRekey(), newVersion(),
-		cli.NewMan(manSections), cli.NewEye(),
+		cli.NewMan(manSections),
 	}
 }
-
-// eyeCommand returns the command line of an eye for eye.Config: nil means this program.
-func eyeCommand() []string { return nil }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/internal/input"
 	"io"
 	"net/url"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/spf13/cobra"
@@ -288,7 +286,7 @@ func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 	case user == "" && password != "":
 		return camera, f.wrong(n, "camera %q has a password and no user", camera.name)
 	}
-	if facedet.IsRecording(camera.source) || !strings.Contains(camera.source, "://") {
+	if input.IsRecording(camera.source) || !strings.Contains(camera.source, "://") {
 		if user != "" {
 			return camera, f.wrong(n, "camera %q has a user, but its source is not a URL", camera.name)
 		}

@@ -307,7 +307,7 @@ func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) er
 // eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without.
 func (o *login) eyeConfig(space face.Space) eye.Config {
 	return eye.Config{
-		Space: space, Socket: o.eye, Command: eyeCommand(),
+		Space: space, Socket: o.eye, Command: cli.EyeCommand(),
 		Vision: eye.Vision{
 			Features: "embedding", Detector: "network", Models: o.Models, DetectorModel: o.DetectorModel,
 			EmbeddingModel: o.EmbeddingModel,

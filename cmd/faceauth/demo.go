@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
@@ -33,20 +32,16 @@ func newDemo() *cobra.Command {
 			}
 			defer v.Close()
 			v.Roots = []string{out}
-			stills, err := demo.Find()
-			if err != nil {
-				return fail(badSource, err)
-			}
 			if err := os.MkdirAll(out, 0o700); err != nil {
 				return fmt.Errorf("making the demo: %w", err)
 			}
-			script, err := demo.Write(c.Context(), stills, out)
-			if err != nil {
-				return err
+			var script demo.Script
+			if err := cli.AskEye(c.Context(), &script, "demo", out); err != nil {
+				return fail(badSource, err)
 			}
 			w := c.OutOrStdout()
 			if !o.JSON {
-				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, stills)
+				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, script.Stills)
 			}
 			g, err := o.newGallery(c, v.Space)
 			if err != nil {

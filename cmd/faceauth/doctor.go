@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -18,15 +16,11 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/eye/serve"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/cv"
-	"github.com/faceauth/faceauth/internal/demo"
-	"github.com/faceauth/faceauth/internal/network"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/display"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/models"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
 
@@ -60,21 +54,22 @@ func newDoctor() *cobra.Command {
 					fmt.Fprintf(w, "%-7s  %s: %s\n", r.State, r.What, r.Text)
 				}
 			}
-			check(true, "OpenCV", nil, cv.Version())
+			var eyes []cli.Finding
+			if err := cli.AskEye(c.Context(), &eyes, "check", o.Models); err != nil {
+				check(true, "faceauth-eye", err, "")
+			}
+			for _, f := range eyes {
+				var err error
+				if f.Problem != "" {
+					err = errors.New(f.Problem)
+				}
+				check(false, f.What, err, f.Good)
+			}
 			for _, d := range models.Builtin() {
 				_, err := d.Path(o.Models)
 				check(d.Kind != models.Liveness, "model "+d.Name, err, string(d.Kind))
 			}
-			running, err := runs(o.Models)
-			check(false, "ONNX Runtime", err, running)
-			haar, err := facedet.Haar()
-			if err == nil {
-				haar.Close()
-			}
-			check(false, "Haar cascade", err, "of opencv-data")
 			check(false, "camera", cameras(), "found")
-			sandbox, err := serve.Available()
-			check(false, "sandbox of the decoders", err, sandbox)
 			decoding, err := o.decodes(c.Context())
 			check(true, "decoding", err, decoding)
 			path, err := o.galleryPath()
@@ -107,9 +102,7 @@ func newDoctor() *cobra.Command {
 				check(false, "norms of faces", normed(g.Space().ID), "faces that are hard to recognise are not learned")
 				check(false, "enrolled the right way up", uprightIn(g), "everybody")
 			}
-			check(false, "window", cv.Display(), "a display answers")
-			_, err = demo.Find()
-			check(false, "demo", err, "its stills are there")
+			check(false, "window", display.Answers(), "a display answers")
 			if o.JSON {
 				if err := json.NewEncoder(w).Encode(rows); err != nil {
 					return err
@@ -140,26 +133,6 @@ func forgotten(h store.Health) error {
 	}
 	return errors.New("somebody who was forgotten is still in the log, because another program was reading; end the " +
 		"programs that have the database open, and run: faceauth people")
-}
-
-// runs opens the networks, and names what runs them. The error says why it is OpenCV, for at least one.
-func runs(dir string) (running string, err error) {
-	for _, d := range models.Builtin() {
-		n, err := network.Open(d, d.Kind, dir)
-		if err != nil {
-			continue // the row of the model says why
-		}
-		n.Close()
-		name, err := n.Runs()
-		if err != nil {
-			return "", fmt.Errorf("%w; %s runs the networks, in twice the time", err, name)
-		}
-		running = strings.TrimPrefix(name, "ONNX Runtime ") + " runs the networks"
-	}
-	if running == "" {
-		return "", errors.New("there is no network to run")
-	}
-	return running, nil
 }
 
 // decodes lets an eye decode a small picture with the detector and networks that other commands would use.
@@ -219,7 +192,7 @@ func cameras() error {
 
 // strong returns nil if a gallery does not compare pixels although the networks are there.
 func strong(space, dir string) error {
-	if space != preprocess.NewPixels().Space().ID || models.Default(models.Embedding).Missing(dir) != nil {
+	if space != models.Pixels().ID || models.Default(models.Embedding).Missing(dir) != nil {
 		return nil
 	}
 	return errors.New("the gallery compares faces by their pixels, which is much weaker than the networks that are " +
@@ -246,7 +219,7 @@ func uprightIn(g *gallery.Gallery) error {
 	switch {
 	case len(names) == 0:
 		return nil
-	case g.Space().ID == preprocess.NewPixels().Space().ID:
+	case g.Space().ID == models.Pixels().ID:
 		return errors.New("unknown: pixels cannot tell it")
 	}
 	return fmt.Errorf("unknown of some faces of %s; with the recordings: faceauth audit --pictures RECORDING",

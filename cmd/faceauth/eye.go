@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/internal/input"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
 
 // camera opens a camera of an office in the eye of v.
 func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, rotate rotation,
 	pace bool, picture func() bool) (office.Stream, error) {
-	recording := facedet.IsRecording(name)
+	recording := input.IsRecording(name)
 	s, err := v.Open(ctx, name, eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace, Frame: picture,
 		Spare: !o.EveryFrame, Rotate: face.Rotation(rotate), Turned: turned(c, label),
@@ -130,7 +131,7 @@ func (a *again) Next(ctx context.Context) (face.Frame, error) {
 			f.Index, f.Time = f.Index+a.index, f.Time+a.ahead
 			return f, nil
 		}
-		if !eye.Broken(err) || ctx.Err() != nil || facedet.IsRecording(a.name) {
+		if !eye.Broken(err) || ctx.Err() != nil || input.IsRecording(a.name) {
 			return f, err
 		}
 		for eye.Broken(err) {
@@ -152,11 +153,22 @@ func (a *again) Next(ctx context.Context) (face.Frame, error) {
 	}
 }
 
-// shown returns the picture of the last frame. The caller closes it.
-func shown(s *eye.Stream) (*facedet.Picture, error) {
+// annotated returns the last frame of a stream with boxes and verdicts. Its pixels are valid until the next frame.
+func annotated(s *eye.Stream, names []string, f face.Frame, events []replay.Event) (drawing.Frame, error) {
 	pix, size := s.Pixels()
 	if pix == nil {
-		return nil, errors.New("a frame came without its picture")
+		return drawing.Frame{}, errors.New("a frame came without its picture")
 	}
-	return facedet.FromBGR(size, pix)
+	all := drawing.Frame{Size: size, BGR: pix}
+	for i, e := range events {
+		b := drawing.Box{Rect: f.Samples[i].Box, Text: "unknown", Colour: drawing.Unknown}
+		if e.Label != "" {
+			b.Text = fmt.Sprintf("%s %.2f", e.Label, e.Confidence)
+			if n := slices.Index(names, e.Label); n >= 0 {
+				b.Colour = drawing.Colours[n%len(drawing.Colours)]
+			}
+		}
+		all.Boxes = append(all.Boxes, b)
+	}
+	return all, nil
 }

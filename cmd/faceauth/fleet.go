@@ -38,7 +38,8 @@ func newFleet() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(fleetServers()...)
+	c.AddCommand(newFleetServe(), newFleetInvite(), newFleetDevices(), newFleetCheck(), newFleetRevoke(),
+		newFleetAllow(), newFleetMove(), newFleetBackup(), newFleetRestore())
 	c.AddCommand(newFleetJoin(), newFleetFollow(), newFleetTablet(), newFleetWithdraw())
 	return c
 }

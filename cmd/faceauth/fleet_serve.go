@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -25,12 +23,6 @@ import (
 	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/spf13/cobra"
 )
-
-// fleetServers returns the commands of the machine that runs the server.
-func fleetServers() []*cobra.Command {
-	return []*cobra.Command{newFleetServe(), newFleetInvite(), newFleetDevices(), newFleetCheck(), newFleetRevoke(),
-		newFleetAllow(), newFleetMove(), newFleetBackup(), newFleetRestore()}
-}
 
 // serverFailure gives an error of the commands of a server its exit code.
 func serverFailure(err error) error {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -253,7 +251,8 @@ func (d *device) enrol(recording string) {
 	d.enrolSeen()
 }
 
-// enrolSeen enrols nobody with the present camera. On a busy machine a recording may end too early: then it tries again.
+// enrolSeen enrols nobody with the present camera. On a busy machine a recording may end too early: then it tries
+// again.
 func (d *device) enrolSeen() {
 	d.t.Helper()
 	for try := 1; ; try++ {
@@ -597,8 +596,8 @@ func TestInstalled(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"share/dbus-1/system.d/org.faceauth.conf":           "",
-		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth-daemon daemon\n",
-		"lib/systemd/system/faceauth.service": "ExecStart=/usr/bin/faceauth-daemon daemon --eye " +
+		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth daemon\n",
+		"lib/systemd/system/faceauth.service": "ExecStart=/usr/bin/faceauth daemon --eye " +
 			"/run/faceauth-eye --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
 		"share/polkit-1/actions/org.faceauth.policy":      "",
 		"share/dbus-1/interfaces/org.faceauth.Device.xml": "",
@@ -620,7 +619,7 @@ func TestInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth-daemon"), []byte("/bin/true")),
+	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth"), []byte("/bin/true")),
 		0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -651,7 +650,7 @@ func TestActivation(t *testing.T) {
 	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file "+
 		"%s --models %s",
 		bus.Address, dir, program, filepath.Join(dir, "profiles"), filepath.Join(dir, "key"), fixture.Models(t))
-	service := strings.Replace(string(b), "@bindir@/faceauth-daemon daemon", start, 1)
+	service := strings.Replace(string(b), "@bindir@/faceauth daemon", start, 1)
 	// There is no systemd on this bus.
 	service = regexp.MustCompile(`(?m)^SystemdService=.*\n`).ReplaceAllString(service, "")
 	if err := os.WriteFile(filepath.Join(dir, "org.faceauth.service"), []byte(service), 0o644); err != nil {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
 	"context"
+	"github.com/faceauth/faceauth/internal/input"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -67,7 +65,7 @@ func masker(source string) func(error) error {
 	}
 	// longer secrets first, because one may begin with another
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	pairs := []string{source, facedet.Shown(source)}
+	pairs := []string{source, input.Shown(source)}
 	for _, s := range slices.Compact(secrets) {
 		pairs = append(pairs, s, "***")
 	}

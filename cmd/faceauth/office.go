@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -10,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/internal/input"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
@@ -117,7 +115,7 @@ func sources(args []string) (all []named, err error) {
 		n := named{name: a, source: a}
 		if name, source, ok := strings.Cut(a, "="); ok && name != "" && !strings.ContainsAny(name, "/:") {
 			n.name, n.source = name, source
-		} else if facedet.IsRecording(a) {
+		} else if input.IsRecording(a) {
 			n.name = filepath.Base(a)
 		} else if strings.Contains(a, "://") { // what may be secret in a URL is in no event
 			return nil, errors.New("the URL needs a name; put NAME= before it")
@@ -150,7 +148,7 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		return fail(badUsage, errors.New("--clips-mb keeps clips over a restart; give --state, too"))
 	case !(r.fps >= 0):
 		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", r.fps))
-	case r.fast && (len(all) != 1 || !facedet.IsRecording(all[0].source)):
+	case r.fast && (len(all) != 1 || !input.IsRecording(all[0].source)):
 		return fail(badUsage, errors.New("--fast is for one recording"))
 	case r.stay && r.address == "":
 		return fail(badUsage, errors.New("--stay is for --page"))
@@ -301,7 +299,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 	}
 	space := g.Space()
 	for _, n := range all {
-		recording := facedet.IsRecording(n.source)
+		recording := input.IsRecording(n.source)
 		if recording {
 			if _, err := os.Stat(n.source); err != nil {
 				return nil, done, fail(badSource, fmt.Errorf("opening source: %w", err))

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"image"
+	"github.com/faceauth/faceauth/internal/input"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/replay"
@@ -45,7 +43,7 @@ func newReplay() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			sources := args
-			if len(args) > 1 || facedet.IsRecording(args[0]) {
+			if len(args) > 1 || input.IsRecording(args[0]) {
 				found, err := footage.Find(args)
 				if err != nil && len(args) > 1 {
 					return fail(badSource, err)
@@ -167,7 +165,7 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep boo
 func reportFolders(out string, sources []string) []string {
 	folders, taken := make([]string, len(sources)), make(map[string]bool)
 	for i, s := range sources {
-		base := filepath.Base(facedet.Shown(s))
+		base := filepath.Base(input.Shown(s))
 		name := base
 		for n := 2; taken[name]; n++ {
 			name = fmt.Sprintf("%s-%d", base, n)
@@ -190,7 +188,7 @@ type player struct {
 // result lists the outputs of a replay.
 type result struct {
 	Source  string         `json:"source"`
-	Count   facedet.Count  `json:"frames"`
+	Count   face.Count     `json:"frames"`
 	Summary replay.Summary `json:"summary"`
 	Report  string         `json:"report"`
 	Events  string         `json:"events"`
@@ -202,7 +200,7 @@ type result struct {
 func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string,
 	how player) (result, error) {
 	r := result{
-		Source: filepath.Base(facedet.Shown(source)),
+		Source: filepath.Base(input.Shown(source)),
 		Report: filepath.Join(how.out, "report.html"),
 		Events: filepath.Join(how.out, "events.jsonl"),
 	}
@@ -237,11 +235,15 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		return r, err
 	}
 	log := replay.NewLog(run.log)
-	film := &film{names: g.Learner().Names()}
+	var film *drawing.Process
+	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
 	if how.video {
 		r.Video = filepath.Join(how.out, "annotated.avi")
-		film.path = filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
-		defer film.abort()
+		if film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...); err != nil {
+			return r, err
+		}
+		defer os.Remove(unfinished)
+		defer film.Close()
 	}
 	var bar progress
 	if !how.quiet {
@@ -264,7 +266,11 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 				how.each(f.Index, es)
 			}
 			if how.video {
-				return fail(failed, film.write(src, f, es))
+				picture, err := annotated(src, g.Learner().Names(), f, es)
+				if err == nil {
+					err = film.Draw(picture)
+				}
+				return fail(failed, err)
 			}
 			return nil
 		},
@@ -289,8 +295,11 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		return r, fmt.Errorf("writing %s: %w", r.Report, err)
 	}
 	if how.video {
-		if err := film.commit(r.Video); err != nil {
+		if err := film.Close(); err != nil {
 			return r, err
+		}
+		if err := os.Rename(unfinished, r.Video); err != nil && r.Count.Read > 0 {
+			return r, fmt.Errorf("writing video: %w", err)
 		}
 	}
 	finished = true
@@ -321,69 +330,4 @@ func (o *options) printResult(c *cobra.Command, r result) error {
 		fmt.Fprintf(w, "video:  %s\n", r.Video)
 	}
 	return nil
-}
-
-// film annotates the frames of a recording.
-type film struct {
-	names []string
-	path  string
-	rec   *facedet.Recorder
-	size  image.Point
-}
-
-func (a *film) write(s *eye.Stream, f face.Frame, events []replay.Event) error {
-	img, err := shown(s)
-	if err != nil {
-		return err
-	}
-	defer img.Close()
-	if a.rec == nil {
-		a.rec, a.size = facedet.NewRecorder(a.path, 25), img.Size()
-	}
-	annotate(img, a.names, f, events)
-	if img.Size() != a.size { // pictures of a folder may differ in size; frames of a video may not
-		same, err := img.Resize(a.size)
-		if err != nil {
-			return err
-		}
-		defer same.Close()
-		return a.rec.Write(same)
-	}
-	return a.rec.Write(img)
-}
-
-func (a *film) commit(path string) error {
-	if a.rec == nil {
-		return nil
-	}
-	if err := a.rec.Close(); err != nil {
-		return err
-	}
-	if err := os.Chmod(a.path, 0o600); err != nil {
-		return fmt.Errorf("writing video: %w", err)
-	}
-	return os.Rename(a.path, path)
-}
-
-func (a *film) abort() {
-	if a.rec != nil {
-		a.rec.Close()
-		os.Remove(a.path)
-	}
-}
-
-// annotate draws boxes and verdicts into a picture.
-func annotate(img *facedet.Picture, names []string, f face.Frame, events []replay.Event) {
-	for i, e := range events {
-		text, c := "unknown", facedet.Unknown
-		if e.Label != "" {
-			text = fmt.Sprintf("%s %.2f", e.Label, e.Confidence)
-			for n, name := range names {
-				if name == e.Label {
-					c = facedet.Colours[n%len(facedet.Colours)]
-				}
-			}
-		}
-		img.DrawBox(f.Samples[i].Box, text, c)
-	}
 }

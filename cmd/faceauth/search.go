@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -18,7 +16,6 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/pagestyle"
@@ -302,7 +299,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, inde
 		var bar progress
 		opt := eye.Options{
 			Gate: eye.Learn, Picture: 112, FPS: index.FPS, Spare: !o.EveryFrame,
-			Step: func(n facedet.Count) { bar.To(n.Read) },
+			Step: func(n face.Count) { bar.To(n.Read) },
 		}
 		if from.Tracks > 0 {
 			opt.After = &from.Frame

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/faceauth/faceauth"
-	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -22,14 +22,13 @@ type build struct {
 	Time     string `json:"time,omitempty"`   // of the commit
 	Modified bool   `json:"modified"`         // files had changed since the commit
 	Go       string `json:"go"`
-	OpenCV   string `json:"opencv"`
+	OpenCV   string `json:"opencv,omitempty"` // of faceauth-eye; "" without it
 	Platform string `json:"platform"`
 }
 
-func thisBuild() build {
+func thisBuild(ctx context.Context) build {
 	b := build{
-		Version: faceauth.Version, Go: runtime.Version(), OpenCV: cv.Version(),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: faceauth.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -43,6 +42,9 @@ func thisBuild() build {
 			}
 		}
 	}
+	if cli.AskEye(ctx, &b.OpenCV, "opencv") != nil { // doctor says why
+		b.OpenCV = ""
+	}
 	return b
 }
 
@@ -53,7 +55,7 @@ func newVersion() *cobra.Command {
 		Short: "print the version, and how the program was built",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b := thisBuild()
+			b := thisBuild(c.Context())
 			w := c.OutOrStdout()
 			if asJSON {
 				return json.NewEncoder(w).Encode(b)
@@ -68,7 +70,8 @@ func newVersion() *cobra.Command {
 				}
 				fmt.Fprintf(w, "commit   %s of %s%s\n", b.Commit, b.Time, changed)
 			}
-			_, err := fmt.Fprintf(w, "built    with %s for %s, OpenCV %s\n", b.Go, b.Platform, b.OpenCV)
+			_, err := fmt.Fprintf(w, "built    with %s for %s, OpenCV %s\n", b.Go, b.Platform,
+				cmp.Or(b.OpenCV, "is missing"))
 			return err
 		},
 	}

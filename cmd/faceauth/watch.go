@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package main
 
 import (
@@ -15,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/display"
+	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
@@ -56,7 +55,10 @@ func newWatch() *cobra.Command {
 				look.Picture = 112
 			}
 			if show {
-				if w.window, err = cv.NewWindow("faceauth"); err != nil {
+				if err := display.Answers(); err != nil {
+					return err
+				}
+				if w.window, err = drawing.Start(c.Context(), cli.EyeCommand("show")...); err != nil {
 					return err
 				}
 				defer w.window.Close()
@@ -89,7 +91,7 @@ func newWatch() *cobra.Command {
 				return context.Cause(ctx)
 			}
 			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
-			if err != nil && !errors.Is(err, errClosed) && c.Context().Err() == nil {
+			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
 				return fail(badSource, err)
 			}
 			if keep {
@@ -115,15 +117,12 @@ func newWatch() *cobra.Command {
 	return c
 }
 
-// errClosed ends a watch when its window is closed.
-var errClosed = errors.New("the window was closed")
-
 type watcher struct {
 	c      *cobra.Command
 	json   bool
 	people *online.Learner
 	said   map[int]said // by track, for tracks that were lately in view
-	window *cv.Window
+	window *drawing.Process
 	source *again
 	room   func() // warns when there is no room any more
 }
@@ -151,15 +150,11 @@ func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	}
 	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > missing })
 	if w.window != nil {
-		img, err := shown(w.source.Stream)
+		picture, err := annotated(w.source.Stream, w.people.Names(), f, events)
 		if err != nil {
 			return err
 		}
-		defer img.Close()
-		annotate(img, w.people.Names(), f, events)
-		if !w.window.Show((*cv.Image)(img)) {
-			return errClosed
-		}
+		return w.window.Draw(picture)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/demo/film"
 )
 
 // pixels counts how many pixels a detector looks at, and how many faces it finds.
@@ -35,7 +36,7 @@ func TestDetector(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	s, err := demo.Write(context.Background(), stills, t.TempDir())
+	s, err := film.Write(context.Background(), stills, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/demo/film"
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
@@ -21,7 +22,7 @@ func TestDoor(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	s, err := demo.Write(context.Background(), stills, t.TempDir())
+	s, err := film.Write(context.Background(), stills, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/internal/input"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -67,7 +67,7 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 			}
 			continue
 		}
-		if !facedet.IsRecording(name) {
+		if !input.IsRecording(name) {
 			camera = true
 			device := "/dev/video" + strings.TrimPrefix(name, "/dev/video")
 			rules = append(rules, landlock.RWFiles(device).WithIoctlDev().IgnoreIfMissing())

@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/internal/input"
 	"io"
 	"net"
 	"net/url"
@@ -321,7 +322,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if err != nil {
 		return err
 	}
-	recording := facedet.IsRecording(q.Name)
+	recording := input.IsRecording(q.Name)
 	src = &watched{Source: src, server: s, pace: q.Live && q.Pace && recording}
 	switch {
 	case recording && q.Live && q.Pace:
@@ -361,7 +362,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 func addresses(ctx context.Context, roots []string, open string) (map[string]string, error) {
 	all := make(map[string]string)
 	for _, name := range roots {
-		if !facedet.IsURL(name) {
+		if !input.IsURL(name) {
 			continue
 		}
 		u, err := url.Parse(name)
@@ -379,7 +380,7 @@ func addresses(ctx context.Context, roots []string, open string) (map[string]str
 			if errors.As(err, &failed) {
 				err = errors.New(failed.Err)
 			}
-			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w", facedet.Shown(name),
+			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w", input.Shown(name),
 				u.Hostname(), err)
 		}
 	}

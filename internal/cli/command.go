@@ -6,7 +6,7 @@
 // [Main] runs the root command that [Root] makes. [Options] holds the shared flags, and [Options.Look] opens a
 // [Vision]. Errors get their exit code from [Fail].
 //
-// Built without cgo, the package has no [Vision], and links no video decoder.
+// The programs link no video decoder: faceauth-eye, which [EyeCommand] finds, has it.
 package cli
 
 import (

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cgo
-
 package cli
 
 import (
@@ -11,13 +9,10 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/eye/serve"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -29,10 +24,6 @@ type Vision struct {
 	Name   string     // of the detector
 	Config eye.Config // of the eye
 	Roots  []string   // folders of all sources, if they are known beforehand
-
-	// In this process, for commands that need pictures (see [Options.Open]); else nil.
-	Detector  facedet.Detector
-	Extractor preprocess.Extractor
 
 	networks []models.Description
 	mu       sync.Mutex
@@ -64,7 +55,7 @@ func (v *Vision) ready(ctx context.Context) (*eye.Eye, error) {
 	if v.eye == nil {
 		e, err := eye.Start(ctx, v.Config)
 		if err != nil {
-			return nil, err
+			return nil, withoutEye(err)
 		}
 		v.eye = e
 	}
@@ -94,31 +85,11 @@ func (v *Vision) Another() *Vision {
 	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots, networks: v.networks}
 }
 
-// Close ends the eye, and closes detector and extractor.
-func (v *Vision) Close() {
-	v.Drop()
-	if v.Detector != nil {
-		v.Detector.Close()
-	}
-	if v.Extractor != nil {
-		v.Extractor.Close()
-	}
-}
+// Close ends the eye.
+func (v *Vision) Close() { v.Drop() }
 
-// Open opens detector and extractor in this process, for commands that need the pictures of faces. Space is the feature
-// space of the gallery, or nil. It warns if the gallery has lesser features than are installed.
-func (o *Options) Open(c *cobra.Command, space *face.Space) (*Vision, error) {
-	v, err := o.Plan(space, func(s string) { Warn(c, s) })
-	if err != nil {
-		return nil, err
-	}
-	if v.Detector, v.Extractor, err = serve.Open(v.Config.Vision); err != nil {
-		return nil, Fail(BadModel, err)
-	}
-	return v, nil
-}
-
-// Look is [Options.Open] in an eye. The eye begins at once to open its networks.
+// Look opens detector and extractor in an eye, which begins at once to open its networks. Space is the feature space of
+// the gallery, or nil. It warns if the gallery has lesser features than are installed.
 func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	v, err := o.Plan(space, func(s string) { Warn(c, s) })
 	if err != nil {
@@ -142,7 +113,7 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	if err != nil {
 		return nil, err
 	}
-	pixels := preprocess.NewPixels().Space()
+	pixels := models.Pixels()
 	v := &Vision{Name: o.Detector, Space: pixels}
 	features := o.Features
 	if features == "auto" {
@@ -177,7 +148,7 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	if err := o.planDetector(v); err != nil {
 		return nil, err
 	}
-	v.Config = eye.Config{Space: v.Space, Vision: eye.Vision{
+	v.Config = eye.Config{Space: v.Space, Command: EyeCommand(), Vision: eye.Vision{
 		Features: features, Detector: v.Name, Models: o.Models, DetectorModel: o.DetectorModel,
 		EmbeddingModel: o.EmbeddingModel,
 	}}
@@ -241,20 +212,6 @@ func limit(n int) string {
 		return "no limit"
 	}
 	return fmt.Sprint(n)
-}
-
-// NewEye returns the hidden command that runs as the eye of the program's other commands.
-func NewEye() *cobra.Command {
-	var of string
-	c := &cobra.Command{
-		Use:    "eye",
-		Short:  "decode and see for another process of faceauth; not for people",
-		Args:   cobra.NoArgs,
-		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3, of) },
-	}
-	c.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the user who runs it)")
-	return c
 }
 
 // StreamError gives an error of a stream the exit code of a source that cannot be read, unless it has a code.

@@ -27,19 +27,17 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/demo/film"
+	"github.com/faceauth/faceauth/internal/eyecmd"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Main runs the tests of a program. Scripts call the program by its name.
+// Main runs the tests of a program. Scripts call the program by its name. It and the tests find faceauth-eye in $PATH.
 func Main(m *testing.M, name string, main func()) {
-	if len(os.Args) > 1 && os.Args[1] == "eye" { // a test that runs a command in its own process started an eye
-		main()
-		return
-	}
-	testscript.Main(tests{m}, map[string]func(){name: main})
+	testscript.Main(tests{m}, map[string]func(){name: main, "faceauth-eye": eyecmd.Main})
 }
 
 // tests runs all tests. The demo's recordings, which many tests use, are made once and removed at the end.
@@ -95,7 +93,7 @@ func record() (err error) {
 	if shared.folder, err = os.MkdirTemp("", "faceauth-test"); err != nil {
 		return err
 	}
-	script, err := demo.Write(context.Background(), shared.stills, shared.folder)
+	script, err := film.Write(context.Background(), shared.stills, shared.folder)
 	if err != nil {
 		return err
 	}

@@ -430,16 +430,6 @@ func TestVideo(t *testing.T) {
 	}
 }
 
-func TestDisplay(t *testing.T) {
-	t.Setenv("WAYLAND_DISPLAY", "")
-	for _, display := range []string{"", ":97", "nonsense", "localhost:60001", ":"} {
-		t.Setenv("DISPLAY", display)
-		if _, err := cv.NewWindow("test"); !errors.Is(err, cv.ErrNoDisplay) {
-			t.Errorf("DISPLAY=%q: %v", display, err)
-		}
-	}
-}
-
 // Thumbnail returns the same values as the obvious computation: if the picture shrinks to less than half, the mean of
 // four points, each interpolated; otherwise the mean over the area.
 func TestThumbnail(t *testing.T) {

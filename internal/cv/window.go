@@ -3,13 +3,9 @@
 package cv
 
 import (
-	"errors"
-
+	"github.com/faceauth/faceauth/internal/display"
 	"gocv.io/x/gocv"
 )
-
-// ErrNoDisplay is returned by [NewWindow] if there is no display.
-var ErrNoDisplay = errors.New("no display to open a window on")
 
 // Window shows images.
 type Window struct{ w *gocv.Window }
@@ -17,7 +13,7 @@ type Window struct{ w *gocv.Window }
 // NewWindow opens a window. Without a display OpenCV's window toolkit would end the process, so the display is tried
 // first.
 func NewWindow(title string) (*Window, error) {
-	if err := Display(); err != nil {
+	if err := display.Answers(); err != nil {
 		return nil, err
 	}
 	return &Window{gocv.NewWindow(title)}, nil

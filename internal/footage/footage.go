@@ -6,13 +6,13 @@ package footage
 import (
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/internal/input"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/maruel/natural"
 )
 
@@ -34,14 +34,14 @@ var ErrNone = errors.New("no recording")
 // folders, in natural order. The error wraps [ErrNone] or comes from package fs.
 func Find(names []string) (paths []string, err error) {
 	for _, name := range names {
-		if !facedet.IsRecording(name) {
+		if !input.IsRecording(name) {
 			return nil, fmt.Errorf("%w: %s is a camera or a URL", ErrNone, name)
 		}
 		info, err := os.Stat(name)
 		if err != nil {
 			return nil, fmt.Errorf("opening source: %w", err)
 		}
-		if !info.IsDir() || facedet.HasImages(name) {
+		if !info.IsDir() || input.HasImages(name) {
 			paths = append(paths, name)
 			continue
 		}
@@ -52,7 +52,7 @@ func Find(names []string) (paths []string, err error) {
 				return err
 			case path != name && strings.HasPrefix(e.Name(), ".") && e.IsDir():
 				return filepath.SkipDir
-			case e.IsDir() && facedet.HasImages(path):
+			case e.IsDir() && input.HasImages(path):
 				below = append(below, path)
 				return filepath.SkipDir
 			case !e.IsDir() && IsVideo(path):

@@ -14,6 +14,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/internal/input"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,7 +90,7 @@ func sessions(path string, warn func(string)) ([]string, error) {
 			all = append(all, p)
 		}
 	}
-	if facedet.HasImages(path) {
+	if input.HasImages(path) {
 		for _, p := range all {
 			warn(p + " lies among images of one recording, and is passed over")
 		}

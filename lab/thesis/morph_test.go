@@ -80,7 +80,8 @@ func TestMorph(t *testing.T) {
 	}
 	data, networks := fixture.Recordings(t, "faces/vidtimit_rot"), fixture.Models(t)
 	program, work := filepath.Join(t.TempDir(), "faceauth"), t.TempDir()
-	build := exec.Command("go", "-C", fixture.Root(t), "build", "-o", program, "./cmd/faceauth")
+	build := exec.Command("go", "-C", fixture.Root(t), "build", "-o", filepath.Dir(program), "./cmd/faceauth",
+		"./cmd/faceauth-eye")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -50,7 +50,7 @@ quietly apparmor_parser -Q -K /etc/apparmor.d/faceauth-daemon
 quietly systemd-analyze verify --man=no faceauth.service faceauth-fleet.service faceauth-fleet-server.service
 must getent passwd faceauth-fleet-server
 mustnt systemctl is-enabled faceauth-fleet-server.service
-! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth /lib/*/security/pam_faceauth.so | grep "not found"'
+! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth-eye /lib/*/security/pam_faceauth.so | grep "not found"'
 # The service is off until an administrator turns it on.
 mustnt grep -r pam_faceauth /etc/pam.d
 password 'while it is off'

@@ -181,7 +181,7 @@ func (o *options) attack(c *cobra.Command, dir string, a attackFlags) error {
 }
 
 // attacks returns the attacks of a kind: of the people on each other, or of replays in dir.
-func (o *options) attacks(c *cobra.Command, v *cli.Vision, dir string, a attackFlags,
+func (o *options) attacks(c *cobra.Command, v *vision, dir string, a attackFlags,
 	people []evaluate.Identity, portraits dataset.Portraits, kind string) ([]evaluate.Attack, error) {
 	switch kind {
 	case "replay":
@@ -207,7 +207,7 @@ func (o *options) attacks(c *cobra.Command, v *cli.Vision, dir string, a attackF
 			return nil, err
 		}
 		bar.Step()
-		return portraits.Blends(v.Extractor, user, i, attacker, j, n)
+		return portraits.Blends(v.extractor, user, i, attacker, j, n)
 	})
 	if kind == "morph" {
 		for i := range all {

@@ -216,14 +216,9 @@ func (e *evaluation) choices(names []string) (all [][]string, err error) {
 
 // prepare opens the detector and checks the settings, before an hour of work and not after it. With pictures the
 // networks run in this process.
-func (o *options) prepare(c *cobra.Command, pictures bool) (v *cli.Vision, space face.Space, s online.Settings,
+func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space face.Space, s online.Settings,
 	err error) {
-	if pictures {
-		v, err = o.Open(c, nil)
-	} else {
-		v, err = o.Look(c, nil)
-	}
-	if err != nil {
+	if v, err = look(&o.Options, c, pictures); err != nil {
 		return nil, space, s, err
 	}
 	space = v.Space
@@ -294,7 +289,7 @@ func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 		}
 	}
 	var table []report.Setting
-	for _, line := range cli.Describe(v, settings, "") {
+	for _, line := range cli.Describe(v.Vision, settings, "") {
 		table = append(table, report.Setting(line))
 	}
 	source := filepath.Base(filepath.Clean(dir))

@@ -48,7 +48,7 @@ func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 	}
 	lines := e.describeIdentification(r.Counts)
 	var table []report.Setting
-	for _, line := range cli.Describe(v, settings, "") {
+	for _, line := range cli.Describe(v.Vision, settings, "") {
 		table = append(table, report.Setting(line))
 	}
 	source := filepath.Base(filepath.Clean(dir))

@@ -30,9 +30,9 @@ var thresholds = []float64{.1, .3, .7, .9}
 
 // measured opens the networks of a measurement in this process, because it needs pictures: for faces and for liveness.
 // The caller closes both.
-func (o *trialFlags) measured(c *cobra.Command) (*cli.Vision, *preprocess.Liveness, error) {
+func (o *trialFlags) measured(c *cobra.Command) (*vision, *preprocess.Liveness, error) {
 	o.Features, o.Detector = "embedding", "network"
-	v, err := o.Open(c, nil)
+	v, err := look(&o.Options, c, true)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,7 +23,7 @@ func newRoot() *cobra.Command {
 		Long: "faceauth-lab measures on labelled recordings how well faceauth recognises people, how it withstands\n" +
 			"attacks, and how logins and an office do. It chooses settings that faceauth reads, and makes the\n" +
 			"figures of docs/results.md.",
-	}, newEval(), newTune(), newAttack(), newTrial(), thesis.New(), cli.NewMan(manSections), cli.NewEye())
+	}, newEval(), newTune(), newAttack(), newTrial(), thesis.New(), cli.NewMan(manSections))
 }
 
 // newTrial returns the command "trial".

@@ -77,7 +77,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 		return cli.Fail(cli.BadUsage, fmt.Errorf("--poison %q is not known; use %s or %s", t.Poison, days.Swapped,
 			days.Bridged))
 	}
-	v, err := o.Look(c, nil)
+	v, err := look(&o.Options, c, false)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 }
 
 // subjects returns the recordings of all people in dir.
-func (o *options) subjects(c *cobra.Command, v *cli.Vision, dir string) (all []days.Recording, err error) {
+func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []days.Recording, err error) {
 	if err := o.CheckTimeout(); err != nil {
 		return nil, err
 	}

@@ -23,16 +23,16 @@ const labelledRecordings = "DIR holds one entry for each identity: a video, a fo
 	"largest counts."
 
 // reader returns the reader of the recordings below roots. It shows progress.
-func (o *options) reader(c *cobra.Command, v *cli.Vision, roots ...string) *dataset.Reader {
+func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.Reader {
 	r := &dataset.Reader{
-		Detector: v.Detector, Extractor: v.Extractor, Source: facedet.Options{Timeout: o.Timeout},
+		Detector: v.detector, Extractor: v.extractor, Source: facedet.Options{Timeout: o.Timeout},
 		Warn: func(s string) { cli.Warn(c, s) },
 		Begin: func(name string, frames int) (step, end func()) {
 			bar := cli.NewProgress(frames, name)
 			return bar.Step, bar.End
 		},
 	}
-	if v.Detector == nil {
+	if v.detector == nil {
 		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream,
 			error) {
 			if opt.Gate != preprocess.LearnGate || opt.Turns || opt.Show != nil || opt.Liveness != nil ||
@@ -60,7 +60,7 @@ type seen struct{ *eye.Stream }
 func (seen) Close() error { return nil }
 
 // recordings reads the faces of all identities in dir.
-func (o *options) recordings(c *cobra.Command, v *cli.Vision, dir string) ([]evaluate.Identity, []string, error) {
+func (o *options) recordings(c *cobra.Command, v *vision, dir string) ([]evaluate.Identity, []string, error) {
 	if err := o.CheckTimeout(); err != nil {
 		return nil, nil, err
 	}

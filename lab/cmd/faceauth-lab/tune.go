@@ -107,7 +107,7 @@ func doubts(r calibrate.Outcome) (all []string) {
 
 func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file settingsFile) error {
 	path := file.path
-	v, err := o.Look(c, nil)
+	v, err := look(&o.Options, c, false)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func TestFprintd(t *testing.T) {
 	s.camera(t, "vidtimit_rot/p2")
 	s.trust(t)
 	// With a challenge, no message could tell the user what to do.
-	if out, code := s.try(t, "faceauth-daemon daemon --fprintd --challenge turn"); code != 2 ||
+	if out, code := s.try(t, "faceauth daemon --fprintd --challenge turn"); code != 2 ||
 		!strings.Contains(out, "leave out --challenge") {
 		t.Errorf("with a challenge: %d, %s", code, out)
 	}

@@ -181,7 +181,7 @@ func (s *system) outside(t testing.TB) string {
 		if err != nil {
 			continue
 		}
-		if regexp.MustCompile(`(?m)^Name:\s+faceauth-daemon$`).Match(b) &&
+		if regexp.MustCompile(`(?m)^Name:\s+faceauth$`).Match(b) &&
 			regexp.MustCompile(`(?m)^NSpid:\s+\d+\s+`+inside+`$`).Match(b) {
 			return filepath.Base(filepath.Dir(path))
 		}

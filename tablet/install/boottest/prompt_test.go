@@ -60,12 +60,12 @@ func TestPromptFirst(t *testing.T) {
 			4 * time.Second},
 		{"a bus that hangs", "faceauth tablet health; kill -STOP " + dbus, "", "kill -CONT " + dbus, false,
 			4 * time.Second},
-		{"a daemon that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth-daemon /usr/bin/faceauth.away",
+		{"a daemon that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth /usr/bin/faceauth.away",
 			"",
-			"mv /usr/bin/faceauth.away /usr/bin/faceauth-daemon; systemctl reset-failed faceauth; " +
+			"mv /usr/bin/faceauth.away /usr/bin/faceauth; systemctl reset-failed faceauth; " +
 				"systemctl start faceauth", false, 4 * time.Second},
-		{"eyes that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth /usr/bin/faceauth.away", "",
-			"mv /usr/bin/faceauth.away /usr/bin/faceauth; systemctl reset-failed faceauth; systemctl start faceauth",
+		{"eyes that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth-eye /usr/bin/faceauth.away", "",
+			"mv /usr/bin/faceauth.away /usr/bin/faceauth-eye; systemctl reset-failed faceauth; systemctl start faceauth",
 			false, 4 * time.Second},
 		{"a broken store", "systemctl stop faceauth; cp -a /var/lib/faceauth /root/; " +
 			"head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "",

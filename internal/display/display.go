@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cv
+// Package display asks whether there is a display for a window.
+package display
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,8 +13,11 @@ import (
 	"time"
 )
 
-// Display returns nil if the display named by the environment answers. Otherwise the error wraps [ErrNoDisplay].
-func Display() error {
+// ErrNone is wrapped by the errors of [Answers].
+var ErrNone = errors.New("no display to open a window on")
+
+// Answers returns nil if the display named by the environment answers. Otherwise the error wraps [ErrNone].
+func Answers() error {
 	try := func(network, address string) bool {
 		c, err := net.DialTimeout(network, address, 2*time.Second)
 		if err == nil {
@@ -30,7 +35,7 @@ func Display() error {
 	}
 	display := os.Getenv("DISPLAY")
 	if display == "" {
-		return fmt.Errorf("%w: neither DISPLAY nor WAYLAND_DISPLAY is set", ErrNoDisplay)
+		return fmt.Errorf("%w: neither DISPLAY nor WAYLAND_DISPLAY is set", ErrNone)
 	}
 	host, number, ok := strings.Cut(display, ":")
 	number, _, _ = strings.Cut(number, ".")
@@ -42,5 +47,5 @@ func Display() error {
 		try("tcp", net.JoinHostPort(host, fmt.Sprint(6000+port))) {
 		return nil
 	}
-	return fmt.Errorf("%w: DISPLAY=%s does not answer", ErrNoDisplay, display)
+	return fmt.Errorf("%w: DISPLAY=%s does not answer", ErrNone, display)
 }
