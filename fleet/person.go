@@ -95,7 +95,8 @@ type PersonFace struct {
 	Face
 	Confirmed bool // a learned face that was confirmed
 
-	clock uint64
+	clock  uint64
+	device string // that said it
 }
 
 // Person is a person of a fleet: the join of what its devices say.

@@ -154,6 +154,7 @@ type reconciling struct {
 	owners map[string]ID // the numbers by name: the inverse of at
 	// The people with whom the gallery and the fleet shared a face, labelled and denied.
 	labelled, denies holders
+	crowds           map[string]*crowd // by device
 }
 
 // holders lists the people who have a face.
@@ -204,7 +205,7 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 	x := &reconciling{
 		Reconciled: &r, galleryIndex: newGalleryIndex(g), d: d, how: how, had: had,
 		at: make(map[ID]string), owners: make(map[string]ID), begun: make(map[ID]string),
-		labelled: make(holders), denies: make(holders),
+		labelled: make(holders), denies: make(holders), crowds: make(map[string]*crowd),
 	}
 	for id, h := range had.People {
 		x.labelled.add(id, h.Faces)
@@ -245,6 +246,7 @@ func (x *reconciling) run() error {
 	if err := x.names(); err != nil {
 		return err
 	}
+	x.gather()
 	for i := range x.all {
 		if err := x.person(&x.all[i]); err != nil {
 			return err
@@ -303,8 +305,8 @@ func (x *reconciling) refuse(format string, args ...any) {
 	x.Refused = append(x.Refused, fmt.Sprintf(format, args...))
 }
 
-// usable returns those faces of a person that this gallery can hold. Kind is a word for the messages.
-func (x *reconciling) usable(p *Person, faces []PersonFace, kind string) (all []PersonFace) {
+// usable returns those faces of a person that this gallery has, or can take. Kind is a word for the messages.
+func (x *reconciling) usable(p *Person, faces []PersonFace, kind string, have map[FaceID]int64) (all []PersonFace) {
 	other, bad := 0, error(nil)
 	space := ""
 	for _, f := range faces {
@@ -313,7 +315,7 @@ func (x *reconciling) usable(p *Person, faces []PersonFace, kind string) (all []
 			space = f.Space
 		} else if err := x.space.Check(f.Vector); err != nil {
 			bad = err
-		} else {
+		} else if _, there := have[f.ID]; there || x.takes(f.device) {
 			all = append(all, f)
 		}
 	}
@@ -358,7 +360,11 @@ func (x *reconciling) person(p *Person) error {
 			return err
 		}
 	}
-	want := x.usable(p, p.Faces, "labelled")
+	var there map[FaceID]int64
+	if have != nil {
+		there = have.faces
+	}
+	want := x.usable(p, p.Faces, "labelled", there)
 	if len(want) == 0 && (have == nil || !x.keeps(p, have, h)) {
 		if have != nil {
 			x.Took++
@@ -414,12 +420,13 @@ func (x *reconciling) faces(
 ) error {
 	wanted := make(map[FaceID]bool, len(want))
 	var missing [][]float32
+	var from []string // the devices of the missing faces
 	shared := sharedPerson{Name: name}
 	for _, f := range want {
 		wanted[f.ID] = true
 		shared.Faces = append(shared.Faces, f.ID)
 		if _, ok := have.faces[f.ID]; !ok {
-			missing = append(missing, slices.Clone(f.Vector))
+			missing, from = append(missing, slices.Clone(f.Vector)), append(from, f.device)
 		}
 	}
 	if len(missing) > 0 {
@@ -431,6 +438,9 @@ func (x *reconciling) faces(
 			return err
 		}
 		x.Took += len(missing)
+		for i, id := range x.g.Learner().Newest(len(missing)) {
+			x.crowd(from[i], id)
+		}
 	}
 	var drop []int64
 	for id, label := range have.faces {
@@ -454,7 +464,7 @@ func (x *reconciling) denied(p *Person, name string, have *galleryPerson, h shar
 	shared := x.next.People[p.ID]
 	wanted := make(map[FaceID]bool)
 	var refused []PersonFace
-	for _, f := range x.usable(p, p.Denied, "denied") {
+	for _, f := range x.usable(p, p.Denied, "denied", have.denied) {
 		wanted[f.ID] = true
 		shared.Denied = append(shared.Denied, f.ID)
 		_, there := have.denied[f.ID]
@@ -479,6 +489,7 @@ func (x *reconciling) denied(p *Person, name string, have *galleryPerson, h shar
 			return err
 		}
 		x.Took++
+		x.crowd(f.device, l.Newest(1)[0])
 	}
 	x.next.People[p.ID] = shared
 	return nil

@@ -31,8 +31,7 @@ type joined struct {
 
 type heardFace struct {
 	PersonFace
-	state  faceState
-	device string
+	state faceState
 }
 
 type heardSame struct {
@@ -153,7 +152,9 @@ func (j *joined) take(d *Device, device string, w words) {
 		}
 		old, there := j.faces[f.id()]
 		if !there || later(f.Clock, device, old.clock, old.device) {
-			j.faces[f.id()] = heardFace{f.personFace(w.Spaces), f.State, device}
+			x := f.personFace(w.Spaces)
+			x.device = device
+			j.faces[f.id()] = heardFace{x, f.State}
 		}
 	}
 	for _, s := range w.Same {

@@ -235,9 +235,8 @@ func (g *Gallery) NextFace() uint64 {
 
 // number gives the newest labels their numbers.
 func (g *Gallery) number(numbers []uint64) {
-	all := g.learner.Labels()
-	for i, l := range all[len(all)-len(numbers):] {
-		g.labels[l.ID] = numbers[i]
+	for i, id := range g.learner.Newest(len(numbers)) {
+		g.labels[id] = numbers[i]
 	}
 }
 

@@ -33,8 +33,8 @@ func newFleet() *cobra.Command {
 		Use:   "fleet",
 		Short: "share people between devices",
 		Long: "Fleet lets several devices share people. One machine runs faceauth fleet serve; each device joins\n" +
-			"once with a token. The server stores the messages of devices in order, and can read no name and no\n" +
-			"face. docs/fleet.md says how it works, and what it does not protect against.",
+			"once with a token. The server keeps what each device says, and can read no name and no face.\n" +
+			"docs/fleet.md says how it works, and what it does not protect against.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+)
+
+// A liar labels hundreds of people with nearly the same face: a gallery takes only some, and says whose faces they are.
+// What others enrol is taken, and revoking the liar removes all.
+func TestCrowd(t *testing.T) {
+	p := newPair(t)
+	one, liar := p.nodes[0], p.nodes[1]
+	for i := range 200 {
+		var all []fleet.Face
+		for j := range 4 {
+			all = append(all, fleet.Face{Vector: []float32{float32(4*i+j) * 1e-4, 0}})
+		}
+		if _, err := liar.d.Enroll(fmt.Sprint("p", i), space, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allInStep(t, one, liar)
+	one.reconcile(p.g[0], true)
+	if _, err := one.d.Enroll("alice", space, faceAt(5, 5)); err != nil {
+		t.Fatal(err)
+	}
+	r := one.reconcile(p.g[0], true)
+	l := p.g[0].Learner()
+	edges := 0
+	for _, label := range l.Labels() {
+		edges += l.Crowd(label.ID)
+	}
+	if len(l.Names()) < 20 || len(l.Names()) > 60 || !l.Knows("alice") || edges > 20_000 {
+		t.Errorf("%d people, %d edges", len(l.Names()), edges)
+	}
+	m, _ := one.d.Member(liar.d.ID())
+	if len(r.Refused) != 1 || !strings.Contains(r.Refused[0], "further faces from "+m.Name+" are not taken") {
+		t.Errorf("%q", r.Refused)
+	}
+	record, err := one.w.admin.Revoke(liar.d.ID(), nil, time.Now())
+	if err == nil {
+		err = one.w.server.give(record)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(one.d.People()) > 1 {
+		<-one.d.Changed()
+	}
+	if one.reconcile(p.g[0], true); len(l.Names()) != 1 {
+		t.Errorf("%q stay", l.Names())
+	}
+}
