@@ -19,9 +19,10 @@ const (
 	clipRate     = 2  // pictures per second
 )
 
-// clip lists the other people in the pictures of a clip.
+// clip says how many pictures a clip has, and who else is in them.
 type clip struct {
-	With []uint64 `json:"with,omitempty"` // sightings
+	Pictures int      `json:"pictures"`
+	With     []uint64 `json:"with,omitempty"` // sightings
 }
 
 // film collects the clip of a sighting that has not ended.
@@ -82,7 +83,7 @@ func (w *Office) roll(f face.Frame, visits []*visit) {
 // keepClip stores the clip of an ended and stored sighting. All other people in the clip must be stored, too: their
 // sightings lead to the clip when one of them is forgotten.
 func (w *Office) keepClip(s *visit) {
-	pictures, c := s.film.pictures, clip{}
+	pictures, c := s.film.pictures, clip{Pictures: len(s.film.pictures)}
 	with := s.film.with
 	s.film = film{}
 	if w.o.Past.clips == nil || len(pictures) == 0 {
@@ -124,22 +125,31 @@ func (w *Office) unclip() {
 
 // Clip returns the beginning of a sighting as a film with two pictures per second: AVI with motion JPEG. It returns nil
 // if there is no clip; clips are stored only if [PastSettings] says so.
-func (w *Office) Clip(sighting uint64) []byte {
+func (w *Office) Clip(sighting uint64) []byte { return avi(w.film(sighting)) }
+
+// ClipPicture returns a picture of a clip, counted from 0, as JPEG, or nil.
+func (w *Office) ClipPicture(sighting, n uint64) []byte {
+	if pictures := w.film(sighting); n < uint64(len(pictures)) {
+		return pictures[n]
+	}
+	return nil
+}
+
+// film returns the pictures of a clip.
+func (w *Office) film(sighting uint64) (pictures [][]byte) {
 	w.mu.Lock()
-	var pictures [][]byte
-	clips := w.o.Past.clips
+	defer w.mu.Unlock()
 	w.live(func(s *visit, _ *view) {
 		if s.id == sighting {
 			pictures = slices.Clone(s.film.pictures)
 		}
 	})
-	if clips != nil && pictures == nil {
+	if clips := w.o.Past.clips; clips != nil && pictures == nil {
 		if body, err := clips.Body(sighting); err != nil || cbor.Unmarshal(body, &pictures) != nil {
-			pictures = nil
+			return nil
 		}
 	}
-	w.mu.Unlock()
-	return avi(pictures)
+	return pictures
 }
 
 // avi returns pictures of one size as a film, or nil without pictures.

@@ -93,14 +93,14 @@ func pictures(t *testing.T, clip []byte) (n int) {
 func TestClip(t *testing.T) {
 	dir := t.TempDir()
 	h := enterWithClips(t, dir, 0)
-	if w, made := h.films(n(60, "a") + n(60, "-")); made > 0 || w.Clip(1) != nil || w.Sightings()[0].Clip {
+	if w, made := h.films(n(60, "a") + n(60, "-")); made > 0 || w.Clip(1) != nil || w.Sightings()[0].Clip > 0 {
 		t.Errorf("%d pictures where no clips are wanted", made)
 	}
 	h.leave()
 	h = enterWithClips(t, dir, 1<<20)
 	w, made := h.films(n(20, "-") + n(100, "a") + n(60, "-") + n(10, "b") + n(60, "-"))
 	s := w.Sightings()
-	if len(s) < 2 || !s[0].Clip || !s[1].Clip || pictures(t, w.Clip(s[1].ID)) != 16 ||
+	if len(s) < 2 || s[0].Clip == 0 || s[1].Clip != 16 || pictures(t, w.Clip(s[1].ID)) != 16 ||
 		pictures(t, w.Clip(s[0].ID)) > 5 {
 		t.Errorf("%+v", s)
 	}

@@ -52,7 +52,7 @@ type Sighting struct {
 	Live  bool           `json:"live"`            // in view at present, or a moment ago
 	Face  uint64         `json:"face"`            // number of a picture for [Office.Face]; 0 for none
 	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
-	Clip  bool           `json:"clip,omitempty"`  // [Office.Clip] returns a film of its beginning
+	Clip  int            `json:"clip,omitempty"`  // number of pictures in the film of its beginning, for [Office.Clip]
 }
 
 // Now returns the present state.
@@ -87,7 +87,7 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	w.live(func(s *visit, _ *view) {
 		if len(s.album.Faces) > 0 && (id == 0 || s.id < id) {
 			x := w.show(s, s.album.Faces[0].ID, true)
-			x.Clip = len(s.film.pictures) > 0
+			x.Clip = len(s.film.pictures)
 			all = append(all, x)
 		}
 	})
@@ -98,7 +98,8 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 		if s := w.past(old); len(s.Faces) > 0 {
 			x := w.show(s, s.Faces[0], false)
 			if clips := w.o.Past.clips; clips != nil {
-				_, x.Clip = clips.Get(old)
+				r, _ := clips.Get(old)
+				x.Clip = r.Head.Pictures
 			}
 			all = append(all, x)
 		}

@@ -54,20 +54,7 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 // The description agrees with the handlers: every route is described, every answer is as described, and the handlers
 // refuse every request that the description refuses.
 func TestOpenAPI(t *testing.T) {
-	scene := newScene(t, page.Options{See: func(
-		_ context.Context, b []byte, end string, enrol bool,
-	) (face.Frame, error) {
-		if end != ".jpg" || !strings.HasPrefix(string(b), jpegBegin) {
-			return face.Frame{}, fmt.Errorf("%w: %q", page.ErrPicture, b)
-		}
-		if enrol {
-			return pictured(string(b[len(jpegBegin):])), nil
-		}
-		at := cast["Ann Archer"].at
-		return face.Frame{Size: image.Pt(640, 480), Samples: []face.Sample{
-			{Box: image.Rect(9, 9, 99, 99), Vector: at[:]}, {Reason: face.NoVector},
-		}}, nil
-	}})
+	scene := newScene(t, page.Options{See: see})
 	p := scene.page
 	far := office.Presence{
 		Name:   "Ann Archer",
@@ -218,6 +205,7 @@ func TestOpenAPI(t *testing.T) {
 	try("GET", scene.learnedWay(), "")
 	try("GET", scene.aFace(), "")
 	try("GET", scene.aClip(), "")
+	try("GET", scene.aClip()+"/0", "")
 	for _, c := range []struct{ path, good, bad string }{
 		{"confirm", `{"sighting":` + scene.learnedSighting() + `}`, `{"sighting":"1"}`},
 		{"split", `{"group":` + scene.group(0) + `,"faces":[` + scene.groupFace(0) + `]}`, `{"group":1,"faces":[-1]}`},
@@ -248,6 +236,20 @@ func TestOpenAPI(t *testing.T) {
 }
 
 const jpegBegin = "\xff\xd8\xff"
+
+// see looks at a picture by its name, or for recognition sees Ann.
+func see(_ context.Context, b []byte, end string, enrol bool) (face.Frame, error) {
+	if end != ".jpg" || !strings.HasPrefix(string(b), jpegBegin) {
+		return face.Frame{}, fmt.Errorf("%w: %q", page.ErrPicture, b)
+	}
+	if enrol {
+		return pictured(string(b[len(jpegBegin):])), nil
+	}
+	at := cast["Ann Archer"].at
+	return face.Frame{Size: image.Pt(640, 480), Samples: []face.Sample{
+		{Box: image.Rect(9, 9, 99, 99), Vector: at[:]}, {Reason: face.NoVector},
+	}}, nil
+}
 
 // pictured is what a picture for an enrolment shows, by its name.
 func pictured(name string) face.Frame {

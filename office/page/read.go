@@ -94,35 +94,41 @@ func (p *Page) read(m *http.ServeMux) {
 				(camera == "" || e.Camera == camera)
 		}), nil
 	}, "before", "n", "name", "kind", "camera")
-	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}", "GET /camera/{name}")
+	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}",
+		"GET /clip/{sighting}/{picture}", "GET /camera/{name}")
 	m.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(file("openapi.json")) // an error means a lost connection
 	})
-	m.HandleFunc("GET /face/{id}", func(w http.ResponseWriter, r *http.Request) {
-		id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
-		if err != nil {
-			http.Error(w, "the number of a face must be a whole number", http.StatusBadRequest)
-			return
-		}
-		image(w, p.office.Face(id))
-	})
-	m.HandleFunc("GET /clip/{sighting}", func(w http.ResponseWriter, r *http.Request) {
-		id, err := strconv.ParseUint(r.PathValue("sighting"), 10, 64)
-		if err != nil {
-			http.Error(w, "the number of a sighting must be a whole number", http.StatusBadRequest)
-			return
-		}
-		clip := p.office.Clip(id)
+	numbered := func(path string, do func(w http.ResponseWriter, n ...uint64), names ...string) {
+		m.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			var numbers []uint64
+			for _, name := range names {
+				n, err := strconv.ParseUint(r.PathValue(name), 10, 64)
+				if err != nil {
+					http.Error(w, name+" must be a whole number", http.StatusBadRequest)
+					return
+				}
+				numbers = append(numbers, n)
+			}
+			do(w, numbers...)
+		})
+	}
+	numbered("/face/{id}", func(w http.ResponseWriter, n ...uint64) { image(w, p.office.Face(n[0])) }, "id")
+	numbered("/clip/{sighting}/{picture}", func(w http.ResponseWriter, n ...uint64) {
+		image(w, p.office.ClipPicture(n[0], n[1]))
+	}, "sighting", "picture")
+	numbered("/clip/{sighting}", func(w http.ResponseWriter, n ...uint64) {
+		clip := p.office.Clip(n[0])
 		if clip == nil {
 			http.Error(w, "there is no clip of this sighting; start the office with --clips-mb to keep clips",
 				http.StatusNotFound)
 			return
 		}
 		w.Header().Set("Content-Type", "video/x-msvideo")
-		w.Header().Set("Content-Disposition", fmt.Sprintf("inline; filename=\"sighting-%d.avi\"", id))
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"sighting-%d.avi\"", n[0]))
 		w.Write(clip) // an error means a lost connection
-	})
+	}, "sighting")
 	m.HandleFunc("GET /camera/{name}",
 		func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
 }

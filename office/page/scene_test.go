@@ -66,8 +66,22 @@ type part struct {
 // fps is the frame rate of the cameras in the scene.
 const fps = 5
 
-// newScene returns a scene after its whole script was played.
+// newScene returns a scene after its whole script was played: one camera is down, and events are not delivered.
 func newScene(t *testing.T, o page.Options) *scene {
+	t.Helper()
+	o.Sinks = func() []page.Sink {
+		return []page.Sink{
+			{Name: "webhook"},
+			{Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"},
+		}
+	}
+	return play(t, o, office.Camera{Name: "yard", Open: func(context.Context, func() bool) (office.Stream, error) {
+		return nil, errors.New("the camera refuses the password; look at its address")
+	}})
+}
+
+// play returns a scene after its whole script was played, with one more camera.
+func play(t *testing.T, o page.Options, more office.Camera) *scene {
 	t.Helper()
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
 	g, err := gallery.New(space, online.Settings{})
@@ -121,10 +135,7 @@ func newScene(t *testing.T, o page.Options) *scene {
 	done := make(chan error, 1)
 	go func() {
 		done <- w.Run(ctx, []office.Camera{
-			film("door", door, played+10), film("hall", hall, played+10),
-			{Name: "yard", Open: func(context.Context, func() bool) (office.Stream, error) {
-				return nil, errors.New("the camera refuses the password; look at its address")
-			}},
+			film("door", door, played+10), film("hall", hall, played+10), more,
 		})
 	}()
 	t.Cleanup(func() {
@@ -135,12 +146,6 @@ func newScene(t *testing.T, o page.Options) *scene {
 		past.Close()
 		g.Close()
 	})
-	o.Sinks = func() []page.Sink {
-		return []page.Sink{
-			{Name: "webhook"},
-			{Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"},
-		}
-	}
 	p, err := page.New(w, o)
 	if err != nil {
 		t.Fatal(err)
@@ -407,7 +412,7 @@ func (s *scene) learnedWay() string {
 func (s *scene) aClip() string {
 	s.t.Helper()
 	for _, x := range s.office.Sightings() {
-		if x.Clip {
+		if x.Clip > 0 {
 			return fmt.Sprint("/clip/", x.ID)
 		}
 	}

@@ -1,6 +1,6 @@
 // What is asked of the office and said to it. All paths are relative: the page can be below any path of a server.
 
-import {$, make, sentence, show} from "./dom.js";
+import {$, cut, make, many, sentence, show} from "./dom.js";
 
 let again = async () => {};
 
@@ -27,10 +27,11 @@ export const query = (path, values) =>
 class Refused extends Error {}
 
 async function post(path, what) {
+  const form = what instanceof FormData;
   const r = await fetch("api/" + path, {
     method: "POST",
-    headers: {"Content-Type": "application/json"},
-    body: JSON.stringify(what),
+    headers: form ? {} : {"Content-Type": "application/json"},
+    body: form ? what : JSON.stringify(what),
   });
   if (r.status === 401) location.href = "login";
   if (!r.ok) throw new Refused((await r.text()).trim());
@@ -71,6 +72,39 @@ export async function name(group, who) {
   }
 }
 
+// enrol sends pictures of somebody, and asks about those that look like somebody else. It returns what came of each
+// picture, or null.
+export async function enrol(path, values, files, who) {
+  try {
+    const send = (some, more) => {
+      const form = new FormData();
+      for (const f of some) form.append("picture", f);
+      return post(query(path, {...values, ...more}), form);
+    };
+    let answer = await send(files);
+    let {pictures, correction} = answer;
+    const doubtful = [...pictures.keys()].filter((i) => /^it looks like/.test(pictures[i].wrong));
+    const text = [...new Set(doubtful.map((i) => pictures[i].wrong.replace(/^it/, "A picture")))].join("; ");
+    if (doubtful.length && (await ask(sentence(text), "Enrol it as " + who + " all the same", "Do not enrol it"))) {
+      answer = await send(
+        doubtful.map((i) => files[i]),
+        {force: true},
+      );
+      doubtful.forEach((i, n) => (pictures[i] = answer.pictures[n]));
+      correction = answer.correction || correction;
+    }
+    trouble("");
+    const n = pictures.filter((p) => p.enrolled).length;
+    if (n) toast(n + " of " + many(files.length, "picture") + " of " + cut(who) + " enrolled.", correction);
+    return pictures;
+  } catch (e) {
+    trouble(e.message);
+    return null;
+  } finally {
+    await again();
+  }
+}
+
 // correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
 export async function correct(sighting, was, is) {
   const answer = await tell(
@@ -89,18 +123,32 @@ export async function correct(sighting, was, is) {
 
 export const undo = (c) => tell("undo", {id: c.id}, "Undone.");
 
-// trouble shows what went wrong until something goes well.
+let leaves = 0;
+
+// trouble shows what went wrong, until something goes well, somebody closes it, or half a minute has passed.
 export function trouble(text) {
-  delete $("trouble").dataset.silent;
-  show($("trouble"), text && sentence(text));
-  if (text) $("trouble").scrollIntoView({block: "nearest"});
+  const box = $("trouble");
+  clearTimeout(leaves);
+  delete box.dataset.silent;
+  show(box.firstChild, text && sentence(text));
+  box.hidden = !text;
+  if (!text) return;
+  box.scrollIntoView({block: "nearest"});
+  leaves = setTimeout(() => trouble(""), 30000);
 }
+
+$("trouble").lastChild.onclick = () => {
+  trouble("");
+  $("content").focus();
+};
 
 // silent says whether the office does not answer.
 export function silent(e) {
   const box = $("trouble");
   if (e) {
-    show(box, "The office does not answer: " + e.message);
+    clearTimeout(leaves);
+    show(box.firstChild, "The office does not answer: " + e.message);
+    box.hidden = false;
     box.dataset.silent = "yes";
   } else if (box.dataset.silent) {
     trouble("");
@@ -129,7 +177,7 @@ export function toast(text, correction) {
         "Undo",
       ),
     );
-  else box.append(make("button", {type: "button", onclick: close, "aria-label": "Close this message"}, "✕"));
+  box.append(make("button", {type: "button", onclick: close, "aria-label": "Close this message"}, "✕"));
   $("toasts").replaceChildren(box);
   const wait = () =>
     setTimeout(() => (box.matches(":hover,:focus-within") ? wait() : close()), correction ? 15000 : 7000);

@@ -1,11 +1,44 @@
-// Who is here, what the cameras see, and who was seen lately.
+// Who is here, what the cameras see, and who was seen lately: a card for each person.
 
 import {correct, get, naming, query, tell} from "./api.js";
 import {look} from "./cameras.js";
 import {$, clock, cut, face, keyed, list, make, many, personCard, personLink, show, when} from "./dom.js";
+import {film} from "./film.js";
 
-const page = 24;
-let older = []; // sightings that were asked for
+const page = 60;
+const onPhone = 4; // visits on a small screen, until somebody asks for more
+let older = [], // sightings that were asked for
+  asked = false;
+
+const whose = (s) => s.name || (s.group ? "stranger " + s.group : "");
+
+// visits gathers sightings, the latest first, by person. Who was too short or too badly in view for the office to tell
+// whether two sightings are of one person has no group, and no card while strangers are kept.
+function visits(sightings, keeps) {
+  const all = Map.groupBy(
+    sightings.filter((s) => whose(s) || !keeps),
+    (s) => whose(s) || "stranger at " + s.camera,
+  );
+  return [...all].map(([key, own]) => ({...own[0], key: key, earlier: own.slice(1)}));
+}
+
+// drawVisit shows the latest sighting of a person, and the earlier ones when somebody asks for them.
+function drawVisit(v) {
+  const card = drawSighting(v);
+  if (v.earlier.length === 0) return card;
+  const box = make(
+    "details",
+    {},
+    make("summary", {}, v.earlier.length + 1 + " times since " + when(v.earlier.at(-1).first)),
+  );
+  box.ontoggle = () => {
+    if (box.open && box.children.length === 1)
+      box.append(make("ul", {className: "cards"}, ...v.earlier.map(drawSighting)));
+  };
+  card.classList.add("visits");
+  card.append(box);
+  return card;
+}
 
 export function drawSighting(s) {
   const title = s.name ? make("a", {href: personLink(s.name)}, s.name) : "Somebody unknown";
@@ -61,8 +94,7 @@ export function drawSighting(s) {
       ),
     );
   }
-  if (s.clip)
-    text.append(make("p", {}, make("a", {className: "small tall", href: "clip/" + s.id}, "Film of the first seconds")));
+  if (s.clip) text.append(film(s));
   return make("li", {}, face(s.face, s.name || "Somebody unknown"), text);
 }
 
@@ -139,22 +171,28 @@ export async function refresh(now, questions) {
   $("open").hidden = questions.length === 0;
   show($("open").firstChild, questions.length ? many(questions.length, "question") + " in the inbox" : "");
   const groups = new Set(questions.filter((q) => q.kind === "stranger").map((q) => q.stranger.id));
-  for (const s of seen) s.open = groups.has(s.group);
   const all = seen.concat(older.filter((s) => seen.length === 0 || s.id < seen.at(-1).id));
-  $("no-sightings").hidden = all.length > 0;
-  keyed($("sightings"), all, (s) => s.id, drawSighting);
-  if (older.length === 0) $("older-sightings").hidden = seen.length < page;
+  for (const s of all) s.open = groups.has(s.group);
+  const shown = visits(all, now.keeps);
+  $("no-sightings").hidden = shown.length > 0;
+  const few = !asked && matchMedia("(max-width: 34rem)").matches ? onPhone : shown.length;
+  keyed($("sightings"), shown.slice(0, few), (v) => v.key, drawVisit);
+  if (!asked) $("older-sightings").hidden = seen.length < page && shown.length <= few;
+  oldest = all.at(-1)?.id;
 }
 
 $("older-sightings").onclick = async () => {
-  const last = $("sightings").lastElementChild;
-  const more = await get(query("sightings", {before: last.dataset.key, n: page}));
+  const more = await get(query("sightings", {before: oldest, n: page}));
   older = older.concat(more);
+  asked = true;
   $("older-sightings").hidden = more.length < page;
-  for (const s of more) {
-    const e = drawSighting(s);
-    Object.assign(e.dataset, {key: s.id, text: JSON.stringify(s)});
-    $("sightings").append(e);
-  }
-  last.nextElementSibling?.querySelector("a,summary,button")?.focus();
+  again();
 };
+
+let oldest,
+  again = () => {};
+
+// onOlder sets what shows sightings that were asked for.
+export function onOlder(f) {
+  again = f;
+}

@@ -102,13 +102,14 @@ async function ask(changed) {
 
 afterwards(async () => {
   // What is open is not drawn anew, and what was said in it is answered.
-  for (const e of document.querySelectorAll("main details[open]")) e.open = false;
+  for (const e of document.querySelectorAll("main details[open]:not(#add)")) e.open = false;
   timeline.reset();
   health.reset();
   if (running) await running;
   await refresh(true);
 });
 timeline.onFilter(() => refresh());
+now.onOlder(() => refresh());
 addEventListener("hashchange", route);
 $("skip").onclick = (e) => {
   e.preventDefault(); // the anchor would be taken for a view

@@ -3,6 +3,7 @@
 import {ask, correct, get, naming, query, tell} from "./api.js";
 import {$, clock, day, dayKey, face, keyed, make, many, personCard, personLink, portrait, show, when} from "./dom.js";
 import {bars, stays} from "./timeline.js";
+import {upload} from "./upload.js";
 
 function drawPerson(p) {
   const state = p.here
@@ -16,18 +17,31 @@ let everybody = [];
 function list() {
   const text = $("find").value.trim().toLowerCase();
   const found = everybody.filter((p) => p.name.toLowerCase().includes(text));
-  show(
-    $("no-people"),
-    everybody.length === 0
-      ? "Nobody is known yet. Name somebody in the inbox."
-      : found.length === 0
-        ? "There is no person with this name."
-        : "",
-  );
+  const none = everybody.length === 0;
+  $("no-people").hidden = found.length > 0;
+  show($("no-people").children[1], none ? "Nobody is known yet." : "There is no person with this name.");
+  $("no-people").lastElementChild.hidden = !none;
   keyed($("people-list"), found, (p) => p.name, drawPerson);
 }
 
 $("find").oninput = list;
+
+const newcomer = make("input", {
+  type: "text",
+  maxLength: 100,
+  autocomplete: "off",
+  autocapitalize: "words",
+  placeholder: "Name",
+  "aria-label": "Name of the new person",
+});
+$("add").append(
+  newcomer,
+  upload("Pictures of this person.", () => {
+    const who = newcomer.value.trim();
+    if (!who) newcomer.focus();
+    return who && {path: "people", values: {name: who}, who: who};
+  }),
+);
 
 export async function refresh() {
   everybody = await get("people");
@@ -40,7 +54,9 @@ let name = "",
   shown = "",
   before = 0,
   more = false,
-  asked = 0;
+  asked = 0,
+  number = 0, // of the person
+  pictures = null; // stays while the person is drawn anew: it says what was wrong with each picture
 const page = 200;
 
 // open shows the page of a person.
@@ -49,6 +65,7 @@ export function open(who) {
   shown = "";
   visits = [];
   asked = 0;
+  pictures = upload("More pictures of them.", () => ({path: "people/" + number + "/faces", values: {}, who: who}));
   $("person").replaceChildren(make("h1", {id: "person-title", tabIndex: -1}, name));
 }
 
@@ -238,6 +255,7 @@ function draw(p, summary, still) {
       "Take back",
     ),
   ];
+  number = summary?.id;
   box.replaceChildren(
     make(
       "div",
@@ -295,6 +313,7 @@ function draw(p, summary, still) {
     ),
     make("h2", {}, "Enrolled"),
     faces(enrolled, "Enrolled face of " + p.name, enrolled.length > 1 ? takeBack : none),
+    pictures,
     make("h2", {}, "Learned"),
     ...learned(p),
     ...(rejected.length ? [make("h2", {}, "Known not to be them"), faces(rejected, "Not " + p.name, takeBack)] : []),

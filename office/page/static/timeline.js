@@ -1,7 +1,7 @@
 // What has happened, by day, from now to the beginning.
 
 import {get, query} from "./api.js";
-import {$, clock, cut, day, dayKey, exact, make, many, personLink, svg} from "./dom.js";
+import {$, clock, cut, day, dayKey, exact, face, make, many, personLink, svg} from "./dom.js";
 
 // stays returns who was there from when to when, the first first. Events come with the newest first. A stay whose
 // beginning is not among them is cut.
@@ -66,23 +66,103 @@ export function bars(all, at, named) {
       {viewBox: "0 0 1440 10", preserveAspectRatio: "none", role: "img", "aria-label": name + " was there " + text},
       ...rects,
     );
-    if (named) lines.push(make("span", {className: "clip", title: name}, name));
+    if (named)
+      lines.push(
+        make(
+          "span",
+          {className: "who", title: name},
+          face(faces.get(name), name),
+          make("span", {className: "clip"}, name),
+        ),
+      );
     lines.push(line);
   }
   if (lines.length === 0) return [];
-  const hours = make(
-    "div",
-    {className: "hours", "aria-hidden": "true"},
-    ...["0:00", "6:00", "12:00", "18:00", "24:00"].map((h) => make("span", {}, h)),
+  const hours = make("div", {className: "hours", "aria-hidden": "true"});
+  const box = make("div", {className: named ? "bars" : "bars alone"}, ...lines, hours);
+  zoomed(box, hours, from, length);
+  return [box];
+}
+
+const shortest = 15 / 1440; // the part of a day that is shown at most enlarged: a quarter of an hour
+const views = new Map(); // by the beginning of the day, what of it is shown: its beginning and length, as parts of it
+
+// zoomed lets the wheel, two fingers and keys enlarge a part of a day, and move it.
+function zoomed(box, hours, midnight, length) {
+  const lines = box.querySelectorAll("svg");
+  let [at, part] = views.get(midnight) || [0, 1];
+  const draw = () => {
+    part = Math.min(1, Math.max(shortest, part));
+    at = Math.min(1 - part, Math.max(0, at));
+    views.set(midnight, [at, part]);
+    for (const l of lines) l.setAttribute("viewBox", [1440 * at, 0, 1440 * part, 10].join(" "));
+    hours.replaceChildren(
+      ...[0, 1, 2, 3, 4].map((i) => {
+        const time = clock(midnight + length * (at + (part * i) / 4));
+        return make("span", {}, i === 4 && at + part === 1 ? "24:00" : time);
+      }),
+    );
+  };
+  // zoom enlarges around a place, given as a part of the width.
+  const zoom = (factor, place) => {
+    const before = part;
+    part = Math.min(1, Math.max(shortest, part * factor));
+    at += (before - part) * place;
+    draw();
+  };
+  const place = (x) => {
+    const r = lines[0].getBoundingClientRect();
+    return Math.min(1, Math.max(0, (x - r.left) / r.width));
+  };
+  box.addEventListener(
+    "wheel",
+    (e) => {
+      if (e.deltaX) at += (part * e.deltaX) / 500;
+      if (part === 1 && e.deltaY > 0) return; // all is shown: the page scrolls
+      e.preventDefault();
+      zoom(1.002 ** e.deltaY, place(e.clientX));
+    },
+    {passive: false},
   );
-  return [make("div", {className: named ? "bars" : "bars alone"}, ...lines, hours)];
+  const fingers = new Map();
+  box.onpointerdown = (e) => fingers.set(e.pointerId, e.clientX);
+  box.onpointerup = box.onpointercancel = box.onpointerleave = (e) => fingers.delete(e.pointerId);
+  box.onpointermove = (e) => {
+    if (!fingers.has(e.pointerId)) return;
+    const was = [...fingers.values()];
+    fingers.set(e.pointerId, e.clientX);
+    const is = [...fingers.values()];
+    const middle = (all) => all.reduce((sum, x) => sum + x, 0) / all.length;
+    at -= part * (place(middle(is)) - place(middle(was)));
+    if (is.length === 2) zoom(Math.abs(was[0] - was[1]) / Math.max(1, Math.abs(is[0] - is[1])), place(middle(is)));
+    else draw();
+  };
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute(
+    "aria-label",
+    "The day by person. Plus and minus enlarge it, the arrows move it, 0 shows all of it.",
+  );
+  box.onkeydown = (e) => {
+    const keys = {"+": () => zoom(0.5, 0.5), "-": () => zoom(2, 0.5), 0: () => zoom(1e4, 0.5)};
+    const move = (by) => () => {
+      at += by * part;
+      draw();
+    };
+    Object.assign(keys, {ArrowLeft: move(-0.25), ArrowRight: move(0.25)});
+    if (e.target !== box || !(e.key in keys) || e.ctrlKey || e.metaKey || e.altKey) return;
+    e.preventDefault();
+    keys[e.key]();
+  };
+  draw();
 }
 
 const words = {arrived: "arrived", left: "left", unknown: "is there", mistake: "was not there: a mistake"};
 const page = 50;
 
 let events = new Map(),
-  complete = false;
+  complete = false,
+  faces = new Map(); // pictures of people, by name
 
 const filters = () => ({name: $("f-name").value, kind: $("f-kind").value, camera: $("f-camera").value});
 
@@ -107,7 +187,8 @@ function draw() {
   if (text === drawn) return;
   drawn = text;
   const whole = !f.kind && !f.camera ? stays(all, Date.now()) : [];
-  const held = document.activeElement.closest?.("#days") ? document.activeElement.href : "";
+  const what = (e) => e.href || e.closest(".day")?.ariaLabel + e.className; // a link, a title or a chart
+  const held = document.activeElement.closest?.("#days") ? what(document.activeElement) : "";
   $("days").replaceChildren(
     ...[...Map.groupBy(all, (e) => dayKey(e.at)).values()].map((own) => {
       const at = own[0].at,
@@ -116,14 +197,14 @@ function draw() {
       return make(
         "section",
         {className: "day", "aria-label": day(at)},
-        make("h2", {}, day(at), " ", make("small", {}, many(own.length, "event"))),
+        make("h2", {tabIndex: -1}, day(at), " ", make("small", {}, many(own.length, "event"))),
         ...bars(those, at, true),
         make("ul", {className: "events"}, ...own.map(drawEvent)),
       );
     }),
   );
   if (all.length === 0) $("days").append(make("p", {className: "soft"}, "There are no such events."));
-  if (held) [...$("days").querySelectorAll("a")].find((a) => a.href === held)?.focus();
+  if (held) [...$("days").querySelectorAll("a,h2,.bars")].find((e) => what(e) === held)?.focus({preventScroll: true});
 }
 
 // reset forgets what was loaded: something was said, and what is remembered may have changed.
@@ -148,7 +229,8 @@ function choices(id, values) {
 
 export async function refresh(now) {
   const f = filters();
-  const some = await get(query("events", {...f, n: page}));
+  const [some, people] = await Promise.all([get(query("events", {...f, n: page})), get("people")]);
+  faces = new Map(people.map((p) => [p.name, p.face]));
   if (JSON.stringify(f) !== JSON.stringify(filters())) return; // another choice was made meanwhile
   if (events.size === 0) complete = some.length < page;
   // If none of them is known, more has happened than one answer holds, and there may be a gap.
@@ -159,7 +241,26 @@ export async function refresh(now) {
   draw();
 }
 
-$("older").onclick = async () => {
+// turn goes to the next day, or with -1 to the day before, and fetches that if it must.
+async function turn(step) {
+  const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
+  const days = () => [...document.querySelectorAll("#days .day")];
+  const top = (d) => d.getBoundingClientRect().top;
+  const now = Math.max(
+    0,
+    days().findLastIndex((d) => top(d) <= bar + 8),
+  );
+  const to = step > 0 ? now - 1 : now + 1; // the newest day is the first
+  if (to >= days().length && !complete) await older();
+  const day = days()[Math.min(Math.max(to, 0), days().length - 1)];
+  day?.scrollIntoView();
+  day?.querySelector("h2").focus({preventScroll: true});
+}
+$("earlier-day").onclick = () => turn(-1);
+$("later-day").onclick = () => turn(1);
+
+$("older").onclick = older;
+async function older() {
   const f = filters();
   const before = Math.min(...events.keys());
   const some = await get(query("events", {...f, n: page, before: before}));
@@ -167,7 +268,7 @@ $("older").onclick = async () => {
   for (const e of some) events.set(e.id, e);
   complete = some.length < page;
   draw();
-};
+}
 
 let again = () => {};
 export function onFilter(f) {
