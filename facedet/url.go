@@ -86,15 +86,7 @@ func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duratio
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	if u.Scheme = strings.ToLower(u.Scheme); strings.HasPrefix(u.Scheme, "rtsp") {
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"rtsp": "554", "rtsps": "322"}[u.Scheme]
-		}
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
-		if err == nil {
-			c.Close()
-		}
-		return unreachable(err)
+		return diagnoseRTSP(ctx, u)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
