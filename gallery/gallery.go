@@ -164,8 +164,8 @@ type Enrolment struct {
 // Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
 // look like, or "". Check it: if one person has two names, the learned faces are split between them.
 //
-// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed] or [ErrMismatch], or comes from [online.Learner.Label]. On
-// error g is unchanged.
+// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed], [ErrMismatch] or [ErrAlike], or comes from
+// [online.Learner.Label]. On error g is unchanged.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
 	if err := g.check(name, faces); err != nil {
 		return "", err
@@ -173,6 +173,9 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 	known := g.learner.Knows(name)
 	if known && !how.Add {
 		return "", fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
+	}
+	if other := g.Alike(name); other != "" && !known && !how.Force {
+		return "", fmt.Errorf("enrolling %s: %w: %s; use this spelling for the same person", name, ErrAlike, other)
 	}
 	if !how.Force && !g.onePerson(faces) {
 		return "", fmt.Errorf("enrolling %s: %w; use a recording of one person", name, ErrMixed)

@@ -8,13 +8,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 
 // Rename gives a person a new name in the gallery and in past sightings and events. If another person has the new name,
 // the two become one person: the labels move, and the learner learns the first person's faces again. The error wraps
-// [online.ErrUnknown] or [online.ErrName], or is [ErrSame]; nothing has changed then. After an error of saving, the
-// change holds in memory.
+// [online.ErrUnknown] or [online.ErrName], or is [ErrSame] or [gallery.ErrAlike]; nothing has changed then. After an
+// error of saving, the change holds in memory.
 func (w *Office) Rename(from, to string) error {
 	defer w.correcting()()
 	learner := w.gallery.Learner()
@@ -25,6 +26,9 @@ func (w *Office) Rename(from, to string) error {
 		return err
 	}
 	pure := !learner.Knows(to)
+	if other := w.gallery.Alike(to); pure && other != "" && other != from {
+		return fmt.Errorf("%w: %s; use this spelling to make them one person", gallery.ErrAlike, other)
+	}
 	q := w.newDraft(statement{Kind: Renamed, Name: to, Was: from, Pure: pure})
 	if pure {
 		if err := w.gallery.Rename(from, to); err != nil {

@@ -178,6 +178,8 @@ func (w *Office) Correct(id uint64, is string) error {
 		return fmt.Errorf("%w: %s", ErrSame, is)
 	case s.Known == "" && is == "":
 		return ErrNobody
+	case is != "" && !w.gallery.Learner().Knows(is) && w.gallery.Alike(is) != "":
+		return fmt.Errorf("%w: %s; use this spelling for the same person", gallery.ErrAlike, w.gallery.Alike(is))
 	case s.Known == "":
 		return w.identify(s, v, is)
 	}

@@ -449,3 +449,27 @@ func TestRate(t *testing.T) {
 		t.Errorf("20 frames at 100 a second took %v", took)
 	}
 }
+
+// A new name that people take for another person's is asked about, wherever it is given. The name itself is taken, and
+// so is another spelling of one's own name.
+func TestNamesAlike(t *testing.T) {
+	w := office.New(people(t), office.Options{})
+	if err := w.Rename("bob", "Alice"); !errors.Is(err, gallery.ErrAlike) {
+		t.Errorf("rename: %v", err)
+	}
+	nothing(t, w.Rename("bob", "Bob"))
+	picture := face.Frame{Samples: []face.Sample{{Vector: looks['s']}}}
+	if _, err := w.Enrol("ALICE", []face.Frame{picture}, false); !errors.Is(err, gallery.ErrAlike) {
+		t.Errorf("enrolment: %v", err)
+	}
+	if _, err := w.Enrol("ALICE", []face.Frame{picture}, true); err != nil {
+		t.Error(err)
+	}
+	if all := w.Corrections(0, 1); len(all) != 1 || !all[0].CanUndo {
+		t.Fatalf("%+v", all)
+	}
+	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
+	if all := w.Now().Known; len(all) != 2 {
+		t.Errorf("after undoing the enrolment: %+v", all)
+	}
+}

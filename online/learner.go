@@ -224,10 +224,14 @@ func CheckName(name string) error {
 		return fmt.Errorf("%w: it has %d characters; use at most 100", ErrName, n)
 	case !utf8.ValidString(name):
 		what = "it is not UTF-8"
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case strings.ContainsFunc(strings.NewReplacer("\u200c", "", "\u200d", "").Replace(name), func(r rune) bool {
+		return !unicode.IsPrint(r) // but for the joiners of Persian, Hindi and emoji
+	}):
 		what = "it has a character that does not print"
 	case strings.TrimSpace(name) != name:
 		what = "it begins or ends with a space"
+	case strings.Trim(name, "\u200c\u200d") != name:
+		what = "it begins or ends with a character that joins others"
 	default:
 		return nil
 	}

@@ -134,7 +134,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
 		return err
 	})
-	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) {
+	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) || errors.Is(err, gallery.ErrAlike) {
 		err = fmt.Errorf("%w, or give --force", err)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -97,7 +98,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	defer index.Close()
 	var all []found
 	var closest *search.Hit // nearest face, while nobody is found
-	failed := 0
+	var unread []unreadable
 	jobs, err := jobsOf(h.jobs, len(paths))
 	if err != nil {
 		return err
@@ -131,8 +132,8 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 			return c.Context().Err()
 		}
 		if r.err != nil {
-			failed++
-			warn(c, r.err.Error())
+			unread = append(unread, unreadable{paths[i], why(r.err, paths[i])})
+			warn(c, fmt.Sprintf("%s is not searched: %s", paths[i], unread[len(unread)-1].Why))
 			return nil
 		}
 		kept++
@@ -166,14 +167,39 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	if err != nil {
 		return err
 	}
-	if failed == len(paths) {
+	if len(unread) == len(paths) {
 		return fail(badSource, errors.New("no recording could be read"))
 	}
-	if err := o.show(c, h, q.Name, all, len(paths)-failed, failed); err != nil || len(all) > 0 {
+	if err := o.show(c, h, q.Name, all, len(paths)-len(unread), unread); err != nil {
 		return err
 	}
-	return fail(refused, fmt.Errorf("%s is in none of %s: %s", q.Name, count(len(paths)-failed, "recording"),
+	var names []string
+	for _, x := range unread {
+		names = append(names, x.Recording)
+	}
+	switch {
+	case len(unread) > 0:
+		return fail(cli.Partly, fmt.Errorf("%d of %s could not be read, and %s may be there: %s", len(unread),
+			count(len(paths), "recording"), q.Name, strings.Join(names, ", ")))
+	case len(all) > 0:
+		return nil
+	}
+	return fail(refused, fmt.Errorf("%s is in none of %s: %s", q.Name, count(len(paths), "recording"),
 		whyNot(closest, v.Space.Reach, poor)))
+}
+
+// unreadable is a recording that could not be read.
+type unreadable struct {
+	Recording string `json:"recording"`
+	Why       string `json:"why"`
+}
+
+// why returns the text of an error about a recording, without the name of the recording at its beginning.
+func why(err error, path string) string {
+	if _, rest, found := strings.Cut(err.Error(), path+": "); found {
+		return rest
+	}
+	return err.Error()
 }
 
 // whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the greatest distance between
@@ -321,7 +347,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, inde
 }
 
 // show prints the result.
-func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found, searched, failed int) error {
+func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found, searched int, unread []unreadable) error {
 	n := 0
 	for _, f := range all {
 		n += len(f.hits)
@@ -349,9 +375,10 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
 			Name     string `json:"name"`
 			Searched int    `json:"searched"`
-			Failed   int    `json:"failed"`
-			Hits     []hit  `json:"hits"`
-		}{name, searched, failed, hits}); err != nil {
+			// The recordings that could not be read.
+			Unread []unreadable `json:"unread"`
+			Hits   []hit        `json:"hits"`
+		}{name, searched, append([]unreadable{}, unread...), hits}); err != nil {
 			return err
 		}
 	} else if n > 0 {

@@ -35,6 +35,8 @@ const (
 	Refused    = 7
 	// Unsupported means that the recordings do not support the settings that faceauth-lab tune chose.
 	Unsupported = 8
+	// Partly means that a search could not read all recordings.
+	Partly = 9
 )
 
 // failure is an error with an exit code.
