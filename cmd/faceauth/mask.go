@@ -4,13 +4,14 @@ package main
 
 import (
 	"context"
-	"github.com/faceauth/faceauth/internal/input"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -26,11 +27,12 @@ func (m *masked) Unwrap() error { return m.err }
 // telling matches names in a query whose values are always secret.
 var telling = regexp.MustCompile(`(?i)tok|pass|pwd|key|auth|secret|sig|user|usr|cred|session`)
 
-// shortest is the length from which other values of a query are masked: a 1 occurs in many words.
+// shortest is the length from which a secret of letters alone is masked wherever it stands as a word: a shorter one may
+// be a word of the message.
 const shortest = 4
 
 // masker returns a function that removes the secrets of a source's URL from errors: user and password, the query, and
-// its values. Foreign code decodes the stream, and may quote the URL.
+// its values. Foreign code decodes the stream, and may quote the URL. Other words of an error stay as they are.
 func masker(source string) func(error) error {
 	u, err := url.Parse(source)
 	if !strings.Contains(source, "://") {
@@ -39,43 +41,56 @@ func masker(source string) func(error) error {
 	if err != nil {
 		return func(err error) error { return &masked{err, strings.ReplaceAll(err.Error(), source, "URL")} }
 	}
-	var secrets []string
-	add := func(s string) {
-		if s != "" {
-			secrets = append(secrets, s, url.QueryEscape(s), url.PathEscape(s))
+	var words, parts []string // masked as words, and only as parts of a URL
+	add := func(s string, secret bool) {
+		if s == "" {
+			return
 		}
+		all := &words
+		if !secret || len(s) < shortest && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0 {
+			all = &parts
+		}
+		*all = append(*all, s, url.QueryEscape(s), url.PathEscape(s))
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
-		add(password)
-		if user := u.User.Username(); len(user) >= shortest || password == "" {
-			add(user)
-		}
-		secrets = append(secrets, u.User.String())
+		add(password, true)
+		add(u.User.Username(), true)
+		words = append(words, u.User.String())
 	}
 	if u.RawQuery != "" {
-		secrets = append(secrets, u.RawQuery)
+		words = append(words, u.RawQuery)
 		for name, values := range u.Query() {
 			for _, v := range values {
-				if len(v) >= shortest || telling.MatchString(name) {
-					add(v)
-				}
+				add(v, telling.MatchString(name))
 			}
 		}
 	}
-	// longer secrets first, because one may begin with another
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	pairs := []string{source, input.Shown(source)}
-	for _, s := range slices.Compact(secrets) {
-		pairs = append(pairs, s, "***")
-	}
-	replace := strings.NewReplacer(pairs...)
+	whole := strings.NewReplacer(source, input.Shown(source))
+	word := oneOf(`(^|[^\pL\pN])`, words, `($|[^\pL\pN])`)
+	part := oneOf(`([:/=])`, parts, `($|[@&:/\s])`)
 	return func(err error) error {
-		if text := replace.Replace(err.Error()); text != err.Error() {
+		text := whole.Replace(err.Error())
+		for _, r := range []*regexp.Regexp{word, word, part} { // twice: two neighbours share the character between them
+			text = r.ReplaceAllString(text, "${1}***${2}")
+		}
+		if text != err.Error() {
 			return &masked{err, text}
 		}
 		return err
 	}
+}
+
+// oneOf matches one of several texts between two groups; it matches nothing if there are none.
+func oneOf(before string, texts []string, after string) *regexp.Regexp {
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	for i, s := range texts {
+		texts[i] = regexp.QuoteMeta(s)
+	}
+	if len(texts) == 0 {
+		return regexp.MustCompile(`$^()()`)
+	}
+	return regexp.MustCompile(before + "(?:" + strings.Join(texts, "|") + ")" + after)
 }
 
 // hidden is a camera whose errors contain no secrets.
