@@ -35,8 +35,8 @@ func rtspAnswers(t *testing.T) string {
 				return
 			}
 			say := func(status, headers, body string) {
-				fmt.Fprintf(c, "RTSP/1.0 %s\r\nCSeq: %s\r\n%sContent-Length: %d\r\n\r\n%s", status, q.Header.Get("CSeq"),
-					headers, len(body), body)
+				fmt.Fprintf(c, "RTSP/1.0 %s\r\nCSeq: %s\r\n%sContent-Length: %d\r\n\r\n%s", status,
+					q.Header.Get("CSeq"), headers, len(body), body)
 			}
 			path, auth := q.URL.Path, q.Header.Get("Authorization")
 			digest := sum(sum("me:cam:right") + ":abc:" + sum("DESCRIBE:rtsp://"+host+path))

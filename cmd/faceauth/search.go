@@ -347,7 +347,8 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, inde
 }
 
 // show prints the result.
-func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found, searched int, unread []unreadable) error {
+func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found, searched int,
+	unread []unreadable) error {
 	n := 0
 	for _, f := range all {
 		n += len(f.hits)
