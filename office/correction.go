@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -132,42 +133,25 @@ func (s *stay) opinion() opinion { return opinion{s.Known, s.Trust, s.Denied, s.
 
 // proof holds the labels and faces that a statement changed.
 type proof struct {
-	Added   []label `cbor:"added"`
-	Removed []label `cbor:"removed"`
-	Groups  []Group `cbor:"groups"` // groups before the statement
-	Faces   []Face  `cbor:"faces"`  // faces of its sighting
-}
-
-// label is a labelled face.
-type label struct {
-	Face     uint64    `cbor:"face"` // its number
-	Name     string    `cbor:"-"`
-	Who      int       `cbor:"who"` // index in the statement's Labels
-	Negative bool      `cbor:"negative"`
-	Vector   []float32 `cbor:"vector"`
+	// The database has indices in the statement's Labels for their names: a body does not change with a name.
+	Added   []gallery.Label `cbor:"added"`
+	Removed []gallery.Label `cbor:"removed"`
+	Groups  []Group         `cbor:"groups"` // groups before the statement
+	Faces   []Face          `cbor:"faces"`  // faces of its sighting
 }
 
 // draft is a statement in progress.
 type draft struct {
 	statement
 	proof
-	before map[int64]label
+	before map[int64]gallery.Label
 	groups []Group         // all groups before
 	heads  map[uint64]stay // changed past sightings
 }
 
 // newDraft begins a statement.
 func (w *Office) newDraft(s statement) *draft {
-	return &draft{statement: s, before: w.labels(), groups: w.unknown.All(), heads: make(map[uint64]stay)}
-}
-
-// labels returns the labels, by the learner's numbers.
-func (w *Office) labels() map[int64]label {
-	all := make(map[int64]label)
-	for id, x := range w.gallery.Labels() {
-		all[id] = label{Face: x.Face, Name: x.Name, Negative: x.Negative, Vector: x.Vector}
-	}
-	return all
+	return &draft{statement: s, before: w.gallery.Labels(), groups: w.unknown.All(), heads: make(map[uint64]stay)}
 }
 
 // joined are faces that a statement put into a group.
@@ -225,7 +209,7 @@ func (w *Office) commit(q *draft) error {
 
 // put puts a statement into the journal, with its changes of sightings and events.
 func (w *Office) put(q *draft) error {
-	q.Added, q.Removed = gallery.Difference(q.before, w.labels())
+	q.Added, q.Removed = gallery.Difference(q.before, w.gallery.Labels())
 	q.regrouped(w.unknown.All())
 	for _, g := range q.Groups {
 		q.statement.Faces = append(q.statement.Faces, numbers(g.Album.Faces)...)
@@ -237,16 +221,10 @@ func (w *Office) put(q *draft) error {
 			q.Stays[id] = x
 		}
 	}
+	stored := q.proof
 	q.Labels = nil
-	for _, all := range [][]label{q.Added, q.Removed} {
-		for i := range all {
-			if all[i].Who = slices.Index(q.Labels, all[i].Name); all[i].Who < 0 {
-				all[i].Who = len(q.Labels)
-				q.Labels = append(q.Labels, all[i].Name)
-			}
-		}
-	}
-	body, err := encoding.Marshal(q.proof)
+	stored.Added, stored.Removed = q.indexed(q.Added), q.indexed(q.Removed)
+	body, err := encoding.Marshal(stored)
 	if err != nil {
 		return err
 	}
@@ -265,6 +243,19 @@ func (w *Office) put(q *draft) error {
 	return nil
 }
 
+// indexed returns labels with the indices of their names.
+func (s *statement) indexed(all []gallery.Label) []gallery.Label {
+	all = slices.Clone(all)
+	for i := range all {
+		at := slices.Index(s.Labels, all[i].Name)
+		if at < 0 {
+			at, s.Labels = len(s.Labels), append(s.Labels, all[i].Name)
+		}
+		all[i].Name = strconv.Itoa(at)
+	}
+	return all
+}
+
 // statement returns a correction with its faces.
 func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 	r, ok := w.o.Past.said.Get(id)
@@ -279,12 +270,14 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 		return r.Head, proof{}, err
 	}
 	p.Faces = w.sound(p.Faces)
-	for _, all := range []*[]label{&p.Added, &p.Removed} {
-		*all = slices.DeleteFunc(*all, func(l label) bool {
-			return w.gallery.Space().Check(l.Vector) != nil || l.Who < 0 || l.Who >= len(r.Head.Labels)
+	for _, all := range []*[]gallery.Label{&p.Added, &p.Removed} {
+		*all = slices.DeleteFunc(*all, func(l gallery.Label) bool {
+			at, err := strconv.Atoi(l.Name)
+			return err != nil || at < 0 || at >= len(r.Head.Labels) || w.gallery.Space().Check(l.Vector) != nil
 		})
 		for i := range *all {
-			(*all)[i].Name = r.Head.Labels[(*all)[i].Who]
+			at, _ := strconv.Atoi((*all)[i].Name)
+			(*all)[i].Name = r.Head.Labels[at]
 		}
 	}
 	for i := range p.Groups {
@@ -365,7 +358,7 @@ func (w *Office) Naming(id uint64) (Correction, bool) {
 			found, nearest = g.id, d
 		}
 	}
-	for _, x := range w.labels() {
+	for _, x := range w.gallery.Labels() {
 		if x.Name == name && !x.Negative && !given[x.Face] &&
 			s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
 			return Correction{}, false
@@ -395,7 +388,7 @@ func (w *Office) namings(name string) (all []naming) {
 		if err != nil {
 			continue
 		}
-		p.Added = slices.DeleteFunc(p.Added, func(l label) bool { return l.Negative || l.Name != s.Name })
+		p.Added = slices.DeleteFunc(p.Added, func(l gallery.Label) bool { return l.Negative || l.Name != s.Name })
 		if len(p.Added) > 0 {
 			all = append(all, naming{s, p, id})
 		}
@@ -420,7 +413,7 @@ func (w *Office) overruled(s *visit, name string) (ids []int64) {
 			}
 		}
 	}
-	for id, x := range w.labels() {
+	for id, x := range w.gallery.Labels() {
 		if x.Name == name && !x.Negative && gone[x.Face] {
 			ids = append(ids, id)
 		}

@@ -103,16 +103,9 @@ type Said struct {
 	Added, Removed []gallery.Label
 }
 
-func labelled(all []label) (some []gallery.Label) {
-	for _, x := range all {
-		some = append(some, gallery.Label{Face: x.Face, Name: x.Name, Negative: x.Negative, Vector: x.Vector})
-	}
-	return some
-}
-
 // said reports a statement to the option Said. It returns the name of a merge, or "".
 func (w *Office) said(s statement, p proof) (merge string) {
-	x := Said{Added: labelled(p.Added), Removed: labelled(p.Removed)}
+	x := Said{Added: p.Added, Removed: p.Removed}
 	if r := (&Rename{From: s.Was, To: s.Name}); s.Kind == Renamed && s.Pure {
 		x.Renamed = r
 	} else if s.Kind == Renamed {

@@ -70,7 +70,7 @@ func (w *Office) join(q *draft, from, to string) error {
 	}
 	var faces [][]float32
 	var numbers []uint64
-	var rejected []label
+	var rejected []gallery.Label
 	for _, id := range slices.Sorted(maps.Keys(q.before)) {
 		switch x := q.before[id]; {
 		case x.Name == from && x.Negative:

@@ -62,9 +62,9 @@ func (w *Office) takeBack(id uint64, s statement, p proof) error {
 		w.o.Said(Said{Renamed: &Rename{From: s.Name, To: s.Was}})
 		return w.renameBack(s)
 	}
-	before := w.labels()
+	before := w.gallery.Labels()
 	err := w.relabelBack(id, s, p)
-	added, removed := gallery.Difference(before, w.labels())
+	added, removed := gallery.Difference(before, w.gallery.Labels())
 	w.said(statement{}, proof{Added: added, Removed: removed})
 	switch s.Kind {
 	case Split:
@@ -154,9 +154,9 @@ func (w *Office) changeName(s *visit, in *view, from, to string) (changed bool) 
 func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 	learner := w.gallery.Learner()
 	now := func(name string) string { return w.nameNow(name, id) }
-	labels := w.labels()
+	labels := w.gallery.Labels()
 	// find returns the learner's number of an existing label, the newest first, each once.
-	find := func(x label) (newest int64, there bool) {
+	find := func(x gallery.Label) (newest int64, there bool) {
 		for id, y := range labels {
 			if y.Face == x.Face && y.Negative == x.Negative && y.Name == now(x.Name) && (!there || id > newest) {
 				newest, there = id, true
@@ -172,7 +172,7 @@ func (w *Office) relabelBack(id uint64, s statement, p proof) (err error) {
 		}
 	}
 	var withdrawn map[uint64]bool
-	if slices.ContainsFunc(p.Removed, func(x label) bool { return !x.Negative }) {
+	if slices.ContainsFunc(p.Removed, func(x gallery.Label) bool { return !x.Negative }) {
 		withdrawn = w.withdrawn(id)
 	}
 	learner.Unlearn(s.Learned)
