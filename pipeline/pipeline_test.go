@@ -257,6 +257,7 @@ func BenchmarkPath(b *testing.B) {
 	s := recordings(b)
 	d, e := network(b)
 	images := load(b, s.Enrolment[0].Path)
+	cv.OneThread() // as in an eye
 	p := pipeline.New(&loop{images: images}, d, e, pipeline.Options{Gate: preprocess.LearnGate})
 	l, err := online.New(e.Space(), online.Settings{})
 	if err != nil {

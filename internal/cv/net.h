@@ -27,8 +27,9 @@ template <typename F> void guard(char **err, F f) {
 
 // A network in OpenCV or in ONNX Runtime. run stores the n named outputs; an empty name is the last output.
 struct Net {
+	cv::Mat blob; // the input, kept from run to run: its pages need not be mapped again
 	virtual ~Net() {}
-	virtual void run(const cv::Mat &blob, const char **names, int n, fa_tensor *out) = 0;
+	virtual void run(const char **names, int n, fa_tensor *out) = 0;
 };
 
 inline void store(fa_tensor *out, const float *data, int dims, const int *shape) {

@@ -90,7 +90,7 @@ struct Session : Net {
 		return s;
 	}
 
-	void run(const cv::Mat &blob, const char **names, int n, fa_tensor *out) override {
+	void run(const char **names, int n, fa_tensor *out) override {
 		std::vector<int64_t> shape(blob.size.p, blob.size.p + blob.dims);
 		Handle x(ReleaseValue);
 		call(table, CreateTensorWithDataAsOrtValue, memory, static_cast<void *>(blob.data),

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <vector>
 
+#include <malloc.h>
+
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/dnn.hpp>
 #include <opencv2/imgcodecs.hpp>
@@ -18,7 +20,7 @@ struct InOpenCV : Net {
 	cv::dnn::Net net;
 	explicit InOpenCV(const char *path) : net(cv::dnn::readNetFromONNX(path)) {}
 
-	void run(const cv::Mat &blob, const char **names, int n, fa_tensor *out) override {
+	void run(const char **names, int n, fa_tensor *out) override {
 		net.setInput(blob);
 		std::vector<cv::Mat> results;
 		if (n == 1 && names[0][0] == 0)
@@ -36,6 +38,24 @@ struct InOpenCV : Net {
 	}
 };
 
+// fill writes (x - mean)·scale of each channel of a picture, scaled to the input's size. cv::dnn::blobFromImage gives the
+// same by more passes over new memory.
+void fill(cv::Mat &blob, cv::Mat src, const fa_blob &in) {
+	cv::Size size(in.width, in.height);
+	if (in.gray)
+		cv::cvtColor(src, src, cv::COLOR_BGR2GRAY);
+	if (src.size() != size)
+		cv::resize(src, src, size, 0, 0, cv::INTER_LINEAR);
+	int channels = src.channels(), shape[4] = {1, channels, in.height, in.width};
+	blob.create(4, shape, CV_32F);
+	std::vector<cv::Mat> planes;
+	cv::split(src, planes);
+	for (int c = 0; c < channels; c++) {
+		cv::Mat to(in.height, in.width, CV_32F, blob.ptr(0, c));
+		planes[in.rgb ? channels - 1 - c : c].convertTo(to, CV_32F, in.scale, -in.mean[c] * in.scale);
+	}
+}
+
 } // namespace
 
 // What goes wrong is returned as an error; OpenCV and FFmpeg would print it as well.
@@ -45,7 +65,13 @@ void fa_quiet(void) {
 	cv::redirectError([](int, const char *, const char *, const char *, int, void *) { return 0; });
 }
 
-void fa_one_thread(void) { cv::setNumThreads(1); }
+void fa_one_thread(void) {
+	cv::setNumThreads(1);
+	// Pictures are freed with each frame: without this their pages go back to the system and are mapped again.
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	mallopt(M_ARENA_MAX, 1);
+}
 
 void fa_decode(const void *data, int length, void *dst, char **err) {
 	guard(err, [&] {
@@ -65,13 +91,10 @@ void fa_net_forward(void *net, void *img, const fa_blob *in, const char **output
 	for (int i = 0; i < n; i++)
 		out[i] = fa_tensor{};
 	guard(err, [&] {
-		cv::Mat src = mat(img);
-		if (in->gray)
-			cv::cvtColor(src, src, cv::COLOR_BGR2GRAY);
-		cv::Mat blob = cv::dnn::blobFromImage(src, in->scale, cv::Size(in->width, in->height),
-			cv::Scalar(in->mean[0], in->mean[1], in->mean[2]), in->rgb != 0, false, CV_32F);
+		Net *to = static_cast<Net *>(net);
+		fill(to->blob, mat(img), *in);
 		auto start = std::chrono::steady_clock::now();
-		static_cast<Net *>(net)->run(blob, outputs, n, out);
+		to->run(outputs, n, out);
 		*ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
 	});
 }
