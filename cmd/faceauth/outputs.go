@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 
@@ -28,7 +29,7 @@ type outputFlags struct {
 	webhook, webhookSecret    string
 	mqtt, mqttPassword        string
 	mqttTopic, mqttDiscovery  string
-	base                      string
+	base, url                 string
 	frames                    []string
 	proxies                   []string // addresses and networks
 	mqttFaces, webhookFaces   bool
@@ -46,6 +47,8 @@ func (r *outputFlags) flags(c *cobra.Command) {
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
 	f.StringVar(&r.base, "page-base", "",
 		"path of the page behind a proxy, such as /faceauth")
+	f.StringVar(&r.url, "page-url", "", "address of the page for people, such as https://home.example/faceauth, for "+
+		"links in messages; behind a proxy there is no other")
 	f.StringSliceVar(&r.frames, "page-frame", nil,
 		"site that may show the page in a frame: self, or for example https://home.example:8123")
 	f.StringSliceVar(&r.proxies, "page-proxy", nil, "address or network of a proxy, such as 10.0.0.0/8, whose headers "+
@@ -76,6 +79,11 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 	}
 	host, _ := os.Hostname() // a name for people; it may be empty
+	if u, err := url.Parse(r.url); r.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
+		u.Scheme != "https") {
+		return nil, fail(badUsage, fmt.Errorf("--page-url %q is no address of a page; use for example "+
+			"https://home.example/faceauth", r.url))
+	}
 	link := r.pageURL(host)
 	if group.Shot = w.Shot; link != "" {
 		group.Link = link + "/#inbox"
@@ -124,9 +132,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		group.Go(m.Follow)
 	}
 	if r.address == "" {
-		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || len(r.frames)+len(r.proxies) > 0 {
+		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || r.url != "" || len(r.frames)+len(r.proxies) > 0 {
 			return nil, fail(badUsage,
-				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-frame and --page-proxy are for "+
+				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, --page-frame and --page-proxy are for "+
 					"--page"))
 		}
 		return over, nil
@@ -136,6 +144,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 
 // pageURL returns the address of the page for people on other machines, or "". Host is the name of this machine.
 func (r *outputFlags) pageURL(host string) string {
+	if r.url != "" {
+		return strings.TrimSuffix(r.url, "/")
+	}
 	at, port, err := net.SplitHostPort(r.address)
 	if err != nil || len(r.proxies) > 0 || port == "0" { // people use the proxy
 		return ""

@@ -12,10 +12,14 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/sink"
 )
 
 // Programs ask an office who is in a picture. Nothing of it is stored or learned, and a picture that attacks the
@@ -120,6 +124,43 @@ func TestRecognise(t *testing.T) {
 	if left, _ := os.ReadDir(s.run); len(left) > 0 {
 		t.Errorf("%s is left", left[0].Name())
 	}
+}
+
+// A webhook that may have faces gets the picture of a stranger, which the page recognises as nobody, with a link.
+func TestStrangersPicture(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.enrol("alice")
+	got := make(chan sink.Message, 9)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var m sink.Message
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Error(err)
+		}
+		got <- m
+	}))
+	defer hook.Close()
+	r := s.office("door="+s.recording("bob"), "--page", "127.0.0.1:0", "--page-url", "https://home.example/office/",
+		"--stay", "--webhook", hook.URL, "--webhook-faces")
+	select {
+	case m := <-got:
+		if m.Kind != office.Unknown || m.Sighting == 0 || m.Face == 0 || m.Better ||
+			m.Link != "https://home.example/office/#inbox" {
+			t.Errorf("%+v", m)
+		}
+		a, err := http.Post(r.page()+"/api/recognise", "image/jpeg", bytes.NewReader(m.Picture))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		if picture, err := jpeg.DecodeConfig(bytes.NewReader(m.Picture)); err != nil || picture.Width < 40 ||
+			a.StatusCode != http.StatusOK {
+			t.Errorf("%+v, %v, %s", picture, err, a.Status)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("nobody unknown came")
+	}
+	r.stop()
 }
 
 // bomb is a PNG that declares a size.
