@@ -132,10 +132,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		group.Go(m.Follow)
 	}
 	if r.address == "" {
-		if r.token != "" || r.cert != "" || r.key != "" || r.base != "" || r.url != "" || len(r.frames)+len(r.proxies) > 0 {
-			return nil, fail(badUsage,
-				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, --page-frame and --page-proxy are for "+
-					"--page"))
+		if r.token+r.cert+r.key+r.base+r.url != "" || len(r.frames)+len(r.proxies) > 0 {
+			return nil, fail(badUsage, errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, "+
+				"--page-frame and --page-proxy are for --page"))
 		}
 		return over, nil
 	}
