@@ -3,6 +3,7 @@
 package office
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ var (
 	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
 	ErrNobody     = errors.New("nobody was recognised in this sighting")
 	ErrSame       = errors.New("the sighting has this name already")
+	ErrOthers     = errors.New("other faces would be enrolled now than those that were shown; look again")
 	ErrNoFaces    = errors.New("no picture of this person was good enough; only this sighting is corrected")
 	ErrResembles  = errors.New("the faces look like somebody else")
 )
@@ -277,20 +279,63 @@ func (w *Office) seems(faces []Face) string {
 	return ""
 }
 
-// Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
-// become labels. So the gallery follows a beard or the years. The error wraps [ErrNoSighting], [ErrNobody],
-// [ErrNoFaces] or [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then. After an error of
-// saving, the change holds in memory.
-func (w *Office) Confirm(id uint64) error {
-	defer w.correcting()()
+// Confirmable is a face that [Office.Confirm] would enrol.
+type Confirmable struct {
+	Face  uint64  `json:"face"`  // number of its picture, for [Office.Face]
+	Apart float64 `json:"apart"` // distance to the nearest enrolled face of the person
+}
+
+// Confirmable returns the faces that [Office.Confirm] would enrol, those far from the enrolled ones first: with a face
+// of somebody else among them, the other person would be let in. The errors are those of Confirm.
+func (w *Office) Confirmable(id uint64) ([]Confirmable, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, _, err := w.confirmable(id)
+	if err != nil {
+		return nil, err
+	}
+	var all []Confirmable
+	first, _ := s.album.First()
+	for _, f := range first {
+		apart, err := w.gallery.Learner().Nearest(f.Vector, s.Known)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Confirmable{f.ID, apart})
+	}
+	slices.SortStableFunc(all, func(a, b Confirmable) int { return cmp.Compare(b.Apart, a.Apart) })
+	return all, nil
+}
+
+// confirmable returns a sighting whose name can be confirmed, and its view.
+func (w *Office) confirmable(id uint64) (*visit, *view, error) {
 	s, v := w.find(id)
 	switch {
 	case s == nil:
-		return fmt.Errorf("%w: %d", ErrNoSighting, id)
+		return nil, nil, fmt.Errorf("%w: %d", ErrNoSighting, id)
 	case s.Known == "" || !w.gallery.Learner().Knows(s.Known):
-		return ErrNobody
+		return nil, nil, ErrNobody
 	case len(s.album.Faces) == 0:
-		return ErrNoFaces
+		return nil, nil, ErrNoFaces
+	}
+	return s, v, nil
+}
+
+// Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
+// become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
+// the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
+// [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then. After an error of saving, the change
+// holds in memory.
+func (w *Office) Confirm(id uint64, seen ...uint64) error {
+	defer w.correcting()()
+	s, v, err := w.confirmable(id)
+	if err != nil {
+		return err
+	}
+	if first, _ := s.album.First(); len(seen) > 0 && slices.ContainsFunc(first, func(f Face) bool {
+		return !slices.Contains(seen, f.ID)
+	}) {
+		return ErrOthers
 	}
 	q := w.newDraft(statement{Kind: Confirmed, Name: s.Known, Sighting: id, Face: s.album.Faces[0].ID})
 	q.proof.Faces = slices.Clone(s.album.Faces)

@@ -180,7 +180,18 @@ func TestConfirm(t *testing.T) {
 				t.Errorf("another number: %v", err)
 			}
 			before := len(g.Learner().Labels())
-			if err := w.Confirm(all[0].ID); err != nil {
+			shown, err := w.Confirmable(all[0].ID)
+			if err != nil || len(shown) == 0 || shown[0].Apart < shown[len(shown)-1].Apart || shown[0].Apart == 0 {
+				t.Fatalf("%+v %v", shown, err)
+			}
+			var seen []uint64
+			for _, f := range shown {
+				seen = append(seen, f.Face)
+			}
+			if err := w.Confirm(all[0].ID, seen[1:]...); len(seen) > 1 && !errors.Is(err, office.ErrOthers) {
+				t.Errorf("faces that nobody was shown are enrolled: %v", err)
+			}
+			if err := w.Confirm(all[0].ID, seen...); err != nil {
 				t.Fatal(err)
 			}
 			if len(g.Learner().Labels()) <= before {

@@ -325,6 +325,20 @@ func TestInbox(t *testing.T) {
 	if after := b.script("document.querySelector('#position').innerText"); after != before {
 		t.Errorf("%s, and then %s", before, after)
 	}
+	// A yes enrols the faces that are shown, with those far from the enrolled ones first.
+	b.script("document.querySelector('#keys').click()")
+	b.script("location.hash = '#inbox/still-" + s.learnedSighting() + "'")
+	b.awaits("document.querySelectorAll('.confirming .best')[0].children.length > 0 && " +
+		"document.querySelectorAll('.confirming .best')[1].children.length > 0")
+	if got := b.script("(all => all.every((d, i) => i === 0 || d <= all[i - 1]))([...document.querySelectorAll(" +
+		"'.confirming .best')[0].querySelectorAll('.under')].map(e => Number(e.innerText)))"); got != "true" {
+		t.Error("the faces are in another order")
+	}
+	b.press("y")
+	b.awaits(has("#toasts", "are enrolled now."))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#toasts", "Undone."))
+	b.script("document.querySelector('#keys').click()")
 	// Contradicting labels are shown side by side, and one of them is taken back.
 	b.script("document.querySelector('#keys').click()")
 	b.script("location.hash = '#inbox/" + s.conflictKey() + "'")

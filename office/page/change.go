@@ -39,9 +39,10 @@ func (p *Page) change(m *http.ServeMux) {
 		return err
 	})
 	post(p, m, "confirm", func(q struct {
-		Sighting uint64 `json:"sighting"`
+		Sighting uint64   `json:"sighting"`
+		Faces    []uint64 `json:"faces,omitempty"`
 	}, _ *said) error {
-		return w.Confirm(q.Sighting)
+		return w.Confirm(q.Sighting, q.Faces...)
 	})
 	post(p, m, "merge", func(q struct {
 		Into uint64 `json:"into"`

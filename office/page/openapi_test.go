@@ -203,6 +203,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("no form: %d %s", w.Code, w.Body)
 	}
 	try("GET", scene.learnedWay(), "")
+	try("GET", "/api/confirmable?sighting="+scene.learnedSighting(), "")
 	try("GET", scene.aFace(), "")
 	try("GET", scene.aClip(), "")
 	try("GET", scene.aClip()+"/0", "")

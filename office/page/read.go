@@ -37,7 +37,8 @@ func (p *Page) read(m *http.ServeMux) {
 			switch {
 			case q.err != nil:
 				http.Error(w, q.err.Error()+"; see api/openapi.json", http.StatusBadRequest)
-			case errors.Is(err, online.ErrUnknown), errors.Is(err, errGone):
+			case errors.Is(err, online.ErrUnknown), errors.Is(err, errGone), errors.Is(err, office.ErrNoSighting),
+				errors.Is(err, office.ErrNobody), errors.Is(err, office.ErrNoFaces):
 				http.Error(w, err.Error(), http.StatusNotFound)
 			case err != nil:
 				http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -76,6 +77,16 @@ func (p *Page) read(m *http.ServeMux) {
 		}
 		return w.SightingsBefore(before, int(n)), nil
 	}, "before", "n")
+	get("confirmable", func(q *query) (any, error) {
+		id := q.number("sighting", 0, mostNumber, mostNumber)
+		if q.err == nil && id == mostNumber {
+			q.fail("the parameter %q is missing", "sighting")
+		}
+		if q.err != nil {
+			return nil, nil
+		}
+		return w.Confirmable(id)
+	}, "sighting")
 	get("corrections", func(q *query) (any, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		if q.err != nil {

@@ -1,7 +1,7 @@
 // One question at a time: who is this, is it still them, which of these labels is wrong?
 
 import {ask, correct, get, name, naming, query, tell, toast} from "./api.js";
-import {$, clock, face, icon, keyed, make, many, personLink, portrait, show, when} from "./dom.js";
+import {$, clock, cut, face, icon, keyed, make, many, personLink, portrait, show, when} from "./dom.js";
 
 let questions = [],
   known = [],
@@ -161,23 +161,46 @@ function split(g) {
   return box;
 }
 
-function drawStill(s) {
-  const enrolled = make("div", {});
-  get(query("person", {name: s.name}))
-    .then((p) => {
-      const own = p.faces.filter((f) => !f.learned && !f.not && f.portrait.face).slice(0, 4);
-      if (own.length)
-        enrolled.append(
-          make("h3", {}, "Enrolled faces"),
-          pictures(
-            own.map((f) => f.portrait.face),
-            "Enrolled face of " + s.name,
-            true,
-          ),
+// confirming asks whether somebody in view is still the person: it shows the faces that a yes would enrol, those far from
+// the enrolled ones first, and some of the enrolled ones.
+export function confirming(s, enrolled, answer) {
+  const box = make("div", {className: "confirming"});
+  get(query("confirmable", {sighting: s.id}))
+    .then((faces) => {
+      answer.disabled = false;
+      answer.onclick = () =>
+        tell(
+          "confirm",
+          {sighting: s.id, faces: faces.map((f) => f.face)},
+          "These faces of " + cut(s.name) + " are enrolled now.",
         );
+      const shown = (f, alt, apart) =>
+        make("li", {}, face(f, alt), make("span", {className: "under soft small"}, apart || "enrolled"));
+      box.append(
+        make("h3", {}, "To be enrolled, and how far each is from the enrolled faces"),
+        make(
+          "ul",
+          {className: "best few"},
+          ...faces.map((f, i) => shown(f.face, "Face " + (i + 1) + " to be enrolled", f.apart.toFixed(2))),
+        ),
+        make("h3", {}, "Enrolled"),
+        make("ul", {className: "best few"}, ...enrolled.slice(0, 4).map((f) => shown(f, "Enrolled face of " + s.name))),
+      );
     })
-    .catch(() => {}); // the question stands without them
-  const no = button("No", "x", {onclick: () => correct(s.id, s.name, "")});
+    .catch(() => box.append(make("p", {}, "This sighting can no longer be confirmed.")));
+  return box;
+}
+
+function drawStill(s) {
+  const yes = button("Yes, all of these are " + (s.name.length > 30 ? "them" : s.name), "y", {
+    className: "main",
+    disabled: true,
+  });
+  const box = make("div", {});
+  get(query("person", {name: s.name}))
+    .then((p) => p.faces.filter((f) => !f.learned && !f.not && f.portrait.face).map((f) => f.portrait.face))
+    .catch(() => []) // the question stands without them
+    .then((enrolled) => box.append(confirming(s, enrolled, yes)));
   return make(
     "article",
     {className: "question", "aria-labelledby": "question-title"},
@@ -189,16 +212,12 @@ function drawStill(s) {
       "Only learned faces support this name. " +
         "Yes enrols these faces, so the office follows a beard, new glasses or older age.",
     ),
-    pictures([s.face], s.name, true),
-    enrolled,
+    box,
     make(
       "div",
       {className: "actions"},
-      button("Yes, it is " + (s.name.length > 30 ? "them" : s.name), "y", {
-        className: "main",
-        onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + s.name + " are enrolled now."),
-      }),
-      no,
+      yes,
+      button("No", "x", {onclick: () => correct(s.id, s.name, "")}),
       make("a", {href: personLink(s.name), className: "row"}, "Their page"),
     ),
   );

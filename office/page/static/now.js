@@ -1,6 +1,6 @@
 // Who is here, what the cameras see, and who was seen lately: a card for each person.
 
-import {correct, get, naming, query, tell} from "./api.js";
+import {correct, get, naming, query} from "./api.js";
 import {look} from "./cameras.js";
 import {$, clock, cut, face, keyed, list, make, many, personCard, personLink, show, when} from "./dom.js";
 import {film} from "./film.js";
@@ -71,14 +71,11 @@ export function drawSighting(s) {
   } else {
     if (s.trust === "learned") {
       text.append(
-        make("p", {className: "small"}, "Recognised only by learned faces. Still " + cut(s.name) + "?"),
         make(
-          "button",
-          {
-            type: "button",
-            onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + s.name + " are enrolled now."),
-          },
-          "Yes, enrol these faces",
+          "p",
+          {className: "small"},
+          "Recognised only by learned faces. ",
+          make("a", {href: personLink(s.name)}, "Still " + cut(s.name) + "?"),
         ),
       );
     }

@@ -2,6 +2,7 @@
 
 import {ask, correct, get, naming, query, tell} from "./api.js";
 import {$, clock, day, dayKey, face, keyed, make, many, personCard, personLink, portrait, show, when} from "./dom.js";
+import {confirming} from "./inbox.js";
 import {bars, stays} from "./timeline.js";
 import {upload} from "./upload.js";
 
@@ -288,29 +289,23 @@ function draw(p, summary, still) {
           ),
         ]
       : []),
-    ...still.map((s) =>
-      make(
+    ...still.map((s) => {
+      const yes = make("button", {type: "button", className: "main", disabled: true}, "Yes, all of these");
+      const own = enrolled.filter((f) => f.portrait.face).map((f) => f.portrait.face);
+      return make(
         "div",
         {className: "panel"},
         make("h2", {className: "first"}, "Still " + p.name + "?"),
-        make("ul", {className: "best few"}, make("li", {}, face(s.face, p.name + ", " + when(s.first)))),
         make("p", {className: "soft small"}, s.camera + ", " + when(s.first) + ". Only learned faces speak for it."),
+        confirming(s, own, yes),
         make(
           "div",
           {className: "row"},
-          make(
-            "button",
-            {
-              type: "button",
-              className: "main",
-              onclick: () => tell("confirm", {sighting: s.id}, "These faces of " + p.name + " are enrolled now."),
-            },
-            "Yes",
-          ),
+          yes,
           make("button", {type: "button", onclick: () => correct(s.id, p.name, "")}, "No"),
         ),
-      ),
-    ),
+      );
+    }),
     make("h2", {}, "Enrolled"),
     faces(enrolled, "Enrolled face of " + p.name, enrolled.length > 1 ? takeBack : none),
     pictures,
