@@ -239,15 +239,16 @@ func (l *latestFaces) face(w *Office, name string) []byte {
 	return jpeg
 }
 
-// Picture returns the latest picture of a camera, or nil. Pictures are made only for some seconds after a call.
-func (w *Office) Picture(camera string) []byte {
+// Picture returns the latest picture of a camera, or nil while there is none, and whether there is such a camera.
+// Pictures are made only for some seconds after a call.
+func (w *Office) Picture(camera string) (jpeg []byte, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range w.views {
 		if v.camera.Name == camera {
 			v.wanted = w.o.Now()
-			return v.picture
+			return v.picture, true
 		}
 	}
-	return nil
+	return nil, false
 }

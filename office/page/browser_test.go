@@ -154,7 +154,7 @@ func views() []struct{ name, anchor, there string } {
 			"#inbox/stranger-1",
 			has("#question h2", "Who is this?") + " && document.querySelectorAll('.best img').length === 4",
 		},
-		{"still", "#inbox/still", "true"},
+		{"still", "#inbox/still", "document.querySelectorAll('.confirming .best img').length > 0"},
 		{"conflict", "#inbox/conflict", has("#question h2", "Which of these is wrong?")},
 		{"people", "#people", "document.querySelectorAll('#people-list>li').length === 5"},
 		{"person", ann, has("#person h2", "Visits") + " && document.querySelector('#visits svg')"},

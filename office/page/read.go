@@ -140,8 +140,14 @@ func (p *Page) read(m *http.ServeMux) {
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"sighting-%d.avi\"", n[0]))
 		w.Write(clip) // an error means a lost connection
 	}, "sighting")
-	m.HandleFunc("GET /camera/{name}",
-		func(w http.ResponseWriter, r *http.Request) { image(w, p.office.Picture(r.PathValue("name"))) })
+	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) {
+		jpeg, known := p.office.Picture(r.PathValue("name"))
+		if known && jpeg == nil { // soon: pictures are made for visitors only
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		image(w, jpeg)
+	})
 }
 
 // image writes a picture, or the error 404 for nil.

@@ -83,6 +83,48 @@ func newScene(t *testing.T, o page.Options) *scene {
 // play returns a scene after its whole script was played, with one more camera.
 func play(t *testing.T, o page.Options, more office.Camera) *scene {
 	t.Helper()
+	door := []part{
+		{who: "Ann Archer", frames: 24, drift: .15},
+		{frames: 20},
+		{who: "Ann Archer", frames: 15, from: 3.4},
+		{frames: 20},
+		{who: "stranger 1", frames: 40, unsteady: .4},
+		{frames: 20},
+		{who: "stranger 2", frames: 40, unsteady: .4},
+		{frames: 20},
+		{who: "stranger 3", frames: 40, unsteady: .3},
+		{frames: 20},
+		{who: "Ann Archer", frames: 1 << 30, unsteady: .1},
+	}
+	hall := []part{
+		{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20}, {who: "Dana", frames: 10}, {frames: 20},
+		{who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2},
+	}
+	played := 10
+	for _, p := range door[:len(door)-1] {
+		played += p.frames
+	}
+	s := perform(t, o, 3, played, film("door", door, played), film("hall", hall, played), more)
+	s.until(func() bool {
+		door, _ := s.office.Picture("door")
+		return len(s.office.Now().People) >= 2 && len(s.office.Strangers()) >= 3 && door != nil
+	})
+	return s
+}
+
+// until waits for a state of the office.
+func (s *scene) until(there func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); !there(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("the scene does not come about: %+v, %d strangers", s.office.Now(), len(s.office.Strangers()))
+		}
+	}
+}
+
+// perform runs an office that has days of history, with cameras that have played some frames now.
+func perform(t *testing.T, o page.Options, days, played int, cameras ...office.Camera) *scene {
+	t.Helper()
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
 	g, err := gallery.New(space, online.Settings{})
 	if err != nil {
@@ -98,46 +140,20 @@ func play(t *testing.T, o page.Options, more office.Camera) *scene {
 			t.Fatal(err)
 		}
 	}
-	door := []part{
-		{who: "Ann Archer", frames: 24, drift: .15},
-		{frames: 20},
-		{who: "Ann Archer", frames: 15, from: 3.4},
-		{frames: 20},
-		{who: "stranger 1", frames: 40, unsteady: .4},
-		{frames: 20},
-		{who: "stranger 2", frames: 40, unsteady: .4},
-		{frames: 20},
-		{who: "stranger 3", frames: 40, unsteady: .3},
-		{frames: 20},
-		{who: "Ann Archer", frames: 1 << 30, unsteady: .1},
-	}
-	hall := []part{{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20},
-		{
-			who:    "Dana",
-			frames: 10,
-		}, {frames: 20}, {who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2}}
-	played := 0
-	for _, p := range door[:len(door)-1] {
-		played += p.frames
-	}
-	begun := time.Now().Add(-time.Duration(played+10) * time.Second / fps)
+	begun := time.Now().Add(-time.Duration(played) * time.Second / fps)
 	past, err := office.OpenPast(g.At(filepath.Join(t.TempDir(), "gallery")), "office",
 		office.PastSettings{Clips: office.Limits{Bytes: 8 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	history(t, past, begun)
+	history(t, past, begun, days)
 	w := office.New(g, office.Options{
 		Past: past, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
 		MaxBackoff: time.Hour,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() {
-		done <- w.Run(ctx, []office.Camera{
-			film("door", door, played+10), film("hall", hall, played+10), more,
-		})
-	}()
+	go func() { done <- w.Run(ctx, cameras) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -150,18 +166,11 @@ func play(t *testing.T, o page.Options, more office.Camera) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{t, p, w}
-	for end := time.Now().Add(30 * time.Second); len(w.Now().People) < 2 || len(w.Strangers()) < 3 ||
-		w.Picture("door") == nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the scene does not come about: %+v, %d strangers", w.Now(), len(w.Strangers()))
-		}
-	}
-	return s
+	return &scene{t, p, w}
 }
 
 // history writes the events of the days before: some hundred arrivals and departures.
-func history(t *testing.T, b *office.Past, until time.Time) {
+func history(t *testing.T, b *office.Past, until time.Time, days int) {
 	t.Helper()
 	var events []office.Event
 	add := func(e office.Event) {
@@ -169,7 +178,7 @@ func history(t *testing.T, b *office.Past, until time.Time) {
 		events = append(events, e)
 	}
 	lot := rand.New(rand.NewPCG(1, 2))
-	for day := 3; day >= 0; day-- {
+	for day := days; day >= 0; day-- {
 		at := until.Add(-time.Duration(24*day)*time.Hour - 8*time.Hour)
 		for range 40 {
 			name := []string{"Ann Archer", "Ben Okafor", longName}[lot.IntN(3)]

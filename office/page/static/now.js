@@ -6,7 +6,8 @@ import {$, clock, cut, face, keyed, list, make, many, personCard, personLink, sh
 import {film} from "./film.js";
 
 const page = 60;
-const onPhone = 4; // visits on a small screen, until somebody asks for more
+const onPhone = 4; // cameras, and visits until somebody asks for more, on a small screen
+const small = () => matchMedia("(max-width: 34rem)").matches;
 let older = [], // sightings that were asked for
   asked = false;
 
@@ -128,7 +129,9 @@ function drawSite(s) {
 // each shows what changes with every frame.
 export function each(now) {
   const live = now.cameras.filter((c) => c.up || c.error); // not recordings that have ended
-  look("now-cameras", {...now, cameras: live});
+  const few = small() ? onPhone : live.length;
+  look("now-cameras", {...now, cameras: live.slice(0, few)});
+  show($("all-cameras").firstChild, live.length > few ? "All " + live.length + " cameras" : "");
 }
 
 export async function refresh(now, questions) {
@@ -172,7 +175,7 @@ export async function refresh(now, questions) {
   for (const s of all) s.open = groups.has(s.group);
   const shown = visits(all, now.keeps);
   $("no-sightings").hidden = shown.length > 0;
-  const few = !asked && matchMedia("(max-width: 34rem)").matches ? onPhone : shown.length;
+  const few = !asked && small() ? onPhone : shown.length;
   keyed($("sightings"), shown.slice(0, few), (v) => v.key, drawVisit);
   if (!asked) $("older-sightings").hidden = seen.length < page && shown.length <= few;
   oldest = all.at(-1)?.id;

@@ -44,6 +44,7 @@ function route() {
     if (a.hash === "#" + (views[id].tab || id)) a.setAttribute("aria-current", "page");
     else a.removeAttribute("aria-current");
   }
+  document.querySelector(`[data-view=${id}]`).dataset.waits = ""; // it appears as a whole, so that nothing in it moves
   views[id].open?.(argument);
   title(argument);
   if (!first) {
@@ -93,7 +94,9 @@ async function ask(changed) {
       $("names").replaceChildren(...names.map((n) => make("option", {value: n})));
     }
     views[view].each?.(state);
-    await views[view].refresh(state, open, changed);
+    const id = view;
+    await views[id].refresh(state, open, changed);
+    delete document.querySelector(`[data-view=${id}]`).dataset.waits;
     silent(null);
   } catch (e) {
     silent(e);
