@@ -3,6 +3,7 @@ module github.com/faceauth/faceauth/lab
 go 1.26.3
 
 require (
+	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/faceauth/faceauth v0.0.0
 	github.com/maruel/natural v1.3.0
 	github.com/spf13/cobra v1.10.2
@@ -19,7 +20,6 @@ require (
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/eclipse/paho.mqtt.golang v1.5.1 // indirect
 	github.com/elastic/go-seccomp-bpf v1.6.0 // indirect
-	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
 	github.com/godbus/dbus/v5 v5.2.4 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect

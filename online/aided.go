@@ -7,17 +7,18 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // aided is a face that was learned with the help of lessons, because the learner's own centroids do not reach it. It is
-// stored separately from the graph, and becomes a lesson that names the sources of these lessons.
+// stored separately from the graph, and becomes a lesson that names the sources of these lessons. In CBOR it is an array.
 type aided struct {
-	id     int64 // negative, and never used again
-	name   string
-	vector []float32
-	clock  float64 // half-lives that had passed
-	links  []int64 // stored faces that it follows: learned faces, or earlier aided faces
+	_      struct{} `cbor:",toarray"`
+	ID     int64    // negative, and never used again
+	Name   string
+	Vector quantized.Point
+	Clock  float64 // half-lives that had passed
+	Links  []int64 // stored faces that it follows: learned faces, or earlier aided faces
 }
 
 // apart is the least distance of an aided face from every other vertex, as a share of the length of an edge. A nearer
@@ -48,21 +49,21 @@ func (l *Learner) aid(o Observation, v *Verdict) error {
 	l.lastAided--
 	// The vector is copied, so that o does not escape to the heap for every face that is judged.
 	a := aided{
-		id: l.lastAided, name: l.classes[l.class(o.As, false)].name, clock: l.graph.Clock(),
-		vector: make([]float32, len(o.Vector)),
+		ID: l.lastAided, Name: l.classes[l.class(o.As, false)].Name, Clock: l.graph.Clock(),
+		Vector: make([]float32, len(o.Vector)),
 	}
-	copy(a.vector, o.Vector)
+	copy(a.Vector, o.Vector)
 	for _, id := range o.Follows {
 		_, own := l.graph.Find(id)
 		_, other := s.aided[id]
-		if (own || other) && len(a.links) < mostLinks && !slices.Contains(a.links, id) {
-			a.links = append(a.links, id)
+		if (own || other) && len(a.Links) < mostLinks && !slices.Contains(a.Links, id) {
+			a.Links = append(a.Links, id)
 		}
 	}
 	l.aided = append(l.aided, a)
 	l.through = through
 	l.shared = nil
-	v.Learned, v.NoRoom, v.Stored = true, false, a.id
+	v.Learned, v.NoRoom, v.Stored = true, false, a.ID
 	return nil
 }
 
@@ -87,23 +88,23 @@ func (l *Learner) aidedLessons(most int) (all []Lesson) {
 	type place struct{ lesson, centroid int }
 	lessons, placed := make(map[string]int), make(map[int64]place)
 	for _, a := range l.aided {
-		weight := math.Exp2(a.clock - clock)
+		weight := math.Exp2(a.Clock - clock)
 		if weight < leastGiven || len(placed) >= most {
 			continue
 		}
-		at, there := lessons[a.name]
+		at, there := lessons[a.Name]
 		if !there {
-			at, lessons[a.name] = len(all), len(all)
-			all = append(all, Lesson{Space: l.space.ID, Name: a.name, Through: slices.Clone(l.through)})
+			at, lessons[a.Name] = len(all), len(all)
+			all = append(all, Lesson{Space: l.space.ID, Name: a.Name, Through: slices.Clone(l.through)})
 		}
 		s := &all[at]
-		for _, id := range a.links {
+		for _, id := range a.Links {
 			if early, there := placed[id]; there && early.lesson == at {
 				s.Links = append(s.Links, [2]int{early.centroid, len(s.Centroids)})
 			}
 		}
-		placed[a.id] = place{at, len(s.Centroids)}
-		s.Centroids = append(s.Centroids, Centroid{Vector: slices.Clone(a.vector), Multiplicity: weight})
+		placed[a.ID] = place{at, len(s.Centroids)}
+		s.Centroids = append(s.Centroids, Centroid{Vector: slices.Clone(a.Vector), Multiplicity: weight})
 	}
 	for i := range all {
 		slices.SortFunc(all[i].Links, compareLinks)
@@ -131,23 +132,14 @@ func (l *Learner) unaid() {
 
 // unaidOf takes back the aided faces of a person.
 func (l *Learner) unaidOf(name string) {
-	l.aided = slices.DeleteFunc(slices.Clone(l.aided), func(a aided) bool { return a.name == name })
+	l.aided = slices.DeleteFunc(slices.Clone(l.aided), func(a aided) bool { return a.Name == name })
 	if l.shared = nil; len(l.aided) == 0 {
 		l.through = nil
 	}
 }
 
-// snapshotAided is an aided face in a snapshot.
-type snapshotAided struct {
-	_     struct{} `cbor:",toarray"`
-	ID    int64
-	Name  string
-	Point []byte
-	Clock float64
-	Links []int64
-}
-
-func (l *Learner) restoreAided(all []snapshotAided, last int64, through []string) error {
+// restoreAided takes in the aided faces of a snapshot.
+func (l *Learner) restoreAided(all []aided, last int64, through []string) error {
 	if last > 0 || last < -maxAided || len(all) > l.settings.K {
 		return fmt.Errorf("%d faces were learned with the help of others, the last one with the number %d",
 			len(all), last)
@@ -157,7 +149,7 @@ func (l *Learner) restoreAided(all []snapshotAided, last int64, through []string
 	for _, a := range all {
 		bad := a.ID >= before || a.ID < last || !(a.Clock >= 0 && a.Clock <= l.graph.Clock()) ||
 			len(a.Links) > mostLinks ||
-			!l.Knows(a.Name) || len(a.Point) != 4*l.space.Dim || math.IsNaN(a.Clock)
+			!l.Knows(a.Name)
 		for _, id := range a.Links {
 			bad = bad || id == 0 || id <= a.ID
 		}
@@ -165,12 +157,11 @@ func (l *Learner) restoreAided(all []snapshotAided, last int64, through []string
 			return fmt.Errorf("face %d, which was learned with the help of others, is impossible", a.ID)
 		}
 		before = a.ID
-		x := vector.Floats(a.Point)
-		if err := l.space.Check(x); err != nil {
+		if err := l.space.Check(a.Vector); err != nil {
 			return err
 		}
-		l.aided = append(l.aided, aided{a.ID, a.Name, x, a.Clock, a.Links})
 	}
+	l.aided = all
 	if len(all) > 0 && len(l.given) == 0 {
 		return fmt.Errorf("%d faces were learned with the help of others, who gave nothing", len(all))
 	}

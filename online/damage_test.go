@@ -142,7 +142,7 @@ func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
 	if err := cbor.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"space", "settings"} {
+	for _, key := range []string{"space", "settings", "graph", "budget"} {
 		inner := make(map[string]any)
 		for k, v := range m[key].(map[any]any) {
 			inner[k.(string)] = v
@@ -170,8 +170,9 @@ func TestHugeClaims(t *testing.T) {
 	}
 	empty := func(change func(map[string]any)) func(map[string]any) {
 		return func(m map[string]any) {
-			m["vertices"], m["journal"], m["names"], m["negative"], m["spent"] = []any{}, []any{}, []string{}, []bool{},
-				[]int{}
+			g := m["graph"].(map[string]any)
+			g["vertices"], g["journal"], g["links"], g["classes"] = []any{}, []any{}, []any{}, 0
+			m["classes"], m["budget"].(map[string]any)["used"] = []any{}, []int{}
 			change(m)
 		}
 	}
@@ -187,20 +188,20 @@ func TestHugeClaims(t *testing.T) {
 		"k without vertices":       empty(set("settings", "k", 1<<26)),
 		"journal":                  set("settings", "journal", 1<<20),
 		"window":                   set("settings", "learn_window", 1<<40),
-		"last ID":                  set("", "last_id", int64(math.MaxInt64)),
+		"last ID":                  set("graph", "last_id", int64(math.MaxInt64)),
 		"observed": func(m map[string]any) {
 			m["counts"].(map[any]any)["observed"] = int64(math.MaxInt64)
 		},
-		"clock":                     set("", "clock", math.MaxFloat64),
-		"aged":                      set("", "aged", int64(math.MaxInt64)),
-		"radius":                    set("", "r", math.MaxFloat64),
-		"edges that are not listed": set("", "reach", 0),
-		"spent":                     set("", "spent", []int64{math.MaxInt64}),
+		"clock":                     set("graph", "clock", math.MaxFloat64),
+		"aged":                      set("graph", "aged", int64(math.MaxInt64)),
+		"radius":                    set("graph", "r", math.MaxFloat64),
+		"edges that are not listed": set("graph", "reach", 0),
+		"spent":                     set("budget", "used", []int64{math.MaxInt64}),
 		"half-life":                 set("settings", "half_life", int64(math.MaxInt64)),
 		"multiplier":                set("settings", "multiplier", 1e300),
 		"sigma":                     set("settings", "sigma", 1e300),
 		"scale":                     set("space", "scale", 1e-300),
-		"classes that nobody has":   set("", "names", []string{"a", "b", "c", "d"}),
+		"classes that nobody has":   set("graph", "classes", 4),
 		"hops":                      func(m map[string]any) { origin(m, 4)[4] = int64(math.MaxInt64) },
 		"observation of a vertex":   func(m map[string]any) { origin(m, 4)[1] = int64(math.MaxInt64) },
 		"time of a vertex":          func(m map[string]any) { origin(m, 4)[2] = int64(math.MinInt64) },
@@ -212,9 +213,9 @@ func TestHugeClaims(t *testing.T) {
 		"coordinates of a vertex": func(m map[string]any) {
 			vertex(m, 4)[0] = []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0}
 		},
-		"entry of an unknown vertex":  func(m map[string]any) { m["journal"].([]any)[0].([]any)[2] = 1 << 40 },
-		"entry of too many faces":     func(m map[string]any) { m["journal"].([]any)[0].([]any)[5] = 1e15 },
-		"entry that was not born yet": func(m map[string]any) { m["journal"].([]any)[0].([]any)[6] = 1e300 },
+		"entry of an unknown vertex":  func(m map[string]any) { entry(m)[2] = 1 << 40 },
+		"entry of too many faces":     func(m map[string]any) { entry(m)[5] = 1e15 },
+		"entry that was not born yet": func(m map[string]any) { entry(m)[6] = 1e300 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := altered(t, good, change)
@@ -248,7 +249,11 @@ func TestHugeClaims(t *testing.T) {
 	}
 }
 
-func vertex(m map[string]any, i int) []any { return m["vertices"].([]any)[i].([]any) }
+func vertex(m map[string]any, i int) []any {
+	return m["graph"].(map[string]any)["vertices"].([]any)[i].([]any)
+}
+
+func entry(m map[string]any) []any { return m["graph"].(map[string]any)["journal"].([]any)[0].([]any) }
 
 func origin(m map[string]any, i int) []any { return vertex(m, i)[5].([]any) }
 

@@ -105,8 +105,8 @@ func cosine(a, b, c []float32) float64 {
 // budget counts the faces learned of each person in the current window, also if no LearnCap is set: a cap that is set
 // later then holds for the whole window. Faces that were taken back since count, too.
 type budget struct {
-	window int64 // number of the window
-	used   []int // by class
+	Window int64 `cbor:"window"` // number of the window
+	Used   []int `cbor:"used"`   // by class
 }
 
 // affords reports whether n more faces of a class may be learned in the window of an observation.
@@ -115,8 +115,8 @@ func (l *Learner) affords(class, n int, observation int64) bool {
 		return true
 	}
 	used := 0
-	if l.budget.window == observation/int64(l.settings.LearnWindow) && class < len(l.budget.used) {
-		used = l.budget.used[class]
+	if l.budget.Window == observation/int64(l.settings.LearnWindow) && class < len(l.budget.Used) {
+		used = l.budget.Used[class]
 	}
 	return n <= l.settings.LearnCap-used
 }
@@ -126,12 +126,12 @@ func (l *Learner) spend(class, n int, observation int64) {
 	if class < 0 {
 		return
 	}
-	if w := observation / int64(l.settings.LearnWindow); w != l.budget.window {
-		l.budget.window = w
-		clear(l.budget.used)
+	if w := observation / int64(l.settings.LearnWindow); w != l.budget.Window {
+		l.budget.Window = w
+		clear(l.budget.Used)
 	}
-	for len(l.budget.used) <= class {
-		l.budget.used = append(l.budget.used, 0)
+	for len(l.budget.Used) <= class {
+		l.budget.Used = append(l.budget.Used, 0)
 	}
-	l.budget.used[class] += n
+	l.budget.Used[class] += n
 }

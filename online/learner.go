@@ -51,8 +51,8 @@ type Learner struct {
 
 // A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.
 type class struct {
-	name     string
-	negative bool
+	Name     string `cbor:"name"`
+	Negative bool   `cbor:"negative"`
 }
 
 // Counts says how many faces a learner has seen since it was made.
@@ -119,8 +119,8 @@ func (l *Learner) Graph() quantized.View { return l.graph.View() }
 func (l *Learner) Names() []string {
 	var names []string
 	for _, c := range l.classes {
-		if !c.negative {
-			names = append(names, c.name)
+		if !c.Negative {
+			names = append(names, c.Name)
 		}
 	}
 	return names

@@ -89,14 +89,14 @@ func (l *Learner) share() *shared {
 	for _, source := range slices.Sorted(maps.Keys(l.given)) {
 		g := l.given[source]
 		s.names = append(s.names, source)
-		for _, lesson := range g.lessons {
+		for _, lesson := range g.Lessons {
 			s.names = append(s.names, lesson.Through...)
 			group := l.class(lesson.Name, false)
 			at := make([]int, len(lesson.Centroids))
 			for i, c := range lesson.Centroids {
 				given := quantized.Summary{Point: c.Vector, Multiplicity: c.Multiplicity, Radius: c.Radius,
 					Group: group}
-				at[i] = add(given, g.clock)
+				at[i] = add(given, g.Clock)
 			}
 			for _, link := range lesson.Links {
 				if early, late := at[link[0]], at[link[1]]; early >= 0 && late >= 0 {
@@ -109,16 +109,16 @@ func (l *Learner) share() *shared {
 	s.names = slices.Compact(s.names)
 	at := make(map[int64]int)
 	for _, a := range l.aided {
-		summary := quantized.Summary{Point: a.vector, Multiplicity: 1, Group: l.class(a.name, false)}
-		for _, id := range a.links {
+		summary := quantized.Summary{Point: a.Vector, Multiplicity: 1, Group: l.class(a.Name, false)}
+		for _, id := range a.Links {
 			if id > 0 {
 				summary.Follows = append(summary.Follows, id)
 			} else if other, there := at[id]; there {
 				summary.Links = append(summary.Links, other)
 			}
 		}
-		if place := add(summary, a.clock); place >= 0 {
-			at[a.id] = place
+		if place := add(summary, a.Clock); place >= 0 {
+			at[a.ID] = place
 		}
 	}
 	s.merged = l.graph.Config().Merge(all)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // ErrLesson is wrapped by the error of [Learner.TakeLessons] for lessons that no learner can have made.
@@ -32,9 +33,10 @@ const (
 )
 
 // Lesson is what one learner has learned of a person from faces that it saw itself, for other learners: the centroids
-// of faces that it accepted as this person, and as nobody else. It holds no labelled face.
+// of faces that it accepted as this person, and as nobody else. It holds no labelled face. In CBOR it is an array.
 type Lesson struct {
-	Space     string // ID of the feature space
+	_         struct{} `cbor:",toarray"`
+	Space     string   `cbor:"-"` // ID of the feature space
 	Name      string
 	Centroids []Centroid
 	// Through are the sources whose lessons helped to accept these faces, and the sources that helped those, in
@@ -48,15 +50,17 @@ type Lesson struct {
 
 // Centroid stands for faces.
 type Centroid struct {
-	Vector       []float32
+	_            struct{} `cbor:",toarray"`
+	Vector       quantized.Point
 	Multiplicity float64 // weight of the faces together, after ageing
 	Radius       float64 // greatest distance of a face from Vector, in units of the space's distance
 }
 
-// given holds the lessons of one source.
+// given holds the lessons of one source. In CBOR it is an array.
 type given struct {
-	lessons []Lesson // sorted by name
-	clock   float64  // half-lives that had passed when the lessons were taken
+	_       struct{} `cbor:",toarray"`
+	Lessons []Lesson // sorted by name; not empty
+	Clock   float64  // half-lives that had passed when the lessons were taken
 }
 
 // Lessons returns the lessons of the faces that l has learned, sorted by name. The lesson of a person has the centroids
@@ -68,7 +72,7 @@ func (l *Learner) Lessons() []Lesson {
 	g := l.graph
 	var own []int
 	for i := range g.Len() {
-		if via := g.Source(i); len(via) == 1 && !l.classes[via[0]].negative && g.Multiplicity(i) >= leastGiven {
+		if via := g.Source(i); len(via) == 1 && !l.classes[via[0]].Negative && g.Multiplicity(i) >= leastGiven {
 			if _, labelled := g.Class(i); !labelled {
 				own = append(own, i)
 			}
@@ -82,7 +86,7 @@ func (l *Learner) Lessons() []Lesson {
 	of := make(map[string]*Lesson)
 	place := make(map[int]int)
 	for _, i := range own {
-		name := l.classes[g.Source(i)[0]].name
+		name := l.classes[g.Source(i)[0]].Name
 		s := of[name]
 		if s == nil {
 			s = &Lesson{Space: l.space.ID, Name: name}
@@ -97,7 +101,7 @@ func (l *Learner) Lessons() []Lesson {
 		g.Neighbours(i, func(j int, d float64) {
 			p, there := place[j]
 			if there && d > g.Config().EdgeRadius() && len(links) < mostLinks &&
-				l.classes[g.Source(j)[0]].name == name {
+				l.classes[g.Source(j)[0]].Name == name {
 				links = append(links, [2]int{p, place[i]})
 			}
 		})
@@ -136,7 +140,7 @@ func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 		}
 		return nil
 	}
-	g := given{lessons: tidy(lessons), clock: l.graph.Clock()}
+	g := given{Lessons: tidy(lessons), Clock: l.graph.Clock()}
 	taken := l.taken + g.centroids() - l.given[source].centroids()
 	if _, there := l.given[source]; !there && len(l.given) >= MaxSources {
 		return wrong(fmt.Errorf("%w: there are lessons of %d sources; withdraw some", ErrFull, len(l.given)))
@@ -155,7 +159,7 @@ func (l *Learner) TakeLessons(source string, lessons []Lesson) error {
 // put sets the lessons of a source.
 func (l *Learner) put(source string, g given) {
 	l.taken += g.centroids() - l.given[source].centroids()
-	if l.given[source] = g; len(g.lessons) == 0 {
+	if l.given[source] = g; len(g.Lessons) == 0 {
 		delete(l.given, source)
 	}
 	l.shared = nil
@@ -178,9 +182,9 @@ func (l *Learner) WithdrawLessons(source string) error {
 // drop removes the lessons for which gone is true, and reports whether there were any.
 func (l *Learner) drop(gone func(source string, s Lesson) bool) (dropped bool) {
 	for source, g := range l.given {
-		kept := slices.DeleteFunc(slices.Clone(g.lessons), func(s Lesson) bool { return gone(source, s) })
-		if len(kept) < len(g.lessons) {
-			l.put(source, given{kept, g.clock})
+		kept := slices.DeleteFunc(slices.Clone(g.Lessons), func(s Lesson) bool { return gone(source, s) })
+		if len(kept) < len(g.Lessons) {
+			l.put(source, given{Lessons: kept, Clock: g.Clock})
 			dropped = true
 		}
 	}
@@ -199,7 +203,7 @@ type Source struct {
 func (l *Learner) Sources() (all []Source) {
 	for _, name := range slices.Sorted(maps.Keys(l.given)) {
 		s := Source{Name: name, Centroids: l.given[name].centroids()}
-		for _, lesson := range l.given[name].lessons {
+		for _, lesson := range l.given[name].Lessons {
 			if n := len(s.People); n == 0 || s.People[n-1] != lesson.Name {
 				s.People = append(s.People, lesson.Name)
 			}
@@ -227,18 +231,18 @@ func (l *Learner) forgetLessons(name string) {
 // renameLessons gives the person in lessons another name.
 func (l *Learner) renameLessons(from, to string) {
 	for source, g := range l.given {
-		g.lessons = slices.Clone(g.lessons)
-		for i := range g.lessons {
-			if g.lessons[i].Name == from {
-				g.lessons[i].Name = to
+		g.Lessons = slices.Clone(g.Lessons)
+		for i := range g.Lessons {
+			if g.Lessons[i].Name == from {
+				g.Lessons[i].Name = to
 			}
 		}
-		g.lessons = tidy(g.lessons)
+		g.Lessons = tidy(g.Lessons)
 		l.given[source] = g
 	}
 	for i := range l.aided {
-		if l.aided[i].name == from {
-			l.aided[i].name = to
+		if l.aided[i].Name == from {
+			l.aided[i].Name = to
 		}
 	}
 	l.shared = nil
@@ -246,7 +250,7 @@ func (l *Learner) renameLessons(from, to string) {
 
 // centroids returns the number of centroids of a source.
 func (g given) centroids() (n int) {
-	for _, s := range g.lessons {
+	for _, s := range g.Lessons {
 		n += len(s.Centroids)
 	}
 	return n
@@ -353,6 +357,36 @@ func (s Lesson) check(space face.Space) error {
 		unsorted := i > 0 && compareLinks(s.Links[i-1], link) >= 0
 		if link[0] < 0 || link[0] >= link[1] || link[1] >= len(s.Centroids) || unsorted {
 			return wrong("joins centroids %d and %d, which are not there or not in order", link[0], link[1])
+		}
+	}
+	return nil
+}
+
+// restoreLessons takes in the lessons of a snapshot.
+func (l *Learner) restoreLessons(all map[string]given) error {
+	if len(all) > MaxSources {
+		return fmt.Errorf("it has lessons of %d sources", len(all))
+	}
+	for _, source := range slices.Sorted(maps.Keys(all)) {
+		g := all[source]
+		if len(g.Lessons) == 0 || !(g.Clock >= 0 && g.Clock <= l.graph.Clock()) {
+			return fmt.Errorf("there are %d lessons of %.100q, from half-life %g of %g", len(g.Lessons), source, g.Clock,
+				l.graph.Clock())
+		}
+		for i := range g.Lessons {
+			g.Lessons[i].Space = l.space.ID
+			if i > 0 && compareLessons(g.Lessons[i-1], g.Lessons[i]) >= 0 {
+				return fmt.Errorf("the lessons of %.100q are not in order", source)
+			}
+		}
+		if err := l.admit(source, g.Lessons); err != nil {
+			return err
+		}
+		if l.given == nil {
+			l.given = make(map[string]given)
+		}
+		if l.put(source, g); l.taken > mostTaken/l.space.Dim {
+			return fmt.Errorf("lessons of all sources have more than %d centroids", mostTaken/l.space.Dim)
 		}
 	}
 	return nil

@@ -263,7 +263,7 @@ func (l *Learner) may(o Observation, c claim, t quantized.Candidate) bool {
 	if o.As != "" && (c.class < 0 || c.class != l.class(o.As, false)) {
 		return false
 	}
-	return !o.Frontal || c.class < 0 || l.classes[c.class].negative || !l.Radii().Strays(t.Anchor(c.class))
+	return !o.Frontal || c.class < 0 || l.classes[c.class].Negative || !l.Radii().Strays(t.Anchor(c.class))
 }
 
 // teaches reports whether the settings permit to learn a face with this claim, as n faces.

@@ -6,23 +6,16 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"slices"
 )
 
 // mostPicture bounds the bytes of a picture. A JPEG of 112x112 pixels has about 4,000.
 const mostPicture = 1 << 16
 
-// portrait is what is known of the look of a learned face.
+// portrait is what is known of the look of a learned face. In CBOR it is an array.
 type portrait struct {
-	frontal bool
-	picture []byte // JPEG; nil if none is kept
-}
-
-type snapshotPortrait struct {
 	_       struct{} `cbor:",toarray"`
-	ID      int64
 	Frontal bool
-	Picture []byte
+	Picture []byte // JPEG; nil if none is kept
 }
 
 // portray remembers how a learned face looks if it became a centroid. A centroid stays where its first face is, so a
@@ -36,9 +29,9 @@ func (l *Learner) portray(o Observation, v Verdict, observation int64) {
 	if l.portraits == nil {
 		l.portraits = make(map[int64]portrait)
 	}
-	p := portrait{frontal: o.Frontal}
+	p := portrait{Frontal: o.Frontal}
 	if !l.settings.NoPictures && len(o.Picture) <= mostPicture {
-		p.picture = bytes.Clone(o.Picture)
+		p.Picture = bytes.Clone(o.Picture)
 	}
 	l.portraits[id] = p
 	if len(l.portraits) > 2*l.graph.Learned() {
@@ -54,33 +47,23 @@ func (l *Learner) dropPortraits() {
 	})
 	if l.settings.NoPictures {
 		for id, p := range l.portraits {
-			l.portraits[id] = portrait{frontal: p.frontal}
+			l.portraits[id] = portrait{Frontal: p.Frontal}
 		}
 	}
 }
 
-// snapshotPortraits returns the portraits of the kept faces, in the order of their IDs.
-func (l *Learner) snapshotPortraits() (all []snapshotPortrait) {
-	l.dropPortraits()
-	for _, id := range slices.Sorted(maps.Keys(l.portraits)) {
-		all = append(all, snapshotPortrait{ID: id, Frontal: l.portraits[id].frontal, Picture: l.portraits[id].picture})
-	}
-	return all
-}
-
-// restorePortraits is the opposite of snapshotPortraits. The graph must be there.
-func (l *Learner) restorePortraits(all []snapshotPortrait) error {
-	if len(all) > 0 {
-		l.portraits = make(map[int64]portrait, len(all))
-	}
-	for _, p := range all {
-		_, twice := l.portraits[p.ID]
-		if i, ok := l.graph.Find(p.ID); !ok || twice || len(p.Picture) > mostPicture {
-			return fmt.Errorf("the portrait of face %d is not of a learned face, or is there twice, or too large", p.ID)
-		} else if _, labelled := l.graph.Class(i); labelled {
-			return fmt.Errorf("the portrait of face %d is of a labelled face", p.ID)
+// restorePortraits takes in the portraits of a snapshot. The graph must be there.
+func (l *Learner) restorePortraits(all map[int64]portrait) error {
+	for id, p := range all {
+		i, ok := l.graph.Find(id)
+		if ok {
+			_, labelled := l.graph.Class(i)
+			ok = !labelled
 		}
-		l.portraits[p.ID] = portrait{p.Frontal, p.Picture}
+		if !ok || len(p.Picture) > mostPicture {
+			return fmt.Errorf("the portrait of face %d is not of a learned face, or too large", id)
+		}
 	}
+	l.portraits = all
 	return nil
 }

@@ -58,7 +58,7 @@ func (l *Learner) measure() Radii {
 	r := Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, s.Link)}
 	people := 0
 	for _, c := range l.classes {
-		if !c.negative {
+		if !c.Negative {
 			people++
 		}
 	}

@@ -59,7 +59,7 @@ func (l *Learner) withdraw(x []float32, name string) {
 	var gone []int64
 	for i := range l.graph.Len() {
 		c, ok := l.graph.Class(i)
-		if ok && l.classes[c].negative && l.classes[c].name != name && slices.Equal(l.graph.Point(i), x) {
+		if ok && l.classes[c].Negative && l.classes[c].Name != name && slices.Equal(l.graph.Point(i), x) {
 			gone = append(gone, l.graph.Origin(i).ID)
 		}
 	}
@@ -94,7 +94,7 @@ func (l *Learner) labelAt(i int) (Label, bool) {
 	if !ok {
 		return Label{}, false
 	}
-	return Label{ID: l.graph.Origin(i).ID, Name: l.classes[c].name, Negative: l.classes[c].negative}, true
+	return Label{ID: l.graph.Origin(i).ID, Name: l.classes[c].Name, Negative: l.classes[c].Negative}, true
 }
 
 // Labels returns the labelled faces, the oldest first.

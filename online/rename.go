@@ -25,7 +25,7 @@ func (l *Learner) Rename(from, to string) error {
 	for _, negative := range []bool{false, true} {
 		if c := l.class(from, negative); c >= 0 {
 			delete(l.index, l.classes[c])
-			l.classes[c].name = to
+			l.classes[c].Name = to
 			l.index[l.classes[c]] = c
 		}
 	}

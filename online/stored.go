@@ -51,12 +51,12 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 		}
 		if label, ok := l.labelAt(i); ok {
 			all[i].Labelled, all[i].Name, all[i].Negative = true, label.Name, label.Negative
-		} else if via := l.graph.Source(i); len(via) == 1 && !l.classes[via[0]].negative {
-			all[i].Name = l.classes[via[0]].name
+		} else if via := l.graph.Source(i); len(via) == 1 && !l.classes[via[0]].Negative {
+			all[i].Name = l.classes[via[0]].Name
 		}
 		if !all[i].Labelled {
 			p, noted := l.portraits[o.ID]
-			all[i].Frontal, all[i].Picture = p.frontal || !noted, p.picture
+			all[i].Frontal, all[i].Picture = p.Frontal || !noted, p.Picture
 		}
 	}
 	if class < 0 {

@@ -33,11 +33,11 @@ func (l *Learner) forget(class int) {
 	for c := class; c < len(l.classes); c++ {
 		l.index[l.classes[c]] = c
 	}
-	if class < len(l.budget.used) {
-		l.budget.used = slices.Delete(l.budget.used, class, class+1)
+	if class < len(l.budget.Used) {
+		l.budget.Used = slices.Delete(l.budget.Used, class, class+1)
 	}
-	if l.shared = nil; !gone.negative {
-		l.forgetLessons(gone.name)
+	if l.shared = nil; !gone.Negative {
+		l.forgetLessons(gone.Name)
 	}
 }
 

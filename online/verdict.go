@@ -72,7 +72,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	best, second, person := none, 0., -1
 	for _, x := range solution.Values {
 		c, value := x.Class, min(max(x.Value, 0), 1)
-		if !l.classes[c].negative {
+		if !l.classes[c].Negative {
 			v.Sink -= value
 			if value > v.Confidence {
 				person, v.Confidence = c, value
@@ -95,11 +95,11 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 		return v, claim{class: -1, value: best.value}, nil
 	}
 	if person >= 0 {
-		v.Best = l.classes[person].name
+		v.Best = l.classes[person].Name
 	}
-	rejected, ok := l.index[class{l.classes[best.class].name, true}]
+	rejected, ok := l.index[class{l.classes[best.class].Name, true}]
 	switch {
-	case l.classes[best.class].negative:
+	case l.classes[best.class].Negative:
 		v.Reason = Rejected
 	case ok && rejects(t, rejected, best.class):
 		v.Reason, best.class = Rejected, rejected

@@ -47,7 +47,7 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 			g.products = resized(g.products, rows)
 			blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: g.c.Dim, Stride: g.points.stride,
 				Data: values},
-				vector(x), 0, blas32.Vector{N: rows, Inc: 1, Data: g.products})
+				blasVector(x), 0, blas32.Vector{N: rows, Inc: 1, Data: g.products})
 			for q, p := range g.products {
 				i := first + q
 				// The condition is also true for NaN, which comes from an overflow: such a vertex is measured.
@@ -62,7 +62,7 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	left := 0
 	for _, part := range g.sketched(square, cut) {
 		for _, i := range part {
-			p := blas32.Dot(vector(x), vector(g.points.at(i)))
+			p := blas32.Dot(blasVector(x), blasVector(g.points.at(i)))
 			if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
 				continue
 			}
@@ -128,7 +128,7 @@ func (g *Graph) find(x []float32, square float64, i int, labelled, learned float
 func (g *Graph) measure(x []float32, square float64, i int) float64 {
 	y := g.points.at(i)
 	sum := square + g.squares[i]
-	d := sum - 2*blas32.DDot(vector(x), vector(y))
+	d := sum - 2*blas32.DDot(blasVector(x), blasVector(y))
 	// If nearly all of the sum cancels, rounding errors would show. Then the squared differences are summed: this is
 	// slower, and gives duplicates a distance of exactly 0.
 	if !(d > 1e-6*sum) || math.IsInf(d, 1) {
@@ -137,6 +137,6 @@ func (g *Graph) measure(x []float32, square float64, i int) float64 {
 	return g.c.Scale * math.Sqrt(d)
 }
 
-func vector(x []float32) blas32.Vector { return blas32.Vector{N: len(x), Inc: 1, Data: x} }
+func blasVector(x []float32) blas32.Vector { return blas32.Vector{N: len(x), Inc: 1, Data: x} }
 
-func squaredNorm(x []float32) float64 { return blas32.DDot(vector(x), vector(x)) }
+func squaredNorm(x []float32) float64 { return blas32.DDot(blasVector(x), blasVector(x)) }

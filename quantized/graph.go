@@ -264,7 +264,7 @@ func (g *Graph) keep(kept []int) {
 // erase removes all vertices except kept from memory and from the journal.
 func (g *Graph) erase(kept []int) {
 	g.keep(kept)
-	g.journal.filter(func(e entry) bool { return g.vertex(e.vertex) >= 0 })
+	g.journal.filter(func(e Entry) bool { return g.vertex(e.Vertex) >= 0 })
 }
 
 // Remove removes a vertex with all points that it stands for. Points accepted through it stay.

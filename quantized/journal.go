@@ -15,39 +15,31 @@ var ErrJournal = errors.New("further back than the journal reaches")
 
 // Moment is the time of a point.
 type Moment struct {
-	Observation int64 // a number from the caller that never falls
-	Time        int64 // seconds since 1970; 0 for unknown
+	_           struct{} `cbor:",toarray"`
+	Observation int64    // a number from the caller that never falls
+	Time        int64    // seconds since 1970; 0 for unknown
 }
 
 // Origin says how a vertex was created.
 type Origin struct {
-	ID     int64   // of the vertex, never used again; counts from 1
-	Moment         // when its own point was kept; zero for a labelled vertex
-	Via    int64   // ID of the vertex through which its own point was accepted; 0 for none
-	Hops   int     // vertices on the path to a labelled vertex, along Via; 0 for a labelled vertex
-	Own    float64 // number of points kept as its own point; 0 for a labelled vertex
-	Born   float64 // half-lives that had passed when it was kept
+	_      struct{} `cbor:",toarray"`
+	ID     int64    // of the vertex, never used again; counts from 1
+	Moment          // when its own point was kept; zero for a labelled vertex
+	Via    int64    // ID of the vertex through which its own point was accepted; 0 for none
+	Hops   int      // vertices on the path to a labelled vertex, along Via; 0 for a labelled vertex
+	Own    float64  // number of points kept as its own point; 0 for a labelled vertex
+	Born   float64  // half-lives that had passed when it was kept
 }
 
 // A journal remembers for the last merged points into which vertex they were merged. A vertex's own point is not in it;
 // its Origin is enough.
 type journal struct {
-	entries []entry // a ring once it is full
+	entries []Entry // a ring once it is full
 	next    int     // index of the next entry
 	lost    Moment  // the latest of the entries that were overwritten
 }
 
-// An entry is a point at a vertex that is not its own.
-type entry struct {
-	Moment
-	vertex int64   // ID of the vertex
-	id     int64   // ID of the point when it was a vertex, before a repartition; 0 for none
-	via    int64   // ID of the vertex through which it was accepted; 0 for none
-	count  float64 // number of points kept as this point
-	born   float64 // half-lives that had passed when it was kept
-}
-
-func (j *journal) add(size int, e entry) {
+func (j *journal) add(size int, e Entry) {
 	switch {
 	case size == 0:
 		j.lose(e.Moment)
@@ -83,9 +75,9 @@ func (j *journal) resize(size int) {
 }
 
 // filter drops the entries for which keep returns false. The others stay in order.
-func (j *journal) filter(keep func(entry) bool) {
+func (j *journal) filter(keep func(Entry) bool) {
 	j.straighten()
-	j.entries = slices.DeleteFunc(j.entries, func(e entry) bool { return !keep(e) })
+	j.entries = slices.DeleteFunc(j.entries, func(e Entry) bool { return !keep(e) })
 }
 
 // vertex returns the vertex with this ID, or -1.
@@ -106,13 +98,14 @@ func (g *Graph) rewrite(to []int) {
 		}
 	}
 	for q, e := range g.journal.entries {
-		if id, moved := home[e.vertex]; moved {
-			g.journal.entries[q].vertex = id
+		if id, moved := home[e.Vertex]; moved {
+			g.journal.entries[q].Vertex = id
 		}
 	}
 	for i, j := range to {
 		if o := g.origin[i]; i != j {
-			g.journal.add(g.c.Journal, entry{o.Moment, g.origin[j].ID, o.ID, o.Via, o.Own, o.Born})
+			g.journal.add(g.c.Journal, Entry{Moment: o.Moment, Vertex: g.origin[j].ID, ID: o.ID, Via: o.Via,
+				Count: o.Own, Born: o.Born})
 		}
 	}
 }
@@ -171,8 +164,8 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 		}
 	}
 	for _, e := range g.journal.entries {
-		if e.id != 0 {
-			once = append(once, point{e.id, e.via, e.Observation})
+		if e.ID != 0 {
+			once = append(once, point{e.ID, e.Via, e.Observation})
 		}
 	}
 	slices.SortFunc(once, func(a, b point) int { return cmp.Compare(a.id, b.id) })
@@ -181,16 +174,16 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 			spoilt[p.id] = true
 		}
 	}
-	g.journal.filter(func(e entry) bool {
-		if !gone(e.id, e.Observation) && !spoilt[e.id] && !spoilt[e.via] {
+	g.journal.filter(func(e Entry) bool {
+		if !gone(e.ID, e.Observation) && !spoilt[e.ID] && !spoilt[e.Via] {
 			return true
 		}
-		if !spoilt[e.vertex] {
-			i := g.vertex(e.vertex)
-			g.count[i] -= e.count
-			points += e.count
+		if !spoilt[e.Vertex] {
+			i := g.vertex(e.Vertex)
+			g.count[i] -= e.Count
+			points += e.Count
 			// Rounding must not make a vertex lighter than its own point, or heavier than its number of points.
-			g.v[i] = min(max(g.v[i]-e.count*g.left(e.born), g.own(i)), g.count[i])
+			g.v[i] = min(max(g.v[i]-e.Count*g.left(e.Born), g.own(i)), g.count[i])
 		}
 		return false
 	})

@@ -11,8 +11,9 @@ import (
 // Link is a contracted edge: two points had an edge, and at least one of them was merged into another vertex. It joins
 // the vertices where the points are now.
 type Link struct {
-	A, B int64 // IDs of the vertices, the smaller first
-	P, Q int64 // present or former vertex IDs of the point at A, and of the point at B
+	_    struct{} `cbor:",toarray"`
+	A, B int64    // IDs of the vertices, the smaller first
+	P, Q int64    // present or former vertex IDs of the point at A, and of the point at B
 }
 
 func (l Link) ends() [2]int64 { return [2]int64{l.A, l.B} }
@@ -56,7 +57,7 @@ func (g *Graph) contract(p partition) (links []Link) {
 				l.P, l.Q = old.Q, old.P
 			}
 			if l.A > l.B {
-				l = Link{l.B, l.A, l.Q, l.P}
+				l = Link{A: l.B, B: l.A, P: l.Q, Q: l.P}
 			}
 			if _, edge := g.edges.find(a, b); edge || there[l.ends()] {
 				continue

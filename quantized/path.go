@@ -14,10 +14,10 @@ type Step struct {
 // accepted, and so on. Whole is true if the path ends at a labelled vertex. Otherwise the path is not complete: a point
 // on it was removed, has faded, or was merged before the journal begins.
 func (g *Graph) Path(i int) (path []Step, whole bool) {
-	merged := make(map[int64]entry)
+	merged := make(map[int64]Entry)
 	for _, e := range g.journal.entries {
-		if e.id != 0 {
-			merged[e.id] = e
+		if e.ID != 0 {
+			merged[e.ID] = e
 		}
 	}
 	o := g.origin[i]
@@ -41,8 +41,8 @@ func (g *Graph) Path(i int) (path []Step, whole bool) {
 		if !known {
 			break
 		}
-		path = append(path, Step{Moment: e.Moment, ID: id, Vertex: g.vertex(e.vertex), Merged: true})
-		via = e.via
+		path = append(path, Step{Moment: e.Moment, ID: id, Vertex: g.vertex(e.Vertex), Merged: true})
+		via = e.Via
 	}
 	return path, false
 }

@@ -6,29 +6,47 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // State holds all data that a Graph cannot compute from other data: the content of a snapshot. Its slices may be slices
-// of the graph.
+// of the graph. In CBOR (RFC 8949) it is a map, and each entry, vertex, origin and link is an array of its fields.
 type State struct {
-	R        float64
-	Spread   float64 // see [Graph.Bound]
-	Classes  int
-	Full     bool // the last attempt at a repartition made no room
-	Vertices []Vertex
+	R        float64  `cbor:"r"`
+	Spread   float64  `cbor:"spread"` // see [Graph.Bound]
+	Classes  int      `cbor:"classes"`
+	Full     bool     `cbor:"full"` // the last attempt at a repartition made no room
+	Vertices []Vertex `cbor:"vertices"`
 	// Reach is the length up to which Neighbours lists all edges; 0 if Neighbours is not known. Then edges are found
 	// anew, in time proportional to the square of the number of vertices.
-	Reach   float64
-	LastID  int64   // largest ID ever used
-	Links   []Link  // contracted edges, in ascending order of their vertices
-	Journal []Entry // the oldest first
-	Lost    Moment  // the latest entry that is missing in Journal
-	Aged    int64   // observation up to which multiplicities are aged
-	Clock   float64 // half-lives that have passed
+	Reach   float64 `cbor:"reach"`
+	LastID  int64   `cbor:"last_id"` // largest ID ever used
+	Links   []Link  `cbor:"links"`   // contracted edges, in ascending order of their vertices
+	Journal []Entry `cbor:"journal"` // the oldest first
+	Lost    Moment  `cbor:"lost"`    // the latest entry that is missing in Journal
+	Aged    int64   `cbor:"aged"`    // observation up to which multiplicities are aged
+	Clock   float64 `cbor:"clock"`   // half-lives that have passed
+}
+
+// Point holds the coordinates of a point. In files it is little-endian float32.
+type Point []float32
+
+// MarshalBinary returns the bytes of p.
+func (p Point) MarshalBinary() ([]byte, error) { return vector.Bytes(p), nil }
+
+// UnmarshalBinary is the opposite of MarshalBinary.
+func (p *Point) UnmarshalBinary(b []byte) error {
+	if len(b)%4 != 0 {
+		return fmt.Errorf("%w: a point of %d bytes", ErrInvalid, len(b))
+	}
+	*p = vector.Floats(b)
+	return nil
 }
 
 // Entry says into which vertex a point was merged.
 type Entry struct {
+	_ struct{} `cbor:",toarray"`
 	Moment
 	Vertex int64   // ID of the vertex
 	ID     int64   // ID of the point when it was a vertex; 0 for none
@@ -39,7 +57,8 @@ type Entry struct {
 
 // Vertex is one vertex of a State. Vertices are in the order of their age.
 type Vertex struct {
-	Point        []float32
+	_            struct{} `cbor:",toarray"`
+	Point        Point
 	Multiplicity float64 // positive; 1 where labelled
 	Points       float64 // points that it stands for; whole and positive; 1 where labelled
 	Class        int     // -1 where not labelled
@@ -57,8 +76,7 @@ func (g *Graph) State() State {
 		Lost: g.journal.lost, Links: g.Links(),
 	}
 	for q := range g.journal.entries {
-		e := g.journal.entries[(g.journal.next+q)%len(g.journal.entries)]
-		s.Journal = append(s.Journal, Entry{e.Moment, e.vertex, e.id, e.via, e.count, e.born})
+		s.Journal = append(s.Journal, g.journal.entries[(g.journal.next+q)%len(g.journal.entries)])
 	}
 	for i := range s.Vertices {
 		v := Vertex{
@@ -134,7 +152,7 @@ func Restore(c Config, s State) (*Graph, error) {
 		return nil, fmt.Errorf("%w: a contracted edge is not there", ErrInvalid)
 	}
 	for _, e := range s.Journal {
-		g.journal.add(c.Journal, entry{e.Moment, e.Vertex, e.ID, e.Via, e.Count, e.Born})
+		g.journal.add(c.Journal, e)
 	}
 	return g, nil
 }

@@ -86,7 +86,7 @@ type merger struct {
 func (m *merger) distance(i, j int) float64 {
 	x, y := m.all[i].Point, m.all[j].Point
 	sum := m.squares[i] + m.squares[j]
-	d := sum - 2*blas32.DDot(vector(x), vector(y))
+	d := sum - 2*blas32.DDot(blasVector(x), blasVector(y))
 	if !(d > 1e-6*sum) || math.IsInf(d, 1) {
 		d = graph.SquaredDistance(x, y)
 	}

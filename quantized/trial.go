@@ -130,8 +130,8 @@ func (g *Graph) standIn(id int64) int {
 		return i
 	}
 	for _, e := range g.journal.entries {
-		if e.id == id {
-			return g.vertex(e.vertex)
+		if e.ID == id {
+			return g.vertex(e.Vertex)
 		}
 	}
 	return -1
@@ -323,7 +323,7 @@ func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
 		g.stamp++
 		g.v[i] += float64(n)
 		g.count[i] += float64(n)
-		g.journal.add(g.c.Journal, entry{Moment: m, vertex: g.origin[i].ID, via: via, count: float64(n), born: g.clock})
+		g.journal.add(g.c.Journal, Entry{Moment: m, Vertex: g.origin[i].ID, Via: via, Count: float64(n), Born: g.clock})
 	} else {
 		i = g.Len()
 		g.add(c.square, c.near, unlabelled)

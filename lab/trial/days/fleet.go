@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // Poison is the kind of wrong lessons that a device gives.
@@ -96,12 +97,12 @@ func (f *fleet) end() error {
 // carry encodes and decodes lessons, as on the way to another device, and returns their size in bytes.
 func carry(lessons []online.Lesson) (there []online.Lesson, bytes int, err error) {
 	for _, s := range lessons {
-		data, err := s.MarshalBinary()
+		data, err := cbor.Marshal(s)
 		if err != nil {
 			return nil, 0, err
 		}
-		var back online.Lesson
-		if err := back.UnmarshalBinary(data); err != nil {
+		back := online.Lesson{Space: s.Space}
+		if err := cbor.Unmarshal(data, &back); err != nil {
 			return nil, 0, err
 		}
 		bytes += len(data)
