@@ -125,7 +125,25 @@ func compareLessons(a, b Lesson) int {
 func compareLinks(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
 
 // TakeLessons takes the lessons of a source, another learner. They replace all earlier lessons of this source. Without
-// lessons it does the same as [Learner.WithdrawLessons]. See "Lessons" in the package's description.
+// lessons it does the same as [Learner.WithdrawLessons].
+//
+// The lessons of all sources together are merged to at most K centroids, beside at most K own centroids. A face that l
+// names without lessons, or knows not to be a person's, keeps that verdict. Every other face is judged by own centroids
+// and lessons together ([quantized.Union]), and Verdict.Lent says so. The names of lessons decide which centroids are
+// merged and which are forgotten; they give no face a name: a centroid is a vertex without a label, and its person
+// follows from its paths to labelled faces of l. No face is anchored to a lesson.
+//
+// Lessons may be wrong: invented centroids can lead from a person to a stranger in small steps, and bounds on their
+// weight or distance do not stop them (docs/results.md). They never remove a name that l gives without lessons. A name
+// that only lessons support is as good as their source; sighting.Rules.Own asks for more.
+//
+// What l learns does not depend on lessons, except aided faces: faces that only lessons reach, which are learned if the
+// caller names the person ([Observation].As) and the verdict with lessons says the same. They are stored apart, and
+// become lessons whose [Lesson].Through names every source of lessons that l had. So when all sources are withdrawn, l
+// is bit for bit the learner that has seen the same faces and never had lessons, except for [Counts]; with one source
+// withdrawn, all verdicts are as if it had never given a lesson, nor helped others to learn one; and the order of
+// sources and their earlier lessons make no difference. With Settings.HalfLife, lessons lose weight from the moment when
+// they were taken. They can be taken while Settings.Freeze is on.
 //
 // The error wraps [ErrName] for a bad name of the source, [ErrUnknown] for a lesson about a person that l does not
 // know, [ErrLesson], or [ErrFull] beyond [MaxSources] or 256 MiB of coordinates. On error l is unchanged.

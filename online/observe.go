@@ -14,20 +14,15 @@ import (
 //
 // The error comes from [face.Space.Check]. On error l is unchanged.
 func (l *Learner) Observe(x []float32) (Verdict, error) {
+	o := Observation{Vector: x}
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	return l.observe(Observation{Vector: x})
-}
-
-// observe judges one face, learns from it and counts it.
-func (l *Learner) observe(o Observation) (Verdict, error) {
 	all, err := l.step([]Observation{o}, 1)
 	if err != nil {
 		return Verdict{}, err
 	}
-	l.count(all[0].shown)
-	l.portray(o, all[0].shown, l.counts.Observed)
+	l.count(o, all[0].shown)
 	return all[0].shown, nil
 }
 
@@ -73,39 +68,22 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	verdicts := make([]Verdict, len(faces))
 	for i := range all {
 		verdicts[i] = all[i].shown
-		l.count(verdicts[i])
-		l.portray(faces[i], verdicts[i], l.counts.Observed)
+		l.count(faces[i], verdicts[i])
 	}
 	return verdicts, nil
 }
 
-// judgement is the result of looking at one face.
-type judgement struct {
-	own   Verdict         // without lessons
-	claim claim           // of own
-	trial quantized.Trial // of own
-	shown Verdict         // with lessons; own if there are none
-	worse bool            // another face of the frame is a better match for the same person
-}
-
-// step judges the faces of a frame and learns from them. A learned face stands for n faces. The next call overwrites
-// the result.
+// step looks at the faces of a frame, decides who is who, and keeps what may be learned. A kept face stands for n
+// faces. The next call overwrites the result.
 func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
 	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
 	l.frame = all
 	for i, f := range faces {
-		if err := l.see(f, &all[i]); err != nil {
+		if err := l.look(f, &all[i]); err != nil {
 			return nil, err
 		}
 	}
-	oneEach(all, func(j *judgement) *Verdict { return &j.own })
-	if l.helped() {
-		oneEach(all, func(j *judgement) *Verdict { return &j.shown })
-	} else {
-		for i := range all {
-			all[i].shown = all[i].own
-		}
-	}
+	decide(all)
 	for i, f := range faces {
 		if !l.learns(f, &all[i]) || l.alike(faces[:i], all, f) {
 			continue
@@ -118,7 +96,7 @@ func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
 			return nil, err
 		}
 	}
-	for i, f := range faces {
+	for i, f := range faces { // after the others: what is learned does not depend on lessons
 		if l.helped() && !l.alike(faces[:i], all, f) {
 			if err := l.aid(f, &all[i].shown); err != nil {
 				return nil, err
@@ -139,7 +117,7 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("%w: observation %d of %d", ErrSettings, observation, l.counts.Observed)
 	}
 	j := &l.recalled
-	if err := l.see(o, j); err != nil {
+	if err := l.look(o, j); err != nil {
 		return Verdict{}, err
 	}
 	if l.learns(o, j) {
@@ -178,36 +156,8 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 		return Verdict{}, err
 	}
 	var j judgement
-	err := l.see(Observation{Vector: x}, &j)
+	err := l.look(Observation{Vector: x}, &j)
 	return j.shown, err
-}
-
-// see judges a face without lessons, and if that gives no name and denies none, also with lessons. It changes nothing.
-func (l *Learner) see(o Observation, j *judgement) error {
-	*j = judgement{}
-	err := l.look(o, j)
-	if err != nil {
-		return err
-	}
-	j.shown, err = l.lend(o, j.own)
-	return err
-}
-
-// look judges a face without lessons. If the graph does not tell who it is, the enrolled faces alone are asked: so
-// learning takes no name away. From their answer nothing is learned.
-func (l *Learner) look(o Observation, j *judgement) (err error) {
-	if j.trial, err = l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...); err != nil {
-		return err
-	}
-	j.own, j.claim, err = l.judge(j.trial)
-	if err != nil || j.own.Reason != Outlier && j.own.Reason != NoPath && j.own.Reason != Tie {
-		return err
-	}
-	if v, c, err := l.judge(j.trial.Labelled()); err != nil || v.Label != "" {
-		j.own, j.claim, j.claim.enrolled = v, c, true
-		return err
-	}
-	return nil
 }
 
 // learns reports whether a face may be learned, before it is placed in the graph.
@@ -231,7 +181,7 @@ func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int6
 		}
 		c = again
 	}
-	if !l.may(o, c, t) || !l.teaches(t, c, n, now) {
+	if !l.teaches(o, t, c, n, now) {
 		return nil
 	}
 	v := &j.shown
@@ -258,22 +208,22 @@ type Taught struct {
 // A restored l keeps it.
 func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
-// may reports whether Observation.As and Observation.Frontal permit to learn a face with this claim.
-func (l *Learner) may(o Observation, c claim, t quantized.Candidate) bool {
-	if o.As != "" && (c.class < 0 || c.class != l.class(o.As, false)) {
+// teaches reports whether the caller and the settings permit to learn a face with this claim, as n faces.
+func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim, n int, observation int64) bool {
+	person := c.class >= 0 && !l.classes[c.class].Negative
+	switch {
+	case o.As != "" && (!person || l.classes[c.class].Name != o.As):
+		return false
+	case o.Frontal && person && l.Radii().Strays(t.Anchor(c.class)):
+		return false
+	case l.settings.MaxHops > 0 && t.Hops(c.class) > l.settings.MaxHops:
 		return false
 	}
-	return !o.Frontal || c.class < 0 || l.classes[c.class].Negative || !l.Radii().Strays(t.Anchor(c.class))
+	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial) && l.affords(c.class, n, observation)
 }
 
-// teaches reports whether the settings permit to learn a face with this claim, as n faces.
-func (l *Learner) teaches(t quantized.Candidate, c claim, n int, observation int64) bool {
-	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial) &&
-		(l.settings.MaxHops == 0 || t.Hops(c.class) <= l.settings.MaxHops) &&
-		l.affords(c.class, n, observation)
-}
-
-func (l *Learner) count(v Verdict) {
+// count counts a judged face, and notes how it looks if it was learned.
+func (l *Learner) count(o Observation, v Verdict) {
 	l.counts.Observed++
 	if v.Reason == Outlier {
 		l.counts.Outliers++
@@ -284,4 +234,5 @@ func (l *Learner) count(v Verdict) {
 	if v.NoRoom {
 		l.counts.PassedOver++
 	}
+	l.portray(o, v, l.counts.Observed)
 }

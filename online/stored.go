@@ -89,7 +89,7 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		return 0, err
 	}
 	l.unaid()
-	return int(l.graph.UnlearnVertex(i)), nil // in old snapshots, other faces may have the same observation
+	return int(l.graph.UnlearnVertex(i)), nil
 }
 
 // mostObserved bounds the number of observations: float64 holds all whole numbers up to it.

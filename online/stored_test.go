@@ -131,30 +131,3 @@ func TestAdopt(t *testing.T) {
 		t.Error("a face of another length was adopted")
 	}
 }
-
-// A single face is removed, also if an old snapshot has other faces with the same observation number.
-func TestRemoveOfSameObservation(t *testing.T) {
-	l, err := online.New(plane, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Label([]float32{0, 0}, "alice"); err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []float32{.1, -.1} {
-		if v, err := l.Observe([]float32{x, 0}); err != nil || !v.Learned {
-			t.Fatalf("%+v, %v", v, err)
-		}
-	}
-	old := altered(t, snapshot(t, l), func(m map[string]any) {
-		for i := range m["vertices"].([]any) {
-			origin(m, i)[1] = 0
-		}
-	})
-	if err := l.UnmarshalBinary(old); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := l.Remove(2); n != 1 || err != nil || l.Graph().Learned() != 1 {
-		t.Errorf("%d faces were removed and %d are left, %v; want one each", n, l.Graph().Learned(), err)
-	}
-}

@@ -3,7 +3,6 @@
 package online
 
 import (
-	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -162,28 +161,4 @@ func (s *shared) look(l *Learner, o Observation) (quantized.Trial, error) {
 		}
 	}
 	return s.union.Look(o.Vector, l.Radii().sight(), o.Follows, others)
-}
-
-// lend returns the verdict with lessons on a face that has a verdict without lessons.
-func (l *Learner) lend(o Observation, own Verdict) (Verdict, error) {
-	if own.Label != "" || own.Reason == Rejected || !l.helped() {
-		return own, nil
-	}
-	s := l.share()
-	if s == nil || s.err != nil {
-		return own, nil
-	}
-	t, err := s.look(l, o)
-	var v Verdict
-	if err == nil {
-		v, _, err = l.judge(t)
-	}
-	// There may be too many enrolled faces since then, or weights that cannot be solved with. Lessons must not prevent
-	// l from judging by itself. Warnings says so.
-	if errors.Is(err, ErrFull) || errors.Is(err, quantized.ErrUnsolved) {
-		s.err = err
-		return own, nil
-	}
-	v.Lent, v.Anchored = true, false // a name that rests on lessons confirms nobody
-	return v, err
 }
