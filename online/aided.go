@@ -11,7 +11,8 @@ import (
 )
 
 // aided is a face that was learned with the help of lessons, because the learner's own centroids do not reach it. It is
-// stored separately from the graph, and becomes a lesson that names the sources of these lessons. In CBOR it is an array.
+// stored separately from the graph, and becomes a lesson that names the sources of these lessons. In CBOR it is an
+// array.
 type aided struct {
 	_      struct{} `cbor:",toarray"`
 	ID     int64    // negative, and never used again

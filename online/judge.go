@@ -187,8 +187,8 @@ func decide(all []judgement) {
 	oneEach(all, func(j *judgement) *Verdict { return &j.shown })
 }
 
-// oneEach takes the label from every verdict but the best of those that share it. The first of equals wins. It marks the
-// faces that look like somebody whom a better face looks like.
+// oneEach takes the label from every verdict but the best of those that share it. The first of equals wins. It marks
+// the faces that look like somebody whom a better face looks like.
 func oneEach(all []judgement, verdict func(j *judgement) *Verdict) {
 	order := make([]*judgement, len(all))
 	for i := range all {

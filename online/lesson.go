@@ -142,8 +142,8 @@ func compareLinks(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.
 // become lessons whose [Lesson].Through names every source of lessons that l had. So when all sources are withdrawn, l
 // is bit for bit the learner that has seen the same faces and never had lessons, except for [Counts]; with one source
 // withdrawn, all verdicts are as if it had never given a lesson, nor helped others to learn one; and the order of
-// sources and their earlier lessons make no difference. With Settings.HalfLife, lessons lose weight from the moment when
-// they were taken. They can be taken while Settings.Freeze is on.
+// sources and their earlier lessons make no difference. With Settings.HalfLife, lessons lose weight from the moment
+// when they were taken. They can be taken while Settings.Freeze is on.
 //
 // The error wraps [ErrName] for a bad name of the source, [ErrUnknown] for a lesson about a person that l does not
 // know, [ErrLesson], or [ErrFull] beyond [MaxSources] or 256 MiB of coordinates. On error l is unchanged.
@@ -388,8 +388,8 @@ func (l *Learner) restoreLessons(all map[string]given) error {
 	for _, source := range slices.Sorted(maps.Keys(all)) {
 		g := all[source]
 		if len(g.Lessons) == 0 || !(g.Clock >= 0 && g.Clock <= l.graph.Clock()) {
-			return fmt.Errorf("there are %d lessons of %.100q, from half-life %g of %g", len(g.Lessons), source, g.Clock,
-				l.graph.Clock())
+			return fmt.Errorf("there are %d lessons of %.100q, from half-life %g of %g", len(g.Lessons), source,
+				g.Clock, l.graph.Clock())
 		}
 		for i := range g.Lessons {
 			g.Lessons[i].Space = l.space.ID

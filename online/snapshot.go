@@ -20,8 +20,8 @@ var (
 // version is the version of the snapshot format. No other version is read.
 const version = 1
 
-// snapshot is the format of [Learner.MarshalBinary]: a CBOR map (RFC 8949, core deterministic encoding). Coordinates are
-// little-endian float32. Structs without names of fields are arrays.
+// snapshot is the format of [Learner.MarshalBinary]: a CBOR map (RFC 8949, core deterministic encoding). Coordinates
+// are little-endian float32. Structs without names of fields are arrays.
 type snapshot struct {
 	Version  int             `cbor:"version"`
 	Space    face.Space      `cbor:"space"`

@@ -38,8 +38,8 @@ func (g *Graph) order() []int {
 //
 // The printed algorithm names no first R, and one multiplication may not shrink the set. Here R is 0 until there are
 // more than k learned vertices for the first time, then the smallest positive distance between two vertices that are
-// not both labelled, and it grows to R·m, R·m², … until at most k are left. It never exceeds the edge radius: a point is
-// merged only into a vertex with an edge to it, because otherwise it would get the value of a vertex far away. Plan
+// not both labelled, and it grows to R·m, R·m², … until at most k are left. It never exceeds the edge radius: a point
+// is merged only into a vertex with an edge to it, because otherwise it would get the value of a vertex far away. Plan
 // reports false if that leaves more than k. R begins anew when k becomes larger, and when no learned vertex is left.
 func (g *Graph) plan(k int) (p partition, ok bool) {
 	r := g.r

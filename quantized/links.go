@@ -26,8 +26,8 @@ func (g *Graph) Links() []Link {
 func compareLinks(a, b Link) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
 
 // contract returns the links in the place of the edges that the merges of p would lose. In the printed algorithm a
-// merged vertex loses its edges. Where R is near the edge radius the vertices that are left have no edges to each other,
-// and a chain of points from a label to a turned head breaks.
+// merged vertex loses its edges. Where R is near the edge radius the vertices that are left have no edges to each
+// other, and a chain of points from a label to a turned head breaks.
 //
 // So an edge of i and j is replaced by a link of their new vertices, if these are two, without an edge, not both
 // labelled, and at most [Config].Link apart, and if i and j share a class: through an edge of two people's faces, one

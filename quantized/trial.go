@@ -308,8 +308,8 @@ func (c Candidate) Room() bool {
 
 // Keep ends the trial and keeps the point, as n points of the same moment. Class is the class through which the point
 // was accepted, for [Graph.Forget], or negative if no class claimed it. Keep returns the ID of the vertex where the
-// point is now. It reports false and changes nothing for an outlier, and without [Candidate.Room], unless the class with
-// the most learned vertices has two more than this class and can give one up. It panics unless n is positive.
+// point is now. It reports false and changes nothing for an outlier, and without [Candidate.Room], unless the class
+// with the most learned vertices has two more than this class and can give one up. It panics unless n is positive.
 func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
 	if !c.Room() && !c.share(class) {
 		return 0, false

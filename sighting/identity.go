@@ -28,8 +28,8 @@ type Rules struct {
 	HalfLife float64 // number of judged frames after which a frame counts half. Default 50
 	Anchors  int     // number of looks near an enrolled face that confirm a person ([NewLook]). Default 2
 	// Own is the least number of faces of a sighting that the learner must name without lessons, before lessons of
-	// other devices may give it the same name ([online.Learner.TakeLessons]). Use it in a fleet in which a device may lie.
-	// Default 0.
+	// other devices may give it the same name ([online.Learner.TakeLessons]). Use it in a fleet in which a device may
+	// lie. Default 0.
 	Own int
 	// Lapse is how long a person stays confirmed without another such face. Default 10 s.
 	Lapse time.Duration
