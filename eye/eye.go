@@ -16,7 +16,8 @@
 // # Caveats
 //
 // An attacker who controls an eye can still send false results within the rules, for example a face that is not there.
-// Use one eye per source if this matters.
+// Use one eye per source if this matters. The office does so for cameras of one owner, too: two cameras in one eye
+// would share memory, so one that attacks a decoder could read and invent the frames of the other.
 package eye
 
 import (

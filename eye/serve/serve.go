@@ -24,6 +24,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -210,7 +211,12 @@ func (s *server) setup(q eye.Setup) error {
 		}
 	}
 	s.report.Version = eye.Version
-	return s.send(eye.Message{Kind: eye.Ready, Report: s.report, Space: e.Space().ID})
+	if err := s.send(eye.Message{Kind: eye.Ready, Report: s.report, Space: e.Space().ID}); err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // the files of the networks: an eye waits or looks for long
+	cv.Trim()
+	return nil
 }
 
 // Open opens the networks of a vision, for programs that run them in their own process. The caller closes both.

@@ -42,6 +42,9 @@ func init() { C.fa_quiet() }
 // that sees, and does nothing else.
 func OneThread() { C.fa_one_thread() }
 
+// Trim gives memory that was freed in C++ back to the system.
+func Trim() { C.fa_trim() }
+
 // Version returns the version of OpenCV.
 func Version() string { return gocv.OpenCVVersion() }
 

@@ -73,6 +73,8 @@ void fa_one_thread(void) {
 	mallopt(M_ARENA_MAX, 1);
 }
 
+void fa_trim(void) { malloc_trim(0); }
+
 void fa_decode(const void *data, int length, void *dst, char **err) {
 	guard(err, [&] {
 		cv::Mat in(1, length, CV_8UC1, const_cast<void *>(data));
