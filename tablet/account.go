@@ -8,17 +8,16 @@ import (
 
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // account is the unsealed profile of a user.
 type account struct {
 	learner  *online.Learner
-	limits   session.Limits
-	others   map[uint32]session.Limits // limits of other users who tried to log in as this user
-	frozen   bool                      // a user stopped learning
-	drifted  bool                      // the drift alarm stopped learning
+	limits   Limits
+	others   map[uint32]Limits // limits of other users who tried to log in as this user
+	frozen   bool              // a user stopped learning
+	drifted  bool              // the drift alarm stopped learning
 	enrolled time.Time
 	uid      *uint32    // number of the user; nil if not known
 	follow   *following // the followed person of a fleet, or nil
@@ -71,24 +70,24 @@ const mostOthers = 64
 // If too many askers are remembered, a new one may not try.
 func (c *account) limitsOf(
 	asker uint32,
-	p session.Policy,
-	now session.Moment,
-) (why session.Refusal, wait time.Duration) {
+	p Policy,
+	now Moment,
+) (why Refusal, wait time.Duration) {
 	if asker == 0 {
 		return c.limits.Ask(p, now)
 	}
-	if why, _ := c.limits.Ask(p, now); why == session.PasswordDue {
+	if why, _ := c.limits.Ask(p, now); why == PasswordDue {
 		return why, 0
 	}
 	l, ok := c.others[asker]
 	switch {
 	case !ok && len(c.others) >= mostOthers:
-		return session.TooManyFailures, 0
+		return TooManyFailures, 0
 	case !ok:
 		return "", 0
 	}
 	switch why, wait := l.Ask(p, now); why {
-	case session.PasswordDue: // only the user's own limits count here
+	case PasswordDue: // only the user's own limits count here
 		return "", 0
 	default:
 		return why, wait
@@ -99,28 +98,28 @@ func (c *account) limitsOf(
 func (c *account) ask(
 	user string,
 	asker uint32,
-	p session.Policy,
-	now session.Moment,
-) (why session.Refusal, wait time.Duration) {
+	p Policy,
+	now Moment,
+) (why Refusal, wait time.Duration) {
 	why, wait = c.limitsOf(asker, p, now)
 	moved := c.moved()
 	switch {
-	case asker == 0 && why == session.PasswordDue && (moved || c.unproven(user)):
+	case asker == 0 && why == PasswordDue && (moved || c.unproven(user)):
 		return c.limits.AskUnproven(p, now)
 	case asker != 0 && why == "" && moved:
-		return session.PasswordDue, 0
+		return PasswordDue, 0
 	}
 	return why, wait
 }
 
 // changed changes the limits of an asker.
-func (c *account) changed(asker uint32, change func(*session.Limits)) {
+func (c *account) changed(asker uint32, change func(*Limits)) {
 	if asker == 0 {
 		change(&c.limits)
 		return
 	}
 	if c.others == nil {
-		c.others = make(map[uint32]session.Limits)
+		c.others = make(map[uint32]Limits)
 	}
 	l := c.others[asker]
 	change(&l)
@@ -145,11 +144,11 @@ func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err 
 		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
 	for asker, b := range k.Others {
-		var l session.Limits
+		var l Limits
 		if err := l.UnmarshalBinary(b); err != nil {
 			return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 		}
-		c.changed(asker, func(to *session.Limits) { *to = l })
+		c.changed(asker, func(to *Limits) { *to = l })
 	}
 	if p.Stale {
 		c.limits.Void()
@@ -245,19 +244,19 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 
 // Moved is the refusal in [Status] while nothing shows that the face belongs to the system's account: see
 // [Authenticator.Account].
-const Moved session.Refusal = "face and password have not come together yet, or the password is another one; look " +
+const Moved Refusal = "face and password have not come together yet, or the password is another one; look " +
 	"into the camera, and give the password in the same login"
 
 // Status is the public part of a user's profile.
 type Status struct {
-	Enrolled time.Time       // time of the enrolment
-	Labelled int64           // number of faces taken at the enrolment
-	Learned  float64         // number of stored faces that were learned since
-	Frozen   bool            // learning is stopped by a user
-	Drifted  bool            // learning is stopped: the learned faces had moved too far from the enrolled faces
-	Refusal  session.Refusal // why a login may not begin now, or ""
-	Wait     time.Duration   // time until a login may begin
-	Fleet    *FleetStatus    // nil unless the account follows a person of a fleet
+	Enrolled time.Time     // time of the enrolment
+	Labelled int64         // number of faces taken at the enrolment
+	Learned  float64       // number of stored faces that were learned since
+	Frozen   bool          // learning is stopped by a user
+	Drifted  bool          // learning is stopped: the learned faces had moved too far from the enrolled faces
+	Refusal  Refusal       // why a login may not begin now, or ""
+	Wait     time.Duration // time until a login may begin
+	Fleet    *FleetStatus  // nil unless the account follows a person of a fleet
 }
 
 // Status returns the public part of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
@@ -342,7 +341,7 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 
 // Account records by what the system knows the account of a user at present: a mark that differs after the account was
 // removed and made again, or has another password. While the profile is not bound to this mark, a login by face ends
-// with [session.Unproven]. Together says that the password follows in the same login: this binds the profile. The error
+// with [Unproven]. Together says that the password follows in the same login: this binds the profile. The error
 // wraps [profile.ErrUnknown] without a profile.
 func (a *Authenticator) Account(user, mark string, together bool) error {
 	a.mu.Lock()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/tablet/enrolment"
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
@@ -18,16 +17,16 @@ import (
 // block.
 //
 // The error wraps [online.ErrName] for an invalid name. After every later failure, also the end of ctx, the result is
-// [enrolment.Failed].
+// [Failed].
 func (a *Authenticator) Enroll(
 	ctx context.Context,
 	user string,
-	report func(enrolment.Result),
-) (enrolment.Result, error) {
+	report func(Result),
+) (Result, error) {
 	if err := online.CheckName(user); err != nil {
-		return enrolment.Result{}, err
+		return Result{}, err
 	}
-	e := enrolment.New(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
+	e := newEnrolment(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
 	last := e.Result()
 	report(last)
 	turned := 0
@@ -44,48 +43,48 @@ func (a *Authenticator) Enroll(
 		return false
 	})
 	switch r := e.Result(); {
-	case r.Word == enrolment.Enrolled:
+	case r.Word == Enrolled:
 		e.End(a.enrolled(user, e.Faces()))
-	case r.Word == enrolment.Turned:
+	case r.Word == Turned:
 		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(turned))
 	case r.Final:
 	case err != nil:
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("enrolling", "user", user, "error", err)
 		}
-		e.End(enrolment.Failed)
+		e.End(Failed)
 	default:
-		e.End(enrolment.TimedOut)
+		e.End(TimedOut)
 	}
 	report(e.Result())
 	return e.Result(), nil
 }
 
-func enrolmentFaces(f face.Frame) []enrolment.Face {
-	faces := make([]enrolment.Face, len(f.Samples))
+func enrolmentFaces(f face.Frame) []enrolmentFace {
+	faces := make([]enrolmentFace, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = enrolment.Face{Reason: x.Reason, Pose: pose(x), Vector: x.Vector, Liveness: x.Liveness,
+		faces[i] = enrolmentFace{Reason: x.Reason, Pose: pose(x), Vector: x.Vector, Liveness: x.Liveness,
 			Turns: x.Turns, Norm: x.Quality.Norm}
 	}
 	return faces
 }
 
 // enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.
-func (a *Authenticator) enrolled(user string, faces [][]float32) enrolment.Word {
+func (a *Authenticator) enrolled(user string, faces [][]float32) Word {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	other, err := a.resembles(user, faces)
 	if err == nil && other {
-		return enrolment.Taken
+		return Taken
 	}
 	if err == nil {
 		err = a.keep(user, faces)
 	}
 	if err != nil {
 		a.o.Log.Error("enrolling", "user", user, "error", err)
-		return enrolment.Failed
+		return Failed
 	}
-	return enrolment.Enrolled
+	return Enrolled
 }
 
 // resembles reports whether two or more faces would be recognised as another user. It skips profiles that cannot be

@@ -15,9 +15,7 @@ import (
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/enrolment"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 )
 
 // Numbers of people of a fleet.
@@ -81,10 +79,10 @@ func TestFollow(t *testing.T) { bubble(testFollow)(t) }
 
 func testFollow(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
-	try := func(frames []face.Frame) (session.Word, error) {
+	try := func(frames []face.Frame) (tablet.Word, error) {
 		t.Helper()
 		d.film.Play(stage.Show{Frames: frames})
-		r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {})
+		r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {})
 		return r.Word, err
 	}
 	if err := d.Follow("alice", first, false); err != nil {
@@ -96,18 +94,18 @@ func testFollow(t *testing.T) {
 	d.password(t, "alice")
 	d.tells(t, "alice", stage.At(stage.Alice, .3), stage.At(stage.Alice, .4))
 	d.pass(49 * time.Hour) // a password that is due does not prevent a login that asks for it
-	if w, err := try(seen(stage.Bob, 9)); err != nil || w != session.NoMatch {
+	if w, err := try(seen(stage.Bob, 9)); err != nil || w != tablet.NoMatch {
 		t.Errorf("somebody else: %q, %v", w, err)
 	}
 	d.pass(time.Minute)
-	if w, err := try(seen(stage.Alice, 2)); err != nil || w != session.NoMatch {
+	if w, err := try(seen(stage.Alice, 2)); err != nil || w != tablet.NoMatch {
 		t.Errorf("too few frames: %q, %v", w, err)
 	}
 	d.password(t, "alice")
 	if s, err := d.Status("alice"); err != nil || s.Labelled != 0 || s.Fleet.Enrolled != 0 || s.Fleet.Faces != 2 {
 		t.Fatalf("after the password, without a face before it: %+v, %+v, %v", s, s.Fleet, err)
 	}
-	if w, err := try(near(stage.Alice, 9)); err != nil || w != session.Unproven {
+	if w, err := try(near(stage.Alice, 9)); err != nil || w != tablet.Unproven {
 		t.Fatalf("before the password: %q, %v", w, err)
 	}
 	d.pass(61 * time.Second)
@@ -115,7 +113,7 @@ func testFollow(t *testing.T) {
 	if s, _ := d.Status("alice"); s.Labelled != 0 {
 		t.Errorf("the password came after a minute, and %d faces are enrolled", s.Labelled)
 	}
-	if w, err := try(near(stage.Alice, 9)); err != nil || w != session.Unproven {
+	if w, err := try(near(stage.Alice, 9)); err != nil || w != tablet.Unproven {
 		t.Fatalf("before the password: %q, %v", w, err)
 	}
 	d.password(t, "alice")
@@ -123,10 +121,10 @@ func testFollow(t *testing.T) {
 	if err != nil || s.Labelled != 3 || s.Fleet.Enrolled != 3 || s.Learned != 0 { // a match takes three frames
 		t.Fatalf("after the password: %+v, %+v, %v", s, s.Fleet, err)
 	}
-	if w, err := try(seen(stage.Alice, 9)); err != nil || w != session.Match {
+	if w, err := try(seen(stage.Alice, 9)); err != nil || w != tablet.Match {
 		t.Errorf("the face alone: %q, %v", w, err)
 	}
-	if w, err := try(seen(stage.Bob, 9)); err != nil || w != session.NoMatch {
+	if w, err := try(seen(stage.Bob, 9)); err != nil || w != tablet.NoMatch {
 		t.Errorf("somebody else: %q, %v", w, err)
 	}
 	d.password(t, "alice")
@@ -156,19 +154,19 @@ func TestFollowLiar(t *testing.T) {
 		d := follows(t, tablet.Options{}, stage.Alice, between, mallory)
 		d.password(t, "alice")
 		w, _ := d.verify(t, "alice", seen(mallory, 9), nil)
-		if w != session.Unproven {
+		if w != tablet.Unproven {
 			t.Fatalf("%q", w)
 		}
 		d.pass(2 * time.Minute) // the password was not given in time
-		if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != session.Unproven {
+		if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != tablet.Unproven {
 			t.Fatalf("%q", w)
 		}
 		d.password(t, "alice")
-		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != session.NoMatch {
+		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != tablet.NoMatch {
 			t.Errorf("a stranger is let in by a face between: %q", w)
 		}
 		d.pass(time.Minute)
-		if w, _ := d.verify(t, "alice", seen(between, 9), nil); w == session.Unproven {
+		if w, _ := d.verify(t, "alice", seen(between, 9), nil); w == tablet.Unproven {
 			t.Errorf("the fleet is asked again: %q", w)
 		}
 	}))
@@ -177,21 +175,21 @@ func TestFollowLiar(t *testing.T) {
 		d.verify(t, "alice", near(stage.Alice, 9), nil)
 		d.password(t, "alice")
 		d.tells(t, "alice", stage.Alice, between, mallory)
-		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != session.NoMatch {
+		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != tablet.NoMatch {
 			t.Errorf("%q", w)
 		}
 		d.password(t, "alice") // within the minute, but nothing is learned
-		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != session.NoMatch {
+		if w, _ := d.verify(t, "alice", seen(mallory, 9), nil); w != tablet.NoMatch {
 			t.Errorf("after the password: %q", w)
 		}
 		d.password(t, "alice")
-		if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != session.Match {
+		if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != tablet.Match {
 			t.Errorf("the user herself: %q", w)
 		}
 	}))
 	t.Run("liveness", bubble(func(t *testing.T) {
-		d := follows(t, tablet.Options{Policy: session.Policy{MinLiveness: .5}}, stage.Alice)
-		if w, _ := d.verify(t, "alice", lively(stage.Alice, 9, .1), nil); w != session.NotLive {
+		d := follows(t, tablet.Options{Policy: tablet.Policy{MinLiveness: .5}}, stage.Alice)
+		if w, _ := d.verify(t, "alice", lively(stage.Alice, 9, .1), nil); w != tablet.NotLive {
 			t.Errorf("a picture: %q", w)
 		}
 		d.password(t, "alice")
@@ -203,14 +201,14 @@ func TestFollowLiar(t *testing.T) {
 		d := follows(t, tablet.Options{}, stage.Alice)
 		var r *tablet.Refused
 		other := tablet.Attempt{User: "alice", Asker: 1000}
-		if _, err := d.Verify(t.Context(), other, func(session.Result) {}); !errors.As(err, &r) ||
-			r.Why != session.PasswordDue {
+		if _, err := d.Verify(t.Context(), other, func(tablet.Result) {}); !errors.As(err, &r) ||
+			r.Why != tablet.PasswordDue {
 			t.Error(err)
 		}
 		d.password(t, "alice")
 		d.film.Play(stage.Show{Frames: seen(stage.Alice, 9)})
-		if r, err := d.Verify(t.Context(), other, func(session.Result) {}); err != nil ||
-			r.Word != session.Unproven {
+		if r, err := d.Verify(t.Context(), other, func(tablet.Result) {}); err != nil ||
+			r.Word != tablet.Unproven {
 			t.Errorf("%v, %v", r, err)
 		}
 		d.password(t, "alice")
@@ -221,7 +219,7 @@ func TestFollowLiar(t *testing.T) {
 	t.Run("another user's face", bubble(func(t *testing.T) {
 		d := follows(t, tablet.Options{}, stage.Bob)
 		d.enrol(t, "bob", stage.Bob)
-		if w, _ := d.verify(t, "alice", near(stage.Bob, 9), nil); w != session.Unproven {
+		if w, _ := d.verify(t, "alice", near(stage.Bob, 9), nil); w != tablet.Unproven {
 			t.Errorf("%q", w)
 		}
 		d.password(t, "alice")
@@ -241,13 +239,13 @@ func testFollowTries(t *testing.T) {
 		d.pass(time.Minute)
 	}
 	var r *tablet.Refused
-	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); !errors.As(err, &r) ||
-		r.Why != session.TooManyFailures {
+	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {}); !errors.As(err, &r) ||
+		r.Why != tablet.TooManyFailures {
 		t.Errorf("after five: %v", err)
 	}
 	d.pass(time.Minute)
 	d.password(t, "alice")
-	if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != session.Unproven {
+	if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != tablet.Unproven {
 		t.Errorf("%q", w)
 	}
 }
@@ -260,11 +258,11 @@ func testFollowTakenBack(t *testing.T) {
 	d := follows(t, tablet.Options{}, one, other)
 	frames := slices.Concat(stage.Seen(stage.At(stage.Alice, .4), 1), stage.Seen(stage.At(stage.Alice, -.4), 1),
 		seen(stage.Alice, 1))
-	if w, _ := d.verify(t, "alice", frames, nil); w != session.Unproven {
+	if w, _ := d.verify(t, "alice", frames, nil); w != tablet.Unproven {
 		t.Fatalf("%q", w)
 	}
 	d.password(t, "alice")
-	if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != session.Match {
+	if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != tablet.Match {
 		t.Fatalf("%q", w)
 	}
 	is := func(labelled int64, learned bool, faces int) {
@@ -282,17 +280,17 @@ func testFollowTakenBack(t *testing.T) {
 	is(3, true, 3)
 	d.tells(t, "alice", one)
 	is(2, false, 1) // the face at -.4 was enrolled only because of the other
-	if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != session.Match {
+	if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != tablet.Match {
 		t.Errorf("%q", w)
 	}
 	d.tells(t, "alice")
 	is(0, false, 0)
-	_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {})
+	_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {})
 	if !errors.Is(err, profile.ErrUnknown) {
 		t.Errorf("all was taken back: %v", err)
 	}
 	d.tells(t, "alice", one)
-	if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != session.Unproven { // it starts again
+	if w, _ := d.verify(t, "alice", near(stage.Alice, 9), nil); w != tablet.Unproven { // it starts again
 		t.Errorf("%q", w)
 	}
 	// The fleet takes the face back after the face was seen, and before the password is given.
@@ -318,8 +316,8 @@ func testUnfollow(t *testing.T) {
 	d.tells(t, "alice", stage.Bob)
 	for _, c := range []struct {
 		who  []float32
-		want session.Word
-	}{{stage.Bob, session.NoMatch}, {stage.Alice, session.Match}} {
+		want tablet.Word
+	}{{stage.Bob, tablet.NoMatch}, {stage.Alice, tablet.Match}} {
 		if w, _ := d.verify(t, "alice", seen(c.who, 9), nil); w != c.want {
 			t.Errorf("%v: %q", c.who, w)
 		}
@@ -535,11 +533,11 @@ func testFollowOutlives(t *testing.T) {
 	if err != nil || *after.Fleet != *before.Fleet || after.Labelled != 3 {
 		t.Errorf("%+v, %+v, %v", after, after.Fleet, err)
 	}
-	if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != session.Match {
+	if w, _ := d.verify(t, "alice", seen(stage.Alice, 9), nil); w != tablet.Match {
 		t.Errorf("%q", w)
 	}
 	d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
-	if r, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Taken {
+	if r, err := d.Enroll(t.Context(), "bob", func(tablet.Result) {}); err != nil || r.Word != tablet.Taken {
 		t.Errorf("alice is enrolled as bob: %+v, %v", r, err)
 	}
 	d.enrol(t, "bob", stage.Bob)
@@ -586,8 +584,8 @@ func TestFollowAtOnce(t *testing.T) { bubble(testFollowAtOnce)(t) }
 func testFollowAtOnce(t *testing.T) {
 	d := follows(t, tablet.Options{}, stage.Alice)
 	d.film.Play(stage.Show{Frames: near(stage.Alice, 9)})
-	_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r session.Result) {
-		if r.Word == session.Unproven {
+	_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r tablet.Result) {
+		if r.Word == tablet.Unproven {
 			d.password(t, "alice")
 		}
 	})

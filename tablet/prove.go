@@ -10,7 +10,6 @@ import (
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/tablet/enrolment"
 )
 
 // witness is a labelled face of the learner from this camera. It was accepted as the user's because of faces of the
@@ -69,7 +68,7 @@ func (a *Authenticator) prove(user string, c *account, faces [][]float32) error 
 		a.o.Log.Warn("the face that was seen is another user's; nothing is enrolled", "user", user)
 		return nil
 	}
-	for _, x := range spread(matching, enrolment.Stages, a.space.Scale) {
+	for _, x := range spread(matching, Stages, a.space.Scale) {
 		w := witness{Vector: vector.Bytes(x)}
 		for _, r := range c.follow.Faces {
 			if graph.Distance(x, vector.Floats(r.Vector), a.space.Scale) <= a.o.Anchor {

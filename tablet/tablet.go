@@ -4,8 +4,8 @@
 //
 // An [Authenticator] holds their sealed profiles. [Authenticator.Verify] watches a camera until it knows whether a user
 // is there. [Authenticator.Enroll] guides a person through enrolment. Other methods show the learned faces, and remove
-// them. Package bus offers all this to other programs; the packages session and enrolment make the decisions, and
-// profile stores the profiles.
+// them. A [Session] decides about a login, without a camera. Package bus offers all this to other programs, and profile
+// stores the profiles.
 //
 // # What a login rests on
 //
@@ -41,7 +41,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 )
 
 // Errors of the methods of [Authenticator]. A user without a profile is [profile.ErrUnknown].
@@ -53,12 +52,12 @@ var (
 
 // Refused is the error for a user who may not try at present.
 type Refused struct {
-	Why  session.Refusal
+	Why  Refusal
 	Wait time.Duration // time until a try is allowed; 0 if waiting does not help
 }
 
 func (r *Refused) Error() string {
-	if r.Why == session.Wait {
+	if r.Why == Wait {
 		return fmt.Sprintf("%s: wait %v, or use your password", r.Why, r.Wait.Round(time.Second))
 	}
 	return fmt.Sprintf("%s: use your password", r.Why)
@@ -84,7 +83,7 @@ type Camera func(ctx context.Context, p Purpose) (Stream, error)
 
 // Options of an [Authenticator]. A zero field means the default.
 type Options struct {
-	Policy  session.Policy
+	Policy  Policy
 	Learner online.Settings // default of Learn: 0.9. A match below it is not learned
 
 	// Anchor is the greatest distance from the nearest enrolled face for a login, in units of the space. Default: the
@@ -102,9 +101,9 @@ type Options struct {
 	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set.
 	// Default: use the wall clock.
 	Boot func() (name string, up time.Duration)
-	Draw func() session.Side // side of a challenge. Default: random and unpredictable
-	Wipe func()              // called when faces are no longer used; see the function [Wipe]. Default none
-	Log  *slog.Logger        // audit; default none
+	Draw func() Side  // side of a challenge. Default: random and unpredictable
+	Wipe func()       // called when faces are no longer used; see the function [Wipe]. Default none
+	Log  *slog.Logger // audit; default none
 }
 
 // Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For the built-in
@@ -147,7 +146,7 @@ type Authenticator struct {
 	news    map[string]news // words of a fleet, by user
 }
 
-// New returns an authenticator over a store, which the caller closes. The error wraps [session.ErrPolicy],
+// New returns an authenticator over a store, which the caller closes. The error wraps [ErrPolicy],
 // [online.ErrSettings] or [ErrSpace].
 func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Authenticator, error) {
 	o = o.defaults(space)
@@ -172,8 +171,8 @@ func (a *Authenticator) Close() {
 }
 
 // moment returns the time by both clocks.
-func (a *Authenticator) moment() session.Moment {
-	m := session.At(a.o.Now())
+func (a *Authenticator) moment() Moment {
+	m := At(a.o.Now())
 	if a.o.Boot != nil {
 		m.Boot, m.Up = a.o.Boot()
 	}
@@ -190,7 +189,7 @@ func Wipe() {
 }
 
 // Policy returns the policy with its defaults.
-func (a *Authenticator) Policy() session.Policy { return a.o.Policy }
+func (a *Authenticator) Policy() Policy { return a.o.Policy }
 
 // patience is how long the release of the camera may take before other callers are told that it is in use.
 const patience = 2 * time.Second

@@ -22,9 +22,7 @@ import (
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/enrolment"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 )
 
 // desk is an authenticator with an artificial camera and clock.
@@ -99,19 +97,19 @@ func (d *desk) open(t *testing.T) {
 func (d *desk) enrol(t *testing.T, user string, who []float32) {
 	t.Helper()
 	d.film.Play(stage.Show{Frames: stage.Enrolling(who)})
-	r, err := d.Enroll(t.Context(), user, func(enrolment.Result) {})
-	if err != nil || r.Word != enrolment.Enrolled {
+	r, err := d.Enroll(t.Context(), user, func(tablet.Result) {})
+	if err != nil || r.Word != tablet.Enrolled {
 		t.Fatalf("enrolling %s: %+v, %v\n%s", user, r, err, d.log.String())
 	}
 }
 
 // verify returns the words of a login, without repetitions.
-func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error) (session.Word, []session.Word) {
+func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error) (tablet.Word, []tablet.Word) {
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
-	var words []session.Word
+	var words []tablet.Word
 	r, err := d.Verify(t.Context(), tablet.Attempt{User: user},
-		func(r session.Result) { words = append(words, r.Word) })
+		func(r tablet.Result) { words = append(words, r.Word) })
 	if err != nil {
 		t.Fatalf("verifying %s: %v", user, err)
 	}
@@ -148,47 +146,47 @@ func TestLiveness(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		frames []face.Frame
-		want   session.Word
+		want   tablet.Word
 		learns bool
 	}{
-		{"the user", lively(stage.At(stage.Alice, .1), 9, .9), session.Match, true},
-		{"a picture", lively(stage.At(stage.Alice, .1), 9, .1), session.NotLive, false},
-		{"nothing scored", lively(stage.At(stage.Alice, .1), 9), session.NotLive, false},
-		{"two frames", lively(stage.At(stage.Alice, .1), 2, .9), session.NoMatch, true},
-		{"a live stranger", lively(stage.Bob, 9, .9), session.NoMatch, false},
+		{"the user", lively(stage.At(stage.Alice, .1), 9, .9), tablet.Match, true},
+		{"a picture", lively(stage.At(stage.Alice, .1), 9, .1), tablet.NotLive, false},
+		{"nothing scored", lively(stage.At(stage.Alice, .1), 9), tablet.NotLive, false},
+		{"two frames", lively(stage.At(stage.Alice, .1), 2, .9), tablet.NoMatch, true},
+		{"a live stranger", lively(stage.Bob, 9, .9), tablet.NoMatch, false},
 		{"a live stranger before a picture", slices.Concat(lively(stage.Bob, 2, 1), lively(stage.Alice, 3, 0)),
-			session.NotLive, false},
+			tablet.NotLive, false},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
-			d := newDesk(t, tablet.Options{Policy: session.Policy{MinLiveness: .5}})
+			d := newDesk(t, tablet.Options{Policy: tablet.Policy{MinLiveness: .5}})
 			film := stage.Enrolling(stage.Alice)
-			enrol := func() enrolment.Word {
+			enrol := func() tablet.Word {
 				d.film.Play(stage.Show{Frames: film})
-				r, err := d.Enroll(t.Context(), "alice", func(enrolment.Result) {})
+				r, err := d.Enroll(t.Context(), "alice", func(tablet.Result) {})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return r.Word
 			}
-			if got := enrol(); got != enrolment.TimedOut { // no face had a score
+			if got := enrol(); got != tablet.TimedOut { // no face had a score
 				t.Errorf("a picture is enrolled: %q", got)
 			}
 			alive := float32(.9)
 			for i := range film {
 				film[i].Samples[0].Liveness = &alive
 			}
-			if got := enrol(); got != enrolment.Enrolled {
+			if got := enrol(); got != tablet.Enrolled {
 				t.Fatalf("a live face is not enrolled: %q", got)
 			}
 			if err := d.Password("alice", 0); err != nil {
 				t.Fatal(err)
 			}
 			w, words := d.verify(t, "alice", c.frames, nil)
-			if w != c.want || w == session.NotLive && !slices.Contains(words, session.Lifeless) {
+			if w != c.want || w == tablet.NotLive && !slices.Contains(words, tablet.Lifeless) {
 				t.Errorf("%q, want %q", words, c.want)
 			}
 			if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"},
-				func(session.Result) {}); (err != nil) != (w != session.Match) {
+				func(tablet.Result) {}); (err != nil) != (w != tablet.Match) {
 				t.Errorf("after %q: %v", w, err)
 			}
 			if err := d.Password("alice", 0); err != nil {
@@ -212,27 +210,27 @@ func TestVerify(t *testing.T) {
 		name   string
 		frames []face.Frame
 		end    error
-		want   session.Word
+		want   tablet.Word
 		counts bool
 	}{
-		{"the user", stage.Seen(stage.At(stage.Alice, .1), 9), nil, session.Match, false},
-		{"two frames", stage.Seen(stage.At(stage.Alice, .1), 2), nil, session.NoMatch, true},
-		{"somebody else", stage.Seen(stage.Bob, 9), nil, session.NoMatch, true},
-		{"nobody", nil, nil, session.NoFace, false},
-		{"two faces", two, nil, session.Poor, false},
-		{"too dark", []face.Frame{{Samples: []face.Sample{dark}}}, nil, session.Poor, false},
-		{"no vector", []face.Frame{{Samples: []face.Sample{none}}}, nil, session.Poor, false},
-		{"a camera that ends", nil, io.EOF, session.Failed, false},
-		{"a camera that is pulled out", stage.Seen(stage.Bob, 1), errors.New("gone"), session.Failed, true},
+		{"the user", stage.Seen(stage.At(stage.Alice, .1), 9), nil, tablet.Match, false},
+		{"two frames", stage.Seen(stage.At(stage.Alice, .1), 2), nil, tablet.NoMatch, true},
+		{"somebody else", stage.Seen(stage.Bob, 9), nil, tablet.NoMatch, true},
+		{"nobody", nil, nil, tablet.NoFace, false},
+		{"two faces", two, nil, tablet.Poor, false},
+		{"too dark", []face.Frame{{Samples: []face.Sample{dark}}}, nil, tablet.Poor, false},
+		{"no vector", []face.Frame{{Samples: []face.Sample{none}}}, nil, tablet.Poor, false},
+		{"a camera that ends", nil, io.EOF, tablet.Failed, false},
+		{"a camera that is pulled out", stage.Seen(stage.Bob, 1), errors.New("gone"), tablet.Failed, true},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			d := ready(t, tablet.Options{})
 			w, words := d.verify(t, "alice", c.frames, c.end)
-			if w != c.want || words[0] != session.Looking || words[len(words)-1] != w {
+			if w != c.want || words[0] != tablet.Looking || words[len(words)-1] != w {
 				t.Errorf("%q, want %q (%q)", w, c.want, words)
 			}
 			s, err := d.Status("alice")
-			if err != nil || (s.Refusal == session.Wait) != c.counts {
+			if err != nil || (s.Refusal == tablet.Wait) != c.counts {
 				t.Errorf("refusal %q, %v", s.Refusal, err)
 			}
 		}))
@@ -247,8 +245,8 @@ func testVerifyRefused(t *testing.T) {
 	refused := func(user string) error {
 		t.Helper()
 		d.film.Play(stage.Show{Fail: errors.New("it was opened")})
-		r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(session.Result) { t.Error("it began") })
-		if r != (session.Result{}) {
+		r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(tablet.Result) { t.Error("it began") })
+		if r != (tablet.Result{}) {
 			t.Errorf("result %+v", r)
 		}
 		return err
@@ -258,14 +256,14 @@ func testVerifyRefused(t *testing.T) {
 	}
 	d.enrol(t, "alice", stage.Alice)
 	var r *tablet.Refused
-	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue {
+	if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.PasswordDue {
 		t.Error(err)
 	}
 	if err := d.Password("alice", 0); err != nil {
 		t.Fatal(err)
 	}
 	d.pass(49 * time.Hour)
-	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.PasswordDue ||
+	if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.PasswordDue ||
 		err.Error() != "the password has not been used for too long: use your password" {
 		t.Error(err)
 	}
@@ -273,17 +271,17 @@ func testVerifyRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		if w, _ := d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil); w != session.NoMatch {
+		if w, _ := d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil); w != tablet.NoMatch {
 			t.Fatal(w)
 		}
 		if i < 4 {
-			if err := refused("alice"); !errors.As(err, &r) || r.Why != session.Wait || r.Wait > 8*time.Second {
+			if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.Wait || r.Wait > 8*time.Second {
 				t.Error(err)
 			}
 		}
 		d.pass(time.Minute)
 	}
-	if err := refused("alice"); !errors.As(err, &r) || r.Why != session.TooManyFailures {
+	if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.TooManyFailures {
 		t.Error(err)
 	}
 	if err := d.Password("bob", 0); !errors.Is(err, profile.ErrUnknown) {
@@ -297,34 +295,34 @@ func TestVerifyFaults(t *testing.T) { bubble(testVerifyFaults)(t) }
 func testVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
-	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
-		r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {}); err != nil ||
+		r.Word != tablet.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.film.Play(stage.Show{})
-	if r, err := d.Verify(ctx, tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
-		r.Word != session.Failed {
+	if r, err := d.Verify(ctx, tablet.Attempt{User: "alice"}, func(tablet.Result) {}); err != nil ||
+		r.Word != tablet.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	hang := make(chan struct{})
 	d.film.Play(stage.Show{Hang: hang})
-	var told session.Result
+	var told tablet.Result
 	begun := time.Now()
 	alice := tablet.Attempt{User: "alice"}
-	if r, err := d.Verify(t.Context(), alice, func(r session.Result) { told = r }); err != nil ||
-		r.Word != session.Failed || told != r || time.Since(begun) > 2500*time.Millisecond {
+	if r, err := d.Verify(t.Context(), alice, func(r tablet.Result) { told = r }); err != nil ||
+		r.Word != tablet.Failed || told != r || time.Since(begun) > 2500*time.Millisecond {
 		t.Errorf("%+v, %+v, %v after %v", r, told, err, time.Since(begun))
 	}
 	// The abandoned session still has the camera.
-	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
-		r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {}); err != nil ||
+		r.Word != tablet.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	close(hang)
 	d.Close()
-	if w, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil); w != session.Match {
+	if w, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil); w != tablet.Match {
 		t.Error(w)
 	}
 }
@@ -333,7 +331,7 @@ func testVerifyFaults(t *testing.T) {
 func TestVerifyWithoutStore(t *testing.T) { bubble(testVerifyWithoutStore)(t) }
 
 func testVerifyWithoutStore(t *testing.T) {
-	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
+	d := ready(t, tablet.Options{Policy: tablet.Policy{Deadline: 2 * time.Second}})
 	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, stage.Space)
 	if err != nil {
 		t.Fatal(err)
@@ -346,8 +344,8 @@ func testVerifyWithoutStore(t *testing.T) {
 		}
 		d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 		f.after = 1000
-		if r, err := a.Enroll(t.Context(), "alice", func(enrolment.Result) {}); err != nil ||
-			r.Word != enrolment.Enrolled {
+		if r, err := a.Enroll(t.Context(), "alice", func(tablet.Result) {}); err != nil ||
+			r.Word != tablet.Enrolled {
 			t.Fatal(r, err)
 		}
 		if err := a.Password("alice", 0); err != nil {
@@ -355,11 +353,11 @@ func testVerifyWithoutStore(t *testing.T) {
 		}
 		f.after = frames
 		d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-		if r, err := a.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r session.Result) {
-			if r.Word == session.Match {
+		if r, err := a.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r tablet.Result) {
+			if r.Word == tablet.Match {
 				t.Error("a match was told")
 			}
-		}); err != nil || r.Word != session.Failed {
+		}); err != nil || r.Word != tablet.Failed {
 			t.Errorf("after %d frames: %+v, %v", frames, r, err)
 		}
 		a.Close()
@@ -400,26 +398,26 @@ func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
 func TestAttemptOutlivesCrash(t *testing.T) { bubble(testAttemptOutlivesCrash)(t) }
 
 func testAttemptOutlivesCrash(t *testing.T) {
-	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: 2 * time.Second}})
+	d := ready(t, tablet.Options{Policy: tablet.Policy{Deadline: 2 * time.Second}})
 	ctx, cancel := context.WithCancel(t.Context())
 	d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 1)})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.Verify(ctx, tablet.Attempt{User: "alice"}, func(session.Result) {})
+		d.Verify(ctx, tablet.Attempt{User: "alice"}, func(tablet.Result) {})
 	}()
 	for range 200 { // as another process would find it
-		if s, _ := d.Status("alice"); s.Refusal == session.Wait {
+		if s, _ := d.Status("alice"); s.Refusal == tablet.Wait {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if s, err := d.Status("alice"); err != nil || s.Refusal != session.Wait {
+	if s, err := d.Status("alice"); err != nil || s.Refusal != tablet.Wait {
 		t.Errorf("in the middle of the attempt: %+v, %v", s, err)
 	}
 	cancel()
 	<-done
-	if s, err := d.Status("alice"); err != nil || s.Refusal != session.Wait {
+	if s, err := d.Status("alice"); err != nil || s.Refusal != tablet.Wait {
 		t.Errorf("after it was broken off: %+v, %v", s, err)
 	}
 }
@@ -430,9 +428,9 @@ func TestAnchor(t *testing.T) { bubble(testAnchor)(t) }
 func testAnchor(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	for tenths := 1; tenths < 15; tenths++ { // up to the anchor, 1.075 times .93
-		want := session.Match
+		want := tablet.Match
 		if tenths > 9 {
-			want = session.NoMatch
+			want = tablet.NoMatch
 		}
 		if w, _ := d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -float32(tenths)/10), 30), nil); w != want {
 			t.Errorf("%d tenths away: %q, want %q", tenths, w, want)
@@ -464,7 +462,7 @@ func TestLearning(t *testing.T) {
 	}))
 	t.Run("not by a match alone", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
-		if w, _ := d.verify(t, "alice", stage.Seen(far, 5), nil); w != session.Match {
+		if w, _ := d.verify(t, "alice", stage.Seen(far, 5), nil); w != tablet.Match {
 			t.Fatal(w)
 		}
 		if n := learned(d); n != 0 {
@@ -548,12 +546,12 @@ func TestEnroll(t *testing.T) { bubble(testEnroll)(t) }
 
 func testEnroll(t *testing.T) {
 	d := ready(t, tablet.Options{})
-	var words []enrolment.Word
-	enrol := func(user string, frames []face.Frame, end error) enrolment.Word {
+	var words []tablet.Word
+	enrol := func(user string, frames []face.Frame, end error) tablet.Word {
 		t.Helper()
 		words = nil
 		d.film.Play(stage.Show{Frames: frames, End: end})
-		r, err := d.Enroll(t.Context(), user, func(r enrolment.Result) { words = append(words, r.Word) })
+		r, err := d.Enroll(t.Context(), user, func(r tablet.Result) { words = append(words, r.Word) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -562,27 +560,27 @@ func testEnroll(t *testing.T) {
 		}
 		return r.Word
 	}
-	if w := enrol("bob", stage.Enrolling(stage.Bob), nil); w != enrolment.Enrolled {
+	if w := enrol("bob", stage.Enrolling(stage.Bob), nil); w != tablet.Enrolled {
 		t.Error(w)
 	}
-	want := []enrolment.Word{
-		enrolment.Straight,
-		enrolment.TurnLeft,
-		enrolment.TurnLeft,
-		enrolment.TurnRight,
-		enrolment.Tilt,
-		enrolment.Enrolled,
+	want := []tablet.Word{
+		tablet.Straight,
+		tablet.TurnLeft,
+		tablet.TurnLeft,
+		tablet.TurnRight,
+		tablet.Tilt,
+		tablet.Enrolled,
 	}
 	if !slices.Equal(slices.Compact(words), slices.Compact(want)) {
 		t.Errorf("words %q", words)
 	}
-	if w := enrol("carol", stage.Enrolling(stage.Alice), nil); w != enrolment.Taken {
+	if w := enrol("carol", stage.Enrolling(stage.Alice), nil); w != tablet.Taken {
 		t.Errorf("a face that is another's: %q", w)
 	}
-	if w := enrol("carol", stage.Enrolling(stage.Carol)[:5], nil); w != enrolment.TimedOut {
+	if w := enrol("carol", stage.Enrolling(stage.Carol)[:5], nil); w != tablet.TimedOut {
 		t.Error(w)
 	}
-	if w := enrol("carol", stage.Enrolling(stage.Carol)[:5], io.EOF); w != enrolment.Failed {
+	if w := enrol("carol", stage.Enrolling(stage.Carol)[:5], io.EOF); w != tablet.Failed {
 		t.Error(w)
 	}
 	if users, err := d.Users(); err != nil || !slices.Equal(users, []string{"alice", "bob"}) {
@@ -590,13 +588,13 @@ func testEnroll(t *testing.T) {
 	}
 	// Alice enrols again: her limits stay, and the learned faces go.
 	d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil)
-	if w := enrol("alice", stage.Enrolling(stage.Alice), nil); w != enrolment.Enrolled {
+	if w := enrol("alice", stage.Enrolling(stage.Alice), nil); w != tablet.Enrolled {
 		t.Error(w)
 	}
 	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Labelled != 4 || s.Refusal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := d.Enroll(t.Context(), " ", func(enrolment.Result) {}); !errors.Is(err, online.ErrName) {
+	if _, err := d.Enroll(t.Context(), " ", func(tablet.Result) {}); !errors.Is(err, online.ErrName) {
 		t.Error(err)
 	}
 	if err := d.Forget("alice"); err != nil {
@@ -617,7 +615,7 @@ func testNameGivenAgain(t *testing.T) {
 	var uid uint32 = 1000
 	var gone error
 	d := ready(t, tablet.Options{UID: func(string) (uint32, error) { return uid, gone }})
-	if w, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil); w != session.Match {
+	if w, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil); w != tablet.Match {
 		t.Fatal(w)
 	}
 	gone = errors.New("no such user")
@@ -626,11 +624,11 @@ func testNameGivenAgain(t *testing.T) {
 	}
 	uid, gone = 1001, nil
 	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"},
-		func(session.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
+		func(tablet.Result) { t.Error("it began") }); !errors.Is(err, profile.ErrUnknown) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
 	d.enrol(t, "alice", stage.Bob)
-	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Refusal != session.PasswordDue {
+	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Refusal != tablet.PasswordDue {
 		t.Errorf("enrolled anew: %+v, %v", s, err)
 	}
 	uid = 1002
@@ -652,7 +650,7 @@ func testAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	seen := func(want session.Word) {
+	seen := func(want tablet.Word) {
 		t.Helper()
 		d.pass(10 * time.Second) // the wait after a failure
 		if word, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 9), nil); word != want {
@@ -662,10 +660,10 @@ func testAccount(t *testing.T) {
 	for _, mark := range []string{"removed before a login", "first"} { // the password alone binds no face
 		password(mark, false)
 		d.pass(2 * time.Minute)
-		seen(session.Unproven)
+		seen(tablet.Unproven)
 	}
 	password("first", true)
-	seen(session.Match)
+	seen(tablet.Match)
 	for range 3 { // the next account's user logs in with the password, and the old face stays out
 		password("second", false)
 		if s, err := d.Status("alice"); err != nil || s.Refusal != tablet.Moved {
@@ -673,30 +671,30 @@ func testAccount(t *testing.T) {
 		}
 		d.pass(2 * time.Minute)
 	}
-	seen(session.Unproven)
+	seen(tablet.Unproven)
 	d.pass(2 * time.Minute)
 	password("second", true) // too late after the face
-	seen(session.Unproven)
+	seen(tablet.Unproven)
 	var r *tablet.Refused
 	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: 5},
-		func(session.Result) {}); !errors.As(err, &r) {
+		func(tablet.Result) {}); !errors.As(err, &r) {
 		t.Errorf("another user: %v", err)
 	}
 	password("second", false) // in another login
-	seen(session.Unproven)
+	seen(tablet.Unproven)
 	password("second", true)
-	seen(session.Match)
+	seen(tablet.Match)
 	if err := d.Account("alice", "third", false); err != nil {
 		t.Fatal(err)
 	}
-	seen(session.Unproven) // without a word of a password
+	seen(tablet.Unproven) // without a word of a password
 	d.Close()
 	d.store.Close()
 	d.open(t)
 	d.pass(time.Hour)
-	seen(session.Unproven)
+	seen(tablet.Unproven)
 	d.enrol(t, "alice", stage.Alice) // anew, by an administrator
-	seen(session.Match)
+	seen(tablet.Match)
 	if err := d.Account("bob", "first", false); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
@@ -711,7 +709,7 @@ func testHistory(t *testing.T) {
 		t.Helper()
 		d.pass(10 * time.Second)
 		d.film.Play(stage.Show{Frames: stage.Seen(who, 9)})
-		if _, err := d.Verify(t.Context(), a, func(session.Result) {}); err != nil {
+		if _, err := d.Verify(t.Context(), a, func(tablet.Result) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -752,12 +750,12 @@ func testHistory(t *testing.T) {
 func TestBusy(t *testing.T) { bubble(testBusy)(t) }
 
 func testBusy(t *testing.T) {
-	d := ready(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}})
+	d := ready(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Second}})
 	d.film.Play(stage.Show{})
 	began := make(chan struct{}, 9)
-	done := make(chan session.Word)
+	done := make(chan tablet.Word)
 	go func() {
-		r, _ := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) { began <- struct{}{} })
+		r, _ := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) { began <- struct{}{} })
 		done <- r.Word
 	}()
 	<-began
@@ -767,14 +765,14 @@ func testBusy(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(session.Result) {}); err != nil ||
-		r.Word != session.Failed {
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {}); err != nil ||
+		r.Word != tablet.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil || r.Word != enrolment.Failed {
+	if r, err := d.Enroll(t.Context(), "bob", func(tablet.Result) {}); err != nil || r.Word != tablet.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if w := <-done; w != session.NoFace {
+	if w := <-done; w != tablet.NoFace {
 		t.Error(w)
 	}
 }
@@ -784,7 +782,7 @@ func TestFreeAfterUse(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
 	for range 20000 {
 		d.film.Play(stage.Show{End: io.EOF})
-		if _, err := d.Enroll(t.Context(), "bob", func(enrolment.Result) {}); err != nil {
+		if _, err := d.Enroll(t.Context(), "bob", func(tablet.Result) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -799,8 +797,8 @@ func TestNew(t *testing.T) {
 	if _, err := tablet.New(nil, flat, nil, tablet.Options{}); !errors.Is(err, tablet.ErrSpace) {
 		t.Error(err)
 	}
-	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Policy: session.Policy{Needed: 1}}); !errors.Is(err,
-		session.ErrPolicy) {
+	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Policy: tablet.Policy{Needed: 1}}); !errors.Is(err,
+		tablet.ErrPolicy) {
 		t.Error(err)
 	}
 	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err,

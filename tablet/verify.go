@@ -13,7 +13,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 )
 
 // Attempt is what is asked of [Authenticator.Verify].
@@ -24,7 +23,7 @@ type Attempt struct {
 	Asker   uint32
 	Service string // of PAM, for the history; "" if it is not known
 	// Challenge is asked for if the policy has none. The deadline is then ten seconds or more.
-	Challenge session.Challenge
+	Challenge Challenge
 	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
 	// return soon. Default: they may.
 	Still func() error
@@ -35,25 +34,25 @@ type Attempt struct {
 // learning come later and do not delay the result.
 //
 // The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the session has not
-// begun then. After every later failure, also the end of ctx, the result is [session.Failed].
+// begun then. After every later failure, also the end of ctx, the result is [Failed].
 func (a *Authenticator) Verify(
 	ctx context.Context,
 	try Attempt,
-	report func(session.Result),
-) (session.Result, error) {
+	report func(Result),
+) (Result, error) {
 	begun, user := a.o.Now(), try.User
 	l, unproven, err := a.admit(user, try.Asker)
 	if err != nil {
-		return session.Result{}, err
+		return Result{}, err
 	}
 	policy := a.o.Policy
 	if policy.Challenge == "" && try.Challenge != "" {
 		policy.Challenge = try.Challenge
-		policy.Deadline = max(policy.Deadline, session.Policy{Challenge: try.Challenge}.Defaults().Deadline)
+		policy.Deadline = max(policy.Deadline, Policy{Challenge: try.Challenge}.Defaults().Deadline)
 	}
-	s, err := session.New(policy, a.space, a.o.Draw(), begun)
+	s, err := NewSession(policy, a.space, a.o.Draw(), begun)
 	if err != nil {
-		return session.Result{}, err
+		return Result{}, err
 	}
 	if unproven {
 		s.Unproven()
@@ -121,10 +120,10 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 }
 
 // draw returns an unpredictable side.
-func draw() session.Side {
+func draw() Side {
 	var b [1]byte
 	rand.Read(b[:]) // it cannot fail
-	return session.Side(b[0]&1 == 1)
+	return Side(b[0]&1 == 1)
 }
 
 // verification is one run of Verify.
@@ -135,7 +134,7 @@ type verification struct {
 	service  string
 	still    func() error
 	people   *sighting.Watcher // with a temporary learner
-	session  *session.Session
+	session  *Session
 	begun    time.Time
 	counted  bool // the attempt is on disk
 	unproven bool // see admit
@@ -149,14 +148,14 @@ type verification struct {
 func (v *verification) frame(f face.Frame) {
 	now := v.a.o.Now()
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
-	faces := make([]session.Face, len(f.Samples))
+	faces := make([]Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = session.Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness, Look: x.Vector}
+		faces[i] = Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness, Look: x.Vector}
 	}
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
 		if !v.counted {
-			failed := func(l *session.Limits) { l.Failed(v.a.moment()) }
+			failed := func(l *Limits) { l.Failed(v.a.moment()) }
 			if err := v.a.limit(v.user, func(c *account) { c.changed(v.asker, failed) }); err != nil {
 				v.fail(err)
 				return
@@ -204,7 +203,7 @@ func (v *verification) fail(err error) {
 // end writes the result of the session. If it cannot be written, or who asked may do so no more, the result is not a
 // match.
 func (v *verification) end() {
-	if w := v.session.Result().Word; v.still != nil && (w == session.Match || w == session.Unproven) {
+	if w := v.session.Result().Word; v.still != nil && (w == Match || w == Unproven) {
 		if err := v.still(); err != nil {
 			v.a.o.Log.Warn("a match is void", "user", v.user, "error", err)
 			v.session.Revoke()
@@ -213,11 +212,11 @@ func (v *verification) end() {
 	if !v.counted {
 		return
 	}
-	now, match := v.a.moment(), v.session.Result().Word == session.Match
+	now, match := v.a.moment(), v.session.Result().Word == Match
 	e := Event{At: v.a.o.Now(), Service: v.service, Asker: v.asker, Result: string(v.session.Result().Word)}
 	err := v.a.limit(v.user, func(c *account) {
 		c.note(e)
-		c.changed(v.asker, func(l *session.Limits) {
+		c.changed(v.asker, func(l *Limits) {
 			if match {
 				l.Matched(now)
 			} else {
@@ -230,7 +229,7 @@ func (v *verification) end() {
 		v.session.Revoke()
 	}
 	// The password may come at once after the result, so the faces for it must wait in quarantine before.
-	if v.asker == 0 && v.session.Result().Word == session.Unproven {
+	if v.asker == 0 && v.session.Result().Word == Unproven {
 		v.a.mu.Lock()
 		defer v.a.mu.Unlock()
 		v.a.waiting.put(v.user, v.a.o.Now(), v.faces, true)
@@ -252,7 +251,7 @@ func (v *verification) learn() {
 	if v.unproven { // see end
 		return
 	}
-	matched := v.session.Result().Word == session.Match
+	matched := v.session.Result().Word == Match
 	if matched && median(v.worths) >= v.a.o.Learner.Learn {
 		if err := v.a.update(v.user, func(c *account) error { return v.a.learn(v.user, c, v.faces, now) }); err != nil {
 			v.a.o.Log.Error("learning", "user", v.user, "error", err)

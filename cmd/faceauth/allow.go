@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/safefile"
-	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/spf13/cobra"
 )
 
@@ -52,7 +52,7 @@ func allow() *cobra.Command {
 			if ask == "none" {
 				ask = ""
 			}
-			if err := (session.Policy{Challenge: session.Challenge(ask)}).Defaults().Check(); err != nil {
+			if err := (tablet.Policy{Challenge: tablet.Challenge(ask)}).Defaults().Check(); err != nil {
 				return fail(badUsage, err)
 			}
 			b, err := os.ReadFile(list)

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet/bus"
-	"github.com/faceauth/faceauth/tablet/words"
 	"github.com/spf13/cobra"
 )
 
@@ -39,7 +39,7 @@ func newTablet() *cobra.Command {
 		err = f(client)
 		var e *bus.Error
 		if errors.As(err, &e) {
-			return fail(refused, errors.New(e.Sentence(words.Of(os.Getenv))))
+			return fail(refused, errors.New(words.Of(os.Getenv).Refusal(e.Name, e.Message, e.Wait)))
 		}
 		return err
 	}
@@ -57,13 +57,13 @@ func newTablet() *cobra.Command {
 			RunE: func(c *cobra.Command, _ []string) error {
 				return ask(c, func(client *bus.Client) error {
 					word, err := run(client, c, func(word string) {
-						fmt.Fprintln(c.ErrOrStderr(), bus.Sentence(words.Of(os.Getenv), word))
+						fmt.Fprintln(c.ErrOrStderr(), words.Of(os.Getenv).Sentence(word))
 					})
 					if err != nil {
 						return err
 					}
 					if err := say(c, map[string]string{"result": word}, "%s\n",
-						bus.Sentence(words.Of(os.Getenv), word)); err != nil {
+						words.Of(os.Getenv).Sentence(word)); err != nil {
 						return err
 					}
 					if word != good {

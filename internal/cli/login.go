@@ -8,7 +8,6 @@ import (
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/spf13/cobra"
 )
 
@@ -52,8 +51,8 @@ func (l *Login) Liveness(c *cobra.Command) (d models.Description, err error) {
 }
 
 // Policy returns the policy of the flags.
-func (l *Login) Policy() session.Policy {
-	return session.Policy{Deadline: l.Deadline, Challenge: session.Challenge(l.Challenge), MinLiveness: l.MinLiveness}
+func (l *Login) Policy() tablet.Policy {
+	return tablet.Policy{Deadline: l.Deadline, Challenge: tablet.Challenge(l.Challenge), MinLiveness: l.MinLiveness}
 }
 
 // Tablet returns the options of an authenticator.

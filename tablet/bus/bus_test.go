@@ -23,11 +23,10 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/stage"
+	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
-	"github.com/faceauth/faceauth/tablet/words"
 	"github.com/godbus/dbus/v5"
 	"github.com/godbus/dbus/v5/introspect"
 )
@@ -264,7 +263,7 @@ func TestVerify(t *testing.T) {
 
 // If a face is taken for a picture, the user is told during the login and at its end, in words that have sentences.
 func TestTakenForPicture(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{MinLiveness: .5}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{MinLiveness: .5}})
 	scored := func(frames []face.Frame, score float32) []face.Frame {
 		for i := range frames {
 			frames[i].Samples = slices.Clone(frames[i].Samples)
@@ -296,7 +295,7 @@ func TestTakenForPicture(t *testing.T) {
 		t.Errorf("%q, %v, %q", word, err, said)
 	}
 	for _, w := range append(said, word) {
-		if bus.Sentence(words.French, w) == w {
+		if words.French.Sentence(w) == w {
 			t.Errorf("%q has no sentence; said: %q", w, said)
 		}
 	}
@@ -490,7 +489,7 @@ func TestWithoutClaim(t *testing.T) {
 // With several clients at once, the newest has the camera. But a user's own login never loses the camera to another
 // user who wants to become that user, nor to a program that is not a login.
 func TestClaims(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 20 * time.Second}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: 20 * time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.enrol(t, "games", stage.Bob)
 	for _, uid := range []int{nobody, games} {
@@ -577,7 +576,7 @@ func TestClaims(t *testing.T) {
 // A user who fails to log in as another user loses their own attempts, and not the attempts of the other user.
 func TestForeignFailures(t *testing.T) {
 	h := newHouse(t,
-		tablet.Options{Policy: session.Policy{Failures: 2, Delay: time.Millisecond, Deadline: time.Second}})
+		tablet.Options{Policy: tablet.Policy{Failures: 2, Delay: time.Millisecond, Deadline: time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
 	try := func(asker int) string {
 		t.Helper()
@@ -671,7 +670,7 @@ func TestBroken(t *testing.T) {
 
 // When a client dies, the camera is released.
 func TestClientDies(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.camera.Play(stage.Show{Pace: time.Millisecond})
 	conn := dial(t, h.address, 0)
@@ -701,7 +700,7 @@ func TestClientDies(t *testing.T) {
 
 // A client that comes right after another client has gone does not wait for it.
 func TestOneAfterTheOther(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.camera.Play(stage.Show{Pace: time.Millisecond})
 	next := dial(t, h.address, 0)
@@ -721,7 +720,7 @@ func TestOneAfterTheOther(t *testing.T) {
 
 // The camera is open from a start to a stop, and not during a mere claim. The results go only to the client that asked.
 func TestCameraAndSignals(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 1), Pace: time.Millisecond})
 	conn, spy := dial(t, h.address, 0), dial(t, h.address, games)
@@ -761,7 +760,7 @@ func TestCameraAndSignals(t *testing.T) {
 	uses(0, "stopped")
 	call("VerifyStop") // a second stop
 	call("Release")
-	if s, err := h.a.Status("nobody"); err != nil || s.Refusal != session.Wait {
+	if s, err := h.a.Status("nobody"); err != nil || s.Refusal != tablet.Wait {
 		t.Errorf("a stopped attempt does not count: %+v, %v", s, err)
 	}
 	select {
@@ -814,7 +813,7 @@ func TestNoPolkit(t *testing.T) {
 
 // During a flood of clients, with and without permission, root's login still succeeds in time.
 func TestFlood(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 5 * time.Second}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: 5 * time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.enrol(t, "games", stage.Bob)
 	h.polkit.set(nobody, "verify", true)
@@ -851,7 +850,7 @@ func TestFloodWithoutReply(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a flood of calls takes a while, and the race detector is too slow for it")
 	}
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: 5 * time.Second}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: 5 * time.Second}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.enrol(t, "games", stage.Bob)
 	h.polkit.set(nobody, "verify", true)
@@ -962,7 +961,7 @@ func startFlood(t *testing.T, h *house, connections int) *flood {
 
 // When the service ends, it ends everything that it started.
 func TestStop(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.camera.Play(stage.Show{Pace: time.Millisecond})
 	c := h.client(t, 0)
@@ -1002,18 +1001,18 @@ func TestTwoServices(t *testing.T) {
 // Each word has a sentence.
 func TestSentence(t *testing.T) {
 	for _, w := range regexp.MustCompile(`(verify|enroll)-[a-z-]*[a-z]`).FindAllString(bus.XML, -1) {
-		if bus.Sentence(words.German, w) == w {
+		if words.German.Sentence(w) == w {
 			t.Errorf("%s has no sentence", w)
 		}
 	}
-	if bus.Sentence(words.English, "verify-of-tomorrow") != "verify-of-tomorrow" {
+	if words.English.Sentence("verify-of-tomorrow") != "verify-of-tomorrow" {
 		t.Error("an unknown word changes")
 	}
 }
 
 // A service without calls ends after a while, and not while it is in use.
 func TestIdle(t *testing.T) {
-	h := newHouseWith(t, tablet.Options{Policy: session.Policy{Deadline: time.Second}},
+	h := newHouseWith(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Second}},
 		bus.Options{Idle: 400 * time.Millisecond})
 	h.camera.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 	c := h.client(t, 0)
@@ -1036,7 +1035,7 @@ func TestIdle(t *testing.T) {
 
 // While the device goes to sleep the camera is not used.
 func TestSleep(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	sleep := func(on bool) {
 		t.Helper()
@@ -1077,7 +1076,7 @@ func TestSleep(t *testing.T) {
 
 // A client notices at once that the service has gone.
 func TestServiceGone(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.camera.Play(stage.Show{Pace: time.Millisecond})
 	ended := make(chan error, 1)

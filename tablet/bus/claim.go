@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -25,7 +25,7 @@ type claim struct {
 	manager bool         // see place
 	still   func() error // returns an error if the client is no longer at the device; nil if that does not matter
 	// The challenge of the PAM service, if the policy has none.
-	challenge session.Challenge
+	challenge tablet.Challenge
 	rank      int
 	at        time.Time
 	granted   bool            // the client has its answer

@@ -15,7 +15,6 @@ import (
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5/introspect"
 )
 
@@ -165,7 +164,7 @@ func TestFleetInterrupts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouseOn(t, fixture.StartBus(t, fixture.LogindRules),
-				tablet.Options{Policy: session.Policy{Deadline: 30 * time.Second}}, bus.Options{})
+				tablet.Options{Policy: tablet.Policy{Deadline: 30 * time.Second}}, bus.Options{})
 			fleet := h.fleet(t, 0)
 			if err := h.a.Follow("nobody", person, false); err != nil {
 				t.Fatal(err)

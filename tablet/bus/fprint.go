@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/godbus/dbus/v5"
 )
@@ -166,7 +166,7 @@ func (s *Service) fprintProperties() map[string]dbus.Variant {
 	looking := s.claim != nil && s.claim.named == FprintDevice && s.claim.looking()
 	s.mu.Unlock()
 	return map[string]dbus.Variant{
-		"name": dbus.MakeVariant("camera (faceauth)"), "num-enroll-stages": dbus.MakeVariant(int32(enrolment.Stages)),
+		"name": dbus.MakeVariant("camera (faceauth)"), "num-enroll-stages": dbus.MakeVariant(int32(tablet.Stages)),
 		"scan-type": dbus.MakeVariant(
 			"press"), "finger-needed": dbus.MakeVariant(looking), "finger-present": dbus.MakeVariant(false),
 	}

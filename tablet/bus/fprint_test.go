@@ -19,7 +19,6 @@ import (
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 	"github.com/godbus/dbus/v5/introspect"
 )
@@ -89,7 +88,7 @@ func programs(t *testing.T) string {
 // Tests fprintd's own programs, unchanged, as a user and as root.
 func TestFprintPrograms(t *testing.T) {
 	dir := programs(t)
-	h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Delay: time.Millisecond}})
+	h := newFprintHouse(t, tablet.Options{Policy: tablet.Policy{Delay: time.Millisecond}})
 	h.enrol(t, "nobody", stage.Alice)
 	for _, c := range []struct {
 		name    string
@@ -278,7 +277,7 @@ func errorName(err error) string {
 
 // The service refuses the same calls as fprintd, with errors of the same names.
 func TestFprintErrors(t *testing.T) {
-	h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Deadline: time.Minute}})
+	h := newFprintHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}})
 	h.enrol(t, "nobody", stage.Alice)
 	h.polkit.set(nobody, "verify", true)
 	h.camera.Play(stage.Show{Pace: time.Millisecond})

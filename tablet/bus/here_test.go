@@ -11,7 +11,6 @@ import (
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -62,7 +61,7 @@ func TestHere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newFprintHouse(t, tablet.Options{Policy: session.Policy{Delay: time.Hour, MaxDelay: time.Hour}})
+			h := newFprintHouse(t, tablet.Options{Policy: tablet.Policy{Delay: time.Hour, MaxDelay: time.Hour}})
 			for _, action := range []string{"verify", "enroll", "other-user"} {
 				h.polkit.set(nobody, action, true)
 			}

@@ -5,7 +5,7 @@ package bus
 import (
 	"time"
 
-	"github.com/faceauth/faceauth/tablet/enrolment"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/godbus/dbus/v5"
 	"github.com/godbus/dbus/v5/introspect"
 )
@@ -86,7 +86,7 @@ var device = newDevice()
 
 func newDevice() object {
 	o := newObject(Interface, XML, methods, func(*Service) map[string]dbus.Variant {
-		return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(enrolment.Stages))}
+		return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(tablet.Stages))}
 	})
 	o.interfaces[FleetInterface] = fleetMethods
 	return o

@@ -113,7 +113,7 @@ func (s *Service) users(by caller) ([]string, *dbus.Error) {
 }
 
 // passwordUsed records that a password was given. Mark is the account's, or "" if it is not known; together says that
-// this login has ended with [session.Unproven] before.
+// this login has ended with [tablet.Unproven] before.
 func (s *Service) passwordUsed(by caller, user string, asker uint32, mark string, together bool) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed

@@ -19,7 +19,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -172,7 +171,7 @@ func (s *Service) told(err error) *dbus.Error {
 		return nil
 	case errors.As(err, &gone):
 		return failure(invalidUser, "no user of this system has that name; check the spelling")
-	case errors.As(err, &r) && r.Why == session.Wait:
+	case errors.As(err, &r) && r.Why == tablet.Wait:
 		return failure(tooSoon, err.Error(), seconds(r.Wait))
 	case errors.As(err, &r):
 		return failure(passwordNeeded, err.Error())

@@ -3,81 +3,47 @@
 package bus
 
 import (
-	"strings"
-
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/tablet/enrolment"
-	"github.com/faceauth/faceauth/tablet/session"
-	"github.com/faceauth/faceauth/tablet/words"
+	"github.com/faceauth/faceauth/tablet"
 )
+
+// busWords are the words as they go over the bus, after verify- or enroll-.
+var busWords = map[tablet.Word]string{
+	tablet.Match: "match", tablet.NoMatch: "no-match", tablet.NotLive: "taken-for-picture", tablet.NoFace: "no-face",
+	tablet.Poor: "poor-picture", tablet.Failed: "error", tablet.Unproven: "give-password",
+	tablet.Looking: "looking", tablet.TwoFaces: "two-faces", tablet.Straight: "look-straight",
+	tablet.TurnLeft: "turn-left", tablet.TurnRight: "turn-right", tablet.Tilt: "tilt", tablet.BlinkNow: "blink",
+	tablet.Lifeless: "not-live", tablet.OtherPerson: "other-person",
+	tablet.Enrolled: "completed", tablet.TimedOut: "timed-out", tablet.Taken: "already-another-user",
+	tablet.Turned: "camera-turned",
+}
 
 // took are the words for a pose that was taken.
-var took = map[enrolment.Word]string{
-	enrolment.Straight: "enroll-took-straight", enrolment.TurnLeft: "enroll-took-left",
-	enrolment.TurnRight: "enroll-took-right", enrolment.Tilt: "enroll-took-tilt",
+var took = map[tablet.Word]string{
+	tablet.Straight: "enroll-took-straight", tablet.TurnLeft: "enroll-took-left",
+	tablet.TurnRight: "enroll-took-right", tablet.Tilt: "enroll-took-tilt",
 }
 
-// Words as they go over the bus, after verify- or enroll-.
-var (
-	reasons = map[face.Reason]string{
-		face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
-		face.Moved: "blurred", face.Tilted: "tilted", face.CutOff: "no-vector", face.Covered: "covered",
-		face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
-		face.Unclear: "unclear",
+// reasons are the words on the bus for the reasons of [tablet.Retry].
+var reasons = map[face.Reason]string{
+	face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
+	face.Moved: "blurred", face.Tilted: "tilted", face.CutOff: "no-vector", face.Covered: "covered",
+	face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
+	face.Unclear: "unclear",
+}
+
+func busWord(prefix string, r tablet.Result) string {
+	switch {
+	case r.Word != tablet.Retry:
+		return prefix + busWords[r.Word]
+	case prefix == enrolling && r.Reason == face.TurnedAway: // people are asked to turn, but not so far
+		return prefix + "turned-too-far"
 	}
-	verifyWords = map[session.Word]string{
-		session.Match: "match", session.NoMatch: "no-match", session.NotLive: "taken-for-picture",
-		session.NoFace: "no-face", session.Poor: "poor-picture", session.Failed: "error",
-		session.Unproven: "give-password",
-		session.Looking:  "looking", session.TwoFaces: "two-faces", session.Straight: "look-straight",
-		session.TurnLeft: "turn-left", session.TurnRight: "turn-right", session.BlinkNow: "blink",
-		session.Lifeless: "not-live",
-	}
-	enrollWords = map[enrolment.Word]string{
-		enrolment.Enrolled: "completed", enrolment.TimedOut: "timed-out", enrolment.Taken: "already-another-user",
-		enrolment.Failed: "error", enrolment.Turned: "camera-turned",
-		enrolment.Straight: "look-straight", enrolment.TurnLeft: "turn-left", enrolment.TurnRight: "turn-right",
-		enrolment.Tilt:   "tilt",
-		enrolment.NoFace: "no-face", enrolment.TwoFaces: "two-faces", enrolment.OtherPerson: "other-person",
-		enrolment.Lifeless: "not-live",
-	}
+	return prefix + reasons[r.Reason]
+}
+
+// Prefixes of the words of verifications and enrolments.
+const (
+	verifying = "verify-"
+	enrolling = "enroll-"
 )
-
-func verifyWord(r session.Result) string {
-	if r.Word == session.Retry {
-		return "verify-" + reasons[r.Reason]
-	}
-	return "verify-" + verifyWords[r.Word]
-}
-
-func enrollWord(r enrolment.Result) string {
-	if r.Word == enrolment.Retry && r.Reason == face.TurnedAway { // people are asked to turn, but not so far
-		return "enroll-turned-too-far"
-	}
-	if r.Word == enrolment.Retry {
-		return "enroll-" + reasons[r.Reason]
-	}
-	return "enroll-" + enrollWords[r.Word]
-}
-
-// Sentence returns the meaning of a signal's word for the person in front of the camera. An unknown word, from a
-// newer service, is returned as it is.
-func Sentence(l words.Language, word string) string {
-	if s, ok := l.Say(word); ok {
-		return s
-	}
-	return word
-}
-
-// Sentence returns the meaning of a refusal for the person who asked, with advice.
-func (e *Error) Sentence(l words.Language) string {
-	name := strings.TrimPrefix(e.Name, errorPrefix)
-	if name == tooSoon && e.Wait > 0 {
-		s, _ := l.Say("Wait", e.Wait)
-		return s
-	}
-	if s, ok := l.Say(name); ok && l != words.English { // the service's own words say more
-		return s
-	}
-	return e.Message
-}

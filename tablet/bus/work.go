@@ -10,8 +10,6 @@ import (
 
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/enrolment"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -27,8 +25,8 @@ func (s *Service) claimAs(by caller, name string, asker uint32, service, challen
 	if len(service) > mostService {
 		return failure(internal, "the name of a service is too long")
 	}
-	c := session.Challenge(challenge)
-	if c != "" && c != session.Turn && c != session.Blink {
+	c := tablet.Challenge(challenge)
+	if c != "" && c != tablet.Turn && c != tablet.Blink {
 		return failure(internal, "unknown challenge "+strconv.Quote(challenge)+"; use turn or blink, or none")
 	}
 	_, failed := s.here(by, name)
@@ -130,12 +128,12 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		stopped := false
 		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Service: c.service, Challenge: c.challenge,
 			Still: c.still}
-		r, err := s.a.Verify(ctx, try, func(r session.Result) {
+		r, err := s.a.Verify(ctx, try, func(r tablet.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil
-			word := verifyWord(r)
+			word := busWord(verifying, r)
 			s.mu.Lock()
-			if c.matched = (time.Time{}); r.Final && r.Word == session.Match {
+			if c.matched = (time.Time{}); r.Final && r.Word == tablet.Match {
 				c.matched = time.Now()
 			}
 			s.mu.Unlock()
@@ -205,14 +203,14 @@ func (s *Service) enrollStart(by caller, known bool) *dbus.Error {
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0
 		stopped := false
-		r, err := s.a.Enroll(ctx, c.user, func(r enrolment.Result) {
+		r, err := s.a.Enroll(ctx, c.user, func(r tablet.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil
 			if r.Stage > stage {
 				stage = r.Stage
 				s.send(c, "EnrollStatus", took[r.Took], false)
 			}
-			word := enrollWord(r)
+			word := busWord(enrolling, r)
 			if stopped && c.taken.Load() {
 				word = "enroll-interrupted"
 			}
@@ -220,7 +218,7 @@ func (s *Service) enrollStart(by caller, known bool) *dbus.Error {
 		})
 		if err == nil {
 			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
-			if r.Word == enrolment.Enrolled {
+			if r.Word == tablet.Enrolled {
 				s.followChanged() // the fleet may get the faces
 			}
 		}
@@ -233,7 +231,7 @@ const rootsFace = "a photograph of root's face could become root; log in as your
 
 // ending logs the end of work. If the client stops it, or ends, that is no error.
 func ending(stopped bool, word string) string {
-	if stopped && (word == string(session.Failed) || word == string(enrolment.Failed)) {
+	if stopped && word == string(tablet.Failed) {
 		return "stopped"
 	}
 	return word

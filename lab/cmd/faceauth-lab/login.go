@@ -25,7 +25,6 @@ import (
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/session"
 	"github.com/spf13/cobra"
 )
 
@@ -167,7 +166,7 @@ func printTrial(w io.Writer, r login.Report) error {
 			share := evaluate.Rate(float64(a.Matches) / float64(a.All))
 			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All, worse(share),
 				span(a.Interval),
-				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)), a.Ends[string(session.NotLive)])
+				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)), a.Ends[string(tablet.NotLive)])
 		}
 	}
 	row("the user, recording of the enrolment", r.Same, low)

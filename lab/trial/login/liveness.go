@@ -13,7 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/lab/evaluate"
-	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet"
 )
 
 // ErrNoPresentation is returned by [MeasureLiveness] if no recording has a live face with a score.
@@ -21,7 +21,7 @@ var ErrNoPresentation = errors.New("no recording holds a live face that could be
 
 // LivenessOptions are the options of [MeasureLiveness].
 type LivenessOptions struct {
-	Policy session.Policy                 // policy of the logins; its MinLiveness is one of the measured thresholds
+	Policy tablet.Policy                  // policy of the logins; its MinLiveness is one of the measured thresholds
 	Gate   func(face.Quality) face.Reason // quality gate of a login
 	Every  time.Duration                  // time between the starts of presentations. Default 1 s
 	Sweep  []float64                      // further thresholds
@@ -83,7 +83,7 @@ func (p Presentations) Rate() evaluate.Rate { return evaluate.Rate(float64(p.Wro
 // MeasureLiveness measures the liveness gate on recordings with scores. The people with attacks are divided into two
 // halves by turns, in order, and so are those without; nobody is in both halves. Each half chooses the threshold with
 // the least sum of BPCER and the highest APCER of a species; of equal thresholds, the middle of the widest range. The
-// error wraps [ErrNoPresentation] or [session.ErrPolicy], or is that of ctx.
+// error wraps [ErrNoPresentation] or [tablet.ErrPolicy], or is that of ctx.
 func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (LivenessReport, error) {
 	o.Every = cmp.Or(o.Every, time.Second)
 	least := o.Policy.MinLiveness
@@ -198,14 +198,14 @@ func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, 
 		return 0, false, nil
 	}
 	begun := time.Unix(0, 0)
-	s, err := session.New(o.Policy, face.Space{}, session.Left, begun)
+	s, err := tablet.NewSession(o.Policy, face.Space{}, tablet.Left, begun)
 	if err != nil {
 		return 0, false, err
 	}
 	for _, f := range frames {
-		faces := make([]session.Face, len(f.Samples))
+		faces := make([]tablet.Face, len(f.Samples))
 		for i, x := range f.Samples {
-			faces[i] = session.Face{Track: x.Track, Reason: o.Gate(x.Quality), Match: true, Liveness: x.Liveness}
+			faces[i] = tablet.Face{Track: x.Track, Reason: o.Gate(x.Quality), Match: true, Liveness: x.Liveness}
 			if x.Vector == nil {
 				faces[i].Reason = face.NoVector
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/lab/trial/login"
-	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet"
 )
 
 // scored returns a recording of frames 40 ms apart with these scores. A score below zero means a frame without a score.
@@ -34,7 +34,7 @@ func scored(person, attack string, scores ...float32) login.Recording {
 
 func livenessOptions() login.LivenessOptions {
 	return login.LivenessOptions{
-		Policy: session.Policy{MinLiveness: .5},
+		Policy: tablet.Policy{MinLiveness: .5},
 		Gate: func(q face.Quality) face.Reason {
 			if q.Turn > .6 {
 				return face.TurnedAway
@@ -199,7 +199,7 @@ func TestLivenessErrors(t *testing.T) {
 	o := livenessOptions()
 	o.Policy.Needed = 1
 	if _, err := login.MeasureLiveness(t.Context(), []login.Recording{scored("ann", "", 1, 1, 1)}, o); !errors.Is(err,
-		session.ErrPolicy) {
+		tablet.ErrPolicy) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -14,7 +14,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/session"
 )
 
 // stand is an authenticator whose camera plays recordings.
@@ -26,8 +25,8 @@ type stand struct {
 	mu     sync.Mutex
 	clock  time.Time
 	frames []face.Frame
-	ends   bool         // the camera ends after the frames, instead of showing nobody
-	side   session.Side // side of the next challenge
+	ends   bool        // the camera ends after the frames, instead of showing nobody
+	side   tablet.Side // side of the next challenge
 }
 
 func newStand(dir string, space face.Space, o Options) (*stand, error) {
@@ -38,7 +37,7 @@ func newStand(dir string, space face.Space, o Options) (*stand, error) {
 	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	opt := o.Tablet
 	opt.Now = s.now
-	opt.Draw = func() session.Side { return s.side }
+	opt.Draw = func() tablet.Side { return s.side }
 	if s.Authenticator, err = tablet.New(store, space, s.camera, opt); err != nil {
 		store.Close()
 		return nil, err
@@ -153,7 +152,7 @@ func landmarks(turn, nod float64) []face.Point {
 
 // turns returns the side of the next turn of a straight head, and whether the turn comes before a login ends. The
 // person in a recording cannot hear a request. So the challenge asks for this side, and before the turn.
-func (s *stand) turns(frames []face.Frame) (side session.Side, ok bool) {
+func (s *stand) turns(frames []face.Frame) (side tablet.Side, ok bool) {
 	faced := time.Duration(0)
 	for _, f := range frames {
 		if f.Time-frames[0].Time > s.Policy().Deadline-2*time.Second {
@@ -168,7 +167,7 @@ func (s *stand) turns(frames []face.Frame) (side session.Side, ok bool) {
 		case turn < .25:
 			faced = f.Time
 		case turn > .5:
-			return session.Side(p.Turn < 0), faced-frames[0].Time > 400*time.Millisecond
+			return tablet.Side(p.Turn < 0), faced-frames[0].Time > 400*time.Millisecond
 		}
 	}
 	return false, false

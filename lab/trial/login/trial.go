@@ -19,8 +19,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/enrolment"
-	"github.com/faceauth/faceauth/tablet/session"
 )
 
 // ErrNobody is returned by [Run] if nobody can be enrolled.
@@ -63,10 +61,10 @@ func newAttempts() Attempts {
 	return Attempts{Interval: evaluate.ClopperPearson(0, 0), Ends: make(map[string]int)}
 }
 
-func (a *Attempts) add(r session.Result) {
+func (a *Attempts) add(r tablet.Result) {
 	a.All++
 	a.Ends[string(r.Word)]++
-	if r.Word == session.Match {
+	if r.Word == tablet.Match {
 		a.Matches++
 	}
 	a.Interval = evaluate.ClopperPearson(a.Matches, a.All)
@@ -213,9 +211,9 @@ func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
 	if s.o.First {
 		s.play(s.poses(rec.Frames), true)
 	}
-	res, err := s.Enroll(ctx, user, func(enrolment.Result) {})
+	res, err := s.Enroll(ctx, user, func(tablet.Result) {})
 	s.pass(time.Minute)
-	return err == nil && res.Word == enrolment.Enrolled
+	return err == nil && res.Word == tablet.Enrolled
 }
 
 // attempts lets a person try to log in as a user throughout a recording. The user gives the password at once after an
@@ -237,7 +235,7 @@ func (s *stand) attempts(
 		}
 		s.play(rec.Frames[from:], false)
 		s.side = !s.side // both sides equally often
-		if s.Policy().Challenge == session.Turn && genuine {
+		if s.Policy().Challenge == tablet.Turn && genuine {
 			side, turns := s.turns(rec.Frames[from:])
 			if !turns {
 				kind.Idle++
@@ -246,7 +244,7 @@ func (s *stand) attempts(
 			s.side = side
 		}
 		begun := s.now()
-		res, err := s.Verify(ctx, tablet.Attempt{User: user}, func(session.Result) {})
+		res, err := s.Verify(ctx, tablet.Attempt{User: user}, func(tablet.Result) {})
 		if err != nil {
 			return fmt.Errorf("%s as %s: %w", rec.Name, user, err)
 		}
@@ -255,8 +253,8 @@ func (s *stand) attempts(
 		}
 		n++
 		kind.add(res)
-		in = in || res.Word == session.Match
-		if genuine && res.Word == session.Match {
+		in = in || res.Word == tablet.Match
+		if genuine && res.Word == tablet.Match {
 			r.Times = append(r.Times, s.now().Sub(begun).Seconds())
 		}
 		if !genuine {
@@ -291,10 +289,10 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 		}
 		s.pass(time.Second)
 		begun := s.now()
-		var last session.Result
+		var last tablet.Result
 		for _, x := range blends { // the last one is the attacker's face
 			s.play(still(x), false)
-			if last, err = s.Verify(ctx, tablet.Attempt{User: user}, func(session.Result) {}); err != nil {
+			if last, err = s.Verify(ctx, tablet.Attempt{User: user}, func(tablet.Result) {}); err != nil {
 				return false, err
 			}
 			s.pass(time.Hour)
@@ -306,7 +304,7 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 		if _, err := s.Undo(user, begun.Add(-time.Second)); err != nil {
 			return false, err
 		}
-		if last.Word == session.Match {
+		if last.Word == tablet.Match {
 			return true, nil
 		}
 	}

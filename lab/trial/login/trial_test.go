@@ -15,7 +15,6 @@ import (
 	"github.com/faceauth/faceauth/lab/trial/login"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/session"
 )
 
 // recording returns frames 40 ms apart.
@@ -181,7 +180,7 @@ func TestBridge(t *testing.T) {
 // The random side is the side to which the user turns. A recording without a turn does not count.
 func TestObedience(t *testing.T) {
 	o := options()
-	o.Tablet.Policy.Challenge = session.Turn
+	o.Tablet.Policy.Challenge = tablet.Turn
 	for _, turn := range []float64{.7, -.7} {
 		r, err := login.Run(t.Context(), stage.Space, []login.Recording{
 			recording("alice", "home", stage.Enrolling(stage.Alice), stage.Seen(stage.Alice, 68)),
@@ -199,7 +198,7 @@ func TestRunErrors(t *testing.T) {
 	}
 	o := options()
 	o.Tablet.Policy.Needed = 1
-	if _, err := login.Run(t.Context(), stage.Space, people(), o); !errors.Is(err, session.ErrPolicy) {
+	if _, err := login.Run(t.Context(), stage.Space, people(), o); !errors.Is(err, tablet.ErrPolicy) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,13 +17,13 @@ import (
 
 var update = flag.Bool("update", false, "write the header of the PAM module")
 
-const header = "../pam/words.h"
+const header = "../../tablet/pam/words.h"
 
 // render returns the header of the PAM module, with all its sentences.
 func render() []byte {
 	var b bytes.Buffer
 	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n\n" +
-		"/* Written by: go test ./tablet/words -update. The sentences are those of words.go beside that test. */\n\n")
+		"/* Written by: go test ./internal/words -update. The sentences are those of internal/words/words.go. */\n\n")
 	b.WriteString("static const char *const languages[] = {")
 	for _, c := range codes {
 		fmt.Fprintf(&b, "%q, ", c)
@@ -60,7 +60,7 @@ func TestHeader(t *testing.T) {
 	}
 	got, err := os.ReadFile(header)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not of these sentences; write it: go test ./tablet/words -update (%v)", header, err)
+		t.Errorf("%s is not of these sentences; write it: go test ./internal/words -update (%v)", header, err)
 	}
 }
 
@@ -108,5 +108,20 @@ func TestCatalogue(t *testing.T) {
 	}
 	if s, ok := English.Say("of-tomorrow"); ok {
 		t.Error(s)
+	}
+	for _, c := range []struct {
+		l       Language
+		name    string
+		wait    uint32
+		refusal string
+	}{
+		{English, "org.faceauth.Error.TooSoon", 4, "too soon after a failure; wait 4 s, or use your password"},
+		{French, "org.faceauth.Error.NotFollowed", 0, "ce compte ne suit personne d'une flotte"},
+		{English, "org.faceauth.Error.NotFollowed", 0, "said by the daemon"},
+		{German, "org.faceauth.Error.OfTomorrow", 0, "said by the daemon"},
+	} {
+		if got := c.l.Refusal(c.name, "said by the daemon", c.wait); got != c.refusal {
+			t.Errorf("%s, %d s: %q", c.name, c.wait, got)
+		}
 	}
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package enrolment guides a person through enrolment: it asks in words for four faces in different poses, and gives a
-// reason for each refused frame.
-//
-// An [Enrolment] gets the content of each frame and tells the next step. It reads no clock and no camera.
-package enrolment
+package tablet
 
 import (
 	"math"
@@ -15,48 +11,14 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Word is the state of an enrolment, or its result.
-type Word string
-
-// Final words.
-const (
-	Enrolled Word = "enrolled"
-	TimedOut Word = "out of time"
-	Taken    Word = "this face is another user's"
-	Failed   Word = "something went wrong"
-	Turned   Word = "the camera is turned" // see [face.Turns]
-)
-
-// Words during an enrolment: instructions for the person in front of the camera.
-const (
-	Straight    Word = "look straight into the camera"
-	TurnLeft    Word = "turn your head a little to your left"
-	TurnRight   Word = "turn your head a little to your right"
-	Tilt        Word = "look straight again and tilt your head a little up or down"
-	NoFace      Word = "nobody in view"
-	TwoFaces    Word = "more than one face"
-	OtherPerson Word = "not the person who began"
-	Lifeless    Word = "taken for a picture so far"
-	Retry       Word = "retry" // the result's Reason tells why the picture was not used
-)
-
 // stages are the poses in the order of the requests. After the first one, they may come in any order.
 var stages = []Word{Straight, TurnLeft, TurnRight, Tilt}
 
 // Stages is the number of faces of an enrolment.
 var Stages = len(stages)
 
-// Result is the state of an enrolment.
-type Result struct {
-	Word   Word
-	Reason face.Reason // for Retry: the reason
-	Stage  int         // number of faces taken
-	Took   Word        // pose of the face taken in this frame, or ""
-	Final  bool
-}
-
-// Face is one face in a frame.
-type Face struct {
+// enrolmentFace is one face in a frame of an enrolment.
+type enrolmentFace struct {
 	Reason face.Reason // why the picture is not good enough to be labelled, or ""
 	Pose   *face.Pose  // nil if not known
 	Vector []float32
@@ -69,19 +31,20 @@ type Face struct {
 // Limits of the poses, by the position of the nose. A straight head is within level; a slightly turned head is beyond
 // it and still passes the quality gate. Heads differ in Nod, so it counts relative to the straight face.
 const (
-	level  = .2
-	tilted = .06
+	level   = .2
+	tilting = .06
 )
 
-// window is the number of judged frames since the last taken face for the mean liveness. After a held pose there are at
-// least two.
-const window = 5
+// liveFrames is the number of judged frames since the last taken face for the mean liveness. After a held pose there
+// are at least two.
+const liveFrames = 5
 
-// patience is the number of frames in which an unclear face of a pose is refused; the next one is taken.
-const patience = 15
+// unclearFrames is the number of frames in which an unclear face of a pose is refused; the next one is taken.
+const unclearFrames = 15
 
-// Enrolment is one enrolment. One goroutine may use it at a time. [New] makes one.
-type Enrolment struct {
+// enrolment guides a person through one enrolment: it asks in words for four faces in different poses, and gives a
+// reason for each refused frame. It reads no clock and no camera. One goroutine may use it at a time.
+type enrolment struct {
 	radius      float64
 	minLiveness float64
 	scale       float64
@@ -99,12 +62,12 @@ type Enrolment struct {
 	live  []float64  // scores of the judged frames since the last taken face, the newest last
 }
 
-// New begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face, in units
-// of the space, beyond which a face is another person's. MinLiveness is the least mean liveness score of the judged
-// frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed. For a
-// face below the ClearNorm of the space, the enrolment asks for another picture, at most 15 times for each pose.
-func New(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *Enrolment {
-	return &Enrolment{
+// newEnrolment begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face,
+// in units of the space, beyond which a face is another person's. MinLiveness is the least mean liveness score of the
+// judged frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed.
+// For a face below the ClearNorm of the space, the enrolment asks for another picture, at most 15 times for each pose.
+func newEnrolment(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *enrolment {
+	return &enrolment{
 		radius:      radius,
 		minLiveness: minLiveness,
 		scale:       space.Scale,
@@ -117,17 +80,17 @@ func New(space face.Space, radius, minLiveness float64, now time.Time, limit tim
 }
 
 // Result returns the state of the enrolment.
-func (e *Enrolment) Result() Result { return e.result }
+func (e *enrolment) Result() Result { return e.result }
 
 // Faces returns the vectors of the taken faces.
-func (e *Enrolment) Faces() [][]float32 { return e.faces }
+func (e *enrolment) Faces() [][]float32 { return e.faces }
 
 // Turns returns the sums of the norms of the taken faces.
-func (e *Enrolment) Turns() face.Turns { return e.turns }
+func (e *enrolment) Turns() face.Turns { return e.turns }
 
 // Frame processes a frame of that moment, and returns the state. A pose counts when it is held for two frames. After
 // the end it changes nothing.
-func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
+func (e *enrolment) Frame(now time.Time, faces []enrolmentFace) Result {
 	if e.Tick(now).Final {
 		return e.result
 	}
@@ -159,7 +122,7 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 	if e.held = pose; pose == "" || pose != held {
 		return e.say(e.open[0], "")
 	}
-	if f.Norm < e.clear && e.asked < patience {
+	if f.Norm < e.clear && e.asked < unclearFrames {
 		e.asked++
 		return e.say(Retry, face.Unclear)
 	}
@@ -184,12 +147,12 @@ func (e *Enrolment) Frame(now time.Time, faces []Face) Result {
 }
 
 // alive adds the score of a judged frame, and reports whether the mean is that of a live face.
-func (e *Enrolment) alive(score *float32) bool {
+func (e *enrolment) alive(score *float32) bool {
 	x := 0.
 	if score != nil {
 		x = float64(*score)
 	}
-	if e.live = append(e.live, x); len(e.live) > window {
+	if e.live = append(e.live, x); len(e.live) > liveFrames {
 		e.live = e.live[1:]
 	}
 	sum := 0.
@@ -200,14 +163,14 @@ func (e *Enrolment) alive(score *float32) bool {
 }
 
 // pose returns the remaining pose of a head, or "".
-func (e *Enrolment) pose(p face.Pose) Word {
+func (e *enrolment) pose(p face.Pose) Word {
 	pose := Straight
 	switch {
 	case p.Turn > level: // the owner's left is at the right of the picture
 		pose = TurnLeft
 	case p.Turn < -level:
 		pose = TurnRight
-	case e.open[0] != Straight && math.Abs(p.Nod-e.nod) >= tilted:
+	case e.open[0] != Straight && math.Abs(p.Nod-e.nod) >= tilting:
 		pose = Tilt
 	}
 	if !slices.Contains(e.open, pose) || e.open[0] == Straight && pose != Straight {
@@ -217,7 +180,7 @@ func (e *Enrolment) pose(p face.Pose) Word {
 }
 
 // same reports whether a face may belong to the person who began.
-func (e *Enrolment) same(x []float32) bool {
+func (e *enrolment) same(x []float32) bool {
 	for _, y := range e.faces {
 		if graph.Distance(x, y, e.scale) <= e.radius {
 			return true
@@ -227,7 +190,7 @@ func (e *Enrolment) same(x []float32) bool {
 }
 
 // Tick sets the time, and returns the state. A clock that was set back ends the enrolment.
-func (e *Enrolment) Tick(now time.Time) Result {
+func (e *enrolment) Tick(now time.Time) Result {
 	switch {
 	case e.result.Final:
 	case now.Before(e.last):
@@ -241,7 +204,7 @@ func (e *Enrolment) Tick(now time.Time) Result {
 
 // End ends the enrolment with a final word, unless it has ended. After the last face, another final word may replace
 // Enrolled.
-func (e *Enrolment) End(w Word) Result {
+func (e *enrolment) End(w Word) Result {
 	if e.result.Final && e.result.Word != Enrolled {
 		return e.result
 	}
@@ -251,12 +214,12 @@ func (e *Enrolment) End(w Word) Result {
 	return e.result
 }
 
-func (e *Enrolment) say(w Word, why face.Reason) Result {
+func (e *enrolment) say(w Word, why face.Reason) Result {
 	e.result = Result{Word: w, Reason: why, Stage: len(e.faces)}
 	return e.result
 }
 
-func (e *Enrolment) finish(w Word) Result {
+func (e *enrolment) finish(w Word) Result {
 	e.result = Result{Word: w, Stage: len(e.faces), Final: true}
 	return e.result
 }

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session decides whether a login by face succeeds.
-//
-// A [Session] is one attempt: it gets the content of each frame, and decides when it has seen enough. [Limits] are the
-// record of a user between attempts: the delay after failures, and when the password is due again.
-//
-// Neither reads a clock or a camera. Every session ends in a final [Result], and only one of these, [Match], lets
-// anybody in.
-package session
+package tablet
 
 import (
 	"cmp"
@@ -78,38 +71,52 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// Word is the state of a session, or its result.
+// Word is the state of a login or an enrolment, or its result.
 type Word string
 
-// Final words. Only Match lets anybody in; after each other word the password is asked for.
+// Words of a login and an enrolment: instructions for the person in front of the camera.
 const (
-	Match   Word = "match"
-	NoMatch Word = "no match"             // a person was seen well enough and was not the user
-	NoFace  Word = "no face"              // no person was seen
-	NotLive Word = "taken for a picture"  // the user was seen, with the score of a picture or as unmoved as one
-	Poor    Word = "no usable picture"    // a person was seen, but never well enough to be judged
-	Failed  Word = "something went wrong" // the camera, the models or the program itself
-	// Unproven is the end of a session that would be a match if the faces were not from elsewhere, or belonged to the
-	// account beyond doubt. If the password is given now, it proves the faces.
-	Unproven Word = "the face needs the password"
-)
-
-// Words during a session: instructions for the person in front of the camera.
-const (
-	Looking   Word = "looking"
 	TwoFaces  Word = "more than one face"
+	NoFace    Word = "no face" // no person was seen; the last word of a login
 	Lifeless  Word = "taken for a picture so far"
 	Retry     Word = "retry" // the result's Reason tells why the picture was not used
 	Straight  Word = "look straight into the camera"
 	TurnLeft  Word = "turn your head to your left"
 	TurnRight Word = "turn your head to your right"
-	BlinkNow  Word = "blink"
+
+	// Failed is the last word if the camera, the models or the program itself failed.
+	Failed Word = "something went wrong"
 )
 
-// Result is the state of a session.
+// Words of a login. Only Match lets anybody in; after each other final word the password is asked for.
+const (
+	Looking  Word = "looking"
+	BlinkNow Word = "blink"
+	Match    Word = "match"
+	NoMatch  Word = "no match"            // final: a person was seen well enough and was not the user
+	NotLive  Word = "taken for a picture" // final: the user was seen, with a picture's score or as unmoved as one
+	Poor     Word = "no usable picture"   // final: a person was seen, but never well enough to be judged
+	// Unproven is the end of a session that would be a match if the faces were not from elsewhere, or belonged to the
+	// account beyond doubt. If the password is given now, it proves the faces.
+	Unproven Word = "the face needs the password"
+)
+
+// Words of an enrolment.
+const (
+	Tilt        Word = "look straight again and tilt your head a little up or down"
+	OtherPerson Word = "not the person who began"
+	Enrolled    Word = "enrolled"
+	TimedOut    Word = "out of time"
+	Taken       Word = "this face is another user's"
+	Turned      Word = "the camera is turned" // see [face.Turns]
+)
+
+// Result is the state of a login or an enrolment.
 type Result struct {
 	Word   Word
 	Reason face.Reason // for Retry and Poor: why the last picture was not used
+	Stage  int         // of an enrolment: number of faces taken
+	Took   Word        // of an enrolment: pose of the face taken in this frame, or ""
 	Final  bool
 }
 
@@ -123,7 +130,8 @@ type Face struct {
 	Look     []float32   // the vector, by which a still is told from a person; nil if there is none
 }
 
-// Session is one attempt to log in by face. One goroutine may use it at a time. [New] makes one.
+// Session is one attempt to log in by face; it reads no clock and no camera. One goroutine may use it at a time.
+// [NewSession] makes one.
 type Session struct {
 	policy Policy
 	space  face.Space
@@ -152,9 +160,9 @@ type judgement struct {
 	look     []float32
 }
 
-// New begins a session at a moment, for faces in a space. Side is the unpredictable side for the challenge Turn. The
-// policy has its defaults filled in. The error wraps [ErrPolicy].
-func New(p Policy, space face.Space, side Side, now time.Time) (*Session, error) {
+// NewSession begins a session at a moment, for faces in a space. Side is the unpredictable side for the challenge Turn.
+// The policy has its defaults filled in. The error wraps [ErrPolicy].
+func NewSession(p Policy, space face.Space, side Side, now time.Time) (*Session, error) {
 	p = p.Defaults()
 	if err := p.Check(); err != nil {
 		return nil, err

@@ -2,11 +2,11 @@
 
 // Package words holds the sentences of a login for users, in several languages.
 //
-// [Of] returns the language of an environment, and [Language.Say] translates a word of the bus, or the name of one of
-// its errors, into a sentence. The PAM module, which is in C, has the same sentences in words.h, which the test of this
+// [Of] returns the language of an environment. [Language.Sentence] translates a word of the bus into a sentence, and
+// [Language.Refusal] an error. The PAM module, which is in C, has the same sentences in words.h, which the test of this
 // package writes:
 //
-//	go test ./tablet/words -update
+//	go test ./internal/words -update
 package words
 
 import (
@@ -51,9 +51,9 @@ func Of(getenv func(string) string) Language {
 }
 
 // Say returns the sentence for a word, if there is one. Words of verifications and enrolments work with and without
-// their prefix.
+// their prefix, and so do names of errors.
 func (l Language) Say(word string, args ...any) (string, bool) {
-	for _, prefix := range []string{"", "verify-", "enroll-"} {
+	for _, prefix := range []string{"", "verify-", "enroll-", "org.faceauth.Error."} {
 		rest, ok := strings.CutPrefix(word, prefix)
 		if !ok {
 			continue
@@ -63,6 +63,27 @@ func (l Language) Say(word string, args ...any) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Sentence returns the sentence for a word. An unknown word, from a newer service, is returned as it is.
+func (l Language) Sentence(word string) string {
+	if s, ok := l.Say(word); ok {
+		return s
+	}
+	return word
+}
+
+// Refusal returns the sentence for an error of the bus with a name and a message, with advice. Wait is the number of
+// seconds until the next try is allowed; 0 if it is not known.
+func (l Language) Refusal(name, message string, wait uint32) string {
+	if wait > 0 {
+		s, _ := l.Say("Wait", wait)
+		return s
+	}
+	if s, ok := l.Say(name); ok && l != English { // the service's own words say more
+		return s
+	}
+	return message
 }
 
 // catalogue holds the sentences, by word.

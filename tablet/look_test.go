@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session_test
+package tablet_test
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/tablet/session"
+	"github.com/faceauth/faceauth/tablet"
 )
 
 // A still lets nobody in, however long it is shown; a person who moves is let in with the third look.
@@ -19,22 +19,22 @@ func TestStill(t *testing.T) {
 		name  string
 		match bool
 		at    func(frame int) float32
-		want  session.Word
+		want  tablet.Word
 	}{
-		{"a still", true, func(int) float32 { return 0 }, session.NotLive},
-		{"a still with noise", true, func(n int) float32 { return .1 * float32(n%2) }, session.NotLive},
-		{"two stills by turns", true, func(n int) float32 { return .2 * float32(n%2) }, session.NotLive},
-		{"somebody else's still", false, func(int) float32 { return 0 }, session.NoMatch},
-		{"a person", true, func(n int) float32 { return .01 * float32(n) }, session.Match},
+		{"a still", true, func(int) float32 { return 0 }, tablet.NotLive},
+		{"a still with noise", true, func(n int) float32 { return .1 * float32(n%2) }, tablet.NotLive},
+		{"two stills by turns", true, func(n int) float32 { return .2 * float32(n%2) }, tablet.NotLive},
+		{"somebody else's still", false, func(int) float32 { return 0 }, tablet.NoMatch},
+		{"a person", true, func(n int) float32 { return .01 * float32(n) }, tablet.Match},
 	} {
-		s, err := session.New(session.Policy{}, line, session.Left, noon)
+		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.Left, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
 		for ; !s.Result().Final; n++ {
 			s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond),
-				[]session.Face{{Track: 1, Match: c.match, Look: []float32{c.at(n)}}})
+				[]tablet.Face{{Track: 1, Match: c.match, Look: []float32{c.at(n)}}})
 		}
 		if got := s.Result().Word; got != c.want {
 			t.Errorf("%s: %q after %d frames, want %q", c.name, got, n, c.want)
@@ -48,14 +48,14 @@ func TestLooksOfRandomSessions(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	let := 0
 	for range 2000 {
-		s, err := session.New(session.Policy{}, line, session.Left, noon)
+		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.Left, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
 		spread := []float64{.05, .1, .3}[random.IntN(3)]
 		var mine []float64 // looks of the user on this track, each .12 from the others
 		for n := 0; !s.Result().Final; n++ {
-			f := session.Face{Track: 1 + n/40, Match: random.IntN(4) > 0,
+			f := tablet.Face{Track: 1 + n/40, Match: random.IntN(4) > 0,
 				Look: []float32{float32(spread * random.Float64())}}
 			if n%40 == 0 {
 				mine = nil
@@ -63,7 +63,7 @@ func TestLooksOfRandomSessions(t *testing.T) {
 			if f.Match {
 				mine = append(mine, float64(f.Look[0]))
 			}
-			if s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond), []session.Face{f}).Word == session.Match {
+			if s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond), []tablet.Face{f}).Word == tablet.Match {
 				let++
 				if most(mine, line.Look) < 3 {
 					t.Fatalf("let in after %v", mine)

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tablet_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/tablet"
+)
+
+// act plays frames of the user, 40 ms apart, and returns the words of the session.
+//
+//   - straight on   > <  turned to the user's left, right   v  eyes shut   m  eyes half shut   .  nobody
+//     n  somebody else, straight on   N  turned to the left   V  with shut eyes
+func act(t *testing.T, p tablet.Policy, side tablet.Side, script string) (*tablet.Session, []tablet.Word) {
+	t.Helper()
+	s, err := tablet.NewSession(p, face.Space{}, side, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []tablet.Word
+	now := noon
+	for _, c := range script {
+		now = now.Add(40 * time.Millisecond)
+		f := tablet.Face{Track: 1, Match: true, Pose: &face.Pose{Turn: .05, Nod: .5, Eyes: .3, Width: .9}}
+		switch c {
+		case '>':
+			f.Pose.Turn, f.Reason = .9, face.TurnedAway
+		case '<':
+			f.Pose.Turn, f.Reason = -.9, face.TurnedAway
+		case 'N':
+			f.Pose.Turn, f.Match, f.Reason = .9, false, face.TurnedAway
+		case '?':
+			f.Pose = nil
+		case 'f':
+			f.Pose.Turn, f.Pose.Width = .6, .6
+		case 'w':
+			f.Pose.Turn, f.Pose.Width, f.Pose.Eyes = .2, .75, .12
+		case 'V':
+			f.Pose.Eyes, f.Match = .12, false
+		case 'v':
+			f.Pose.Eyes = .12
+		case 'm':
+			f.Pose.Eyes = .22
+		case 'n':
+			f.Match = false
+		}
+		faces := []tablet.Face{f}
+		if c == '.' {
+			faces = nil
+		}
+		w := s.Frame(now, faces).Word
+		if len(words) == 0 || words[len(words)-1] != w {
+			words = append(words, w)
+		}
+	}
+	return s, words
+}
+
+func TestChallenge(t *testing.T) {
+	still := strings.Repeat("-", 300)
+	for _, c := range []struct {
+		name   string
+		kind   tablet.Challenge
+		side   tablet.Side
+		script string
+		want   tablet.Word
+	}{
+		{"turned as asked", tablet.Turn, tablet.Left, "----->>>>----", tablet.Match},
+		{"turned to the right as asked", tablet.Turn, tablet.Right, "-----<<<<----", tablet.Match},
+		{"turned to the other side", tablet.Turn, tablet.Left, "-----<<<>>>---", tablet.NoMatch},
+		{"turned both ways, the right one first", tablet.Turn, tablet.Left, "----->>><<<---", tablet.Match},
+		{"turned before it was asked", tablet.Turn, tablet.Left, ">>>>" + still, tablet.NoMatch},
+		{"not back yet", tablet.Turn, tablet.Left, "----->>>>--", tablet.Straight},
+		{"somebody else comes back", tablet.Turn, tablet.Left, "----->>>>nnnnnnnn", tablet.Straight},
+		{"somebody else turns", tablet.Turn, tablet.Left, "-----nNNNNn-----" + still, tablet.NoMatch},
+		{"somebody else blinks", tablet.Blink, tablet.Left, "-----------nnVVnn-----", tablet.BlinkNow},
+		{"gone in between", tablet.Turn, tablet.Left, "----->.>>>---", tablet.TurnLeft},
+		{"a flat picture that is turned", tablet.Turn, tablet.Left, "-----ffff----" + still, tablet.NoMatch},
+		{"one that was turned from the start", tablet.Turn, tablet.Left, strings.Repeat("w", 9) + "ffff----",
+			tablet.TurnLeft},
+		{"a picture that is waved", tablet.Blink, tablet.Left, "-----------ww-----", tablet.BlinkNow},
+		{"a flat picture", tablet.Turn, tablet.Left, still, tablet.NoMatch},
+		{"somebody else", tablet.Turn, tablet.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), tablet.NoMatch},
+		{"without landmarks", tablet.Turn, tablet.Left, strings.Repeat("?", 99), tablet.TurnLeft},
+		{"without landmarks from then on", tablet.Turn, tablet.Left, "-----" + strings.Repeat("?", 9),
+			tablet.TurnLeft},
+		{"blinked", tablet.Blink, tablet.Left, "-----------vv-----", tablet.Match},
+		{"blinked twice", tablet.Blink, tablet.Left, "-----------vv---vv---", tablet.Match},
+		{"eyes stay shut", tablet.Blink, tablet.Left, "-----------" + strings.Repeat("v", 20) + "-----",
+			tablet.BlinkNow},
+		{"half shut", tablet.Blink, tablet.Left, "-----------mm-----", tablet.BlinkNow},
+		{"a head that turns", tablet.Blink, tablet.Left, "----------->><<----", tablet.BlinkNow},
+		{"a flat picture does not blink", tablet.Blink, tablet.Left, still, tablet.NoMatch},
+	} {
+		s, words := act(t, tablet.Policy{Challenge: c.kind}, c.side, c.script)
+		if s.Result().Word != c.want {
+			t.Errorf("%s: %q, want %q (%q)", c.name, s.Result().Word, c.want, words)
+		}
+	}
+	_, words := act(t, tablet.Policy{Challenge: tablet.Turn}, tablet.Left, "----->>>>----")
+	if want := []tablet.Word{tablet.Looking, tablet.TurnLeft, tablet.Straight, tablet.Match}; !slices.Equal(words,
+		want) {
+		t.Errorf("words %q, want %q", words, want)
+	}
+}
+
+// A picture whose landmarks tremble as much as those of still faces in recordings passes no challenge.
+func TestChallengeTremblingPicture(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, kind := range []tablet.Challenge{tablet.Turn, tablet.Blink} {
+		for range 200 {
+			s, err := tablet.NewSession(tablet.Policy{Challenge: kind}, face.Space{}, tablet.Left, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := noon
+			for !s.Result().Final {
+				now = now.Add(40 * time.Millisecond)
+				p := face.Pose{
+					Turn:  .1 + .05*r.NormFloat64(),
+					Nod:   .5,
+					Eyes:  math.Max(.05, .3+.02*r.NormFloat64()),
+					Width: .9,
+				}
+				s.Frame(now, []tablet.Face{{Track: 1, Match: true, Pose: &p}})
+			}
+			if s.Result().Word != tablet.NoMatch {
+				t.Fatalf("%s: %q", kind, s.Result().Word)
+			}
+		}
+	}
+}
+
+// The score that decides is a mean over the matching frames of the last five. A frame without a score counts as 0.
+func TestSessionLiveness(t *testing.T) {
+	const none = -1 // no score
+	for _, c := range []struct {
+		scores []float32
+		want   tablet.Word
+		end    tablet.Word // at the deadline
+		mean   float64
+	}{
+		{[]float32{.9, .9, .9}, tablet.Match, tablet.Match, .9},
+		{[]float32{.9, .1, .9}, tablet.Match, tablet.Match, 1.9 / 3},    // the mean counts
+		{[]float32{.5, .5, .5}, tablet.Match, tablet.Match, .5},         // at the threshold
+		{[]float32{.9, .9}, tablet.Looking, tablet.NoMatch, math.NaN()}, // two frames decide nothing
+		{[]float32{.1, .1, .9}, tablet.Lifeless, tablet.NotLive, 1.1 / 3},
+		{[]float32{.1, .1, .1, .9, .9, .9}, tablet.Match, tablet.Match, 2.9 / 5}, // of the last five
+		{[]float32{none, none, none, none}, tablet.Lifeless, tablet.NotLive, 0},
+		{[]float32{1, none, none}, tablet.Lifeless, tablet.NotLive, 1. / 3},
+		{nil, tablet.Looking, tablet.NoFace, math.NaN()},
+	} {
+		s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.Left, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range c.scores {
+			f := tablet.Face{Track: 1, Match: true, Liveness: &x}
+			if x == none {
+				f.Liveness = nil
+			}
+			s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond), []tablet.Face{f})
+		}
+		if s.Result().Word != c.want {
+			t.Errorf("%v: %q, want %q", c.scores, s.Result().Word, c.want)
+		}
+		mean, ok := s.Liveness()
+		if ok == math.IsNaN(c.mean) || ok && math.Abs(mean-c.mean) > 1e-6 { // scores are single precision
+			t.Errorf("%v: mean %v, %v, want %v", c.scores, mean, ok, c.mean)
+		}
+		if got := s.Tick(noon.Add(time.Minute)).Word; got != c.end {
+			t.Errorf("%v: ends with %q, want %q", c.scores, got, c.end)
+		}
+	}
+}
+
+// The liveness of frames that do not match, or that show another face, does not count.
+func TestLivenessOfOthers(t *testing.T) {
+	alive, dead := float32(1), float32(0)
+	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.Left, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := noon
+	frame := func(faces ...tablet.Face) tablet.Word {
+		now = now.Add(40 * time.Millisecond)
+		return s.Frame(now, faces).Word
+	}
+	for range 2 {
+		frame(tablet.Face{Track: 1, Liveness: &alive})
+	}
+	for range 2 {
+		frame(tablet.Face{Track: 1, Match: true, Liveness: &dead})
+	}
+	if got := frame(tablet.Face{Track: 1, Match: true, Liveness: &dead}); got != tablet.Lifeless {
+		t.Errorf("after a live stranger: %q", got)
+	}
+	// Two live frames of the user, and then a picture of the user on another track.
+	for range 2 {
+		frame(tablet.Face{Track: 2, Match: true, Liveness: &alive})
+	}
+	for range 3 {
+		if got := frame(tablet.Face{Track: 3, Match: true, Liveness: &dead}); got == tablet.Match {
+			t.Error("the liveness of one face let in another one")
+		}
+	}
+	// Live frames at last, on one track.
+	for range 2 {
+		frame(tablet.Face{Track: 4, Match: true, Liveness: &alive})
+	}
+	if got := frame(tablet.Face{Track: 4, Match: true, Liveness: &alive}); got != tablet.Match {
+		t.Errorf("a live user: %q", got)
+	}
+}
+
+// A challenge needs live frames before and after it.
+func TestLivenessWithChallenge(t *testing.T) {
+	alive, dead := float32(1), float32(0)
+	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5, Challenge: tablet.Turn}, face.Space{}, tablet.Left, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	straight := face.Pose{Nod: .5, Eyes: .3, Width: .9}
+	for i := range 5 {
+		if got := s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond),
+			[]tablet.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &dead}}).Word; got == tablet.TurnLeft {
+			t.Fatal("a picture is asked to turn its head")
+		}
+	}
+	for i := range 5 {
+		s.Frame(noon.Add(time.Second+time.Duration(i)*40*time.Millisecond),
+			[]tablet.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &alive}})
+	}
+	if got := s.Result().Word; got != tablet.TurnLeft {
+		t.Errorf("a live user: %q", got)
+	}
+}
