@@ -159,7 +159,7 @@ func act(how string) {
 				m.Count.Declared = 1000
 				say(m)
 			case "dropped":
-				m.Count.Dropped = 50
+				m.Count.Dropped = m.Count.Read + 1
 				say(m)
 			case "picture":
 				m.Frame.JPEG = jpegOf(new(testing.T), 20)

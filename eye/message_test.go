@@ -149,6 +149,8 @@ var lies = []struct {
 	{"left", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Min.X = -1 }, "outside the frame"},
 	{"right", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 321 }, "outside the frame"},
 	{"bottom", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.Y = 241 }, "outside the frame"},
+	{"another space", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Space = "other" },
+		"another feature space than test"},
 	{"empty box", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 10 }, "box that is empty"},
 	{"score", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = 2 }, "score outside"},
 	{"score NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = nan }, "score outside"},
@@ -239,6 +241,18 @@ func TestLies(t *testing.T) {
 		if !errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
+	}
+}
+
+// What was not asked for is refused, though it would be valid in another answer.
+func TestUnasked(t *testing.T) {
+	m := truth(t)
+	m.Frame.Samples[0].Turns = &face.Turns{3, 2, 2, 2}
+	l := limits
+	l.Turns = false
+	_, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), l)
+	if !errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), "nobody asked for") {
+		t.Errorf("norms of turned faces: %v", err)
 	}
 }
 

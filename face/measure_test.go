@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -80,6 +81,19 @@ func TestMeasure(t *testing.T) {
 		!(s.GenuineRadius < s.ImpostorRadius) || !s.Stills.Measured() || s.Stills.Check() != nil ||
 		s.Stills.People != 60 || s.Stills.Pairs != 60*59/2*100 {
 		t.Fatalf("%+v", s)
+	}
+	within, genuine := 0, 0
+	for _, all := range cloud(5, 60, 10, 16, .1) {
+		for i, x := range all {
+			for _, y := range all[:i] {
+				if genuine++; graph.Distance(x, y, 1) <= s.GenuineRadius {
+					within++
+				}
+			}
+		}
+	}
+	if share := float64(within) / float64(genuine); share < .985 || share > .995 {
+		t.Errorf("%.3f of the genuine pairs lie within the genuine radius, want .99", share)
 	}
 	// Twice as large vectors are the same space, twice as large.
 	large := cloud(5, 60, 10, 16, .1)

@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// Errors of [Unseal] and [ReadSealed].
+// Errors of [Unseal].
 var (
 	ErrDamaged = errors.New("damaged file")
 	ErrVersion = errors.New("file of another version")
@@ -47,18 +47,6 @@ func Unseal(k Kind, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
 	}
 	return body[head:], nil
-}
-
-// WriteSealed writes a file with this body. On error the old file stays.
-func WriteSealed(path string, k Kind, body []byte) error { return Write(path, Seal(k, body)) }
-
-// ReadSealed returns the body of a file. The error wraps fs.ErrNotExist, [ErrDamaged] or [ErrVersion].
-func ReadSealed(path string, k Kind) ([]byte, error) {
-	data, err := ReadBytes(path)
-	if err != nil {
-		return nil, err
-	}
-	return Unseal(k, data)
 }
 
 // ReadBytes returns the bytes of a regular file up to the size of the largest sealed file.
