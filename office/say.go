@@ -324,8 +324,8 @@ func (w *Office) confirmable(id uint64) (*visit, *view, error) {
 // Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
 // become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
 // the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
-// [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then. After an error of saving, the change
-// holds in memory.
+// [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then. After an error of saving, the
+// change holds in memory.
 func (w *Office) Confirm(id uint64, seen ...uint64) error {
 	defer w.correcting()()
 	s, v, err := w.confirmable(id)

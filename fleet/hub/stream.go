@@ -30,7 +30,8 @@ func of(writer string, quota int64) jetstream.StreamConfig {
 	if writer == admin {
 		quota = -1 // only the owner of the admin key can fill it
 	}
-	return config(fleet.StreamOf(writer), fleet.SayPrefix+writer+".*", fleet.NowPrefix+writer+".{{wildcard(1)}}", quota, 1)
+	return config(fleet.StreamOf(writer), fleet.SayPrefix+writer+".*", fleet.NowPrefix+writer+".{{wildcard(1)}}",
+		quota, 1)
 }
 
 // shared returns the configuration for all values in a cluster.

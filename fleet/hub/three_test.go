@@ -79,8 +79,9 @@ func threeServers(t *testing.T, run func(file string) *exec.Cmd) {
 		commands[i].Wait()
 	}
 	for i := range servers {
-		text := fmt.Sprintf("server_name: n%d\nlisten: %q\njetstream { store_dir: %q }\ncluster { name: fleet, listen: %q, "+
-			"routes: [%q, %q] }\n", i, ports[i], filepath.Join(dir, fmt.Sprint("store", i)), routes[i],
+		text := fmt.Sprintf("server_name: n%d\nlisten: %q\njetstream { store_dir: %q }\n"+
+			"cluster { name: fleet, listen: %q, routes: [%q, %q] }\n",
+			i, ports[i], filepath.Join(dir, fmt.Sprint("store", i)), routes[i],
 			"nats-route://"+routes[(i+1)%servers], "nats-route://"+routes[(i+2)%servers])
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

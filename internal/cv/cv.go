@@ -38,8 +38,8 @@ var (
 
 func init() { C.fa_quiet() }
 
-// OneThread makes OpenCV work in the caller's thread alone, and keep the memory of one frame for the next: for a process
-// that sees, and does nothing else.
+// OneThread makes OpenCV work in the caller's thread alone, and keep the memory of one frame for the next: for a
+// process that sees, and does nothing else.
 func OneThread() { C.fa_one_thread() }
 
 // Trim gives memory that was freed in C++ back to the system.

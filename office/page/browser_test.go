@@ -562,8 +562,8 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// The pictures of the page in docs are made with FACEAUTH_PICTURES=$PWD/docs/office. The faces in them are drawn. A file
-// beside them says of which page they are: when the page changes, they must be made anew.
+// The pictures of the page in docs are made with FACEAUTH_PICTURES=$PWD/docs/office. The faces in them are drawn. A
+// file beside them says of which page they are: when the page changes, they must be made anew.
 func TestPictures(t *testing.T) {
 	sum := sha256.New()
 	files, err := filepath.Glob("static/*")

@@ -97,8 +97,8 @@ func play(t *testing.T, o page.Options, more office.Camera) *scene {
 		{who: "Ann Archer", frames: 1 << 30, unsteady: .1},
 	}
 	hall := []part{
-		{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20}, {who: "Dana", frames: 10}, {frames: 20},
-		{who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2},
+		{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20}, {who: "Dana", frames: 10},
+		{frames: 20}, {who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2},
 	}
 	played := 10
 	for _, p := range door[:len(door)-1] {

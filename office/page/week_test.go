@@ -16,8 +16,8 @@ import (
 	pages "github.com/faceauth/faceauth/office/page"
 )
 
-// With sixteen cameras, a hundred strangers and a week of events every view stays small, and nothing on it moves while it
-// is filled. The figures are those of docs/results.md.
+// With sixteen cameras, a hundred strangers and a week of events every view stays small, and nothing on it moves while
+// it is filled. The figures are those of docs/results.md.
 func TestWeek(t *testing.T) {
 	b := newBrowser(t)
 	const cameras, strangers, kept = 16, 100, 50 // an office keeps the 50 groups that were seen last
@@ -28,7 +28,8 @@ func TestWeek(t *testing.T) {
 		shade := uint8(60 + 19*i%190)
 		cast[name] = cast["stranger 1"]
 		c := cast[name]
-		c.at, c.hair = [2]float32{float32(-6 - 4*(i%10)), float32(-6 - 4*(i/10))}, color.RGBA{shade, 90, 200 - shade/2, 255}
+		c.at = [2]float32{float32(-6 - 4*(i%10)), float32(-6 - 4*(i/10))}
+		c.hair = color.RGBA{shade, 90, 200 - shade/2, 255}
 		cast[name] = c
 		defer delete(cast, name)
 		at := i % cameras
