@@ -165,9 +165,13 @@ func words(text string) (all []string) {
 }
 
 // Every file and folder that ARCHITECTURE.md names exists, and every name after a file is declared in that file.
-func TestArchitectureNames(t *testing.T) {
+func TestArchitectureNames(t *testing.T) { checkNames(t, "ARCHITECTURE.md", 60) }
+
+// checkNames checks the files, folders and names of a document, of which there are at least some.
+func checkNames(t *testing.T, document string, least int) {
+	t.Helper()
 	checked := 0
-	for _, word := range words(read(t, "ARCHITECTURE.md")) {
+	for _, word := range words(read(t, document)) {
 		file, name, named := strings.Cut(word, ":")
 		if !strings.Contains(file, "/") && !strings.HasSuffix(file, ".go") {
 			continue
@@ -181,7 +185,7 @@ func TestArchitectureNames(t *testing.T) {
 			t.Errorf("%s declares no %s", file, name)
 		}
 	}
-	if checked < 60 {
+	if checked < least {
 		t.Errorf("only %d names were checked", checked)
 	}
 }

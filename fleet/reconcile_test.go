@@ -51,11 +51,11 @@ func labelsOf(g *gallery.Gallery) string {
 }
 
 // reconcile reconciles and saves a gallery, as the gallery's own program does.
-func (n *member) reconcile(g *gallery.Gallery, publish bool) fleet.Reconciled {
-	n.w.t.Helper()
-	r := must[fleet.Reconciled](n.w.t)(n.d.Reconcile(g, fleet.Reconciling{Publish: publish}))
+func (m *member) reconcile(g *gallery.Gallery, publish bool) fleet.Reconciled {
+	m.w.t.Helper()
+	r := must[fleet.Reconciled](m.w.t)(m.d.Reconcile(g, fleet.Reconciling{Publish: publish}))
 	if err := r.Done(); err != nil {
-		n.w.t.Fatal(err)
+		m.w.t.Fatal(err)
 	}
 	return r
 }

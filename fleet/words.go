@@ -54,7 +54,7 @@ type faceWord struct {
 	Quality float64
 }
 
-func (w faceWord) id() FaceID { return FaceID(w.ID) }
+func (f faceWord) id() FaceID { return FaceID(f.ID) }
 
 // A sameWord says that the person is the same as another one, with the other's name.
 type sameWord struct {

@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs make demo twice as a user who is not root and has sudo, with a home folder that Go's caches are not in. The second
 # run must install nothing.
