@@ -22,8 +22,8 @@ import (
 func faulty(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "faceauth")
-	build := exec.Command("go", "build", "-tags", "eyefault", "-o", program,
-		"github.com/faceauth/faceauth/cmd/faceauth")
+	build := exec.Command("go", "build", "-tags", "eyefault", "-o", filepath.Dir(program),
+		"github.com/faceauth/faceauth/cmd/faceauth", "github.com/faceauth/faceauth/cmd/faceauth-eye")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -90,8 +90,8 @@ func TestFaults(t *testing.T) {
 			`p0 .*\n(.*\n)*faceauth: the eye, .*, has ended: .*\n$`},
 		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery",
 			gallery,
-			"--fps", "0", "--no-index"}, 7,
-			`warning: searching .*p0: the eye, .* has ended.*\n(.*\n)*faceauth: p0 is in none of 1 recording\b`},
+			"--fps", "0", "--no-index"}, 9,
+			`warning: .*p0 is not searched: the eye, .* has ended.*\n(.*\n)*faceauth: 1 of 2 recordings could not be read`},
 		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 0,
 			`p0 has arrived\n(.*\n)*.*a: the eye, .* has ended: .*; the recording ends here\n(.*\n)*.*p0 has left\n`},
 	} {
