@@ -61,10 +61,7 @@ func (p *Page) read(m *http.ServeMux) {
 		return w.Profile(name)
 	}, "name")
 	get("way", func(q *query) (any, error) {
-		id := q.number("face", 1, 0, mostNumber-1)
-		if q.err == nil && id == 0 {
-			q.fail("the parameter %q is missing", "face")
-		}
+		id := q.needed("face", 1)
 		if q.err != nil {
 			return nil, nil
 		}
@@ -78,10 +75,7 @@ func (p *Page) read(m *http.ServeMux) {
 		return w.SightingsBefore(before, int(n)), nil
 	}, "before", "n")
 	get("confirmable", func(q *query) (any, error) {
-		id := q.number("sighting", 0, mostNumber, mostNumber)
-		if q.err == nil && id == mostNumber {
-			q.fail("the parameter %q is missing", "sighting")
-		}
+		id := q.needed("sighting", 0)
 		if q.err != nil {
 			return nil, nil
 		}

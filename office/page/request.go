@@ -152,6 +152,15 @@ func (q *query) number(name string, least, otherwise, most uint64) uint64 {
 	return n
 }
 
+// needed returns a parameter that must be there, a whole number from least on.
+func (q *query) needed(name string, least uint64) uint64 {
+	n := q.number(name, least, mostNumber, mostNumber-1)
+	if q.err == nil && n == mostNumber {
+		q.fail("the parameter %q is missing", name)
+	}
+	return n
+}
+
 // text returns a parameter; it is an error if a needed one is missing.
 func (q *query) text(name string, needed bool) string {
 	text := q.values.Get(name)
