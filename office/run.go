@@ -29,6 +29,26 @@ type Camera struct {
 	// faces.
 	Open func(ctx context.Context, picture func() bool) (Stream, error)
 	Ends bool // a recording: its end is not a failure, and a failure ends the run
+	// Stills says that the frames are single pictures, some seconds apart, and that the Track of their samples says
+	// which faces are one person. Two of them, and not three, then give a name, if they agree. What confirms a name
+	// stays: two different looks near enrolled faces. Three without a name make an unknown person.
+	Stills bool
+}
+
+// Numbers of judged pictures of [Camera].Stills, instead of those of frames. The fading of evidence makes the third
+// picture of an unknown person count a little less than three.
+const (
+	stillsNamed   = 2
+	stillsUnknown = 2.5
+)
+
+// watcher returns the watcher for the camera.
+func (w *Office) watcher(c Camera) *sighting.Watcher {
+	track, rules := w.o.Track, w.o.Rules
+	if track.Given = c.Stills; c.Stills {
+		rules.Frames = stillsNamed
+	}
+	return sighting.NewWatcher(w.gallery.Learner(), track, rules)
 }
 
 // Health describes the state of a camera.
@@ -52,7 +72,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	for _, c := range cameras {
 		w.views = append(w.views, &view{
 			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*visit),
-			people: sighting.NewWatcher(w.gallery.Learner(), w.o.Track, w.o.Rules),
+			people: w.watcher(c),
 		})
 		w.room.Watch(c.Name)
 	}

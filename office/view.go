@@ -47,7 +47,9 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	if v.begun.IsZero() {
 		v.begun = at
 	}
-	v.picture, v.size = f.JPEG, f.Size
+	if f.JPEG != nil || !v.camera.Stills {
+		v.picture, v.size = f.JPEG, f.Size
+	}
 	ids := v.people.Track(at.Sub(v.begun), f.Samples)
 	sightings := make([]*visit, len(ids))
 	for i, id := range ids {
@@ -67,6 +69,9 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
+		if v.camera.Stills { // each counts as many frames
+			b.Frames *= w.o.Presence.Judged / stillsUnknown
+		}
 		if b.Name != "" && (b.Name != s.Known || b.Trust == sighting.Confirmed) {
 			s.Known, s.Trust = b.Name, b.Trust
 		}

@@ -44,7 +44,10 @@ type Settings struct {
 	Same float64
 	// Gap is the time without a face after which a track ends. A frame at which the clock stands, or goes back, counts
 	// as a fiftieth of it. Default 2 s.
-	Gap   time.Duration
+	Gap time.Duration
+	// Given says that the source knows which faces are one person, by the Track of its samples, and that its pictures
+	// lie far apart in time. Places then mean nothing, and Same decides about doubt, as after a gap.
+	Given bool
 	Looks int // number of remembered faces of a track, the newest. Default 5
 	First int // the number of the first track. Default 1
 }
@@ -166,11 +169,11 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	ids := make([]int, len(faces))
 	taken := make(map[*person]bool)
 	for j, f := range faces {
-		if !f.Held {
-			continue
-		}
-		if p := t.held(f); p != nil && !taken[p] {
+		if p := t.given(f); p != nil && !taken[p] {
 			ids[j], taken[p] = p.id, true
+			if f.Vector != nil {
+				t.doubt(p, f, t.nearest(f, p.looks))
+			}
 			t.see(p, f)
 		}
 	}
@@ -190,10 +193,12 @@ func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
 	rest := func() []*person {
 		return slices.DeleteFunc(slices.Clone(t.live), func(p *person) bool { return taken[p] })
 	}
-	pairs := t.touching(rest(), faces, ids)
-	give(pairs, 1) // a pair elsewhere has no overlap, and so a score of at most 1
-	pairs = slices.DeleteFunc(pairs, func(c pair) bool { return taken[c.p] || ids[c.face] != 0 })
-	give(append(pairs, t.elsewhere(rest(), faces, ids, pairs)...), math.Inf(-1))
+	if !t.s.Given {
+		pairs := t.touching(rest(), faces, ids)
+		give(pairs, 1) // a pair elsewhere has no overlap, and so a score of at most 1
+		pairs = slices.DeleteFunc(pairs, func(c pair) bool { return taken[c.p] || ids[c.face] != 0 })
+		give(append(pairs, t.elsewhere(rest(), faces, ids, pairs)...), math.Inf(-1))
+	}
 	for _, p := range t.live {
 		p.missed = !taken[p]
 	}
@@ -345,15 +350,15 @@ func (t *Tracker) doubt(p *person, f face.Sample, distance float64) {
 	if f.Vector == nil || len(p.looks) == 0 {
 		return
 	}
-	sure := t.s.Sure
-	if p.missed {
+	sure, missed := t.s.Sure, p.missed || t.s.Given
+	if missed {
 		sure = t.s.Same
 	}
 	p.turned = max(0, p.turned-1)
 	switch {
 	case p.before == nil && distance > sure:
 		p.before, p.turned = slices.Clone(p.looks), 0
-		if !p.missed && t.now-p.at > turning {
+		if !missed && t.now-p.at > turning {
 			p.turned = turnedFaces
 		}
 	case p.before != nil && t.nearest(f, p.before) <= t.s.Same:
@@ -373,11 +378,11 @@ func (t *Tracker) nearest(f face.Sample, looks [][]float32) float64 {
 // Next returns the track number of the next new person.
 func (t *Tracker) Next() int { return t.next }
 
-// held returns the person of a held face: the last person of its track in the source. It is nil if the face is not
-// held.
-func (t *Tracker) held(f face.Sample) (last *person) {
+// given returns the last person of a face's track in the source, if that counts: for a held face, or with
+// [Settings].Given. It is nil otherwise.
+func (t *Tracker) given(f face.Sample) (last *person) {
 	for _, p := range t.live {
-		if f.Held && p.track == f.Track && (last == nil || p.at >= last.at) {
+		if (f.Held || t.s.Given) && p.track == f.Track && (last == nil || p.at >= last.at) {
 			last = p
 		}
 	}

@@ -195,3 +195,29 @@ func TestBoxTracker(t *testing.T) {
 		}
 	}
 }
+
+// If the source knows who is who, places and distances join and part nobody; a face unlike those before causes doubt.
+func TestGiven(t *testing.T) {
+	k := sighting.NewTracker(face.Space{Scale: 1, ImpostorRadius: .9}, sighting.Settings{Given: true, Same: .5})
+	at := time.Duration(0)
+	update := func(faces ...face.Sample) []int {
+		at += time.Second
+		return k.Update(at, faces)
+	}
+	one := func(track, x int, look float32) face.Sample {
+		return face.Sample{Track: track, Box: image.Rect(x, 0, x+10, 10), Vector: []float32{look, 0}}
+	}
+	if got := update(one(1, 0, 0)); !slices.Equal(got, []int{1}) {
+		t.Errorf("%v", got)
+	}
+	if got := update(one(2, 0, 0), one(1, 500, .4)); !slices.Equal(got, []int{2, 1}) || k.InDoubt(1) {
+		t.Errorf("%v, doubt %t", got, k.InDoubt(1))
+	}
+	held := face.Sample{Track: 2, Held: true}
+	if got := update(held, one(1, 0, 9)); !slices.Equal(got, []int{2, 1}) || !k.InDoubt(1) || k.InDoubt(2) {
+		t.Errorf("%v, doubt %t %t", got, k.InDoubt(1), k.InDoubt(2))
+	}
+	if update(held, one(1, 0, 0)); k.InDoubt(1) {
+		t.Error("the doubt does not end")
+	}
+}

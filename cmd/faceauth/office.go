@@ -8,18 +8,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/frigate"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -240,6 +242,12 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 		opt.Fleet, opt.Teach = part.Part, r.keep
 		opt.Trouble = func(err error) { printer.print(func() error { warn(c, err.Error()); return nil }) }
 	}
+	told := make(map[string]func([]office.Seen)) // the cameras that are told whom they see
+	opt.Frame = func(camera string, _ time.Time, seen []office.Seen) {
+		if tell := told[camera]; tell != nil {
+			tell(seen)
+		}
+	}
 	w := office.New(g, opt)
 	if r.noUnknown {
 		if err := w.KeepUnknown(false); err != nil {
@@ -252,13 +260,13 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	pictures := &seer{o: o, c: c, space: g.Space()}
 	defer pictures.close()
-	r.see = pictures.see
+	r.see = pictures.sent
 	end, err := r.open(ctx, c, w, opt.Past, cancel)
 	if err != nil {
 		return err
 	}
 	defer end()
-	cameras, done, err := o.cameras(c, g, all, r)
+	cameras, done, err := o.cameras(c, g, all, r, told)
 	defer done()
 	if err != nil {
 		return err
@@ -288,13 +296,13 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 }
 
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
-// at first may come later; a recording may not.
-func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room) (cameras []office.Camera,
-	done func(), err error) {
-	var visions []*vision
+// at first may come later; a recording may not. Those that want to know whom they see add themselves to told.
+func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room,
+	told map[string]func([]office.Seen)) (cameras []office.Camera, done func(), err error) {
+	var opened []func()
 	done = func() {
-		for _, v := range visions {
-			v.Close()
+		for _, end := range opened {
+			end()
 		}
 	}
 	space := g.Space()
@@ -309,8 +317,18 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		if err != nil {
 			return nil, done, err
 		}
-		visions = append(visions, v)
 		hide := masker(n.source)
+		if strings.HasPrefix(n.source, "frigate") && !recording {
+			pictures := &seer{o: o, c: c, space: space, v: v}
+			opened = append(opened, pictures.close)
+			camera, tell, err := o.frigate(c, n, pictures, hide)
+			if err != nil {
+				return nil, done, err
+			}
+			cameras, told[n.name] = append(cameras, camera), tell
+			continue
+		}
+		opened = append(opened, v.Close)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording,
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				s, err := o.camera(ctx, c, v, n.name, n.source, cmp.Or(n.rotate, o.rotate), !r.fast, picture)
@@ -321,6 +339,35 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 			}})
 	}
 	return cameras, done, nil
+}
+
+// frigate returns a camera of Frigate, and the function that takes what the office says of it.
+func (o *options) frigate(c *cobra.Command, n named, pictures *seer, hide func(error) error) (office.Camera,
+	func([]office.Seen), error) {
+	if n.rotate != "" {
+		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: rotate is not for cameras of Frigate; turn "+
+			"the camera there", n.name))
+	}
+	camera, err := frigate.New(n.source, frigate.Options{
+		Timeout: o.Timeout,
+		See: func(ctx context.Context, picture []byte) (face.Frame, error) {
+			return pictures.see(ctx, picture, ".jpg", eye.Options{
+				Gate: eye.Learn, Picture: 112, Frame: func() bool { return true }, Timeout: o.Timeout,
+			})
+		},
+		Warn: func(text string) { warn(c, n.name+": "+text) },
+	})
+	if err != nil {
+		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: %w", n.name, err))
+	}
+	return office.Camera{Name: n.name, Stills: true,
+		Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
+			s, err := camera.Open(ctx, picture)
+			if err != nil {
+				return nil, hide(err)
+			}
+			return hidden{s, hide}, nil
+		}}, camera.Seen, nil
 }
 
 // say prints an event.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office/page"
+	"github.com/faceauth/faceauth/office"
 	"github.com/spf13/cobra"
 )
 
-// seer finds the faces of pictures that visitors of the page send, in an eye of its own, which begins with the first
-// picture. The picture is a file, in memory if the user has a folder there, only while the eye looks at it.
+// seer finds the faces of pictures that others send, in an eye of its own, which begins with the first picture. The
+// picture is a file, in memory if the user has a folder there, only while the eye looks at it.
 type seer struct {
 	o     *options
 	c     *cobra.Command
@@ -29,8 +29,23 @@ type seer struct {
 	v   *vision
 }
 
-// see implements [page.Options].See.
-func (s *seer) see(ctx context.Context, picture []byte, end string, enrol bool) (f face.Frame, err error) {
+// sent looks at a picture of a visitor of the page: it is [page.Options].See.
+func (s *seer) sent(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error) {
+	how := eye.Options{Gate: eye.Learn, Rotate: face.Auto}
+	if enrol {
+		how.Gate, how.Picture = eye.Enrol, 112
+	}
+	f, err := s.see(ctx, picture, end, how)
+	for i, x := range f.Samples {
+		if enrol {
+			f.Samples[i].Reason = cmp.Or(x.Reason, doubtful(x, s.space))
+		}
+	}
+	return f, err
+}
+
+// see finds the faces of a picture, whose name ends so. An error about the picture wraps [office.ErrPicture].
+func (s *seer) see(ctx context.Context, picture []byte, end string, how eye.Options) (f face.Frame, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dir == "" {
@@ -42,25 +57,16 @@ func (s *seer) see(ctx context.Context, picture []byte, end string, enrol bool) 
 		if s.v, err = s.o.Look(s.c, &s.space); err != nil {
 			return f, err
 		}
-		s.v.Roots = []string{s.dir}
 	}
+	s.v.Roots = []string{s.dir}
 	path := filepath.Join(s.dir, "picture"+end)
 	defer os.Remove(path)
 	if err := os.WriteFile(path, picture, 0o600); err != nil {
 		return f, fmt.Errorf("looking at the picture: %w", err)
 	}
-	how := eye.Options{Gate: eye.Learn, Rotate: face.Auto}
-	if enrol {
-		how.Gate, how.Picture = eye.Enrol, 112
-	}
 	stream, err := s.v.Open(ctx, path, how)
 	if err == nil {
 		f, err = stream.Next(ctx)
-	}
-	for i, x := range f.Samples {
-		if enrol {
-			f.Samples[i].Reason = cmp.Or(x.Reason, doubtful(x, s.v.Space))
-		}
 	}
 	if err == nil || ctx.Err() != nil {
 		return f, err
@@ -70,7 +76,7 @@ func (s *seer) see(ctx context.Context, picture []byte, end string, enrol bool) 
 	if _, rest, ok := strings.Cut(why, path+": "); ok { // the name of the file says nothing to a visitor
 		why = rest
 	}
-	return f, fmt.Errorf("%w: %s", page.ErrPicture, why)
+	return f, fmt.Errorf("%w: %s", office.ErrPicture, why)
 }
 
 // close ends the eye, and removes the folder.

@@ -241,7 +241,7 @@ const jpegBegin = "\xff\xd8\xff"
 // see looks at a picture by its name, or for recognition sees Ann.
 func see(_ context.Context, b []byte, end string, enrol bool) (face.Frame, error) {
 	if end != ".jpg" || !strings.HasPrefix(string(b), jpegBegin) {
-		return face.Frame{}, fmt.Errorf("%w: %q", page.ErrPicture, b)
+		return face.Frame{}, fmt.Errorf("%w: %q", office.ErrPicture, b)
 	}
 	if enrol {
 		return pictured(string(b[len(jpegBegin):])), nil

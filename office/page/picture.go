@@ -19,9 +19,6 @@ import (
 	"github.com/faceauth/faceauth/office"
 )
 
-// ErrPicture is wrapped by an error of [Options].See about a picture that cannot be used.
-var ErrPicture = errors.New("the picture cannot be used")
-
 // formats are the formats of pictures that visitors may send, with the ends of the names of their files.
 var formats = map[string]string{"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 
@@ -117,7 +114,7 @@ func (p *Page) recognise(r *http.Request) (any, error) {
 	}
 	defer done()
 	f, err := p.look(r, r.Body, false)
-	if errors.Is(err, ErrPicture) {
+	if errors.Is(err, office.ErrPicture) {
 		return nil, &refusal{status: http.StatusUnprocessableEntity, text: err.Error()}
 	}
 	if err != nil {
@@ -171,7 +168,7 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (any, error) {
 		x := enrolled{File: fileName(part, len(all)+1)}
 		f, err := p.look(r, part, true)
 		switch {
-		case errors.Is(err, ErrPicture):
+		case errors.Is(err, office.ErrPicture):
 			x.Wrong = err.Error()
 		case err != nil:
 			return nil, err
@@ -226,7 +223,7 @@ func (p *Page) turn(r *http.Request) (done func(), err error) {
 	}
 }
 
-// look finds the faces of a picture. The error wraps [ErrPicture], or is a refusal.
+// look finds the faces of a picture. The error wraps [office.ErrPicture], or is a refusal.
 func (p *Page) look(r *http.Request, picture io.Reader, enrol bool) (f face.Frame, err error) {
 	from := p.source(r)
 	if p.sent.many(from) {
@@ -242,7 +239,7 @@ func (p *Page) look(r *http.Request, picture io.Reader, enrol bool) (f face.Fram
 	}
 	end := formats[http.DetectContentType(b)]
 	if end == "" {
-		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", ErrPicture)
+		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", office.ErrPicture)
 	}
 	ctx, stop := context.WithTimeout(r.Context(), longestSight)
 	defer stop()

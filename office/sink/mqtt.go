@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -57,8 +57,7 @@ type Broker struct {
 type MQTT struct {
 	b      Broker
 	base   string // prefix of all topics of this office
-	server string
-	user   string
+	at     broker.Address
 	cancel context.CancelFunc
 	ended  chan struct{}
 
@@ -107,16 +106,12 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	if b.Failed == nil {
 		b.Failed = func(error) {}
 	}
-	scheme, port := "tcp", "1883"
-	if u.Scheme == "mqtts" {
-		scheme, port = "ssl", "8883"
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &MQTT{
-		b: b, server: scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), user: u.User.Username(),
-		cancel: cancel, ended: make(chan struct{}), said: make(map[string]string), seen: make(map[int64]time.Time),
-		config: make(map[string]configuration),
+		b: b, at: broker.At(u, u.Scheme == "mqtts"), cancel: cancel, ended: make(chan struct{}),
+		said: make(map[string]string), seen: make(map[int64]time.Time), config: make(map[string]configuration),
 	}
+	m.at.Password = b.Password
 	m.base = b.Topic
 	if b.Instance != "" {
 		m.base += "/" + b.Instance
@@ -153,23 +148,12 @@ const (
 
 // connect makes a connection and returns when the connection or ctx has ended.
 func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
-	lost := make(chan error, 1)
-	client := mqtt.NewClient(mqtt.NewClientOptions().AddBroker(m.server).
-		SetClientID(m.node()).SetUsername(m.user).SetPassword(m.b.Password).SetCleanSession(true).
-		SetAutoReconnect(false).SetConnectRetry(false).SetOrderMatters(false).
-		SetConnectTimeout(10*time.Second).SetWriteTimeout(10*time.Second).
-		SetWill(m.base+"/status", "offline", 1, true).
-		SetConnectionLostHandler(func(_ mqtt.Client, err error) { lost <- err }))
-	defer client.Disconnect(250)
-	made := client.Connect()
-	select {
-	case <-made.Done():
-		if err := made.Error(); err != nil {
-			return false, err
-		}
-	case <-ctx.Done():
-		return false, ctx.Err()
+	client, lost, err := broker.Dial(ctx, m.at, mqtt.NewClientOptions().SetClientID(m.node()).SetOrderMatters(false).
+		SetWill(m.base+"/status", "offline", 1, true))
+	if err != nil {
+		return false, err
 	}
+	defer client.Disconnect(250)
 	m.b.Failed(nil)
 	m.begin(client)
 	defer m.end()

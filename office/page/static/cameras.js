@@ -37,7 +37,7 @@ function see(figure, c, large) {
   for (const b of frame.querySelectorAll(".box")) b.remove();
   if (c.size.X > 0) {
     frame.style.aspectRatio = c.size.X + "/" + c.size.Y;
-    for (const s of img.hidden ? [] : c.seen) {
+    for (const s of img.hidden ? [] : c.seen.filter((s) => s.box.Max.X > 0)) {
       const box = make(
         "div",
         {className: s.name ? "box known" : "box", title: s.reason || ""},
