@@ -128,7 +128,7 @@ pam: setup-login pam-module
 pam-module:
 	@mkdir -p $(dir $(PAM_MODULE))
 	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fvisibility=hidden -fstack-protector-strong \
-		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lsystemd -lcrypt
+		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/*.c -lpam -lcrypt
 
 # The manual pages and completions that the commands print, the same on every machine. RUN starts a program of another
 # architecture.

@@ -24,7 +24,6 @@ what=${1:-}
 if [ "$what" = login ] || [ "$what" = test ]; then
 	[ -f /usr/include/security/pam_modules.h ] || want libpam0g-dev
 	[ -f /usr/include/crypt.h ] || want libcrypt-dev
-	{ command -v pkg-config >/dev/null 2>&1 && pkg-config --exists libsystemd; } || want libsystemd-dev
 fi
 if [ "$what" = test ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
@@ -124,18 +123,18 @@ if [ -n "$need" ]; then
 	rm -f "$log"
 fi
 
-# The tests use the clients of fprintd. They are unpacked for the tests and not installed, because the packages would
+# The tests use the clients of fprintd, and sudo. They are unpacked for the tests and not installed, because the packages would
 # change how people log in to this machine.
 if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
 	dir=${FACEAUTH_FPRINTD:-${XDG_CACHE_HOME:-$HOME/.cache}/faceauth/fprintd}
-	if [ ! -x "$dir/usr/bin/fprintd-verify" ]; then
-		say "unpacking the clients of fprintd into $dir"
+	if [ ! -x "$dir/usr/bin/fprintd-verify" ] || [ ! -x "$dir/usr/bin/sudo" ]; then
+		say "unpacking the clients of fprintd, and sudo, into $dir"
 		debs=$(mktemp -d)
-		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download fprintd libpam-fprintd) >/dev/null 2>&1; then
+		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download fprintd libpam-fprintd sudo) >/dev/null 2>&1; then
 			mkdir -p "$dir"
 			for deb in "$debs"/*.deb; do dpkg -x "$deb" "$dir"; done
 		else
-			say 'the packages fprintd and libpam-fprintd could not be fetched: the tests with them skip'
+			say 'the packages fprintd, libpam-fprintd and sudo could not be fetched: the tests with them skip'
 		fi
 		rm -rf "$debs"
 	fi

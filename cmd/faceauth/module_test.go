@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -184,6 +186,80 @@ func TestModuleFuzzed(t *testing.T) {
 		}()
 	}
 	all.Wait()
+}
+
+// Whatever bytes a bus sends, in whatever pieces, the module's client reads nothing else.
+func TestModuleBytes(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "bus")
+	if out, err := exec.Command("sh", "-c", "cd "+fixture.Root(t)+" && gcc -D_GNU_SOURCE -Drecv=feed "+sanitizers+
+		" -Wall -Werror -o "+program+" cmd/faceauth/testdata/bus.c tablet/pam/bus.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	message := func(types string, body ...any) []byte {
+		m := &dbus.Message{Type: dbus.Type(2 + r.IntN(3)), Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
+			dbus.FieldSender:      dbus.MakeVariant([]string{":1.1", "org.freedesktop.DBus", ""}[r.IntN(3)]),
+			dbus.FieldReplySerial: dbus.MakeVariant(uint32(1 + r.IntN(5))),
+			dbus.FieldPath:        dbus.MakeVariant(bus.Path), dbus.FieldInterface: dbus.MakeVariant(bus.Interface),
+			dbus.FieldMember:    dbus.MakeVariant([]string{"VerifyStatus", "NameOwnerChanged"}[r.IntN(2)]),
+			dbus.FieldErrorName: dbus.MakeVariant("org.faceauth.Error.TooSoon"),
+			dbus.FieldSignature: dbus.MakeVariant(dbus.ParseSignatureMust(types)),
+		}}
+		var b bytes.Buffer
+		order := []binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[r.IntN(2)]
+		if err := m.EncodeTo(&b, order); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	const greeting = "DATA\r\nOK 1234\r\n"
+	// read has the client read streams, and returns the number of understood messages and of those with read arguments.
+	read := func(streams ...[][]byte) (understood, arguments int) {
+		var all bytes.Buffer
+		for _, pieces := range streams {
+			for _, p := range append(pieces, nil) {
+				all.Write(binary.NativeEndian.AppendUint32(nil, uint32(len(p))))
+				all.Write(p)
+			}
+		}
+		c := exec.Command(program)
+		c.Stdin = &all
+		out, err := c.CombinedOutput()
+		if _, scan := fmt.Sscan(string(out), &understood, &arguments); err != nil || scan != nil {
+			t.Fatalf("%v: %.3000s", err, out)
+		}
+		return understood, arguments
+	}
+	// A message that is too long is left out, and no other.
+	status, long := message("sb", "verify-match", true), message("s", strings.Repeat("x", 1<<16))
+	if understood, arguments := read([][]byte{[]byte(greeting), status, long, message(""), status},
+		[][]byte{[]byte("REJECTED\r\n"), status}); understood != 3 || arguments != 2 {
+		t.Errorf("%d messages understood, the arguments of %d", understood, arguments)
+	}
+	var streams [][][]byte
+	for range 3000 {
+		pieces := [][]byte{[]byte(greeting)}
+		if r.IntN(8) == 0 {
+			pieces[0] = bytes.Repeat([]byte{'D'}, 9000) // a line that does not end
+		}
+		for range r.IntN(20) {
+			body := [][]any{nil, {"verify-match", true}, {"verify-looking", false}, {bus.Name, ":1.1", ""},
+				{strings.Repeat("x", 7700+r.IntN(500))}}[r.IntN(5)] // about as much as the client reads at once
+			types := dbus.SignatureOf(body...).String()
+			if r.IntN(4) == 0 {
+				types = []string{"", "sb", "s", "sss"}[r.IntN(4)]
+			}
+			m := message(types, body...)
+			for range r.IntN(3) {
+				m[r.IntN(min(len(m), 240))] = []byte{0, 1, 2, 's', 'g', 'u', 0x1f, 0xff}[r.IntN(8)]
+			}
+			pieces = append(pieces, m)
+		}
+		streams = append(streams, pieces)
+	}
+	if understood, arguments := read(streams...); arguments < 1000 {
+		t.Errorf("%d messages understood, the arguments of %d", understood, arguments)
+	}
 }
 
 // ^C ends the wait for the camera at once, and comes to the program, also if the program handles or ignores it as sudo

@@ -115,34 +115,43 @@ func TestHere(t *testing.T) {
 	}
 }
 
-// Who asks must still be at the device when the decision falls: a session that is no longer used gets no match.
+// Who asks must still be at the device when the decision falls, by each way: a session that is no longer used gets no
+// match.
 func TestStillHere(t *testing.T) {
-	for _, way := range []string{"PAM", "a program"} {
+	for way, c := range map[string]struct {
+		uid    int
+		finger bool // by fprintd's names
+		claim  string
+		args   []any
+	}{
+		"PAM":                          {0, false, "ClaimFor", []any{"nobody", uint32(nobody), "", "", ""}},
+		"a program":                    {nobody, false, "Claim", []any{"nobody"}},
+		"a greeter by fprintd's names": {0, true, "Claim", []any{"nobody"}},
+		"a program by fprintd's names": {nobody, true, "Claim", []any{"nobody"}},
+	} {
 		t.Run(way, func(t *testing.T) {
-			h := newHouse(t, tablet.Options{})
+			h := newFprintHouse(t, tablet.Options{})
 			h.polkit.set(nobody, "verify", true)
 			h.enrol(t, "nobody", stage.Alice)
-			uid, method, args := nobody, "Claim", []any{"nobody"}
-			if way == "PAM" {
-				uid, method, args = 0, "ClaimFor", append(args, uint32(nobody), "", "", "")
-			}
-			conn := dial(t, h.address, uid)
+			conn := dial(t, h.address, c.uid)
 			signals := make(chan *dbus.Signal, 64)
 			conn.Signal(signals)
-			o := conn.Object(bus.Name, bus.Path)
-			if err := o.Call(bus.Interface+"."+method, 0, args...).Err; err != nil {
+			o, of, finger, want := conn.Object(bus.Name, bus.Path), bus.Interface+".", []any{}, "verify-error"
+			if c.finger {
+				o, of = conn.Object(bus.FprintName, bus.FprintPath), bus.FprintDevice+"."
+				finger, want = []any{"any"}, "verify-unknown-error"
+			}
+			if err := o.Call(of+c.claim, 0, c.args...).Err; err != nil {
 				t.Fatal(err)
 			}
-			x := fixture.AtSeat(nobody)
-			x.Active = false
-			h.logind.Place("", x)
+			h.logind.Place("", fixture.Session{UID: nobody, Class: "greeter", Seat: "seat0"}) // not active
 			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-			if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err != nil {
+			if err := o.Call(of+"VerifyStart", 0, finger...).Err; err != nil {
 				t.Fatal(err)
 			}
 			for s := range signals {
 				if len(s.Body) == 2 && s.Body[1] == true {
-					if s.Body[0] != "verify-error" {
+					if s.Body[0] != want {
 						t.Errorf("the decision is %v", s.Body[0])
 					}
 					return

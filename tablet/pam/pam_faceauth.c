@@ -15,10 +15,10 @@
  *   placed       with password: only modules that check a password lead to this line, so it is not checked again; for
  *                users whose entry is elsewhere, as in LDAP
  *
- * The prompt comes first. Before it the module sends what has the camera look, and does not wait for an answer: BEFORE
- * is the most that it takes, whatever the bus and the daemon do. What they answer while the password is typed waits in
- * the socket. A password that was typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon, a
- * bus or an eye that says nothing, and a signal such as that of ^C ends the wait.
+ * The prompt comes first. Before it the module sends what has the camera look, and waits for nothing, whatever the bus
+ * and the daemon do. What they answer while the password is typed waits in the socket. A password that was typed goes on
+ * at once. After Enter nobody waits longer than SILENCE for a daemon, a bus or an eye that says nothing, and a signal
+ * such as that of ^C ends the wait.
  *
  * Only services that stand in SERVICES ask, and only for somebody at the device: in an active session on a seat of it,
  * or, for a greeter, at one of its seats. What cannot be told is taken for somewhere else.
@@ -50,9 +50,8 @@
 
 #include <security/pam_ext.h>
 #include <security/pam_modules.h>
-#include <systemd/sd-bus.h>
-#include <systemd/sd-login.h>
 
+#include "bus.h"
 #include "words.h"
 
 #ifndef SYSCONFDIR
@@ -63,14 +62,15 @@
 #endif
 #define SERVICE "org.faceauth"
 #define OBJECT "/org/faceauth/Device"
-#define INTERFACE "org.faceauth.Device"
+#define DEVICE "org.faceauth.Device"
+#define DBUS "org.freedesktop.DBus"
+#define SESSIONS "/run/systemd/sessions/"
 #define SECOND UINT64_C(1000000)
-#define BEFORE (SECOND / 25)  /* to have the camera look before the prompt comes */
+#define BEFORE (SECOND / 25)  /* to read what has come while the prompt waited */
 #define AFTER (SECOND / 10)   /* to tell the daemon that the password was right */
 #define SILENCE (SECOND * 5 / 2) /* of the daemon, which the bus may have to start, after Enter */
 #define OFTEN SECOND          /* a silent daemon is asked whether it is there */
 #define FRESH (10 * SECOND)   /* a refusal that came while the prompt waited, counted from the start */
-#define LONG (120 * SECOND)   /* what sd-bus may wait for; the deadlines are this module's own */
 #define UNKNOWN_ASKER 65534   /* nobody */
 #define MATCHED "faceauth-matched"
 #define UNPROVEN "faceauth-unproven" /* the face is the user's, and the password proves it */
@@ -83,13 +83,13 @@ struct attempt {
 	uint32_t asker;    /* who wants to be the user */
 	char challenge[8]; /* of the service, or empty */
 	char mark[128];    /* of the account, or empty */
-	sd_bus *bus;
+	struct bus bus;
+	uint32_t claim, start, confirm, ping; /* serials of the calls */
 	char daemon[64];   /* its unique name: nobody else's signals count */
 	uint64_t began;
 	uint64_t heard;    /* the daemon's last message */
 	bool asked;        /* whether it is there */
 	int signals;       /* a signalfd of what ends the wait, or -1 */
-	bool sent;         /* the calls are on their way */
 	bool started;      /* the daemon has begun to look */
 	bool done;         /* nothing more will come */
 	bool match, other; /* the verdict: the user; or somebody else, a picture, or the user with the password only */
@@ -146,18 +146,22 @@ static void end(struct attempt *a, const char *why)
 	a->why = why == NULL ? NULL : known(why);
 }
 
-/* A signal of the daemon. Anybody may send us one that looks the same: only those of the daemon itself count. */
-static int on_signal(sd_bus_message *m, void *data, sd_bus_error *unused)
+/* A signal. Anybody may send us one that looks the same as the daemon's: only those of the daemon itself count. */
+static void hear_signal(struct attempt *a, const struct message *m)
 {
-	struct attempt *a = data;
-	const char *sender = sd_bus_message_get_sender(m), *word, *say;
-	int last;
-
-	(void)unused;
-	if (a->done || a->daemon[0] == '\0' || sender == NULL || strcmp(sender, a->daemon) != 0 ||
-	    sd_bus_message_is_signal(m, INTERFACE, "VerifyStatus") <= 0 || sd_bus_message_read(m, "sb", &word, &last) < 0 ||
+	const char *word, *old, *new, *say;
+	uint32_t last;
+	if (a->done || a->daemon[0] == '\0')
+		return;
+	if (strcmp(m->text[SENDER], DBUS) == 0 && strcmp(m->text[MEMBER], "NameOwnerChanged") == 0) {
+		if (message_read(m, "sss", &word, &old, &new) && strcmp(word, SERVICE) == 0 && strcmp(new, a->daemon) != 0)
+			end(a, NULL);
+		return;
+	}
+	if (strcmp(m->text[SENDER], a->daemon) != 0 || strcmp(m->text[INTERFACE], DEVICE) != 0 ||
+	    strcmp(m->text[MEMBER], "VerifyStatus") != 0 || !message_read(m, "sb", &word, &last) ||
 	    strncmp(word, "verify-", 7) != 0)
-		return 0;
+		return;
 	a->heard = now();
 	if (last) {
 		end(a, word + 7);
@@ -167,113 +171,42 @@ static int on_signal(sd_bus_message *m, void *data, sd_bus_error *unused)
 	} else if (a->talk && (say = sentence(word, a->language)) != NULL) {
 		pam_info(a->pamh, "%s", say);
 	}
-	return 0;
 }
 
-/* The daemon has come, or gone. */
-static int on_owner(sd_bus_message *m, void *data, sd_bus_error *unused)
+/* A message of the bus. The bus lets only the called program answer a call. */
+static void hear(struct attempt *a, const struct message *m)
 {
-	struct attempt *a = data;
-	const char *name, *old, *new;
-
-	(void)unused;
-	if (!a->done && a->daemon[0] != '\0' && sd_bus_message_read(m, "sss", &name, &old, &new) >= 0 &&
-	    strcmp(name, SERVICE) == 0 && strcmp(new, a->daemon) != 0)
-		end(a, NULL);
-	return 0;
-}
-
-/* An error: the name behind the last point is a word of the catalogue. */
-static bool failed(struct attempt *a, sd_bus_message *m)
-{
-	const sd_bus_error *e = sd_bus_message_get_error(m);
-	const char *point;
-	if (e == NULL)
-		return false;
-	if (!a->done) {
-		point = strncmp(e->name, SERVICE ".", strlen(SERVICE ".")) == 0 ? strrchr(e->name, '.') : NULL;
-		end(a, point == NULL ? NULL : point + 1);
-		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", e->name);
-	}
-	return true;
-}
-
-static int on_claimed(sd_bus_message *m, void *data, sd_bus_error *unused)
-{
-	struct attempt *a = data;
-	const char *sender = sd_bus_message_get_sender(m);
-
-	(void)unused;
-	if (failed(a, m))
-		return 0;
-	if (sender == NULL || strlen(sender) >= sizeof a->daemon)
-		end(a, NULL);
-	else
-		strcpy(a->daemon, sender);
-	return 0;
-}
-
-static int on_started(sd_bus_message *m, void *data, sd_bus_error *unused)
-{
-	struct attempt *a = data;
-
-	(void)unused;
+	const char *point = strrchr(m->text[ERROR], '.'), *sender = m->text[SENDER];
+	if (m->type == SIGNAL)
+		hear_signal(a, m);
+	if ((m->type != RETURN && m->type != FAILURE) ||
+	    (m->reply != a->claim && m->reply != a->start && m->reply != a->confirm && m->reply != a->ping))
+		return;
 	a->heard = now();
-	if (!failed(a, m))
+	if (m->reply == a->ping)
+		a->asked = false;
+	if (m->type == FAILURE && !a->done) { /* the name behind the last point is a word of the catalogue */
+		end(a, strncmp(m->text[ERROR], SERVICE ".", strlen(SERVICE ".")) == 0 && point != NULL ? point + 1 : NULL);
+		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", m->text[ERROR]);
+	} else if (m->type == FAILURE) {
+		return;
+	} else if (m->reply == a->claim && strlen(sender) < sizeof a->daemon) {
+		strcpy(a->daemon, sender);
+	} else if (m->reply == a->claim) {
+		end(a, NULL);
+	} else if (m->reply == a->start) {
 		a->started = true;
-	return 0;
-}
-
-static int on_there(sd_bus_message *m, void *data, sd_bus_error *unused)
-{
-	struct attempt *a = data;
-
-	(void)unused;
-	if (!failed(a, m))
-		a->heard = now();
-	a->asked = false;
-	return 0;
-}
-
-static int on_confirmed(sd_bus_message *m, void *data, sd_bus_error *unused)
-{
-	struct attempt *a = data;
-
-	(void)unused;
-	if (!failed(a, m)) {
+	} else if (m->reply == a->confirm) {
 		end(a, "match");
 		a->match = true;
 	}
-	return 0;
-}
-
-/* Calls a method of the daemon that is there, without arguments. */
-static int call(struct attempt *a, const char *interface, const char *method, sd_bus_message_handler_t on)
-{
-	sd_bus_message *m = NULL;
-	int r = sd_bus_message_new_method_call(a->bus, &m, a->daemon, OBJECT, interface, method);
-	if (r >= 0)
-		r = sd_bus_call_async(a->bus, NULL, m, on, a, LONG);
-	sd_bus_message_unref(m);
-	return r;
 }
 
 /* Waits for the bus, or for a signal, which stays for the program. */
 static int await(const struct attempt *a, uint64_t most)
 {
-	struct pollfd on[] = {{.fd = sd_bus_get_fd(a->bus)}, {.fd = a->signals, .events = POLLIN}};
-	int events = sd_bus_get_events(a->bus), r;
-	uint64_t until = 0;
-	struct timespec left;
-	if (on[0].fd < 0 || events < 0)
-		return on[0].fd < 0 ? on[0].fd : events;
-	on[0].events = (short)events;
-	/* The timeouts of sd-bus are far longer than these waits, but for 0: there is something to do now. */
-	if ((r = sd_bus_get_timeout(a->bus, &until)) < 0)
-		return r;
-	if (r > 0 && until == 0)
-		most = 0;
-	left = (struct timespec){.tv_sec = (time_t)(most / SECOND), .tv_nsec = (long)(most % SECOND) * 1000};
+	struct pollfd on[] = {{.fd = a->bus.fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
+	struct timespec left = {.tv_sec = (time_t)(most / SECOND), .tv_nsec = (long)(most % SECOND) * 1000};
 	if (ppoll(on, 2, &left, NULL) < 0)
 		return -errno;
 	return on[1].revents != 0 ? -ECANCELED : 0;
@@ -283,36 +216,35 @@ static int await(const struct attempt *a, uint64_t most)
 static int look(struct attempt *a, const char *user)
 {
 	const void *service = NULL;
-	int r = pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ? -EINVAL
-		: sd_bus_add_filter(a->bus, NULL, on_signal, a);
+	int r;
+	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL)
+		return -EINVAL;
+	if ((r = bus_open(&a->bus)) >= 0)
+		r = bus_call(&a->bus, DBUS, "/org/freedesktop/DBus", DBUS, "AddMatch", "s",
+			"type='signal',sender='" DBUS "',interface='" DBUS "',member='NameOwnerChanged',arg0='" SERVICE "'");
 	if (r >= 0)
-		r = sd_bus_add_match_async(a->bus, NULL,
-			"type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
-			"member='NameOwnerChanged',arg0='" SERVICE "'", on_owner, NULL, a);
-	for (int i = 0; r >= 0 && i < 2; i++) {
-		sd_bus_message *m = NULL;
-		const char *method = i == 1 ? "VerifyStart" : geteuid() == 0 ? "ClaimFor" : "Claim";
-		r = sd_bus_message_new_method_call(a->bus, &m, SERVICE, OBJECT, INTERFACE, method);
-		if (r >= 0 && i == 0)
-			r = geteuid() == 0 ? sd_bus_message_append(m, "susss", user, a->asker, (const char *)service, a->challenge, a->mark)
-				: sd_bus_message_append(m, "s", user);
-		if (r >= 0)
-			r = sd_bus_call_async(a->bus, NULL, m, i == 0 ? on_claimed : on_started, a, LONG);
-		sd_bus_message_unref(m);
-	}
-	a->sent = r >= 0;
+		r = geteuid() != 0 ? bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "Claim", "s", user)
+			: bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "ClaimFor", "susss", user, a->asker, (const char *)service,
+				a->challenge, a->mark);
+	a->claim = a->bus.serial;
+	if (r >= 0)
+		r = bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "VerifyStart", "");
+	a->start = a->bus.serial;
 	return r;
 }
 
-/* Handles what the bus sends until the calls are sent (sent), or the attempt is done, or the deadline has passed. */
-static int until(struct attempt *a, const char *user, bool sent, uint64_t deadline)
+/* Handles what the bus sends until the attempt is done, or the deadline has passed. */
+static int until(struct attempt *a, uint64_t deadline)
 {
 	for (;;) {
-		int r = sd_bus_process(a->bus, NULL);
+		struct message m;
 		uint64_t t;
-		if (r < 0 || (!a->sent && sd_bus_is_ready(a->bus) > 0 && (r = look(a, user)) < 0))
+		int r = bus_read(&a->bus, &m);
+		if (r < 0)
 			return r;
-		if (a->done || (sent && a->sent && r == 0))
+		if (m.type != NO_MESSAGE)
+			hear(a, &m);
+		if (a->done)
 			return 0;
 		if ((t = now()) >= deadline) /* also while somebody floods this program */
 			return -ETIMEDOUT;
@@ -321,30 +253,24 @@ static int until(struct attempt *a, const char *user, bool sent, uint64_t deadli
 	}
 }
 
-/* Ends the connection, and with it the claim: the daemon releases the camera when its client is gone. */
-static void finish(struct attempt *a)
-{
-	a->bus = sd_bus_close_unref(a->bus);
-}
-
-/* Has the daemon look for a user, and waits for nothing. */
-static int begin(struct attempt *a, const char *user, uint64_t deadline)
+/* Has the daemon look for a user, and waits for nothing. Without the connection an earlier claim ends, too: the daemon
+ * releases the camera when its client is gone. */
+static int begin(struct attempt *a, const char *user)
 {
 	int r;
-	finish(a);
+	bus_close(&a->bus);
 	a->daemon[0] = '\0';
-	a->sent = a->started = a->done = a->match = a->other = a->asked = false;
+	a->claim = a->start = a->confirm = a->ping = 0;
+	a->started = a->done = a->match = a->other = a->asked = false;
 	a->why = NULL;
 	a->began = a->heard = now();
-	if ((r = sd_bus_open_system(&a->bus)) >= 0)
-		r = until(a, user, true, deadline);
-	if (r < 0 && r != -ETIMEDOUT)
-		finish(a);
+	if ((r = look(a, user)) < 0)
+		bus_close(&a->bus);
 	return r;
 }
 
 /* Waits for the verdict. A daemon, or a bus, that says nothing is asked, and not waited for as long. */
-static int verdict(struct attempt *a, const char *user, uint64_t deadline)
+static int verdict(struct attempt *a, uint64_t deadline)
 {
 	uint64_t begun = now();
 	int r = 0;
@@ -356,23 +282,25 @@ static int verdict(struct attempt *a, const char *user, uint64_t deadline)
 		}
 		if (a->started && !a->asked && now() >= heard + OFTEN) {
 			a->asked = true;
-			if ((r = call(a, "org.freedesktop.DBus.Peer", "Ping", on_there)) < 0)
+			if ((r = bus_call(&a->bus, a->daemon, OBJECT, DBUS ".Peer", "Ping", "")) < 0)
 				return r;
+			a->ping = a->bus.serial;
 		}
-		if ((r = until(a, user, false, t < deadline ? t : deadline)) < 0 && r != -ETIMEDOUT)
+		if ((r = until(a, t < deadline ? t : deadline)) < 0 && r != -ETIMEDOUT)
 			return r;
 	}
 	return 0;
 }
 
 /* Uses a match: the daemon says whether it is of just now, and the person is still here. */
-static int confirm(struct attempt *a, const char *user, uint64_t deadline)
+static int confirm(struct attempt *a, uint64_t deadline)
 {
 	int r;
 	a->done = a->match = false;
-	if ((r = call(a, INTERFACE, "Confirm", on_confirmed)) < 0)
+	if ((r = bus_call(&a->bus, a->daemon, OBJECT, DEVICE, "Confirm", "")) < 0)
 		return r;
-	return verdict(a, user, deadline);
+	a->confirm = a->bus.serial;
+	return verdict(a, deadline);
 }
 
 /* Whether it is of no use to begin again: there is a verdict, or the daemon refuses for a while. */
@@ -415,14 +343,50 @@ static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[
 	return k;
 }
 
-/* Whether a session is at the device, and the one that is used there now. */
+/* The place of this program by its control group: its session, and whether it belongs to a user at all. */
+static bool session_of_this(char session[64])
+{
+	char line[512], *part, *next;
+	bool users = false;
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	*session = '\0';
+	while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+		if (strncmp(line, "0::/", 4) != 0)
+			continue;
+		/* Behind the slices is the unit. What is behind the unit, its user can name. */
+		for (part = strtok_r(line + 4, "/\n", &next); part != NULL; part = strtok_r(NULL, "/\n", &next)) {
+			size_t n = strlen(part);
+			if (n > 6 && strcmp(part + n - 6, ".slice") == 0) {
+				users = users || strncmp(part, "user-", 5) == 0;
+				continue;
+			}
+			if (users && n < 64 && strncmp(part, "session-", 8) == 0 && n > 14 && strcmp(part + n - 6, ".scope") == 0)
+				snprintf(session, 64, "%.*s", (int)n - 14, part + 8);
+			break;
+		}
+	}
+	if (f != NULL)
+		fclose(f);
+	return users;
+}
+
+/* Whether a session is at the device, and the one that is used there now, by the file in which logind keeps it. A file
+ * of another form is one of a session from elsewhere. */
 static bool session_here(const char *session)
 {
-	char *seat = NULL;
-	bool here = sd_session_is_remote(session) == 0 && sd_session_is_active(session) > 0 &&
-		sd_session_get_seat(session, &seat) >= 0 && seat != NULL && *seat != '\0';
-	free(seat);
-	return here;
+	char path[sizeof SESSIONS + 64], line[256];
+	bool near = false, active = false, seat = false;
+	FILE *f;
+	snprintf(path, sizeof path, SESSIONS "%s", session);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	while (fgets(line, sizeof line, f) != NULL) {
+		near = near || strcmp(line, "REMOTE=0\n") == 0;
+		active = active || strcmp(line, "ACTIVE=1\n") == 0;
+		seat = seat || (strncmp(line, "SEAT=", 5) == 0 && line[5] != '\n');
+	}
+	fclose(f);
+	return near && active && seat;
 }
 
 /* Whether a program that has no session stands at a seat of the device, by what it tells PAM. */
@@ -449,21 +413,18 @@ static bool seat_here(pam_handle_t *pamh)
 static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8])
 {
 	const void *host = NULL, *service = NULL;
-	char *session = NULL;
-	uid_t uid;
-	bool here;
+	char session[64];
+	bool users;
 	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
 	    pam_get_item(pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
 	    (*kind = listed(pamh, service, challenge)) == UNLISTED)
 		return false;
-	if (sd_pid_get_session(0, &session) >= 0)
-		here = session_here(session);
-	else if (sd_pid_get_owner_uid(0, &uid) >= 0)
-		here = geteuid() != 0; /* under the user's manager: the daemon answers lockers, and neither sudo nor su */
-	else
-		here = *kind == GREETER && geteuid() == 0 && seat_here(pamh);
-	free(session);
-	return here;
+	users = session_of_this(session);
+	if (*session != '\0')
+		return session_here(session);
+	if (users)
+		return geteuid() != 0; /* under the user's manager: the daemon answers lockers, and neither sudo nor su */
+	return *kind == GREETER && geteuid() == 0 && seat_here(pamh);
 }
 
 /* Copies what others have written, for a terminal: printable ASCII alone, with a mark where something is left out. */
@@ -515,17 +476,10 @@ static uint32_t asking(pam_handle_t *pamh)
 	return found->pw_uid;
 }
 
-static int on_told(sd_bus_message *m, void *data, sd_bus_error *unused)
-{
-	(void)m, (void)unused;
-	*(bool *)data = true;
-	return 0;
-}
-
-static void hang_up(pam_handle_t *pamh, void *bus, int status)
+static void hang_up(pam_handle_t *pamh, void *fd, int status)
 {
 	(void)pamh, (void)status;
-	sd_bus_close_unref(bus);
+	close((int)(intptr_t)fd);
 }
 
 /* How the system's entry of a user stands. */
@@ -596,11 +550,10 @@ static bool right(pam_handle_t *pamh, const char *user, const char *password)
 static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 {
 	const void *matched = NULL, *password = NULL, *host = NULL, *unproven = NULL;
-	sd_bus *bus = NULL;
-	sd_bus_message *m = NULL;
+	struct bus bus;
+	struct message m;
 	uint64_t deadline, t;
-	char *session = NULL, mark[128];
-	bool sent = false, told = false, far;
+	char session[64], mark[128];
 	int r;
 	if ((pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS && matched != NULL) || geteuid() != 0)
 		return PAM_IGNORE; /* it was the face; or the daemon would not believe it */
@@ -608,35 +561,30 @@ static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 	    pam_get_item(pamh, PAM_AUTHTOK, &password) != PAM_SUCCESS || password == NULL ||
 	    *(const char *)password == '\0' || (!placed && !right(pamh, user, password)))
 		return PAM_IGNORE;
-	far = sd_pid_get_session(0, &session) >= 0 && !session_here(session);
-	free(session);
-	if (far)
+	session_of_this(session);
+	if (*session != '\0' && !session_here(session))
 		return PAM_IGNORE;
 	if (pam_get_data(pamh, UNPROVEN, &unproven) != PAM_SUCCESS)
 		unproven = NULL;
 	account(user, mark);
 	deadline = now() + AFTER;
-	for (r = sd_bus_open_system(&bus); r >= 0 && !told;) {
-		if ((r = sd_bus_process(bus, NULL)) < 0)
-			break;
-		if (!sent && sd_bus_is_ready(bus) > 0) {
-			if ((r = sd_bus_message_new_method_call(bus, &m, SERVICE, OBJECT, INTERFACE, "PasswordUsedFor")) >= 0 &&
-			    (r = sd_bus_message_append(m, "susb", user, asking(pamh), mark, unproven != NULL)) >= 0)
-				r = sd_bus_call_async(bus, NULL, m, on_told, &told, LONG);
-			sent = r >= 0;
-			continue;
-		}
-		if ((t = now()) >= deadline)
+	if ((r = bus_open(&bus)) >= 0)
+		r = bus_call(&bus, SERVICE, OBJECT, DEVICE, "PasswordUsedFor", "susb", user, asking(pamh), mark,
+			(uint32_t)(unproven != NULL));
+	while (r >= 0 && (r = bus_read(&bus, &m)) >= 0 &&
+		!((m.type == RETURN || m.type == FAILURE) && m.reply == bus.serial)) {
+		struct pollfd on = {.fd = bus.fd, .events = POLLIN};
+		if ((t = now()) >= deadline) {
+			if (pam_set_data(pamh, TELLING, (void *)(intptr_t)bus.fd, hang_up) == PAM_SUCCESS)
+				return PAM_IGNORE;
 			r = -ETIMEDOUT;
-		else if (r == 0 && !told && (r = sd_bus_wait(bus, deadline - t)) == -EINTR)
-			r = 0;
+		} else if (r == 0) {
+			poll(&on, 1, (int)((deadline - t) / 1000) + 1);
+		}
 	}
-	sd_bus_message_unref(m);
-	if (r == -ETIMEDOUT && sent && pam_set_data(pamh, TELLING, bus, hang_up) == PAM_SUCCESS)
-		return PAM_IGNORE;
 	if (r < 0)
 		pam_syslog(pamh, LOG_WARNING, "faceauth was not told of the password: %s", strerror(-r));
-	sd_bus_close_unref(bus);
+	bus_close(&bus);
 	return PAM_IGNORE;
 }
 
@@ -659,7 +607,8 @@ __attribute__((visibility("default")))
 int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
 	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
-	struct attempt a = {.pamh = pamh, .talk = ((unsigned)flags & PAM_SILENT) == 0, .signals = -1};
+	struct attempt a = {.pamh = pamh, .talk = ((unsigned)flags & PAM_SILENT) == 0, .signals = -1,
+		.bus = {.fd = -1}};
 	sigset_t ending, before;
 	bool prompt = true, password = false, placed = false, typed = false;
 	uint64_t timeout = 12, deadline;
@@ -708,13 +657,13 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		}
 	if (a.talk && kind == SESSION && geteuid() == 0)
 		show(&a, user);
-	r = begin(&a, user, now() + BEFORE);
+	r = begin(&a, user);
 	if (prompt) {
 		if (ask(&a, &typed) != PAM_SUCCESS || typed) {
-			finish(&a);
+			bus_close(&a.bus);
 			return PAM_IGNORE;
 		}
-	} else if (r < 0 && r != -ETIMEDOUT) {
+	} else if (r < 0) {
 		return PAM_IGNORE;
 	}
 	deadline = now() + timeout * SECOND;
@@ -723,25 +672,25 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		sigaddset(&ending, endings[i]);
 	/* A signal that should end the program ends the wait: it is blocked meanwhile, and then comes to the program. */
 	if (pthread_sigmask(SIG_BLOCK, &ending, &before) != 0) {
-		finish(&a);
+		bus_close(&a.bus);
 		return PAM_IGNORE;
 	}
 	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (prompt && a.bus != NULL)
-		r = until(&a, user, false, now() + BEFORE); /* what has come meanwhile */
+	if (prompt && a.bus.fd >= 0)
+		r = until(&a, now() + BEFORE); /* what has come meanwhile */
 	/* Who was there at the prompt may have gone, and who was not there may have come. */
-	if (prompt && r != -ECANCELED && (a.bus == NULL || now() - a.began > FRESH || (a.done && !final(&a))))
-		r = begin(&a, user, now() + BEFORE);
-	for (int again = 0; a.bus != NULL && r != -ECANCELED; again++) {
-		if ((r = verdict(&a, user, deadline)) < 0 || !a.match || (r = confirm(&a, user, deadline)) < 0 || a.match ||
+	if (prompt && r != -ECANCELED && (a.bus.fd < 0 || now() - a.began > FRESH || (a.done && !final(&a))))
+		r = begin(&a, user);
+	for (int again = 0; a.bus.fd >= 0 && r != -ECANCELED; again++) {
+		if ((r = verdict(&a, deadline)) < 0 || !a.match || (r = confirm(&a, deadline)) < 0 || a.match ||
 		    a.why == NULL || strcmp(a.why, "MatchVoid") != 0 || again == 1)
 			break;
-		r = begin(&a, user, now() + BEFORE); /* the match waited for Enter */
+		r = begin(&a, user); /* the match waited for Enter */
 	}
 	if (a.signals >= 0)
 		close(a.signals);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	finish(&a);
+	bus_close(&a.bus);
 	if (r < 0 && r != -ECANCELED && a.why == NULL)
 		a.why = known("error");
 	if (!a.match && a.talk && a.why != NULL && sentence(a.why, a.language) != NULL)

@@ -74,6 +74,9 @@ func TestFprintd(t *testing.T) {
 				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+
 					"/srv/share/fprintd/usr/bin/fprintd-verify && echo let in")
 		}},
+		{"a timer of the user, set from elsewhere", false, func() string {
+			return s.later(t, "alice", "/srv/share/fprintd/usr/bin/fprintd-verify && echo let in")
+		}},
 		{"the module in a service of the system", false, func() string { return service("vpn.service", login) }},
 		{"the module on a console", true, func() string { return service("getty@tty2.service", login) }},
 		{"the module on a serial line", false, func() string { return service("serial-getty@ttyS0.service", login) }},

@@ -44,6 +44,20 @@ func (s *system) session(t testing.TB, user, kind, script string) string {
 	return string(b)
 }
 
+// later runs a command in a timer that a user sets in a session from elsewhere, and returns its output. When the timer
+// goes off, that session has ended, and the user is at the device.
+func (s *system) later(t testing.TB, user, command string) string {
+	t.Helper()
+	s.run(t, "loginctl enable-linger "+user+"; rm -f /tmp/there /tmp/later /tmp/over")
+	defer s.run(t, "loginctl disable-linger "+user)
+	s.write(t, "/srv/share/later", "until [ -e /tmp/there ]; do sleep .05; done\n"+command+" >/tmp/later 2>&1\n"+
+		"touch /tmp/over\n")
+	s.session(t, user, elsewhere, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --quiet "+
+		"--on-active=1 --timer-property=AccuracySec=100ms bash /srv/share/later")
+	return s.session(t, user, atDevice, "touch /tmp/there\nfor i in {1..200}; do [ -e /tmp/over ] && break; "+
+		"sleep .1; done; cat /tmp/later")
+}
+
 // prompter is the work of this program as an insider that answers prompts. It runs a command and answers each prompt
 // with a line. It reports the whole output, and how long the first prompt took to appear.
 func prompter() {
@@ -97,7 +111,8 @@ func typing() time.Duration {
 type answered struct {
 	prompt, total time.Duration
 	in            bool
-	said          string
+	said          string // on the terminal of the prompt
+	out           string // all of it
 }
 
 func parse(t testing.TB, out string) answered {
@@ -110,7 +125,7 @@ func parse(t testing.TB, out string) answered {
 		n, _ := strconv.Atoi(s)
 		return time.Duration(n) * time.Millisecond
 	}
-	return answered{ms(m[1]), ms(m[2]), m[3] == "true", m[4]}
+	return answered{ms(m[1]), ms(m[2]), m[3] == "true", m[4], out}
 }
 
 // prompted returns a command with which a script answers prompts.
@@ -198,11 +213,13 @@ func TestAccounts(t *testing.T) {
 		time.Sleep(300 * time.Millisecond) // until the daemon was told of the password
 		return parse(t, out)
 	}
-	in := func(what, lines string, want bool) {
+	in := func(what, lines string, want bool) answered {
 		t.Helper()
-		if a := login(lines); a.in != want {
+		a := login(lines)
+		if a.in != want {
 			t.Errorf("%s: let in %t, want %t: %s\n%s", what, a.in, want, a.said, s.journal(t))
 		}
+		return a
 	}
 	in("the password", "carol", true)
 	in("the face alone", "", false)
@@ -213,7 +230,9 @@ func TestAccounts(t *testing.T) {
 		{"chage -E 2001-01-01 carol", "chage -E -1 carol"},
 	} {
 		s.run(t, c.off)
-		in(c.off, "", false)
+		if a := in(c.off, "", false); !strings.Contains(a.out, "locked or has expired") {
+			t.Errorf("%s: it says %s", c.off, a.out)
+		}
 		s.run(t, c.on)
 		in(c.on, "", true)
 	}
@@ -344,17 +363,19 @@ func TestWhoMayAsk(t *testing.T) {
 			return s.session(t, "bob", elsewhere,
 				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
 		}},
-		// A timer that was set over ssh runs in such a service, also after the connection has ended.
 		{"a service of a user at the device", false, func() string {
 			return s.session(t, "bob", atDevice, byManager+face)
 		}},
 		{"a service of the user at the device, without PAM", false, func() string {
 			return s.session(t, "alice", atDevice, byManager+verify)
 		}},
-		{"a timer of the user at the device, without PAM", false, func() string {
-			return s.session(t, "alice", atDevice, "export XDG_RUNTIME_DIR=/run/user/$(id -u)\n"+
-				"systemd-run --user --quiet --on-active=1 --timer-property=AccuracySec=100ms --unit=later bash -c '"+
-				strings.ReplaceAll(verify, "'", "")+" >/tmp/later'; sleep 5; cat /tmp/later")
+		{"a timer of a user, set from elsewhere", false, func() string { return s.later(t, "bob", face) }},
+		{"a timer of the user, set from elsewhere, without PAM", false, func() string {
+			return s.later(t, "alice", verify)
+		}},
+		{"a timer of the user, set from elsewhere, on the bus", false, func() string {
+			return s.later(t, "alice", prompted("", "busctl call org.faceauth /org/faceauth/Device "+
+				"org.faceauth.Device Claim s alice"))
 		}},
 		{"a program of the user in a session from elsewhere", false, func() string {
 			return s.session(t, "alice", elsewhere, verify)

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boottest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// Whenever the daemon, the bus or an eye stops after Enter, the wait ends within three seconds, with a word.
+func TestStopped(t *testing.T) {
+	s := people(t)
+	defer func() {
+		s.camera(t, "vidtimit_rot/p2")
+		s.trust(t)
+	}()
+	s.camera(t, "vidtimit_rot/p3") // a stranger, at whom the camera looks for five seconds
+	s.write(t, "/etc/pam.d/only", "auth sufficient pam_faceauth.so\nauth required pam_deny.so\n")
+	s.run(t, "echo 'greeter only' >>/etc/faceauth/services")
+	const daemon, dbus, eyes = "kill -%s $(systemctl show -p MainPID --value faceauth)", "kill -%s $bus",
+		"systemctl kill -s %s 'faceauth-eye@*'"
+	for what, c := range map[string]struct{ signal, after string }{
+		"daemon": {daemon, "CONT"}, "bus": {dbus, "CONT"}, "eye": {eyes, "KILL"},
+	} {
+		for _, after := range []string{".05", ".4", "1.5"} {
+			t.Run(what+after, func(t *testing.T) {
+				s.trust(t)
+				s.run(t, "faceauth tablet health")
+				// All in one script, as no other script could start while the bus hangs.
+				out, _ := s.try(t, "bus=$(pidof dbus-daemon | tr ' ' '\\n' | sort -n | head -1)\n"+
+					prompted("", "pamtester -I tty=tty7 only alice authenticate")+" >/srv/share/said & sleep "+after+
+					"\n"+
+					fmt.Sprintf(c.signal, "STOP")+"\nbegun=$(date +%s%N); wait; "+
+					"echo took $((($(date +%s%N)-begun)/1000000)); "+fmt.Sprintf(c.signal, c.after)+
+					"; cat /srv/share/said", onConsole)
+				var took int
+				if _, err := fmt.Sscanf(out, "took %d", &took); err != nil || took > 3000 || parse(t, out).in ||
+					!strings.Contains(out, "The camera or the service has failed") {
+					t.Errorf("%s\n%s", out, s.journal(t))
+				}
+			})
+		}
+	}
+}
+
+// keys starts a program on a terminal of its own, presses Enter at the prompt and ^C a second later, and prints how
+// many milliseconds later the program asks for the password or ends.
+const keys = `import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+said = b""
+def until(word):
+    global said
+    try:
+        while word not in said:
+            said += os.read(terminal, 4096)
+    except OSError:  # it has ended
+        pass
+until(b"press Enter")
+first, said = said, b""
+os.write(terminal, b"\n")
+time.sleep(1)
+over = os.waitpid(pid, os.WNOHANG)[0] or b"assword" in said
+os.write(terminal, b"\x03")
+begun = time.monotonic()
+until(b"assword")
+print("over" if over else "waited", int((time.monotonic() - begun) * 1000), first, said)
+`
+
+// ^C ends the wait for the camera at once in su and sudo.
+func TestInterrupted(t *testing.T) {
+	s := people(t)
+	defer func() {
+		s.camera(t, "vidtimit_rot/p2")
+		s.run(t, "faceauth tablet allow sudo --off")
+		s.trust(t)
+	}()
+	s.camera(t, "vidtimit_rot/p3")
+	s.write(t, "/srv/share/keys", keys)
+	for _, c := range []struct{ program, user, command string }{
+		{"su", "bob", "su alice -c true"}, {"sudo", "alice", "sudo -k -u bob true"},
+	} {
+		t.Run(c.program, func(t *testing.T) {
+			if c.program == "sudo" {
+				from := fixture.Fprintd(t)
+				if _, err := os.Stat(filepath.Join(from, "usr", "bin", "sudo")); err != nil {
+					fixture.Missing(t, "%v; sh scripts/setup.sh test unpacks it", err)
+				}
+				copied := exec.Command("cp", "-r", from, filepath.Join(s.dir, "sudo"))
+				if out, err := copied.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				s.run(t, "cd /srv/share/sudo; "+
+					"for f in $(find usr -path '*sudo*' ! -type d); do install -D $f /$f; done; "+
+					"install -m 4755 usr/bin/sudo /usr/bin/; echo 'alice ALL=(ALL) ALL' >/etc/sudoers; "+
+					"chmod 440 /etc/sudoers; cp etc/pam.d/sudo /etc/pam.d/; "+
+					"faceauth tablet allow sudo --challenge none")
+			}
+			s.trust(t)
+			out := s.session(t, c.user, atDevice, "/usr/bin/python3 /srv/share/keys "+c.command)
+			var took int
+			if _, err := fmt.Sscanf(out, "waited %d", &took); err != nil || took > 1000 {
+				t.Errorf("%s\n%s", out, s.journal(t))
+			}
+		})
+	}
+}
