@@ -85,7 +85,10 @@ BOTH = $(filter %/quantized %/online %/office,$(PURE))
 # to find, and their tests take ten times as long under it. It still watches their code when one of these packages calls
 # it.
 RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; do \
-	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|Parallel|"net/http' "$$dir"/*.go && echo "$$dir"; done)
+	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|"net/http' "$$dir"/*.go && echo "$$dir"; done)
+
+# Long tests of one goroutine, and the same again with other random numbers.
+RACE_SKIP = ^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRandomPrograms|TestSalvage|TestUnionFollows)$$|^TestRandom$$/[1-9]
 
 # Each package is tested in full once. The packages that take longest begin first, and many tests wait: more packages
 # are tested at once than there are processors. The tests that -short leaves out in the last run were in the others.
@@ -94,7 +97,7 @@ LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 test-all: setup-test models
 	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure test-lab
 	@echo 'the packages that start goroutines, under the race detector'
-	@go test -race -short -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
+	@go test -race -short -skip '$(RACE_SKIP)' -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
 
 test-lab:
 	@echo 'the laboratory, every test, then the packages that start goroutines, under the race detector'

@@ -112,7 +112,7 @@ kept 'a removal'
 password 'after a removal'
 say 'removed, with the store kept'
 
-apt purge faceauth libpam-faceauth faceauth-lab faceauth-models
+apt purge faceauth libpam-faceauth faceauth-models
 grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth /var/lib/faceauth-counters; to remove them: rm -r' /tmp/quiet.log ||
 	{ cat /tmp/quiet.log; stop 'the purge does not say that it keeps the faces'; }
 kept 'a purge without an answer'
