@@ -26,12 +26,12 @@ type account struct {
 	history  []Event    // oldest first
 }
 
-// Event is an attempt to log in as a user, or a password.
+// Event is an attempt to log in as a user, a password, or an enrolment.
 type Event struct {
 	At      time.Time `cbor:"at"`
 	Service string    `cbor:"service"` // of PAM, or "" if it is not known
 	Asker   uint32    `cbor:"asker"`   // number of the asking user if that is not the user, otherwise 0
-	Result  string    `cbor:"result"`  // the last word of the session, or [PasswordGiven]
+	Result  string    `cbor:"result"`  // the last word of the session, [PasswordGiven], or [Enrolled]
 }
 
 // PasswordGiven is the result of an [Event] without a face.

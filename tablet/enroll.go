@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
@@ -26,7 +27,51 @@ func (a *Authenticator) Enroll(
 	if err := online.CheckName(user); err != nil {
 		return Result{}, err
 	}
+	return a.guide(ctx, user, nil, report)
+}
+
+// mostLooks is how many times the faces of an enrolment a profile may have. Each further look gives the faces of other
+// people more faces to be near to.
+const mostLooks = 3
+
+// AddLook does the same as [Authenticator.Enroll], but adds the faces to the profile: for another look, as with
+// glasses. Each must be as near to an enrolled or taken face as a face of a login. The error wraps [ErrLooks], or
+// [profile.ErrUnknown] if this device has enrolled no face of the user.
+func (a *Authenticator) AddLook(
+	ctx context.Context,
+	user string,
+	report func(Result),
+) (Result, error) {
+	a.mu.Lock()
+	c, err := a.load(user)
+	a.mu.Unlock()
+	if err != nil {
+		return Result{}, err
+	}
+	var known [][]float32
+	for _, label := range c.learner.Labels() {
+		if label.Name == user && !label.Negative {
+			known = append(known, slices.Clone(c.learner.Vector(label.ID)))
+		}
+	}
+	switch {
+	case len(known) == 0:
+		return Result{}, profile.ErrUnknown
+	case len(known)+Stages > mostLooks*Stages:
+		return Result{}, ErrLooks
+	}
+	return a.guide(ctx, user, known, report)
+}
+
+// guide guides a person through an enrolment. If faces are known, those that are taken are added to them.
+func (a *Authenticator) guide(
+	ctx context.Context,
+	user string,
+	known [][]float32,
+	report func(Result),
+) (Result, error) {
 	e := newEnrolment(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
+	e.known = known
 	last := e.Result()
 	report(last)
 	turned := 0
@@ -44,7 +89,7 @@ func (a *Authenticator) Enroll(
 	})
 	switch r := e.Result(); {
 	case r.Word == Enrolled:
-		e.End(a.enrolled(user, e.Faces()))
+		e.End(a.enrolled(user, e.Faces(), known != nil))
 	case r.Word == Turned:
 		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(turned))
 	case r.Final:
@@ -70,7 +115,7 @@ func enrolmentFaces(f face.Frame) []enrolmentFace {
 }
 
 // enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.
-func (a *Authenticator) enrolled(user string, faces [][]float32) Word {
+func (a *Authenticator) enrolled(user string, faces [][]float32, more bool) Word {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	other, err := a.resembles(user, faces)
@@ -78,7 +123,7 @@ func (a *Authenticator) enrolled(user string, faces [][]float32) Word {
 		return Taken
 	}
 	if err == nil {
-		err = a.keep(user, faces)
+		err = a.keep(user, faces, more)
 	}
 	if err != nil {
 		a.o.Log.Error("enrolling", "user", user, "error", err)
@@ -123,19 +168,18 @@ func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) 
 	return false, nil
 }
 
-// keep writes the profile of a user with these faces. The limits stay.
-func (a *Authenticator) keep(user string, faces [][]float32) error {
+// keep writes the profile of a user with these faces, or with these, too. The limits stay.
+func (a *Authenticator) keep(user string, faces [][]float32, more bool) error {
 	c, err := a.empty(user)
 	if err != nil {
 		return err
 	}
-	for i, x := range faces {
-		if err := c.learner.Label(x, user); err != nil {
-			return fmt.Errorf("face %d: %w", i+1, err)
-		}
-	}
 	before, err := a.load(user)
 	switch {
+	case more && err != nil:
+		return err
+	case more:
+		c = before
 	case err == nil:
 		c.limits, c.others = before.limits, before.others
 		c.bound, c.told, c.history = before.told, before.told, before.history
@@ -145,5 +189,11 @@ func (a *Authenticator) keep(user string, faces [][]float32) error {
 	case !errors.Is(err, profile.ErrUnknown):
 		a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
 	}
+	for i, x := range faces {
+		if err := c.learner.Label(x, user); err != nil {
+			return fmt.Errorf("face %d: %w", i+1, err)
+		}
+	}
+	c.note(Event{At: a.o.Now(), Result: string(Enrolled)})
 	return a.save(user, c)
 }

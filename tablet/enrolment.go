@@ -53,6 +53,7 @@ type enrolment struct {
 	last        time.Time
 	result      Result
 
+	known [][]float32 // faces of the person; nil if anybody may begin
 	faces [][]float32
 	turns face.Turns // sums over the faces
 	open  []Word     // remaining poses
@@ -179,14 +180,12 @@ func (e *enrolment) pose(p face.Pose) Word {
 	return pose
 }
 
-// same reports whether a face may belong to the person who began.
+// same reports whether a face may belong to the person who began, or is known.
 func (e *enrolment) same(x []float32) bool {
-	for _, y := range e.faces {
-		if graph.Distance(x, y, e.scale) <= e.radius {
-			return true
-		}
-	}
-	return len(e.faces) == 0
+	all := slices.Concat(e.known, e.faces)
+	return len(all) == 0 || slices.ContainsFunc(all, func(y []float32) bool {
+		return graph.Distance(x, y, e.scale) <= e.radius
+	})
 }
 
 // Tick sets the time, and returns the state. A clock that was set back ends the enrolment.

@@ -47,6 +47,7 @@ import (
 var (
 	ErrBusy  = errors.New("the camera is in use")
 	errStill = errors.New("the camera, or the eye, sends nothing")
+	ErrLooks = errors.New("the profile has as many looks as it may; to replace them: faceauth tablet enroll")
 	ErrSpace = errors.New("the feature space cannot tell people apart; install the models")
 )
 

@@ -608,6 +608,62 @@ func testEnroll(t *testing.T) {
 	}
 }
 
+// Another look of a user is added to the enrolled one, twice at most, and the faces of nobody else.
+func TestAddLook(t *testing.T) { bubble(testAddLook)(t) }
+
+func testAddLook(t *testing.T) {
+	d := ready(t, tablet.Options{})
+	glasses, beard := []float32{0, 0, .95, 0}, []float32{0, 0, 1.9, 0}
+	add := func(who []float32) tablet.Word {
+		t.Helper()
+		d.film.Play(stage.Show{Frames: stage.Enrolling(who)})
+		r, err := d.AddLook(t.Context(), "alice", func(tablet.Result) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Word
+	}
+	in := func(who []float32, want tablet.Word) {
+		t.Helper()
+		if w, _ := d.verify(t, "alice", stage.Seen(who, 5), nil); w != want {
+			t.Errorf("a login by %v: %q, want %q", who, w, want)
+		}
+		if err := d.Password("alice", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in(glasses, tablet.NoMatch)
+	for _, far := range [][]float32{stage.Bob, beard} {
+		if w := add(far); w != tablet.TimedOut {
+			t.Errorf("the look %v: %q", far, w)
+		}
+	}
+	if w := add(glasses); w != tablet.Enrolled {
+		t.Error(w)
+	}
+	in(glasses, tablet.Match)
+	in(stage.Alice, tablet.Match)
+	if w := add(beard); w != tablet.Enrolled { // near the look with glasses
+		t.Error(w)
+	}
+	if s, err := d.Status("alice"); err != nil || s.Labelled != 12 || s.Refusal != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := d.AddLook(t.Context(), "alice", func(tablet.Result) {}); !errors.Is(err, tablet.ErrLooks) {
+		t.Errorf("a fourth look: %v", err)
+	}
+	if _, err := d.AddLook(t.Context(), "bob", func(tablet.Result) {}); !errors.Is(err, profile.ErrUnknown) {
+		t.Errorf("without a profile: %v", err)
+	}
+	events, err := d.History("alice")
+	enrolled := slices.DeleteFunc(events, func(e tablet.Event) bool { return e.Result != string(tablet.Enrolled) })
+	if err != nil || len(enrolled) != 3 {
+		t.Errorf("%d enrolments in the history, %v", len(enrolled), err)
+	}
+	d.enrol(t, "alice", stage.Alice)
+	in(glasses, tablet.NoMatch)
+}
+
 // A profile does not belong to another user who gets the same name later.
 func TestNameGivenAgain(t *testing.T) { bubble(testNameGivenAgain)(t) }
 
@@ -731,7 +787,8 @@ func testHistory(t *testing.T) {
 		}
 		return all
 	}
-	if got, want := said(), []string{"password  0", "match login 0", "no match su 5"}; !slices.Equal(got, want) {
+	want := []string{"enrolled  0", "password  0", "match login 0", "no match su 5"}
+	if got := said(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for range 64 {

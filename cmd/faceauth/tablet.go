@@ -73,16 +73,21 @@ func newTablet() *cobra.Command {
 				})
 			}}
 	}
-	known := false
+	known, more := false, false
 	enroll := look("enroll", "show the device your face, in four poses", "enroll-completed",
 		"nothing was enrolled; an earlier profile is unchanged",
 		func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
+			if more {
+				return client.AddLook(c.Context(), user, tell)
+			}
 			if known {
 				return client.EnrollRoot(c.Context(), user, tell)
 			}
 			return client.Enroll(c.Context(), user, tell)
 		})
 	enroll.Flags().BoolVar(&known, "i-know", false, "enrol root, too: a photograph of that face could become root")
+	enroll.Flags().BoolVar(&more, "add-look", false, "keep the enrolled faces and add another look of you, as with "+
+		"glasses; twice at most")
 	c.AddCommand(
 		enroll,
 		allow(),

@@ -282,6 +282,11 @@ var catalogue = map[string][languages]string{
 		"der Deckel ist zu, darum sieht die Kamera niemanden; bitte das Passwort eingeben",
 		"le capot est fermé, donc la caméra ne voit personne ; utilisez votre mot de passe",
 	},
+	"TooManyLooks": {
+		"the profile has as many looks as it may; to replace them: faceauth tablet enroll",
+		"das Profil enthält schon so viele Aussehen, wie es darf; ersetzen: faceauth tablet enroll",
+		"le profil a déjà autant d'apparences que permis ; pour les remplacer : faceauth tablet enroll",
+	},
 	"NotFollowed": {
 		"this account follows no person of a fleet",
 		"dieses Konto folgt niemandem aus einer Flotte",

@@ -46,6 +46,7 @@ const (
 	passwordNeeded   = "PasswordNeeded"
 	invalidUser      = "InvalidUser"
 	tooManyRequests  = "TooManyRequests"
+	tooManyLooks     = "TooManyLooks"
 	notFollowed      = "NotFollowed"
 	fleetRefused     = "FleetRefused"
 	lidClosed        = "LidClosed"

@@ -337,6 +337,10 @@ func TestCallers(t *testing.T) {
 			_, err := c.EnrollRoot(ctx, "root", func(string) {})
 			return err
 		},
+		"Claim, EnrollLookStart": func(ctx context.Context, c *bus.Client) error {
+			_, err := c.AddLook(ctx, "nobody", func(string) {})
+			return err
+		},
 		"Follow": func(ctx context.Context, c *bus.Client) error {
 			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16), false)
 		},
@@ -359,6 +363,7 @@ func TestCallers(t *testing.T) {
 		"ClaimFor":           {ok, denied, denied, denied, denied},
 		// An administrator who is not root may not.
 		"Claim, EnrollRootStart": {ok, denied, denied, denied, denied},
+		"Claim, EnrollLookStart": {ok, denied, ok, denied, ok},
 		"Follow":                 {ok, denied, ok, denied, ok},
 		"Health":                 {ok, denied, denied, denied, denied},
 		"Forget":                 {ok, ok, ok, denied, ok},

@@ -101,6 +101,11 @@ func (c *Client) EnrollRoot(ctx context.Context, user string, tell func(word str
 	return c.run(ctx, user, "EnrollRootStart", "EnrollStatus", tell)
 }
 
+// AddLook does the same as Enroll, and keeps the enrolled faces: for another look of the user, as with glasses.
+func (c *Client) AddLook(ctx context.Context, user string, tell func(word string)) (string, error) {
+	return c.run(ctx, user, "EnrollLookStart", "EnrollStatus", tell)
+}
+
 // silence is how long a daemon may send nothing: longer than any step of an enrolment.
 const silence = 90 * time.Second
 
@@ -213,12 +218,12 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	return s, err
 }
 
-// Event is an attempt to log in as a user, or a password.
+// Event is an attempt to log in as a user, a password, or an enrolment.
 type Event struct {
 	At      time.Time `json:"at"`
 	Service string    `json:"service"` // of PAM, or "" if it is not known
 	Asker   uint32    `json:"asker"`   // number of the asking user if that is not the user, otherwise 0
-	Result  string    `json:"result"`  // for instance match, no match or password
+	Result  string    `json:"result"`  // for instance match, no match, password or enrolled
 }
 
 // History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.

@@ -124,12 +124,17 @@ var methods = map[string]method{
 	"EnrollStart": {
 		in:   "",
 		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, false) }),
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, false, false) }),
 	},
 	"EnrollRootStart": {
 		in:   "",
 		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, true) }),
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, true, false) }),
+	},
+	"EnrollLookStart": {
+		in:   "",
+		out:  "",
+		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, true, true) }),
 	},
 	"EnrollStop": {
 		in:   "",

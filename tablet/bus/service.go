@@ -179,6 +179,8 @@ func (s *Service) told(err error) *dbus.Error {
 		return failure(noProfile, "there is no profile of that user; make one: sudo faceauth tablet enroll --user NAME")
 	case errors.Is(err, online.ErrName):
 		return failure(invalidUser, "no user can have that name; check the spelling")
+	case errors.Is(err, tablet.ErrLooks):
+		return failure(tooManyLooks, err.Error())
 	case errors.Is(err, online.ErrJournal):
 		return failure(internal,
 			"the learned faces of so long ago cannot be taken back; forget the profile and enrol again")

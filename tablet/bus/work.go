@@ -182,8 +182,9 @@ func (s *Service) stop(by caller, named string) *dbus.Error {
 	return failed
 }
 
-// enrollStart starts an enrolment. Known says that the caller knows what a face of root is.
-func (s *Service) enrollStart(by caller, known bool) *dbus.Error {
+// enrollStart starts an enrolment. Known says that the caller knows what a face of root is; more keeps the enrolled
+// faces.
+func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
 	c, failed := s.claimed(by, Interface)
 	if failed != nil {
 		return failed
@@ -200,10 +201,14 @@ func (s *Service) enrollStart(by caller, known bool) *dbus.Error {
 	case uid == 0 && !(known && by.root()):
 		return failure(permissionDenied, rootsFace)
 	}
+	enroll := s.a.Enroll
+	if more {
+		enroll = s.a.AddLook
+	}
 	return s.start(c, func(ctx context.Context, began func()) error {
 		stage := 0
 		stopped := false
-		r, err := s.a.Enroll(ctx, c.user, func(r tablet.Result) {
+		r, err := enroll(ctx, c.user, func(r tablet.Result) {
 			began()
 			stopped = r.Final && ctx.Err() != nil
 			if r.Stage > stage {
@@ -217,7 +222,8 @@ func (s *Service) enrollStart(by caller, known bool) *dbus.Error {
 			s.send(c, "EnrollStatus", word, r.Final)
 		})
 		if err == nil {
-			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)))
+			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "more",
+				more)
 			if r.Word == tablet.Enrolled {
 				s.followChanged() // the fleet may get the faces
 			}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -297,6 +298,64 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 	users(t, open(t, path, key), map[string]uint64{"alice": 1})
+}
+
+// Pages below pages are followed to a depth that no store reaches, and no further: the stack would grow with a file.
+func TestDeep(t *testing.T) {
+	path, key, order := filepath.Join(t.TempDir(), "store"), profile.NewKey(), binary.NativeEndian
+	s := open(t, path, key)
+	if err := s.Save("alice", numbered(1, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	good := read(t, path)
+	size := os.Getpagesize()
+	// The later of the two heads counts: behind 16 bytes it has at 16 the page of the root, at 40 the number of pages,
+	// at 48 the transaction, and at 56 the checksum of what is before it.
+	at := 16
+	if order.Uint64(good[size+16+48:]) > order.Uint64(good[16+48:]) {
+		at += size
+	}
+	head := good[at:]
+	root, pages := order.Uint64(head[16:]), order.Uint64(head[40:])
+	leaf := good[int(root)*size:]
+	first := leaf[16:] // its first element: at 4 the place of its key, and at 8 the length
+	name := first[order.Uint32(first[4:]):][:order.Uint32(first[8:])]
+	for depth := range 70 {
+		b := slices.Clone(good[:int(pages)*size])
+		for i := range depth { // each new page has one element: the page before
+			page := make([]byte, size)
+			order.PutUint64(page, pages+uint64(i))
+			order.PutUint16(page[8:], 1)
+			order.PutUint16(page[10:], 1)
+			order.PutUint32(page[16:], 16)
+			order.PutUint32(page[20:], uint32(len(name)))
+			order.PutUint64(page[24:], root)
+			copy(page[32:], name)
+			if b = append(b, page...); i > 0 {
+				order.PutUint64(b[len(b)-size+24:], pages+uint64(i-1))
+			}
+		}
+		changed := b[at:][:64]
+		if depth > 0 {
+			order.PutUint64(changed[16:], pages+uint64(depth-1))
+			order.PutUint64(changed[40:], pages+uint64(depth))
+		}
+		h := fnv.New64a()
+		h.Write(changed[:56])
+		order.PutUint64(changed[56:], h.Sum64())
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := profile.Open(path, key, space)
+		if deep := depth > 63; deep != errors.Is(err, profile.ErrDamaged) || !deep && err != nil { // buckets are below
+			t.Errorf("%d pages above the root: %v", depth, err)
+		}
+		if err == nil {
+			users(t, s, map[string]uint64{"alice": 1})
+			s.Close()
+		}
+	}
 }
 
 // A changed byte anywhere is either an error or has no effect. It never gives another profile, and never ends the
