@@ -262,6 +262,28 @@ func TestModuleBytes(t *testing.T) {
 	}
 }
 
+// A match lets in only after the daemon's answer to Confirm, however often it says that there is one.
+func TestModuleConfirms(t *testing.T) {
+	l := newPAMLogin(t, "noprompt timeout=1")
+	asked := make(chan bool, 99)
+	impostor(t, l.bus.Address, func(conn *dbus.Conn, m *dbus.Message) {
+		confirm := m.Headers[dbus.FieldMember].Value() == "Confirm"
+		if confirm {
+			asked <- true
+		} else {
+			reply(conn, m, "")
+		}
+		for range 3 {
+			status(conn, m, "verify-match", true)
+		}
+	})
+	out := new(fixture.Log)
+	if err := l.command(nobodyAtAll, "default", out).Run(); err != nil || strings.Contains(out.String(), "answer 0") ||
+		!strings.Contains(out.String(), "answer ") || len(asked) == 0 {
+		t.Errorf("%v, asked %d times: %s", err, len(asked), out)
+	}
+}
+
 // ^C ends the wait for the camera at once, and comes to the program, also if the program handles or ignores it as sudo
 // and login do. A daemon that stops answering ends it within three seconds, with a word.
 func TestModuleWaits(t *testing.T) {

@@ -158,7 +158,8 @@ static void hear_signal(struct attempt *a, const struct message *m)
 			end(a, NULL);
 		return;
 	}
-	if (strcmp(m->text[SENDER], a->daemon) != 0 || strcmp(m->text[INTERFACE], DEVICE) != 0 ||
+	/* Once Confirm is asked, only its answer counts. */
+	if (a->confirm != 0 || strcmp(m->text[SENDER], a->daemon) != 0 || strcmp(m->text[INTERFACE], DEVICE) != 0 ||
 	    strcmp(m->text[MEMBER], "VerifyStatus") != 0 || !message_read(m, "sb", &word, &last) ||
 	    strncmp(word, "verify-", 7) != 0)
 		return;
