@@ -16,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/policy"
 	"github.com/faceauth/faceauth/internal/tpm"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
@@ -30,7 +31,7 @@ import (
 // login holds the flags of logins.
 type login struct {
 	options
-	cli.Login
+	policy.Flags
 	devices        []string
 	turn           rotation
 	store, keyFile string

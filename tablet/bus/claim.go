@@ -84,9 +84,17 @@ func (s *Service) claimed(by caller, named string) (*claim, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.claim == nil || s.claim.by.sender != by.sender || s.claim.named != named {
-		return nil, failure(claimDevice, "this program has no claim, or has it no more; claim the device first")
+		return nil, noClaim()
 	}
 	return s.claim, nil
+}
+
+func noClaim() *dbus.Error {
+	return failure(claimDevice, "this program has no claim, or has it no more; claim the device first")
+}
+
+func running() *dbus.Error {
+	return failure(alreadyInUse, "something was started already; stop it first")
 }
 
 // held returns the present claim, or nil.
@@ -198,11 +206,11 @@ func (s *Service) start(c *claim, run func(ctx context.Context, began func()) er
 	s.mu.Lock()
 	if s.claim != c || c.ctx.Err() != nil {
 		s.mu.Unlock()
-		return failure(claimDevice, "this program has no claim, or has it no more; claim the device first")
+		return noClaim()
 	}
 	if c.running != nil && !c.over() {
 		s.mu.Unlock()
-		return failure(alreadyInUse, "something was started already; stop it first")
+		return running()
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	running := make(chan struct{})

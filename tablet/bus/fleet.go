@@ -32,79 +32,67 @@ const (
 // fleetWords are these words.
 var fleetWords = map[string]bool{InStep: true, Away: true, Nobody: true, Keyless: true, OtherSpace: true}
 
-// fleetMethods are the methods of [FleetInterface]. Each first calls byFleet to check the caller.
-var fleetMethods = map[string]method{
-	"Followed": {in: "", out: "sa(sssb)", call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
-		if failed := s.byFleet(by); failed != nil {
-			return nil, failed
-		}
-		all, err := s.a.Followed()
-		if err != nil {
-			return nil, s.told(err)
-		}
-		return []any{s.a.Space(), all}, nil
-	}},
-	"Found": {in: "sss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		if failed := s.byFleet(by); failed != nil {
-			return failed
-		}
-		err := s.a.FleetFound(args[0].(string), args[1].(string), args[2].(string))
-		if err == nil {
-			s.o.Log.Info("a person of the fleet was found", "user", args[0], "person", args[2])
-		}
-		return s.toldFleet(err)
-	})},
-	"Faces": {in: "sssa(xay)", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		if failed := s.byFleet(by); failed != nil {
-			return failed
-		}
-		return s.fleetFaces(args[0].(string), args[1].(string), args[2].(string), args[3])
-	})},
-	"Own": {in: "ss", out: "a(xay)", call: one(func(s *Service, by caller, args []any) ([]sentFace, *dbus.Error) {
-		if failed := s.byFleet(by); failed != nil {
-			return nil, failed
-		}
-		faces, err := s.a.FleetOwn(args[0].(string), args[1].(string))
-		if err != nil {
-			return nil, s.toldFleet(err)
-		}
-		s.o.Log.Info("faces enrolled here are given to the fleet", "user", args[0], "faces", len(faces))
-		return pack(faces), nil
-	})},
-	"Forgotten": {in: "ss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		if failed := s.byFleet(by); failed != nil {
-			return failed
-		}
-		user := args[0].(string)
-		s.interruptFor(user)
-		err := s.a.FleetForgot(user, args[1].(string))
-		if err == nil {
-			s.o.Log.Info("forgotten in the fleet: the profile is removed", "user", user)
-		}
-		return s.toldFleet(err)
-	})},
-	"Revoked": {in: "", out: "", call: nothing(func(s *Service, by caller, _ []any) *dbus.Error {
-		if failed := s.byFleet(by); failed != nil {
-			return failed
-		}
-		users, err := s.a.FleetRevoked()
-		for _, user := range users {
+// fleetMethods are the methods of [FleetInterface]. Each is called only for its callers.
+var fleetMethods = func() map[string]method {
+	all := map[string]method{
+		"Followed": {out: "sa(sssb)", call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
+			all, err := s.a.Followed()
+			return []any{s.a.Space(), all}, s.told(err)
+		}},
+		"Found": act3(func(s *Service, _ caller, user, asked, person string) *dbus.Error {
+			err := s.a.FleetFound(user, asked, person)
+			if err == nil {
+				s.o.Log.Info("a person of the fleet was found", "user", user, "person", person)
+			}
+			return s.toldFleet(err)
+		}),
+		"Faces": {in: "sssa(xay)", call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+			return nil, s.fleetFaces(args[0].(string), args[1].(string), args[2].(string), args[3])
+		}},
+		"Own": ask2(func(s *Service, _ caller, user, number string) ([]sentFace, *dbus.Error) {
+			faces, err := s.a.FleetOwn(user, number)
+			if err != nil {
+				return nil, s.toldFleet(err)
+			}
+			s.o.Log.Info("faces enrolled here are given to the fleet", "user", user, "faces", len(faces))
+			return pack(faces), nil
+		}),
+		"Forgotten": act2(func(s *Service, _ caller, user, number string) *dbus.Error {
 			s.interruptFor(user)
-			s.o.Log.Warn("the fleet has revoked this device: everything that rests on its faces is removed", "user",
-				user)
+			err := s.a.FleetForgot(user, number)
+			if err == nil {
+				s.o.Log.Info("forgotten in the fleet: the profile is removed", "user", user)
+			}
+			return s.toldFleet(err)
+		}),
+		"Revoked": act0(func(s *Service, _ caller) *dbus.Error {
+			users, err := s.a.FleetRevoked()
+			for _, user := range users {
+				s.interruptFor(user)
+				s.o.Log.Warn("the fleet has revoked this device: everything that rests on its faces is removed",
+					"user", user)
+			}
+			return s.toldFleet(err)
+		}),
+		"Says": act3(func(s *Service, _ caller, user, word string, since int64) *dbus.Error {
+			if !fleetWords[word] {
+				return failure(fleetRefused, "there is no such word about a person of a fleet")
+			}
+			return s.toldFleet(s.a.FleetSays(user, word, time.Unix(since, 0)))
+		}),
+	}
+	for name, m := range all {
+		call := m.call
+		m.call = func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+			if failed := s.byFleet(by); failed != nil {
+				return nil, failed
+			}
+			return call(s, by, args)
 		}
-		return s.toldFleet(err)
-	})},
-	"Says": {in: "ssx", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		if failed := s.byFleet(by); failed != nil {
-			return failed
-		}
-		if !fleetWords[args[1].(string)] {
-			return failure(fleetRefused, "there is no such word about a person of a fleet")
-		}
-		return s.toldFleet(s.a.FleetSays(args[0].(string), args[1].(string), time.Unix(args[2].(int64), 0)))
-	})},
-}
+		all[name] = m
+	}
+	return all
+}()
 
 // byFleet returns nil for the process of the fleet and for root.
 func (s *Service) byFleet(by caller) *dbus.Error {

@@ -88,72 +88,40 @@ func fprintWord(word string, done bool) string {
 // fprintObjects are fprintd's objects.
 var fprintObjects = map[dbus.ObjectPath]object{
 	fprintManagerPath: newObject(FprintManager, fprintManagerXML, map[string]method{
-		"GetDevices": {in: "", out: "ao", call: one(func(*Service, caller, []any) ([]dbus.ObjectPath, *dbus.Error) {
+		"GetDevices": ask0(func(*Service, caller) ([]dbus.ObjectPath, *dbus.Error) {
 			return []dbus.ObjectPath{FprintPath}, nil
-		})},
-		"GetDefaultDevice": {
-			in:   "",
-			out:  "o",
-			call: one(func(*Service, caller, []any) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil }),
-		},
-	}, func(*Service) map[string]dbus.Variant { return nil }),
-	FprintPath: newObject(FprintDevice, fprintDeviceXML, fprintMethods, (*Service).fprintProperties),
-}
-
-// fprintMethods are the methods of the device.
-var fprintMethods = map[string]method{
-	"ListEnrolledFingers": {
-		in:  "s",
-		out: "as",
-		call: one(func(s *Service, by caller, args []any) ([]string, *dbus.Error) {
-			return s.fprintList(by, args[0].(string))
 		}),
-	},
-	"Claim": {
-		in:  "s",
-		out: "",
-		call: nothing(
-			func(s *Service, by caller, args []any) *dbus.Error { return s.fprintClaim(by, args[0].(string)) }),
-	},
-	"Release": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintRelease(by) }),
-	},
-	"VerifyStart": {
-		in:  "s",
-		out: "",
-		call: nothing(
-			func(s *Service, by caller, args []any) *dbus.Error { return s.fprintStart(by, args[0].(string)) }),
-		after: (*Service).fprintSignals,
-	},
-	"VerifyStop": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.fprintStop(by) }),
-	},
-
-	"EnrollStart": {
-		in:  "s",
-		out: "",
-		call: fprintElsewhere(
-			"a face is enrolled with hints for which a fingerprint reader has no words; run: faceauth tablet enroll"),
-	},
-	"EnrollStop": {
-		in:   "",
-		out:  "",
-		call: nothing(func(*Service, caller, []any) *dbus.Error { return fprintNothing() }),
-	},
-	"DeleteEnrolledFingers":  {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
-	"DeleteEnrolledFingers2": {in: "", out: "", call: fprintElsewhere(forgetElsewhere)},
-	"DeleteEnrolledFinger":   {in: "s", out: "", call: fprintElsewhere(forgetElsewhere)},
+		"GetDefaultDevice": ask0(func(*Service, caller) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil }),
+	}, func(*Service) map[string]dbus.Variant { return nil }),
+	FprintPath: newObject(FprintDevice, fprintDeviceXML, fprintMethods(), (*Service).fprintProperties),
 }
 
-const forgetElsewhere = "a face is not removed as a finger is; run: faceauth tablet forget"
+// fprintMethods returns the methods of the device.
+func fprintMethods() map[string]method {
+	start := act1((*Service).fprintStart)
+	start.after = (*Service).fprintSignals
+	forget := fprintElsewhere("a face is not removed as a finger is; run: faceauth tablet forget")
+	forgetOne := act1(func(s *Service, by caller, _ string) *dbus.Error { return forget(s, by) })
+	return map[string]method{
+		"ListEnrolledFingers": ask1((*Service).fprintList),
+		"Claim":               act1((*Service).fprintClaim),
+		"Release":             act0((*Service).fprintRelease),
+		"VerifyStart":         start,
+		"VerifyStop":          act0((*Service).fprintStop),
+		"EnrollStart": act1(func(s *Service, by caller, _ string) *dbus.Error {
+			return fprintElsewhere("a face is enrolled with hints for which a fingerprint reader has no words; run: "+
+				"faceauth tablet enroll")(s, by)
+		}),
+		"EnrollStop":             act0(func(*Service, caller) *dbus.Error { return fprintNothing() }),
+		"DeleteEnrolledFingers":  forgetOne,
+		"DeleteEnrolledFingers2": act0(forget),
+		"DeleteEnrolledFinger":   forgetOne,
+	}
+}
 
 // fprintElsewhere refuses an operation and names the command for it.
-func fprintElsewhere(message string) func(*Service, caller, []any) ([]any, *dbus.Error) {
-	return nothing(func(*Service, caller, []any) *dbus.Error { return fprintFailure("PermissionDenied", message) })
+func fprintElsewhere(message string) func(*Service, caller) *dbus.Error {
+	return func(*Service, caller) *dbus.Error { return fprintFailure("PermissionDenied", message) }
 }
 
 func fprintNothing() *dbus.Error {
@@ -245,7 +213,7 @@ func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
 	}
 	s.mu.Unlock()
 	if started {
-		return fprintFailure("AlreadyInUse", "something was started already; stop it first")
+		return asFprint(running())
 	}
 	c.order.Lock()
 	c.holds = true

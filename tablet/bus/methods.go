@@ -3,11 +3,11 @@
 package bus
 
 import (
-	"time"
+	"cmp"
+	"reflect"
 
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/godbus/dbus/v5"
-	"github.com/godbus/dbus/v5/introspect"
 )
 
 // method is a method of an interface.
@@ -19,19 +19,62 @@ type method struct {
 
 const propertiesInterface = "org.freedesktop.DBus.Properties"
 
-// nothing makes a method without results.
-func nothing(f func(s *Service, by caller, args []any) *dbus.Error) func(*Service, caller, []any) ([]any, *dbus.Error) {
-	return func(s *Service, by caller, args []any) ([]any, *dbus.Error) { return nil, f(s, by, args) }
+// types returns the signature of Go types.
+func types(all ...reflect.Type) (signature string) {
+	for _, t := range all {
+		signature += dbus.SignatureOfType(t).String()
+	}
+	return signature
 }
 
-// one makes a method with one result.
-func one[T any](
-	f func(s *Service, by caller, args []any) (T, *dbus.Error),
-) func(*Service, caller, []any) ([]any, *dbus.Error) {
-	return func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		x, failed := f(s, by, args)
+// act0 makes a method without arguments and results, act1 one with an argument, and so on.
+func act0(f func(*Service, caller) *dbus.Error) method {
+	return method{call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) { return nil, f(s, by) }}
+}
+
+func act1[A any](f func(*Service, caller, A) *dbus.Error) method {
+	return method{in: types(reflect.TypeFor[A]()), call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+		return nil, f(s, by, args[0].(A))
+	}}
+}
+
+func act2[A, B any](f func(*Service, caller, A, B) *dbus.Error) method {
+	in := types(reflect.TypeFor[A](), reflect.TypeFor[B]())
+	return method{in: in, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+		return nil, f(s, by, args[0].(A), args[1].(B))
+	}}
+}
+
+func act3[A, B, C any](f func(*Service, caller, A, B, C) *dbus.Error) method {
+	in := types(reflect.TypeFor[A](), reflect.TypeFor[B](), reflect.TypeFor[C]())
+	return method{in: in, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+		return nil, f(s, by, args[0].(A), args[1].(B), args[2].(C))
+	}}
+}
+
+// ask0 makes a method with a result and no arguments, ask1 one with an argument, and so on.
+func ask0[R any](f func(*Service, caller) (R, *dbus.Error)) method {
+	out := types(reflect.TypeFor[R]())
+	return method{out: out, call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
+		x, failed := f(s, by)
 		return []any{x}, failed
-	}
+	}}
+}
+
+func ask1[A, R any](f func(*Service, caller, A) (R, *dbus.Error)) method {
+	in, out := types(reflect.TypeFor[A]()), types(reflect.TypeFor[R]())
+	return method{in: in, out: out, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+		x, failed := f(s, by, args[0].(A))
+		return []any{x}, failed
+	}}
+}
+
+func ask2[A, B, R any](f func(*Service, caller, A, B) (R, *dbus.Error)) method {
+	in, out := types(reflect.TypeFor[A](), reflect.TypeFor[B]()), types(reflect.TypeFor[R]())
+	return method{in: in, out: out, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+		x, failed := f(s, by, args[0].(A), args[1].(B))
+		return []any{x}, failed
+	}}
 }
 
 // object is the object at a path: its interfaces, and the default one for calls without an interface.
@@ -51,32 +94,24 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 	return object{named, map[string]map[string]method{
 		named: methods,
 		"org.freedesktop.DBus.Introspectable": {
-			"Introspect": {in: "", out: "s", call: one(func(*Service, caller, []any) (string, *dbus.Error) {
-				return string(introspect.Introspectable(xml)), nil
-			})},
+			"Introspect": ask0(func(*Service, caller) (string, *dbus.Error) { return xml, nil }),
 		},
-		"org.freedesktop.DBus.Peer": {
-			"Ping": {in: "", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error { return nil })},
-		},
+		"org.freedesktop.DBus.Peer": {"Ping": act0(func(*Service, caller) *dbus.Error { return nil })},
 		propertiesInterface: {
-			"Get": {in: "ss", out: "v", call: one(func(s *Service, _ caller, args []any) (dbus.Variant, *dbus.Error) {
-				v, ok := of(s, args[0].(string))[args[1].(string)]
+			"Get": ask2(func(s *Service, _ caller, named, name string) (dbus.Variant, *dbus.Error) {
+				v, ok := of(s, named)[name]
 				if !ok {
 					return v, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty",
 						[]any{"there is no such property"})
 				}
 				return v, nil
-			})},
-			"GetAll": {
-				in:  "s",
-				out: "a{sv}",
-				call: one(func(s *Service, _ caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
-					return of(s, args[0].(string)), nil
-				}),
-			},
-			"Set": {in: "ssv", out: "", call: nothing(func(*Service, caller, []any) *dbus.Error {
+			}),
+			"GetAll": ask1(func(s *Service, _ caller, named string) (map[string]dbus.Variant, *dbus.Error) {
+				return of(s, named), nil
+			}),
+			"Set": act3(func(*Service, caller, string, string, dbus.Variant) *dbus.Error {
 				return dbus.NewError("org.freedesktop.DBus.Error.PropertyReadOnly", []any{"no property can be written"})
-			})},
+			}),
 		},
 	}}
 }
@@ -92,99 +127,35 @@ func newDevice() object {
 	return o
 }
 
-// methods are the methods of [Interface]. Arguments have the types of the signature.
+// methods are the methods of [Interface].
 var methods = map[string]method{
-	"Claim": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.claimSelf(by, args[0].(string), Interface)
-	})},
-	"ClaimFor": {in: "susss", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.claimAs(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(string),
+	"Claim": act1(func(s *Service, by caller, user string) *dbus.Error { return s.claimSelf(by, user, Interface) }),
+	"ClaimFor": {in: "susss", call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+		return nil, s.claimAs(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(string),
 			args[4].(string))
-	})},
-	"Release": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.release(by, Interface) }),
-	},
-	"VerifyStart": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.verifyStart(by, Interface) }),
-	},
-	"Confirm": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.confirm(by) }),
-	},
-	"VerifyStop": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) }),
-	},
-	"EnrollStart": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, false, false) }),
-	},
-	"EnrollRootStart": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, true, false) }),
-	},
-	"EnrollLookStart": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.enrollStart(by, true, true) }),
-	},
-	"EnrollStop": {
-		in:   "",
-		out:  "",
-		call: nothing(func(s *Service, by caller, _ []any) *dbus.Error { return s.stop(by, Interface) }),
-	},
-	"Status": {
-		in:  "s",
-		out: "a{sv}",
-		call: one(func(s *Service, by caller, args []any) (map[string]dbus.Variant, *dbus.Error) {
-			return s.status(by, args[0].(string))
-		}),
-	},
-	"History": {
-		in:  "s",
-		out: "a(xsus)",
-		call: one(func(s *Service, by caller, args []any) ([]event, *dbus.Error) {
-			return s.history(by, args[0].(string))
-		}),
-	},
-	"Undo": {in: "sx", out: "u", call: one(func(s *Service, by caller, args []any) (uint32, *dbus.Error) {
-		return s.undo(by, args[0].(string), time.Unix(args[1].(int64), 0))
-	})},
-	"Freeze": {in: "sb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.freeze(by, args[0].(string), args[1].(bool))
-	})},
-	"Forget": {
-		in:   "s",
-		out:  "",
-		call: nothing(func(s *Service, by caller, args []any) *dbus.Error { return s.forget(by, args[0].(string)) }),
-	},
-	"Follow": {in: "ssb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.follow(by, args[0].(string), args[1].(string), args[2].(bool))
-	})},
-	"Users": {
-		in:   "",
-		out:  "as",
-		call: one(func(s *Service, by caller, _ []any) ([]string, *dbus.Error) { return s.users(by) }),
-	},
-	"PasswordUsed": {in: "s", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.passwordUsed(by, args[0].(string), by.uid, "", false)
-	})},
-	"PasswordUsedFor": {in: "susb", out: "", call: nothing(func(s *Service, by caller, args []any) *dbus.Error {
-		return s.passwordUsed(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(bool))
-	})},
-	"Health": {
-		in:   "",
-		out:  "a{sv}",
-		call: one(func(s *Service, by caller, _ []any) (map[string]dbus.Variant, *dbus.Error) { return s.health(by) }),
-	},
+	}},
+	"Release":         act0(func(s *Service, by caller) *dbus.Error { return s.release(by, Interface) }),
+	"VerifyStart":     act0(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, Interface) }),
+	"Confirm":         act0((*Service).confirm),
+	"VerifyStop":      act0((*Service).stop),
+	"EnrollStart":     act0(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, false, false) }),
+	"EnrollRootStart": act0(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, false) }),
+	"EnrollLookStart": act0(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, true) }),
+	"EnrollStop":      act0((*Service).stop),
+	"Status":          ask1((*Service).status),
+	"History":         ask1((*Service).history),
+	"Undo":            ask2((*Service).undo),
+	"Freeze":          act2((*Service).freeze),
+	"Forget":          act1((*Service).forget),
+	"Follow":          act3((*Service).follow),
+	"Users":           ask0((*Service).users),
+	"PasswordUsed": act1(func(s *Service, by caller, user string) *dbus.Error {
+		return s.passwordUsed(by, user, by.uid, "", false)
+	}),
+	"PasswordUsedFor": {in: "susb", call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
+		return nil, s.passwordUsed(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(bool))
+	}},
+	"Health": ask0((*Service).health),
 }
 
 // object returns the object at a path.
@@ -205,38 +176,25 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 	named, _ := m.Headers[dbus.FieldInterface].Value().(string)
 	member, _ := m.Headers[dbus.FieldMember].Value().(string)
 	signature, _ := m.Headers[dbus.FieldSignature].Value().(dbus.Signature)
+	unknown := func(name, why string) { s.fail(m, dbus.NewError("org.freedesktop.DBus.Error."+name, []any{why})) }
 	object, ok := s.object(path)
 	if !ok {
-		s.fail(m, dbus.NewError("org.freedesktop.DBus.Error.UnknownObject", []any{"the object is " + string(Path)}))
+		unknown("UnknownObject", "the object is "+string(Path))
 		return
 	}
-	if named == "" {
-		named = object.named
-	}
+	named = cmp.Or(named, object.named)
 	of, ok := object.interfaces[named]
 	if !ok {
-		s.fail(
-			m,
-			dbus.NewError("org.freedesktop.DBus.Error.UnknownInterface",
-				[]any{"the object has no interface of that name"}),
-		)
+		unknown("UnknownInterface", "the object has no interface of that name")
 		return
 	}
 	f, ok := of[member]
 	if !ok {
-		s.fail(
-			m,
-			dbus.NewError("org.freedesktop.DBus.Error.UnknownMethod",
-				[]any{"the interface has no method of that name"}),
-		)
+		unknown("UnknownMethod", "the interface has no method of that name")
 		return
 	}
 	if signature.String() != f.in {
-		s.fail(
-			m,
-			dbus.NewError("org.freedesktop.DBus.Error.InvalidArgs",
-				[]any{"the method takes arguments of the types " + f.in}),
-		)
+		unknown("InvalidArgs", "the method takes arguments of the types "+f.in)
 		return
 	}
 	if own := named == Interface || named == FleetInterface || named == FprintDevice; own && s.o.Broken != nil {

@@ -63,12 +63,12 @@ func (s *Service) history(by caller, name string) ([]event, *dbus.Error) {
 	return events, s.told(err)
 }
 
-func (s *Service) undo(by caller, name string, since time.Time) (uint32, *dbus.Error) {
+func (s *Service) undo(by caller, name string, since int64) (uint32, *dbus.Error) {
 	user, failed := s.about(by, name)
 	if failed != nil {
 		return 0, failed
 	}
-	n, err := s.a.Undo(user, since)
+	n, err := s.a.Undo(user, time.Unix(since, 0))
 	if err == nil {
 		s.o.Log.Info("undo", "user", user, "uid", by.uid, "faces", n)
 	}

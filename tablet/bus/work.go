@@ -130,17 +130,12 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 			Still: c.still}
 		r, err := s.a.Verify(ctx, try, func(r tablet.Result) {
 			began()
-			stopped = r.Final && ctx.Err() != nil
-			word := busWord(verifying, r)
 			s.mu.Lock()
 			if c.matched = (time.Time{}); r.Final && r.Word == tablet.Match {
 				c.matched = time.Now()
 			}
 			s.mu.Unlock()
-			if stopped && c.taken.Load() {
-				word = "verify-interrupted"
-			}
-			s.send(c, "VerifyStatus", word, r.Final)
+			stopped = s.say(ctx, c, "VerifyStatus", verifying, r)
 		})
 		var refused *tablet.Refused
 		switch {
@@ -153,6 +148,16 @@ func (s *Service) verifyStart(by caller, named string) *dbus.Error {
 		}
 		return err
 	})
+}
+
+// say sends a result of started work, and reports whether the work was stopped.
+func (s *Service) say(ctx context.Context, c *claim, member, prefix string, r tablet.Result) (stopped bool) {
+	word := busWord(prefix, r)
+	if stopped = r.Final && ctx.Err() != nil; stopped && c.taken.Load() {
+		word = prefix + "interrupted"
+	}
+	s.send(c, member, word, r.Final)
+	return stopped
 }
 
 // confirm lets a client use its match, once and at once, if its person is still at the device.
@@ -174,8 +179,8 @@ func (s *Service) confirm(by caller) *dbus.Error {
 	return nil
 }
 
-func (s *Service) stop(by caller, named string) *dbus.Error {
-	c, failed := s.claimed(by, named)
+func (s *Service) stop(by caller) *dbus.Error {
+	c, failed := s.claimed(by, Interface)
 	if failed == nil {
 		s.halt(c)
 	}
@@ -197,7 +202,7 @@ func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
 	}
 	switch uid, err := UID(c.user); {
 	case err != nil:
-		return failure(invalidUser, "no user of this system has that name; check the spelling")
+		return s.told(err)
 	case uid == 0 && !(known && by.root()):
 		return failure(permissionDenied, rootsFace)
 	}
@@ -210,16 +215,11 @@ func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
 		stopped := false
 		r, err := enroll(ctx, c.user, func(r tablet.Result) {
 			began()
-			stopped = r.Final && ctx.Err() != nil
 			if r.Stage > stage {
 				stage = r.Stage
 				s.send(c, "EnrollStatus", took[r.Took], false)
 			}
-			word := busWord(enrolling, r)
-			if stopped && c.taken.Load() {
-				word = "enroll-interrupted"
-			}
-			s.send(c, "EnrollStatus", word, r.Final)
+			stopped = s.say(ctx, c, "EnrollStatus", enrolling, r)
 		})
 		if err == nil {
 			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "more",

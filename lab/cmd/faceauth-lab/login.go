@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/policy"
 	"github.com/faceauth/faceauth/lab/dataset"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/trial/login"
@@ -31,7 +32,7 @@ import (
 // trialFlags holds the flags of a trial.
 type trialFlags struct {
 	options
-	cli.Login
+	policy.Flags
 	noPoses bool
 	every   time.Duration
 	attacks []string

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+// Package policy has the flags for the policy of logins: of the daemon, and of the laboratory that measures it. The eye
+// has none, and links no code of logins.
+package policy
 
 import (
 	"time"
 
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/spf13/cobra"
 )
 
-// Login holds the flags for the policy of logins.
-type Login struct {
+// Flags holds the flags.
+type Flags struct {
 	Challenge     string
 	Deadline      time.Duration
 	Anchor        float64
@@ -21,7 +24,7 @@ type Login struct {
 }
 
 // PolicyFlags adds the flags.
-func (l *Login) PolicyFlags(c *cobra.Command) {
+func (l *Flags) PolicyFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&l.Challenge, "challenge", "", "gesture that the user must make: turn (the head, to a random side), "+
 		"blink, or empty for none")
@@ -37,11 +40,11 @@ func (l *Login) PolicyFlags(c *cobra.Command) {
 
 // Liveness returns the description of the liveness network. Without --min-liveness the policy uses the threshold of the
 // description.
-func (l *Login) Liveness(c *cobra.Command) (d models.Description, err error) {
+func (l *Flags) Liveness(c *cobra.Command) (d models.Description, err error) {
 	d = models.Default(models.Liveness)
 	if l.LivenessModel != "" {
 		if d, err = models.ParseDescription(l.LivenessModel); err != nil {
-			return d, Fail(BadModel, err)
+			return d, cli.Fail(cli.BadModel, err)
 		}
 	}
 	if f := c.Flags().Lookup("min-liveness"); f != nil && !f.Changed {
@@ -51,11 +54,11 @@ func (l *Login) Liveness(c *cobra.Command) (d models.Description, err error) {
 }
 
 // Policy returns the policy of the flags.
-func (l *Login) Policy() tablet.Policy {
+func (l *Flags) Policy() tablet.Policy {
 	return tablet.Policy{Deadline: l.Deadline, Challenge: tablet.Challenge(l.Challenge), MinLiveness: l.MinLiveness}
 }
 
 // Tablet returns the options of an authenticator.
-func (l *Login) Tablet(s online.Settings) tablet.Options {
+func (l *Flags) Tablet(s online.Settings) tablet.Options {
 	return tablet.Options{Policy: l.Policy(), Learner: s, Anchor: l.Anchor}
 }
