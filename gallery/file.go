@@ -271,7 +271,7 @@ func (g *Gallery) keep(all bool) (err error) {
 		next, gone, err = g.write()
 	}
 	if err == nil && g.records != nil {
-		t := &Transaction{db: g.db, Observed: next.observed, d: &next}
+		t := &Transaction{db: g.db, Observed: next.observed, d: &next, news: g.news}
 		err = g.records.Write(t)
 		gone = gone || t.Gone
 		defer func() { g.records.Written(!g.begun, all) }()

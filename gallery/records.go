@@ -3,7 +3,9 @@
 package gallery
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/faceauth/faceauth/internal/store"
 )
@@ -26,6 +28,7 @@ type Transaction struct {
 
 	db      *store.DB
 	d       *database
+	news    News             // what the records do not know yet
 	numbers map[string]int64 // of people, by name
 }
 
@@ -53,8 +56,11 @@ func (t *Transaction) Name(person int64) (name string, now int64) {
 	return t.d.people[person].name, person
 }
 
-// Person returns the number of the person with a name. If nobody has it, the person has no faces any more, and gets a
-// number.
+// ErrForgotten is returned by [Transaction.Person] for a person whom another program has just forgotten.
+var ErrForgotten = errors.New("the person is forgotten")
+
+// Person returns the number of the person with a name, also if another program has just renamed them. If nobody has the
+// name, the person has no faces any more, and gets a number. The error may be [ErrForgotten].
 func (t *Transaction) Person(name string) (int64, error) {
 	if t.numbers == nil {
 		t.numbers = make(map[string]int64, len(t.d.people))
@@ -62,9 +68,17 @@ func (t *Transaction) Person(name string) (int64, error) {
 			t.numbers[e.name] = id
 		}
 	}
+	for _, r := range t.news.Renamed {
+		if _, there := t.numbers[name]; !there && r[0] == name {
+			name = r[1]
+		}
+	}
 	id, there := t.numbers[name]
 	if there {
 		return id, nil
+	}
+	if slices.Contains(t.news.Forgotten, name) {
+		return 0, ErrForgotten
 	}
 	id, err := t.d.person(entry{name: name})
 	if err == nil {

@@ -612,3 +612,55 @@ func TestFaceNumbers(t *testing.T) {
 		}
 	}
 }
+
+// heard is records about people by the names that the program has last heard.
+type heard struct {
+	names []string
+	got   map[string]int64
+}
+
+func (h *heard) Write(t *gallery.Transaction) error {
+	h.got = make(map[string]int64)
+	for _, name := range h.names {
+		n, err := t.Person(name)
+		if err != nil && !errors.Is(err, gallery.ErrForgotten) {
+			return err
+		}
+		h.got[name] = n
+	}
+	return nil
+}
+
+func (*heard) Written(bool, bool) {}
+
+// Records that do not know yet that another program has forgotten or renamed somebody bring no old name back.
+func TestRecordsHearLate(t *testing.T) {
+	path := stored(t, "alice", "bob", "carol")
+	g, other := open(t, path), open(t, path)
+	h := &heard{names: []string{"alice", "bob", "carol"}}
+	g.Attach(h)
+	for _, err := range []error{g.Save(path), other.Forget("alice"), other.Rename("bob", "robert"), other.Save(path)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bob, carol := h.got["bob"], h.got["carol"]
+	for _, write := range []func() error{func() error { return g.Save(path) }, func() error { return g.SaveRecords(false) }} {
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+		if h.got["alice"] != 0 || h.got["bob"] != bob || h.got["carol"] != carol {
+			t.Errorf("%v", h.got)
+		}
+	}
+	for _, p := range open(t, path).People() {
+		if p.Name == "alice" || p.Name == "bob" {
+			t.Errorf("%s is back", p.Name)
+		}
+	}
+	for _, file := range []string{path, path + "-wal"} {
+		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte("alice")) {
+			t.Errorf("%s has the name", file)
+		}
+	}
+}

@@ -4,6 +4,7 @@ package office
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -125,6 +126,9 @@ func (b *book) write(t *gallery.Transaction, office int64) error {
 		if e.Name != "" {
 			who, err = b.person(t, e)
 		}
+		if errors.Is(err, gallery.ErrForgotten) {
+			continue // the office will hear of it, and delete the event
+		}
 		if err == nil {
 			err = t.Exec("insert or replace into event(office, number, kind, person, stranger, camera, trust, at, "+
 				"known) values(?, ?, ?, ?, ?, ?, ?, ?, ?)", office, int64(id), string(e.Kind), who, int64(e.Group),
@@ -140,6 +144,9 @@ func (b *book) write(t *gallery.Transaction, office int64) error {
 		}
 		for _, p := range state.People {
 			who, err := t.Person(p.Name)
+			if errors.Is(err, gallery.ErrForgotten) {
+				continue
+			}
 			if err == nil {
 				err = t.Exec("insert into present(office, person, since, last, camera, trust) values(?, ?, ?, ?, ?, ?)",
 					office, who, nanoseconds(p.Since), nanoseconds(p.Last), p.Camera, string(p.Trust))

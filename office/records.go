@@ -5,6 +5,7 @@ package office
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,7 +148,7 @@ func (st *records[H]) write(t *gallery.Transaction, office int64) error {
 			}
 			continue
 		}
-		if err := st.writeRecord(t, office, *r); err != nil {
+		if err := st.writeRecord(t, office, *r); err != nil && !errors.Is(err, gallery.ErrForgotten) {
 			return err
 		}
 	}
