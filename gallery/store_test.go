@@ -645,7 +645,8 @@ func TestRecordsHearLate(t *testing.T) {
 		}
 	}
 	bob, carol := h.got["bob"], h.got["carol"]
-	for _, write := range []func() error{func() error { return g.Save(path) }, func() error { return g.SaveRecords(false) }} {
+	save, saveRecords := func() error { return g.Save(path) }, func() error { return g.SaveRecords(false) }
+	for _, write := range []func() error{save, saveRecords} {
 		if err := write(); err != nil {
 			t.Fatal(err)
 		}
