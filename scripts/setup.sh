@@ -123,19 +123,26 @@ if [ -n "$need" ]; then
 	rm -f "$log"
 fi
 
-# The tests use the clients of fprintd, and sudo. They are unpacked for the tests and not installed, because the packages would
-# change how people log in to this machine.
+# The tests use the clients of fprintd, sudo, and a screen locker with a display. They are unpacked for the tests and not
+# installed, because some of the packages would change how people log in to this machine.
 if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
-	dir=${FACEAUTH_FPRINTD:-${XDG_CACHE_HOME:-$HOME/.cache}/faceauth/fprintd}
-	if [ ! -x "$dir/usr/bin/fprintd-verify" ] || [ ! -x "$dir/usr/bin/sudo" ]; then
-		say "unpacking the clients of fprintd, and sudo, into $dir"
+	# unpack FOLDER PROGRAM PACKAGE... unpacks packages, unless the program is there.
+	unpack() {
+		dir=$1 program=$2
+		shift 2
+		[ ! -x "$dir/usr/bin/$program" ] || return 0
+		say "unpacking $* into $dir"
 		debs=$(mktemp -d)
-		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download fprintd libpam-fprintd sudo) >/dev/null 2>&1; then
+		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download "$@") >/dev/null 2>&1; then
 			mkdir -p "$dir"
 			for deb in "$debs"/*.deb; do dpkg -x "$deb" "$dir"; done
 		else
-			say 'the packages fprintd, libpam-fprintd and sudo could not be fetched: the tests with them skip'
+			say "these packages could not be fetched, and the tests with them skip: $*"
 		fi
 		rm -rf "$debs"
-	fi
+	}
+	cache=${XDG_CACHE_HOME:-$HOME/.cache}/faceauth
+	unpack "${FACEAUTH_FPRINTD:-$cache/fprintd}" fprintd-verify fprintd libpam-fprintd
+	unpack "$cache/sudo" sudo sudo
+	unpack "$cache/locker" i3lock i3lock libev4 libxcb-xrm0 xvfb libxfont2 x11-xkb-utils xserver-common xdotool libxdo3
 fi

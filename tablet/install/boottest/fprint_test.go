@@ -4,7 +4,6 @@ package boottest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,9 +16,7 @@ import (
 func TestFprintd(t *testing.T) {
 	from := fixture.Fprintd(t)
 	s := people(t)
-	if out, err := exec.Command("cp", "-r", from, filepath.Join(s.dir, "fprintd")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	s.copy(t, from, "fprintd")
 	so := strings.TrimSpace(s.run(t, "find /srv/share/fprintd -name pam_fprintd.so"))
 	s.write(t, "/etc/pam.d/finger", "auth required "+so+" timeout=10 max-tries=1\n")
 	if out, code := s.try(t, "/srv/share/fprintd/usr/bin/fprintd-list alice"); code == 0 {

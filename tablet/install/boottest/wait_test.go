@@ -4,9 +4,6 @@ package boottest
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,14 +86,7 @@ func TestInterrupted(t *testing.T) {
 	} {
 		t.Run(c.program, func(t *testing.T) {
 			if c.program == "sudo" {
-				from := fixture.Fprintd(t)
-				if _, err := os.Stat(filepath.Join(from, "usr", "bin", "sudo")); err != nil {
-					fixture.Missing(t, "%v; sh scripts/setup.sh test unpacks it", err)
-				}
-				copied := exec.Command("cp", "-r", from, filepath.Join(s.dir, "sudo"))
-				if out, err := copied.CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, out)
-				}
+				s.copy(t, fixture.Unpacked(t, "sudo", "sudo"), "sudo")
 				s.run(t, "cd /srv/share/sudo; "+
 					"for f in $(find usr -path '*sudo*' ! -type d); do install -D $f /$f; done; "+
 					"install -m 4755 usr/bin/sudo /usr/bin/; echo 'alice ALL=(ALL) ALL' >/etc/sudoers; "+
