@@ -5,12 +5,15 @@ package gallery_test
 import (
 	"bytes"
 	"errors"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -123,5 +126,44 @@ func TestArchiveErrors(t *testing.T) {
 	}
 	if len(empty.People()) != 0 {
 		t.Error(empty.People())
+	}
+}
+
+// An archive and a database of the first version are read.
+func TestGolden(t *testing.T) {
+	people := map[string][][]float32{"alice": {{0, 0}, {.1, 0}}, "bob": {{5, 5}}}
+	archive := fixture.Golden(t, "people", func(path string) error {
+		data, err := house(t, people).Export()
+		return errors.Join(err, os.WriteFile(path, data, 0o600))
+	})
+	data, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := house(t, nil)
+	if names, err := to.Import(data, false); err != nil || !slices.Equal(names, []string{"alice", "bob"}) {
+		t.Error(names, err)
+	}
+	newer := slices.Clone(data)
+	newer[len("faceauth people")+3]++
+	if _, err := to.Import(newer, true); err == nil || !strings.Contains(err.Error(), "it has version 2, and this program "+
+		"reads version 1; update this program") {
+		t.Error(err)
+	}
+
+	path := fixture.Golden(t, "faceauth.db", func(path string) error {
+		g := house(t, people)
+		_, err := g.Learner().Observe([]float32{.2, 0})
+		os.Remove(path)
+		return errors.Join(err, g.Learner().Reject([]float32{9, 9}, "alice"), g.Save(path), g.Close())
+	})
+	g, err := gallery.Open(path, archived)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if p := g.People(); len(p) != 2 || p[0].Name != "alice" || p[0].Faces != 2 || !p[1].Enrolled.Equal(time.Unix(1e9, 0)) ||
+		g.Learner().Graph().Learned() != 1 {
+		t.Errorf("%+v, %d learned", p, g.Learner().Graph().Learned())
 	}
 }

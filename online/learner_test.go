@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -778,14 +779,11 @@ func TestGraphIsAView(t *testing.T) {
 }
 
 // The format of a snapshot does not change while its version stays: the golden file is read, and written again byte for
-// byte. After a change that needs a new version, write it with FACEAUTH_GOLDEN=1.
+// byte.
 func TestGoldenSnapshot(t *testing.T) {
-	const path = "testdata/snapshot.cbor"
-	if os.Getenv("FACEAUTH_GOLDEN") != "" {
-		if err := os.WriteFile(path, assisted(t), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	path := fixture.Golden(t, "snapshot.cbor", func(path string) error {
+		return os.WriteFile(path, assisted(t), 0o600)
+	})
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

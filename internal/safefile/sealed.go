@@ -33,6 +33,14 @@ func Seal(k Kind, body []byte) []byte {
 	return append(data, sum[:]...)
 }
 
+// Advice ends a message about a version that a program does not read: what to do, if the version is a newer one.
+func Advice(is, reads int) string {
+	if is > reads {
+		return "; update this program"
+	}
+	return ""
+}
+
 // Unseal returns the body of a file that [Seal] made. The error wraps [ErrDamaged] or [ErrVersion].
 func Unseal(k Kind, data []byte) ([]byte, error) {
 	head := len(k.Magic) + 4
@@ -40,7 +48,8 @@ func Unseal(k Kind, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it is not a %s file, or cut off", ErrDamaged, k.Magic)
 	}
 	if v := binary.BigEndian.Uint32(data[len(k.Magic):]); v != k.Version {
-		return nil, fmt.Errorf("%w: it has version %d, and this program reads version %d", ErrVersion, v, k.Version)
+		return nil, fmt.Errorf("%w: it has version %d, and this program reads version %d%s", ErrVersion, v, k.Version,
+			Advice(int(v), int(k.Version)))
 	}
 	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
 	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {

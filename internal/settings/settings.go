@@ -118,7 +118,8 @@ func (f *File) parse(b []byte) error {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	switch {
 	case f.Version != version:
-		return fmt.Errorf("it has version %d, and this program reads %d", f.Version, version)
+		return fmt.Errorf("it has version %d, and this program reads %d%s", f.Version, version,
+			safefile.Advice(f.Version, version))
 	case f.Space == "":
 		return errors.New("it names no feature space")
 	case !positive(c.Sigma) || !positive(c.Gamma):

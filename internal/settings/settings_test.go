@@ -3,6 +3,7 @@
 package settings_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,20 +11,27 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/settings"
 	"github.com/faceauth/faceauth/online"
 )
 
-func TestFile(t *testing.T) {
+func TestGoldenFile(t *testing.T) {
 	space := face.Space{ID: "plane"}
 	choice := settings.Choice{Sigma: .2, Gamma: 1e-3, Accept: .25, Learn: .5}
+	write := func(path string) error {
+		return settings.Write(path, space, struct {
+			Choice settings.Choice `json:"choice"`
+			People int             `json:"people"`
+		}{choice, 9})
+	}
 	path := filepath.Join(t.TempDir(), "new", "settings.json")
-	err := settings.Write(path, space, struct {
-		Choice settings.Choice `json:"choice"`
-		People int             `json:"people"`
-	}{choice, 9})
-	if err != nil {
+	if err := write(path); err != nil {
 		t.Fatal(err)
+	}
+	frozen, err := os.ReadFile(fixture.Golden(t, "settings.json", write))
+	if is, e := os.ReadFile(path); err != nil || e != nil || !bytes.Equal(is, frozen) {
+		t.Errorf("not the format of the golden file: %s, %v, %v", is, err, e)
 	}
 	got, err := settings.Read(path)
 	if err != nil || got.Version != 1 || got.Space != "plane" || got.Calibration.Choice != choice {
@@ -59,7 +67,7 @@ func TestReadErrors(t *testing.T) {
 		{"", "end of JSON input"},
 		{good[:40], "end of JSON input"},
 		{"null", "version 0"},
-		{strings.Replace(good, `"version":1`, `"version":2`, 1), "it has version 2, and this program reads 1"},
+		{strings.Replace(good, `"version":1`, `"version":2`, 1), "it has version 2, and this program reads 1; update this program"},
 		{strings.Replace(good, `"plane"`, `""`, 1), "names no feature space"},
 		{strings.Replace(good, `0.2`, `-1`, 1), "both must be positive"},
 		{strings.Replace(good, `0.2`, `1e999`, 1), "cannot unmarshal"},

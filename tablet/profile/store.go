@@ -163,7 +163,8 @@ func (s *Store) begin(tx *bbolt.Tx) (erasing bool, err error) {
 		return false, fmt.Errorf("%w: it has no version", ErrDamaged)
 	}
 	if n := binary.BigEndian.Uint32(v); n != version {
-		return false, fmt.Errorf("%w: it is %d, and this program reads %d", ErrVersion, n, version)
+		return false, fmt.Errorf("%w: it is %d, and this program reads %d%s", ErrVersion, n, version,
+			safefile.Advice(int(n), version))
 	}
 	if id := string(b.Get(spaceKey)); id != s.space {
 		return false, fmt.Errorf("%w: %s", ErrSpace, face.Space{ID: s.space}.Mismatch(id))

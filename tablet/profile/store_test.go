@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"go.etcd.io/bbolt"
@@ -594,4 +595,62 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// A store of the first version is read with its key, and a newer one is called so.
+func TestGolden(t *testing.T) {
+	place := func(name, beside string) string {
+		path := fixture.Golden(t, name, func(path string) error {
+			if name != "key" {
+				return nil // written with the key
+			}
+			store := filepath.Join("testdata", "profiles")
+			for _, old := range []string{path, store, store + ".seen"} {
+				os.Remove(old)
+			}
+			key, err := profile.KeyFile(path)
+			if err != nil {
+				return err
+			}
+			s, err := profile.Open(store, key, space)
+			if err != nil {
+				return err
+			}
+			return errors.Join(s.Save("alice", numbered(1, 100)), s.Close())
+		})
+		if beside == "" {
+			return path
+		}
+		to := filepath.Join(filepath.Dir(beside), name)
+		if err := os.Rename(path, to); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	file := place("key", "")
+	path := place("profiles", file)
+	place("profiles.seen", file)
+	key, err := profile.KeyFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path, key)
+	users(t, s, map[string]uint64{"alice": 1})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("store")).Put([]byte("version"), []byte{0, 0, 0, 2})
+	}), db.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := profile.Open(path, key, space); !errors.Is(err, profile.ErrVersion) ||
+		!strings.Contains(err.Error(), "it is 2, and this program reads 1; update this program") {
+		t.Error(err)
+	}
 }
