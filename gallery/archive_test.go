@@ -146,8 +146,8 @@ func TestGolden(t *testing.T) {
 	}
 	newer := slices.Clone(data)
 	newer[len("faceauth people")+3]++
-	if _, err := to.Import(newer, true); err == nil || !strings.Contains(err.Error(), "it has version 2, and this program "+
-		"reads version 1; update this program") {
+	if _, err := to.Import(newer, true); err == nil || !strings.Contains(err.Error(),
+		"it has version 2, and this program reads version 1; update this program") {
 		t.Error(err)
 	}
 
@@ -162,8 +162,8 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if p := g.People(); len(p) != 2 || p[0].Name != "alice" || p[0].Faces != 2 || !p[1].Enrolled.Equal(time.Unix(1e9, 0)) ||
-		g.Learner().Graph().Learned() != 1 {
+	if p := g.People(); len(p) != 2 || p[0].Name != "alice" || p[0].Faces != 2 ||
+		!p[1].Enrolled.Equal(time.Unix(1e9, 0)) || g.Learner().Graph().Learned() != 1 {
 		t.Errorf("%+v, %d learned", p, g.Learner().Graph().Learned())
 	}
 }
