@@ -66,7 +66,9 @@ func (m *MQTT) messages(h House) []message {
 			return
 		}
 		config["unique_id"] = m.node() + "_" + id
-		config["availability_topic"] = m.base + "/status"
+		if config["availability"] == nil {
+			config["availability_topic"] = m.base + "/status"
+		}
 		config["device"], config["origin"] = device, map[string]any{"name": "faceauth"}
 		m.config[topic] = configuration{name, text(config)}
 		entities = append(entities, message{topic: topic, payload: m.config[topic].text})
@@ -117,6 +119,25 @@ func (m *MQTT) messages(h House) []message {
 			Error string `json:"error,omitempty"`
 		}{c.Error})})
 		states = append(states, message{topic: topic + "/state", payload: onOff(c.Up)})
+		// The sensor for the connection tells that the camera is down, and so it is available then.
+		entity("sensor", id+"_people", map[string]any{
+			"name": "People at " + c.Name, "state_class": "measurement",
+			"state_topic": topic + "/people", "json_attributes_topic": topic + "/people_attributes",
+			"availability_mode": "all", "availability": []any{
+				map[string]any{"topic": m.base + "/status"}, map[string]any{"topic": topic + "/availability"},
+			},
+		})
+		names := []string{}
+		for _, p := range h.There {
+			if p.Camera == c.Name {
+				names = append(names, p.Name)
+			}
+		}
+		details = append(details, message{topic: topic + "/people_attributes", payload: text(struct {
+			Names []string `json:"names"`
+		}{names})})
+		states = append(states, message{topic: topic + "/people", payload: text(len(names))},
+			message{topic: topic + "/availability", payload: map[bool]string{false: "offline", true: "online"}[c.Up]})
 	}
 	entity("sensor", "people", map[string]any{
 		"name": "People", "state_class": "measurement",

@@ -23,10 +23,10 @@ import (
 
 // rules are Home Assistant's rules for discovery messages.
 type rules struct {
-	Topic                  string
-	Common, Device, Origin map[string]string
-	Entities               map[string]map[string]string
-	Values                 map[string][]string
+	Topic                                string
+	Common, Device, Origin, Availability map[string]string
+	Entities                             map[string]map[string]string
+	Values                               map[string][]string
 }
 
 func readRules(t *testing.T) (r rules) {
@@ -55,6 +55,9 @@ func (r rules) check(topic, payload string) error {
 	maps.Copy(fields, r.Common)
 	if id, _ := config["unique_id"].(string); id == "" {
 		return errors.New("there is no unique_id")
+	}
+	if config["availability"] != nil && config["availability_topic"] != nil {
+		return errors.New("there are availability and availability_topic")
 	}
 	return r.fields(config, fields)
 }
@@ -88,6 +91,20 @@ func (r rules) value(v any, kind string) error {
 			return fmt.Errorf("%v is no object", v)
 		}
 		return r.fields(m, map[string]map[string]string{"device": r.Device, "origin": r.Origin}[kind])
+	case "availability":
+		l, ok := v.([]any)
+		for _, x := range l {
+			m, isObject := x.(map[string]any)
+			if !isObject {
+				return fmt.Errorf("%v is no object", x)
+			}
+			if err := r.fields(m, r.Availability); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			return fmt.Errorf("%v is no list", v)
+		}
 	case "list":
 		if l, ok := v.([]any); !ok || len(l) == 0 {
 			return fmt.Errorf("%v is no list", v)
@@ -144,6 +161,10 @@ func TestRules(t *testing.T) {
 		"homeassistant/sensor/faceauth/d/config":      `{"unique_id":"x","state_topic":"a/#"}`,
 		"homeassistant/sensor/faceauth/e/config":      `{"state_topic":"a"}`,
 		"homeassistant/sensor/faceauth/f/config":      `{"unique_id":"x","state_topic":"a","colour":"red"}`,
+		"homeassistant/sensor/faceauth/g/config":      `{"unique_id":"x","state_topic":"a","availability":["a"]}`,
+		"homeassistant/sensor/faceauth/h/config":      `{"unique_id":"x","state_topic":"a","availability":[{"t":"a"}]}`,
+		"homeassistant/sensor/faceauth/i/config": `{"unique_id":"x","state_topic":"a","availability_topic":"a",` +
+			`"availability":[{"topic":"a"}]}`,
 	} {
 		if r.check(topic, payload) == nil {
 			t.Errorf("%s %s is taken", topic, payload)
@@ -208,6 +229,20 @@ func TestHomeAssistant(t *testing.T) {
 	expect(camera("door")+"/state", "ON")
 	expect(camera("the yard")+"/state", "OFF")
 	expect(camera("the yard")+"/attributes", `{"error":"no frame"}`)
+	expect(camera("door")+"/people", "1")
+	expect(camera("door")+"/people_attributes", `{"names":["alice"]}`)
+	expect(camera("door")+"/availability", "online")
+	expect(camera("the yard")+"/people_attributes", `{"names":[]}`)
+	expect(camera("the yard")+"/availability", "offline")
+	var people struct {
+		Mode   string `json:"availability_mode"`
+		Topics []struct{ Topic string }
+	}
+	config := l.Get("homeassistant/sensor/faceauth_3fa2/camera_" + sink.ID("door") + "_people/config")
+	if err := json.Unmarshal([]byte(strings.Replace(config, `"availability":`, `"topics":`, 1)), &people); err != nil ||
+		fmt.Sprint(people) != "{all [{faceauth/3fa2/status} {"+camera("door")+"/availability}]}" {
+		t.Errorf("%+v, %v", people, err)
+	}
 	expect("faceauth/3fa2/count", "4")
 	expect("faceauth/3fa2/count_attributes", `{"known":2,"unknown":2}`)
 
@@ -230,10 +265,15 @@ func TestHomeAssistant(t *testing.T) {
 		if err := json.Unmarshal([]byte(payload), &d); err != nil || unique[d.ID+strings.Split(topic, "/")[1]] {
 			t.Errorf("%s: unique_id %q; %v", topic, d.ID, err)
 		}
+		for _, field := range []string{`"sw_version":"1.2.3"`, `"configuration_url":"https://office.example:8090/"`} {
+			if !strings.Contains(payload, field) {
+				t.Errorf("%s: no %s in %s", topic, field, payload)
+			}
+		}
 		unique[d.ID+strings.Split(topic, "/")[1]] = true
 		kinds[strings.Split(topic, "/")[1]]++
 	}
-	if want := map[string]int{"binary_sensor": 5, "sensor": 7, "event": 1}; !reflect.DeepEqual(kinds, want) {
+	if want := map[string]int{"binary_sensor": 5, "sensor": 9, "event": 1}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
 	order := topics(l)
@@ -259,6 +299,12 @@ func TestHomeAssistant(t *testing.T) {
 	if n := count(topics(l), person("alice", "last_seen")); n != 2 {
 		t.Errorf("it was said %d times when alice was seen last", n)
 	}
+
+	// A camera comes back.
+	h.change(func(h *sink.House) { h.Cameras = []sink.Camera{{Name: "the yard", Up: true}} })
+	m.Update()
+	expect(camera("the yard")+"/availability", "online")
+	expect(camera("door")+"/availability", "") // it was removed
 
 	// The places of people who may be at other sites.
 	h.change(func(h *sink.House) { h.Elsewhere = map[string][]string{"bob": {"lab"}, odd: {"lab", "shop"}} })
