@@ -7,6 +7,7 @@
 #   packaging/tree.sh bookworm release        make demo, then make test: the two commands of the README
 #   packaging/tree.sh bookworm demo           make demo alone
 #   packaging/tree.sh bookworm user           make demo twice, as a user with sudo
+#   packaging/tree.sh bookworm office OUT     from the packages to an office with a first name, by docs/office.md
 #   packaging/tree.sh bookworm shell          a shell, to look around
 #   packaging/tree.sh bookworm arm64 OUT      builds those of arm64, and replays stills in an emulated machine
 #

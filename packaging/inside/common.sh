@@ -18,6 +18,10 @@ quietly() {
 
 apt() { quietly apt-get -q -y --no-install-recommends -o APT::Keep-Downloaded-Packages=true "$@"; }
 
+# The release as it is in the names of packages: a folder may hold packages of several.
+# shellcheck disable=SC1091
+release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) echo "$ID$VERSION_ID" ;; esac)
+
 # Installs what the packages are built with, by a changelog, which packaging/build.sh writes only later.
 build_dependencies() {
 	mkdir /tmp/deps

@@ -5,9 +5,6 @@
 
 arch=$(dpkg --print-architecture)
 debs=$(ls /out/faceauth_*_"$arch".deb /out/libpam-faceauth_*_"$arch".deb /out/faceauth-lab_*_"$arch".deb /out/faceauth-models_*_all.deb)
-# Only the packages of one release, as the folder may hold packages of several.
-# shellcheck disable=SC1091
-release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) echo "$ID$VERSION_ID" ;; esac)
 debs=$(printf '%s\n' "$debs" | grep -F "+${release}_") ||
 	stop "there are no packages of $release for $arch in $(ls /out)"
 
