@@ -18,7 +18,7 @@ sudoedit() {
 journalctl() { :; }
 sed -n '/^## From the package/,/^## Who/s/^    //p' /root/faceauth/docs/office.md | grep -v 'models install\|people' >/tmp/commands
 [ "$(wc -l </tmp/commands)" -eq 5 ] || stop "docs/office.md has other commands: $(cat /tmp/commands)"
-sed -i 's/^sudo apt-get/apt/' /tmp/commands
+sed -i 's/^sudo apt-get/apt/; s/enable --now/enable/' /tmp/commands
 . /tmp/commands
 systemctl is-enabled faceauth-office@home >/dev/null || stop 'the office is not enabled'
 quietly systemd-analyze verify --man=no faceauth-office@home.service
