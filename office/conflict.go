@@ -5,6 +5,7 @@ package office
 import (
 	"fmt"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -54,7 +55,6 @@ func (w *Office) Conflicts() []Conflict {
 // Unlabel removes a label: one of the two of a conflict. The error wraps [online.ErrUnknown].
 func (w *Office) Unlabel(face uint64, name string, negative bool) error {
 	defer w.correcting()()
-	s := statement{Kind: Unlabelled}
 	newest := int64(0)
 	for id, x := range w.gallery.Labels() {
 		if x.Face == face && x.Name == name && x.Negative == negative {
@@ -64,14 +64,35 @@ func (w *Office) Unlabel(face uint64, name string, negative bool) error {
 	if newest == 0 {
 		return fmt.Errorf("%w: face %d has no such label; it may have been taken back already", online.ErrUnknown, face)
 	}
-	if !negative {
-		if s.Was = name; w.picture(face) != nil {
-			s.Face = face
+	return w.unlabel(newest, w.gallery.Labels()[newest])
+}
+
+// unlabel removes the label with the learner's number.
+func (w *Office) unlabel(id int64, x gallery.Label) error {
+	s := statement{Kind: Unlabelled}
+	if !x.Negative {
+		if s.Was = x.Name; w.picture(x.Face) != nil {
+			s.Face = x.Face
 		}
 	}
 	q := w.newDraft(s)
-	if _, err := w.gallery.Learner().Unlabel(newest); err != nil {
+	if _, err := w.gallery.Learner().Unlabel(id); err != nil {
 		return err
 	}
 	return w.commit(q)
+}
+
+// TakeBack removes a face of a [Profile] by its number: a labelled face as [Office.Unlabel] does, and a learned face
+// with all faces that were accepted through it, of which it returns the number. An undo gives labels back, and no
+// learned faces. The error wraps [online.ErrUnknown].
+func (w *Office) TakeBack(stored int64) (learned int, err error) {
+	defer w.correcting()()
+	if x, labelled := w.gallery.Labels()[stored]; labelled {
+		return 0, w.unlabel(stored, x)
+	}
+	if learned, err = w.gallery.Learner().Remove(stored); err != nil {
+		return 0, err
+	}
+	w.live(w.rejudge)
+	return learned, w.save()
 }

@@ -26,7 +26,7 @@ type Portrait struct {
 
 // Kept is a face of a person that the learner keeps.
 type Kept struct {
-	ID       int64     `json:"id"`          // for [Office.Way]; for an enrolled face also for [Office.Unlabel]
+	ID       int64     `json:"id"`          // for [Office.Way] and [Office.TakeBack]
 	Negative bool      `json:"not"`         // a negative label: the face is not this person's
 	Learned  bool      `json:"learned"`     // learned; otherwise labelled by a user
 	At       time.Time `json:"at,omitzero"` // time of learning; zero if unknown

@@ -407,6 +407,61 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// A learned face is taken back with the faces that were accepted through it, and stays away after a restart. A label
+// that is taken back the same way comes back by an undo.
+func TestTakeBack(t *testing.T) {
+	g := people(t)
+	path := filepath.Join(t.TempDir(), "gallery")
+	o := office.Options{Past: past(t, g, path), Keep: true}
+	for i := 1; i <= 6; i++ {
+		if v, err := g.Learner().Observe([]float32{.25 * float32(i), 0}); err != nil || i < 5 && !v.Learned {
+			t.Fatalf("face %d: %+v, %v", i, v, err)
+		}
+	}
+	w := office.New(g, o)
+	profile := func() (enrolled int64, learned []office.Kept) {
+		t.Helper()
+		p, err := w.Profile("alice")
+		nothing(t, err)
+		for _, f := range p.Faces {
+			if f.Learned {
+				learned = append(learned, f)
+			} else {
+				enrolled = f.ID
+			}
+		}
+		return enrolled, learned
+	}
+	label, before := profile()
+	middle := slices.IndexFunc(before, func(f office.Kept) bool { return f.Hops == 2 })
+	if middle < 0 || before[len(before)-1].Hops < 3 {
+		t.Fatalf("%+v", before)
+	}
+	n, err := w.TakeBack(before[middle].ID)
+	_, after := profile()
+	if err != nil || n < 2 || len(after) != len(before)-n || slices.ContainsFunc(after, func(f office.Kept) bool {
+		return f.Hops >= 2
+	}) {
+		t.Errorf("%d faces, %v: %+v of %+v", n, err, after, before)
+	}
+	if _, err := w.TakeBack(before[middle].ID); !errors.Is(err, online.ErrUnknown) {
+		t.Errorf("a second time: %v", err)
+	}
+	again, err := gallery.Open(path, space)
+	nothing(t, err)
+	defer again.Close()
+	if got := again.Learner().Graph().Learned(); got != len(after) {
+		t.Errorf("%d faces are kept of %+v", got, after)
+	}
+	if n, err := w.TakeBack(label); n != 0 || err != nil || len(g.People()) != 1 {
+		t.Errorf("the label: %d, %v", n, err)
+	}
+	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
+	if len(g.People()) != 2 {
+		t.Errorf("after the undo: %+v", g.People())
+	}
+}
+
 // Without a logbook the latest events are known, too.
 func TestEvents(t *testing.T) {
 	play(t, people(t), office.Options{}, n(5, "a")+n(80, "-")+n(5, "b")+n(5, "-"), map[int]func(*office.Office){

@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -30,6 +32,10 @@ type browser struct {
 	t   *testing.T
 	ctx context.Context
 }
+
+// expected matches errors of the console that tests cause: refusals of the API, which the page shows in words, wrong
+// tokens, and a frame that must not be.
+var expected = regexp.MustCompile(`/api/\S+ .* status of 4(04|09|13|22) |/login .* status of 401 | Framing '`)
 
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
@@ -55,8 +61,17 @@ func newBrowser(t *testing.T) *browser {
 	t.Cleanup(cancel)
 	b := &browser{t, ctx}
 	chromedp.ListenTarget(ctx, func(event any) {
-		if e, ok := event.(*runtime.EventExceptionThrown); ok {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
 			t.Errorf("the page's script fails: %s", e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError && !expected.MatchString(e.Entry.URL+" "+e.Entry.Text) {
+				t.Errorf("the console says: %s %s", e.Entry.Text, e.Entry.URL)
+			}
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == runtime.APITypeError {
+				t.Errorf("the console says: %s", e.Args[0].Value)
+			}
 		}
 	})
 	b.do(chromedp.ActionFunc(func(ctx context.Context) error { return page.SetBypassCSP(true).Do(ctx) })) // for axe
@@ -382,6 +397,33 @@ func TestCorrection(t *testing.T) {
 			t.Error("Zoe is still known")
 		}
 	}
+}
+
+// A learned face is taken back with what was learned through it, where the chain shows it; and so is a label.
+func TestTakeBack(t *testing.T) {
+	b := newBrowser(t)
+	s := newScene(t, office.Options{})
+	b.screen(390, 800, "light")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/#person/Ann%20Archer"))
+	b.awaits("document.querySelectorAll('#person .pick').length > 1")
+	picks := b.script("document.querySelectorAll('#person .pick').length")
+	click := func(text string) {
+		b.t.Helper()
+		find := fmt.Sprintf("[...document.querySelectorAll('#person button')].find(e => e.innerText === %q)", text)
+		b.awaits("!!" + find)
+		b.script(find + ".click()")
+		b.awaits("document.querySelector('#ask').open")
+		b.script("document.querySelector('#ask button[value=yes]').click()")
+	}
+	b.script(longestWay)
+	click("Take back from here")
+	b.awaits(has("#toasts", "learned faces taken back."))
+	b.awaits("document.querySelectorAll('#person .pick').length < " + picks)
+	if got := b.script("document.querySelector('#toasts').innerText.includes('Undo')"); got != "false" {
+		t.Error("an undo is offered, which would not learn again")
+	}
+	click("Take back")
+	b.awaits(has("#toasts", "The face is taken back.") + " && " + has("#toasts", "Undo"))
 }
 
 // Now has one card for each person, however often they came. A film plays in its place, and a message goes.

@@ -15,6 +15,8 @@ type said struct {
 	Correction *office.Correction `json:"correction,omitempty"`
 	// Naming is the naming that gave the corrected name: it may be wrong, too.
 	Naming *office.Correction `json:"naming,omitempty"`
+	// Learned is the number of learned faces that were taken back.
+	Learned int `json:"learned,omitempty"`
 }
 
 // change adds the handlers of changes.
@@ -94,6 +96,12 @@ func (p *Page) change(m *http.ServeMux) {
 		Not  bool   `json:"not"`
 	}, _ *said) error {
 		return w.Unlabel(q.Face, q.Name, q.Not)
+	})
+	post(p, m, "take-back", func(q struct {
+		Face int64 `json:"face"`
+	}, s *said) (err error) {
+		s.Learned, err = w.TakeBack(q.Face)
+		return err
 	})
 }
 

@@ -216,6 +216,7 @@ func TestOpenAPI(t *testing.T) {
 		{"forget-stranger", `{"group":` + scene.group(1) + `}`, `{}`},
 		{"correct", `{"sighting":` + scene.sightingOf("Ann Archer") + `,"is":""}`, `{"sighting":1}`},
 		{"unlabel", scene.conflictFace(), `{"face":1.5}`},
+		{"take-back", `{"face":` + strings.TrimPrefix(scene.learnedWay(), "/api/way?face=") + `}`, `{"face":1.5}`},
 		{"rename", `{"from":"Ann Archer","to":"Anna Archer"}`, `{"from":"a","to":null}`},
 		{"undo", `{"id":1}`, `{"id":-1}`},
 		{"forget", `{"name":"Zed"}`, `{"name":7}`},

@@ -171,8 +171,9 @@ func below(base string, inside http.Handler) http.Handler {
 
 func (p *Page) mux() http.Handler {
 	inside := http.NewServeMux()
+	var modules []string
 	inside.HandleFunc("GET /{$}",
-		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", nil) })
+		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", modules) })
 	p.read(inside)
 	p.change(inside)
 	p.pictures(inside)
@@ -184,6 +185,9 @@ func (p *Page) mux() http.Handler {
 	for _, f := range static {
 		name := f.Name()
 		kind, text := kinds[path.Ext(name)], file("static/"+name)
+		if path.Ext(name) == ".js" {
+			modules = append(modules, name)
+		}
 		if name == "page.css" {
 			text = append([]byte(pagestyle.CSS), text...)
 		}

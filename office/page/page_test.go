@@ -229,6 +229,7 @@ func TestChanges(t *testing.T) {
 		{"forget", `{"name":"nobody"}`, http.StatusConflict, "nobody of that name"},
 		{"forget", `{}`, http.StatusBadRequest, "missing"},
 		{"unlabel", `{"face":99,"name":"alice","not":false}`, http.StatusConflict, ""},
+		{"take-back", `{"face":99}`, http.StatusConflict, "no stored face has the number 99"},
 		{"undo", `{"id":99}`, http.StatusConflict, ""},
 		{"rename", `{"from":"nobody","to":"bob"}`, http.StatusConflict, ""},
 		{"rename", `{"from":"alice"}`, http.StatusBadRequest, `the field "to" is missing`},

@@ -43,7 +43,8 @@ func TestWeek(t *testing.T) {
 	s := perform(t, pages.Options{}, 7, played, all...)
 	s.until(func() bool { return len(s.office.Strangers()) == kept })
 	b.screen(390, 844, "light")
-	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
+	address := serve(t, s.page) + "/"
+	b.do(chromedp.Navigate(address))
 	b.awaits("document.querySelectorAll('#now-cameras figure').length === 4")
 	b.awaits("document.querySelectorAll('#sightings>li').length > 3")
 	b.script("(() => { window.moved = 0; new PerformanceObserver(l => l.getEntries().forEach(e => { " +
@@ -88,6 +89,10 @@ func TestWeek(t *testing.T) {
 	if moved, err := strconv.ParseFloat(b.script("moved"), 64); err != nil || moved > .1 {
 		t.Errorf("the views moved by %g, %v", moved, err)
 	}
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+	const faces = "performance.getEntriesByType('resource').filter(e => e.name.includes('/face/'))"
+	b.awaits(faces + ".length > 0")
+	t.Logf("the first face is there %s ms after the address", b.script("Math.round("+faces+"[0].responseEnd)"))
 }
 
 // Script and style of the page have at most 60 KB, as browsers take them.

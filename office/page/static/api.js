@@ -43,7 +43,7 @@ export async function tell(path, what, done) {
   try {
     const answer = await post(path, what);
     trouble("");
-    toast(done, answer.correction?.can_undo ? answer.correction : null);
+    toast(typeof done === "string" ? done : done(answer), answer.correction?.can_undo ? answer.correction : null);
     return answer;
   } catch (e) {
     trouble(e.message);

@@ -88,6 +88,26 @@ function under(f) {
   );
 }
 
+// fromHere returns a button that takes back a learned face of a chain, and what was learned through it.
+const fromHere = (s) =>
+  make(
+    "button",
+    {
+      type: "button",
+      className: "quiet small",
+      onclick: async () => {
+        if (
+          await ask(
+            "Take this learned face back, with all faces that were learned through it? This cannot be undone.",
+            "Take back",
+          )
+        )
+          await tell("take-back", {face: s.stored}, (a) => many(a.learned, "learned face") + " taken back.");
+      },
+    },
+    "Take back from here",
+  );
+
 // drawWay shows the faces by which a learned face came to be somebody's, from the enrolled one on.
 function drawWay(way) {
   const items = [];
@@ -105,6 +125,7 @@ function drawWay(way) {
       ),
       make("br"),
       s.at ? when(s.at) : "",
+      s.name || s.merged ? "" : fromHere(s),
     );
     items.push(
       make(
@@ -250,7 +271,7 @@ function draw(p, summary, still) {
         className: "quiet small",
         onclick: async () => {
           if (await ask("Take this face back? Faces that were learned through it stay.", "Take back"))
-            await tell("unlabel", {face: f.id}, "The face is taken back.");
+            await tell("take-back", {face: f.id}, "The face is taken back.");
         },
       },
       "Take back",
