@@ -60,6 +60,7 @@ func newOffice() *cobra.Command {
 			"other programs may use the gallery.\n\n" +
 			"--config reads cameras, flags and secrets from a file; the command line overrides the file.",
 		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state home --page 127.0.0.1:8090\n" +
+			"  faceauth office 'door=frigate://broker.local/door?api=http://frigate.local:5000'\n" +
 			"  faceauth office --config office.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			all, err := r.configured(c, args)
