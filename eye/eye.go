@@ -61,6 +61,9 @@ type Vision struct {
 	EmbeddingModel string `json:"embedding_model,omitempty"` // files with the user's own model descriptions
 	Liveness       bool   `json:"liveness,omitempty"`        // score each face
 	LivenessModel  string `json:"liveness_model,omitempty"`  // file with the user's own model description
+	// Infrared opens sources by facedet.OpenInfrared. The vectors of embeddings are then of [face.Space.Infrared], and
+	// the liveness score is that of the emitter's light, and not of a network.
+	Infrared bool `json:"infrared,omitempty"`
 }
 
 // Config of an [Eye].

@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 5
+const Version = 6
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -303,6 +303,7 @@ func (c *checker) frame(e encodedFrame, l Limits) face.Frame {
 	f.Size, f.JPEG = e.Size, e.JPEG
 	c.whole("index of a frame", f.Index, 0, math.MaxInt32)
 	c.duration("time of a frame", f.Time)
+	c.within("pulse", f.Pulse, 0, 256)
 	c.whole("width", f.Size.X, 1, mostSide)
 	c.whole("height", f.Size.Y, 1, mostSide)
 	c.rule(c.err != nil || f.Size.X*f.Size.Y <= mostPixels, "frame of %dx%d pixels", f.Size.X, f.Size.Y)

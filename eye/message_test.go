@@ -205,6 +205,7 @@ var lies = []struct {
 		"113x113 pixels"},
 	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 45 }, "frame that is turned by 45 degrees"},
 	{"far turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 360 }, "turned by 360"},
+	{"pulse", func(_ testing.TB, m *eye.Message) { m.Frame.Pulse = 300 }, "pulse outside 0 to 256"},
 	{"norm", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = -1 }, "norm outside"},
 	{"norm without end", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.Inf(1) },
 		"norm outside"},

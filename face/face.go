@@ -83,5 +83,8 @@ type Frame struct {
 	Samples []Sample      `json:"samples,omitempty"`
 	Size    image.Point   `json:"-"`                // size of the picture, in pixels
 	Turned  int           `json:"turned,omitempty"` // degrees clockwise by which the picture was turned
-	JPEG    []byte        `json:"-"`                // the picture, perhaps scaled down; nil unless asked for
+	// Pulse is by how many grey levels the largest face, or else the middle, is brighter in one of a pair of infrared
+	// pictures; 0 for pictures in colour.
+	Pulse float64 `json:"pulse,omitempty"`
+	JPEG  []byte  `json:"-"` // the picture, perhaps scaled down; nil unless asked for
 }

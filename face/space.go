@@ -58,6 +58,13 @@ type Space struct {
 	Streams Impostors `json:"streams,omitzero"`
 }
 
+// Infrared returns the space of the same network for pictures of an infrared camera. Vectors of a space and of its
+// infrared space are never compared.
+func (s Space) Infrared() Space {
+	s.ID += ":infrared"
+	return s
+}
+
 // Impostors is a measurement: how near pictures of different people come in a space.
 type Impostors struct {
 	People int   `json:"people"`

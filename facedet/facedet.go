@@ -38,6 +38,9 @@ type Frame struct {
 	Time  time.Duration // since the beginning of the source
 	Image *Picture      // the picture; a source must not leave it nil
 
+	// Before is the picture before this one, of an infrared camera: see [Pairs]. It is nil otherwise.
+	Before *Picture
+
 	Turned int // degrees clockwise by which package pipeline has turned the picture; a source leaves it 0
 }
 
@@ -45,6 +48,9 @@ type Frame struct {
 func (f *Frame) Close() error {
 	if f == nil {
 		return nil
+	}
+	if f.Before != nil {
+		f.Before.Close()
 	}
 	return f.Image.Close()
 }

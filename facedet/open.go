@@ -71,7 +71,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 		return openURL(ctx, name, scheme, o)
 	}
 	if index, ok := input.Camera(name); ok {
-		return openCamera(ctx, index, o)
+		return openCamera(ctx, index, o, func() (grabber, error) { return cv.OpenCamera(index) })
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -113,7 +113,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 // IsRecording reports whether [Open] takes name for a file or folder, and not for a camera or a URL.
 func IsRecording(name string) bool { return input.IsRecording(name) }
 
-func openCamera(ctx context.Context, index int, o Options) (Source, error) {
+func openCamera(ctx context.Context, index int, o Options, open func() (grabber, error)) (Source, error) {
 	device := fmt.Sprintf("/dev/video%d", index)
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	switch {
@@ -130,7 +130,7 @@ func openCamera(ctx context.Context, index int, o Options) (Source, error) {
 		return nil, fmt.Errorf("opening camera %d: %w", index, err)
 	}
 	f.Close()
-	s, err := openCapture(ctx, o, true, func() (grabber, error) { return cv.OpenCamera(index) })
+	s, err := openCapture(ctx, o, true, open)
 	if err != nil {
 		return nil, fmt.Errorf("opening camera %d (%s): %w; is another program using it?", index, device, err)
 	}

@@ -92,9 +92,12 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		p.spare = &spare{steps: p.spare.steps}
 	}
 	p.turned = frame.Turned
-	if p.spare != nil {
+	switch {
+	case frame.Before != nil:
+		f.Samples, f.Pulse, err = p.pulsed(frame)
+	case p.spare != nil:
 		f.Samples, err = p.spared(frame)
-	} else {
+	default:
 		f.Samples, err = p.all(frame)
 	}
 	if err != nil {

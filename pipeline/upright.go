@@ -104,10 +104,16 @@ func (u *upright) turn(f *facedet.Frame) (*facedet.Frame, error) {
 	if u.degrees == 0 || f == nil || f.Image.Size() == (image.Point{}) {
 		return f, nil
 	}
+	defer (&facedet.Frame{Image: f.Image, Before: f.Before}).Close()
 	turned, err := f.Image.Turn(u.degrees)
-	f.Close()
 	if err != nil {
 		return nil, err
+	}
+	if f.Before != nil {
+		if f.Before, err = f.Before.Turn(u.degrees); err != nil {
+			turned.Close()
+			return nil, err
+		}
 	}
 	f.Image, f.Turned = turned, u.degrees
 	return f, nil

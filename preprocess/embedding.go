@@ -107,5 +107,14 @@ func (e *Embedding) Normed(aligned *facedet.Picture) (x []float32, norm float64,
 	return x, norm, nil
 }
 
+// Infrared returns an extractor of the same network for pictures of an infrared camera, whose vectors are of another
+// space. It owns e.
+func Infrared(e *Embedding) Extractor { return infrared{e} }
+
+type infrared struct{ *Embedding }
+
+// Space implements [Extractor].
+func (i infrared) Space() face.Space { return i.Embedding.Space().Infrared() }
+
 // Close implements [Extractor].
 func (e *Embedding) Close() error { return e.net.Close() }

@@ -24,6 +24,7 @@ type account struct {
 	bound    string     // mark of the system's account whose face this is; "" until face and password came together
 	told     string     // mark of the account that the system has now; "" until a program of root told it
 	history  []Event    // oldest first
+	infrared []byte     // snapshot of the learner of the infrared faces; nil if there are none
 }
 
 // Event is an attempt to log in as a user, a password, or an enrolment.
@@ -61,6 +62,8 @@ type kept struct {
 	Bound   string            `cbor:"bound,omitempty"`
 	Told    string            `cbor:"told,omitempty"`
 	History []Event           `cbor:"history,omitempty"`
+
+	Infrared []byte `cbor:"infrared,omitempty"`
 }
 
 // mostOthers is the greatest number of other askers that a profile remembers.
@@ -139,7 +142,7 @@ func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err 
 		return p, nil, err
 	}
 	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID, follow: k.Follow,
-		bound: k.Bound, told: k.Told, history: k.History}
+		bound: k.Bound, told: k.Told, history: k.History, infrared: k.Infrared}
 	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
 		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
@@ -196,7 +199,7 @@ func (a *Authenticator) save(user string, c *account) error {
 // seal writes a profile with the parts of an account besides the learner.
 func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
 	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow, Bound: c.bound, Told: c.told,
-		History: c.history}
+		History: c.history, Infrared: c.infrared}
 	if k.Limits, err = c.limits.MarshalBinary(); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (a *Authenticator) Enroll(
 	if err := online.CheckName(user); err != nil {
 		return Result{}, err
 	}
-	return a.guide(ctx, user, nil, report)
+	return a.guide(ctx, user, nil, nil, report)
 }
 
 // mostLooks is how many times the faces of an enrolment a profile may have. Each further look gives the faces of other
@@ -48,48 +48,55 @@ func (a *Authenticator) AddLook(
 	if err != nil {
 		return Result{}, err
 	}
-	var known [][]float32
-	for _, label := range c.learner.Labels() {
-		if label.Name == user && !label.Negative {
-			known = append(known, slices.Clone(c.learner.Vector(label.ID)))
-		}
-	}
+	known := labelled(c.learner, user)
 	switch {
 	case len(known) == 0:
 		return Result{}, profile.ErrUnknown
 	case len(known)+Stages > mostLooks*Stages:
 		return Result{}, ErrLooks
 	}
-	return a.guide(ctx, user, known, report)
+	var infrared [][]float32
+	if a.o.Infrared != nil && c.infrared != nil {
+		l, err := a.inInfrared(c)
+		if err != nil {
+			return Result{}, err
+		}
+		infrared = labelled(l, user)
+	}
+	return a.guide(ctx, user, known, infrared, report)
 }
 
-// guide guides a person through an enrolment. If faces are known, those that are taken are added to them.
+// labelled returns the enrolled faces of a user.
+func labelled(l *online.Learner, user string) (faces [][]float32) {
+	for _, label := range l.Labels() {
+		if label.Name == user && !label.Negative {
+			faces = append(faces, slices.Clone(l.Vector(label.ID)))
+		}
+	}
+	return faces
+}
+
+// guide guides a person through an enrolment by colour, and then by infrared if there is such a camera. If faces are
+// known, those that are taken are added to them; infrared faces only to infrared faces.
 func (a *Authenticator) guide(
 	ctx context.Context,
 	user string,
-	known [][]float32,
+	known, knownInfrared [][]float32,
 	report func(Result),
 ) (Result, error) {
 	e := newEnrolment(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
 	e.known = known
-	last := e.Result()
-	report(last)
-	turned := 0
-	err := a.watch(ctx, Enrolment, a.o.EnrolmentLimit, func(f face.Frame) bool {
-		turned = f.Turned
-		r := e.Frame(a.o.Now(), enrolmentFaces(f))
-		if r.Final {
-			return true
-		}
-		if r != last {
-			report(r)
-			last = r
-		}
-		return false
-	})
+	turned, err := a.guided(ctx, a.camera, e, report)
+	faces, infrared := e.Faces(), [][]float32(nil)
+	if e.Result().Word == Enrolled && a.o.Infrared != nil && (known == nil || knownInfrared != nil) {
+		e = newEnrolment(a.space.Infrared(), a.o.Anchor, leastLit, a.o.Now(), a.o.EnrolmentLimit)
+		e.known = knownInfrared
+		turned, err = a.guided(ctx, a.o.Infrared, e, report)
+		infrared = e.Faces()
+	}
 	switch r := e.Result(); {
 	case r.Word == Enrolled:
-		e.End(a.enrolled(user, e.Faces(), known != nil))
+		e.End(a.enrolled(user, faces, infrared, known != nil))
 	case r.Word == Turned:
 		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(turned))
 	case r.Final:
@@ -105,6 +112,27 @@ func (a *Authenticator) guide(
 	return e.Result(), nil
 }
 
+// guided guides a person through the poses in front of one camera, until the enrolment is final or the time is over. It
+// returns the degrees by which the last picture was turned.
+func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment, report func(Result)) (turned int,
+	err error) {
+	last := e.Result()
+	report(last)
+	err = a.watch(ctx, camera, Enrolment, a.o.EnrolmentLimit, func(f face.Frame) bool {
+		turned = f.Turned
+		r := e.Frame(a.o.Now(), enrolmentFaces(f))
+		if r.Final {
+			return true
+		}
+		if r != last {
+			report(r)
+			last = r
+		}
+		return false
+	})
+	return turned, err
+}
+
 func enrolmentFaces(f face.Frame) []enrolmentFace {
 	faces := make([]enrolmentFace, len(f.Samples))
 	for i, x := range f.Samples {
@@ -115,15 +143,18 @@ func enrolmentFaces(f face.Frame) []enrolmentFace {
 }
 
 // enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.
-func (a *Authenticator) enrolled(user string, faces [][]float32, more bool) Word {
+func (a *Authenticator) enrolled(user string, faces, infrared [][]float32, more bool) Word {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	other, err := a.resembles(user, faces)
+	other, err := a.resembles(user, faces, colour)
+	if err == nil && !other && infrared != nil {
+		other, err = a.resembles(user, infrared, a.inInfrared)
+	}
 	if err == nil && other {
 		return Taken
 	}
 	if err == nil {
-		err = a.keep(user, faces, more)
+		err = a.keep(user, faces, infrared, more)
 	}
 	if err != nil {
 		a.o.Log.Error("enrolling", "user", user, "error", err)
@@ -132,9 +163,28 @@ func (a *Authenticator) enrolled(user string, faces [][]float32, more bool) Word
 	return Enrolled
 }
 
+// colour returns the learner of the faces in colour.
+func colour(c *account) (*online.Learner, error) { return c.learner, nil }
+
+// inInfrared returns the learner of the infrared faces, which is empty if there are none.
+func (a *Authenticator) inInfrared(c *account) (*online.Learner, error) {
+	if c.infrared == nil {
+		return online.New(a.space.Infrared(), a.o.Learner)
+	}
+	l := new(online.Learner)
+	if err := l.UnmarshalBinary(c.infrared); err != nil {
+		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	}
+	return l, l.Configure(a.o.Learner)
+}
+
 // resembles reports whether two or more faces would be recognised as another user. It skips profiles that cannot be
 // read.
-func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) {
+func (a *Authenticator) resembles(
+	user string,
+	faces [][]float32,
+	space func(*account) (*online.Learner, error),
+) (bool, error) {
 	users, err := a.store.Users()
 	if err != nil {
 		return false, err
@@ -144,16 +194,20 @@ func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) 
 			continue
 		}
 		c, err := a.load(other)
+		var l *online.Learner
+		if err == nil {
+			l, err = space(c)
+		}
 		if err != nil {
 			a.o.Log.Warn("a profile cannot be read", "user", other, "error", err)
 			continue
 		}
-		if !c.learner.Knows(other) {
+		if !l.Knows(other) {
 			continue
 		}
 		alike := 0
 		for _, x := range faces {
-			verdict, err := c.learner.Judge(x)
+			verdict, err := l.Judge(x)
 			if err != nil {
 				return false, err
 			}
@@ -169,7 +223,7 @@ func (a *Authenticator) resembles(user string, faces [][]float32) (bool, error) 
 }
 
 // keep writes the profile of a user with these faces, or with these, too. The limits stay.
-func (a *Authenticator) keep(user string, faces [][]float32, more bool) error {
+func (a *Authenticator) keep(user string, faces, infrared [][]float32, more bool) error {
 	c, err := a.empty(user)
 	if err != nil {
 		return err
@@ -192,6 +246,20 @@ func (a *Authenticator) keep(user string, faces [][]float32, more bool) error {
 	for i, x := range faces {
 		if err := c.learner.Label(x, user); err != nil {
 			return fmt.Errorf("face %d: %w", i+1, err)
+		}
+	}
+	if infrared != nil {
+		l, err := a.inInfrared(c)
+		if err != nil {
+			return err
+		}
+		for i, x := range infrared {
+			if err := l.Label(x, user); err != nil {
+				return fmt.Errorf("infrared face %d: %w", i+1, err)
+			}
+		}
+		if c.infrared, err = l.MarshalBinary(); err != nil {
+			return err
 		}
 	}
 	c.note(Event{At: a.o.Now(), Result: string(Enrolled)})

@@ -61,7 +61,7 @@ func (a *Authenticator) prove(user string, c *account, faces [][]float32) error 
 	if len(matching) < a.o.Policy.Needed {
 		return nil
 	}
-	switch other, err := a.resembles(user, matching); {
+	switch other, err := a.resembles(user, matching, colour); {
 	case err != nil:
 		return err
 	case other:

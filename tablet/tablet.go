@@ -16,6 +16,12 @@
 // A matching face may be a picture of a face. With a MinLiveness in the policy, login and enrolment need a score of a
 // liveness network. Without a score nobody is let in.
 //
+// With an infrared camera ([Options].Infrared) an enrolment ends with the same poses for it. The profile then has faces
+// of both spaces, which are never compared, and the infrared camera alone decides each login, by day and by night:
+// three of five frames must match in its space, and the face must be lit by the camera's emitter, which makes the
+// liveness score. If colour could decide as well, a screen would get in by colour. A profile without infrared faces
+// goes by colour. Infrared faces are not learned.
+//
 // Faces from a login are learned only if they are earned: after a match far above the threshold, or if the password is
 // given within a minute. Until then they are in memory only.
 //
@@ -90,6 +96,9 @@ type Options struct {
 	// Anchor is the greatest distance from the nearest enrolled face for a login, in units of the space. Default: the
 	// result of the function [Anchor].
 	Anchor float64
+
+	// Infrared opens the infrared camera, whose vectors are of [face.Space.Infrared]. Default: there is none.
+	Infrared Camera
 
 	Silence        time.Duration // longest time of a login without a frame, also at first. Default 2.5 s
 	EnrolmentLimit time.Duration // time limit of an enrolment. Default 60 s
@@ -215,6 +224,7 @@ type shot struct {
 // stays held until the release. The error is the camera's or ctx's; nil at the deadline.
 func (a *Authenticator) watch(
 	ctx context.Context,
+	camera Camera,
 	p Purpose,
 	limit time.Duration,
 	each func(face.Frame) (over bool),
@@ -230,7 +240,7 @@ func (a *Authenticator) watch(
 		defer a.watches.Done()
 		defer close(released)
 		defer a.looking.Unlock() // unlock before other callers learn that the camera is free
-		a.read(ctx, p, want, shots)
+		a.read(ctx, camera, p, want, shots)
 	}()
 	defer func() {
 		cancel()
@@ -278,7 +288,13 @@ func (a *Authenticator) watch(
 }
 
 // read opens the camera and hands over a frame whenever one is wanted, until the camera fails or ctx ends.
-func (a *Authenticator) read(ctx context.Context, p Purpose, want <-chan struct{}, shots chan<- shot) {
+func (a *Authenticator) read(
+	ctx context.Context,
+	camera Camera,
+	p Purpose,
+	want <-chan struct{},
+	shots chan<- shot,
+) {
 	hand := func(s shot) bool {
 		select {
 		case shots <- s:
@@ -287,7 +303,7 @@ func (a *Authenticator) read(ctx context.Context, p Purpose, want <-chan struct{
 			return false
 		}
 	}
-	stream, err := a.camera(ctx, p)
+	stream, err := camera(ctx, p)
 	if err != nil {
 		hand(shot{err: fmt.Errorf("opening the camera: %w", err)})
 		return

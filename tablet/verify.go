@@ -41,7 +41,7 @@ func (a *Authenticator) Verify(
 	report func(Result),
 ) (Result, error) {
 	begun, user := a.o.Now(), try.User
-	l, unproven, err := a.admit(user, try.Asker)
+	l, unproven, infrared, err := a.admit(user, try.Asker)
 	if err != nil {
 		return Result{}, err
 	}
@@ -50,7 +50,11 @@ func (a *Authenticator) Verify(
 		policy.Challenge = try.Challenge
 		policy.Deadline = max(policy.Deadline, Policy{Challenge: try.Challenge}.Defaults().Deadline)
 	}
-	s, err := NewSession(policy, a.space, a.o.Draw(), begun)
+	camera, space := a.camera, a.space
+	if infrared {
+		camera, space, policy.MinLiveness = a.o.Infrared, a.space.Infrared(), leastLit
+	}
+	s, err := NewSession(policy, space, a.o.Draw(), begun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -59,7 +63,7 @@ func (a *Authenticator) Verify(
 	}
 	v := &verification{
 		a: a, user: user, asker: try.Asker, service: try.Service,
-		still: try.Still, session: s, begun: begun, unproven: unproven,
+		still: try.Still, session: s, begun: begun, unproven: unproven, infrared: infrared, live: policy.MinLiveness,
 		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
 	}
 	last := s.Result()
@@ -72,7 +76,7 @@ func (a *Authenticator) Verify(
 		return r.Final
 	}
 	report(last)
-	err = a.watch(ctx, Login, policy.Deadline, func(f face.Frame) bool {
+	err = a.watch(ctx, camera, Login, policy.Deadline, func(f face.Frame) bool {
 		v.frame(f)
 		if s.Result().Final {
 			v.end() // write the limits to disk before anybody is let in
@@ -97,26 +101,30 @@ func (a *Authenticator) Verify(
 }
 
 // admit returns the learner of a user who may try. Unproven is true if a match lets nobody in without the password: the
-// learner has faces of a fleet only, or the account is another one.
-func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven bool, err error) {
+// learner has faces of a fleet only, or the account is another one. Infrared is true if that camera decides.
+func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven, infrared bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c, err := a.load(user)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	unproven = c.unproven(user)
 	if !unproven && !c.learner.Knows(user) {
-		return nil, false, fmt.Errorf("%w: the account follows a person of a fleet whose faces have not come yet",
-			profile.ErrUnknown)
+		return nil, false, false, fmt.Errorf("%w: the account follows a person of a fleet whose faces have not come "+
+			"yet", profile.ErrUnknown)
 	}
 	if why, wait := c.ask(user, asker, a.o.Policy, a.moment()); why != "" {
-		return nil, false, &Refused{why, wait}
+		return nil, false, false, &Refused{why, wait}
 	}
-	if l = c.learner; unproven {
+	infrared = !unproven && a.o.Infrared != nil && c.infrared != nil
+	switch l = c.learner; {
+	case unproven:
 		l, err = a.stranger(user, c)
+	case infrared:
+		l, err = a.inInfrared(c)
 	}
-	return l, unproven || c.moved(), err
+	return l, unproven || c.moved(), infrared, err
 }
 
 // draw returns an unpredictable side.
@@ -138,6 +146,8 @@ type verification struct {
 	begun    time.Time
 	counted  bool // the attempt is on disk
 	unproven bool // see admit
+	infrared bool
+	live     float64 // least liveness score
 
 	track  int
 	faces  [][]float32 // vectors of the user on this track
@@ -184,15 +194,14 @@ func (v *verification) keep(x face.Sample, track int, match bool, confidence flo
 	if track != v.track {
 		v.track, v.faces, v.worths = track, nil, nil
 	}
-	if match && x.Reason == "" && v.a.alive(x) {
+	if match && x.Reason == "" && v.alive(x) {
 		v.faces, v.worths = append(v.faces, x.Vector), append(v.worths, confidence)
 	}
 }
 
 // alive reports whether the score of a single face is high enough for a live face.
-func (a *Authenticator) alive(x face.Sample) bool {
-	least := a.o.Policy.MinLiveness
-	return least == 0 || x.Liveness != nil && float64(*x.Liveness) >= least
+func (v *verification) alive(x face.Sample) bool {
+	return v.live == 0 || x.Liveness != nil && float64(*x.Liveness) >= v.live
 }
 
 func (v *verification) fail(err error) {
@@ -241,7 +250,7 @@ func (v *verification) learn() {
 	if len(v.faces) == 0 {
 		return
 	}
-	if v.asker != 0 {
+	if v.asker != 0 || v.infrared && !v.unproven {
 		for _, x := range v.faces {
 			clear(x)
 		}

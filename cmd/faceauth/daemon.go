@@ -33,6 +33,7 @@ type login struct {
 	options
 	policy.Flags
 	devices        []string
+	infrared       string
 	turn           rotation
 	store, keyFile string
 	eye            string
@@ -64,6 +65,8 @@ func newDaemon() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&o.devices, "source", []string{"0"}, "camera, or a recording, which is played at its own "+
 		"speed; give it again for a camera that is used if those before cannot be opened")
+	c.Flags().StringVar(&o.infrared, "infrared", "", "infrared camera whose emitter flashes, or a recording of raw "+
+		"frames: it alone decides the logins of users who were enrolled with it, also in the dark")
 	o.turn = "0"
 	c.Flags().Var(&o.turn, "rotate", "degrees by which the pictures of the camera are turned clockwise: 0, 90, 180, "+
 		"270, or auto, which decides by five pictures at the beginning of each login and takes longer")
@@ -130,6 +133,14 @@ func (o *login) serve(c *cobra.Command) error {
 	eyes := newEyes(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
 	defer eyes.Close()
 	eyes.renew()
+	if o.infrared != "" {
+		in := o.eyeConfig(space.Infrared())
+		in.Vision.Infrared, in.Vision.Liveness = true, false
+		infrared := newEyes(in, []string{o.infrared}, face.Rotation(o.turn), log)
+		defer infrared.Close()
+		infrared.renew()
+		opt.Infrared = infrared.camera
+	}
 	grower, err := o.grower(log)
 	if err != nil {
 		return fail(badGallery, err)

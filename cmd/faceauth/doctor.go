@@ -26,6 +26,7 @@ import (
 
 func newDoctor() *cobra.Command {
 	var o options
+	infrared := ""
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "list what is missing on this machine, and the commands that install it",
@@ -36,6 +37,17 @@ func newDoctor() *cobra.Command {
 				State string `json:"state"` // ok, missing, or without: the program works without it
 				What  string `json:"what"`
 				Text  string `json:"text"`
+			}
+			if infrared != "" {
+				seen, err := o.seenInfrared(c.Context(), infrared)
+				if err != nil {
+					return err
+				}
+				if o.JSON {
+					return json.NewEncoder(w).Encode(seen)
+				}
+				fmt.Fprint(w, seen)
+				return nil
 			}
 			var rows []row
 			broken := 0
@@ -115,6 +127,8 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
+	c.Flags().StringVar(&infrared, "infrared", "", "instead, look through this infrared camera for three seconds, and "+
+		"report what it offers and whether its emitter lights a face; no picture is shown or kept")
 	o.JSONFlag(c)
 	o.galleryFlag(c)
 	return c

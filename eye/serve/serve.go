@@ -78,6 +78,7 @@ type server struct {
 	extractor preprocess.Extractor
 	liveness  *preprocess.Liveness
 	line      int // number of the file for connections that the program makes, or -1
+	infrared  bool
 	sandboxed bool
 	report    eye.Report
 	addresses map[string]string // addresses of the hosts of URLs
@@ -198,7 +199,7 @@ func (s *server) setup(q eye.Setup) error {
 	if err != nil {
 		return err
 	}
-	s.detector, s.extractor = d, e
+	s.detector, s.extractor, s.infrared = d, e, q.Vision.Infrared
 	if q.Vision.Liveness {
 		d := models.Default(models.Liveness)
 		if q.Vision.LivenessModel != "" {
@@ -256,8 +257,11 @@ func openExtractor(v eye.Vision) (preprocess.Extractor, error) {
 			}
 		}
 		network, err := preprocess.NewEmbedding(description, v.Models)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case v.Infrared:
+			return preprocess.Infrared(network), nil
 		}
 		return network, nil
 	}
@@ -321,7 +325,11 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		}
 		s.sandboxed, s.report.Landlock, s.report.Seccomp = true, report.Landlock, report.Seccomp
 	}
-	src, err := facedet.Open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
+	open := facedet.Open
+	if s.infrared {
+		open = facedet.OpenInfrared
+	}
+	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
 		Damaged: func(_ string, err error) {
 			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
 		}})
