@@ -4,7 +4,6 @@ package office
 
 import (
 	"cmp"
-	"image"
 	"slices"
 	"time"
 
@@ -35,8 +34,8 @@ type Now struct {
 // View is the present view of one camera.
 type View struct {
 	Health
-	Size image.Point `json:"size"` // of the frame, in pixels
-	Seen []Seen      `json:"seen"`
+	Size [2]int `json:"size"` // width and height of the frame, in pixels
+	Seen []Seen `json:"seen"`
 }
 
 // Sighting is a person in view of a camera, at present or in the past.

@@ -5,6 +5,7 @@ package office
 import (
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
@@ -36,7 +37,7 @@ func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 	all := make([]Recognised, len(faces))
 	for i, f := range faces {
 		x := &all[i]
-		x.Box = [4]int{f.Box.Min.X, f.Box.Min.Y, f.Box.Max.X, f.Box.Max.Y}
+		x.Box = corners(f.Box)
 		x.Poor, x.Size = string(f.Reason), f.Quality.Size
 		if f.Vector == nil {
 			x.Reason = x.Poor
@@ -51,6 +52,9 @@ func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 	}
 	return all, nil
 }
+
+// corners returns the left, top, right and bottom of a box.
+func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X, r.Max.Y} }
 
 // Enrol labels the faces of pictures with the name of a new or a known person. A picture must show one clear face.
 // Wrong says of each picture why its face was not labelled; "" if it was. The labels are a correction, which can be

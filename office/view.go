@@ -4,7 +4,6 @@ package office
 
 import (
 	"cmp"
-	"image"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -13,14 +12,14 @@ import (
 
 // Seen is a face in the latest frame of a camera.
 type Seen struct {
-	Sighting uint64          `json:"sighting"`
-	Box      image.Rectangle `json:"box"`
-	Name     string          `json:"name"`             // "": not known, or not yet recognised
-	Share    float64         `json:"share"`            // share of the evidence for the name, in [0,1]
-	Trust    sighting.Trust  `json:"trust,omitempty"`  // how the name is known
-	Group    uint64          `json:"group,omitempty"`  // its group of unknown faces
-	Ignored  bool            `json:"ignored"`          // a user ignores the group
-	Reason   string          `json:"reason,omitempty"` // why this picture was not used
+	Sighting uint64         `json:"sighting"`
+	Box      [4]int         `json:"box"`              // left, top, right and bottom, in pixels
+	Name     string         `json:"name"`             // "": not known, or not yet recognised
+	Share    float64        `json:"share"`            // share of the evidence for the name, in [0,1]
+	Trust    sighting.Trust `json:"trust,omitempty"`  // how the name is known
+	Group    uint64         `json:"group,omitempty"`  // its group of unknown faces
+	Ignored  bool           `json:"ignored"`          // a user ignores the group
+	Reason   string         `json:"reason,omitempty"` // why this picture was not used
 }
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
@@ -29,7 +28,7 @@ type view struct {
 	pace   pace
 	health Health // written only by the goroutine that reads the camera
 	begun  time.Time
-	size   image.Point
+	size   [2]int
 	people *sighting.Watcher
 
 	sightings map[int]*visit // in view, by track
@@ -48,7 +47,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		v.begun = at
 	}
 	if f.JPEG != nil || !v.camera.Stills {
-		v.picture, v.size = f.JPEG, f.Size
+		v.picture, v.size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
 	}
 	ids := v.people.Track(at.Sub(v.begun), f.Samples)
 	sightings := make([]*visit, len(ids))
@@ -84,8 +83,8 @@ func (w *Office) frame(v *view, f face.Frame) error {
 			told = append(told, inView{Track: ids[i], Belief: b, Group: s.Group})
 		}
 		v.seen = append(v.seen, Seen{
-			Sighting: s.id, Box: f.Samples[i].Box, Name: b.Name, Share: b.Share, Trust: b.Trust, Group: s.Group,
-			Ignored: ignored, Reason: s.reason,
+			Sighting: s.id, Box: corners(f.Samples[i].Box), Name: b.Name, Share: b.Share, Trust: b.Trust,
+			Group: s.Group, Ignored: ignored, Reason: s.reason,
 		})
 	}
 	w.reserve()

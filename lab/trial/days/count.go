@@ -4,6 +4,7 @@ package days
 
 import (
 	"cmp"
+	"image"
 	"maps"
 	"slices"
 	"time"
@@ -52,7 +53,7 @@ func (c *counter) frame(device int, camera string, at time.Time, seen []office.S
 		c.r.Crowded++
 	}
 	for _, s := range seen {
-		truth := c.d.truth[cam][place{i, s.Box}]
+		truth := c.d.truth[cam][place{i, image.Rect(s.Box[0], s.Box[1], s.Box[2], s.Box[3])}]
 		c.r.Faces.add(truth, s.Name, c.known[truth])
 		confirmed := ""
 		if s.Trust == sighting.Confirmed {

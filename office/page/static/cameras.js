@@ -35,19 +35,20 @@ function see(figure, c, large) {
         : "No picture"
     : "";
   for (const b of frame.querySelectorAll(".box")) b.remove();
-  if (c.size.X > 0) {
-    frame.style.aspectRatio = c.size.X + "/" + c.size.Y;
-    for (const s of img.hidden ? [] : c.seen.filter((s) => s.box.Max.X > 0)) {
+  if (c.size[0] > 0) {
+    frame.style.aspectRatio = c.size.join("/");
+    for (const s of img.hidden ? [] : c.seen.filter((s) => s.box[2] > 0)) {
+      const [left, top, right, bottom] = s.box;
       const box = make(
         "div",
         {className: s.name ? "box known" : "box", title: s.reason || ""},
         make("b", {}, label(s)),
       );
       Object.assign(box.style, {
-        left: (100 * s.box.Min.X) / c.size.X + "%",
-        top: (100 * s.box.Min.Y) / c.size.Y + "%",
-        width: (100 * (s.box.Max.X - s.box.Min.X)) / c.size.X + "%",
-        height: (100 * (s.box.Max.Y - s.box.Min.Y)) / c.size.Y + "%",
+        left: (100 * left) / c.size[0] + "%",
+        top: (100 * top) / c.size[1] + "%",
+        width: (100 * (right - left)) / c.size[0] + "%",
+        height: (100 * (bottom - top)) / c.size[1] + "%",
       });
       frame.append(box);
     }
