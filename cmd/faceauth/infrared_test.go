@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"image/color"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+// infraredFilm writes a recording in colour as an infrared camera with an emitter would see it in the dark, and returns
+// its name. Every picture becomes a lit and a dark one; the emitter lights the middle, where the person is.
+func infraredFilm(t *testing.T, recording string) string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(recording, "*.jpg"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d pictures, %v", len(names), err)
+	}
+	path := filepath.Join(t.TempDir(), "film.512x384.GREY")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	for _, name := range names {
+		in, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := jpeg.Decode(in)
+		in.Close()
+		if err != nil || img.Bounds().Dx() != 512 || img.Bounds().Dy() != 384 {
+			t.Fatalf("%v, %v", img.Bounds(), err)
+		}
+		var lit, dark []byte
+		for y := range 384 {
+			for x := range 512 {
+				v := color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y
+				dark = append(dark, v/40)
+				if x < 172 || x >= 340 {
+					v /= 4
+				}
+				lit = append(lit, v)
+			}
+		}
+		if _, err := out.Write(slices.Concat(dark, lit)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// A login by the real daemon, PAM and two eyes: infrared decides for whom it was enrolled, whatever colour shows.
+func TestInfraredLogin(t *testing.T) {
+	long(t)
+	t.Parallel()
+	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
+	d := newDevice(t)
+	infrared := filepath.Join(d.dir, "infrared.512x384.GREY")
+	d.args = append(d.args, "--infrared", infrared)
+	shows := func(film string) {
+		t.Helper()
+		if err := os.Remove(infrared); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(film, infrared); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := infraredFilm(t, user)
+	shows(mine)
+	d.start()
+	d.enrol(user)
+	d.bind()
+	let := func() bool {
+		d.mayLogIn()
+		return d.login("face", "")
+	}
+	d.camera(filepath.Join(d.dir, "unplugged")) // colour is not looked at
+	tries := 0
+	for ; !let(); tries++ { // a busy machine may judge too few faces
+		if tries == 3 {
+			t.Fatal("the user is not let in by infrared")
+		}
+	}
+	d.camera(user)
+	black := filepath.Join(t.TempDir(), "black")
+	if err := os.WriteFile(black, make([]byte, 100*512*384), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, film := range map[string]string{"a screen": black, "a stranger": infraredFilm(t, stranger)} {
+		if shows(film); let() {
+			t.Errorf("%s is let in by infrared, while colour shows the user", name)
+		}
+	}
+}
