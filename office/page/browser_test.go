@@ -628,6 +628,7 @@ func TestPictures(t *testing.T) {
 		return
 	}
 	s := play(t, office.Options{}, film("yard", []part{{frames: 1 << 30}}, 10))
+	s.until(s.sure)
 	strangers := s.office.Strangers() // the last seen first
 	if err := errors.Join(s.office.Rename(longName, "Carla Rossi"),
 		s.office.Name(strangers[0].ID, "Emil Novak", false),
