@@ -14,7 +14,7 @@ import (
 // stages are the poses in the order of the requests. After the first one, they may come in any order.
 var stages = []Word{Straight, TurnLeft, TurnRight, Tilt}
 
-// Stages is the number of faces of an enrolment.
+// Stages is the number of faces of an enrolment by one camera.
 var Stages = len(stages)
 
 // enrolmentFace is one face in a frame of an enrolment.

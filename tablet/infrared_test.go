@@ -42,9 +42,19 @@ func (n night) enrol(t *testing.T, user string, colour, infrared []float32, scor
 	t.Helper()
 	n.desk.film.Play(stage.Show{Frames: stage.Enrolling(colour)})
 	n.film.Play(stage.Show{Frames: lit(stage.Enrolling(infrared), score)})
-	r, err := n.Enroll(t.Context(), user, func(tablet.Result) {})
+	took := 0
+	count := func(r tablet.Result) {
+		if r.Took != "" {
+			took++
+		}
+	}
+	r, err := n.Enroll(t.Context(), user, count)
 	if err != nil {
 		t.Fatal(err)
+	}
+	count(r)
+	if r.Word == tablet.Enrolled && took != n.Stages() {
+		t.Errorf("%d faces taken, and %d are announced", took, n.Stages())
 	}
 	return r.Word
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/godbus/dbus/v5"
 )
@@ -134,7 +133,7 @@ func (s *Service) fprintProperties() map[string]dbus.Variant {
 	looking := s.claim != nil && s.claim.named == FprintDevice && s.claim.looking()
 	s.mu.Unlock()
 	return map[string]dbus.Variant{
-		"name": dbus.MakeVariant("camera (faceauth)"), "num-enroll-stages": dbus.MakeVariant(int32(tablet.Stages)),
+		"name": dbus.MakeVariant("camera (faceauth)"), "num-enroll-stages": dbus.MakeVariant(int32(s.a.Stages())),
 		"scan-type": dbus.MakeVariant(
 			"press"), "finger-needed": dbus.MakeVariant(looking), "finger-present": dbus.MakeVariant(false),
 	}

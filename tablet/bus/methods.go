@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"reflect"
 
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -120,8 +119,8 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 var device = newDevice()
 
 func newDevice() object {
-	o := newObject(Interface, XML, methods, func(*Service) map[string]dbus.Variant {
-		return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(tablet.Stages))}
+	o := newObject(Interface, XML, methods, func(s *Service) map[string]dbus.Variant {
+		return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(s.a.Stages()))}
 	})
 	o.interfaces[FleetInterface] = fleetMethods
 	return o
