@@ -155,7 +155,7 @@ static void hear_signal(struct attempt *a, const struct message *m)
 		return;
 	if (strcmp(m->text[SENDER], DBUS) == 0 && strcmp(m->text[MEMBER], "NameOwnerChanged") == 0) {
 		if (message_read(m, "sss", &word, &old, &new) && strcmp(word, SERVICE) == 0 && strcmp(new, a->daemon) != 0)
-			end(a, NULL);
+			end(a, "error");
 		return;
 	}
 	/* Once Confirm is asked, only its answer counts. */

@@ -219,6 +219,8 @@ func TestUnit(t *testing.T) {
 	s.run(t,
 		"mkdir -p /run/systemd/system/faceauth.service.d && printf '[Service]\nWatchdogSec=2\n' "+
 			">/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
+	defer s.run(t,
+		"rm /run/systemd/system/faceauth.service.d/quick.conf; systemctl daemon-reload; systemctl stop faceauth")
 	out, code := s.try(t, "time faceauth tablet health")
 	if code != 0 {
 		t.Fatalf("the service does not come up: %s\n%s", out, s.journal(t))

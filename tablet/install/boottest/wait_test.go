@@ -10,7 +10,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// Whenever the daemon, the bus or an eye stops after Enter, the wait ends within three seconds, with a word.
+// Whenever the daemon, the bus or an eye stops after Enter, or the daemon dies, the wait ends within three seconds,
+// with a word.
 func TestStopped(t *testing.T) {
 	s := people(t)
 	defer func() {
@@ -22,8 +23,9 @@ func TestStopped(t *testing.T) {
 	s.run(t, "echo 'greeter only' >>/etc/faceauth/services")
 	const daemon, dbus, eyes = "kill -%s $(systemctl show -p MainPID --value faceauth)", "kill -%s $bus",
 		"systemctl kill -s %s 'faceauth-eye@*'"
-	for what, c := range map[string]struct{ signal, after string }{
-		"daemon": {daemon, "CONT"}, "bus": {dbus, "CONT"}, "eye": {eyes, "KILL"},
+	for what, c := range map[string]struct{ signal, first, after string }{
+		"daemon": {daemon, "STOP", "CONT"}, "bus": {dbus, "STOP", "CONT"}, "eye": {eyes, "STOP", "KILL"},
+		"dead daemon": {daemon, "KILL", "CONT"},
 	} {
 		for _, after := range []string{".05", ".4", "1.5"} {
 			t.Run(what+after, func(t *testing.T) {
@@ -33,7 +35,7 @@ func TestStopped(t *testing.T) {
 				out, _ := s.try(t, "bus=$(pidof dbus-daemon | tr ' ' '\\n' | sort -n | head -1)\n"+
 					prompted("", "pamtester -I tty=tty7 only alice authenticate")+" >/srv/share/said & sleep "+after+
 					"\n"+
-					fmt.Sprintf(c.signal, "STOP")+"\nbegun=$(date +%s%N); wait; "+
+					fmt.Sprintf(c.signal, c.first)+"\nbegun=$(date +%s%N); wait; "+
 					"echo took $((($(date +%s%N)-begun)/1000000)); "+fmt.Sprintf(c.signal, c.after)+
 					"; cat /srv/share/said", onConsole)
 				var took int
