@@ -50,37 +50,39 @@ func newTablet() *cobra.Command {
 		_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
 		return err
 	}
-	// look makes the command for an action in which the daemon uses the camera.
-	look := func(use, short, good, otherwise string, run func(*bus.Client, *cobra.Command, func(string)) (string,
-		error)) *cobra.Command {
+	// command makes a command that asks the daemon.
+	command := func(use, short string, run func(*cobra.Command, *bus.Client) error) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
-				return ask(c, func(client *bus.Client) error {
-					word, err := run(client, c, func(word string) {
-						fmt.Fprintln(c.ErrOrStderr(), words.Of(os.Getenv).Sentence(word))
-					})
-					if err != nil {
-						return err
-					}
-					if err := say(c, map[string]string{"result": word}, "%s\n",
-						words.Of(os.Getenv).Sentence(word)); err != nil {
-						return err
-					}
-					if word != good {
-						return fail(refused, errors.New(otherwise))
-					}
-					return nil
-				})
+				return ask(c, func(client *bus.Client) error { return run(c, client) })
 			}}
+	}
+	// look makes the command for an action in which the daemon uses the camera.
+	look := func(use, short, good, otherwise string,
+		run func(*bus.Client, *cobra.Command, func(string)) (string, error)) *cobra.Command {
+		return command(use, short, func(c *cobra.Command, client *bus.Client) error {
+			sentence := words.Of(os.Getenv).Sentence
+			word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), sentence(word)) })
+			if err != nil {
+				return err
+			}
+			if err := say(c, map[string]string{"result": word}, "%s\n", sentence(word)); err != nil {
+				return err
+			}
+			if word != good {
+				return fail(refused, errors.New(otherwise))
+			}
+			return nil
+		})
 	}
 	known, more := false, false
 	enroll := look("enroll", "show the device your face, in four poses", "enroll-completed",
 		"nothing was enrolled; an earlier profile is unchanged",
 		func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
-			if more {
+			switch {
+			case more:
 				return client.AddLook(c.Context(), user, tell)
-			}
-			if known {
+			case known:
 				return client.EnrollRoot(c.Context(), user, tell)
 			}
 			return client.Enroll(c.Context(), user, tell)
@@ -88,143 +90,106 @@ func newTablet() *cobra.Command {
 	enroll.Flags().BoolVar(&known, "i-know", false, "enrol root, too: a photograph of that face could become root")
 	enroll.Flags().BoolVar(&more, "add-look", false, "keep the enrolled faces and add another look of you, as with "+
 		"glasses; twice at most")
+	history := command("history", "show the latest attempts to log in as a user",
+		func(c *cobra.Command, client *bus.Client) error {
+			events, err := client.History(c.Context(), user)
+			if err != nil {
+				return err
+			}
+			var text strings.Builder
+			for _, e := range events {
+				fmt.Fprintf(&text, "%s  %s", e.At.Local().Format(time.DateTime), e.Result)
+				if e.Service != "" {
+					fmt.Fprintf(&text, ", service %s", e.Service)
+				}
+				if e.Asker != 0 {
+					fmt.Fprintf(&text, ", asked by user %d", e.Asker)
+				}
+				text.WriteString("\n")
+			}
+			return say(c, events, "%s", text.String())
+		})
+	history.Long = "History shows when somebody tried to log in as a user by face, through which service, and with\n" +
+		"which result, and when the password was given and a face enrolled. A login that saw no usable\n" +
+		"face is no attempt."
+	undo := &cobra.Command{
+		Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
+		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
+			"as \"2026-11-20 17:30\", or a time span such as 90m or 12h.",
+		RunE: func(c *cobra.Command, args []string) error {
+			since, err := moment(args[0], time.Now())
+			if err != nil {
+				return fail(badUsage, err)
+			}
+			return ask(c, func(client *bus.Client) error {
+				n, err := client.Undo(c.Context(), user, since)
+				if err != nil {
+					return err
+				}
+				return say(c, map[string]uint32{"faces": n}, "%s taken back\n", count(int(n), "learned face"))
+			})
+		},
+	}
+	off := false
+	freeze := command("freeze", "stop learning; --off starts it again",
+		func(c *cobra.Command, client *bus.Client) error {
+			if err := client.Freeze(c.Context(), user, !off); err != nil {
+				return err
+			}
+			sentence := "nothing is learned any more"
+			if off {
+				sentence = "learning goes on"
+			}
+			return say(c, map[string]bool{"frozen": !off}, "%s\n", sentence)
+		})
+	freeze.Flags().BoolVar(&off, "off", false, "start learning again, also after the drift alarm has stopped it")
 	c.AddCommand(
-		enroll,
-		allow(),
+		enroll, allow(),
 		look("verify", "try a login", "verify-match", "use your password",
 			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
 				return client.Verify(c.Context(), user, tell)
 			}),
-		&cobra.Command{
-			Use: "status", Short: "show a user's profile, and whether a login is possible", Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				return ask(c, func(client *bus.Client) error {
-					s, err := client.Status(c.Context(), user)
-					if err != nil {
-						return err
-					}
-					had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
-						s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled),
-							"face"), count(int(s.Learned), "face"), learning(s))
-					if s.Labelled == 0 {
-						had = "no face that this device has seen is enrolled\n"
-					}
-					if s.Fleet != nil {
-						had += following(*s.Fleet) + "\n"
-					}
-					return say(c, s, "%s%s\n", had, may(s))
-				})
-			},
-		},
-		&cobra.Command{
-			Use: "history", Short: "show the latest attempts to log in as a user", Args: cobra.NoArgs,
-			Long: "History shows when somebody tried to log in as a user by face, through which service, and with\n" +
-				"which result, and when the password was given. A login that saw no usable face is no attempt.",
-			RunE: func(c *cobra.Command, _ []string) error {
-				return ask(c, func(client *bus.Client) error {
-					events, err := client.History(c.Context(), user)
-					if err != nil {
-						return err
-					}
-					var text strings.Builder
-					for _, e := range events {
-						fmt.Fprintf(&text, "%s  %s", e.At.Local().Format(time.DateTime), e.Result)
-						if e.Service != "" {
-							fmt.Fprintf(&text, ", service %s", e.Service)
-						}
-						if e.Asker != 0 {
-							fmt.Fprintf(&text, ", asked by user %d", e.Asker)
-						}
-						text.WriteString("\n")
-					}
-					return say(c, events, "%s", text.String())
-				})
-			},
-		},
-		&cobra.Command{
-			Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
-			Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
-				"as \"2026-11-20 17:30\", or a time span such as 90m or 12h.",
-			RunE: func(c *cobra.Command, args []string) error {
-				since, err := moment(args[0], time.Now())
+		command("status", "show a user's profile, and whether a login is possible",
+			func(c *cobra.Command, client *bus.Client) error {
+				s, err := client.Status(c.Context(), user)
 				if err != nil {
-					return fail(badUsage, err)
-				}
-				return ask(c, func(client *bus.Client) error {
-					n, err := client.Undo(c.Context(), user, since)
-					if err != nil {
-						return err
-					}
-					return say(c, map[string]uint32{"faces": n}, "%s taken back\n", count(int(n), "learned face"))
-				})
-			},
-		},
-		freeze(&user, ask, say),
-		follow(&user, ask, say),
-		&cobra.Command{
-			Use: "forget", Short: "remove a profile and every trace of it", Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				return ask(c, func(client *bus.Client) error {
-					if err := client.Forget(c.Context(), user); err != nil {
-						return err
-					}
-					return say(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
-				})
-			},
-		},
-		&cobra.Command{
-			Use: "users", Short: "list the users with a profile (administrators only)", Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				return ask(c, func(client *bus.Client) error {
-					users, err := client.Users(c.Context())
-					if err != nil {
-						return err
-					}
-					if asJSON {
-						return say(c, users, "")
-					}
-					for _, u := range users {
-						fmt.Fprintln(c.OutOrStdout(), u)
-					}
-					return nil
-				})
-			},
-		},
-		&cobra.Command{
-			Use: "health", Short: "print the memory use of the daemon (root only)", Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				return ask(c, func(client *bus.Client) error {
-					h, err := client.Health(c.Context())
-					if err != nil {
-						return err
-					}
-					return say(c, h, "%d MB resident, %s\n", h.Resident>>20, count(int(h.Sessions), "verification"))
-				})
-			},
-		},
-	)
-	return c
-}
-
-func freeze(user *string, ask func(*cobra.Command, func(*bus.Client) error) error,
-	say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
-	var off bool
-	c := &cobra.Command{
-		Use: "freeze", Short: "stop learning; --off starts it again", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return ask(c, func(client *bus.Client) error {
-				if err := client.Freeze(c.Context(), *user, !off); err != nil {
 					return err
 				}
-				sentence := "nothing is learned any more"
-				if off {
-					sentence = "learning goes on"
+				had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
+					s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"),
+					count(int(s.Learned), "face"), learning(s))
+				if s.Labelled == 0 {
+					had = "no face that this device has seen is enrolled\n"
 				}
-				return say(c, map[string]bool{"frozen": !off}, "%s\n", sentence)
-			})
-		},
-	}
-	c.Flags().BoolVar(&off, "off", false, "start learning again, also after the drift alarm has stopped it")
+				if s.Fleet != nil {
+					had += following(*s.Fleet) + "\n"
+				}
+				return say(c, s, "%s%s\n", had, may(s))
+			}),
+		history, undo, freeze, follow(&user, ask, say),
+		command("forget", "remove a profile and every trace of it", func(c *cobra.Command, client *bus.Client) error {
+			if err := client.Forget(c.Context(), user); err != nil {
+				return err
+			}
+			return say(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
+		}),
+		command("users", "list the users with a profile (administrators only)",
+			func(c *cobra.Command, client *bus.Client) error {
+				users, err := client.Users(c.Context())
+				if err != nil {
+					return err
+				}
+				return say(c, users, "%s", strings.Join(append(users, ""), "\n"))
+			}),
+		command("health", "print the memory use of the daemon (root only)",
+			func(c *cobra.Command, client *bus.Client) error {
+				h, err := client.Health(c.Context())
+				if err != nil {
+					return err
+				}
+				return say(c, h, "%d MB resident, %s\n", h.Resident>>20, count(int(h.Sessions), "verification"))
+			}),
+	)
 	return c
 }
 

@@ -236,18 +236,20 @@ func TestAccounts(t *testing.T) {
 		s.run(t, c.on)
 		in(c.on, "", true)
 	}
-	remove := []string{"userdel carol"}
-	if _, code := s.try(t, "test -x /usr/sbin/deluser"); code == 0 {
-		remove = append(remove, "deluser --quiet carol")
-	}
-	for _, command := range remove {
+	for command, again := range map[string]string{
+		"userdel carol":         "useradd -u 4321 -s /bin/bash carol",
+		"deluser --quiet carol": "adduser --quiet --uid 4321 --disabled-password --gecos '' carol",
+	} {
+		if _, code := s.try(t, "test -x /usr/sbin/"+strings.Fields(command)[0]); code != 0 {
+			continue
+		}
 		s.run(t, command)
 		in(command, "", false)
 		out, code := s.try(t, "faceauth tablet verify --user carol")
 		if code == 0 || !strings.Contains(out, "no user") {
 			t.Errorf("after %s: %s", command, out)
 		}
-		s.run(t, "useradd -u 4321 -s /bin/bash carol; echo carol:other | chpasswd")
+		s.run(t, again+"; echo carol:other | chpasswd")
 		in("the face after "+command, "", false)
 		in("the new user's password", "other", true)
 		in("the face after "+command+" and the new password", "", false)
@@ -328,6 +330,14 @@ func TestOnlyPasswords(t *testing.T) {
 		}
 	}
 	s.camera(t, "vidtimit_rot/p2")
+	// The face lets in, and then the password with the same handle of PAM.
+	s.trust(t)
+	before := told()
+	out, _ := s.try(t, prompted("|alice", "pamtester -I tty=tty7 login alice authenticate authenticate"), onConsole)
+	time.Sleep(300 * time.Millisecond)
+	if n := told() - before; !parse(t, out).in || strings.Contains(out, "Not recognised") || n != 1 {
+		t.Errorf("a face and then the password: the daemon was told %d times: %s", n, out)
+	}
 	s.run(t, "systemctl stop faceauth")
 	if out, _ := s.try(t, prompted("alice", "pamtester -I rhost=far.example -I tty=pts/5 login alice authenticate"),
 		onConsole); !parse(t, out).in {
