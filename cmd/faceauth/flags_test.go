@@ -16,13 +16,14 @@ var flagsThatDiffer = map[string]string{
 	"creds":     "fleet serve logs a service in, fleet join a device, and a cluster takes other files of each",
 	"fps": "search looks at recordings, whose frames it chooses; " +
 		"office looks at cameras, which may be slow",
-	"name":    "fleet join names a device, search takes an enrolled person, the others need a person",
-	"off":     "each command undoes what it does without it",
-	"out":     "each command writes other files, and says which and where",
-	"rotate":  "a login has no time for the pictures by which auto decides",
-	"state":   "the office, the server of a fleet and a device of a fleet keep folders of their own",
-	"timeout": "commands of the fleet wait for a server and not for a source",
-	"token":   "fleet join takes a token itself, office a file of one",
+	"infrared": "the daemon logs in with it, doctor looks at what it shows",
+	"name":     "fleet join names a device, search takes an enrolled person, the others need a person",
+	"off":      "each command undoes what it does without it",
+	"out":      "each command writes other files, and says which and where",
+	"rotate":   "a login has no time for the pictures by which auto decides",
+	"state":    "the office, the server of a fleet and a device of a fleet keep folders of their own",
+	"timeout":  "commands of the fleet wait for a server and not for a source",
+	"token":    "fleet join takes a token itself, office a file of one",
 }
 
 func TestFlags(t *testing.T) { clitest.Flags(t, newRoot(), flagsThatDiffer) }

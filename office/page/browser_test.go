@@ -99,7 +99,7 @@ func (b *browser) awaits(js string) {
 	b.t.Helper()
 	// While a page is loading it has no elements.
 	tried := "(() => { try { return Boolean(" + js + ") } catch { return false } })()"
-	for end := time.Now().Add(20 * time.Second); b.script(tried) != "true"; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); b.script(tried) != "true"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.picture("failed")
 			b.t.Fatalf("in vain: %s\n%s", js, b.script("document.body.innerText"))
