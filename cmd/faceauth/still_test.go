@@ -30,6 +30,7 @@ type stillDay struct {
 	fps                 float64
 	empty, sits, leaves time.Duration
 	noise               float64 // standard deviation in grey values
+	jpeg                bool    // motion JPEG, and not H.264
 }
 
 // tenth is a day in which the recording of 10.4 seconds is a twentieth of the time.
@@ -49,7 +50,11 @@ func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, fo
 		recordings = append(recordings, pixels(t, f))
 	}
 	size := recordings[0][0].size
-	w, err := cv.NewH264Writer(path, d.fps, size.X, size.Y)
+	writer := cv.NewH264Writer
+	if d.jpeg {
+		writer = cv.NewVideoWriter
+	}
+	w, err := writer(path, d.fps, size.X, size.Y)
 	if err != nil {
 		fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
 	}
@@ -233,22 +238,28 @@ func brief(events []told) (s string) {
 	return s
 }
 
-// An office that searches only where something moves reports the same events of a day with little movement.
+// An office that searches only where something moves reports the same events of a day with little movement. Of motion
+// JPEG it decodes only the frames whole in which it searches.
 func TestStillDay(t *testing.T) {
 	long(t)
 	gallery, dir := enrolled(t, 0), t.TempDir()
-	for _, i := range []int{0, 4} {
-		path := filepath.Join(dir, fmt.Sprintf("p%d.avi", i))
-		d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second, noise: 3}
+	for _, day := range []struct {
+		person int
+		jpeg   bool
+	}{{0, false}, {4, false}, {0, true}} {
+		i := day.person
+		path := filepath.Join(dir, fmt.Sprintf("p%d.%t.avi", i, day.jpeg))
+		d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second, noise: 3,
+			jpeg: day.jpeg}
 		d.write(t, path, fixture.Recordings(t, fmt.Sprintf("faces/vidtimit_rot/p%d", i)), uint64(i))
 		all, long := fastOffice(t, gallery, path, "--every-frame")
 		spare, short := fastOffice(t, gallery, path)
 		sameTold(t, all, spare, 500*time.Millisecond)
 		if len(spare) == 0 || short > long/2 {
-			t.Errorf("p%d: %d events; processor time %v, and %v where every frame is looked at", i, len(spare), short,
-				long)
+			t.Errorf("p%d, JPEG %t: %d events; processor time %v, and %v where every frame is looked at", i, day.jpeg,
+				len(spare), short, long)
 		}
-		t.Logf("p%d: processor time %v of %v; %s", i, short, long, brief(spare))
+		t.Logf("p%d, JPEG %t: processor time %v of %v; %s", i, day.jpeg, short, long, brief(spare))
 	}
 }
 

@@ -9,8 +9,14 @@ package cv
 import "C"
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"image"
 	"math"
+	"path/filepath"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -19,11 +25,62 @@ import (
 
 // Capture reads frames from a video file, a stream or a camera. Its methods can block for ever: for a deadline, call
 // them from a goroutine. It is not safe for concurrent use.
-type Capture struct{ p unsafe.Pointer }
+type Capture struct {
+	p      unsafe.Pointer
+	packed bool    // the source gives JPEGs
+	avi    *chunks // the file of these JPEGs, if it is a file; FFmpeg gives no times with them
+	number int     // of the last frame in it
+	first  *Image  // the first frame, if it was read already
+}
 
 // OpenVideo opens a file or URL with FFmpeg. FFmpeg applies the timeout to connecting and to each read; some protocols
-// ignore it.
+// ignore it. Frames of motion JPEG are decoded when their pixels are asked for, except those of files that are not AVI.
 func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
+	c, err := openVideo(url, timeout)
+	if err != nil || !c.motionJPEG() || c.property(orientation) != 0 {
+		return c, err
+	}
+	if filepath.IsAbs(url) {
+		avi, err := openChunks(url)
+		if err != nil {
+			return c, nil
+		}
+		var head [12]byte
+		if avi.f.ReadAt(head[:], 0); string(head[:4])+string(head[8:]) != "RIFFAVI " {
+			avi.f.Close()
+			return c, nil
+		}
+		c.avi, c.number = avi, -1
+	}
+	// Two fields in one packet, limited colours, and headers that Go does not know are left to FFmpeg.
+	size := image.Pt(int(c.property(gocv.VideoCaptureFrameWidth)), int(c.property(gocv.VideoCaptureFrameHeight)))
+	if c.packed = c.set(gocv.VideoCaptureFormat, -1); c.packed { // packets as they are
+		c.first, err = c.read()
+	}
+	if err != nil || c.first.Size() != size || bytes.Contains(c.first.packed.jpeg, []byte("CS=ITU601")) {
+		c.Close()
+		return openVideo(url, timeout)
+	}
+	return c, nil
+}
+
+// orientation is CAP_PROP_ORIENTATION_META, degrees by which the container says to turn frames.
+const orientation = 48
+
+// motionJPEG reports whether each packet of the source is a JPEG.
+func (c *Capture) motionJPEG() bool {
+	code := uint32(c.property(gocv.VideoCaptureFOURCC))
+	name := strings.ToUpper(string(binary.LittleEndian.AppendUint32(nil, code)))
+	return name == "MJPG" || name == "MJPE" || name == "JPEG"
+}
+
+func (c *Capture) set(p gocv.VideoCaptureProperties, value float64) bool {
+	var fail *C.char
+	ok := C.fa_capture_set(c.p, C.int(p), C.double(value), &fail)
+	return failure(fail) == nil && ok != 0
+}
+
+func openVideo(url string, timeout time.Duration) (*Capture, error) {
 	name := C.CString(url)
 	defer C.free(unsafe.Pointer(name))
 	var fail *C.char
@@ -31,7 +88,7 @@ func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
 	if err := failure(fail); err != nil {
 		return nil, err
 	}
-	return &Capture{p}, nil
+	return &Capture{p: p}, nil
 }
 
 // OpenCamera opens the video device with this index.
@@ -41,14 +98,32 @@ func OpenCamera(index int) (*Capture, error) {
 	if err := failure(fail); err != nil {
 		return nil, err
 	}
-	return &Capture{p}, nil
+	c := &Capture{p: p}
+	c.packed = c.motionJPEG() && c.set(gocv.VideoCaptureConvertRGB, 0)
+	return c, nil
 }
 
-// Read returns the next frame, or nil at the end.
-func (c *Capture) Read() (*Image, error) {
+// mostDamaged is the number of damaged JPEGs in a row after which a source has ended.
+const mostDamaged = 512
+
+// Read returns the next frame, or nil at the end. It skips damaged frames.
+func (c *Capture) Read() (img *Image, err error) {
 	if c.p == nil {
 		return nil, fmt.Errorf("capture: %w", ErrClosed)
 	}
+	if c.first != nil {
+		img, c.first = c.first, nil
+		return img, nil
+	}
+	for range mostDamaged {
+		if img, err = c.read(); !c.packed || !errors.Is(err, ErrNotImage) {
+			return img, err
+		}
+	}
+	return nil, nil
+}
+
+func (c *Capture) read() (*Image, error) {
 	m := gocv.NewMat()
 	var fail *C.char
 	ok := C.fa_capture_read(c.p, unsafe.Pointer(m.Ptr()), &fail)
@@ -59,6 +134,13 @@ func (c *Capture) Read() (*Image, error) {
 	if ok == 0 || m.Empty() {
 		m.Close()
 		return nil, nil
+	}
+	if c.packed {
+		defer m.Close()
+		if c.avi != nil {
+			c.number += 1 + c.avi.empty()
+		}
+		return FromJPEG(m.ToBytes())
 	}
 	return adopt(m)
 }
@@ -81,6 +163,9 @@ func (c *Capture) Rate() float64 {
 
 // Position returns the time of the last frame, if the source knows it.
 func (c *Capture) Position() time.Duration {
+	if rate := c.Rate(); c.avi != nil && rate > 0 {
+		return time.Duration(float64(c.number) / rate * float64(time.Second))
+	}
 	ms := c.property(gocv.VideoCapturePosMsec)
 	if !(ms > 0 && ms < 1e12) {
 		return 0
@@ -102,6 +187,11 @@ func (c *Capture) property(p gocv.VideoCaptureProperties) float64 {
 
 // Close releases the source. It may be called twice.
 func (c *Capture) Close() error {
+	c.first.Close()
+	c.first = nil
+	if c.avi != nil {
+		c.avi.f.Close()
+	}
 	if c.p != nil {
 		C.fa_capture_close(c.p)
 		c.p = nil

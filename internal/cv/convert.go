@@ -52,7 +52,7 @@ func FromImage(m image.Image) (*Image, error) {
 	defer rgba.Close()
 	dst := gocv.NewMat()
 	gocv.CvtColor(rgba, &dst, gocv.ColorRGBAToBGR)
-	return &Image{dst}, nil
+	return &Image{mat: dst}, nil
 }
 
 // RGBA returns a copy of the pixels in Go's memory.
@@ -80,7 +80,7 @@ func FromBGR(size image.Point, pix []byte) (*Image, error) {
 		return nil, err
 	}
 	defer m.Close()
-	return &Image{m.Clone()}, nil
+	return &Image{mat: m.Clone()}, nil
 }
 
 // BGR returns a copy of the pixels: blue, green and red, row by row.

@@ -6,4 +6,8 @@ package cv
 var (
 	Classify    = classify
 	CountFrames = countFrames
+	OpenDecoded = openVideo // FFmpeg decodes each frame
 )
+
+// Packed reports whether the pixels of a picture are not decoded yet.
+func Packed(m *Image) bool { return m.packed != nil && m.mat.Ptr() == nil }

@@ -25,7 +25,7 @@ func (m *Image) Blend(other *Image, share float64) (*Image, error) {
 	}
 	dst := gocv.NewMat()
 	gocv.AddWeighted(m.mat, 1-share, other.mat, share, 0, &dst)
-	return &Image{dst}, nil
+	return &Image{mat: dst}, nil
 }
 
 // Brightened returns the picture with each value multiplied by gain, at most 255.
@@ -38,19 +38,28 @@ func (m *Image) Brightened(gain float64) (*Image, error) {
 	}
 	dst := gocv.NewMat()
 	gocv.ConvertScaleAbs(m.mat, &dst, gain, 0)
-	return &Image{dst}, nil
+	return &Image{mat: dst}, nil
 }
 
 // Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of size may be larger
 // than the picture. To be fast, each grey value is the mean of four points, each interpolated, so in a large picture
-// some pixels are left out.
+// some pixels are left out. A JPEG is decoded at a small scale, and no pixel is left out.
 func (m *Image) Thumbnail(size image.Point) ([]byte, error) {
-	if err := cmp.Or(m.check(), checkSize(size)); err != nil {
+	lazy := m != nil && m.packed != nil
+	if !lazy {
+		if err := m.check(); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkSize(size); err != nil {
 		return nil, err
 	}
 	from := m.Size()
 	if size.X > from.X || size.Y > from.Y {
 		return nil, fmt.Errorf("thumbnail of %v pixels of a picture of %v", size, from)
+	}
+	if lazy {
+		return m.packed.thumbnail(size)
 	}
 	points, grey, small := gocv.NewMat(), gocv.NewMat(), gocv.NewMat()
 	defer points.Close()
@@ -122,5 +131,5 @@ func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
 	}
 	dst := gocv.NewMat()
 	gocv.WarpAffineWithParams(m.mat, &dst, t, size, gocv.InterpolationLinear, gocv.BorderConstant, color.RGBA{})
-	return &Image{dst}, nil
+	return &Image{mat: dst}, nil
 }

@@ -32,7 +32,10 @@ const (
 )
 
 // Image is an 8-bit BGR picture of at least one pixel.
-type Image struct{ mat gocv.Mat }
+type Image struct {
+	mat    gocv.Mat // use it after check
+	packed *packed  // nil for a picture that was never a JPEG, or was closed
+}
 
 // NewImage returns an image of one colour.
 func NewImage(size image.Point, c color.RGBA) (*Image, error) {
@@ -40,7 +43,7 @@ func NewImage(size image.Point, c color.RGBA) (*Image, error) {
 		return nil, err
 	}
 	s := gocv.NewScalar(float64(c.B), float64(c.G), float64(c.R), 0)
-	return &Image{gocv.NewMatWithSizeFromScalar(s, size.Y, size.X, gocv.MatTypeCV8UC3)}, nil
+	return &Image{mat: gocv.NewMatWithSizeFromScalar(s, size.Y, size.X, gocv.MatTypeCV8UC3)}, nil
 }
 
 // ReadImage reads an image file of any kind that OpenCV reads, in any depth and number of channels: 16 bits become 8,
@@ -79,7 +82,7 @@ func DecodeImage(data []byte) (*Image, error) {
 	}
 	m := gocv.NewMat()
 	var fail *C.char
-	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), unsafe.Pointer(m.Ptr()), &fail)
+	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), C.int(gocv.IMReadColor), unsafe.Pointer(m.Ptr()), &fail)
 	if err := failure(fail); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("%w: %v", ErrNotImage, err)
@@ -106,7 +109,7 @@ func adopt(m gocv.Mat) (*Image, error) {
 	var code gocv.ColorConversionCode
 	switch m.Type() {
 	case gocv.MatTypeCV8UC3:
-		return &Image{m}, nil
+		return &Image{mat: m}, nil
 	case gocv.MatTypeCV8UC1:
 		code = gocv.ColorGrayToBGR
 	case gocv.MatTypeCV8UC4:
@@ -117,7 +120,7 @@ func adopt(m gocv.Mat) (*Image, error) {
 	dst := gocv.NewMat()
 	gocv.CvtColor(m, &dst, code)
 	m.Close()
-	return &Image{dst}, nil
+	return &Image{mat: dst}, nil
 }
 
 func checkSize(size image.Point) error {
@@ -131,8 +134,11 @@ func checkSize(size image.Point) error {
 }
 
 // check returns [ErrClosed] for a picture that is nil, zero or closed. Other modules can pass such pictures, too, and a
-// call of OpenCV with a null pointer ends the process.
+// call of OpenCV with a null pointer ends the process. It decodes a picture of [FromJPEG].
 func (m *Image) check() error {
+	if m != nil && m.packed != nil {
+		return m.packed.open(&m.mat)
+	}
 	if m == nil || m.mat.Ptr() == nil {
 		return fmt.Errorf("picture: %w", ErrClosed)
 	}
@@ -144,11 +150,18 @@ func (m *Image) Close() error {
 	if m == nil {
 		return nil
 	}
+	if m.packed != nil {
+		m.packed.close()
+		m.packed = nil
+	}
 	return closeMat(&m.mat)
 }
 
 // Size returns the width and height in pixels, 0 for a closed picture.
 func (m *Image) Size() image.Point {
+	if m != nil && m.packed != nil {
+		return m.packed.size
+	}
 	if m.check() != nil {
 		return image.Point{}
 	}
@@ -163,7 +176,7 @@ func (m *Image) Clone() (*Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	return &Image{m.mat.Clone()}, nil
+	return &Image{mat: m.mat.Clone()}, nil
 }
 
 // Crop returns a copy of the part of the picture inside r, or an error if this part is empty.
@@ -175,7 +188,7 @@ func (m *Image) Crop(r image.Rectangle) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Image{mat}, nil
+	return &Image{mat: mat}, nil
 }
 
 // Resize returns the picture scaled to size: with the mean over areas if it shrinks, and bilinear if it grows.
@@ -187,7 +200,7 @@ func (m *Image) Resize(size image.Point) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Image{mat}, nil
+	return &Image{mat: mat}, nil
 }
 
 // Pad returns the picture with a border of this many pixels of one grey value on each side.
@@ -204,18 +217,21 @@ func (m *Image) Pad(border int, value uint8) (*Image, error) {
 	dst := gocv.NewMat()
 	gocv.CopyMakeBorder(m.mat, &dst, border, border, border, border, gocv.BorderConstant,
 		color.RGBA{value, value, value, 0})
-	return &Image{dst}, nil
+	return &Image{mat: dst}, nil
 }
 
 // BGR returns a picture with three equal channels.
 func (g *Gray) BGR() *Image {
 	dst := gocv.NewMat()
 	gocv.CvtColor(g.mat, &dst, gocv.ColorGrayToBGR)
-	return &Image{dst}
+	return &Image{mat: dst}
 }
 
 // Gray returns the picture in grey. The picture must not be closed.
 func (m *Image) Gray() *Gray {
+	if err := m.check(); err != nil {
+		panic("cv: " + err.Error())
+	}
 	dst := gocv.NewMat()
 	gocv.CvtColor(m.mat, &dst, gocv.ColorBGRToGray)
 	return &Gray{dst}

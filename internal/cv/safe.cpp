@@ -75,10 +75,10 @@ void fa_one_thread(void) {
 
 void fa_trim(void) { malloc_trim(0); }
 
-void fa_decode(const void *data, int length, void *dst, char **err) {
+void fa_decode(const void *data, int length, int how, void *dst, char **err) {
 	guard(err, [&] {
 		cv::Mat in(1, length, CV_8UC1, const_cast<void *>(data));
-		mat(dst) = cv::imdecode(in, cv::IMREAD_COLOR);
+		mat(dst) = cv::imdecode(in, how);
 	});
 }
 
@@ -143,6 +143,12 @@ double fa_capture_get(void *c, int property, char **err) {
 	double x = 0;
 	guard(err, [&] { x = static_cast<cv::VideoCapture *>(c)->get(property); });
 	return x;
+}
+
+int fa_capture_set(void *c, int property, double value, char **err) {
+	bool ok = false;
+	guard(err, [&] { ok = static_cast<cv::VideoCapture *>(c)->set(property, value); });
+	return ok;
 }
 
 void fa_capture_close(void *c) {

@@ -30,7 +30,7 @@ void fa_quiet(void);
 void fa_one_thread(void);
 void fa_trim(void);
 
-void fa_decode(const void *data, int length, void *mat, char **err);
+void fa_decode(const void *data, int length, int how, void *mat, char **err);
 
 void *fa_net_open(const char *path, char **err);
 const char *fa_ort_load(const char *library, char **err); // the version of ONNX Runtime; not for two threads at once
@@ -43,6 +43,7 @@ void *fa_capture_file(const char *url, int timeout_ms, char **err);
 void *fa_capture_device(int index, char **err);
 int fa_capture_read(void *capture, void *mat, char **err);
 double fa_capture_get(void *capture, int property, char **err);
+int fa_capture_set(void *capture, int property, double value, char **err);
 void fa_capture_close(void *capture);
 
 void *fa_cascade_open(const char *path, char **err);

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cv_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/cv"
+)
+
+// scene is a picture with soft shapes and some noise.
+func scene(t testing.TB, size image.Point, seed uint64) *cv.Image {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 5))
+	pix := make([]byte, 3*size.X*size.Y)
+	for i := range pix {
+		x, y, c := i/3%size.X, i/3/size.X, i%3
+		pix[i] = uint8(120 + 50*math.Sin(float64(x)/23+float64(c)) + 40*math.Cos(float64(y)/17) + 6*rnd.Float64())
+	}
+	img, err := cv.FromBGR(size, pix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func jpegOf(t testing.TB, size image.Point, seed uint64) []byte {
+	t.Helper()
+	img := scene(t, size, seed)
+	defer img.Close()
+	data, err := img.JPEG(90)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func bgr(t testing.TB, m *cv.Image) []byte {
+	t.Helper()
+	pix, err := m.BGR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pix
+}
+
+// A packed JPEG has the pixels of the decoded one. Its size and its thumbnail need no pixels, and the thumbnail is
+// close to the mean over the area.
+func TestFromJPEG(t *testing.T) {
+	for _, size := range []image.Point{{1280, 720}, {640, 480}, {641, 479}, {512, 384}, {1920, 1080}, {200, 150},
+		{9, 7}} {
+		data := jpegOf(t, size, 1)
+		m, err := cv.FromJPEG(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		whole, err := cv.DecodeImage(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer whole.Close()
+		long := max(size.X, size.Y, 160)
+		small := image.Pt(max(1, size.X*160/long), max(1, size.Y*160/long))
+		got, err := m.Thumbnail(small)
+		if err != nil || !cv.Packed(m) || m.Size() != size {
+			t.Fatalf("%v: thumbnail: %v; %v, decoded %t", size, err, m.Size(), !cv.Packed(m))
+		}
+		grey := whole.Gray()
+		defer grey.Close()
+		mean, err := grey.Resize(small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mean.Close()
+		for i, want := range mean.Bytes() {
+			if d := math.Abs(float64(got[i]) - float64(want)); d > 8 { // the DCT's low frequencies are no exact mean
+				t.Fatalf("%v: value %d of the thumbnail is %d, want %d", size, i, got[i], want)
+			}
+		}
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				if !bytes.Equal(bgr(t, m), bgr(t, whole)) {
+					t.Errorf("%v: other pixels than when it is decoded at once", size)
+				}
+			})
+		}
+		readers.Wait()
+		if again, err := m.Thumbnail(small); err != nil || !bytes.Equal(again, got) {
+			t.Errorf("%v: another thumbnail after it was decoded (%v)", size, err)
+		}
+		m.Close()
+		if _, err := m.BGR(); !errors.Is(err, cv.ErrClosed) || m.Size() != (image.Point{}) {
+			t.Errorf("BGR after Close: error %v, size %v", err, m.Size())
+		}
+		if _, err := m.Thumbnail(small); !errors.Is(err, cv.ErrClosed) {
+			t.Errorf("Thumbnail after Close: error %v", err)
+		}
+	}
+	for _, data := range [][]byte{nil, {0xff}, []byte("RIFF"), jpegOf(t, image.Pt(64, 48), 1)[:20]} {
+		if m, err := cv.FromJPEG(data); !errors.Is(err, cv.ErrNotImage) || m != nil {
+			t.Errorf("%d bytes: error %v", len(data), err)
+		}
+	}
+}
+
+// A JPEG that is damaged after its header has pixels and a thumbnail all the same.
+func FuzzFromJPEG(f *testing.F) {
+	data := jpegOf(f, image.Pt(64, 48), 1)
+	f.Add(data)
+	for _, n := range []int{len(data) / 2, len(data) - 1, 620, 630} {
+		f.Add(data[:n])
+	}
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 6))
+		broken := bytes.Clone(data)
+		for range 1 + seed%8 {
+			broken[rnd.IntN(len(broken))] = uint8(rnd.Uint32())
+		}
+		f.Add(broken)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := cv.FromJPEG(data)
+		if err != nil {
+			return
+		}
+		defer m.Close()
+		size := m.Size()
+		if size.X*size.Y > 1<<20 {
+			return
+		}
+		small := image.Pt((size.X+7)/8, (size.Y+7)/8)
+		if got, err := m.Thumbnail(small); err != nil || len(got) != small.X*small.Y {
+			t.Errorf("thumbnail: %d values, %v", len(got), err)
+		}
+		if pix := bgr(t, m); len(pix) != 3*size.X*size.Y {
+			t.Errorf("%d bytes for %v pixels", len(pix), size)
+		}
+	})
+}
+
+// avi writes a motion JPEG of n frames, and returns the bytes of the file.
+func avi(t testing.TB, path string, n int) []byte {
+	t.Helper()
+	size := image.Pt(160, 120)
+	w, err := cv.NewVideoWriter(path, 12.5, size.X, size.Y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		img := scene(t, size, uint64(i))
+		if err := w.Write(img); err != nil {
+			t.Fatal(err)
+		}
+		img.Close()
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// pictures returns the places of the chunks with a picture.
+func pictures(data []byte) (starts []int) {
+	for at := bytes.Index(data, []byte("movi")) + 4; string(data[at:at+4]) == "00dc"; {
+		starts = append(starts, at)
+		size := int(binary.LittleEndian.Uint32(data[at+4:]))
+		at += 8 + size + size%2
+	}
+	return starts
+}
+
+// shown is a frame of a capture.
+type shown struct {
+	at     time.Duration
+	packed bool
+	pix    []byte
+}
+
+func frames(t testing.TB, c *cv.Capture) (all []shown) {
+	t.Helper()
+	defer c.Close()
+	for {
+		m, err := c.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m == nil {
+			return all
+		}
+		s := shown{at: c.Position(), packed: cv.Packed(m)}
+		s.pix = bgr(t, m)
+		all = append(all, s)
+		m.Close()
+	}
+}
+
+// The frames of motion JPEG stay packed, and have the times and, but for rounding, the pixels that FFmpeg gives them;
+// also where a file says that a picture stays, is cut off, or has a damaged frame, at which OpenCV with FFmpeg ends.
+func TestMotionJPEG(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "v.avi")
+	data := avi(t, path, 12)
+	starts := pictures(data)
+	stays := append(bytes.Clone(data[:starts[5]]), "00dc\x00\x00\x00\x0000dc\x00\x00\x00\x00"...)
+	stays = append(stays, data[starts[5]:starts[11]]...)
+	damaged := bytes.Clone(data)
+	clear(damaged[starts[3]+8 : starts[4]])
+	half := bytes.Clone(data)
+	clear(half[(starts[3]+starts[4])/2 : starts[4]])
+	for name, c := range map[string]struct {
+		data []byte
+		want int
+	}{
+		"whole":           {data, 12},
+		"cut off":         {data[:(starts[7]+starts[8])/2], 8},
+		"a picture stays": {stays, 11},
+		"damaged":         {damaged, 11},
+		"half damaged":    {half, 12},
+	} {
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		capture, err := cv.OpenVideo(path, time.Second)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		decoded, err := cv.OpenDecoded(path, time.Second)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if capture.Frames() != decoded.Frames() || capture.Rate() != decoded.Rate() {
+			t.Errorf("%s: %d frames at %g, want %d at %g", name, capture.Frames(), capture.Rate(), decoded.Frames(),
+				decoded.Rate())
+		}
+		got, want := frames(t, capture), frames(t, decoded)
+		if len(got) != c.want || len(got) != len(want) && name != "damaged" {
+			t.Errorf("%s: %d frames, FFmpeg decodes %d, want %d", name, len(got), len(want), c.want)
+			continue
+		}
+		for i, g := range got[:min(len(got), len(want))] {
+			if !g.packed || (g.at-want[i].at).Abs() > time.Microsecond {
+				t.Errorf("%s: frame %d: packed %t, at %v, want %v", name, i, g.packed, g.at, want[i].at)
+			}
+			var sum float64
+			for k := range g.pix {
+				sum += math.Abs(float64(g.pix[k]) - float64(want[i].pix[k]))
+			}
+			if mean := sum / float64(len(g.pix)); mean > 2 && name == "whole" {
+				t.Errorf("%s: frame %d differs by %.2f grey values", name, i, mean)
+			}
+		}
+	}
+}
+
+// Frames that FFmpeg alone can decode are left to it.
+func TestMotionJPEGByFFmpeg(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "v.avi")
+	data := avi(t, path, 3)
+	limited := bytes.Clone(data)
+	for _, at := range pictures(data) { // in place of the first segment
+		copy(limited[at+8+2:], "\xff\xfe\x00\x10CS=ITU601\x00\x00\x00\x00\x00")
+	}
+	if err := os.WriteFile(path, limited, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cv.OpenVideo(path, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := frames(t, c); len(got) == 0 || got[0].packed {
+		t.Errorf("%d frames of limited colours, or JPEGs", len(got))
+	}
+}
+
+// A stream of JPEGs stays packed, and goes on after what is no JPEG.
+func TestMotionJPEGStream(t *testing.T) {
+	size := image.Pt(320, 240)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
+		for i := range 20 {
+			data := jpegOf(t, size, uint64(i))
+			if i == 10 || i == 11 {
+				clear(data)
+			}
+			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(data), data)
+		}
+	}))
+	defer s.Close()
+	c, err := cv.OpenVideo(s.URL, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := frames(t, c)
+	if len(got) < 17 || len(got) > 18 { // FFmpeg may lose the last one
+		t.Errorf("%d frames of 18", len(got))
+	}
+	for i, g := range got {
+		if n := i + 2*(i/10); !g.packed || !bytes.Equal(g.pix, decoded(t, jpegOf(t, size, uint64(n)))) {
+			t.Errorf("frame %d: packed %t, or other pixels", i, g.packed)
+		}
+	}
+}
+
+func decoded(t testing.TB, data []byte) []byte {
+	t.Helper()
+	m, err := cv.DecodeImage(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	return bgr(t, m)
+}
+
+// BenchmarkStillJPEG measures what a frame costs in which nothing moves: the whole picture and its thumbnail, and the
+// thumbnail alone.
+func BenchmarkStillJPEG(b *testing.B) {
+	for _, size := range []image.Point{{640, 480}, {1280, 720}, {1920, 1080}} {
+		data := jpegOf(b, size, 1)
+		for name, whole := range map[string]bool{"whole": true, "thumbnail": false} {
+			b.Run(fmt.Sprintf("%d/%s", size.Y, name), func(b *testing.B) {
+				for b.Loop() {
+					m, err := cv.FromJPEG(data)
+					if whole {
+						m, err = cv.DecodeImage(data)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := m.Thumbnail(image.Pt(160, 160*size.Y/size.X)); err != nil {
+						b.Fatal(err)
+					}
+					m.Close()
+				}
+				b.ReportMetric(float64(len(data))/1000, "kB")
+			})
+		}
+	}
+}
