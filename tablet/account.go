@@ -33,6 +33,8 @@ type Event struct {
 	Service string    `cbor:"service"` // of PAM, or "" if it is not known
 	Asker   uint32    `cbor:"asker"`   // number of the asking user if that is not the user, otherwise 0
 	Result  string    `cbor:"result"`  // the last word of the session, [PasswordGiven], or [Enrolled]
+
+	Infrared bool `cbor:"infrared,omitempty"` // the infrared camera looked, not the one in colour
 }
 
 // PasswordGiven is the result of an [Event] without a face.

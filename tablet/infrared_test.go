@@ -99,6 +99,15 @@ func TestInfrared(t *testing.T) {
 		if s, err := n.Status("alice"); err != nil || s.Learned != 0 {
 			t.Errorf("learned %v faces, %v", s.Learned, err)
 		}
+		events, err := n.History("alice")
+		if err != nil || len(events) < 10 {
+			t.Errorf("%d events, %v", len(events), err)
+		}
+		for _, e := range events {
+			if login := e.Result != string(tablet.Enrolled) && e.Result != tablet.PasswordGiven; e.Infrared != login {
+				t.Errorf("the history: %+v", e)
+			}
+		}
 	}))
 	t.Run("is bound to the account", bubble(func(t *testing.T) {
 		n := newNight(t)
@@ -126,6 +135,9 @@ func TestInfrared(t *testing.T) {
 		n.open(t)
 		if w := n.login(t, "alice", nil); w != tablet.Match {
 			t.Error(w)
+		}
+		if events, err := n.History("alice"); err != nil || events[len(events)-1].Infrared {
+			t.Errorf("the history: %+v, %v", events, err)
 		}
 		n.desk.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 		if r, err := n.AddLook(t.Context(), "alice", func(tablet.Result) {}); err != nil || r.Word != tablet.Enrolled {

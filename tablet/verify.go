@@ -222,7 +222,8 @@ func (v *verification) end() {
 		return
 	}
 	now, match := v.a.moment(), v.session.Result().Word == Match
-	e := Event{At: v.a.o.Now(), Service: v.service, Asker: v.asker, Result: string(v.session.Result().Word)}
+	e := Event{At: v.a.o.Now(), Service: v.service, Asker: v.asker, Result: string(v.session.Result().Word),
+		Infrared: v.infrared}
 	err := v.a.limit(v.user, func(c *account) {
 		c.note(e)
 		c.changed(v.asker, func(l *Limits) {

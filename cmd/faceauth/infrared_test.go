@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -87,6 +88,9 @@ func TestInfraredLogin(t *testing.T) {
 		if tries == 3 {
 			t.Fatal("the user is not let in by infrared")
 		}
+	}
+	if out, _ := d.ask("history", "--user", "nobody"); !strings.HasSuffix(out, ", by infrared\n") {
+		t.Errorf("the history: %s", out)
 	}
 	d.camera(user)
 	black := filepath.Join(t.TempDir(), "black")

@@ -105,13 +105,16 @@ func newTablet() *cobra.Command {
 				if e.Asker != 0 {
 					fmt.Fprintf(&text, ", asked by user %d", e.Asker)
 				}
+				if e.Infrared {
+					text.WriteString(", by infrared")
+				}
 				text.WriteString("\n")
 			}
 			return say(c, events, "%s", text.String())
 		})
-	history.Long = "History shows when somebody tried to log in as a user by face, through which service, and with\n" +
-		"which result, and when the password was given and a face enrolled. A login that saw no usable\n" +
-		"face is no attempt."
+	history.Long = "History shows when somebody tried to log in as a user by face, through which service, with\n" +
+		"which result, and whether by the infrared camera, and when the password was given and a face\n" +
+		"enrolled. A login that saw no usable face is no attempt."
 	undo := &cobra.Command{
 		Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
 		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +

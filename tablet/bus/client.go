@@ -220,10 +220,11 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 
 // Event is an attempt to log in as a user, a password, or an enrolment.
 type Event struct {
-	At      time.Time `json:"at"`
-	Service string    `json:"service"` // of PAM, or "" if it is not known
-	Asker   uint32    `json:"asker"`   // number of the asking user if that is not the user, otherwise 0
-	Result  string    `json:"result"`  // for instance match, no match, password or enrolled
+	At       time.Time `json:"at"`
+	Service  string    `json:"service"`  // of PAM, or "" if it is not known
+	Asker    uint32    `json:"asker"`    // number of the asking user if that is not the user, otherwise 0
+	Result   string    `json:"result"`   // for instance match, no match, password or enrolled
+	Infrared bool      `json:"infrared"` // the infrared camera looked, not the one in colour
 }
 
 // History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.
@@ -234,7 +235,7 @@ func (c *Client) History(ctx context.Context, user string) ([]Event, error) {
 	}
 	events := make([]Event, len(all))
 	for i, e := range all {
-		events[i] = Event{time.Unix(e.At, 0).UTC(), e.Service, e.Asker, e.Result}
+		events[i] = Event{time.Unix(e.At, 0).UTC(), e.Service, e.Asker, e.Result, e.Infrared}
 	}
 	return events, nil
 }

@@ -44,10 +44,11 @@ func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus
 
 // event is a [tablet.Event] on the bus.
 type event struct {
-	At      int64
-	Service string
-	Asker   uint32
-	Result  string
+	At       int64
+	Service  string
+	Asker    uint32
+	Result   string
+	Infrared bool
 }
 
 func (s *Service) history(by caller, name string) ([]event, *dbus.Error) {
@@ -58,7 +59,7 @@ func (s *Service) history(by caller, name string) ([]event, *dbus.Error) {
 	all, err := s.a.History(user)
 	events := make([]event, len(all))
 	for i, e := range all {
-		events[i] = event{e.At.Unix(), e.Service, e.Asker, e.Result}
+		events[i] = event{e.At.Unix(), e.Service, e.Asker, e.Result, e.Infrared}
 	}
 	return events, s.told(err)
 }
