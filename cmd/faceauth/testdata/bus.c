@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/* Has the client of the PAM module read streams of a bus from the standard input, and prints how many messages it
- * understood. A stream is pieces, each after its length; one without length ends it. A sanitizer notices when the client
- * reads what has not come. Built with -Drecv=feed. */
+/* The client of the PAM module, for tests. Built with -Drecv=feed -Dsend=keep.
+ *
+ * Without arguments it reads streams of a bus from the standard input. A stream is pieces, each after its length; one
+ * without length ends it. It prints a line for each message that the client understood: type, serial, fields and
+ * arguments, divided by bars. After each stream it prints why the client gave up. A sanitizer notices when the client
+ * reads what has not come.
+ *
+ *   open                        connects; the answer is the errno, or 255 if a program could write on the socket
+ *   call ROOM TYPES S U S S S   prints a call with as many arguments as there are types; the answer is the errno */
 
+#include <errno.h>
 #include <sanitizer/asan_interface.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +19,13 @@
 
 #include "../../../tablet/pam/bus.h"
 
+static struct bus *b;
 static unsigned char piece[1 << 20];
 static uint32_t length, at;
+static size_t most; /* bytes that the bus takes at once */
 
 ssize_t feed(int fd, void *to, size_t room, int flags);
+ssize_t keep(int fd, const void *data, size_t n, int flags);
 
 /* Reads the next piece, and returns its length. */
 static uint32_t next(void)
@@ -31,6 +41,12 @@ ssize_t feed(int fd, void *to, size_t room, int flags)
 {
 	size_t n = 1 + (size_t)rand() % 3000;
 	(void)fd, (void)flags;
+	if (room > (size_t)(b->buffer + sizeof b->buffer - (unsigned char *)to))
+		abort(); /* more room than there is */
+	if (rand() % 8 == 0) {
+		errno = rand() % 2 == 0 ? EAGAIN : EINTR;
+		return -1;
+	}
 	if (at == length && next() == 0)
 		return 0;
 	if (n > room)
@@ -44,35 +60,53 @@ ssize_t feed(int fd, void *to, size_t room, int flags)
 	return (ssize_t)n;
 }
 
-int main(void)
+ssize_t keep(int fd, const void *data, size_t n, int flags)
 {
-	struct bus *b = malloc(sizeof *b);
-	size_t understood = 0, read = 0, letters = 0;
+	(void)fd, (void)flags;
+	errno = EAGAIN;
+	return most == 0 ? -1 : (ssize_t)fwrite(data, 1, n < most ? n : most, stdout);
+}
+
+int main(int argc, char **argv)
+{
 	struct message m;
-	while (b != NULL && next() > 0) {
+	int r = 0;
+	b = calloc(1, sizeof *b);
+	if (argc == 2) {
+		most = sizeof piece;
+		r = bus_open(b);
+		r = r < 0 && b->fd >= 0 ? 254 : r < 0 ? -r : b->fd < 3 ? 255 : 0;
+		bus_close(b);
+	} else if (argc == 9) {
+		most = strtoul(argv[2], NULL, 10);
+		r = -bus_call(b, "a.b", "/p", "c.d", "M", argv[3], argv[4], (uint32_t)strtoul(argv[5], NULL, 10), argv[6],
+			argv[7], argv[8]);
+	}
+	while (argc == 1 && next() > 0) {
 		const char *a, *c, *e;
 		uint32_t x;
 		ASAN_UNPOISON_MEMORY_REGION(b, sizeof *b);
 		memset(b, 0, sizeof *b);
 		ASAN_POISON_MEMORY_REGION(b->buffer, sizeof b->buffer);
-		while (bus_read(b, &m) >= 0) {
+		while ((r = bus_read(b, &m)) >= 0) {
 			if (m.type == NO_MESSAGE)
 				continue;
-			understood++;
+			printf("%d|%u", m.type, m.reply);
 			for (size_t i = 0; i <= SIGNATURE; i++)
-				letters += strlen(m.text[i]);
-			if (message_read(&m, "sb", &a, &x) || message_read(&m, "s", &a)) {
-				read++;
-				letters += strlen(a);
-			} else if (message_read(&m, "sss", &a, &c, &e)) {
-				read++;
-				letters += strlen(a) + strlen(c) + strlen(e);
-			}
+				printf("|%s", m.text[i]);
+			if (message_read(&m, "s", &a))
+				printf("|%s", a);
+			if (message_read(&m, "sb", &a, &x))
+				printf("|%s|%u", a, x);
+			if (message_read(&m, "sss", &a, &c, &e))
+				printf("|%s|%s|%s", a, c, e);
+			putchar('\n');
 		}
+		printf("%s\n", strerror(-r));
 		while (length > 0) /* the client has given up */
 			next();
+		r = 0;
 	}
 	free(b);
-	printf("%zu %zu %zu\n", understood, read, letters);
-	return 0;
+	return r;
 }

@@ -42,6 +42,8 @@ int main(int argc, char **argv)
 		signal(SIGINT, note);
 	else if (strcmp(argv[3], "ignore") == 0)
 		signal(SIGINT, SIG_IGN);
+	else
+		signal(SIGINT, SIG_DFL); /* a shell's job in the background ignores it */
 	if (pam_start(argv[1], argv[2], &conv, &pamh) != PAM_SUCCESS || pam_set_item(pamh, PAM_TTY, "tty7") != PAM_SUCCESS)
 		return 2;
 	r = pam_authenticate(pamh, 0);
