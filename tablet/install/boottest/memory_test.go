@@ -119,7 +119,10 @@ func TestForgotten(t *testing.T) {
 			t.Errorf("%s is in a file", name)
 		}
 	}
-	// Only root may read the memory, and no core dump is written.
+	// Only the daemon's user and root may read the files and the memory, and no core dump is written.
+	if out := s.run(t, "find /var/lib/faceauth /var/lib/faceauth-counters -type f ! -perm 600"); out != "" {
+		t.Errorf("others may read %s", out)
+	}
 	if out, code := s.try(t, "head -c 1 /proc/$(systemctl show -p MainPID --value faceauth)/mem",
 		"--property=User=faceauth"); code == 0 {
 		t.Errorf("a process of the same user reads the memory: %s", out)
@@ -140,12 +143,17 @@ func TestForgotten(t *testing.T) {
 			t.Errorf("memory is not locked, and nobody is told: %s", limits)
 		}
 	}
-	// A store from before the forgetting does not bring bob back, and alice has to give her password.
+	// A store from before the forgetting does not bring bob back. Alice, who has given her password since, must again.
+	s.trust(t)
 	s.run(t,
 		"systemctl stop faceauth; cp /srv/share/copy/profiles /var/lib/faceauth/profiles; "+
 			"chown faceauth: /var/lib/faceauth/profiles")
 	if out, code := s.try(t, "faceauth tablet status --user bob"); code == 0 {
 		t.Errorf("bob is back: %s", out)
+	}
+	out, _ = s.try(t, "faceauth tablet status --user alice")
+	if !strings.Contains(out, "log in with the password first") {
+		t.Errorf("alice need not give her password: %s", out)
 	}
 }
 

@@ -196,6 +196,29 @@ func TestNotRoot(t *testing.T) {
 	s.run(t, "faceauth tablet allow su --challenge none")
 }
 
+// A camera that shows one picture for ever lets nobody in, and the face that moves is then let in.
+func TestFrozenCamera(t *testing.T) {
+	s := people(t)
+	s.run(t, "mkdir -p /srv/share/loop-frozen; for i in {100..400}; do "+
+		"ln -sf $(ls -d /srv/faces/vidtimit_rot/p2/* | head -1) /srv/share/loop-frozen/$i.jpg; done")
+	s.camera(t, "frozen")
+	for range 3 {
+		s.trust(t)
+		if a := s.console(t, "login", "", 0); a.in {
+			t.Errorf("a frozen camera: %s\n%s", a.said, s.journal(t))
+		}
+		out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth | grep msg=verify | tail -1")
+		if !strings.Contains(out, "taken for a picture") {
+			t.Errorf("a frozen camera: %s", out)
+		}
+	}
+	s.camera(t, "vidtimit_rot/p2")
+	s.trust(t)
+	if a := s.console(t, "login", "", 0); !a.in {
+		t.Errorf("a camera that goes on: %s\n%s", a.said, s.journal(t))
+	}
+}
+
 // A profile belongs to the system's account: not to a later one with the same name and number, and not to one that is
 // locked or has expired.
 func TestAccounts(t *testing.T) {
