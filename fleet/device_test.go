@@ -277,3 +277,34 @@ func TestManyForgets(t *testing.T) {
 		}
 	})
 }
+
+// The folder of a device is put back from an old copy while nobody else is there. The keys of the people whom it has
+// enrolled since are on the server, and nowhere else.
+func TestOldFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.close()
+		m, other := w.devices[0], w.devices[1]
+		for i := range 60 { // the keys are in 16 notes
+			_, err := m.d.Enroll("bob", space, faces(10+i))
+			try(t, err)
+		}
+		w.agree()
+		other.end()
+		m.end()
+		old := m.copyFolder()
+		m.start()
+		alice, err := m.d.Enroll("alice", space, faces(2, 3))
+		try(t, err)
+		settle()
+		m.end()
+		m.folder = old
+		m.start()
+		settle()
+		if p, _ := m.d.Person(alice); len(p.Faces) != 2 || p.Name != "alice" {
+			t.Errorf("alice is %+v, %+v", p, m.d.State())
+		}
+		other.start()
+		w.agree()
+	})
+}

@@ -246,7 +246,10 @@ func (d *Device) begin() error {
 			return err
 		}
 	}
-	for name := range n.rings {
+	for name, p := range n.rings {
+		if p.Epoch == d.own.Epoch && p.Hash == d.own.epochHash() {
+			continue // this device has shared it, and then an old copy of its folder was put back
+		}
 		if err := d.putNote(name, ringPart{}); err != nil {
 			return err
 		}

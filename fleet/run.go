@@ -353,7 +353,8 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			return err
 		}
 		st := d.State()
-		if now := time.Now(); st.InStep != told.InStep || st.Keys != told.Keys || now.Sub(toldAt) > tellEvery {
+		if now := time.Now(); st.InStep != told.InStep || st.Keys != told.Keys || st.Trouble != told.Trouble ||
+			len(st.Refused) != len(told.Refused) || now.Sub(toldAt) > tellEvery {
 			told, toldAt = st.Status, now
 			s.patient(ctx, func(ctx context.Context) error { return s.server.Tell(ctx, told) }) // it is repeated
 		}

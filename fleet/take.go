@@ -155,6 +155,9 @@ func (d *Device) acceptOwn(x item, v value) error {
 	}
 	if d.caughtUp {
 		d.cloned()
+		if x.name == headNote && !d.takesNote(x.name, v.Note) {
+			return nil // two copies must not answer each other for ever
+		}
 	}
 	d.own.Counter = max(d.own.Counter, v.N)
 	id, part, person := personOf(x.name)
@@ -164,13 +167,14 @@ func (d *Device) acceptOwn(x item, v value) error {
 		}
 		return d.renumber()
 	}
-	if !person { // this device knows better what it shares
-		if again, _ := d.value(d.id, x.name); !d.caughtUp {
-			if err := d.put(x.name, again); err != nil {
-				return err
-			}
+	if !person {
+		if d.takesNote(x.name, v.Note) {
+			err = d.keep(d.id, x.name, v, x.data, true)
+		} else if !d.caughtUp { // this device knows better what it shares
+			again, _ := d.value(d.id, x.name)
+			err = d.put(x.name, again)
 		}
-		return d.renumber()
+		return errors.Join(err, d.renumber())
 	}
 	joined, err := d.joinOwn(id, v)
 	if err != nil {
@@ -182,6 +186,23 @@ func (d *Device) acceptOwn(x item, v value) error {
 		err = d.put(x.name, *joined)
 	}
 	return errors.Join(err, d.renumber())
+}
+
+// takesNote reports whether a later note of this device that the server has counts as it is. The keys of people in it
+// may be nowhere else. What this device adds to them is shared again.
+func (d *Device) takesNote(name string, data []byte) bool {
+	n := notes{rings: make(map[string]ringPart), lent: make(map[string][]lentPart)}
+	switch name[:max(1, len(name)-1)] {
+	case headNote[:len(headNote)-1]:
+		return n.take(name, data) == nil && n.head.Sum == d.sum(d.id)
+	case ringNote:
+		// A copy of the folder that runs, too, may have begun another epoch: the two would overwrite each other for ever.
+		return n.take(name, data) == nil && (!d.caughtUp ||
+			n.rings[name].Epoch == d.own.Epoch && n.rings[name].Hash == d.own.epochHash())
+	case lentNote:
+		return n.take(name, data) == nil
+	}
+	return false
 }
 
 // joinOwn joins what this device says about a number with a later value that the server has. It returns nil if the
