@@ -308,3 +308,51 @@ func TestOldFolder(t *testing.T) {
 		w.agree()
 	})
 }
+
+// A limited device says all that it may not say: about other people, in the name of full devices, and by calling a
+// person of its own the same as somebody else. Nobody believes it, and the others name it.
+func TestLimitedLies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		defer w.close()
+		a, b, c := w.devices[0].d, w.devices[1].d, w.devices[2].d
+		alice, err := a.Enroll("alice", space, faces(1, 2))
+		try(t, err)
+		bob, err := a.Enroll("bob", space, faces(10, 11))
+		try(t, err)
+		lesson := []online.Lesson{{Space: space, Centroids: []online.Centroid{{Vector: vector(9), Multiplicity: 1}}}}
+		_, err = a.Teach(bob, lesson)
+		try(t, err)
+		w.agree()
+		liar := w.join(fleet.Scope{People: []fleet.ID{alice}})
+		defer liar.end()
+		tablet := liar.d
+		guest, err := tablet.Enroll("guest", space, faces(40))
+		try(t, err)
+		settle()
+		for range 3 {
+			try(t, tablet.Lies(bob, guest, a.ID()))
+			settle()
+		}
+		w.devices = w.devices[:3] // the tablet believes itself
+		w.agree()
+		for _, d := range []*fleet.Device{a, b, c} {
+			p, err := d.Find("bob")
+			if err != nil || p.ID != bob || len(p.IDs) != 1 || len(p.Faces) != 2 || len(p.Lessons) != 1 || p.Sealed > 0 {
+				t.Errorf("bob is %+v, %v", p, err)
+			}
+			if p, _ := d.Person(guest); p.Name != "guest" || len(p.Faces) != 1 {
+				t.Errorf("the guest is %+v", p)
+			}
+			if s := d.State(); len(s.Refused) != 1 || s.Refused[tablet.ID()] == "" {
+				t.Errorf("refused: %q", s.Refused)
+			}
+		}
+		dave, err := c.Enroll("dave", space, faces(20)) // the keys still pass between the full devices
+		try(t, err)
+		w.agree()
+		if p, _ := a.Person(dave); len(p.Faces) != 1 {
+			t.Errorf("dave is %+v", p)
+		}
+	})
+}

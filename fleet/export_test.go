@@ -128,3 +128,32 @@ func JoinBy(folder string, t Token, name string, give func([]byte) error) error 
 	}
 	return errors.Join(err, join(folder, t.Fleet, admission))
 }
+
+// Lies says all that a limited device may not say about a person: its own methods would refuse it. Guest is a person
+// whom the device has made, and full is a full device.
+func (d *Device) Lies(person, guest ID, full string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key, name := newSecret(), person.String()
+	w := words{Name: &naming{Clock: d.tick(), Name: "mallory"}}
+	epoch := epochPart{Epoch: 5, Hash: hashOf("epoch", key[:]),
+		For: []sealedFor{{Device: full, To: d.note(full).box, Box: sealBox(d.note(full).box, key[:])}}}
+	ring := ringPart{Epoch: 1, Keys: []ringEntry{{Person: person[:], Box: key.seal(key[:], name)}}}
+	for _, n := range d.notes {
+		for _, p := range n.rings {
+			ring.Epoch, ring.Hash = p.Epoch, p.Hash
+		}
+	}
+	lent := lentPart{Device: full, To: d.note(full).box, People: [][]byte{person[:]},
+		Box: sealBox(d.note(full).box, key[:])}
+	forget := value{Forget: d.tick(), Born: make([]byte, len(born{})), Box: key.seal(encode(w), placeOf(d.id, name))}
+	return d.write(func() error {
+		return errors.Join(d.put(name, forget),
+			d.put(name+lessonName(0), value{Box: key.seal(encode(lessonPart{Clock: d.tick(), Parts: 1}), "")}),
+			d.same(Merge{guest, person}, false),
+			d.putNote(epochNote+digit(full), epoch),
+			d.putNote(ringNote+name[:1], ring),
+			d.putNote(lentNote+digit(full), []lentPart{lent}),
+			d.putNote(awayNote, map[string]withdrawal{full: {d.tick(), true}}))
+	})
+}

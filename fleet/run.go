@@ -48,12 +48,13 @@ var (
 
 // Times of a session.
 const (
-	lookEvery = 10 * time.Minute // how often all streams are looked at again
-	tellEvery = 30 * time.Second
-	mostLive  = 10_000 // items that wait
-	putAtOnce = 16
-	pullers   = 8
-	batchSize = 500 // items of one transaction
+	lookEvery  = 10 * time.Minute // how often all streams are looked at again
+	tellEvery  = 30 * time.Second
+	doubtEvery = 10 * time.Second
+	mostLive   = 10_000 // items that wait
+	putAtOnce  = 16
+	pullers    = 8
+	batchSize  = 500 // items of one transaction
 )
 
 // Run keeps this device and the server in step until ctx ends. After a failure it tries again. The error wraps
@@ -96,11 +97,13 @@ type session struct {
 	live    chan item
 	read    map[string]bool // devices whose streams were read
 	blocked map[string]bool // own values for which the server has no room
+	doubted map[string]time.Time
 }
 
 func (d *Device) session(ctx context.Context, server Server, works func()) error {
 	ctx, cancel := context.WithCancel(ctx)
-	s := session{d, server, make(chan item, mostLive), make(map[string]bool), make(map[string]bool)}
+	s := session{d, server, make(chan item, mostLive), make(map[string]bool), make(map[string]bool),
+		make(map[string]time.Time)}
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
@@ -115,7 +118,7 @@ func (d *Device) session(ctx context.Context, server Server, works func()) error
 	work.Go(func() {
 		ended <- server.Live(ctx, func() { close(ready) }, func(device, name string, data []byte) {
 			select {
-			case s.live <- item{device, name, data, true}:
+			case s.live <- item{device: device, name: name, data: data, live: true}:
 			case <-ctx.Done():
 			}
 		})
@@ -236,7 +239,7 @@ func (s *session) pull(ctx context.Context, device string, from uint64, each fun
 	last := uint64(0)
 	err := s.patientPull(ctx, device, from, func(name string, place uint64, data []byte) {
 		each(name, ValueCounter(data))
-		items = append(items, item{device, name, data, false})
+		items = append(items, item{device: device, name: name, data: data})
 		last = max(last, place)
 		if len(items) >= batchSize && failed == nil {
 			failed = s.d.accept(items)
@@ -396,7 +399,8 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			return err
 		}
 		for _, x := range items {
-			if x.name == headNote && x.device != d.id && !slices.Contains(again, x.device) && !d.complete(x.device) {
+			if x.device != d.id && !slices.Contains(again, x.device) &&
+				(x.name == headNote && !d.complete(x.device) || x.doubtful && s.doubts(x.device)) {
 				again = append(again, x.device)
 			}
 		}
@@ -413,6 +417,16 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			return err
 		}
 	}
+}
+
+// doubts reports whether the stream of a device is to be read because of a message in its name that is skipped: at most
+// once in a while, because anybody may send such messages.
+func (s *session) doubts(device string) bool {
+	if time.Since(s.doubted[device]) < doubtEvery {
+		return false
+	}
+	s.doubted[device] = time.Now()
+	return true
 }
 
 // publish gives the server what it lacks, and last the head.

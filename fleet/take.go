@@ -18,6 +18,7 @@ type item struct {
 	device, name string
 	data         []byte
 	live         bool // anybody may have sent it: the server lets answers through to any subject
+	doubtful     bool // it came live and is skipped: the stream tells whether the device has said it
 }
 
 // accept takes what has come from the server: it keeps what counts, and notes the reason why it skips the rest. A
@@ -29,7 +30,7 @@ func (d *Device) accept(items []item) error {
 		return nil
 	}
 	return d.write(func() error {
-		for _, x := range items {
+		for i, x := range items {
 			var err error
 			if x.device == AdminWriter {
 				err = d.acceptRecord(x.data)
@@ -46,7 +47,7 @@ func (d *Device) accept(items []item) error {
 				delete(d.refused, place)
 			case errors.Is(err, errValue), errors.Is(err, errNewer), errors.Is(err, errSignature),
 				errors.Is(err, ErrRecord), errors.Is(err, ErrScope):
-				if !x.live { // the stream tells whether the device has said it
+				if items[i].doubtful = x.live; !x.live {
 					d.refuse(place, err)
 				}
 			default:

@@ -268,7 +268,8 @@ func (d *Device) merge() {
 	var edges []edge
 	for id := range d.allPeople() {
 		for into, s := range d.joined(id).same {
-			if !s.Off && !d.forgotten(id) && !d.forgotten(into) {
+			// A device that may not write about both would give one of them the other's faces.
+			if !s.Off && !d.forgotten(id) && !d.forgotten(into) && d.mayWrite(s.device, into) {
 				edges = append(edges, edge{id, into, s})
 			}
 		}

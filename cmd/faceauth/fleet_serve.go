@@ -336,15 +336,32 @@ func printDevices(out io.Writer, all []hub.Device, now time.Time) error {
 			state = "revoked"
 		case d.Status != nil && d.Status.Waiting > 0:
 			state = "behind by " + count(d.Status.Waiting, "value")
+		case d.Connected && d.Status != nil && d.Status.Keys > 0:
+			state = "lacks " + count(d.Status.Keys, "key")
 		case d.Connected && d.Status != nil && d.Status.InStep:
 			state = "in step"
 		case d.Connected:
 			state = "connected"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.ID, d.Admitted.Local().Format("2006-01-02"),
-			lastSeen(d, now), scope, state)
+			lastSeen(d, now), scope, strings.Join(append([]string{state}, blamed(d)...), "; "))
 	}
 	return t.Flush()
+}
+
+// blamed says for what the server and the other devices hold back a device.
+func blamed(d hub.Device) (all []string) {
+	if d.Limited != "" {
+		all = append(all, d.Limited)
+	}
+	by := make(map[string]int)
+	for _, why := range d.Skipped {
+		by[why]++
+	}
+	for _, why := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Sprintf("values of it are skipped by %s: %q", count(by[why], "device"), why))
+	}
+	return all
 }
 
 // lastSeen says when a device was last connected.
@@ -437,6 +454,7 @@ func problems(d hub.Device, names map[string]string, now time.Time) (all []strin
 		}
 	}
 	wrong(!d.Connected, "not reachable, last seen: %s", lastSeen(d, now))
+	all = append(all, blamed(d)...)
 	s := d.Status
 	if s == nil {
 		wrong(d.Connected, "it has not told its state yet")

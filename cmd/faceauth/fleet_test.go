@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/hub"
 )
 
 // spoken is the output of a running command so far.
@@ -181,4 +182,44 @@ func TestFleetCommands(t *testing.T) {
 		do(badUsage, args...)
 	}
 	do(badUsage, "serve", "--listen", "here")
+}
+
+// The lists of devices say what is wrong with each, and why the server or other devices hold it back.
+func TestFleetDeviceLists(t *testing.T) {
+	now := time.Now()
+	well := &fleet.Status{InStep: true}
+	device := func(id string, s *fleet.Status) hub.Device {
+		return hub.Device{Member: fleet.Member{ID: id, Name: id, Scope: fleet.Scope{All: true}, Admitted: now},
+			Connected: s != nil, Status: s}
+	}
+	liar := device("liar", well)
+	liar.Limited = "it sends too much and is slowed down"
+	off := device("off", nil)
+	off.Seen = now.Add(-73 * time.Hour)
+	liar.Skipped = map[string]string{"door": "unsigned", "hall": "unsigned", "old": "newer"}
+	all := []hub.Device{device("door", well), liar, device("keyless", &fleet.Status{InStep: true, Keys: 2}),
+		device("hall", &fleet.Status{InStep: true, Refused: map[string]string{"liar": "unsigned"}}), off}
+	var out bytes.Buffer
+	if err := printDevices(&out, all, now); err != nil {
+		t.Fatal(err)
+	}
+	const skipped = `values of it are skipped by 1 device: "newer"; values of it are skipped by 2 devices: "unsigned"`
+	day := now.Local().Format("2006-01-02")
+	for _, want := range []string{
+		"door      door      " + day + "   now          all      in step\n",
+		"in step; it sends too much and is slowed down; " + skipped + "\n", "all      lacks 2 keys\n",
+		"off       off       " + day + "   3 days ago   all      away\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
+		}
+	}
+	out.Reset()
+	err := printCheck(&out, all, now, false)
+	const want = "door: ok\nliar: it sends too much and is slowed down; " + skipped + "\n" +
+		"keyless: it lacks the keys of 2 people; another full device must be online to give them\n" +
+		"hall: it skips values of \"liar\": \"unsigned\"\noff: not reachable, last seen: 3 days ago\n"
+	if out.String() != want || err == nil || err.Error() != "4 of 5 devices need attention" {
+		t.Errorf("%v\n%s", err, &out)
+	}
 }

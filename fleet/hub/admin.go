@@ -24,7 +24,10 @@ type Device struct {
 	Connected bool          `json:"connected"`
 	Seen      time.Time     `json:"seen,omitzero"` // the last time when it was connected, since the server started
 	Status    *fleet.Status `json:"status,omitempty"`
-	Bytes     uint64        `json:"bytes"` // of its values; 0 in a cluster
+	Bytes     uint64        `json:"bytes"`             // of its values; 0 in a cluster
+	Limited   string        `json:"limited,omitempty"` // why the server slows it down or drops its requests; "" if not
+	// Skipped says why other devices skip values of this one, by their ids.
+	Skipped map[string]string `json:"skipped,omitempty"`
 }
 
 // Admin is a connection of an administrator to the running server of this machine. [OpenAdmin] makes one; close it.
@@ -149,10 +152,22 @@ func (a *Admin) Devices(ctx context.Context) ([]Device, error) {
 			known[x.ID], last = x, x.ID
 		}
 	}
+	skipped := make(map[string]map[string]string)
+	for id, x := range known {
+		if x.Status == nil {
+			continue
+		}
+		for author, why := range x.Status.Refused {
+			if skipped[author] == nil {
+				skipped[author] = make(map[string]string)
+			}
+			skipped[author][id] = why
+		}
+	}
 	var all []Device
 	for _, x := range m.Devices() {
 		s := known[x.ID]
-		all = append(all, Device{x, s.Connected, s.Seen, s.Status, s.Bytes})
+		all = append(all, Device{x, s.Connected, s.Seen, s.Status, s.Bytes, s.Limited, skipped[x.ID]})
 	}
 	return all, nil
 }

@@ -215,11 +215,14 @@ func (g *gate) closed(p *pipe) {
 	}
 }
 
-// connected returns whether a device is connected, and when it was last.
-func (g *gate) connected(id string) (bool, time.Time) {
+// connected returns whether a device is connected, and when it was last. Slow means that it sends too much.
+func (g *gate) connected(id string) (connected, slow bool, last time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.conns[id]) > 0, g.seen[id]
+	for _, p := range g.conns[id] {
+		slow = slow || p.slow.Load()
+	}
+	return len(g.conns[id]) > 0, slow, g.seen[id]
 }
 
 // permissions converts rights into the server's type.

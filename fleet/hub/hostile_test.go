@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/fleet/hub"
 	"github.com/nats-io/nats.go"
 )
 
@@ -180,5 +182,59 @@ func TestHostileReplies(t *testing.T) {
 	}
 	if err := b.say("x", "by B"); err != nil || a.read(b.id, "x") != "by B" {
 		t.Error(err, a.read(b.id, "x"))
+	}
+}
+
+// A device that sends too much, asks too often and says what nobody can read is named, with the reasons.
+func TestHostileIsNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes ten seconds")
+	}
+	x := newSite(t).start()
+	one, a := x.join("one"), x.member(nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	admin := x.admin()
+	named := func() (d hub.Device) {
+		all, err := admin.Devices(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range all {
+			if x.ID == a.id {
+				d = x
+			} else if x.Limited != "" || len(x.Skipped) > 0 {
+				t.Errorf("another device is named: %+v", x)
+			}
+		}
+		return d
+	}
+	if d := named(); d.Limited != "" || len(d.Skipped) > 0 {
+		t.Errorf("%+v", d)
+	}
+	if err := a.say("_box", "garbage"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "its value is skipped", func() bool {
+		return strings.Contains(named().Skipped[one.d.ID()], "a value that cannot be read")
+	})
+	for range 300 {
+		a.nc.Publish("F.ask."+a.id, nil)
+	}
+	until(t, "its requests are dropped", func() bool { return strings.Contains(named().Limited, "too many requests") })
+	done := make(chan struct{})
+	defer func() { <-done }()
+	var end atomic.Bool
+	defer end.Store(true)
+	go func() {
+		defer close(done)
+		for !end.Load() && !a.nc.IsClosed() {
+			a.nc.Publish("F.say."+a.id+".x", make([]byte, 200<<10))
+		}
+	}()
+	until(t, "it is slowed down", func() bool {
+		return strings.Contains(named().Limited, "slowed down") &&
+			strings.Contains(x.lines.String(), "device is slowed down: it sends too much")
+	})
+	if s := one.d.State(); !s.InStep || s.Trouble != "" {
+		t.Errorf("the other device: %+v", s)
 	}
 }

@@ -38,6 +38,7 @@ type limiter struct {
 type pipe struct {
 	in, out net.Conn
 	limit   atomic.Pointer[rate.Limiter]
+	slow    atomic.Bool // it was slowed down for [slowAfter], and still is
 	// Device and client, the number of the connection in the NATS server, belong to the gate.
 	device string
 	client uint64
@@ -123,19 +124,20 @@ func (l *limiter) pass(ctx context.Context, in net.Conn) {
 // send passes on what a device sends.
 func (l *limiter) send(ctx context.Context, p *pipe) {
 	var since time.Time // since when it is slowed down
-	told := false
 	buffer := make([]byte, 4<<10)
 	for {
 		n, err := p.in.Read(buffer)
 		if n > 0 {
-			if wait := p.limit.Load().ReserveN(time.Now(), n).Delay(); wait <= 0 {
-				since, told = time.Time{}, false
-			} else {
+			limit := p.limit.Load()
+			if limit.Tokens() > sendBurst/2 { // waits that end a moment late do not end a flood
+				since = time.Time{}
+				p.slow.Store(false)
+			}
+			if wait := limit.ReserveN(time.Now(), n).Delay(); wait > 0 {
 				if since.IsZero() {
 					since = time.Now()
 				}
-				if !told && time.Since(since) > slowAfter {
-					told = true
+				if time.Since(since) > slowAfter && p.slow.CompareAndSwap(false, true) {
 					l.slowed.Add(1)
 					l.gate.slow(p)
 				}

@@ -28,8 +28,9 @@ const (
 	requestsAtOnce    = 100
 	mostRequests      = 4096 // that wait
 	mostSenders       = 50_000
-	largestStatus     = 4 << 10
+	largestStatus     = fleet.MaxValue // it may name hundreds of devices
 	requestTime       = 30 * time.Second
+	droppedFor        = time.Minute // how long it is told that requests of a device were dropped
 )
 
 // service keeps the records of the admin key and answers requests. One goroutine owns its fields, see run; others may
@@ -52,7 +53,13 @@ type service struct {
 	work  chan *nats.Msg
 	calls chan func(context.Context)
 	mu    sync.Mutex
-	rates map[string]*rate.Limiter // by device or token
+	rates map[string]*sender // by device or token
+}
+
+// sender is a device or token that sends requests.
+type sender struct {
+	limit   *rate.Limiter
+	dropped time.Time // when a request was last dropped
 }
 
 // note is the file by which commands on this machine find the running server.
@@ -144,7 +151,7 @@ func open(o Options) (_ *service, err error) {
 	}
 	s := &service{Options: o, used: make(map[string]string), unstored: make(map[string][]byte),
 		status: make(map[string]fleet.Status), heard: make(map[string]time.Time),
-		rates: make(map[string]*rate.Limiter), work: make(chan *nats.Msg, mostRequests),
+		rates: make(map[string]*sender), work: make(chan *nats.Msg, mostRequests),
 		calls: make(chan func(context.Context))}
 	if s.fleet, err = Fleet(o.Folder); err != nil {
 		return nil, err

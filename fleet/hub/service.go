@@ -33,30 +33,50 @@ type state struct {
 	Connected bool          `json:"connected"`
 	Seen      time.Time     `json:"seen,omitzero"`
 	Status    *fleet.Status `json:"status,omitempty"`
-	Bytes     uint64        `json:"bytes"` // of its values
+	Bytes     uint64        `json:"bytes"`             // of its values
+	Limited   string        `json:"limited,omitempty"` // why it is slowed down or its requests are dropped; "" if not
 }
 
 // take is called by the connection with each request. It must not wait: a device that sends many requests must not keep
 // those of others away.
 func (s *service) take(m *nats.Msg) {
-	sender := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	s.mu.Lock()
-	limit := s.rates[sender]
-	if limit == nil {
-		if len(s.rates) > mostSenders {
-			clear(s.rates)
-		}
-		limit = rate.NewLimiter(requestsPerSecond, requestsAtOnce)
-		s.rates[sender] = limit
-	}
-	s.mu.Unlock()
-	if sender != admin && !limit.Allow() {
+	if !s.allows(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) {
 		return
 	}
 	select {
 	case s.work <- m:
 	default: // the sender asks again
 	}
+}
+
+// allows reports whether a request of a device or token is answered.
+func (s *service) allows(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.rates[id]
+	if x == nil {
+		if len(s.rates) > mostSenders {
+			clear(s.rates)
+		}
+		x = &sender{limit: rate.NewLimiter(requestsPerSecond, requestsAtOnce)}
+		s.rates[id] = x
+	}
+	if id == admin || x.limit.Allow() {
+		return true
+	}
+	if x.dropped.IsZero() {
+		s.Log.Warn("requests of a device are dropped: it sends too many", "id", id)
+	}
+	x.dropped = time.Now()
+	return false
+}
+
+// drops reports whether requests of a device were dropped a short time ago.
+func (s *service) drops(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.rates[id]
+	return x != nil && time.Since(x.dropped) < droppedFor
 }
 
 // run answers requests until ctx ends.
@@ -327,8 +347,14 @@ func (s *service) states(ctx context.Context) ([]state, error) {
 	var all []state
 	for _, m := range s.present() {
 		x := state{ID: m.ID, Seen: s.heard[m.ID], Bytes: stored[fleet.StreamOf(m.ID)]}
+		slow := false
 		if s.server != nil {
-			x.Connected, x.Seen = s.server.gate.connected(m.ID)
+			x.Connected, slow, x.Seen = s.server.gate.connected(m.ID)
+		}
+		if slow {
+			x.Limited = "it sends too much and is slowed down"
+		} else if s.drops(m.ID) {
+			x.Limited = "it sends too many requests, and some are dropped"
 		}
 		if status, told := s.status[m.ID]; told {
 			x.Status = &status

@@ -199,7 +199,7 @@ func Count(n int, noun string) string {
 	switch {
 	case noun == "person":
 		noun = "people"
-	case strings.HasSuffix(noun, "y"):
+	case strings.HasSuffix(noun, "y") && noun != "key" && noun != "day":
 		noun = strings.TrimSuffix(noun, "y") + "ies"
 	default:
 		noun += "s"
