@@ -238,3 +238,49 @@ func TestHostileIsNamed(t *testing.T) {
 		t.Errorf("the other device: %+v", s)
 	}
 }
+
+// A member aims answers of the server at the subjects at which devices hear of new values: garbage, and what another
+// device once said. Nobody believes it, and nobody blames the other device.
+func TestHostileLive(t *testing.T) {
+	x := newSite(t).start()
+	one, two, a := x.join("one"), x.join("two"), x.member()
+	alice, err := one.d.Enroll("alice", "space", []fleet.Face{{Vector: []float32{1, 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree(t, one, two)
+	for name, data := range map[string]string{"old": a.read(one.d.ID(), alice.String()), "head": a.read(one.d.ID(), "_head"),
+		"garbage": "garbage"} {
+		if err := a.say(name, data); err != nil || data == "" {
+			t.Fatal(name, err)
+		}
+	}
+	if err := one.d.Label(alice, "space", []fleet.Face{{Vector: []float32{3, 4}}}); err != nil {
+		t.Fatal(err)
+	}
+	agree(t, one, two)
+	for range 10 {
+		for _, to := range []string{"F.now." + one.d.ID() + "." + alice.String(), "F.now." + one.d.ID() + "._head",
+			"F.now." + two.d.ID() + "._box", "F.now.admin.address", "F.now.admin.r" + one.d.ID(), "F.room." + one.d.ID(),
+			"F.now." + a.id + ".x", "F.now.x"} {
+			for _, name := range []string{"old", "head", "garbage"} {
+				ask := fmt.Sprintf(`{"last_by_subj":"F.say.%s.%s"}`, a.id, name)
+				if err := a.nc.PublishRequest("$JS.API.DIRECT.GET.say_"+a.id, to, []byte(ask)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if _, err := one.d.Enroll("bob", "space", []fleet.Face{{Vector: []float32{5, 6}}}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the answers are through", func() bool { return two.d.State().Refused[a.id] != "" })
+	until(t, "bob is known", func() bool { _, err := two.d.Find("bob"); return err == nil })
+	agree(t, one, two)
+	for _, m := range []*member{one, two} {
+		p, _ := m.d.Person(alice)
+		if s := m.d.State(); len(p.Faces) != 2 || s.Trouble != "" || len(s.Refused) != 1 || len(m.d.Members()) != 3 {
+			t.Errorf("alice is %+v, %+v", p, s)
+		}
+	}
+}
