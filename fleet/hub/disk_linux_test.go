@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/fleet/hub"
@@ -52,4 +53,55 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%s is lost", id)
 		}
 	}
+}
+
+// The disk of a device becomes full. It refuses to say more, or keeps what it says; it loses nothing that it has said,
+// and takes part again when there is room.
+func TestFullDiskOfDevice(t *testing.T) {
+	disk := fixture.NewDisk(t, 8<<20)
+	x := newSite(t).start()
+	two := x.join("two")
+	one := &member{t: t, folder: filepath.Join(disk.Dir, "one")}
+	if _, err := fleet.Join(t.Context(), one.folder, x.invite(time.Hour), fleet.Joining{Name: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	one.start()
+	t.Cleanup(one.end)
+	agree(t, one, two)
+	said := make(map[fleet.ID]bool)
+	refused := 0
+	enrol := func(m *member, n int) {
+		for i := range n {
+			id, err := m.d.Enroll("p", "space", []fleet.Face{{Vector: append(make([]float32, 511), float32(i))}})
+			if err != nil {
+				refused++
+			} else {
+				said[id] = true
+			}
+		}
+	}
+	enrol(one, 20)
+	agree(t, one, two)
+	disk.Fill()
+	enrol(one, 100)
+	if refused == 0 {
+		t.Error("nothing is refused on a full disk")
+	}
+	enrol(two, 100) // what one cannot keep
+	until(t, "the device says that it cannot write", func() bool { return one.d.State().Trouble != "" })
+	t.Logf("%d of 100 are refused; %s", refused, one.d.State().Trouble)
+	disk.Free()
+	agree(t, one, two)
+	for id := range said {
+		for _, m := range []*member{one, two} {
+			if p, _ := m.d.Person(id); len(p.Faces) != 1 {
+				t.Errorf("%s is lost", id)
+			}
+		}
+	}
+	refused = 0
+	if enrol(one, 1); refused > 0 {
+		t.Error("the device refuses with an empty disk")
+	}
+	agree(t, one, two)
 }
