@@ -4,11 +4,14 @@ package fleet_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
 )
 
 // A liar labels hundreds of people with nearly the same face: a gallery takes only some, and says whose faces they are.
@@ -56,4 +59,43 @@ func TestCrowd(t *testing.T) {
 	if one.reconcile(p.g[0], true); len(l.Names()) != 1 {
 		t.Errorf("%q stay", l.Names())
 	}
+}
+
+// The same with 24 MB: 3,000 people with four faces of 512 values each.
+func TestCrowdOf24MB(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	const most = 48 << 20 // bytes of the memory of a follower and its gallery, whose faces are 24 MB
+	wide := plane
+	wide.ID, wide.Dim = "wide space", 512
+	w := newLive(t)
+	one, liar := w.join(fleet.Scope{All: true}), w.join(fleet.Scope{All: true})
+	for i := range 3000 {
+		var all []fleet.Face
+		for j := range 4 {
+			all = append(all, fleet.Face{Vector: append(make([]float32, 511), float32(4*i+j)*1e-5)})
+		}
+		if _, err := liar.d.Enroll(fmt.Sprint("p", i), wide.ID, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allInStep(t, one, liar)
+	liar.end()
+	g := must[*gallery.Gallery](t)(gallery.New(wide, online.Settings{}))
+	heap := func() uint64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	before, begun := heap(), time.Now()
+	r := one.reconcile(g, true)
+	took := time.Since(begun)
+	if used := int64(heap()) - int64(before); used > most || len(r.Refused) == 0 {
+		t.Errorf("%d MB of memory, %q", used>>20, r.Refused)
+	} else {
+		t.Logf("%d of 3,000 people, %d MB of memory, %v", len(g.Learner().Names()), used>>20, took)
+	}
+	runtime.KeepAlive(one)
 }
