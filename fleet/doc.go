@@ -11,7 +11,7 @@
 //
 // A device publishes one value for each person, and only it can write below its name. The server keeps the last value
 // of each. A value has the device's words about the person: a name, and for each face whether it is labelled,
-// confirmed, taken back, denied or allowed; with whom the person is the same; and whether the person be forgotten. Each
+// taken back, denied or allowed; with whom the person is the same; and whether the person be forgotten. Each
 // word has a clock, a hybrid of the time and a count. For each word the one with the later clock counts, then the one
 // of the greater device. So devices agree whatever the order in which they hear of each other. Words whose clock is
 // more than an hour ahead wait. Words of a limited device count about its people, and about those that it made: the

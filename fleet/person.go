@@ -93,7 +93,6 @@ type PersonFace struct {
 	ID    FaceID
 	Space string
 	Face
-	Confirmed bool // a learned face that was confirmed
 
 	clock  uint64
 	device string // that said it

@@ -231,11 +231,6 @@ func (d *Device) Label(person ID, space string, faces []Face) error {
 	return d.sayFaces(person, space, faces, labelled)
 }
 
-// Confirm confirms that faces are still this person's: learned faces become labelled faces.
-func (d *Device) Confirm(person ID, space string, faces []Face) error {
-	return d.sayFaces(person, space, faces, confirmed)
-}
-
 // Deny states that faces are not this person's.
 func (d *Device) Deny(person ID, space string, faces []Face) error {
 	return d.sayFaces(person, space, faces, denied)

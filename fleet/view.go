@@ -130,7 +130,7 @@ func (d *Device) heard(id ID) *joined {
 		d.trouble = fmt.Sprintf("%v: %v", ErrDamaged, err)
 	}
 	for _, f := range j.faces {
-		j.faced = j.faced || f.state == labelled || f.state == confirmed
+		j.faced = j.faced || f.state == labelled
 	}
 	return j
 }
@@ -142,12 +142,8 @@ func (j *joined) take(d *Device, device string, w words) {
 	}
 	var count [allowed + 1]int
 	for _, f := range slices.Backward(w.Faces) { // the newest first
-		kind := f.State
-		if kind == confirmed {
-			kind = labelled
-		}
-		if count[kind]++; d.early(f.Clock) || kind == labelled && count[kind] > MaxFaces ||
-			kind == denied && count[kind] > MaxDenied {
+		if count[f.State]++; d.early(f.Clock) || f.State == labelled && count[labelled] > MaxFaces ||
+			f.State == denied && count[denied] > MaxDenied {
 			continue
 		}
 		old, there := j.faces[f.id()]
@@ -343,7 +339,7 @@ func (d *Device) person(ids []ID, say func(ID) *joined) Person {
 	}
 	for f, x := range faces {
 		switch x.state {
-		case labelled, confirmed:
+		case labelled:
 			p.Faces = append(p.Faces, x.PersonFace)
 			if at := clockTime(x.clock); at.After(p.Enrolled) {
 				p.Enrolled = at.UTC()
@@ -583,7 +579,7 @@ func (d *Device) Hash() [32]byte {
 		one := []any{p.ID[:], p.Name, p.Shown, len(p.Gone), len(p.Allowed)}
 		for _, list := range [][]PersonFace{p.Faces, p.Denied} {
 			for _, f := range list {
-				one = append(one, f.ID[:], f.Confirmed)
+				one = append(one, f.ID[:])
 			}
 		}
 		for _, l := range p.Lessons {

@@ -36,11 +36,10 @@ type naming struct {
 type faceState uint64
 
 const (
-	labelled  faceState = iota
-	confirmed           // labelled, and learned before
-	retracted           // labelled once
-	denied              // the face is not the person's
-	allowed             // denied once
+	labelled  faceState = 0
+	retracted faceState = 2 // labelled once
+	denied    faceState = 3 // the face is not the person's
+	allowed   faceState = 4 // denied once
 )
 
 type faceWord struct {
@@ -87,7 +86,7 @@ func openWords(data []byte) (w words, err error) {
 		}
 	}
 	for _, f := range w.Faces {
-		with := f.State != retracted && f.State != allowed
+		with := f.State == labelled || f.State == denied
 		if len(f.ID) != len(FaceID{}) || f.State > allowed || with != (len(f.Vector) > 0) ||
 			with && f.Space >= uint64(len(w.Spaces)) || !finite(f.Quality) {
 			return w, fmt.Errorf("%w: a wrong face", errValue)
@@ -165,18 +164,14 @@ func (w *words) trim() {
 	slices.SortStableFunc(w.Faces, func(a, b faceWord) int { return cmp.Compare(b.Clock, a.Clock) }) // the newest first
 	var count [allowed + 1]int
 	w.Faces = slices.DeleteFunc(w.Faces, func(f faceWord) bool {
-		kind := f.State
-		if kind == confirmed {
-			kind = labelled
-		}
-		count[kind]++
-		switch kind {
+		count[f.State]++
+		switch f.State {
 		case labelled:
-			return count[kind] > MaxFaces
+			return count[f.State] > MaxFaces
 		case denied:
-			return count[kind] > MaxDenied
+			return count[f.State] > MaxDenied
 		}
-		return count[kind] > mostGone
+		return count[f.State] > mostGone
 	})
 	slices.Reverse(w.Faces)
 	if len(w.Same) > mostSame {
@@ -197,7 +192,7 @@ func (w *words) newFaceWord(space string, f Face, state faceState, clock uint64)
 
 // personFace converts a word about a face.
 func (f faceWord) personFace(spaces []string) PersonFace {
-	p := PersonFace{ID: f.id(), Confirmed: f.State == confirmed, clock: f.Clock}
+	p := PersonFace{ID: f.id(), clock: f.Clock}
 	p.Quality = f.Quality
 	if len(f.Vector) > 0 {
 		p.Space, p.Vector = spaces[f.Space], vector.Floats(f.Vector)

@@ -315,8 +315,8 @@ func byName(people []fleet.Person, name string, state fleet.State) (p fleet.Pers
 }
 
 // facesOf returns the faces of a person for a daemon, in the order of their numbers, and the state of the person as a
-// word. If there are too many, enrolled faces come before learned faces, and newer before older. Whole is true if all
-// entries about the person could be read.
+// word. If there are too many, newer faces come before older ones. Whole is true if all entries about the person could be
+// read.
 func facesOf(people []fleet.Person, id fleet.ID, space string, state fleet.State) (faces []tablet.FleetFace,
 	ids []fleet.FaceID, word string, whole bool) {
 	i := slices.IndexFunc(people, func(p fleet.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })
@@ -331,12 +331,6 @@ func facesOf(people []fleet.Person, id fleet.ID, space string, state fleet.State
 		word = bus.OtherSpace
 	}
 	slices.SortStableFunc(all, func(x, y fleet.PersonFace) int {
-		if x.Confirmed != y.Confirmed {
-			if y.Confirmed {
-				return -1
-			}
-			return 1
-		}
 		return cmp.Or(y.Taken.Compare(x.Taken), slices.Compare(x.ID[:], y.ID[:]))
 	})
 	all = all[:min(len(all), tablet.MostFaces)]

@@ -318,20 +318,19 @@ func TestFleetTablet(t *testing.T) {
 // Tests which faces of a person are sent to the daemon.
 func TestFleetFaces(t *testing.T) {
 	id, other := fleet.ID{1}, fleet.ID{2}
-	person := func(n, learned int, space string) fleet.Person {
+	person := func(n int, space string) fleet.Person {
 		p := fleet.Person{ID: id, IDs: []fleet.ID{id, other}}
 		for i := range n {
 			f := fleet.PersonFace{Space: space,
-				Face:      fleet.Face{Vector: []float32{float32(i)}, Taken: time.Unix(int64(i), 0)},
-				Confirmed: i >= n-learned}
+				Face: fleet.Face{Vector: []float32{float32(i)}, Taken: time.Unix(int64(i), 0)}}
 			f.ID = fleet.NewFaceID(space, f.Vector)
 			p.Faces = append(p.Faces, f)
 		}
 		return p
 	}
-	mixed := person(2, 0, "a")
-	mixed.Faces = append(mixed.Faces, person(3, 0, "b").Faces...)
-	sealed := person(2, 0, "a")
+	mixed := person(2, "a")
+	mixed.Faces = append(mixed.Faces, person(3, "b").Faces...)
+	sealed := person(2, "a")
 	sealed.Sealed = 1
 	for _, c := range []struct {
 		name   string
@@ -341,14 +340,12 @@ func TestFleetFaces(t *testing.T) {
 		word   string
 		whole  bool
 	}{
-		{"all", []fleet.Person{person(3, 1, "a")}, fleet.State{}, []float32{0, 1, 2}, bus.InStep, true},
+		{"all", []fleet.Person{person(3, "a")}, fleet.State{}, []float32{0, 1, 2}, bus.InStep, true},
 		{"of one space", []fleet.Person{mixed}, fleet.State{}, []float32{0, 1}, bus.InStep, true},
-		{"of another space", []fleet.Person{person(2, 0, "b")}, fleet.State{}, nil, bus.OtherSpace, true},
-		{"without any", []fleet.Person{person(0, 0, "a")}, fleet.State{}, nil, bus.InStep, true},
-		{"enrolled before learned, then the newest", []fleet.Person{person(tablet.MostFaces+4, 2, "a")}, fleet.State{},
-			span32(2, tablet.MostFaces+2), bus.InStep, true},
-		{"learned ones where there is room", []fleet.Person{person(tablet.MostFaces+4, tablet.MostFaces, "a")},
-			fleet.State{}, append(span32(0, 4), span32(8, tablet.MostFaces+4)...), bus.InStep, true},
+		{"of another space", []fleet.Person{person(2, "b")}, fleet.State{}, nil, bus.OtherSpace, true},
+		{"without any", []fleet.Person{person(0, "a")}, fleet.State{}, nil, bus.InStep, true},
+		{"the newest", []fleet.Person{person(tablet.MostFaces+4, "a")}, fleet.State{},
+			span32(4, tablet.MostFaces+4), bus.InStep, true},
 		{"a key is missing", []fleet.Person{sealed}, fleet.State{}, nil, bus.Keyless, false},
 		{"nobody", nil, fleet.State{Status: fleet.Status{InStep: true}}, nil, bus.Nobody, true},
 		{"nobody yet", nil, fleet.State{}, nil, bus.Nobody, false},
@@ -365,7 +362,7 @@ func TestFleetFaces(t *testing.T) {
 			}
 		}
 	}
-	p := person(3, 0, "a")
+	p := person(3, "a")
 	p.Denied, p.Gone, p.Faces = p.Faces[1:2], []fleet.FaceID{p.Faces[2].ID}, p.Faces[:1]
 	var own []tablet.FleetFace
 	for i := range 5 {
