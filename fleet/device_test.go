@@ -338,7 +338,8 @@ func TestLimitedLies(t *testing.T) {
 		w.agree()
 		for _, d := range []*fleet.Device{a, b, c} {
 			p, err := d.Find("bob")
-			if err != nil || p.ID != bob || len(p.IDs) != 1 || len(p.Faces) != 2 || len(p.Lessons) != 1 || p.Sealed > 0 {
+			if err != nil || p.ID != bob || len(p.IDs) != 1 || len(p.Faces) != 2 || len(p.Lessons) != 1 ||
+				p.Sealed > 0 {
 				t.Errorf("bob is %+v, %v", p, err)
 			}
 			if p, _ := d.Person(guest); p.Name != "guest" || len(p.Faces) != 1 {

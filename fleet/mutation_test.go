@@ -39,8 +39,8 @@ func TestMutations(t *testing.T) {
 			overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutant}})
 			try(t, err)
 			try(t, os.WriteFile(filepath.Join(dir, "overlay"), overlay, 0o600))
-			out, err := exec.CommandContext(t.Context(), "go", "test", "-overlay", filepath.Join(dir, "overlay"), "-count=1",
-				"-failfast", "-run", "TestRandom$", ".").CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), "go", "test", "-overlay", filepath.Join(dir, "overlay"),
+				"-count=1", "-failfast", "-run", "TestRandom$", ".").CombinedOutput()
 			if err == nil || !strings.Contains(string(out), x.notices) {
 				t.Errorf("it is not noticed: %v\n%.2000s", err, out)
 			}

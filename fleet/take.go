@@ -197,7 +197,7 @@ func (d *Device) takesNote(name string, data []byte) bool {
 	case headNote[:len(headNote)-1]:
 		return n.take(name, data) == nil && n.head.Sum == d.sum(d.id)
 	case ringNote:
-		// A copy of the folder that runs, too, may have begun another epoch: the two would overwrite each other for ever.
+		// A copy of the folder that runs, too, may have begun another epoch: both would overwrite each other for ever.
 		return n.take(name, data) == nil && (!d.caughtUp ||
 			n.rings[name].Epoch == d.own.Epoch && n.rings[name].Hash == d.own.epochHash())
 	case lentNote:

@@ -42,13 +42,14 @@ type FleetFace struct {
 
 // FleetStatus is the public part of an account's link to a person of a fleet.
 type FleetStatus struct {
-	Asked, Number string
-	Share         bool      // the fleet gets the faces that this device enrols
-	Faces         int       // number of the fleet's faces of the person, in this space
-	Enrolled      int       // number of faces from this camera that rest on them
-	Revoked       bool      // the fleet has revoked this device
-	Word          string    // the last word of [Authenticator.FleetSays] in this run; "" for none
-	Since         time.Time // time of the word
+	Asked    string    `json:"asked"`    // name or number from the administrator
+	Number   string    `json:"number"`   // number of the person; "" until it is known
+	Share    bool      `json:"share"`    // the fleet gets the faces that this device enrols
+	Faces    uint32    `json:"faces"`    // number of the fleet's faces of the person, in this space
+	Enrolled uint32    `json:"enrolled"` // number of faces from this camera that rest on them
+	Revoked  bool      `json:"revoked"`  // the fleet has revoked this device
+	Word     string    `json:"word"`     // the last word of [Authenticator.FleetSays] in this run; "" for none
+	Since    time.Time `json:"since"`    // time of the word
 }
 
 // following is the part of a profile about the followed person.
@@ -391,9 +392,8 @@ func (a *Authenticator) fleetStatus(user string, c *account) *FleetStatus {
 	}
 	n := a.news[user]
 	return &FleetStatus{
-		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: len(c.follow.Faces),
-		Enrolled: len(c.follow.Seen),
-		Revoked:  c.follow.Revoked, Word: n.word, Since: n.since,
+		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: uint32(len(c.follow.Faces)),
+		Enrolled: uint32(len(c.follow.Seen)), Revoked: c.follow.Revoked, Word: n.word, Since: n.since,
 	}
 }
 

@@ -268,7 +268,7 @@ func testFollowTakenBack(t *testing.T) {
 	is := func(labelled int64, learned bool, faces int) {
 		t.Helper()
 		s, err := d.Status("alice")
-		if err != nil || s.Labelled != labelled || (s.Learned > 0) != learned || s.Fleet.Faces != faces ||
+		if err != nil || s.Labelled != labelled || (s.Learned > 0) != learned || int(s.Fleet.Faces) != faces ||
 			int64(s.Fleet.Enrolled) != labelled {
 			t.Fatalf("%+v, %+v, %v", s, s.Fleet, err)
 		}

@@ -315,8 +315,7 @@ func byName(people []fleet.Person, name string, state fleet.State) (p fleet.Pers
 }
 
 // facesOf returns the faces of a person for a daemon, in the order of their numbers, and the state of the person as a
-// word. If there are too many, newer faces come before older ones. Whole is true if all entries about the person could be
-// read.
+// word. If there are too many, the newest are taken. Whole is true if all entries about the person could be read.
 func facesOf(people []fleet.Person, id fleet.ID, space string, state fleet.State) (faces []tablet.FleetFace,
 	ids []fleet.FaceID, word string, whole bool) {
 	i := slices.IndexFunc(people, func(p fleet.Person) bool { return p.ID == id || slices.Contains(p.IDs, id) })

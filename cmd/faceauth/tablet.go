@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/words"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/spf13/cobra"
 )
@@ -280,7 +281,7 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 }
 
 // following describes the state of an account that follows a person of a fleet.
-func following(f bus.Following) string {
+func following(f tablet.FleetStatus) string {
 	who := f.Number
 	switch {
 	case who == "":

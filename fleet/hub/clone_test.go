@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A copy of the folder of a device runs beside the device. Both notice it, fleet check says it, and nothing is lost that
-// either has said. They do not answer each other for ever.
+// A copy of the folder of a device runs beside the device. Both notice it, fleet check says it, and nothing is lost
+// that either has said. They do not answer each other for ever.
 func TestClone(t *testing.T) {
 	x := newSite(t).start()
 	one, two, other := x.join("one"), x.join("two"), x.join("other")
@@ -37,7 +37,8 @@ func TestClone(t *testing.T) {
 	var said []fleet.ID
 	for round := range 3 {
 		for who, m := range both {
-			id, err := m.d.Enroll(fmt.Sprint("by ", who, round), "space", []fleet.Face{{Vector: []float32{3, float32(round)}}})
+			id, err := m.d.Enroll(fmt.Sprint("by ", who, round), "space",
+				[]fleet.Face{{Vector: []float32{3, float32(round)}}})
 			if err != nil {
 				t.Fatal(err)
 			}

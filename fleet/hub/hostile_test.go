@@ -249,8 +249,8 @@ func TestHostileLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	agree(t, one, two)
-	for name, data := range map[string]string{"old": a.read(one.d.ID(), alice.String()), "head": a.read(one.d.ID(), "_head"),
-		"garbage": "garbage"} {
+	for name, data := range map[string]string{"garbage": "garbage", "head": a.read(one.d.ID(), "_head"),
+		"old": a.read(one.d.ID(), alice.String())} {
 		if err := a.say(name, data); err != nil || data == "" {
 			t.Fatal(name, err)
 		}
@@ -261,8 +261,8 @@ func TestHostileLive(t *testing.T) {
 	agree(t, one, two)
 	for range 10 {
 		for _, to := range []string{"F.now." + one.d.ID() + "." + alice.String(), "F.now." + one.d.ID() + "._head",
-			"F.now." + two.d.ID() + "._box", "F.now.admin.address", "F.now.admin.r" + one.d.ID(), "F.room." + one.d.ID(),
-			"F.now." + a.id + ".x", "F.now.x"} {
+			"F.now." + two.d.ID() + "._box", "F.now.admin.address", "F.now.admin.r" + one.d.ID(),
+			"F.room." + one.d.ID(), "F.now." + a.id + ".x", "F.now.x"} {
 			for _, name := range []string{"old", "head", "garbage"} {
 				ask := fmt.Sprintf(`{"last_by_subj":"F.say.%s.%s"}`, a.id, name)
 				if err := a.nc.PublishRequest("$JS.API.DIRECT.GET.say_"+a.id, to, []byte(ask)); err != nil {

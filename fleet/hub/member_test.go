@@ -295,7 +295,8 @@ func TestFlood(t *testing.T) {
 		for over := time.Now().Add(3 * time.Second); time.Now().Before(over); {
 			number++
 			began := time.Now()
-			id, err := office.d.Enroll(fmt.Sprint("p", number), "space", []fleet.Face{{Vector: []float32{float32(number), 1}}})
+			id, err := office.d.Enroll(fmt.Sprint("p", number), "space",
+				[]fleet.Face{{Vector: []float32{float32(number), 1}}})
 			if err != nil {
 				t.Fatal(err)
 			}

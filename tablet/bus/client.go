@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -192,7 +193,7 @@ type Status struct {
 	Refusal  string    `json:"refusal"` // reason why no login may begin now, or ""
 	Wait     uint32    `json:"wait"`    // seconds until a login may begin
 	// Fleet describes the link to a person of a fleet; nil without a link.
-	Fleet *Following `json:"fleet,omitempty"`
+	Fleet *tablet.FleetStatus `json:"fleet,omitempty"`
 }
 
 // Status returns the public part of a user's profile. An empty user means the caller.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/vector"
@@ -20,7 +21,7 @@ const FleetInterface = "org.faceauth.Fleet"
 // FleetUser is the user of that process.
 const FleetUser = "faceauth-fleet"
 
-// Words about the person whom an account follows, for [Fleet.Says] and [Following.Word].
+// Words about the person whom an account follows, for [Fleet.Says] and [tablet.FleetStatus].
 const (
 	InStep     = "in-step"     // this device has all faces of the person
 	Away       = "away"        // there is no connection to the fleet
@@ -229,51 +230,36 @@ func (s *Service) followChanged() {
 	}, nil)
 }
 
-// Following describes the link of an account to a person of a fleet.
-type Following struct {
-	Asked    string    `json:"asked"`    // name or number from the administrator
-	Number   string    `json:"number"`   // number of the person; "" until it is known
-	Share    bool      `json:"share"`    // the fleet gets the faces that this device enrols
-	Faces    uint32    `json:"faces"`    // number of the fleet's faces of the person
-	Enrolled uint32    `json:"enrolled"` // number of faces from this device that rest on them
-	Revoked  bool      `json:"revoked"`  // the fleet has revoked this device
-	Word     string    `json:"word"`     // [InStep] or another word; "" before the first one
-	Since    time.Time `json:"since"`    // time of the word
+// followingFields returns where the fields of a link are, by their names in a message. Since is in seconds, or 0.
+func followingFields(f *tablet.FleetStatus, since *int64) map[string]any {
+	return map[string]any{"asked": &f.Asked, "number": &f.Number, "share": &f.Share, "faces": &f.Faces,
+		"enrolled": &f.Enrolled, "revoked": &f.Revoked, "word": &f.Word, "since": since}
 }
 
-// followingOf returns the link in the form of a message.
+// followingOf returns the link of an account to a person of a fleet in the form of a message.
 func followingOf(f *tablet.FleetStatus) map[string]dbus.Variant {
+	m := make(map[string]dbus.Variant)
 	if f == nil {
-		return map[string]dbus.Variant{}
+		return m
 	}
 	since := int64(0)
 	if !f.Since.IsZero() {
 		since = f.Since.Unix()
 	}
-	return map[string]dbus.Variant{
-		"asked":    dbus.MakeVariant(f.Asked),
-		"number":   dbus.MakeVariant(f.Number),
-		"share":    dbus.MakeVariant(f.Share),
-		"faces":    dbus.MakeVariant(uint32(f.Faces)),
-		"enrolled": dbus.MakeVariant(uint32(f.Enrolled)),
-		"revoked":  dbus.MakeVariant(f.Revoked),
-		"word":     dbus.MakeVariant(f.Word),
-		"since":    dbus.MakeVariant(since),
+	for key, field := range followingFields(f, &since) {
+		m[key] = dbus.MakeVariant(reflect.ValueOf(field).Elem().Interface())
 	}
+	return m
 }
 
 // readFollowing decodes the result of followingOf.
-func readFollowing(m map[string]dbus.Variant) (*Following, error) {
+func readFollowing(m map[string]dbus.Variant) (*tablet.FleetStatus, error) {
 	if len(m) == 0 {
 		return nil, nil
 	}
-	f, since := new(Following), int64(0)
-	for key, to := range map[string]any{
-		"asked": &f.Asked, "number": &f.Number, "share": &f.Share, "faces": &f.Faces, "enrolled": &f.Enrolled,
-		"revoked": &f.Revoked,
-		"word":    &f.Word, "since": &since,
-	} {
-		if err := m[key].Store(to); err != nil {
+	f, since := new(tablet.FleetStatus), int64(0)
+	for key, field := range followingFields(f, &since) {
+		if err := m[key].Store(field); err != nil {
 			return nil, fmt.Errorf("the daemon's status has no usable %s of the fleet: %w", key, err)
 		}
 	}

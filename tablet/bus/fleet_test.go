@@ -80,7 +80,7 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := root.Status(t.Context(), "nobody"); err != nil || s.Fleet == nil ||
-		*s.Fleet != (bus.Following{Asked: "Alice", Number: person, Faces: 2, Word: bus.InStep, Since: since}) {
+		*s.Fleet != (tablet.FleetStatus{Asked: "Alice", Number: person, Faces: 2, Word: bus.InStep, Since: since}) {
 		t.Fatalf("%+v, %+v, %v", s, s.Fleet, err)
 	}
 	login := func(who []float32) string {
