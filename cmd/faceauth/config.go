@@ -47,7 +47,7 @@ func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
 			return nil, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help",
 				c.CommandPath())
 		}
-		return all, nil
+		return all, substreams(all, r.substreams)
 	}
 	f := configFile{path: r.config}
 	if err := f.read(c.Flags()); err != nil {
@@ -55,12 +55,12 @@ func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
 	}
 	r.inline = f.secrets
 	if len(all) > 0 {
-		return all, nil
+		return all, substreams(all, r.substreams)
 	}
 	if len(f.cameras) == 0 {
 		return nil, fmt.Errorf("%s has no cameras; list them under cameras, or name them on the command line", f.path)
 	}
-	return f.cameras, nil
+	return f.cameras, substreams(f.cameras, r.substreams)
 }
 
 // read reads the file. Flags of the command line keep their values.
@@ -143,7 +143,7 @@ func like(name string, names []string) string {
 			return fmt.Sprintf("; did you mean %s?", n)
 		}
 	}
-	if len(names) <= 5 {
+	if len(names) <= 6 {
 		return "; there are " + strings.Join(names, ", ")
 	}
 	return "; the keys are cameras, secrets, and the flags of faceauth office without their dashes"
@@ -176,7 +176,7 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 	names := []string{"cameras", "secrets"}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		given[flag.Name] = flag.Changed
-		if flag.Name != "config" && flag.Name != "help" {
+		if flag.Name != "config" && flag.Name != "help" && flag.Name != "substream" { // each camera has its own
 			names = append(names, flag.Name)
 		}
 	})
@@ -257,7 +257,7 @@ func (f *configFile) takeCameras(n *yaml.Node) error {
 // camera reads one camera of the list.
 func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 	var user, password string
-	names := []string{"name", "source", "rotate", "user", "password"}
+	names := []string{"name", "source", "rotate", "substream", "user", "password"}
 	err = f.each(n, names, func(key string, value *yaml.Node) (err error) {
 		switch key {
 		case "name":
@@ -269,6 +269,8 @@ func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 			if s, err = f.value(key, value); err == nil && camera.rotate.Set(s) != nil {
 				err = f.wrong(value, "rotate needs %s", kinds["rotation"])
 			}
+		case "substream":
+			camera.substream, err = f.value(key, value)
 		case "user":
 			user, err = f.value(key, value)
 		case "password":
@@ -292,22 +294,24 @@ func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 		}
 		return camera, nil
 	}
-	u, err := url.Parse(camera.source)
-	if err != nil {
-		return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is not a valid URL"))
-	}
-	if u.User != nil || u.RawQuery != "" || strings.Contains(u.Path, "=") {
-		f.secret = n
-	}
-	if user != "" {
-		if u.User != nil {
-			return camera, f.wrong(n, "camera %q has a user, and its source has one, too", camera.name)
+	for _, at := range []*string{&camera.source, &camera.substream} {
+		u, err := url.Parse(*at)
+		if err != nil {
+			return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is not a valid URL"))
 		}
-		u.User = url.UserPassword(user, password)
-		if password == "" {
-			u.User = url.User(user)
+		if u.User != nil || u.RawQuery != "" || strings.Contains(u.Path, "=") {
+			f.secret = n
 		}
-		camera.source = u.String()
+		if user != "" && *at != "" {
+			if u.User != nil {
+				return camera, f.wrong(n, "camera %q has a user, and its source has one, too", camera.name)
+			}
+			u.User = url.UserPassword(user, password)
+			if password == "" {
+				u.User = url.User(user)
+			}
+			*at = u.String()
+		}
 	}
 	return camera, nil
 }

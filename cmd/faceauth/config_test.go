@@ -49,6 +49,7 @@ func TestConfig(t *testing.T) {
 cameras:
   - name: door
     source: rtsp://camera.local/stream?profile=1
+    substream: rtsp://camera.local/small
     user: viewer
     password: "a b/@:?#c"
   - {name: desk, source: 0}
@@ -69,8 +70,9 @@ secrets:
 		t.Fatal(err)
 	}
 	want := []named{
-		{"door", "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1", ""},
-		{"desk", "0", ""}}
+		{"door", "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1", "",
+			"rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/small"},
+		{"desk", "0", "", ""}}
 	if !reflect.DeepEqual(cameras, want) {
 		t.Errorf("%+v, want %+v", cameras, want)
 	}
@@ -85,7 +87,7 @@ secrets:
 	// The command line overrides the file.
 	r, cameras, _, err = configured(t, 0o600, text, "hall=1", "--away", "3s", "--learn=false")
 	if err != nil || r.away != 3*time.Second || r.keep || r.fps != 2.5 ||
-		!reflect.DeepEqual(cameras, []named{{"hall", "1", ""}}) {
+		!reflect.DeepEqual(cameras, []named{{"hall", "1", "", ""}}) {
 		t.Errorf("%+v, %+v, %v", r, cameras, err)
 	}
 
@@ -126,7 +128,7 @@ func TestConfigErrors(t *testing.T) {
 		"cameras:\n- source: 0\n":  "line 2: the camera needs a name",
 		"cameras:\n- name: desk\n": "line 2: camera \"desk\" needs a source",
 		"cameras:\n- name: desk\n  url: 0\n": "line 3: unknown key \"url\"; there are name, " +
-			"source, rotate, user, password",
+			"source, rotate, substream, user, password",
 		"cameras:\n- {name: a, source: 0, user: me, password: hush}": "line 2: " +
 			"camera \"a\" has a user, but its source is not a URL",
 		"cameras:\n- {name: a, source: http://x/, password: hush}": "line 2: camera \"a\" has a password and no user",
@@ -134,6 +136,12 @@ func TestConfigErrors(t *testing.T) {
 			"and its source has one, too",
 		"cameras:\n- {name: a, source: \"http://hush:x y/\"}": "line 2: camera \"a\": the source is not a " +
 			"valid URL",
+		"cameras:\n- {name: a, source: 0, substream: http://x/}": "camera \"a\" has a substream, which is for " +
+			"cameras with a URL, and needs a URL",
+		"cameras:\n- {name: a, source: http://x/, substream: 0}": "camera \"a\" has a substream",
+		"cameras:\n- {name: a, source: http://x/, substream: \"http://hush:x y/\"}": "line 2: camera \"a\": the " +
+			"source is not a valid URL",
+		camera + "substream: a=http://x/\n":                   "line 2: unknown key \"substream\"",
 		"cameras:\n- name: desk\n  source: 0\n  rotate: 45\n": "line 4: rotate needs auto, 0, 90, 180 or 270",
 		camera + "secrets: {tokens: hush}\n": "line 2: unknown key \"tokens\"; " +
 			"did you mean token?",

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,17 +22,26 @@ import (
 )
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, label, name string, rotate rotation,
-	pace bool, picture func() bool) (office.Stream, error) {
-	recording := input.IsRecording(name)
-	s, err := v.Open(ctx, name, eye.Options{
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n named, pace bool, picture func() bool,
+	hide func(error) error) (office.Stream, error) {
+	recording := input.IsRecording(n.source)
+	how := eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace, Frame: picture,
-		Spare: !o.EveryFrame, Rotate: face.Rotation(rotate), Turned: turned(c, label),
-	})
+		Spare: !o.EveryFrame, Rotate: face.Rotation(cmp.Or(n.rotate, o.rotate)), Turned: turned(c, n.name),
+	}
+	if n.substream != "" {
+		how.Roots = []string{n.source, n.substream}
+		s := &substream{small: n.substream, large: n.source, close: v.Drop, now: time.Now,
+			open: func(ctx context.Context, name string) (looked, error) { return v.Open(ctx, name, how) },
+			warn: func(err error) { warn(c, fmt.Sprintf("%s: the large stream: %v", n.name, hide(err))) },
+		}
+		return s, s.read(ctx, false)
+	}
+	s, err := v.Open(ctx, n.source, how)
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // the same recording would break a new eye, too
 			// the name of a recording contains no secrets
-			warn(c, fmt.Sprintf("%s: %v; the recording ends here", label, err))
+			warn(c, fmt.Sprintf("%s: %v; the recording ends here", n.name, err))
 			return io.EOF
 		}
 		return err

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +28,7 @@ import (
 // room holds the flags of office.
 type room struct {
 	config       string
+	substreams   []string
 	state        string
 	away, hold   time.Duration
 	fast         bool
@@ -84,6 +84,8 @@ func newOffice() *cobra.Command {
 func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
+	f.StringArrayVar(&r.substreams, "substream", nil, "NAME=URL: a smaller stream of this camera, which is read while "+
+		"no face in it is too small; may be repeated")
 	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
 		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
 	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
@@ -109,6 +111,7 @@ func (r *room) flags(c *cobra.Command) {
 type named struct {
 	name, source string
 	rotate       rotation // "" for --rotate
+	substream    string   // a smaller stream; "" for none
 }
 
 // sources parses the arguments. The scheme of a URL stands before its first "=".
@@ -319,6 +322,10 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 			return nil, done, err
 		}
 		hide := masker(n.source)
+		if n.substream != "" {
+			large, small := hide, masker(n.substream)
+			hide = func(err error) error { return small(large(err)) }
+		}
 		if strings.HasPrefix(n.source, "frigate") && !recording {
 			pictures := &seer{o: o, c: c, space: space, v: v}
 			opened = append(opened, pictures.close)
@@ -332,7 +339,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		opened = append(opened, v.Close)
 		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording,
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-				s, err := o.camera(ctx, c, v, n.name, n.source, cmp.Or(n.rotate, o.rotate), !r.fast, picture)
+				s, err := o.camera(ctx, c, v, n, !r.fast, picture, hide)
 				if err != nil {
 					return nil, hide(err)
 				}
