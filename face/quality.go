@@ -14,7 +14,8 @@ type Quality struct {
 	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0 without landmarks.
 	Turn float64 `json:"turn"`
 	Roll float64 `json:"roll"` // tilt of the line through both eyes, in degrees clockwise; 0 without landmarks
-	// Cut is the share of the face that the edge of the frame cuts off, guessed by the shape of a box at the edge.
+	// Cut is the share of the face that the edge of the frame or a black bar cuts off, guessed by the shape of a box
+	// there.
 	Cut float64 `json:"cut"`
 	// Streak is 1 minus the ratio of the detail along the direction with the least to that along the direction with the
 	// most: about .3, and more in a picture that a movement has smeared.

@@ -71,6 +71,9 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		if v.camera.Stills { // each counts as many frames
 			b.Frames *= w.o.Presence.Judged / stillsUnknown
 		}
+		if b.Name == "" && !s.clear() {
+			b.Frames = 0
+		}
 		if b.Name != "" && (b.Name != s.Known || b.Trust == sighting.Confirmed) {
 			s.Known, s.Trust = b.Name, b.Trust
 		}
@@ -109,7 +112,9 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 		if !sure {
 			s.reason = cmp.Or(s.reason, "perhaps not a face")
 		}
-		if x.Vector != nil && x.Reason == "" && sure {
+		good := x.Vector != nil && x.Reason == "" && sure
+		s.count(good, x.Reason)
+		if good {
 			s.album.Add(w.gallery.Space(), Face{
 				ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/faceauth/faceauth/face"
 )
 
 // visit is a sighting that can be corrected: a person in view of a camera, at present or in the past.
@@ -18,6 +20,9 @@ type visit struct {
 	grouped uint64 // number of its last face in the group
 	reason  string // why the last picture was not used
 	film    film   // its clip
+	stills  bool   // its camera gives stills
+	good    int    // number of clear faces
+	spoilt  int    // number of faces that a movement, an edge or a cover has spoilt
 	judged  bool   // enough faces were seen to decide whether the person is known
 }
 
@@ -26,11 +31,34 @@ func (w *Office) sighting(v *view, track int, at time.Time) *visit {
 	s := v.sightings[track]
 	if s == nil {
 		w.last++
-		s = &visit{id: w.last, track: track, stay: stay{Camera: v.camera.Name, First: at}}
+		s = &visit{id: w.last, track: track, stay: stay{Camera: v.camera.Name, First: at}, stills: v.camera.Stills}
 		v.sightings[track] = s
 	}
 	s.Last = at
 	return s
+}
+
+// leastClear is the number of clear faces from which somebody unknown is told. Of the faces of somebody who runs past,
+// or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be mostSpoilt times as many.
+// TestSpoiltFaces chose both, on p3 and p5 of vidtimit_rot.
+const (
+	leastClear = 3
+	mostSpoilt = 2
+)
+
+// count counts a face of the sighting.
+func (s *visit) count(clear bool, why face.Reason) {
+	switch {
+	case clear:
+		s.good++
+	case why == face.Blurred, why == face.Moved, why == face.CutOff, why == face.Covered:
+		s.spoilt++
+	}
+}
+
+// clear reports whether the sighting has clear faces enough. Each still was chosen by another program.
+func (s *visit) clear() bool {
+	return s.stills && s.good > 0 || s.good >= leastClear && s.spoilt <= mostSpoilt*s.good
 }
 
 // ungroup removes a sighting from its group.

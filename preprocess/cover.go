@@ -8,26 +8,89 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 )
 
 // whole is the usual width of a whole face's box, as a share of its height.
 const whole = .74
 
+// blackest is the brightest grey value of a black bar. Many cameras write black as 16.
+const blackest = 18
+
 // darkEyes is the share of the brightness of the cheeks below which eyes may be covered.
 const darkEyes = .45
 
 // cut returns face.Quality.Cut. A box at the left or right edge that is too narrow, or at the upper or lower edge too
-// wide, shows a part of a face.
-func cut(box image.Rectangle, frame image.Point) float64 {
-	aspect, near := float64(box.Dx())/float64(box.Dy()), min(box.Dx(), box.Dy())*6/100
-	var share float64
-	if box.Min.X < near || frame.X-box.Max.X < near {
+// wide, shows a part of a face. A black bar is an edge, too, as of a camera's privacy mask or of a film of another
+// shape. Small is the box as a grey picture.
+func cut(img *facedet.Picture, box image.Rectangle, small *cv.Gray) (float64, error) {
+	near := min(box.Dx(), box.Dy()) * 6 / 100
+	around := box.Inset(-near)
+	var edge [4]bool
+	for i, line := range [4]image.Rectangle{
+		image.Rect(around.Min.X, box.Min.Y, around.Min.X+1, box.Max.Y),
+		image.Rect(around.Max.X-1, box.Min.Y, around.Max.X, box.Max.Y),
+		image.Rect(box.Min.X, around.Min.Y, box.Max.X, around.Min.Y+1),
+		image.Rect(box.Min.X, around.Max.Y-1, box.Max.X, around.Max.Y),
+	} {
+		var err error
+		if edge[i], err = hidden(img, line); err != nil {
+			return 0, err
+		}
+	}
+	size, grey := small.Size(), small.Bytes()
+	left, right := bars(grey, size.X, size.Y, 1, size.X)
+	top, bottom := bars(grey, size.Y, size.X, size.X, 1)
+	width, height := float64(box.Dx())*(1-left-right), float64(box.Dy())*(1-top-bottom)
+	if width <= 0 || height <= 0 {
+		return 1, nil
+	}
+	share, aspect := 0., width/height
+	if edge[0] || edge[1] || left+right > 0 {
 		share = 1 - aspect/whole
 	}
-	if box.Min.Y < near || frame.Y-box.Max.Y < near {
+	if edge[2] || edge[3] || top+bottom > 0 {
 		share = max(share, 1-whole/aspect)
 	}
-	return max(0, share)
+	return max(0, share), nil
+}
+
+// hidden reports whether a line of a picture is black or lies beyond its edge.
+func hidden(img *facedet.Picture, line image.Rectangle) (bool, error) {
+	if !line.In(img.Bounds()) {
+		return true, nil
+	}
+	crop, err := native(img).Crop(line)
+	if err != nil {
+		return false, err
+	}
+	defer crop.Close()
+	grey := crop.Gray()
+	defer grey.Close()
+	return black(grey.Bytes(), 0, line.Dx()*line.Dy(), 1), nil
+}
+
+// bars returns the shares of black lines before the first and after the last line that is not black. Next is the
+// distance from a line to the next one, and step that of the pixels in a line.
+func bars(grey []byte, lines, length, next, step int) (before, after float64) {
+	first, last := 0, lines
+	for first < lines && black(grey, first*next, length, step) {
+		first++
+	}
+	for last > first && black(grey, (last-1)*next, length, step) {
+		last--
+	}
+	return float64(first) / float64(lines), float64(lines-last) / float64(lines)
+}
+
+// black reports whether n grey values are those of a black bar. A shadow has the noise of the sensor.
+func black(grey []byte, from, n, step int) bool {
+	least, most := byte(255), byte(0)
+	for i := range n {
+		v := grey[from+i*step]
+		least, most = min(least, v), max(most, v)
+	}
+	return most <= blackest && most-least <= 2
 }
 
 // streak returns face.Quality.Streak of grey values: the energies of central differences in four directions.

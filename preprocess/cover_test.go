@@ -31,7 +31,7 @@ func TestMeasureFaults(t *testing.T) {
 				}
 				for _, d := range dark {
 					if image.Pt(x, y).In(d) {
-						pix[3*(y*size.X+x)] = 20
+						pix[3*(y*size.X+x)] = 16
 					}
 				}
 				pix[3*(y*size.X+x)+1], pix[3*(y*size.X+x)+2] = pix[3*(y*size.X+x)], pix[3*(y*size.X+x)]
@@ -70,6 +70,11 @@ func TestMeasureFaults(t *testing.T) {
 		{"narrow at the left", noise(1), image.Rect(0, 50, 50, 150), nil, face.CutOff},
 		{"narrow in the middle", noise(1), image.Rect(60, 50, 110, 150), nil, ""},
 		{"wide at the bottom", noise(1), image.Rect(60, 130, 160, 200), nil, face.CutOff},
+		{"half black", noise(1, image.Rect(0, 0, 97, 200)), box, nil, face.CutOff},
+		{"black below", noise(1, image.Rect(0, 110, 200, 200)), box, nil, face.CutOff},
+		{"narrow beside black", noise(1, image.Rect(0, 0, 58, 200)), image.Rect(60, 50, 110, 150), nil, face.CutOff},
+		{"whole beside black", noise(1, image.Rect(0, 0, 58, 200)), box, nil, ""},
+		{"black", noise(1, image.Rect(0, 0, 200, 200)), box, nil, face.CutOff},
 	} {
 		q, err := preprocess.Measure(c.img, c.box, c.points)
 		if c.want != face.Moved && q.Streak < .6 { // noise that is scaled unevenly is smeared a little

@@ -19,7 +19,10 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 	defer small.Close()
 	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(), Turn: turn(landmarks)}
 	q.Brightness, q.Contrast = small.Stats()
-	q.Streak, q.Cut = streak(small.Bytes(), small.Size()), cut(box, img.Size())
+	q.Streak = streak(small.Bytes(), small.Size())
+	if q.Cut, err = cut(img, box, small); err != nil {
+		return face.Quality{}, err
+	}
 	if q.Eyes, q.Mouth, err = contrasts(img, box, landmarks); err != nil {
 		return face.Quality{}, err
 	}

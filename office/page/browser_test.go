@@ -381,6 +381,8 @@ func TestCorrection(t *testing.T) {
 	if got := ask(s.page, "POST", "/api/name", `{"group":1,"name":"Zoe"}`); got.Code != 200 {
 		t.Fatalf("%d %s", got.Code, got.Body)
 	}
+	// A phone shows four people, and cameras that a busy machine plays out of step bring others to the top.
+	b.script("document.querySelector('#older-sightings').click()")
 	b.awaits(has("#sightings a", "Zoe"))
 	b.script(
 		"[...document.querySelectorAll('#sightings li')].find(e => " +
