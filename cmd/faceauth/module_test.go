@@ -496,23 +496,98 @@ func TestModuleBytes(t *testing.T) {
 
 // A match lets in only after the daemon's answer to Confirm, however often it says that there is one.
 func TestModuleConfirms(t *testing.T) {
-	l := newPAMLogin(t, "noprompt timeout=1")
-	asked := make(chan bool, 99)
+	l := newPAMLogin(t, "noprompt timeout=2")
+	for answer, want := range map[string]bool{"none": false, bus.Name + ".Error.MatchVoid": false, "a.b": false,
+		"": true} {
+		t.Run("answer "+answer, func(t *testing.T) {
+			l.bus = fixture.StartBus(t)
+			asked := make(chan bool, 99)
+			impostor(t, l.bus.Address, func(conn *dbus.Conn, m *dbus.Message) {
+				if confirm := m.Headers[dbus.FieldMember].Value() == "Confirm"; !confirm {
+					reply(conn, m, "")
+				} else if asked <- true; answer != "none" {
+					reply(conn, m, answer)
+				}
+				for range 3 {
+					status(conn, m, "verify-match", true)
+				}
+			})
+			in := false
+			for try := 0; try < 3 && !in; try++ { // a busy machine may take longer than the two seconds
+				out := new(fixture.Log)
+				err := l.command(nobodyAtAll, "default", out).Run()
+				said := out.String()
+				if in = strings.Contains(said, "answer 0"); err != nil || !strings.Contains(said, "answer ") ||
+					strings.Contains(said, "answer 7") { // nobody was refused: the module is as if it were not there
+					t.Errorf("%v: %s", err, said)
+				}
+			}
+			if in != want || len(asked) == 0 {
+				t.Errorf("let in %t, asked %d times", in, len(asked))
+			}
+		})
+	}
+}
+
+// A verdict by another program than the daemon does not count.
+func TestModuleForged(t *testing.T) {
+	l := newPAMLogin(t, "noprompt timeout=60")
+	forger, err := dbus.Connect(l.bus.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forger.Close()
+	heard := make(chan *dbus.Signal, 99)
+	forger.Signal(heard)
 	impostor(t, l.bus.Address, func(conn *dbus.Conn, m *dbus.Message) {
-		confirm := m.Headers[dbus.FieldMember].Value() == "Confirm"
-		if confirm {
-			asked <- true
-		} else {
-			reply(conn, m, "")
+		reply(conn, m, "")
+		if m.Headers[dbus.FieldMember].Value() != "VerifyStart" {
+			return
 		}
-		for range 3 {
-			status(conn, m, "verify-match", true)
+		// The bus has the daemon's answers before it has the forged signal, and this before the daemon's verdict.
+		status(conn, &dbus.Message{Headers: map[dbus.HeaderField]dbus.Variant{
+			dbus.FieldSender: dbus.MakeVariant(forger.Names()[0])}}, "go on", false)
+		for s := range heard {
+			if s.Name == bus.Interface+".VerifyStatus" {
+				break
+			}
 		}
+		status(forger, m, "verify-no-match", true)
+		if err := forger.BusObject().Call("org.freedesktop.DBus.GetId", 0).Err; err != nil {
+			t.Error(err)
+		}
+		status(conn, m, "verify-match", true)
 	})
 	out := new(fixture.Log)
-	if err := l.command(nobodyAtAll, "default", out).Run(); err != nil || strings.Contains(out.String(), "answer 0") ||
-		!strings.Contains(out.String(), "answer ") || len(asked) == 0 {
-		t.Errorf("%v, asked %d times: %s", err, len(asked), out)
+	if err := l.command(nobodyAtAll, "default", out).Run(); err != nil || !strings.Contains(out.String(), "answer 0") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A daemon that says that the camera looks, or answers that it is there, is waited for as long as the option says, and
+// no longer.
+func TestModuleTimeout(t *testing.T) {
+	l := newPAMLogin(t, "noprompt timeout=6")
+	for _, says := range []string{"looking", "Ping"} {
+		t.Run(says, func(t *testing.T) {
+			l.bus = fixture.StartBus(t)
+			impostor(t, l.bus.Address, func(conn *dbus.Conn, m *dbus.Message) {
+				member := m.Headers[dbus.FieldMember].Value()
+				if member != "Ping" || says == "Ping" {
+					reply(conn, m, "")
+				}
+				for member == "VerifyStart" && says == "looking" && conn.Context().Err() == nil {
+					status(conn, m, "verify-looking", false)
+					time.Sleep(50 * time.Millisecond)
+				}
+			})
+			out, begun := new(fixture.Log), time.Now()
+			err := l.command(nobodyAtAll, "default", out).Run()
+			if took := time.Since(begun); err != nil || !strings.Contains(out.String(), "answer ") ||
+				took < 6*time.Second || took > 30*time.Second {
+				t.Errorf("%v after %v: %s", err, took, out)
+			}
+		})
 	}
 }
 
