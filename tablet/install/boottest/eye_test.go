@@ -3,7 +3,12 @@
 package boottest
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +79,43 @@ func TestEyeKilled(t *testing.T) {
 	}
 	if after := s.run(t, "systemctl show -p MainPID --value faceauth"); after != before {
 		t.Errorf("the daemon was %s, and is %s", before, after)
+	}
+}
+
+// Whatever is wrong with the camera, a login by face ends in time, lets nobody in, and spoils no later login.
+func TestCameraFaults(t *testing.T) {
+	s := people(t)
+	var black bytes.Buffer
+	if err := png.Encode(&black, image.NewGray(image.Rect(0, 0, 512, 384))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "black.png"), black.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.run(t, "rm -rf /srv/share/bad-*; mkdir /srv/share/bad-empty")
+	const fill = "mkdir $d; for i in {100..250}; do "
+	for name, how := range map[string]string{
+		"gone":       "true",
+		"empty":      "true",
+		"noise":      fill + "head -c 9000 /dev/urandom >$d/$i.jpg; done",
+		"cut":        fill + "head -c 3000 $(ls -d /srv/faces/vidtimit_rot/p2/* | head -1) >$d/$i.jpg; done",
+		"black":      fill + "cp /srv/share/black.png $d/$i.png; done",
+		"unreadable": "cp -rL /srv/faces/vidtimit_rot/p2 $d; chmod 000 $d",
+		"silent":     "mkfifo $d",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.trust(t)
+			s.run(t, "d=/srv/share/bad-"+name+"; "+how+"; ln -sfn $d /srv/share/camera")
+			// Five seconds of the login, and the three at most by which pam_unix delays a refusal.
+			if a := s.console(t, "login", "", 0); a.in || a.total > 12*time.Second {
+				t.Errorf("let in %t after %v: %s\n%s", a.in, a.total, a.said, s.journal(t))
+			}
+			s.camera(t, "vidtimit_rot/p2")
+			s.trust(t)
+			if a := s.console(t, "login", "", 0); !a.in {
+				t.Errorf("afterwards: %s\n%s", a.said, s.journal(t))
+			}
+		})
 	}
 }
 
@@ -149,7 +191,7 @@ func TestBrokenStore(t *testing.T) {
 		t.Errorf("the disk is not full: %s", out)
 	}
 	for _, lines := range []string{"", "alice", "|alice", ""} {
-		if a := s.console(t, "login", lines, 0); lines == "alice" && !a.in || a.total > 8*time.Second {
+		if a := s.console(t, "login", lines, 0); lines == "alice" && !a.in || a.total > 12*time.Second {
 			t.Errorf("a full disk, %q: let in %t after %v: %s\n%s", lines, a.in, a.total, a.said, s.journal(t))
 		}
 	}
