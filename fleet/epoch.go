@@ -100,56 +100,48 @@ func (d *Device) note(device string) *notes {
 
 // take decodes a note. A note of an unknown name, of a newer program, changes nothing.
 func (n *notes) take(name string, data []byte) error {
-	read := func(v any) error {
-		if err := decoding.Unmarshal(data, v); err != nil {
-			return fmt.Errorf("%w: %s", errValue, name)
-		}
-		return nil
-	}
+	good := true
 	switch base := name[:max(1, len(name)-1)]; {
 	case name == headNote:
-		return read(&n.head)
+		good = decoding.Unmarshal(data, &n.head) == nil
 	case name == boxNote:
-		if len(data) != 32 {
-			return fmt.Errorf("%w: %s", errValue, name)
+		if good = len(data) == 32; good {
+			n.box = data
 		}
-		n.box = data
 	case name == awayNote:
 		all := make(map[string]withdrawal)
-		if err := read(&all); err != nil {
-			return err
+		if good = decoding.Unmarshal(data, &all) == nil; good {
+			n.withdrawn = all
 		}
-		n.withdrawn = all
 	case base == epochNote:
-		var p epochPart
-		if err := read(&p); err != nil {
-			return err
-		}
-		n.epochs[name] = p
+		good = takeNote(n.epochs, name, data, nil)
 	case base == ringNote:
-		var p ringPart
-		if err := read(&p); err != nil {
-			return err
-		}
-		for _, e := range p.Keys {
-			if len(e.Person) != len(ID{}) {
-				return fmt.Errorf("%w: %s", errValue, name)
-			}
-		}
-		n.rings[name] = p
+		good = takeNote(n.rings, name, data, func(p ringPart) bool {
+			return !slices.ContainsFunc(p.Keys, func(e ringEntry) bool { return len(e.Person) != len(ID{}) })
+		})
 	case base == lentNote:
-		var p []lentPart
-		if err := read(&p); err != nil {
-			return err
-		}
-		for _, l := range p {
-			if slices.ContainsFunc(l.People, func(id []byte) bool { return len(id) != len(ID{}) }) {
-				return fmt.Errorf("%w: %s", errValue, name)
-			}
-		}
-		n.lent[name] = p
+		good = takeNote(n.lent, name, data, func(all []lentPart) bool {
+			return !slices.ContainsFunc(all, func(p lentPart) bool { return !isPeople(p.People) })
+		})
+	}
+	if !good {
+		return fmt.Errorf("%w: %s", errValue, name)
 	}
 	return nil
+}
+
+// takeNote decodes one of several notes of a kind, and reports whether it can be used.
+func takeNote[T any](all map[string]T, name string, data []byte, usable func(T) bool) bool {
+	var p T
+	if decoding.Unmarshal(data, &p) != nil || usable != nil && !usable(p) {
+		return false
+	}
+	all[name] = p
+	return true
+}
+
+func isPeople(all [][]byte) bool {
+	return !slices.ContainsFunc(all, func(id []byte) bool { return len(id) != len(ID{}) })
 }
 
 func hashOf(what string, data []byte) [32]byte {

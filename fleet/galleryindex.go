@@ -3,8 +3,6 @@
 package fleet
 
 import (
-	"fmt"
-
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 )
@@ -59,8 +57,7 @@ func newGalleryIndex(g *gallery.Gallery) *galleryIndex {
 func (s *galleryIndex) free(name string, taken map[string]bool) string {
 	free := name
 	for i := 2; s.people[free] != nil || taken[free]; i++ {
-		short := []rune(name)
-		free = fmt.Sprintf("%s (%d)", string(short[:min(len(short), 90)]), i)
+		free = numbered(name, i)
 	}
 	return free
 }

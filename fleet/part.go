@@ -95,23 +95,16 @@ func (p *Part) Teach(g *gallery.Gallery) error {
 	return err
 }
 
-// Align updates an open gallery and the fleet from each other, gives lessons, and saves the gallery.
+// Align updates an open gallery and the fleet from each other, gives lessons as [Part.Teach] does, and saves the gallery.
 func (p *Part) Align(g *gallery.Gallery) error {
-	if err := g.Begin(); err != nil {
-		return err
-	}
-	defer g.End()
-	x, err := p.Exchange(g, nil)
-	if err != nil {
-		return err
-	}
-	if _, err := p.Device.TeachLessons(g, p.People); err != nil || !x.Changed {
-		return err
-	}
-	if err := g.Save(g.Path()); err != nil {
-		return err
-	}
-	return x.Done()
+	_, err := saving(g, func() (Reconciled, error) {
+		x, err := p.Exchange(g, nil)
+		if err == nil {
+			err = p.Teach(g)
+		}
+		return x, err
+	})
+	return err
 }
 
 // Keep updates the file of a gallery that was just saved from the fleet. What g has learned since stays in memory.

@@ -125,18 +125,21 @@ func OpenGallery(path string, space face.Space, s online.Settings) (*gallery.Gal
 
 // KeepOpen reconciles an open gallery and saves it, while no other program writes it. The errors are those of
 // [gallery.Gallery.Begin], [gallery.Gallery.Save] and [Device.Reconcile].
-func (d *Device) KeepOpen(g *gallery.Gallery, how Reconciling) (r Reconciled, err error) {
+func (d *Device) KeepOpen(g *gallery.Gallery, how Reconciling) (Reconciled, error) {
+	return saving(g, func() (Reconciled, error) { return d.Reconcile(g, how) })
+}
+
+// saving calls exchange and saves the gallery if it has changed, while no other program writes it.
+func saving(g *gallery.Gallery, exchange func() (Reconciled, error)) (r Reconciled, err error) {
 	if err := g.Begin(); err != nil {
 		return r, err
 	}
 	defer g.End()
-	if r, err = d.Reconcile(g, how); err != nil {
+	if r, err = exchange(); err != nil || !r.Changed {
 		return r, err
 	}
-	if r.Changed {
-		if err := g.Save(g.Path()); err != nil {
-			return r, err
-		}
+	if err := g.Save(g.Path()); err != nil {
+		return r, err
 	}
 	return r, r.Done()
 }

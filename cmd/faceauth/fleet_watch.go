@@ -103,21 +103,7 @@ func (w *watched) begin() error {
 // exchange updates the watch and the file of its gallery from the fleet.
 func (w *watched) exchange() error {
 	if w.keep {
-		if err := w.g.Begin(); err != nil {
-			return err
-		}
-		defer w.g.End()
-		r, err := w.m.Exchange(w.g, nil)
-		if err == nil {
-			err = w.m.Teach(w.g)
-		}
-		if err != nil || !r.Changed {
-			return err
-		}
-		if err := w.g.Save(w.path); err != nil {
-			return err
-		}
-		return r.Done()
+		return w.m.Align(w.g.At(w.path))
 	}
 	r, err := w.m.device.Reconcile(w.g, fleet.Reconciling{Gallery: memory})
 	if err != nil {
