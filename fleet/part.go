@@ -184,8 +184,8 @@ func (n *Neighbours) take(r Room, now time.Time) {
 	n.all[r.Device.ID] = neighbour{r, now}
 }
 
-// Rooms returns the rooms of the other devices, by name, and whether each is silent.
-func (n *Neighbours) Rooms(now time.Time) (rooms []Room, silent []bool) {
+// Rooms returns the rooms of the other devices, by name.
+func (n *Neighbours) Rooms(now time.Time) (rooms []Room) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id, x := range n.all {
@@ -193,15 +193,13 @@ func (n *Neighbours) Rooms(now time.Time) (rooms []Room, silent []bool) {
 			delete(n.all, id)
 			continue
 		}
+		x.room.Silent = now.Sub(x.heard) > silentFrom
 		rooms = append(rooms, x.room)
 	}
 	slices.SortFunc(rooms, func(a, b Room) int {
 		return slices.Compare([]string{a.Device.Name, a.Device.ID}, []string{b.Device.Name, b.Device.ID})
 	})
-	for _, r := range rooms {
-		silent = append(silent, now.Sub(n.all[r.Device.ID].heard) > silentFrom)
-	}
-	return rooms, silent
+	return rooms
 }
 
 // String returns the name of a merge, which [ParseMerge] reads.

@@ -82,7 +82,9 @@ const mostKept = 5000
 
 // Encoding of records and values. Data from others has no unknown fields, no duplicate keys and no deep nesting.
 var (
-	encoding, _ = cbor.CoreDetEncOptions().EncMode()
+	encoding, _ = cbor.EncOptions{Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloat16,
+		NaNConvert: cbor.NaNConvert7e00, InfConvert: cbor.InfConvertFloat16, IndefLength: cbor.IndefLengthForbidden,
+		Time: cbor.TimeRFC3339NanoUTC}.EncMode()
 	decoding, _ = cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
 		MaxNestedLevels: 8, MaxArrayElements: 20_000, MaxMapPairs: 20_000, IndefLength: cbor.IndefLengthForbidden,

@@ -25,26 +25,20 @@ const (
 type Room struct {
 	Device  Member
 	At      time.Time // by the device's clock
+	Silent  bool      // it has said nothing for a while; only [Neighbours] tell
 	Unknown int       // number of people without a name
 	People  []Guest
-	Names   map[ID]string // names of the people, as this device shows them
 }
 
 // Guest is a person at a device.
 type Guest struct {
-	Person ID
-	Since  time.Time
-	Last   time.Time // time of the last sighting
-	Camera string
-	Trust  string // how the name is known: "confirmed" or "learned"
-	Unsure bool   // the person may have left
-}
-
-// Here lists the people who are at this device at one moment.
-type Here struct {
-	At      time.Time
-	People  map[string]Guest // by shown name; SealRoom finds their numbers
-	Unknown int              // number of further people without a name
+	Person ID        `cbor:"-"`
+	Name   string    `cbor:"-"` // as this device shows it
+	Since  time.Time `cbor:"1,keyasint"`
+	Last   time.Time `cbor:"2,keyasint"` // time of the last sighting
+	Camera string    `cbor:"3,keyasint"`
+	Trust  string    `cbor:"4,keyasint"` // how the name is known: "confirmed" or "learned"
+	Unsure bool      `cbor:"5,keyasint"` // the person may have left
 }
 
 // On the wire a room is a [wireValue] of roomBody.
@@ -57,16 +51,7 @@ type roomBody struct {
 type sealedGuest struct {
 	_      struct{} `cbor:",toarray"`
 	Person []byte
-	Box    []byte // [guestBody], sealed with the key of the person
-}
-
-// Times of a guest are nanoseconds since 1970.
-type guestBody struct {
-	Since  int64  `cbor:"1,keyasint"`
-	Last   int64  `cbor:"2,keyasint"`
-	Camera string `cbor:"3,keyasint"`
-	Trust  string `cbor:"4,keyasint"`
-	Unsure bool   `cbor:"5,keyasint"`
+	Box    []byte // [Guest], sealed with the key of the person
 }
 
 func guestPlace(device string, at int64, person ID) string {
@@ -74,24 +59,28 @@ func guestPlace(device string, at int64, person ID) string {
 }
 
 // SealRoom encodes and seals the people at this device for [Device.Broadcast]: the server reads only numbers, and other
-// devices only the people whom they may know. It leaves out people whom the fleet does not know.
-func (d *Device) SealRoom(here Here) ([]byte, error) {
+// devices only the people whom they may know. It finds their numbers by their shown names, and leaves out people whom
+// the fleet does not know.
+func (d *Device) SealRoom(here Room) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b := roomBody{At: here.At.UnixNano(), Unknown: uint64(max(0, here.Unknown))}
+	guests := make(map[string]Guest)
+	for _, g := range here.People {
+		guests[g.Name] = g
+	}
 	for id, name := range d.names() {
-		g, there := here.People[name]
+		g, there := guests[name]
 		key, have := d.secrets[id]
 		if !there || !have || len(b.People) == maxGuests {
 			continue
 		}
-		plain := encode(guestBody{g.Since.UnixNano(), g.Last.UnixNano(), g.Camera, g.Trust, g.Unsure})
 		b.People = append(b.People, sealedGuest{Person: slices.Clone(id[:]),
-			Box: key.seal(plain, guestPlace(d.id, b.At, id))})
+			Box: key.seal(encode(g), guestPlace(d.id, b.At, id))})
 	}
 	payload := encode(b)
 	return encode(wireValue{Version: Version, Payload: payload,
-		Sig: sign(d.key, signed("room", d.fleet, d.id, payload))}), nil
+		Sig: sign(d.key, signed("room", d.fleet, d.id, payload))})
 }
 
 // OpenRoom decodes the message of another device. The error wraps [ErrRoom].
@@ -110,7 +99,7 @@ func (d *Device) OpenRoom(device string, data []byte) (r Room, err error) {
 	case decoding.Unmarshal(w.Payload, &b) != nil || len(b.People) > maxGuests || b.Unknown > 1<<20:
 		return r, fmt.Errorf("%w: wrong content", ErrRoom)
 	}
-	r = Room{Device: m, At: time.Unix(0, b.At).UTC(), Unknown: int(b.Unknown), Names: make(map[ID]string)}
+	r = Room{Device: m, At: time.Unix(0, b.At).UTC(), Unknown: int(b.Unknown)}
 	for _, s := range b.People {
 		if len(s.Person) != len(ID{}) {
 			return r, fmt.Errorf("%w: wrong content", ErrRoom)
@@ -118,14 +107,13 @@ func (d *Device) OpenRoom(device string, data []byte) (r Room, err error) {
 		id := ID(s.Person)
 		key, have := d.secrets[id]
 		plain, err := key.open(s.Box, guestPlace(device, b.At, id))
-		var g guestBody
+		var g Guest
 		if !have || err != nil || decoding.Unmarshal(plain, &g) != nil {
 			continue
 		}
-		root := d.group(id)[0] // a merged person has the name of the person that it was merged into
-		r.People = append(r.People, Guest{root, time.Unix(0, g.Since).UTC(), time.Unix(0, g.Last).UTC(), g.Camera,
-			g.Trust, g.Unsure})
-		r.Names[root] = d.names()[root]
+		g.Person = d.group(id)[0] // a merged person has the name of the person that it was merged into
+		g.Name = d.names()[g.Person]
+		r.People = append(r.People, g)
 	}
 	return r, nil
 }

@@ -63,22 +63,19 @@ func (w *Office) exchange() error {
 func (w *Office) tellRoom(ctx context.Context, others *fleet.Neighbours) {
 	d := w.o.Fleet.Device
 	now := w.Now()
-	here := fleet.Here{At: time.Now(), People: make(map[string]fleet.Guest), Unknown: now.Unknown}
+	here := fleet.Room{At: time.Now(), Unknown: now.Unknown}
 	for _, p := range now.People {
-		here.People[p.Name] = fleet.Guest{
-			Since: p.Since, Last: p.Last, Camera: p.Camera, Trust: string(p.Trust), Unsure: p.Unsure,
-		}
+		here.People = append(here.People, fleet.Guest{
+			Name: p.Name, Since: p.Since, Last: p.Last, Camera: p.Camera, Trust: string(p.Trust), Unsure: p.Unsure,
+		})
 	}
-	if data, err := d.SealRoom(here); err == nil {
-		d.Broadcast(ctx, data) // the next broadcast repeats a lost one
-	}
+	d.Broadcast(ctx, d.SealRoom(here)) // the next broadcast repeats a lost one
 	var sites []Site
-	rooms, silent := others.Rooms(time.Now())
-	for i, r := range rooms {
-		s := Site{Name: r.Device.Name, At: r.At, Silent: silent[i], Unknown: r.Unknown}
+	for _, r := range others.Rooms(time.Now()) {
+		s := Site{Name: r.Device.Name, At: r.At, Silent: r.Silent, Unknown: r.Unknown}
 		for _, g := range r.People {
 			s.People = append(s.People, Presence{
-				Name: r.Names[g.Person], Since: g.Since, Last: g.Last, Camera: g.Camera,
+				Name: g.Name, Since: g.Since, Last: g.Last, Camera: g.Camera,
 				Trust: sighting.Trust(g.Trust), Unsure: g.Unsure,
 			})
 		}
