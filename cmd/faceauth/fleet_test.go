@@ -190,7 +190,7 @@ func TestFleetDeviceLists(t *testing.T) {
 	well := &fleet.Status{InStep: true}
 	device := func(id string, s *fleet.Status) hub.Device {
 		return hub.Device{Member: fleet.Member{ID: id, Name: id, Scope: fleet.Scope{All: true}, Admitted: now},
-			Connected: s != nil, Status: s}
+			State: hub.State{Connected: s != nil, Status: s}}
 	}
 	liar := device("liar", well)
 	liar.Limited = "it sends too much and is slowed down"

@@ -21,13 +21,18 @@ import (
 // Device is a device of a fleet, as its server knows it.
 type Device struct {
 	fleet.Member
+	State
+	// Skipped says why other devices skip values of this one, by their ids.
+	Skipped map[string]string `json:"skipped,omitempty"`
+}
+
+// State is what the server knows of a member besides the records.
+type State struct {
 	Connected bool          `json:"connected"`
 	Seen      time.Time     `json:"seen,omitzero"` // the last time when it was connected, since the server started
 	Status    *fleet.Status `json:"status,omitempty"`
 	Bytes     uint64        `json:"bytes"`             // of its values; 0 in a cluster
 	Limited   string        `json:"limited,omitempty"` // why the server slows it down or drops its requests; "" if not
-	// Skipped says why other devices skip values of this one, by their ids.
-	Skipped map[string]string `json:"skipped,omitempty"`
 }
 
 // Admin is a connection of an administrator to the running server of this machine. [OpenAdmin] makes one; close it.
@@ -135,21 +140,21 @@ func (a *Admin) Devices(ctx context.Context) ([]Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]state)
+	known := make(map[string]State)
 	for last := ""; ; {
 		answer, err := a.nc.RequestWithContext(ctx, listSubject, []byte(last))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
 		}
-		var some []state
+		var some map[string]State
 		if err := json.Unmarshal(answer.Data, &some); err != nil {
 			return nil, fmt.Errorf("%w: %s", ErrCommand, answer.Data)
 		}
 		if len(some) == 0 {
 			break
 		}
-		for _, x := range some {
-			known[x.ID], last = x, x.ID
+		for id, x := range some {
+			known[id], last = x, max(last, id)
 		}
 	}
 	skipped := make(map[string]map[string]string)
@@ -166,8 +171,7 @@ func (a *Admin) Devices(ctx context.Context) ([]Device, error) {
 	}
 	var all []Device
 	for _, x := range m.Devices() {
-		s := known[x.ID]
-		all = append(all, Device{x, s.Connected, s.Seen, s.Status, s.Bytes, s.Limited, skipped[x.ID]})
+		all = append(all, Device{x, known[x.ID], skipped[x.ID]})
 	}
 	return all, nil
 }

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +68,7 @@ func (s *service) serveMetrics(ctx context.Context, l net.Listener) {
 
 // metrics returns the numbers of the server in the format of Prometheus.
 func (s *service) metrics(ctx context.Context) (string, error) {
-	var all []state
+	var all map[string]State
 	var err error
 	names := make(map[string]string)
 	if e := s.call(ctx, func(ctx context.Context) {
@@ -90,13 +92,12 @@ func (s *service) metrics(ctx context.Context) (string, error) {
 	}
 	// The label is quoted as Prometheus wants: names of devices are printable, and only these three characters count.
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	each := func(name, help string, number func(state) (int, bool)) {
+	ids := slices.Sorted(maps.Keys(all))
+	each := func(name, help string, number func(State) int) {
 		head(name, "gauge", help)
-		for _, x := range all {
-			if n, known := number(x); known {
-				fmt.Fprintf(&b, "faceauth_fleet_%s{device=\"%s\",id=\"%s\"} %d\n", name,
-					quoted.Replace(names[x.ID]), x.ID, n)
-			}
+		for _, id := range ids {
+			fmt.Fprintf(&b, "faceauth_fleet_%s{device=\"%s\",id=\"%s\"} %d\n", name, quoted.Replace(names[id]), id,
+				number(all[id]))
 		}
 	}
 	truth := func(yes bool) int {
@@ -109,26 +110,17 @@ func (s *service) metrics(ctx context.Context) (string, error) {
 	if s.server != nil {
 		one("throttled_total", "counter", "Connections slowed down for ten seconds.", s.pipes.slowed.Load())
 		one("refused_total", "counter", "Connections refused.", s.server.gate.refused.Load())
-		each("connected", "Whether the device is connected.",
-			func(x state) (int, bool) { return truth(x.Connected), true })
-		each("stored_bytes", "Bytes of the values of the device.",
-			func(x state) (int, bool) { return int(x.Bytes), true })
+		each("connected", "Whether the device is connected.", func(x State) int { return truth(x.Connected) })
+		each("stored_bytes", "Bytes of the values of the device.", func(x State) int { return int(x.Bytes) })
+		each("limited", "Whether the server slows the device down or drops requests of it.",
+			func(x State) int { return truth(x.Limited != "") })
 	}
-	each("in_step", "Whether the device has all values, as it says.", func(x state) (int, bool) {
-		return truth(x.Status != nil && x.Status.InStep), x.Status != nil
-	})
-	each("waiting", "Values of the device that the server lacks, as it says.", func(x state) (int, bool) {
-		if x.Status == nil {
-			return 0, false
-		}
-		return x.Status.Waiting, true
-	})
-	each("keys_missing", "People whose key the device lacks, as it says.", func(x state) (int, bool) {
-		if x.Status == nil {
-			return 0, false
-		}
-		return x.Status.Keys, true
-	})
+	ids = slices.DeleteFunc(ids, func(id string) bool { return all[id].Status == nil })
+	each("in_step", "Whether the device has all values, as it says.",
+		func(x State) int { return truth(x.Status.InStep) })
+	each("waiting", "Values of the device that the server lacks, as it says.",
+		func(x State) int { return x.Status.Waiting })
+	each("keys_missing", "People whose key the device lacks, as it says.", func(x State) int { return x.Status.Keys })
 	return b.String(), nil
 }
 

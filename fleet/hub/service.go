@@ -27,16 +27,6 @@ const listSubject = "F.list.admin"
 // largestList is the size after which an answer ends; the next one goes on.
 const largestList = 400 << 10
 
-// state is what the service knows of a device besides the records.
-type state struct {
-	ID        string        `json:"id"`
-	Connected bool          `json:"connected"`
-	Seen      time.Time     `json:"seen,omitzero"`
-	Status    *fleet.Status `json:"status,omitempty"`
-	Bytes     uint64        `json:"bytes"`             // of its values
-	Limited   string        `json:"limited,omitempty"` // why it is slowed down or its requests are dropped; "" if not
-}
-
 // take is called by the connection with each request. It must not wait: a device that sends many requests must not keep
 // those of others away.
 func (s *service) take(m *nats.Msg) {
@@ -332,8 +322,8 @@ func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
 	return nil
 }
 
-// states returns what the service knows of the members, in the order of their ids.
-func (s *service) states(ctx context.Context) ([]state, error) {
+// states returns what the service knows of the members, by their ids.
+func (s *service) states(ctx context.Context) (map[string]State, error) {
 	stored := make(map[string]uint64)
 	if s.server != nil {
 		list := s.js.ListStreams(ctx)
@@ -344,10 +334,9 @@ func (s *service) states(ctx context.Context) ([]state, error) {
 			return nil, storing(err)
 		}
 	}
-	var all []state
+	all := make(map[string]State)
 	for _, m := range s.present() {
-		x := state{ID: m.ID, Seen: s.heard[m.ID], Bytes: stored[fleet.StreamOf(m.ID)]}
-		slow := false
+		x, slow := State{Seen: s.heard[m.ID], Bytes: stored[fleet.StreamOf(m.ID)]}, false
 		if s.server != nil {
 			x.Connected, slow, x.Seen = s.server.gate.connected(m.ID)
 		}
@@ -359,9 +348,8 @@ func (s *service) states(ctx context.Context) ([]state, error) {
 		if status, told := s.status[m.ID]; told {
 			x.Status = &status
 		}
-		all = append(all, x)
+		all[m.ID] = x
 	}
-	slices.SortFunc(all, func(a, b state) int { return strings.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
@@ -371,19 +359,15 @@ func (s *service) list(ctx context.Context, after string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := []byte{'['}
-	for _, x := range all {
-		if x.ID <= after || len(answer) > largestList {
+	some, size := make(map[string]json.RawMessage), 0
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if id <= after || size > largestList {
 			continue
 		}
-		data, err := json.Marshal(x)
-		if err != nil {
+		if some[id], err = json.Marshal(all[id]); err != nil {
 			return nil, err
 		}
-		if len(answer) > 1 {
-			answer = append(answer, ',')
-		}
-		answer = append(answer, data...)
+		size += len(some[id])
 	}
-	return append(answer, ']'), nil
+	return json.Marshal(some)
 }
