@@ -187,6 +187,11 @@ func (s *state) epochHash() [32]byte {
 	return hashOf("epoch", s.Secret)
 }
 
+// present reports whether an epoch is the present one of this device.
+func (s *state) present(epoch uint64, hash [32]byte) bool {
+	return epoch == s.Epoch && hash == s.epochHash()
+}
+
 // full returns the full members with their notes, in a fixed order.
 func (d *Device) fullMembers() (all []string) {
 	for _, m := range d.members.Devices() {
@@ -239,7 +244,7 @@ func (d *Device) begin() error {
 		}
 	}
 	for name, p := range n.rings {
-		if p.Epoch == d.own.Epoch && p.Hash == d.own.epochHash() {
+		if d.own.present(p.Epoch, p.Hash) {
 			continue // this device has shared it, and then an old copy of its folder was put back
 		}
 		if err := d.putNote(name, ringPart{}); err != nil {
@@ -274,13 +279,12 @@ func (d *Device) takeKeys() {
 			}
 		}
 	}
-	mine := d.own.epochHash()
 	for device, n := range d.notes {
 		if m, known := d.members.Device(device); !known || m.Revoked {
 			continue
 		}
 		for _, p := range n.rings {
-			if d.own.Epoch == 0 || p.Epoch != d.own.Epoch || p.Hash != mine {
+			if d.own.Epoch == 0 || !d.own.present(p.Epoch, p.Hash) {
 				continue
 			}
 			for _, e := range p.Keys {
@@ -390,7 +394,7 @@ func (d *Device) share() error {
 	for _, device := range full {
 		for _, p := range d.note(device).epochs {
 			begun = begun || p.Epoch > 0
-			if p.Epoch == d.own.Epoch && p.Hash == d.own.epochHash() {
+			if d.own.present(p.Epoch, p.Hash) {
 				revoked = max(revoked, p.Revoked)
 			}
 		}
@@ -420,12 +424,11 @@ func (d *Device) share() error {
 
 // shareEpoch seals the epoch for the devices that lack it.
 func (d *Device) shareEpoch(full []string, ask func(string, bool) bool) error {
-	mine := d.own.epochHash()
 	covered := make(map[string]bool) // devices whose present key the epoch is sealed with
 	owner := true                    // no other device shares this epoch
 	for _, device := range full {
 		for _, p := range d.note(device).epochs {
-			if p.Epoch != d.own.Epoch || p.Hash != mine {
+			if !d.own.present(p.Epoch, p.Hash) {
 				continue
 			}
 			owner = owner && device == d.id
@@ -445,7 +448,7 @@ func (d *Device) shareEpoch(full []string, ask func(string, bool) bool) error {
 		stale[epochNote+digit(d.id)] = true // others see that there is one
 	}
 	for name := range stale {
-		p := epochPart{Epoch: d.own.Epoch, Hash: mine, Revoked: d.members.revocations()}
+		p := epochPart{Epoch: d.own.Epoch, Hash: d.own.epochHash(), Revoked: d.members.revocations()}
 		for _, device := range full {
 			to := d.note(device).box
 			if device != d.id && len(to) == 32 && epochNote+digit(device) == name {
@@ -461,12 +464,11 @@ func (d *Device) shareEpoch(full []string, ask func(string, bool) bool) error {
 
 // shareRing puts those keys of people into the own ring that no ring of this epoch has.
 func (d *Device) shareRing(full []string, ask func(string, bool) bool) error {
-	mine := d.own.epochHash()
 	covered := make(map[ID]bool)
 	alone := true // no other device has a ring of this epoch
 	for _, device := range full {
 		for _, p := range d.note(device).rings {
-			if p.Epoch != d.own.Epoch || p.Hash != mine {
+			if !d.own.present(p.Epoch, p.Hash) {
 				continue
 			}
 			alone = alone && (device == d.id || len(p.Keys) == 0)
@@ -497,9 +499,8 @@ func (d *Device) shareRing(full []string, ask func(string, bool) bool) error {
 		}
 	}
 	for name := range stale {
-		p := ringPart{Epoch: d.own.Epoch, Hash: mine}
-		had := d.note(d.id).rings[name]
-		if had.Epoch == p.Epoch && had.Hash == p.Hash {
+		p := ringPart{Epoch: d.own.Epoch, Hash: d.own.epochHash()}
+		if had := d.note(d.id).rings[name]; d.own.present(had.Epoch, had.Hash) {
 			for _, e := range had.Keys {
 				if !d.everywhere(ID(e.Person)) {
 					p.Keys = append(p.Keys, e)

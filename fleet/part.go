@@ -95,7 +95,7 @@ func (p *Part) Teach(g *gallery.Gallery) error {
 	return err
 }
 
-// Align updates an open gallery and the fleet from each other, gives lessons as [Part.Teach] does, and saves the gallery.
+// Align updates an open gallery and the fleet from each other, gives lessons like [Part.Teach], and saves the gallery.
 func (p *Part) Align(g *gallery.Gallery) error {
 	_, err := saving(g, func() (Reconciled, error) {
 		x, err := p.Exchange(g, nil)

@@ -199,7 +199,7 @@ func (d *Device) takesNote(name string, data []byte) bool {
 	case ringNote:
 		// A copy of the folder that runs, too, may have begun another epoch: both would overwrite each other for ever.
 		return n.take(name, data) == nil && (!d.caughtUp ||
-			n.rings[name].Epoch == d.own.Epoch && n.rings[name].Hash == d.own.epochHash())
+			d.own.present(n.rings[name].Epoch, n.rings[name].Hash))
 	case lentNote:
 		return n.take(name, data) == nil
 	}

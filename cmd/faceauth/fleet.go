@@ -91,6 +91,15 @@ func (o *fleetFlags) within(c *cobra.Command) (context.Context, context.CancelFu
 	return ctx, cancel, nil
 }
 
+// print prints the result of a command: for programs, or as text.
+func (o *fleetFlags) print(c *cobra.Command, result any, text string) error {
+	if o.json {
+		return json.NewEncoder(c.OutOrStdout()).Encode(result)
+	}
+	_, err := fmt.Fprintln(c.OutOrStdout(), text)
+	return err
+}
+
 func newFleetJoin() *cobra.Command {
 	var o fleetFlags
 	var j fleet.Joining
@@ -151,18 +160,13 @@ func newFleetJoin() *cobra.Command {
 				}
 				return fleetFailure(err)
 			}
-			if o.json {
-				return json.NewEncoder(c.OutOrStdout()).Encode(m)
-			}
 			scope := "all people"
 			if !m.Scope.All {
 				scope = count(len(m.Scope.People), "person") + ", and those it enrols"
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "this device is %s, %s, in fleet %s\n"+
+			return o.print(c, m, fmt.Sprintf("this device is %s, %s, in fleet %s\n"+
 				"it shares %s; office, watch, enroll and people take part with --fleet, and logins by: faceauth "+
-				"fleet tablet\n",
-				m.Name, m.ID, t.Fleet, scope)
-			return err
+				"fleet tablet", m.Name, m.ID, t.Fleet, scope))
 		},
 	}
 	f := c.Flags()

@@ -192,17 +192,16 @@ func welcome(c *cobra.Command, key string, r hub.Ready, noToken bool) {
 	if r.Devices == 0 && !noToken && err == nil && a.Fleet() == r.Fleet {
 		var t fleet.Token
 		if t, err = a.Invite(r.URL, fleet.Scope{All: true}, time.Now().Add(time.Hour)); err == nil {
-			printToken(out, t)
+			fmt.Fprintln(out, tokenText(t))
 			return
 		}
 	}
 	fmt.Fprintln(out, "for another device, print a token: faceauth fleet invite")
 }
 
-func printToken(out io.Writer, t fleet.Token) error {
-	_, err := fmt.Fprintf(out, "on the device that is to join, until %s, once:\n  faceauth fleet join --token %s\n",
+func tokenText(t fleet.Token) string {
+	return fmt.Sprintf("on the device that is to join, until %s, once:\n  faceauth fleet join --token %s",
 		t.Expires.Local().Format("2006-01-02 15:04"), t)
-	return err
 }
 
 // asAdmin connects to the running server and calls do. With signs it opens the admin key, too.
@@ -279,11 +278,8 @@ func newFleetInvite() *cobra.Command {
 			if err != nil {
 				return fail(badUsage, err)
 			}
-			if o.json {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"token": t.String(), "url": t.URL,
-					"fleet": t.Fleet, "expires": t.Expires})
-			}
-			return printToken(c.OutOrStdout(), t)
+			return o.print(c, map[string]any{"token": t.String(), "url": t.URL, "fleet": t.Fleet, "expires": t.Expires},
+				tokenText(t))
 		},
 	}
 	o.serverFlags(c, true)
@@ -505,20 +501,15 @@ func newFleetRevoke() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if o.json {
-					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"revoked": id, "alone": people,
-						"kept": keep})
-				}
-				what := "gone with it"
+				what, text := "gone with it", args[0]+" is revoked"
 				if keep {
 					what = "kept"
 				}
 				if len(people) > 0 {
-					fmt.Fprintf(c.OutOrStdout(), "%s whom only this device enrolled, %s:\n  %s\n",
-						count(len(people), "person"), what, strings.Join(people, "\n  "))
+					text = fmt.Sprintf("%s whom only this device enrolled, %s:\n  %s\n%s", count(len(people), "person"),
+						what, strings.Join(people, "\n  "), text)
 				}
-				_, err = fmt.Fprintf(c.OutOrStdout(), "%s is revoked\n", args[0])
-				return err
+				return o.print(c, map[string]any{"revoked": id, "alone": people, "kept": keep}, text)
 			})
 		},
 	}
@@ -542,11 +533,7 @@ func newFleetAllow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if o.json {
-					return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"allowed": id})
-				}
-				_, err = fmt.Fprintf(c.OutOrStdout(), "%s can forget more people today\n", args[0])
-				return err
+				return o.print(c, map[string]string{"allowed": id}, args[0]+" can forget more people today")
 			})
 		},
 	}

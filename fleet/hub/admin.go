@@ -46,12 +46,9 @@ type Admin struct {
 // OpenAdmin connects to the running server whose folder is given. Without a key only Devices and Alone can be used. The
 // error wraps [ErrNoFleet], [ErrFolder], [ErrOther] or [ErrNoServer].
 func OpenAdmin(ctx context.Context, folder string, key *fleet.AdminKey) (*Admin, error) {
-	id, err := Fleet(folder)
+	id, err := checkKey(folder, key)
 	if err != nil {
 		return nil, err
-	}
-	if key != nil && key.Fleet() != id {
-		return nil, fmt.Errorf("%w: %s; give the right key with --admin-key", ErrOther, folder)
 	}
 	var n note
 	data, err := safefile.ReadBytes(filepath.Join(folder, noteFile))
@@ -290,10 +287,8 @@ func (a *Admin) give(ctx context.Context, r []byte) error {
 // backup. The server in the folder may run. Devices that are connected learn the address; others are told by: faceauth
 // fleet join.
 func Move(ctx context.Context, folder string, key *fleet.AdminKey, url string) error {
-	if id, err := Fleet(folder); err != nil {
+	if _, err := checkKey(folder, key); err != nil {
 		return err
-	} else if key.Fleet() != id {
-		return fmt.Errorf("%w: %s; give the right key with --admin-key", ErrOther, folder)
 	}
 	if err := setAddress(folder, key, url); err != nil {
 		return err

@@ -139,6 +139,14 @@ func Fleet(folder string) (string, error) {
 	return id, nil
 }
 
+// checkKey returns [ErrOther] if an admin key is not that of the fleet whose server has this folder.
+func checkKey(folder string, key *fleet.AdminKey) (id string, err error) {
+	if id, err = Fleet(folder); err == nil && key != nil && key.Fleet() != id {
+		err = fmt.Errorf("%w: %s; give the right key with --admin-key", ErrOther, folder)
+	}
+	return id, err
+}
+
 // Address returns the URL for devices. The server need not run.
 func Address(folder string) (string, error) {
 	id, err := Fleet(folder)
