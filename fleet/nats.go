@@ -236,15 +236,7 @@ func plain(err error) error {
 // Creds returns the login for a cluster from a file: user credentials (.creds), the seed of an nkey, or user and
 // password with a colon between.
 func Creds(path string) (nats.Option, error) {
-	f, err := safefile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	b, err := safefile.ReadSecret(path)
 	if err != nil {
 		return nil, err
 	}

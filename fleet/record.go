@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -163,16 +164,14 @@ func NewAdminKey(path string) (*AdminKey, error) {
 
 // OpenAdminKey reads an admin key. The error wraps [ErrAdmin] or [fs.ErrNotExist].
 func OpenAdminKey(path string) (*AdminKey, error) {
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%w: others can read it; run: chmod 600 %s", ErrAdmin, path)
-	}
-	seed, err := readSmall(path)
+	seed, err := safefile.ReadSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w; name its file with --admin-key", ErrAdmin, err)
-	} else if err != nil {
-		return nil, err
+		err = fmt.Errorf("%w; name its file with --admin-key", err)
 	}
-	key, err := nkeys.FromSeed(seed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAdmin, err)
+	}
+	key, err := nkeys.FromSeed(bytes.TrimSpace(seed))
 	if err == nil {
 		var fleet string
 		if fleet, err = key.PublicKey(); err == nil && nkeys.IsValidPublicAccountKey(fleet) {

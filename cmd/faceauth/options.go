@@ -91,7 +91,7 @@ func (o *options) galleryPath() (path string, err error) {
 
 // galleryKey reads a key from a file, or else from the credentials of systemd. It is nil if there is none.
 func galleryKey(path string) ([]byte, error) {
-	read := secretBytes
+	read := safefile.ReadSecret
 	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); path == "" && dir != "" {
 		path, read = filepath.Join(dir, "faceauth.key"), safefile.ReadBytes // only this service can read the folder
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -15,7 +14,7 @@ func secret(path, inline string) (string, error) {
 	if path == "" {
 		return inline, nil
 	}
-	text, err := secretBytes(path)
+	text, err := safefile.ReadSecret(path)
 	if err != nil {
 		return "", err
 	}
@@ -24,17 +23,4 @@ func secret(path, inline string) (string, error) {
 		return "", fmt.Errorf("%s is empty; write the secret into it", path)
 	}
 	return s, nil
-}
-
-// secretBytes returns the content of a file that only its owner can read.
-func secretBytes(path string) ([]byte, error) {
-	f, err := safefile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
-	}
-	return io.ReadAll(io.LimitReader(f, 1<<16))
 }

@@ -5,6 +5,7 @@ package safefile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -27,4 +28,17 @@ func Open(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// ReadSecret returns the content of a regular file that only its owner can read, at most 64 kB of it.
+func ReadSecret(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
+	}
+	return io.ReadAll(io.LimitReader(f, 1<<16))
 }
