@@ -193,14 +193,14 @@ func (d *Device) acceptOwn(x item, v value) error {
 // may be nowhere else. What this device adds to them is shared again.
 func (d *Device) takesNote(name string, data []byte) bool {
 	n := notes{rings: make(map[string]ringPart), lent: make(map[string][]lentPart)}
-	switch name[:max(1, len(name)-1)] {
-	case headNote[:len(headNote)-1]:
+	switch base := name[:max(1, len(name)-1)]; {
+	case name == headNote:
 		return n.take(name, data) == nil && n.head.Sum == d.sum(d.id)
-	case ringNote:
+	case base == ringNote:
 		// A copy of the folder that runs, too, may have begun another epoch: both would overwrite each other for ever.
 		return n.take(name, data) == nil && (!d.caughtUp ||
 			d.own.present(n.rings[name].Epoch, n.rings[name].Hash))
-	case lentNote:
+	case base == lentNote:
 		return n.take(name, data) == nil
 	}
 	return false
