@@ -145,25 +145,6 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestStationary(t *testing.T) {
-	w := graph.Similarity(random(4, 10), graph.Heat(.3), 0)
-	s := mat.NewVecDense(10, graph.Stationary(w))
-	// s P = s for P = D⁻¹W
-	deg := graph.Degrees(w)
-	p := mat.NewDense(10, 10, nil)
-	p.Apply(func(i, j int, _ float64) float64 { return w.At(i, j) / deg[i] }, p)
-	var next mat.VecDense
-	next.MulVec(p.T(), s)
-	if !mat.EqualApprox(&next, s, 1e-14) || math.Abs(mat.Sum(s)-1) > 1e-14 {
-		t.Error("the distribution is not stationary")
-	}
-	for _, x := range graph.Stationary(mat.NewSymDense(3, nil)) {
-		if x != 0 {
-			t.Error("a graph without edges has no stationary distribution")
-		}
-	}
-}
-
 // TestHarmonicProperty checks each value against the definition, an average over the neighbours and
 // the sink, and not against another solver.
 func TestHarmonicProperty(t *testing.T) {

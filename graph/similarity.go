@@ -59,20 +59,3 @@ func Degrees(w mat.Symmetric) []float64 {
 	}
 	return deg
 }
-
-// Stationary returns the share of time that an endless random walk on w spends at each vertex: the degrees divided by
-// the volume (equation rw_closed). In a graph without edges every share is 0.
-func Stationary(w mat.Symmetric) []float64 {
-	s := Degrees(w)
-	var volume float64
-	for _, x := range s {
-		volume += x
-	}
-	if volume == 0 {
-		return s
-	}
-	for i := range s {
-		s[i] /= volume
-	}
-	return s
-}

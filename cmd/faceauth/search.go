@@ -338,7 +338,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, inde
 			bar = cli.NewProgress(src.Count().Declared, what)
 			defer bar.End()
 		}
-		found, err := search.ScanOn(ctx, src, index.Space, from, keep)
+		found, err := search.Scan(ctx, src, index.Space, from, keep)
 		if err != nil {
 			return nil, fmt.Errorf("searching %s: %w", path, err)
 		}

@@ -34,12 +34,6 @@ type Sighting struct {
 	Album  office.Album  `cbor:"album"`
 }
 
-// Scan finds the people in a recording. A person who leaves and comes back is another sighting. Tracks without a usable
-// picture are left out. Memory is limited by the number of sightings. The error comes from the stream.
-func Scan(ctx context.Context, s face.Stream, space face.Space) ([]Sighting, error) {
-	return ScanOn(ctx, s, space, Part{}, nil)
-}
-
 // Part is the result for the beginning of a recording, up to a frame after which nobody was in view.
 type Part struct {
 	Frame     int           `cbor:"frame"` // index of that frame
@@ -52,10 +46,13 @@ type Part struct {
 // partEvery is the least time between two parts, by the clock of the recording.
 const partEvery = 2 * time.Minute
 
-// ScanOn continues a [Scan] after a part, over a stream that begins after its frame; the zero Part is the beginning. If
-// the stream is a [face.Renewer], ScanOn calls keep from time to time, when nobody is in view, with the result so far.
-// Continuing from such a part gives the same result as an uninterrupted scan. Keep may be nil.
-func ScanOn(
+// Scan finds the people in a recording. A person who leaves and comes back is another sighting. Tracks without a usable
+// picture are left out. Memory is limited by the number of sightings. The error comes from the stream or from keep.
+//
+// Scan continues after a part, over a stream that begins after its frame; the zero Part is the beginning. If the stream
+// is a [face.Renewer], Scan calls keep from time to time, when nobody is in view, with the result so far. Continuing
+// from such a part gives the same result as an uninterrupted scan. Keep may be nil.
+func Scan(
 	ctx context.Context,
 	s face.Stream,
 	space face.Space,

@@ -49,7 +49,7 @@ func (p *play) Next(context.Context) (face.Frame, error) {
 
 func scan(t *testing.T, script string, drift float32) search.Recording {
 	t.Helper()
-	s, err := search.Scan(t.Context(), &play{words: strings.Fields(script), drift: drift}, space)
+	s, err := search.Scan(t.Context(), &play{words: strings.Fields(script), drift: drift}, space, search.Part{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
