@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
@@ -276,6 +277,20 @@ var personNumbers = map[string]int64{"alice": 1, "bob": 2, "carol": 3}
 func eventOf(id uint64, kind office.EventKind, name string) office.Event {
 	return office.Event{ID: id, Kind: kind, Name: name, Person: personNumbers[name], Camera: "door",
 		At: noon.Add(time.Duration(id) * time.Second)}
+}
+
+// A sink that gets nothing waits for no more events than the limit, although the book has more.
+func TestWaiting(t *testing.T) {
+	b := office.NewPast(face.Space{}, office.PastSettings{Events: office.EventLimits{Events: 20, Waiting: 3}})
+	q := b.Queue("hook")
+	for id := uint64(1); id <= 9; id++ {
+		if err := b.Record(office.RoomState{Last: id}, []office.Event{eventOf(id, office.Left, "alice")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waiting, lost := q.Waiting(); waiting != 3 || lost != 6 || len(b.Events(0, 99)) != 9 {
+		t.Errorf("%d wait, %d are lost, of %d", waiting, lost, len(b.Events(0, 99)))
+	}
 }
 
 // Events, the people who are present, and what sinks lack are the same after a restart.

@@ -727,6 +727,35 @@ func TestRestoreInvalid(t *testing.T) {
 	}
 }
 
+// A state may have one learned vertex more than k, as between a point and the next repartition, and not two.
+func TestRestoreTooMany(t *testing.T) {
+	c := config(15, 3)
+	g, err := quantized.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStream(3, 3, 3)
+	for i := range 40 {
+		x, _ := s.next()
+		if i < 3 {
+			err = g.Label(x, i)
+		} else {
+			keep(t, g, x, 0, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.K = g.Learned() - 1
+	if _, err := quantized.Restore(c, g.State()); err != nil {
+		t.Errorf("one more than k: %v", err)
+	}
+	c.K--
+	if _, err := quantized.Restore(c, g.State()); !errors.Is(err, quantized.ErrInvalid) {
+		t.Errorf("two more than k: %v", err)
+	}
+}
+
 // Vertices that were learned while edges were shorter are merged when edges become longer. R has begun anew with the
 // larger k.
 func TestMergeAfterShorterEdges(t *testing.T) {

@@ -110,24 +110,70 @@ func TestHeldWithoutVerdict(t *testing.T) {
 	}
 }
 
+// doubtful shows a watcher alice, of whom the last faces are those of bob. It returns the time of the
+// last frame.
+func doubtful(t *testing.T, w *sighting.Watcher) time.Duration {
+	t.Helper()
+	last := -frame
+	one := func(x float32) { last += frame; see(t, w, last, x) }
+	for range 20 {
+		one(.1)
+	}
+	for x := float32(.6); x < 5; x += .4 { // a head that turns far
+		one(x)
+	}
+	for range 10 {
+		one(4.9)
+	}
+	return last
+}
+
 // Where verdicts disagree, another look is wanted, but not with each frame.
 func TestHeldInDoubt(t *testing.T) {
 	w, _ := watched(t)
-	for i := range 60 {
-		x := float32(.1)
-		if i%3 == 0 {
-			x = .85 // as near nobody
-		}
-		see(t, w, time.Duration(i)*frame, x)
-	}
-	begun := 59 * frame
-	if s := hold(t, w, begun+frame, at(0)); s.Belief.Share > .8 {
-		t.Skipf("no doubt: %+v", s.Belief)
+	last := doubtful(t, w)
+	if s := hold(t, w, last+frame, at(0)); s.Belief.Share > .8 || s.Belief.Name != "alice" {
+		t.Fatalf("no doubt: %+v", s.Belief)
 	}
 	if w.Look() {
 		t.Error("looked at again at once")
 	}
-	if hold(t, w, begun+400*time.Millisecond, at(0)); !w.Look() {
+	if hold(t, w, last+400*time.Millisecond, at(0)); !w.Look() {
 		t.Error("not looked at again")
+	}
+}
+
+// asked counts what a stream is asked for.
+type asked struct {
+	face.Stream
+	look, sure int
+}
+
+func (a *asked) Look() { a.look++ }
+func (a *asked) Sure() { a.sure++ }
+
+// A stream is told that no closer look will be needed when enough faces were judged and they agree, and not before.
+func TestSure(t *testing.T) {
+	after := func(n int) asked {
+		w, _ := watched(t)
+		for i := range n {
+			see(t, w, time.Duration(i)*frame, .1)
+		}
+		var a asked
+		w.Ask(&a)
+		return a
+	}
+	if a := after(10); a.sure > 0 {
+		t.Errorf("sure of ten faces: %+v", a)
+	}
+	if a := after(60); a.sure != 1 || a.look > 0 {
+		t.Errorf("not sure of sixty: %+v", a)
+	}
+	w, _ := watched(t)
+	last := doubtful(t, w)
+	hold(t, w, last+frame, at(0))
+	var a asked
+	if w.Ask(&a); a.sure > 0 {
+		t.Error("sure of somebody doubtful")
 	}
 }
