@@ -433,6 +433,7 @@ func TestVisits(t *testing.T) {
 	b.screen(390, 844, "light")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
 	b.awaits("document.querySelectorAll('#sightings>li').length > 3")
+	b.script("document.querySelector('#older-sightings').click()") // see TestCorrection
 	b.awaits("[...document.querySelectorAll('#sightings>li>div>h3')].filter(e => e.innerText === 'Ann Archer')." +
 		"length === 1")
 	many := "[...document.querySelectorAll('#sightings>.visits')].find(e => e.innerText.includes('Ann Archer'))"
