@@ -80,9 +80,9 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		w.group(s, b)
 		ignored := w.unknown.Ignored(s.Group)
 		// A track without a clear picture is not reported: it may be a distant face, or no face.
-		clear := len(s.album.Faces) > 0
-		s.judged = s.judged || b.Name != "" || clear && b.Frames >= w.o.Presence.Judged
-		if !ignored && (clear || b.Name != "") {
+		pictured := len(s.album.Faces) > 0
+		s.judged = s.judged || b.Name != "" || pictured && b.Frames >= w.o.Presence.Judged
+		if !ignored && (pictured || b.Name != "") {
 			told = append(told, inView{Track: ids[i], Belief: b, Group: s.Group})
 		}
 		v.seen = append(v.seen, Seen{

@@ -8,7 +8,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 )
 
 // whole is the usual width of a whole face's box, as a share of its height.
@@ -22,8 +21,8 @@ const darkEyes = .45
 
 // cut returns face.Quality.Cut. A box at the left or right edge that is too narrow, or at the upper or lower edge too
 // wide, shows a part of a face. A black bar is an edge, too, as of a camera's privacy mask or of a film of another
-// shape. Small is the box as a grey picture.
-func cut(img *facedet.Picture, box image.Rectangle, small *cv.Gray) (float64, error) {
+// shape. The grey values are those of the box, at some size.
+func cut(img *facedet.Picture, box image.Rectangle, grey []byte, size image.Point) (float64, error) {
 	near := min(box.Dx(), box.Dy()) * 6 / 100
 	around := box.Inset(-near)
 	var edge [4]bool
@@ -38,7 +37,6 @@ func cut(img *facedet.Picture, box image.Rectangle, small *cv.Gray) (float64, er
 			return 0, err
 		}
 	}
-	size, grey := small.Size(), small.Bytes()
 	left, right := bars(grey, size.X, size.Y, 1, size.X)
 	top, bottom := bars(grey, size.Y, size.X, size.X, 1)
 	width, height := float64(box.Dx())*(1-left-right), float64(box.Dy())*(1-top-bottom)
@@ -70,8 +68,8 @@ func hidden(img *facedet.Picture, line image.Rectangle) (bool, error) {
 	return black(grey.Bytes(), 0, line.Dx()*line.Dy(), 1), nil
 }
 
-// bars returns the shares of black lines before the first and after the last line that is not black. Next is the
-// distance from a line to the next one, and step that of the pixels in a line.
+// bars returns which share of the lines of a picture is a black bar at its beginning, and which at its end. A line is a
+// row or a column: it begins next grey values after the line before it, and its own values are step apart.
 func bars(grey []byte, lines, length, next, step int) (before, after float64) {
 	first, last := 0, lines
 	for first < lines && black(grey, first*next, length, step) {

@@ -19,8 +19,9 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 	defer small.Close()
 	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(), Turn: turn(landmarks)}
 	q.Brightness, q.Contrast = small.Stats()
-	q.Streak = streak(small.Bytes(), small.Size())
-	if q.Cut, err = cut(img, box, small); err != nil {
+	grey, size := small.Bytes(), small.Size()
+	q.Streak = streak(grey, size)
+	if q.Cut, err = cut(img, box, grey, size); err != nil {
 		return face.Quality{}, err
 	}
 	if q.Eyes, q.Mouth, err = contrasts(img, box, landmarks); err != nil {

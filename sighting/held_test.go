@@ -110,8 +110,7 @@ func TestHeldWithoutVerdict(t *testing.T) {
 	}
 }
 
-// doubtful shows a watcher alice, of whom the last faces are those of bob. It returns the time of the
-// last frame.
+// doubtful shows a watcher the face of alice, which turns into that of bob. It returns the time of the last frame.
 func doubtful(t *testing.T, w *sighting.Watcher) time.Duration {
 	t.Helper()
 	last := -frame

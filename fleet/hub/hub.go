@@ -139,7 +139,8 @@ func Fleet(folder string) (string, error) {
 	return id, nil
 }
 
-// checkKey returns [ErrOther] if an admin key is not that of the fleet whose server has this folder.
+// checkKey returns the id of the fleet whose server has this folder. The error wraps [ErrOther] for the admin key of
+// another fleet. No key is no error.
 func checkKey(folder string, key *fleet.AdminKey) (id string, err error) {
 	if id, err = Fleet(folder); err == nil && key != nil && key.Fleet() != id {
 		err = fmt.Errorf("%w: %s; give the right key with --admin-key", ErrOther, folder)
