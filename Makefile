@@ -96,6 +96,9 @@ LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models
 	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure test-lab
+	@$(MAKE) -s test-race
+
+test-race:
 	@echo 'the packages that start goroutines, under the race detector'
 	@go test -race -short -skip '$(RACE_SKIP)' -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
 
