@@ -39,6 +39,7 @@ func random(t *testing.T, seed uint64) {
 	var merges []fleet.Merge
 	forgotten := make(map[fleet.ID]bool)
 	var backups []map[string]*memStream
+	var revocations [][]byte
 	var stored [][3]string // all that the server ever stored
 	keep := func() {
 		for device, st := range w.server.backup() {
@@ -137,6 +138,10 @@ func random(t *testing.T, seed uint64) {
 			if len(backups) > 0 {
 				keep()
 				w.server.restore(t, w.admin.Fleet(), backups[r.IntN(len(backups))])
+				// Devices that were away may not have heard of them; docs/fleet.md tells the admin to look.
+				for _, rec := range revocations {
+					try(t, w.server.give(rec))
+				}
 			}
 		case what < 91:
 			if len(w.devices) < 7 {
@@ -149,6 +154,7 @@ func random(t *testing.T, seed uint64) {
 			rec, err := w.admin.Revoke(d.ID(), nil, time.Now())
 			try(t, err)
 			try(t, w.server.give(rec))
+			revocations = append(revocations, rec)
 			if m.stop != nil && !w.server.down {
 				m.end()
 			}
