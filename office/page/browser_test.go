@@ -180,7 +180,8 @@ func views() []struct{ name, anchor, there string } {
 	}
 }
 
-var loaded = "[...document.images].every(i => i.hidden || i.closest('[hidden]') || i.complete && i.naturalWidth > 0)"
+var loaded = "!document.querySelector('[data-waits]:not([hidden])') && " +
+	"[...document.images].every(i => i.hidden || i.closest('[hidden]') || i.complete && i.naturalWidth > 0)"
 
 // longestWay chooses the learned face of a person with the most steps before it.
 const longestWay = `(() => {

@@ -59,7 +59,9 @@ function see(figure, c, large) {
       (s.trust === "learned" ? ", not confirmed" : "") +
       (s.reason ? " (" + s.reason + ")" : ""),
   );
-  figure.querySelector(".who").textContent = c.up ? names.join(", ") || "nobody" : c.error ? "down" : "ended";
+  const who = figure.querySelector(".who");
+  who.textContent = c.up ? names.join(", ") || "nobody" : c.error ? "down" : "ended";
+  who.title = who.textContent;
   const facts = figure.querySelector(".facts");
   facts.hidden = !large;
   if (!large) return;
