@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/fleet"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// A fleet lives in the accounts of docs/fleet-cluster.conf, and a device there may not write in another's name.
+func TestAccounts(t *testing.T) {
+	text, err := os.ReadFile("../../docs/fleet-cluster.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(string(text), "      { user: hall,")
+	user, tail, found := strings.Cut(rest, "\n    ]\n  }\n}\n")
+	if user = "{ user: hall," + user; !found || tail != "" {
+		t.Fatal("the file has no user for a device at its end")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "conf")
+	var ids []string
+	configure := func() *server.Options {
+		users := ""
+		for i, id := range ids {
+			users += strings.NewReplacer("hall", fmt.Sprint("d", i), "DEVICE", id).Replace(user) + "\n"
+		}
+		text := strings.NewReplacer("0.0.0.0:4222", "127.0.0.1:-1", "/var/lib/nats", dir).Replace(head)
+		if err := os.WriteFile(path, []byte(text+users+"]\n}\n}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o, err := server.ProcessConfigFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.NoSigs, o.NoLog = true, true
+		return o
+	}
+	n, err := server.NewServer(configure())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
+	if !n.ReadyForConnections(patience) {
+		t.Fatal("the server does not start")
+	}
+	login := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	x := newSiteAt(t, n.ClientURL())
+	x.options.Cluster, x.options.Creds = n.ClientURL(), login("service", "service:change me 1")
+	x.start()
+	var all []*member
+	for i := range 2 {
+		name := fmt.Sprint("d", i)
+		creds := login(name, "join:change me 2")
+		m := &member{t: t, folder: filepath.Join(t.TempDir(), name)}
+		how := fleet.Joining{Name: name, Creds: creds}
+		if _, err := fleet.Join(t.Context(), m.folder, x.invite(time.Hour), how); err != nil {
+			t.Fatal(err)
+		}
+		key, err := fleet.Identity(m.folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := key.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+		login(name, name+":change me 3")
+		all = append(all, m)
+	}
+	if err := n.ReloadOptions(configure()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		m.start()
+		t.Cleanup(m.end)
+	}
+	enrol := func() fleet.ID {
+		id, err := all[0].d.Enroll("alice", "space", []fleet.Face{{Vector: []float32{1, 2}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	alice := enrol()
+	agree(t, all...)
+	if _, known := all[1].d.Person(alice); !known {
+		t.Fatal("the other device does not know the person")
+	}
+
+	// d1 says something in the name of d0: directly, and by an answer that the server sends for it.
+	store, err := nats.Connect(n.ClientURL(), nats.UserInfo("service", "change me 1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	at := "F.say." + ids[0] + "." + alice.String()
+	last := func(at string) *nats.Msg {
+		m, err := store.Request("$JS.API.DIRECT.GET.say", []byte(`{"last_by_subj":"`+at+`"}`), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	before := last(at)
+	nc, err := nats.Connect(n.ClientURL(), nats.UserInfo("d1", "change me 3"), nats.CustomInboxPrefix("_INBOX_"+ids[1]),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := nc.Publish(at, []byte(value(9))); err != nil {
+		t.Fatal(err)
+	}
+	for subject, ask := range map[string]string{"F.ask." + ids[1]: "",
+		"$JS.API.DIRECT.GET.say": `{"last_by_subj":"F.say.` + ids[1] + `._head"}`} {
+		if err := nc.PublishRequest(subject, at, []byte(ask)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.Request(subject, []byte(ask), patience); err != nil { // what was sent before has come
+			t.Fatal(err)
+		}
+	}
+	if now := last(at); before.Header.Get("Nats-Sequence") == "" || string(now.Data) != string(before.Data) {
+		t.Errorf("it wrote in another's name: %v %v", before.Header, now.Header)
+	}
+	second := enrol()
+	agree(t, all...)
+	if _, known := all[1].d.Person(second); !known {
+		t.Error("the other device does not know the second person")
+	}
+	for _, m := range all {
+		if s := m.d.State(); len(s.Refused) > 0 || s.Trouble != "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	// In one account with the streams the same answer is written.
+	if err := store.PublishRequest("$JS.API.DIRECT.GET.say", at, []byte(`{"last_by_subj":"F.say.`+ids[1]+
+		`._head"}`)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the answer is written", func() bool { return string(last(at).Data) != string(before.Data) })
+}
