@@ -276,8 +276,8 @@ const EmbeddedName = "faceauth"
 
 // A batch is at most this large, so that a slow device can follow.
 const (
-	batchCount = 500
-	batchBytes = 4 << 20
+	BatchCount = 500
+	BatchBytes = 1 << 20
 )
 
 // Stored is a value as a stream has it.
@@ -302,7 +302,7 @@ func ReadStream(ctx context.Context, nc *nats.Conn, stream, filter string, from 
 		return err
 	}
 	for next, more := max(from, 1), true; more; {
-		q, err := json.Marshal(map[string]any{"seq": next, "batch": batchCount, "max_bytes": batchBytes,
+		q, err := json.Marshal(map[string]any{"seq": next, "batch": BatchCount, "max_bytes": BatchBytes,
 			"next_by_subj": filter})
 		if err == nil {
 			err = nc.PublishRequest(DirectGet+stream, in, q)
@@ -436,13 +436,13 @@ func (s *natsServer) Tell(_ context.Context, st Status) error {
 
 // Broadcast implements [Server].
 func (s *natsServer) Broadcast(_ context.Context, data []byte) error {
-	return plain(s.nc.Publish(roomPrefix+s.id, data))
+	return plain(s.nc.Publish(RoomPrefix+s.id, data))
 }
 
 // Listen implements [Server].
 func (s *natsServer) Listen(ctx context.Context, take func(device string, data []byte)) error {
-	return s.listen(ctx, roomPrefix+"*", func() {}, func(subject string, data []byte) {
-		if device := strings.TrimPrefix(subject, roomPrefix); device != s.id {
+	return s.listen(ctx, RoomPrefix+"*", func() {}, func(subject string, data []byte) {
+		if device := strings.TrimPrefix(subject, RoomPrefix); device != s.id {
 			take(device, data)
 		}
 	})

@@ -96,15 +96,25 @@ type session struct {
 	server  Server
 	live    chan item
 	read    map[string]bool // devices whose streams were read
+	pulling map[string]bool // devices whose streams are being read
+	pulled  chan pulled
+	work    *sync.WaitGroup
 	blocked map[string]bool // own values for which the server has no room
 	doubted map[string]time.Time
 }
 
+// pulled are devices whose streams were read.
+type pulled struct {
+	devices []string
+	err     error
+}
+
 func (d *Device) session(ctx context.Context, server Server, works func()) error {
 	ctx, cancel := context.WithCancel(ctx)
-	s := session{d, server, make(chan item, mostLive), make(map[string]bool), make(map[string]bool),
-		make(map[string]time.Time)}
 	var work sync.WaitGroup
+	s := session{d: d, server: server, live: make(chan item, mostLive), read: make(map[string]bool),
+		pulling: make(map[string]bool), pulled: make(chan pulled), work: &work, blocked: make(map[string]bool),
+		doubted: make(map[string]time.Time)}
 	defer work.Wait()
 	defer cancel()
 	// A revoked device may read nothing else than that it was revoked.
@@ -177,7 +187,7 @@ func (s *session) catchUp(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.pullNew(ctx); err != nil {
+	if err := s.pullAll(ctx, s.unread()); err != nil {
 		return err
 	}
 	if err := s.pullOwn(ctx); err != nil {
@@ -193,18 +203,39 @@ func (s *session) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// pullNew reads the streams of members that were not read in this session.
-func (s *session) pullNew(ctx context.Context) error {
-	var todo []string
+// unread returns the members whose streams were not read in this session, and notes that they are.
+func (s *session) unread() (todo []string) {
 	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
 	for _, m := range s.d.members.Devices() {
 		if m.ID != s.d.id && !s.read[m.ID] && (!m.Revoked || len(m.keep) > 0) {
 			todo = append(todo, m.ID)
 			s.read[m.ID] = true
 		}
 	}
-	s.d.mu.Unlock()
-	return s.pullAll(ctx, todo)
+	return todo
+}
+
+// pullBeside reads streams while what others say comes in: a stream may be slow, or its author a liar. It returns the
+// devices whose streams are being read already, and must be read again.
+func (s *session) pullBeside(ctx context.Context, devices []string) (later []string) {
+	var todo []string
+	for _, id := range devices {
+		if s.pulling[id] {
+			later = append(later, id)
+		} else {
+			todo, s.pulling[id] = append(todo, id), true
+		}
+	}
+	if len(todo) > 0 {
+		s.work.Go(func() {
+			select {
+			case s.pulled <- pulled{todo, s.pullAll(ctx, todo)}:
+			case <-ctx.Done():
+			}
+		})
+	}
+	return later
 }
 
 // pullAll reads the streams of devices, some at once.
@@ -351,6 +382,7 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	told, toldAt := Status{}, time.Time{}
+	var again []string // devices whose streams are to be read
 	for {
 		if err := s.publish(ctx); err != nil {
 			return err
@@ -364,7 +396,6 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 		wait := d.wait()
 		timer, due := time.NewTimer(min(wait, tellEvery)), wait <= tellEvery
 		var items []item
-		var again []string
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -379,6 +410,13 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			clear(s.read)
 			s.read[d.id] = true
 		case <-d.wake:
+		case x := <-s.pulled:
+			if x.err != nil {
+				return x.err
+			}
+			for _, id := range x.devices {
+				delete(s.pulling, id)
+			}
 		case x := <-s.live:
 			items = append(items, x)
 			for more := true; more && len(items) < batchSize; {
@@ -404,12 +442,7 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 				again = append(again, x.device)
 			}
 		}
-		if err := s.pullAll(ctx, again); err != nil {
-			return err
-		}
-		if err := s.pullNew(ctx); err != nil {
-			return err
-		}
+		again = s.pullBeside(ctx, append(again, s.unread()...))
 		if d.revoked() {
 			return ErrRevoked
 		}

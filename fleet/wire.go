@@ -21,7 +21,7 @@ const (
 	NowPrefix   = "F.now."
 	GivePrefix  = "F.give."
 	JoinPrefix  = "F.join."
-	roomPrefix  = "F.room."
+	RoomPrefix  = "F.room."
 	AtPrefix    = "F.at."
 	AskPrefix   = "F.ask."
 	AdminWriter = "admin"
@@ -46,9 +46,9 @@ type Rights struct{ Publish, Subscribe []string }
 // DeviceRights returns the rights of a member. Streams are those that it may read; all at the embedded server.
 func DeviceRights(device string) Rights {
 	return Rights{
-		Publish: []string{SayPrefix + device + ".*", DirectGet + "*", GivePrefix + device, roomPrefix + device,
+		Publish: []string{SayPrefix + device + ".*", DirectGet + "*", GivePrefix + device, RoomPrefix + device,
 			AtPrefix + device, AskPrefix + device},
-		Subscribe: []string{NowPrefix + ">", roomPrefix + "*", Inbox(device) + ".>"},
+		Subscribe: []string{NowPrefix + ">", RoomPrefix + "*", Inbox(device) + ".>"},
 	}
 }
 

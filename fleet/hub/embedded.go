@@ -26,10 +26,9 @@ import (
 // connected again within a few seconds.
 const handshakesPerSecond = 500
 
-// embedded is a NATS server in this process: TLS, JetStream on disk, keys instead of passwords, and two accounts. The
-// account STORE has the streams, and DEV the devices. They must be two, because the server sends its answers to any
-// subject that a request names, past the rights of the device: with one account a device could write at the subjects of
-// others.
+// embedded is a NATS server in this process: TLS, JetStream on disk, and keys instead of passwords. The account STORE
+// has the streams, and each device has an account of its own: the server sends its answers to any subject that a
+// request names, past the rights of the device, but only inside its account.
 type embedded struct {
 	server *server.Server
 	gate   *gate
@@ -63,7 +62,7 @@ func startEmbedded(folder, id string, connections int, log *slog.Logger) (_ *emb
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := accounts()
+	store, err := storeAccount()
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +77,15 @@ func startEmbedded(folder, id string, connections int, log *slog.Logger) (_ *emb
 		return c, nil
 	}
 	o := &server.Options{
-		ServerName: fleet.EmbeddedName, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, Accounts: accounts,
+		ServerName: fleet.EmbeddedName, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
+		Accounts:          []*server.Account{store},
 		AlwaysEnableNonce: true, CustomClientAuthentication: e.gate, TLSConfig: secure, TLSTimeout: 10, AuthTimeout: 12,
 		MaxConn: connections + 10, // for this machine
 		MaxSubs: 32, MaxPayload: 1 << 20,
 		MaxControlLine: 512 << 10, // CONNECT has the admission of a device
 		MaxPending:     64 << 20, MaxClosedClients: 100,
 		PingInterval: 30 * time.Second, MaxPingsOut: 2, WriteDeadline: 10 * time.Second,
+		StreamMaxBufferedMsgs: 64, StreamMaxBufferedSize: 16 << 20, // a stream is not read while it writes these
 		JetStream: true, StoreDir: filepath.Join(folder, storeFolder), DisableJetStreamBanner: true,
 		// The streams have their own limits. A smaller limit here would prevent lowering them later.
 		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 64 << 20,
@@ -122,40 +123,46 @@ func (e *embedded) started() error {
 	if err != nil {
 		return err
 	}
-	dev, err := e.server.LookupAccount("DEV")
-	if err != nil {
-		return err
-	}
 	if why := e.failed.Load(); why != nil {
 		return errors.New(*why)
 	}
-	e.gate.open(store, dev)
+	e.gate.open(e.server, store)
 	return nil
 }
 
-// accounts returns the two accounts, and what passes between them.
-func accounts() ([]*server.Account, error) {
-	store, dev := server.NewAccount("STORE"), server.NewAccount("DEV")
-	var failed error
-	check := func(err error) {
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("the accounts of the NATS server: %w", err)
-		}
+// heardPrefix is where the service passes on what devices broadcast. It arrives at the subject at which it was said.
+const heardPrefix = "F.heard."
+
+// storeAccount returns the account of the streams and the service, and what others may import.
+func storeAccount() (*server.Account, error) {
+	a := server.NewAccount("STORE")
+	const get = getPrefix + "*.*"
+	var failed []error
+	for _, subject := range []string{fleet.SayPrefix + "*.*", fleet.GivePrefix + "*", fleet.JoinPrefix + "*",
+		fleet.AskPrefix + "*", fleet.AtPrefix + "*", fleet.RoomPrefix + "*"} {
+		failed = append(failed, a.AddServiceExport(subject, nil))
 	}
-	const get = fleet.DirectGet + "*"
-	for subject, answers := range map[string]server.ServiceRespType{
-		fleet.SayPrefix + "*.*": server.Singleton, fleet.GivePrefix + "*": server.Singleton,
-		fleet.JoinPrefix + "*": server.Singleton, fleet.AskPrefix + "*": server.Singleton, get: server.Streamed,
-	} {
-		check(store.AddServiceExportWithResponse(subject, answers, nil))
-		check(dev.AddServiceImport(store, subject, subject))
+	failed = append(failed, a.AddServiceExportWithResponse(get, server.Streamed, nil),
+		a.SetServiceExportResponseThreshold(get, 10*time.Second), a.AddStreamExport(fleet.NowPrefix+">", nil),
+		a.AddStreamExport(heardPrefix+"*", nil))
+	return a, errors.Join(failed...)
+}
+
+// account returns an account that imports the subjects at which its devices may publish, and the streams that they may
+// read. It makes the account if there is none.
+func account(s *server.Server, store *server.Account, name, streams string,
+	publish ...string) (*server.Account, error) {
+	a, isNew := s.LookupOrRegisterAccount(name)
+	if !isNew {
+		return a, nil
 	}
-	check(store.SetServiceExportResponseThreshold(get, 10*time.Second))
-	check(store.AddStreamExport(fleet.NowPrefix+">", nil))
-	check(dev.AddStreamImport(store, fleet.NowPrefix+">", ""))
-	check(dev.AddStreamExport(fleet.AtPrefix+"*", nil))
-	check(store.AddStreamImport(dev, fleet.AtPrefix+"*", ""))
-	return []*server.Account{store, dev}, failed
+	failed := []error{a.AddStreamImport(store, fleet.NowPrefix+">", ""),
+		a.AddMappedStreamImport(store, heardPrefix+"*", fleet.RoomPrefix+"*"),
+		a.AddServiceImport(store, fleet.DirectGet+streams, getPrefix+name+"."+streams)}
+	for _, subject := range publish {
+		failed = append(failed, a.AddServiceImport(store, subject, subject))
+	}
+	return a, errors.Join(failed...)
 }
 
 // connect makes a connection of this process, which may do everything.

@@ -23,16 +23,17 @@ type gate struct {
 	kick           func(client uint64)
 	shown          chan []byte // admissions that unknown devices have shown
 
-	mu         sync.Mutex
-	store, dev *server.Account // nil until the server has started
-	pipes      *limiter        // nil until devices may connect
-	devices    map[string]bool // known devices; true for revoked ones
-	names      map[string]string
-	used       map[string]string  // devices by their tokens
-	conns      map[string][]*pipe // connections by device or token, the oldest first
-	seen       map[string]time.Time
-	since      time.Time // what was stored before this time is not lost
-	started    time.Time
+	mu      sync.Mutex
+	server  *server.Server
+	store   *server.Account // nil until the server has started
+	pipes   *limiter        // nil until devices may connect
+	devices map[string]bool // known devices; true for revoked ones
+	names   map[string]string
+	used    map[string]string  // devices by their tokens
+	conns   map[string][]*pipe // connections by device or token, the oldest first
+	seen    map[string]time.Time
+	since   time.Time // what was stored before this time is not lost
+	started time.Time
 
 	refused atomic.Int64  // connections
 	said    *rate.Limiter // lines of the log: a device that comes and goes must not fill it
@@ -59,10 +60,10 @@ func newGate(fleet, service string, log *slog.Logger) *gate {
 }
 
 // open lets the service in.
-func (g *gate) open(store, dev *server.Account) {
+func (g *gate) open(s *server.Server, store *server.Account) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.store, g.dev = store, dev
+	g.server, g.store = s, store
 }
 
 // listen lets devices in that come by the limiter. Since is the time of the last stored value at the start.
@@ -113,9 +114,23 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 			g.log.Info("device connected", "device", g.names[o.Nkey], "id", o.Nkey, "address", p.address())
 		}
 	}
-	user.Username, user.Account = o.Nkey, g.dev
+	if user.Account, err = g.account(o.Nkey, member); err != nil {
+		g.log.Error("a device cannot be let in", "id", o.Nkey, "error", err)
+		return false
+	}
+	user.Username = o.Nkey
 	c.RegisterUser(user)
 	return true
+}
+
+// account returns the account of a device. Tokens and revoked devices share one: nobody there listens at a subject that
+// another can know.
+func (g *gate) account(id string, member bool) (*server.Account, error) {
+	if member {
+		return account(g.server, g.store, id, "*", fleet.SayPrefix+id+".*", fleet.GivePrefix+id, fleet.AskPrefix+id,
+			fleet.AtPrefix+id, fleet.RoomPrefix+id)
+	}
+	return account(g.server, g.store, "GUESTS", fleet.StreamOf(admin), fleet.JoinPrefix+"*")
 }
 
 // user returns the rights of a key, or nil for none. The caller holds mu.

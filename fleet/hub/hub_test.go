@@ -304,6 +304,18 @@ func TestJoin(t *testing.T) {
 	if m, err := sub.NextMsg(patience); err != nil || m.Subject != "F.now."+a.id+"._x" || string(m.Data) != "again" {
 		t.Fatal(m, err)
 	}
+	room, err := b.nc.SubscribeSync("F.room.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.nc.Flush()
+	if err := a.nc.Publish("F.room."+a.id, []byte("alice is here")); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := room.NextMsg(patience); err != nil || m.Subject != "F.room."+a.id ||
+		string(m.Data) != "alice is here" {
+		t.Fatal(m, err)
+	}
 	if at, err := time.Parse(time.RFC3339, a.ask("F.ask."+a.id, "")); err != nil || time.Since(at).Abs() > time.Hour {
 		t.Fatal(at, err)
 	}

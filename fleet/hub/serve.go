@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
@@ -53,13 +54,19 @@ type service struct {
 	work  chan *nats.Msg
 	calls chan func(context.Context)
 	mu    sync.Mutex
-	rates map[string]*sender // by device or token
+	rates map[string]*sender // by device, token or stream
+
+	reading sync.WaitGroup // see passReads
 }
 
 // sender is a device or token that sends requests.
 type sender struct {
 	limit   *rate.Limiter
 	dropped time.Time // when a request was last dropped
+
+	reads  atomic.Int32 // requests to read that were not answered
+	turns  chan struct{}
+	volume *rate.Limiter
 }
 
 // note is the file by which commands on this machine find the running server.
@@ -98,6 +105,17 @@ func Serve(ctx context.Context, o Options) error {
 	if err := s.load(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.reading.Wait()
+	defer cancel()
+	if s.server != nil {
+		if _, err := s.nc.Subscribe(fleet.RoomPrefix+"*", s.relay); err != nil {
+			return err
+		}
+		if err := s.passReads(ctx); err != nil {
+			return err
+		}
+	}
 	for _, subject := range []string{fleet.JoinPrefix + "*", fleet.GivePrefix + "*", fleet.AskPrefix + "*",
 		fleet.AtPrefix + "*", listSubject} {
 		if _, err := s.nc.Subscribe(subject, s.take); err != nil {
@@ -114,7 +132,6 @@ func Serve(ctx context.Context, o Options) error {
 	ready := Ready{URL: s.members.URL(), Fleet: s.fleet, Devices: len(s.present())}
 	var all sync.WaitGroup
 	defer all.Wait()
-	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	all.Go(func() { s.run(ctx) })
 	var ended chan struct{}

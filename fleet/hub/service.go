@@ -30,17 +30,42 @@ const largestList = 400 << 10
 // take is called by the connection with each request. It must not wait: a device that sends many requests must not keep
 // those of others away.
 func (s *service) take(m *nats.Msg) {
-	if !s.allows(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) {
+	if s.allows(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) {
+		select {
+		case s.work <- m:
+			return
+		default:
+		}
+	}
+	// The sender asks again. Without an answer the NATS server would remember the request for minutes.
+	s.respond(m, []byte("the server has too many requests; try again later"))
+}
+
+// respond answers a request if the sender wants an answer.
+func (s *service) respond(m *nats.Msg, answer []byte) {
+	if m.Reply == "" {
 		return
 	}
-	select {
-	case s.work <- m:
-	default: // the sender asks again
+	if err := m.Respond(answer); err != nil {
+		s.Log.Warn("a request is not answered", "error", err)
 	}
 }
 
-// allows reports whether a request of a device or token is answered.
-func (s *service) allows(id string) bool {
+// relay passes on what a device broadcasts to those that listen. The server does not pass on by itself what comes from
+// the account of a device.
+func (s *service) relay(m *nats.Msg) {
+	s.respond(m, nil)
+	device := strings.TrimPrefix(m.Subject, fleet.RoomPrefix)
+	if len(m.Data) > fleet.MaxValue || !s.allows(device) {
+		return
+	}
+	if err := s.nc.Publish(heardPrefix+device, m.Data); err != nil {
+		s.Log.Warn("what a device broadcasts is lost", "id", device, "error", err)
+	}
+}
+
+// sender returns a device or token that sends requests.
+func (s *service) sender(id string) *sender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.rates[id]
@@ -48,9 +73,18 @@ func (s *service) allows(id string) bool {
 		if len(s.rates) > mostSenders {
 			clear(s.rates)
 		}
-		x = &sender{limit: rate.NewLimiter(requestsPerSecond, requestsAtOnce)}
+		x = &sender{limit: rate.NewLimiter(requestsPerSecond, requestsAtOnce),
+			turns: make(chan struct{}, readsForOne), volume: rate.NewLimiter(readRate, readBurst)}
 		s.rates[id] = x
 	}
+	return x
+}
+
+// allows reports whether a request of a device or token is answered.
+func (s *service) allows(id string) bool {
+	x := s.sender(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if id == admin || x.limit.Allow() {
 		return true
 	}
@@ -116,7 +150,6 @@ func (s *service) answer(ctx context.Context, m *nats.Msg) {
 		answer = time.Now().UTC().AppendFormat(nil, time.RFC3339Nano)
 	case "at":
 		s.at(sender, m)
-		return
 	case "list":
 		answer, err = s.list(ctx, string(m.Data))
 	case "give":
@@ -133,20 +166,16 @@ func (s *service) answer(ctx context.Context, m *nats.Msg) {
 	if err != nil {
 		answer = []byte(err.Error())
 	}
-	if m.Reply != "" {
-		if err := m.Respond(answer); err != nil {
-			s.Log.Warn("a request is not answered", "error", err)
-		}
-	}
+	s.respond(m, answer)
 }
 
-// at keeps the status of a device. It has no headers, unlike an answer of the server that another device has directed
-// here.
+// at keeps the status of a device. At a cluster it has no headers, unlike an answer of the server that another device
+// has directed here.
 func (s *service) at(device string, m *nats.Msg) {
 	var x fleet.Status
 	d := json.NewDecoder(bytes.NewReader(m.Data))
 	d.DisallowUnknownFields()
-	if len(m.Header) > 0 || len(m.Data) > largestStatus || d.Decode(&x) != nil {
+	if s.server == nil && len(m.Header) > 0 || len(m.Data) > largestStatus || d.Decode(&x) != nil {
 		return
 	}
 	if member, known := s.members.Device(device); known && !member.Revoked {
