@@ -76,7 +76,7 @@ test: setup-test models
 	go -C lab test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth-lab ./...
 
 # Packages that build without cgo: a program that judges and learns needs no OpenCV.
-PURE = $(shell go list ./face ./eye ./graph ./anomaly ./quantized ./online ./sighting ./gallery ./models ./replay ./office/... ./fleet/... ./tablet/... | grep -v boottest)
+PURE = $(shell go list ./face ./eye ./graph ./internal/anomaly ./internal/frigate ./quantized ./online ./sighting ./gallery ./models ./replay ./office/... ./fleet/... ./tablet/...)
 
 # The packages among them that have a test with OpenCV.
 BOTH = $(filter %/quantized %/online %/office,$(PURE))
@@ -92,7 +92,7 @@ RACE_SKIP = ^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRan
 
 # Each package is tested in full once. The packages that take longest begin first, and many tests wait: more packages
 # are tested at once than there are processors. The tests that -short leaves out in the last run were in the others.
-LONGEST = ./cmd/faceauth ./tablet/install/boottest ./eye/serve ./pipeline
+LONGEST = ./cmd/faceauth ./internal/boottest ./eye/serve ./pipeline
 
 test-all: setup-test models
 	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure test-lab
@@ -229,7 +229,7 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%)
 	rm -rf $(DESTDIR)$(datadir)/faceauth
 
-PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./anomaly ./fleet
+PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./fleet
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }

@@ -75,7 +75,7 @@ quietly dpkg -P libpam-faceauth faceauth faceauth-lab faceauth-models
 echo 'booted: a removal stops the service, and a purge without an answer keeps the key'
 END
 
-bash "$here/../tablet/install/boottest/boot" "$share" >"$share/boot.log" 2>&1 &
+bash "$here/../internal/boottest/boot" "$share" >"$share/boot.log" 2>&1 &
 booted=$!
 for _ in $(seq 300); do
 	[ ! -s "$share/pid" ] || break

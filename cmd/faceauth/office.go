@@ -18,9 +18,9 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/frigate"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/frigate"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )

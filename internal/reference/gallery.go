@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/online"
 )
 

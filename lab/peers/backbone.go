@@ -8,8 +8,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/joint"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/faceauth/faceauth/anomaly"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"

@@ -14,8 +14,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/svm"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/peers"
 )
 
@@ -67,7 +67,7 @@ func TestMethodsFindFlips(t *testing.T) {
 	w := graph.Similarity(graph.Distances(x, 1), kernel, 0)
 	for name, score := range map[string]func() ([]float64, error){
 		"SoftHAD":  func() ([]float64, error) { return anomaly.SoftHarmonic(w, nil, y, 1, .1) },
-		"RWCAD":    func() ([]float64, error) { return anomaly.RandomWalk(w, y, 1e-4) },
+		"RWCAD":    func() ([]float64, error) { return peers.RandomWalk(w, y, 1e-4) },
 		"k-NN":     func() ([]float64, error) { return peers.WeightedNeighbours(w, y) },
 		"backbone": func() ([]float64, error) { return peers.Backbone(context.Background(), x, y, 20, kernel, 1, .1) },
 		"SVM": func() ([]float64, error) {

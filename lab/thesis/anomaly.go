@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/figure"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/lab/synthetic"
@@ -116,7 +116,7 @@ func detectors() (all []detector) {
 		}
 		for _, lambda := range []float64{0, 1e-5, 1e-4, 1e-3, 1} {
 			graphs("RWCAD", fmt.Sprintf("lambda %g", lambda), width, func(w mat.Symmetric, y []int) ([]float64, error) {
-				return anomaly.RandomWalk(w, y, lambda)
+				return peers.RandomWalk(w, y, lambda)
 			})
 		}
 		graphs("weighted k-NN", "", width, peers.WeightedNeighbours)
@@ -185,7 +185,7 @@ func (o *options) ordinal(dataset string) (x [][]float32, response []float64, er
 		x, response = append(x, r.x), append(response, v)
 	}
 	standardise(x)
-	anomaly.Scale(response, response)
+	peers.Scale(response, response)
 	for i := range response {
 		response[i] = 2*response[i] - 1
 	}
@@ -238,7 +238,7 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 					return fmt.Errorf("%s: %w", d, err)
 				}
 				// The thesis scales scores. The agreement within a task does not depend on it.
-				anomaly.Scale(scores[t.train:], scores[:t.train])
+				peers.Scale(scores[t.train:], scores[:t.train])
 				values[q][run] = agreement(scores[t.train:], t.Truth[t.train:])
 			}
 			return nil
@@ -424,7 +424,7 @@ func (o *options) anomalyTime(ctx context.Context) error {
 		for q, do := range []func() error{
 			func() error { w = graph.Similarity(graph.Distances(l.X, 1), kernel, 0); return nil },
 			func() error { _, err := peers.WeightedNeighbours(w, l.Class); return err },
-			func() error { _, err := anomaly.RandomWalk(w, l.Class, 1e-4); return err },
+			func() error { _, err := peers.RandomWalk(w, l.Class, 1e-4); return err },
 			func() error { _, err := anomaly.SoftHarmonic(w, nil, l.Class, 1, .1); return err },
 			func() error { _, err := peers.Backbone(ctx, l.X, l.Class, 100, kernel, 1, .1); return err },
 		} {

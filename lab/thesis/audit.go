@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/spf13/cobra"
@@ -65,7 +65,7 @@ func auditors(reach float64) (all []auditor) {
 		for _, lambda := range []float64{0, 1e-5, 1e-4, 1e-3} {
 			graphs("RWCAD", fmt.Sprintf(", lambda %g", lambda), sigma,
 				func(w mat.Symmetric, y []int) ([]float64, error) {
-					return anomaly.RandomWalk(w, y, lambda)
+					return peers.RandomWalk(w, y, lambda)
 				})
 		}
 		graphs("weighted k-NN", "", sigma, peers.WeightedNeighbours)

@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/online"

@@ -86,7 +86,7 @@ func boot(t *testing.T) *system {
 		t.Fatal(err)
 	}
 	said := new(fixture.Log)
-	c := exec.Command(filepath.Join(root, "tablet/install/boottest/boot"), dir,
+	c := exec.Command(filepath.Join(root, "internal/boottest/boot"), dir,
 		root+"=/srv/project", faces+"=/srv/faces", models.Dir()+"=/srv/models")
 	c.Stderr, c.SysProcAttr = said, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := c.Start(); err != nil {

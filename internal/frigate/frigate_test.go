@@ -24,8 +24,8 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/frigate"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/frigate"
 	"github.com/faceauth/faceauth/online"
 )
 

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/anomaly"
 	"github.com/faceauth/faceauth/graph"
-	"gonum.org/v1/gonum/floats"
+	"github.com/faceauth/faceauth/internal/anomaly"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -95,44 +94,6 @@ func TestSoftHarmonicMultiplicities(t *testing.T) {
 	}
 }
 
-// The scores are the scores of the thesis's listing, with the graph of each class and its stationary distribution
-// written out.
-func TestRandomWalkReference(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(7, 3))
-	for run := range 50 {
-		k := 2 + rnd.IntN(3)
-		x, y := points(rnd, k+rnd.IntN(30), k)
-		lambda := rnd.Float64() * .1
-		got, err := anomaly.RandomWalk(weights(x, .3), y, lambda)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range x {
-			other, all := 0., lambda
-			for class := range k {
-				group := [][]float32{x[i]}
-				for j := range x {
-					if j != i && y[j] == class {
-						group = append(group, x[j])
-					}
-				}
-				p := share(weights(group, .3)) * float64(len(group)-1) / float64(len(x)-1)
-				all += p
-				if class != y[i] {
-					other += p
-				}
-			}
-			want := 0.
-			if all > 0 {
-				want = other / all
-			}
-			if math.Abs(got[i]-want) > 1e-9 {
-				t.Fatalf("run %d, example %d: %g, want %g", run, i, got[i], want)
-			}
-		}
-	}
-}
-
 // There are two clusters with one wrong label each, a point far from everything, and a point at the edge of its
 // cluster. The wrong labels have the highest scores, and the unusual points do not.
 func TestLeads(t *testing.T) {
@@ -147,30 +108,25 @@ func TestLeads(t *testing.T) {
 	y[10], y[11] = 1, 0 // wrong
 	x, y = append(x, []float32{3, 40}, []float32{-1.7, 0}), append(y, 1, 0)
 	w := weights(x, .5)
-	for name, score := range map[string]func() ([]float64, error){
-		"soft harmonic": func() ([]float64, error) { return anomaly.SoftHarmonic(w, nil, y, 1, .1) },
-		"random walk":   func() ([]float64, error) { return anomaly.RandomWalk(w, y, 1e-3) },
-	} {
-		s, err := score()
-		if err != nil {
-			t.Fatal(err)
+	s, err := anomaly.SoftHarmonic(w, nil, y, 1, .1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := make([]int, len(s))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if s[a] > s[b] {
+			return -1
 		}
-		order := make([]int, len(s))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int {
-			if s[a] > s[b] {
-				return -1
-			}
-			return 1
-		})
-		if lead := order[:2]; !slices.Contains(lead, 10) || !slices.Contains(lead, 11) {
-			t.Errorf("%s: examples %v have the highest scores", name, lead)
-		}
-		if s[80] > .1 || s[81] > .3 {
-			t.Errorf("%s: the point far away has %g, the point at the edge %g", name, s[80], s[81])
-		}
+		return 1
+	})
+	if lead := order[:2]; !slices.Contains(lead, 10) || !slices.Contains(lead, 11) {
+		t.Errorf("examples %v have the highest scores", lead)
+	}
+	if s[80] > .1 || s[81] > .3 {
+		t.Errorf("the point far away has %g, the point at the edge %g", s[80], s[81])
 	}
 }
 
@@ -201,22 +157,11 @@ func TestInput(t *testing.T) {
 		if _, err := anomaly.SoftHarmonic(c.w, c.v, c.y, c.c, c.g); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if c.want == anomaly.ErrLabels {
-			if _, err := anomaly.RandomWalk(c.w, c.y, 0); !errors.Is(err, c.want) {
-				t.Errorf("%s, random walk: %v", c.name, err)
-			}
-		}
-	}
-	if _, err := anomaly.RandomWalk(w, y, -1); !errors.Is(err, anomaly.ErrSetting) {
-		t.Error(err)
 	}
 	// No point is near another: no label is unusual.
 	alone := mat.NewSymDense(3, nil)
 	s, err := anomaly.SoftHarmonic(alone, nil, []int{0, 1, 1}, 3, 1)
 	if err != nil || math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
-		t.Errorf("scores %v, error %v", s, err)
-	}
-	if s, err := anomaly.RandomWalk(alone, []int{0, 1, 1}, 0); err != nil || !slices.Equal(s, []float64{0, 0, 0}) {
 		t.Errorf("scores %v, error %v", s, err)
 	}
 	// Two identical examples with different labels are equally unusual.
@@ -240,24 +185,6 @@ func TestOwnMinusOther(t *testing.T) {
 	}
 }
 
-func TestScale(t *testing.T) {
-	for _, c := range []struct{ in, training, want []float64 }{
-		{nil, nil, nil},
-		{[]float64{3}, nil, []float64{0}},
-		{[]float64{1, 2}, []float64{2, 2}, []float64{0, 0}},
-		{[]float64{1, 3, 2}, []float64{1, 3, 2}, []float64{0, 1, .5}},
-		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // scores beyond the training scores
-	} {
-		if anomaly.Scale(c.in, c.training); !slices.Equal(c.in, c.want) {
-			t.Errorf("scores %v, want %v", c.in, c.want)
-		}
-	}
-	self := []float64{2, 4, 3} // both arguments may be the same slice
-	if anomaly.Scale(self, self); !slices.Equal(self, []float64{0, 1, .5}) {
-		t.Errorf("training scores scaled by themselves: %v", self)
-	}
-}
-
 func ExampleSoftHarmonic() {
 	x := [][]float32{{0, 0}, {.1, 0}, {0, .1}, {5, 5}, {5.1, 5}, {5, 5.1}}
 	y := []int{0, 0, 1, 1, 1, 1} // the third is not like the others of its class
@@ -268,13 +195,4 @@ func ExampleSoftHarmonic() {
 	}
 	fmt.Printf("%.2f\n", scores)
 	// Output: [0.53 0.53 0.97 0.09 0.09 0.09]
-}
-
-// share returns the share of time that an endless random walk spends at the first vertex (equation rw_closed).
-func share(w mat.Symmetric) float64 {
-	deg := graph.Degrees(w)
-	if volume := floats.Sum(deg); volume > 0 {
-		return deg[0] / volume
-	}
-	return 0
 }

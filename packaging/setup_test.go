@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package scripts_test
+package packaging_test
 
 import (
 	"os"
@@ -47,7 +47,7 @@ func TestSetupSays(t *testing.T) {
 	)
 	// go test runs these tests again when a file that they have read has changed. It does not see the files that the
 	// shell reads.
-	if _, err := os.ReadFile("setup.sh"); err != nil {
+	if _, err := os.ReadFile("../scripts/setup.sh"); err != nil {
 		t.Fatal(err)
 	}
 	pass := `while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"`
@@ -114,7 +114,7 @@ func TestSetupSays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			tmp := t.TempDir()
 			bin := machine(t, c.commands)
-			cmd := exec.Command(filepath.Join(bin, "sh"), "setup.sh")
+			cmd := exec.Command(filepath.Join(bin, "sh"), "../scripts/setup.sh")
 			cmd.Env = append([]string{"PATH=" + bin, "TMPDIR=" + tmp, "HOME=" + tmp}, c.env...)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
