@@ -21,21 +21,32 @@ func TestAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, _ := strings.Cut(string(text), "      { user: hall,")
-	user, tail, found := strings.Cut(rest, "\n    ]\n  }\n}\n")
-	if user = "{ user: hall," + user; !found || tail != "" {
-		t.Fatal("the file has no user for a device at its end")
+	head, rest, found := strings.Cut(string(text), "  HALL {")
+	account, end := strings.CutSuffix("HALL {"+rest, "}\n}\n")
+	if !found || !end {
+		t.Fatal("the file has no account of a device at its end")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "conf")
+	address := freeAddress(t)
 	var ids []string
-	configure := func() *server.Options {
-		users := ""
-		for i, id := range ids {
-			users += strings.NewReplacer("hall", fmt.Sprint("d", i), "DEVICE", id).Replace(user) + "\n"
+	var n *server.Server
+	stop := func() {
+		if n != nil {
+			n.Shutdown()
+			n.WaitForShutdown()
 		}
-		text := strings.NewReplacer("0.0.0.0:4222", "127.0.0.1:-1", "/var/lib/nats", dir).Replace(head)
-		if err := os.WriteFile(path, []byte(text+users+"]\n}\n}\n"), 0o600); err != nil {
+	}
+	t.Cleanup(stop)
+	start := func() {
+		stop()
+		accounts := ""
+		for i, id := range ids {
+			name := fmt.Sprint("d", i)
+			accounts += strings.NewReplacer("HALL", name, "hall", name, "DEVICE", id).Replace(account) + "}\n"
+		}
+		text := strings.NewReplacer("0.0.0.0:4222", address, "/var/lib/nats", dir).Replace(head)
+		if err := os.WriteFile(path, []byte(text+accounts+"}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		o, err := server.ProcessConfigFile(path)
@@ -43,17 +54,14 @@ func TestAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.NoSigs, o.NoLog = true, true
-		return o
+		if n, err = server.NewServer(o); err != nil {
+			t.Fatal(err)
+		}
+		if n.Start(); !n.ReadyForConnections(patience) {
+			t.Fatal("the server does not start")
+		}
 	}
-	n, err := server.NewServer(configure())
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Start()
-	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
-	if !n.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
-	}
+	start()
 	login := func(name, text string) string {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -85,9 +93,7 @@ func TestAccounts(t *testing.T) {
 		login(name, name+":change me 3")
 		all = append(all, m)
 	}
-	if err := n.ReloadOptions(configure()); err != nil {
-		t.Fatal(err)
-	}
+	start()
 	for _, m := range all {
 		m.start()
 		t.Cleanup(m.end)
@@ -120,19 +126,36 @@ func TestAccounts(t *testing.T) {
 		return m
 	}
 	before := last(at)
-	nc, err := nats.Connect(n.ClientURL(), nats.UserInfo("d1", "change me 3"), nats.CustomInboxPrefix("_INBOX_"+ids[1]),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	raw := func(i int) *nats.Conn {
+		nc, err := nats.Connect(n.ClientURL(), nats.UserInfo(fmt.Sprint("d", i), "change me 3"),
+			nats.CustomInboxPrefix("_INBOX_"+ids[i]), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	nc, hears := raw(1), raw(0)
+	live, err := hears.SubscribeSync("F.now.>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nc.Close()
+	room, err := hears.SubscribeSync("F.room.*")
+	if err == nil {
+		err = hears.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := nc.Publish(at, []byte(value(9))); err != nil {
 		t.Fatal(err)
 	}
 	for subject, ask := range map[string]string{"F.ask." + ids[1]: "",
 		"$JS.API.DIRECT.GET.say": `{"last_by_subj":"F.say.` + ids[1] + `._head"}`} {
-		if err := nc.PublishRequest(subject, at, []byte(ask)); err != nil {
-			t.Fatal(err)
+		for _, to := range []string{at, "F.now." + ids[0] + "._box", "F.room." + ids[0]} {
+			if err := nc.PublishRequest(subject, to, []byte(ask)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := nc.Request(subject, []byte(ask), patience); err != nil { // what was sent before has come
 			t.Fatal(err)
@@ -145,6 +168,22 @@ func TestAccounts(t *testing.T) {
 	agree(t, all...)
 	if _, known := all[1].d.Person(second); !known {
 		t.Error("the other device does not know the second person")
+	}
+	if err := nc.Publish("F.room."+ids[1], []byte("nobody")); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := room.NextMsg(patience); err != nil || m.Subject != "F.room."+ids[1] || string(m.Data) != "nobody" {
+		t.Error("the room:", m, err)
+	}
+	for heard := false; !heard; {
+		m, err := live.NextMsg(patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard = strings.HasSuffix(m.Subject, second.String())
+		if strings.HasSuffix(m.Subject, "._box") {
+			t.Errorf("an answer at the live subject of another: %s", m.Data)
+		}
 	}
 	for _, m := range all {
 		if s := m.d.State(); len(s.Refused) > 0 || s.Trouble != "" {

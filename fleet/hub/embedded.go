@@ -148,19 +148,20 @@ func storeAccount() (*server.Account, error) {
 	return a, errors.Join(failed...)
 }
 
-// account returns an account that imports the subjects at which its devices may publish, and the streams that they may
-// read. It makes the account if there is none.
-func account(s *server.Server, store *server.Account, name, streams string,
-	publish ...string) (*server.Account, error) {
+// account returns an account that imports the subjects at which its devices may publish, and makes it if there is none.
+func account(s *server.Server, store *server.Account, name string, publish []string) (*server.Account, error) {
 	a, isNew := s.LookupOrRegisterAccount(name)
 	if !isNew {
 		return a, nil
 	}
 	failed := []error{a.AddStreamImport(store, fleet.NowPrefix+">", ""),
-		a.AddMappedStreamImport(store, heardPrefix+"*", fleet.RoomPrefix+"*"),
-		a.AddServiceImport(store, fleet.DirectGet+streams, getPrefix+name+"."+streams)}
+		a.AddMappedStreamImport(store, heardPrefix+"*", fleet.RoomPrefix+"*")}
 	for _, subject := range publish {
-		failed = append(failed, a.AddServiceImport(store, subject, subject))
+		to := subject
+		if stream, reads := strings.CutPrefix(subject, fleet.DirectGet); reads {
+			to = getPrefix + name + "." + stream
+		}
+		failed = append(failed, a.AddServiceImport(store, subject, to))
 	}
 	return a, errors.Join(failed...)
 }

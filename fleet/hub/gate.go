@@ -127,10 +127,10 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 // another can know.
 func (g *gate) account(id string, member bool) (*server.Account, error) {
 	if member {
-		return account(g.server, g.store, id, "*", fleet.SayPrefix+id+".*", fleet.GivePrefix+id, fleet.AskPrefix+id,
-			fleet.AtPrefix+id, fleet.RoomPrefix+id)
+		return account(g.server, g.store, id, fleet.DeviceRights(id).Publish)
 	}
-	return account(g.server, g.store, "GUESTS", fleet.StreamOf(admin), fleet.JoinPrefix+"*")
+	return account(g.server, g.store, "GUESTS",
+		append(fleet.TokenRights("*").Publish, fleet.RevokedRights("").Publish...))
 }
 
 // user returns the rights of a key, or nil for none. The caller holds mu.

@@ -13,11 +13,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// getPrefix is where requests to read values arrive at the embedded server: F.get.DEVICE.STREAM. A hundred bytes ask
-// for megabytes. NATS would answer all at once, as fast as it can, and keep in memory what the device does not take.
+// getPrefix is where requests to read values arrive from the accounts of devices: F.get.DEVICE.STREAM. A hundred bytes
+// ask for megabytes. NATS would answer all at once, and keep in memory what the device does not take.
 const getPrefix = "F.get."
 
-// Limits of what devices read at the embedded server.
+// Limits of what devices read.
 const (
 	readsAtOnce  = 16               // of all devices
 	readsWaiting = 32               // of one device
@@ -96,7 +96,8 @@ func (s *service) passRead(ctx context.Context, inbox *nats.Subscription, stream
 		}
 		if err = failed; err == nil {
 			n += len(x.Data)
-			end = q.Count <= 0 || x.Header.Get("Status") != ""
+			h := x.Header
+			end = q.Count <= 0 || h.Get("Status") != "" || h.Get("Nats-Num-Pending") == "" // the last is an old server
 			err = m.RespondMsg(&nats.Msg{Header: x.Header, Data: x.Data})
 		}
 	}

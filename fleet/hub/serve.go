@@ -108,13 +108,11 @@ func Serve(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.reading.Wait()
 	defer cancel()
-	if s.server != nil {
-		if _, err := s.nc.Subscribe(fleet.RoomPrefix+"*", s.relay); err != nil {
-			return err
-		}
-		if err := s.passReads(ctx); err != nil {
-			return err
-		}
+	if _, err := s.nc.Subscribe(fleet.RoomPrefix+"*", s.relay); err != nil {
+		return err
+	}
+	if err := s.passReads(ctx); err != nil {
+		return err
 	}
 	for _, subject := range []string{fleet.JoinPrefix + "*", fleet.GivePrefix + "*", fleet.AskPrefix + "*",
 		fleet.AtPrefix + "*", listSubject} {
