@@ -23,7 +23,7 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// ErrNoPicture is returned if a frame of the source holds no picture, or a closed picture.
+// ErrNoPicture is wrapped if a frame of the source holds no picture, a closed picture, or one that cannot be converted.
 var ErrNoPicture = errors.New("the source gave a frame without a picture")
 
 // Options of a pipeline.
@@ -84,8 +84,12 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, err
 	}
 	defer frame.Close()
-	if frame == nil || frame.Image.Size() == (image.Point{}) {
+	if frame == nil {
 		return face.Frame{}, ErrNoPicture
+	}
+	if frame.Image.Size() == (image.Point{}) {
+		_, err := frame.Image.Mat() // says why
+		return face.Frame{}, fmt.Errorf("frame %d: %w: %w", frame.Index, ErrNoPicture, err)
 	}
 	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(), Turned: frame.Turned}
 	if p.spare != nil && frame.Turned != p.turned { // its pictures of the scene lie otherwise

@@ -17,6 +17,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -24,13 +25,19 @@ import (
 )
 
 // Capture reads frames from a video file, a stream or a camera. Its methods can block for ever: for a deadline, call
-// them from a goroutine. It is not safe for concurrent use.
+// them from a goroutine. It is not safe for concurrent use, and its frames are.
+//
+// A frame is converted into pixels when somebody asks for them, or before the next frame is read: frames that are
+// closed before are only decoded.
 type Capture struct {
 	p      unsafe.Pointer
 	packed bool    // the source gives JPEGs
 	avi    *chunks // the file of these JPEGs, if it is a file; FFmpeg gives no times with them
 	number int     // of the last frame in it
 	first  *Image  // the first frame, if it was read already
+
+	mu     sync.Mutex
+	newest *Image // the last frame, while it has no pixels
 }
 
 // OpenVideo opens a file or URL with FFmpeg. FFmpeg applies the timeout to connecting and to each read; some protocols
@@ -124,25 +131,84 @@ func (c *Capture) Read() (img *Image, err error) {
 }
 
 func (c *Capture) read() (*Image, error) {
-	m := gocv.NewMat()
+	c.pass()
 	var fail *C.char
-	ok := C.fa_capture_read(c.p, unsafe.Pointer(m.Ptr()), &fail)
-	if err := failure(fail); err != nil {
-		m.Close()
+	ok := C.fa_capture_grab(c.p, &fail)
+	if err := failure(fail); err != nil || ok == 0 {
 		return nil, err
 	}
-	if ok == 0 || m.Empty() {
-		m.Close()
+	if !c.packed {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.newest = &Image{of: c}
+		return c.newest, nil
+	}
+	m, err := c.retrieve()
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if m.Empty() {
 		return nil, nil
 	}
-	if c.packed {
-		defer m.Close()
-		if c.avi != nil {
-			c.number += 1 + c.avi.empty()
-		}
-		return FromJPEG(m.ToBytes())
+	if c.avi != nil {
+		c.number += 1 + c.avi.empty()
 	}
-	return adopt(m)
+	return FromJPEG(m.ToBytes())
+}
+
+// retrieve returns the content of the frame that was read.
+func (c *Capture) retrieve() (gocv.Mat, error) {
+	m := gocv.NewMat()
+	var fail *C.char
+	C.fa_capture_retrieve(c.p, unsafe.Pointer(m.Ptr()), &fail)
+	if err := failure(fail); err != nil {
+		m.Close()
+		return gocv.Mat{}, err
+	}
+	return m, nil
+}
+
+// convert gives the last frame its pixels, unless it has them or was closed.
+func (c *Capture) convert() {
+	m := c.newest
+	if c.newest = nil; m == nil {
+		return
+	}
+	mat, err := c.retrieve()
+	if err == nil {
+		var whole *Image
+		if whole, err = adopt(mat); err == nil {
+			m.mat = whole.mat
+		}
+	}
+	m.failed = err
+}
+
+// open gives a frame its pixels. The error says why it has none.
+func (c *Capture) open(m *Image) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.newest == m {
+		c.convert()
+	}
+	return m.failed
+}
+
+// pass converts the last frame unless it was closed: the next frame takes its place in the decoder.
+func (c *Capture) pass() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.convert()
+}
+
+// forget takes note that a frame was closed.
+func (c *Capture) forget(m *Image) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.newest == m {
+		c.newest = nil
+	}
 }
 
 // Frames returns the number of frames in the container's header, or -1.
@@ -187,6 +253,7 @@ func (c *Capture) property(p gocv.VideoCaptureProperties) float64 {
 
 // Close releases the source. It may be called twice.
 func (c *Capture) Close() error {
+	c.pass()
 	c.first.Close()
 	c.first = nil
 	if c.avi != nil {

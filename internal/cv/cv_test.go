@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -427,6 +428,100 @@ func TestVideo(t *testing.T) {
 	}
 	if _, err := cv.NewVideoWriter(path, 0, 64, 48); err == nil {
 		t.Error("a video with a frame rate of 0 gave no error")
+	}
+}
+
+// A frame of a video has the same pixels whether they are asked for at once, after the next frame was read, after the
+// video was closed, or by several goroutines. A frame that is closed before is never converted.
+func TestFrames(t *testing.T) {
+	const frames = 12
+	size, path := image.Pt(64, 48), filepath.Join(t.TempDir(), "film.avi")
+	w, err := cv.NewH264Writer(path, 10, size.X, size.Y)
+	if err != nil {
+		fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
+	}
+	for i := range frames {
+		img := scene(t, size, uint64(i))
+		if err := w.Write(img); err != nil {
+			t.Fatal(err)
+		}
+		img.Close()
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open := func() *cv.Capture {
+		c, err := cv.OpenVideo(path, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	next := func(c *cv.Capture) *cv.Image {
+		img, err := c.Read()
+		if err != nil || img == nil || !cv.Bare(img) {
+			t.Fatalf("frame %v: %v", img, err)
+		}
+		return img
+	}
+	var want [][]byte
+	c := open()
+	for range frames {
+		img := next(c)
+		want = append(want, bgr(t, img))
+		img.Close()
+	}
+	if img, err := c.Read(); img != nil || err != nil {
+		t.Fatalf("after the last frame: %v, %v", img, err)
+	}
+	c.Close()
+
+	c = open()
+	var kept []*cv.Image
+	for i := range frames {
+		img := next(c)
+		if i%3 == 1 {
+			img.Close()
+			if err := img.Close(); err != nil || cv.Bare(img) {
+				t.Errorf("closed twice: %v", err)
+			}
+			if _, err := img.BGR(); !errors.Is(err, cv.ErrClosed) {
+				t.Errorf("pixels of a closed frame: %v", err)
+			}
+			continue
+		}
+		kept = append(kept, img)
+		if n := len(kept); n > 1 && cv.Bare(kept[n-2]) {
+			t.Errorf("frame %d: the frame before is lost", i)
+		}
+	}
+	c.Close()
+	for i, img := range kept {
+		if img.Size() != size || !bytes.Equal(bgr(t, img), want[i/2*3+i%2*2]) {
+			t.Errorf("kept frame %d has other pixels", i)
+		}
+		img.Close()
+	}
+
+	c = open()
+	defer c.Close()
+	img := next(c)
+	for i := range frames {
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if got, err := img.BGR(); err != nil || !bytes.Equal(got, want[i]) {
+					t.Errorf("frame %d: other pixels in another goroutine: %v", i, err)
+				}
+			})
+		}
+		var after *cv.Image
+		if i+1 < frames {
+			after = next(c)
+		}
+		all.Wait()
+		img.Close()
+		img = after
 	}
 }
 

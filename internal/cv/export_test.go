@@ -11,3 +11,6 @@ var (
 
 // Packed reports whether the pixels of a picture are not decoded yet.
 func Packed(m *Image) bool { return m.packed != nil && m.mat.Ptr() == nil }
+
+// Bare reports whether a frame has no pixels yet.
+func Bare(m *Image) bool { return m.of != nil && m.mat.Ptr() == nil }

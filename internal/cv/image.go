@@ -35,6 +35,8 @@ const (
 type Image struct {
 	mat    gocv.Mat // use it after check
 	packed *packed  // nil for a picture that was never a JPEG, or was closed
+	of     *Capture // of which the picture is a frame, or nil
+	failed error    // why the frame has no pixels
 }
 
 // NewImage returns an image of one colour.
@@ -134,10 +136,15 @@ func checkSize(size image.Point) error {
 }
 
 // check returns [ErrClosed] for a picture that is nil, zero or closed. Other modules can pass such pictures, too, and a
-// call of OpenCV with a null pointer ends the process. It decodes a picture of [FromJPEG].
+// call of OpenCV with a null pointer ends the process. It decodes a picture of [FromJPEG], and converts a frame.
 func (m *Image) check() error {
 	if m != nil && m.packed != nil {
 		return m.packed.open(&m.mat)
+	}
+	if m != nil && m.of != nil {
+		if err := m.of.open(m); err != nil {
+			return err
+		}
 	}
 	if m == nil || m.mat.Ptr() == nil {
 		return fmt.Errorf("picture: %w", ErrClosed)
@@ -153,6 +160,10 @@ func (m *Image) Close() error {
 	if m.packed != nil {
 		m.packed.close()
 		m.packed = nil
+	}
+	if m.of != nil {
+		m.of.forget(m)
+		m.of, m.failed = nil, nil
 	}
 	return closeMat(&m.mat)
 }

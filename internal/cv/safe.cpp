@@ -70,7 +70,6 @@ void fa_one_thread(void) {
 	// Pictures are freed with each frame: without this their pages go back to the system and are mapped again.
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
-	mallopt(M_ARENA_MAX, 1);
 }
 
 void fa_trim(void) { malloc_trim(0); }
@@ -133,10 +132,14 @@ void *fa_capture_device(int index, char **err) {
 	return c;
 }
 
-int fa_capture_read(void *c, void *dst, char **err) {
+int fa_capture_grab(void *c, char **err) {
 	bool ok = false;
-	guard(err, [&] { ok = static_cast<cv::VideoCapture *>(c)->read(mat(dst)); });
+	guard(err, [&] { ok = static_cast<cv::VideoCapture *>(c)->grab(); });
 	return ok;
+}
+
+void fa_capture_retrieve(void *c, void *dst, char **err) {
+	guard(err, [&] { static_cast<cv::VideoCapture *>(c)->retrieve(mat(dst)); });
 }
 
 double fa_capture_get(void *c, int property, char **err) {

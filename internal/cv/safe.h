@@ -41,7 +41,8 @@ void fa_net_close(void *net);
 
 void *fa_capture_file(const char *url, int timeout_ms, char **err);
 void *fa_capture_device(int index, char **err);
-int fa_capture_read(void *capture, void *mat, char **err);
+int fa_capture_grab(void *capture, char **err);
+void fa_capture_retrieve(void *capture, void *mat, char **err);
 double fa_capture_get(void *capture, int property, char **err);
 int fa_capture_set(void *capture, int property, double value, char **err);
 void fa_capture_close(void *capture);
