@@ -36,6 +36,10 @@ var kept = []string{
 	"SSL_CERT_FILE=", "SSL_CERT_DIR=", "FACEAUTH_EYE_",
 }
 
+// oneArena makes the C library keep the memory of all threads of an eye in one heap. Most of it is used by one thread,
+// and what one heap has free is lost for the others. The library reads it before the process can set anything.
+const oneArena = "MALLOC_ARENA_MAX=1"
+
 func environment() (kind []string) {
 	for _, v := range os.Environ() {
 		for _, k := range kept {
@@ -74,7 +78,7 @@ func spawn(c Config) (net.Conn, *child, error) {
 		path, command = c.Command[0], c.Command
 	}
 	cmd := &exec.Cmd{
-		Path: path, Args: command, Env: append(environment(), LineVariable+"=4"),
+		Path: path, Args: command, Env: append(environment(), LineVariable+"=4", oneArena),
 		ExtraFiles: []*os.File{theirs, theirLine}, Stderr: c.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, WaitDelay: time.Second,
 	}

@@ -64,6 +64,57 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstLook measures the time from the start of a login to the first face that is judged, with liveness as the
+// daemon asks for it: with a new eye (cold-ms), and with one whose networks are open (warm-ms). Medians; run it with a
+// priority that nothing else has.
+func BenchmarkFirstLook(b *testing.B) {
+	path, c := fixture.Recordings(b, "faces/vidtimit_rot/p0"), config(b)
+	c.Vision.Liveness = true
+	l, err := online.New(c.Space, online.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	look := func(wait bool) float64 {
+		begun := time.Now()
+		e, err := eye.Start(b.Context(), c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer e.Close()
+		if wait {
+			if err := e.Await(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			begun = time.Now()
+		}
+		s, err := e.Open(b.Context(), path, eye.Options{Gate: eye.Login, AsIs: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		f, err := s.Next(b.Context())
+		if err != nil || len(f.Samples) != 1 || f.Samples[0].Liveness == nil {
+			b.Fatalf("%d faces, %v", len(f.Samples), err)
+		}
+		if len(l.Names()) == 0 {
+			if err := l.Label(f.Samples[0].Vector, "p0"); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if v, err := l.Judge(f.Samples[0].Vector); err != nil || v.Label != "p0" {
+			b.Fatalf("judged as %q: %v", v.Label, err)
+		}
+		return time.Since(begun).Seconds() * 1e3
+	}
+	var cold, warm []float64
+	for b.Loop() {
+		cold, warm = append(cold, look(false)), append(warm, look(true))
+	}
+	slices.Sort(cold)
+	slices.Sort(warm)
+	b.ReportMetric(cold[len(cold)/2], "cold-ms")
+	b.ReportMetric(warm[len(warm)/2], "warm-ms")
+}
+
 // BenchmarkBusy measures the frames a second of an eye and a judge on recordings in which a person moves all the time.
 // It compares an eye that spares work with an eye that looks at every frame, by turns in one run (x-fps, the median of
 // the pairs; x-cpu is the same for processor time). The networks are open before the measurement begins.

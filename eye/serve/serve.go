@@ -89,6 +89,7 @@ type server struct {
 	picture  bool   // the next frame needs a picture
 	pixels   []byte // of this frame
 	told     time.Time
+	trimmed  time.Time
 	pending  []byte
 	broken   error // of the connection
 }
@@ -215,9 +216,19 @@ func (s *server) setup(q eye.Setup) error {
 	if err := s.send(eye.Message{Kind: eye.Ready, Report: s.report, Space: e.Space().ID}); err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // the files of the networks: an eye waits or looks for long
-	cv.Trim()
+	s.trim()
 	return nil
+}
+
+// trimEvery is the time after which an eye, while nothing moves, gives memory back again.
+const trimEvery = 30 * time.Second
+
+// trim gives memory that is free back to the system: after the setup the files of the networks, as an eye waits or
+// looks for long.
+func (s *server) trim() {
+	debug.FreeOSMemory()
+	cv.Trim()
+	s.trimmed = time.Now()
 }
 
 // Open opens the networks of a vision, for programs that run them in their own process. The caller closes both.
@@ -427,6 +438,9 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 			return s.send(eye.Message{Kind: eye.End, Count: s.source.Count()})
 		case err != nil:
 			return err
+		}
+		if s.pipeline.Passed() && time.Since(s.trimmed) > trimEvery {
+			s.trim()
 		}
 		m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
 		s.pixels = nil

@@ -10,18 +10,22 @@
 namespace {
 
 // The places of functions in the table of the interface. The table only grows: these places have not changed since
-// version 1 of the interface.
+// version 6 of the interface.
 enum Place {
 	GetErrorMessage = 2, CreateEnv = 3, DisableTelemetryEvents = 6, CreateSessionFromArray = 8, Run = 9,
-	CreateSessionOptions = 10, SetSessionGraphOptimizationLevel = 23, SetIntraOpNumThreads = 24,
-	SetInterOpNumThreads = 25, SessionGetInputCount = 30, SessionGetOutputCount = 31, SessionGetInputName = 36,
+	CreateSessionOptions = 10, DisableMemPattern = 17, SetSessionGraphOptimizationLevel = 23,
+	SetIntraOpNumThreads = 24, SetInterOpNumThreads = 25, SessionGetInputCount = 30, SessionGetOutputCount = 31, SessionGetInputName = 36,
 	SessionGetOutputName = 37, CreateTensorWithDataAsOrtValue = 49, GetTensorMutableData = 51,
 	GetTensorElementType = 60, GetDimensionsCount = 61, GetDimensions = 62, GetTensorTypeAndShape = 65,
 	CreateCpuMemoryInfo = 69, AllocatorFree = 76, GetAllocatorWithDefaultOptions = 78, ReleaseStatus = 93,
 	ReleaseSession = 95, ReleaseValue = 96, ReleaseTensorTypeAndShapeInfo = 99, ReleaseSessionOptions = 100,
+	AddSessionConfigEntry = 130, CreateAndRegisterAllocator = 144, CreateArenaCfg = 156, ReleaseArenaCfg = 157,
 };
 
-enum { Version = 17, Fatal = 4, AllOptimizations = 99, Float = 1, ArenaAllocator = 1, DefaultMemory = 0 };
+enum {
+	Version = 17, Fatal = 4, AllOptimizations = 99, Float = 1, ArenaAllocator = 1, DefaultMemory = 0,
+	SameAsRequested = 1,
+};
 
 struct Base {
 	void **(*table)(uint32_t version);
@@ -49,11 +53,12 @@ template <typename... A> void call(void **t, Place p, A... args) {
 struct Handle {
 	void *p = nullptr;
 	Place release;
-	explicit Handle(Place r) : release(r) {}
+	void **of;
+	explicit Handle(Place r, void **t = table) : release(r), of(t) {}
 	Handle(const Handle &) = delete;
 	~Handle() {
 		if (p)
-			function<void, void *>(table, release)(p);
+			function<void, void *>(of, release)(p);
 	}
 };
 
@@ -69,6 +74,10 @@ struct Session : Net {
 		// One thread is the caller's: there is no other, and none that spins.
 		call(table, SetIntraOpNumThreads, options.p, 1);
 		call(table, SetInterOpNumThreads, options.p, 1);
+		// The networks of a process run one after another: they share one arena, which grows by what is needed. The
+		// patterns would be a second piece of memory as large as the first run's.
+		call(table, AddSessionConfigEntry, options.p, "session.use_env_allocators", "1");
+		call(table, DisableMemPattern, options.p);
 		call(table, CreateSessionFromArray, env, model, length, options.p, &session.p);
 		size_t n = 0;
 		call(table, SessionGetInputCount, session.p, &n);
@@ -152,6 +161,10 @@ const char *fa_ort_load(const char *path, char **err) {
 		call(t, DisableTelemetryEvents, static_cast<const void *>(env));
 		call(t, CreateCpuMemoryInfo, int(ArenaAllocator), int(DefaultMemory), &memory);
 		call(t, GetAllocatorWithDefaultOptions, &allocator);
+		Handle arena(ReleaseArenaCfg, t);
+		call(t, CreateArenaCfg, size_t(0), int(SameAsRequested), -1, -1, &arena.p);
+		call(t, CreateAndRegisterAllocator, env, static_cast<const void *>(memory),
+			static_cast<const void *>(arena.p));
 		version = base()->version();
 		table = t;
 	});
