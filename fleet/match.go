@@ -234,6 +234,9 @@ func (x *reconciling) alike(name string, f PersonFace) bool {
 func (x *reconciling) names() error {
 	want := make(map[string]string) // by the name now
 	taken := make(map[string]bool)
+	for id, name := range x.at {
+		taken[name] = x.d.names()[id] == "" // the key of the person is missing: the name stays
+	}
 	for _, p := range x.all {
 		now, ok := x.at[p.ID]
 		if !ok || p.Shown == "" || online.CheckName(p.Shown) != nil {
@@ -251,30 +254,21 @@ func (x *reconciling) names() error {
 			want[now] = name
 		}
 	}
-	for len(want) > 0 {
-		moved := false
-		for _, from := range slices.Sorted(maps.Keys(want)) {
-			to := want[from]
-			if x.people[to] != nil {
-				continue
-			}
-			if err := x.renameTo(from, to); err != nil {
+	// People may exchange their names: whose name another one gets has a temporary one in between.
+	for _, to := range slices.Sorted(maps.Values(want)) {
+		if next, moves := want[to]; moves {
+			temp := x.free("renamed", taken)
+			if err := x.renameTo(to, temp); err != nil {
 				return err
 			}
-			delete(want, from)
-			moved = true
+			delete(want, to)
+			want[temp] = next
 		}
-		if moved {
-			continue
-		}
-		// The names form a circle: one person gets a temporary name.
-		from := slices.Min(slices.Collect(maps.Keys(want)))
-		temp := x.free("renamed", taken)
-		if err := x.renameTo(from, temp); err != nil {
+	}
+	for _, from := range slices.Sorted(maps.Keys(want)) {
+		if err := x.renameTo(from, want[from]); err != nil {
 			return err
 		}
-		want[temp] = want[from]
-		delete(want, from)
 	}
 	return nil
 }

@@ -48,13 +48,12 @@ var (
 
 // Times of a session.
 const (
-	lookEvery  = 10 * time.Minute // how often all streams are looked at again
-	tellEvery  = 30 * time.Second
-	doubtEvery = 10 * time.Second
-	mostLive   = 10_000 // items that wait
-	putAtOnce  = 16
-	pullers    = 8
-	batchSize  = 500 // items of one transaction
+	lookEvery = 10 * time.Minute // how often all streams are looked at again
+	tellEvery = 30 * time.Second
+	mostLive  = 10_000 // items that wait
+	putAtOnce = 16
+	pullers   = 8
+	batchSize = 500 // items of one transaction
 )
 
 // Run keeps this device and the server in step until ctx ends. After a failure it tries again. The error wraps
@@ -100,7 +99,6 @@ type session struct {
 	pulled  chan pulled
 	work    *sync.WaitGroup
 	blocked map[string]bool // own values for which the server has no room
-	doubted map[string]time.Time
 }
 
 // pulled are devices whose streams were read.
@@ -113,8 +111,7 @@ func (d *Device) session(ctx context.Context, server Server, works func()) error
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	s := session{d: d, server: server, live: make(chan item, mostLive), read: make(map[string]bool),
-		pulling: make(map[string]bool), pulled: make(chan pulled), work: &work, blocked: make(map[string]bool),
-		doubted: make(map[string]time.Time)}
+		pulling: make(map[string]bool), pulled: make(chan pulled), work: &work, blocked: make(map[string]bool)}
 	defer work.Wait()
 	defer cancel()
 	// A revoked device may read nothing else than that it was revoked.
@@ -128,7 +125,7 @@ func (d *Device) session(ctx context.Context, server Server, works func()) error
 	work.Go(func() {
 		ended <- server.Live(ctx, func() { close(ready) }, func(device, name string, data []byte) {
 			select {
-			case s.live <- item{device: device, name: name, data: data, live: true}:
+			case s.live <- item{device, name, data}:
 			case <-ctx.Done():
 			}
 		})
@@ -437,8 +434,7 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			return err
 		}
 		for _, x := range items {
-			if x.device != d.id && !slices.Contains(again, x.device) &&
-				(x.name == headNote && !d.complete(x.device) || x.doubtful && s.doubts(x.device)) {
+			if x.name == headNote && x.device != d.id && !slices.Contains(again, x.device) && !d.complete(x.device) {
 				again = append(again, x.device)
 			}
 		}
@@ -450,16 +446,6 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			return err
 		}
 	}
-}
-
-// doubts reports whether the stream of a device is to be read because of a message in its name that is skipped: at most
-// once in a while, because anybody may send such messages.
-func (s *session) doubts(device string) bool {
-	if time.Since(s.doubted[device]) < doubtEvery {
-		return false
-	}
-	s.doubted[device] = time.Now()
-	return true
 }
 
 // publish gives the server what it lacks, and last the head.

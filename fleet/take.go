@@ -17,8 +17,6 @@ const mostValues = 100_000
 type item struct {
 	device, name string
 	data         []byte
-	live         bool // anybody may have sent it: the server lets answers through to any subject
-	doubtful     bool // it came live and is skipped: the stream tells whether the device has said it
 }
 
 // accept takes what has come from the server: it keeps what counts, and notes the reason why it skips the rest. A
@@ -30,7 +28,7 @@ func (d *Device) accept(items []item) error {
 		return nil
 	}
 	return d.write(func() error {
-		for i, x := range items {
+		for _, x := range items {
 			var err error
 			if x.device == AdminWriter {
 				err = d.acceptRecord(x.data)
@@ -47,9 +45,7 @@ func (d *Device) accept(items []item) error {
 				delete(d.refused, place)
 			case errors.Is(err, errValue), errors.Is(err, errNewer), errors.Is(err, errSignature),
 				errors.Is(err, ErrRecord), errors.Is(err, ErrScope):
-				if items[i].doubtful = x.live; !x.live {
-					d.refuse(place, err)
-				}
+				d.refuse(place, err)
 			default:
 				return err
 			}

@@ -185,10 +185,8 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("an answer at the live subject of another: %s", m.Data)
 		}
 	}
-	for _, m := range all {
-		if s := m.d.State(); len(s.Refused) > 0 || s.Trouble != "" {
-			t.Errorf("%+v", s)
-		}
+	if s := all[0].d.State(); len(s.Refused) > 0 || s.Trouble != "" { // d1 hears its own answers
+		t.Errorf("%+v", s)
 	}
 	// In one account with the streams the same answer is written.
 	if err := store.PublishRequest("$JS.API.DIRECT.GET.say", at, []byte(`{"last_by_subj":"F.say.`+ids[1]+
