@@ -86,13 +86,11 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	}
 	var all sync.WaitGroup
 	for _, v := range views {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			if err := w.watch(ctx, v); err != nil {
 				cancel(err)
 			}
-		}()
+		})
 	}
 	ended := make(chan struct{})
 	go func() {

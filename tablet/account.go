@@ -29,12 +29,12 @@ type account struct {
 
 // Event is an attempt to log in as a user, a password, or an enrolment.
 type Event struct {
-	At      time.Time `cbor:"at"`
-	Service string    `cbor:"service"` // of PAM, or "" if it is not known
-	Asker   uint32    `cbor:"asker"`   // number of the asking user if that is not the user, otherwise 0
-	Result  string    `cbor:"result"`  // the last word of the session, [PasswordGiven], or [Enrolled]
+	At      time.Time `cbor:"at" json:"at"`
+	Service string    `cbor:"service" json:"service"` // of PAM, or "" if it is not known
+	Asker   uint32    `cbor:"asker" json:"asker"`     // number of the asking user if that is not the user, otherwise 0
+	Result  string    `cbor:"result" json:"result"`   // the last word of the session, [PasswordGiven], or [Enrolled]
 
-	Infrared bool `cbor:"infrared,omitempty"` // the infrared camera looked, not the one in colour
+	Infrared bool `cbor:"infrared,omitempty" json:"infrared"` // the infrared camera looked, not the one in colour
 }
 
 // PasswordGiven is the result of an [Event] without a face.

@@ -235,13 +235,11 @@ func (a *Authenticator) watch(
 	ctx, cancel := context.WithCancel(ctx)
 	shots, want, released := make(chan shot), make(chan struct{}, 1), make(chan struct{})
 	want <- struct{}{}
-	a.watches.Add(1)
-	go func() {
-		defer a.watches.Done()
+	a.watches.Go(func() {
 		defer close(released)
 		defer a.looking.Unlock() // unlock before other callers learn that the camera is free
 		a.read(ctx, camera, p, want, shots)
-	}()
+	})
 	defer func() {
 		cancel()
 		if errors.Is(err, errStill) { // nobody waits for it any longer

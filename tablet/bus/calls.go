@@ -118,11 +118,9 @@ func (d *desk) take(m *dbus.Message, now time.Time) {
 	} else {
 		d.strangers++
 	}
-	d.s.running.Add(1)
-	go func() {
-		defer d.s.running.Done()
+	d.s.running.Go(func() {
 		d.serve(c)
-	}()
+	})
 }
 
 // connection returns the connection with a name, or nil if there is no room for one more.

@@ -218,9 +218,7 @@ func (s *Service) start(c *claim, run func(ctx context.Context, began func()) er
 	c.idle.Stop()
 	s.mu.Unlock()
 	begun := make(chan error, 1)
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
+	s.running.Go(func() {
 		defer close(running)
 		defer cancel()
 		defer c.idle.Reset(idleClaim)
@@ -229,7 +227,7 @@ func (s *Service) start(c *claim, run func(ctx context.Context, began func()) er
 		case begun <- err: // the work ended before it began
 		default:
 		}
-	}()
+	})
 	return s.told(<-begun)
 }
 
@@ -333,11 +331,9 @@ func (s *Service) notices(signals <-chan *dbus.Signal) {
 				name, _ := sig.Body[0].(string)
 				if held := s.held(); held != nil && held.by.sender == name {
 					s.o.Log.Info("the client is gone", "uid", held.by.uid)
-					s.running.Add(1)
-					go func() {
-						defer s.running.Done()
+					s.running.Go(func() {
 						s.drop(held)
-					}()
+					})
 				}
 			case sig.Name == loginManager+".PrepareForSleep" && len(sig.Body) == 1:
 				if on, ok := sig.Body[0].(bool); ok {

@@ -219,24 +219,16 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	return s, err
 }
 
-// Event is an attempt to log in as a user, a password, or an enrolment.
-type Event struct {
-	At       time.Time `json:"at"`
-	Service  string    `json:"service"`  // of PAM, or "" if it is not known
-	Asker    uint32    `json:"asker"`    // number of the asking user if that is not the user, otherwise 0
-	Result   string    `json:"result"`   // for instance match, no match, password or enrolled
-	Infrared bool      `json:"infrared"` // the infrared camera looked, not the one in colour
-}
-
 // History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.
-func (c *Client) History(ctx context.Context, user string) ([]Event, error) {
+func (c *Client) History(ctx context.Context, user string) ([]tablet.Event, error) {
 	var all []event
 	if err := c.call(ctx, "History", []any{user}, []any{&all}); err != nil {
 		return nil, err
 	}
-	events := make([]Event, len(all))
+	events := make([]tablet.Event, len(all))
 	for i, e := range all {
-		events[i] = Event{time.Unix(e.At, 0).UTC(), e.Service, e.Asker, e.Result, e.Infrared}
+		events[i] = tablet.Event{At: time.Unix(e.At, 0).UTC(), Service: e.Service, Asker: e.Asker, Result: e.Result,
+			Infrared: e.Infrared}
 	}
 	return events, nil
 }

@@ -36,21 +36,19 @@ var fleetWords = map[string]bool{InStep: true, Away: true, Nobody: true, Keyless
 // fleetMethods are the methods of [FleetInterface]. Each is called only for its callers.
 var fleetMethods = func() map[string]method {
 	all := map[string]method{
-		"Followed": {out: "sa(sssb)", call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
+		"Followed": does(func(s *Service, _ caller) (string, []tablet.Followed, *dbus.Error) {
 			all, err := s.a.Followed()
-			return []any{s.a.Space(), all}, s.told(err)
-		}},
-		"Found": act3(func(s *Service, _ caller, user, asked, person string) *dbus.Error {
+			return s.a.Space(), all, s.told(err)
+		}),
+		"Found": does(func(s *Service, _ caller, user, asked, person string) *dbus.Error {
 			err := s.a.FleetFound(user, asked, person)
 			if err == nil {
 				s.o.Log.Info("a person of the fleet was found", "user", user, "person", person)
 			}
 			return s.toldFleet(err)
 		}),
-		"Faces": {in: "sssa(xay)", call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-			return nil, s.fleetFaces(args[0].(string), args[1].(string), args[2].(string), args[3])
-		}},
-		"Own": ask2(func(s *Service, _ caller, user, number string) ([]sentFace, *dbus.Error) {
+		"Faces": does((*Service).fleetFaces),
+		"Own": does(func(s *Service, _ caller, user, number string) ([]sentFace, *dbus.Error) {
 			faces, err := s.a.FleetOwn(user, number)
 			if err != nil {
 				return nil, s.toldFleet(err)
@@ -58,7 +56,7 @@ var fleetMethods = func() map[string]method {
 			s.o.Log.Info("faces enrolled here are given to the fleet", "user", user, "faces", len(faces))
 			return pack(faces), nil
 		}),
-		"Forgotten": act2(func(s *Service, _ caller, user, number string) *dbus.Error {
+		"Forgotten": does(func(s *Service, _ caller, user, number string) *dbus.Error {
 			s.interruptFor(user)
 			err := s.a.FleetForgot(user, number)
 			if err == nil {
@@ -66,7 +64,7 @@ var fleetMethods = func() map[string]method {
 			}
 			return s.toldFleet(err)
 		}),
-		"Revoked": act0(func(s *Service, _ caller) *dbus.Error {
+		"Revoked": does(func(s *Service, _ caller) *dbus.Error {
 			users, err := s.a.FleetRevoked()
 			for _, user := range users {
 				s.interruptFor(user)
@@ -75,7 +73,7 @@ var fleetMethods = func() map[string]method {
 			}
 			return s.toldFleet(err)
 		}),
-		"Says": act3(func(s *Service, _ caller, user, word string, since int64) *dbus.Error {
+		"Says": does(func(s *Service, _ caller, user, word string, since int64) *dbus.Error {
 			if !fleetWords[word] {
 				return failure(fleetRefused, "there is no such word about a person of a fleet")
 			}
@@ -160,11 +158,7 @@ func unpack(sent []sentFace) ([]tablet.FleetFace, error) {
 }
 
 // fleetFaces stores all faces of a person from the fleet.
-func (s *Service) fleetFaces(user, number, space string, packed any) *dbus.Error {
-	var sent []sentFace
-	if err := dbus.Store([]any{packed}, &sent); err != nil {
-		return failure(fleetRefused, "the faces cannot be read")
-	}
+func (s *Service) fleetFaces(_ caller, user, number, space string, sent []sentFace) *dbus.Error {
 	if len(sent) > tablet.MostFaces { // check before decoding
 		return s.toldFleet(
 			fmt.Errorf("%w: got %d of one person, and at most %d are allowed", tablet.ErrFaces, len(sent),

@@ -87,33 +87,33 @@ func fprintWord(word string, done bool) string {
 // fprintObjects are fprintd's objects.
 var fprintObjects = map[dbus.ObjectPath]object{
 	fprintManagerPath: newObject(FprintManager, fprintManagerXML, map[string]method{
-		"GetDevices": ask0(func(*Service, caller) ([]dbus.ObjectPath, *dbus.Error) {
+		"GetDevices": does(func(*Service, caller) ([]dbus.ObjectPath, *dbus.Error) {
 			return []dbus.ObjectPath{FprintPath}, nil
 		}),
-		"GetDefaultDevice": ask0(func(*Service, caller) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil }),
+		"GetDefaultDevice": does(func(*Service, caller) (dbus.ObjectPath, *dbus.Error) { return FprintPath, nil }),
 	}, func(*Service) map[string]dbus.Variant { return nil }),
 	FprintPath: newObject(FprintDevice, fprintDeviceXML, fprintMethods(), (*Service).fprintProperties),
 }
 
 // fprintMethods returns the methods of the device.
 func fprintMethods() map[string]method {
-	start := act1((*Service).fprintStart)
+	start := does((*Service).fprintStart)
 	start.after = (*Service).fprintSignals
 	forget := fprintElsewhere("a face is not removed as a finger is; run: faceauth tablet forget")
-	forgetOne := act1(func(s *Service, by caller, _ string) *dbus.Error { return forget(s, by) })
+	forgetOne := does(func(s *Service, by caller, _ string) *dbus.Error { return forget(s, by) })
 	return map[string]method{
-		"ListEnrolledFingers": ask1((*Service).fprintList),
-		"Claim":               act1((*Service).fprintClaim),
-		"Release":             act0((*Service).fprintRelease),
+		"ListEnrolledFingers": does((*Service).fprintList),
+		"Claim":               does((*Service).fprintClaim),
+		"Release":             does((*Service).fprintRelease),
 		"VerifyStart":         start,
-		"VerifyStop":          act0((*Service).fprintStop),
-		"EnrollStart": act1(func(s *Service, by caller, _ string) *dbus.Error {
+		"VerifyStop":          does((*Service).fprintStop),
+		"EnrollStart": does(func(s *Service, by caller, _ string) *dbus.Error {
 			return fprintElsewhere("a face is enrolled with hints for which a fingerprint reader has no words; run: "+
 				"faceauth tablet enroll")(s, by)
 		}),
-		"EnrollStop":             act0(func(*Service, caller) *dbus.Error { return fprintNothing() }),
+		"EnrollStop":             does(func(*Service, caller) *dbus.Error { return fprintNothing() }),
 		"DeleteEnrolledFingers":  forgetOne,
-		"DeleteEnrolledFingers2": act0(forget),
+		"DeleteEnrolledFingers2": does(forget),
 		"DeleteEnrolledFinger":   forgetOne,
 	}
 }
@@ -143,13 +143,13 @@ func (s *Service) fprintProperties() map[string]dbus.Variant {
 func (s *Service) fprintList(by caller, name string) ([]string, *dbus.Error) {
 	user, failed := s.about(by, name)
 	if failed != nil {
-		return nil, asFprint(failed)
+		return nil, failed
 	}
 	switch st, err := s.a.Status(user); {
 	case err != nil:
-		return nil, asFprint(s.told(err))
+		return nil, s.told(err)
 	case st.Labelled == 0 && (st.Fleet == nil || st.Fleet.Faces == 0): // no face has come from the fleet yet
-		return nil, asFprint(s.told(profile.ErrUnknown))
+		return nil, s.told(profile.ErrUnknown)
 	}
 	return []string{FprintFinger}, nil
 }
@@ -158,11 +158,11 @@ func (s *Service) fprintList(by caller, name string) ([]string, *dbus.Error) {
 // sudo: only greeters are answered. A screen lock of theirs asks from there, too.
 func (s *Service) fprintClaim(by caller, name string) *dbus.Error {
 	if !by.root() {
-		return asFprint(s.claimSelf(by, name, FprintDevice))
+		return s.claimSelf(by, name, FprintDevice)
 	}
 	user, _, failed := by.subject(name)
 	if failed != nil {
-		return asFprint(failed)
+		return failed
 	}
 	p, failed := s.here(by, user)
 	if failed == nil && !p.greeter {
@@ -170,9 +170,9 @@ func (s *Service) fprintClaim(by caller, name string) *dbus.Error {
 		failed = failure(permissionDenied, "a program of root in a session could be sudo; use your password")
 	}
 	if failed != nil {
-		return asFprint(failed)
+		return failed
 	}
-	return asFprint(s.claimFor(&claim{by: by, user: user, named: FprintDevice, still: s.stillHere(by, user)}))
+	return s.claimFor(&claim{by: by, user: user, named: FprintDevice, still: s.stillHere(by, user)})
 }
 
 // fprintClaimed returns the claim of a client, with fprintd's errors.
@@ -184,7 +184,7 @@ func (s *Service) fprintClaimed(by caller) (*claim, *dbus.Error) {
 	if s.held() != nil {
 		return nil, fprintFailure("AlreadyInUse", "another program has claimed the device; try again in a few seconds")
 	}
-	return nil, asFprint(failed)
+	return nil, failed
 }
 
 func (s *Service) fprintRelease(by caller) *dbus.Error {
@@ -212,7 +212,7 @@ func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
 	}
 	s.mu.Unlock()
 	if started {
-		return asFprint(running())
+		return running()
 	}
 	c.order.Lock()
 	c.holds = true
@@ -225,7 +225,7 @@ func (s *Service) fprintStart(by caller, finger string) *dbus.Error {
 		c.order.Lock()
 		c.holds, c.held = false, nil
 		c.order.Unlock()
-		return asFprint(failed)
+		return failed
 	}
 	return nil
 }

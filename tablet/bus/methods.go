@@ -18,62 +18,35 @@ type method struct {
 
 const propertiesInterface = "org.freedesktop.DBus.Properties"
 
-// types returns the signature of Go types.
-func types(all ...reflect.Type) (signature string) {
-	for _, t := range all {
-		signature += dbus.SignatureOfType(t).String()
+// does makes a method of a function. After the service and the caller it takes the arguments of the method; before an
+// error of type *dbus.Error it returns the results.
+func does(f any) method {
+	v := reflect.ValueOf(f)
+	t := v.Type()
+	var m method
+	for i := 2; i < t.NumIn(); i++ {
+		m.in += dbus.SignatureOfType(t.In(i)).String()
 	}
-	return signature
-}
-
-// act0 makes a method without arguments and results, act1 one with an argument, and so on.
-func act0(f func(*Service, caller) *dbus.Error) method {
-	return method{call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) { return nil, f(s, by) }}
-}
-
-func act1[A any](f func(*Service, caller, A) *dbus.Error) method {
-	return method{in: types(reflect.TypeFor[A]()), call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		return nil, f(s, by, args[0].(A))
-	}}
-}
-
-func act2[A, B any](f func(*Service, caller, A, B) *dbus.Error) method {
-	in := types(reflect.TypeFor[A](), reflect.TypeFor[B]())
-	return method{in: in, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		return nil, f(s, by, args[0].(A), args[1].(B))
-	}}
-}
-
-func act3[A, B, C any](f func(*Service, caller, A, B, C) *dbus.Error) method {
-	in := types(reflect.TypeFor[A](), reflect.TypeFor[B](), reflect.TypeFor[C]())
-	return method{in: in, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		return nil, f(s, by, args[0].(A), args[1].(B), args[2].(C))
-	}}
-}
-
-// ask0 makes a method with a result and no arguments, ask1 one with an argument, and so on.
-func ask0[R any](f func(*Service, caller) (R, *dbus.Error)) method {
-	out := types(reflect.TypeFor[R]())
-	return method{out: out, call: func(s *Service, by caller, _ []any) ([]any, *dbus.Error) {
-		x, failed := f(s, by)
-		return []any{x}, failed
-	}}
-}
-
-func ask1[A, R any](f func(*Service, caller, A) (R, *dbus.Error)) method {
-	in, out := types(reflect.TypeFor[A]()), types(reflect.TypeFor[R]())
-	return method{in: in, out: out, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		x, failed := f(s, by, args[0].(A))
-		return []any{x}, failed
-	}}
-}
-
-func ask2[A, B, R any](f func(*Service, caller, A, B) (R, *dbus.Error)) method {
-	in, out := types(reflect.TypeFor[A](), reflect.TypeFor[B]()), types(reflect.TypeFor[R]())
-	return method{in: in, out: out, call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		x, failed := f(s, by, args[0].(A), args[1].(B))
-		return []any{x}, failed
-	}}
+	last := t.NumOut() - 1
+	for i := range last {
+		m.out += dbus.SignatureOfType(t.Out(i)).String()
+	}
+	m.call = func(s *Service, by caller, args []any) (results []any, _ *dbus.Error) {
+		given := []reflect.Value{reflect.ValueOf(s), reflect.ValueOf(by)}
+		for i, x := range args {
+			arg := reflect.New(t.In(i + 2))
+			if err := dbus.Store([]any{x}, arg.Interface()); err != nil { // the signature is right
+				return nil, dbus.NewError("org.freedesktop.DBus.Error.InvalidArgs", []any{"an argument cannot be read"})
+			}
+			given = append(given, arg.Elem())
+		}
+		all := v.Call(given)
+		for _, x := range all[:last] {
+			results = append(results, x.Interface())
+		}
+		return results, all[last].Interface().(*dbus.Error)
+	}
+	return m
 }
 
 // object is the object at a path: its interfaces, and the default one for calls without an interface.
@@ -93,11 +66,11 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 	return object{named, map[string]map[string]method{
 		named: methods,
 		"org.freedesktop.DBus.Introspectable": {
-			"Introspect": ask0(func(*Service, caller) (string, *dbus.Error) { return xml, nil }),
+			"Introspect": does(func(*Service, caller) (string, *dbus.Error) { return xml, nil }),
 		},
-		"org.freedesktop.DBus.Peer": {"Ping": act0(func(*Service, caller) *dbus.Error { return nil })},
+		"org.freedesktop.DBus.Peer": {"Ping": does(func(*Service, caller) *dbus.Error { return nil })},
 		propertiesInterface: {
-			"Get": ask2(func(s *Service, _ caller, named, name string) (dbus.Variant, *dbus.Error) {
+			"Get": does(func(s *Service, _ caller, named, name string) (dbus.Variant, *dbus.Error) {
 				v, ok := of(s, named)[name]
 				if !ok {
 					return v, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty",
@@ -105,10 +78,10 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 				}
 				return v, nil
 			}),
-			"GetAll": ask1(func(s *Service, _ caller, named string) (map[string]dbus.Variant, *dbus.Error) {
+			"GetAll": does(func(s *Service, _ caller, named string) (map[string]dbus.Variant, *dbus.Error) {
 				return of(s, named), nil
 			}),
-			"Set": act3(func(*Service, caller, string, string, dbus.Variant) *dbus.Error {
+			"Set": does(func(*Service, caller, string, string, dbus.Variant) *dbus.Error {
 				return dbus.NewError("org.freedesktop.DBus.Error.PropertyReadOnly", []any{"no property can be written"})
 			}),
 		},
@@ -128,33 +101,28 @@ func newDevice() object {
 
 // methods are the methods of [Interface].
 var methods = map[string]method{
-	"Claim": act1(func(s *Service, by caller, user string) *dbus.Error { return s.claimSelf(by, user, Interface) }),
-	"ClaimFor": {in: "susss", call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		return nil, s.claimAs(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(string),
-			args[4].(string))
-	}},
-	"Release":         act0(func(s *Service, by caller) *dbus.Error { return s.release(by, Interface) }),
-	"VerifyStart":     act0(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, Interface) }),
-	"Confirm":         act0((*Service).confirm),
-	"VerifyStop":      act0((*Service).stop),
-	"EnrollStart":     act0(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, false, false) }),
-	"EnrollRootStart": act0(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, false) }),
-	"EnrollLookStart": act0(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, true) }),
-	"EnrollStop":      act0((*Service).stop),
-	"Status":          ask1((*Service).status),
-	"History":         ask1((*Service).history),
-	"Undo":            ask2((*Service).undo),
-	"Freeze":          act2((*Service).freeze),
-	"Forget":          act1((*Service).forget),
-	"Follow":          act3((*Service).follow),
-	"Users":           ask0((*Service).users),
-	"PasswordUsed": act1(func(s *Service, by caller, user string) *dbus.Error {
+	"Claim":           does(func(s *Service, by caller, user string) *dbus.Error { return s.claimSelf(by, user, Interface) }),
+	"ClaimFor":        does((*Service).claimAs),
+	"Release":         does(func(s *Service, by caller) *dbus.Error { return s.release(by, Interface) }),
+	"VerifyStart":     does(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, Interface) }),
+	"Confirm":         does((*Service).confirm),
+	"VerifyStop":      does((*Service).stop),
+	"EnrollStart":     does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, false, false) }),
+	"EnrollRootStart": does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, false) }),
+	"EnrollLookStart": does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, true) }),
+	"EnrollStop":      does((*Service).stop),
+	"Status":          does((*Service).status),
+	"History":         does((*Service).history),
+	"Undo":            does((*Service).undo),
+	"Freeze":          does((*Service).freeze),
+	"Forget":          does((*Service).forget),
+	"Follow":          does((*Service).follow),
+	"Users":           does((*Service).users),
+	"PasswordUsed": does(func(s *Service, by caller, user string) *dbus.Error {
 		return s.passwordUsed(by, user, by.uid, "", false)
 	}),
-	"PasswordUsedFor": {in: "susb", call: func(s *Service, by caller, args []any) ([]any, *dbus.Error) {
-		return nil, s.passwordUsed(by, args[0].(string), args[1].(uint32), args[2].(string), args[3].(bool))
-	}},
-	"Health": ask0((*Service).health),
+	"PasswordUsedFor": does((*Service).passwordUsed),
+	"Health":          does((*Service).health),
 }
 
 // object returns the object at a path.
@@ -201,6 +169,9 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 		return
 	}
 	results, failed := f.call(s, by, m.Body)
+	if named == FprintDevice {
+		failed = asFprint(failed)
+	}
 	if failed != nil {
 		s.fail(m, failed)
 		return

@@ -91,11 +91,9 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	signals := make(chan *dbus.Signal, 16)
 	asks.Signal(signals)
 	defer asks.RemoveSignal(signals)
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
+	s.running.Go(func() {
 		s.notices(signals)
-	}()
+	})
 	s.watchSleep()
 	// From here on this package reads the messages itself: package dbus would start a goroutine for each call.
 	messages := make(chan *dbus.Message, messagesRead)
@@ -117,14 +115,12 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 			return err
 		}
 	}
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
+	s.running.Go(func() {
 		for _, m := range early {
 			s.desk.take(m, time.Now())
 		}
 		s.desk.read(messages)
-	}()
+	})
 	ready()
 	return s.until(ctx)
 }

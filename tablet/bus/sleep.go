@@ -30,10 +30,8 @@ func (s *Service) sleep(on bool) {
 	s.mu.Unlock()
 	if on && held != nil {
 		s.o.Log.Info("the device goes to sleep", "uid", held.by.uid)
-		s.running.Add(1)
-		go func() {
-			defer s.running.Done()
+		s.running.Go(func() {
 			s.interrupt(held)
-		}()
+		})
 	}
 }
