@@ -29,6 +29,8 @@ type Camera struct {
 	// faces.
 	Open func(ctx context.Context, picture func() bool) (Stream, error)
 	Ends bool // a recording: its end is not a failure, and a failure ends the run
+	// Hide returns an error without secrets, such as the password in a URL, before it is shown. Default: the error.
+	Hide func(error) error
 	// Stills says that the frames are single pictures, some seconds apart, and that the Track of their samples says
 	// which faces are one person. Two of them, and not three, then give a name, if they agree. What confirms a name
 	// stays: two different looks near enrolled faces. Three without a name make an unknown person.
@@ -161,6 +163,9 @@ func (w *Office) watch(ctx context.Context, v *view) error {
 	for {
 		begun := v.health.Frames
 		err := w.read(ctx, v)
+		if v.camera.Hide != nil {
+			err = v.camera.Hide(err)
+		}
 		var failed *failure
 		switch {
 		case errors.As(err, &failed):

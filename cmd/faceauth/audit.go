@@ -3,7 +3,6 @@
 package main
 
 import (
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -23,7 +22,6 @@ import (
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
-	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -213,28 +211,20 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	return err
 }
 
-//go:embed audit.html.tmpl
-var auditText string
-
-var auditTemplate = template.Must(template.New("audit").Funcs(pagestyle.Funcs).Parse(auditText))
-
 // auditSheet writes a page with pictures of the ranked faces.
 func auditSheet(i inspection, a audited, pictures []template.URL) error {
 	type card struct {
 		gallery.Unusual
 		Picture template.URL
-		Near    string
-		Value   string
 	}
 	page := struct {
 		Headline string
 		Cards    []card
 	}{Headline: a.headline()}
 	for q, u := range a.Unusual {
-		page.Cards = append(page.Cards, card{u, pictures[q], fmt.Sprintf("%.2f", u.Distance),
-			fmt.Sprintf("%.2f", u.Score)})
+		page.Cards = append(page.Cards, card{u, pictures[q]})
 	}
-	return writeSheet(i.sheet, auditTemplate, page)
+	return writeSheet(i.sheet, "audit", page)
 }
 
 // same is the greatest distance, as a share of the longest edge, between a face of the gallery and the same face in a
@@ -297,8 +287,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
 			}
 			for q, u := range faces {
 				if d := graph.Distance(u.Vector, s.Vector, space.Scale); d <= least[q] {
-					least[q], found[q] = d,
-						template.URL("data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(s.JPEG))
+					least[q], found[q] = d, jpegURL(s.JPEG)
 				}
 			}
 		}

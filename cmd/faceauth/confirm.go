@@ -4,11 +4,8 @@ package main
 
 import (
 	"bufio"
-	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"os"
 	"slices"
@@ -17,7 +14,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -95,7 +91,10 @@ func (o *options) ask(c *cobra.Command, name, path string, far []gallery.Offered
 			without++
 		}
 	}
-	if err := writeConfirmSheet(sheetOf(path), name, far); err != nil {
+	if err := writeSheet(sheetOf(path), "confirm", struct {
+		Name  string
+		Cards []gallery.Offered
+	}{name, far}); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "pictures of %s of %s: %s\n", count(len(far), "learned face"), name, sheetOf(path))
@@ -129,32 +128,4 @@ func removeSheet(gallery string) error {
 		return fmt.Errorf("removing the page with pictures: %w", err)
 	}
 	return nil
-}
-
-//go:embed confirm.html.tmpl
-var confirmText string
-
-var confirmTemplate = template.Must(template.New("confirm").Funcs(pagestyle.Funcs).Parse(confirmText))
-
-func writeConfirmSheet(path, name string, far []gallery.Offered) error {
-	type card struct {
-		gallery.Offered
-		JPEG       template.URL
-		Away, When string
-	}
-	page := struct {
-		Name  string
-		Cards []card
-	}{Name: name}
-	for _, f := range far {
-		k := card{Offered: f, Away: fmt.Sprintf("%.2f", f.Distance)}
-		if f.Picture != nil {
-			k.JPEG = template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(f.Picture))
-		}
-		if !f.At.IsZero() {
-			k.When = f.At.Local().Format("2006-01-02 15:04")
-		}
-		page.Cards = append(page.Cards, k)
-	}
-	return writeSheet(path, confirmTemplate, page)
 }

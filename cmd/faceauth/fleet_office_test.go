@@ -46,6 +46,8 @@ func (s *standing) Next(ctx context.Context) (face.Frame, error) {
 }
 func (s *standing) Close() error { return nil }
 func (s *standing) Dropped() int { return 0 }
+func (s *standing) Look()        {}
+func (s *standing) Sure()        {}
 
 // branch is an office of a fleet.
 type branch struct {

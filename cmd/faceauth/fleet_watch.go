@@ -14,7 +14,7 @@ import (
 
 // betweenFrames is a stream that allows changes of people while it waits for a frame.
 type betweenFrames struct {
-	face.Stream
+	looked
 	mu sync.Mutex // held, except while the stream waits for a frame
 }
 
@@ -22,24 +22,8 @@ type betweenFrames struct {
 func (s *betweenFrames) Next(ctx context.Context) (face.Frame, error) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	return s.Stream.Next(ctx)
+	return s.looked.Next(ctx)
 }
-
-// Look implements [face.Looker].
-func (s *betweenFrames) Look() {
-	if l, ok := s.Stream.(face.Looker); ok {
-		l.Look()
-	}
-}
-
-// Sure implements [face.Looker].
-func (s *betweenFrames) Sure() {
-	if l, ok := s.Stream.(face.Looker); ok {
-		l.Sure()
-	}
-}
-
-var _ face.Looker = (*betweenFrames)(nil)
 
 // watched is a watch that takes part in a fleet.
 type watched struct {
@@ -52,13 +36,13 @@ type watched struct {
 
 // run takes part in the fleet until end is called. The caller uses the returned stream. Failed is called if the device
 // cannot take part any more.
-func (w *watched) run(ctx context.Context, s face.Stream, failed func(error)) (between face.Stream, end func(),
+func (w *watched) run(ctx context.Context, s looked, failed func(error)) (between face.Stream, end func(),
 	err error) {
 	if err := w.begin(); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	frames := &betweenFrames{Stream: s}
+	frames := &betweenFrames{looked: s}
 	frames.mu.Lock()
 	var work sync.WaitGroup
 	work.Go(func() {

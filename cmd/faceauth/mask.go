@@ -3,16 +3,13 @@
 package main
 
 import (
-	"context"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/input"
-	"github.com/faceauth/faceauth/office"
 )
 
 // masked is an error without the secrets in its text.
@@ -91,33 +88,4 @@ func oneOf(before string, texts []string, after string) *regexp.Regexp {
 		return regexp.MustCompile(`$^()()`)
 	}
 	return regexp.MustCompile(before + "(?:" + strings.Join(texts, "|") + ")" + after)
-}
-
-// hidden is a camera whose errors contain no secrets.
-type hidden struct {
-	office.Stream
-	hide func(error) error
-}
-
-// Look implements [face.Looker]: an office asks its cameras for more faces of a person without a name.
-func (h hidden) Look() {
-	if l, ok := h.Stream.(face.Looker); ok {
-		l.Look()
-	}
-}
-
-// Sure implements [face.Looker].
-func (h hidden) Sure() {
-	if l, ok := h.Stream.(face.Looker); ok {
-		l.Sure()
-	}
-}
-
-// Next implements [face.Stream].
-func (h hidden) Next(ctx context.Context) (face.Frame, error) {
-	f, err := h.Stream.Next(ctx)
-	if err != nil {
-		err = h.hide(err)
-	}
-	return f, err
 }

@@ -337,13 +337,9 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 			continue
 		}
 		opened = append(opened, v.Close)
-		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording,
+		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Hide: hide,
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-				s, err := o.camera(ctx, c, v, n, !r.fast, picture, hide)
-				if err != nil {
-					return nil, hide(err)
-				}
-				return hidden{s, hide}, nil
+				return o.camera(ctx, c, v, n, !r.fast, picture, hide)
 			}})
 	}
 	return cameras, done, nil
@@ -368,14 +364,7 @@ func (o *options) frigate(c *cobra.Command, n named, pictures *seer, hide func(e
 	if err != nil {
 		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: %w", n.name, err))
 	}
-	return office.Camera{Name: n.name, Stills: true,
-		Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-			s, err := camera.Open(ctx, picture)
-			if err != nil {
-				return nil, hide(err)
-			}
-			return hidden{s, hide}, nil
-		}}, camera.Seen, nil
+	return office.Camera{Name: n.name, Stills: true, Hide: hide, Open: camera.Open}, camera.Seen, nil
 }
 
 // say prints an event.

@@ -4,12 +4,9 @@ package main
 
 import (
 	"context"
-	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -19,7 +16,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
-	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/spf13/cobra"
 )
@@ -69,8 +65,8 @@ func newSearch() *cobra.Command {
 
 // found is the result for one recording.
 type found struct {
-	path string
-	hits []search.Hit
+	Path string
+	Hits []search.Hit
 }
 
 func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
@@ -351,10 +347,14 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 	unread []unreadable) error {
 	n := 0
 	for _, f := range all {
-		n += len(f.hits)
+		n += len(f.Hits)
 	}
 	if h.sheet != "" {
-		if err := writeHits(h.sheet, name, all, n, searched); err != nil {
+		if err := writeSheet(h.sheet, "search", struct {
+			Name, Headline string
+			Recordings     []found
+		}{name, fmt.Sprintf("%s of %s in %d of %s", count(n, "sighting"), name, len(all),
+			count(searched, "recording")), all}); err != nil {
 			return fail(badUsage, err)
 		}
 	}
@@ -369,8 +369,8 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 		}
 		hits := []hit{}
 		for _, f := range all {
-			for _, x := range f.hits {
-				hits = append(hits, hit{f.path, x.From.Seconds(), x.To.Seconds(), x.Frames, x.Share, x.Distance})
+			for _, x := range f.Hits {
+				hits = append(hits, hit{f.Path, x.From.Seconds(), x.To.Seconds(), x.Frames, x.Share, x.Distance})
 			}
 		}
 		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
@@ -386,8 +386,8 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\tdistance")
 		for _, f := range all {
-			for _, x := range f.hits {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", f.path, stamp(x.From), stamp(x.To), x.Frames, x.Share,
+			for _, x := range f.Hits {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", f.Path, stamp(x.From), stamp(x.To), x.Frames, x.Share,
 					x.Distance)
 			}
 		}
@@ -405,37 +405,4 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 func stamp(d time.Duration) string {
 	s := int(d.Round(time.Second) / time.Second)
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-}
-
-//go:embed sheet.html.tmpl
-var sheetText string
-
-var sheetTemplate = template.Must(template.New("sheet").Funcs(pagestyle.Funcs).Parse(sheetText))
-
-// writeHits writes a page with pictures of the result.
-func writeHits(path, name string, all []found, n, searched int) error {
-	type hit struct {
-		Picture                   template.URL
-		From, To, Share, Distance string
-	}
-	type recording struct {
-		Path string
-		Hits []hit
-	}
-	page := struct {
-		Name, Headline string
-		Recordings     []recording
-	}{Name: name, Headline: fmt.Sprintf("%s of %s in %d of %s", count(n, "sighting"), name, len(all),
-		count(searched, "recording"))}
-	for _, f := range all {
-		r := recording{Path: f.path}
-		for _, x := range f.hits {
-			r.Hits = append(r.Hits, hit{
-				template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(x.JPEG)),
-				stamp(x.From), stamp(x.To), fmt.Sprintf("%.0f %%", 100*x.Share), fmt.Sprintf("%.2f", x.Distance),
-			})
-		}
-		page.Recordings = append(page.Recordings, r)
-	}
-	return writeSheet(path, sheetTemplate, page)
 }

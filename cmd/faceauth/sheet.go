@@ -4,20 +4,38 @@ package main
 
 import (
 	"bytes"
+	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
 
+	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 // doctype is the beginning of a page.
 const doctype = "<!doctype html>"
 
-// writeSheet writes a page. It replaces only an older page, and never another file such as the gallery.
-func writeSheet(path string, t *template.Template, page any) error {
+//go:embed *.html.tmpl
+var sheetFiles embed.FS
+
+// sheets are the pages of the commands audit, confirm and search.
+var sheets = template.Must(template.New("").Funcs(pagestyle.Funcs).Funcs(template.FuncMap{
+	"jpeg":    jpegURL,
+	"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
+	"stamp":   stamp,
+}).ParseFS(sheetFiles, "*.html.tmpl"))
+
+// jpegURL returns a picture as a URL.
+func jpegURL(picture []byte) template.URL {
+	return template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(picture))
+}
+
+// writeSheet writes the page of a command. It replaces only an older page, and never another file such as the gallery.
+func writeSheet(path, command string, page any) error {
 	failed := func(err error) error { return fmt.Errorf("writing the contact sheet: %w", err) }
 	f, err := safefile.Open(path)
 	switch {
@@ -33,7 +51,7 @@ func writeSheet(path string, t *template.Template, page any) error {
 		}
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, page); err != nil {
+	if err := sheets.ExecuteTemplate(&b, command+".html.tmpl", page); err != nil {
 		return failed(err)
 	}
 	if err := safefile.Write(path, b.Bytes()); err != nil {

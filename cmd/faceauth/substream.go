@@ -26,7 +26,7 @@ const (
 	mostPause = 5 * time.Minute
 )
 
-// looked is the stream of an eye, as far as an office uses it.
+// looked is the stream of an eye, as far as an office or a watch uses it.
 type looked interface {
 	face.Stream
 	face.Looker
