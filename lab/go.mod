@@ -3,8 +3,8 @@ module github.com/faceauth/faceauth/lab
 go 1.26.3
 
 require (
-	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/faceauth/faceauth v0.0.0
+	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/maruel/natural v1.3.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sync v0.24.0
@@ -39,7 +39,6 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
-	go.etcd.io/bbolt v1.4.3 // indirect
 	gocv.io/x/gocv v0.31.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/image v0.47.0 // indirect

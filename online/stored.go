@@ -62,11 +62,11 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	if class < 0 {
 		return all, nil
 	}
-	own, err := l.graph.Values(nil, func(c int) bool { return c == class })
+	own, err := l.graph.Values(func(c int) bool { return c == class })
 	if err != nil {
 		return nil, err
 	}
-	every, err := l.graph.Values(nil, func(int) bool { return true })
+	every, err := l.graph.Values(func(int) bool { return true })
 	if err != nil {
 		return nil, err
 	}

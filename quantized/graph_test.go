@@ -200,7 +200,7 @@ func all(t *testing.T, g *quantized.Graph) [][]float64 {
 	t.Helper()
 	var values [][]float64
 	for c := range g.Classes() {
-		v, err := g.Values(nil, func(class int) bool { return class == c })
+		v, err := g.Values(func(class int) bool { return class == c })
 		if err != nil {
 			t.Fatal(err)
 		}

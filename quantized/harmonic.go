@@ -386,10 +386,9 @@ func (t Trial) Solve() (Solution, error) {
 }
 
 // Values returns the harmonic values of all vertices for the function that is 1 at the labelled vertices of some
-// classes and 0 at the others. It uses dst if it is large enough. Its time grows with the whole graph. The error wraps
-// [ErrUnsolved].
-func (g *Graph) Values(dst []float64, of func(class int) bool) ([]float64, error) {
-	dst = resized(dst, g.Len())
+// classes and 0 at the others. Its time grows with the whole graph. The error wraps [ErrUnsolved].
+func (g *Graph) Values(of func(class int) bool) ([]float64, error) {
+	dst := make([]float64, g.Len())
 	s := &g.solver
 	s.begin(g)
 	g.stamp++

@@ -69,10 +69,10 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 			p.kept = append(p.kept, i)
 			continue
 		}
-		// Choose the nearest kept vertex, and of equals the first in order.
+		// Choose the nearest kept vertex, and of equals the first in order. There is one closer than R: see cover.
 		home, d := -1, math.Inf(1)
 		for _, e := range g.edges.of[i] {
-			if kept[e.to] && g.label[e.to] == unlabelled && e.d < r && g.ordinary(e) &&
+			if kept[e.to] && g.label[e.to] == unlabelled && g.ordinary(e) &&
 				(e.d < d || e.d == d && rank[e.to] < rank[home]) {
 				home, d = e.to, e.d
 			}

@@ -109,7 +109,7 @@ func TestQuantisationErrorDecays(t *testing.T) {
 				keep(t, g, x, -1, int64(i))
 			}
 		}
-		values, err := g.Values(nil, func(class int) bool { return class == 0 })
+		values, err := g.Values(func(class int) bool { return class == 0 })
 		if err != nil {
 			t.Fatal(err)
 		}

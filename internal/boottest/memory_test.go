@@ -14,13 +14,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/fxamacker/cbor/v2"
-	"go.etcd.io/bbolt"
 )
 
 // memoryOf returns where in a process's memory any of the needles lies, as root can see it.
@@ -77,7 +75,7 @@ func TestForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	space := spaceOf(t, filepath.Join(copied, "profiles"))
+	space := models.Default(models.Embedding).Space()
 	store, err := profile.Open(filepath.Join(copied, "profiles"), key, space,
 		profile.Counters(filepath.Join(copied, "seen")))
 	if err != nil {
@@ -155,25 +153,6 @@ func TestForgotten(t *testing.T) {
 	if !strings.Contains(out, "log in with the password first") {
 		t.Errorf("alice need not give her password: %s", out)
 	}
-}
-
-// spaceOf returns the feature space of a store, with only the parts that are needed to open it: the built-in network's.
-func spaceOf(t testing.TB, path string) face.Space {
-	t.Helper()
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	s := face.Space{Dim: 512}
-	err = db.View(func(tx *bbolt.Tx) error {
-		s.ID = string(tx.Bucket([]byte("store")).Get([]byte("space")))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // outside returns the number of the daemon's process as seen from outside the system.

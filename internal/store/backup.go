@@ -80,12 +80,12 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 		to.Close()
 		return "", err
 	}
-	err = errors.Join(to.whole(), to.Exec("delete from meta where key = 'erase'"), to.Close(), f.Sync())
+	err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"), to.Close(), f.Sync())
 	return to.path, err
 }
 
-// whole returns an error if a page, a table or an index of the database is damaged.
-func (d *DB) whole() error {
+// Whole returns an error if a page, a table or an index of the database is damaged.
+func (d *DB) Whole() error {
 	err := d.Query("pragma integrity_check(1)", func(r Row) error {
 		if s := r.ColumnText(0); s != "ok" {
 			return fmt.Errorf("%w: %s", ErrDamaged, s)

@@ -63,5 +63,5 @@ func (d *DB) examine(h *Health) error {
 			return err
 		}
 	}
-	return d.whole()
+	return d.Whole()
 }

@@ -47,6 +47,8 @@ var (
 	ErrNetwork   = errors.New("the folder is on a network file system, where locks do not hold")
 )
 
+var errClosed = errors.New("the database is closed")
+
 // advice says what to do about an error.
 var advice = map[error]string{
 	ErrNotStore:  "name another file",
@@ -426,7 +428,12 @@ func (d *DB) Version() (n int64, err error) {
 }
 
 // Begin begins a transaction that writes, and waits until no other program writes.
-func (d *DB) Begin() error { return d.explain(d.c.Exec("begin immediate")) }
+func (d *DB) Begin() error {
+	if d.c == nil {
+		return errClosed
+	}
+	return d.explain(d.c.Exec("begin immediate"))
+}
 
 // Lazily lets the next commits survive the end of the program at once, and a failure of the machine only after the
 // system has written them. False ends that.
@@ -490,6 +497,9 @@ func (d *DB) Query(sql string, each func(Row) error, args ...any) error {
 }
 
 func (d *DB) query(sql string, each func(Row) error, args []any) error {
+	if d.c == nil {
+		return errClosed
+	}
 	s := d.prepared[sql]
 	if s == nil {
 		var err error

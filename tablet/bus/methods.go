@@ -101,7 +101,9 @@ func newDevice() object {
 
 // methods are the methods of [Interface].
 var methods = map[string]method{
-	"Claim":           does(func(s *Service, by caller, user string) *dbus.Error { return s.claimSelf(by, user, Interface) }),
+	"Claim": does(func(s *Service, by caller, user string) *dbus.Error {
+		return s.claimSelf(by, user, Interface)
+	}),
 	"ClaimFor":        does((*Service).claimAs),
 	"Release":         does(func(s *Service, by caller) *dbus.Error { return s.release(by, Interface) }),
 	"VerifyStart":     does(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, Interface) }),

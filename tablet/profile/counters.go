@@ -14,7 +14,6 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/tpm"
 	"github.com/fxamacker/cbor/v2"
-	"go.etcd.io/bbolt"
 )
 
 // Option is an option of [Open].
@@ -53,7 +52,7 @@ const witnessKey = ""
 type counters map[string]uint64
 
 // countedKey is in the store once it has counters.
-var countedKey = []byte("counted")
+const countedKey = "counted"
 
 // mostCounters is the greatest size of a file of counters in bytes.
 const mostCounters = 1 << 20
@@ -80,26 +79,23 @@ func (s *Store) readCounters() error {
 		!errors.Is(err, safefile.ErrNotRegular) {
 		return err
 	}
-	had := false
-	s.counters, s.witness = make(counters), nil
-	err = guard(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			had = tx.Bucket(storeBucket).Get(countedKey) != nil
-			return s.each(tx, func(user string, at []byte) error {
-				r, err := s.record(tx.Bucket(usersBucket).Get(at), user)
-				clear(r.Learner)
-				if err != nil { // a profile that cannot be read lets nobody in
-					return nil
-				}
-				s.counters[user] = r.N
-				return nil
-			})
-		})
-	})
+	had, err := s.get(countedKey)
 	if err != nil {
 		return err
 	}
-	if had { // the file is missing or was altered
+	all, err := s.values()
+	if err != nil {
+		return err
+	}
+	s.counters, s.witness = make(counters), nil
+	for at, sealed := range all {
+		r, err := s.record(sealed, at)
+		clear(r.Learner)
+		if err == nil { // a profile that cannot be read lets nobody in
+			s.counters[r.User] = r.N
+		}
+	}
+	if had != nil { // the file is missing or was altered
 		s.distrust()
 	}
 	if _, err := s.checkGrower(); err != nil {
@@ -203,15 +199,11 @@ func (s *Store) change() error {
 
 // counted records in the store that it has counters.
 func (s *Store) counted() error {
-	return guard(func() error {
-		return s.db.Update(func(tx *bbolt.Tx) error {
-			b := tx.Bucket(storeBucket)
-			if b.Get(countedKey) != nil {
-				return nil
-			}
-			return b.Put(countedKey, []byte{1})
-		})
-	})
+	had, err := s.get(countedKey)
+	if err != nil || had != nil {
+		return err
+	}
+	return s.db.Write(func() error { return s.set(countedKey, []byte{1}) })
 }
 
 // writeCounters puts the counters on disk.

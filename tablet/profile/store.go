@@ -7,18 +7,16 @@
 //
 // # File format
 //
-// A store is a bbolt database with three buckets. "store" holds the version, the ID of the feature space, and a sealed
-// constant that distinguishes a wrong key from a damaged file. "users" holds a value for each user: a CBOR map (RFC
-// 8949) sealed with XChaCha20-Poly1305 and a random nonce; version, space and user name are the associated data.
-// "names" holds the sealed names of the users. The database keys are the HMAC-SHA256 of the names, so the file shows no
-// name.
+// A store is a database of package internal/store of its own. Table meta holds the version, the ID of the feature
+// space, a sealed constant that distinguishes a wrong key from a damaged file, and a value for each user: a CBOR map
+// (RFC 8949) sealed with XChaCha20-Poly1305 and a random nonce; version, space and the key of the value are the
+// associated data. This key is "user " and the HMAC-SHA256 of the name, so the file shows no name.
 //
 // A separate sealed file counts the writes of each profile. With it, the store notices a restored copy, and a user who
 // was forgotten after the copy was made.
 //
-// Every page of a file is checked before bbolt reads it, because a damaged page could lead bbolt to other memory. A
-// write is on disk when it returns; after any interruption the file has the state before or after. After a deletion the
-// file is written again, so that nothing of the deleted user stays in it.
+// A write is on disk when it returns; after any interruption the file has the state before or after. Deleted values are
+// overwritten, and the log of the database is emptied, so that nothing of a deleted user stays in it.
 //
 // # Caveats
 //
@@ -31,20 +29,19 @@ package profile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
-	"go.etcd.io/bbolt"
 )
 
 // Errors of [Open] and of the methods of [Store].
@@ -60,15 +57,15 @@ var (
 // version of the file format.
 const version = 1
 
-var (
-	storeBucket = []byte("store")
-	usersBucket = []byte("users")
-	namesBucket = []byte("names")
-	versionKey  = []byte("version")
-	spaceKey    = []byte("space")
-	checkKey    = []byte("check")
-	erasingKey  = []byte("erasing") // set while data of a deleted user may be left
+// Keys in table meta. Each user has a key of its own: see [Store.place].
+const (
+	versionKey = "profiles"
+	spaceKey   = "space"
+	checkKey   = "check"
 )
+
+// patience is how long [Open] waits for another program to close the store.
+const patience = 2 * time.Second
 
 // check is the constant that distinguishes a right key from a wrong one.
 var check = []byte("faceauth profiles")
@@ -96,9 +93,10 @@ type Store struct {
 	apart string // path of the counters
 	space string
 
-	mu       sync.RWMutex
+	mu       sync.Mutex
 	key      Key
-	db       *bbolt.DB
+	db       *store.DB
+	lock     *os.File // the file, which no other program uses
 	counters counters
 
 	grower    Grower   // nil for none
@@ -116,87 +114,85 @@ func Open(path string, key Key, space face.Space, options ...Option) (*Store, er
 		o(s)
 	}
 	if err := s.open(); err != nil {
+		s.close()
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
 	return s, nil
 }
 
-func (s *Store) open() error {
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+func (s *Store) open() (err error) {
+	if s.db, err = store.Open(s.path, true); err != nil {
+		return explained(err)
+	}
+	if s.lock, err = os.Open(s.path); err != nil {
 		return err
 	}
-	db, err := connect(s.path)
-	if err != nil {
+	if err := safefile.Lock(s.lock, patience); errors.Is(err, safefile.ErrLocked) {
+		return ErrBusy
+	} else if err != nil {
 		return err
 	}
-	s.db = db
-	erasing := false
-	err = guard(func() error {
-		return s.db.Update(func(tx *bbolt.Tx) (err error) {
-			erasing, err = s.begin(tx)
-			return err
-		})
-	})
-	if err == nil && erasing {
-		err = s.rewrite(s.key)
+	if err := s.db.Whole(); err != nil {
+		return explained(err)
 	}
-	if err == nil {
-		err = s.readCounters()
+	if err := s.db.Write(s.begin); err != nil {
+		return err
 	}
-	if err != nil {
-		s.db.Close()
+	return s.readCounters()
+}
+
+// explained returns an error of the database as one of this package.
+func explained(err error) error {
+	for _, damage := range []error{store.ErrDamaged, store.ErrNotStore, store.ErrEncrypted, store.ErrOld} {
+		if errors.Is(err, damage) {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+	}
+	if errors.Is(err, store.ErrVersion) {
+		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}
 	return err
 }
 
-// begin checks the store, or writes the content of a new one. Erasing reports an incomplete deletion.
-func (s *Store) begin(tx *bbolt.Tx) (erasing bool, err error) {
-	b := tx.Bucket(storeBucket)
-	if b == nil {
-		if tx.Bucket(usersBucket) != nil {
-			return false, fmt.Errorf("%w: it has no head", ErrDamaged)
-		}
-		return false, s.write(tx)
-	}
-	v := b.Get(versionKey)
-	if len(v) != 4 {
-		return false, fmt.Errorf("%w: it has no version", ErrDamaged)
-	}
-	if n := binary.BigEndian.Uint32(v); n != version {
-		return false, fmt.Errorf("%w: it is %d, and this program reads %d%s", ErrVersion, n, version,
-			safefile.Advice(int(n), version))
-	}
-	if id := string(b.Get(spaceKey)); id != s.space {
-		return false, fmt.Errorf("%w: %s", ErrSpace, face.Space{ID: s.space}.Mismatch(id))
-	}
-	if tx.Bucket(usersBucket) == nil || tx.Bucket(namesBucket) == nil {
-		return false, fmt.Errorf("%w: it has no users", ErrDamaged)
-	}
-	if got, err := s.unseal(b.Get(checkKey), head, ""); err != nil || !bytes.Equal(got, check) {
-		return false, fmt.Errorf("%w; give the right key, or move the store away and enrol again", ErrKey)
-	}
-	return b.Get(erasingKey) != nil, nil
+// get returns the bytes at a key, or nil.
+func (s *Store) get(key string) (value []byte, err error) {
+	err = s.db.Query("select value from meta where key = ?", func(r store.Row) error {
+		value = slices.Clone(r.ColumnRawBlob(0))
+		return nil
+	}, key)
+	return value, explained(err)
 }
 
-// write writes the head of a new store.
-func (s *Store) write(tx *bbolt.Tx) error {
-	for _, bucket := range [][]byte{usersBucket, namesBucket} {
-		if _, err := tx.CreateBucketIfNotExists(bucket); err != nil {
+func (s *Store) set(key string, value []byte) error {
+	return s.db.Exec("insert or replace into meta values(?, ?)", key, value)
+}
+
+// begin checks the store, or writes the head of a new one, in a transaction.
+func (s *Store) begin() error {
+	var is [3][]byte
+	for i, key := range []string{versionKey, spaceKey, checkKey} {
+		var err error
+		if is[i], err = s.get(key); err != nil {
 			return err
 		}
 	}
-	b, err := tx.CreateBucketIfNotExists(storeBucket)
-	if err != nil {
+	switch n := string(is[0]); {
+	case n == "":
+		err := s.set(versionKey, fmt.Append(nil, version))
+		if err == nil {
+			err = s.set(spaceKey, []byte(s.space))
+		}
+		if err == nil {
+			err = s.set(checkKey, s.seal(check, head, ""))
+		}
 		return err
+	case n != fmt.Sprint(version):
+		return fmt.Errorf("%w: it is %s, and this program reads %d; update this program", ErrVersion, n, version)
+	case string(is[1]) != s.space:
+		return fmt.Errorf("%w: %s", ErrSpace, face.Space{ID: s.space}.Mismatch(string(is[1])))
 	}
-	for _, p := range []struct{ key, value []byte }{
-		{versionKey, binary.BigEndian.AppendUint32(nil, version)},
-		{spaceKey, []byte(s.space)},
-		{checkKey, s.seal(check, head, "")},
-	} {
-		if err := b.Put(p.key, p.value); err != nil {
-			return err
-		}
+	if got, err := s.unseal(is[2], head, ""); err != nil || !bytes.Equal(got, check) {
+		return fmt.Errorf("%w; give the right key, or move the store away and enrol again", ErrKey)
 	}
 	return nil
 }
@@ -212,93 +208,80 @@ func (s *Store) Save(user string, p Profile) error {
 	defer s.mu.Unlock()
 	n, err := s.count(user)
 	if err == nil {
-		err = guard(func() error {
-			return s.db.Update(func(tx *bbolt.Tx) error { return s.put(tx, record{user, n, p}) })
-		})
+		err = s.db.Write(func() error { return s.put(record{user, n, p}) })
 	}
 	if err != nil {
 		return fmt.Errorf("saving a profile in %s: %w", s.path, err)
 	}
+	s.db.Erase() // so that the file alone is a copy; if there is no room for it, the log has the profile
 	return nil
 }
 
-// put writes a user's value, and the name for the list of users.
-func (s *Store) put(tx *bbolt.Tx, r record) error {
+// put writes a user's value.
+func (s *Store) put(r record) error {
 	plain, err := cbor.Marshal(r)
 	if err != nil {
 		return err
 	}
 	defer clear(plain)
 	at := s.place(r.User)
-	if err := tx.Bucket(namesBucket).Put(at, s.seal([]byte(r.User), name, string(at))); err != nil {
-		return err
-	}
-	return tx.Bucket(usersBucket).Put(at, s.seal(plain, value, r.User))
+	return s.set(at, s.seal(plain, value, at))
 }
 
-// each calls do with each user and the place of their value.
-func (s *Store) each(tx *bbolt.Tx, do func(user string, at []byte) error) error {
-	return tx.Bucket(namesBucket).ForEach(func(at, sealed []byte) error {
-		user, err := s.unseal(sealed, name, string(at))
-		if err != nil {
-			return err
-		}
-		return do(string(user), at)
+// values returns the sealed values of all users, by their keys.
+func (s *Store) values() (all map[string][]byte, err error) {
+	all = make(map[string][]byte)
+	err = s.db.Query("select key, value from meta where key like 'user %'", func(r store.Row) error {
+		all[r.ColumnText(0)] = slices.Clone(r.ColumnRawBlob(1))
+		return nil
 	})
+	return all, explained(err)
 }
 
 // Users returns the users with a profile, in lexical order. The error wraps [ErrDamaged].
 func (s *Store) Users() (users []string, err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	err = guard(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			return s.each(tx, func(user string, _ []byte) error {
-				if _, ok := s.counters[user]; ok {
-					users = append(users, user)
-				}
-				return nil
-			})
-		})
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := s.values()
 	if err != nil {
 		return nil, fmt.Errorf("listing the profiles of %s: %w", s.path, err)
 	}
-	slices.Sort(users)
+	for _, user := range slices.Sorted(maps.Keys(s.counters)) {
+		if all[s.place(user)] != nil {
+			users = append(users, user)
+		}
+	}
 	return users, nil
 }
 
 // Load returns the profile of a user. The error wraps [ErrUnknown] or [ErrDamaged].
 func (s *Store) Load(user string) (p Profile, err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	err = guard(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			sealed := tx.Bucket(usersBucket).Get(s.place(user))
-			n, counted := s.counters[user]
-			if sealed == nil || !counted {
-				return ErrUnknown
-			}
-			r, err := s.record(sealed, user)
-			p = r.Profile
-			p.Stale = r.N != n
-			return err
-		})
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, counted := s.counters[user]
+	sealed, err := s.get(s.place(user))
+	if err == nil && (sealed == nil || !counted) {
+		err = ErrUnknown
+	}
+	var r record
+	if err == nil {
+		r, err = s.record(sealed, s.place(user))
+	}
 	if err != nil {
 		return Profile{}, fmt.Errorf("loading a profile of %s: %w", s.path, err)
 	}
-	return p, nil
+	r.Stale = r.N != n
+	return r.Profile, nil
 }
 
-// record unseals the value of a user.
-func (s *Store) record(sealed []byte, user string) (r record, err error) {
-	plain, err := s.unseal(sealed, value, user)
+// record unseals the value at a user's key.
+func (s *Store) record(sealed []byte, at string) (r record, err error) {
+	plain, err := s.unseal(sealed, value, at)
 	if err != nil {
 		return r, err
 	}
 	defer clear(plain)
-	if err := cbor.Unmarshal(plain, &r); err != nil || r.User != user {
+	if err := cbor.Unmarshal(plain, &r); err != nil || s.place(r.User) != at {
 		return r, fmt.Errorf("%w: a stored value does not match its seal", ErrDamaged)
 	}
 	return r, nil
@@ -309,96 +292,70 @@ func (s *Store) record(sealed []byte, user string) (r record, err error) {
 func (s *Store) Delete(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.uncount(user); err != nil {
-		return fmt.Errorf("deleting a profile of %s: %w", s.path, err)
-	}
-	err := guard(func() error {
-		return s.db.Update(func(tx *bbolt.Tx) error {
-			b := tx.Bucket(usersBucket)
-			if b.Get(s.place(user)) == nil {
+	err := s.uncount(user)
+	if err == nil {
+		err = s.db.Write(func() error {
+			sealed, err := s.get(s.place(user))
+			switch {
+			case err != nil:
+				return err
+			case sealed == nil:
 				return ErrUnknown
 			}
-			if err := tx.Bucket(storeBucket).Put(erasingKey, []byte{1}); err != nil {
-				return err
-			}
-			if err := tx.Bucket(namesBucket).Delete(s.place(user)); err != nil {
-				return err
-			}
-			return b.Delete(s.place(user))
+			return errors.Join(s.db.Exec("delete from meta where key = ?", s.place(user)), s.db.Erasing())
 		})
-	})
+	}
 	if err == nil {
-		err = s.rewrite(s.key)
+		err = s.db.Erase()
 	}
 	if err != nil {
 		return fmt.Errorf("deleting a profile of %s: %w", s.path, err)
 	}
 	return nil
-}
-
-// Close closes the file.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return guard(s.db.Close)
 }
 
 // Rotate seals everything with another key. On error the store and its key are unchanged.
 func (s *Store) Rotate(key Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.rewrite(key); err != nil {
+	next := &Store{space: s.space, key: key, db: s.db}
+	err := s.db.Write(func() error {
+		all, err := s.values()
+		if err == nil {
+			err = next.set(checkKey, next.seal(check, head, ""))
+		}
+		for at, sealed := range all {
+			var r record
+			if err == nil {
+				r, err = s.record(sealed, at)
+			}
+			if err == nil {
+				err = s.db.Exec("delete from meta where key = ?", at)
+			}
+			if err == nil {
+				err = next.put(r)
+			}
+			clear(r.Learner)
+		}
+		return errors.Join(err, s.db.Erasing())
+	})
+	if err != nil {
 		return fmt.Errorf("sealing %s with a new key: %w", s.path, err)
 	}
-	return s.writeCounters() // without the counters all passwords would be due
+	s.key = key
+	return errors.Join(s.db.Erase(), s.writeCounters()) // without the counters all passwords would be due
 }
 
-// rewrite writes the profiles, sealed with key, into a new file that replaces the store. Deleted data is not copied.
-// The new file is open and locked before it replaces the old one.
-func (s *Store) rewrite(key Key) error {
-	temp := s.path + ".new"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // left by an interrupted rewrite
-		return err
-	}
-	fresh, err := connect(temp)
-	if err != nil {
-		return err
-	}
-	next := &Store{path: s.path, space: s.space, key: key, db: fresh}
-	err = guard(func() error {
-		return s.db.View(func(from *bbolt.Tx) error {
-			return fresh.Update(func(to *bbolt.Tx) error { return s.copyTo(next, from, to) })
-		})
-	})
-	if err == nil {
-		err = safefile.Rename(temp, s.path)
-	}
-	if err != nil {
-		fresh.Close()
-		os.Remove(temp)
-		return err
-	}
-	s.db.Close() // the replaced file
-	s.db, s.key = fresh, key
-	return nil
+// Close closes the file.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.close()
 }
 
-// copyTo writes all profiles into the new store next.
-func (s *Store) copyTo(next *Store, from, to *bbolt.Tx) error {
-	if err := next.write(to); err != nil {
-		return err
+func (s *Store) close() error {
+	if s.db == nil {
+		return nil
 	}
-	if from.Bucket(storeBucket).Get(countedKey) != nil {
-		if err := to.Bucket(storeBucket).Put(countedKey, []byte{1}); err != nil {
-			return err
-		}
-	}
-	return s.each(from, func(user string, at []byte) error {
-		r, err := s.record(from.Bucket(usersBucket).Get(at), user)
-		if err != nil {
-			return err
-		}
-		defer clear(r.Learner)
-		return next.put(to, r)
-	})
+	return errors.Join(s.db.Close(), s.lock.Close())
 }
