@@ -157,3 +157,20 @@ func (d *Device) Lies(person, guest ID, full string) error {
 			d.putNote(awayNote, map[string]withdrawal{full: {d.tick(), true}}))
 	})
 }
+
+// Nameless adds a person without a name, as no program does.
+func (d *Device) Nameless(space string, faces []Face) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, b := newID(d.id)
+	key := newSecret()
+	d.secrets[id] = key
+	var w words
+	for _, f := range faces {
+		w.setFace(w.newFaceWord(space, f, labelled, d.tick()))
+	}
+	return d.write(func() error {
+		return errors.Join(d.setFact(keyFact, id.String(), key[:]),
+			d.put(id.String(), value{Born: b[:], Box: key.seal(encode(w), placeOf(d.id, id.String()))}))
+	})
+}

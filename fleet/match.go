@@ -235,7 +235,7 @@ func (x *reconciling) names() error {
 	want := make(map[string]string) // by the name now
 	taken := make(map[string]bool)
 	for id, name := range x.at {
-		taken[name] = x.d.names()[id] == "" // the key of the person is missing: the name stays
+		taken[name] = x.d.names()[id] == "" // a liar gave the person no name, or the key is missing
 	}
 	for _, p := range x.all {
 		now, ok := x.at[p.ID]

@@ -175,6 +175,22 @@ func TestReconcileSameFace(t *testing.T) {
 	p.both("alice[1.0 0.2]")
 }
 
+// A liar says a person without a name who has the face of somebody in a gallery. Who gets that name is not renamed for
+// ever.
+func TestReconcileNameless(t *testing.T) {
+	p := newPair(t)
+	enroll(t, p.g[0], "bob", []float32{3, 3})
+	p.settle()
+	enroll(t, p.g[0], "alice", []float32{1, 0})
+	try(t, p.nodes[1].d.Nameless(space, faceAt(1, 0)))
+	try(t, p.nodes[1].d.Rename(must[fleet.Person](t)(p.nodes[1].d.Find("bob")).ID, "alice"))
+	allInStep(t, p.nodes[:]...)
+	p.nodes[0].reconcile(p.g[0], false)
+	if got := labelsOf(p.g[0]); got != "alice (2)[3.0 3.0] alice[1.0 0.0]" {
+		t.Error(got)
+	}
+}
+
 // Two devices join the same two people at the same time, in opposite directions. The name of the first entry holds,
 // both devices know which entry that is, and each gallery is told once about another name.
 func TestMergedAtOnce(t *testing.T) {
