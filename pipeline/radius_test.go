@@ -148,10 +148,17 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// learnable returns the largest face of each fifth frame of a recording, or of each still, that may be
-// learned.
+// learnables are the faces that tests have read, by feature space and recording.
+var learnables = make(map[[2]string][][]float32)
+
+// learnable returns the largest face of each fifth frame of a recording, or of each still, that may be learned.
 func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path string) [][]float32 {
 	t.Helper()
+	key := [2]string{e.Space().ID, path}
+	faces, known := learnables[key]
+	if known {
+		return faces
+	}
 	src, err := facedet.Open(context.Background(), path, facedet.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -159,12 +166,12 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	defer src.Close()
 	stills := filepath.Ext(path) == ""
 	frames := every{src, map[bool]int{true: 1, false: 5}[stills]}
-	var faces [][]float32
 	for _, f := range fixture.Faces(t, pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate})) {
 		if f.Reason == "" {
 			faces = append(faces, f.Vector)
 		}
 	}
+	learnables[key] = faces
 	return faces
 }
 
