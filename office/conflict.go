@@ -11,10 +11,11 @@ import (
 
 // ConflictFace is one of two labelled faces that contradict each other.
 type ConflictFace struct {
-	Name     string `json:"name"`
-	Negative bool   `json:"not,omitempty"` // the face was rejected: it is not this person's
-	Face     uint64 `json:"face"`          // number of the face, for [Office.Unlabel] and [Office.Face]
-	Stored   int64  `json:"stored"`        // for [Office.Portraits]
+	Name     string   `json:"name"`
+	Negative bool     `json:"not"`  // the face was rejected: it is not this person's
+	Face     uint64   `json:"face"` // number of the face, for [Office.Unlabel] and [Office.Face]
+	Stored   int64    `json:"-"`    // for [Office.Portraits]
+	Portrait Portrait `json:"portrait"`
 }
 
 // Conflict is a contradiction between the labels of two people, or between labels and negative labels of one person:
@@ -29,12 +30,31 @@ type Conflict struct {
 // Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
 // first.
 func (w *Office) Conflicts() []Conflict {
+	all := w.conflicts()
+	if len(all) == 0 {
+		return all
+	}
+	var ids []int64
+	for _, c := range all {
+		ids = append(ids, c.A.Stored, c.B.Stored)
+	}
+	pictures := w.Portraits(ids)
+	for i := range all {
+		all[i].A.Portrait, all[i].B.Portrait = pictures[2*i], pictures[2*i+1]
+	}
+	return all
+}
+
+// conflicts returns the contradictions without pictures.
+func (w *Office) conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Conflict{}
 	at := make(map[[2]ConflictFace]int)
 	labels := w.gallery.Labels()
-	of := func(l online.Label) ConflictFace { return ConflictFace{l.Name, l.Negative, labels[l.ID].Face, l.ID} }
+	of := func(l online.Label) ConflictFace {
+		return ConflictFace{l.Name, l.Negative, labels[l.ID].Face, l.ID, Portrait{}}
+	}
 	for _, c := range w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius) { // the nearest first
 		a := ConflictFace{Name: c.A.Name, Negative: c.A.Negative}
 		b := ConflictFace{Name: c.B.Name, Negative: c.B.Negative}

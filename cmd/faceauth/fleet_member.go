@@ -12,7 +12,6 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
-	"github.com/faceauth/faceauth/office"
 	"github.com/spf13/cobra"
 )
 
@@ -197,20 +196,4 @@ func (m *member) changed(g *gallery.Gallery, path string, before map[int64]galle
 		return err
 	}
 	return m.Keep(g, path)
-}
-
-// elsewhere returns the other sites where each person is.
-func elsewhere(now office.Now) map[string][]string {
-	if len(now.Sites) == 0 {
-		return nil
-	}
-	all := make(map[string][]string)
-	for _, s := range now.Sites {
-		for _, p := range s.People {
-			if !s.Silent {
-				all[p.Name] = append(all[p.Name], s.Name)
-			}
-		}
-	}
-	return all
 }

@@ -122,7 +122,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: past.ID(),
 			Name: strings.TrimSpace("faceauth " + host), Version: faceauth.Version, Page: link,
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
-			House: func() sink.House { return house(w) },
+			Now: w.Now, Face: w.LastFace,
 		})
 		if err != nil {
 			return nil, fail(badUsage, err)
@@ -160,20 +160,6 @@ func (r *outputFlags) pageURL(host string) string {
 	return scheme + "://" + net.JoinHostPort(at, port) + r.base
 }
 
-// house returns the data about an office for a broker.
-func house(w *office.Office) sink.House {
-	now := w.Now()
-	h := sink.House{There: now.People, LastSeen: now.LastSeen, Unknown: now.Unknown, Elsewhere: elsewhere(now),
-		Face: w.LastFace}
-	for _, p := range now.Known {
-		h.Known = append(h.Known, sink.Person{ID: p.ID, Name: p.Name})
-	}
-	for _, v := range now.Cameras {
-		h.Cameras = append(h.Cameras, sink.Camera{Name: v.Camera, Up: v.Up, Error: v.Error})
-	}
-	return h
-}
-
 // show serves the page.
 func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
 	token, err := secret(r.token, r.inline.token)
@@ -185,13 +171,7 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 		return fail(badUsage, err)
 	}
 	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Proxies: proxies, See: r.see,
-		Sinks: func() []page.Sink {
-			all := []page.Sink{}
-			for _, s := range group.Status() {
-				all = append(all, page.Sink(s))
-			}
-			return all
-		}})
+		Sinks: group.Status})
 	if err != nil {
 		return fail(badUsage, err)
 	}

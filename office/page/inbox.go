@@ -19,7 +19,7 @@ type question struct {
 	At       time.Time        `json:"at,omitzero"`
 	Stranger *stranger        `json:"stranger,omitempty"`
 	Sighting *office.Sighting `json:"sighting,omitempty"`
-	Conflict *contradiction   `json:"conflict,omitempty"`
+	Conflict *office.Conflict `json:"conflict,omitempty"`
 }
 
 // inbox returns the open questions: first contradictions between labels, because they disturb recognition, then the
@@ -41,7 +41,7 @@ func inbox(w *office.Office) []question {
 	}
 	slices.SortStableFunc(all, func(a, b question) int { return b.At.Compare(a.At) })
 	first := []question{}
-	for _, c := range contradictions(w) {
+	for _, c := range w.Conflicts() {
 		key := fmt.Sprintf("conflict-%d-%d", c.A.Face, c.B.Face)
 		first = append(first, question{Key: key, Kind: "conflict", Conflict: &c})
 	}
@@ -79,44 +79,6 @@ func strangers(w *office.Office) []stranger {
 			s.Faces = append(s.Faces, faceShown{f.ID, f.At, f.Camera})
 		}
 		all = append(all, s)
-	}
-	return all
-}
-
-// contradiction is a pair of labelled faces that look like one person and cannot both be right.
-type contradiction struct {
-	A        side    `json:"a"`
-	B        side    `json:"b"`
-	Distance float64 `json:"distance"` // between the two faces
-	Pairs    int     `json:"pairs"`    // number of contradicting pairs of these two people
-}
-
-// side is one of the two faces.
-type side struct {
-	Face     uint64          `json:"face"` // for /api/unlabel
-	Name     string          `json:"name"`
-	Negative bool            `json:"not"` // a negative label: the face is not this person's
-	Portrait office.Portrait `json:"portrait"`
-}
-
-// contradictions returns the conflicts of an office with pictures, the nearest faces first.
-func contradictions(w *office.Office) []contradiction {
-	all := []contradiction{}
-	var ids []int64
-	for _, c := range w.Conflicts() {
-		ids = append(ids, c.A.Stored, c.B.Stored)
-		all = append(all, contradiction{
-			A:        side{Face: c.A.Face, Name: c.A.Name, Negative: c.A.Negative},
-			B:        side{Face: c.B.Face, Name: c.B.Name, Negative: c.B.Negative},
-			Distance: c.Distance, Pairs: c.Pairs,
-		})
-	}
-	if len(all) == 0 {
-		return all
-	}
-	pictures := w.Portraits(ids)
-	for i := range all {
-		all[i].A.Portrait, all[i].B.Portrait = pictures[2*i], pictures[2*i+1]
 	}
 	return all
 }

@@ -42,6 +42,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/sink"
 )
 
 // Errors of [New] and [Page.Listen].
@@ -62,19 +63,12 @@ var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "*.tmpl"))
 
-// Sink is the state of the delivery of events to one receiver.
-type Sink struct {
-	Name    string `json:"name"`
-	Waiting int    `json:"waiting"` // number of events that are not delivered yet
-	Lost    int    `json:"lost"`    // number of events that were dropped for lack of room
-	Error   string `json:"error"`   // error of the last try; "" if it succeeded
-}
-
 // Options of a [Page].
 type Options struct {
-	Token string        // every visitor must give it; at least 16 characters. Empty: only this machine can use the page
-	Sinks func() []Sink // nil for none
-	Base  string        // path of the page, such as "/faceauth"; "" for the root
+	Token string // every visitor must give it; at least 16 characters. Empty: only this machine can use the page
+	// Sinks returns the state of the delivery of events to each receiver; nil for none.
+	Sinks func() []sink.Status
+	Base  string // path of the page, such as "/faceauth"; "" for the root
 	// Proxies are the addresses of proxies whose headers X-Forwarded-For and X-Forwarded-Proto the page believes.
 	Proxies []netip.Prefix
 	// See finds the faces of a picture that a visitor has sent, in a process without secrets. End is the end of the
@@ -121,7 +115,7 @@ func New(w *office.Office, o Options) (*Page, error) {
 	p.policy = "default-src 'none'; img-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors " + frames
 	if p.o.Sinks == nil {
-		p.o.Sinks = func() []Sink { return []Sink{} }
+		p.o.Sinks = func() []sink.Status { return []sink.Status{} }
 	}
 	p.handler = http.NewCrossOriginProtection().Handler(p.mux())
 	if o.Base != "" {

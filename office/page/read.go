@@ -33,7 +33,7 @@ func (p *Page) read(m *http.ServeMux) {
 		p.routes = append(p.routes, "GET /api/"+path)
 		m.HandleFunc("GET /api/"+path, func(w http.ResponseWriter, r *http.Request) {
 			q := asked(r, parameters...)
-			v, err := do(q)
+			v, err := do(q) // it changes nothing, so it may run with wrong parameters
 			switch {
 			case q.err != nil:
 				http.Error(w, q.err.Error()+"; see api/openapi.json", http.StatusBadRequest)
@@ -51,49 +51,28 @@ func (p *Page) read(m *http.ServeMux) {
 	get("sinks", func(*query) (any, error) { return p.o.Sinks(), nil })
 	get("inbox", func(*query) (any, error) { return inbox(w), nil })
 	get("strangers", func(*query) (any, error) { return strangers(w), nil })
-	get("conflicts", func(*query) (any, error) { return contradictions(w), nil })
+	get("conflicts", func(*query) (any, error) { return w.Conflicts(), nil })
 	get("people", func(*query) (any, error) { return everybody(w), nil })
 	get("person", func(q *query) (any, error) {
-		name := q.text("name", true)
-		if q.err != nil {
-			return nil, nil
-		}
-		return w.Profile(name)
+		return w.Profile(q.text("name", true))
 	}, "name")
 	get("way", func(q *query) (any, error) {
-		id := q.needed("face", 1)
-		if q.err != nil {
-			return nil, nil
-		}
-		return w.Way(int64(id))
+		return w.Way(int64(q.needed("face", 1)))
 	}, "face")
 	get("sightings", func(q *query) (any, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, mostSightings, mostSightings)
-		if q.err != nil {
-			return nil, nil
-		}
 		return w.SightingsBefore(before, int(n)), nil
 	}, "before", "n")
 	get("confirmable", func(q *query) (any, error) {
-		id := q.needed("sighting", 0)
-		if q.err != nil {
-			return nil, nil
-		}
-		return w.Confirmable(id)
+		return w.Confirmable(q.needed("sighting", 0))
 	}, "sighting")
 	get("corrections", func(q *query) (any, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
-		if q.err != nil {
-			return nil, nil
-		}
 		return append([]office.Correction{}, w.Corrections(before, int(n))...), nil
 	}, "before", "n")
 	get("events", func(q *query) (any, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
-		if q.err != nil {
-			return nil, nil
-		}
 		return events(w, before, int(n), func(e office.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
 				(camera == "" || e.Camera == camera)

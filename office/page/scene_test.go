@@ -25,6 +25,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
+	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -70,8 +71,8 @@ const fps = 5
 // newScene returns a scene after its whole script was played: one camera is down, and events are not delivered.
 func newScene(t *testing.T, o page.Options) *scene {
 	t.Helper()
-	o.Sinks = func() []page.Sink {
-		return []page.Sink{
+	o.Sinks = func() []sink.Status {
+		return []sink.Status{
 			{Name: "webhook"},
 			{Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"},
 		}

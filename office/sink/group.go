@@ -13,10 +13,10 @@ import (
 
 // Status is the state of the delivery to one sink.
 type Status struct {
-	Name    string
-	Waiting int    // number of events that are not delivered yet
-	Lost    int    // number of events that were dropped for lack of room
-	Error   string // error of the last try; "" if it succeeded
+	Name    string `json:"name"`
+	Waiting int    `json:"waiting"` // number of events that are not delivered yet
+	Lost    int    `json:"lost"`    // number of events that were dropped for lack of room
+	Error   string `json:"error"`   // error of the last try; "" if it succeeded
 }
 
 // Group delivers the events of a book to several sinks. All methods but Close can be called at once.

@@ -8,34 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 )
-
-// House is the state of an office at one moment.
-type House struct {
-	Known    []Person
-	There    []office.Presence    // known people who are present
-	LastSeen map[string]time.Time // last sighting of each absent person, by name
-	Unknown  int                  // number of further people without a name
-	Cameras  []Camera
-	// Elsewhere lists the other sites where people are, by name.
-	Elsewhere map[string][]string
-	// Face returns the last picture of a person's face as JPEG, or nil. It is only called if [Broker].Faces is set.
-	Face func(name string) []byte
-}
-
-// Person is a known person. The number stays when the name changes; who has none yet is left out.
-type Person struct {
-	ID   int64
-	Name string
-}
-
-// Camera is the state of a camera.
-type Camera struct {
-	Name  string
-	Up    bool
-	Error string // why it does not work
-}
 
 // message is a retained message at a topic.
 type message struct {
@@ -48,7 +23,7 @@ const none = "None"
 
 // messages returns the messages that the broker should retain, in sending order: the configuration of an entity comes
 // before its state. The lock is held.
-func (m *MQTT) messages(h House) []message {
+func (m *MQTT) messages(now office.Now) []message {
 	var entities, details, states []message
 	device := map[string]any{
 		"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth", "model": "office",
@@ -73,17 +48,18 @@ func (m *MQTT) messages(h House) []message {
 		m.config[topic] = configuration{name, text(config)}
 		entities = append(entities, message{topic: topic, payload: m.config[topic].text})
 	}
-	known := make(map[int64]bool, len(h.Known))
-	for _, p := range h.Known {
+	known := make(map[int64]bool, len(now.Known))
+	for _, p := range now.Known {
 		known[p.ID] = true
 	}
 	maps.DeleteFunc(m.seen, func(id int64, _ time.Time) bool { return !known[id] })
 	there := make(map[string]*office.Presence)
-	for i, p := range h.There {
-		there[p.Name] = &h.There[i]
+	for i, p := range now.People {
+		there[p.Name] = &now.People[i]
 	}
-	for _, p := range h.Known {
-		if p.ID == 0 {
+	sites := elsewhere(now.Sites)
+	for _, p := range now.Known {
+		if p.ID == 0 { // who has no number yet
 			continue
 		}
 		id, name := PersonID(p.ID), p.Name
@@ -96,23 +72,23 @@ func (m *MQTT) messages(h House) []message {
 			"name": name + " last seen", "device_class": "timestamp", "state_topic": topic + "/last_seen",
 		})
 		details = append(details, message{topic: topic + "/attributes", payload: attributes(there[name])},
-			m.lastSeen(p, topic+"/last_seen", there[name], h))
-		if m.b.Faces && h.Face != nil {
+			m.lastSeen(p, topic+"/last_seen", there[name], now.LastSeen))
+		if m.b.Faces && m.b.Face != nil {
 			entity("image", id, map[string]any{
 				"name": name, "image_topic": topic + "/face", "content_type": "image/jpeg",
 			})
-			jpeg := h.Face(name)
+			jpeg := m.b.Face(name)
 			details = append(details, message{topic: topic + "/face", payload: string(jpeg), keep: jpeg == nil})
 		}
 		states = append(states, message{topic: topic + "/state", payload: state(there[name])})
 		entity("sensor", id+"_place", map[string]any{"name": name + " place", "state_topic": topic + "/place"})
-		states = append(states, message{topic: topic + "/place", payload: place(there[name], h.Elsewhere[name])})
+		states = append(states, message{topic: topic + "/place", payload: place(there[name], sites[name])})
 	}
-	for _, c := range h.Cameras {
-		id := "camera_" + ID(c.Name)
-		topic := m.base + "/cameras/" + ID(c.Name)
+	for _, c := range now.Cameras {
+		id := "camera_" + ID(c.Camera)
+		topic := m.base + "/cameras/" + ID(c.Camera)
 		entity("binary_sensor", id, map[string]any{
-			"name": "Camera " + c.Name, "device_class": "connectivity", "entity_category": "diagnostic",
+			"name": "Camera " + c.Camera, "device_class": "connectivity", "entity_category": "diagnostic",
 			"state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
 		})
 		details = append(details, message{topic: topic + "/attributes", payload: text(struct {
@@ -121,15 +97,15 @@ func (m *MQTT) messages(h House) []message {
 		states = append(states, message{topic: topic + "/state", payload: onOff(c.Up)})
 		// The sensor for the connection tells that the camera is down, and so it is available then.
 		entity("sensor", id+"_people", map[string]any{
-			"name": "People at " + c.Name, "state_class": "measurement",
+			"name": "People at " + c.Camera, "state_class": "measurement",
 			"state_topic": topic + "/people", "json_attributes_topic": topic + "/people_attributes",
 			"availability_mode": "all", "availability": []any{
 				map[string]any{"topic": m.base + "/status"}, map[string]any{"topic": topic + "/availability"},
 			},
 		})
 		names := []string{}
-		for _, p := range h.There {
-			if p.Camera == c.Name {
+		for _, p := range now.People {
+			if p.Camera == c.Camera {
 				names = append(names, p.Name)
 			}
 		}
@@ -146,8 +122,8 @@ func (m *MQTT) messages(h House) []message {
 	details = append(details, message{topic: m.base + "/count_attributes", payload: text(struct {
 		Known   int `json:"known"`
 		Unknown int `json:"unknown"`
-	}{len(h.There), h.Unknown})})
-	states = append(states, message{topic: m.base + "/count", payload: text(len(h.There) + h.Unknown)})
+	}{len(now.People), now.Unknown})})
+	states = append(states, message{topic: m.base + "/count", payload: text(len(now.People) + now.Unknown)})
 	entity("event", "unknown", map[string]any{
 		"name": "Somebody unknown", "event_types": []string{string(office.Unknown), betterPicture},
 		"state_topic": m.base + "/unknown",
@@ -158,6 +134,19 @@ func (m *MQTT) messages(h House) []message {
 		})
 	}
 	return append(append(entities, details...), states...)
+}
+
+// elsewhere returns the other sites where each person is, by name.
+func elsewhere(sites []office.Site) map[string][]string {
+	all := make(map[string][]string)
+	for _, s := range sites {
+		for _, p := range s.People {
+			if !s.Silent {
+				all[p.Name] = append(all[p.Name], s.Name)
+			}
+		}
+	}
+	return all
 }
 
 func onOff(on bool) string {
@@ -203,8 +192,8 @@ func attributes(p *office.Presence) string {
 const seenEvery = time.Minute
 
 // lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
-func (m *MQTT) lastSeen(who Person, topic string, p *office.Presence, h House) message {
-	at := h.LastSeen[who.Name]
+func (m *MQTT) lastSeen(who gallery.Person, topic string, p *office.Presence, absent map[string]time.Time) message {
+	at := absent[who.Name]
 	if p != nil {
 		at = p.Last
 		if said := m.seen[who.ID]; !said.IsZero() && at.Sub(said).Abs() < seenEvery {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
@@ -180,16 +181,16 @@ func TestHomeAssistant(t *testing.T) {
 	h := new(house)
 	odd := "Zoë + #/\"<b>"
 	faces := map[string][]byte{"alice": {0xff, 0xd8, 1}}
-	h.change(func(h *sink.House) {
+	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob", odd)
-		h.There = []office.Presence{
+		h.People = []office.Presence{
 			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed"},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
 		h.LastSeen = map[string]time.Time{"bob": noon.Add(-time.Hour).In(time.FixedZone("", 3600))}
 		h.Unknown = 2
-		h.Cameras = []sink.Camera{{Name: "door", Up: true}, {Name: "the yard", Error: "no frame"}}
-		h.Face = func(name string) []byte { return faces[name] }
+		h.Cameras = []office.View{{Health: office.Health{Camera: "door", Up: true}},
+			{Health: office.Health{Camera: "the yard", Error: "no frame"}}}
 	})
 	l := b.Listen("listener")
 	connect := func(withFaces bool) *sink.MQTT {
@@ -197,7 +198,8 @@ func TestHomeAssistant(t *testing.T) {
 		m, err := sink.NewMQTT(
 			sink.Broker{
 				URL:      "mqtt://" + b.Address,
-				House:    h.now,
+				Now:      h.now,
+				Face:     func(name string) []byte { return faces[name] },
 				Instance: "3fa2",
 				Name:     "the office",
 				Version:  "1.2.3",
@@ -286,10 +288,10 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// The time of the last sight is not sent every second. When a person leaves, the exact time is sent.
-	h.change(func(h *sink.House) { h.There = slices.Clone(h.There); h.There[0].Last = noon.Add(30 * time.Second) })
+	h.change(func(h *office.Now) { h.People = slices.Clone(h.People); h.People[0].Last = noon.Add(30 * time.Second) })
 	m.Update()
-	h.change(func(h *sink.House) {
-		h.There = h.There[1:]
+	h.change(func(h *office.Now) {
+		h.People = h.People[1:]
 		h.LastSeen = map[string]time.Time{"alice": noon.Add(31 * time.Second)}
 	})
 	m.Update()
@@ -301,13 +303,17 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// A camera comes back.
-	h.change(func(h *sink.House) { h.Cameras = []sink.Camera{{Name: "the yard", Up: true}} })
+	h.change(func(h *office.Now) { h.Cameras = []office.View{{Health: office.Health{Camera: "the yard", Up: true}}} })
 	m.Update()
 	expect(camera("the yard")+"/availability", "online")
 	expect(camera("door")+"/availability", "") // it was removed
 
 	// The places of people who may be at other sites.
-	h.change(func(h *sink.House) { h.Elsewhere = map[string][]string{"bob": {"lab"}, odd: {"lab", "shop"}} })
+	h.change(func(h *office.Now) {
+		h.Sites = []office.Site{{Name: "lab", People: []office.Presence{{Name: "bob"}, {Name: odd}}},
+			{Name: "shop", People: []office.Presence{{Name: odd}}},
+			{Name: "attic", Silent: true, People: []office.Presence{{Name: "bob"}}}}
+	})
 	m.Update()
 	expect(person("alice", "place"), "away")
 	expect(person("bob", "place"), "lab")
@@ -391,7 +397,7 @@ func TestTwoOffices(t *testing.T) {
 	downstairs.set([]string{"alice", "carol"}, "carol")
 	start := func(h *house, instance string) *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now, Instance: instance})
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now, Instance: instance})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -435,7 +441,7 @@ func TestRenamed(t *testing.T) {
 	l := b.Listen("listener")
 	h := new(house)
 	h.set([]string{"alice", "bob"}, "alice")
-	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now})
+	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,9 +449,9 @@ func TestRenamed(t *testing.T) {
 	// The number of people is the last message.
 	wait(t, "alice", func() bool { return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/count") == "1" })
 	before := len(l.All())
-	h.change(func(h *sink.House) {
-		h.Known = []sink.Person{{ID: number("alice"), Name: "Alice Archer"}, {ID: number("bob"), Name: "bob"}}
-		h.There = []office.Presence{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
+	h.change(func(h *office.Now) {
+		h.Known = []gallery.Person{{ID: number("alice"), Name: "Alice Archer"}, {ID: number("bob"), Name: "bob"}}
+		h.People = []office.Presence{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
 	})
 	m.Update()
 	wait(t, "the new name", func() bool { return strings.Contains(l.Get(config("alice")), `"name":"Alice Archer"`) })

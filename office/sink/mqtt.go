@@ -45,8 +45,10 @@ type Broker struct {
 	// the broker can then see it. The broker retains no face of an unknown person.
 	Faces bool
 
-	// House returns the present state. It must not block.
-	House func() House
+	// Now returns the present state ([office.Office.Now]). It must not block.
+	Now func() office.Now
+	// Face returns the last picture of a person's face as JPEG, or nil. It is only called if Faces is set. May be nil.
+	Face func(name string) []byte
 	// Failed is called with an error when a connection ends, and with nil when one begins.
 	Failed func(error)
 }
@@ -231,13 +233,13 @@ func (m *MQTT) end() {
 
 // Update publishes the parts of the state that have changed. It does not wait.
 func (m *MQTT) Update() {
-	h := m.b.House()
+	now := m.b.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == nil {
 		return
 	}
-	all := m.messages(h)
+	all := m.messages(now)
 	wanted := make(map[string]bool)
 	for _, x := range all {
 		wanted[x.topic] = true

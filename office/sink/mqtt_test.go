@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
@@ -46,25 +47,25 @@ func happened(t *testing.T, l *fixture.Topics) (ids []uint64) {
 // house is the true state.
 type house struct {
 	mu sync.Mutex
-	h  sink.House
+	h  office.Now
 }
 
-func (h *house) now() sink.House {
+func (h *house) now() office.Now {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.h
 }
 
 func (h *house) set(known []string, there ...string) {
-	h.change(func(h *sink.House) {
-		h.Known, h.There = people(known...), nil
+	h.change(func(h *office.Now) {
+		h.Known, h.People = people(known...), nil
 		for _, name := range there {
-			h.There = append(h.There, office.Presence{Name: name, Since: noon, Last: noon, Camera: "door"})
+			h.People = append(h.People, office.Presence{Name: name, Since: noon, Last: noon, Camera: "door"})
 		}
 	})
 }
 
-func (h *house) change(how func(*sink.House)) {
+func (h *house) change(how func(*office.Now)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	how(&h.h)
@@ -78,9 +79,9 @@ func send(t *testing.T, m *sink.MQTT, id uint64) error {
 }
 
 // people gives each name a number.
-func people(names ...string) (all []sink.Person) {
+func people(names ...string) (all []gallery.Person) {
 	for _, name := range names {
-		all = append(all, sink.Person{ID: number(name), Name: name})
+		all = append(all, gallery.Person{ID: number(name), Name: name})
 	}
 	return all
 }
@@ -103,7 +104,7 @@ func TestMQTT(t *testing.T) {
 	h.set([]string{"alice", "Bob+#/ Zoë"}, "alice")
 	connect := func() *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: h.now})
+		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func TestNewMQTT(t *testing.T) {
 // Close works while a connection is being made, for the first time or again.
 func TestMQTTCloses(t *testing.T) {
 	b := startBroker(t)
-	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: new(house).now})
+	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: new(house).now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestMQTTCloses(t *testing.T) {
 	done := make(chan bool)
 	go func() {
 		m.Close()
-		never, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, House: new(house).now})
+		never, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: new(house).now})
 		if err != nil {
 			t.Error(err)
 		}
