@@ -22,7 +22,6 @@ import (
 // Errors of [Open], [Gallery.Save] and [Gallery.Begin]. Each says what to do.
 var (
 	ErrNotGallery = store.ErrNotStore
-	ErrOld        = store.ErrOld
 	ErrVersion    = store.ErrVersion
 	ErrDamaged    = store.ErrDamaged
 	ErrFull       = store.ErrFull

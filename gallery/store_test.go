@@ -278,7 +278,7 @@ func damaged(t *testing.T, path string, beginning ...error) {
 	}
 	check("another file", []byte("dear diary, today I wrote a letter"), gallery.ErrNotGallery)
 	check("empty", []byte{}, gallery.ErrNotGallery)
-	check("a gallery of before", []byte("faceauth gallery\x00\x00\x00\x01"), gallery.ErrOld)
+	check("a gallery of before", []byte("faceauth gallery\x00\x00\x00\x01"), gallery.ErrNotGallery)
 	check("whole", whole)
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)

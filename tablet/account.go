@@ -13,18 +13,26 @@ import (
 
 // account is the unsealed profile of a user.
 type account struct {
+	kept
 	learner  *online.Learner
-	limits   Limits
-	others   map[uint32]Limits // limits of other users who tried to log in as this user
-	frozen   bool              // a user stopped learning
-	drifted  bool              // the drift alarm stopped learning
 	enrolled time.Time
-	uid      *uint32    // number of the user; nil if not known
-	follow   *following // the followed person of a fleet, or nil
-	bound    string     // mark of the system's account whose face this is; "" until face and password came together
-	told     string     // mark of the account that the system has now; "" until a program of root told it
-	history  []Event    // oldest first
-	infrared []byte     // snapshot of the learner of the infrared faces; nil if there are none
+}
+
+// kept holds the parts of a profile besides the learner.
+type kept struct {
+	Limits  Limits            `cbor:"limits"`
+	Others  map[uint32]Limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
+	Frozen  bool              `cbor:"frozen"`           // a user stopped learning
+	Drifted bool              `cbor:"drifted"`          // the drift alarm stopped learning
+	UID     *uint32           `cbor:"uid,omitempty"`    // number of the user; nil if not known
+	Follow  *following        `cbor:"follow,omitempty"` // the followed person of a fleet, or nil
+	// Bound is the mark of the system's account whose face this is; "" until face and password came together. Told is
+	// the mark of the account that the system has now; "" until a program of root told it.
+	Bound   string  `cbor:"bound,omitempty"`
+	Told    string  `cbor:"told,omitempty"`
+	History []Event `cbor:"history,omitempty"` // oldest first
+	// Infrared is a snapshot of the learner of the infrared faces; nil if there are none.
+	Infrared []byte `cbor:"infrared,omitempty"`
 }
 
 // Event is an attempt to log in as a user, a password, or an enrolment.
@@ -45,28 +53,13 @@ const mostEvents = 64
 
 // note adds an event.
 func (c *account) note(e Event) {
-	c.history = append(c.history, e)
-	c.history = c.history[max(0, len(c.history)-mostEvents):]
+	c.History = append(c.History, e)
+	c.History = c.History[max(0, len(c.History)-mostEvents):]
 }
 
 // moved reports whether nothing shows that the face belongs to the system's present account: face and password never
 // came together, or its user has another password, or was removed, and somebody else got the name and the number.
-func (c *account) moved() bool { return c.told != c.bound }
-
-// kept holds the parts of a profile besides the learner.
-type kept struct {
-	Limits  []byte            `cbor:"limits"`
-	Others  map[uint32][]byte `cbor:"others,omitempty"`
-	Frozen  bool              `cbor:"frozen"`
-	Drifted bool              `cbor:"drifted"`
-	UID     *uint32           `cbor:"uid,omitempty"`
-	Follow  *following        `cbor:"follow,omitempty"`
-	Bound   string            `cbor:"bound,omitempty"`
-	Told    string            `cbor:"told,omitempty"`
-	History []Event           `cbor:"history,omitempty"`
-
-	Infrared []byte `cbor:"infrared,omitempty"`
-}
+func (c *account) moved() bool { return c.Told != c.Bound }
 
 // mostOthers is the greatest number of other askers that a profile remembers.
 const mostOthers = 64
@@ -79,14 +72,14 @@ func (c *account) limitsOf(
 	now Moment,
 ) (why Refusal, wait time.Duration) {
 	if asker == 0 {
-		return c.limits.Ask(p, now)
+		return c.Limits.Ask(p, now)
 	}
-	if why, _ := c.limits.Ask(p, now); why == PasswordDue {
+	if why, _ := c.Limits.Ask(p, now); why == PasswordDue {
 		return why, 0
 	}
-	l, ok := c.others[asker]
+	l, ok := c.Others[asker]
 	switch {
-	case !ok && len(c.others) >= mostOthers:
+	case !ok && len(c.Others) >= mostOthers:
 		return TooManyFailures, 0
 	case !ok:
 		return "", 0
@@ -110,7 +103,7 @@ func (c *account) ask(
 	moved := c.moved()
 	switch {
 	case asker == 0 && why == PasswordDue && (moved || c.unproven(user)):
-		return c.limits.AskUnproven(p, now)
+		return c.Limits.AskUnproven(p, now)
 	case asker != 0 && why == "" && moved:
 		return PasswordDue, 0
 	}
@@ -120,15 +113,15 @@ func (c *account) ask(
 // changed changes the limits of an asker.
 func (c *account) changed(asker uint32, change func(*Limits)) {
 	if asker == 0 {
-		change(&c.limits)
+		change(&c.Limits)
 		return
 	}
-	if c.others == nil {
-		c.others = make(map[uint32]Limits)
+	if c.Others == nil {
+		c.Others = make(map[uint32]Limits)
 	}
-	l := c.others[asker]
+	l := c.Others[asker]
 	change(&l)
-	c.others[asker] = l
+	c.Others[asker] = l
 }
 
 // unseal returns the profile of a user, and an account without its learner.
@@ -136,27 +129,15 @@ func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err 
 	if p, err = a.store.Load(user); err != nil {
 		return p, nil, err
 	}
-	var k kept
-	if err := cbor.Unmarshal(p.Policy, &k); err != nil {
+	c = &account{enrolled: p.Enrolled}
+	if err := cbor.Unmarshal(p.Policy, &c.kept); err != nil {
 		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
-	if err := a.owns(user, k.UID); err != nil {
+	if err := a.owns(user, c.UID); err != nil {
 		return p, nil, err
 	}
-	c = &account{frozen: k.Frozen, drifted: k.Drifted, enrolled: p.Enrolled, uid: k.UID, follow: k.Follow,
-		bound: k.Bound, told: k.Told, history: k.History, infrared: k.Infrared}
-	if err := c.limits.UnmarshalBinary(k.Limits); err != nil {
-		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
-	}
-	for asker, b := range k.Others {
-		var l Limits
-		if err := l.UnmarshalBinary(b); err != nil {
-			return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
-		}
-		c.changed(asker, func(to *Limits) { *to = l })
-	}
 	if p.Stale {
-		c.limits.Void()
+		c.Limits.Void()
 	}
 	return p, c, nil
 }
@@ -200,20 +181,7 @@ func (a *Authenticator) save(user string, c *account) error {
 
 // seal writes a profile with the parts of an account besides the learner.
 func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
-	k := kept{Frozen: c.frozen, Drifted: c.drifted, UID: c.uid, Follow: c.follow, Bound: c.bound, Told: c.told,
-		History: c.history, Infrared: c.infrared}
-	if k.Limits, err = c.limits.MarshalBinary(); err != nil {
-		return err
-	}
-	for asker, l := range c.others {
-		if k.Others == nil {
-			k.Others = make(map[uint32][]byte)
-		}
-		if k.Others[asker], err = l.MarshalBinary(); err != nil {
-			return err
-		}
-	}
-	if p.Policy, err = cbor.Marshal(k); err != nil {
+	if p.Policy, err = cbor.Marshal(c.kept); err != nil {
 		return err
 	}
 	return a.store.Save(user, p)
@@ -283,8 +251,8 @@ func (a *Authenticator) Status(user string) (Status, error) {
 		Enrolled: c.enrolled,
 		Labelled: c.learner.Counts().Labelled,
 		Learned:  d.Learned,
-		Frozen:   c.frozen,
-		Drifted:  c.drifted,
+		Frozen:   c.Frozen,
+		Drifted:  c.Drifted,
 	}
 	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
 	if s.Refusal == "" && c.moved() && !c.unproven(user) { // the status of a fleet's account says as much
@@ -303,7 +271,7 @@ func (a *Authenticator) History(user string) ([]Event, error) {
 		return nil, err
 	}
 	clear(p.Learner)
-	return c.history, nil
+	return c.History, nil
 }
 
 // Users returns the users with a profile.
@@ -317,12 +285,12 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 	return a.update(user, func(c *account) error {
 		c.note(Event{At: now, Asker: asker, Result: PasswordGiven})
 		if asker != 0 {
-			delete(c.others, asker)
+			delete(c.Others, asker)
 			return nil
 		}
-		c.limits.Password(moment)
-		if c.uid != nil { // failures of programs of the user's own manager
-			delete(c.others, *c.uid)
+		c.Limits.Password(moment)
+		if c.UID != nil { // failures of programs of the user's own manager
+			delete(c.Others, *c.UID)
 		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
 		if unproven {
@@ -356,14 +324,14 @@ func (a *Authenticator) Account(user, mark string, together bool) error {
 		return err
 	}
 	defer clear(p.Learner)
-	bound := c.bound
+	bound := c.Bound
 	if after := a.o.Now().Add(-a.o.Quarantine); together && a.waiting.holds(user, after) >= a.o.Policy.Needed {
 		bound = mark
 	}
-	if c.told == mark && c.bound == bound {
+	if c.Told == mark && c.Bound == bound {
 		return nil
 	}
-	c.told, c.bound = mark, bound
+	c.Told, c.Bound = mark, bound
 	return a.seal(user, p, c)
 }
 
@@ -379,9 +347,9 @@ func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error
 // Freeze stops learning for a user, or starts it again, also after the drift alarm.
 func (a *Authenticator) Freeze(user string, on bool) error {
 	return a.update(user, func(c *account) error {
-		c.frozen = on
+		c.Frozen = on
 		if !on {
-			c.drifted = false
+			c.Drifted = false
 		}
 		return nil
 	})

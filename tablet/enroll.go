@@ -56,7 +56,7 @@ func (a *Authenticator) AddLook(
 		return Result{}, ErrLooks
 	}
 	var infrared [][]float32
-	if a.o.Infrared != nil && c.infrared != nil {
+	if a.o.Infrared != nil && c.Infrared != nil {
 		l, err := a.inInfrared(c)
 		if err != nil {
 			return Result{}, err
@@ -176,11 +176,11 @@ func colour(c *account) (*online.Learner, error) { return c.learner, nil }
 
 // inInfrared returns the learner of the infrared faces, which is empty if there are none.
 func (a *Authenticator) inInfrared(c *account) (*online.Learner, error) {
-	if c.infrared == nil {
+	if c.Infrared == nil {
 		return online.New(a.space.Infrared(), a.o.Learner)
 	}
 	l := new(online.Learner)
-	if err := l.UnmarshalBinary(c.infrared); err != nil {
+	if err := l.UnmarshalBinary(c.Infrared); err != nil {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
 	return l, l.Configure(a.o.Learner)
@@ -243,10 +243,10 @@ func (a *Authenticator) keep(user string, faces, infrared [][]float32, more bool
 	case more:
 		c = before
 	case err == nil:
-		c.limits, c.others = before.limits, before.others
-		c.bound, c.told, c.history = before.told, before.told, before.history
-		if c.follow = before.follow; c.follow != nil {
-			c.follow.Seen = nil // these faces were replaced
+		c.Limits, c.Others = before.Limits, before.Others
+		c.Bound, c.Told, c.History = before.Told, before.Told, before.History
+		if c.Follow = before.Follow; c.Follow != nil {
+			c.Follow.Seen = nil // these faces were replaced
 		}
 	case !errors.Is(err, profile.ErrUnknown):
 		a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
@@ -266,7 +266,7 @@ func (a *Authenticator) keep(user string, faces, infrared [][]float32, more bool
 				return fmt.Errorf("infrared face %d: %w", i+1, err)
 			}
 		}
-		if c.infrared, err = l.MarshalBinary(); err != nil {
+		if c.Infrared, err = l.MarshalBinary(); err != nil {
 			return err
 		}
 	}

@@ -107,19 +107,19 @@ func (a *Authenticator) Follow(user, person string, share bool) error {
 		}
 	case err != nil:
 		return err
-	case c.follow != nil && (c.follow.Asked == person || c.follow.Number == person) && !c.follow.Revoked:
-		if c.follow.Share == share {
+	case c.Follow != nil && (c.Follow.Asked == person || c.Follow.Number == person) && !c.Follow.Revoked:
+		if c.Follow.Share == share {
 			return nil
 		}
-		c.follow.Share = share
+		c.Follow.Share = share
 		return a.save(user, c)
 	}
 	if err := a.unfollow(c); err != nil {
 		return err
 	}
-	c.follow = &following{Asked: person, Share: share}
+	c.Follow = &following{Asked: person, Share: share}
 	if number(person) {
-		c.follow.Number = person
+		c.Follow.Number = person
 	}
 	delete(a.news, user)
 	return a.save(user, c)
@@ -137,7 +137,7 @@ func (a *Authenticator) empty(user string) (*account, error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for the user: %w", err)
 		}
-		c.uid = &uid
+		c.UID = &uid
 	}
 	return c, nil
 }
@@ -149,17 +149,17 @@ func (a *Authenticator) Unfollow(user string) error {
 		if err := a.unfollow(c); err != nil {
 			return false, err
 		}
-		c.follow = nil
+		c.Follow = nil
 		return true, nil
 	})
 }
 
 // unfollow removes everything that rests on the fleet's faces from an account.
 func (a *Authenticator) unfollow(c *account) error {
-	if c.follow == nil {
+	if c.Follow == nil {
 		return nil
 	}
-	c.follow.Faces = nil
+	c.Follow.Faces = nil
 	return a.removeUnsupported(c)
 }
 
@@ -172,7 +172,7 @@ func (a *Authenticator) withFollower(user string, change func(*account) (changed
 	if err != nil {
 		return err
 	}
-	if c.follow == nil {
+	if c.Follow == nil {
 		return fmt.Errorf("%w: %s", ErrFollow, user)
 	}
 	changed, err := change(c)
@@ -183,7 +183,7 @@ func (a *Authenticator) withFollower(user string, change func(*account) (changed
 		a.waiting.drop()
 	}
 	defer a.o.Wipe()
-	if c.follow == nil && !c.learner.Knows(user) {
+	if c.Follow == nil && !c.learner.Knows(user) {
 		delete(a.news, user)
 		return a.store.Delete(user)
 	}
@@ -193,7 +193,7 @@ func (a *Authenticator) withFollower(user string, change func(*account) (changed
 // ofPerson does the same as withFollower for an account that must follow the person with this number.
 func (a *Authenticator) ofPerson(user, number string, change func(*account) (changed bool, err error)) error {
 	return a.withFollower(user, func(c *account) (bool, error) {
-		if c.follow.Number != number || number == "" {
+		if c.Follow.Number != number || number == "" {
 			return false, fmt.Errorf("%w: %s does not follow %s", ErrFollow, user, number)
 		}
 		return change(c)
@@ -214,8 +214,8 @@ func (a *Authenticator) Followed() (all []Followed, err error) {
 		switch {
 		case err != nil:
 			a.o.Log.Warn("a profile cannot be read", "user", user, "error", err)
-		case c.follow != nil:
-			all = append(all, Followed{user, c.follow.Asked, c.follow.Number, c.follow.Share})
+		case c.Follow != nil:
+			all = append(all, Followed{user, c.Follow.Asked, c.Follow.Number, c.Follow.Share})
 		}
 	}
 	return all, nil
@@ -231,13 +231,13 @@ func (a *Authenticator) FleetFound(user, asked, found string) error {
 		return fmt.Errorf("%w: %q", ErrPerson, found)
 	}
 	return a.withFollower(user, func(c *account) (bool, error) {
-		if c.follow.Asked != asked || c.follow.Number != "" && c.follow.Number != found {
+		if c.Follow.Asked != asked || c.Follow.Number != "" && c.Follow.Number != found {
 			return false, fmt.Errorf("%w: %s follows another person meanwhile", ErrFollow, user)
 		}
-		if c.follow.Number == found {
+		if c.Follow.Number == found {
 			return false, nil
 		}
-		c.follow.Number = found
+		c.Follow.Number = found
 		return true, nil
 	})
 }
@@ -270,11 +270,11 @@ func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace
 	slices.SortFunc(all, func(x, y reference) int { return bytes.Compare(x.Vector, y.Vector) })
 	same := func(x, y reference) bool { return bytes.Equal(x.Vector, y.Vector) && x.Taken == y.Taken }
 	err = a.ofPerson(user, number, func(c *account) (bool, error) {
-		if !c.follow.Revoked && slices.EqualFunc(c.follow.Faces, all, same) {
+		if !c.Follow.Revoked && slices.EqualFunc(c.Follow.Faces, all, same) {
 			return false, nil
 		}
 		changed = true
-		c.follow.Faces, c.follow.Revoked = all, false
+		c.Follow.Faces, c.Follow.Revoked = all, false
 		return true, a.removeUnsupported(c)
 	})
 	return changed && err == nil, err
@@ -284,19 +284,19 @@ func (a *Authenticator) FleetFaces(user, number, space string, faces []FleetFace
 // them, because it is unknown which of them they led to.
 func (a *Authenticator) removeUnsupported(c *account) error {
 	there := make(map[string]bool)
-	for _, r := range c.follow.Faces {
+	for _, r := range c.Follow.Faces {
 		there[string(r.hash())] = true
 	}
 	gone := make(map[string]bool)
 	var stay []witness
-	for _, w := range c.follow.Seen {
+	for _, w := range c.Follow.Seen {
 		if slices.ContainsFunc(w.By, func(h []byte) bool { return there[string(h)] }) {
 			stay = append(stay, w)
 		} else {
 			gone[string(w.Vector)] = true
 		}
 	}
-	if c.follow.Seen = stay; len(gone) == 0 {
+	if c.Follow.Seen = stay; len(gone) == 0 {
 		return nil
 	}
 	l, err := online.New(a.space, a.o.Learner)
@@ -312,7 +312,7 @@ func (a *Authenticator) removeUnsupported(c *account) error {
 			return err
 		}
 	}
-	c.learner, c.drifted = l, false
+	c.learner, c.Drifted = l, false
 	return nil
 }
 
@@ -323,10 +323,10 @@ func (a *Authenticator) followed(user string) (*following, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case c.follow == nil:
+	case c.Follow == nil:
 		return nil, fmt.Errorf("%w: %s", ErrFollow, user)
 	}
-	return c.follow, nil
+	return c.Follow, nil
 }
 
 // FleetForgot removes the profile of an account whose person the fleet has forgotten. The error wraps [ErrFollow] or
@@ -353,14 +353,14 @@ func (a *Authenticator) FleetRevoked() (users []string, err error) {
 	}
 	for _, f := range all {
 		err := a.withFollower(f.User, func(c *account) (bool, error) {
-			if c.follow.Revoked {
+			if c.Follow.Revoked {
 				return false, nil
 			}
 			users = append(users, f.User)
 			if err := a.unfollow(c); err != nil {
 				return false, err
 			}
-			c.follow.Revoked = true
+			c.Follow.Revoked = true
 			return true, nil
 		})
 		if err != nil && !errors.Is(err, ErrFollow) &&
@@ -387,13 +387,13 @@ func (a *Authenticator) FleetSays(user, word string, since time.Time) error {
 
 // fleetStatus returns the public part of an account's link to a person.
 func (a *Authenticator) fleetStatus(user string, c *account) *FleetStatus {
-	if c.follow == nil {
+	if c.Follow == nil {
 		return nil
 	}
 	n := a.news[user]
 	return &FleetStatus{
-		Asked: c.follow.Asked, Number: c.follow.Number, Share: c.follow.Share, Faces: uint32(len(c.follow.Faces)),
-		Enrolled: uint32(len(c.follow.Seen)), Revoked: c.follow.Revoked, Word: n.word, Since: n.since,
+		Asked: c.Follow.Asked, Number: c.Follow.Number, Share: c.Follow.Share, Faces: uint32(len(c.Follow.Faces)),
+		Enrolled: uint32(len(c.Follow.Seen)), Revoked: c.Follow.Revoked, Word: n.word, Since: n.since,
 	}
 }
 
@@ -407,11 +407,11 @@ func (a *Authenticator) FleetOwn(user, number string) (faces []FleetFace, err er
 	if err != nil {
 		return nil, err
 	}
-	if c.follow == nil || c.follow.Number != number || number == "" || !c.follow.Share || c.follow.Revoked {
+	if c.Follow == nil || c.Follow.Number != number || number == "" || !c.Follow.Share || c.Follow.Revoked {
 		return nil, fmt.Errorf("%w: %s does not share its faces with %s", ErrFollow, user, number)
 	}
 	rest := make(map[string]bool)
-	for _, w := range c.follow.Seen {
+	for _, w := range c.Follow.Seen {
 		rest[string(w.Vector)] = true
 	}
 	for _, label := range c.learner.Labels() {

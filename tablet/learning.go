@@ -13,7 +13,7 @@ import (
 // the user; see [sighting.Watcher]. If the drift alarm goes off, they are removed, and learning stops until a user
 // starts it again.
 func (a *Authenticator) learn(user string, c *account, faces [][]float32, now time.Time) error {
-	if c.frozen || c.drifted {
+	if c.Frozen || c.Drifted {
 		return nil
 	}
 	before, err := c.learner.MarshalBinary()
@@ -34,7 +34,7 @@ func (a *Authenticator) learn(user string, c *account, faces [][]float32, now ti
 		return err
 	}
 	if d.Alarm {
-		c.drifted = true
+		c.Drifted = true
 		a.o.Log.Warn("drift: learning has stopped", "user", user)
 		return c.learner.UnmarshalBinary(before)
 	}

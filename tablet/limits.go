@@ -67,10 +67,6 @@ type written struct {
 	Failed   *writtenMoment `cbor:"failed,omitempty"`
 	Noted    *writtenMoment `cbor:"noted,omitempty"`
 	Age      int64          `cbor:"age,omitempty"` // milliseconds
-
-	// Fields of version 0.1, in milliseconds since 1970.
-	Last     int64 `cbor:"last,omitempty"`
-	Password int64 `cbor:"password,omitempty"`
 }
 
 type writtenMoment struct {
@@ -182,17 +178,11 @@ func (l *Limits) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("%w: a password of %d ms", ErrLimits, w.Age)
 	}
 	l.failures = w.Failures
-	switch {
-	case w.Failed != nil:
+	if w.Failed != nil {
 		l.failed = w.Failed.moment()
-	case w.Last != 0:
-		l.failed = At(time.UnixMilli(w.Last))
 	}
-	switch {
-	case w.Noted != nil:
+	if w.Noted != nil {
 		l.given, l.noted, l.age = true, w.Noted.moment(), time.Duration(w.Age)*time.Millisecond
-	case w.Password != 0:
-		l.given, l.noted = true, At(time.UnixMilli(w.Password))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type witness struct {
 
 // unproven reports whether the user must be found by faces of the fleet, because this camera has enrolled none.
 func (c *account) unproven(user string) bool {
-	return c.follow != nil && len(c.follow.Faces) > 0 && !c.learner.Knows(user)
+	return c.Follow != nil && len(c.Follow.Faces) > 0 && !c.learner.Knows(user)
 }
 
 // stranger returns a temporary learner that knows the user by the fleet's faces.
@@ -30,7 +30,7 @@ func (a *Authenticator) stranger(user string, c *account) (*online.Learner, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range c.follow.Faces {
+	for _, r := range c.Follow.Faces {
 		if err := l.Label(vector.Floats(r.Vector), user); err != nil {
 			return nil, fmt.Errorf("face of the fleet: %w", err)
 		}
@@ -70,7 +70,7 @@ func (a *Authenticator) prove(user string, c *account, faces [][]float32) error 
 	}
 	for _, x := range spread(matching, Stages, a.space.Scale) {
 		w := witness{Vector: vector.Bytes(x)}
-		for _, r := range c.follow.Faces {
+		for _, r := range c.Follow.Faces {
 			if graph.Distance(x, vector.Floats(r.Vector), a.space.Scale) <= a.o.Anchor {
 				w.By = append(w.By, r.hash())
 			}
@@ -78,10 +78,10 @@ func (a *Authenticator) prove(user string, c *account, faces [][]float32) error 
 		if err := c.learner.Label(x, user); err != nil {
 			return err
 		}
-		c.follow.Seen = append(c.follow.Seen, w)
+		c.Follow.Seen = append(c.Follow.Seen, w)
 	}
 	c.enrolled = a.o.Now().UTC()
-	a.o.Log.Info("enrolled by the fleet's faces and the password", "user", user, "faces", len(c.follow.Seen))
+	a.o.Log.Info("enrolled by the fleet's faces and the password", "user", user, "faces", len(c.Follow.Seen))
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/fxamacker/cbor/v2"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -326,31 +325,6 @@ func TestLimitsClock(t *testing.T) {
 			}
 		}
 	}
-	// The format of an earlier version.
-	var l tablet.Limits
-	if err := l.UnmarshalBinary(cborMap("failures", 1, "last", noon.UnixMilli(), "password",
-		noon.UnixMilli())); err != nil {
-		t.Fatal(err)
-	}
-	if why, _ := l.Ask(tablet.Policy{}, at("a", time.Second/2, 0)); why != tablet.Wait {
-		t.Errorf("of an earlier version: %q", why)
-	}
-	if why, _ := l.Ask(tablet.Policy{}, at("a", 48*hour, 0)); why != tablet.PasswordDue {
-		t.Errorf("of an earlier version: %q", why)
-	}
-}
-
-// cborMap returns a map of pairs in CBOR.
-func cborMap(pairs ...any) []byte {
-	m := make(map[any]any)
-	for i := 0; i < len(pairs); i += 2 {
-		m[pairs[i]] = pairs[i+1]
-	}
-	b, err := cbor.Marshal(m)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 func TestLimitsUnreadable(t *testing.T) {

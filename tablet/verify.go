@@ -117,7 +117,7 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 	if why, wait := c.ask(user, asker, a.o.Policy, a.moment()); why != "" {
 		return nil, false, false, &Refused{why, wait}
 	}
-	infrared = !unproven && a.o.Infrared != nil && c.infrared != nil
+	infrared = !unproven && a.o.Infrared != nil && c.Infrared != nil
 	switch l = c.learner; {
 	case unproven:
 		l, err = a.stranger(user, c)

@@ -34,7 +34,6 @@ import (
 // Errors of [Open] and of every other call. A missing file is [fs.ErrNotExist].
 var (
 	ErrNotStore  = errors.New("not a faceauth database")
-	ErrOld       = errors.New("a gallery of a faceauth before its first release, which this program does not read")
 	ErrVersion   = errors.New("a database of a newer faceauth")
 	ErrDamaged   = errors.New("a damaged database")
 	ErrFull      = errors.New("the disk is full")
@@ -52,7 +51,6 @@ var errClosed = errors.New("the database is closed")
 // advice says what to do about an error.
 var advice = map[error]string{
 	ErrNotStore:  "name another file",
-	ErrOld:       "name another file, and enrol again",
 	ErrVersion:   "update this program",
 	ErrDamaged:   "end all programs, save what can be read (faceauth salvage FILE), and restore that or a backup",
 	ErrFull:      "make room",
@@ -276,8 +274,6 @@ func (d *DB) inspect() error {
 		return ErrPlain
 	case string(head[:n]) == magic, d.key != nil && fits(f, d.key):
 		return local(filepath.Dir(d.path))
-	case string(head[:n]) == "faceauth gallery":
-		return ErrOld
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return err
 	case d.key != nil && n == len(head):

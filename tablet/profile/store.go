@@ -143,7 +143,7 @@ func (s *Store) open() (err error) {
 
 // explained returns an error of the database as one of this package.
 func explained(err error) error {
-	for _, damage := range []error{store.ErrDamaged, store.ErrNotStore, store.ErrEncrypted, store.ErrOld} {
+	for _, damage := range []error{store.ErrDamaged, store.ErrNotStore, store.ErrEncrypted} {
 		if errors.Is(err, damage) {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
