@@ -202,10 +202,18 @@ func TestMergeTwice(t *testing.T) {
 // A union that has followed its graph through all changes judges to the last bit like a new union. It does not change
 // the graph.
 func TestUnionFollows(t *testing.T) {
+	contracted := 0 // steps after which the graph has contracted edges
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 32))
 		g, s := labelled(t, 12, 1000)
 		twin, other := labelled(t, 12, 1000)
+		for _, g := range []*quantized.Graph{g, twin} {
+			c := g.Config()
+			c.Link = 2 * c.EdgeRadius()
+			if err := g.Configure(c); err != nil {
+				t.Fatal(err)
+			}
+		}
 		var guests []quantized.Summary
 		for i := range 15 {
 			x, _ := s.next()
@@ -241,6 +249,9 @@ func TestUnionFollows(t *testing.T) {
 			}
 			x, _ := s.next()
 			other.next()
+			if len(g.Links()) > 0 {
+				contracted++
+			}
 			fresh, err := g.Union(guests)
 			if err != nil {
 				t.Fatal(err)
@@ -264,5 +275,8 @@ func TestUnionFollows(t *testing.T) {
 				t.Fatalf("seed %d, step %d: the union has changed its graph", seed, step)
 			}
 		}
+	}
+	if contracted < 100 {
+		t.Errorf("there were contracted edges after %d steps only", contracted)
 	}
 }

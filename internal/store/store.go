@@ -25,6 +25,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/ncruces/go-sqlite3"
@@ -578,7 +579,7 @@ func (d *DB) explain(err error) error {
 		known = ErrDamaged
 	case errors.Is(err, sqlite3.FULL), full(err), errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path), 1<<16):
 		known = ErrFull
-	case errors.Is(err, sqlite3.READONLY):
+	case errors.Is(err, sqlite3.READONLY), errors.Is(err, syscall.EROFS):
 		known = ErrReadOnly
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN), errors.Is(err, sqlite3.PERM):
 		known = ErrDenied
