@@ -240,6 +240,7 @@ func TestUnionFollows(t *testing.T) {
 				case 6:
 					c := g.Config()
 					c.K, c.HalfLife = 8+step%5, []int{0, 40}[step%2]
+					c.Reach = .8 + .1*float64(step%5) // the union's edges follow
 					if err := g.Configure(c); err != nil {
 						t.Fatal(err)
 					}

@@ -239,8 +239,8 @@ func TestOpenErrors(t *testing.T) {
 	good := read(t, path)
 	for what, b := range map[string][]byte{
 		"cut off": good[:len(good)-8193], "cut off at a page": good[:len(good)-8192], "one page": good[:8192],
-		"half a page": good[:4096],
-		"text":        []byte("no database"), "zeros": make([]byte, 16384), "other": bytes.Repeat([]byte("other"), 8192),
+		"half a page": good[:4096], "zeros": make([]byte, 16384),
+		"text": []byte("no database"), "other": bytes.Repeat([]byte("other"), 8192),
 	} {
 		other := filepath.Join(dir, "other")
 		if err := os.WriteFile(other, b, 0o600); err != nil {
