@@ -4,6 +4,7 @@ package sighting_test
 
 import (
 	"image"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,6 +72,22 @@ func TestConfirmed(t *testing.T) {
 	if s := see(t, w, time.Minute, 2.8, 2.8, 2.8, 2.8, 2.8); s.Belief.Name != "alice" || s.Trust != sighting.Learned ||
 		s.Belief.Trust != sighting.Learned || l.Counts().Learned != before {
 		t.Errorf("later: %+v", s)
+	}
+}
+
+// Of the faces that wait for a confirmation only the latest are learned: a track may wait for hours.
+func TestLatestWait(t *testing.T) {
+	_, l := watched(t)
+	space := l.Space()
+	space.Look = .2
+	l.SetMeasured(space)
+	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+	if s := see(t, w, 0, slices.Repeat([]float32{.1}, 30)...); s.Belief.Trust == sighting.Confirmed || l.Counts().Learned != 0 {
+		t.Fatalf("before another look: %+v, and %d are learned", s, l.Counts().Learned)
+	}
+	s := see(t, w, 30*frame, .5)
+	if s.Belief.Trust != sighting.Confirmed || len(s.Lessons) != 8 || slices.Min(s.Lessons) != 24 {
+		t.Errorf("after another look: %+v", s)
 	}
 }
 
