@@ -36,11 +36,7 @@ func newBackup() *cobra.Command {
 				return fail(badGallery, err)
 			}
 			defer d.Close()
-			key, err := galleryKey(o.key)
-			if err == nil {
-				err = gallery.SetKey(args[0], key)
-			}
-			if err == nil {
+			if err = o.setKey(args[0]); err == nil {
 				err = d.Backup(args[0])
 			}
 			if errors.Is(err, fs.ErrExist) {
@@ -118,12 +114,8 @@ func newSalvage() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			key, err := galleryKey(o.key)
-			if err == nil {
-				err = gallery.SetKey(args[0], key)
-			}
-			if err != nil {
-				return fail(badUsage, err)
+			if err := o.setKey(args[0]); err != nil {
+				return err
 			}
 			d, err := o.Embedding()
 			if err != nil {

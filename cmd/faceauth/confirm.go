@@ -46,11 +46,8 @@ func (o *options) confirm(c *cobra.Command, name string, numbers []int64) error 
 	}
 	if len(numbers) == 0 {
 		g, err := o.readGallery(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path)
-		}
 		if err != nil {
-			return fail(badGallery, err)
+			return err
 		}
 		far, err := g.Unconfirmed(name)
 		if err != nil {

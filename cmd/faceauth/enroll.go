@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -96,7 +95,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	}
 	var space *face.Space
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNoGallery):
 		g = nil
 	case err != nil:
 		return fail(badGallery, err)

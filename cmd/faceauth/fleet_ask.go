@@ -126,5 +126,6 @@ func askRunning(ctx context.Context, folder string, w withdrawal) (a withdrawn, 
 	if err := json.NewEncoder(conn).Encode(w); err != nil {
 		return a, err
 	}
-	return a, json.NewDecoder(io.LimitReader(conn, askLongest)).Decode(&a)
+	err = json.NewDecoder(io.LimitReader(conn, askLongest)).Decode(&a)
+	return a, err
 }

@@ -204,8 +204,9 @@ func tokenText(t fleet.Token) string {
 		t.Expires.Local().Format("2006-01-02 15:04"), t)
 }
 
-// asAdmin connects to the running server and calls do. With signs it opens the admin key, too.
-func (o *fleetFlags) asAdmin(c *cobra.Command, signs bool, do func(ctx context.Context, a *hub.Admin) error) error {
+// timed calls do with the folder of the server and, if it signs, the admin key, until --timeout.
+func (o *fleetFlags) timed(c *cobra.Command, signs bool,
+	do func(ctx context.Context, folder string, key *fleet.AdminKey) error) error {
 	folder, file, err := o.server()
 	if err != nil {
 		return err
@@ -217,16 +218,24 @@ func (o *fleetFlags) asAdmin(c *cobra.Command, signs bool, do func(ctx context.C
 	defer cancel()
 	var key *fleet.AdminKey
 	if signs {
-		if key, err = fleet.OpenAdminKey(file); err != nil {
-			return serverFailure(err)
+		key, err = fleet.OpenAdminKey(file)
+	}
+	if err == nil {
+		err = do(ctx, folder, key)
+	}
+	return serverFailure(err)
+}
+
+// asAdmin connects to the running server and calls do. With signs it opens the admin key, too.
+func (o *fleetFlags) asAdmin(c *cobra.Command, signs bool, do func(ctx context.Context, a *hub.Admin) error) error {
+	return o.timed(c, signs, func(ctx context.Context, folder string, key *fleet.AdminKey) error {
+		a, err := hub.OpenAdmin(ctx, folder, key)
+		if err != nil {
+			return err
 		}
-	}
-	a, err := hub.OpenAdmin(ctx, folder, key)
-	if err != nil {
-		return serverFailure(err)
-	}
-	defer a.Close()
-	return serverFailure(do(ctx, a))
+		defer a.Close()
+		return do(ctx, a)
+	})
 }
 
 // adminFlags adds the flags of commands that talk to a running server.
@@ -554,24 +563,13 @@ func newFleetMove() *cobra.Command {
 			if err := fleet.CheckURL(args[0]); err != nil {
 				return fail(badUsage, err)
 			}
-			folder, file, err := o.server()
-			if err != nil {
+			return o.timed(c, true, func(ctx context.Context, folder string, key *fleet.AdminKey) error {
+				if err := hub.Move(ctx, folder, key, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(c.OutOrStdout(), "the fleet is at %s\n", args[0])
 				return err
-			}
-			ctx, cancel, err := o.within(c)
-			if err != nil {
-				return err
-			}
-			defer cancel()
-			key, err := fleet.OpenAdminKey(file)
-			if err == nil {
-				err = hub.Move(ctx, folder, key, args[0])
-			}
-			if err != nil {
-				return serverFailure(err)
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "the fleet is at %s\n", args[0])
-			return err
+			})
 		},
 	}
 	o.serverFlags(c, true)

@@ -82,11 +82,16 @@ func (o *options) galleryPath() (path string, err error) {
 			return path, fail(badGallery, err)
 		}
 	}
+	return path, o.setKey(path)
+}
+
+// setKey gives the gallery at a path the key of the command line.
+func (o *options) setKey(path string) error {
 	key, err := galleryKey(o.key)
 	if err == nil {
 		err = gallery.SetKey(path, key)
 	}
-	return path, fail(badUsage, err)
+	return fail(badUsage, err)
 }
 
 // galleryKey reads a key from a file, or else from the credentials of systemd. It is nil if there is none.
@@ -114,11 +119,15 @@ func galleryKey(path string) ([]byte, error) {
 
 var errNoGallery = errors.New("there is no gallery")
 
-// readGallery reads the gallery at path, with the present measurements of its feature space.
+// readGallery reads the gallery at path, with the present measurements of its feature space. The error wraps
+// errNoGallery if there is none.
 func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 	g, err := gallery.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fail(badGallery, err)
 	}
 	d, err := o.Embedding()
 	if err != nil {
@@ -133,12 +142,8 @@ func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 // openGallery reads the gallery at path and applies the settings of the command line.
 func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
 	g, err := o.readGallery(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fail(badGallery, fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME",
-			errNoGallery, path))
-	}
 	if err != nil {
-		return nil, fail(badGallery, err)
+		return nil, err
 	}
 	if err := o.configure(c, g); err != nil {
 		g.Close()

@@ -50,7 +50,7 @@ func newPeople() *cobra.Command {
 		people := []row{}
 		observed := int64(0)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // nobody is enrolled
+		case errors.Is(err, errNoGallery): // nobody is enrolled
 		case err != nil:
 			return fail(badGallery, err)
 		default:

@@ -81,7 +81,6 @@ func TestForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
 	needles := map[string][]byte{"what is there": []byte("org.faceauth.Device")}
 	for _, user := range []string{"alice", "bob"} {
 		p, err := store.Load(user)
@@ -95,6 +94,9 @@ func TestForgotten(t *testing.T) {
 			needles[fmt.Sprintf("%s, vector %d", user, i)] = v
 		}
 		needles[user+", record"] = p.Learner[len(p.Learner)/2:][:48]
+	}
+	if err := store.Close(); err != nil { // from now on all of the copy is in one file
+		t.Fatal(err)
 	}
 	pid := s.outside(t)
 	before := memoryOf(t, pid, needles)

@@ -278,8 +278,6 @@ func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	if err := c.call(ctx, "Health", nil, []any{&m}); err != nil {
 		return h, err
 	}
-	if err := m["resident"].Store(&h.Resident); err != nil {
-		return h, err
-	}
-	return h, m["sessions"].Store(&h.Sessions)
+	err = errors.Join(m["resident"].Store(&h.Resident), m["sessions"].Store(&h.Sessions))
+	return h, err
 }

@@ -222,5 +222,6 @@ func (s *Service) units(ctx context.Context, pid uint32) (names []string, err er
 	if err := reply.Store(&v); err != nil {
 		return nil, err
 	}
-	return names, v.Store(&names)
+	err = v.Store(&names)
+	return names, err
 }

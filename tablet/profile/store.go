@@ -15,8 +15,9 @@
 // A separate sealed file counts the writes of each profile. With it, the store notices a restored copy, and a user who
 // was forgotten after the copy was made.
 //
-// A write is on disk when it returns; after any interruption the file has the state before or after. Deleted values are
-// overwritten, and the log of the database is emptied, so that nothing of a deleted user stays in it.
+// A write is on disk when it returns; after any interruption the store has the state before or after. While the store
+// is open, the latest values may be in the log of the database beside it (-wal). Deleted values are overwritten, and the
+// log is emptied, so that nothing of a deleted user stays.
 //
 // # Caveats
 //
@@ -213,7 +214,6 @@ func (s *Store) Save(user string, p Profile) error {
 	if err != nil {
 		return fmt.Errorf("saving a profile in %s: %w", s.path, err)
 	}
-	s.db.Erase() // so that the file alone is a copy; if there is no room for it, the log has the profile
 	return nil
 }
 

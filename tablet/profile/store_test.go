@@ -128,7 +128,7 @@ func TestNoTraces(t *testing.T) {
 	if err := s.Save("bob", numbered(8, 5000)); err != nil {
 		t.Fatal(err)
 	}
-	before := read(t, path)
+	before := append(read(t, path), read(t, path+"-wal")...)
 	if bytes.Contains(before, []byte("alice-in")) || bytes.Contains(before, secret.Learner[:16]) ||
 		bytes.Contains(before, []byte("policy")) {
 		t.Error("the file shows what it should hide")
@@ -347,6 +347,38 @@ func TestConcurrent(t *testing.T) {
 	}
 	wait.Wait()
 	users(t, s, map[string]uint64{"user1": 1, "user3": 3})
+}
+
+func BenchmarkStore(b *testing.B) {
+	path, key, p := filepath.Join(b.TempDir(), "store"), profile.NewKey(), numbered(1, 600_000)
+	s, err := profile.Open(path, key, space)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, user := range []string{"alice", "bob", "carol"} {
+		if err := s.Save(user, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("save and load", func(b *testing.B) {
+		for b.Loop() {
+			_, err := s.Load("bob")
+			if err := errors.Join(err, s.Save("bob", p)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("close and open", func(b *testing.B) {
+		for b.Loop() {
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			if s, err = profile.Open(path, key, space); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	s.Close()
 }
 
 // writer is the environment variable that makes the test binary a program that saves profiles until it ends.
