@@ -82,7 +82,8 @@ func TestLatestWait(t *testing.T) {
 	space.Look = .2
 	l.SetMeasured(space)
 	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
-	if s := see(t, w, 0, slices.Repeat([]float32{.1}, 30)...); s.Belief.Trust == sighting.Confirmed || l.Counts().Learned != 0 {
+	alike := slices.Repeat([]float32{.1}, 30)
+	if s := see(t, w, 0, alike...); s.Belief.Trust == sighting.Confirmed || l.Counts().Learned != 0 {
 		t.Fatalf("before another look: %+v, and %d are learned", s, l.Counts().Learned)
 	}
 	s := see(t, w, 30*frame, .5)

@@ -16,8 +16,8 @@
 // was forgotten after the copy was made.
 //
 // A write is on disk when it returns; after any interruption the store has the state before or after. While the store
-// is open, the latest values may be in the log of the database beside it (-wal). Deleted values are overwritten, and the
-// log is emptied, so that nothing of a deleted user stays.
+// is open, the latest values may be in the log of the database beside it (-wal). Deleted values are overwritten, and
+// the log is emptied, so that nothing of a deleted user stays.
 //
 // # Caveats
 //
