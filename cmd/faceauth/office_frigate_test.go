@@ -59,7 +59,7 @@ func TestOfficeFrigate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Disconnect(0)
-	text, err := os.ReadFile(filepath.Join(fixture.Root(t), "office", "frigate", "testdata", "event.json"))
+	text, err := os.ReadFile(filepath.Join(fixture.Root(t), "internal", "frigate", "testdata", "event.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -807,7 +807,8 @@ func TestNoPolkit(t *testing.T) {
 	for c := range counts {
 		n[c]++
 	}
-	if n["TooManyRequests"] != 16 || n["PermissionDenied"] != 4 {
+	// Four wait at once; on a busy machine more take their places when they are refused.
+	if n["TooManyRequests"] == 0 || n["PermissionDenied"] < 4 || n["TooManyRequests"]+n["PermissionDenied"] != 20 {
 		t.Errorf("refused: %v", n)
 	}
 	h.polkit.conn.Close()

@@ -74,8 +74,16 @@ func (c *Client) ask(ctx context.Context, of, method string, args, results []any
 	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown",
 		failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
 		return fmt.Errorf("%w; start it with: systemctl start faceauth", ErrNoService)
+	case failed.Name == "org.freedesktop.DBus.Error.NoReply":
+		return ended()
 	}
 	return fmt.Errorf("asking the daemon: %w", failed)
+}
+
+// ended returns the error for a daemon that ends before it answers.
+func ended() error {
+	return fmt.Errorf("%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u "+
+		"faceauth", ErrNoService)
 }
 
 // Call calls a method without results. After ClaimFor, Verify verifies the user of that claim.
@@ -144,6 +152,7 @@ func (c *Client) run(ctx context.Context, user, start, status string, tell func(
 	}
 	// If the daemon ends meanwhile, the bus answers this.
 	if err := c.call(ctx, start, nil, nil); err != nil {
+		gone = errors.Is(err, ErrNoService)
 		return "", err
 	}
 	timer := time.NewTimer(silence)
@@ -163,10 +172,7 @@ func (c *Client) run(ctx context.Context, user, start, status string, tell func(
 				sig.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(sig.Body) == 3 &&
 				sig.Body[0] == Name && sig.Body[2] != daemon:
 				gone = true
-				return "", fmt.Errorf(
-					"%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u "+
-						"faceauth",
-					ErrNoService)
+				return "", ended()
 			case sig.Sender == daemon && sig.Name == Interface+"."+status && len(sig.Body) == 2:
 				word, ok := sig.Body[0].(string)
 				done, isBool := sig.Body[1].(bool)
