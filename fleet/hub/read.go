@@ -27,7 +27,7 @@ const (
 	readTime     = 10 * time.Second // until the next part of an answer
 )
 
-// passReads passes on requests to read and their answers until ctx ends. The caller waits for reading.
+// passReads passes on requests to read and their answers until ctx ends.
 func (s *service) passReads(ctx context.Context) error {
 	inboxes := make(chan *nats.Subscription, readsAtOnce)
 	for range readsAtOnce {
@@ -48,7 +48,7 @@ func (s *service) passReads(ctx context.Context) error {
 			endRead(m)
 			return
 		}
-		s.reading.Go(func() {
+		s.running.Go(func() {
 			defer x.reads.Add(-1)
 			for _, turns := range []chan struct{}{x.turns, s.sender(part[3]).turns} {
 				turns <- struct{}{} // those before it end with ctx
@@ -98,7 +98,7 @@ func (s *service) passRead(ctx context.Context, inbox *nats.Subscription, stream
 			n += len(x.Data)
 			h := x.Header
 			end = q.Count <= 0 || h.Get("Status") != "" || h.Get("Nats-Num-Pending") == "" // the last is an old server
-			err = m.RespondMsg(&nats.Msg{Header: x.Header, Data: x.Data})
+			err = m.RespondMsg(&nats.Msg{Header: h, Data: x.Data})
 		}
 	}
 	if err != nil {

@@ -56,7 +56,7 @@ type service struct {
 	mu    sync.Mutex
 	rates map[string]*sender // by device, token or stream
 
-	reading sync.WaitGroup // see passReads
+	running sync.WaitGroup // goroutines of Serve
 }
 
 // sender is a device or token that sends requests.
@@ -106,7 +106,7 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer s.reading.Wait()
+	defer s.running.Wait()
 	defer cancel()
 	if _, err := s.nc.Subscribe(fleet.RoomPrefix+"*", s.relay); err != nil {
 		return err
@@ -128,22 +128,19 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	defer os.Remove(filepath.Join(s.Folder, noteFile))
 	ready := Ready{URL: s.members.URL(), Fleet: s.fleet, Devices: len(s.present())}
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel()
-	all.Go(func() { s.run(ctx) })
+	s.running.Go(func() { s.run(ctx) })
 	var ended chan struct{}
 	if s.server != nil {
 		ended = s.server.ended
 		s.pipes = newLimiter(devices, s.server.server.Addr().String(), s.Connections, s.server.gate)
 		s.server.gate.listen(s.pipes, s.since)
-		all.Go(func() { s.pipes.run(ctx) })
+		s.running.Go(func() { s.pipes.run(ctx) })
 	}
 	if metrics != nil {
 		ready.Metrics = metrics.Addr().String()
-		all.Go(func() { s.serveMetrics(ctx, metrics) })
+		s.running.Go(func() { s.serveMetrics(ctx, metrics) })
 	}
-	all.Go(func() { s.notify(ctx) })
+	s.running.Go(func() { s.notify(ctx) })
 	if s.Ready != nil {
 		s.Ready(ready)
 	}

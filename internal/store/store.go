@@ -425,12 +425,7 @@ func (d *DB) Version() (n int64, err error) {
 }
 
 // Begin begins a transaction that writes, and waits until no other program writes.
-func (d *DB) Begin() error {
-	if d.c == nil {
-		return errClosed
-	}
-	return d.explain(d.c.Exec("begin immediate"))
-}
+func (d *DB) Begin() error { return d.Exec("begin immediate") }
 
 // Lazily lets the next commits survive the end of the program at once, and a failure of the machine only after the
 // system has written them. False ends that.
