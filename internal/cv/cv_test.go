@@ -440,16 +440,7 @@ func TestFrames(t *testing.T) {
 	if err != nil {
 		fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
 	}
-	for i := range frames {
-		img := scene(t, size, uint64(i))
-		if err := w.Write(img); err != nil {
-			t.Fatal(err)
-		}
-		img.Close()
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	shoot(t, w, size, frames)
 	open := func() *cv.Capture {
 		c, err := cv.OpenVideo(path, time.Minute)
 		if err != nil {

@@ -14,8 +14,8 @@ namespace {
 enum Place {
 	GetErrorMessage = 2, CreateEnv = 3, DisableTelemetryEvents = 6, CreateSessionFromArray = 8, Run = 9,
 	CreateSessionOptions = 10, DisableMemPattern = 17, SetSessionGraphOptimizationLevel = 23,
-	SetIntraOpNumThreads = 24, SetInterOpNumThreads = 25, SessionGetInputCount = 30, SessionGetOutputCount = 31, SessionGetInputName = 36,
-	SessionGetOutputName = 37, CreateTensorWithDataAsOrtValue = 49, GetTensorMutableData = 51,
+	SetIntraOpNumThreads = 24, SetInterOpNumThreads = 25, SessionGetInputCount = 30, SessionGetOutputCount = 31,
+	SessionGetInputName = 36, SessionGetOutputName = 37, CreateTensorWithDataAsOrtValue = 49, GetTensorMutableData = 51,
 	GetTensorElementType = 60, GetDimensionsCount = 61, GetDimensions = 62, GetTensorTypeAndShape = 65,
 	CreateCpuMemoryInfo = 69, AllocatorFree = 76, GetAllocatorWithDefaultOptions = 78, ReleaseStatus = 93,
 	ReleaseSession = 95, ReleaseValue = 96, ReleaseTensorTypeAndShapeInfo = 99, ReleaseSessionOptions = 100,

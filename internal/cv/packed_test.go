@@ -153,14 +153,9 @@ func FuzzFromJPEG(f *testing.F) {
 	})
 }
 
-// avi writes a motion JPEG of n frames, and returns the bytes of the file.
-func avi(t testing.TB, path string, n int) []byte {
+// shoot writes n frames of a scene, and closes the film.
+func shoot(t testing.TB, w *cv.VideoWriter, size image.Point, n int) {
 	t.Helper()
-	size := image.Pt(160, 120)
-	w, err := cv.NewVideoWriter(path, 12.5, size.X, size.Y)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i := range n {
 		img := scene(t, size, uint64(i))
 		if err := w.Write(img); err != nil {
@@ -171,6 +166,17 @@ func avi(t testing.TB, path string, n int) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// avi writes a motion JPEG of n frames, and returns the bytes of the file.
+func avi(t testing.TB, path string, n int) []byte {
+	t.Helper()
+	size := image.Pt(160, 120)
+	w, err := cv.NewVideoWriter(path, 12.5, size.X, size.Y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoot(t, w, size, n)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
