@@ -51,11 +51,11 @@ type Unusual struct {
 }
 
 // Audit ranks labelled faces, and with learned also learned faces, by how unusual their names are. It compares each
-// face with the faces around it (SoftHAD, conditional anomaly detection), with the nearest face of the
-// same name, and with the nearest face of another name. A face that was enrolled under another person's name comes
-// first. Isolated faces, which are unlike all others, come last, by their margin, because no near face says anything
-// about their names. A learned face has the name of the person through whom it was accepted. Faces with several names
-// and rejected faces are left out.
+// face with the faces around it (SoftHAD, conditional anomaly detection), with the nearest face of the same name, and
+// with the nearest face of another name. A face that was enrolled under another person's name comes first. Isolated
+// faces, which are unlike all others, come last, by their margin, because no near face says anything about their names.
+// A learned face has the name of the person through whom it was accepted. Faces with several names and rejected faces
+// are left out.
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {

@@ -110,7 +110,8 @@ func TestHeldWithoutVerdict(t *testing.T) {
 	}
 }
 
-// doubtful shows a watcher the face of alice, which turns into that of bob. It returns the time of the last frame.
+// doubtful gives a watcher frames of one track: first with the face of alice, later with that of bob. It returns the
+// time of the last frame.
 func doubtful(t *testing.T, w *sighting.Watcher) time.Duration {
 	t.Helper()
 	last := -frame

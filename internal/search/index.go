@@ -95,8 +95,8 @@ func (r Recording) all() []Sighting {
 
 // Recording returns the result for the recording at path. It comes from the index if the file has the same size and
 // time as before, and otherwise from scan; then it is stored. Scan gets the result of an interrupted scan, and a
-// function that stores the result so far; see [Scan]. The error comes from scan or package
-// fs, or wraps [ErrIndex]. It is safe for concurrent use.
+// function that stores the result so far; see [Scan]. The error comes from scan or package fs, or wraps [ErrIndex]. It
+// is safe for concurrent use.
 func (x *Index) Recording(path string, scan func(from Part, keep func(Part) error) ([]Sighting, error)) (Recording,
 	error) {
 	r := Recording{Space: x.Space.ID}
