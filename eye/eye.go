@@ -153,13 +153,13 @@ type Options struct {
 	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that a source is opened.
 	Rotate face.Rotation
 	// Turned is called when the frames of [face.Auto] begin to be turned, with the degrees clockwise. May be nil.
-	Turned func(degrees int)
+	Turned func(degrees int) `cbor:"-"`
 	// Damaged is called for each skipped file. May be nil.
-	Damaged func(text string)
+	Damaged func(text string) `cbor:"-"`
 	// Frame reports for each frame whether a picture of the whole frame is wanted, at most 640 pixels wide. May be nil.
-	Frame func() bool
+	Frame func() bool `cbor:"-"`
 	// Step is called with the progress of reading, also while frames are skipped. May be nil.
-	Step func(face.Count)
+	Step func(face.Count) `cbor:"-"`
 }
 
 // Eye is a process that reads a camera and finds faces. Its methods are safe for concurrent use; those of its stream
@@ -329,12 +329,8 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	s := &Stream{eye: e, o: o, limits: Limits{
 		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels, Spare: o.Spare, Turns: o.Gate == Enrol,
 	}}
-	q := Open{
-		Name: name, Roots: append(slices.Clone(o.Roots), name), Gate: o.Gate, AsIs: o.AsIs, Faces: o.Faces,
-		Picture: o.Picture, Pixels: o.Pixels,
-		FPS: o.FPS, Spare: o.Spare, Live: o.Live, Pace: o.Pace, After: o.After, Timeout: o.Timeout,
-		Rotate: o.Rotate,
-	}
+	q := Open{Name: name, Options: o}
+	q.Roots = append(slices.Clone(o.Roots), name)
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}, e.c.Slack); err != nil {
 		return nil, err
@@ -351,10 +347,13 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	return s, nil
 }
 
-// Err returns the error that made the eye unusable, or nil.
+// Err returns the error that made the eye unusable, or nil. It is [ErrClosed] for a closed eye.
 func (e *Eye) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.broken == nil && e.closed() {
+		return ErrClosed
+	}
 	return e.broken
 }
 

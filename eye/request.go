@@ -4,11 +4,8 @@ package eye
 
 import (
 	"io"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
-
-	"github.com/faceauth/faceauth/face"
 )
 
 // Setup is the first message to an eye.
@@ -25,22 +22,10 @@ type Request struct {
 	Next  *Next
 }
 
-// Open asks for a source.
+// Open asks for a source. Roots has its name, too.
 type Open struct {
-	Name    string
-	Roots   []string
-	Gate    Gate
-	AsIs    bool
-	Faces   int
-	Picture int
-	Pixels  bool
-	FPS     float64
-	Spare   bool
-	Live    bool
-	Pace    bool
-	After   *int
-	Timeout time.Duration
-	Rotate  face.Rotation
+	Name string
+	Options
 }
 
 // Next asks for the next frame.

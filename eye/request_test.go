@@ -11,7 +11,8 @@ import (
 
 // The names of files are bytes.
 func TestRequestNames(t *testing.T) {
-	q := Request{Open: &Open{Name: "caf\xe9.avi", Roots: []string{"\xff/", "plain", "caf\xe9.avi"}, Faces: 3}}
+	q := Request{Open: &Open{Name: "caf\xe9.avi", Options: Options{
+		Roots: []string{"\xff/", "plain", "caf\xe9.avi"}, Faces: 3}}}
 	got, err := ReadRequest(bytes.NewReader(appendBody(nil, q)))
 	if err != nil || !reflect.DeepEqual(got, q) {
 		t.Fatalf("%+v, %v, want %+v", got.Open, err, q.Open)

@@ -216,3 +216,6 @@ func (s *Stream) Count() face.Count { return s.count }
 
 // Dropped returns the number of frames that were skipped because newer ones had come.
 func (s *Stream) Dropped() int { return s.count.Dropped }
+
+// Close ends the eye of the stream.
+func (s *Stream) Close() error { return s.eye.Close() }

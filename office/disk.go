@@ -16,6 +16,19 @@ type Disk struct {
 	Lost  int       `json:"lost"`            // number of events that were dropped for lack of memory
 }
 
+// Sentence describes the state for a person.
+func (d Disk) Sentence() string {
+	switch {
+	case d.Error != "":
+		return d.Error + "; all goes on in memory, and is written when there is room"
+	case d.Lost == 1:
+		return "the state is written again; 1 event is lost"
+	case d.Lost > 0:
+		return fmt.Sprintf("the state is written again; %d events are lost", d.Lost)
+	}
+	return "the state is written again, and nothing is lost"
+}
+
 // saving is the state of writing.
 type saving struct {
 	later bool  // a correction is being made, or another program's changes are taken in: everything is saved at the end

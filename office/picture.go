@@ -3,6 +3,7 @@
 package office
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -101,9 +102,10 @@ func (w *Office) unfit(name string, picture face.Frame, before []Face, force boo
 		return fmt.Sprintf("it shows %d faces; cut out one of them", n), nil
 	}
 	x := picture.Samples[0]
+	poor := cmp.Or(x.Reason, gallery.Doubtful(x, w.gallery.Space()))
 	switch {
-	case x.Reason != "":
-		return string(x.Reason), nil
+	case poor != "":
+		return string(poor), nil
 	case x.Turns != nil && x.Turns.Best(1) != 0:
 		return fmt.Sprintf("it seems to be turned; turn it by %d degrees clockwise", x.Turns.Best(1)), nil
 	case slices.ContainsFunc(before, func(f Face) bool { return slices.Equal(f.Vector, x.Vector) }):

@@ -64,6 +64,14 @@ type Health struct {
 	Rate    float64   `json:"rate"`            // frames processed per second at present
 }
 
+// Sentence describes the state for a person.
+func (h Health) Sentence() string {
+	if h.Up {
+		return h.Camera + ": camera connected"
+	}
+	return fmt.Sprintf("%s: %s; it is tried again", h.Camera, h.Error)
+}
+
 // Run watches cameras until ctx ends or all cameras have ended. Call it once. When all cameras have ended, it reports
 // that all people have left. The error comes from the learner or from a camera with Ends, or tells that data could not
 // be written until the end. A failure to write in between does not end Run: see [Disk].

@@ -81,23 +81,23 @@ func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons),
 		Refused: tally(s.Refused)}
 	p.Missing = max(0, m.Declared-m.Read-m.Damaged) // less than 0 if the header has no number of frames
-	columns := int(r.end/r.width) + 1
+	columns := int(r.totals.End/r.totals.Width) + 1
 	for i, ps := range s.People {
-		l := r.people[ps.Name].lane(columns)
+		l := r.totals.People[ps.Name].lane(columns)
 		l.Name, l.Summary, l.Class = ps.Name, ps, fmt.Sprintf("c%d", i%6)
 		p.Lanes = append(p.Lanes, l)
 	}
-	if u := r.people[""]; u != nil {
+	if u := r.totals.People[""]; u != nil {
 		l := u.lane(columns)
 		l.Name, l.Summary, l.Class = "unknown", s.Unknown, "unknown"
 		p.Lanes = append(p.Lanes, l)
 	}
 	if n := sum(s.Refused); n > 0 {
 		l := lane{Name: "poor picture", Class: "poor", Summary: PersonSummary{Faces: n}}
-		l.Bars = r.poor.bars(columns)
+		l.Bars = r.totals.Poor.bars(columns)
 		p.Lanes = append(p.Lanes, l)
 	}
-	p.Ticks = ticks(r.end, r.width*time.Duration(columns))
+	p.Ticks = ticks(r.totals.End, r.totals.Width*time.Duration(columns))
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		return fmt.Errorf("writing report: %w", err)
@@ -130,27 +130,27 @@ func headline(s Summary) string {
 }
 
 func (p *person) lane(columns int) lane {
-	l := lane{Span: clock(p.first.Seconds()) + " to " + clock(p.last.Seconds()), Bars: p.line.bars(columns)}
-	l.Band, l.Line, l.Dots = p.line.curve(columns)
-	for _, s := range p.pictures.spread() {
+	l := lane{Span: clock(p.First.Seconds()) + " to " + clock(p.Last.Seconds()), Bars: p.Line.bars(columns)}
+	l.Band, l.Line, l.Dots = p.Line.curve(columns)
+	for _, s := range p.spread() {
 		l.Pictures = append(l.Pictures, shown{
-			URL:  template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(s.jpeg)),
-			Text: fmt.Sprintf("%s · %.2f", clock(s.at.Seconds()), s.confidence),
+			URL:  template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(s.JPEG)),
+			Text: fmt.Sprintf("%s · %.2f", clock(s.At.Seconds()), s.Confidence),
 		})
 	}
 	return l
 }
 
 // bars returns a rectangle for each run of bins with faces.
-func (t *timeline) bars(columns int) []bar {
+func (t timeline) bars(columns int) []bar {
 	var bars []bar
 	w := chartWidth / float64(columns)
-	for i := 0; i < len(t.bins); i++ {
-		if t.bins[i].n == 0 {
+	for i := 0; i < len(t); i++ {
+		if t[i].N == 0 {
 			continue
 		}
 		j := i
-		for j < len(t.bins) && t.bins[j].n > 0 {
+		for j < len(t) && t[j].N > 0 {
 			j++
 		}
 		bars = append(bars, bar{X: round(float64(i) * w), Width: round(max(float64(j-i)*w, 1.5))})
@@ -161,34 +161,34 @@ func (t *timeline) bars(columns int) []bar {
 
 // curve returns the confidence over time: the band between the extremes of each bin, the line of the mean, and a dot
 // for each isolated bin.
-func (t *timeline) curve(columns int) (band, line string, dots []bar) {
+func (t timeline) curve(columns int) (band, line string, dots []bar) {
 	w := chartWidth / float64(columns)
 	x := func(i int) float64 { return round((float64(i) + .5) * w) }
 	y := func(c float64) float64 { return round((1-min(max(c, 0), 1))*(chartHeight-6) + 3) }
 	var bands, lines strings.Builder
-	for i := 0; i < len(t.bins); i++ {
-		if t.bins[i].n == 0 {
+	for i := 0; i < len(t); i++ {
+		if t[i].N == 0 {
 			continue
 		}
 		j := i
-		for j < len(t.bins) && t.bins[j].n > 0 {
+		for j < len(t) && t[j].N > 0 {
 			j++
 		}
 		if j == i+1 {
-			b := t.bins[i]
-			dots = append(dots, bar{X: x(i), Y: y(b.sum / float64(b.n))})
+			b := t[i]
+			dots = append(dots, bar{X: x(i), Y: y(b.Sum / float64(b.N))})
 			continue
 		}
 		for q := i; q < j; q++ {
-			b, move := t.bins[q], "L"
+			b, move := t[q], "L"
 			if q == i {
 				move = "M"
 			}
-			fmt.Fprintf(&lines, "%s%g %g", move, x(q), y(b.sum/float64(b.n)))
-			fmt.Fprintf(&bands, "%s%g %g", move, x(q), y(b.max))
+			fmt.Fprintf(&lines, "%s%g %g", move, x(q), y(b.Sum/float64(b.N)))
+			fmt.Fprintf(&bands, "%s%g %g", move, x(q), y(b.Max))
 		}
 		for q := j - 1; q >= i; q-- {
-			fmt.Fprintf(&bands, "L%g %g", x(q), y(t.bins[q].min))
+			fmt.Fprintf(&bands, "L%g %g", x(q), y(t[q].Min))
 		}
 		bands.WriteString("Z")
 		i = j

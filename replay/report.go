@@ -15,15 +15,20 @@ import (
 // Report collects the results of a recording. Its size does not grow with the length of the recording, only with the
 // number of people.
 type Report struct {
-	frames, faces int
-	end           time.Duration
-	people        map[string]*person // "" for the unknown
-	unknown       map[string]int     // faces by reason
-	refused       map[string]int     // faces not learned, by the defect of the picture
-	noRoom        int                // faces not learned because there was no room for another centroid
-	poor          timeline           // of the refused faces
-	width         time.Duration      // of a bin of the timelines, the same for all
-	waiting       map[int]*waiting   // unknown faces by track, until the track is named or lost
+	totals  totals
+	waiting map[int]*waiting // unknown faces by track, until the track is named or lost
+}
+
+// totals is what [Report.MarshalBinary] saves.
+type totals struct {
+	Frames, Faces int
+	End           time.Duration
+	People        map[string]*person // "" for the unknown
+	Unknown       map[string]int     // faces by reason
+	Refused       map[string]int     // faces not learned, by the defect of the picture
+	NoRoom        int                // faces not learned because there was no room for another centroid
+	Poor          timeline           // of the refused faces
+	Width         time.Duration      // of a bin of the timelines, the same for all
 }
 
 // waiting holds the faces of a track that has no name yet.
@@ -37,50 +42,54 @@ const lost = 10 * time.Second
 
 // person holds the results for all faces of one name.
 type person struct {
-	faces, learned int
-	later          int // faces named later, when their sighting became known
-	confirmed      int // of the faces
-	first, last    time.Duration
-	confidence     float64 // sum
-	line           timeline
-	pictures       album
+	Faces, Learned int
+	Later          int // faces named later, when their sighting became known
+	Confirmed      int // of the faces
+	First, Last    time.Duration
+	Confidence     float64 // sum
+	Line           timeline
+	album
 }
 
 // NewReport returns an empty report.
 func NewReport() *Report {
 	return &Report{
-		people: map[string]*person{}, unknown: map[string]int{}, refused: map[string]int{},
-		width: 100 * time.Millisecond, waiting: map[int]*waiting{},
+		totals: totals{
+			People: map[string]*person{}, Unknown: map[string]int{}, Refused: map[string]int{},
+			Width: 100 * time.Millisecond,
+		},
+		waiting: map[int]*waiting{},
 	}
 }
 
 func (r *Report) add(f face.Frame, events []Event) {
-	r.frames++
-	r.end = max(r.end, f.Time)
-	for r.end >= r.width*maxBins {
-		r.width *= 2
-		r.poor.halve()
-		for _, p := range r.people {
-			p.line.halve()
+	t := &r.totals
+	t.Frames++
+	t.End = max(t.End, f.Time)
+	for t.End >= t.Width*maxBins {
+		t.Width *= 2
+		t.Poor.halve()
+		for _, p := range t.People {
+			p.Line.halve()
 		}
 		for _, w := range r.waiting {
-			w.line.halve()
+			w.Line.halve()
 		}
 	}
 	r.settle(f.Time - lost)
-	column := int(f.Time / r.width)
+	column := int(f.Time / t.Width)
 	for i, e := range events {
-		r.faces++
+		t.Faces++
 		if e.Poor {
-			r.refused[string(f.Samples[i].Reason)]++
-			r.poor.add(column, 0)
+			t.Refused[string(f.Samples[i].Reason)]++
+			t.Poor.add(column, 0)
 		}
 		var p *person
 		switch name := cmp.Or(e.Label, e.Name); {
 		case name == "":
 			w := r.waiting[e.Track]
 			if w == nil {
-				w = &waiting{person: person{first: f.Time}, reasons: map[string]int{}}
+				w = &waiting{person: person{First: f.Time}, reasons: map[string]int{}}
 				r.waiting[e.Track] = w
 			}
 			w.reasons[e.Reason]++
@@ -91,31 +100,31 @@ func (r *Report) add(f face.Frame, events []Event) {
 		if e.Name != "" {
 			r.known(e.Track, e.Name)
 		}
-		p.faces++
+		p.Faces++
 		if e.Trust == sighting.Confirmed {
-			p.confirmed++
+			p.Confirmed++
 		}
 		if e.Learned {
-			p.learned++
+			p.Learned++
 		}
 		if e.NoRoom {
-			r.noRoom++
+			t.NoRoom++
 		}
-		p.first, p.last = min(p.first, f.Time), max(p.last, f.Time)
-		p.confidence += e.Confidence
-		p.line.add(column, e.Confidence)
+		p.First, p.Last = min(p.First, f.Time), max(p.Last, f.Time)
+		p.Confidence += e.Confidence
+		p.Line.add(column, e.Confidence)
 		if jpeg := f.Samples[i].JPEG; jpeg != nil {
-			p.pictures.add(picture{jpeg, f.Time, e.Confidence})
+			p.album.add(picture{jpeg, f.Time, e.Confidence})
 		}
 	}
 }
 
 // person returns the results for a name.
 func (r *Report) person(name string, first time.Duration) *person {
-	p := r.people[name]
+	p := r.totals.People[name]
 	if p == nil {
-		p = &person{first: first}
-		r.people[name] = p
+		p = &person{First: first}
+		r.totals.People[name] = p
 	}
 	return p
 }
@@ -127,8 +136,8 @@ func (r *Report) known(track int, name string) {
 		return
 	}
 	delete(r.waiting, track)
-	p := r.person(name, w.first)
-	p.later += w.faces
+	p := r.person(name, w.First)
+	p.Later += w.Faces
 	p.join(w.person)
 }
 
@@ -137,29 +146,29 @@ func (r *Report) settle(before time.Duration) {
 	// In order: the kept pictures, and the rounding of sums, depend on it.
 	for _, track := range slices.Sorted(maps.Keys(r.waiting)) {
 		w := r.waiting[track]
-		if w.last >= before {
+		if w.Last >= before {
 			continue
 		}
 		delete(r.waiting, track)
-		p := r.person("", w.first)
+		p := r.person("", w.First)
 		p.join(w.person)
-		for _, pic := range w.pictures.pictures {
-			p.pictures.add(pic)
+		for _, pic := range w.Pictures {
+			p.album.add(pic)
 		}
 		for reason, n := range w.reasons {
-			r.unknown[reason] += n
+			r.totals.Unknown[reason] += n
 		}
 	}
 }
 
 // join adds the faces of q, but not their pictures.
 func (p *person) join(q person) {
-	p.faces += q.faces
-	p.first, p.last = min(p.first, q.first), max(p.last, q.last)
-	p.confidence += q.confidence
-	for i, b := range q.line.bins {
-		if b.n > 0 {
-			p.line.join(i, b)
+	p.Faces += q.Faces
+	p.First, p.Last = min(p.First, q.First), max(p.Last, q.Last)
+	p.Confidence += q.Confidence
+	for i, b := range q.Line {
+		if b.N > 0 {
+			p.Line.join(i, b)
 		}
 	}
 }
@@ -168,12 +177,12 @@ func (p *person) join(q person) {
 const maxBins = 512
 
 // timeline is a row of bins of equal width.
-type timeline struct{ bins []bin }
+type timeline []bin
 
 type bin struct {
-	n        int
-	min, max float64
-	sum      float64
+	N        int
+	Min, Max float64
+	Sum      float64
 }
 
 func (t *timeline) add(i int, confidence float64) {
@@ -181,76 +190,75 @@ func (t *timeline) add(i int, confidence float64) {
 }
 
 func (t *timeline) join(i int, b bin) {
-	for len(t.bins) <= i {
-		t.bins = append(t.bins, bin{})
+	for len(*t) <= i {
+		*t = append(*t, bin{})
 	}
-	t.bins[i].join(b)
+	(*t)[i].join(b)
 }
 
 func (b *bin) join(c bin) {
 	switch {
-	case c.n == 0:
-	case b.n == 0:
+	case c.N == 0:
+	case b.N == 0:
 		*b = c
 	default:
-		*b = bin{b.n + c.n, min(b.min, c.min), max(b.max, c.max), b.sum + c.sum}
+		*b = bin{b.N + c.N, min(b.Min, c.Min), max(b.Max, c.Max), b.Sum + c.Sum}
 	}
 }
 
 // halve joins each pair of bins.
 func (t *timeline) halve() {
-	for i := range t.bins {
-		b := t.bins[i]
-		t.bins[i] = bin{}
-		t.bins[i/2].join(b)
+	for i, b := range *t {
+		(*t)[i] = bin{}
+		(*t)[i/2].join(b)
 	}
-	t.bins = t.bins[:(len(t.bins)+1)/2]
+	*t = (*t)[:(len(*t)+1)/2]
 }
 
 // picture is a face to show.
 type picture struct {
-	jpeg       []byte
-	at         time.Duration
-	confidence float64
+	JPEG       []byte
+	At         time.Duration
+	Confidence float64
 }
 
 // album keeps a few pictures with long times between them.
 type album struct {
-	pictures []picture
-	apart    time.Duration
+	Pictures []picture
+	Apart    time.Duration
 }
 
 const maxPictures = 8
 
 func (a *album) add(p picture) {
-	if n := len(a.pictures); n > 0 && p.at-a.pictures[n-1].at < a.apart {
+	if n := len(a.Pictures); n > 0 && p.At-a.Pictures[n-1].At < a.Apart {
 		// Of pictures close together, keep the picture with the highest confidence.
-		if p.confidence > a.pictures[n-1].confidence {
-			a.pictures[n-1].jpeg, a.pictures[n-1].confidence = p.jpeg, p.confidence
+		if p.Confidence > a.Pictures[n-1].Confidence {
+			a.Pictures[n-1].JPEG, a.Pictures[n-1].Confidence = p.JPEG, p.Confidence
 		}
 		return
 	}
-	a.pictures = append(a.pictures, p)
-	if len(a.pictures) < 2*maxPictures {
+	a.Pictures = append(a.Pictures, p)
+	if len(a.Pictures) < 2*maxPictures {
 		return
 	}
 	for i := range maxPictures {
-		a.pictures[i] = a.pictures[2*i]
+		a.Pictures[i] = a.Pictures[2*i]
 	}
-	clear(a.pictures[maxPictures:])
-	a.pictures = a.pictures[:maxPictures]
-	a.apart = max(2*a.apart, (p.at-a.pictures[0].at)/maxPictures)
+	clear(a.Pictures[maxPictures:])
+	a.Pictures = a.Pictures[:maxPictures]
+	a.Apart = max(2*a.Apart, (p.At-a.Pictures[0].At)/maxPictures)
 }
 
 // spread returns at most maxPictures of the album, evenly spaced.
 func (a *album) spread() []picture {
-	n := len(a.pictures)
+	n := len(a.Pictures)
 	if n <= maxPictures {
-		return a.pictures
+		return a.Pictures
 	}
 	s := make([]picture, maxPictures)
 	for i := range s {
-		s[i] = a.pictures[i*(n-1)/(maxPictures-1)]
+		s[i] = a.Pictures[i*(n-1)/(maxPictures-1)]
 	}
 	return s
 }
@@ -283,31 +291,32 @@ type PersonSummary struct {
 
 // Summary returns the figures of r. Call it at the end of the recording.
 func (r *Report) Summary() Summary {
-	r.settle(r.end + 1)
+	t := &r.totals
+	r.settle(t.End + 1)
 	s := Summary{
-		Frames: r.frames, Faces: r.faces, Duration: r.end.Seconds(),
-		People: []PersonSummary{}, Reasons: maps.Clone(r.unknown), Refused: maps.Clone(r.refused),
-		NoRoom: r.noRoom,
+		Frames: t.Frames, Faces: t.Faces, Duration: t.End.Seconds(),
+		People: []PersonSummary{}, Reasons: maps.Clone(t.Unknown), Refused: maps.Clone(t.Refused),
+		NoRoom: t.NoRoom,
 	}
 	for _, name := range r.names() {
-		s.People = append(s.People, r.people[name].summary(name))
+		s.People = append(s.People, t.People[name].summary(name))
 	}
-	if p := r.people[""]; p != nil {
+	if p := t.People[""]; p != nil {
 		s.Unknown = p.summary("")
 	}
 	return s
 }
 
 func (p *person) summary(name string) PersonSummary {
-	return PersonSummary{name, p.faces, p.learned, p.confirmed, p.later, p.first.Seconds(), p.last.Seconds(),
-		p.confidence / float64(p.faces)}
+	return PersonSummary{name, p.Faces, p.Learned, p.Confirmed, p.Later, p.First.Seconds(), p.Last.Seconds(),
+		p.Confidence / float64(p.Faces)}
 }
 
 // names returns the people in the order of their first appearance.
 func (r *Report) names() []string {
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.people)), func(s string) bool { return s == "" })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.totals.People)), func(s string) bool { return s == "" })
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.people[a].first, r.people[b].first), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(r.totals.People[a].First, r.totals.People[b].First), cmp.Compare(a, b))
 	})
 	return names
 }

@@ -39,8 +39,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -108,8 +106,8 @@ type Options struct {
 	UID func(user string) (uint32, error)
 
 	Now func() time.Time
-	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set.
-	// Default: use the wall clock.
+	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set: see
+	// the function [Boot]. Default: use the wall clock.
 	Boot func() (name string, up time.Duration)
 	Draw func() Side  // side of a challenge. Default: random and unpredictable
 	Wipe func()       // called when faces are no longer used; see the function [Wipe]. Default none
@@ -187,15 +185,6 @@ func (a *Authenticator) moment() Moment {
 		m.Boot, m.Up = a.o.Boot()
 	}
 	return m
-}
-
-// Wipe frees unused memory. Its content is overwritten if the program runs with GODEBUG=clobberfree=1, as the unit sets
-// it.
-func Wipe() {
-	// Only the second collection frees buffers in a sync.Pool, such as those of package cbor.
-	runtime.GC()
-	runtime.GC()
-	debug.FreeOSMemory()
 }
 
 // Policy returns the policy with its defaults.

@@ -12,14 +12,12 @@ import (
 	"image"
 	"image/png"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/online"
@@ -75,16 +73,10 @@ type audited struct {
 	// Isolated counts faces that are near no other face, so their names cannot be checked.
 	Isolated int               `json:"isolated"`
 	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
-	Turned   []turnedPerson    `json:"turned"`
+	Turned   []gallery.Turned  `json:"turned"`
 	// Unchecked has the people of whom some labelled faces are of unknown origin: nobody saw whether they are the right
 	// way up.
 	Unchecked []string `json:"unchecked"`
-}
-
-// turnedPerson is a person who was enrolled from turned pictures.
-type turnedPerson struct {
-	Name   string `json:"name"`
-	Rotate int    `json:"rotate"` // degrees clockwise by which the pictures must be turned
 }
 
 func (a audited) headline() string {
@@ -109,7 +101,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 	if err != nil && !alone {
 		return fail(badGallery, err)
 	}
-	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}, Turned: []turnedPerson{}, Unchecked: []string{}}
+	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}, Turned: []gallery.Turned{}, Unchecked: []string{}}
 	for _, u := range all {
 		if u.Suspect {
 			a.Suspects++
@@ -121,17 +113,14 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 			a.Unusual = append(a.Unusual, u)
 		}
 	}
-	pictures, checked, err := o.portraits(c, g, i, &a)
+	portraits, err := o.portraits(c, g, i, a.Unusual)
 	if err != nil {
 		return err
 	}
-	for _, p := range g.People() {
-		if p.Upright < p.Faces && checked[p.Name] < p.Faces {
-			a.Unchecked = append(a.Unchecked, p.Name)
-		}
-	}
+	turned, unchecked := portraits.Turned()
+	a.Turned, a.Unchecked = append(a.Turned, turned...), append(a.Unchecked, unchecked...)
 	if i.sheet != "" {
-		if err := auditSheet(i, a, pictures); err != nil {
+		if err := auditSheet(i, a, g.Space(), portraits); err != nil {
 			return err
 		}
 	}
@@ -211,8 +200,9 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	return err
 }
 
-// auditSheet writes a page with pictures of the ranked faces.
-func auditSheet(i inspection, a audited, pictures []template.URL) error {
+// auditSheet writes a page with pictures of the ranked faces. The picture is the vector itself if the vector is made of
+// pixels, or else comes from the recordings.
+func auditSheet(i inspection, a audited, space face.Space, portraits *gallery.Portraits) error {
 	type card struct {
 		gallery.Unusual
 		Picture template.URL
@@ -222,100 +212,45 @@ func auditSheet(i inspection, a audited, pictures []template.URL) error {
 		Cards    []card
 	}{Headline: a.headline()}
 	for q, u := range a.Unusual {
-		page.Cards = append(page.Cards, card{u, pictures[q]})
+		picture := template.URL("")
+		if jpeg := portraits.Picture(q); jpeg != nil {
+			picture = jpegURL(jpeg)
+		} else if space.ID == models.Pixels().ID {
+			var err error
+			if picture, err = grey(u.Vector); err != nil {
+				return err
+			}
+		}
+		page.Cards = append(page.Cards, card{u, picture})
 	}
 	return writeSheet(i.sheet, "audit", page)
 }
 
-// same is the greatest distance, as a share of the longest edge, between a face of the gallery and the same face in a
-// recording. The same frame gives the same vector except for rounding on another machine.
-const same = .05
-
-// portraits returns pictures of faces, or "" for a face without one. The picture is the vector itself if the vector is
-// made of pixels, or else comes from the recordings. Portraits adds to a the people who were enrolled from turned
-// pictures, and returns how many labelled faces of each person were found in the recordings.
-func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection,
-	a *audited) (_ []template.URL, checked map[string]int, err error) {
-	faces := a.Unusual
-	found := make([]template.URL, len(faces))
+// portraits looks for faces in the recordings.
+func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, faces []gallery.Unusual) (
+	*gallery.Portraits, error) {
+	p := g.Portraits(faces)
 	space := g.Space()
-	if space.ID == models.Pixels().ID {
-		for q, u := range faces {
-			url, err := grey(u.Vector)
-			if err != nil {
-				return nil, nil, err
-			}
-			found[q] = url
-		}
-		return found, nil, nil
-	}
-	if len(i.pictures) == 0 {
-		return found, nil, nil
+	if len(i.pictures) == 0 || space.ID == models.Pixels().ID {
+		return p, nil
 	}
 	paths, err := footage.Find(i.pictures)
 	if err != nil {
-		return nil, nil, fail(badSource, err)
+		return nil, fail(badSource, err)
 	}
 	v, err := o.Look(c, &space)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer v.Close()
-	radius := same * g.Learner().Graph().Config().EdgeRadius()
-	least := slices.Repeat([]float64{radius}, len(faces))
-	type labelled struct {
-		name  string
-		x     []float32
-		least float64
-		turns *face.Turns
-	}
-	var labels []labelled
-	for _, l := range g.Learner().Labels() {
-		if !l.Negative {
-			labels = append(labels, labelled{l.Name, g.Learner().Vector(l.ID), radius, nil})
-		}
-	}
-	take := func(f face.Frame) {
-		for _, s := range f.Samples {
-			if s.Vector == nil || len(s.JPEG) == 0 {
-				continue
-			}
-			for q, l := range labels {
-				if d := graph.Distance(l.x, s.Vector, space.Scale); d <= l.least && s.Turns != nil {
-					labels[q].least, labels[q].turns = d, s.Turns
-				}
-			}
-			for q, u := range faces {
-				if d := graph.Distance(u.Vector, s.Vector, space.Scale); d <= least[q] {
-					least[q], found[q] = d, jpegURL(s.JPEG)
-				}
-			}
-		}
-	}
 	for n, path := range paths {
 		what := fmt.Sprintf("pictures (%d of %d)", n+1, len(paths))
 		if err := o.eachFrame(c, v, path, what, eye.Options{Gate: eye.Enrol, Picture: 112, Roots: i.pictures},
-			take); err != nil {
-			return nil, nil, err
+			p.Take); err != nil {
+			return nil, err
 		}
 	}
-	sums := make(map[string]*face.Turns)
-	checked = make(map[string]int)
-	for _, l := range labels {
-		if l.turns != nil {
-			if sums[l.name] == nil {
-				sums[l.name] = &face.Turns{}
-			}
-			sums[l.name].Add(*l.turns)
-			checked[l.name]++
-		}
-	}
-	for _, name := range g.Learner().Names() {
-		if t := sums[name]; t != nil && t.Best(1) != 0 {
-			a.Turned = append(a.Turned, turnedPerson{name, t.Best(1)})
-		}
-	}
-	return found, checked, nil
+	return p, nil
 }
 
 // grey converts a vector of pixels to a picture.
@@ -352,7 +287,7 @@ func (o *options) eachFrame(c *cobra.Command, v *vision, path, what string, opt 
 			return nil
 		}
 		if err != nil {
-			return cli.StreamError(c, err)
+			return err
 		}
 		do(f)
 		bar.Step()

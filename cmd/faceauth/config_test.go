@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/spf13/cobra"
 )
 
 // configured returns the settings that an office takes from a configuration file and from arguments.
-func configured(t *testing.T, mode os.FileMode, text string, args ...string) (room, []named, string, error) {
+func configured(t *testing.T, mode os.FileMode, text string, args ...string) (room, []config.Camera, string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "office.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -37,7 +37,8 @@ func configured(t *testing.T, mode os.FileMode, text string, args ...string) (ro
 	if err := c.ParseFlags(append([]string{"--config", path}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	all, err := r.configured(c, c.Flags().Args())
+	all, secrets, err := config.Read(c, path, c.Flags().Args(), nil)
+	r.inline = secrets
 	return r, all, path, err
 }
 
@@ -69,10 +70,10 @@ secrets:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []named{
-		{"door", "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1", "",
-			"rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/small"},
-		{"desk", "0", "", ""}}
+	want := []config.Camera{
+		{Name: "door", Source: "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1",
+			Substream: "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/small"},
+		{Name: "desk", Source: "0"}}
 	if !reflect.DeepEqual(cameras, want) {
 		t.Errorf("%+v, want %+v", cameras, want)
 	}
@@ -80,14 +81,15 @@ secrets:
 		r.address != "0.0.0.0:8443" || r.mqtt != "mqtt://faceauth@broker" {
 		t.Errorf("%+v", r)
 	}
-	if want := (secrets{"correct horse battery staple", "hush", "also made up for this test"}); r.inline != want {
+	if want := (config.Secrets{Token: "correct horse battery staple", MQTTPassword: "hush",
+		WebhookSecret: "also made up for this test"}); r.inline != want {
 		t.Errorf("%+v", r.inline)
 	}
 
 	// The command line overrides the file.
 	r, cameras, _, err = configured(t, 0o600, text, "hall=1", "--away", "3s", "--learn=false")
 	if err != nil || r.away != 3*time.Second || r.keep || r.fps != 2.5 ||
-		!reflect.DeepEqual(cameras, []named{{"hall", "1", "", ""}}) {
+		!reflect.DeepEqual(cameras, []config.Camera{{Name: "hall", Source: "1"}}) {
 		t.Errorf("%+v, %+v, %v", r, cameras, err)
 	}
 
@@ -169,8 +171,8 @@ func TestConfigErrors(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	none := &room{config: filepath.Join(t.TempDir(), "none")}
-	if _, err := none.configured(new(cobra.Command), nil); !errors.Is(err, os.ErrNotExist) {
+	none := filepath.Join(t.TempDir(), "none")
+	if _, _, err := config.Read(new(cobra.Command), none, nil, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -198,46 +200,8 @@ func TestConfigExample(t *testing.T) {
 	if _, _, _, err := configured(t, 0o600, string(container)); err != nil {
 		t.Error(err)
 	}
-	if len(cameras) < 2 || r.state == "" || r.address == "" || r.mqtt == "" || r.inline.token == "" ||
-		r.inline.mqttPassword == "" {
+	if len(cameras) < 2 || r.state == "" || r.address == "" || r.mqtt == "" || r.inline.Token == "" ||
+		r.inline.MQTTPassword == "" {
 		t.Errorf("%+v, %+v", cameras, r)
-	}
-}
-
-// The secrets in a URL are in no error, also if another package quotes the URL.
-func TestMasker(t *testing.T) {
-	source := "http://me:hu%40sh@camera.local/live?token=t0k&password=pw1&profile=main&n=1"
-	hide := masker(source)
-	cause := errors.New("gone")
-	for text, want := range map[string]string{
-		"opening " + source:                   "opening http://camera.local/live?...",
-		"GET /live?token=t0k&password=pw1 ":   "GET /live?token=***&password=*** ",
-		"user me:hu%40sh, password hu@sh":     "user ***, password ***",
-		"HTTP/1.1 401":                        "HTTP/1.1 401",
-		"no stream of profile main, pw1, t0k": "no stream of profile main, ***, ***",
-	} {
-		got := hide(fmt.Errorf("%s: %w", text, cause))
-		if got.Error() != want+": gone" || !errors.Is(got, cause) {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	// A password that is a word, or part of one, takes nothing from other words.
-	for source, texts := range map[string]map[string]string{
-		"rtsp://me:a@camera.local/x": {
-			"a camera has gone": "a camera has gone", "rtsp://me:a@camera.local/y": "rtsp://***@camera.local/y",
-			"GET //me:a@camera/": "GET //***@camera/", "some menu": "some menu"},
-		"rtsp://root:came@host/x": {
-			"the camera came": "the camera ***", "rooted camera": "rooted camera", "(root)": "(***)"},
-		"http://host/x?channel=main&key=k": {
-			"the main key": "the main key", "?key=k&channel=main": "?key=***&channel=***"},
-	} {
-		for text, want := range texts {
-			if got := masker(source)(errors.New(text)).Error(); got != want {
-				t.Errorf("%s: %q, want %q", source, got, want)
-			}
-		}
-	}
-	if err := masker("day.mp4")(cause); err != cause {
-		t.Error(err)
 	}
 }

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
@@ -25,7 +23,6 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/godbus/dbus/v5"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 // login holds the flags of logins.
@@ -34,7 +31,7 @@ type login struct {
 	policy.Flags
 	devices        []string
 	infrared       string
-	turn           rotation
+	turn           cli.Rotation
 	store, keyFile string
 	eye            string
 	counters       string
@@ -112,7 +109,7 @@ func (o *login) serve(c *cobra.Command) error {
 		}
 		return a
 	}}))
-	private(log)
+	tablet.Protect(log)
 	d, err := o.Embedding()
 	if err != nil {
 		return err
@@ -129,17 +126,15 @@ func (o *login) serve(c *cobra.Command) error {
 	if opt.Policy.MinLiveness == 0 {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
-	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, boot, tablet.Wipe
-	eyes := newEyes(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
+	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, tablet.Boot, tablet.Wipe
+	eyes := tablet.NewEyes(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
 	defer eyes.Close()
-	eyes.renew()
 	if o.infrared != "" {
 		in := o.eyeConfig(space.Infrared())
 		in.Vision.Infrared, in.Vision.Liveness = true, false
-		infrared := newEyes(in, []string{o.infrared}, face.Rotation(o.turn), log)
+		infrared := tablet.NewEyes(in, []string{o.infrared}, face.Rotation(o.turn), log)
 		defer infrared.Close()
-		infrared.renew()
-		opt.Infrared = infrared.camera
+		opt.Infrared = infrared.Camera
 	}
 	grower, err := o.grower(log)
 	if err != nil {
@@ -155,7 +150,7 @@ func (o *login) serve(c *cobra.Command) error {
 	var a *tablet.Authenticator
 	if broken == nil {
 		defer store.Close()
-		if a, err = tablet.New(store, space, eyes.camera, opt); err != nil {
+		if a, err = tablet.New(store, space, eyes.Camera, opt); err != nil {
 			return fail(badUsage, err)
 		}
 		defer a.Close()
@@ -184,34 +179,11 @@ func (o *login) serve(c *cobra.Command) error {
 		resident, _ := bus.Resident() // 0 if the system does not say
 		log.Info("ready", "sources", len(o.devices), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
 			"challenge", o.Challenge, "min_liveness", opt.Policy.MinLiveness)
-		go watchdog(ctx, asks, log)
 	})
 }
 
 // brokenIdle is how long a daemon without a store waits for the next request: the daemon after it tries again.
 const brokenIdle = 5 * time.Second
-
-// boot returns a name of this boot of the device, or "" if /proc has none, and the time since then.
-func boot() (name string, up time.Duration) {
-	name = os.Getenv("FACEAUTH_BOOT")
-	if name == "" {
-		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, the clock is trusted
-		name = strings.TrimSpace(string(b))
-	}
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		return "", 0
-	}
-	return name, time.Duration(t.Nano())
-}
-
-// sourceName returns the name of a source without the secrets in a URL.
-func sourceName(s string) string {
-	if strings.Contains(s, "://") {
-		return "a URL"
-	}
-	return s
-}
 
 // Values of --tpm that are not files.
 const (
@@ -275,24 +247,6 @@ func (o *login) apart() []profile.Option {
 		return nil
 	}
 	return []profile.Option{profile.Counters(o.counters)}
-}
-
-// private protects the faces in this process's memory: other processes of this user cannot read it, a crash does not
-// write it to disk, and it is not swapped.
-func private(log *slog.Logger) {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		log.Warn("other processes of this user can read the faces in memory", "error", err)
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		log.Warn("a crash would write down faces", "error", err)
-	}
-	// Pages are locked when they are first used, because most mapped pages are never used.
-	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
-		log.Warn("faces may get into swap; set LimitMEMLOCK=infinity, or encrypt the swap", "error", err)
-	}
-	if !strings.Contains(os.Getenv("GODEBUG"), "clobberfree=1") {
-		log.Warn("memory of forgotten faces is not overwritten; set GODEBUG=clobberfree=1, as the unit does")
-	}
 }
 
 // checkNetworks returns nil if the networks of a login exist.
@@ -360,31 +314,4 @@ func (o *login) rotate(c *cobra.Command) error {
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s is sealed with a new key, in %s\n", o.store, o.keyFile)
 	return nil
-}
-
-// watchdog tells the service manager, at half the requested interval, that the bus still answers (sd_notify(3)). It
-// returns at once if no interval is requested. It asks the bus for its ID, because everybody may do this; not everybody
-// may ping it.
-func watchdog(ctx context.Context, conn *dbus.Conn, log *slog.Logger) {
-	interval, err := daemon.SdWatchdogEnabled(false)
-	if err != nil || interval <= 0 {
-		return
-	}
-	every := interval / 2
-	for {
-		call, cancel := context.WithTimeout(ctx, every)
-		err := conn.BusObject().CallWithContext(call, "org.freedesktop.DBus.GetId", 0).Err
-		cancel()
-		if err == nil {
-			_, err = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
-		}
-		if err != nil && ctx.Err() == nil {
-			log.Warn("the watchdog is not told", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(every):
-		}
-	}
 }

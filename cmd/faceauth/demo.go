@@ -48,16 +48,16 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			for _, e := range script.Enrolment {
-				h, err := o.usable(c, v, e.Path, wanted{faces: 4})
+				h, err := o.gather(c, v, e.Path, gallery.Wanted{Faces: 4}, false)
 				if err != nil {
 					return err
 				}
-				if _, err := g.Enroll(e.Name, h.vectors, time.Now(), gallery.Enrolment{}); err != nil {
+				if _, err := g.Enroll(e.Name, h.Vectors, time.Now(), gallery.Enrolment{}); err != nil {
 					return fail(badGallery, err)
 				}
 				if !o.JSON {
 					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name,
-						count(len(h.vectors), "usable face"), e.Path)
+						count(len(h.Vectors), "usable face"), e.Path)
 				}
 			}
 			path := filepath.Join(out, "faceauth.db")

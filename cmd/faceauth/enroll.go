@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -23,7 +22,8 @@ import (
 func newEnroll() *cobra.Command {
 	var o options
 	var name string
-	var want wanted
+	var want gallery.Wanted
+	var fewer bool // one face is enough
 	var how gallery.Enrolment
 	c := &cobra.Command{
 		Use:   "enroll SOURCE --name NAME",
@@ -35,7 +35,7 @@ func newEnroll() *cobra.Command {
 			"  faceauth enroll holiday.jpg --name alice --all-usable",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.enroll(c, args[0], name, want, how)
+			return o.enroll(c, args[0], name, want, fewer, how)
 		},
 	}
 	cli.Again(c, "nobody was enrolled; run the same command again")
@@ -47,30 +47,23 @@ func newEnroll() *cobra.Command {
 	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	o.namesFlag(c)
-	c.Flags().IntVar(&want.faces, "frames", 4, "faces to label")
-	c.Flags().BoolVar(&want.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
+	c.Flags().IntVar(&want.Faces, "frames", 4, "faces to label")
+	c.Flags().BoolVar(&fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
 		"of them and warn; without it, label none")
-	c.Flags().BoolVar(&want.unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
+	c.Flags().BoolVar(&want.Unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
 		"tinted glasses) or blurred by a movement; without it, enroll waits for clearer pictures")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
 	return c
 }
 
-// wanted says how many faces to label.
-type wanted struct {
-	faces int
-	fewer bool // one face is enough
-	// unclear takes doubtful faces, too.
-	unclear bool
-}
-
-func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how gallery.Enrolment) (err error) {
+func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wanted, fewer bool,
+	how gallery.Enrolment) (err error) {
 	if err := online.CheckName(name); err != nil {
 		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
 	}
-	if want.faces < 1 {
-		return fail(badUsage, fmt.Errorf("--frames %d: at least one face is needed", want.faces))
+	if want.Faces < 1 {
+		return fail(badUsage, fmt.Errorf("--frames %d: at least one face is needed", want.Faces))
 	}
 	path, err := o.galleryPath()
 	if err != nil {
@@ -120,17 +113,17 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 	} else if err := o.configure(c, g); err != nil {
 		return err
 	}
-	found, err := o.usable(c, v, source, want)
+	found, err := o.gather(c, v, source, want, fewer)
 	if err != nil {
 		return err
 	}
-	if err := found.turns.Check(found.turned); err != nil {
-		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
+	if found.Turned != nil {
+		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", found.Turned))
 	}
-	how.Upright = found.checked == len(found.vectors)
+	how.Upright = found.Upright
 	var resembles string
 	err = g.Change(func() (err error) { // another program may have enrolled people meanwhile
-		resembles, err = g.Enroll(name, found.vectors, time.Now(), how)
+		resembles, err = g.Enroll(name, found.Vectors, time.Now(), how)
 		return err
 	})
 	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) || errors.Is(err, gallery.ErrAlike) {
@@ -158,121 +151,52 @@ func (o *options) enroll(c *cobra.Command, source, name string, want wanted, how
 			Refused   map[string]int `json:"refused"`
 			Resembles string         `json:"resembles"`
 			Gallery   string         `json:"gallery"`
-		}{name, len(found.vectors), found.frames, found.refused, resembles, path})
+		}{name, len(found.Vectors), found.Frames, found.Refused, resembles, path})
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s: %s labelled, from %s%s\ngallery: %s\n",
-		name, count(len(found.vectors), "face"), count(found.frames, "frame"), found.why(), path)
+		name, count(len(found.Vectors), "face"), count(found.Frames, "frame"), passedOver(found.Refused), path)
 	return nil
 }
 
-// harvest is the result of a search for usable faces.
-type harvest struct {
-	vectors [][]float32
-	frames  int
-	refused map[string]int
-	unclear int        // of refused: doubtful faces, which --unclear takes
-	doubt   face.Turns // sums over the refused faces that are hard to recognise
-	doubts  int        // their number
-	turns   face.Turns // sums over the faces
-	checked int        // faces whose turns were measured
-	turned  int        // turn of the frames
-}
-
-func (h harvest) why() string {
-	if len(h.refused) == 0 {
+// passedOver lists the faces that were not labelled, by reason.
+func passedOver(refused map[string]int) string {
+	if len(refused) == 0 {
 		return ""
 	}
 	var parts []string
-	for _, r := range slices.Sorted(maps.Keys(h.refused)) {
-		parts = append(parts, fmt.Sprintf("%s: %d", r, h.refused[r]))
+	for _, r := range slices.Sorted(maps.Keys(refused)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", r, refused[r]))
 	}
 	return " (passed over: " + strings.Join(parts, ", ") + ")"
 }
 
-// turnedLead is the ratio by which the norms of unclear faces must be greater at another turn before an enrolment is
-// refused for it: that of --rotate auto (docs/results.md).
-const turnedLead = 1.15
-
-// doubtful returns the reason why a face is labelled only with --unclear, or "".
-func doubtful(x face.Sample, space face.Space) face.Reason {
-	switch {
-	case (x.Reason == face.Covered || x.Reason == face.Moved) && x.Vector != nil && x.Quality.Norm >= space.LearnNorm:
-		return x.Reason
-	case x.Reason == "" && x.Quality.Norm < space.ClearNorm:
-		return face.Unclear
-	}
-	return ""
-}
-
-// refuse adds the norms of a single face that is hard to recognise: the camera may be turned. It reports whether it is
-// such a face.
-func (h *harvest) refuse(f face.Frame, w wanted, space face.Space) bool {
-	if len(f.Samples) != 1 || f.Samples[0].Turns == nil ||
-		f.Samples[0].Reason == "" && (w.unclear || doubtful(f.Samples[0], space) == "") {
-		return false
-	}
-	h.doubt.Add(*f.Samples[0].Turns)
-	h.doubts++
-	return true
-}
-
-// usable returns the first faces of a source that may be labelled.
-func (o *options) usable(c *cobra.Command, v *vision, source string, want wanted) (harvest, error) {
-	n := want.faces
-	h := harvest{refused: map[string]int{}}
+// gather returns the first faces of a source that may be labelled. With fewer, one face is enough.
+func (o *options) gather(c *cobra.Command, v *vision, source string, want gallery.Wanted, fewer bool) (
+	gallery.Gathered, error) {
 	src, err := o.stream(c, v, source, eye.Options{Gate: eye.Enrol})
 	if err != nil {
-		return h, err
+		return gallery.Gathered{}, err
 	}
-	bar := cli.NewProgress(n, "enrolling")
+	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.End()
-	for len(h.vectors) < n {
-		f, err := src.Next(c.Context())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return h, cli.StreamError(c, err)
-		}
-		h.frames++
-		if h.refuse(f, want, v.Space) && h.doubts >= n && h.doubt.Best(turnedLead) != 0 {
-			return h, fail(noFace, fmt.Errorf("%w; nothing was enrolled", h.doubt.Check(f.Turned)))
-		}
-		doubt := face.Reason("")
-		if len(f.Samples) == 1 {
-			doubt = doubtful(f.Samples[0], v.Space)
-		}
-		switch {
-		case len(f.Samples) == 0:
-			h.refused["no face"]++
-		case len(f.Samples) > 1:
-			h.refused["several faces"]++
-		case doubt != "" && !want.unclear:
-			h.refused[string(doubt)]++
-			h.unclear++
-		case doubt == "" && f.Samples[0].Reason != "":
-			h.refused[string(f.Samples[0].Reason)]++
-		default:
-			h.vectors = append(h.vectors, f.Samples[0].Vector)
-			if t := f.Samples[0].Turns; t != nil {
-				h.turns.Add(*t)
-				h.checked, h.turned = h.checked+1, f.Turned
-			}
-			bar.Step()
-		}
+	g, err := gallery.Gather(c.Context(), src, v.Space, want, bar.Step)
+	if errors.Is(err, face.ErrTurned) {
+		err = fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
 	}
-	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(h.vectors), n, count(h.frames, "frame"), h.why())
-	if h.unclear > 0 && len(h.vectors) < n {
-		short += fmt.Sprintf("; give clearer pictures, or --unclear labels %s, too", count(h.unclear, "face"))
+	if err != nil || len(g.Vectors) == want.Faces {
+		return g, err
+	}
+	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces, count(g.Frames, "frame"),
+		passedOver(g.Refused))
+	if g.Unclear > 0 {
+		short += fmt.Sprintf("; give clearer pictures, or --unclear labels %s, too", count(g.Unclear, "face"))
 	}
 	switch {
-	case len(h.vectors) == n:
-	case len(h.vectors) == 0:
-		return h, fail(noFace, fmt.Errorf("%s; nothing was enrolled", short))
-	case !want.fewer:
-		return h, fail(noFace, fmt.Errorf("%s; nothing was enrolled; --all-usable makes do with fewer", short))
-	default:
-		warn(c, short+": the fewer faces are labelled, the more often a person is not recognised")
+	case len(g.Vectors) == 0:
+		return g, fail(noFace, fmt.Errorf("%s; nothing was enrolled", short))
+	case !fewer:
+		return g, fail(noFace, fmt.Errorf("%s; nothing was enrolled; --all-usable makes do with fewer", short))
 	}
-	return h, nil
+	warn(c, short+": the fewer faces are labelled, the more often a person is not recognised")
+	return g, nil
 }

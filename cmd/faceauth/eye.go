@@ -15,6 +15,8 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/replay"
@@ -22,26 +24,25 @@ import (
 )
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n named, pace bool, picture func() bool,
-	hide func(error) error) (office.Stream, error) {
-	recording := input.IsRecording(n.source)
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n config.Camera, pace bool,
+	picture func() bool, hide func(error) error) (office.Stream, error) {
+	recording := input.IsRecording(n.Source)
 	how := eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace, Frame: picture,
-		Spare: !o.EveryFrame, Rotate: face.Rotation(cmp.Or(n.rotate, o.rotate)), Turned: turned(c, n.name),
+		Spare: !o.EveryFrame, Rotate: face.Rotation(cmp.Or(n.Rotate, o.rotate)), Turned: turned(c, n.Name),
 	}
-	if n.substream != "" {
-		how.Roots = []string{n.source, n.substream}
-		s := &substream{small: n.substream, large: n.source, close: v.Drop, now: time.Now,
-			open: func(ctx context.Context, name string) (looked, error) { return v.Open(ctx, name, how) },
-			warn: func(err error) { warn(c, fmt.Sprintf("%s: the large stream: %v", n.name, hide(err))) },
-		}
-		return s, s.read(ctx, false)
+	if n.Substream != "" {
+		how.Roots = []string{n.Source, n.Substream}
+		open := func(ctx context.Context, name string) (*eye.Stream, error) { return v.Open(ctx, name, how) }
+		return eye.OpenSubstream(ctx, n.Substream, n.Source, open, func(err error) {
+			warn(c, fmt.Sprintf("%s: the large stream: %v", n.Name, hide(err)))
+		})
 	}
-	s, err := v.Open(ctx, n.source, how)
+	s, err := v.Open(ctx, n.Source, how)
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // the same recording would break a new eye, too
 			// the name of a recording contains no secrets
-			warn(c, fmt.Sprintf("%s: %v; the recording ends here", n.name, err))
+			warn(c, fmt.Sprintf("%s: %v; the recording ends here", n.Name, err))
 			return io.EOF
 		}
 		return err
@@ -49,43 +50,51 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n nam
 	if err != nil {
 		return nil, broken(err)
 	}
-	return seen{s, v.Drop, broken}, nil
+	return seen{s, broken}, nil
+}
+
+// looked is the stream of an eye, as far as a watch uses it.
+type looked interface {
+	face.Stream
+	face.Looker
+	Dropped() int
 }
 
 // seen is the stream of an eye for one source.
 type seen struct {
 	*eye.Stream
-	close func()
-	wrong func(error) error // changes an error; nil for no change
+	wrong func(error) error // changes an error, except the end
 }
 
 // Next implements [face.Stream].
 func (s seen) Next(ctx context.Context) (face.Frame, error) {
 	f, err := s.Stream.Next(ctx)
-	if err != nil && s.wrong != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		err = s.wrong(err)
 	}
 	return f, err
 }
 
-// Close ends the source.
-func (s seen) Close() error {
-	s.close()
-	return nil
+// turned returns a function that says that a source is turned.
+func turned(c *cobra.Command, source string) func(int) {
+	return func(degrees int) {
+		warn(c, fmt.Sprintf("%s seems to be turned: its pictures are turned by %d degrees; --rotate 0 prevents it",
+			source, degrees))
+	}
 }
 
 // stream opens a source in the eye of v. Its errors have exit codes.
-func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Stream, error) {
+func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Options) (seen, error) {
 	return o.streamIn(c.Context(), c, v, name, opt)
 }
 
 // streamIn is [options.stream] with its own context.
-func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string,
-	opt eye.Options) (*eye.Stream, error) {
+func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string, opt eye.Options) (seen,
+	error) {
 	if err := o.CheckTimeout(); err != nil {
-		return nil, err
+		return seen{}, err
 	}
-	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, face.Rotation(o.rotate), turned(c, sourceName(name))
+	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, face.Rotation(o.rotate), turned(c, input.Shown(name))
 	damaged := 0
 	opt.Damaged = func(text string) {
 		if damaged++; damaged <= 10 {
@@ -93,23 +102,16 @@ func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, nam
 		}
 	}
 	s, err := v.Open(ctx, name, opt)
-	return s, o.seeError(c, err)
-}
-
-// seeError gives an error of an eye its exit code.
-func (o *options) seeError(c *cobra.Command, err error) error {
-	switch {
-	case err == nil || c.Context().Err() != nil:
-		return err
-	case errors.Is(err, eye.ErrVision):
-		return fail(badModel, err)
+	if errors.Is(err, eye.ErrVision) && c.Context().Err() == nil {
+		err = fail(badModel, err)
 	}
-	return fail(badSource, err)
+	coded := func(err error) error { return cli.StreamError(c, err) }
+	return seen{s, coded}, coded(err)
 }
 
 // again reopens a camera when its eye breaks, and prints a line about it.
 type again struct {
-	*eye.Stream
+	seen
 	o     *options
 	c     *cobra.Command
 	v     *vision
@@ -128,14 +130,14 @@ func (o *options) watch(c *cobra.Command, v *vision, name string, opt eye.Option
 	if err != nil {
 		return nil, err
 	}
-	return &again{Stream: s, o: o, c: c, v: v, name: name, opt: opt, since: time.Now(),
+	return &again{seen: s, o: o, c: c, v: v, name: name, opt: opt, since: time.Now(),
 		pause: backoff.Pause{First: time.Second, Longest: 30 * time.Second}}, nil
 }
 
 // Next implements [face.Stream].
 func (a *again) Next(ctx context.Context) (face.Frame, error) {
 	for {
-		f, err := a.Stream.Next(ctx)
+		f, err := a.seen.Next(ctx)
 		if err == nil {
 			a.pause.Reset()
 			f.Index, f.Time = f.Index+a.index, f.Time+a.ahead
@@ -152,9 +154,9 @@ func (a *again) Next(ctx context.Context) (face.Frame, error) {
 			}
 			a.index += a.Count().Read
 			a.ahead = time.Since(a.since)
-			var s *eye.Stream
+			var s seen
 			if s, err = a.o.stream(a.c, a.v, a.name, a.opt); err == nil {
-				a.Stream = s
+				a.seen = s
 			}
 		}
 		if err != nil {

@@ -3,13 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,9 +18,11 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/frigate"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -63,10 +65,11 @@ func newOffice() *cobra.Command {
 			"  faceauth office 'door=frigate://broker.local/door?api=http://frigate.local:5000'\n" +
 			"  faceauth office --config office.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
-			all, err := r.configured(c, args)
+			all, secrets, err := config.Read(c, r.config, args, r.substreams)
 			if err != nil {
 				return fail(badUsage, err)
 			}
+			r.inline = secrets
 			return o.office(c, all, r)
 		},
 	}
@@ -107,60 +110,38 @@ func (r *room) flags(c *cobra.Command) {
 	r.outputFlags.flags(c)
 }
 
-// named is a source with its name in events.
-type named struct {
-	name, source string
-	rotate       rotation // "" for --rotate
-	substream    string   // a smaller stream; "" for none
-}
-
-// sources parses the arguments. The scheme of a URL stands before its first "=".
-func sources(args []string) (all []named, err error) {
-	taken := make(map[string]bool)
-	for _, a := range args {
-		n := named{name: a, source: a}
-		if name, source, ok := strings.Cut(a, "="); ok && name != "" && !strings.ContainsAny(name, "/:") {
-			n.name, n.source = name, source
-		} else if input.IsRecording(a) {
-			n.name = filepath.Base(a)
-		} else if strings.Contains(a, "://") { // what may be secret in a URL is in no event
-			return nil, errors.New("the URL needs a name; put NAME= before it")
-		}
-		if n.source == "" || taken[n.name] {
-			return nil, fmt.Errorf("camera %q has no source, or its name is given twice", n.name)
-		}
-		taken[n.name] = true
-		all = append(all, n)
-	}
-	return all, nil
-}
-
-func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
+// check returns an error about flags that cannot be used.
+func (r *room) check(c *cobra.Command, all []config.Camera) error {
 	switch {
 	case r.away <= 0:
-		return fail(badUsage, fmt.Errorf("--away must be positive, got %v", r.away))
+		return fmt.Errorf("--away must be positive, got %v", r.away)
 	case r.hold < r.away && c.Flags().Changed("hold"):
-		return fail(badUsage, fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold))
+		return fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold)
 	case r.retention <= 0:
-		return fail(badUsage, fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown",
-			r.retention))
+		return fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention)
 	case r.keepDays < 1 || r.keepDays > 3650:
-		return fail(badUsage, fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays))
+		return fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays)
 	case r.keepSize < 1 || r.keepSize > 1<<20:
-		return fail(badUsage, fmt.Errorf("--keep-mb must be between 1 and %d, got %d", 1<<20, r.keepSize))
+		return fmt.Errorf("--keep-mb must be between 1 and %d, got %d", 1<<20, r.keepSize)
 	case r.clipSize < 0 || r.clipSize > 1<<20:
-		return fail(badUsage, fmt.Errorf("--clips-mb must be between 0 and %d, got %d", 1<<20, r.clipSize))
+		return fmt.Errorf("--clips-mb must be between 0 and %d, got %d", 1<<20, r.clipSize)
 	case r.clipSize > 0 && r.state == "":
-		return fail(badUsage, errors.New("--clips-mb keeps clips over a restart; give --state, too"))
+		return errors.New("--clips-mb keeps clips over a restart; give --state, too")
 	case !(r.fps >= 0):
-		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", r.fps))
-	case r.fast && (len(all) != 1 || !input.IsRecording(all[0].source)):
-		return fail(badUsage, errors.New("--fast is for one recording"))
+		return fmt.Errorf("--fps must not be negative, got %g", r.fps)
+	case r.fast && (len(all) != 1 || !input.IsRecording(all[0].Source)):
+		return errors.New("--fast is for one recording")
 	case r.stay && r.address == "":
-		return fail(badUsage, errors.New("--stay is for --page"))
+		return errors.New("--stay is for --page")
 	case r.state == "" && r.sinks():
-		return fail(badUsage, errors.New("--webhook and --mqtt need --state: events that cannot be delivered wait "+
-			"there"))
+		return errors.New("--webhook and --mqtt need --state: events that cannot be delivered wait there")
+	}
+	return nil
+}
+
+func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err error) {
+	if err := r.check(c, all); err != nil {
+		return fail(badUsage, err)
 	}
 	if err := o.CheckTimeout(); err != nil {
 		return err
@@ -195,42 +176,16 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
-	printer := newAsyncPrinter(cancel)
-	defer printer.end()
+	printer := cli.NewPrinter(cancel)
+	defer printer.End(sink.Grace)
+	note := func(s string) { printer.Print(func() error { cli.Note(c, s); return nil }) }
 	opt.Event = func(e office.Event) {
-		printer.print(func() error { return o.say(c.OutOrStdout(), e) })
+		printer.Print(func() error { return o.say(c.OutOrStdout(), e) })
 	}
-	opt.Health = func(h office.Health) {
-		printer.print(func() error {
-			if h.Up {
-				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: camera connected\n", h.Camera)
-			} else {
-				fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %s; it is tried again\n", h.Camera, h.Error)
-			}
-			return nil
-		})
-	}
-	opt.Disk = func(d office.Disk) {
-		printer.print(func() error {
-			if d.Error != "" {
-				warn(c, d.Error+"; all goes on in memory, and is written when there is room")
-			} else if d.Lost > 0 {
-				warn(c, fmt.Sprintf("the state is written again; %s are lost", count(d.Lost, "event")))
-			} else {
-				warn(c, "the state is written again, and nothing is lost")
-			}
-			return nil
-		})
-	}
+	opt.Health = func(h office.Health) { note(h.Sentence()) }
+	opt.Disk = func(d office.Disk) { note("warning: " + d.Sentence()) }
 	opt.Room = func(r online.Room) {
-		printer.print(func() error {
-			if w := r.Warning(); w != "" {
-				warn(c, w)
-			} else {
-				warn(c, "there is room again: faces are learned")
-			}
-			return nil
-		})
+		note("warning: " + cmp.Or(r.Warning(), "there is room again: faces are learned"))
 	}
 	part, err := r.memberFlags.join(c)
 	if err != nil {
@@ -238,13 +193,12 @@ func (o *options) office(c *cobra.Command, all []named, r room) (err error) {
 	}
 	if part != nil {
 		defer func() { err = errors.Join(err, part.close()) }()
-		if part.Part, err = fleet.NewPart(part.device, g.Space().ID, func(s string) {
-			printer.print(func() error { warn(c, "fleet: "+s); return nil })
-		}); err != nil {
+		tell := func(s string) { note("warning: fleet: " + s) }
+		if part.Part, err = fleet.NewPart(part.device, g.Space().ID, tell); err != nil {
 			return err
 		}
 		opt.Fleet, opt.Teach = part.Part, r.keep
-		opt.Trouble = func(err error) { printer.print(func() error { warn(c, err.Error()); return nil }) }
+		opt.Trouble = func(err error) { note("warning: " + err.Error()) }
 	}
 	told := make(map[string]func([]office.Seen)) // the cameras that are told whom they see
 	opt.Frame = func(camera string, _ time.Time, seen []office.Seen) {
@@ -301,7 +255,7 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
 // at first may come later; a recording may not. Those that want to know whom they see add themselves to told.
-func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r room,
+func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Camera, r room,
 	told map[string]func([]office.Seen)) (cameras []office.Camera, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -311,9 +265,9 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 	}
 	space := g.Space()
 	for _, n := range all {
-		recording := input.IsRecording(n.source)
+		recording := input.IsRecording(n.Source)
 		if recording {
-			if _, err := os.Stat(n.source); err != nil {
+			if _, err := os.Stat(n.Source); err != nil {
 				return nil, done, fail(badSource, fmt.Errorf("opening source: %w", err))
 			}
 		}
@@ -321,23 +275,23 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 		if err != nil {
 			return nil, done, err
 		}
-		hide := masker(n.source)
-		if n.substream != "" {
-			large, small := hide, masker(n.substream)
+		hide := input.Masker(n.Source)
+		if n.Substream != "" {
+			large, small := hide, input.Masker(n.Substream)
 			hide = func(err error) error { return small(large(err)) }
 		}
-		if strings.HasPrefix(n.source, "frigate") && !recording {
+		if strings.HasPrefix(n.Source, "frigate") && !recording {
 			pictures := &seer{o: o, c: c, space: space, v: v}
 			opened = append(opened, pictures.close)
 			camera, tell, err := o.frigate(c, n, pictures, hide)
 			if err != nil {
 				return nil, done, err
 			}
-			cameras, told[n.name] = append(cameras, camera), tell
+			cameras, told[n.Name] = append(cameras, camera), tell
 			continue
 		}
 		opened = append(opened, v.Close)
-		cameras = append(cameras, office.Camera{Name: n.name, Ends: recording, Hide: hide,
+		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide,
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				return o.camera(ctx, c, v, n, !r.fast, picture, hide)
 			}})
@@ -346,25 +300,25 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []named, r r
 }
 
 // frigate returns a camera of Frigate, and the function that takes what the office says of it.
-func (o *options) frigate(c *cobra.Command, n named, pictures *seer, hide func(error) error) (office.Camera,
+func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *seer, hide func(error) error) (office.Camera,
 	func([]office.Seen), error) {
-	if n.rotate != "" {
+	if n.Rotate != "" {
 		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: rotate is not for cameras of Frigate; turn "+
-			"the camera there", n.name))
+			"the camera there", n.Name))
 	}
-	camera, err := frigate.New(n.source, frigate.Options{
+	camera, err := frigate.New(n.Source, frigate.Options{
 		Timeout: o.Timeout,
 		See: func(ctx context.Context, picture []byte) (face.Frame, error) {
 			return pictures.see(ctx, picture, ".jpg", eye.Options{
 				Gate: eye.Learn, Picture: 112, Frame: func() bool { return true }, Timeout: o.Timeout,
 			})
 		},
-		Warn: func(text string) { warn(c, n.name+": "+text) },
+		Warn: func(text string) { warn(c, n.Name+": "+text) },
 	})
 	if err != nil {
-		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: %w", n.name, err))
+		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: %w", n.Name, err))
 	}
-	return office.Camera{Name: n.name, Stills: true, Hide: hide, Open: camera.Open}, camera.Seen, nil
+	return office.Camera{Name: n.Name, Stills: true, Hide: hide, Open: camera.Open}, camera.Seen, nil
 }
 
 // say prints an event.

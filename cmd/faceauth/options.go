@@ -24,10 +24,18 @@ type options struct {
 	cli.Options
 	gallery    string
 	key        string
-	rotate     rotation
+	rotate     cli.Rotation
 	noPictures bool
 	member     memberFlags
 	numbers    map[string]fleet.ID // numbers in the fleet of people of the gallery
+}
+
+// rotateFlag adds --rotate.
+func (o *options) rotateFlag(c *cobra.Command) {
+	o.rotate = cli.Rotation(face.Auto)
+	c.Flags().Var(&o.rotate, "rotate", "degrees by which pictures are turned clockwise: 0, 90, 180, 270, or auto: "+
+		"the first five pictures with faces decide")
+	cli.Values(c, "rotate", "auto", "0", "90", "180", "270")
 }
 
 // picturesFlag adds --no-pictures, for commands that keep learned faces in the gallery.

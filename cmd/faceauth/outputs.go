@@ -17,6 +17,8 @@ import (
 
 	"github.com/faceauth/faceauth"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/sink"
@@ -33,7 +35,7 @@ type outputFlags struct {
 	frames                    []string
 	proxies                   []string // addresses and networks
 	mqttFaces, webhookFaces   bool
-	inline                    secrets // secrets of the configuration file; flags go before them
+	inline                    config.Secrets // secrets of the configuration file; flags go before them
 
 	see func(context.Context, []byte, string, bool) (face.Frame, error) // for the page
 }
@@ -73,9 +75,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	group := sink.NewGroup(ctx, past, func(err error) { cancel(err) })
 	group.Changed = func(name string, err error) {
 		if err != nil {
-			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: %v; it is tried again\n", name, err)
+			cli.Note(c, fmt.Sprintf("%s: %v; it is tried again", name, err))
 		} else {
-			fmt.Fprintf(c.ErrOrStderr(), "faceauth: %s: delivery resumed\n", name)
+			cli.Note(c, name+": delivery resumed")
 		}
 	}
 	host, _ := os.Hostname() // a name for people; it may be empty
@@ -101,7 +103,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 	}()
 	if r.webhook != "" {
-		key, err := secret(r.webhookSecret, r.inline.webhookSecret)
+		key, err := secret(r.webhookSecret, r.inline.WebhookSecret)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -113,7 +115,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		deliver(hook)
 	}
 	if r.mqtt != "" {
-		password, err := secret(r.mqttPassword, r.inline.mqttPassword)
+		password, err := secret(r.mqttPassword, r.inline.MQTTPassword)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -162,7 +164,7 @@ func (r *outputFlags) pageURL(host string) string {
 
 // show serves the page.
 func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
-	token, err := secret(r.token, r.inline.token)
+	token, err := secret(r.token, r.inline.Token)
 	if err != nil {
 		return fail(badUsage, err)
 	}
@@ -188,7 +190,7 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "faceauth: the page is at %s://%s%s/\n", scheme, l.Addr(), r.base)
+	cli.Note(c, fmt.Sprintf("the page is at %s://%s%s/", scheme, l.Addr(), r.base))
 	if token != "" && scheme == "http" && !strings.HasPrefix(l.Addr().String(), "127.") {
 		warn(c, "the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, "+
 			"or a proxy")

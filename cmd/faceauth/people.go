@@ -3,13 +3,9 @@
 package main
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -17,8 +13,6 @@ import (
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/search"
-	"github.com/faceauth/faceauth/internal/store"
-	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -124,7 +118,7 @@ func newPeople() *cobra.Command {
 			recordings := 0
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
 				var err error
-				if recordings, err = forgetFound(g, args[0]); err == nil {
+				if recordings, err = search.Forget(g, args[0]); err == nil {
 					err = g.Forget(args[0])
 				}
 				if errors.Is(err, online.ErrUnknown) {
@@ -266,43 +260,4 @@ func moment(s string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s,
 		"2026-11-20 17:30")
-}
-
-// cachePath returns the path of the default cache of a gallery. It has the key of the gallery, if there is one.
-func cachePath(gallery string) (string, error) {
-	dir, err := xdg.Cache()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "faceauth", "cache.db")
-	if key := store.Key(gallery); key != nil {
-		sum := sha256.Sum256(key)
-		path = filepath.Join(dir, "faceauth", fmt.Sprintf("cache-%x.db", sum[:4]))
-		err = store.SetKey(path, key)
-	}
-	return path, err
-}
-
-// forgetFound removes recordings in which somebody looks like a person from the index of search, and unfinished
-// replays.
-func forgetFound(g *gallery.Gallery, name string) (recordings int, err error) {
-	path, err := cachePath(g.Path())
-	if err != nil { // then nothing has used it either
-		return 0, nil
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	var faces [][]float32
-	for _, l := range g.Learner().Labels() {
-		if l.Name == name && !l.Negative {
-			faces = append(faces, g.Learner().Vector(l.ID))
-		}
-	}
-	x := search.Index{Space: g.Space()}
-	if err := x.Open(path); err != nil {
-		return 0, err
-	}
-	defer x.Close()
-	return x.Forget(faces)
 }

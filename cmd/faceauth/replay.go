@@ -17,7 +17,6 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/footage"
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -52,7 +51,7 @@ func newReplay() *cobra.Command {
 					sources = found
 				}
 			}
-			jobs, err := jobsOf(jobs, len(sources))
+			jobs, err := cli.Jobs(jobs, len(sources))
 			if err != nil {
 				return err
 			}
@@ -84,15 +83,16 @@ func newReplay() *cobra.Command {
 	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&p.freeze, "freeze", false, "judge, but learn nothing")
 	c.Flags().BoolVar(&p.anew, "anew", false, "begin again, and do not continue an interrupted replay")
-	jobsFlag(c, &jobs)
+	cli.JobsFlag(c, &jobs)
 	return c
 }
 
 // playOne replays a recording with the gallery, and saves the learned faces if keep is set.
-func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, keep bool, how player) (result, error) {
+func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, keep bool, how player) (replay.Result,
+	error) {
 	g, path, v, err := o.recogniser(c, nil, keep, how.freeze)
 	if err != nil {
-		return result{}, err
+		return replay.Result{}, err
 	}
 	defer v.Close()
 	defer g.Close()
@@ -123,13 +123,13 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep boo
 	}
 	folders := reportFolders(how.out, sources)
 	type played struct {
-		result
+		replay.Result
 		err error
 	}
 	bar := cli.NewProgress(len(sources), "recordings")
 	defer bar.End()
 	unread, faces := 0, 0
-	err := inOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
+	err := cli.InOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
 		how := how
 		how.out, how.quiet = folders[i], true
 		r, err := o.playOne(ctx, c, sources[i], keep, how)
@@ -148,7 +148,7 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep boo
 			return p.err
 		}
 		faces += p.Summary.Faces
-		return o.printResult(c, p.result)
+		return o.printResult(c, p.Result)
 	})
 	switch {
 	case err != nil:
@@ -185,129 +185,80 @@ type player struct {
 	each          func(frame int, events []replay.Event) // may be nil
 }
 
-// result lists the outputs of a replay.
-type result struct {
-	Source  string         `json:"source"`
-	Count   face.Count     `json:"frames"`
-	Summary replay.Summary `json:"summary"`
-	Report  string         `json:"report"`
-	Events  string         `json:"events"`
-	Video   string         `json:"video,omitempty"`
-}
-
-// play replays a source with the learner of g and writes the report. An older report in the same folder stays until the
-// new one is complete.
+// play replays a source with the learner of g and writes the report.
 func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string,
-	how player) (result, error) {
-	r := result{
-		Source: filepath.Base(input.Shown(source)),
-		Report: filepath.Join(how.out, "report.html"),
-		Events: filepath.Join(how.out, "events.jsonl"),
-	}
-	if err := os.MkdirAll(how.out, 0o700); err != nil {
-		return r, fmt.Errorf("writing report: %w", err)
-	}
-	safefile.Sweep(r.Report)
-	safefile.Sweep(r.Events)
-	run, earlier, err := o.unfinishedIn(c, source, v, g, how)
-	if err != nil {
-		return r, err
-	}
-	finished := false
-	defer func() {
-		if !finished {
-			run.abandon()
-		}
-	}()
+	how player) (replay.Result, error) {
 	opt := eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video, Spare: !o.EveryFrame}
-	report, from := replay.NewReport(), replay.Point{}
-	if earlier != nil {
-		if err := earlier.resume(g, report); err != nil {
-			return r, fmt.Errorf("going on with the replay in %s: %w; give --anew to begin anew", how.out, err)
-		}
-		from = earlier.Point
-		opt.After = &from.Frame
-		fmt.Fprintf(c.ErrOrStderr(), "%s: going on at %s, where an earlier replay was interrupted\n", r.Source,
-			stamp(from.Time))
-	}
-	src, err := o.streamIn(ctx, c, v, source, opt)
-	if err != nil {
-		return r, err
-	}
-	log := replay.NewLog(run.log)
+	var src seen
+	var bar progress
 	var film *drawing.Process
 	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
-	if how.video {
-		r.Video = filepath.Join(how.out, "annotated.avi")
-		if film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...); err != nil {
-			return r, err
+	video := filepath.Join(how.out, "annotated.avi")
+	job := replay.Job{
+		Folder: how.out, Name: filepath.Base(input.Shown(source)), Path: source, Anew: how.anew,
+		Settings: cli.Describe(v, g.Learner().Settings(), path),
+		Warn:     func(text string) { warn(c, text) },
+	}
+	job.Freeze, job.Now = how.freeze, time.Now
+	if how.each == nil && !how.video { // these must see all frames
+		job.Depends = fmt.Sprintf("%+v %t", v.Config.Vision, o.EveryFrame)
+	}
+	job.Resumed = func(at time.Duration) {
+		fmt.Fprintf(c.ErrOrStderr(), "%s: going on at %s, where an earlier replay was interrupted\n", job.Name,
+			stamp(at))
+	}
+	job.Open = func(after *int) (_ replay.Source, err error) {
+		opt.After = after
+		if src, err = o.streamIn(ctx, c, v, source, opt); err != nil {
+			return nil, err
 		}
-		defer os.Remove(unfinished)
-		defer film.Close()
+		if how.video {
+			if film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...); err != nil {
+				return nil, err
+			}
+		}
+		if !how.quiet {
+			bar = cli.NewProgress(src.Count().Declared, "replaying")
+		}
+		return src, nil
 	}
-	var bar progress
-	if !how.quiet {
-		bar = cli.NewProgress(src.Count().Declared, "replaying")
-		defer bar.End()
-	}
-	err = replay.Run(ctx, src, g.Learner(), report, replay.Options{
-		Freeze: how.freeze,
-		Now:    time.Now,
-		From:   from,
-		Pause:  func(p replay.Point) error { return run.save(p, g, report, log.Flush) },
-		Each: func(f face.Frame, es []replay.Event) error {
-			bar.To(f.Index + 1)
-			for _, e := range es {
-				if err := log.Write(e); err != nil {
-					return fail(failed, fmt.Errorf("writing %s: %w", r.Events, err))
-				}
-			}
-			if how.each != nil {
-				how.each(f.Index, es)
-			}
-			if how.video {
-				picture, err := annotated(src, g.Learner().Names(), f, es)
-				if err == nil {
-					err = film.Draw(picture)
-				}
-				return fail(failed, err)
-			}
+	job.Each = func(f face.Frame, events []replay.Event) error {
+		bar.To(f.Index + 1)
+		if how.each != nil {
+			how.each(f.Index, events)
+		}
+		if !how.video {
 			return nil
-		},
-	})
+		}
+		picture, err := annotated(src.Stream, g.Learner().Names(), f, events)
+		if err != nil {
+			return err
+		}
+		return film.Draw(picture)
+	}
+	job.Finish = func() error {
+		if !how.video {
+			return nil
+		}
+		if err := film.Close(); err != nil {
+			return err
+		}
+		if err := os.Rename(unfinished, video); err != nil && src.Count().Read > 0 {
+			return fmt.Errorf("writing video: %w", err)
+		}
+		return nil
+	}
+	r, err := job.Run(ctx, g)
 	bar.End()
+	if film != nil {
+		film.Close()
+		os.Remove(unfinished)
+	}
 	if err != nil {
-		return r, cli.StreamError(c, err)
-	}
-	r.Count, r.Summary = src.Count(), report.Summary()
-	if err := log.Flush(); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Events, err)
-	}
-	page, err := safefile.Create(r.Report)
-	if err != nil {
-		return r, fmt.Errorf("writing report: %w", err)
-	}
-	defer page.Abort()
-	if err := report.WriteHTML(page, replay.Meta{
-		Source: r.Source, Declared: r.Count.Declared, Read: r.Count.Read, Damaged: r.Count.Damaged,
-		Settings: cli.Describe(v, g.Learner().Settings(), path), Warnings: g.Learner().Warnings(),
-	}); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Report, err)
+		return r, err
 	}
 	if how.video {
-		if err := film.Close(); err != nil {
-			return r, err
-		}
-		if err := os.Rename(unfinished, r.Video); err != nil && r.Count.Read > 0 {
-			return r, fmt.Errorf("writing video: %w", err)
-		}
-	}
-	finished = true
-	if err := run.finish(r.Events); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Events, err)
-	}
-	if err := page.Commit(); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Report, err)
+		r.Video = video
 	}
 	warn(c, g.Learner().Warnings()...)
 	if d := r.Count.Declared; d > r.Count.Read+r.Count.Damaged {
@@ -316,7 +267,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	return r, nil
 }
 
-func (o *options) printResult(c *cobra.Command, r result) error {
+func (o *options) printResult(c *cobra.Command, r replay.Result) error {
 	w := c.OutOrStdout()
 	if o.JSON {
 		return json.NewEncoder(w).Encode(r)

@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/search"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -58,7 +59,7 @@ func newSearch() *cobra.Command {
 		"~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
-	jobsFlag(c, &h.jobs)
+	cli.JobsFlag(c, &h.jobs)
 	f.Float64Var(&h.fps, "fps", 5, "frames per second of a recording to look at; 0 for all")
 	return c
 }
@@ -95,7 +96,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	var all []found
 	var closest *search.Hit // nearest face, while nobody is found
 	var unread []unreadable
-	jobs, err := jobsOf(h.jobs, len(paths))
+	jobs, err := cli.Jobs(h.jobs, len(paths))
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		bar = cli.NewProgress(len(paths), "recordings")
 		defer bar.End()
 	}
-	err = inOrder(c.Context(), len(paths), jobs, scan, func(i int, r scanned) error {
+	err = cli.InOrder(c.Context(), len(paths), jobs, scan, func(i int, r scanned) error {
 		bar.Step()
 		if errors.Is(r.err, search.ErrIndex) {
 			return fmt.Errorf("%w; make room, or give --no-index", r.err)
@@ -226,7 +227,7 @@ func (o *options) index(v *vision, h searchFlags) (*search.Index, error) {
 	if h.index == "" {
 		path, err := o.galleryPath()
 		if err == nil {
-			h.index, err = cachePath(path)
+			h.index, err = store.CachePath(path)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w; give the file of the index with --index, or --no-index", err)
@@ -291,7 +292,7 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	defer v.Drop()
 	f, err := src.Next(c.Context())
 	if err != nil {
-		return nil, "", cli.StreamError(c, err)
+		return nil, "", err
 	}
 	switch n := len(f.Samples); {
 	case n == 0:

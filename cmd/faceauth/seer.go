@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -35,13 +34,7 @@ func (s *seer) sent(ctx context.Context, picture []byte, end string, enrol bool)
 	if enrol {
 		how.Gate, how.Picture = eye.Enrol, 112
 	}
-	f, err := s.see(ctx, picture, end, how)
-	for i, x := range f.Samples {
-		if enrol {
-			f.Samples[i].Reason = cmp.Or(x.Reason, doubtful(x, s.space))
-		}
-	}
-	return f, err
+	return s.see(ctx, picture, end, how)
 }
 
 // see finds the faces of a picture, whose name ends so. An error about the picture wraps [office.ErrPicture].

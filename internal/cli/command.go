@@ -183,11 +183,15 @@ func arguments(c *cobra.Command, args []string, err error) error {
 	return err
 }
 
-// Warn prints sentences for a person.
+// Note prints a sentence for a person.
+func Note(c *cobra.Command, sentence string) {
+	fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", c.Root().Name(), strings.ReplaceAll(strings.TrimSpace(sentence), "\n", " "))
+}
+
+// Warn prints warnings for a person.
 func Warn(c *cobra.Command, sentences ...string) {
 	for _, s := range sentences {
-		fmt.Fprintf(c.ErrOrStderr(), "%s: warning: %s\n", c.Root().Name(),
-			strings.ReplaceAll(strings.TrimSpace(s), "\n", " "))
+		Note(c, "warning: "+s)
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -189,4 +191,28 @@ func (r Recording) has(faces [][]float32, space face.Space) bool {
 		}
 	}
 	return false
+}
+
+// Forget removes from the default index of a gallery the recordings in which somebody looks like a person, who is to be
+// forgotten, and unfinished replays. It returns the number of these recordings.
+func Forget(g *gallery.Gallery, name string) (recordings int, err error) {
+	path, err := store.CachePath(g.Path())
+	if err != nil { // then nothing has used it either
+		return 0, nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	var faces [][]float32
+	for _, l := range g.Learner().Labels() {
+		if l.Name == name && !l.Negative {
+			faces = append(faces, g.Learner().Vector(l.ID))
+		}
+	}
+	x := Index{Space: g.Space()}
+	if err := x.Open(path); err != nil {
+		return 0, err
+	}
+	defer x.Close()
+	return x.Forget(faces)
 }

@@ -3,9 +3,14 @@
 package store
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/xdg"
 )
 
 // Cache is a database of results that can be computed again. It may be deleted while no program uses it. It is safe for
@@ -13,6 +18,22 @@ import (
 type Cache struct {
 	mu sync.Mutex
 	db *DB
+}
+
+// CachePath returns the path of the default cache of a database: faceauth/cache.db below $XDG_CACHE_HOME or ~/.cache.
+// It has the key of the database, if there is one.
+func CachePath(database string) (string, error) {
+	dir, err := xdg.Cache()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "faceauth", "cache.db")
+	if key := Key(database); key != nil {
+		sum := sha256.Sum256(key)
+		path = filepath.Join(dir, "faceauth", fmt.Sprintf("cache-%x.db", sum[:4]))
+		err = SetKey(path, key)
+	}
+	return path, err
 }
 
 // OpenCache opens the cache at path, and makes it if there is none. The error is that of [Open]. Close it after use.

@@ -121,6 +121,7 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		}
 		s.desk.read(messages)
 	})
+	s.running.Go(func() { s.watchdog(ctx) })
 	ready()
 	return s.until(ctx)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tablet
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/internal/input"
 )
 
 // eyeAge is how long an eye may wait. The system ends eyes that are older, because they may hang.
 const eyeAge = time.Minute
 
-// eyes owns the eyes of a daemon. Each login gets a new eye, because an attacked eye could show old faces again. The
-// next eye opens its networks before it is needed.
-type eyes struct {
+// Eyes opens cameras for an [Authenticator], each time in a new eye, because an attacked eye could show old faces
+// again. The next eye opens its networks before it is needed. [NewEyes] makes one; close it after the Authenticator.
+type Eyes struct {
 	config  eye.Config
 	devices []string // in the order in which they are tried
 	rotate  face.Rotation
@@ -32,12 +32,15 @@ type eyes struct {
 	told   bool // the report of the sandbox was logged
 }
 
-func newEyes(c eye.Config, devices []string, rotate face.Rotation, log *slog.Logger) *eyes {
-	return &eyes{config: c, devices: devices, rotate: rotate, log: log}
+// NewEyes starts the first eye. The first of the devices that can be opened is the camera; its frames are turned.
+func NewEyes(c eye.Config, devices []string, rotate face.Rotation, log *slog.Logger) *Eyes {
+	s := &Eyes{config: c, devices: devices, rotate: rotate, log: log}
+	s.renew()
+	return s
 }
 
 // take returns the eye that is ready, or starts one.
-func (s *eyes) take(ctx context.Context) (*eye.Eye, error) {
+func (s *Eyes) take(ctx context.Context) (*eye.Eye, error) {
 	s.mu.Lock()
 	e := s.next
 	s.next = nil
@@ -49,7 +52,7 @@ func (s *eyes) take(ctx context.Context) (*eye.Eye, error) {
 }
 
 // renew starts the eye of the next login, which opens its networks before it is needed.
-func (s *eyes) renew() {
+func (s *Eyes) renew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.next != nil {
@@ -67,7 +70,7 @@ func (s *eyes) renew() {
 }
 
 // replace starts another eye in place of one that still waits.
-func (s *eyes) replace(e *eye.Eye) {
+func (s *Eyes) replace(e *eye.Eye) {
 	s.mu.Lock()
 	waits := s.next == e
 	if waits {
@@ -80,27 +83,25 @@ func (s *eyes) replace(e *eye.Eye) {
 	}
 }
 
-// looking is the stream of a login, with its eye.
+// looking is the stream of a login. Closing it ends its eye, and starts the next.
 type looking struct {
 	*eye.Stream
-	eye  *eye.Eye
-	eyes *eyes
+	eyes *Eyes
 	once sync.Once
 }
 
-// Close ends the eye, and starts the next.
 func (l *looking) Close() error {
 	l.once.Do(func() {
-		l.eye.Close()
+		l.Stream.Close()
 		l.eyes.renew()
 	})
 	return nil
 }
 
-// camera implements [tablet.Camera]. It opens the first camera that can be opened.
-func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
+// Camera is a [Camera].
+func (s *Eyes) Camera(ctx context.Context, p Purpose) (Stream, error) {
 	gate := eye.Login
-	if p == tablet.Enrolment {
+	if p == Enrolment {
 		gate = eye.Enrol
 	}
 	for i, device := range s.devices {
@@ -111,13 +112,13 @@ func (s *eyes) camera(ctx context.Context, p tablet.Purpose) (tablet.Stream, err
 		case i == len(s.devices)-1 || ctx.Err() != nil:
 			return nil, err
 		}
-		s.log.Warn("trying the next camera", "source", sourceName(device), "error", err)
+		s.log.Warn("trying the next camera", "source", input.Shown(device), "error", err)
 	}
 	return nil, errors.New("no camera is named; see --source")
 }
 
 // open opens a camera. If an eye broke while it waited, it is replaced.
-func (s *eyes) open(ctx context.Context, device string, gate eye.Gate) (*looking, error) {
+func (s *Eyes) open(ctx context.Context, device string, gate eye.Gate) (*looking, error) {
 	for try := 1; ; try++ {
 		e, err := s.take(ctx)
 		if err != nil {
@@ -128,7 +129,7 @@ func (s *eyes) open(ctx context.Context, device string, gate eye.Gate) (*looking
 			Timeout: time.Minute, Rotate: s.rotate})
 		if err == nil {
 			s.report(e.Report())
-			return &looking{Stream: stream, eye: e, eyes: s}, nil
+			return &looking{Stream: stream, eyes: s}, nil
 		}
 		e.Close()
 		if !eye.Broken(err) || try == 2 || ctx.Err() != nil {
@@ -140,19 +141,18 @@ func (s *eyes) open(ctx context.Context, device string, gate eye.Gate) (*looking
 }
 
 // report logs once which protections the kernel does not have.
-func (s *eyes) report(r eye.Report) {
+func (s *Eyes) report(r eye.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.told && (r.Landlock == 0 || !r.Seccomp) {
 		s.told = true
 		s.log.Warn("the eye is not in the whole of its sandbox", "why",
-			fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock,
-				r.Seccomp))
+			fmt.Sprintf("Landlock %d, seccomp %t", r.Landlock, r.Seccomp))
 	}
 }
 
 // Close ends the waiting eye.
-func (s *eyes) Close() {
+func (s *Eyes) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package config reads which cameras an office watches: from the command line, or from a configuration file (YAML),
+// which also has secrets and values of flags. [Read] is its whole work.
+package config
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"io"
 	"net/url"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,43 +26,90 @@ import (
 // mostConfig is the largest size of a configuration file.
 const mostConfig = 1 << 20
 
-// secrets holds the values under "secrets" in a configuration file. They replace files of secrets.
-type secrets struct{ token, mqttPassword, webhookSecret string }
+// Secrets holds the values under "secrets" in a configuration file. They replace files of secrets.
+type Secrets struct{ Token, MQTTPassword, WebhookSecret string }
 
 // configFile is a configuration file while it is read.
 type configFile struct {
 	path    string
-	cameras []named
-	secrets secrets
+	cameras []Camera
+	secrets Secrets
 	secret  *yaml.Node // the first secret in the file; then only its owner may read the file
 }
 
-// configured returns the cameras of the command line, or else of the configuration file. The other keys of the file set
-// flags that the command line does not set.
-func (r *room) configured(c *cobra.Command, args []string) ([]named, error) {
-	all, err := sources(args)
-	if err != nil {
-		return nil, err
+// Read returns the cameras of the command line, or else of the file at path, with the substreams of the command line.
+// The other keys of the file set flags of c that the command line does not set. Path may be "".
+func Read(c *cobra.Command, path string, args, smaller []string) (all []Camera, s Secrets, err error) {
+	if all, err = sources(args); err != nil {
+		return nil, s, err
 	}
-	if r.config == "" {
-		if len(all) == 0 {
-			return nil, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help",
-				c.CommandPath())
+	if path != "" {
+		f := configFile{path: path}
+		if err := f.read(c.Flags()); err != nil {
+			return nil, s, err
 		}
-		return all, substreams(all, r.substreams)
+		s = f.secrets
+		if len(all) == 0 {
+			all = f.cameras
+		}
 	}
-	f := configFile{path: r.config}
-	if err := f.read(c.Flags()); err != nil {
-		return nil, err
+	switch {
+	case len(all) > 0:
+		return all, s, substreams(all, smaller)
+	case path != "":
+		return nil, s, fmt.Errorf("%s has no cameras; list them under cameras, or name them on the command line", path)
 	}
-	r.inline = f.secrets
-	if len(all) > 0 {
-		return all, substreams(all, r.substreams)
+	return nil, s, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help", c.CommandPath())
+}
+
+// Camera is a camera, or a recording, of an office.
+type Camera struct {
+	Name, Source string
+	Rotate       cli.Rotation // "" for --rotate
+	Substream    string       // a smaller stream; "" for none
+}
+
+// sources parses the arguments. The scheme of a URL stands before its first "=".
+func sources(args []string) (all []Camera, err error) {
+	taken := make(map[string]bool)
+	for _, a := range args {
+		n := Camera{Name: a, Source: a}
+		if name, source, ok := strings.Cut(a, "="); ok && name != "" && !strings.ContainsAny(name, "/:") {
+			n.Name, n.Source = name, source
+		} else if input.IsRecording(a) {
+			n.Name = filepath.Base(a)
+		} else if strings.Contains(a, "://") { // what may be secret in a URL is in no event
+			return nil, errors.New("the URL needs a name; put NAME= before it")
+		}
+		if n.Source == "" || taken[n.Name] {
+			return nil, fmt.Errorf("camera %q has no source, or its name is given twice", n.Name)
+		}
+		taken[n.Name] = true
+		all = append(all, n)
 	}
-	if len(f.cameras) == 0 {
-		return nil, fmt.Errorf("%s has no cameras; list them under cameras, or name them on the command line", f.path)
+	return all, nil
+}
+
+// substreams gives cameras the streams of --substream.
+func substreams(all []Camera, given []string) error {
+	for _, text := range given {
+		name, url, ok := strings.Cut(text, "=")
+		found := false
+		for i := range all {
+			if all[i].Name == name {
+				all[i].Substream, found = url, true
+			}
+		}
+		if !ok || !found {
+			return errors.New("--substream needs NAME=URL, with the name of a camera")
+		}
 	}
-	return f.cameras, substreams(f.cameras, r.substreams)
+	for _, n := range all {
+		if n.Substream != "" && !(input.IsURL(n.Substream) && input.IsURL(n.Source)) {
+			return fmt.Errorf("camera %q has a substream, which is for cameras with a URL, and needs a URL", n.Name)
+		}
+	}
+	return nil
 }
 
 // read reads the file. Flags of the command line keep their values.
@@ -228,8 +277,8 @@ var kinds = map[string]string{
 }
 
 func (f *configFile) takeSecrets(n *yaml.Node) error {
-	into := map[string]*string{"token": &f.secrets.token, "mqtt-password": &f.secrets.mqttPassword,
-		"webhook-secret": &f.secrets.webhookSecret}
+	into := map[string]*string{"token": &f.secrets.Token, "mqtt-password": &f.secrets.MQTTPassword,
+		"webhook-secret": &f.secrets.WebhookSecret}
 	names := []string{"token", "mqtt-password", "webhook-secret"}
 	return f.each(n, names, func(key string, value *yaml.Node) (err error) {
 		*into[key], err = f.hide(key, value)
@@ -246,8 +295,8 @@ func (f *configFile) takeCameras(n *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(f.cameras, func(o named) bool { return o.name == camera.name }) {
-			return f.wrong(item, "the name of camera %q is given twice", camera.name)
+		if slices.ContainsFunc(f.cameras, func(o Camera) bool { return o.Name == camera.Name }) {
+			return f.wrong(item, "the name of camera %q is given twice", camera.Name)
 		}
 		f.cameras = append(f.cameras, camera)
 	}
@@ -255,22 +304,22 @@ func (f *configFile) takeCameras(n *yaml.Node) error {
 }
 
 // camera reads one camera of the list.
-func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
+func (f *configFile) camera(n *yaml.Node) (camera Camera, err error) {
 	var user, password string
 	names := []string{"name", "source", "rotate", "substream", "user", "password"}
 	err = f.each(n, names, func(key string, value *yaml.Node) (err error) {
 		switch key {
 		case "name":
-			camera.name, err = f.value(key, value)
+			camera.Name, err = f.value(key, value)
 		case "source":
-			camera.source, err = f.value(key, value)
+			camera.Source, err = f.value(key, value)
 		case "rotate":
 			var s string
-			if s, err = f.value(key, value); err == nil && camera.rotate.Set(s) != nil {
+			if s, err = f.value(key, value); err == nil && camera.Rotate.Set(s) != nil {
 				err = f.wrong(value, "rotate needs %s", kinds["rotation"])
 			}
 		case "substream":
-			camera.substream, err = f.value(key, value)
+			camera.Substream, err = f.value(key, value)
 		case "user":
 			user, err = f.value(key, value)
 		case "password":
@@ -281,30 +330,30 @@ func (f *configFile) camera(n *yaml.Node) (camera named, err error) {
 	switch {
 	case err != nil:
 		return camera, err
-	case camera.name == "":
+	case camera.Name == "":
 		return camera, f.wrong(n, "the camera needs a name")
-	case camera.source == "":
-		return camera, f.wrong(n, "camera %q needs a source: a URL, a camera's number, or a recording", camera.name)
+	case camera.Source == "":
+		return camera, f.wrong(n, "camera %q needs a source: a URL, a camera's number, or a recording", camera.Name)
 	case user == "" && password != "":
-		return camera, f.wrong(n, "camera %q has a password and no user", camera.name)
+		return camera, f.wrong(n, "camera %q has a password and no user", camera.Name)
 	}
-	if input.IsRecording(camera.source) || !strings.Contains(camera.source, "://") {
+	if input.IsRecording(camera.Source) || !strings.Contains(camera.Source, "://") {
 		if user != "" {
-			return camera, f.wrong(n, "camera %q has a user, but its source is not a URL", camera.name)
+			return camera, f.wrong(n, "camera %q has a user, but its source is not a URL", camera.Name)
 		}
 		return camera, nil
 	}
-	for _, at := range []*string{&camera.source, &camera.substream} {
+	for _, at := range []*string{&camera.Source, &camera.Substream} {
 		u, err := url.Parse(*at)
 		if err != nil {
-			return camera, f.wrong(n, "camera %q: %w", camera.name, errors.New("the source is not a valid URL"))
+			return camera, f.wrong(n, "camera %q: %w", camera.Name, errors.New("the source is not a valid URL"))
 		}
 		if u.User != nil || u.RawQuery != "" || strings.Contains(u.Path, "=") {
 			f.secret = n
 		}
 		if user != "" && *at != "" {
 			if u.User != nil {
-				return camera, f.wrong(n, "camera %q has a user, and its source has one, too", camera.name)
+				return camera, f.wrong(n, "camera %q has a user, and its source has one, too", camera.Name)
 			}
 			u.User = url.UserPassword(user, password)
 			if password == "" {

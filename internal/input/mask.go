@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package input
 
 import (
 	"net/url"
@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/faceauth/faceauth/internal/input"
 )
 
 // masked is an error without the secrets in its text.
@@ -28,9 +26,9 @@ var telling = regexp.MustCompile(`(?i)tok|pass|pwd|key|auth|secret|sig|user|usr|
 // be a word of the message.
 const shortest = 4
 
-// masker returns a function that removes the secrets of a source's URL from errors: user and password, the query, and
+// Masker returns a function that removes the secrets of a source's URL from errors: user and password, the query, and
 // its values. Foreign code decodes the stream, and may quote the URL. Other words of an error stay as they are.
-func masker(source string) func(error) error {
+func Masker(source string) func(error) error {
 	u, err := url.Parse(source)
 	if !strings.Contains(source, "://") {
 		return func(err error) error { return err }
@@ -63,7 +61,7 @@ func masker(source string) func(error) error {
 			}
 		}
 	}
-	whole := strings.NewReplacer(source, input.Shown(source))
+	whole := strings.NewReplacer(source, Shown(source))
 	word := oneOf(`(^|[^\pL\pN])`, words, `($|[^\pL\pN])`)
 	part := oneOf(`([:/=])`, parts, `($|[@&:/\s])`)
 	return func(err error) error {

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package eye
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/input"
 )
 
 const (
@@ -26,21 +21,21 @@ const (
 	mostPause = 5 * time.Minute
 )
 
-// looked is the stream of an eye, as far as an office or a watch uses it.
-type looked interface {
+// frames is what a [Substream] uses of a [Stream].
+type frames interface {
 	face.Stream
 	face.Looker
 	Dropped() int
+	Close() error
 }
 
-// substream is a camera with two streams. The small one is read, because decoding it costs a fraction. The large one is
+// Substream is a camera with two streams. The small one is read, because decoding it costs a fraction. The large one is
 // read in its place while a face is too small in the small one. One eye reads one of them at a time, so it sees no more
 // of two than of one. What follows people already holds after a camera was opened again.
-type substream struct {
-	looked
+type Substream struct {
+	frames
 	small, large string
-	open         func(ctx context.Context, name string) (looked, error)
-	close        func()
+	open         func(ctx context.Context, name string) (frames, error)
 	warn         func(error)
 	now          func() time.Time
 
@@ -52,35 +47,44 @@ type substream struct {
 	dropped int
 }
 
+// OpenSubstream opens a camera by the names of its two streams. Open opens one of them, always in the same eye, with
+// both as [Options].Roots. Warn is called with the errors of the large stream, without which the small one goes on.
+func OpenSubstream(ctx context.Context, small, large string, open func(ctx context.Context, name string) (*Stream,
+	error), warn func(error)) (*Substream, error) {
+	s := &Substream{small: small, large: large, warn: warn, now: time.Now,
+		open: func(ctx context.Context, name string) (frames, error) { return open(ctx, name) }}
+	return s, s.read(ctx, false)
+}
+
 // read opens one of the streams in place of the other. If the large one does not open, the small one goes on.
-func (s *substream) read(ctx context.Context, zoom bool) error {
+func (s *Substream) read(ctx context.Context, zoom bool) error {
 	name := s.small
 	if zoom {
 		name = s.large
 	}
 	stream, err := s.open(ctx, name)
 	switch {
-	case err != nil && zoom && ctx.Err() == nil && !eye.Broken(err):
+	case err != nil && zoom && ctx.Err() == nil && !Broken(err):
 		return s.back(ctx, err)
 	case err != nil:
 		return err
 	}
-	if s.looked != nil {
-		s.dropped += s.looked.Dropped()
+	if s.frames != nil {
+		s.dropped += s.frames.Dropped()
 	}
-	s.looked, s.zoomed, s.helped = stream, zoom, false
+	s.frames, s.zoomed, s.helped = stream, zoom, false
 	return nil
 }
 
 // back reads the small stream after an error of the large one.
-func (s *substream) back(ctx context.Context, err error) error {
+func (s *Substream) back(ctx context.Context, err error) error {
 	s.warn(err)
 	s.until, s.after = time.Time{}, s.now().Add(mostPause)
 	return s.read(ctx, false)
 }
 
 // Next implements [face.Stream].
-func (s *substream) Next(ctx context.Context) (face.Frame, error) {
+func (s *Substream) Next(ctx context.Context) (face.Frame, error) {
 	if zoom := s.now().Before(s.until); zoom != s.zoomed {
 		if !zoom && !s.helped {
 			s.after = s.now().Add(pauseLarge)
@@ -89,10 +93,10 @@ func (s *substream) Next(ctx context.Context) (face.Frame, error) {
 			return face.Frame{}, err
 		}
 	}
-	f, err := s.looked.Next(ctx)
-	if err != nil && s.zoomed && ctx.Err() == nil && !eye.Broken(err) {
+	f, err := s.frames.Next(ctx)
+	if err != nil && s.zoomed && ctx.Err() == nil && !Broken(err) {
 		if err = s.back(ctx, err); err == nil {
-			f, err = s.looked.Next(ctx)
+			f, err = s.frames.Next(ctx)
 		}
 	}
 	if err == nil {
@@ -102,7 +106,7 @@ func (s *substream) Next(ctx context.Context) (face.Frame, error) {
 }
 
 // mind decides by a frame which stream is read next.
-func (s *substream) mind(f face.Frame) {
+func (s *Substream) mind(f face.Frame) {
 	now := s.now()
 	if !s.zoomed {
 		s.width = f.Size.X
@@ -117,33 +121,5 @@ func (s *substream) mind(f face.Frame) {
 	}
 }
 
-// Dropped implements [office.Stream].
-func (s *substream) Dropped() int { return s.dropped + s.looked.Dropped() }
-
-// Close implements [office.Stream].
-func (s *substream) Close() error {
-	s.close()
-	return nil
-}
-
-// substreams gives cameras the streams of --substream.
-func substreams(all []named, given []string) error {
-	for _, text := range given {
-		name, url, ok := strings.Cut(text, "=")
-		found := false
-		for i := range all {
-			if all[i].name == name {
-				all[i].substream, found = url, true
-			}
-		}
-		if !ok || !found {
-			return errors.New("--substream needs NAME=URL, with the name of a camera")
-		}
-	}
-	for _, n := range all {
-		if n.substream != "" && !(input.IsURL(n.substream) && input.IsURL(n.source)) {
-			return fmt.Errorf("camera %q has a substream, which is for cameras with a URL, and needs a URL", n.name)
-		}
-	}
-	return nil
-}
+// Dropped returns the number of frames that both streams have skipped because newer ones had come.
+func (s *Substream) Dropped() int { return s.dropped + s.frames.Dropped() }

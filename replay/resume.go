@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package replay
 
 import (
 	"crypto/sha256"
@@ -13,17 +13,15 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
-	"github.com/faceauth/faceauth/replay"
 	"github.com/fxamacker/cbor/v2"
-	"github.com/spf13/cobra"
 )
 
 // halfway is the saved state of an interrupted replay.
 type halfway struct {
-	Point   replay.Point `cbor:"point"`
-	Learner []byte       `cbor:"learner"`
-	Report  []byte       `cbor:"report"`
-	Log     int64        `cbor:"log"` // bytes of the events file
+	Point   Point  `cbor:"point"`
+	Learner []byte `cbor:"learner"`
+	Report  []byte `cbor:"report"`
+	Log     int64  `cbor:"log"` // bytes of the events file
 }
 
 const (
@@ -40,28 +38,25 @@ type unfinished struct {
 	saved  time.Time
 }
 
-// unfinishedIn returns the files of an incomplete replay in a folder, and the state of an earlier run with the same
-// recording, gallery and settings, or nil.
-func (o *options) unfinishedIn(c *cobra.Command, source string, v *vision, g *gallery.Gallery,
-	how player) (*unfinished, *halfway, error) {
-	u := &unfinished{events: filepath.Join(how.out, ".events-unfinished")}
-	if how.each == nil && !how.video { // these must see all frames
-		u.key = o.replayKey(source, v, g, how)
-	}
+// begin returns the files of an incomplete replay, and the state of an earlier run with the same recording, gallery and
+// settings, or nil.
+func (j Job) begin(g *gallery.Gallery) (*unfinished, *halfway, error) {
+	failed := func(err error) error { return fmt.Errorf("writing report: %w", err) }
+	u := &unfinished{events: filepath.Join(j.Folder, ".events-unfinished"), key: j.key(g)}
 	var err error
 	if u.log, err = os.OpenFile(u.events, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, nil, fmt.Errorf("writing report: %w", err)
+		return nil, nil, failed(err)
 	}
 	if err := safefile.Lock(u.log, 0); errors.Is(err, safefile.ErrLocked) {
 		u.log.Close()
-		return nil, nil, fmt.Errorf("writing report: another program writes into %s: %w", how.out, err)
+		return nil, nil, fmt.Errorf("writing report: another program writes into %s: %w", j.Folder, err)
 	}
 	var h *halfway
 	if u.key != nil {
-		if u.cache, err = openCache(g.Path()); err != nil {
-			warn(c, fmt.Sprintf("if this replay is interrupted, it must begin anew: %v", err))
-		} else if h = u.earlier(); how.anew {
-			h = nil
+		if u.cache, err = openCache(g.Path()); err != nil && j.Warn != nil {
+			j.Warn(fmt.Sprintf("if this replay is interrupted, it must begin anew: %v", err))
+		} else if err == nil && !j.Anew {
+			h = u.earlier()
 		}
 	}
 	end := int64(0)
@@ -69,37 +64,36 @@ func (o *options) unfinishedIn(c *cobra.Command, source string, v *vision, g *ga
 		end = h.Log
 	}
 	if err := u.log.Truncate(end); err != nil {
-		return nil, nil, fmt.Errorf("writing report: %w", err)
+		return nil, nil, failed(err)
 	}
 	if _, err := u.log.Seek(end, 0); err != nil {
-		return nil, nil, fmt.Errorf("writing report: %w", err)
+		return nil, nil, failed(err)
 	}
 	return u, h, nil
 }
 
-// replayKey returns a hash of everything on which a replay depends, or nil if this is unknown, as for a camera.
-func (o *options) replayKey(source string, v *vision, g *gallery.Gallery, how player) []byte {
-	info, err := os.Stat(source)
-	if err != nil || !info.Mode().IsRegular() {
+// key returns a hash of everything on which a replay depends, or nil if this is unknown, as for a camera.
+func (j Job) key(g *gallery.Gallery) []byte {
+	info, err := os.Stat(j.Path)
+	if j.Depends == "" || err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	path, err := filepath.Abs(source)
+	path, err := filepath.Abs(j.Path)
 	if err != nil {
 		return nil
 	}
-	out, err := filepath.Abs(how.out)
+	out, err := filepath.Abs(j.Folder)
 	if err != nil {
 		return nil
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d %q %x %+v %+v %t %t %s", out, path, info.Size(),
-		info.ModTime().UnixNano(), g.Path(), g.Mark(), g.Learner().Settings(), v.Config.Vision, o.EveryFrame,
-		how.freeze, v.Space.ID))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d %q %x %+v %t %s %s", out, path, info.Size(),
+		info.ModTime().UnixNano(), g.Path(), g.Mark(), g.Learner().Settings(), j.Freeze, g.Space().ID, j.Depends))
 	return sum[:]
 }
 
 // openCache opens the default cache of a gallery, without replays that nobody will finish.
 func openCache(gallery string) (*store.Cache, error) {
-	path, err := cachePath(gallery)
+	path, err := store.CachePath(gallery)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +123,7 @@ func (u *unfinished) earlier() *halfway {
 }
 
 // resume restores a learner and a report from an earlier run.
-func (h *halfway) resume(g *gallery.Gallery, r *replay.Report) error {
+func (h *halfway) resume(g *gallery.Gallery, r *Report) error {
 	if err := r.UnmarshalBinary(h.Report); err != nil {
 		return err
 	}
@@ -137,7 +131,7 @@ func (h *halfway) resume(g *gallery.Gallery, r *replay.Report) error {
 }
 
 // save saves the state of a run at intervals.
-func (u *unfinished) save(p replay.Point, g *gallery.Gallery, r *replay.Report, flush func() error) error {
+func (u *unfinished) save(p Point, g *gallery.Gallery, r *Report, flush func() error) error {
 	if u.cache == nil || time.Since(u.saved) < saveEvery {
 		return nil
 	}
@@ -161,7 +155,7 @@ func (u *unfinished) save(p replay.Point, g *gallery.Gallery, r *replay.Report, 
 		err = u.cache.Put(u.key, "replay", body, time.Now())
 	}
 	if err != nil {
-		return fail(failed, fmt.Errorf("keeping the state of the replay: %w", err))
+		return fmt.Errorf("keeping the state of the replay: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cli
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// jobsFlag adds the flag for the number of recordings at once.
-func jobsFlag(c *cobra.Command, jobs *int) {
+// JobsFlag adds the flag for the number of recordings at once.
+func JobsFlag(c *cobra.Command, jobs *int) {
 	c.Flags().IntVar(jobs, "jobs", 0, "number of recordings at once (default: the number of processor cores)")
 }
 
-// jobsOf returns the number of jobs at once for n recordings.
-func jobsOf(jobs, n int) (int, error) {
+// Jobs returns the number of jobs at once for n recordings.
+func Jobs(jobs, n int) (int, error) {
 	if jobs < 0 {
-		return 0, fail(badUsage, fmt.Errorf("--jobs must not be negative, got %d", jobs))
+		return 0, Fail(BadUsage, fmt.Errorf("--jobs must not be negative, got %d", jobs))
 	}
 	if jobs == 0 {
 		jobs = runtime.NumCPU()
@@ -30,9 +30,9 @@ func jobsOf(jobs, n int) (int, error) {
 // mostAhead is the number of results that may wait for an earlier one.
 const mostAhead = 64
 
-// inOrder runs n jobs, at of them at once, and passes their results to take in order. It ends with the first error of
+// InOrder runs n jobs, at of them at once, and passes their results to take in order. It ends with the first error of
 // take, or with the error of ctx, and waits for running jobs.
-func inOrder[T any](ctx context.Context, n, at int, do func(ctx context.Context, i int) T,
+func InOrder[T any](ctx context.Context, n, at int, do func(ctx context.Context, i int) T,
 	take func(i int, result T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
