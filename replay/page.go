@@ -63,7 +63,7 @@ type lane struct {
 	Pictures []shown
 }
 
-type bar struct{ X, Y, Width, Height float64 }
+type bar struct{ X, Y, Width float64 }
 
 type tick struct {
 	X     float64

@@ -185,7 +185,8 @@ func arguments(c *cobra.Command, args []string, err error) error {
 
 // Note prints a sentence for a person.
 func Note(c *cobra.Command, sentence string) {
-	fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", c.Root().Name(), strings.ReplaceAll(strings.TrimSpace(sentence), "\n", " "))
+	sentence = strings.ReplaceAll(strings.TrimSpace(sentence), "\n", " ")
+	fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", c.Root().Name(), sentence)
 }
 
 // Warn prints warnings for a person.
