@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -94,24 +95,34 @@ type session struct {
 	d       *Device
 	server  Server
 	live    chan item
-	read    map[string]bool // devices whose streams were read
-	pulling map[string]bool // devices whose streams are being read
+	streams map[string]reading // of devices
+	pullers chan struct{}      // has room for the streams that are read at once
 	pulled  chan pulled
 	work    *sync.WaitGroup
 	blocked map[string]bool // own values for which the server has no room
 }
 
-// pulled are devices whose streams were read.
+// reading says whether a stream was read in this session.
+type reading int
+
+const (
+	unread reading = iota
+	isRead
+	reads
+	readsAgain // it is being read, and must be read again then
+)
+
+// pulled is the end of reading a stream.
 type pulled struct {
-	devices []string
-	err     error
+	device string
+	err    error
 }
 
 func (d *Device) session(ctx context.Context, server Server, works func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
-	s := session{d: d, server: server, live: make(chan item, mostLive), read: make(map[string]bool),
-		pulling: make(map[string]bool), pulled: make(chan pulled), work: &work, blocked: make(map[string]bool)}
+	s := session{d: d, server: server, live: make(chan item, mostLive), streams: make(map[string]reading),
+		pullers: make(chan struct{}, pullers), pulled: make(chan pulled), work: &work, blocked: make(map[string]bool)}
 	defer work.Wait()
 	defer cancel()
 	// A revoked device may read nothing else than that it was revoked.
@@ -184,8 +195,15 @@ func (s *session) catchUp(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.pullAll(ctx, s.unread()); err != nil {
-		return err
+	for n := s.pullUnread(ctx); n > 0; n-- {
+		select {
+		case x := <-s.pulled:
+			if err := s.took(ctx, x); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	if err := s.pullOwn(ctx); err != nil {
 		return err
@@ -200,64 +218,52 @@ func (s *session) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// unread returns the members whose streams were not read in this session, and notes that they are.
-func (s *session) unread() (todo []string) {
+// pullUnread begins to read the streams that were not read in this session, and returns their number.
+func (s *session) pullUnread(ctx context.Context) (n int) {
 	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	for _, m := range s.d.members.Devices() {
-		if m.ID != s.d.id && !s.read[m.ID] && (!m.Revoked || len(m.keep) > 0) {
-			todo = append(todo, m.ID)
-			s.read[m.ID] = true
+	members := s.d.members.Devices()
+	s.d.mu.Unlock()
+	for _, m := range members {
+		if m.ID != s.d.id && s.streams[m.ID] == unread && (!m.Revoked || len(m.keep) > 0) {
+			s.pullBeside(ctx, m.ID)
+			n++
 		}
 	}
-	return todo
+	return n
 }
 
-// pullBeside reads streams while what others say comes in: a stream may be slow, or its author a liar. It returns the
-// devices whose streams are being read already, and must be read again.
-func (s *session) pullBeside(ctx context.Context, devices []string) (later []string) {
-	var todo []string
-	for _, id := range devices {
-		if s.pulling[id] {
-			later = append(later, id)
-		} else {
-			todo, s.pulling[id] = append(todo, id), true
+// pullBeside reads the stream of a device while what others say comes in: a stream may be slow, or its author a liar.
+func (s *session) pullBeside(ctx context.Context, device string) {
+	if s.streams[device] >= reads {
+		s.streams[device] = readsAgain
+		return
+	}
+	s.streams[device] = reads
+	s.work.Go(func() {
+		select {
+		case s.pullers <- struct{}{}:
+		case <-ctx.Done():
+			return
 		}
-	}
-	if len(todo) > 0 {
-		s.work.Go(func() {
-			select {
-			case s.pulled <- pulled{todo, s.pullAll(ctx, todo)}:
-			case <-ctx.Done():
-			}
-		})
-	}
-	return later
+		err := s.pullDevice(ctx, device)
+		<-s.pullers
+		select {
+		case s.pulled <- pulled{device, err}:
+		case <-ctx.Done():
+		}
+	})
 }
 
-// pullAll reads the streams of devices, some at once.
-func (s *session) pullAll(ctx context.Context, devices []string) error {
-	var work sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	next := make(chan string)
-	for range min(pullers, len(devices)) {
-		work.Go(func() {
-			for device := range next {
-				if err := s.pullDevice(ctx, device); err != nil {
-					mu.Lock()
-					failed = cmp.Or(failed, fmt.Errorf("reading what a device says: %w", err))
-					mu.Unlock()
-				}
-			}
-		})
+// took notes that a stream was read.
+func (s *session) took(ctx context.Context, x pulled) error {
+	if x.err != nil {
+		return fmt.Errorf("reading what a device says: %w", x.err)
 	}
-	for _, device := range devices {
-		next <- device
+	again := s.streams[x.device] == readsAgain
+	if s.streams[x.device] = isRead; again {
+		s.pullBeside(ctx, x.device)
 	}
-	close(next)
-	work.Wait()
-	return failed
+	return nil
 }
 
 // pull reads a stream from a place on, and calls each with every name.
@@ -379,7 +385,6 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	told, toldAt := Status{}, time.Time{}
-	var again []string // devices whose streams are to be read
 	for {
 		if err := s.publish(ctx); err != nil {
 			return err
@@ -404,15 +409,11 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			timer.Stop()
 			return ErrOffline
 		case <-look.C:
-			clear(s.read)
-			s.read[d.id] = true
+			maps.DeleteFunc(s.streams, func(_ string, r reading) bool { return r == isRead })
 		case <-d.wake:
 		case x := <-s.pulled:
-			if x.err != nil {
-				return x.err
-			}
-			for _, id := range x.devices {
-				delete(s.pulling, id)
+			if err := s.took(ctx, x); err != nil {
+				return err
 			}
 		case x := <-s.live:
 			items = append(items, x)
@@ -434,11 +435,11 @@ func (s *session) follow(ctx context.Context, ended <-chan error) error {
 			return err
 		}
 		for _, x := range items {
-			if x.name == headNote && x.device != d.id && !slices.Contains(again, x.device) && !d.complete(x.device) {
-				again = append(again, x.device)
+			if x.name == headNote && x.device != d.id && !d.complete(x.device) {
+				s.pullBeside(ctx, x.device)
 			}
 		}
-		again = s.pullBeside(ctx, append(again, s.unread()...))
+		s.pullUnread(ctx)
 		if d.revoked() {
 			return ErrRevoked
 		}
