@@ -255,10 +255,9 @@ func Creds(path string) (nats.Option, error) {
 
 // natsServer is a [Server] over NATS.
 type natsServer struct {
-	nc     *nats.Conn
-	id     string
-	shared bool // all values are in one stream, at a cluster
-	done   chan struct{}
+	nc   *nats.Conn
+	id   string
+	done chan struct{}
 }
 
 func newNATS(nc *nats.Conn, id string) (Server, error) {
@@ -267,12 +266,8 @@ func newNATS(nc *nats.Conn, id string) (Server, error) {
 	if nc.IsClosed() {
 		return nil, ErrOffline
 	}
-	s.shared = nc.ConnectedServerName() != EmbeddedName
 	return s, nil
 }
-
-// EmbeddedName is the name of the server of "faceauth fleet serve".
-const EmbeddedName = "faceauth"
 
 // A batch is at most this large, so that a slow device can follow.
 const (
@@ -288,10 +283,10 @@ type Stored struct {
 	At           time.Time // zero for unknown
 }
 
-// ReadStream calls take with the last values of a stream below a subject from a place on, in the order of their places:
-// in batches, without a consumer. A server before 2.11 sends one value for each request. A stream that is not there has
-// no values. An error of take ends it.
-func ReadStream(ctx context.Context, nc *nats.Conn, stream, filter string, from uint64, take func(Stored) error) error {
+// ReadStream calls take with the last values of a writer from a place on, in the order of their places: in batches,
+// without a consumer. A server before 2.11 sends one value for each request. A stream that is not there has no values.
+// An error of take ends it.
+func ReadStream(ctx context.Context, nc *nats.Conn, writer string, from uint64, take func(Stored) error) error {
 	in := nc.NewInbox()
 	sub, err := nc.SubscribeSync(in)
 	if err != nil {
@@ -303,9 +298,9 @@ func ReadStream(ctx context.Context, nc *nats.Conn, stream, filter string, from 
 	}
 	for next, more := max(from, 1), true; more; {
 		q, err := json.Marshal(map[string]any{"seq": next, "batch": BatchCount, "max_bytes": BatchBytes,
-			"next_by_subj": filter})
+			"next_by_subj": SayPrefix + writer + ".*"})
 		if err == nil {
-			err = nc.PublishRequest(DirectGet+stream, in, q)
+			err = nc.PublishRequest(DirectGet+StreamOf(writer), in, q)
 		}
 		if err != nil {
 			return err
@@ -354,11 +349,7 @@ func stored(m *nats.Msg) (x Stored, err error) {
 // Pull implements [Server].
 func (s *natsServer) Pull(ctx context.Context, device string, from uint64,
 	take func(string, uint64, []byte)) error {
-	stream := StreamOf(device)
-	if s.shared {
-		stream = SharedStream
-	}
-	return plain(ReadStream(ctx, s.nc, stream, SayPrefix+device+".*", from, func(x Stored) error {
+	return plain(ReadStream(ctx, s.nc, device, from, func(x Stored) error {
 		take(x.Name, x.Place, x.Data)
 		return nil
 	}))

@@ -14,8 +14,7 @@ package fleet
 //	F.at.DEVICE         [Status] of a device as JSON; stored nowhere
 //	F.ask.DEVICE        a request for the time of the server; the answer is RFC 3339 text
 //
-// The values of one device are in the stream "say_DEVICE" of the embedded server, or all in "say" at a cluster. They
-// are read with $JS.API.DIRECT.GET.STREAM.
+// The values of one device are in the stream "say_DEVICE", and are read with $JS.API.DIRECT.GET.STREAM.
 const (
 	SayPrefix   = "F.say."
 	NowPrefix   = "F.now."
@@ -31,11 +30,8 @@ const (
 // MaxValue is the greatest size of a value or a record, in bytes.
 const MaxValue = 256 << 10
 
-// StreamOf returns the stream of a device's values at the embedded server.
+// StreamOf returns the stream of a device's values.
 func StreamOf(device string) string { return "say_" + device }
-
-// SharedStream is the stream of all values at a cluster.
-const SharedStream = "say"
 
 // Inbox returns the prefix of the subjects at which a device gets answers.
 func Inbox(device string) string { return "_INBOX_" + device }
@@ -54,8 +50,7 @@ func DeviceRights(device string) Rights {
 
 // RevokedRights returns the rights of a revoked device: it may read the records of the admin key.
 func RevokedRights(device string) Rights {
-	return Rights{Publish: []string{DirectGet + StreamOf(AdminWriter), DirectGet + SharedStream},
-		Subscribe: []string{Inbox(device) + ".>"}}
+	return Rights{Publish: []string{DirectGet + StreamOf(AdminWriter)}, Subscribe: []string{Inbox(device) + ".>"}}
 }
 
 // TokenRights returns the rights of a connection with a token, by the public key of the token.

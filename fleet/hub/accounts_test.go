@@ -15,7 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A fleet lives in the accounts of docs/fleet-cluster.conf, and a device there may not write in another's name.
+// A fleet lives in the accounts of docs/fleet-cluster.conf. A device there may not write in another's name, nor take the
+// room of others, and nobody hears it when it was revoked.
 func TestAccounts(t *testing.T) {
 	text, err := os.ReadFile("../../docs/fleet-cluster.conf")
 	if err != nil {
@@ -70,6 +71,7 @@ func TestAccounts(t *testing.T) {
 		return file
 	}
 	x := newSiteAt(t, n.ClientURL())
+	x.options.Quota = 1 << 20
 	x.options.Cluster, x.options.Creds = n.ClientURL(), login("service", "service:change me 1")
 	x.start()
 	var all []*member
@@ -119,7 +121,7 @@ func TestAccounts(t *testing.T) {
 	defer store.Close()
 	at := "F.say." + ids[0] + "." + alice.String()
 	last := func(at string) *nats.Msg {
-		m, err := store.Request("$JS.API.DIRECT.GET.say", []byte(`{"last_by_subj":"`+at+`"}`), patience)
+		m, err := store.Request("$JS.API.DIRECT.GET.say_"+ids[0], []byte(`{"last_by_subj":"`+at+`"}`), patience)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +153,7 @@ func TestAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for subject, ask := range map[string]string{"F.ask." + ids[1]: "",
-		"$JS.API.DIRECT.GET.say": `{"last_by_subj":"F.say.` + ids[1] + `._head"}`} {
+		"$JS.API.DIRECT.GET.say_" + ids[1]: `{"last_by_subj":"F.say.` + ids[1] + `._head"}`} {
 		for _, to := range []string{at, "F.now." + ids[0] + "._box", "F.room." + ids[0]} {
 			if err := nc.PublishRequest(subject, to, []byte(ask)); err != nil {
 				t.Fatal(err)
@@ -189,9 +191,56 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// In one account with the streams the same answer is written.
-	if err := store.PublishRequest("$JS.API.DIRECT.GET.say", at, []byte(`{"last_by_subj":"F.say.`+ids[1]+
+	if err := store.PublishRequest("$JS.API.DIRECT.GET.say_"+ids[1], at, []byte(`{"last_by_subj":"F.say.`+ids[1]+
 		`._head"}`)); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the answer is written", func() bool { return string(last(at).Data) != string(before.Data) })
+
+	// d1 fills the room that it has, and no more.
+	full := ""
+	for i := 0; i < 100 && full == ""; i++ {
+		m, err := nc.Request(fmt.Sprint("F.say.", ids[1], ".v", i), make([]byte, 100<<10), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(m.Data), `"error"`) {
+			full = string(m.Data)
+		}
+	}
+	if !strings.Contains(full, "maximum bytes exceeded") {
+		t.Errorf("the quota: %q", full)
+	}
+	third := enrol()
+	agree(t, all...)
+	if _, known := all[1].d.Person(third); !known {
+		t.Error("the other device does not know the third person")
+	}
+
+	// It is revoked, and its user there is not removed yet. What is kept of it stays as it is, and nobody hears more.
+	admin := x.admin()
+	if m, err := nc.Request("F.say."+ids[1]+".v1", []byte(value(7)), patience); err != nil {
+		t.Fatal(m, err)
+	}
+	if _, err := admin.Revoke(t.Context(), ids[1], map[string]uint64{"v1": 7}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"v1": value(7), "v2": ""} {
+		nc.Request("F.say."+ids[1]+"."+name, []byte(value(9)), time.Second)
+		m, err := store.Request("$JS.API.DIRECT.GET.say_"+ids[1], []byte(`{"last_by_subj":"F.say.`+ids[1]+"."+name+`"}`),
+			patience)
+		if err != nil || string(m.Data) != want {
+			t.Errorf("%s: %v %v", name, m, err)
+		}
+	}
+	enrol()
+	for last := ""; !strings.HasSuffix(last, ids[0]+"._head"); {
+		m, err := live.NextMsg(patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = m.Subject; string(m.Data) == value(9) {
+			t.Errorf("%s is heard", m.Subject)
+		}
+	}
 }

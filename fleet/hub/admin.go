@@ -31,7 +31,7 @@ type State struct {
 	Connected bool          `json:"connected"`
 	Seen      time.Time     `json:"seen,omitzero"` // the last time when it was connected, since the server started
 	Status    *fleet.Status `json:"status,omitempty"`
-	Bytes     uint64        `json:"bytes"`             // of its values; 0 in a cluster
+	Bytes     uint64        `json:"bytes"`             // of its values
 	Limited   string        `json:"limited,omitempty"` // why the server slows it down or drops its requests; "" if not
 }
 
@@ -40,7 +40,6 @@ type Admin struct {
 	folder, fleet string
 	key           *fleet.AdminKey // nil: it can only read
 	nc            *nats.Conn
-	cluster       bool
 }
 
 // OpenAdmin connects to the running server whose folder is given. Without a key only Devices and Alone can be used. The
@@ -61,8 +60,8 @@ func OpenAdmin(ctx context.Context, folder string, key *fleet.AdminKey) (*Admin,
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w; start the server again", ErrFolder, filepath.Join(folder, noteFile), err)
 	}
-	a := &Admin{folder: folder, fleet: id, key: key, cluster: n.Seed == ""}
-	if a.cluster {
+	a := &Admin{folder: folder, fleet: id, key: key}
+	if n.Seed == "" {
 		a.nc, err = dialCluster(n.URL, n.Creds)
 	} else {
 		a.nc, err = dialServer(n, id)
@@ -110,18 +109,10 @@ func dialCluster(url, creds string) (*nats.Conn, error) {
 // Close ends the connection.
 func (a *Admin) Close() { a.nc.Close() }
 
-// stream returns the stream with the values of a writer.
-func (a *Admin) stream(writer string) string {
-	if a.cluster {
-		return fleet.SharedStream
-	}
-	return fleet.StreamOf(writer)
-}
-
 // members reads the records.
 func (a *Admin) members(ctx context.Context) (*fleet.Members, error) {
 	m := fleet.NewMembers(a.fleet)
-	err := pull(ctx, a.nc, a.stream(admin), fleet.SayPrefix+admin+".*", func(v fleet.Stored) error {
+	err := pull(ctx, a.nc, admin, func(v fleet.Stored) error {
 		_, _, err := m.Add(v.Data)
 		if errors.Is(err, fleet.ErrRecord) {
 			return nil // the log of the server names it
@@ -222,7 +213,7 @@ func (a *Admin) Alone(ctx context.Context, who string) (map[string]uint64, error
 		if member.Revoked && member.ID != x.ID {
 			continue
 		}
-		err := pull(ctx, a.nc, a.stream(member.ID), fleet.SayPrefix+member.ID+".*", func(v fleet.Stored) error {
+		err := pull(ctx, a.nc, member.ID, func(v fleet.Stored) error {
 			switch n := fleet.ValueCounter(v.Data); {
 			case len(v.Name) < 32 || strings.HasPrefix(v.Name, "_") || n == 0:
 			case v.Writer == x.ID:

@@ -86,7 +86,7 @@ func Backup(ctx context.Context, folder, to string) (err error) {
 		writers = append(writers, x.ID)
 	}
 	for _, writer := range writers {
-		err := pull(ctx, a.nc, a.stream(writer), fleet.SayPrefix+writer+".*", func(v fleet.Stored) error {
+		err := pull(ctx, a.nc, writer, func(v fleet.Stored) error {
 			return put("say/"+writer+"/"+url.PathEscape(v.Name), v.Data, v.At) // a liar may choose any name
 		})
 		if err != nil {
@@ -180,7 +180,7 @@ func Restore(ctx context.Context, folder, from string) (err error) {
 		}
 		if !made[writer] {
 			made[writer] = true
-			if err := ensure(ctx, s.js, of(writer, s.Quota), nil); err != nil {
+			if err := s.ensure(ctx, writer, nil); err != nil {
 				return err
 			}
 		}

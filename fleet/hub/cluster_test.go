@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The service works beside a NATS server that somebody else runs, with one shared stream.
+// The service works beside a NATS server that somebody else runs.
 func TestCluster(t *testing.T) {
 	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(),
 		NoLog: true, NoSigs: true})
@@ -65,7 +65,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, there := range map[string]bool{"x": false, "y": true} {
-		m, err := nc.Request("$JS.API.DIRECT.GET.say", []byte(`{"last_by_subj":"F.say.`+d.id+`.`+name+`"}`), patience)
+		m, err := nc.Request("$JS.API.DIRECT.GET.say_"+d.id, []byte(`{"last_by_subj":"F.say.`+d.id+`.`+name+`"}`), patience)
 		if err != nil || (m.Header.Get("Status") == "") != there {
 			t.Errorf("%s: %v %v", name, m, err)
 		}

@@ -77,7 +77,7 @@ func startEmbedded(folder, id string, connections int, log *slog.Logger) (_ *emb
 		return c, nil
 	}
 	o := &server.Options{
-		ServerName: fleet.EmbeddedName, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
+		ServerName: "faceauth", Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
 		Accounts:          []*server.Account{store},
 		AlwaysEnableNonce: true, CustomClientAuthentication: e.gate, TLSConfig: secure, TLSTimeout: 10, AuthTimeout: 12,
 		MaxConn: connections + 10, // for this machine

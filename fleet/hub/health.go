@@ -107,11 +107,11 @@ func (s *service) metrics(ctx context.Context) (string, error) {
 		return 0
 	}
 	one("devices", "gauge", "Members that are not revoked.", int64(len(all)))
+	each("stored_bytes", "Bytes of the values of the device.", func(x State) int { return int(x.Bytes) })
 	if s.server != nil {
 		one("throttled_total", "counter", "Connections slowed down for ten seconds.", s.pipes.slowed.Load())
 		one("refused_total", "counter", "Connections refused.", s.server.gate.refused.Load())
 		each("connected", "Whether the device is connected.", func(x State) int { return truth(x.Connected) })
-		each("stored_bytes", "Bytes of the values of the device.", func(x State) int { return int(x.Bytes) })
 		each("limited", "Whether the server slows the device down or drops requests of it.",
 			func(x State) int { return truth(x.Limited != "") })
 	}

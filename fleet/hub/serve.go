@@ -210,10 +210,10 @@ func (s *service) certificate() error {
 func (s *service) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	had := make(map[string]*jetstream.StreamConfig)
+	known := make(map[string]*jetstream.StreamConfig)
 	list := s.js.ListStreams(ctx)
 	for info := range list.Info() {
-		had[info.Config.Name] = &info.Config
+		known[info.Config.Name] = &info.Config
 		if info.State.LastTime.After(s.since) {
 			s.since = info.State.LastTime
 		}
@@ -226,14 +226,10 @@ func (s *service) load(ctx context.Context) error {
 			s.since = at
 		}
 	}
-	first := shared(s.Replicas)
-	if s.server != nil {
-		first = of(admin, 0)
-	}
-	if err := ensure(ctx, s.js, first, had[first.Name]); err != nil {
+	if err := s.ensure(ctx, admin, known); err != nil {
 		return err
 	}
-	err := pull(ctx, s.nc, first.Name, fleet.SayPrefix+admin+".*", func(v fleet.Stored) error {
+	err := pull(ctx, s.nc, admin, func(v fleet.Stored) error {
 		if _, _, err := s.learn(v.Data); err != nil {
 			s.Log.Warn("a stored record is skipped", "name", v.Name, "error", err)
 		}
@@ -243,7 +239,7 @@ func (s *service) load(ctx context.Context) error {
 		return err
 	}
 	for id := range s.devices() {
-		if err := s.settle(ctx, id, had); err != nil {
+		if err := s.settle(ctx, id, known); err != nil {
 			return err
 		}
 	}

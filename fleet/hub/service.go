@@ -291,17 +291,16 @@ func (s *service) admits(expires, now time.Time) bool {
 	return now.Before(expires)
 }
 
-// settle gives a member its stream and lets it in, or shuts a revoked device out and deletes its values. Had are the
-// streams that are known to exist.
-func (s *service) settle(ctx context.Context, id string, had map[string]*jetstream.StreamConfig) error {
+// settle gives a member its stream and lets it in, or shuts a revoked device out and deletes its values. Known are the
+// streams that exist.
+func (s *service) settle(ctx context.Context, id string, known map[string]*jetstream.StreamConfig) error {
 	x, _ := s.members.Device(id)
-	if s.server != nil {
-		if !x.Revoked {
-			c := of(id, s.Quota)
-			if err := ensure(ctx, s.js, c, had[c.Name]); err != nil {
-				return err
-			}
+	if !x.Revoked {
+		if err := s.ensure(ctx, id, known); err != nil {
+			return err
 		}
+	}
+	if s.server != nil {
 		s.server.gate.set(id, x.Name, x.Revoked)
 	}
 	if !x.Revoked {
@@ -313,12 +312,9 @@ func (s *service) settle(ctx context.Context, id string, had map[string]*jetstre
 
 // erase deletes the values of a revoked device, except kept ones.
 func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
-	stream, kept := fleet.SharedStream, false
-	if s.server != nil {
-		stream = fleet.StreamOf(id)
-	}
+	stream, kept := fleet.StreamOf(id), false
 	var drop []uint64
-	err := pull(ctx, s.nc, stream, fleet.SayPrefix+id+".*", func(v fleet.Stored) error {
+	err := pull(ctx, s.nc, id, func(v fleet.Stored) error {
 		if x.Kept(v.Name, fleet.ValueCounter(v.Data)) {
 			kept = true
 		} else {
@@ -329,13 +325,10 @@ func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
 	if err != nil {
 		return err
 	}
-	if s.server != nil && !kept {
+	if !kept {
 		if err := s.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return storing(err)
 		}
-		return nil
-	}
-	if len(drop) == 0 {
 		return nil
 	}
 	values, err := s.js.Stream(ctx, stream)
@@ -347,20 +340,21 @@ func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
 			return storing(err)
 		}
 	}
-	return nil
+	c := values.CachedInfo().Config
+	c.Sealed = true // at a cluster the device may still be connected
+	_, err = s.js.UpdateStream(ctx, c)
+	return storing(err)
 }
 
 // states returns what the service knows of the members, by their ids.
 func (s *service) states(ctx context.Context) (map[string]State, error) {
 	stored := make(map[string]uint64)
-	if s.server != nil {
-		list := s.js.ListStreams(ctx)
-		for info := range list.Info() {
-			stored[info.Config.Name] = info.State.Bytes
-		}
-		if err := list.Err(); err != nil {
-			return nil, storing(err)
-		}
+	list := s.js.ListStreams(ctx)
+	for info := range list.Info() {
+		stored[info.Config.Name] = info.State.Bytes
+	}
+	if err := list.Err(); err != nil {
+		return nil, storing(err)
 	}
 	all := make(map[string]State)
 	for _, m := range s.present() {

@@ -147,20 +147,22 @@ func threeServers(t *testing.T, run func(file string) *exec.Cmd) {
 		say()
 		agree(t, all...)
 		start(i)
-		until(t, "the killed server has all again", ask(func(ctx context.Context) bool {
-			s, err := js.Stream(ctx, fleet.SharedStream)
-			if err != nil {
-				return false
-			}
-			c := s.CachedInfo().Cluster
-			current := 0
-			for _, r := range c.Replicas {
-				if r.Current && !r.Offline {
-					current++
+		for _, of := range []string{fleet.AdminWriter, all[0].d.ID(), all[1].d.ID()} {
+			until(t, "the killed server has all again", ask(func(ctx context.Context) bool {
+				s, err := js.Stream(ctx, fleet.StreamOf(of))
+				if err != nil {
+					return false
 				}
-			}
-			return c.Leader != "" && current == servers-1
-		}))
+				c := s.CachedInfo().Cluster
+				current := 0
+				for _, r := range c.Replicas {
+					if r.Current && !r.Offline {
+						current++
+					}
+				}
+				return c.Leader != "" && current == servers-1
+			}))
+		}
 	}
 	all = append(all, x.join("three"))
 	agree(t, all...)
