@@ -250,6 +250,7 @@ type Members struct {
 	fleet   string
 	records map[string][]byte // by name
 	devices map[string]Member
+	admits  map[string]string    // devices by the tokens that admitted them
 	allowed map[string]time.Time // when the admin last allowed a device to forget more
 	url     string
 	moved   int64
@@ -258,7 +259,7 @@ type Members struct {
 // NewMembers returns the members of a fleet that nobody has joined.
 func NewMembers(fleet string) *Members {
 	return &Members{fleet: fleet, records: make(map[string][]byte), devices: make(map[string]Member),
-		allowed: make(map[string]time.Time)}
+		admits: make(map[string]string), allowed: make(map[string]time.Time)}
 }
 
 // open checks the signatures of a record.
@@ -307,7 +308,7 @@ func (m *Members) Add(data []byte) (name string, news bool, err error) {
 				x.may[id] = true
 			}
 		}
-		m.devices[j.Device] = x
+		m.devices[j.Device], m.admits[b.Token] = x, j.Device
 	case revokes:
 		if name = "r" + b.Device; m.records[name] != nil {
 			return name, false, nil
@@ -337,16 +338,16 @@ func (m *Members) Records() map[string][]byte { return maps.Clone(m.records) }
 
 // admission returns the record that admits a device, or nil.
 func (m *Members) admission(device string) (data []byte) {
-	for name, r := range m.records {
-		if name == addressRecord {
-			continue
-		}
-		if _, j, err := m.open(r); err == nil && j.Device == device {
-			data = r
+	for token, id := range m.admits {
+		if id == device {
+			data = m.records["a"+token]
 		}
 	}
 	return data
 }
+
+// Admitted returns the device that a token has admitted, or "".
+func (m *Members) Admitted(token string) string { return m.admits[token] }
 
 // Device returns a device, and whether it was ever admitted.
 func (m *Members) Device(id string) (Member, bool) {

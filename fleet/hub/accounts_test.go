@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A fleet lives in the accounts of docs/fleet-cluster.conf. A device there may not write in another's name, nor take the
-// room of others, and nobody hears it when it was revoked.
+// A fleet lives in the accounts of docs/fleet-cluster.conf. A device there may not write in another's name, nor take
+// the room of others, and nobody hears it when it was revoked.
 func TestAccounts(t *testing.T) {
 	text, err := os.ReadFile("../../docs/fleet-cluster.conf")
 	if err != nil {
@@ -227,8 +227,8 @@ func TestAccounts(t *testing.T) {
 	}
 	for name, want := range map[string]string{"v1": value(7), "v2": ""} {
 		nc.Request("F.say."+ids[1]+"."+name, []byte(value(9)), time.Second)
-		m, err := store.Request("$JS.API.DIRECT.GET.say_"+ids[1], []byte(`{"last_by_subj":"F.say.`+ids[1]+"."+name+`"}`),
-			patience)
+		ask := fmt.Sprintf(`{"last_by_subj":"F.say.%s.%s"}`, ids[1], name)
+		m, err := store.Request("$JS.API.DIRECT.GET.say_"+ids[1], []byte(ask), patience)
 		if err != nil || string(m.Data) != want {
 			t.Errorf("%s: %v %v", name, m, err)
 		}

@@ -3,6 +3,7 @@
 package hub_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,8 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, there := range map[string]bool{"x": false, "y": true} {
-		m, err := nc.Request("$JS.API.DIRECT.GET.say_"+d.id, []byte(`{"last_by_subj":"F.say.`+d.id+`.`+name+`"}`), patience)
+		ask := fmt.Sprintf(`{"last_by_subj":"F.say.%s.%s"}`, d.id, name)
+		m, err := nc.Request("$JS.API.DIRECT.GET.say_"+d.id, []byte(ask), patience)
 		if err != nil || (m.Header.Get("Status") == "") != there {
 			t.Errorf("%s: %v %v", name, m, err)
 		}

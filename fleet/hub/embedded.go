@@ -3,6 +3,7 @@
 package hub
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -37,11 +38,11 @@ type embedded struct {
 	lock   *os.File
 	ended  chan struct{} // closed when the server has ended, or can store nothing any more
 	end    sync.Once
-	failed atomic.Pointer[string]
+	why    string // it has ended
 }
 
 // startEmbedded starts the server of a fleet. Devices reach it only by [limiter].
-func startEmbedded(folder, id string, connections int, log *slog.Logger) (_ *embedded, err error) {
+func startEmbedded(folder string, r *roster, connections int, log *slog.Logger) (_ *embedded, err error) {
 	lock, err := os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func startEmbedded(folder, id string, connections int, log *slog.Logger) (_ *emb
 	if err != nil {
 		return nil, err
 	}
-	e.gate = newGate(id, public, log)
+	e.gate = newGate(r, public, log)
 	handshakes := rate.NewLimiter(handshakesPerSecond, 2*handshakesPerSecond)
 	secure := &tls.Config{MinVersion: tls.VersionTLS13}
 	secure.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -95,24 +96,23 @@ func startEmbedded(folder, id string, connections int, log *slog.Logger) (_ *emb
 		return nil, fmt.Errorf("the NATS server: %w", err)
 	}
 	e.gate.kick = func(n uint64) { e.server.DisconnectClientByID(n) } // an error means that it is gone already
-	e.server.SetLoggerV2(&natsLog{log, &e.failed, e.over}, false, false, false)
+	e.server.SetLoggerV2(&natsLog{log, e.over}, false, false, false)
 	e.server.Start()
 	if err := e.started(); err != nil {
-		if why := e.failed.Load(); why != nil {
-			err = errors.New(*why)
-		}
 		return nil, fmt.Errorf("the NATS server does not start: %w; check the disk and the folder %s", err, folder)
 	}
 	go func() { // it ends with the server
 		e.server.WaitForShutdown()
-		e.over()
+		e.over("it was stopped")
 	}()
 	return e, nil
 }
 
 func (e *embedded) started() error {
 	for begin := time.Now(); !e.server.ReadyForConnections(100 * time.Millisecond); {
-		if e.failed.Load() != nil || time.Since(begin) > time.Minute {
+		if err := e.failed(); err != nil {
+			return err
+		} else if time.Since(begin) > time.Minute {
 			return errors.New("it is not ready after a minute")
 		}
 	}
@@ -120,11 +120,8 @@ func (e *embedded) started() error {
 	if err == nil && !store.JetStreamEnabled() {
 		err = store.EnableJetStream(nil, nil)
 	}
-	if err != nil {
+	if err = cmp.Or(e.failed(), err); err != nil {
 		return err
-	}
-	if why := e.failed.Load(); why != nil {
-		return errors.New(*why)
 	}
 	e.gate.open(e.server, store)
 	return nil
@@ -149,6 +146,8 @@ func storeAccount() (*server.Account, error) {
 }
 
 // account returns an account that imports the subjects at which its devices may publish, and makes it if there is none.
+// The account of a revoked device stays until the server ends, .1 MB: NATS removes accounts only when it reads its
+// options anew, and would then remove all that these do not name, and break the imports of the others.
 func account(s *server.Server, store *server.Account, name string, publish []string) (*server.Account, error) {
 	a, isNew := s.LookupOrRegisterAccount(name)
 	if !isNew {
@@ -176,7 +175,23 @@ func (e *embedded) connect() (*nats.Conn, error) {
 		nats.ReconnectWait(100*time.Millisecond), nats.NoCallbacksAfterClientClose())
 }
 
-func (e *embedded) over() { e.end.Do(func() { close(e.ended) }) }
+// over notes that the server has ended, or can store nothing any more.
+func (e *embedded) over(why string) {
+	e.end.Do(func() {
+		e.why = why
+		close(e.ended)
+	})
+}
+
+// failed returns the reason why the server has ended, or nil.
+func (e *embedded) failed() error {
+	select {
+	case <-e.ended:
+		return errors.New(e.why)
+	default:
+		return nil
+	}
+}
 
 // close stops the server and waits for its end.
 func (e *embedded) close() {
@@ -189,9 +204,8 @@ func (e *embedded) close() {
 
 // natsLog passes on the warnings and errors of the NATS server.
 type natsLog struct {
-	log    *slog.Logger
-	failed *atomic.Pointer[string]
-	over   func()
+	log  *slog.Logger
+	over func(why string)
 }
 
 var _ server.Logger = (*natsLog)(nil)
@@ -207,9 +221,8 @@ func (l *natsLog) Errorf(format string, v ...any) { l.trouble(fmt.Sprintf(format
 // Fatalf is called when the server ends itself.
 func (l *natsLog) Fatalf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
-	l.failed.Store(&text)
 	l.log.Error("the NATS server has ended", "reason", text)
-	l.over()
+	l.over(text)
 }
 
 // trouble logs problems for an administrator. What a client does wrong is not such a problem, and could fill the log.
@@ -223,7 +236,6 @@ func (l *natsLog) trouble(text string) {
 	l.log.Warn("nats", "said", text)
 	// After such an error JetStream writes nothing until the server is started again.
 	if strings.Contains(text, "ritical write error") || strings.Contains(text, "will be DISABLED") {
-		l.failed.Store(&text)
-		l.over()
+		l.over(text)
 	}
 }

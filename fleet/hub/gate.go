@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,22 +17,15 @@ import (
 // gate decides who may connect to the embedded server, and with which rights. There are no passwords: each key signs
 // the nonce of its connection.
 type gate struct {
-	fleet, service string // the id of the fleet, and the public key of the service
-	log            *slog.Logger
-	kick           func(client uint64)
-	shown          chan []byte // admissions that unknown devices have shown
+	*roster
+	service string // the public key of the service
+	log     *slog.Logger
+	give    func(record []byte) bool // to the service, which stores it; false: it has too much to do
+	kick    func(client uint64)
 
-	mu      sync.Mutex
-	server  *server.Server
-	store   *server.Account // nil until the server has started
-	pipes   *limiter        // nil until devices may connect
-	devices map[string]bool // known devices; true for revoked ones
-	names   map[string]string
-	used    map[string]string  // devices by their tokens
-	conns   map[string][]*pipe // connections by device or token, the oldest first
-	seen    map[string]time.Time
-	since   time.Time // what was stored before this time is not lost
-	started time.Time
+	server *server.Server
+	store  *server.Account // nil until the server has started
+	pipes  *limiter        // nil until devices may connect
 
 	refused atomic.Int64  // connections
 	said    *rate.Limiter // lines of the log: a device that comes and goes must not fill it
@@ -44,19 +36,12 @@ const (
 	connectionsPerDevice = 4
 	// joinTime is how long a token or a revoked device may stay connected.
 	joinTime = time.Minute
-	// lateAdmission is how long after a start a token that expired may still admit a device that used it in time.
-	lateAdmission = time.Hour
-	mostShown     = 4096
 )
 
 var _ server.Authentication = (*gate)(nil)
 
-func newGate(fleet, service string, log *slog.Logger) *gate {
-	return &gate{fleet: fleet, service: service, log: log, shown: make(chan []byte, mostShown),
-		devices: make(map[string]bool), names: make(map[string]string), used: make(map[string]string),
-		conns: make(map[string][]*pipe),
-		seen:  make(map[string]time.Time), started: time.Now(),
-		said: rate.NewLimiter(5, 5000)}
+func newGate(r *roster, service string, log *slog.Logger) *gate {
+	return &gate{roster: r, service: service, log: log, said: rate.NewLimiter(5, 5000)}
 }
 
 // open lets the service in.
@@ -66,11 +51,11 @@ func (g *gate) open(s *server.Server, store *server.Account) {
 	g.server, g.store = s, store
 }
 
-// listen lets devices in that come by the limiter. Since is the time of the last stored value at the start.
-func (g *gate) listen(l *limiter, since time.Time) {
+// listen lets devices in that come by the limiter.
+func (g *gate) listen(l *limiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.pipes, g.since = l, since
+	g.pipes = l
 }
 
 // Check implements [server.Authentication].
@@ -87,32 +72,33 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		c.RegisterUser(&server.User{Username: o.Nkey, Account: g.store})
 		return true
 	}
-	user, member := g.user(o.Nkey, o.Token)
 	var p *pipe
+	var user *server.User
+	member := false
 	if g.pipes != nil {
 		p = g.pipes.of(c.RemoteAddress())
 	}
-	if user == nil || p == nil {
+	if p != nil {
+		user, member = g.user(o.Nkey, o.Token)
+	}
+	if user == nil {
 		g.refused.Add(1)
 		return false
 	}
 	// A new connection replaces the oldest. So a device that returns from a dead network is never locked out by its own
 	// old connections, which the server believes to be alive.
-	open := g.conns[o.Nkey]
+	x := g.peer(o.Nkey)
+	open := x.conns
 	if len(open) >= connectionsPerDevice {
 		go g.kick(open[0].client) // in the background: the server holds locks here
 		open = open[1:]
 	}
-	if len(open) > 0 {
-		p.limit.Store(open[0].limit.Load()) // several connections of a device share its rate
-	}
 	p.device, p.client = o.Nkey, c.GetID()
-	g.conns[o.Nkey] = append(open, p)
-	if member {
-		g.seen[o.Nkey] = time.Now()
-		if len(open) == 0 && g.said.Allow() {
-			g.log.Info("device connected", "device", g.names[o.Nkey], "id", o.Nkey, "address", p.address())
-		}
+	p.limit.Store(x.sent) // all connections of a device share its rate
+	x.conns, x.seen = append(open, p), time.Now()
+	if member && len(open) == 0 && g.said.Allow() {
+		m, _ := g.members.Device(o.Nkey)
+		g.log.Info("device connected", "device", m.Name, "id", o.Nkey, "address", p.address())
 	}
 	if user.Account, err = g.account(o.Nkey, member); err != nil {
 		g.log.Error("a device cannot be let in", "id", o.Nkey, "error", err)
@@ -136,8 +122,8 @@ func (g *gate) account(id string, member bool) (*server.Account, error) {
 // user returns the rights of a key, or nil for none. The caller holds mu.
 func (g *gate) user(id, shown string) (u *server.User, member bool) {
 	now := time.Now()
-	revoked, known := g.devices[id]
-	if known && revoked {
+	_, known := g.members.Device(id)
+	if g.members.Revoked(id) {
 		return &server.User{Permissions: permissions(fleet.RevokedRights(id)), ConnectionDeadline: now.Add(joinTime)},
 			false
 	}
@@ -153,13 +139,10 @@ func (g *gate) user(id, shown string) (u *server.User, member bool) {
 			// An expired token may connect, too, so that the device is told why it cannot join.
 			return &server.User{Permissions: permissions(fleet.TokenRights(id)), ConnectionDeadline: now.Add(joinTime)},
 				false
-		case device == id && g.used[token] == "" && g.inTime(expires, now):
-			// The data were lost, or an old copy was put back. The service keeps the record.
-			select {
-			case g.shown <- data:
-				g.devices[id], g.used[token], known = false, id, true
-			default:
-			}
+		case device == id && g.members.Admitted(token) == "" && g.inTime(expires, now) && g.give(data):
+			// The data were lost, or an old copy was put back.
+			_, err := g.learn(data)
+			known = err == nil
 		}
 	}
 	if !known {
@@ -168,43 +151,11 @@ func (g *gate) user(id, shown string) (u *server.User, member bool) {
 	return &server.User{Permissions: permissions(fleet.DeviceRights(id))}, true
 }
 
-// inTime reports whether an unknown admission by a token counts: the token is valid, or it expired when the data were
-// perhaps lost. Otherwise an expired token, shown as an admission, would be valid for ever. The caller holds mu.
-func (g *gate) inTime(expires, now time.Time) bool {
-	return now.Before(expires) || expires.After(g.since) && expires.Before(g.started.Add(lateAdmission))
-}
-
-// admits is [gate.inTime] for the service.
-func (g *gate) admits(expires time.Time) bool {
+// cut ends the connections of a device.
+func (g *gate) cut(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.inTime(expires, time.Now())
-}
-
-// use notes that a token has admitted a device.
-func (g *gate) use(token, device string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.used[token] = device
-}
-
-// set lets a device in, or revokes it and ends its connections.
-func (g *gate) set(id, name string, revoked bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.devices[id], g.names[id] = revoked, name; revoked {
-		for _, p := range g.conns[id] {
-			g.kick(p.client)
-		}
-	}
-}
-
-// forget shuts out a device that has shown an admission which does not count.
-func (g *gate) forget(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.devices, id)
-	for _, p := range g.conns[id] {
+	for _, p := range g.peer(id).conns {
 		g.kick(p.client)
 	}
 }
@@ -213,31 +164,14 @@ func (g *gate) forget(id string) {
 func (g *gate) closed(p *pipe) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	id := p.device
-	if id == "" {
+	if p.device == "" {
 		return
 	}
-	g.seen[id] = time.Now()
-	left := slices.DeleteFunc(g.conns[id], func(x *pipe) bool { return x == p })
-	if g.conns[id] = left; len(left) > 0 {
-		return
+	x := g.peer(p.device)
+	x.conns, x.seen = slices.DeleteFunc(x.conns, func(other *pipe) bool { return other == p }), time.Now()
+	if m, known := g.members.Device(p.device); len(x.conns) == 0 && known && !m.Revoked && g.said.Allow() {
+		g.log.Info("device disconnected", "device", m.Name, "id", p.device)
 	}
-	delete(g.conns, id)
-	if revoked, known := g.devices[id]; !known {
-		delete(g.seen, id)
-	} else if !revoked && g.said.Allow() {
-		g.log.Info("device disconnected", "device", g.names[id], "id", id)
-	}
-}
-
-// connected returns whether a device is connected, and when it was last. Slow means that it sends too much.
-func (g *gate) connected(id string) (connected, slow bool, last time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, p := range g.conns[id] {
-		slow = slow || p.slow.Load()
-	}
-	return len(g.conns[id]) > 0, slow, g.seen[id]
 }
 
 // permissions converts rights into the server's type.
@@ -250,6 +184,6 @@ func permissions(r fleet.Rights) *server.Permissions {
 func (g *gate) slow(p *pipe) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.log.Warn("device is slowed down: it sends too much", "device", g.names[p.device], "id", p.device,
-		"address", p.address())
+	m, _ := g.members.Device(p.device)
+	g.log.Warn("device is slowed down: it sends too much", "device", m.Name, "id", p.device, "address", p.address())
 }

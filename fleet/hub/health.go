@@ -4,7 +4,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -29,10 +28,8 @@ func (s *service) healthy(ctx context.Context) error {
 		_, err := s.js.AccountInfo(ctx)
 		return storing(err)
 	}
-	select {
-	case <-s.server.ended:
-		return errors.New("the NATS server has ended or cannot write its files")
-	default:
+	if err := s.server.failed(); err != nil {
+		return fmt.Errorf("the NATS server has ended or cannot write its files: %w", err)
 	}
 	if status := s.server.server.Healthz(nil); status.StatusCode != 0 && status.StatusCode != http.StatusOK {
 		return fmt.Errorf("the NATS server says: %s", status.Error)
@@ -68,19 +65,13 @@ func (s *service) serveMetrics(ctx context.Context, l net.Listener) {
 
 // metrics returns the numbers of the server in the format of Prometheus.
 func (s *service) metrics(ctx context.Context) (string, error) {
-	var all map[string]State
-	var err error
-	names := make(map[string]string)
-	if e := s.call(ctx, func(ctx context.Context) {
-		all, err = s.states(ctx)
-		for _, m := range s.present() {
-			names[m.ID] = m.Name
-		}
-	}); e != nil {
-		return "", e
-	}
+	all, err := s.states(ctx)
 	if err != nil {
 		return "", err
+	}
+	names := make(map[string]string)
+	for _, m := range s.present() {
+		names[m.ID] = m.Name
 	}
 	var b strings.Builder
 	head := func(name, kind, help string) {

@@ -13,16 +13,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What one device may send: so many bytes at once, and so many each second. NATS has no such limit. A flood is slow and
-// nothing else, and the device need not be punished.
-const (
-	sendBurst = 8 << 20
-	sendRate  = 2 << 20
-	// slowAfter is how long a device must be slowed down until a line of the log says it.
-	slowAfter = 10 * time.Second
-)
+// slowAfter is how long a device must be slowed down until a line of the log says it.
+const slowAfter = 10 * time.Second
 
-// limiter accepts the connections of devices and passes their encrypted bytes to the NATS server, at a limited rate.
+// limiter accepts the connections of devices and passes their encrypted bytes to the NATS server, at a limited rate:
+// NATS has no limit for bytes.
 type limiter struct {
 	listener net.Listener
 	to       string

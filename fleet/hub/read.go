@@ -21,9 +21,6 @@ const getPrefix = "F.get."
 const (
 	readsAtOnce  = 16               // of all devices
 	readsWaiting = 32               // of one device
-	readsForOne  = 4                // of one device at once, and of one stream: a writer can make its stream slow
-	readBurst    = 512 << 20        // bytes of one device
-	readRate     = 32 << 20         // bytes of one device in a second
 	readTime     = 10 * time.Second // until the next part of an answer
 )
 
@@ -39,7 +36,7 @@ func (s *service) passReads(ctx context.Context) error {
 	}
 	_, err := s.nc.Subscribe(getPrefix+"*.*", func(m *nats.Msg) { // it must not wait
 		part := strings.Split(m.Subject, ".")
-		x := s.sender(part[2])
+		x := s.reader(part[2])
 		if m.Reply == "" {
 			return
 		}
@@ -50,14 +47,14 @@ func (s *service) passReads(ctx context.Context) error {
 		}
 		s.running.Go(func() {
 			defer x.reads.Add(-1)
-			for _, turns := range []chan struct{}{x.turns, s.sender(part[3]).turns} {
+			for _, turns := range []chan struct{}{x.turns, s.reader(part[3]).turns} {
 				turns <- struct{}{} // those before it end with ctx
 				defer func() { <-turns }()
 			}
 			in := <-inboxes
 			n := s.passRead(ctx, in, part[3], m)
 			inboxes <- in
-			x.volume.WaitN(ctx, n) // an error means that ctx has ended
+			x.read.WaitN(ctx, n) // an error means that ctx has ended
 		})
 	})
 	return err

@@ -13,60 +13,32 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/time/rate"
 )
 
-// Limits of what the service does for one device or token.
+// Limits of requests.
 const (
-	requestsPerSecond = 10
-	requestsAtOnce    = 100
-	mostRequests      = 4096 // that wait
-	mostSenders       = 50_000
-	largestStatus     = fleet.MaxValue // it may name hundreds of devices
-	requestTime       = 30 * time.Second
-	droppedFor        = time.Minute // how long it is told that requests of a device were dropped
+	mostRequests  = 4096           // that wait
+	largestStatus = fleet.MaxValue // it may name hundreds of devices
+	requestTime   = 30 * time.Second
+	tryTime       = 3 * time.Second // of one request to JetStream
 )
 
-// service keeps the records of the admin key and answers requests. One goroutine owns its fields, see run; others may
-// use calls, work and rates.
+// service keeps the records of the admin key and answers requests, one after the other.
 type service struct {
 	Options
-	fleet  string
-	server *embedded // nil in a cluster
-	pipes  *limiter  // nil in a cluster
-	nc     *nats.Conn
-	js     jetstream.JetStream
-
-	members  *fleet.Members
-	used     map[string]string // devices by the tokens that admitted them
-	unstored map[string][]byte // known records that are not stored, or whose effect is incomplete
-	status   map[string]fleet.Status
-	heard    map[string]time.Time // when a device last sent a request
-	since    time.Time            // of the newest stored value at the start
-
-	work  chan *nats.Msg
-	calls chan func(context.Context)
-	mu    sync.Mutex
-	rates map[string]*sender // by device, token or stream
-
+	*roster
+	server  *embedded // nil in a cluster
+	pipes   *limiter  // nil in a cluster
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	work    chan *nats.Msg
 	running sync.WaitGroup // goroutines of Serve
-}
-
-// sender is a device or token that sends requests.
-type sender struct {
-	limit   *rate.Limiter
-	dropped time.Time // when a request was last dropped
-
-	reads  atomic.Int32 // requests to read that were not answered
-	turns  chan struct{}
-	volume *rate.Limiter
 }
 
 // note is the file by which commands on this machine find the running server.
@@ -127,13 +99,13 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	defer os.Remove(filepath.Join(s.Folder, noteFile))
-	ready := Ready{URL: s.members.URL(), Fleet: s.fleet, Devices: len(s.present())}
+	ready := Ready{URL: s.url(), Fleet: s.fleet, Devices: len(s.present())}
 	s.running.Go(func() { s.run(ctx) })
 	var ended chan struct{}
 	if s.server != nil {
 		ended = s.server.ended
 		s.pipes = newLimiter(devices, s.server.server.Addr().String(), s.Connections, s.server.gate)
-		s.server.gate.listen(s.pipes, s.since)
+		s.server.gate.listen(s.pipes)
 		s.running.Go(func() { s.pipes.run(ctx) })
 	}
 	if metrics != nil {
@@ -161,21 +133,20 @@ func open(o Options) (_ *service, err error) {
 			return nil, err
 		}
 	}
-	s := &service{Options: o, used: make(map[string]string), unstored: make(map[string][]byte),
-		status: make(map[string]fleet.Status), heard: make(map[string]time.Time),
-		rates: make(map[string]*sender), work: make(chan *nats.Msg, mostRequests),
-		calls: make(chan func(context.Context))}
-	if s.fleet, err = Fleet(o.Folder); err != nil {
+	id, err := Fleet(o.Folder)
+	if err != nil {
 		return nil, err
 	}
-	s.members = fleet.NewMembers(s.fleet)
+	s := &service{Options: o, roster: newRoster(id), work: make(chan *nats.Msg, mostRequests)}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
 	if o.Cluster == "" {
-		if s.server, err = startEmbedded(o.Folder, s.fleet, o.Connections, o.Log); err == nil {
+		s.started = time.Now()
+		if s.server, err = startEmbedded(o.Folder, s.roster, o.Connections, o.Log); err == nil {
+			s.server.gate.give = s.give
 			s.nc, err = s.server.connect()
 		}
 	} else {
@@ -210,16 +181,14 @@ func (s *service) certificate() error {
 func (s *service) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	known := make(map[string]*jetstream.StreamConfig)
-	list := s.js.ListStreams(ctx)
-	for info := range list.Info() {
-		known[info.Config.Name] = &info.Config
+	known, err := s.streams(ctx)
+	if err != nil {
+		return err
+	}
+	for _, info := range known {
 		if info.State.LastTime.After(s.since) {
 			s.since = info.State.LastTime
 		}
-	}
-	if err := list.Err(); err != nil {
-		return storing(err)
 	}
 	if data, err := safefile.ReadBytes(filepath.Join(s.Folder, restoredFile)); err == nil {
 		if at, err := time.Parse(time.RFC3339, string(bytes.TrimSpace(data))); err == nil && at.Before(s.since) {
@@ -229,8 +198,8 @@ func (s *service) load(ctx context.Context) error {
 	if err := s.ensure(ctx, admin, known); err != nil {
 		return err
 	}
-	err := pull(ctx, s.nc, admin, func(v fleet.Stored) error {
-		if _, _, err := s.learn(v.Data); err != nil {
+	err = pull(ctx, s.nc, admin, func(v fleet.Stored) error {
+		if _, _, err := s.members.Add(v.Data); err != nil {
 			s.Log.Warn("a stored record is skipped", "name", v.Name, "error", err)
 		}
 		return nil
@@ -238,8 +207,8 @@ func (s *service) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for id := range s.devices() {
-		if err := s.settle(ctx, id, known); err != nil {
+	for _, m := range s.members.Devices() {
+		if err := s.settle(ctx, m.ID, known); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/time/rate"
 )
 
 // listSubject is where a command on this machine asks what the service knows of devices.
@@ -64,28 +63,23 @@ func (s *service) relay(m *nats.Msg) {
 	}
 }
 
-// sender returns a device or token that sends requests.
-func (s *service) sender(id string) *sender {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.rates[id]
-	if x == nil {
-		if len(s.rates) > mostSenders {
-			clear(s.rates)
-		}
-		x = &sender{limit: rate.NewLimiter(requestsPerSecond, requestsAtOnce),
-			turns: make(chan struct{}, readsForOne), volume: rate.NewLimiter(readRate, readBurst)}
-		s.rates[id] = x
+// give stores a record that a device has shown at the gate. The device gives it again if that fails.
+func (s *service) give(record []byte) bool {
+	select {
+	case s.work <- &nats.Msg{Subject: fleet.GivePrefix + "gate", Data: record}:
+		return true
+	default:
+		return false
 	}
-	return x
 }
 
 // allows reports whether a request of a device or token is answered.
 func (s *service) allows(id string) bool {
-	x := s.sender(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id == admin || x.limit.Allow() {
+	x := s.peer(id)
+	if id == admin || x.asked.Allow() {
+		x.seen = time.Now()
 		return true
 	}
 	if x.dropped.IsZero() {
@@ -95,44 +89,16 @@ func (s *service) allows(id string) bool {
 	return false
 }
 
-// drops reports whether requests of a device were dropped a short time ago.
-func (s *service) drops(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.rates[id]
-	return x != nil && time.Since(x.dropped) < droppedFor
-}
-
 // run answers requests until ctx ends.
 func (s *service) run(ctx context.Context) {
-	shown := make(chan []byte)
-	if s.server != nil {
-		shown = s.server.gate.shown
-	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case f := <-s.calls:
-			f(ctx)
-		case data := <-shown:
-			s.show(ctx, data)
 		case m := <-s.work:
 			s.answer(ctx, m)
 		}
 	}
-}
-
-// call lets the goroutine of run call f, and waits for it.
-func (s *service) call(ctx context.Context, f func(context.Context)) error {
-	done := make(chan struct{})
-	select {
-	case s.calls <- func(ctx context.Context) { defer close(done); f(ctx) }:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	<-done
-	return nil
 }
 
 func (s *service) answer(ctx context.Context, m *nats.Msg) {
@@ -140,9 +106,6 @@ func (s *service) answer(ctx context.Context, m *nats.Msg) {
 	defer cancel()
 	part := strings.Split(m.Subject, ".") // F, what, sender
 	what, sender := part[1], part[2]
-	if _, known := s.members.Device(sender); known {
-		s.heard[sender] = time.Now()
-	}
 	var answer []byte
 	var err error
 	switch what {
@@ -177,136 +140,91 @@ func (s *service) at(device string, m *nats.Msg) {
 	if len(m.Data) > largestStatus || d.Decode(&x) != nil {
 		return
 	}
-	if member, known := s.members.Device(device); known && !member.Revoked {
-		s.status[device] = x
+	if member, known := s.device(device); known && !member.Revoked {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.peer(device).status = &x
 	}
-}
-
-// show keeps an admission that a device has shown at the gate.
-func (s *service) show(ctx context.Context, data []byte) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	defer cancel()
-	if err := s.add(ctx, data, false); err != nil {
-		device, _, _, _ := fleet.CheckAdmission(s.fleet, data)
-		s.Log.Warn("a device that this server does not know is refused", "id", device, "error", err)
-		s.server.gate.forget(device)
-	}
-}
-
-// learn adds a record to the known ones.
-func (s *service) learn(data []byte) (name string, news bool, err error) {
-	if name, news, err = s.members.Add(data); err != nil {
-		return name, news, err
-	}
-	if device, token, _, err := fleet.CheckAdmission(s.fleet, data); err == nil && news {
-		s.used[token] = device
-		if s.server != nil {
-			s.server.gate.use(token, device)
-		}
-	} else if device, revoked := strings.CutPrefix(name, "r"); revoked {
-		s.used[name] = device // so that devices knows it
-	}
-	return name, news, nil
-}
-
-// devices returns the ids of all devices that records name.
-func (s *service) devices() map[string]bool {
-	all := make(map[string]bool)
-	for id := range maps.Values(s.used) {
-		all[id] = true
-	}
-	return all
-}
-
-// present returns the members that are not revoked.
-func (s *service) present() []fleet.Member {
-	return slices.DeleteFunc(s.members.Devices(), func(m fleet.Member) bool { return m.Revoked })
 }
 
 // add checks a record, stores it, and does what it says. It can be repeated after an error. The errors are for people.
 func (s *service) add(ctx context.Context, data []byte, joins bool) error {
-	const again = "ask for a new one: faceauth fleet invite"
-	if len(data) > fleet.MaxValue {
-		return fmt.Errorf("%w: it is too large", fleet.ErrRecord)
-	}
-	device, token, expires, err := fleet.CheckAdmission(s.fleet, data)
-	if err == nil {
-		user, used := s.used[token]
-		now := time.Now()
-		switch {
-		case used && user != device:
-			return fmt.Errorf("this token was used already by another device; %s", again)
-		case s.members.Revoked(device):
-			return errors.New("this device was revoked; remove its folder, and join again with a new token")
-		case used:
-		case joins && !now.Before(expires), !joins && !s.admits(expires, now):
-			return fmt.Errorf("this token has expired %s; %s", expires.UTC().Format("2006-01-02 15:04 MST"), again)
-		}
-	}
-	name, news, err := s.learn(data)
-	if err != nil {
+	name, data, err := s.check(data, joins)
+	if err != nil || data == nil {
 		return err
 	}
-	if news {
-		s.unstored[name] = data
-	}
-	data, waits := s.unstored[name]
-	if !waits {
-		return nil
-	}
-	if _, err := s.js.Publish(ctx, fleet.SayPrefix+admin+"."+name, data); err != nil {
+	if err := patiently(ctx, func(ctx context.Context) error {
+		_, err := s.js.Publish(ctx, fleet.SayPrefix+admin+"."+name, data)
+		return err
+	}); err != nil {
 		return storing(err)
 	}
-	switch id, revoked := strings.CutPrefix(name, "r"); {
-	case token != "":
-		err = s.settle(ctx, device, nil)
-		s.event("device admitted", device)
-	case revoked:
-		err = s.settle(ctx, id, nil)
-		s.event("device revoked", id)
-	case name == "address" && s.server != nil:
-		if err = safefile.Write(filepath.Join(s.Folder, addressFile), data); err == nil {
-			err = s.certificate()
+	switch kind, of := name[:1], name[1:]; {
+	case name == "address":
+		if s.server != nil {
+			if err = safefile.Write(filepath.Join(s.Folder, addressFile), data); err == nil {
+				err = s.certificate()
+			}
 		}
-		s.Log.Info("the server has a new address", "url", s.members.URL())
+		s.Log.Info("the server has a new address", "url", s.url())
+	case kind == "a":
+		err = s.settle(ctx, s.admitted(of), nil)
+		s.event("device admitted", s.admitted(of))
+	case kind == "r":
+		err = s.settle(ctx, of, nil)
+		s.event("device revoked", of)
 	default:
 		s.Log.Info("a record of the admin key", "name", name)
 	}
 	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		delete(s.unstored, name)
 	}
 	return err
 }
 
-func (s *service) event(what, id string) {
-	x, _ := s.members.Device(id)
-	s.Log.Info(what, "device", x.Name, "id", id)
+// check adds a record to the known ones, and returns what is to be stored: nothing if that was done.
+func (s *service) check(data []byte, joins bool) (name string, store []byte, err error) {
+	const again = "ask for a new one: faceauth fleet invite"
+	if len(data) > fleet.MaxValue {
+		return "", nil, fmt.Errorf("%w: it is too large", fleet.ErrRecord)
+	}
+	device, token, expires, err := fleet.CheckAdmission(s.fleet, data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		now, user := time.Now(), s.members.Admitted(token)
+		switch {
+		case user != "" && user != device:
+			return "", nil, fmt.Errorf("this token was used already by another device; %s", again)
+		case s.members.Revoked(device):
+			return "", nil, errors.New("this device was revoked; remove its folder, and join again with a new token")
+		case user != "":
+		case joins && !now.Before(expires), !joins && !s.inTime(expires, now):
+			return "", nil, fmt.Errorf("this token has expired %s; %s", expires.UTC().Format("2006-01-02 15:04 MST"),
+				again)
+		}
+	}
+	name, err = s.learn(data)
+	return name, s.unstored[name], err
 }
 
-// admits reports whether an admission counts whose device has not asked to join.
-func (s *service) admits(expires, now time.Time) bool {
-	if s.server != nil {
-		return s.server.gate.admits(expires)
-	}
-	return now.Before(expires)
+func (s *service) event(what, id string) {
+	x, _ := s.device(id)
+	s.Log.Info(what, "device", x.Name, "id", id)
 }
 
 // settle gives a member its stream and lets it in, or shuts a revoked device out and deletes its values. Known are the
 // streams that exist.
-func (s *service) settle(ctx context.Context, id string, known map[string]*jetstream.StreamConfig) error {
-	x, _ := s.members.Device(id)
+func (s *service) settle(ctx context.Context, id string, known map[string]*jetstream.StreamInfo) error {
+	x, _ := s.device(id)
 	if !x.Revoked {
-		if err := s.ensure(ctx, id, known); err != nil {
-			return err
-		}
+		return s.ensure(ctx, id, known)
 	}
 	if s.server != nil {
-		s.server.gate.set(id, x.Name, x.Revoked)
+		s.server.gate.cut(id)
 	}
-	if !x.Revoked {
-		return nil
-	}
-	delete(s.status, id)
 	return s.erase(ctx, x, id)
 }
 
@@ -348,27 +266,15 @@ func (s *service) erase(ctx context.Context, x fleet.Member, id string) error {
 
 // states returns what the service knows of the members, by their ids.
 func (s *service) states(ctx context.Context) (map[string]State, error) {
-	stored := make(map[string]uint64)
-	list := s.js.ListStreams(ctx)
-	for info := range list.Info() {
-		stored[info.Config.Name] = info.State.Bytes
-	}
-	if err := list.Err(); err != nil {
-		return nil, storing(err)
+	stored, err := s.streams(ctx)
+	if err != nil {
+		return nil, err
 	}
 	all := make(map[string]State)
 	for _, m := range s.present() {
-		x, slow := State{Seen: s.heard[m.ID], Bytes: stored[fleet.StreamOf(m.ID)]}, false
-		if s.server != nil {
-			x.Connected, slow, x.Seen = s.server.gate.connected(m.ID)
-		}
-		if slow {
-			x.Limited = "it sends too much and is slowed down"
-		} else if s.drops(m.ID) {
-			x.Limited = "it sends too many requests, and some are dropped"
-		}
-		if status, told := s.status[m.ID]; told {
-			x.Status = &status
+		x := s.state(m.ID)
+		if info := stored[fleet.StreamOf(m.ID)]; info != nil {
+			x.Bytes = info.State.Bytes
 		}
 		all[m.ID] = x
 	}

@@ -15,10 +15,19 @@ import (
 // admin is the writer of the records.
 const admin = fleet.AdminWriter
 
+// streams returns the streams that exist, by name.
+func (s *service) streams(ctx context.Context) (map[string]*jetstream.StreamInfo, error) {
+	all := make(map[string]*jetstream.StreamInfo)
+	list := s.js.ListStreams(ctx)
+	for info := range list.Info() {
+		all[info.Config.Name] = info
+	}
+	return all, storing(list.Err())
+}
+
 // ensure makes the stream of a writer, or gives it its configuration: the last value of each name and nothing else. Old
-// values can be overwritten when it is full. Nobody needs consumers. Known are the configurations of streams that
-// exist, by name.
-func (s *service) ensure(ctx context.Context, writer string, known map[string]*jetstream.StreamConfig) error {
+// values can be overwritten when it is full. Nobody needs consumers. Known are streams that exist, by name.
+func (s *service) ensure(ctx context.Context, writer string, known map[string]*jetstream.StreamInfo) error {
 	subjects := fleet.SayPrefix + writer + ".*"
 	want := jetstream.StreamConfig{
 		Name: fleet.StreamOf(writer), Subjects: []string{subjects}, MaxMsgsPerSubject: 1, MaxBytes: s.Quota,
@@ -29,15 +38,32 @@ func (s *service) ensure(ctx context.Context, writer string, known map[string]*j
 	if writer == admin {
 		want.MaxBytes = -1 // only the owner of the admin key can fill it
 	}
-	had := known[want.Name]
-	if had != nil && had.MaxBytes == want.MaxBytes && had.MaxMsgsPerSubject == 1 && had.MaxMsgSize == want.MaxMsgSize &&
+	var had jetstream.StreamConfig
+	if info := known[want.Name]; info != nil {
+		had = info.Config
+	}
+	if had.MaxBytes == want.MaxBytes && had.MaxMsgsPerSubject == 1 && had.MaxMsgSize == want.MaxMsgSize &&
 		had.Discard == want.Discard && had.Duplicates == want.Duplicates && had.AllowDirect &&
 		had.Replicas == want.Replicas && had.RePublish != nil && *had.RePublish == *want.RePublish &&
 		len(had.Subjects) == 1 && had.Subjects[0] == want.Subjects[0] {
 		return nil
 	}
-	_, err := s.js.CreateOrUpdateStream(ctx, want)
-	return storing(err)
+	return storing(patiently(ctx, func(ctx context.Context) error {
+		_, err := s.js.CreateOrUpdateStream(ctx, want)
+		return err
+	}))
+}
+
+// patiently repeats a request to JetStream until ctx ends: a cluster drops requests while it chooses a leader.
+func patiently(ctx context.Context, ask func(context.Context) error) error {
+	for {
+		try, cancel := context.WithTimeout(ctx, tryTime)
+		err := ask(try)
+		cancel()
+		if err == nil || try.Err() == nil || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // storing turns an error of JetStream into a sentence.
