@@ -70,12 +70,8 @@ type Device struct {
 	at      map[string]uint64            // place up to which the stream of a device was read
 	own     state
 	people  map[ID]*joined // what is said about each person, without vectors
-	spoken  map[ID]bool    // numbers that devices speak of; nil: to be found again
-	lacking int            // people whose key is missing; -1: to be counted again
-	shown   map[ID]string  // shown names; nil: to be found again
-	groups  map[ID][]ID    // the numbers of merged people, the root first, by each of them; nil: to be found again
-	hidden  map[ID]bool    // people who are forgotten; nil: to be found again
-	late    bool           // somebody's clock is ahead: look again later
+	derived
+	late bool // somebody's clock is ahead: look again later
 
 	server              Server // of the present session
 	saved               []byte // the state on disk
@@ -145,8 +141,9 @@ func Open(folder string, s Settings) (*Device, error) {
 func (d *Device) empty() {
 	d.said, d.notes = make(map[string]map[string]*entry), make(map[string]*notes)
 	d.secrets, d.dead, d.seen = make(map[ID]secret), make(map[ID]bool), make(map[ID]time.Time)
-	d.at, d.people, d.lacking = make(map[string]uint64), make(map[ID]*joined), -1
+	d.at, d.people = make(map[string]uint64), make(map[ID]*joined)
 	d.refused, d.turns = make(map[string]string), make(map[string]time.Time)
+	d.forgetDerived()
 }
 
 // lockPatience is how long [Open] waits for another program to unlock the folder.
@@ -330,15 +327,7 @@ func (d *Device) state() State {
 			s.Waiting++
 		}
 	}
-	if d.lacking < 0 {
-		d.lacking = 0
-		for id := range d.allPeople() {
-			if d.joined(id).sealed > 0 && !d.forgotten(id) {
-				d.lacking++
-			}
-		}
-	}
-	s.Keys = d.lacking
+	s.Keys = d.lacking()
 	s.InStep = d.connected && d.caughtUp && s.Waiting == 0
 	if s.InStep != d.inStep {
 		d.inStep, d.since = s.InStep, d.s.Now()
@@ -353,6 +342,16 @@ func (d *Device) state() State {
 		s.Refused[device] = why
 	}
 	return s
+}
+
+// countLacking returns the number of people whose key is missing.
+func (d *Device) countLacking() (n int) {
+	for id := range d.spoken() {
+		if d.joined(id).sealed > 0 && !d.forgotten(id) {
+			n++
+		}
+	}
+	return n
 }
 
 // Members returns the devices of the fleet.

@@ -332,11 +332,7 @@ func (d *Device) opens(id ID, key secret) bool {
 		return err == nil
 	}
 	some := false
-	for device, values := range d.said {
-		e := values[name]
-		if e == nil || !e.box || !d.counts(device, name, e.n) {
-			continue
-		}
+	for device, e := range d.sayers(id) {
 		if e.born {
 			return by(device)
 		}
@@ -419,7 +415,19 @@ func (d *Device) share() error {
 	if err := d.shareRing(full, ask); err != nil {
 		return err
 	}
-	return d.lend(ask)
+	for _, m := range d.members.Devices() {
+		if m.Revoked || m.Scope.All {
+			continue
+		}
+		var people []ID
+		for id := range m.may {
+			people = append(people, d.group(id)...)
+		}
+		if err := d.lend(m.ID, people, ask); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shareEpoch seals the epoch for the devices that lack it.
@@ -493,7 +501,7 @@ func (d *Device) shareRing(full []string, ask func(string, bool) bool) error {
 	}
 	for name, p := range d.note(d.id).rings {
 		for _, e := range p.Keys {
-			if d.everywhere(ID(e.Person)) {
+			if d.hidden()[ID(e.Person)] {
 				stale[name] = true
 			}
 		}
@@ -502,7 +510,7 @@ func (d *Device) shareRing(full []string, ask func(string, bool) bool) error {
 		p := ringPart{Epoch: d.own.Epoch, Hash: d.own.epochHash()}
 		if had := d.note(d.id).rings[name]; d.own.present(had.Epoch, had.Hash) {
 			for _, e := range had.Keys {
-				if !d.everywhere(ID(e.Person)) {
+				if !d.hidden()[ID(e.Person)] {
 					p.Keys = append(p.Keys, e)
 				}
 			}
@@ -514,33 +522,6 @@ func (d *Device) shareRing(full []string, ask func(string, bool) bool) error {
 		}
 		if err := d.putNote(name, p); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// lend seals the keys of people for the limited devices that may read about them and lack them.
-func (d *Device) lend(ask func(string, bool) bool) error {
-	for _, m := range d.members.Devices() {
-		to := d.note(m.ID).box
-		if m.Revoked || m.Scope.All || len(to) != 32 {
-			continue
-		}
-		lent := d.lentTo(m.ID, to)
-		var people []ID
-		open := false
-		for id := range m.may {
-			for _, of := range d.group(id) {
-				if _, have := d.secrets[of]; have && !d.forgotten(of) {
-					people = append(people, of)
-					open = open || !lent[of]
-				}
-			}
-		}
-		if open && ask("keys for "+m.ID, false) {
-			if err := d.lendTo(m.ID, to, people); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -566,13 +547,22 @@ func (d *Device) lentTo(device string, to []byte) map[ID]bool {
 	return all
 }
 
-// lendTo seals keys of people for one device, in place of what was sealed for it before.
-func (d *Device) lendTo(device string, to []byte, people []ID) error {
+// lend seals the keys of people for one device, in place of what was sealed for it before, if it lacks one of them.
+func (d *Device) lend(device string, people []ID, ask func(string, bool) bool) error {
+	to := d.note(device).box
+	people = slices.DeleteFunc(people, func(id ID) bool {
+		_, have := d.secrets[id]
+		return !have || d.forgotten(id)
+	})
+	lent := d.lentTo(device, to)
+	if len(to) != 32 || !slices.ContainsFunc(people, func(id ID) bool { return !lent[id] }) ||
+		!ask("keys for "+device, false) {
+		return nil
+	}
 	slices.SortFunc(people, func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
-	people = slices.Compact(people)
 	p := lentPart{Device: device, To: to}
 	var keys []byte
-	for _, id := range people {
+	for _, id := range slices.Compact(people) {
 		key := d.secrets[id]
 		p.People, keys = append(p.People, bytes.Clone(id[:])), append(keys, key[:]...)
 	}
@@ -612,20 +602,13 @@ func (d *Device) lendOwn() error {
 	var people []ID
 	for id := range d.secrets {
 		e := d.said[d.id][id.String()]
-		if e != nil && e.born && !inRing[id] && !d.forgotten(id) {
+		if e != nil && e.born && !inRing[id] {
 			people = append(people, id)
 		}
 	}
 	for _, device := range full {
-		to := d.note(device).box
-		if len(to) != 32 || len(people) == 0 {
-			continue
-		}
-		lent := d.lentTo(device, to)
-		if slices.ContainsFunc(people, func(id ID) bool { return !lent[id] }) {
-			if err := d.lendTo(device, to, people); err != nil {
-				return err
-			}
+		if err := d.lend(device, slices.Clone(people), func(string, bool) bool { return true }); err != nil {
+			return err
 		}
 	}
 	return nil

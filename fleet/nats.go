@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,10 +134,7 @@ func (d *Device) Dial(ctx context.Context) (Server, error) {
 	moved, admission := d.members.URL(), d.members.admission(d.id)
 	d.mu.Unlock()
 	var failed error
-	for _, url := range []string{moved, p.URL} {
-		if url == "" || url == p.URL && url == moved && failed != nil {
-			continue
-		}
+	for _, url := range slices.Compact([]string{cmp.Or(moved, p.URL), p.URL}) {
 		nc, err := connect(ctx, d.fleet, place{url, p.Creds}, d.key, admission)
 		if err == nil {
 			return newNATS(nc, d.id)

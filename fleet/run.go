@@ -315,14 +315,14 @@ func (s *session) pullDevice(ctx context.Context, device string) error {
 	if err := s.pull(ctx, device, from, note); err != nil {
 		return err
 	}
-	if from > 0 && (len(have) == 0 || !s.d.hasAll(device)) {
+	if from > 0 && (len(have) == 0 || !s.d.complete(device)) {
 		clear(have)
 		if err := s.pull(ctx, device, 0, note); err != nil {
 			return err
 		}
 		from = 0
 	}
-	if from == 0 && !s.d.hasAll(device) {
+	if from == 0 && !s.d.complete(device) {
 		again, err := s.d.unsay(device, have)
 		if err == nil && again {
 			err = s.pull(ctx, device, 0, note)
@@ -345,7 +345,7 @@ const withheld = "the server does not have all that this device has said"
 func (d *Device) complete(device string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.hasAllLocked(device) {
+	if !d.hasAll(device) {
 		return false
 	}
 	if place := placeOf(device, headNote); d.refused[place] == withheld {

@@ -419,7 +419,7 @@ func (d *Device) Forget(person ID) (waits bool, err error) {
 		}
 		return nil
 	})
-	return err == nil && !d.everywhere(id), err
+	return err == nil && !d.hidden()[id], err
 }
 
 // Teach says what this device has learned about a person, in place of its earlier lessons. It reports whether that is

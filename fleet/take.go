@@ -330,18 +330,16 @@ func (d *Device) destroy() (erase bool, err error) {
 		d.late = false
 		d.invalidateAll()
 	}
-	if d.hidden == nil {
-		d.hide()
-	}
+	hidden := d.hidden()
 	for id := range d.seen {
-		if !d.hidden[id] { // taken back, or its device was revoked
+		if !hidden[id] { // taken back, or its device was revoked
 			delete(d.seen, id)
 			if err := d.setFact(seenFact, id.String(), nil); err != nil {
 				return false, err
 			}
 		}
 	}
-	for id := range d.hidden {
+	for id := range hidden {
 		if d.dead[id] {
 			continue
 		}
@@ -441,12 +439,6 @@ func (d *Device) setPlace(device string, seq uint64) error {
 
 // hasAll reports whether all values are known that a device says it has.
 func (d *Device) hasAll(device string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.hasAllLocked(device)
-}
-
-func (d *Device) hasAllLocked(device string) bool {
 	e := d.said[device][headNote]
 	if e == nil {
 		return true

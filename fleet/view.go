@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/store"
@@ -63,10 +65,20 @@ func (d *Device) mayWrite(device string, id ID) bool {
 	return m.Scope.All || m.may[id] || e != nil && e.born
 }
 
+// derived is what follows from all that is said. Each part is found when it is asked for first, and again after a
+// change.
+type derived struct {
+	spoken  func() map[ID]bool   // numbers that devices speak of
+	hidden  func() map[ID]bool   // people who are forgotten at all devices
+	groups  func() map[ID][]ID   // the numbers of merged people, the root first, by each of them
+	shown   func() map[ID]string // shown names
+	lacking func() int           // people whose key is missing
+}
+
 // invalidate notes that something about a person has changed.
 func (d *Device) invalidate(id ID) {
 	delete(d.people, id)
-	d.spoken, d.shown, d.groups, d.hidden, d.lacking = nil, nil, nil, nil, -1
+	d.forgetDerived()
 	signal(d.changed)
 }
 
@@ -76,20 +88,33 @@ func (d *Device) invalidateAll() {
 	d.invalidate(ID{})
 }
 
-// allPeople returns the numbers that devices speak of.
-func (d *Device) allPeople() map[ID]bool {
-	if d.spoken != nil {
-		return d.spoken
-	}
-	d.spoken = make(map[ID]bool)
+func (d *Device) forgetDerived() {
+	d.derived = derived{sync.OnceValue(d.findSpoken), sync.OnceValue(d.hide), sync.OnceValue(d.merge),
+		sync.OnceValue(d.show), sync.OnceValue(d.countLacking)}
+}
+
+func (d *Device) findSpoken() map[ID]bool {
+	all := make(map[ID]bool)
 	for device, values := range d.said {
 		for name, e := range values {
 			if id, part, ok := personOf(name); ok && part < 0 && d.counts(device, name, e.n) {
-				d.spoken[id] = true
+				all[id] = true
 			}
 		}
 	}
-	return d.spoken
+	return all
+}
+
+// sayers returns the devices with words about a person that count, and their values.
+func (d *Device) sayers(id ID) iter.Seq2[string, *entry] {
+	return func(yield func(string, *entry) bool) {
+		name := id.String()
+		for device, values := range d.said {
+			if e := values[name]; e != nil && e.box && d.counts(device, name, e.n) && !yield(device, e) {
+				return
+			}
+		}
+	}
 }
 
 // heard joins what all devices say about a number.
@@ -180,23 +205,12 @@ func (d *Device) joined(id ID) *joined {
 
 // forgotten reports whether a person is forgotten, at least at this device.
 func (d *Device) forgotten(id ID) bool {
-	if d.hidden == nil {
-		d.hide()
-	}
 	e := d.said[d.id][id.String()]
-	return d.hidden[id] || e != nil && e.forget > 0
+	return d.hidden()[id] || e != nil && e.forget > 0
 }
 
-// everywhere reports whether a person is forgotten at all devices.
-func (d *Device) everywhere(id ID) bool {
-	if d.hidden == nil {
-		d.hide()
-	}
-	return d.hidden[id]
-}
-
-// hide finds the forgotten people.
-func (d *Device) hide() {
+// hide finds the people who are forgotten at all devices.
+func (d *Device) hide() map[ID]bool {
 	type word struct {
 		id     ID
 		clock  uint64
@@ -212,12 +226,12 @@ func (d *Device) hide() {
 			}
 		}
 	}
-	d.hidden = maps.Clone(d.dead)
+	hidden := maps.Clone(d.dead)
 	alone := make(map[string][]word)
 	for id, words := range all {
 		w := words[0]
 		if len(words) > 1 || d.members.mayForget(w.device, clockTime(w.clock)) || !d.spokenOf(id, w.device) {
-			d.hidden[id] = true
+			hidden[id] = true
 		} else {
 			alone[w.device] = append(alone[w.device], w)
 		}
@@ -227,16 +241,16 @@ func (d *Device) hide() {
 			return cmp.Or(cmp.Compare(a.clock, b.clock), bytes.Compare(a.id[:], b.id[:]))
 		})
 		for _, w := range words[:min(len(words), DailyForgets)] {
-			d.hidden[w.id] = true
+			hidden[w.id] = true
 		}
 	}
+	return hidden
 }
 
 // spokenOf reports whether another device than this one says something about a person. Otherwise nobody else loses it.
 func (d *Device) spokenOf(id ID, but string) bool {
-	name := id.String()
-	for device, values := range d.said {
-		if e := values[name]; e != nil && e.box && device != but && d.counts(device, name, e.n) {
+	for device := range d.sayers(id) {
+		if device != but {
 			return true
 		}
 	}
@@ -245,10 +259,7 @@ func (d *Device) spokenOf(id ID, but string) bool {
 
 // group returns all numbers of a person, the root first.
 func (d *Device) group(id ID) []ID {
-	if d.groups == nil {
-		d.merge()
-	}
-	if g := d.groups[id]; g != nil {
+	if g := d.groups()[id]; g != nil {
 		return g
 	}
 	return []ID{id}
@@ -256,13 +267,13 @@ func (d *Device) group(id ID) []ID {
 
 // merge finds the numbers of merged people. Merges count in the order of their clocks; one that would close a circle
 // does not count.
-func (d *Device) merge() {
+func (d *Device) merge() map[ID][]ID {
 	type edge struct {
 		from, into ID
 		s          heardSame
 	}
 	var edges []edge
-	for id := range d.allPeople() {
+	for id := range d.spoken() {
 		for into, s := range d.joined(id).same {
 			// A device that may not write about both would give one of them the other's faces.
 			if !s.Off && !d.forgotten(id) && !d.forgotten(into) && d.mayWrite(s.device, into) {
@@ -289,29 +300,27 @@ func (d *Device) merge() {
 			parent[a] = b
 		}
 	}
-	d.groups = make(map[ID][]ID)
+	groups := make(map[ID][]ID)
 	for id := range parent {
 		r := root(id)
-		if d.groups[r] == nil {
-			d.groups[r] = []ID{r}
+		if groups[r] == nil {
+			groups[r] = []ID{r}
 		}
-		d.groups[r] = append(d.groups[r], id)
+		groups[r] = append(groups[r], id)
 	}
-	for _, g := range slices.Collect(maps.Values(d.groups)) {
+	for _, g := range slices.Collect(maps.Values(groups)) {
 		slices.SortFunc(g[1:], func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
 		for _, id := range g {
-			d.groups[id] = g
+			groups[id] = g
 		}
 	}
+	return groups
 }
 
 // known reports whether anybody says something about a person who is not forgotten.
 func (d *Device) known(id ID) bool {
-	name := id.String()
-	for device, values := range d.said {
-		if e := values[name]; e != nil && d.counts(device, name, e.n) && e.box {
-			return !d.forgotten(id)
-		}
+	for range d.sayers(id) {
+		return !d.forgotten(id)
 	}
 	return false
 }
@@ -361,20 +370,19 @@ func (d *Device) person(ids []ID, say func(ID) *joined) Person {
 	return p
 }
 
-// names returns the names of all people that are shown: if two have the same name, the one who got it later is
-// "alice (2)".
-func (d *Device) names() map[ID]string {
-	if d.shown != nil {
-		return d.shown
-	}
+// names returns the names of all people that are shown.
+func (d *Device) names() map[ID]string { return d.shown() }
+
+// show names all people: if two have the same name, the one who got it later is "alice (2)".
+func (d *Device) show() map[ID]string {
 	var all []Person
-	for id := range d.allPeople() {
+	for id := range d.spoken() {
 		if g := d.group(id); g[0] == id && !d.forgotten(id) && d.exists(g) {
 			all = append(all, d.person(g, d.joined))
 		}
 	}
 	slices.SortFunc(all, byName)
-	d.shown = make(map[ID]string)
+	names := make(map[ID]string)
 	used := make(map[string]bool)
 	for _, p := range all {
 		used[p.Name] = true
@@ -386,9 +394,9 @@ func (d *Device) names() map[ID]string {
 			shown = numbered(p.Name, i)
 		}
 		first[shown] = true
-		d.shown[p.ID] = shown
+		names[p.ID] = shown
 	}
-	return d.shown
+	return names
 }
 
 // exists reports whether a person is worth showing: it has a name or faces, or its key is missing.
