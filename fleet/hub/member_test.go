@@ -139,6 +139,30 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// A device that connects anew may not send more at once than one that stays.
+func TestNewConnections(t *testing.T) {
+	x := newSite(t).start()
+	d := x.member()
+	began := time.Now()
+	for range 3 { // 18 MB, of which 8 are free, and each 2 more take a second
+		for range 12 {
+			if err := d.nc.Publish("F.at."+d.id, make([]byte, 500<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.nc.FlushTimeout(patience); err != nil {
+			t.Fatal(err)
+		}
+		d.nc.Close()
+		if err := d.connect(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); took < 4*time.Second {
+		t.Errorf("18 MB are sent in %v", took)
+	}
+}
+
 func value(n int) string {
 	type payload struct {
 		N int `cbor:"1,keyasint"`
