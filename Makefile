@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-test build programs models demo test test-lab test-all test-cgo test-pure lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-test build programs models demo test test-all test-networks lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
@@ -69,6 +69,14 @@ models: build
 demo: models
 	@bin/faceauth demo $(ARGS)
 
+# Tests sync many small databases to the disk. In memory nothing waits for it, if there is room and programs may run.
+# What Go builds is large, and stays on the disk.
+PARTS = test-cgo test-pure test-both test-lab test-race
+.PHONY: $(PARTS)
+test test-all test-networks $(PARTS): export GOTMPDIR ?= $(if $(filter environment,$(origin TMPDIR)),$(TMPDIR),/tmp)
+test test-all test-networks $(PARTS): export TMPDIR ?= $(shell findmnt -nbfo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
+	awk '$$1 > 4e9 && $$2 !~ /noexec/ { print "/dev/shm"; found = 1 } END { if (!found) print "/tmp" }')
+
 # The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed. Many tests wait, so one
 # more package is tested at once than there are processors. The package that takes longest begins first.
 test: setup-test models
@@ -90,32 +98,42 @@ RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; 
 # Long tests of one goroutine, and the same again with other random numbers.
 RACE_SKIP = ^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRandomPrograms|TestSalvage|TestUnionFollows)$$|^TestRandom$$/[1-9]
 
-# Each package is tested in full once. The packages that take longest begin first, and many tests wait: more packages
-# are tested at once than there are processors. The tests that -short leaves out in the last run were in the others.
+# Each test runs once in full. Those of BOTH that need OpenCV run with it, and the others without cgo. The packages that
+# take longest begin first, and many tests wait: more packages are tested at once than there are processors, and two
+# targets. What -short leaves out under the race detector was in the other runs, and they vet the packages.
 LONGEST = ./cmd/faceauth ./internal/boottest ./eye/serve ./pipeline
+OPENCV_TESTS = $(shell grep -l '^//go:build cgo' $(foreach p,$(BOTH),$(notdir $(p))/*_test.go) | \
+	xargs grep -ho '^func Test[A-Za-z]*' | cut -c6- | paste -sd '|')
 
+# ALSO names targets that run beside the tests.
 test-all: setup-test models
-	@$(MAKE) -s -j2 --output-sync=target test-cgo test-pure test-lab
-	@$(MAKE) -s test-race
+	@$(MAKE) -s -j2 --output-sync=target $(PARTS) $(ALSO)
 
 test-race:
 	@echo 'the packages that start goroutines, under the race detector'
-	@go test -race -short -skip '$(RACE_SKIP)' -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
+	@go test -race -short -vet=off -skip '$(RACE_SKIP)' -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
 
 test-lab:
 	@echo 'the laboratory, every test, then the packages that start goroutines, under the race detector'
 	@go -C lab test -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth-lab ./...
-	@go -C lab test -race -short -timeout 30m ./calibrate ./evaluate ./trial/...
+	@go -C lab test -race -short -vet=off -timeout 30m ./calibrate ./evaluate ./trial/...
 
 test-cgo:
 	@echo 'the packages that need cgo, every test'
-	@go test -tags matprofile -timeout 30m -p $$(($$(nproc) + 2)) $(LONGEST) \
-		$(filter-out $(filter-out $(BOTH),$(PURE)),$(shell go list ./...))
+	@go test -tags matprofile -timeout 30m -p $$(($$(nproc) + 2)) $(LONGEST) $(filter-out $(PURE),$(shell go list ./...))
+
+test-both:
+	@echo 'the tests that need OpenCV, of packages that do not'
+	@go test -tags matprofile -timeout 30m -run '^($(or $(OPENCV_TESTS),$(error no test needs OpenCV)))$$' $(BOTH)
+
+# ONNX Runtime has run the networks, where it is installed; the same tests with OpenCV.
+test-networks:
+	@echo 'the networks, run by OpenCV'
+	@FACEAUTH_EYE_NETWORKS=opencv go test -short -tags matprofile -timeout 30m ./facedet ./preprocess ./pipeline ./eye/serve
 
 test-pure:
 	@echo 'the other packages, every test, without cgo'
-	@CGO_ENABLED=0 go test -timeout 30m -p 1 $(filter-out $(BOTH),$(PURE))
-	@CGO_ENABLED=0 go test -short $(BOTH)
+	@CGO_ENABLED=0 go test -timeout 30m -p 2 $(PURE)
 
 PAM_MODULE = bin/pam_faceauth.so
 

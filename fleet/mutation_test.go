@@ -40,7 +40,7 @@ func TestMutations(t *testing.T) {
 			try(t, err)
 			try(t, os.WriteFile(filepath.Join(dir, "overlay"), overlay, 0o600))
 			out, err := exec.CommandContext(t.Context(), "go", "test", "-overlay", filepath.Join(dir, "overlay"),
-				"-count=1", "-failfast", "-run", "TestRandom$", ".").CombinedOutput()
+				"-count=1", "-failfast", "-vet=off", "-ldflags=-s -w", "-run", "TestRandom$", ".").CombinedOutput()
 			if err == nil || !strings.Contains(string(out), x.notices) {
 				t.Errorf("it is not noticed: %v\n%.2000s", err, out)
 			}

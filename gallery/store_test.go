@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
 )
@@ -448,10 +449,7 @@ func TestKilled(t *testing.T) {
 }
 
 func killed(t *testing.T, encrypted bool) {
-	kills := 200
-	if testing.Short() {
-		kills = 12
-	}
+	kills := fixture.Kills(t, 12)
 	path := filepath.Join(t.TempDir(), "gallery")
 	if encrypted {
 		store.SetKey(path, testKey)

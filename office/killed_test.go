@@ -19,6 +19,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
 )
@@ -35,7 +36,7 @@ type street struct {
 }
 
 func (s *street) Next(ctx context.Context) (face.Frame, error) {
-	time.Sleep(200 * time.Microsecond)
+	time.Sleep(time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.left--; s.left < 0 {
@@ -205,10 +206,7 @@ func TestMain(m *testing.M) {
 // be on the disk is there, nobody forgotten returns, also not into the bytes of a file, nobody comes from nowhere, and
 // what is learned agrees with the rows.
 func TestKilledTogether(t *testing.T) {
-	kills := 200
-	if testing.Short() {
-		kills = 24
-	}
+	kills := fixture.Kills(t, 24)
 	g := people(t)
 	path := filepath.Join(t.TempDir(), "gallery")
 	nothing(t, g.Save(path))

@@ -94,7 +94,6 @@ func TestMemoryFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20,000 steps take a while")
 	}
-	stroll(t) // loads the code and the runtime's own data into memory
 	early, late := stroll(t)
 	const mb = 1e6
 	t.Logf("after 5,000 steps heap %.2f MB, resident %.1f MB; after 20,000 steps heap %.2f MB, resident %.1f MB",

@@ -24,9 +24,9 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// reader returns a function that reads the faces of a person from the recordings, and the space of their vectors. It
-// skips the test if there are no recordings.
-func reader(tb testing.TB) (face.Space, func(folder, person string) []face.Sample) {
+// reader returns a function that reads the faces of a person from every nth picture of a recording, and the space of
+// their vectors. It skips the test if there are no recordings.
+func reader(tb testing.TB) (face.Space, func(name string, n int) []face.Sample) {
 	tb.Helper()
 	dir := fixture.Models(tb)
 	fixture.Recordings(tb, "faces")
@@ -40,9 +40,8 @@ func reader(tb testing.TB) (face.Space, func(folder, person string) []face.Sampl
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { e.Close() })
-	return e.Space(), func(folder, person string) []face.Sample {
-		src, err := facedet.Open(context.Background(), fixture.Recordings(tb, path.Join(folder, person)),
-			facedet.Options{})
+	return e.Space(), func(name string, n int) []face.Sample {
+		src, err := facedet.Open(context.Background(), fixture.Sparse(tb, name, n), facedet.Options{})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -67,7 +66,7 @@ func BenchmarkPeopleOfLFW(b *testing.B) {
 	}
 	var known, strangers [][]float32
 	for i, e := range entries {
-		for q, f := range read(folder, e.Name()) {
+		for q, f := range read(path.Join(folder, e.Name()), 1) {
 			switch {
 			case f.Vector == nil:
 			case i >= 2000:
@@ -111,7 +110,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	var stream []sample
 	labelled := make([][][]float32, known)
 	for i := range people {
-		for _, f := range read("faces/att", fmt.Sprint("s", i+1)) {
+		for _, f := range read(fmt.Sprint("faces/att/s", i+1), 1) {
 			if i < known && len(labelled[i]) < enrolled {
 				labelled[i] = append(labelled[i], f.Vector)
 			} else {
@@ -171,7 +170,7 @@ func TestLessonRadiusOnRecordings(t *testing.T) {
 	space, read := reader(t)
 	var sources []*online.Learner
 	var learned [][]float32
-	faces := read("faces/vidtimit_rot", "p0")
+	faces := read("faces/vidtimit_rot/p0", 3)
 	for part := range 3 {
 		l, err := online.New(space, online.Settings{K: 12})
 		if err != nil {
@@ -218,6 +217,7 @@ func TestPassesOnRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
 	}
+	const apart = 3
 	space, read := reader(t)
 	type person struct {
 		name  string
@@ -227,7 +227,7 @@ func TestPassesOnRecordings(t *testing.T) {
 	for i := range 6 {
 		name := fmt.Sprint("p", i)
 		p := person{name: name}
-		for _, f := range read("faces/vidtimit_rot", name) {
+		for _, f := range read("faces/vidtimit_rot/"+name, apart) {
 			if f.Vector != nil {
 				p.faces = append(p.faces, f.Vector)
 			}
@@ -268,7 +268,7 @@ func TestPassesOnRecordings(t *testing.T) {
 				w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
 				for i, x := range p.faces[4:] {
 					sample := face.Sample{Box: image.Rect(0, 0, 99, 99), Vector: x}
-					seen, err := w.See(time.Duration(i)*40*time.Millisecond, []face.Sample{sample}, nil)
+					seen, err := w.See(time.Duration(i*apart)*40*time.Millisecond, []face.Sample{sample}, nil)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -80,6 +80,7 @@ func (b *branch) turns(t *testing.T, steps ...float32) {
 // What one office learns holds at the others, and what they learn with its help is given on. One command takes all of
 // it back everywhere, also while the office that taught is switched off.
 func TestFleetLessons(t *testing.T) {
+	t.Parallel()
 	invite := newTestFleet(t)
 	north, south, west := newBranch(t, invite(), "north"), newBranch(t, invite(), "south"),
 		newBranch(t, invite(), "west")
@@ -145,6 +146,7 @@ func TestFleetLessons(t *testing.T) {
 // A program that uses the folder of a device answers each request, whatever else comes to its socket, and whatever a
 // killed program left.
 func TestFleetAsk(t *testing.T) {
+	t.Parallel()
 	invite := newTestFleet(t)
 	folder := t.TempDir()
 	if _, err := fleet.Join(t.Context(), folder, invite(), fleet.Joining{Name: "door"}); err != nil {

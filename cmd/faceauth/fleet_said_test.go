@@ -51,6 +51,7 @@ func (b *branch) merges() (all []office.Correction) {
 // Two people were merged at one office, and another office undoes the merge. Then they are two people everywhere: in
 // the galleries, in the sightings and events of each office, and in the journals.
 func TestFleetMergeUndone(t *testing.T) {
+	t.Parallel()
 	invite := newTestFleet(t)
 	north, south, west := newBranch(t, invite(), "north"), newBranch(t, invite(), "south"),
 		newBranch(t, invite(), "west")
@@ -118,6 +119,7 @@ func TestFleetMergeUndone(t *testing.T) {
 
 // A person who is forgotten at one office is forgotten at the other, together with the strangers there who look alike.
 func TestFleetForgottenStrangers(t *testing.T) {
+	t.Parallel()
 	invite := newTestFleet(t)
 	north, south := newBranch(t, invite(), "north"), newBranch(t, invite(), "south")
 	for _, at := range [][]float32{{9, 9}, {.02, 0}} { // another person, and ann before she has a name

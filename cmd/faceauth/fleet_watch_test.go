@@ -24,6 +24,7 @@ import (
 // A watch follows the fleet while it runs: it knows a person who is named at an office, uses a new name, and no longer
 // recognises a forgotten person. Its gallery file follows, too, without learned faces unless they are to be kept.
 func TestFleetWatch(t *testing.T) {
+	t.Parallel()
 	invite := newTestFleet(t)
 	north := newBranch(t, invite(), "north")
 	north.named(t, "bob", 5, 5)

@@ -131,6 +131,7 @@ const nobodyAtAll = "faceauth-test"
 // Whatever a daemon answers, the module has no fault that a sanitizer finds, and lets nobody in without a match that
 // was confirmed.
 func TestModuleFuzzed(t *testing.T) {
+	t.Parallel()
 	l := newPAMLogin(t, "noprompt timeout=1")
 	names := []string{"org.faceauth.Error.", "org.faceauth.Error.MatchVoid", "org.faceauth.Error.TooSoon",
 		"org.freedesktop.DBus.Error.Failed", "a.b", "org.faceauth." + strings.Repeat("x", 200)}
@@ -261,6 +262,7 @@ const greeting = "DATA\r\nOK 1234\r\n"
 
 // The client understands what a bus sends, in whatever pieces it comes, and nothing that is malformed.
 func TestModuleReads(t *testing.T) {
+	t.Parallel()
 	program := busClient(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	text := func() string { return strings.Repeat("xyz", 30)[:r.IntN(90)] }
@@ -374,6 +376,7 @@ func TestModuleReads(t *testing.T) {
 
 // The client writes calls as the bus wants them, whatever the lengths of their texts, and all of a call or nothing.
 func TestModuleCalls(t *testing.T) {
+	t.Parallel()
 	program := busClient(t)
 	const room = 1 << 20
 	call := func(room int, types string, texts ...string) ([]byte, syscall.Errno) {
@@ -448,6 +451,7 @@ func TestModuleCalls(t *testing.T) {
 
 // Whatever bytes a bus sends, in whatever pieces, the client reads nothing else.
 func TestModuleBytes(t *testing.T) {
+	t.Parallel()
 	program := busClient(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	message := func(types string, body ...any) []byte {
@@ -496,6 +500,7 @@ func TestModuleBytes(t *testing.T) {
 
 // A match lets in only after the daemon's answer to Confirm, however often it says that there is one.
 func TestModuleConfirms(t *testing.T) {
+	t.Parallel()
 	l := newPAMLogin(t, "noprompt timeout=2")
 	for answer, want := range map[string]bool{"none": false, bus.Name + ".Error.MatchVoid": false, "a.b": false,
 		"": true} {
@@ -567,6 +572,7 @@ func TestModuleForged(t *testing.T) {
 // A daemon that says that the camera looks, or answers that it is there, is waited for as long as the option says, and
 // no longer.
 func TestModuleTimeout(t *testing.T) {
+	t.Parallel()
 	l := newPAMLogin(t, "noprompt timeout=6")
 	for _, says := range []string{"looking", "Ping"} {
 		t.Run(says, func(t *testing.T) {
@@ -594,6 +600,7 @@ func TestModuleTimeout(t *testing.T) {
 // ^C ends the wait for the camera at once, and comes to the program, also if the program handles or ignores it as sudo
 // and login do. A daemon that stops answering ends it within three seconds, with a word.
 func TestModuleWaits(t *testing.T) {
+	t.Parallel()
 	l := newPAMLogin(t, "")
 	var mu sync.Mutex
 	hangs := false
@@ -653,6 +660,7 @@ func TestModuleWaits(t *testing.T) {
 
 // The compiler's analyzer finds nothing in the module, which brings no library but these into a program that asks PAM.
 func TestModuleAnalyzed(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pam_faceauth.so")
 	out, err := exec.Command("make", "-s", "-C", fixture.Root(t), "pam-module", "CFLAGS=-O2 -fanalyzer",
 		"PAM_MODULE="+path).CombinedOutput()

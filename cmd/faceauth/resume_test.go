@@ -153,12 +153,13 @@ func TestSeveralAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings are looked through several times")
 	}
+	t.Parallel()
 	gallery, dir := enrolled(t, 0, 1), t.TempDir()
-	below := fixture.Recordings(t, "faces/vidtimit_rot")
+	p0, p1, p4 := fixture.Sparse(t, "faces/vidtimit_rot/p0", 4), fixture.Sparse(t, "faces/vidtimit_rot/p1", 4),
+		fixture.Sparse(t, "faces/vidtimit_rot/p4", 4)
 	args := func(out, jobs string) []string {
-		return []string{"replay", filepath.Join(below, "p0"), filepath.Join(below, "p1"), filepath.Join(below, "p4"),
-			filepath.Join(below, "p0"),
-			"--gallery", gallery, "--jobs", jobs, "--out", filepath.Join(dir, out)}
+		return []string{"replay", p0, p1, p4, p0, "--gallery", gallery, "--jobs", jobs, "--out",
+			filepath.Join(dir, out)}
 	}
 	one, _ := ended(t, args("one", "1")...)
 	several, _ := ended(t, args("several", "3")...)
@@ -172,7 +173,7 @@ func TestSeveralAtOnce(t *testing.T) {
 			t.Errorf("%s differs where several are replayed at once", path)
 		}
 	}
-	alone, _ := ended(t, "replay", filepath.Join(below, "p1"), "--gallery", gallery, "--out",
+	alone, _ := ended(t, "replay", p1, "--gallery", gallery, "--out",
 		filepath.Join(dir, "alone"))
 	among := content(t, filepath.Join(dir, "several", "p1", "events.jsonl"))
 	if content(t, filepath.Join(dir, "alone", "events.jsonl")) != among || alone == "" {

@@ -53,6 +53,7 @@ func turnedFolder(t *testing.T, person string) string {
 // Nobody is enrolled upside down. A turned camera is noticed, and then its pictures are as good as upright ones: nobody
 // is confirmed as another person.
 func TestTurnedCamera(t *testing.T) {
+	t.Parallel()
 	run := func(args ...string) (stdout, stderr string, code int) {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), "faceauth", append(args, "--models", fixture.Models(t))...)

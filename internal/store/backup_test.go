@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 )
 
@@ -341,10 +342,7 @@ func TestMain(m *testing.M) {
 // Programs that change the key are killed at random. Each time the database opens with the old key or with the new one,
 // and has everybody who was said to be in it.
 func TestRekeyKilled(t *testing.T) {
-	kills := 60
-	if testing.Short() {
-		kills = 8
-	}
+	kills := fixture.Kills(t, 8)
 	path := filepath.Join(t.TempDir(), "faceauth.db")
 	setKey(t, path, key(0))
 	if err := open(t, path).Close(); err != nil {
