@@ -117,7 +117,7 @@ func (d *Device) lately(had common) map[FaceID]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	gone := make(map[FaceID]bool)
-	for id, h := range had.People {
+	for id, h := range had.people {
 		if d.forgotten(id) {
 			for _, face := range h.Faces {
 				gone[face] = true
@@ -160,12 +160,12 @@ func (d *Device) Shared(gallery string) (map[string]ID, error) {
 		return nil, err
 	}
 	people := make(map[string]ID)
-	for id, h := range had.People {
+	for id, h := range had.people {
 		if h.Next != "" {
 			people[h.Next] = id
 		}
 	}
-	for id, h := range had.People {
+	for id, h := range had.people {
 		people[h.Name] = id
 	}
 	return people, nil

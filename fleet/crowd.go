@@ -13,15 +13,14 @@ const (
 // crowd counts the faces in a gallery that one device has given, and the faces of other people that are near them.
 type crowd struct {
 	faces, near int
-	told        bool
 }
 
 // crowd counts a face of a device.
 func (x *reconciling) crowd(device string, label int64) {
-	c := x.crowds[device]
+	c := x.met.crowds[device]
 	if c == nil {
 		c = new(crowd)
-		x.crowds[device] = c
+		x.met.crowds[device] = c
 	}
 	c.faces++
 	c.near += x.g.Learner().Crowd(label)
@@ -29,6 +28,11 @@ func (x *reconciling) crowd(device string, label int64) {
 
 // gather counts the faces of the fleet that the gallery has.
 func (x *reconciling) gather() {
+	clear(x.met.crowds)
+	if len(x.people) == 0 {
+		return
+	}
+	x.loadAll()
 	by := make(map[FaceID]string)
 	for _, p := range x.all {
 		for _, list := range [][]PersonFace{p.Faces, p.Denied} {
@@ -50,12 +54,12 @@ func (x *reconciling) gather() {
 
 // takes reports whether the gallery takes further faces of a device.
 func (x *reconciling) takes(device string) bool {
-	c := x.crowds[device]
+	c := x.met.crowds[device]
 	if c == nil || c.near <= crowdFree+crowdEach*c.faces {
 		return true
 	}
-	if !c.told {
-		c.told = true
+	if !x.told[device] {
+		x.told[device] = true
 		m, _ := x.d.members.Device(device)
 		x.refuse("further faces from %s are not taken: its faces are near too many faces of other people; if it lies, "+
 			"run faceauth fleet revoke", m.Name)

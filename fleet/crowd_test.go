@@ -46,6 +46,24 @@ func TestCrowd(t *testing.T) {
 	if len(r.Refused) != 1 || !strings.Contains(r.Refused[0], "further faces from "+m.Name+" are not taken") {
 		t.Errorf("%q", r.Refused)
 	}
+	// When it takes its faces back, others of it are welcome.
+	must[fleet.ID](t)(liar.d.Enroll("carol", space, faceAt(-5, 5)))
+	allInStep(t, one, liar)
+	if one.reconcile(p.g[0], true); l.Knows("carol") {
+		t.Error("a face of the liar is taken")
+	}
+	for _, q := range liar.d.People() {
+		for _, f := range q.Faces {
+			if q.Name != "carol" && q.Name != "alice" {
+				try(t, liar.d.Retract(q.ID, f.ID))
+			}
+		}
+	}
+	allInStep(t, one, liar)
+	one.reconcile(p.g[0], true)
+	if one.reconcile(p.g[0], true); len(l.Names()) != 2 || !l.Knows("carol") {
+		t.Errorf("%q", l.Names())
+	}
 	record, err := one.w.admin.Revoke(liar.d.ID(), nil, time.Now())
 	if err == nil {
 		err = one.w.server.give(record)

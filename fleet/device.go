@@ -82,6 +82,7 @@ type Device struct {
 	trouble             string
 	turns               map[string]time.Time // when this device does what others have not done, by duty
 	taken               taken
+	meetings            map[string]*meeting // by gallery
 
 	wake, changed chan struct{}
 }
@@ -141,7 +142,7 @@ func Open(folder string, s Settings) (*Device, error) {
 func (d *Device) empty() {
 	d.said, d.notes = make(map[string]map[string]*entry), make(map[string]*notes)
 	d.secrets, d.dead, d.seen = make(map[ID]secret), make(map[ID]bool), make(map[ID]time.Time)
-	d.at, d.people = make(map[string]uint64), make(map[ID]*joined)
+	d.at, d.people, d.meetings = make(map[string]uint64), make(map[ID]*joined), make(map[string]*meeting)
 	d.refused, d.turns = make(map[string]string), make(map[string]time.Time)
 	d.forgetDerived()
 }

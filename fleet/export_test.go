@@ -174,3 +174,6 @@ func (d *Device) Nameless(space string, faces []Face) error {
 			d.put(id.String(), value{Born: b[:], Box: key.seal(encode(w), placeOf(d.id, id.String()))}))
 	})
 }
+
+// Loaded returns the number of people whose faces were read.
+func (r Reconciled) Loaded() int { return len(r.loaded) }

@@ -3,6 +3,8 @@
 package fleet
 
 import (
+	"slices"
+
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 )
@@ -12,6 +14,8 @@ type galleryIndex struct {
 	g      *gallery.Gallery
 	space  face.Space
 	people map[string]*galleryPerson
+
+	removed bool // the gallery has lost a face
 }
 
 // galleryPerson holds the label numbers of one person's faces in a gallery.
@@ -22,6 +26,17 @@ type galleryPerson struct {
 
 func newGalleryPerson() *galleryPerson {
 	return &galleryPerson{make(map[FaceID]int64), make(map[FaceID]int64), make(map[int64][]int64)}
+}
+
+// has reports whether these are the faces of the person.
+func (p *galleryPerson) has(faces, denied []FaceID) bool {
+	all := func(have map[FaceID]int64, ids []FaceID) bool {
+		return len(have) == len(ids) && !slices.ContainsFunc(ids, func(id FaceID) bool {
+			_, there := have[id]
+			return !there
+		})
+	}
+	return all(p.faces, faces) && all(p.denied, denied)
 }
 
 // labels returns all labels of the face whose first label is given.
@@ -73,5 +88,6 @@ func (s *galleryIndex) rename(from, to string) error {
 
 func (s *galleryIndex) remove(name string) error {
 	delete(s.people, name)
+	s.removed = true
 	return s.g.Forget(name)
 }

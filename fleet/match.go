@@ -20,7 +20,7 @@ func (x *reconciling) own(id ID, name string) {
 func (x *reconciling) match() error {
 	var gone []string
 	var heirs []func() error // give new faces of a merged person to the person that has the faces now
-	x.next.Forgotten = slices.Clone(x.had.Forgotten)
+	x.next.forgotten = slices.Clone(x.had.forgotten)
 	place := make(map[ID]int) // in x.all, by each number of a person
 	for i, p := range x.all {
 		for _, id := range p.IDs {
@@ -28,9 +28,9 @@ func (x *reconciling) match() error {
 		}
 	}
 	for _, id := range x.shared() {
-		h := x.had.People[id]
+		h := x.had.people[id]
 		if x.d.forgotten(id) {
-			x.next.Forgotten = append(x.next.Forgotten, h.Faces...)
+			x.next.forgotten = append(x.next.forgotten, h.Faces...)
 			x.Forgotten = append(x.Forgotten, h.Name)
 		}
 		name, renamed := x.find(h)
@@ -54,6 +54,7 @@ func (x *reconciling) match() error {
 					return nil
 				}
 				p := &x.all[i]
+				x.load(p)
 				return x.publishFaces(p.ID, p, x.people[name], x.before(p))
 			})
 		default:
@@ -74,8 +75,8 @@ func (x *reconciling) match() error {
 		}
 	}
 	// Only an old gallery has faces of forgotten people.
-	forgotten := make(map[FaceID]bool, len(x.next.Forgotten))
-	for _, id := range x.next.Forgotten {
+	forgotten := make(map[FaceID]bool, len(x.next.forgotten))
+	for _, id := range x.next.forgotten {
 		forgotten[id] = true
 	}
 	for name, p := range x.people {
@@ -114,9 +115,10 @@ func (x *reconciling) match() error {
 	for _, alike := range []bool{false, true} {
 		for i := range x.all {
 			p := &x.all[i]
-			if _, known := x.at[p.ID]; known {
+			if _, known := x.at[p.ID]; known || len(with) == 0 {
 				continue
 			}
+			x.load(p)
 			for _, f := range p.Faces {
 				name := with[f.ID]
 				if alike && x.alike(p.Name, f) {
@@ -136,7 +138,7 @@ func (x *reconciling) match() error {
 // people may have become one there, and the other one is not this person with a new name.
 func (x *reconciling) shared() (ids []ID) {
 	renamed := make(map[ID]bool)
-	for id, h := range x.had.People {
+	for id, h := range x.had.people {
 		ids = append(ids, id)
 		renamed[id] = x.named(h) == ""
 	}
@@ -169,7 +171,7 @@ func (x *reconciling) alone(id ID) bool {
 	if _, known := x.at[id]; known {
 		return false
 	}
-	h, shared := x.had.People[id]
+	h, shared := x.had.people[id]
 	if !shared {
 		return true
 	}

@@ -20,6 +20,9 @@ const (
 	teachEvery  = time.Minute     // between two lessons
 )
 
+// takeFor is how long an exchange takes new people: cameras wait for it.
+const takeFor = 250 * time.Millisecond
+
 // Part is the part that a program with a gallery takes in a fleet: it brings both in line, and tells the fleet about
 // changes. One goroutine at a time may call its methods, except [Part.Share].
 type Part struct {
@@ -49,7 +52,11 @@ func NewPart(d *Device, space string, tell func(string)) (*Part, error) {
 // Exchange updates a gallery from the fleet, and the fleet from the gallery. The caller saves the gallery if it has
 // changed, and calls Done. Forgetting, which may be nil, is called before a person is forgotten.
 func (p *Part) Exchange(g *gallery.Gallery, forgetting func(name string)) (r Reconciled, err error) {
-	if r, err = p.Device.Reconcile(g, Reconciling{Publish: true, Forgetting: forgetting}); err == nil {
+	r, err = p.Device.Reconcile(g, Reconciling{Publish: true, Forgetting: forgetting, Most: takeFor})
+	if err == nil {
+		if r.More {
+			signal(p.spoken)
+		}
 		r.TakeLessons(g)
 		p.space, p.People = g.Space().ID, r.People
 		// People that this program has forgotten itself are complete, and another person may have the name by now.

@@ -83,12 +83,6 @@ func (x *reconciling) publishFaces(id ID, p *Person, have *galleryPerson, h shar
 
 // publish enrols in the fleet the people whom only the gallery knows.
 func (x *reconciling) publish() error {
-	gone := make(map[FaceID]bool)
-	for _, p := range x.all {
-		for _, id := range p.Gone {
-			gone[id] = true
-		}
-	}
 	var news []offer
 	for _, name := range x.g.Learner().Names() {
 		if _, owned := x.owners[name]; owned || x.people[name] == nil {
@@ -99,7 +93,8 @@ func (x *reconciling) publish() error {
 		if len(faces) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(ids, func(id FaceID) bool { return !gone[id] }) {
+		x.loadAll()
+		if !slices.ContainsFunc(ids, func(id FaceID) bool { return !x.gone(id) }) {
 			x.refuse(
 				"%s stays in this gallery: all faces of this person were taken back in the fleet; "+
 					"enrol %s again with new faces",
@@ -125,9 +120,14 @@ func (x *reconciling) publish() error {
 		}
 		x.Published++
 		x.own(o.id, name)
-		x.People[name], x.next.People[o.id] = o.id, o.shared
+		x.People[name], x.next.people[o.id] = o.id, o.shared
 	}
 	return nil
+}
+
+// gone reports whether a face was taken back in the fleet.
+func (x *reconciling) gone(face FaceID) bool {
+	return slices.ContainsFunc(x.all, func(p Person) bool { return slices.Contains(p.Gone, face) })
 }
 
 // offer is a person of a gallery for the fleet.
@@ -147,7 +147,7 @@ func (d *Device) offered(c common, all []offer) error {
 	}
 	for _, o := range all {
 		o.shared.Offered = true
-		c.People[o.id] = o.shared
+		c.people[o.id] = o.shared
 	}
 	return d.keepCommon(c)
 }

@@ -3,15 +3,17 @@
 package fleet
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -24,11 +26,15 @@ type Reconciling struct {
 	// Forgetting is called before the gallery removes a person whom the fleet has forgotten. The gallery still has the
 	// name and its faces then. It must not call the device. May be nil.
 	Forgetting func(name string)
+	// Most is the time after which this call takes no further person: to label ten thousand takes a minute. One is
+	// always taken. Default: no limit.
+	Most time.Duration
 }
 
 // Reconciled is the result of [Device.Reconcile].
 type Reconciled struct {
 	Changed   bool     // the gallery has changed and must be saved
+	More      bool     // people are left for the next call: [Reconciling].Most
 	Took      int      // number of changes that the fleet made in the gallery
 	Published int      // number of changes that the gallery made in the fleet
 	Refused   []string // a sentence for each person or face that was not taken
@@ -43,49 +49,145 @@ type Reconciled struct {
 	Lessons map[string][]online.Lesson
 
 	d        *Device
+	met      *meeting
 	next     common
-	outdated []string // sources that helped the gallery's learner, and whose lessons were withdrawn
+	loaded   map[ID]bool   // people whose faces were read
+	seen     map[ID]glance // nil: the next time must look at everybody
+	outdated []string      // sources that helped the gallery's learner, and whose lessons were withdrawn
 }
 
 // common holds the people and faces that a gallery and the fleet shared when they were last reconciled.
 type common struct {
 	gallery string
-	People  map[ID]sharedPerson `json:"people"`
-	// Forgotten lists the faces of forgotten people: they reveal an old gallery.
-	Forgotten []FaceID `json:"forgotten,omitempty"`
+	people  map[ID]sharedPerson
+	// forgotten lists the faces of forgotten people: they reveal an old gallery.
+	forgotten []FaceID
 }
 
 type sharedPerson struct {
-	Name   string   `json:"name"`           // in the gallery
-	Next   string   `json:"next,omitempty"` // the name in the gallery if it was saved after Reconcile
-	Faces  []FaceID `json:"faces,omitempty"`
-	Denied []FaceID `json:"denied,omitempty"`
+	Name   string   `cbor:"1,keyasint"`           // in the gallery
+	Next   string   `cbor:"2,keyasint,omitempty"` // the name in the gallery if it was saved after Reconcile
+	Faces  []FaceID `cbor:"3,keyasint,omitempty"`
+	Denied []FaceID `cbor:"4,keyasint,omitempty"`
 	// Offered means that this device has enrolled the person. The fleet does not know the person if the program ended
 	// before.
-	Offered bool `json:"offered,omitempty"`
+	Offered bool `cbor:"5,keyasint,omitempty"`
 }
 
-// common reads what a gallery and the fleet share.
-func (d *Device) common(gallery string) (common, error) {
-	c := common{gallery: gallery, People: make(map[ID]sharedPerson)}
-	data, err := d.fact(galleryFact, gallery)
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, &c)
+func (p sharedPerson) equal(q sharedPerson) bool {
+	return p.Name == q.Name && p.Next == q.Next && p.Offered == q.Offered && slices.Equal(p.Faces, q.Faces) &&
+		slices.Equal(p.Denied, q.Denied)
+}
+
+// meeting is what this program remembers of the last time when a gallery was reconciled, so that the next time only
+// costs what has changed.
+type meeting struct {
+	common
+	seen   map[ID]glance     // all people, as the fleet then had them; nil: everybody must be looked at
+	crowds map[string]*crowd // by device
+}
+
+// glance is a person as the fleet had it: the name that was shown, and what was said of each number.
+type glance struct {
+	shown string
+	said  []*joined
+}
+
+func (d *Device) glance(p Person) glance {
+	g := glance{shown: p.Shown}
+	for _, id := range p.IDs {
+		g.said = append(g.said, d.joined(id))
 	}
+	return g
+}
+
+func (g glance) equal(h glance) bool {
+	return g.shown == h.shown && slices.Equal(g.said, h.said)
+}
+
+// meeting returns what a gallery and the fleet share.
+func (d *Device) meeting(gallery string) (*meeting, error) {
+	if m := d.meetings[gallery]; m != nil {
+		return m, nil
+	}
+	m := &meeting{common: common{gallery: gallery, people: make(map[ID]sharedPerson)}, crowds: make(map[string]*crowd)}
+	err := d.db.Query("select name, data from fact where kind = ?", func(r store.Row) error {
+		of, data := r.ColumnText(0), r.ColumnRawBlob(1)
+		name, ours := strings.CutPrefix(of, gallery+"/")
+		if !ours {
+			return nil
+		}
+		if name == "" {
+			if len(data)%len(FaceID{}) != 0 {
+				return errValue
+			}
+			for id := range slices.Chunk(data, len(FaceID{})) {
+				m.forgotten = append(m.forgotten, FaceID(id))
+			}
+			return nil
+		}
+		var p sharedPerson
+		id, err := ParseID(name)
+		if err == nil {
+			err = decoding.Unmarshal(data, &p)
+		}
+		m.people[id] = p
+		return err
+	}, galleryFact)
 	if err != nil {
-		return c, fmt.Errorf("%w: what a gallery and the fleet share: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: what a gallery and the fleet share: %w", ErrDamaged, err)
 	}
+	d.meetings[gallery] = m
+	return m, nil
+}
+
+// common returns what a gallery and the fleet share, which the caller may change.
+func (d *Device) common(gallery string) (common, error) {
+	m, err := d.meeting(gallery)
+	if err != nil {
+		return common{}, err
+	}
+	c := m.common
+	c.people, c.forgotten = maps.Clone(c.people), slices.Clip(c.forgotten)
 	return c, nil
 }
 
+// keepCommon writes what has changed.
 func (d *Device) keepCommon(c common) error {
-	data, err := json.Marshal(c)
-	if err == nil {
-		err = d.db.Write(func() error { return d.setFact(galleryFact, c.gallery, data) })
+	m, err := d.meeting(c.gallery)
+	if err != nil {
+		return err
 	}
+	changed := make(map[string][]byte)
+	for id, p := range c.people {
+		if had, there := m.people[id]; !there || !had.equal(p) {
+			changed[id.String()] = encode(p)
+		}
+	}
+	for id := range m.people {
+		if _, there := c.people[id]; !there {
+			changed[id.String()] = nil
+		}
+	}
+	if !slices.Equal(c.forgotten, m.forgotten) {
+		changed[""] = make([]byte, 0) // nil would remove it
+		for _, id := range c.forgotten {
+			changed[""] = append(changed[""], id[:]...)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	err = d.db.Write(func() (err error) {
+		for name, data := range changed {
+			err = errors.Join(err, d.setFact(galleryFact, c.gallery+"/"+name, data))
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("keeping the people that a gallery and the fleet share: %w", err)
 	}
+	m.common, m.people = c, maps.Clone(c.people)
 	return nil
 }
 
@@ -97,7 +199,15 @@ func (r *Reconciled) Done() error {
 	}
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()
-	return r.d.keepCommon(r.next)
+	return r.done()
+}
+
+func (r *Reconciled) done() error {
+	err := r.d.keepCommon(r.next)
+	if err == nil {
+		r.met.seen = r.seen
+	}
+	return err
 }
 
 // Keep reconciles the gallery at path and saves it, while no other program writes it. It makes a missing gallery. The
@@ -157,7 +267,9 @@ type reconciling struct {
 	owners map[string]ID // the numbers by name: the inverse of at
 	// The people with whom the gallery and the fleet shared a face, labelled and denied.
 	labelled, denies holders
-	crowds           map[string]*crowd // by device
+	was              map[ID]glance   // [meeting].seen
+	since            time.Time       // when it began to take people
+	told             map[string]bool // devices whose further faces are not taken
 }
 
 // holders lists the people who have a face.
@@ -190,41 +302,46 @@ func (h holders) others(face FaceID, ids []ID) bool {
 // disk or the learner.
 func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, error) {
 	r := Reconciled{
-		d: d, next: common{People: make(map[ID]sharedPerson)},
+		d: d, next: common{gallery: how.Gallery, people: make(map[ID]sharedPerson)},
+		seen: make(map[ID]glance), loaded: make(map[ID]bool),
 		People: make(map[string]ID), Lessons: make(map[string][]online.Lesson),
 	}
-	r.next.gallery = how.Gallery
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	had, err := d.common(how.Gallery)
 	if err != nil {
 		return r, err
 	}
-	for id, h := range had.People {
+	r.met = d.meetings[how.Gallery]
+	for id, h := range had.people {
 		if h.Offered && !d.known(id) && !d.forgotten(id) {
-			delete(had.People, id)
+			delete(had.people, id)
 		}
 	}
 	x := &reconciling{
 		Reconciled: &r, galleryIndex: newGalleryIndex(g), d: d, how: how, had: had,
 		at: make(map[ID]string), owners: make(map[string]ID), begun: make(map[ID]string),
-		labelled: make(holders), denies: make(holders), crowds: make(map[string]*crowd),
+		labelled: make(holders), denies: make(holders), was: r.met.seen, told: make(map[string]bool),
 	}
-	for id, h := range had.People {
+	r.met.seen = nil // until the gallery is saved
+	for id, h := range had.people {
 		x.labelled.add(id, h.Faces)
 		x.denies.add(id, h.Denied)
 	}
 	if err := x.run(); err != nil {
 		return r, fmt.Errorf("reconciling a gallery with the fleet: %w", err)
 	}
+	if x.removed { // faces that were refused because of it may be welcome now
+		r.seen = nil
+	}
 	r.Changed = r.Took > 0 || len(r.Forgotten) > 0
 	if !r.Changed {
-		return r, d.keepCommon(r.next)
+		return r, r.done()
 	}
 	// If the program ends after the gallery is saved and before Done, the next Reconcile finds people by their next
 	// names and faces.
-	for id, p := range r.next.People {
-		old, shared := had.People[id]
+	for id, p := range r.next.people {
+		old, shared := had.people[id]
 		if !shared {
 			old.Name = p.Name
 		} else if old.Name != p.Name {
@@ -232,24 +349,30 @@ func (d *Device) Reconcile(g *gallery.Gallery, how Reconciling) (Reconciled, err
 		}
 		for _, f := range p.Faces {
 			if !slices.Contains(old.Faces, f) {
-				old.Faces = append(old.Faces, f)
+				old.Faces = append(slices.Clip(old.Faces), f)
 			}
 		}
-		had.People[id] = old
+		had.people[id] = old
 	}
-	had.Forgotten = r.next.Forgotten
+	had.forgotten = r.next.forgotten
 	return r, d.keepCommon(had)
 }
 
 func (x *reconciling) run() error {
-	x.all = x.d.wholeAll()
+	x.all = x.d.briefs()
+	for _, p := range x.all {
+		x.seen[p.ID] = x.d.glance(p)
+	}
 	if err := x.match(); err != nil {
 		return err
 	}
 	if err := x.names(); err != nil {
 		return err
 	}
-	x.gather()
+	if x.was == nil {
+		x.gather()
+	}
+	x.since = time.Now()
 	for i := range x.all {
 		if err := x.person(&x.all[i]); err != nil {
 			return err
@@ -260,6 +383,7 @@ func (x *reconciling) run() error {
 			return err
 		}
 	}
+	taught := x.d.taught()
 	for _, p := range x.all {
 		name, ok := x.at[p.ID]
 		if !ok {
@@ -271,7 +395,10 @@ func (x *reconciling) run() error {
 				x.renamed(was, name, id, p.IDs)
 			}
 		}
-		for _, lesson := range p.Lessons {
+		if !slices.ContainsFunc(p.IDs, func(id ID) bool { return taught[id] }) {
+			continue
+		}
+		for _, lesson := range x.d.lessons(p.IDs) {
 			if lesson.Device != x.d.id && lesson.Space == x.space.ID && len(lesson.Centroids) > 0 {
 				source := x.d.source(lesson.Device)
 				lesson.Name = name
@@ -292,7 +419,7 @@ func (x *reconciling) run() error {
 func (x *reconciling) renamed(from, to string, id ID, group []ID) {
 	by, merged := x.d.mergedBy(id)
 	for _, other := range group {
-		if !merged && x.had.People[other].Name == from {
+		if !merged && x.had.people[other].Name == from {
 			by, merged = x.d.mergedBy(other)
 		}
 	}
@@ -302,6 +429,36 @@ func (x *reconciling) renamed(from, to string, id ID, group []ID) {
 	} else if x.Renamed[i].Merge == (Merge{}) {
 		x.Renamed[i].Merge = by
 	}
+}
+
+// load reads the faces of a person.
+func (x *reconciling) load(p *Person) {
+	if !x.loaded[p.ID] {
+		x.loaded[p.ID] = true
+		shown := p.Shown
+		*p = x.d.person(p.IDs, x.d.heard)
+		p.Shown = shown
+	}
+}
+
+func (x *reconciling) loadAll() {
+	for i := range x.all {
+		x.load(&x.all[i])
+	}
+}
+
+// same reports whether a person is in the gallery and in the fleet as after the last time.
+func (x *reconciling) same(p *Person, name string, have *galleryPerson) bool {
+	h, shared := x.had.people[p.ID]
+	if !shared || h.Name != name || !x.was[p.ID].equal(x.seen[p.ID]) {
+		return false
+	}
+	for _, id := range p.IDs[1:] {
+		if _, also := x.had.people[id]; also {
+			return false
+		}
+	}
+	return have.has(h.Faces, h.Denied)
 }
 
 func (x *reconciling) refuse(format string, args ...any) {
@@ -334,9 +491,9 @@ func (x *reconciling) usable(p *Person, faces []PersonFace, kind string, have ma
 // before returns the faces that the gallery and the fleet shared of a person, under all numbers of the person: the
 // gallery's program may have moved them from one number to another. Denied faces are those of the first number.
 func (x *reconciling) before(p *Person) sharedPerson {
-	h := sharedPerson{Denied: x.had.People[p.ID].Denied}
+	h := sharedPerson{Denied: x.had.people[p.ID].Denied}
 	for _, id := range p.IDs {
-		h.Faces = append(h.Faces, x.had.People[id].Faces...)
+		h.Faces = append(h.Faces, x.had.people[id].Faces...)
 	}
 	return h
 }
@@ -344,9 +501,18 @@ func (x *reconciling) before(p *Person) sharedPerson {
 // person brings one person of the gallery in line with the fleet.
 func (x *reconciling) person(p *Person) error {
 	name, known := x.at[p.ID]
+	if !known && x.how.Most > 0 && x.Took > 0 && time.Since(x.since) > x.how.Most {
+		x.More = true
+		return nil
+	}
+	if have := x.people[name]; known && have != nil && x.same(p, name, have) {
+		x.next.people[p.ID] = x.had.people[p.ID]
+		return nil
+	}
+	x.load(p)
 	if p.Shown == "" && len(p.Faces) == 0 && p.Sealed > 0 {
 		if known { // a key is missing: the person stays as in the gallery
-			x.next.People[p.ID] = x.had.People[p.ID]
+			x.next.people[p.ID] = x.had.people[p.ID]
 		}
 		return nil
 	}
@@ -456,15 +622,16 @@ func (x *reconciling) faces(
 		slices.Sort(drop)
 		x.g.Learner().Retract(drop...)
 		x.Took += len(drop)
+		x.removed = true
 	}
-	x.next.People[p.ID] = shared
+	x.next.people[p.ID] = shared
 	return nil
 }
 
 // denied adds the fleet's denied faces to the gallery, and removes those that are no longer denied.
 func (x *reconciling) denied(p *Person, name string, have *galleryPerson, h sharedPerson) error {
 	l := x.g.Learner()
-	shared := x.next.People[p.ID]
+	shared := x.next.people[p.ID]
 	wanted := make(map[FaceID]bool)
 	var refused []PersonFace
 	for _, f := range x.usable(p, p.Denied, "denied", have.denied) {
@@ -494,6 +661,6 @@ func (x *reconciling) denied(p *Person, name string, have *galleryPerson, h shar
 		x.Took++
 		x.crowd(f.device, l.Newest(1)[0])
 	}
-	x.next.People[p.ID] = shared
+	x.next.people[p.ID] = shared
 	return nil
 }

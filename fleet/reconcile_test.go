@@ -527,11 +527,64 @@ func TestReconcileRandom(t *testing.T) {
 			}
 			slices.Sort(want)
 			for i, g := range p.g {
+				p.nodes[i].end() // a program that remembers nothing finds nothing to do either
+				p.nodes[i].open()
+				if r := p.nodes[i].reconcile(g, true); r.Changed || r.Published > 0 {
+					t.Errorf("gallery %d: everything was looked at again, and the gallery now has\n%s", i, labelsOf(g))
+				}
 				if got := labelsOf(g); got != strings.Join(want, " ") {
 					t.Errorf("gallery %d has\n%s\nand the fleet\n%s", i, got, strings.Join(want, " "))
 				}
 			}
 		})
+	}
+}
+
+// An exchange reads the people who have changed, and not all: cameras wait for it.
+func TestReconcileAgain(t *testing.T) {
+	p := newPair(t)
+	m, g := p.nodes[0], p.g[0]
+	for i := range 20 {
+		must[fleet.ID](t)(m.d.Enroll(fmt.Sprint("p", i), space, faceAt(float32(i), 0)))
+	}
+	reads := func(want int) {
+		t.Helper()
+		if n := m.reconcile(g, true).Loaded(); n != want {
+			t.Errorf("it reads %d people, and not %d", n, want)
+		}
+	}
+	reads(20)
+	reads(0)
+	must[fleet.ID](t)(m.d.Enroll("alice", space, faceAt(0, 9)))
+	reads(1)
+	enroll(t, g, "alice", []float32{.1, 9})
+	reads(1)
+	reads(1) // what the gallery said has changed the fleet
+	reads(0)
+	m.end()
+	m.open() // a program that begins
+	reads(21)
+	reads(0)
+}
+
+// A gallery that meets a large fleet takes its people in parts.
+func TestReconcileInParts(t *testing.T) {
+	p := newPair(t)
+	for i := range 30 {
+		must[fleet.ID](t)(p.nodes[1].d.Enroll(fmt.Sprint("p", i), space, faceAt(float32(i), 0)))
+	}
+	allInStep(t, p.nodes[:]...)
+	enroll(t, p.g[0], "alice", []float32{0, 9})
+	for want := 2; want <= 31; want++ {
+		r := must[fleet.Reconciled](t)(p.nodes[0].d.Reconcile(p.g[0], fleet.Reconciling{Publish: true, Most: 1}))
+		try(t, r.Done())
+		if n := len(p.g[0].People()); n != want || r.More != (n < 31) {
+			t.Fatalf("%d people, and not %d; more: %v", n, want, r.More)
+		}
+	}
+	p.settle()
+	if n := len(p.g[1].People()); n != 31 {
+		t.Errorf("the other gallery has %d people", n)
 	}
 }
 

@@ -451,6 +451,17 @@ func (d *Device) wholeAll() (all []Person) {
 	return all
 }
 
+// briefs returns all people without faces and lessons, from memory.
+func (d *Device) briefs() (all []Person) {
+	for id, shown := range d.names() {
+		p := d.person(d.group(id), d.joined)
+		p.Shown = shown
+		all = append(all, p)
+	}
+	slices.SortFunc(all, byName)
+	return all
+}
+
 // Person returns a person by any of its numbers.
 func (d *Device) Person(id ID) (Person, bool) {
 	d.mu.Lock()
@@ -525,6 +536,21 @@ func (d *Device) lessons(ids []ID) (all []PersonLesson) {
 			for _, l := range lessons {
 				if !slices.ContainsFunc(l.Through, d.outdated) {
 					all = append(all, PersonLesson{device, id, l})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// taught returns the numbers of people about whom there are lessons.
+func (d *Device) taught() map[ID]bool {
+	all := make(map[ID]bool)
+	for _, values := range d.said {
+		for name := range values {
+			if person, some := strings.CutSuffix(name, lessonName(0)); some {
+				if id, err := ParseID(person); err == nil {
+					all[id] = true
 				}
 			}
 		}

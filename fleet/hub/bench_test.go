@@ -4,6 +4,7 @@ package hub_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet"
+	"github.com/faceauth/faceauth/online"
 	"github.com/nats-io/nats.go"
 )
 
@@ -87,6 +90,48 @@ func TestFigures(t *testing.T) {
 		whole = append(whole, m)
 	}
 	t.Logf("ten whole devices: %d MB resident", resident())
+	// One of them has a gallery, as an office has.
+	part, err := fleet.NewPart(first.d, "space", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := face.Space{ID: "space", Dim: 512, Scale: 1, Sigma: .2, Gamma: 1e-3, GenuineRadius: .5, ImpostorRadius: .5}
+	g, err := fleet.OpenGallery(filepath.Join(t.TempDir(), "gallery"), space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exchanging sync.Mutex
+	var exchanges []time.Duration
+	ctx, cancel := context.WithCancel(t.Context())
+	var sharing sync.WaitGroup
+	sharing.Go(func() {
+		part.Share(ctx, func() error {
+			exchanging.Lock()
+			defer exchanging.Unlock()
+			begun := time.Now()
+			err := part.Align(g)
+			exchanges = append(exchanges, time.Since(begun))
+			return err
+		})
+	})
+	defer func() { cancel(); sharing.Wait(); g.Close() }()
+	inGallery := func(name string) bool {
+		exchanging.Lock()
+		defer exchanging.Unlock()
+		return g.Learner().Knows(name)
+	}
+	begun = time.Now()
+	for i := range people {
+		for end := time.Now().Add(time.Hour); !inGallery(fmt.Sprint("p", i)); time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("a person does not come into the gallery")
+			}
+		}
+	}
+	slices.Sort(exchanges)
+	t.Logf("a gallery has met them all: %v, in %d exchanges, the longest %v; %d MB resident", time.Since(begun),
+		len(exchanges), exchanges[len(exchanges)-1], resident())
+	exchanges = nil
 	// The other devices listen, and nothing else.
 	var mu sync.Mutex
 	heard := make(map[string][]time.Time)
@@ -103,7 +148,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	t.Logf("%d more connections: %v; %d MB resident", devices-len(whole), time.Since(begun), resident())
-	var known, lines []time.Duration
+	var known, lines, met []time.Duration
 	used := processor()
 	const rounds = 20
 	for i := range rounds {
@@ -124,6 +169,8 @@ func TestFigures(t *testing.T) {
 			}
 			known = append(known, time.Since(begun))
 		}
+		until(t, "the gallery has it", func() bool { return inGallery(fmt.Sprint("new", i)) })
+		met = append(met, time.Since(begun))
 		until(t, "all connections have it", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
@@ -140,6 +187,12 @@ func TestFigures(t *testing.T) {
 	slices.Sort(lines)
 	t.Logf("known at a whole device: median %v, 99th percentile %v, worst %v; processor for each: %v",
 		known[len(known)/2], known[len(known)*99/100], known[len(known)-1], (processor()-used)/rounds)
+	slices.Sort(met)
+	exchanging.Lock()
+	slices.Sort(exchanges)
+	t.Logf("in the gallery: median %v, worst %v; an exchange, for which cameras wait: median %v, worst %v",
+		met[len(met)/2], met[len(met)-1], exchanges[len(exchanges)/2], exchanges[len(exchanges)-1])
+	exchanging.Unlock()
 	if len(lines) > 0 {
 		t.Logf("at the last of %d connections: median %v, worst %v", devices-len(whole), lines[len(lines)/2],
 			lines[len(lines)-1])
