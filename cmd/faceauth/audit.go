@@ -185,19 +185,14 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
-			Face    int64 `json:"face"`
-			Learned int   `json:"learned_faces"`
-		}{id, faces})
+	more := ""
+	if faces > 0 {
+		more = ", and with it " + count(faces, "learned face")
 	}
-	if faces == 0 {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out\n", id)
-	} else {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "face %d is taken out, and with it %s\n", id,
-			count(faces, "learned face"))
-	}
-	return err
+	return o.Print(c, struct {
+		Face    int64 `json:"face"`
+		Learned int   `json:"learned_faces"`
+	}{id, faces}, "face %d is taken out%s\n", id, more)
 }
 
 // auditSheet writes a page with pictures of the ranked faces. The picture is the vector itself if the vector is made of

@@ -149,6 +149,6 @@ func newSalvage() *cobra.Command {
 	}
 	o.galleryFlag(c)
 	o.EmbeddingFlags(c)
-	c.Flags().BoolVar(&o.JSON, "json", false, "print JSON for programs")
+	o.JSONFlag(c.Flags())
 	return c
 }

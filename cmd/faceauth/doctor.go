@@ -43,11 +43,7 @@ func newDoctor() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if o.JSON {
-					return json.NewEncoder(w).Encode(seen)
-				}
-				fmt.Fprint(w, seen)
-				return nil
+				return o.Print(c, seen, "%s", seen)
 			}
 			var rows []row
 			broken := 0
@@ -129,7 +125,7 @@ func newDoctor() *cobra.Command {
 	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
 	c.Flags().StringVar(&infrared, "infrared", "", "instead, look through this infrared camera for three seconds, and "+
 		"report what it offers and whether its emitter lights a face; no picture is shown or kept")
-	o.JSONFlag(c)
+	o.JSONFlag(c.Flags())
 	o.galleryFlag(c)
 	return c
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -143,19 +142,16 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 			"recognised as either, or neither", resembles))
 	}
 	warn(c, g.Learner().Warnings()...)
-	if o.JSON {
-		return json.NewEncoder(c.OutOrStdout()).Encode(struct {
-			Name      string         `json:"name"`
-			Faces     int            `json:"faces"`
-			Frames    int            `json:"frames"`
-			Refused   map[string]int `json:"refused"`
-			Resembles string         `json:"resembles"`
-			Gallery   string         `json:"gallery"`
-		}{name, len(found.Vectors), found.Frames, found.Refused, resembles, path})
-	}
-	fmt.Fprintf(c.OutOrStdout(), "%s: %s labelled, from %s%s\ngallery: %s\n",
+	return o.Print(c, struct {
+		Name      string         `json:"name"`
+		Faces     int            `json:"faces"`
+		Frames    int            `json:"frames"`
+		Refused   map[string]int `json:"refused"`
+		Resembles string         `json:"resembles"`
+		Gallery   string         `json:"gallery"`
+	}{name, len(found.Vectors), found.Frames, found.Refused, resembles, path},
+		"%s: %s labelled, from %s%s\ngallery: %s\n",
 		name, count(len(found.Vectors), "face"), count(found.Frames, "frame"), passedOver(found.Refused), path)
-	return nil
 }
 
 // passedOver lists the faces that were not labelled, by reason.

@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -14,22 +12,14 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/v4l2"
+	"github.com/faceauth/faceauth/tablet"
 )
 
 // infrared is what was seen through an infrared camera.
 type infrared struct {
-	Formats []string  `json:"formats,omitempty"` // with the sizes of frames; none for a recording
-	Size    [2]int    `json:"size"`
-	Pairs   int       `json:"pairs"`             // pairs of pictures
-	Flashed int       `json:"flashed"`           // pairs with a lit and a dark picture
-	Pulse   float64   `json:"pulse"`             // median difference of lit and dark, in grey levels
-	Faces   int       `json:"faces"`             // pairs with a face
-	Lit     []float32 `json:"lit,omitempty"`     // the scores of these faces
-	Reasons []string  `json:"reasons,omitempty"` // why faces would not be used
+	Formats []string `json:"formats,omitempty"` // with the sizes of frames; none for a recording
+	tablet.InfraredLight
 }
-
-// flash is the least pulse, in grey levels, of a pair with a lit and a dark picture.
-const flash = 12
 
 // infraredLook is how long a camera is looked at.
 const infraredLook = 3 * time.Second
@@ -58,33 +48,8 @@ func (o *options) seenInfrared(ctx context.Context, device string) (s infrared, 
 	if err != nil {
 		return s, fail(badSource, err)
 	}
-	var pulses []float64
-	for end := time.Now().Add(infraredLook); time.Now().Before(end); {
-		f, err := stream.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return s, err
-		}
-		s.Size, s.Pairs = [2]int{f.Size.X, f.Size.Y}, s.Pairs+1
-		if pulses = append(pulses, f.Pulse); f.Pulse >= flash {
-			s.Flashed++
-		}
-		for _, x := range f.Samples {
-			s.Faces++
-			if x.Liveness != nil {
-				s.Lit = append(s.Lit, *x.Liveness)
-			}
-			if why := string(x.Reason); why != "" && !slices.Contains(s.Reasons, why) {
-				s.Reasons = append(s.Reasons, why)
-			}
-		}
-	}
-	if len(pulses) > 0 {
-		slices.Sort(pulses)
-		s.Pulse = pulses[len(pulses)/2]
-	}
-	return s, nil
+	s.InfraredLight, err = tablet.LookInfrared(ctx, stream, infraredLook)
+	return s, err
 }
 
 // String returns the report for a person.

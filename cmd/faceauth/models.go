@@ -8,23 +8,22 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/npm"
-
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
 )
 
 func newModels() *cobra.Command {
-	var dir string
-	var asJSON bool
+	var o cli.Options
 	c := &cobra.Command{
 		Use:   "models",
 		Short: "list, verify or install the neural networks",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.PersistentFlags().StringVar(&dir, "models", models.Dir(), "folder of the model files")
-	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	c.PersistentFlags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
+	o.JSONFlag(c.PersistentFlags())
 	c.AddCommand(&cobra.Command{
 		Use: "list", Short: "list the networks, and whether they are installed", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -35,14 +34,14 @@ func newModels() *cobra.Command {
 			}
 			var rows []row
 			for _, d := range models.Builtin() {
-				_, err := d.Path(dir)
+				_, err := d.Path(o.Models)
 				r := row{Description: d, Installed: err == nil}
 				if err != nil {
 					r.Problem = err.Error()
 				}
 				rows = append(rows, r)
 			}
-			if asJSON {
+			if o.JSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(rows)
 			}
 			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
@@ -60,7 +59,7 @@ func newModels() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			broken := 0
 			for _, d := range models.Builtin() {
-				path, err := d.Path(dir)
+				path, err := d.Path(o.Models)
 				if err != nil {
 					broken++
 					fmt.Fprintln(c.OutOrStdout(), err)
@@ -74,7 +73,7 @@ func newModels() *cobra.Command {
 			}
 			return nil
 		},
-	}, newInstall(&dir))
+	}, newInstall(&o.Models))
 	return c
 }
 

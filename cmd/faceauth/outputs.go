@@ -3,14 +3,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -86,7 +83,10 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		return nil, fail(badUsage, fmt.Errorf("--page-url %q is no address of a page; use for example "+
 			"https://home.example/faceauth", r.url))
 	}
-	link := r.pageURL(host)
+	link := strings.TrimSuffix(r.url, "/")
+	if link == "" && len(r.proxies) == 0 { // behind a proxy, people use its address
+		link = page.URL(r.address, r.base, host, r.cert != "")
+	}
 	if group.Shot = w.Shot; link != "" {
 		group.Link = link + "/#inbox"
 	}
@@ -143,34 +143,15 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	return over, r.show(c, w, group)
 }
 
-// pageURL returns the address of the page for people on other machines, or "". Host is the name of this machine.
-func (r *outputFlags) pageURL(host string) string {
-	if r.url != "" {
-		return strings.TrimSuffix(r.url, "/")
-	}
-	at, port, err := net.SplitHostPort(r.address)
-	if err != nil || len(r.proxies) > 0 || port == "0" { // people use the proxy
-		return ""
-	}
-	if ip := net.ParseIP(at); at == "" || ip != nil && ip.IsUnspecified() {
-		at = cmp.Or(host, "localhost")
-	}
-	scheme := "http"
-	if r.cert != "" {
-		scheme = "https"
-	}
-	return scheme + "://" + net.JoinHostPort(at, port) + r.base
-}
-
 // show serves the page.
 func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
 	token, err := secret(r.token, r.inline.Token)
 	if err != nil {
 		return fail(badUsage, err)
 	}
-	proxies, err := prefixes(r.proxies)
+	proxies, err := page.Proxies(r.proxies)
 	if err != nil {
-		return fail(badUsage, err)
+		return fail(badUsage, fmt.Errorf("--page-proxy %w", err))
 	}
 	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Proxies: proxies, See: r.see,
 		Sinks: group.Status})
@@ -197,20 +178,4 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	}
 	group.Go(func(ctx context.Context) error { return p.Serve(ctx, l, certificates) })
 	return nil
-}
-
-// prefixes reads addresses and networks.
-func prefixes(texts []string) (all []netip.Prefix, err error) {
-	for _, text := range texts {
-		n, err := netip.ParsePrefix(text)
-		if a, single := netip.ParseAddr(text); single == nil {
-			n, err = netip.PrefixFrom(a, a.BitLen()), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--page-proxy %q is no address and no network; use for example 10.0.0.1 or "+
-				"10.0.0.0/8", text)
-		}
-		all = append(all, n.Masked())
-	}
-	return all, nil
 }

@@ -109,7 +109,7 @@ func newPeople() *cobra.Command {
 	}
 	o.galleryFlags(c.PersistentFlags())
 	o.member.flags(c, true)
-	c.PersistentFlags().BoolVar(&o.JSON, "json", false, "print JSON for programs")
+	o.JSONFlag(c.PersistentFlags())
 	remove := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "forget a person: the labelled faces, and all faces learned from them",

@@ -3,13 +3,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
@@ -18,7 +18,7 @@ import (
 
 func newTablet() *cobra.Command {
 	var user string
-	var asJSON bool
+	var o cli.Options
 	c := &cobra.Command{
 		Use:   "tablet",
 		Short: "ask the daemon: enrol, verify, undo, freeze, follow, forget",
@@ -28,7 +28,7 @@ func newTablet() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.PersistentFlags().StringVar(&user, "user", "", "user (default: you)")
-	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	o.JSONFlag(c.PersistentFlags())
 
 	// ask calls f with a connection to the daemon.
 	ask := func(c *cobra.Command, f func(*bus.Client) error) error {
@@ -42,13 +42,6 @@ func newTablet() *cobra.Command {
 		if errors.As(err, &e) {
 			return fail(refused, errors.New(words.Of(os.Getenv).Refusal(e.Name, e.Message, e.Wait)))
 		}
-		return err
-	}
-	say := func(c *cobra.Command, v any, format string, args ...any) error {
-		if asJSON {
-			return json.NewEncoder(c.OutOrStdout()).Encode(v)
-		}
-		_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
 		return err
 	}
 	// command makes a command that asks the daemon.
@@ -67,7 +60,7 @@ func newTablet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := say(c, map[string]string{"result": word}, "%s\n", sentence(word)); err != nil {
+			if err := o.Print(c, map[string]string{"result": word}, "%s\n", sentence(word)); err != nil {
 				return err
 			}
 			if word != good {
@@ -111,7 +104,7 @@ func newTablet() *cobra.Command {
 				}
 				text.WriteString("\n")
 			}
-			return say(c, events, "%s", text.String())
+			return o.Print(c, events, "%s", text.String())
 		})
 	history.Long = "History shows when somebody tried to log in as a user by face, through which service, with\n" +
 		"which result, and whether by the infrared camera, and when the password was given and a face\n" +
@@ -130,7 +123,7 @@ func newTablet() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return say(c, map[string]uint32{"faces": n}, "%s taken back\n", count(int(n), "learned face"))
+				return o.Print(c, map[string]uint32{"faces": n}, "%s taken back\n", count(int(n), "learned face"))
 			})
 		},
 	}
@@ -144,7 +137,7 @@ func newTablet() *cobra.Command {
 			if off {
 				sentence = "learning goes on"
 			}
-			return say(c, map[string]bool{"frozen": !off}, "%s\n", sentence)
+			return o.Print(c, map[string]bool{"frozen": !off}, "%s\n", sentence)
 		})
 	freeze.Flags().BoolVar(&off, "off", false, "start learning again, also after the drift alarm has stopped it")
 	c.AddCommand(
@@ -168,14 +161,14 @@ func newTablet() *cobra.Command {
 				if s.Fleet != nil {
 					had += following(*s.Fleet) + "\n"
 				}
-				return say(c, s, "%s%s\n", had, may(s))
+				return o.Print(c, s, "%s%s\n", had, may(s))
 			}),
-		history, undo, freeze, follow(&user, ask, say),
+		history, undo, freeze, follow(&user, ask, &o),
 		command("forget", "remove a profile and every trace of it", func(c *cobra.Command, client *bus.Client) error {
 			if err := client.Forget(c.Context(), user); err != nil {
 				return err
 			}
-			return say(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
+			return o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
 		}),
 		command("users", "list the users with a profile (administrators only)",
 			func(c *cobra.Command, client *bus.Client) error {
@@ -183,7 +176,7 @@ func newTablet() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return say(c, users, "%s", strings.Join(append(users, ""), "\n"))
+				return o.Print(c, users, "%s", strings.Join(append(users, ""), "\n"))
 			}),
 		command("health", "print the memory use of the daemon (root only)",
 			func(c *cobra.Command, client *bus.Client) error {
@@ -191,7 +184,7 @@ func newTablet() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return say(c, h, "%d MB resident, %s\n", h.Resident>>20, count(int(h.Sessions), "verification"))
+				return o.Print(c, h, "%d MB resident, %s\n", h.Resident>>20, count(int(h.Sessions), "verification"))
 			}),
 	)
 	return c
@@ -228,8 +221,7 @@ func may(s bus.Status) string {
 // heard is how long follow waits for an answer of the fleet's process.
 const heard = 10 * time.Second
 
-func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error,
-	say func(*cobra.Command, any, string, ...any) error) *cobra.Command {
+func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, o *cli.Options) *cobra.Command {
 	var person string
 	var off, share bool
 	c := &cobra.Command{
@@ -250,7 +242,7 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 					return err
 				}
 				if off {
-					return say(c, map[string]bool{"follows": false}, "this account follows nobody any more\n")
+					return o.Print(c, map[string]bool{"follows": false}, "this account follows nobody any more\n")
 				}
 				s, err := client.Status(c.Context(), *user)
 				for end := time.Now().Add(heard); err == nil && s.Fleet != nil && s.Fleet.Word == "" &&
@@ -268,7 +260,7 @@ func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) erro
 					return fail(refused, errors.New("the account follows nobody: another administrator has ended it "+
 						"meanwhile"))
 				}
-				return say(c, s.Fleet, "%s\n%s\n", following(*s.Fleet), may(s))
+				return o.Print(c, s.Fleet, "%s\n%s\n", following(*s.Fleet), may(s))
 			})
 		},
 	}

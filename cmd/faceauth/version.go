@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -49,32 +48,25 @@ func thisBuild(ctx context.Context) build {
 }
 
 func newVersion() *cobra.Command {
-	var asJSON bool
+	var o cli.Options
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "print the version, and how the program was built",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b := thisBuild(c.Context())
-			w := c.OutOrStdout()
-			if asJSON {
-				return json.NewEncoder(w).Encode(b)
-			}
-			if _, err := fmt.Fprintf(w, "faceauth %s\n", b.Version); err != nil {
-				return err
-			}
+			commit := ""
 			if b.Commit != "" {
-				changed := ""
+				commit = fmt.Sprintf("commit   %s of %s", b.Commit, b.Time)
 				if b.Modified {
-					changed = ", with changes"
+					commit += ", with changes"
 				}
-				fmt.Fprintf(w, "commit   %s of %s%s\n", b.Commit, b.Time, changed)
+				commit += "\n"
 			}
-			_, err := fmt.Fprintf(w, "built    with %s for %s, OpenCV %s\n", b.Go, b.Platform,
-				cmp.Or(b.OpenCV, "is missing"))
-			return err
+			return o.Print(c, b, "faceauth %s\n%sbuilt    with %s for %s, OpenCV %s\n", b.Version, commit, b.Go,
+				b.Platform, cmp.Or(b.OpenCV, "is missing"))
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	o.JSONFlag(c.Flags())
 	return c
 }

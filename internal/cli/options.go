@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Options holds the flags that several commands share.
@@ -52,12 +54,21 @@ func (o *Options) SourceFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&o.Timeout, "timeout", 10*time.Second,
 		"how long to wait for a source to open, and for each frame")
 	tunes(c.Flags(), "timeout")
-	o.JSONFlag(c)
+	o.JSONFlag(c.Flags())
 }
 
-// JSONFlag adds --json.
-func (o *Options) JSONFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&o.JSON, "json", false, "print JSON for programs")
+// JSONFlag adds --json, for [Options.Print].
+func (o *Options) JSONFlag(f *pflag.FlagSet) {
+	f.BoolVar(&o.JSON, "json", false, "print JSON for programs")
+}
+
+// Print prints a result: as JSON for programs, or as text.
+func (o *Options) Print(c *cobra.Command, result any, format string, args ...any) error {
+	if o.JSON {
+		return json.NewEncoder(c.OutOrStdout()).Encode(result)
+	}
+	_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
+	return err
 }
 
 // NetworkFlags adds the flags for the networks that find faces and make vectors.
@@ -136,33 +147,20 @@ func (o *Options) Settings(c *cobra.Command, space face.Space, s online.Settings
 	if err != nil {
 		return s, Fail(BadUsage, err)
 	}
-	given := c.Flags().Changed
-	if given("k") {
-		s.K = o.k.n
-	}
-	if given("sigma") {
-		s.Sigma = o.sigma.n
-	}
-	if given("gamma") {
-		s.Gamma, s.Epsilon = o.gamma.n, 0 // epsilon follows gamma
-	}
-	if given("reach") {
-		s.Reach = o.reach.n
-	}
-	if given("max-hops") {
-		s.MaxHops = o.maxHops
-	}
-	if given("learn-cap") {
-		s.LearnCap = o.learnCap
-	}
-	if given("half-life") {
-		s.HalfLife = o.halfLife
-	}
-	if given("accept") {
-		s.Accept = o.accept
-	}
-	if given("learn-from") {
-		s.Learn = o.learnFrom
+	for name, apply := range map[string]func(){
+		"k":          func() { s.K = o.k.n },
+		"sigma":      func() { s.Sigma = o.sigma.n },
+		"gamma":      func() { s.Gamma, s.Epsilon = o.gamma.n, 0 }, // epsilon follows gamma
+		"reach":      func() { s.Reach = o.reach.n },
+		"max-hops":   func() { s.MaxHops = o.maxHops },
+		"learn-cap":  func() { s.LearnCap = o.learnCap },
+		"half-life":  func() { s.HalfLife = o.halfLife },
+		"accept":     func() { s.Accept = o.accept },
+		"learn-from": func() { s.Learn = o.learnFrom },
+	} {
+		if c.Flags().Changed(name) {
+			apply()
+		}
 	}
 	return s, nil
 }
