@@ -312,6 +312,48 @@ func TestLyingEyes(t *testing.T) {
 	}
 }
 
+// A camera whose eye ends is opened again in another one, and its frames go on: their numbers and times rise. A
+// recording is not opened again.
+func TestLasting(t *testing.T) {
+	for _, name := range []string{"0", "film.avi"} {
+		t.Run(name, func(t *testing.T) {
+			how := []string{"ended", "good"}
+			opened, warned := 0, 0
+			s, err := eye.OpenLasting(t.Context(), name, func(ctx context.Context, name string) (*eye.Stream, error) {
+				t.Setenv(acts, how[opened])
+				opened++
+				e, err := eye.Start(ctx, eye.Config{Space: space, Command: []string{"/proc/self/exe", "eye"}})
+				if err != nil {
+					return nil, err
+				}
+				t.Cleanup(func() { e.Close() })
+				return e.Open(ctx, name, eye.Options{Gate: eye.Learn, Picture: 112})
+			}, func(err error) { warned++ })
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames, last := 0, face.Frame{Index: -1}
+			for {
+				f, err := s.Next(t.Context())
+				if err != nil {
+					want, breaks := io.EOF, 1
+					if name == "film.avi" {
+						want, breaks = eye.ErrEnded, 0
+					}
+					if !errors.Is(err, want) || frames != 2+5*breaks || warned != breaks || opened != 1+breaks {
+						t.Errorf("%v after %d frames of %d eyes, and %d warnings", err, frames, opened, warned)
+					}
+					break
+				}
+				if f.Index <= last.Index || f.Time < last.Time {
+					t.Errorf("frame %d at %v after frame %d at %v", f.Index, f.Time, last.Index, last.Time)
+				}
+				frames, last = frames+1, f
+			}
+		})
+	}
+}
+
 // The end of a context, and Close, end an eye that hangs, and leave nothing behind.
 func TestEnds(t *testing.T) {
 	t.Setenv(acts, "silent")

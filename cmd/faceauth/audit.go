@@ -91,7 +91,7 @@ func (a audited) headline() string {
 }
 
 func (o *options) audit(c *cobra.Command, i inspection) error {
-	g, _, err := o.ownGallery(c, false, false)
+	g, _, err := o.ownGallery(c, false)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// asked are the flags of an office.
+type asked struct {
+	room
+	keep bool
+}
+
 // configured returns the settings that an office takes from a configuration file and from arguments.
-func configured(t *testing.T, mode os.FileMode, text string, args ...string) (room, []config.Camera, string, error) {
+func configured(t *testing.T, mode os.FileMode, text string, args ...string) (asked, []config.Camera, string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "office.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -30,16 +36,14 @@ func configured(t *testing.T, mode os.FileMode, text string, args ...string) (ro
 	var r room
 	var o options
 	c := &cobra.Command{Use: "office"}
-	o.VisionFlags(c)
-	o.LearnerFlags(c)
-	o.galleryFlag(c)
+	o.recogniserFlags(c)
 	r.flags(c)
 	if err := c.ParseFlags(append([]string{"--config", path}, args...)); err != nil {
 		t.Fatal(err)
 	}
 	all, secrets, err := config.Read(c, path, c.Flags().Args(), nil)
 	r.inline = secrets
-	return r, all, path, err
+	return asked{r, o.keep}, all, path, err
 }
 
 func TestConfig(t *testing.T) {

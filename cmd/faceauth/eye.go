@@ -10,11 +10,9 @@ import (
 	"github.com/faceauth/faceauth/internal/input"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/drawing"
@@ -109,60 +107,13 @@ func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, nam
 	return seen{s, coded}, coded(err)
 }
 
-// again reopens a camera when its eye breaks, and prints a line about it.
-type again struct {
-	seen
-	o     *options
-	c     *cobra.Command
-	v     *vision
-	name  string
-	opt   eye.Options
-	pause backoff.Pause
-	index int // index of the next frame, and start of the stream: a new eye counts from 0 again
-	since time.Time
-	ahead time.Duration
-}
-
 // watch opens a source without an end. A recording ends; a camera ends only when it fails.
-func (o *options) watch(c *cobra.Command, v *vision, name string, opt eye.Options) (*again, error) {
+func (o *options) watch(c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Lasting, error) {
 	opt.Live = true
-	s, err := o.stream(c, v, name, opt)
-	if err != nil {
-		return nil, err
-	}
-	return &again{seen: s, o: o, c: c, v: v, name: name, opt: opt, since: time.Now(),
-		pause: backoff.Pause{First: time.Second, Longest: 30 * time.Second}}, nil
-}
-
-// Next implements [face.Stream].
-func (a *again) Next(ctx context.Context) (face.Frame, error) {
-	for {
-		f, err := a.seen.Next(ctx)
-		if err == nil {
-			a.pause.Reset()
-			f.Index, f.Time = f.Index+a.index, f.Time+a.ahead
-			return f, nil
-		}
-		if !eye.Broken(err) || ctx.Err() != nil || input.IsRecording(a.name) {
-			return f, err
-		}
-		for eye.Broken(err) {
-			a.v.Drop()
-			warn(a.c, fmt.Sprintf("%v; the camera is opened again", err))
-			if !a.pause.Wait(ctx) {
-				return f, ctx.Err()
-			}
-			a.index += a.Count().Read
-			a.ahead = time.Since(a.since)
-			var s seen
-			if s, err = a.o.stream(a.c, a.v, a.name, a.opt); err == nil {
-				a.seen = s
-			}
-		}
-		if err != nil {
-			return f, err
-		}
-	}
+	return eye.OpenLasting(c.Context(), name, func(_ context.Context, name string) (*eye.Stream, error) {
+		s, err := o.stream(c, v, name, opt)
+		return s.Stream, err
+	}, func(err error) { warn(c, err.Error()) })
 }
 
 // annotated returns the last frame of a stream with boxes and verdicts. Its pixels are valid until the next frame.

@@ -26,6 +26,16 @@ func newRoot() *cobra.Command {
 	}, commands()...)
 }
 
+// commands returns all commands.
+func commands() []*cobra.Command {
+	return []*cobra.Command{
+		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newAudit(),
+		newDaemon(), newTablet(), newFleet(), newModels(), newDemo(), newDoctor(),
+		newBackup(), newSalvage(), newRekey(), newVersion(),
+		cli.NewMan(manSections),
+	}
+}
+
 // Names of package cli.
 const (
 	failed     = cli.Failed

@@ -29,19 +29,18 @@ import (
 
 // room holds the flags of office.
 type room struct {
-	config       string
-	substreams   []string
-	state        string
-	away, hold   time.Duration
-	fast         bool
-	fps          float64
-	keep, freeze bool
-	noUnknown    bool
-	retention    time.Duration
-	keepDays     int
-	keepSize     int
-	clipSize     int
-	stay         bool
+	config     string
+	substreams []string
+	state      string
+	away, hold time.Duration
+	fast       bool
+	fps        float64
+	noUnknown  bool
+	retention  time.Duration
+	keepDays   int
+	keepSize   int
+	clipSize   int
+	stay       bool
 	memberFlags
 	outputFlags
 }
@@ -73,12 +72,8 @@ func newOffice() *cobra.Command {
 			return o.office(c, all, r)
 		},
 	}
-	o.VisionFlags(c)
-	o.rotateFlag(c)
+	o.recogniserFlags(c)
 	o.SpareFlag(c)
-	o.LearnerFlags(c)
-	o.picturesFlag(c)
-	o.galleryFlag(c)
 	r.flags(c)
 	return c
 }
@@ -95,8 +90,6 @@ func (r *room) flags(c *cobra.Command) {
 	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
-	f.BoolVar(&r.keep, "learn", false, "keep learned faces in the gallery")
-	f.BoolVar(&r.freeze, "freeze", false, "judge, but learn nothing")
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and remove stored ones")
 	f.DurationVar(&r.retention, "retention", 30*24*time.Hour,
 		"time after which a stranger who is not seen is forgotten")
@@ -146,18 +139,13 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err := o.CheckTimeout(); err != nil {
 		return err
 	}
-	g, path, err := o.ownGallery(c, r.keep, r.freeze)
-	if errors.Is(err, errNoGallery) { // people can be named later
-		if g, err = o.emptyGallery(c); err == nil {
-			g.At(path)
-		}
-	}
+	g, _, err := o.ownGallery(c, true) // people can be named later
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
 	opt := office.Options{
-		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold}, Freeze: r.freeze, Rate: r.fps, Keep: r.keep,
+		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold}, Freeze: o.freeze, Rate: r.fps, Keep: o.keep,
 	}
 	past := office.PastSettings{
 		Sightings: office.Limits{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
@@ -197,7 +185,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		if part.Part, err = fleet.NewPart(part.device, g.Space().ID, tell); err != nil {
 			return err
 		}
-		opt.Fleet, opt.Teach = part.Part, r.keep
+		opt.Fleet, opt.Teach = part.Part, o.keep
 		opt.Trouble = func(err error) { note("warning: " + err.Error()) }
 	}
 	told := make(map[string]func([]office.Seen)) // the cameras that are told whom they see
@@ -238,19 +226,10 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		return cli.StreamError(c, err)
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
-	case r.keep:
+	case o.keep:
 		return fail(badGallery, w.Save())
 	}
 	return nil
-}
-
-// emptyGallery returns a new gallery in the feature space of the detector.
-func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
-	v, err := o.Plan(nil, func(s string) { warn(c, s) })
-	if err != nil {
-		return nil, err
-	}
-	return o.newGallery(c, v.Space)
 }
 
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing

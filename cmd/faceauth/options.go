@@ -19,6 +19,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
+type (
+	vision   = cli.Vision
+	progress = cli.Progress
+)
+
 // options holds the flags that several commands share, beside those of the laboratory.
 type options struct {
 	cli.Options
@@ -26,6 +31,8 @@ type options struct {
 	key        string
 	rotate     cli.Rotation
 	noPictures bool
+	keep       bool // --learn
+	freeze     bool
 	member     memberFlags
 	numbers    map[string]fleet.ID // numbers in the fleet of people of the gallery
 }
@@ -36,6 +43,17 @@ func (o *options) rotateFlag(c *cobra.Command) {
 	c.Flags().Var(&o.rotate, "rotate", "degrees by which pictures are turned clockwise: 0, 90, 180, 270, or auto: "+
 		"the first five pictures with faces decide")
 	cli.Values(c, "rotate", "auto", "0", "90", "180", "270")
+}
+
+// recogniserFlags adds the flags of commands that recognise people and learn.
+func (o *options) recogniserFlags(c *cobra.Command) {
+	o.VisionFlags(c)
+	o.rotateFlag(c)
+	o.LearnerFlags(c)
+	o.picturesFlag(c)
+	o.galleryFlag(c)
+	c.Flags().BoolVar(&o.keep, "learn", false, "keep learned faces in the gallery")
+	c.Flags().BoolVar(&o.freeze, "freeze", false, "judge, but learn nothing")
 }
 
 // picturesFlag adds --no-pictures, for commands that keep learned faces in the gallery.
@@ -179,14 +197,52 @@ func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
 	return fail(badUsage, g.Learner().Configure(s))
 }
 
-// ownGallery opens the user's gallery to recognise people, and to learn unless freeze is set.
-func (o *options) ownGallery(c *cobra.Command, keep, freeze bool) (g *gallery.Gallery, path string, err error) {
-	if keep && freeze {
+// emptyGallery returns a new gallery in the feature space that a command finds faces in.
+func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
+	if o.Features == "" { // it finds none
+		d, err := o.Embedding()
+		if err != nil {
+			return nil, err
+		}
+		return o.newGallery(c, d.Space())
+	}
+	v, err := o.Plan(nil, func(s string) { warn(c, s) })
+	if err != nil {
+		return nil, err
+	}
+	return o.newGallery(c, v.Space)
+}
+
+// ownGallery opens the user's gallery. With anew it makes a missing one.
+func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, path string, err error) {
+	if o.keep && o.freeze {
 		return nil, "", fail(badUsage, errors.New("--learn and --freeze contradict each other"))
 	}
 	if path, err = o.galleryPath(); err != nil {
 		return nil, path, err
 	}
 	g, err = o.openGallery(c, path)
+	if anew && errors.Is(err, errNoGallery) {
+		if g, err = o.emptyGallery(c); err == nil {
+			g.At(path)
+		}
+	}
 	return g, path, err
+}
+
+// recogniser opens the gallery and its detector and extractor. With part, which may be nil, it first updates the gallery
+// from the fleet.
+func (o *options) recogniser(c *cobra.Command, part *member) (g *gallery.Gallery, path string, v *vision, err error) {
+	g, path, err = o.ownGallery(c, part != nil) // people may come from the fleet
+	if err != nil {
+		return nil, path, nil, err
+	}
+	if part != nil {
+		if err := part.Align(g); err != nil {
+			return nil, path, nil, fail(badGallery, err)
+		}
+	}
+	space := g.Space()
+	v, err = o.Look(c, &space)
+	return g, path, v, err
 }

@@ -194,22 +194,13 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 			err = errors.Join(err, part.close())
 		}()
 	}
-	g, path, err := o.ownGallery(c, false, false)
-	if errors.Is(err, errNoGallery) && (c.Name() == "import" || part != nil) { // these commands make a new gallery
-		d, describe := o.Embedding()
-		if describe != nil {
-			return describe
-		}
-		if g, err = o.newGallery(c, d.Space()); err == nil {
-			g.At(path)
-		}
-	}
+	g, path, err := o.ownGallery(c, c.Name() == "import" || part != nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
 	if part != nil {
-		if err := part.Align(g.At(path)); err != nil {
+		if err := part.Align(g); err != nil {
 			return fail(badGallery, err)
 		}
 	}

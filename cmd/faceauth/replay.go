@@ -24,7 +24,6 @@ import (
 func newReplay() *cobra.Command {
 	var o options
 	var p player
-	var keep bool
 	var jobs int
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
@@ -56,9 +55,9 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			if len(sources) > 1 {
-				return o.playAll(c, sources, jobs, keep, p)
+				return o.playAll(c, sources, jobs, p)
 			}
-			result, err := o.playOne(c.Context(), c, sources[0], keep, p)
+			result, err := o.playOne(c.Context(), c, sources[0], p)
 			if err != nil {
 				return err
 			}
@@ -72,32 +71,25 @@ func newReplay() *cobra.Command {
 		},
 	}
 	cli.Again(c, "run the same command again to go on")
-	o.VisionFlags(c)
-	o.rotateFlag(c)
+	o.recogniserFlags(c)
 	o.SpareFlag(c)
-	o.LearnerFlags(c)
-	o.picturesFlag(c)
-	o.galleryFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
 	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
-	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
-	c.Flags().BoolVar(&p.freeze, "freeze", false, "judge, but learn nothing")
 	c.Flags().BoolVar(&p.anew, "anew", false, "begin again, and do not continue an interrupted replay")
 	cli.JobsFlag(c, &jobs)
 	return c
 }
 
-// playOne replays a recording with the gallery, and saves the learned faces if keep is set.
-func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, keep bool, how player) (replay.Result,
-	error) {
-	g, path, v, err := o.recogniser(c, nil, keep, how.freeze)
+// playOne replays a recording with the gallery, and saves the learned faces with --learn.
+func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, how player) (replay.Result, error) {
+	g, path, v, err := o.recogniser(c, nil)
 	if err != nil {
 		return replay.Result{}, err
 	}
 	defer v.Close()
 	defer g.Close()
 	r, err := o.play(ctx, c, v, g, path, source, how)
-	if err == nil && keep {
+	if err == nil && o.keep {
 		err = keepLearned(c, g, path)
 	}
 	return r, err
@@ -117,8 +109,8 @@ func keepLearned(c *cobra.Command, g *gallery.Gallery, path string) error {
 }
 
 // playAll replays several recordings, each into its own folder.
-func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep bool, how player) error {
-	if keep {
+func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how player) error {
+	if o.keep {
 		jobs = 1 // each recording is judged with the lessons of those before it
 	}
 	folders := reportFolders(how.out, sources)
@@ -132,7 +124,7 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, keep boo
 	err := cli.InOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
 		how := how
 		how.out, how.quiet = folders[i], true
-		r, err := o.playOne(ctx, c, sources[i], keep, how)
+		r, err := o.playOne(ctx, c, sources[i], how)
 		return played{r, err}
 	}, func(i int, p played) error {
 		bar.Step()
@@ -178,11 +170,11 @@ func reportFolders(out string, sources []string) []string {
 
 // player holds the options of a replay.
 type player struct {
-	out           string
-	video, freeze bool
-	anew          bool                                   // do not continue an interrupted run
-	quiet         bool                                   // show no progress
-	each          func(frame int, events []replay.Event) // may be nil
+	out   string
+	video bool
+	anew  bool                                   // do not continue an interrupted run
+	quiet bool                                   // show no progress
+	each  func(frame int, events []replay.Event) // may be nil
 }
 
 // play replays a source with the learner of g and writes the report.
@@ -199,7 +191,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		Settings: cli.Describe(v, g.Learner().Settings(), path),
 		Warn:     func(text string) { warn(c, text) },
 	}
-	job.Freeze, job.Now = how.freeze, time.Now
+	job.Freeze, job.Now = o.freeze, time.Now
 	if how.each == nil && !how.video { // these must see all frames
 		job.Depends = fmt.Sprintf("%+v %t", v.Config.Vision, o.EveryFrame)
 	}

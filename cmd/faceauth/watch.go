@@ -22,7 +22,7 @@ import (
 
 func newWatch() *cobra.Command {
 	var o options
-	var keep, freeze, show bool
+	var show bool
 	c := &cobra.Command{
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
@@ -42,7 +42,7 @@ func newWatch() *cobra.Command {
 				defer func() { err = errors.Join(err, part.close()) }()
 				part.arrive(c)
 			}
-			g, path, v, err := o.recogniser(c, part, keep, freeze)
+			g, path, v, err := o.recogniser(c, part)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func newWatch() *cobra.Command {
 			w := &watcher{c: c, json: o.JSON, people: g.Learner(), said: map[int]said{},
 				room: roomWarning(c, g.Learner())}
 			look := eye.Options{Gate: eye.Learn, Pixels: show}
-			if keep {
+			if o.keep {
 				look.Picture = 112
 			}
 			if show {
@@ -79,12 +79,12 @@ func newWatch() *cobra.Command {
 			defer cancel(nil)
 			frames, end := face.Stream(src), func() {}
 			if part != nil {
-				follow := &watched{part, c, g, path, keep}
+				follow := &watched{part, c, g, path, o.keep}
 				if frames, end, err = follow.run(ctx, src, cancel); err != nil {
 					return fail(badGallery, err)
 				}
 			}
-			how := replay.Options{Freeze: freeze, Now: time.Now, Each: w.each}
+			how := replay.Options{Freeze: o.freeze, Now: time.Now, Each: w.each}
 			err = replay.Run(ctx, frames, g.Learner(), replay.NewReport(), how)
 			end()
 			if ctx.Err() != nil && c.Context().Err() == nil {
@@ -94,26 +94,20 @@ func newWatch() *cobra.Command {
 			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
 				return fail(badSource, err)
 			}
-			if keep {
+			if o.keep {
 				if err := keepLearned(c, g, path); err != nil {
 					return err
 				}
 			}
-			if keep && part != nil {
+			if o.keep && part != nil {
 				return part.kept(c, g, path)
 			}
 			return nil
 		},
 	}
-	o.VisionFlags(c)
-	o.rotateFlag(c)
-	o.LearnerFlags(c)
-	o.picturesFlag(c)
-	o.galleryFlag(c)
+	o.recogniserFlags(c)
 	o.member.flags(c, false)
 	c.Flags().BoolVar(&show, "show", false, "show the picture in a window")
-	c.Flags().BoolVar(&keep, "learn", false, "keep learned faces in the gallery")
-	c.Flags().BoolVar(&freeze, "freeze", false, "judge, but learn nothing")
 	return c
 }
 
@@ -123,7 +117,7 @@ type watcher struct {
 	people *online.Learner
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
-	source *again
+	source *eye.Lasting
 	room   func() // warns when there is no room any more
 }
 
@@ -169,4 +163,16 @@ func (w *watcher) say(at time.Duration, e replay.Event) error {
 	}
 	_, err := fmt.Fprintf(w.c.OutOrStdout(), "%8.1f s  face %d  %s  %.2f\n", at.Seconds(), e.Track, who, e.Confidence)
 	return err
+}
+
+// roomWarning returns a function that warns whenever a learner has too little room.
+func roomWarning(c *cobra.Command, l *online.Learner) func() {
+	said := l.Room() // warnings at the start have said this
+	return func() {
+		if now := l.Room(); now.Changed(said) {
+			if said = now; now.Warning() != "" {
+				warn(c, now.Warning())
+			}
+		}
+	}
 }
