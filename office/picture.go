@@ -4,7 +4,6 @@ package office
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"image"
 	"slices"
@@ -13,9 +12,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 )
-
-// ErrPicture is wrapped by an error about one picture, after which others can be looked at.
-var ErrPicture = errors.New("the picture cannot be used")
 
 // Recognised is a face in a picture that a user has sent.
 type Recognised struct {

@@ -76,7 +76,7 @@ func newRekey() *cobra.Command {
 			}
 			var key []byte
 			if !none {
-				if key, err = galleryKey(file); err != nil {
+				if key, err = gallery.ReadKey(file); err != nil {
 					return fail(badUsage, err)
 				}
 			}

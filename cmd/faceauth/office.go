@@ -204,9 +204,20 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		go part.mind(ctx, c, cancel) // it ends with ctx
 		defer w.Share(ctx)()
 	}
-	pictures := &seer{o: o, c: c, space: g.Space()}
-	defer pictures.close()
-	r.see = pictures.sent
+	space := g.Space()
+	v, err := o.Plan(&space, func(string) {})
+	if err != nil {
+		return err
+	}
+	pictures := eye.Pictures{Open: v.Open, Drop: v.Drop}
+	defer pictures.Close()
+	r.see = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error) {
+		how := eye.Options{Gate: eye.Learn, Rotate: face.Auto}
+		if enrol {
+			how.Gate, how.Picture = eye.Enrol, 112
+		}
+		return pictures.See(ctx, picture, end, how)
+	}
 	end, err := r.open(ctx, c, w, opt.Past, cancel)
 	if err != nil {
 		return err
@@ -260,8 +271,8 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			hide = func(err error) error { return small(large(err)) }
 		}
 		if strings.HasPrefix(n.Source, "frigate") && !recording {
-			pictures := &seer{o: o, c: c, space: space, v: v}
-			opened = append(opened, pictures.close)
+			pictures := &eye.Pictures{Open: v.Open, Drop: v.Drop}
+			opened = append(opened, pictures.Close)
 			camera, tell, err := o.frigate(c, n, pictures, hide)
 			if err != nil {
 				return nil, done, err
@@ -279,7 +290,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 }
 
 // frigate returns a camera of Frigate, and the function that takes what the office says of it.
-func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *seer, hide func(error) error) (office.Camera,
+func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures, hide func(error) error) (office.Camera,
 	func([]office.Seen), error) {
 	if n.Rotate != "" {
 		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: rotate is not for cameras of Frigate; turn "+
@@ -288,7 +299,7 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *seer, hid
 	camera, err := frigate.New(n.Source, frigate.Options{
 		Timeout: o.Timeout,
 		See: func(ctx context.Context, picture []byte) (face.Frame, error) {
-			return pictures.see(ctx, picture, ".jpg", eye.Options{
+			return pictures.See(ctx, picture, ".jpg", eye.Options{
 				Gate: eye.Learn, Picture: 112, Frame: func() bool { return true }, Timeout: o.Timeout,
 			})
 		},

@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -113,34 +110,11 @@ func (o *options) galleryPath() (path string, err error) {
 
 // setKey gives the gallery at a path the key of the command line.
 func (o *options) setKey(path string) error {
-	key, err := galleryKey(o.key)
+	key, err := gallery.ReadKey(o.key)
 	if err == nil {
 		err = gallery.SetKey(path, key)
 	}
 	return fail(badUsage, err)
-}
-
-// galleryKey reads a key from a file, or else from the credentials of systemd. It is nil if there is none.
-func galleryKey(path string) ([]byte, error) {
-	read := safefile.ReadSecret
-	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); path == "" && dir != "" {
-		path, read = filepath.Join(dir, "faceauth.key"), safefile.ReadBytes // only this service can read the folder
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-	}
-	if path == "" {
-		return nil, nil
-	}
-	key, err := read(path)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the key of the gallery: %w", err)
-	case len(key) != 32:
-		return nil, fmt.Errorf("the key of the gallery: %s has %s, and a key has 32; make one: "+
-			"(umask 077; head -c 32 /dev/urandom >FILE)", path, count(len(key), "byte"))
-	}
-	return key, nil
 }
 
 var errNoGallery = errors.New("there is no gallery")

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/broker"
@@ -76,7 +77,7 @@ func newHouse(t *testing.T, parameters string) *house {
 		See: func(_ context.Context, picture []byte) (f face.Frame, err error) {
 			var all []found
 			if json.Unmarshal(picture, &all) != nil {
-				return f, office.ErrPicture
+				return f, eye.ErrPicture
 			}
 			f.Size, f.JPEG = image.Pt(640, 480), picture
 			for _, x := range all {

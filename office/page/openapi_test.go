@@ -21,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
@@ -242,7 +243,7 @@ const jpegBegin = "\xff\xd8\xff"
 // see looks at a picture by its name, or for recognition sees Ann.
 func see(_ context.Context, b []byte, end string, enrol bool) (face.Frame, error) {
 	if end != ".jpg" || !strings.HasPrefix(string(b), jpegBegin) {
-		return face.Frame{}, fmt.Errorf("%w: %q", office.ErrPicture, b)
+		return face.Frame{}, fmt.Errorf("%w: %q", eye.ErrPicture, b)
 	}
 	if enrol {
 		return pictured(string(b[len(jpegBegin):])), nil

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
@@ -114,7 +115,7 @@ func (p *Page) recognise(r *http.Request) (any, error) {
 	}
 	defer done()
 	f, err := p.look(r, r.Body, false)
-	if errors.Is(err, office.ErrPicture) {
+	if errors.Is(err, eye.ErrPicture) {
 		return nil, &refusal{status: http.StatusUnprocessableEntity, text: err.Error()}
 	}
 	if err != nil {
@@ -168,7 +169,7 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (any, error) {
 		x := enrolled{File: fileName(part, len(all)+1)}
 		f, err := p.look(r, part, true)
 		switch {
-		case errors.Is(err, office.ErrPicture):
+		case errors.Is(err, eye.ErrPicture):
 			x.Wrong = err.Error()
 		case err != nil:
 			return nil, err
@@ -223,7 +224,7 @@ func (p *Page) turn(r *http.Request) (done func(), err error) {
 	}
 }
 
-// look finds the faces of a picture. The error wraps [office.ErrPicture], or is a refusal.
+// look finds the faces of a picture. The error wraps [eye.ErrPicture], or is a refusal.
 func (p *Page) look(r *http.Request, picture io.Reader, enrol bool) (f face.Frame, err error) {
 	from := p.source(r)
 	if p.sent.many(from) {
@@ -239,7 +240,7 @@ func (p *Page) look(r *http.Request, picture io.Reader, enrol bool) (f face.Fram
 	}
 	end := formats[http.DetectContentType(b)]
 	if end == "" {
-		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", office.ErrPicture)
+		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", eye.ErrPicture)
 	}
 	ctx, stop := context.WithTimeout(r.Context(), longestSight)
 	defer stop()
