@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"io"
 	"slices"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/drawing"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"

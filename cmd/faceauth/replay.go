@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
