@@ -20,7 +20,7 @@ var ErrPicture = errors.New("the picture cannot be used")
 // Pictures finds the faces of pictures that others send, one after another. A picture is a file, in memory if the user
 // has a folder there, only while the eye looks at it. It is safe for concurrent use; close it.
 type Pictures struct {
-	// Open opens a source in an eye that has opened nothing else, and Drop ends that eye: the next Open has another one.
+	// Open opens a source in an eye that has opened nothing else. Drop ends that eye: the next Open has another one.
 	Open func(ctx context.Context, name string, o Options) (*Stream, error)
 	Drop func()
 

@@ -290,8 +290,8 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 }
 
 // frigate returns a camera of Frigate, and the function that takes what the office says of it.
-func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures, hide func(error) error) (office.Camera,
-	func([]office.Seen), error) {
+func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures, hide func(error) error) (
+	office.Camera, func([]office.Seen), error) {
 	if n.Rotate != "" {
 		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: rotate is not for cameras of Frigate; turn "+
 			"the camera there", n.Name))

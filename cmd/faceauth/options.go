@@ -204,9 +204,10 @@ func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, p
 	return g, path, err
 }
 
-// recogniser opens the gallery and its detector and extractor. With part, which may be nil, it first updates the gallery
-// from the fleet.
-func (o *options) recogniser(c *cobra.Command, part *member) (g *gallery.Gallery, path string, v *vision, err error) {
+// recogniser opens the gallery and its detector and extractor. With part, which may be nil, it first updates the
+// gallery from the fleet.
+func (o *options) recogniser(c *cobra.Command, part *member) (g *gallery.Gallery, path string, v *vision,
+	err error) {
 	g, path, err = o.ownGallery(c, part != nil) // people may come from the fleet
 	if err != nil {
 		return nil, path, nil, err
