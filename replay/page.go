@@ -5,7 +5,6 @@ package replay
 import (
 	"bytes"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -71,7 +70,7 @@ type tick struct {
 }
 
 type shown struct {
-	URL  template.URL
+	JPEG []byte
 	Text string
 }
 
@@ -134,7 +133,7 @@ func (p *person) lane(columns int) lane {
 	l.Band, l.Line, l.Dots = p.Line.curve(columns)
 	for _, s := range p.spread() {
 		l.Pictures = append(l.Pictures, shown{
-			URL:  template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(s.JPEG)),
+			JPEG: s.JPEG,
 			Text: fmt.Sprintf("%s · %.2f", clock(s.At.Seconds()), s.Confidence),
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -209,7 +210,7 @@ func auditSheet(i inspection, a audited, space face.Space, portraits *gallery.Po
 	for q, u := range a.Unusual {
 		picture := template.URL("")
 		if jpeg := portraits.Picture(q); jpeg != nil {
-			picture = jpegURL(jpeg)
+			picture = pagestyle.JPEG(jpeg)
 		} else if space.ID == models.Pixels().ID {
 			var err error
 			if picture, err = grey(u.Vector); err != nil {

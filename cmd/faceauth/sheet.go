@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
@@ -24,15 +23,9 @@ var sheetFiles embed.FS
 
 // sheets are the pages of the commands audit, confirm and search.
 var sheets = template.Must(template.New("").Funcs(pagestyle.Funcs).Funcs(template.FuncMap{
-	"jpeg":    jpegURL,
 	"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 	"stamp":   stamp,
 }).ParseFS(sheetFiles, "*.html.tmpl"))
-
-// jpegURL returns a picture as a URL.
-func jpegURL(picture []byte) template.URL {
-	return template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(picture))
-}
 
 // writeSheet writes the page of a command. It replaces only an older page, and never another file such as the gallery.
 func writeSheet(path, command string, page any) error {

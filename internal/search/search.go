@@ -129,9 +129,7 @@ type Hit struct {
 
 // Query searches for one person.
 type Query struct {
-	Name  string
-	Rules sighting.Rules
-
+	Name    string
 	learner []byte // a snapshot
 }
 
@@ -197,7 +195,7 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		return Hit{}, false, err
 	}
 	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
-	who := sighting.NewIdentities(l.Space(), q.Rules)
+	who := sighting.NewIdentities(l.Space(), sighting.Rules{})
 	for _, f := range s.Album.Faces {
 		d, err := l.Nearest(f.Vector, q.Name)
 		if err != nil {
