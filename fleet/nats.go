@@ -310,10 +310,11 @@ func ReadStream(ctx context.Context, nc *nats.Conn, writer string, from uint64, 
 			} else if err != nil {
 				return err
 			}
-			pending := m.Header.Get("Nats-Num-Pending")
-			switch status := m.Header.Get("Status"); status {
+			h := ServerHeaders(nc, m.Header)
+			pending := h.Get("Nats-Num-Pending")
+			switch status := h.Get("Status"); status {
 			case "":
-				x, err := stored(m)
+				x, err := stored(h, m.Data)
 				if err == nil {
 					err = take(x)
 				}
@@ -326,21 +327,41 @@ func ReadStream(ctx context.Context, nc *nats.Conn, writer string, from uint64, 
 			case "404", "503": // nothing more, or no such stream
 				return nil
 			default:
-				return fmt.Errorf("the server answers %s %.100s", status, m.Header.Get("Description"))
+				return fmt.Errorf("the server answers %s %.100s", status, h.Get("Description"))
 			}
 		}
 	}
 	return nil
 }
 
-func stored(m *nats.Msg) (x Stored, err error) {
-	part := strings.Split(m.Header.Get("Nats-Subject"), ".")
-	x.Place, err = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+// ServerHeaders returns the headers of an answer that the server has added. Before them are those of the value, which
+// may be lies. A value has no status; one whose headers cannot be read has that of a value that is not there.
+func ServerHeaders(nc *nats.Conn, h nats.Header) nats.Header {
+	own := make(nats.Header)
+	for _, key := range []string{"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp",
+		"Nats-Num-Pending"} {
+		if all := h[key]; len(all) > 0 {
+			own.Set(key, all[len(all)-1])
+		}
+	}
+	if own.Get("Nats-Stream") == "" {
+		own.Set("Status", cmp.Or(h.Get("Status"), "404"))
+		own.Set("Description", h.Get("Description"))
+	}
+	if v := nc.ConnectedServerVersion(); strings.HasPrefix(v, "2.9.") || strings.HasPrefix(v, "2.10.") {
+		own.Del("Nats-Num-Pending") // these versions do not add it
+	}
+	return own
+}
+
+func stored(h nats.Header, data []byte) (x Stored, err error) {
+	part := strings.Split(h.Get("Nats-Subject"), ".")
+	x.Place, err = strconv.ParseUint(h.Get("Nats-Sequence"), 10, 64)
 	if err != nil || len(part) != 4 {
 		return x, errors.New("the server answers with something else than a value")
 	}
-	x.Writer, x.Name, x.Data = part[2], part[3], m.Data
-	x.At, _ = time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	x.Writer, x.Name, x.Data = part[2], part[3], data
+	x.At, _ = time.Parse(time.RFC3339Nano, h.Get("Nats-Time-Stamp"))
 	return x, nil
 }
 

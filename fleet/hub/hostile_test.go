@@ -137,6 +137,45 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
+// A value whose headers look like those of the server stops nobody who reads it.
+func TestHostileAnswers(t *testing.T) {
+	x := newSite(t).start()
+	one, a := x.join("one"), x.member()
+	for i, h := range []nats.Header{
+		{"Status": {"500"}}, {"Status": {"404"}}, {"Status": {"204"}, "Nats-Num-Pending": {"9"}}, {"Status": {"503"}},
+		{"Nats-Sequence": {"1"}}, {"Nats-Sequence": {"9000000000"}}, {"Nats-Sequence": {"x"}},
+		{"Nats-Subject": {"F.say." + one.d.ID() + "._head"}}, {"Nats-Subject": {"x"}}, {"Nats-Num-Pending": {""}},
+		{"Nats-Num-Pending": {"0"}}, {"Nats-Time-Stamp": {"x"}},
+	} {
+		m, err := a.nc.RequestMsg(&nats.Msg{Subject: fmt.Sprint("F.say.", a.id, ".v", i), Header: h,
+			Data: []byte(value(i + 1))}, patience)
+		if err != nil {
+			t.Fatal(m, err)
+		}
+	}
+	if err := a.say("last", value(100)); err != nil {
+		t.Fatal(err)
+	}
+	two := x.join("two") // it reads all
+	if _, err := one.d.Enroll("alice", "space", []fleet.Face{{Vector: []float32{1, 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	agree(t, one, two)
+	if s := two.d.State(); s.Trouble != "" {
+		t.Errorf("%+v", s)
+	}
+	if n := countValues(t, a, a.id); n < 2 {
+		t.Errorf("%d values are stored", n)
+	}
+	admin := x.admin()
+	if alone, err := admin.Alone(t.Context(), a.id); err != nil || len(alone) > 0 {
+		t.Error(alone, err)
+	}
+	if _, err := admin.Revoke(t.Context(), a.id, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // An answer of the server, aimed at subjects of others, is stored nowhere and changes nothing.
 func TestHostileReplies(t *testing.T) {
 	x := newSite(t).start()

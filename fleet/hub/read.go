@@ -93,7 +93,7 @@ func (s *service) passRead(ctx context.Context, inbox *nats.Subscription, stream
 		}
 		if err = failed; err == nil {
 			n += len(x.Data)
-			h := x.Header
+			h := fleet.ServerHeaders(s.nc, x.Header)
 			end = q.Count <= 0 || h.Get("Status") != "" || h.Get("Nats-Num-Pending") == "" // the last is an old server
 			err = m.RespondMsg(&nats.Msg{Header: h, Data: x.Data})
 		}
