@@ -28,6 +28,8 @@ type system struct {
 	dir  string // the folder that is /srv/share in the system
 	pid  string // the number of its first process
 	stop func()
+
+	bound bool // alice's face and password have come together since she was enrolled
 }
 
 // booted is the system that all these tests share.

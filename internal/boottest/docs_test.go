@@ -41,6 +41,7 @@ func documented(t testing.TB, heading string) (commands []string) {
 // install follows docs/tablet.md as alice, who may use sudo. Programs are built outside the system.
 func (s *system) install(t testing.TB) {
 	t.Helper()
+	s.bound = false
 	for _, command := range documented(t, "Install") {
 		if rest, ok := strings.CutPrefix(command, "make "); ok {
 			c := exec.Command("make", append([]string{"-s", "-C", fixture.Root(t)}, strings.Fields(rest)...)...)

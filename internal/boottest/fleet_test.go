@@ -29,6 +29,7 @@ func TestFleet(t *testing.T) {
 	}
 	s.camera(t, "vidtimit_rot/p2")
 	s.run(t, "faceauth tablet forget --user alice || true")
+	s.bound = false
 	s.run(t,
 		"systemd-run -q --unit=fleet-server --setenv=XDG_DATA_HOME=/root/server faceauth fleet serve --listen "+
 			"127.0.0.1:4222")

@@ -142,13 +142,17 @@ func people(t *testing.T) *system {
 	if _, code := s.try(t, "faceauth tablet status --user alice"); code != 0 {
 		out := s.run(t, "faceauth tablet enroll --user alice")
 		t.Logf("enrolling: %s", out)
+		s.bound = false
 	}
-	s.trust(t)
 	// Face and password come together once after each enrolment; later the face alone is enough.
-	if a := s.console(t, "login", "|alice", 0); !a.in {
-		t.Fatalf("face and password: %+v\n%s", a, s.journal(t))
+	if !s.bound {
+		s.trust(t)
+		if a := s.console(t, "login", "|alice", 0); !a.in {
+			t.Fatalf("face and password: %+v\n%s", a, s.journal(t))
+		}
+		time.Sleep(300 * time.Millisecond) // until the daemon was told of the password
+		s.bound = true
 	}
-	time.Sleep(300 * time.Millisecond) // until the daemon was told of the password
 	s.run(t, "faceauth tablet allow su --challenge none")
 	s.trust(t)
 	return s
@@ -202,15 +206,13 @@ func TestFrozenCamera(t *testing.T) {
 	s.run(t, "mkdir -p /srv/share/loop-frozen; for i in {100..400}; do "+
 		"ln -sf $(ls -d /srv/faces/vidtimit_rot/p2/* | head -1) /srv/share/loop-frozen/$i.jpg; done")
 	s.camera(t, "frozen")
-	for range 3 {
-		s.trust(t)
-		if a := s.console(t, "login", "", 0); a.in {
-			t.Errorf("a frozen camera: %s\n%s", a.said, s.journal(t))
-		}
-		out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth | grep msg=verify | tail -1")
-		if !strings.Contains(out, "taken for a picture") {
-			t.Errorf("a frozen camera: %s", out)
-		}
+	s.trust(t)
+	if a := s.console(t, "login", "", 0); a.in {
+		t.Errorf("a frozen camera: %s\n%s", a.said, s.journal(t))
+	}
+	out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth | grep msg=verify | tail -1")
+	if !strings.Contains(out, "taken for a picture") {
+		t.Errorf("a frozen camera: %s", out)
 	}
 	s.camera(t, "vidtimit_rot/p2")
 	s.trust(t)
