@@ -10,7 +10,7 @@
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth, bin/faceauth-eye, which alone links a decoder, and bin/faceauth-lab, which measures'
-	@echo 'make test-all  every test, also the long ones, then packages with goroutines under the race detector'
+	@echo 'make test-all  every test, also the long ones, and packages with goroutines under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
 	@echo 'make man    writes the manual pages and the completion of shells into bin/share'
@@ -112,7 +112,7 @@ test-all: setup-test models
 
 test-race:
 	@echo 'the packages that start goroutines, under the race detector'
-	@go test -race -short -vet=off -skip '$(RACE_SKIP)' -timeout 30m -p $$(($$(nproc) + 1)) $(or $(RACE),$(error no package starts goroutines))
+	@go test -race -short -vet=off -skip '$(RACE_SKIP)' -timeout 30m $(or $(RACE),$(error no package starts goroutines))
 
 test-lab:
 	@echo 'the laboratory, every test, then the packages that start goroutines, under the race detector'
