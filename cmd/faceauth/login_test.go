@@ -460,15 +460,24 @@ func TestLoginVideos(t *testing.T) {
 		{"grid_bbaf2n.mpg", false, `result="no match"`},
 		{"clm_multi_face.avi", false, `result="no usable picture"`},
 	} {
-		if !d.login("login", "secret\n") {
-			t.Fatal("the password does not let in")
-		}
 		d.camera(fixture.Recordings(t, "faces/fast_videos/"+c.video))
-		n := strings.Count(d.log.String(), c.log)
-		if got := d.login("face", ""); got != c.in {
-			t.Errorf("%s: %t, want %t", c.video, got, c.in)
+		ends := func() bool {
+			if !d.login("login", "secret\n") {
+				t.Fatal("the password does not let in")
+			}
+			verified, n := strings.Count(d.log.String(), "msg=verify "), strings.Count(d.log.String(), c.log)
+			in := d.login("face", "")
+			if in && !c.in {
+				t.Fatalf("%s is let in", c.video)
+			}
+			d.said(verified+1, "msg=verify ")
+			return in == c.in && strings.Count(d.log.String(), c.log) > n
 		}
-		d.said(n+1, c.log)
+		for try := 1; !ends(); try++ { // a busy machine may find no face before the deadline
+			if try == 5 {
+				t.Fatalf("%s does not end in %s", c.video, c.log)
+			}
+		}
 	}
 }
 
