@@ -63,12 +63,12 @@ func (p *Part) Exchange(g *gallery.Gallery, forgetting func(name string)) (r Rec
 		r.Forgotten = slices.DeleteFunc(r.Forgotten, func(name string) bool { return p.forgot[name] })
 		clear(p.forgot)
 	}
-	p.TellRefused(r.Refused)
+	p.tellRefused(r.Refused)
 	return r, err
 }
 
-// TellRefused tells each sentence once.
-func (p *Part) TellRefused(sentences []string) {
+// tellRefused tells each sentence once.
+func (p *Part) tellRefused(sentences []string) {
 	for _, s := range sentences {
 		if !p.refused[s] {
 			p.tell(s)
@@ -118,8 +118,59 @@ func (p *Part) Align(g *gallery.Gallery) error {
 func (p *Part) Keep(g *gallery.Gallery, path string) error {
 	x, err := p.Device.Keep(path, g.Space(), g.Learner().Settings(), Reconciling{Publish: true})
 	p.space, p.People = g.Space().ID, x.People
-	p.TellRefused(x.Refused)
+	p.tellRefused(x.Refused)
 	return err
+}
+
+// borrowed names a gallery of which nothing is saved: its file does not have the faces that it learns.
+const borrowed = "watch"
+
+// Borrow notes the people that the fleet and a gallery have in common of which nothing will be saved. People who were
+// forgotten since it was read are forgotten here, too.
+func (p *Part) Borrow(g *gallery.Gallery) error {
+	r, err := p.Device.Reconcile(g, Reconciling{Gallery: borrowed})
+	if err != nil {
+		return err
+	}
+	for name := range p.People {
+		if _, there := r.People[name]; !there && g.Learner().Knows(name) {
+			if err := g.Forget(name); err != nil {
+				return err
+			}
+		}
+	}
+	return r.Done()
+}
+
+// Refresh updates a gallery from the fleet of which nothing is saved ([Part.Borrow]), and the file that it was read
+// from.
+func (p *Part) Refresh(g *gallery.Gallery, path string) error {
+	r, err := p.Device.Reconcile(g, Reconciling{Gallery: borrowed})
+	if err != nil {
+		return err
+	}
+	r.TakeLessons(g)
+	p.tellRefused(r.Refused)
+	if err := r.Done(); err != nil {
+		return err
+	}
+	return p.Keep(g, path)
+}
+
+// SayChanged tells the fleet about changes that a program has saved in a gallery, and updates its file. Before and names
+// have the labels and names before the change: a missing person was forgotten.
+func (p *Part) SayChanged(g *gallery.Gallery, path string, before map[int64]gallery.Label, names []string) error {
+	var c Change
+	c.Added, c.Removed = gallery.Difference(before, g.Labels())
+	for _, name := range names {
+		if !g.Learner().Knows(name) {
+			c.Forgotten = append(c.Forgotten, name)
+		}
+	}
+	if err := p.Say(c); err != nil {
+		return err
+	}
+	return p.Keep(g, path)
 }
 
 // Share calls exchange whenever the program's people or the fleet have changed, until ctx ends. It tells an error, and

@@ -493,8 +493,8 @@ func (d *Device) Withdraw(device string, mute bool) error {
 	})
 }
 
-// ErrNobody is returned for a device that never joined.
-var ErrNobody = errors.New("no device of this fleet")
+// ErrNobody is returned for a device that never joined, and for a name that is not that of one device.
+var ErrNobody = errors.New("no such device")
 
 // unsent returns the names of own values that the server does not have, in the order of their counters.
 func (d *Device) unsent() (names []string) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/fleet"
@@ -54,41 +53,20 @@ func (o *options) follow(c *cobra.Command) (err error) {
 		return fail(badGallery, err)
 	}
 	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
-	told := fleet.State{}
-	news := true
-	for {
-		if err := g.Update(); err != nil {
-			return fail(badGallery, err)
+	err = part.Follow(c.Context(), g, func(x fleet.Reconciled) {
+		fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n",
+			count(x.Took, "change"), x.Published, count(len(x.People), "person"))
+	}, func(reached bool) {
+		if reached {
+			fmt.Fprintln(c.ErrOrStderr(), "faceauth: the fleet is reached")
+		} else {
+			fmt.Fprintln(c.ErrOrStderr(), "faceauth: the fleet is not reached; it is tried again")
 		}
-		if news || g.News().Changed {
-			x, err := part.device.KeepOpen(g, fleet.Reconciling{Publish: true})
-			if err != nil {
-				return fail(badGallery, err)
-			}
-			part.TellRefused(x.Refused)
-			if x.Took+x.Published > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "%s taken from the fleet, %d told to it; %s known\n",
-					count(x.Took, "change"), x.Published, count(len(x.People), "person"))
-			}
-		}
-		news = false
-		if now := part.device.State(); now.Connected != told.Connected {
-			if told = now; now.Connected {
-				fmt.Fprintln(c.ErrOrStderr(), "faceauth: the fleet is reached")
-			} else {
-				fmt.Fprintln(c.ErrOrStderr(), "faceauth: the fleet is not reached; it is tried again")
-			}
-		}
-		select {
-		case <-c.Context().Done():
-			return nil
-		case err := <-part.ended:
-			return memberFailure(err)
-		case <-part.device.Changed():
-			news = true
-		case <-time.After(time.Second):
-		}
+	})
+	if errors.Is(err, fleet.ErrRevoked) {
+		return memberFailure(err)
 	}
+	return fail(badGallery, err)
 }
 
 // spaceOf returns the feature space and the settings of a gallery, or of a new gallery if there is none.

@@ -37,7 +37,7 @@ func (b *branch) sources(t *testing.T, of ...*branch) (names []string) {
 	b.learner(t, func(l *online.Learner) {
 		for _, s := range l.Sources() {
 			for _, o := range of {
-				if s.Name == o.m.device.ID() {
+				if s.Name == o.m.Device.ID() {
 					names = append(names, o.name)
 				}
 			}
@@ -120,8 +120,8 @@ func TestFleetLessons(t *testing.T) {
 		}
 	}
 	// The office of south is running: it does it for the command.
-	withdraw(badUsage, "faceauth: 0 devices of the fleet are called \"nobody\"; give the id of one: faceauth fleet "+
-		"devices\n", south.folder, "nobody")
+	withdraw(badUsage, "faceauth: no such device: 0 devices of the fleet are called \"nobody\"; give the id of "+
+		"one: faceauth fleet devices\n", south.folder, "nobody")
 	withdraw(0, "what north has taught is taken back\n", south.folder, "north")
 	waits(t, "south has taken all of it back", has(south))
 	south.learner(t, func(l *online.Learner) {
@@ -152,14 +152,14 @@ func TestFleetAsk(t *testing.T) {
 	if _, err := fleet.Join(t.Context(), folder, invite(), fleet.Joining{Name: "door"}); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, askSocket)
+	path := filepath.Join(folder, "ask")
 	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	killed.SetUnlinkOnClose(false)
 	killed.Close()
-	if _, err := askRunning(t.Context(), folder, withdrawal{}); err == nil {
+	if _, err := fleet.AskWithdraw(t.Context(), folder, "", false); err == nil {
 		t.Error("a killed program answers")
 	}
 	c := &cobra.Command{}
@@ -172,9 +172,10 @@ func TestFleetAsk(t *testing.T) {
 	}
 	defer m.close()
 	m.arrive(c)
+	const longest = 1 << 13 // longer than any request
 	var open []net.Conn
-	for _, text := range []string{"", "{", "[]\n", `{"device":7}`, strings.Repeat("x", 2*askLongest),
-		`{"device":"` + strings.Repeat("x", 2*askLongest) + `"}`} {
+	for _, text := range []string{"", "{", "[]\n", `{"device":7}`, strings.Repeat("x", longest),
+		`{"device":"` + strings.Repeat("x", longest) + `"}`} {
 		conn, err := net.Dial("unix", path)
 		if err != nil {
 			t.Fatal(err)
@@ -188,8 +189,8 @@ func TestFleetAsk(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 	}
-	a, err := askRunning(t.Context(), folder, withdrawal{Device: "door"})
-	if want := (withdrawn{Name: "door", Sent: true}); err != nil || a != want {
+	a, err := fleet.AskWithdraw(t.Context(), folder, "door", false)
+	if want := (fleet.Answer{Name: "door", Sent: true}); err != nil || a != want {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if s, err := os.Stat(path); err != nil || s.Mode().Type() != fs.ModeSocket {

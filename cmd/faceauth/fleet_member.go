@@ -10,19 +10,11 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
-	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/spf13/cobra"
 )
 
 // member connects a command with a fleet.
-type member struct {
-	*fleet.Part
-	device *fleet.Device
-	stop   context.CancelFunc
-	ended  chan error // closed when the device has ended
-	deaf   func()     // ends listening to other commands
-}
+type member struct{ *fleet.Session }
 
 // memberFlags say whether a command takes part in a fleet.
 type memberFlags struct {
@@ -64,7 +56,7 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	}
 	var mu sync.Mutex
 	last := ""
-	d, err := fleet.Open(folder, fleet.Settings{Tell: func(s string) {
+	session, err := fleet.Enter(c.Context(), folder, fleet.Settings{Tell: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s != last { // the device repeats its attempts
@@ -75,22 +67,7 @@ func (f *memberFlags) join(c *cobra.Command) (*member, error) {
 	if err != nil {
 		return nil, memberFailure(err)
 	}
-	part, err := fleet.NewPart(d, "", func(s string) { warn(c, "fleet: "+s) })
-	if err != nil {
-		d.Close()
-		return nil, memberFailure(err)
-	}
-	ctx, stop := context.WithCancel(c.Context())
-	m := &member{Part: part, device: d, stop: stop, ended: make(chan error, 1)}
-	go func() {
-		defer close(m.ended)
-		m.ended <- d.Run(ctx, d.Dial)
-	}()
-	if m.deaf, err = m.listen(ctx, folder); err != nil {
-		m.deaf = func() {}
-		warn(c, "fleet: other commands cannot ask this one while it runs: "+err.Error())
-	}
-	return m, nil
+	return &member{session}, nil
 }
 
 // memberFailure gives an error of a member its exit code.
@@ -105,36 +82,14 @@ func memberFailure(err error) error {
 	return fleetFailure(err)
 }
 
-// inStep waits until the device and the fleet have the same state, or until the time most is over.
-func (m *member) inStep(ctx context.Context, most time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	for {
-		if s := m.device.State(); s.InStep && s.Keys == 0 {
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-m.device.Changed():
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 // close disconnects. Waiting entries are sent next time.
-func (m *member) close() error {
-	m.deaf()
-	m.stop()
-	err := <-m.ended
-	return errors.Join(memberFailure(err), m.device.Close())
-}
+func (m *member) close() error { return memberFailure(m.Close()) }
 
 // mind calls failed if the device cannot take part any more, until ctx ends. A program of a revoked device goes on
 // without the fleet.
 func (m *member) mind(ctx context.Context, c *cobra.Command, failed func(error)) {
 	select {
-	case err := <-m.ended:
+	case err := <-m.Ended:
 		if errors.Is(err, fleet.ErrRevoked) {
 			warn(c, "fleet: this device was revoked; this goes on without the fleet, with the people that it knows")
 		} else if err != nil {
@@ -149,10 +104,12 @@ const reach = 5 * time.Second
 
 // arrive waits until the device has the state of the fleet.
 func (m *member) arrive(c *cobra.Command) {
-	if m.inStep(c.Context(), reach) {
+	ctx, cancel := context.WithTimeout(c.Context(), reach)
+	defer cancel()
+	if m.InStep(ctx) {
 		return
 	}
-	if s := m.device.State(); s.Connected && s.Keys > 0 {
+	if s := m.Device.State(); s.Connected && s.Keys > 0 {
 		warn(c, fmt.Sprintf("%s missing: people they belong to are not known here; run faceauth office --fleet or "+
 			"faceauth fleet follow for a moment on one of the other devices", count(s.Keys, "key")))
 		return
@@ -163,37 +120,11 @@ func (m *member) arrive(c *cobra.Command) {
 // unsent is a warning.
 const unsent = "the fleet cannot be reached; the change is sent when a command with --fleet reaches it"
 
-// sent waits until the fleet has the entries of the device, and reports false if ctx ends before.
-func (m *member) sent(ctx context.Context) bool {
-	for m.device.State().Waiting > 0 {
-		if !backoff.Wait(ctx, 10*time.Millisecond) {
-			return false
-		}
-	}
-	return true
-}
-
 // leave waits until the fleet has what the device says.
 func (m *member) leave(c *cobra.Command) {
 	ctx, cancel := context.WithTimeout(c.Context(), reach)
 	defer cancel()
-	if !m.sent(ctx) {
+	if !m.Sent(ctx) {
 		warn(c, unsent)
 	}
-}
-
-// changed tells the fleet about changes that a command has saved in a gallery. Before and names have the labels and
-// names before the change: a missing person was forgotten.
-func (m *member) changed(g *gallery.Gallery, path string, before map[int64]gallery.Label, names []string) error {
-	var change fleet.Change
-	change.Added, change.Removed = gallery.Difference(before, g.Labels())
-	for _, name := range names {
-		if !g.Learner().Knows(name) {
-			change.Forgotten = append(change.Forgotten, name)
-		}
-	}
-	if err := m.Say(change); err != nil {
-		return err
-	}
-	return m.Keep(g, path)
 }

@@ -80,7 +80,7 @@ func newBranch(t *testing.T, token fleet.Token, name string) *branch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Part, err = fleet.NewPart(m.device, plane.ID, func(s string) { warn(c, "fleet: "+s) }); err != nil {
+	if m.Part, err = fleet.NewPart(m.Device, plane.ID, func(s string) { warn(c, "fleet: "+s) }); err != nil {
 		t.Fatal(err)
 	}
 	b.m, m.Pause = m, 0

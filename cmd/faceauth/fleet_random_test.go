@@ -41,7 +41,7 @@ func (b *branch) labels(t *testing.T) []string {
 // fleetFaces returns the faces that the fleet has of a person, and that forgetting the person removes.
 func (b *branch) fleetFaces(name string) (all []string) {
 	b.w.Exchange(func(*gallery.Gallery, func(string)) (office.Exchanged, error) {
-		if p, err := b.m.device.Find(b.m.People[name].String()); err == nil {
+		if p, err := b.m.Device.Find(b.m.People[name].String()); err == nil {
 			for _, f := range p.Faces {
 				all = append(all, fmt.Sprint(f.Vector))
 			}

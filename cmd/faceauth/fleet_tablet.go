@@ -51,7 +51,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, part.close()) }()
-	t := teller{c: c, daemon: daemon, device: part.device, told: make(map[string]heardOf)}
+	t := teller{c: c, daemon: daemon, device: part.Device, told: make(map[string]heardOf)}
 	last := ""
 	for {
 		if err := t.round(c.Context()); err != nil && c.Context().Err() == nil {
@@ -66,7 +66,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 			return nil
 		case <-daemon.Gone():
 			return errors.New("the system bus has closed the connection")
-		case err, open := <-part.ended:
+		case err, open := <-part.Ended:
 			if !open {
 				return nil
 			}
@@ -76,7 +76,7 @@ func (f *memberFlags) tell(c *cobra.Command) (err error) {
 			return memberFailure(err)
 		case <-daemon.Daemon:
 			t.stale = true
-		case <-part.device.Changed():
+		case <-part.Device.Changed():
 			t.news = true
 		case <-time.After(time.Second):
 		}

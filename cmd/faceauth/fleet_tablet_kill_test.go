@@ -52,7 +52,7 @@ func TestFleetTabletKilled(t *testing.T) {
 		}
 		return all
 	}
-	alice, err := part.device.Enroll("alice", space.ID, faces(3))
+	alice, err := part.Device.Enroll("alice", space.ID, faces(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestFleetTabletKilled(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			s, err := d.client.Status(ctx, "nobody")
-			her, known := part.device.Person(alice)
+			her, known := part.Device.Person(alice)
 			return err == nil && known && s.Fleet != nil && s.Fleet.Word == bus.InStep &&
 				int(s.Fleet.Faces) == len(her.Faces)
 		})
@@ -88,11 +88,11 @@ func TestFleetTabletKilled(t *testing.T) {
 	}
 	same()
 	for round := range 30 {
-		her, _ := part.device.Person(alice)
+		her, _ := part.Device.Person(alice)
 		if n := len(her.Faces); n > 1 && (n > 20 || rng.IntN(2) == 0) {
-			err = part.device.Retract(alice, her.Faces[rng.IntN(n)].ID)
+			err = part.Device.Retract(alice, her.Faces[rng.IntN(n)].ID)
 		} else {
-			err = part.device.Label(alice, space.ID, faces(1+rng.IntN(3)))
+			err = part.Device.Label(alice, space.ID, faces(1+rng.IntN(3)))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestFleetTabletKilled(t *testing.T) {
 			same()
 		}
 	}
-	if _, err := part.device.Forget(alice); err != nil {
+	if _, err := part.Device.Forget(alice); err != nil {
 		t.Fatal(err)
 	}
 	kill()

@@ -208,7 +208,7 @@ func TestFleetTablet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	her, err := part.device.Find(alice)
+	her, err := part.Device.Find(alice)
 	if err != nil || len(her.Faces) != 4 {
 		t.Fatalf("%d faces, %v", len(her.Faces), err)
 	}
@@ -218,19 +218,19 @@ func TestFleetTablet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	say(part.device.Label(her.ID, "another", []fleet.Face{{Vector: []float32{1, 0}}}))
-	say(part.device.Retract(her.ID, her.Faces[0].ID))
+	say(part.Device.Label(her.ID, "another", []fleet.Face{{Vector: []float32{1, 0}}}))
+	say(part.Device.Retract(her.ID, her.Faces[0].ID))
 	d.until(has(bus.InStep, 3))
 	if s := status(); s.Labelled == 0 {
 		t.Errorf("what was seen does not rest on one face of the fleet alone: %+v", s)
 	}
-	say(part.device.Retract(her.ID, her.Faces[1].ID, her.Faces[2].ID, her.Faces[3].ID))
+	say(part.Device.Retract(her.ID, her.Faces[1].ID, her.Faces[2].ID, her.Faces[3].ID))
 	d.until(has(bus.OtherSpace, 0))
 	try("all faces are taken back", "face", enter, false)
 	if s := status(); s.Labelled != 0 || s.Learned != 0 {
 		t.Errorf("%+v", s)
 	}
-	say(part.device.Label(her.ID, her.Faces[0].Space, []fleet.Face{her.Faces[1].Face, her.Faces[2].Face}))
+	say(part.Device.Label(her.ID, her.Faces[0].Space, []fleet.Face{her.Faces[1].Face, her.Faces[2].Face}))
 	d.until(has(bus.InStep, 2))
 	proven("anew, the face and the password")
 	face("anew, the face alone")
@@ -238,7 +238,7 @@ func TestFleetTablet(t *testing.T) {
 	// The fleet gets the faces that this device enrols if an administrator allowed it. It does not get them again after
 	// they were taken back.
 	known := func() int {
-		her, err := part.device.Find(alice)
+		her, err := part.Device.Find(alice)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,11 +251,11 @@ func TestFleetTablet(t *testing.T) {
 	}
 	d.until(func() bool { return known() == 6 })
 	d.until(has(bus.InStep, 6))
-	shared, err := part.device.Find(alice)
+	shared, err := part.Device.Find(alice)
 	if err != nil {
 		t.Fatal(err)
 	}
-	say(part.device.Retract(her.ID, shared.Faces[len(shared.Faces)-1].ID))
+	say(part.Device.Retract(her.ID, shared.Faces[len(shared.Faces)-1].ID))
 	d.until(has(bus.InStep, 5))
 	teller.kill(syscall.SIGKILL)
 	const given = "faces enrolled here are given to the fleet"

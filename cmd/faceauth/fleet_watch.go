@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/spf13/cobra"
 )
@@ -60,28 +59,12 @@ func (w *watched) run(ctx context.Context, s looked, failed func(error)) (betwee
 	}, nil
 }
 
-// memory names the gallery of a watch that saves nothing: its file does not have the learned faces.
-const memory = "watch"
-
-// begin notes the people that the watch and the fleet have in common. People forgotten since the gallery was read are
-// forgotten here, too.
+// begin notes the people that the watch and the fleet have in common.
 func (w *watched) begin() error {
 	if w.keep {
 		return nil
 	}
-	before := w.m.People
-	r, err := w.m.device.Reconcile(w.g, fleet.Reconciling{Gallery: memory})
-	if err != nil {
-		return err
-	}
-	for name := range before {
-		if _, there := r.People[name]; !there && w.g.Learner().Knows(name) {
-			if err := w.g.Forget(name); err != nil {
-				return err
-			}
-		}
-	}
-	return r.Done()
+	return w.m.Borrow(w.g)
 }
 
 // exchange updates the watch and the file of its gallery from the fleet.
@@ -89,22 +72,13 @@ func (w *watched) exchange() error {
 	if w.keep {
 		return w.m.Align(w.g.At(w.path))
 	}
-	r, err := w.m.device.Reconcile(w.g, fleet.Reconciling{Gallery: memory})
-	if err != nil {
-		return err
-	}
-	r.TakeLessons(w.g)
-	w.m.TellRefused(r.Refused)
-	if err := r.Done(); err != nil {
-		return err
-	}
-	return w.m.Keep(w.g, w.path)
+	return w.m.Refresh(w.g, w.path)
 }
 
 // kept exchanges the file of a gallery that a watch has saved with the fleet, and gives lessons. After Ctrl-C this
 // waits only for the disk.
 func (m *member) kept(c *cobra.Command, g *gallery.Gallery, path string) error {
-	if _, err := m.device.TeachLessons(g, m.People); err != nil {
+	if _, err := m.Device.TeachLessons(g, m.People); err != nil {
 		return err
 	}
 	if err := m.Keep(g, path); err != nil {

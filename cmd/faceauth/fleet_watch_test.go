@@ -120,8 +120,9 @@ func TestFleetWatch(t *testing.T) {
 
 // A program whose device was revoked says so, and continues without the fleet.
 func TestRevokedGoesOn(t *testing.T) {
-	m := &member{ended: make(chan error, 1)}
-	m.ended <- fmt.Errorf("taking part: %w", fleet.ErrRevoked)
+	ended := make(chan error, 1)
+	m := &member{&fleet.Session{Ended: ended}}
+	ended <- fmt.Errorf("taking part: %w", fleet.ErrRevoked)
 	var words bytes.Buffer
 	c := &cobra.Command{}
 	c.SetErr(&words)

@@ -26,7 +26,7 @@ func newFleetWithdraw() *cobra.Command {
 			"--mute.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			name, err := m.withdraw(c, withdrawal{args[0], mute})
+			name, err := m.withdraw(c, args[0], mute)
 			if err != nil {
 				return err
 			}
@@ -41,37 +41,42 @@ func newFleetWithdraw() *cobra.Command {
 
 // withdraw takes back the lessons of a device, and returns its name. If a program such as an office uses the folder of
 // this device, that program does it.
-func (f *memberFlags) withdraw(c *cobra.Command, w withdrawal) (name string, err error) {
+func (f *memberFlags) withdraw(c *cobra.Command, device string, mute bool) (name string, err error) {
 	f.fleet = true
 	m, err := f.join(c)
 	if errors.Is(err, fleet.ErrBusy) {
-		return f.withdrawThere(c, w)
+		return f.withdrawThere(c, device, mute)
 	}
 	if err != nil {
 		return "", err
 	}
 	defer m.close()
 	m.arrive(c)
-	if name, err = m.withdraw(w); err != nil {
-		return "", err
+	name, err = m.Withdraw(device, mute)
+	if errors.Is(err, fleet.ErrNobody) {
+		return "", fail(badUsage, err)
+	} else if err != nil {
+		return "", fail(refused, err)
 	}
 	m.leave(c)
 	return name, nil
 }
 
 // withdrawThere lets the program that uses the folder of this device take back lessons.
-func (f *memberFlags) withdrawThere(c *cobra.Command, w withdrawal) (name string, err error) {
+func (f *memberFlags) withdrawThere(c *cobra.Command, device string, mute bool) (name string, err error) {
 	folder, err := fleetFolder(f.state, "fleet")
 	if err != nil {
 		return "", err
 	}
-	a, err := askRunning(c.Context(), folder, w)
+	a, err := fleet.AskWithdraw(c.Context(), folder, device, mute)
 	switch {
 	case err != nil:
 		return "", fail(badUsage, fmt.Errorf("%w, and it does not answer (%w); end it, and try again", fleet.ErrBusy,
 			err))
+	case a.Nobody:
+		return "", fail(badUsage, errors.New(a.Error))
 	case a.Error != "":
-		return "", fail(a.Code, errors.New(a.Error))
+		return "", fail(refused, errors.New(a.Error))
 	case !a.Sent:
 		warn(c, unsent)
 	}

@@ -182,7 +182,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if part != nil {
 		defer func() { err = errors.Join(err, part.close()) }()
 		tell := func(s string) { note("warning: fleet: " + s) }
-		if part.Part, err = fleet.NewPart(part.device, g.Space().ID, tell); err != nil {
+		if part.Part, err = fleet.NewPart(part.Device, g.Space().ID, tell); err != nil {
 			return err
 		}
 		opt.Fleet, opt.Teach = part.Part, o.keep

@@ -222,7 +222,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	}
 	err = g.Save(path)
 	if err == nil && part != nil {
-		err = part.changed(g, path, before, names)
+		err = part.SayChanged(g, path, before, names)
 	}
 	return fail(badGallery, err)
 }
