@@ -157,8 +157,8 @@ func (p *Part) Refresh(g *gallery.Gallery, path string) error {
 	return p.Keep(g, path)
 }
 
-// SayChanged tells the fleet about changes that a program has saved in a gallery, and updates its file. Before and names
-// have the labels and names before the change: a missing person was forgotten.
+// SayChanged tells the fleet about changes that a program has saved in a gallery, and updates its file. Before and
+// names have the labels and names before the change: a missing person was forgotten.
 func (p *Part) SayChanged(g *gallery.Gallery, path string, before map[int64]gallery.Label, names []string) error {
 	var c Change
 	c.Added, c.Removed = gallery.Difference(before, g.Labels())

@@ -88,9 +88,9 @@ func (s *Session) Sent(ctx context.Context) bool {
 	return true
 }
 
-// Follow brings an open gallery and the fleet in line whenever either changes, and saves the gallery. It calls took after
-// each exchange that changed something, and reached when the server is reached or lost. It returns nil when ctx ends;
-// the errors are those of the device and the gallery.
+// Follow brings an open gallery and the fleet in line whenever either changes, and saves the gallery. It calls took
+// after each exchange that changed something, and reached when the server is reached or lost. It returns nil when ctx
+// ends; the errors are those of the device and the gallery.
 func (s *Session) Follow(ctx context.Context, g *gallery.Gallery, took func(Reconciled), reached func(bool)) error {
 	connected, news := false, true
 	for {

@@ -13,6 +13,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -167,7 +168,7 @@ func (s sealing) open(path string) ([]byte, error) {
 	}
 	var keys []age.Identity
 	if s.identity != "" {
-		text, err := secret(s.identity, "")
+		text, err := config.Secret(s.identity, "")
 		if err == nil {
 			keys, err = age.ParseIdentities(strings.NewReader(text))
 		}
@@ -200,7 +201,7 @@ func (s sealing) open(path string) ([]byte, error) {
 // phrase returns the passphrase from its file, or asks for it; it asks twice for a new passphrase.
 func (s sealing) phrase(twice bool) (string, error) {
 	if s.passphrase != "" {
-		return secret(s.passphrase, "")
+		return config.Secret(s.passphrase, "")
 	}
 	in := int(os.Stdin.Fd())
 	if !term.IsTerminal(in) {

@@ -103,7 +103,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 	}()
 	if r.webhook != "" {
-		key, err := secret(r.webhookSecret, r.inline.WebhookSecret)
+		key, err := config.Secret(r.webhookSecret, r.inline.WebhookSecret)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -115,7 +115,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		deliver(hook)
 	}
 	if r.mqtt != "" {
-		password, err := secret(r.mqttPassword, r.inline.MQTTPassword)
+		password, err := config.Secret(r.mqttPassword, r.inline.MQTTPassword)
 		if err != nil {
 			return nil, fail(badUsage, err)
 		}
@@ -145,7 +145,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 
 // show serves the page.
 func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
-	token, err := secret(r.token, r.inline.Token)
+	token, err := config.Secret(r.token, r.inline.Token)
 	if err != nil {
 		return fail(badUsage, err)
 	}

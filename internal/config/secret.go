@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package config
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// secret returns the content of a file without white space at its ends, or inline if path is empty.
-func secret(path, inline string) (string, error) {
+// Secret returns the content of a file without white space at its ends, or inline if path is empty.
+func Secret(path, inline string) (string, error) {
 	if path == "" {
 		return inline, nil
 	}
