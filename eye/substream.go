@@ -10,8 +10,6 @@ import (
 )
 
 const (
-	// leastFace is the least side in pixels of a face that may be learned or confirmed.
-	leastFace = 40
 	// keepLarge is how long the large stream stays open after it was needed. To open it takes a connection and the wait
 	// for a key frame, in which the camera is blind.
 	keepLarge = 10 * time.Second
@@ -113,7 +111,7 @@ func (s *Substream) mind(f face.Frame) {
 	}
 	for _, x := range f.Samples {
 		switch {
-		case s.zoomed && x.Reason != face.TooSmall && x.Quality.Size*s.width < leastFace*f.Size.X:
+		case s.zoomed && x.Reason != face.TooSmall && x.Quality.Size*s.width < face.LeastSide*f.Size.X:
 			s.until, s.helped = now.Add(keepLarge), true
 		case !s.zoomed && x.Reason == face.TooSmall && !now.Before(s.after):
 			s.until = now.Add(keepLarge)

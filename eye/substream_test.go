@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/preprocess"
 )
 
 // pretended is a camera whose faces a test decides: their sides in pixels of the small stream.
@@ -45,7 +44,7 @@ func (p *pretended) Next(context.Context) (f face.Frame, err error) {
 	f.Size = image.Pt(640, 360).Mul(scale)
 	for _, side := range p.faces {
 		x := face.Sample{Quality: face.Quality{Size: scale * side}}
-		if x.Quality.Size < leastFace || p.name == "large" && !p.useful {
+		if x.Quality.Size < face.LeastSide || p.name == "large" && !p.useful {
 			x.Reason = face.TooSmall
 		}
 		f.Samples = append(f.Samples, x)
@@ -61,9 +60,6 @@ func (p *pretended) Close() error { return nil }
 // The large stream is read while a face is too small in the small one, and for ten seconds more. If it does not help,
 // or does not open, or ends, the small one goes on.
 func TestSubstream(t *testing.T) {
-	if leastFace != preprocess.LearnGate.MinSize {
-		t.Errorf("faces of %d pixels are too small, here of %d", preprocess.LearnGate.MinSize, leastFace)
-	}
 	gone := errors.New("gone")
 	for name, c := range map[string]struct {
 		broken map[string]error

@@ -41,6 +41,9 @@ const frontal = .45
 // Frontal reports whether the head is not known to be turned: Turn is at most .45, or there were no landmarks.
 func (q Quality) Frontal() bool { return math.Abs(q.Turn) <= frontal }
 
+// LeastSide is the least side in pixels of a face that may be learned or confirmed.
+const LeastSide = 40
+
 // Reason says in words for a person why a picture of a face was refused. The empty Reason means that the picture is
 // good enough.
 type Reason string

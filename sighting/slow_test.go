@@ -276,10 +276,14 @@ func TestTrackingTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")
 	}
-	few, many := shortest(50, 5), shortest(800, 5)
-	if ratio := float64(many) / float64(few); ratio > 64 {
-		t.Errorf("800 people take %.0f times as long as 50", ratio)
+	ratio := 0.
+	for range 20 { // on a busy machine some updates wait
+		ratio = float64(shortest(800, 5)) / float64(shortest(50, 5))
+		if ratio < 64 {
+			return
+		}
 	}
+	t.Errorf("800 people take %.0f times as long as 50", ratio)
 }
 
 func BenchmarkTracker(b *testing.B) {
