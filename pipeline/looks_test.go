@@ -108,7 +108,7 @@ func TestStillIsOneLook(t *testing.T) {
 	d, e := network(t)
 	for _, set := range []string{"att/s*", "faces94_subset/*", "vidtimit_rot/*", "fast_videos/*"} {
 		var far []float64 // of each still, the largest distance of an encoding
-		for _, path := range paths(t, set) {
+		for _, path := range fixture.Some(paths(t, set), 6) {
 			eachFrame(t, path, d, e, preprocess.LoginGate, func(p *facedet.Picture, f face.Frame) bool {
 				if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
 					return true
@@ -141,7 +141,7 @@ func TestThreeLooks(t *testing.T) {
 	d, e := network(t)
 	for _, set := range []string{"vidtimit_rot/*", "fast_videos/*"} {
 		var third []float64 // from every second on, the time until a login has seen three looks
-		for _, path := range paths(t, set) {
+		for _, path := range fixture.Some(paths(t, set), 3) {
 			var vectors [][]float32
 			var times []time.Duration
 			eachFrame(t, path, d, e, preprocess.LoginGate, func(_ *facedet.Picture, f face.Frame) bool {
