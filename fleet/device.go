@@ -285,14 +285,6 @@ func (d *Device) setFact(kind, name string, data []byte) error {
 	return d.db.Exec("insert or replace into fact(kind, name, data) values(?, ?, ?)", kind, name, data)
 }
 
-func (d *Device) fact(kind, name string) (data []byte, err error) {
-	err = d.db.Query("select data from fact where kind = ? and name = ?", func(r store.Row) error {
-		data = r.ColumnBlob(0, nil)
-		return nil
-	}, kind, name)
-	return data, err
-}
-
 // ID returns the public key of the device.
 func (d *Device) ID() string { return d.id }
 
