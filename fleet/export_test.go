@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Readable reports whether somebody who holds all that these devices hold can read what values say about a person.
@@ -177,3 +178,6 @@ func (d *Device) Nameless(space string, faces []Face) error {
 
 // Loaded returns the number of people whose faces were read.
 func (r Reconciled) Loaded() int { return len(r.loaded) }
+
+// SetTake sets how long an exchange takes new people.
+func (p *Part) SetTake(d time.Duration) { p.take = d }

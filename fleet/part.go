@@ -30,6 +30,7 @@ type Part struct {
 	People map[string]ID // people of the gallery whom the fleet knows
 	Pause  time.Duration // between two lessons. Default a minute
 
+	take    time.Duration // how long an exchange takes new people
 	tell    func(string)
 	space   string // of the gallery
 	taught  time.Time
@@ -45,14 +46,15 @@ func NewPart(d *Device, space string, tell func(string)) (*Part, error) {
 	if tell == nil {
 		tell = func(string) {}
 	}
-	return &Part{Device: d, People: people, tell: tell, space: space, Pause: teachEvery,
+	return &Part{Device: d, People: people, tell: tell, space: space, Pause: teachEvery, take: takeFor,
 		forgot: make(map[string]bool), refused: make(map[string]bool), spoken: make(chan struct{}, 1)}, err
 }
 
 // Exchange updates a gallery from the fleet, and the fleet from the gallery. The caller saves the gallery if it has
-// changed, and calls Done. Forgetting, which may be nil, is called before a person is forgotten.
+// changed, and calls Done; if there is More, [Part.Share] exchanges again soon. Forgetting, which may be nil, is called
+// before a person is forgotten.
 func (p *Part) Exchange(g *gallery.Gallery, forgetting func(name string)) (r Reconciled, err error) {
-	r, err = p.Device.Reconcile(g, Reconciling{Publish: true, Forgetting: forgetting, Most: takeFor})
+	r, err = p.Device.Reconcile(g, Reconciling{Publish: true, Forgetting: forgetting, Most: p.take})
 	if err == nil {
 		if r.More {
 			signal(p.spoken)
@@ -103,15 +105,20 @@ func (p *Part) Teach(g *gallery.Gallery) error {
 }
 
 // Align updates an open gallery and the fleet from each other, gives lessons like [Part.Teach], and saves the gallery.
+// A large fleet takes several exchanges, between which other programs can change the gallery.
 func (p *Part) Align(g *gallery.Gallery) error {
-	_, err := saving(g, func() (Reconciled, error) {
-		x, err := p.Exchange(g, nil)
-		if err == nil {
-			err = p.Teach(g)
+	for {
+		x, err := saving(g, func() (Reconciled, error) {
+			x, err := p.Exchange(g, nil)
+			if err == nil {
+				err = p.Teach(g)
+			}
+			return x, err
+		})
+		if err != nil || !x.More {
+			return err
 		}
-		return x, err
-	})
-	return err
+	}
 }
 
 // Keep updates the file of a gallery that was just saved from the fleet. What g has learned since stays in memory.

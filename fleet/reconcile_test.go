@@ -586,6 +586,15 @@ func TestReconcileInParts(t *testing.T) {
 	if n := len(p.g[1].People()); n != 31 {
 		t.Errorf("the other gallery has %d people", n)
 	}
+	// A command that exchanges once has them all.
+	part := must[*fleet.Part](t)(fleet.NewPart(p.nodes[0].d, space, nil))
+	part.SetTake(1)
+	third := newGallery(t).At(filepath.Join(t.TempDir(), "gallery"))
+	try(t, part.Align(third))
+	if n := len(third.People()); n != 31 {
+		t.Errorf("a command has %d people", n)
+	}
+	try(t, third.Close())
 }
 
 // Another device can forget a person, or take a face back, before the gallery that enrolled the person is reconciled.
