@@ -5,7 +5,7 @@
 //
 // [Open] reads a gallery, [New] makes an empty gallery, [Gallery.Enroll] adds a person, and [Gallery.Save] writes what
 // has changed. [Gallery.Learner] returns its learner, which judges faces. Lessons of other devices
-// ([online.Learner.TakeLessons]) are saved with it, but [Gallery.Unconfirmed] and [Gallery.Export] leave them out.
+// ([online.Learner.TakeLessons]) are saved with it, but [Gallery.Unconfirmed] leaves them out.
 //
 // # Several programs
 //

@@ -118,11 +118,7 @@ func (o *login) serve(c *cobra.Command) error {
 		return err
 	}
 	space := d.Space()
-	learner, err := o.settings(c, space, online.Settings{})
-	if err != nil {
-		return err
-	}
-	opt := o.Tablet(learner)
+	opt := o.Tablet(o.settings(c, online.Settings{}))
 	if opt.Policy.MinLiveness == 0 {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}

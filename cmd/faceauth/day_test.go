@@ -51,7 +51,6 @@ func BenchmarkStillRecording(b *testing.B) {
 	run := func(args ...string) (out []byte, took time.Duration) {
 		c := exec.CommandContext(b.Context(), "faceauth", append(args, "--json", "--gallery", gallery, "--models",
 			fixture.Models(b))...)
-		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+b.TempDir())
 		out, err := c.Output()
 		if err != nil {
 			b.Fatal(err)

@@ -133,7 +133,7 @@ func (d *device) start() {
 		filepath.Join(d.dir, "state", "profiles"),
 		"--key-file", filepath.Join(d.dir, "state", "key"), "--models", fixture.Models(d.t),
 	}, d.args...)...)
-	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address, "XDG_CONFIG_HOME="+d.dir)
+	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address)
 	c.Stderr = d.log
 	if err := c.Start(); err != nil {
 		d.t.Fatal(err)
@@ -669,9 +669,9 @@ func TestActivation(t *testing.T) {
 	}
 	dir := t.TempDir()
 	bus := fixture.StartBus(t, "<servicedir>"+dir+"</servicedir>")
-	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s XDG_CONFIG_HOME=%s %s daemon --store %s --key-file "+
+	start := fmt.Sprintf("/usr/bin/env DBUS_SYSTEM_BUS_ADDRESS=%s %s daemon --store %s --key-file "+
 		"%s --models %s",
-		bus.Address, dir, program, filepath.Join(dir, "profiles"), filepath.Join(dir, "key"), fixture.Models(t))
+		bus.Address, program, filepath.Join(dir, "profiles"), filepath.Join(dir, "key"), fixture.Models(t))
 	service := strings.Replace(string(b), "@bindir@/faceauth daemon", start, 1)
 	// There is no systemd on this bus.
 	service = regexp.MustCompile(`(?m)^SystemdService=.*\n`).ReplaceAllString(service, "")

@@ -23,13 +23,11 @@ var manSections = []manual.Section{{
 		"  HTTPS_PROXY          proxy for that\n" +
 		"  FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, also if ONNX Runtime is installed\n" +
 		"  XDG_DATA_HOME        where the gallery and the models lie, in place of ~/.local/share\n" +
-		"  XDG_CONFIG_HOME      where the settings lie, in place of ~/.config\n" +
 		"  XDG_CACHE_HOME       where search keeps its sightings, in place of ~/.cache",
 }, {
 	Title: "Files",
 	Text: "  ~/.local/share/faceauth/faceauth.db  the people of enroll, replay, watch, office and search\n" +
 		"  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users\n" +
-		"  ~/.config/faceauth/settings.json settings that faceauth-lab tune has written\n" +
 		"  /etc/faceauth/services           the PAM services that may ask for a face\n" +
 		"  /etc/default/faceauth            FACEAUTH_OPTIONS, options of the daemon\n" +
 		"  /var/lib/faceauth                the sealed profiles of logins, and their key",

@@ -68,13 +68,13 @@ func (o *options) galleryFlags(f *pflag.FlagSet) {
 		"$CREDENTIALS_DIRECTORY, if it exists)")
 }
 
-// settings returns s with the values of the settings file, if there is one, and then the values of the command line.
-func (o *options) settings(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
-	s, err := o.Settings(c, space, s)
-	if err == nil && c.Flags().Changed("no-pictures") {
+// settings returns s with the values of the command line.
+func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings {
+	s = o.Settings(c, s)
+	if c.Flags().Changed("no-pictures") {
 		s.NoPictures = o.noPictures
 	}
-	return s, err
+	return s
 }
 
 // names completes an argument or a flag with the people of the gallery.
@@ -152,23 +152,15 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 	return g, nil
 }
 
-// newGallery returns an empty gallery with the settings of the file and the command line.
+// newGallery returns an empty gallery with the settings of the command line.
 func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Gallery, error) {
-	s, err := o.settings(c, space, online.Settings{})
-	if err != nil {
-		return nil, err
-	}
-	g, err := gallery.New(space, s)
+	g, err := gallery.New(space, o.settings(c, online.Settings{}))
 	return g, fail(badUsage, err)
 }
 
-// configure applies the settings of the file and the command line to a gallery.
+// configure applies the settings of the command line to a gallery.
 func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
-	s, err := o.settings(c, g.Space(), g.Learner().Settings())
-	if err != nil {
-		return err
-	}
-	return fail(badUsage, g.Learner().Configure(s))
+	return fail(badUsage, g.Learner().Configure(o.settings(c, g.Learner().Settings())))
 }
 
 // emptyGallery returns a new gallery in the feature space that a command finds faces in.

@@ -172,7 +172,7 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(undo, newConfirm(&o), newExport(&o), newImport(&o),
+	c.AddCommand(undo, newConfirm(&o),
 		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
 	return c
 }
@@ -194,7 +194,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 			err = errors.Join(err, part.close())
 		}()
 	}
-	g, path, err := o.ownGallery(c, c.Name() == "import" || part != nil)
+	g, path, err := o.ownGallery(c, part != nil)
 	if err != nil {
 		return err
 	}
@@ -211,8 +211,6 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	before, names := g.Labels(), g.Learner().Names()
 	changed, err := change(g)
 	switch {
-	case errors.Is(err, gallery.ErrArchive):
-		return fail(badSource, err)
 	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
 		return fail(refused, err)
 	case err != nil:

@@ -20,7 +20,6 @@ import (
 func begin(t *testing.T, args ...string) (c *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	c = exec.CommandContext(t.Context(), "faceauth", append(args, "--models", fixture.Models(t))...)
-	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	c.Stdout, c.Stderr = stdout, stderr
 	if err := c.Start(); err != nil {

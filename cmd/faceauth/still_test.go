@@ -9,7 +9,6 @@ import (
 	"image"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -183,7 +182,6 @@ func fastOffice(t testing.TB, gallery, recording string, args ...string) (events
 	c := exec.CommandContext(t.Context(), "faceauth", append([]string{
 		"office", "c=" + recording, "--fast", "--json", "--gallery", gallery, "--models", fixture.Models(t),
 	}, args...)...)
-	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 	var said, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &said, &stderr
 	if err := c.Run(); err != nil {
@@ -212,7 +210,6 @@ func enrolled(t testing.TB, people ...int) (gallery string) {
 		name := fmt.Sprintf("p%d", i)
 		c := exec.CommandContext(t.Context(), "faceauth", "enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name),
 			"--name", name, "--gallery", gallery, "--models", fixture.Models(t))
-		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

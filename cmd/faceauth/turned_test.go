@@ -58,7 +58,6 @@ func TestTurnedCamera(t *testing.T) {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), "faceauth", append(args, "--models", fixture.Models(t))...)
 		c.Dir = t.TempDir()
-		c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 		var out, words strings.Builder
 		c.Stdout, c.Stderr = &out, &words
 		c.Run()
@@ -168,7 +167,6 @@ func TestTurnedGallery(t *testing.T) {
 				"recording\n"},
 	} {
 		cmd := exec.CommandContext(t.Context(), "faceauth", append(c.args, "--models", dir, "--gallery", path)...)
-		cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 		out, err := cmd.Output()
 		if !strings.Contains(string(out), c.want) {
 			t.Errorf("%s: %v, %s, want %s", c.args[0], err, out, c.want)

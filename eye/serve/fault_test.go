@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 		c := exec.Command(program, args...)
 		c.Dir = dir
 		c.Env = append(os.Environ(), "FACEAUTH_EYE_FAULT="+fault, "FACEAUTH_MODELS="+fixture.Models(t),
-			"XDG_CONFIG_HOME="+dir, "GOTRACEBACK=none")
+			"GOTRACEBACK=none")
 		b, err := c.CombinedOutput()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -136,7 +136,7 @@ func TestCameraAgain(t *testing.T) {
 	}))
 	defer camera.CloseClientConnections()
 	dir := t.TempDir()
-	env := append(os.Environ(), "FACEAUTH_MODELS="+fixture.Models(t), "XDG_CONFIG_HOME="+dir)
+	env := append(os.Environ(), "FACEAUTH_MODELS="+fixture.Models(t))
 	enrol := exec.Command(program, "enroll", film, "--name", "p0", "--gallery", filepath.Join(dir, "gallery"))
 	enrol.Env = env
 	if out, err := enrol.CombinedOutput(); err != nil {

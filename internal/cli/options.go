@@ -4,13 +4,9 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/settings"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -27,7 +23,6 @@ type Options struct {
 	EveryFrame                    bool
 	JSON                          bool
 
-	settingsFile        string
 	k                   Positive[int]
 	sigma, gamma, reach Positive[float64]
 	accept, learnFrom   float64
@@ -123,8 +118,6 @@ func (o *Options) VerifyNetworks(networks []models.Description) error {
 // LearnerFlags adds the settings of the learner.
 func (o *Options) LearnerFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.settingsFile, "settings", "", "file of settings from faceauth-lab tune; flags override it "+
-		"(default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config, if it exists)")
 	o.k.n = 300
 	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it")
 	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
@@ -138,15 +131,11 @@ func (o *Options) LearnerFlags(c *cobra.Command) {
 	f.IntVar(&o.halfLife, "half-life", 0,
 		"number of observations after which a learned face counts half and may be removed; 0 for never")
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
-	tunes(f, "settings", "k", "sigma", "gamma", "reach", "accept", "max-hops", "learn-cap", "half-life", "learn-from")
+	tunes(f, "k", "sigma", "gamma", "reach", "accept", "max-hops", "learn-cap", "half-life", "learn-from")
 }
 
-// Settings returns s with the values of the settings file, if there is one, and then the values of the command line.
-func (o *Options) Settings(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
-	s, err := o.tuned(c, space, s)
-	if err != nil {
-		return s, Fail(BadUsage, err)
-	}
+// Settings returns s with the values of the command line.
+func (o *Options) Settings(c *cobra.Command, s online.Settings) online.Settings {
 	for name, apply := range map[string]func(){
 		"k":          func() { s.K = o.k.n },
 		"sigma":      func() { s.Sigma = o.sigma.n },
@@ -162,36 +151,7 @@ func (o *Options) Settings(c *cobra.Command, space face.Space, s online.Settings
 			apply()
 		}
 	}
-	return s, nil
-}
-
-// tuned returns s with the values of the settings file. If the default file is for another feature space, it is ignored
-// with a warning.
-func (o *Options) tuned(c *cobra.Command, space face.Space, s online.Settings) (online.Settings, error) {
-	path, asked := o.settingsFile, o.settingsFile != ""
-	if !asked {
-		var err error
-		if path, err = settings.DefaultPath(); err != nil {
-			return s, nil // without a home folder there is no default file
-		}
-	}
-	f, err := settings.Read(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !asked:
-		return s, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return s, fmt.Errorf("%w; faceauth-lab tune makes one", err)
-	case err != nil:
-		return s, fmt.Errorf("%w; make a new one with faceauth-lab tune, or remove it", err)
-	}
-	if err := f.Check(space); err != nil {
-		if asked {
-			return s, fmt.Errorf("%s: %w", path, err)
-		}
-		Warn(c, fmt.Sprintf("%s: %v; they are not used", path, err))
-		return s, nil
-	}
-	return f.Calibration.Choice.Apply(s), nil
+	return s
 }
 
 // CheckTimeout returns nil if the timeout is valid.

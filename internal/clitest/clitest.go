@@ -146,7 +146,6 @@ func Scripts(t *testing.T) {
 			e.Setenv("FACEAUTH_DEMO_FACES", stills)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
-			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
 			e.Setenv("FACEAUTH_MODELS", fixture.Models(t))
 			e.Setenv("REAL", fixture.Models(t))
 			e.Setenv("DISPLAY", "")

@@ -3,8 +3,7 @@
 // Package safefile reads and writes files so that accidents and other programs do not damage them.
 //
 // [Write] and [Create] replace files as a whole. [Open] opens a file that a user named and never waits for a pipe.
-// [Lock] keeps two programs from using one file. [Seal] and [Unseal] add a header and a checksum, which
-// detect other kinds of file, truncated files and damaged files.
+// [Lock] keeps two programs from using one file.
 package safefile
 
 import (

@@ -42,3 +42,16 @@ func ReadSecret(path string) ([]byte, error) {
 	}
 	return io.ReadAll(io.LimitReader(f, 1<<16))
 }
+
+// largest is the largest size of a file that is read whole, in bytes.
+const largest = 1 << 28
+
+// ReadBytes returns the bytes of a regular file, at most 256 MB of it.
+func ReadBytes(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, largest))
+}

@@ -25,9 +25,6 @@ func Shared() []string {
 	return dirs
 }
 
-// Config returns $XDG_CONFIG_HOME, or ~/.config. The error comes from [os.UserHomeDir].
-func Config() (string, error) { return home("XDG_CONFIG_HOME", ".config") }
-
 // Cache returns $XDG_CACHE_HOME, or ~/.cache. The error comes from [os.UserHomeDir].
 func Cache() (string, error) { return home("XDG_CACHE_HOME", ".cache") }
 

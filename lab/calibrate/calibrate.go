@@ -36,7 +36,6 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/internal/settings"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/online"
 	"golang.org/x/sync/errgroup"
@@ -80,11 +79,21 @@ type Options struct {
 
 // Choice is a set of settings and its result on the people with whom it was chosen.
 type Choice struct {
-	settings.Choice
+	Sigma  float64       `json:"sigma"`
+	Gamma  float64       `json:"gamma"`
+	Accept float64       `json:"accept"`
+	Learn  float64       `json:"learn"`
 	Recall evaluate.Rate `json:"recall"`
 	FMR    evaluate.Rate `json:"fmr"`
 	// Alike counts the settings of the grid that reach the target with the same recall, to one face in a thousand.
 	Alike int `json:"alike"`
+}
+
+// Apply returns s with the chosen settings.
+func (c Choice) Apply(s online.Settings) online.Settings {
+	s.Sigma, s.Gamma, s.Accept, s.Learn = c.Sigma, c.Gamma, c.Accept, c.Learn
+	s.Epsilon = 0 // follows gamma
+	return s
 }
 
 // Fold is a part of the people, and the settings chosen without them.
@@ -214,7 +223,7 @@ func search(ctx context.Context, parts [][]evaluate.Identity, space face.Space, 
 		for _, sigma := range o.Grid.Sigma {
 			for _, gamma := range o.Grid.Gamma {
 				for _, learn := range o.Grid.Learn {
-					choice := Choice{Choice: settings.Choice{Sigma: sigma, Gamma: gamma, Learn: learn}}
+					choice := Choice{Sigma: sigma, Gamma: gamma, Learn: learn}
 					jobs = append(jobs, job{p, n, choice})
 					n++
 				}

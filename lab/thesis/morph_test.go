@@ -92,7 +92,7 @@ func TestMorph(t *testing.T) {
 	run := func(args ...string) (stdout, stderr string) {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), program, append(args, "--gallery", filepath.Join(work, "gallery"))...)
-		c.Dir, c.Env = work, append(os.Environ(), "XDG_CONFIG_HOME="+work)
+		c.Dir = work
 		var out, words strings.Builder
 		c.Stdout, c.Stderr = &out, &words
 		if err := c.Run(); err != nil && c.ProcessState.ExitCode() != 7 { // nobody can be asked

@@ -222,10 +222,7 @@ func (o *options) prepare(c *cobra.Command, pictures bool) (v *vision, space fac
 		return nil, space, s, err
 	}
 	space = v.Space
-	if s, err = o.Settings(c, space, online.Settings{}); err != nil {
-		v.Close()
-		return nil, space, s, err
-	}
+	s = o.Settings(c, online.Settings{})
 	probe, err := online.New(space, s)
 	if err != nil {
 		v.Close()

@@ -107,10 +107,7 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	}
 	defer v.Close()
 	defer liveness.Close()
-	learner, err := o.Settings(c, v.Space, online.Settings{})
-	if err != nil {
-		return err
-	}
+	learner := o.Settings(c, online.Settings{})
 	films := &films{
 		Reader: o.reader(c, v), liveness: liveness,
 		photos: slices.Contains(o.attacks, "photo"), portraits: dataset.Portraits{},

@@ -54,10 +54,8 @@ var manSections = []manual.Section{{
 	Text: "  FACEAUTH_MODELS        folder of the model files, which faceauth models install fetches\n" +
 		"  FACEAUTH_DATA          folder of the recordings and tables of thesis\n" +
 		"  FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, also if ONNX Runtime is installed\n" +
-		"  XDG_DATA_HOME          where the models lie, in place of ~/.local/share\n" +
-		"  XDG_CONFIG_HOME        where the settings lie, in place of ~/.config",
+		"  XDG_DATA_HOME          where the models lie, in place of ~/.local/share",
 }, {
 	Title: "Files",
-	Text: "  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users\n" +
-		"  ~/.config/faceauth/settings.json settings that tune writes, and all commands read",
+	Text:  "  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users",
 }}

@@ -82,9 +82,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 		return err
 	}
 	defer v.Close()
-	if t.Learner, err = o.Settings(c, v.Space, online.Settings{}); err != nil {
-		return err
-	}
+	t.Learner = o.Settings(c, online.Settings{})
 	all, err := o.subjects(c, v, dir)
 	if err != nil {
 		return err

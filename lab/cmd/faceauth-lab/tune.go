@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/settings"
 	"github.com/faceauth/faceauth/lab/calibrate"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/spf13/cobra"
@@ -23,19 +20,16 @@ import (
 func newTune() *cobra.Command {
 	var o options
 	t := calibrate.Options{Protocol: evaluate.Protocol{Order: evaluate.Sequential, Seed: 1}}
-	var out string
-	var force bool
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
 		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds except one, and\n" +
 			"measures them on the people of that fold; each person in turn is the user, and the others are\n" +
-			"impostors. Then it chooses on all people, and writes a file of settings that all commands read. It\n" +
-			"reports the false match rate that the recordings support.\n\n" +
+			"impostors. Then it chooses on all people, and prints the choice as flags of faceauth and as lines\n" +
+			"for office.yaml. It reports the false match rate that the recordings support.\n\n" +
 			"If the recordings do not support the target, or if at least half of the users' faces are missed,\n" +
-			"tune warns and exits with 8. It then writes the settings only to a file that --out names. With\n" +
-			"--force it always writes them, and exits with 0.\n\n" + labelledRecordings,
-		Example: "  faceauth-lab tune recordings --fmr 1e-3\n  faceauth-lab tune recordings --fmr 1e-2 --out my-settings.json",
+			"tune says so and exits with 8.\n\n" + labelledRecordings,
+		Example: "  faceauth-lab tune recordings --fmr 1e-3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !(t.FMR > 0 && t.FMR < 1) {
@@ -45,15 +39,7 @@ func newTune() *cobra.Command {
 				return cli.Fail(cli.BadUsage,
 					errors.New("--enroll and --stride must be at least 1, and --folds at least 2"))
 			}
-			usual, err := settings.DefaultPath()
-			if err != nil && out == "" {
-				return cli.Fail(cli.BadUsage, err)
-			}
-			if out == "" {
-				out = usual
-			}
-			return o.tune(c, args[0], t, settingsFile{path: out, read: err == nil && samePath(out, usual),
-				force: force})
+			return o.tune(c, args[0], t)
 		},
 	}
 	o.VisionFlags(c)
@@ -61,37 +47,7 @@ func newTune() *cobra.Command {
 	c.Flags().IntVar(&t.Folds, "folds", 5, "largest number of folds")
 	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
-	c.Flags().StringVar(&out, "out", "",
-		"file of the settings (default: faceauth/settings.json below $XDG_CONFIG_HOME or ~/.config)")
-	c.Flags().BoolVar(&force, "force", false,
-		"write the settings even if the recordings do not support them, and exit with 0")
 	return c
-}
-
-// settingsFile is the file for the chosen settings.
-type settingsFile struct {
-	path  string
-	read  bool // all commands read it by default
-	force bool // also write settings that the recordings do not support
-}
-
-// samePath reports whether two paths name the same file, also through links.
-func samePath(a, b string) bool {
-	if fa, err := os.Stat(a); err == nil {
-		if fb, err := os.Stat(b); err == nil {
-			return os.SameFile(fa, fb)
-		}
-	}
-	real := func(path string) string {
-		if abs, err := filepath.Abs(path); err == nil {
-			path = abs
-		}
-		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-			path = filepath.Join(dir, filepath.Base(path))
-		}
-		return path
-	}
-	return real(a) == real(b)
 }
 
 // doubts are reasons against the use of chosen settings.
@@ -105,16 +61,12 @@ func doubts(r calibrate.Outcome) (all []string) {
 	return all
 }
 
-func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file settingsFile) error {
-	path := file.path
+func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options) error {
 	v, err := look(&o.Options, c, false)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // fail before the work, and not after it
-		return fmt.Errorf("writing settings: %w", err)
-	}
 	space := v.Space
 	ids, names, err := o.recordings(c, v, dir)
 	if err != nil {
@@ -136,52 +88,47 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options, file s
 		return cli.Fail(cli.BadSource, err)
 	case errors.Is(err, calibrate.ErrMissed):
 		return cli.Fail(cli.NoFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, "+
-			"or nobody; nothing was written", err, t.FMR))
+			"or nobody", err, t.FMR))
 	case err != nil:
 		return evalError(err)
 	}
 	pairs := evaluate.ComparePairs(ids, space)
 	doubts := strings.Join(doubts(r), ", and ")
-	written := doubts == "" || file.force || !file.read
-	if written {
-		if err := settings.Write(path, space, r); err != nil {
-			return err
-		}
-	}
 	if o.JSON {
-		where := &path
-		if !written {
-			where = nil
-		}
 		if err := json.NewEncoder(c.OutOrStdout()).Encode(struct {
-			Settings *string `json:"settings"` // null if nothing was written
-			Features string  `json:"features"`
+			Features string `json:"features"`
 			calibrate.Outcome
 			Supported bool               `json:"supported"`
 			Useful    bool               `json:"useful"`
 			Distances evaluate.PairRates `json:"distances"`
-		}{where, space.ID, r, r.Supported(), r.Useful(), pairs}); err != nil {
+		}{space.ID, r, r.Supported(), r.Useful(), pairs}); err != nil {
 			return err
 		}
 	} else {
 		printTuned(c.OutOrStdout(), r, len(names))
 		printPairs(c.OutOrStdout(), pairs)
-		if written {
-			fmt.Fprintf(c.OutOrStdout(), "settings: %s\n", path)
-		}
+		printChoice(c.OutOrStdout(), r.Choice)
 	}
-	switch {
-	case doubts == "":
-		return nil
-	case !written:
-		return cli.Fail(cli.Unsupported, fmt.Errorf("%s; nothing was written to %s, which all commands read: "+
-			"give more recordings, or --out for another file, or --force", doubts, path))
-	case file.force:
-		cli.Warn(c, doubts+"; the settings are written all the same, as --force says")
-		return nil
+	if doubts != "" {
+		return cli.Fail(cli.Unsupported, errors.New(doubts+"; give more recordings"))
 	}
-	return cli.Fail(cli.Unsupported, fmt.Errorf("%s; the settings are in %s, which is read only where --settings "+
-		"names it", doubts, path))
+	return nil
+}
+
+// printChoice prints settings as flags, and as lines of a configuration.
+func printChoice(w io.Writer, c calibrate.Choice) {
+	flags := []struct {
+		name  string
+		value float64
+	}{{"sigma", c.Sigma}, {"gamma", c.Gamma}, {"accept", c.Accept}, {"learn-from", c.Learn}}
+	fmt.Fprint(w, "as flags:\n ")
+	for _, f := range flags {
+		fmt.Fprintf(w, " --%s %v", f.name, f.value)
+	}
+	fmt.Fprintln(w, "\nin office.yaml:")
+	for _, f := range flags {
+		fmt.Fprintf(w, "  %s: %v\n", f.name, f.value)
+	}
 }
 
 func printTuned(w io.Writer, r calibrate.Outcome, people int) {
