@@ -5,6 +5,7 @@
 
 #include "safe.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -12,6 +13,37 @@
 #include <string>
 
 #include <opencv2/core.hpp>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <xmmintrin.h>
+#endif
+
+// While one exists, this thread computes with zeros in place of denormal numbers, which cost some processors a hundred
+// times an addition. The mode belongs to the thread, and goroutines move between threads: it ends with the call.
+class Flush {
+#if defined(__x86_64__) || defined(__i386__)
+	enum : unsigned { FTZ = 0x8000, DAZ = 0x40 };
+	unsigned before = _mm_getcsr();
+
+public:
+	Flush() { _mm_setcsr(before | FTZ | DAZ); }
+	~Flush() { _mm_setcsr(before); }
+#elif defined(__aarch64__)
+	uint64_t before;
+
+public:
+	Flush() {
+		asm volatile("mrs %0, fpcr" : "=r"(before));
+		asm volatile("msr fpcr, %0" : : "r"(before | 1 << 24)); // FZ
+	}
+	~Flush() { asm volatile("msr fpcr, %0" : : "r"(before)); }
+#else
+public:
+	Flush() {}
+	~Flush() {}
+#endif
+	Flush(const Flush &) = delete;
+};
 
 template <typename F> void guard(char **err, F f) {
 	try {

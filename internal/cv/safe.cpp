@@ -92,6 +92,7 @@ void fa_net_forward(void *net, void *img, const fa_blob *in, const char **output
 	for (int i = 0; i < n; i++)
 		out[i] = fa_tensor{};
 	guard(err, [&] {
+		Flush denormals;
 		Net *to = static_cast<Net *>(net);
 		fill(to->blob, mat(img), *in);
 		auto start = std::chrono::steady_clock::now();

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -339,5 +341,46 @@ func BenchmarkNetworks(b *testing.B) {
 			b.ReportMetric(took[1]/float64(b.N), "ort-ms")
 			b.ReportMetric(took[1]/took[0], "x-time")
 		})
+	}
+}
+
+// Networks compute with zeros in place of denormal numbers, in both engines, and Go's code on the same thread does not.
+func TestDenormalsAreZero(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	grey, err := cv.NewImage(image.Pt(5, 4), color.RGBA{128, 128, 128, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer grey.Close()
+	const tiny = 1e-39
+	m := model("Add", []int{1, 3, 4, 5}, slices.Repeat([]float32{tiny}, 60))
+	path := filepath.Join(t.TempDir(), "tiny.onnx")
+	if err := os.WriteFile(path, m, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opencv, err := cv.OpenNet(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opencv.Close()
+	ort, err := cv.OpenRuntime(library(t), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ort.Close()
+	in := cv.Blob{Size: image.Pt(5, 4), Scale: 1. / 64, Mean: [3]float64{128, 128, 128}}
+	for _, n := range []*cv.Net{opencv, ort} {
+		out, err := n.Forward(grey, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(out[0].Data, func(x float32) bool { return x != 0 }); i >= 0 {
+			t.Errorf("%s: %v is not flushed to zero", n.Runs(), out[0].Data[i])
+		}
+		x := out[0].Data[0] + tiny
+		if x/2 == 0 {
+			t.Errorf("after %s, this thread flushes denormal numbers, too", n.Runs())
+		}
 	}
 }
