@@ -8,10 +8,14 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
-// ErrFew is returned by [Measure] if there are too few people or vectors.
-var ErrFew = errors.New("too few labelled vectors: two people are needed, and two vectors of one of them")
+// Errors of [Measure].
+var (
+	ErrFew    = errors.New("too few labelled vectors: two people are needed, and two vectors of one of them")
+	ErrLabels = errors.New("names that the vectors contradict")
+)
 
 // Shares of the impostor radius, as in the space of the built-in network, where they were chosen on recordings
 // (docs/results.md, "Sensitivity").
@@ -25,56 +29,54 @@ const (
 // fewestNear is the least number of pairs below a distance of the table: fewer are chance.
 const fewestNear = 5
 
+// EnoughPairs is the least number of pairs of two people that a distance at a false match rate of 1e-3 needs: five of
+// them are nearer.
+const EnoughPairs = 1000 * fewestNear
+
 // Measure returns the space of a user's own vectors, with settings that follow from labelled ones: for each person some
 // vectors, all of the same length. The id names the space, and Scale is 1. ImpostorRadius lies below nearly all
 // distances between two people, GenuineRadius above nearly all between two vectors of a person. Sigma and Reach follow
-// from the impostor radius. Stills has the distances by false match rate, as far as there are enough pairs.
+// from the impostor radius. Stills has the number of pairs, and the distances by false match rate as far as there are
+// enough pairs.
+//
+// With fewer than [EnoughPairs] pairs of two people, the nearest pair says little about how near others come. Then Reach
+// is not longer than the distance between two vectors of one person, as nothing speaks for longer edges, and
+// [Space.Warning] names the number of pairs that is wanted.
 //
 // Choose settings on vectors like those that are to be recognised, and measure the result on other people. It takes
-// time in proportion to the square of the number of vectors. The error wraps [ErrFew], or is that of [Space.Check].
+// time in proportion to the square of the number of vectors. The error is that of [Space.Check], or wraps [ErrFew], or
+// [ErrLabels] if the genuine radius is above the impostor radius because of vectors that are nearer to another person's
+// than to their own: it names them.
 func Measure(id string, people map[string][][]float32) (Space, error) {
-	s := Space{ID: id, Scale: 1, Gamma: measuredGamma, Unit: true}
-	var all [][]float32
-	var of []int
-	for i, name := range slices.Sorted(maps.Keys(people)) {
-		for _, x := range people[name] {
-			s.Dim = max(s.Dim, len(x))
-			all, of = append(all, x), append(of, i)
+	m := measurement{space: Space{ID: id, Scale: 1, Gamma: measuredGamma, Unit: true}}
+	for _, name := range slices.Sorted(maps.Keys(people)) {
+		for i, x := range people[name] {
+			m.space.Dim = max(m.space.Dim, len(x))
+			m.all = append(m.all, labelled{x, name, i + 1})
 		}
 	}
-	for _, x := range all {
-		if err := s.Check(x); errors.Is(err, ErrNotUnit) || errors.Is(err, ErrZeroNorm) {
-			s.Unit = false
+	for _, x := range m.all {
+		err := m.space.Check(x.vector)
+		if errors.Is(err, ErrNotUnit) || errors.Is(err, ErrZeroNorm) {
+			m.space.Unit = false
 		} else if err != nil {
 			return Space{}, err
 		}
 	}
-	var genuine, impostor []float64
-	for i, x := range all {
-		for j, y := range all[:i] {
-			var sum float64
-			for k := range x {
-				d := float64(x[k]) - float64(y[k])
-				sum += d * d
-			}
-			if d := math.Sqrt(sum); of[i] == of[j] {
-				genuine = append(genuine, d)
-			} else {
-				impostor = append(impostor, d)
-			}
-		}
-	}
+	genuine, impostor := m.pairs(nil)
 	if len(genuine) == 0 || len(impostor) == 0 {
 		return Space{}, ErrFew
 	}
-	slices.Sort(genuine)
-	slices.Sort(impostor)
-	near := impostor[len(impostor)/1000]
-	if near == 0 {
+	s := m.space
+	s.ImpostorRadius, s.GenuineRadius = radii(genuine, impostor)
+	if s.GenuineRadius > s.ImpostorRadius {
+		if err := m.blame(s.ImpostorRadius); err != nil {
+			return Space{}, err
+		}
+	}
+	if s.ImpostorRadius == 0 {
 		return Space{}, fmt.Errorf("space %s: more than one in 1000 pairs of two people have the same vector", id)
 	}
-	s.ImpostorRadius = impostorShare * near
-	s.GenuineRadius = genuine[len(genuine)*99/100]
 	s.Reach, s.Sigma = reachShare*s.ImpostorRadius, sigmaShare*s.ImpostorRadius
 	s.Stills = Impostors{People: len(people), Pairs: int64(len(impostor))}
 	for i := range s.Stills.Distances {
@@ -85,7 +87,118 @@ func Measure(id string, people map[string][][]float32) (Space, error) {
 		s.Stills.Distances[i] = impostor[k]
 	}
 	if s.Stills.Distances[1] == 0 {
-		s.Stills = Impostors{} // a table needs the first two
+		s.Stills.Distances = [5]float64{} // a table needs the first two
 	}
 	return s, nil
+}
+
+// Warning says in words for a person that the distances of s were measured on too few pairs, and how many are wanted;
+// "" if they were not measured or on enough.
+func (s Space) Warning() string {
+	if n := s.Stills.Pairs; n == 0 || n >= EnoughPairs {
+		return ""
+	}
+	return fmt.Sprintf("the distances of the space %s are guesses, from %d pairs of vectors of two people; %d are wanted: "+
+		"measure it on more people", s.ID, s.Stills.Pairs, EnoughPairs)
+}
+
+// labelled is a vector with its name, and its number among this person's vectors, from 1.
+type labelled struct {
+	vector []float32
+	name   string
+	number int
+}
+
+func (l labelled) String() string { return fmt.Sprintf("vector %d of %s", l.number, l.name) }
+
+type measurement struct {
+	space Space
+	all   []labelled
+}
+
+func apart(x, y []float32) float64 {
+	var sum float64
+	for k := range x {
+		d := float64(x[k]) - float64(y[k])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}
+
+// pairs returns the distances of all pairs of one person, and of two people, in ascending order, without some vectors.
+func (m measurement) pairs(without map[int]bool) (genuine, impostor []float64) {
+	for i, x := range m.all {
+		for j, y := range m.all[:i] {
+			if without[i] || without[j] {
+				continue
+			}
+			if d := apart(x.vector, y.vector); x.name == y.name {
+				genuine = append(genuine, d)
+			} else {
+				impostor = append(impostor, d)
+			}
+		}
+	}
+	slices.Sort(genuine)
+	slices.Sort(impostor)
+	return genuine, impostor
+}
+
+// radii returns the impostor radius and the genuine radius. Few pairs of two people bound the first one by the second.
+func radii(genuine, impostor []float64) (far, near float64) {
+	far, near = impostorShare*impostor[len(impostor)/1000], genuine[len(genuine)*99/100]
+	if widest := genuine[len(genuine)-1]; len(impostor) < EnoughPairs && widest > 0 {
+		far = min(far, widest/reachShare)
+	}
+	return far, near
+}
+
+// Vectors are to blame if the radius without them is this much larger, or if they are this share of all vectors: then
+// the space does not tell people apart. Single wrong names among thousands of people change no radius.
+const (
+	blameGain  = 1.1
+	blameShare = .25
+)
+
+// blame returns an error that names the vectors that are nearer to a vector of another person than to all of their own,
+// if the impostor radius rests on them.
+func (m measurement) blame(radius float64) error {
+	wrong := make(map[int]bool)
+	var words []string
+	for i, x := range m.all {
+		own, other, whose := math.Inf(1), math.Inf(1), labelled{}
+		for j, y := range m.all {
+			d := apart(x.vector, y.vector)
+			switch {
+			case i == j:
+			case x.name == y.name:
+				own = min(own, d)
+			case d < other:
+				other, whose = d, y
+			}
+		}
+		if math.IsInf(own, 1) || own < other {
+			continue
+		}
+		wrong[i] = true
+		words = append(words, fmt.Sprintf("%v is at %.3g from %v, and at %.3g from the nearest of its own name", x, other,
+			whose, own))
+	}
+	genuine, impostor := m.pairs(wrong)
+	distinct := float64(len(wrong)) < blameShare*float64(len(m.all)) && len(genuine) > 0 && len(impostor) > 0
+	if distinct {
+		without, _ := radii(genuine, impostor)
+		if without <= blameGain*radius {
+			return nil
+		}
+	}
+	const most = 5
+	if rest := len(words) - most; rest > 0 {
+		words = append(words[:most], fmt.Sprintf("and %d others", rest))
+	}
+	what := "correct or remove them"
+	if !distinct {
+		what = "or these vectors do not tell people apart"
+	}
+	return fmt.Errorf("space %s: %w: %s; %s", m.space.ID, ErrLabels, strings.Join(words, "; "), what)
 }

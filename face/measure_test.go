@@ -5,8 +5,11 @@ package face_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
@@ -108,9 +111,111 @@ func TestMeasure(t *testing.T) {
 		math.Abs(l.Sigma-2*s.Sigma) > 1e-6 {
 		t.Errorf("%+v, %v", l, err)
 	}
-	few, err := face.Measure("few", map[string][][]float32{"a": {{1, 0}, {.6, .8}}, "b": {{0, 1}}})
-	if err != nil || !few.Unit || few.Stills.Measured() || !(few.Reach > 0) {
+	if w := s.Warning(); w != "" {
+		t.Errorf("%d pairs: %s", s.Stills.Pairs, w)
+	}
+	few, err := face.Measure("few", map[string][][]float32{"a": {{1, 0}, {.8, .6}}, "b": {{0, 1}}})
+	if err != nil || !few.Unit || few.Stills.Measured() || !(few.Reach > 0) ||
+		!strings.Contains(few.Warning(), "2 pairs") || !strings.Contains(few.Warning(), "5000 are wanted") {
 		t.Errorf("%+v, %v", few, err)
+	}
+}
+
+// recognised returns how many vectors of people of whom one is labelled get their names, and how many of strangers get
+// one, of 190 each.
+func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64) (right, strangers int) {
+	t.Helper()
+	l, err := online.New(s, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Warnings() == nil {
+		t.Error("no warning")
+	}
+	all := cloud(seed, 20, 20, dim, spread)
+	for name, vectors := range all {
+		if name >= "p010" {
+			continue
+		}
+		if err := l.Label(vectors[0], name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, x := range all[name][1:] {
+			v, err := l.Observe(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Label == name {
+				right++
+			}
+			if name >= "p010" && v.Label != "" {
+				strangers++
+			}
+		}
+	}
+	return right, strangers
+}
+
+// Few pairs of two people bound the reach by what one person's vectors need: nothing says how near strangers come.
+func TestMeasureFew(t *testing.T) {
+	s, err := face.Measure("few", map[string][][]float32{"a": {{1, 2}, {1, 3}}, "c": {{9, 9}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := online.New(s, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Label([]float32{1, 2}, "a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range [][]float32{{5, 5}, {8, 2}, {-5, 2}, {1, 9}} {
+		if v, err := l.Observe(x); err != nil || v.Label != "" {
+			t.Errorf("%v is %q with confidence %.2f, %v", x, v.Label, v.Confidence, err)
+		}
+	}
+	for people := 4; people <= 8; people++ {
+		s, err := face.Measure("few", cloud(uint64(people), people, 3, 8, .1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		right, strangers := recognised(t, s, 100, 8, .1)
+		t.Logf("%d people: %d of 190 named, %d strangers", people, right, strangers)
+		if right < 171 || strangers > 0 {
+			t.Errorf("measured on %d people: %d of 190 are named, and %d strangers", people, right, strangers)
+		}
+	}
+}
+
+// A wrong name, and one picture in two folders, are errors that name the vectors: the radius rests on them.
+func TestMeasureWrongNames(t *testing.T) {
+	people := cloud(1, 12, 3, 64, .15)
+	people["p001"] = append(people["p001"], people["p000"][2])
+	people["p000"] = people["p000"][:2]
+	_, err := face.Measure("f", people)
+	if !errors.Is(err, face.ErrLabels) || !strings.Contains(err.Error(), "vector 4 of p001") ||
+		!strings.Contains(err.Error(), "of p000") || strings.Contains(err.Error(), "others") {
+		t.Errorf("a wrong name: %v", err)
+	}
+	people = cloud(1, 12, 8, 64, .15)
+	people["p001"] = append(people["p001"], people["p000"][2])
+	_, err = face.Measure("f", people)
+	if !errors.Is(err, face.ErrLabels) || !strings.Contains(err.Error(), "vector 9 of p001") ||
+		!strings.Contains(err.Error(), "vector 3 of p000") {
+		t.Errorf("a vector of two people: %v", err)
+	}
+	// One wrong name among many people changes no radius, and people who lie apart do not need to be dense.
+	people = cloud(1, 400, 4, 16, .1)
+	people["p001"][0] = people["p000"][2]
+	if _, err := face.Measure("f", people); err != nil {
+		t.Errorf("one of 1,600: %v", err)
+	}
+	// Vectors that say nothing about the person.
+	if _, err := face.Measure("f", cloud(3, 30, 6, 16, 3)); !errors.Is(err, face.ErrLabels) ||
+		!strings.Contains(err.Error(), "do not tell people apart") {
+		t.Errorf("vectors without people: %v", err)
 	}
 }
 

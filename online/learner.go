@@ -185,10 +185,13 @@ func (l *Learner) label(x []float32, c class) error {
 	return nil
 }
 
-// Warnings returns sentences for a person about problems: a graph that reaches too far for its space, a K that was too
-// small.
+// Warnings returns sentences for a person about problems: a graph that reaches too far for its space, a space that was
+// measured on too little, a K that was too small.
 func (l *Learner) Warnings() []string {
 	var w []string
+	if few := l.space.Warning(); few != "" {
+		w = append(w, few)
+	}
 	reach := l.settings.graph(l.space).EdgeRadius()
 	if safe := l.space.ImpostorRadius; safe > 0 && reach > safe {
 		w = append(w, fmt.Sprintf("edges of this graph reach %.3g, and faces of two people are met from %.3g on: "+
