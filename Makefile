@@ -172,9 +172,7 @@ install-files:
 	install -d $(DESTDIR)$(datadir)/dbus-1/system.d $(DESTDIR)$(datadir)/dbus-1/system-services \
 		$(DESTDIR)$(datadir)/dbus-1/interfaces $(DESTDIR)$(datadir)/polkit-1/actions $(DESTDIR)$(datadir)/pam-configs \
 		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d $(DESTDIR)$(sysconfdir)/apparmor.d \
-		$(DESTDIR)$(datadir)/faceauth/fprintd
-	install -m 644 tablet/install/fprintd/faceauth-fprintd.conf tablet/install/fprintd/net.reactivated.Fprint.service \
-		$(DESTDIR)$(datadir)/faceauth/fprintd/
+		$(DESTDIR)$(datadir)/faceauth
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
 	install -m 644 fleet/install/faceauth-fleet-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf
 	install -m 644 office/install/faceauth-office.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf
@@ -192,7 +190,7 @@ install-files:
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth.service >$(DESTDIR)$(unitdir)/faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
 	sed 's|@bindir@|$(bindir)|' fleet/install/faceauth-fleet-server.service >$(DESTDIR)$(unitdir)/faceauth-fleet-server.service
-	install -m 644 tablet/install/faceauth-eye.socket $(DESTDIR)$(unitdir)/
+	install -m 644 tablet/install/faceauth-eye.socket tablet/install/faceauth-key.service $(DESTDIR)$(unitdir)/
 	sed 's|@bindir@|$(bindir)|' tablet/install/faceauth-fleet.service >$(DESTDIR)$(unitdir)/faceauth-fleet.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
 
@@ -236,6 +234,7 @@ uninstall:
 		$(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(datadir)/pam-configs/faceauth \
 		$(DESTDIR)$(datadir)/pam-configs/faceauth-password $(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service \
 		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
+		$(DESTDIR)$(unitdir)/faceauth-key.service \
 		$(DESTDIR)$(unitdir)/faceauth-fleet.service $(DESTDIR)$(unitdir)/faceauth-office@.service \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \
 		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf \

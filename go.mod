@@ -11,7 +11,7 @@ require (
 	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/godbus/dbus/v5 v5.2.4
-	github.com/google/go-tpm v0.9.8
+	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/google/osv-scalibr v0.5.3
 	github.com/landlock-lsm/go-landlock v0.11.0
 	github.com/maruel/natural v1.3.0

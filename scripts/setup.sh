@@ -29,7 +29,6 @@ if [ "$what" = test ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
-	command -v swtpm >/dev/null 2>&1 || want swtpm
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
@@ -123,7 +122,7 @@ if [ -n "$need" ]; then
 	rm -f "$log"
 fi
 
-# The tests use the clients of fprintd, sudo, and a screen locker with a display. They are unpacked for the tests and not
+# The tests use sudo, and a screen locker with a display. They are unpacked for the tests and not
 # installed, because some of the packages would change how people log in to this machine.
 if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
 	# unpack FOLDER PROGRAM PACKAGE... unpacks packages, unless the program is there.
@@ -142,7 +141,6 @@ if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >
 		rm -rf "$debs"
 	}
 	cache=${XDG_CACHE_HOME:-$HOME/.cache}/faceauth
-	unpack "${FACEAUTH_FPRINTD:-$cache/fprintd}" fprintd-verify fprintd libpam-fprintd
 	unpack "$cache/sudo" sudo sudo
 	unpack "$cache/locker" i3lock i3lock libev4 libxcb-xrm0 xvfb libxfont2 x11-xkb-utils xserver-common xdotool libxdo3
 fi

@@ -136,9 +136,6 @@ func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err 
 	if err := a.owns(user, c.UID); err != nil {
 		return p, nil, err
 	}
-	if p.Stale {
-		c.Limits.Void()
-	}
 	return p, c, nil
 }
 

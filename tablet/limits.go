@@ -148,9 +148,6 @@ func (l *Limits) Matched(now Moment) {
 // Password records that the password was given.
 func (l *Limits) Password(now Moment) { *l = Limits{given: true, noted: now} }
 
-// Void makes the password due, because the record may be incomplete.
-func (l *Limits) Void() { l.given = false }
-
 // MarshalBinary implements [encoding.BinaryMarshaler]: a CBOR map (RFC 8949), with times in milliseconds.
 func (l Limits) MarshalBinary() ([]byte, error) {
 	w := written{Failures: l.failures, Age: l.age.Milliseconds()}

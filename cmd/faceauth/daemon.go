@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/policy"
-	"github.com/faceauth/faceauth/internal/tpm"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
@@ -34,19 +31,7 @@ type login struct {
 	turn           cli.Rotation
 	store, keyFile string
 	eye            string
-	counters       string
 	idle           time.Duration
-	fprintd        bool
-	tpm            string
-}
-
-func (o *login) storeFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
-	f.StringVar(&o.counters, "counters", "", "file of counters that detect a store from an old copy (default: the "+
-		"store's name and .seen)")
-	f.StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key",
-		"file of the key, made at first use; the credential faceauth-key, if there is one, overrides it")
 }
 
 func newDaemon() *cobra.Command {
@@ -72,25 +57,12 @@ func newDaemon() *cobra.Command {
 		"daemon)")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
 		"end after this time without a request; 0 for never")
-	c.Flags().StringVar(&o.tpm, "tpm", tpmWhereThereIsOne,
-		"TPM whose counter detects a store from an old copy: a device, the socket of an emulator, none, or "+
-			"auto for "+tpm.Device+"if it can be used")
-	c.Flags().BoolVar(&o.fprintd, "fprintd", false, "also offer the bus names of fprintd, for GDM and KDE; not with "+
-		"--challenge, because fprintd has no "+
-		"messages for it")
+	c.Flags().StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
+	c.Flags().StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the "+
+		"credential faceauth-key, which the unit has, overrides it")
 	o.NetworkFlags(c)
 	o.PolicyFlags(c)
-	o.storeFlags(c)
 	o.LearnerFlags(c)
-	rotate := &cobra.Command{
-		Use:   "rotate-key",
-		Short: "encrypt the profiles with a new key; stop the daemon first",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.rotate(c) },
-	}
-	o.storeFlags(rotate)
-	o.EmbeddingFlags(rotate)
-	c.AddCommand(rotate)
 	return c
 }
 
@@ -98,10 +70,6 @@ func newDaemon() *cobra.Command {
 const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
-	if o.fprintd && o.Challenge != "" {
-		return fail(badUsage, errors.New("with --fprintd nobody can be told to turn the head or to blink; leave out "+
-			"--challenge or --fprintd"))
-	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string,
 		a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
@@ -132,14 +100,7 @@ func (o *login) serve(c *cobra.Command) error {
 		defer infrared.Close()
 		opt.Infrared = infrared.Camera
 	}
-	grower, err := o.grower(log)
-	if err != nil {
-		return fail(badGallery, err)
-	}
-	if grower != nil {
-		defer grower.Close()
-	}
-	store, broken := o.openGrowing(space, grower, log)
+	store, broken := o.openStore(space)
 	if errors.Is(broken, profile.ErrBusy) {
 		return fail(badGallery, broken)
 	}
@@ -168,10 +129,9 @@ func (o *login) serve(c *cobra.Command) error {
 	defer cancel()
 	if broken != nil { // whoever asks is told, and does not wait for a daemon that cannot start
 		log.Error("nobody is recognised: the store cannot be used", "error", broken)
-		return bus.Serve(ctx, conn, asks, nil, bus.Options{Log: log, Idle: brokenIdle, Fprint: o.fprintd,
-			Broken: broken}, func() {})
+		return bus.Serve(ctx, conn, asks, nil, bus.Options{Log: log, Idle: brokenIdle, Broken: broken}, func() {})
 	}
-	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle, Fprint: o.fprintd}, func() {
+	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle}, func() {
 		resident, _ := bus.Resident() // 0 if the system does not say
 		log.Info("ready", "sources", len(o.devices), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
 			"challenge", o.Challenge, "min_liveness", opt.Policy.MinLiveness)
@@ -181,68 +141,16 @@ func (o *login) serve(c *cobra.Command) error {
 // brokenIdle is how long a daemon without a store waits for the next request: the daemon after it tries again.
 const brokenIdle = 5 * time.Second
 
-// Values of --tpm that are not files.
-const (
-	tpmWhereThereIsOne = "auto"
-	tpmNone            = "none"
-)
-
-// grower returns the counter of the TPM to use, or nil.
-func (o *login) grower(log *slog.Logger) (*tpm.Counter, error) {
-	switch o.tpm {
-	case tpmNone, "":
-		return nil, nil
-	case tpmWhereThereIsOne:
-		c, err := tpm.Open(tpm.Device)
-		if err != nil {
-			if !errors.Is(err, os.ErrNotExist) {
-				log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected",
-					"error", err)
-			}
-			return nil, nil
-		}
-		return c, nil
-	}
-	c, err := tpm.Open(o.tpm)
-	if err != nil {
-		return nil, fmt.Errorf("opening the TPM: %w; name another one with --tpm, or none", err)
-	}
-	return c, nil
-}
-
-// openGrowing opens the store, with the counter of a TPM if c is not nil. If the TPM was found automatically and the
-// store never used it, an unusable TPM is only a warning: its owner may have an authorisation value, for instance.
-func (o *login) openGrowing(space face.Space, c *tpm.Counter, log *slog.Logger) (*profile.Store, error) {
-	if c == nil {
-		return o.openStore(space)
-	}
-	store, err := o.openStore(space, profile.Growing(c))
-	if errors.Is(err, profile.ErrGrower) && o.tpm == tpmWhereThereIsOne {
-		log.Warn("the TPM cannot be used, so an old copy of the store with its counters is not detected",
-			"error", err)
-		return o.openStore(space)
-	}
-	return store, err
-}
-
-func (o *login) openStore(space face.Space, more ...profile.Option) (*profile.Store, error) {
-	more = append(o.apart(), more...)
+// openStore opens the store with the key of the service manager, and without one with the key file.
+func (o *login) openStore(space face.Space) (*profile.Store, error) {
 	key, ok, err := profile.Credential(credential)
-	switch {
-	case err != nil:
+	if err == nil && !ok {
+		key, err = profile.KeyFile(o.keyFile)
+	}
+	if err != nil {
 		return nil, err
-	case ok:
-		return profile.Open(o.store, key, space, more...)
 	}
-	return profile.OpenFile(o.store, o.keyFile, space, more...)
-}
-
-// apart returns the option that says where the counters are.
-func (o *login) apart() []profile.Option {
-	if o.counters == "" {
-		return nil
-	}
-	return []profile.Option{profile.Counters(o.counters)}
+	return profile.Open(o.store, key, space)
 }
 
 // checkNetworks returns nil if the networks of a login exist.
@@ -277,37 +185,4 @@ func (o *login) eyeConfig(space face.Space) eye.Config {
 			Liveness: o.MinLiveness > 0, LivenessModel: o.LivenessModel,
 		},
 	}
-}
-
-func (o *login) rotate(c *cobra.Command) error {
-	if _, ok, err := profile.Credential(credential); err != nil || ok {
-		return fail(badUsage, errors.Join(err, errors.New("the key is a credential of the service manager; only a "+
-			"key file can be rotated")))
-	}
-	d, err := o.Embedding()
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(o.store)
-	if err != nil {
-		return fail(badGallery, fmt.Errorf("there is no store to encrypt again: %w", err))
-	}
-	// What root writes the daemon, which is another user, could not read.
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return fail(badUsage, fmt.Errorf("%s is of user %d, and only that user may seal it anew; run: sudo -u '#%d' "+
-			"faceauth daemon rotate-key", o.store, owner.Uid, owner.Uid))
-	}
-	store, err := profile.OpenFile(o.store, o.keyFile, d.Space(), o.apart()...)
-	if errors.Is(err, profile.ErrBusy) {
-		err = fmt.Errorf("%w; stop the daemon first: systemctl stop faceauth", err)
-	}
-	if err != nil {
-		return fail(badGallery, err)
-	}
-	defer store.Close()
-	if err := store.RotateFile(o.keyFile); err != nil {
-		return fail(badGallery, err)
-	}
-	fmt.Fprintf(c.OutOrStdout(), "%s is sealed with a new key, in %s\n", o.store, o.keyFile)
-	return nil
 }

@@ -620,7 +620,8 @@ func TestInstalled(t *testing.T) {
 		"share/dbus-1/system.d/org.faceauth.conf":           "",
 		"share/dbus-1/system-services/org.faceauth.service": "Exec=/usr/bin/faceauth daemon\n",
 		"lib/systemd/system/faceauth.service": "ExecStart=/usr/bin/faceauth daemon --eye " +
-			"/run/faceauth-eye --counters /var/lib/faceauth-counters/seen $FACEAUTH_OPTIONS\n",
+			"/run/faceauth-eye $FACEAUTH_OPTIONS\n",
+		"lib/systemd/system/faceauth-key.service":         "",
 		"share/polkit-1/actions/org.faceauth.policy":      "",
 		"share/dbus-1/interfaces/org.faceauth.Device.xml": "",
 		"share/pam-configs/faceauth":                      "",

@@ -103,7 +103,7 @@ func TestDocs(t *testing.T) {
 	}
 	help := s.run(
 		t,
-		"faceauth daemon --help; faceauth daemon rotate-key --help; faceauth-lab trial login --help; "+
+		"faceauth daemon --help; faceauth-lab trial login --help; "+
 			"faceauth tablet freeze --help; faceauth tablet follow --help; faceauth fleet invite --help; "+
 			"faceauth fleet join --help; "+
 			"faceauth people --help; faceauth tablet allow --help; faceauth tablet enroll --help",

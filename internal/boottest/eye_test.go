@@ -31,7 +31,7 @@ func TestEyesUser(t *testing.T) {
 	)
 	t.Log(out)
 	for _, want := range []string{" faceauth Groups:", "eye faceauth-eye Seccomp: 2 NoNewPrivs: 1",
-		"\n0\nfaceauth tss\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
+		"\n0\nfaceauth\nfaceauth-eye video\n", "srw-------", " faceauth root "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in %s", want, out)
 		}

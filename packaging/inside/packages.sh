@@ -32,19 +32,18 @@ quietly faceauth models verify
 must getent passwd faceauth
 id -nG faceauth | grep -qw video && stop 'the user faceauth may use cameras, which is for its eyes'
 id -nG faceauth-eye | grep -qw video || stop 'the user faceauth-eye may not use cameras'
-for dir in /var/lib/faceauth /var/lib/faceauth-counters; do
-	[ "$(stat -c %U:%a $dir)" = faceauth:700 ] || stop "$dir is $(stat -c %U:%a $dir)"
-done
+owner=$(stat -c %U:%a /var/lib/faceauth)
+[ "$owner" = faceauth:700 ] || stop "/var/lib/faceauth is $owner"
 owner=$(stat -c %U:%a /var/lib/faceauth-fleet)
 [ "$owner" = faceauth-fleet:700 ] || stop "/var/lib/faceauth-fleet is $owner"
 groups=$(id -nG faceauth-fleet)
-[ -z "$(echo "$groups" | tr ' ' '\n' | grep -xE 'video|tss|faceauth')" ] ||
+[ -z "$(echo "$groups" | tr ' ' '\n' | grep -xE 'video|faceauth')" ] ||
 	stop "the user faceauth-fleet is in the groups $groups"
 [ ! -e /etc/systemd/system/multi-user.target.wants/faceauth-fleet.service ] || stop 'faceauth-fleet is enabled'
 gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 'the manual page is not in order'
 bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
 quietly apparmor_parser -Q -K /etc/apparmor.d/faceauth-daemon
-quietly systemd-analyze verify --man=no faceauth.service faceauth-fleet.service faceauth-fleet-server.service
+quietly systemd-analyze verify --man=no faceauth.service faceauth-key.service faceauth-fleet.service faceauth-fleet-server.service
 must getent passwd faceauth-fleet-server
 mustnt systemctl is-enabled faceauth-fleet-server.service
 ! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth-eye /lib/*/security/pam_faceauth.so | grep "not found"'
@@ -72,14 +71,13 @@ must [ -n "$people" ]
 # The replay that arm64.sh makes on an emulated arm64.
 must sh /root/faceauth/packaging/inside/stills.sh /srv/stills
 
-# Two files in the place of a store of logins, as its owner would have written them.
-printf 'sealed' >/var/lib/faceauth/profiles && printf 'seen' >/var/lib/faceauth-counters/seen
-chown faceauth:faceauth /var/lib/faceauth/profiles /var/lib/faceauth-counters/seen
-chmod 600 /var/lib/faceauth/profiles /var/lib/faceauth-counters/seen
+# A file in the place of a store of logins, as its owner would have written it.
+printf 'sealed' >/var/lib/faceauth/profiles
+chown faceauth:faceauth /var/lib/faceauth/profiles
+chmod 600 /var/lib/faceauth/profiles
 echo 'session mine' >>/etc/faceauth/services
 kept() {
-	[ "$(cat /var/lib/faceauth/profiles)" = sealed ] && [ "$(cat /var/lib/faceauth-counters/seen)" = seen ] ||
-		stop "the store is gone after $1"
+	[ "$(cat /var/lib/faceauth/profiles)" = sealed ] || stop "the store is gone after $1"
 	owner=$(stat -c %U:%a /var/lib/faceauth/profiles)
 	[ "$owner" = faceauth:600 ] || stop "the store belongs to $owner after $1"
 }
@@ -110,7 +108,7 @@ password 'after a removal'
 say 'removed, with the store kept'
 
 apt purge faceauth libpam-faceauth faceauth-models
-grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth /var/lib/faceauth-counters; to remove them: rm -r' /tmp/quiet.log ||
+grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth; to remove them: rm -r' /tmp/quiet.log ||
 	{ cat /tmp/quiet.log; stop 'the purge does not say that it keeps the faces'; }
 kept 'a purge without an answer'
 mustnt [ -e /etc/faceauth/services ]
@@ -127,7 +125,6 @@ grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
 	stop 'the purge does not say that it removed the faces'
 }
 mustnt [ -e /var/lib/faceauth ]
-mustnt [ -e /var/lib/faceauth-counters ]
 must [ -e /home/alice/.local/share/faceauth/faceauth.db ]
 password 'after all of it'
 left=$(find /etc /usr /lib /var /run /opt -xdev -name '*faceauth*' ! -path '/var/cache/apt/archives/*' \

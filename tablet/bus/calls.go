@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"golang.org/x/time/rate"
 )
 
 // Quotas. A call beyond them is only read, and costs no goroutine and no question to the bus. For root only the length
@@ -21,39 +22,21 @@ const (
 	messagesRead                    = 4096    // messages that wait to be read
 )
 
-// bucket counts the calls that are still allowed: "rate" are added per second, up to "burst". The zero value is full.
-type bucket struct {
-	spent float64
-	at    time.Time
-}
-
-// take uses up one call, if one is allowed.
-func (b *bucket) take(now time.Time, rate, burst float64) bool {
-	if gone := now.Sub(b.at).Seconds(); gone > 0 {
-		b.spent, b.at = max(0, b.spent-gone*rate), now
-	}
-	if b.spent+1 > burst {
-		return false
-	}
-	b.spent++
-	return true
-}
-
 // connection is a client of the bus that has sent calls.
 type connection struct {
 	name     string
 	by       caller
 	known    bool // by is
-	calls    bucket
-	refusals bucket
+	calls    *rate.Limiter
+	refusals *rate.Limiter
 	queue    []*dbus.Message
 	served   bool // a goroutine answers the calls of the queue
 	used     time.Time
 }
 
-// quota holds the counters of a user.
+// quota limits the calls of a user.
 type quota struct {
-	calls  bucket
+	calls  *rate.Limiter
 	served int       // connections
 	told   time.Time // time of the last log line about too many calls
 }
@@ -101,7 +84,7 @@ func (d *desk) take(m *dbus.Message, now time.Time) {
 	}
 	root := c.known && c.by.root()
 	switch {
-	case !root && !c.calls.take(now, connectionRate, connectionBurst), len(c.queue) >= queueLength,
+	case !root && !c.calls.AllowN(now, 1), len(c.queue) >= queueLength,
 		c.known && !root && !d.may(c.by.uid, now),
 		!c.served && c.known && !root && d.user(c.by.uid).served >= servedPerUser,
 		!c.served && !c.known && d.strangers >= strangersServed:
@@ -141,7 +124,8 @@ func (d *desk) connection(name string, now time.Time) *connection {
 		}
 		delete(d.connections, oldest.name)
 	}
-	c := &connection{name: name, used: now}
+	c := &connection{name: name, used: now, calls: rate.NewLimiter(connectionRate, connectionBurst),
+		refusals: rate.NewLimiter(connectionRate, connectionBurst)}
 	d.connections[name] = c
 	return c
 }
@@ -149,7 +133,7 @@ func (d *desk) connection(name string, now time.Time) *connection {
 func (d *desk) user(uid uint32) *quota {
 	u := d.users[uid]
 	if u == nil {
-		u = new(quota)
+		u = &quota{calls: rate.NewLimiter(userRate, userBurst)}
 		d.users[uid] = u
 	}
 	return u
@@ -158,7 +142,7 @@ func (d *desk) user(uid uint32) *quota {
 // may counts a call of a user other than root, and reports whether it is allowed.
 func (d *desk) may(uid uint32, now time.Time) bool {
 	u := d.user(uid)
-	if u.calls.take(now, userRate, userBurst) {
+	if u.calls.AllowN(now, 1) {
 		return true
 	}
 	if now.Sub(u.told) > time.Minute {
@@ -170,7 +154,7 @@ func (d *desk) may(uid uint32, now time.Time) bool {
 
 // refuse tells a client that it calls too often, but not too often itself.
 func (d *desk) refuse(c *connection, m *dbus.Message, now time.Time) {
-	if m.Flags&dbus.FlagNoReplyExpected == 0 && c.refusals.take(now, connectionRate, connectionBurst) {
+	if m.Flags&dbus.FlagNoReplyExpected == 0 && c.refusals.AllowN(now, 1) {
 		d.s.fail(m,
 			failure(tooManyRequests, "too many requests of this user are waiting for an answer; wait a few seconds"))
 	}

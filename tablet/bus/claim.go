@@ -18,7 +18,6 @@ const idleClaim = 30 * time.Second
 // claim is the right of one client to use the device for one user.
 type claim struct {
 	by      caller
-	named   string // the interface of the claim
 	user    string
 	asker   uint32       // number of the asking user; root at a greeter
 	service string       // of PAM, or ""
@@ -40,12 +39,6 @@ type claim struct {
 	stop    context.CancelFunc // stops the started work
 	word    string             // the last word that was sent
 	matched time.Time          // time of a match that was not used yet
-
-	// For a claim through fprintd's interface: signals wait until the client has its answer (see fprintSignals). They
-	// have their own mutex, because sending takes long while the bus is busy.
-	order sync.Mutex
-	holds bool
-	held  []*dbus.Message
 }
 
 // Ranks of claims.
@@ -79,11 +72,11 @@ func (c *claim) foreign() uint32 {
 	return c.asker
 }
 
-// claimed returns the claim of a client through an interface. It is an error if there is none.
-func (s *Service) claimed(by caller, named string) (*claim, *dbus.Error) {
+// claimed returns the claim of a client. It is an error if there is none.
+func (s *Service) claimed(by caller) (*claim, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.claim == nil || s.claim.by.sender != by.sender || s.claim.named != named {
+	if s.claim == nil || s.claim.by.sender != by.sender {
 		return nil, noClaim()
 	}
 	return s.claim, nil
@@ -244,13 +237,6 @@ func (s *Service) halt(c *claim) {
 
 // send sends a signal only to the client with the claim. It does not repeat the last word.
 func (s *Service) send(c *claim, member, word string, done bool) {
-	path := Path
-	if c.named == FprintDevice {
-		path = FprintPath
-		if word = fprintWord(word, done); word == "" {
-			return
-		}
-	}
 	s.mu.Lock()
 	again := c.word == word
 	c.word = word
@@ -258,32 +244,19 @@ func (s *Service) send(c *claim, member, word string, done bool) {
 	if again && !done {
 		return
 	}
-	s.signal(c, path, member, word, done)
-}
-
-// signal sends a signal to the client with the claim.
-func (s *Service) signal(c *claim, path dbus.ObjectPath, member string, body ...any) {
-	m := &dbus.Message{
+	body := []any{word, done}
+	s.conn.Send(&dbus.Message{
 		Type:  dbus.TypeSignal,
 		Flags: dbus.FlagNoReplyExpected,
 		Headers: map[dbus.HeaderField]dbus.Variant{
-			dbus.FieldPath:        dbus.MakeVariant(path),
-			dbus.FieldInterface:   dbus.MakeVariant(c.named),
+			dbus.FieldPath:        dbus.MakeVariant(Path),
+			dbus.FieldInterface:   dbus.MakeVariant(Interface),
 			dbus.FieldMember:      dbus.MakeVariant(member),
 			dbus.FieldDestination: dbus.MakeVariant(c.by.sender),
 			dbus.FieldSignature:   dbus.MakeVariant(dbus.SignatureOf(body...)),
 		},
 		Body: body,
-	}
-	if c.named == FprintDevice {
-		c.order.Lock()
-		defer c.order.Unlock()
-		if c.holds {
-			c.held = append(c.held, m)
-			return
-		}
-	}
-	s.conn.Send(m, nil)
+	}, nil)
 }
 
 // watch subscribes to the end of a client, and reports whether the client still exists.

@@ -3,6 +3,7 @@
 package bus_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +26,8 @@ func TestHere(t *testing.T) {
 	locked := func(x fixture.Session) fixture.Session { x.Locked = true; return x }
 	unseated := func(x fixture.Session) fixture.Session { x.Seat = ""; return x }
 	sessions := func(x ...fixture.Session) []fixture.Session { return x }
-	// The ways: a PAM module of root, a program of root by fprintd's names, and programs of the user by both names.
-	const pam, rootsFinger, program, finger = "p", "r", "u", "f"
+	// The ways: a PAM module of root, and a program of the user.
+	const pam, program = "p", "u"
 	const manager = "user@65534.service"
 	for _, c := range []struct {
 		name     string
@@ -34,68 +35,57 @@ func TestHere(t *testing.T) {
 		sessions []fixture.Session
 		ways     string // those that are answered
 	}{
-		{"a session at the device", "", sessions(at(nobody32)), pam + program + finger},
-		{"somebody else's session at the device", "", sessions(at(games32)), pam + program + finger},
-		{"a greeter's session", "", sessions(greeter), pam + rootsFinger + program + finger},
+		{"a session at the device", "", sessions(at(nobody32)), pam + program},
+		{"somebody else's session at the device", "", sessions(at(games32)), pam + program},
+		{"a greeter's session", "", sessions(greeter), pam + program},
 		{"a session from elsewhere", "", sessions(far(at(nobody32)), at(nobody32)), ""},
 		{"a session that is not used now", "", sessions(away(at(nobody32))), ""},
 		{"a session without a seat", "", sessions(unseated(at(nobody32))), ""},
-		{"a display manager with its greeter", "gdm.service", sessions(greeter), pam + rootsFinger},
-		{"a display manager by its second name", "display-manager.service", sessions(greeter), pam + rootsFinger},
-		{"a display manager that unlocks", "gdm.service", sessions(at(nobody32)), pam + rootsFinger},
+		{"a display manager with its greeter", "gdm.service", sessions(greeter), pam},
+		{"a display manager by its second name", "display-manager.service", sessions(greeter), pam},
+		{"a display manager that unlocks", "gdm.service", sessions(at(nobody32)), pam},
 		{"a display manager, somebody else is there", "gdm.service", sessions(at(games32)), ""},
 		{"a display manager with a far greeter", "gdm.service", sessions(far(greeter)), ""},
 		{"a display manager with a near and a far greeter", "gdm.service", sessions(greeter, far(greeter)), ""},
 		{"a display manager, and the user is elsewhere, too", "sddm.service", sessions(greeter, far(at(nobody32))), ""},
 		{"a display manager without anybody", "gdm.service", nil, ""},
-		{"login on a console", "getty@tty2.service", nil, pam + rootsFinger},
+		{"login on a console", "getty@tty2.service", nil, pam},
 		{"login on a serial line", "serial-getty@ttyS0.service", nil, ""},
 		// A timer that was set over ssh runs here, also after the connection has ended.
 		{"a service of a user at the device", manager, sessions(at(nobody32)), ""},
 		{"a service of a user who is elsewhere, too", manager, sessions(locked(at(nobody32)), far(at(nobody32))), ""},
 		{"a service of a user, somebody else is there", manager, sessions(locked(at(games32))), ""},
 		{"a service of another user", "user@5.service", sessions(locked(at(nobody32)), locked(at(games32))), ""},
-		{"a locker under the user's manager", manager, sessions(locked(at(nobody32))), program + finger},
+		{"a locker under the user's manager", manager, sessions(locked(at(nobody32))), program},
 		{"a service of the system, as of systemd-run or cron", "vpn.service", sessions(locked(at(nobody32))), ""},
 		{"a service that is named much the same", "not-gdm.service", sessions(greeter), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newFprintHouse(t, tablet.Options{Policy: tablet.Policy{Delay: time.Hour, MaxDelay: time.Hour}})
+			h := newHouse(t, tablet.Options{Policy: tablet.Policy{Delay: time.Hour, MaxDelay: time.Hour}})
 			for _, action := range []string{"verify", "enroll", "other-user"} {
 				h.polkit.set(nobody, action, true)
 			}
 			h.logind.Place(c.unit, c.sessions...)
-			for _, way := range []string{pam, rootsFinger, program, finger} {
+			for _, way := range []string{pam, program} {
 				h.logind.Place("", at(nobody32))
 				h.enrol(t, "nobody", stage.Alice)
 				h.logind.Place(c.unit, c.sessions...)
 				h.camera.Play(stage.Show{Frames: stage.Seen(stage.Bob, 9)})
 				var word string
 				var err error
-				switch uid := nobody; way {
-				case pam, program:
-					if way == pam {
-						uid = 0
-					}
-					client := h.client(t, uid)
-					if way == pam {
-						err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "", "", "")
-					}
-					if err == nil {
-						word, err = client.Verify(t.Context(), "nobody", func(string) {})
-					}
-				default:
-					if way == rootsFinger {
-						uid = 0
-					}
-					f := h.finger(t, uid)
-					if err = f.call("Claim", "nobody"); err == nil {
-						word = f.verify(t)
-					}
-					f.conn.Close()
+				uid := nobody
+				if way == pam {
+					uid = 0
 				}
-				denied := err != nil && strings.Contains(name(err)+errorName(err), "PermissionDenied")
+				client := h.client(t, uid)
+				if way == pam {
+					err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "", "", "")
+				}
+				if err == nil {
+					word, err = client.Verify(t.Context(), "nobody", func(string) {})
+				}
+				denied := name(err) == "PermissionDenied"
 				if denied == strings.Contains(c.ways, way) || err != nil && !denied {
 					t.Errorf("%s: %v", way, err)
 				}
@@ -119,39 +109,32 @@ func TestHere(t *testing.T) {
 // match.
 func TestStillHere(t *testing.T) {
 	for way, c := range map[string]struct {
-		uid    int
-		finger bool // by fprintd's names
-		claim  string
-		args   []any
+		uid   int
+		claim string
+		args  []any
 	}{
-		"PAM":                          {0, false, "ClaimFor", []any{"nobody", uint32(nobody), "", "", ""}},
-		"a program":                    {nobody, false, "Claim", []any{"nobody"}},
-		"a greeter by fprintd's names": {0, true, "Claim", []any{"nobody"}},
-		"a program by fprintd's names": {nobody, true, "Claim", []any{"nobody"}},
+		"PAM":       {0, "ClaimFor", []any{"nobody", uint32(nobody), "", "", ""}},
+		"a program": {nobody, "Claim", []any{"nobody"}},
 	} {
 		t.Run(way, func(t *testing.T) {
-			h := newFprintHouse(t, tablet.Options{})
+			h := newHouse(t, tablet.Options{})
 			h.polkit.set(nobody, "verify", true)
 			h.enrol(t, "nobody", stage.Alice)
 			conn := dial(t, h.address, c.uid)
 			signals := make(chan *dbus.Signal, 64)
 			conn.Signal(signals)
-			o, of, finger, want := conn.Object(bus.Name, bus.Path), bus.Interface+".", []any{}, "verify-error"
-			if c.finger {
-				o, of = conn.Object(bus.FprintName, bus.FprintPath), bus.FprintDevice+"."
-				finger, want = []any{"any"}, "verify-unknown-error"
-			}
+			o, of := conn.Object(bus.Name, bus.Path), bus.Interface+"."
 			if err := o.Call(of+c.claim, 0, c.args...).Err; err != nil {
 				t.Fatal(err)
 			}
 			h.logind.Place("", fixture.Session{UID: nobody, Class: "greeter", Seat: "seat0"}) // not active
 			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-			if err := o.Call(of+"VerifyStart", 0, finger...).Err; err != nil {
+			if err := o.Call(of+"VerifyStart", 0).Err; err != nil {
 				t.Fatal(err)
 			}
 			for s := range signals {
 				if len(s.Body) == 2 && s.Body[1] == true {
-					if s.Body[0] != want {
+					if s.Body[0] != "verify-error" {
 						t.Errorf("the decision is %v", s.Body[0])
 					}
 					return
@@ -163,7 +146,7 @@ func TestStillHere(t *testing.T) {
 
 // While the lid is closed the camera sees nobody, so nobody waits for it, unless a docked device has another camera.
 func TestLid(t *testing.T) {
-	h := newFprintHouse(t, tablet.Options{})
+	h := newHouse(t, tablet.Options{})
 	h.polkit.set(nobody, "verify", true)
 	h.enrol(t, "nobody", stage.Alice)
 	for _, docked := range []bool{false, true} {
@@ -216,7 +199,11 @@ func TestConfirm(t *testing.T) {
 				if err == nil {
 					return ""
 				}
-				return strings.TrimPrefix(errorName(err), "org.faceauth.Error.")
+				var failed dbus.Error
+				if !errors.As(err, &failed) {
+					t.Fatal(err)
+				}
+				return strings.TrimPrefix(failed.Name, "org.faceauth.Error.")
 			}
 			if err := o.Call(bus.Interface+".ClaimFor", 0, "nobody", uint32(nobody), "", "", "").Err; err != nil {
 				t.Fatal(err)

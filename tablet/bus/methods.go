@@ -13,7 +13,6 @@ import (
 type method struct {
 	in, out string // signatures
 	call    func(s *Service, by caller, args []any) ([]any, *dbus.Error)
-	after   func(s *Service, by caller) // called after an answer without error
 }
 
 const propertiesInterface = "org.freedesktop.DBus.Properties"
@@ -102,11 +101,11 @@ func newDevice() object {
 // methods are the methods of [Interface].
 var methods = map[string]method{
 	"Claim": does(func(s *Service, by caller, user string) *dbus.Error {
-		return s.claimSelf(by, user, Interface)
+		return s.claimSelf(by, user)
 	}),
 	"ClaimFor":        does((*Service).claimAs),
-	"Release":         does(func(s *Service, by caller) *dbus.Error { return s.release(by, Interface) }),
-	"VerifyStart":     does(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, Interface) }),
+	"Release":         does((*Service).release),
+	"VerifyStart":     does((*Service).verifyStart),
 	"Confirm":         does((*Service).confirm),
 	"VerifyStop":      does((*Service).stop),
 	"EnrollStart":     does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, false, false) }),
@@ -127,18 +126,6 @@ var methods = map[string]method{
 	"Health":          does((*Service).health),
 }
 
-// object returns the object at a path.
-func (s *Service) object(path dbus.ObjectPath) (object, bool) {
-	if path == Path {
-		return device, true
-	}
-	if s.o.Fprint {
-		o, ok := fprintObjects[path]
-		return o, ok
-	}
-	return object{}, false
-}
-
 // answer answers a call.
 func (s *Service) answer(by caller, m *dbus.Message) {
 	path, _ := m.Headers[dbus.FieldPath].Value().(dbus.ObjectPath)
@@ -146,8 +133,8 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 	member, _ := m.Headers[dbus.FieldMember].Value().(string)
 	signature, _ := m.Headers[dbus.FieldSignature].Value().(dbus.Signature)
 	unknown := func(name, why string) { s.fail(m, dbus.NewError("org.freedesktop.DBus.Error."+name, []any{why})) }
-	object, ok := s.object(path)
-	if !ok {
+	object := device
+	if path != Path {
 		unknown("UnknownObject", "the object is "+string(Path))
 		return
 	}
@@ -166,22 +153,16 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 		unknown("InvalidArgs", "the method takes arguments of the types "+f.in)
 		return
 	}
-	if own := named == Interface || named == FleetInterface || named == FprintDevice; own && s.o.Broken != nil {
+	if own := named == Interface || named == FleetInterface; own && s.o.Broken != nil {
 		s.fail(m, failure(internal, "nobody is recognised, because the store cannot be used: "+s.o.Broken.Error()))
 		return
 	}
 	results, failed := f.call(s, by, m.Body)
-	if named == FprintDevice {
-		failed = asFprint(failed)
-	}
 	if failed != nil {
 		s.fail(m, failed)
 		return
 	}
 	s.reply(m, dbus.TypeMethodReply, "", results)
-	if f.after != nil {
-		f.after(s, by)
-	}
 }
 
 // fail answers a call with an error.

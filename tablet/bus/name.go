@@ -60,9 +60,6 @@ func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (ear
 // leave releases the name, and answers the calls that came before.
 func (s *Service) leave() {
 	s.name("ReleaseName", Name, dbus.FlagNoReplyExpected)
-	if s.o.Fprint {
-		s.name("ReleaseName", FprintName, dbus.FlagNoReplyExpected)
-	}
 	for range 20 {
 		time.Sleep(50 * time.Millisecond)
 		if s.desk.idle(time.Now()) >= 50*time.Millisecond && s.held() == nil {

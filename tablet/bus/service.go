@@ -39,8 +39,6 @@ type Options struct {
 	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
 	// one.
 	Broken error
-	// Fprint also offers fprintd's interface, for programs that use only that: see [FprintName].
-	Fprint bool
 	// FleetUser is the user who may use [FleetInterface]. Default: the constant of this name.
 	FleetUser string
 }
@@ -57,11 +55,10 @@ type Service struct {
 	running  sync.WaitGroup
 	sessions atomic.Uint64
 
-	mu       sync.Mutex
-	claim    *claim            // the present claim, or nil
-	waiting  map[uint32]int    // number of a user's requests that wait for polkit
-	starting map[string]*claim // claims whose signals wait for an answer to the client
-	asleep   bool              // the device is about to sleep
+	mu      sync.Mutex
+	claim   *claim         // the present claim, or nil
+	waiting map[uint32]int // number of a user's requests that wait for polkit
+	asleep  bool           // the device is about to sleep
 }
 
 // Serve answers calls until ctx ends, or until there were no requests for some time; then it ends all work and returns
@@ -77,13 +74,12 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	o.FleetUser = cmp.Or(o.FleetUser, FleetUser)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{
-		conn:     conn,
-		asks:     asks,
-		a:        a,
-		o:        o,
-		ctx:      ctx,
-		waiting:  make(map[uint32]int),
-		starting: make(map[string]*claim),
+		conn:    conn,
+		asks:    asks,
+		a:       a,
+		o:       o,
+		ctx:     ctx,
+		waiting: make(map[uint32]int),
 	}
 	s.desk = newDesk(s)
 	defer s.running.Wait()
@@ -102,18 +98,6 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	early, err := s.requestName(messages, Name)
 	if err != nil {
 		return err
-	}
-	if o.Fprint {
-		more, err := s.requestName(messages, FprintName)
-		early = append(early, more...)
-		switch {
-		case errors.Is(err, ErrRunning):
-			s.o.Log.Warn(
-				"another program has the name " + FprintName + ", perhaps the service of a fingerprint reader; " +
-					"faceauth answers only its own name")
-		case err != nil:
-			return err
-		}
 	}
 	s.running.Go(func() {
 		for _, m := range early {

@@ -36,25 +36,25 @@ func (s *Service) claimAs(by caller, name string, asker uint32, service, challen
 	if failed := s.account(name, mark, false); failed != nil {
 		return failed
 	}
-	return s.claimFor(&claim{by: by, user: name, asker: asker, service: service, named: Interface,
+	return s.claimFor(&claim{by: by, user: name, asker: asker, service: service,
 		challenge: c, still: s.stillHere(by, name)})
 }
 
 // claimSelf claims the device for a program that is no PAM module of root. Root may do so from everywhere: what root is
 // told lets in nobody.
-func (s *Service) claimSelf(by caller, name, named string) *dbus.Error {
+func (s *Service) claimSelf(by caller, name string) *dbus.Error {
 	user, _, failed := by.subject(name)
 	if failed != nil {
 		return failed
 	}
 	if by.root() {
-		return s.claimFor(&claim{by: by, user: user, named: named})
+		return s.claimFor(&claim{by: by, user: user})
 	}
 	p, failed := s.here(by, user)
 	if failed != nil {
 		return failed
 	}
-	return s.claimFor(&claim{by: by, user: user, asker: by.uid, named: named, manager: p.manager,
+	return s.claimFor(&claim{by: by, user: user, asker: by.uid, manager: p.manager,
 		still: s.stillHere(by, user)})
 }
 
@@ -109,16 +109,16 @@ func (s *Service) claimFor(c *claim) *dbus.Error {
 	return nil
 }
 
-func (s *Service) release(by caller, named string) *dbus.Error {
-	c, failed := s.claimed(by, named)
+func (s *Service) release(by caller) *dbus.Error {
+	c, failed := s.claimed(by)
 	if failed == nil {
 		s.drop(c)
 	}
 	return failed
 }
 
-func (s *Service) verifyStart(by caller, named string) *dbus.Error {
-	c, failed := s.claimed(by, named)
+func (s *Service) verifyStart(by caller) *dbus.Error {
+	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
 	}
@@ -162,7 +162,7 @@ func (s *Service) say(ctx context.Context, c *claim, member, prefix string, r ta
 
 // confirm lets a client use its match, once and at once, if its person is still at the device.
 func (s *Service) confirm(by caller) *dbus.Error {
-	c, failed := s.claimed(by, Interface)
+	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
 	}
@@ -180,7 +180,7 @@ func (s *Service) confirm(by caller) *dbus.Error {
 }
 
 func (s *Service) stop(by caller) *dbus.Error {
-	c, failed := s.claimed(by, Interface)
+	c, failed := s.claimed(by)
 	if failed == nil {
 		s.halt(c)
 	}
@@ -190,7 +190,7 @@ func (s *Service) stop(by caller) *dbus.Error {
 // enrollStart starts an enrolment. Known says that the caller knows what a face of root is; more keeps the enrolled
 // faces.
 func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
-	c, failed := s.claimed(by, Interface)
+	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
 	}

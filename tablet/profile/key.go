@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
@@ -61,7 +60,7 @@ func KeyFile(path string) (Key, error) {
 			return Key{}, fmt.Errorf("making the key file: %w", err)
 		}
 	}
-	return readKey(path)
+	return readKey(path, true)
 }
 
 // makeKeyFile writes a file with random bytes to path, unless there is a file already.
@@ -89,14 +88,16 @@ func Credential(name string) (k Key, ok bool, err error) {
 	if dir == "" {
 		return k, false, nil
 	}
-	k, err = readKey(filepath.Join(dir, name))
+	k, err = readKey(filepath.Join(dir, name), false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, false, nil
 	}
 	return k, err == nil, err
 }
 
-func readKey(path string) (Key, error) {
+// readKey reads a key. Private says that no other user may be able to read the file. The files of the service manager are
+// below a folder that only this user can enter, and may have an ACL, which looks like the rights of a group.
+func readKey(path string, private bool) (Key, error) {
 	f, err := safefile.Open(path)
 	if errors.Is(err, safefile.ErrNotRegular) {
 		return Key{}, fmt.Errorf("%w: %w", ErrKeyFile, err)
@@ -109,7 +110,7 @@ func readKey(path string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("reading the key: %w", err)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); private && mode&0o077 != 0 {
 		return Key{}, fmt.Errorf("%w: other users may use %s (mode %#o); run: chmod 600 %s", ErrKeyFile, path, mode,
 			path)
 	}
@@ -121,52 +122,4 @@ func readKey(path string) (Key, error) {
 		return Key{}, fmt.Errorf("%w: %s does not hold %d bytes", ErrKeyFile, path, secretSize)
 	}
 	return derive(secret), nil
-}
-
-// next is the suffix of the key file's name for a new key that is to replace it.
-const next = ".next"
-
-// OpenFile opens the store at path with the key in a file, as [Open] and [KeyFile] do, and completes an interrupted
-// [Store.RotateFile].
-func OpenFile(path, keyPath string, space face.Space, options ...Option) (*Store, error) {
-	key, err := KeyFile(keyPath)
-	if err != nil {
-		return nil, err
-	}
-	s, err := Open(path, key, space, options...)
-	if !errors.Is(err, ErrKey) {
-		return s, err
-	}
-	key, missing := readKey(keyPath + next)
-	if missing != nil {
-		return nil, err
-	}
-	if s, err = Open(path, key, space, options...); err != nil {
-		return nil, err
-	}
-	if err := safefile.Rename(keyPath+next, keyPath); err != nil {
-		s.Close()
-		return nil, fmt.Errorf("replacing the key file: %w", err)
-	}
-	return s, nil
-}
-
-// RotateFile seals everything with a new key, and replaces the key file of [OpenFile]. After an interruption at any
-// point, OpenFile can open the store.
-func (s *Store) RotateFile(keyPath string) error {
-	if err := os.Remove(keyPath + next); err != nil &&
-		!errors.Is(err, fs.ErrNotExist) { // left by an earlier interruption, and not used yet
-		return err
-	}
-	if err := makeKeyFile(keyPath + next); err != nil {
-		return fmt.Errorf("making the key file: %w", err)
-	}
-	key, err := readKey(keyPath + next)
-	if err != nil {
-		return err
-	}
-	if err := s.Rotate(key); err != nil {
-		return err
-	}
-	return safefile.Rename(keyPath+next, keyPath)
 }

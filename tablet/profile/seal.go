@@ -17,7 +17,6 @@ import (
 const (
 	head  = 'h'
 	value = 'v'
-	apart = 'c' // counters
 )
 
 // bound returns the associated data for a kind of value and its key; the key is "" if there is one value of the kind.

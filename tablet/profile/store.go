@@ -12,27 +12,21 @@
 // (RFC 8949) sealed with XChaCha20-Poly1305 and a random nonce; version, space and the key of the value are the
 // associated data. This key is "user " and the HMAC-SHA256 of the name, so the file shows no name.
 //
-// A separate sealed file counts the writes of each profile. With it, the store notices a restored copy, and a user who
-// was forgotten after the copy was made.
-//
 // A write is on disk when it returns; after any interruption the store has the state before or after. While the store
 // is open, the latest values may be in the log of the database beside it (-wal). Deleted values are overwritten, and
 // the log is emptied, so that nothing of a deleted user stays.
 //
 // # Caveats
 //
-// If store, counters and key are restored from the same copy, only a [Grower] can notice it. If only the counters are
-// missing, all profiles count as restored from a copy.
-//
 // Everybody with the key and the file has the faces. Only the owner can write the file; damage can make it unusable,
-// and cannot let anybody in.
+// and cannot let anybody in. An older copy that is put back is not detected: whoever can do this can also change what
+// PAM asks.
 package profile
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -76,44 +70,31 @@ type Profile struct {
 	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [online.Learner]
 	Policy   []byte    `cbor:"policy"`   // the encoded limits of package session
 	Enrolled time.Time `cbor:"enrolled"` // in UTC
-
-	// Stale is set by [Store.Load] if the store was restored from an older copy.
-	Stale bool `cbor:"-"`
 }
 
 // record is a sealed value.
 type record struct {
 	User string `cbor:"user"`
-	N    uint64 `cbor:"n,omitempty"` // see counters
 	Profile
 }
 
 // Store is an open file of profiles. It is safe for concurrent use. The caller closes it.
 type Store struct {
 	path  string
-	apart string // path of the counters
 	space string
+	key   Key
 
-	mu       sync.Mutex
-	key      Key
-	db       *store.DB
-	lock     *os.File // the file, which no other program uses
-	counters counters
-
-	grower    Grower   // nil for none
-	witness   *witness // nil if there never was a grower
-	uncertain error    // after this error nothing is written any more
+	mu   sync.Mutex
+	db   *store.DB
+	lock *os.File // the file, which no other program uses
 }
 
 // Open opens the store at path for profiles of a feature space, and makes a missing one.
 //
 // The error wraps [ErrKey], [ErrVersion], [ErrSpace], [ErrDamaged], or [ErrBusy] if another program uses the file for
 // more than two seconds.
-func Open(path string, key Key, space face.Space, options ...Option) (*Store, error) {
-	s := &Store{path: path, apart: path + ".seen", space: space.ID, key: key}
-	for _, o := range options {
-		o(s)
-	}
+func Open(path string, key Key, space face.Space) (*Store, error) {
+	s := &Store{path: path, space: space.ID, key: key}
 	if err := s.open(); err != nil {
 		s.close()
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
@@ -136,10 +117,7 @@ func (s *Store) open() (err error) {
 	if err := s.db.Whole(); err != nil {
 		return explained(err)
 	}
-	if err := s.db.Write(s.begin); err != nil {
-		return err
-	}
-	return s.readCounters()
+	return s.db.Write(s.begin)
 }
 
 // explained returns an error of the database as one of this package.
@@ -207,11 +185,7 @@ func (s *Store) Save(user string, p Profile) error {
 	p.Enrolled = p.Enrolled.UTC().Truncate(time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.count(user)
-	if err == nil {
-		err = s.db.Write(func() error { return s.put(record{user, n, p}) })
-	}
-	if err != nil {
+	if err := s.db.Write(func() error { return s.put(record{user, p}) }); err != nil {
 		return fmt.Errorf("saving a profile in %s: %w", s.path, err)
 	}
 	return nil
@@ -228,29 +202,22 @@ func (s *Store) put(r record) error {
 	return s.set(at, s.seal(plain, value, at))
 }
 
-// values returns the sealed values of all users, by their keys.
-func (s *Store) values() (all map[string][]byte, err error) {
-	all = make(map[string][]byte)
-	err = s.db.Query("select key, value from meta where key like 'user %'", func(r store.Row) error {
-		all[r.ColumnText(0)] = slices.Clone(r.ColumnRawBlob(1))
-		return nil
-	})
-	return all, explained(err)
-}
-
 // Users returns the users with a profile, in lexical order. The error wraps [ErrDamaged].
 func (s *Store) Users() (users []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, err := s.values()
-	if err != nil {
-		return nil, fmt.Errorf("listing the profiles of %s: %w", s.path, err)
-	}
-	for _, user := range slices.Sorted(maps.Keys(s.counters)) {
-		if all[s.place(user)] != nil {
-			users = append(users, user)
+	err = s.db.Query("select key, value from meta where key like 'user %'", func(row store.Row) error {
+		r, err := s.record(row.ColumnRawBlob(1), row.ColumnText(0))
+		clear(r.Learner)
+		if err == nil { // a profile that cannot be read lets nobody in
+			users = append(users, r.User)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the profiles of %s: %w", s.path, explained(err))
 	}
+	slices.Sort(users)
 	return users, nil
 }
 
@@ -258,9 +225,8 @@ func (s *Store) Users() (users []string, err error) {
 func (s *Store) Load(user string) (p Profile, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, counted := s.counters[user]
 	sealed, err := s.get(s.place(user))
-	if err == nil && (sealed == nil || !counted) {
+	if err == nil && sealed == nil {
 		err = ErrUnknown
 	}
 	var r record
@@ -270,7 +236,6 @@ func (s *Store) Load(user string) (p Profile, err error) {
 	if err != nil {
 		return Profile{}, fmt.Errorf("loading a profile of %s: %w", s.path, err)
 	}
-	r.Stale = r.N != n
 	return r.Profile, nil
 }
 
@@ -292,19 +257,16 @@ func (s *Store) record(sealed []byte, at string) (r record, err error) {
 func (s *Store) Delete(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.uncount(user)
-	if err == nil {
-		err = s.db.Write(func() error {
-			sealed, err := s.get(s.place(user))
-			switch {
-			case err != nil:
-				return err
-			case sealed == nil:
-				return ErrUnknown
-			}
-			return errors.Join(s.db.Exec("delete from meta where key = ?", s.place(user)), s.db.Erasing())
-		})
-	}
+	err := s.db.Write(func() error {
+		sealed, err := s.get(s.place(user))
+		switch {
+		case err != nil:
+			return err
+		case sealed == nil:
+			return ErrUnknown
+		}
+		return errors.Join(s.db.Exec("delete from meta where key = ?", s.place(user)), s.db.Erasing())
+	})
 	if err == nil {
 		err = s.db.Erase()
 	}
@@ -312,38 +274,6 @@ func (s *Store) Delete(user string) error {
 		return fmt.Errorf("deleting a profile of %s: %w", s.path, err)
 	}
 	return nil
-}
-
-// Rotate seals everything with another key. On error the store and its key are unchanged.
-func (s *Store) Rotate(key Key) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := &Store{space: s.space, key: key, db: s.db}
-	err := s.db.Write(func() error {
-		all, err := s.values()
-		if err == nil {
-			err = next.set(checkKey, next.seal(check, head, ""))
-		}
-		for at, sealed := range all {
-			var r record
-			if err == nil {
-				r, err = s.record(sealed, at)
-			}
-			if err == nil {
-				err = s.db.Exec("delete from meta where key = ?", at)
-			}
-			if err == nil {
-				err = next.put(r)
-			}
-			clear(r.Learner)
-		}
-		return errors.Join(err, s.db.Erasing())
-	})
-	if err != nil {
-		return fmt.Errorf("sealing %s with a new key: %w", s.path, err)
-	}
-	s.key = key
-	return errors.Join(s.db.Erase(), s.writeCounters()) // without the counters all passwords would be due
 }
 
 // Close closes the file.

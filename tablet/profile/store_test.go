@@ -153,11 +153,8 @@ func TestNoTraces(t *testing.T) {
 	if n < 3000 {
 		t.Errorf("%d pieces looked for", n)
 	}
-	if left, _ := filepath.Glob(path + "*"); len(left) != 4 { // the others are the counters, the log and its index
+	if left, _ := filepath.Glob(path + "*"); len(left) != 3 { // the others are the log and its index
 		t.Errorf("files are left: %q", left)
-	}
-	if bytes.Contains(read(t, path+".seen"), []byte("alice")) || bytes.Contains(read(t, path+".seen"), []byte("bob")) {
-		t.Error("the counters show what they should hide")
 	}
 	// Bob's value is sealed again, too.
 	if err := s.Delete("bob"); err != nil {
@@ -184,32 +181,6 @@ func sealedBytes(t *testing.T, path string) (all [][]byte) {
 		t.Fatalf("%d values found", len(all))
 	}
 	return all
-}
-
-func TestRotate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store")
-	first, second := profile.NewKey(), profile.NewKey()
-	s := open(t, path, first)
-	want := map[string]uint64{}
-	for n := range uint64(5) {
-		want[fmt.Sprint("user", n)] = n
-		if err := s.Save(fmt.Sprint("user", n), numbered(n, 3000)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Rotate(second); err != nil {
-		t.Fatal(err)
-	}
-	users(t, s, want)
-	if err := s.Save("user0", numbered(9, 10)); err != nil {
-		t.Fatal(err)
-	}
-	want["user0"] = 9
-	s.Close()
-	if _, err := profile.Open(path, first, space); !errors.Is(err, profile.ErrKey) {
-		t.Errorf("the first key: %v", err)
-	}
-	users(t, open(t, path, second), want)
 }
 
 func TestOpenErrors(t *testing.T) {
@@ -537,7 +508,7 @@ func TestGolden(t *testing.T) {
 				return nil // written with the key
 			}
 			profiles := filepath.Join("testdata", "profiles")
-			for _, old := range []string{path, profiles, profiles + ".seen"} {
+			for _, old := range []string{path, profiles} {
 				os.Remove(old)
 			}
 			key, err := profile.KeyFile(path)
@@ -561,7 +532,6 @@ func TestGolden(t *testing.T) {
 	}
 	file := place("key", "")
 	path := place("profiles", file)
-	place("profiles.seen", file)
 	key, err := profile.KeyFile(file)
 	if err != nil {
 		t.Fatal(err)
