@@ -74,6 +74,8 @@ func (c *Client) ask(ctx context.Context, of, method string, args, results []any
 	case failed.Name == "org.freedesktop.DBus.Error.ServiceUnknown",
 		failed.Name == "org.freedesktop.DBus.Error.NameHasNoOwner":
 		return fmt.Errorf("%w; start it with: systemctl start faceauth", ErrNoService)
+	case failed.Name == "org.freedesktop.DBus.Error.TimedOut": // of the bus, which has waited for the start
+		return fmt.Errorf("%w, and does not start; read: journalctl -u faceauth -u faceauth-key", ErrNoService)
 	case failed.Name == "org.freedesktop.DBus.Error.NoReply":
 		return ended()
 	}
