@@ -13,7 +13,7 @@ help:
 	@echo 'make test-all  every test, also the long ones, and packages with goroutines under the race detector'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
-	@echo 'make man    writes the manual pages and the completion of shells into bin/share'
+	@echo 'make man    writes the manual pages and the completions of shells into bin/share'
 	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make sbom   lists the modules in the programs, in bin/faceauth.cdx.json and bin/faceauth-eye.cdx.json (CycloneDX)'
@@ -54,6 +54,7 @@ build: setup
 	@[ -e "$$(go env GOCACHE)/faceauth-built" ] || \
 		echo 'building faceauth and what it is made of; gocv alone takes a minute or more the first time'
 	@$(MAKE) -s programs GO_BUILD="$$([ -e "$$(go env GOCACHE)/faceauth-built" ] || echo -v) $(GO_BUILD)"
+	@$(MAKE) -s man
 	@touch "$$(go env GOCACHE)/faceauth-built"
 
 # The work of build, if everything that it needs is installed. With osusergo, package os/user reads /etc/passwd alone: a
@@ -155,14 +156,13 @@ pam-module:
 	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fvisibility=hidden -fstack-protector-strong \
 		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/*.c -lpam -lcrypt
 
-# The manual pages and completions that the commands print, the same on every machine. RUN starts a program of another
-# architecture.
-SELF = env -i PATH="$$PATH" HOME=/nonexistent XDG_DATA_DIRS=/nonexistent \
-	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(RUN) bin
-
+# The manual pages and completions, the same on every machine. They are made by a program for this machine, also when
+# the programs are for another one.
 man:
 	@rm -rf bin/share
-	@$(MAKE) -s install-docs DESTDIR=bin/share datadir=
+	@$(foreach p,$(DOCUMENTED),env -u GOARCH -u CC -u CXX -u PKG_CONFIG \
+		SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" \
+		go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )run -tags man,osusergo ./cmd/$(p) "$(CURDIR)/bin/share/$(p)" &&) true
 
 deb:
 	sh packaging/build.sh bin/deb
@@ -214,17 +214,10 @@ install-models:
 		install -D -m 644 "$$m" $(DESTDIR)$(datadir)/faceauth/models/$$(basename "$$m") || exit 1; done; \
 	[ -z "$(RUNTIME)" ] || [ ! -f "$$dir/$(RUNTIME)" ] || install -m 644 "$$dir/$(RUNTIME)" $(DESTDIR)$(datadir)/faceauth/models/
 
-# Root may be unable to write here, so no temporary file is made.
 install-docs:
-	install -d $(DESTDIR)$(datadir)/man/man1 $(DESTDIR)$(datadir)/bash-completion/completions \
-		$(DESTDIR)$(datadir)/zsh/vendor-completions $(DESTDIR)$(datadir)/fish/vendor_completions.d
-	for p in $(DOCUMENTED); do \
-		$(SELF)/$$p man $(DESTDIR)$(datadir)/man/man1 && \
-		$(SELF)/$$p completion bash >$(DESTDIR)$(datadir)/bash-completion/completions/$$p && \
-		$(SELF)/$$p completion zsh >$(DESTDIR)$(datadir)/zsh/vendor-completions/_$$p && \
-		$(SELF)/$$p completion fish >$(DESTDIR)$(datadir)/fish/vendor_completions.d/$$p.fish || exit 1; done
-	chmod 644 $(DESTDIR)$(datadir)/man/man1/faceauth*.1 $(DESTDIR)$(datadir)/bash-completion/completions/faceauth* \
-		$(DESTDIR)$(datadir)/zsh/vendor-completions/_faceauth* $(DESTDIR)$(datadir)/fish/vendor_completions.d/faceauth*.fish
+	@for p in $(DOCUMENTED); do [ -d bin/share/$$p ] || { echo "there is no bin/share/$$p; build first, as yourself: make man" >&2; exit 1; }; done
+	install -d $(DESTDIR)$(datadir)
+	umask 022; for p in $(DOCUMENTED); do cp -R bin/share/$$p/. $(DESTDIR)$(datadir)/ || exit 1; done
 
 # It installs what make models has built and fetched, so that root needs neither Go nor a network.
 install: install-programs install-pam install-models install-docs install-files
@@ -253,10 +246,10 @@ lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go vet -tags matprofile ./internal/cv
-	go tool staticcheck ./...
+	go tool -modfile=tools/go.mod staticcheck ./...
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	go -C lab vet ./...
-	check=$$(go tool -n staticcheck) && cd lab && "$$check" ./...
+	check=$$(go tool -modfile=tools/go.mod -n staticcheck) && cd lab && "$$check" ./...
 	@# The parts that need no OpenCV are for other systems, too.
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(PORTABLE)
 	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build $(PORTABLE)

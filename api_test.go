@@ -3,6 +3,8 @@
 package faceauth_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -235,6 +238,45 @@ func TestThirdParty(t *testing.T) {
 			if !strings.HasPrefix(m, "github.com/faceauth/faceauth") && !strings.Contains(text, name) {
 				t.Errorf("THIRD_PARTY.md does not name %s", m)
 			}
+		}
+	}
+}
+
+// What a build of the program fetches and links stays small: no large module, nothing that only a tool needs.
+func TestModules(t *testing.T) {
+	list := func(format string) []string {
+		out, err := exec.Command("go", "list", "-deps", "-f", format, "./cmd/faceauth").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Fields(string(out))
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	for _, p := range list("{{.ImportPath}}") {
+		if strings.HasPrefix(p, "google.golang.org/grpc") || p == "github.com/spf13/cobra/doc" {
+			t.Errorf("faceauth links %s", p)
+		}
+	}
+	linked := list("{{with .Module}}{{if .Version}}{{.Path}}@{{.Version}}{{end}}{{end}}")
+	if len(linked) > 40 || len(linked) < 10 {
+		t.Errorf("faceauth links %d modules, want at most 40: %q", len(linked), linked)
+	}
+	out, err := exec.Command("go", append([]string{"mod", "download", "-json"}, linked...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for all := json.NewDecoder(bytes.NewReader(out)); all.More(); {
+		var m struct{ Path, Zip string }
+		if err := all.Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		zip, err := os.Stat(m.Zip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mb := zip.Size() / 1e6; mb > 20 && m.Path != "github.com/klauspost/compress" { // of the fleet
+			t.Errorf("%s has %d MB, want at most 20", m.Path, mb)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func Broken(err error) bool {
 // Vision tells an eye how to find faces and compute their vectors.
 type Vision struct {
 	Features       string `json:"features"` // "embedding" or "pixels"
-	Detector       string `json:"detector"` // "network", "haar" or "lbp"
+	Detector       string `json:"detector"` // "network" or "haar"
 	Models         string `json:"models"`   // folder of the model files
 	DetectorModel  string `json:"detector_model,omitempty"`
 	EmbeddingModel string `json:"embedding_model,omitempty"` // files with the user's own model descriptions

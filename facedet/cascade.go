@@ -26,19 +26,9 @@ func NewCascade(path string) (*Cascade, error) {
 	return &Cascade{c}, nil
 }
 
-// Haar returns the frontal face detector of Haar features that comes with OpenCV.
+// Haar returns the frontal face detector of Haar features that comes with OpenCV, in the Debian package opencv-data.
 func Haar() (*Cascade, error) {
-	return standard("haarcascades/haarcascade_frontalface_default.xml")
-}
-
-// LBP returns the frontal face detector of local binary patterns that comes with OpenCV. It is faster than [Haar], and
-// misses more faces.
-func LBP() (*Cascade, error) {
-	return standard("lbpcascades/lbpcascade_frontalface_improved.xml")
-}
-
-// standard opens a file of the Debian package opencv-data.
-func standard(name string) (*Cascade, error) {
+	const name = "haarcascades/haarcascade_frontalface_default.xml"
 	for _, dir := range []string{"/usr/share/opencv4", "/usr/local/share/opencv4"} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err == nil {

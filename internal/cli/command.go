@@ -118,6 +118,7 @@ func Root(root *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // so that its arguments are checked
 	}
 	usage(root)
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	return root
 }
 
@@ -159,7 +160,6 @@ func usage(c *cobra.Command) {
 			return nil
 		}
 	}
-	c.SetUsageFunc(printUsage)
 	for _, sub := range c.Commands() {
 		usage(sub)
 	}

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -40,45 +39,21 @@ func Cameras(_ *cobra.Command, _ []string, _ string) (all []string, _ cobra.Shel
 	return all, cobra.ShellCompDirectiveDefault
 }
 
-// printUsage is cobra's usage with the flags for tuning last.
-func printUsage(c *cobra.Command) error {
-	w := c.OutOrStderr()
-	fmt.Fprint(w, "Usage:\n")
-	if c.Runnable() {
-		fmt.Fprintf(w, "  %s\n", c.UseLine())
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "  %s [command]\n", c.CommandPath())
-	}
-	if c.HasExample() {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprint(w, "\nAvailable Commands:\n")
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(w, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
-			}
-		}
-	}
-	var everyday, rest pflag.FlagSet
+// usageTemplate is cobra's usage with the flags for tuning in a part of their own.
+func usageTemplate(of string) string {
+	const local = "{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
+	cobra.AddTemplateFunc("everyday", func(c *cobra.Command) string { return flagUsages(c, false) })
+	cobra.AddTemplateFunc("tuning", func(c *cobra.Command) string { return flagUsages(c, true) })
+	return strings.Replace(of, local, "{{everyday . | trimTrailingWhitespaces}}{{with tuning .}}\n\nTuning:\n"+
+		"{{. | trimTrailingWhitespaces}}{{end}}", 1)
+}
+
+func flagUsages(c *cobra.Command, tunes bool) string {
+	var set pflag.FlagSet
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, few := f.Annotations[tuning]; few {
-			rest.AddFlag(f)
-		} else {
-			everyday.AddFlag(f)
+		if _, few := f.Annotations[tuning]; few == tunes {
+			set.AddFlag(f)
 		}
 	})
-	for _, part := range []struct {
-		title string
-		flags *pflag.FlagSet
-	}{{"Flags", &everyday}, {"Tuning", &rest}, {"Global Flags", c.InheritedFlags()}} {
-		if part.flags.HasAvailableFlags() {
-			fmt.Fprintf(w, "\n%s:\n%s\n", part.title, strings.TrimRight(part.flags.FlagUsages(), " \n"))
-		}
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "\nUse \"%s [command] --help\" for more information about a command.\n", c.CommandPath())
-	}
-	return nil
+	return set.FlagUsages()
 }

@@ -36,12 +36,12 @@ func (o *Options) VisionFlags(c *cobra.Command) {
 	f.StringVar(&o.Features, "features", "auto", "feature space: embedding, pixels (of the thesis, much weaker), or "+
 		"auto: the gallery's, else embedding")
 	f.StringVar(&o.Detector, "detector", "auto",
-		"face detector: network, haar, lbp, or auto: network if the models are installed, else haar")
+		"face detector: network, haar, or auto: network if the models are installed, else haar")
 	o.SourceFlags(c)
 	o.NetworkFlags(c)
 	tunes(f, "features", "detector")
 	Values(c, "features", "auto", "embedding", "pixels")
-	Values(c, "detector", "auto", "network", "haar", "lbp")
+	Values(c, "detector", "auto", "network", "haar")
 }
 
 // SourceFlags adds the flags of a command that reads a source.

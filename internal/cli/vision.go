@@ -169,13 +169,13 @@ func (o *Options) planDetector(v *Vision) error {
 	switch v.Name {
 	case "network":
 		v.networks = append(v.networks, boxes, points)
-	case "haar", "lbp":
+	case "haar":
 		if v.Space.Unit {
-			return Fail(BadUsage, fmt.Errorf("the %s detector finds no landmarks, and embeddings need them; "+
-				"use --detector network or --features pixels", v.Name))
+			return Fail(BadUsage, errors.New("the haar detector finds no landmarks, and embeddings need them; "+
+				"use --detector network or --features pixels"))
 		}
 	default:
-		return Fail(BadUsage, fmt.Errorf("unknown detector %q; use network, haar, lbp or auto", o.Detector))
+		return Fail(BadUsage, fmt.Errorf("unknown detector %q; use network, haar or auto", o.Detector))
 	}
 	return nil
 }

@@ -30,6 +30,11 @@ func TestRegistry(t *testing.T) {
 		{"npmrc with a user", "", "", "registry=https://b.example/\n//b.example/:username=u\n" +
 			"//b.example/:_password=cA==\n",
 			models.Registry{URL: "https://b.example/", Authorization: "Basic dTpw"}, ""},
+		{"npmrc with a part of the address", "", "", "; npm's\nregistry = \"https://b.example/npm/all/\"\n" +
+			"//b.example/npm/:_authToken=${TOKEN}\n",
+			models.Registry{URL: "https://b.example/npm/all/", Authorization: "Bearer made-up"}, ""},
+		{"a token for another host", "", "", "registry=https://b.example/\n//b.example.org/:_authToken=made-up\n",
+			models.Registry{URL: "https://b.example/"}, ""},
 		{"both", "https://a.example/", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
 			models.Registry{URL: "https://a.example/"}, ""},
 		{"no URL", "mirror.example", "", "", models.Registry{}, "is not an http or https URL"},
@@ -41,6 +46,7 @@ func TestRegistry(t *testing.T) {
 			t.Setenv("HOME", home)
 			t.Setenv("NPM_CONFIG_REGISTRY", c.upper)
 			t.Setenv("npm_config_registry", c.lower)
+			t.Setenv("TOKEN", "made-up")
 			for name, value := range map[string]string{"NPM_CONFIG_REGISTRY": c.upper, "npm_config_registry": c.lower} {
 				if value == "" {
 					os.Unsetenv(name) // t.Setenv restores it

@@ -9,12 +9,9 @@ package main
 
 import (
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/manual"
 	"github.com/faceauth/faceauth/lab/thesis"
 	"github.com/spf13/cobra"
 )
-
-func main() { cli.Main(newRoot()) }
 
 func newRoot() *cobra.Command {
 	return cli.Root(&cobra.Command{
@@ -23,7 +20,7 @@ func newRoot() *cobra.Command {
 		Long: "faceauth-lab measures on labelled recordings how well faceauth recognises people, how it withstands\n" +
 			"attacks, and how logins and an office do. It chooses settings that faceauth reads, and makes the\n" +
 			"figures of docs/results.md.",
-	}, newEval(), newTune(), newAttack(), newTrial(), thesis.New(), cli.NewMan(manSections))
+	}, newEval(), newTune(), newAttack(), newTrial(), thesis.New())
 }
 
 // newTrial returns the command "trial".
@@ -37,25 +34,3 @@ func newTrial() *cobra.Command {
 	c.AddCommand(newLoginTrial(), newLivenessTrial(), newOfficeTrial())
 	return c
 }
-
-// manSections are the last sections of the program's manual page.
-var manSections = []manual.Section{{
-	Title: "Exit status",
-	Text: "  0    done\n" +
-		"  1    something else failed\n" +
-		"  2    the command line is wrong\n" +
-		"  3    the recordings cannot be opened or read\n" +
-		"  4    no usable face was found\n" +
-		"  6    a model is missing or wrong\n" +
-		"  8    the recordings do not support the settings that were chosen\n" +
-		"  130  interrupted",
-}, {
-	Title: "Environment",
-	Text: "  FACEAUTH_MODELS        folder of the model files, which faceauth models install fetches\n" +
-		"  FACEAUTH_DATA          folder of the recordings and tables of thesis\n" +
-		"  FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, also if ONNX Runtime is installed\n" +
-		"  XDG_DATA_HOME          where the models lie, in place of ~/.local/share",
-}, {
-	Title: "Files",
-	Text:  "  ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users",
-}}
