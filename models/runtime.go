@@ -9,10 +9,12 @@ import (
 	"runtime"
 )
 
+// RuntimeVersion is the version of ONNX Runtime that is installed.
+const RuntimeVersion = "1.30.0"
+
 // The npm package that carries ONNX Runtime, and the Subresource Integrity of its tarball.
 const (
 	runtimeName      = "onnxruntime-node"
-	runtimeVersion   = "1.30.0"
 	runtimeIntegrity = "sha512-twhs1C2C/BFkz1yc5OY0KIU2GUq6DURO7hD4bx5Q2Qy3nAMJwRXW8xU3NVczE29VA9lolLOYepoD8fjTGOfIqw=="
 )
 
@@ -23,7 +25,7 @@ var ErrNoRuntime = errors.New("there is no ONNX Runtime")
 func library(system, processor string) (Description, error) {
 	d := Description{
 		Name: "onnxruntime", Kind: "library", File: "libonnxruntime.so", Licence: "MIT",
-		Source: "npm package " + runtimeName + "@" + runtimeVersion,
+		Source: "npm package " + runtimeName + "@" + RuntimeVersion,
 	}
 	switch system + "/" + processor {
 	case "linux/amd64":
@@ -59,7 +61,7 @@ func InstallRuntime(ctx context.Context, r Registry, dir string, report func(str
 		return err
 	}
 	f := newFetcher(r)
-	f.name, f.version, f.limit = runtimeName, runtimeVersion, 128<<20 // the package has 114 million bytes
+	f.name, f.version, f.limit = runtimeName, RuntimeVersion, 128<<20 // the package has 114 million bytes
 	return f.install(ctx, runtimeIntegrity, []Description{d}, dir, report)
 }
 

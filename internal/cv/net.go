@@ -92,6 +92,13 @@ func OpenRuntime(library string, model []byte) (*Net, error) {
 	return &Net{p, "ONNX Runtime " + runtime.version}, nil
 }
 
+// Processor names the processor of this machine, as far as programs without privileges can tell.
+func Processor() string {
+	var name [64]C.char
+	C.fa_processor(&name[0], C.size_t(len(name)))
+	return C.GoString(&name[0])
+}
+
 // Runs names what runs the network, with its version.
 func (n *Net) Runs() string { return n.runs }
 

@@ -1,9 +1,16 @@
 #include "net.h"
 
 #include <chrono>
+#include <cstdio>
 #include <vector>
 
 #include <malloc.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/dnn.hpp>
@@ -79,6 +86,23 @@ void fa_decode(const void *data, int length, int how, void *dst, char **err) {
 		cv::Mat in(1, length, CV_8UC1, const_cast<void *>(data));
 		mat(dst) = cv::imdecode(in, how);
 	});
+}
+
+void fa_processor(char *name, size_t size) {
+#if defined(__x86_64__) || defined(__i386__)
+	unsigned brand[13] = {}, model = 0, b, c, d;
+	__get_cpuid(1, &model, &b, &c, &d);
+	for (unsigned i = 0; i < 3; i++)
+		__get_cpuid(0x80000002 + i, &brand[4 * i], &brand[4 * i + 1], &brand[4 * i + 2], &brand[4 * i + 3]);
+	snprintf(name, size, "%s (%x)", reinterpret_cast<char *>(brand), model);
+#elif defined(__aarch64__)
+	unsigned long long midr = 0;
+	if (getauxval(AT_HWCAP) & HWCAP_CPUID)
+		asm("mrs %0, midr_el1" : "=r"(midr));
+	snprintf(name, size, "arm64 (%llx)", midr);
+#else
+	snprintf(name, size, "unknown");
+#endif
 }
 
 void *fa_net_open(const char *path, char **err) {

@@ -32,6 +32,7 @@ void fa_trim(void);
 
 void fa_decode(const void *data, int length, int how, void *mat, char **err);
 
+void fa_processor(char *name, size_t size);
 void *fa_net_open(const char *path, char **err);
 const char *fa_ort_load(const char *library, char **err); // the version of ONNX Runtime; not for two threads at once
 void *fa_ort_open(const void *model, size_t length, char **err);

@@ -5,9 +5,9 @@
 // [Open] verifies the file and reads it; whatever does not fit the description is an error that names
 // the model and wraps [models.ErrShape].
 //
-// ONNX Runtime runs a network if its library is installed beside the networks and takes this one. Else OpenCV does,
-// with the same results and at twice the processor time; [Network.Runs] says which, and why. With [Variable] set to
-// "opencv" it is always OpenCV.
+// ONNX Runtime runs a network if its library is installed beside the networks and takes this one, unless [Prefer] kept
+// that OpenCV is faster on this processor. Else OpenCV does, with the same results; [Network.Runs] says which, and why.
+// With [Variable] set to "opencv" it is always OpenCV.
 package network
 
 import (
@@ -38,7 +38,12 @@ var ErrChosen = errors.New(Variable + " is opencv")
 // Open opens the network of a description from the folder dir. The error wraps the errors of [models.Description.Path],
 // or [models.ErrShape] if the network is of another kind or cannot be read.
 func Open(d models.Description, kind models.Kind, dir string) (*Network, error) {
-	n := &Network{Description: d}
+	return open(d, kind, dir, opencvFirst(dir))
+}
+
+// open opens a network in ONNX Runtime, or, if that is refused or does not work, in OpenCV.
+func open(d models.Description, kind models.Kind, dir string, refused error) (*Network, error) {
+	n := &Network{Description: d, refused: refused}
 	if d.Kind != kind {
 		return nil, n.Unfit("it is of kind %s, want %s", d.Kind, kind)
 	}
@@ -46,8 +51,10 @@ func Open(d models.Description, kind models.Kind, dir string) (*Network, error) 
 	if err != nil {
 		return nil, err
 	}
-	if n.net, n.refused = n.accelerated(path, dir); n.refused == nil {
-		return n, nil
+	if n.refused == nil {
+		if n.net, n.refused = n.accelerated(path, dir); n.refused == nil {
+			return n, nil
+		}
 	}
 	if n.net, err = cv.OpenNet(path); errors.Is(err, cv.ErrMemory) {
 		return nil, fmt.Errorf("model %s: %w", n.Name, err)
@@ -62,9 +69,6 @@ var libraries sync.Map
 
 // accelerated opens the network in ONNX Runtime and runs it once: some faults of a network show only then.
 func (n *Network) accelerated(path, dir string) (*cv.Net, error) {
-	if os.Getenv(Variable) == "opencv" {
-		return nil, ErrChosen
-	}
 	check, _ := libraries.LoadOrStore(dir, sync.OnceValues(func() (string, error) { return models.Runtime(dir) }))
 	library, err := check.(func() (string, error))()
 	if err != nil {
