@@ -85,7 +85,7 @@ test: setup-test models
 	go -C lab test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth-lab ./...
 
 # Packages that build without cgo: a program that judges and learns needs no OpenCV.
-PURE = $(shell go list ./face ./eye ./graph ./internal/anomaly ./internal/frigate ./quantized ./online ./sighting ./gallery ./models ./replay ./office/... ./fleet/... ./tablet/...)
+PURE = $(shell go list ./face ./eye ./graph ./internal/anomaly ./internal/frigate ./quantized ./online ./sighting ./gallery ./models ./replay ./office/... ./tablet/...)
 
 # The packages among them that have a test with OpenCV.
 BOTH = $(filter %/quantized %/online %/office,$(PURE))
@@ -174,7 +174,6 @@ install-files:
 		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d $(DESTDIR)$(sysconfdir)/apparmor.d \
 		$(DESTDIR)$(datadir)/faceauth
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
-	install -m 644 fleet/install/faceauth-fleet-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf
 	install -m 644 office/install/faceauth-office.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf
 	install -m 644 office/install/office.yaml $(DESTDIR)$(datadir)/faceauth/
 	sed 's|@bindir@|$(bindir)|g; s|@datadir@|$(datadir)|g' office/install/faceauth-office@.service >$(DESTDIR)$(unitdir)/faceauth-office@.service
@@ -189,9 +188,7 @@ install-files:
 	sed 's|@bindir@|$(bindir)|' tablet/install/org.faceauth.service >$(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth.service >$(DESTDIR)$(unitdir)/faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
-	sed 's|@bindir@|$(bindir)|' fleet/install/faceauth-fleet-server.service >$(DESTDIR)$(unitdir)/faceauth-fleet-server.service
 	install -m 644 tablet/install/faceauth-eye.socket tablet/install/faceauth-key.service $(DESTDIR)$(unitdir)/
-	sed 's|@bindir@|$(bindir)|' tablet/install/faceauth-fleet.service >$(DESTDIR)$(unitdir)/faceauth-fleet.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
 
 # The programs and the module that have been built.
@@ -228,9 +225,8 @@ uninstall:
 		$(DESTDIR)$(datadir)/pam-configs/faceauth-password $(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service \
 		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
 		$(DESTDIR)$(unitdir)/faceauth-key.service \
-		$(DESTDIR)$(unitdir)/faceauth-fleet.service $(DESTDIR)$(unitdir)/faceauth-office@.service \
+		$(DESTDIR)$(unitdir)/faceauth-office@.service \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \
-		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-fleet-server.conf \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
 		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
@@ -240,7 +236,7 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%)
 	rm -rf $(DESTDIR)$(datadir)/faceauth
 
-PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting ./fleet
+PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }

@@ -63,7 +63,7 @@ type Person struct {
 	Faces    int       `json:"faces"`    // labelled faces
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
 	// Upright is the number of labelled faces that were seen to be the right way up when they were enrolled. Nothing is
-	// known of the others: an older version, a fleet or a user's correction labelled them, or their features have no
+	// known of the others: an older version or a user's correction labelled them, or their features have no
 	// norm.
 	Upright int `json:"upright,omitempty"`
 }
@@ -198,8 +198,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 }
 
 // Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares
-// them with nobody: the faces of a fleet were compared when they were enrolled at another device. The error wraps
-// [ErrNoFaces], or comes from [online.Learner.Label]. On error g is unchanged.
+// them with nobody. The error wraps [ErrNoFaces], or comes from [online.Learner.Label]. On error g is unchanged.
 //
 // Numbers are the numbers of the faces, if they have numbers already.
 func (g *Gallery) Label(name string, faces [][]float32, now time.Time, numbers ...uint64) error {

@@ -20,7 +20,7 @@ var (
 	ErrNoCorrection = errors.New("correction not found; it may be too old")
 	ErrUndone       = errors.New("this correction is undone already")
 	ErrFinal        = errors.New("a forgotten person cannot be brought back")
-	ErrElsewhere    = errors.New("this correction was made at another office; undo it there")
+	ErrElsewhere    = errors.New("this correction was made by another program; undo it there")
 	ErrLater        = errors.New("another person has got that name since; rename that person first")
 	ErrSettled      = errors.New("another person has got the old name since; correct the faces one by one")
 )
@@ -55,7 +55,7 @@ type Correction struct {
 	Face     uint64         `json:"face,omitempty"`     // a picture, for [Office.Face]
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
-	// Elsewhere is true for a correction from another office.
+	// Elsewhere is true for a change that another program made.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
@@ -78,9 +78,7 @@ type statement struct {
 	Pure    bool                     `json:"pure,omitempty"`    // for a rename: nobody had the new name
 	Settled bool                     `json:"settled,omitempty"` // for a merge of people: another one got the old name
 	Joined  []joined                 `json:"joined,omitempty"`  // faces that it put into groups
-	Foreign bool                     `json:"foreign,omitempty"` // it was made at another office
-	// Merge is the name of a merge that holds at all offices.
-	Merge string `json:"merge,omitempty"`
+	Foreign bool                     `json:"foreign,omitempty"` // another program made it
 
 	UndoneAt uint64 `json:"undone_at,omitempty"` // turn of its undoing; 0: not undone
 
@@ -230,9 +228,6 @@ func (w *Office) put(q *draft) error {
 	}
 	w.turn++
 	w.reserve()
-	if !q.Foreign {
-		q.Merge = w.said(q.statement, q.proof)
-	}
 	w.o.Past.said.Put(w.turn, w.o.Now(), q.statement, body)
 	w.o.Past.seen.Change(q.heads)
 	names := make(map[uint64]string)
@@ -289,8 +284,8 @@ func (w *Office) statement(id uint64) (s statement, p proof, err error) {
 // final reports whether a statement cannot be undone.
 func (s statement) final() bool { return s.Kind == Forgot || s.Kind == ForgotGroup }
 
-// elsewhere reports whether a statement can be undone only at the office that made it.
-func (s statement) elsewhere() bool { return s.Foreign && !s.Pure && s.Merge == "" }
+// elsewhere reports whether a statement can be undone only by the program that made it.
+func (s statement) elsewhere() bool { return s.Foreign && !s.Pure }
 
 func (s statement) correction(id uint64, at time.Time) Correction {
 	return Correction{

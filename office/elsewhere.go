@@ -5,169 +5,10 @@ package office
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/sighting"
 )
-
-// Site is another office, with the people there.
-type Site struct {
-	Name   string     `json:"name"`
-	At     time.Time  `json:"at"`     // time of its latest message
-	Silent bool       `json:"silent"` // no recent message: the people there are unknown
-	People []Presence `json:"people"`
-	// Unknown is the number of further people without a name.
-	Unknown int `json:"unknown"`
-}
-
-// Twice is a person who is seen in two places at once. One of the sightings must show another person.
-type Twice struct {
-	Name   string   `json:"name"`
-	Places []string `json:"places"` // "" for this office, otherwise names of sites, in order
-}
-
-// Elsewhere replaces the list of other offices and their people.
-func (w *Office) Elsewhere(sites []Site) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sites = slices.Clone(sites)
-	for i := range w.sites {
-		if w.sites[i].People == nil {
-			w.sites[i].People = []Presence{}
-		}
-	}
-}
-
-// twice returns the people who are in two places at once. Both sightings must be certain and new: a person who has just
-// moved to another site counts as present at the first site for [PresenceSettings].Away.
-func (w *Office) twice(here []Presence) []Twice {
-	places := make(map[string][]string)
-	var names []string
-	seen := func(place string, at time.Time, all []Presence) {
-		for _, p := range all {
-			if p.Unsure || p.Trust == sighting.Learned || at.Sub(p.Last) > seenNow {
-				continue
-			}
-			if places[p.Name] == nil {
-				names = append(names, p.Name)
-			}
-			places[p.Name] = append(places[p.Name], place)
-		}
-	}
-	seen("", w.o.Now(), here)
-	for _, s := range w.sites {
-		if !s.Silent {
-			seen(s.Name, s.At, s.People)
-		}
-	}
-	all := []Twice{}
-	for _, name := range names {
-		if len(places[name]) > 1 {
-			all = append(all, Twice{name, places[name]})
-		}
-	}
-	return all
-}
-
-// seenNow is the greatest age of a sighting that counts as in view.
-const seenNow = 2 * time.Second
-
-// Exchanged lists the changes that [Office.Exchange] made from outside.
-type Exchanged struct {
-	Changed bool     // something has changed, and the gallery must be saved
-	Renamed []Rename // in the order of the changes
-	// Forgotten lists names to remove from all records of the past. The gallery is not changed for them: it may know
-	// another person with such a name.
-	Forgotten []string
-	// Unmerged reports whether another office has undone a merge, by the name of the merge. May be nil.
-	Unmerged func(merge string) bool
-	// Saved is called after the gallery is saved. May be nil.
-	Saved func() error
-}
-
-// Rename is a new name for a person.
-type Rename struct {
-	From, To string
-	Merge    string // the name of the merge, if From and To are one person now
-}
-
-// Said is a change that a user made to the people of an office, for other devices.
-type Said struct {
-	Renamed *Rename // a new name for a person
-	// Merged are two people who are now one, with the name To. Added and Removed describe the same change with labels,
-	// for receivers that do not know merges.
-	Merged         *Rename
-	Unmerged       string // the name of a merge that was undone
-	Forgotten      string // name of a forgotten person
-	Added, Removed []gallery.Label
-}
-
-// said reports a statement to the option Said. It returns the name of a merge, or "".
-func (w *Office) said(s statement, p proof) (merge string) {
-	x := Said{Added: p.Added, Removed: p.Removed}
-	if r := (&Rename{From: s.Was, To: s.Name}); s.Kind == Renamed && s.Pure {
-		x.Renamed = r
-	} else if s.Kind == Renamed {
-		x.Merged = r
-	}
-	if x.Renamed != nil || x.Merged != nil || len(x.Added) > 0 || len(x.Removed) > 0 {
-		return w.o.Said(x)
-	}
-	return ""
-}
-
-// Exchange calls do, which changes the gallery as other devices say. Cameras wait meanwhile. Before do removes a
-// forgotten person, it must call forgetting with the name: then strangers who look like this person are forgotten, too.
-// Afterwards Exchange updates sightings, presence and events: it renames people, lets people leave whom the gallery no
-// longer knows, and removes all records of forgotten people. New names and merges are in the journal and can be undone
-// here; all other changes must be undone at their own office. The error comes from do, or of saving.
-func (w *Office) Exchange(do func(g *gallery.Gallery, forgetting func(name string)) (Exchanged, error)) error {
-	defer w.correcting()()
-	before := w.gallery.Learner().Names()
-	// If do fails, the gallery may lack the person already: then the groups are forgotten in the next call.
-	x, err := do(w.gallery, func(name string) { w.doomed = append(w.doomed, w.resembling(name)...) })
-	if x.Unmerged != nil {
-		err = errors.Join(err, w.unmergedElsewhere(x.Unmerged))
-	}
-	if !x.Changed {
-		return err
-	}
-	if e := errors.Join(w.caughtUp(before, x), w.save()); e != nil {
-		return errors.Join(err, e)
-	}
-	if x.Saved != nil {
-		err = errors.Join(err, x.Saved())
-	}
-	return err
-}
-
-// caughtUp brings everything except the gallery in line with a change of the gallery from outside, in memory. Before
-// has the names before the change.
-func (w *Office) caughtUp(before []string, x Exchanged) (err error) {
-	for _, r := range x.Renamed {
-		err = errors.Join(err, w.follow(r, r.Merge == "" && !slices.Contains(before, r.To)))
-	}
-	if len(x.Forgotten) == 0 && len(w.doomed) > 0 { // an old copy of the gallery had the people again
-		x.Forgotten = []string{""}
-	}
-	for _, name := range x.Forgotten {
-		w.forgotten(statement{Kind: Forgot, Name: name, Alike: w.doomed, Foreign: true})
-		w.doomed = nil
-	}
-	for _, name := range before {
-		if !w.gallery.Learner().Knows(name) {
-			w.tell(w.room.Leave(name))
-		}
-	}
-	w.live(func(s *visit, v *view) {
-		if s.Known != "" && !w.gallery.Learner().Knows(s.Known) {
-			s.Known, s.Trust = "", sighting.Nobody
-			w.rejudge(s, v)
-		}
-	})
-	return err
-}
 
 // correcting locks w for a correction, and keeps the database for it, so that no other program changes people
 // meanwhile. The correction saves everything at its end, in one transaction. Done ends it. If the database cannot be
@@ -202,11 +43,7 @@ func (w *Office) takeIn() {
 	was := w.saving.later
 	w.saving.later = true // the gallery may be in a transaction
 	w.renumber(n.Observed)
-	x := Exchanged{Forgotten: n.Forgotten}
-	for _, r := range n.Renamed {
-		x.Renamed = append(x.Renamed, Rename{From: r[0], To: r[1]})
-	}
-	w.noteFault(w.caughtUp(n.Before, x))
+	w.noteFault(w.caughtUp(n))
 	w.saving.later = was
 }
 
@@ -242,8 +79,31 @@ func (w *Office) renumber(all []gallery.Renumbered) {
 
 // follow gives a person a new name everywhere except in the gallery, which has it already. The journal records it,
 // because earlier statements with the old name are about the new name now. Pure means that nobody had the new name.
-func (w *Office) follow(r Rename, pure bool) error {
-	q := w.newDraft(statement{Kind: Renamed, Name: r.To, Was: r.From, Pure: pure, Merge: r.Merge, Foreign: true})
+func (w *Office) follow(from, to string, pure bool) error {
+	q := w.newDraft(statement{Kind: Renamed, Name: to, Was: from, Pure: pure, Foreign: true})
 	w.renamed(q)
 	return w.put(q)
+}
+
+// caughtUp brings everything except the gallery in line with a change of the gallery by another program, in memory. It
+// renames people, lets people leave whom the gallery no longer knows, and removes all records of forgotten people.
+func (w *Office) caughtUp(n gallery.News) (err error) {
+	for _, r := range n.Renamed {
+		err = errors.Join(err, w.follow(r[0], r[1], !slices.Contains(n.Before, r[1])))
+	}
+	for _, name := range n.Forgotten {
+		w.forgotten(statement{Kind: Forgot, Name: name, Foreign: true})
+	}
+	for _, name := range n.Before {
+		if !w.gallery.Learner().Knows(name) {
+			w.tell(w.room.Leave(name))
+		}
+	}
+	w.live(func(s *visit, v *view) {
+		if s.Known != "" && !w.gallery.Learner().Knows(s.Known) {
+			s.Known, s.Trust = "", sighting.Nobody
+			w.rejudge(s, v)
+		}
+	})
+	return err
 }

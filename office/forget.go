@@ -40,7 +40,6 @@ func (w *Office) forgotten(s statement) {
 		groups = []uint64{s.Group}
 	} else {
 		if !s.Foreign { // a foreign statement: the gallery has forgotten the person already
-			w.o.Said(Said{Forgotten: name})
 			w.gallery.Forget(name) // an error means that the person is gone
 		}
 		w.gallery.Erase(name)

@@ -26,9 +26,7 @@ type Now struct {
 	Room     online.Room          `json:"room"`
 	Disk     Disk                 `json:"disk"`
 	// Poor is the number of sightings of this run that were too short or too poor to recognise anybody.
-	Poor  int     `json:"poor"`
-	Sites []Site  `json:"sites"` // the other offices
-	Twice []Twice `json:"twice"` // people who are in two places at once
+	Poor int `json:"poor"`
 }
 
 // View is the present view of one camera.
@@ -67,7 +65,6 @@ func (w *Office) Now() Now {
 	for i := range n.People {
 		n.People[i].ID = w.gallery.Number(n.People[i].Name)
 	}
-	n.Sites, n.Twice = append([]Site{}, w.sites...), w.twice(n.People)
 	for _, v := range w.views {
 		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
 	}

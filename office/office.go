@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -52,14 +51,6 @@ type Options struct {
 	Frame  func(camera string, at time.Time, seen []Seen) // called with each frame
 	Room   func(online.Room)                              // called when room becomes short, or is no longer
 	Disk   func(Disk)                                     // called when writing to disk fails or works again
-	// Said is called with each change that a user made to the people, after the change is in the journal. For a merge
-	// of two people it returns a name of the merge, for [Office.Exchange] and later calls, or "".
-	Said func(Said) (merge string)
-	// Fleet is the part that the office takes in a fleet while [Office.Share] runs. May be nil. Then Said has a default
-	// that tells the fleet, and Trouble gets its errors.
-	Fleet   *fleet.Part
-	Teach   bool // give lessons to the fleet
-	Trouble func(error)
 }
 
 func (o Options) defaults(space face.Space) Options {
@@ -92,21 +83,6 @@ func (o Options) defaults(space face.Space) Options {
 	if o.Disk == nil {
 		o.Disk = func(Disk) {}
 	}
-	if o.Trouble == nil {
-		o.Trouble = func(error) {}
-	}
-	if o.Said == nil {
-		o.Said = func(x Said) string {
-			if o.Fleet == nil {
-				return ""
-			}
-			merge, err := tellFleet(o.Fleet, x)
-			if err != nil {
-				o.Trouble(err)
-			}
-			return merge
-		}
-	}
 	return o
 }
 
@@ -129,8 +105,6 @@ type Office struct {
 	learned int64          // number of learned faces at the last save of the gallery
 	latest  latestFaces
 
-	sites     []Site      // the last report of other offices
-	doomed    []uint64    // groups of unknown faces that look like people whom other offices forgot
 	poor      int         // number of sightings that were too short or too poor to recognise anybody
 	told      []Event     // events that are not reported yet
 	broken    error       // the error that ends the run

@@ -15,9 +15,6 @@ import (
 // and events, and groups of unknown faces. It does not bring back faces that the learner forgot because of the
 // correction.
 //
-// If the correction merged two people at all offices, they become two again at all offices; the next [Office.Exchange]
-// updates the gallery.
-//
 // The error wraps [ErrNoCorrection], [ErrUndone], [ErrFinal], [ErrElsewhere], [ErrSettled] or [ErrLater]; nothing has
 // changed then. After an error of saving, the change holds in memory.
 func (w *Office) Undo(id uint64) error {
@@ -53,19 +50,10 @@ func (w *Office) undo(id uint64, s statement, p proof) error {
 // takeBack does the work of [Office.Undo] in memory.
 func (w *Office) takeBack(id uint64, s statement, p proof) error {
 	name := w.nameNow(s.Name, id)
-	if s.Merge != "" {
-		w.o.Said(Said{Unmerged: s.Merge})
-		w.restoreNames(id, s, name)
-		return nil
-	}
 	if s.Kind == Renamed && s.Pure {
-		w.o.Said(Said{Renamed: &Rename{From: s.Name, To: s.Was}})
 		return w.renameBack(s)
 	}
-	before := w.gallery.Labels()
 	err := w.relabelBack(id, s, p)
-	added, removed := gallery.Difference(before, w.gallery.Labels())
-	w.said(statement{}, proof{Added: added, Removed: removed})
 	switch s.Kind {
 	case Split:
 		w.unknown.Merge(s.Group, s.Made)
@@ -101,17 +89,6 @@ func (w *Office) restoreNames(id uint64, s statement, name string) {
 		}
 	}
 	w.o.Past.Rename(names, w.gallery.Number)
-}
-
-// unmergedElsewhere undoes the merges that another office has undone.
-func (w *Office) unmergedElsewhere(unmerged func(merge string) bool) (err error) {
-	for _, id := range w.o.Past.said.Before(0) {
-		r, _ := w.o.Past.said.Get(id)
-		if s := r.Head; s.Merge != "" && s.UndoneAt == 0 && unmerged(s.Merge) {
-			err = errors.Join(err, w.undo(id, s, proof{}))
-		}
-	}
-	return err
 }
 
 // renameBack gives a person the old name back, also in newer sightings and events with the new name.

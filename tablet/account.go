@@ -25,7 +25,6 @@ type kept struct {
 	Frozen  bool              `cbor:"frozen"`           // a user stopped learning
 	Drifted bool              `cbor:"drifted"`          // the drift alarm stopped learning
 	UID     *uint32           `cbor:"uid,omitempty"`    // number of the user; nil if not known
-	Follow  *following        `cbor:"follow,omitempty"` // the followed person of a fleet, or nil
 	// Bound is the mark of the system's account whose face this is; "" until face and password came together. Told is
 	// the mark of the account that the system has now; "" until a program of root told it.
 	Bound   string  `cbor:"bound,omitempty"`
@@ -93,16 +92,11 @@ func (c *account) limitsOf(
 }
 
 // ask does the same as limitsOf, except that a due password does not prevent a login that only works with the password.
-func (c *account) ask(
-	user string,
-	asker uint32,
-	p Policy,
-	now Moment,
-) (why Refusal, wait time.Duration) {
+func (c *account) ask(asker uint32, p Policy, now Moment) (why Refusal, wait time.Duration) {
 	why, wait = c.limitsOf(asker, p, now)
 	moved := c.moved()
 	switch {
-	case asker == 0 && why == PasswordDue && (moved || c.unproven(user)):
+	case asker == 0 && why == PasswordDue && moved:
 		return c.Limits.AskUnproven(p, now)
 	case asker != 0 && why == "" && moved:
 		return PasswordDue, 0
@@ -122,6 +116,23 @@ func (c *account) changed(asker uint32, change func(*Limits)) {
 	l := c.Others[asker]
 	change(&l)
 	c.Others[asker] = l
+}
+
+// newAccount returns the account of a user without data.
+func (a *Authenticator) newAccount(user string) (*account, error) {
+	l, err := online.New(a.space, a.o.Learner)
+	if err != nil {
+		return nil, err
+	}
+	c := &account{learner: l, enrolled: a.o.Now().UTC()}
+	if a.o.UID != nil {
+		uid, err := a.o.UID(user)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the user: %w", err)
+		}
+		c.UID = &uid
+	}
+	return c, nil
 }
 
 // unseal returns the profile of a user, and an account without its learner.
@@ -226,7 +237,6 @@ type Status struct {
 	Drifted  bool          // learning is stopped: the learned faces had moved too far from the enrolled faces
 	Refusal  Refusal       // why a login may not begin now, or ""
 	Wait     time.Duration // time until a login may begin
-	Fleet    *FleetStatus  // nil unless the account follows a person of a fleet
 }
 
 // Status returns the public part of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
@@ -237,22 +247,19 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	var d online.Drift
-	if c.learner.Knows(user) {
-		if d, err = c.learner.Drift(user); err != nil {
-			return Status{}, err
-		}
+	d, err := c.learner.Drift(user)
+	if err != nil {
+		return Status{}, err
 	}
 	s := Status{
-		Fleet:    a.fleetStatus(user, c),
 		Enrolled: c.enrolled,
 		Labelled: c.learner.Counts().Labelled,
 		Learned:  d.Learned,
 		Frozen:   c.Frozen,
 		Drifted:  c.Drifted,
 	}
-	s.Refusal, s.Wait = c.ask(user, 0, a.o.Policy, a.moment())
-	if s.Refusal == "" && c.moved() && !c.unproven(user) { // the status of a fleet's account says as much
+	s.Refusal, s.Wait = c.ask(0, a.o.Policy, a.moment())
+	if s.Refusal == "" && c.moved() {
 		s.Refusal = Moved
 	}
 	return s, nil
@@ -290,10 +297,7 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 			delete(c.Others, *c.UID)
 		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
-		if unproven {
-			return a.prove(user, c, faces)
-		}
-		if len(faces) == 0 || !c.learner.Knows(user) {
+		if unproven || len(faces) == 0 { // unproven faces only bind the profile: see Account
 			return nil
 		}
 		// After a password, faces may be learned that are less like the enrolled ones than after a match.
@@ -361,7 +365,6 @@ func (a *Authenticator) Forget(user string) error {
 
 func (a *Authenticator) forget(user string) error {
 	a.waiting.drop()
-	delete(a.news, user)
 	err := a.store.Delete(user)
 	a.o.Wipe()
 	return err

@@ -232,7 +232,7 @@ func (a *Authenticator) resembles(
 
 // keep writes the profile of a user with these faces, or with these, too. The limits stay.
 func (a *Authenticator) keep(user string, faces, infrared [][]float32, more bool) error {
-	c, err := a.empty(user)
+	c, err := a.newAccount(user)
 	if err != nil {
 		return err
 	}
@@ -245,9 +245,6 @@ func (a *Authenticator) keep(user string, faces, infrared [][]float32, more bool
 	case err == nil:
 		c.Limits, c.Others = before.Limits, before.Others
 		c.Bound, c.Told, c.History = before.Told, before.Told, before.History
-		if c.Follow = before.Follow; c.Follow != nil {
-			c.Follow.Seen = nil // these faces were replaced
-		}
 	case !errors.Is(err, profile.ErrUnknown):
 		a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
 	}

@@ -47,7 +47,7 @@ type quarantine struct {
 	user  string
 	at    time.Time
 	faces [][]float32
-	// unproven faces are like those of a fleet; they let nobody log in.
+	// unproven faces let nobody log in: the profile is not bound to the account yet.
 	unproven bool
 }
 

@@ -96,8 +96,8 @@ const (
 	NoMatch  Word = "no match"            // final: a person was seen well enough and was not the user
 	NotLive  Word = "taken for a picture" // final: the user was seen, with a picture's score or as unmoved as one
 	Poor     Word = "no usable picture"   // final: a person was seen, but never well enough to be judged
-	// Unproven is the end of a session that would be a match if the faces were not from elsewhere, or belonged to the
-	// account beyond doubt. If the password is given now, it proves the faces.
+	// Unproven is the end of a session that would be a match if the faces belonged to the account beyond doubt. If the
+	// password is given now, it proves that.
 	Unproven Word = "the face needs the password"
 )
 

@@ -151,7 +151,6 @@ type Authenticator struct {
 
 	mu      sync.Mutex // guards reading and writing of profiles, and the fields below
 	waiting quarantine
-	news    map[string]news // words of a fleet, by user
 }
 
 // New returns an authenticator over a store, which the caller closes. The error wraps [ErrPolicy],

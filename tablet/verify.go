@@ -5,14 +5,12 @@ package tablet
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
-	"github.com/faceauth/faceauth/tablet/profile"
 )
 
 // Attempt is what is asked of [Authenticator.Verify].
@@ -101,7 +99,7 @@ func (a *Authenticator) Verify(
 }
 
 // admit returns the learner of a user who may try. Unproven is true if a match lets nobody in without the password: the
-// learner has faces of a fleet only, or the account is another one. Infrared is true if that camera decides.
+// account is another one. Infrared is true if that camera decides.
 func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven, infrared bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,22 +107,14 @@ func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unp
 	if err != nil {
 		return nil, false, false, err
 	}
-	unproven = c.unproven(user)
-	if !unproven && !c.learner.Knows(user) {
-		return nil, false, false, fmt.Errorf("%w: the account follows a person of a fleet whose faces have not come "+
-			"yet", profile.ErrUnknown)
-	}
-	if why, wait := c.ask(user, asker, a.o.Policy, a.moment()); why != "" {
+	if why, wait := c.ask(asker, a.o.Policy, a.moment()); why != "" {
 		return nil, false, false, &Refused{why, wait}
 	}
-	infrared = !unproven && a.o.Infrared != nil && c.Infrared != nil
-	switch l = c.learner; {
-	case unproven:
-		l, err = a.stranger(user, c)
-	case infrared:
+	l, infrared = c.learner, a.o.Infrared != nil && c.Infrared != nil
+	if infrared {
 		l, err = a.inInfrared(c)
 	}
-	return l, unproven || c.moved(), infrared, err
+	return l, c.moved(), infrared, err
 }
 
 // draw returns an unpredictable side.

@@ -43,7 +43,6 @@ func newEnroll() *cobra.Command {
 	o.LearnerFlags(c)
 	o.picturesFlag(c)
 	o.galleryFlag(c)
-	o.member.flags(c, false)
 	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
 	o.namesFlag(c)
 	c.Flags().IntVar(&want.Faces, "frames", 4, "faces to label")
@@ -68,23 +67,12 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 	if err != nil {
 		return err
 	}
-	part, err := o.member.join(c)
-	if err != nil {
-		return err
-	}
-	if part != nil {
-		defer func() { err = errors.Join(err, part.close()) }()
-		part.arrive(c)
-	}
 	g, err := o.readGallery(path)
 	defer func() {
 		if g != nil {
 			err = errors.Join(err, fail(badGallery, g.Close()))
 		}
 	}()
-	if err == nil && part != nil {
-		err = part.Align(g.At(path))
-	}
 	var space *face.Space
 	switch {
 	case errors.Is(err, errNoGallery):
@@ -130,12 +118,6 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 	}
 	if err != nil {
 		return fail(badGallery, err)
-	}
-	if part != nil {
-		if err := part.Keep(g, path); err != nil {
-			return fail(badGallery, err)
-		}
-		part.leave(c)
 	}
 	if resembles != "" {
 		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is "+

@@ -11,19 +11,14 @@ import (
 // flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
 // the reason. A flag of a new command needs no line here if it has the same meaning as in the other commands.
 var flagsThatDiffer = map[string]string{
-	"url":       "fleet serve chooses it at the first start, and fleet invite reads it from the folder",
 	"challenge": "tablet allow asks for a gesture at some services, the daemon at all of them",
-	"creds":     "fleet serve logs a service in, fleet join a device, and a cluster takes other files of each",
 	"fps": "search looks at recordings, whose frames it chooses; " +
 		"office looks at cameras, which may be slow",
 	"infrared": "the daemon logs in with it, doctor looks at what it shows",
-	"name":     "fleet join names a device, search takes an enrolled person, the others need a person",
+	"name":     "search takes an enrolled person, the others need a person",
 	"off":      "each command undoes what it does without it",
 	"out":      "each command writes other files, and says which and where",
 	"rotate":   "a login has no time for the pictures by which auto decides",
-	"state":    "the office, the server of a fleet and a device of a fleet keep folders of their own",
-	"timeout":  "commands of the fleet wait for a server and not for a source",
-	"token":    "fleet join takes a token itself, office a file of one",
 }
 
 func TestFlags(t *testing.T) { clitest.Flags(t, newRoot(), flagsThatDiffer) }

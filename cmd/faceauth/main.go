@@ -28,7 +28,7 @@ func newRoot() *cobra.Command {
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newAudit(),
-		newDaemon(), newTablet(), newFleet(), newModels(), newDemo(), newDoctor(),
+		newDaemon(), newTablet(), newModels(), newDemo(), newDoctor(),
 		newBackup(), newSalvage(), newRekey(), newVersion(),
 	}
 }

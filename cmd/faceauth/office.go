@@ -15,7 +15,6 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
@@ -41,7 +40,6 @@ type room struct {
 	keepSize   int
 	clipSize   int
 	stay       bool
-	memberFlags
 	outputFlags
 }
 
@@ -99,7 +97,6 @@ func (r *room) flags(c *cobra.Command) {
 		"sightings; 0 for none")
 	f.IntVar(&r.keepSize, "keep-mb", 256, "largest size of these sightings in megabytes; the oldest are removed first")
 	f.BoolVar(&r.stay, "stay", false, "keep showing the page after the end of the recordings")
-	r.memberFlags.flags(c, false)
 	r.outputFlags.flags(c)
 }
 
@@ -175,19 +172,6 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	opt.Room = func(r online.Room) {
 		note("warning: " + cmp.Or(r.Warning(), "there is room again: faces are learned"))
 	}
-	part, err := r.memberFlags.join(c)
-	if err != nil {
-		return err
-	}
-	if part != nil {
-		defer func() { err = errors.Join(err, part.close()) }()
-		tell := func(s string) { note("warning: fleet: " + s) }
-		if part.Part, err = fleet.NewPart(part.Device, g.Space().ID, tell); err != nil {
-			return err
-		}
-		opt.Fleet, opt.Teach = part.Part, o.keep
-		opt.Trouble = func(err error) { note("warning: " + err.Error()) }
-	}
 	told := make(map[string]func([]office.Seen)) // the cameras that are told whom they see
 	opt.Frame = func(camera string, _ time.Time, seen []office.Seen) {
 		if tell := told[camera]; tell != nil {
@@ -199,10 +183,6 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		if err := w.KeepUnknown(false); err != nil {
 			return fail(badUsage, err)
 		}
-	}
-	if part != nil {
-		go part.mind(ctx, c, cancel) // it ends with ctx
-		defer w.Share(ctx)()
 	}
 	space := g.Space()
 	v, err := o.Plan(&space, func(string) {})

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/online"
@@ -30,8 +29,6 @@ type options struct {
 	noPictures bool
 	keep       bool // --learn
 	freeze     bool
-	member     memberFlags
-	numbers    map[string]fleet.ID // numbers in the fleet of people of the gallery
 }
 
 // rotateFlag adds --rotate.
@@ -196,18 +193,11 @@ func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, p
 	return g, path, err
 }
 
-// recogniser opens the gallery and its detector and extractor. With part, which may be nil, it first updates the
-// gallery from the fleet.
-func (o *options) recogniser(c *cobra.Command, part *member) (g *gallery.Gallery, path string, v *vision,
-	err error) {
-	g, path, err = o.ownGallery(c, part != nil) // people may come from the fleet
+// recogniser opens the gallery and its detector and extractor.
+func (o *options) recogniser(c *cobra.Command) (g *gallery.Gallery, path string, v *vision, err error) {
+	g, path, err = o.ownGallery(c, false)
 	if err != nil {
 		return nil, path, nil, err
-	}
-	if part != nil {
-		if err := part.Align(g); err != nil {
-			return nil, path, nil, fail(badGallery, err)
-		}
 	}
 	space := g.Space()
 	v, err = o.Look(c, &space)

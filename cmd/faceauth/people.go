@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/online"
@@ -24,11 +23,6 @@ func newPeople() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o.member.fleet || o.member.state != "" {
-			if err := o.amend(c, func(*gallery.Gallery) (bool, error) { return false, nil }); err != nil {
-				return err
-			}
-		}
 		g, err := o.readGallery(path)
 		if err == nil {
 			defer g.Close()
@@ -38,8 +32,6 @@ func newPeople() *cobra.Command {
 			Drift online.Drift `json:"drift"`
 			// Unconfirmed is the number of learned faces that are far from all enrolled faces.
 			Unconfirmed int `json:"unconfirmed"`
-			// Number is the person's number in the fleet.
-			Number *fleet.ID `json:"number,omitempty"`
 		}
 		people := []row{}
 		observed := int64(0)
@@ -58,11 +50,7 @@ func newPeople() *cobra.Command {
 				if err != nil {
 					return fail(badGallery, err)
 				}
-				next := row{Person: p, Drift: d, Unconfirmed: len(far)}
-				if id, known := o.numbers[p.Name]; known {
-					next.Number = &id
-				}
-				people = append(people, next)
+				people = append(people, row{Person: p, Drift: d, Unconfirmed: len(far)})
 			}
 			observed = g.Learner().Counts().Observed
 		}
@@ -79,13 +67,9 @@ func newPeople() *cobra.Command {
 			if p.Drift.Alarm {
 				alarm = ", steadily: is it still the same person?"
 			}
-			number := ""
-			if p.Number != nil {
-				number = "\t" + p.Number.String()
-			}
-			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s%s\n",
+			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s\n",
 				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned,
-				p.Drift.Distance, alarm, number)
+				p.Drift.Distance, alarm)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
 			return err
@@ -108,7 +92,6 @@ func newPeople() *cobra.Command {
 		RunE:  list,
 	}
 	o.galleryFlags(c.PersistentFlags())
-	o.member.flags(c, true)
 	o.JSONFlag(c.PersistentFlags())
 	remove := &cobra.Command{
 		Use:   "remove NAME",
@@ -140,10 +123,6 @@ func newPeople() *cobra.Command {
 			if recordings > 0 {
 				fmt.Fprintf(c.OutOrStdout(), "search will look through %s again, where somebody looks like %s\n",
 					count(recordings, "recording"), args[0])
-			}
-			if o.member.beside() {
-				warn(c, fmt.Sprintf("this device has joined a fleet, which gives %s back to galleries that it shares; "+
-					"to forget a person everywhere, run faceauth people remove NAME --fleet", args[0]))
 			}
 			return nil
 		},
@@ -177,38 +156,17 @@ func newPeople() *cobra.Command {
 	return c
 }
 
-// amend changes the gallery, and saves it if change returns true. On a device of a fleet it first updates the gallery
-// from the fleet, and then tells the fleet about the change.
+// amend changes the gallery, and saves it if change returns true.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
-	part, err := o.member.join(c)
-	if err != nil {
-		return err
-	}
-	if part != nil {
-		part.arrive(c)
-		defer func() {
-			if err == nil {
-				part.leave(c)
-			}
-			o.numbers = part.People
-			err = errors.Join(err, part.close())
-		}()
-	}
-	g, path, err := o.ownGallery(c, part != nil)
+	g, path, err := o.ownGallery(c, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
-	if part != nil {
-		if err := part.Align(g); err != nil {
-			return fail(badGallery, err)
-		}
-	}
 	if err := g.Begin(); err != nil {
 		return fail(badGallery, err)
 	}
 	defer g.End()
-	before, names := g.Labels(), g.Learner().Names()
 	changed, err := change(g)
 	switch {
 	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
@@ -218,11 +176,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	case !changed:
 		return nil
 	}
-	err = g.Save(path)
-	if err == nil && part != nil {
-		err = part.SayChanged(g, path, before, names)
-	}
-	return fail(badGallery, err)
+	return fail(badGallery, g.Save(path))
 }
 
 // undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.

@@ -82,7 +82,7 @@ func newReplay() *cobra.Command {
 
 // playOne replays a recording with the gallery, and saves the learned faces with --learn.
 func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, how player) (replay.Result, error) {
-	g, path, v, err := o.recogniser(c, nil)
+	g, path, v, err := o.recogniser(c)
 	if err != nil {
 		return replay.Result{}, err
 	}

@@ -243,7 +243,7 @@ func (o *options) index(v *vision, h searchFlags) (*search.Index, error) {
 // one.
 func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vision, poor face.Reason, err error) {
 	if h.name != "" {
-		g, _, v, err := o.recogniser(c, nil)
+		g, _, v, err := o.recogniser(c)
 		if err != nil {
 			return nil, nil, "", err
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/spf13/cobra"
 )
@@ -21,7 +20,7 @@ func newTablet() *cobra.Command {
 	var o cli.Options
 	c := &cobra.Command{
 		Use:   "tablet",
-		Short: "ask the daemon: enrol, verify, undo, freeze, follow, forget",
+		Short: "ask the daemon: enrol, verify, undo, freeze, forget",
 		Long: "Tablet talks to the daemon (faceauth daemon) about your logins. Administrators can name another\n" +
 			"user with --user.",
 		Args: cobra.NoArgs,
@@ -155,15 +154,9 @@ func newTablet() *cobra.Command {
 				had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
 					s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"),
 					count(int(s.Learned), "face"), learning(s))
-				if s.Labelled == 0 {
-					had = "no face that this device has seen is enrolled\n"
-				}
-				if s.Fleet != nil {
-					had += following(*s.Fleet) + "\n"
-				}
 				return o.Print(c, s, "%s%s\n", had, may(s))
 			}),
-		history, undo, freeze, follow(&user, ask, &o),
+		history, undo, freeze,
 		command("forget", "remove a profile and every trace of it", func(c *cobra.Command, client *bus.Client) error {
 			if err := client.Forget(c.Context(), user); err != nil {
 				return err
@@ -205,104 +198,10 @@ func learning(s bus.Status) string {
 // may says whether a login may begin.
 func may(s bus.Status) string {
 	switch {
-	case s.Labelled == 0 && (s.Fleet == nil || s.Fleet.Faces == 0):
-		return "a login by face is not possible: there is no enrolled face"
-	case s.Labelled == 0 && s.Refusal == "":
-		return "log in once by face and password: look into the camera, and give the password within a minute; then " +
-			"the face alone will do"
 	case s.Refusal != "" && s.Wait > 0:
 		return fmt.Sprintf("a login by face may begin in %s: %s", count(int(s.Wait), "second"), s.Refusal)
 	case s.Refusal != "":
 		return fmt.Sprintf("log in with the password first: %s", s.Refusal)
 	}
 	return "a login by face may begin"
-}
-
-// heard is how long follow waits for an answer of the fleet's process.
-const heard = 10 * time.Second
-
-func follow(user *string, ask func(*cobra.Command, func(*bus.Client) error) error, o *cli.Options) *cobra.Command {
-	var person string
-	var off, share bool
-	c := &cobra.Command{
-		Use: "follow", Short: "connect an account with a person of a fleet (administrators only)", Args: cobra.NoArgs,
-		Long: "Follow connects a user's logins with a person of a fleet. This device must take part in the fleet\n" +
-			"(faceauth fleet tablet). The first login needs face and password, later logins need the face\n" +
-			"alone. Who is forgotten in the fleet is forgotten here. --off removes everything that came from\n" +
-			"the fleet. docs/tablet.md says how far you can rely on it.",
-		Example: "  sudo faceauth tablet follow --user alice --person 0123456789abcdef0123456789abcdef\n" +
-			"  sudo faceauth tablet follow --user alice --off",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if off == (person != "") || off && share {
-				return fail(badUsage, errors.New("give --person NUMBER, which faceauth people --fleet shows on "+
-					"another device, or --off"))
-			}
-			return ask(c, func(client *bus.Client) error {
-				if err := client.Follow(c.Context(), *user, person, share); err != nil {
-					return err
-				}
-				if off {
-					return o.Print(c, map[string]bool{"follows": false}, "this account follows nobody any more\n")
-				}
-				s, err := client.Status(c.Context(), *user)
-				for end := time.Now().Add(heard); err == nil && s.Fleet != nil && s.Fleet.Word == "" &&
-					time.Now().Before(end); s, err = client.Status(c.Context(), *user) {
-					select {
-					case <-c.Context().Done():
-						return c.Context().Err()
-					case <-time.After(200 * time.Millisecond):
-					}
-				}
-				if err != nil {
-					return err
-				}
-				if s.Fleet == nil {
-					return fail(refused, errors.New("the account follows nobody: another administrator has ended it "+
-						"meanwhile"))
-				}
-				return o.Print(c, s.Fleet, "%s\n%s\n", following(*s.Fleet), may(s))
-			})
-		},
-	}
-	c.Flags().StringVar(&person, "person", "", "number of the person, or the name that the fleet shows; it is looked "+
-		"up once")
-	c.Flags().BoolVar(&share, "share", false, "share the faces that faceauth tablet enroll takes of this user with "+
-		"the fleet")
-	c.Flags().BoolVar(&off, "off", false, "follow nobody, and remove everything that came from the fleet")
-	return c
-}
-
-// following describes the state of an account that follows a person of a fleet.
-func following(f tablet.FleetStatus) string {
-	who := f.Number
-	switch {
-	case who == "":
-		who = fmt.Sprintf("%q", f.Asked)
-	case f.Asked != f.Number:
-		who = fmt.Sprintf("%s (%q)", f.Number, f.Asked)
-	}
-	had := fmt.Sprintf("follows %s of the fleet: %s from there", who, count(int(f.Faces), "face"))
-	if f.Enrolled > 0 {
-		had += fmt.Sprintf(", on which %s seen here rest", count(int(f.Enrolled), "face"))
-	}
-	if f.Share {
-		had += "; faces enrolled here are given to it"
-	}
-	since := f.Since.Local().Format("2006-01-02 15:04")
-	switch {
-	case f.Revoked:
-		return had + "; the fleet does not let this device in any more: it was revoked"
-	case f.Word == bus.InStep:
-		return had + "; in step since " + since
-	case f.Word == bus.Away:
-		return had + "; the fleet is not reached since " + since + ", and what is here holds"
-	case f.Word == bus.Nobody:
-		return had + "; the fleet has nobody of that name or number: see faceauth people --fleet on another device"
-	case f.Word == bus.Keyless:
-		return had + "; this device has no key of the person yet: it must be invited with --people and that number, " +
-			"or for all people, and a device that has the key must be there"
-	case f.Word == bus.OtherSpace:
-		return had + "; the fleet's faces of this person are of another feature space, and cannot be used here"
-	}
-	return had + "; nothing was heard of the fleet since the daemon started: systemctl status faceauth-fleet"
 }

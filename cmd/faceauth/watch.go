@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,21 +27,11 @@ func newWatch() *cobra.Command {
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
 		Long: "Watch judges every face until the source ends or you press Ctrl-C. It prints a line when the\n" +
 			"verdict on a face in view changes. It learns while it runs; learned faces are forgotten at the end\n" +
-			"unless --learn is given.\n\n" +
-			"With --fleet it knows the people of the fleet. If somebody is enrolled, renamed or forgotten at\n" +
-			"another device, watch follows while it runs, usually within a second.",
+			"unless --learn is given.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			part, err := o.member.join(c)
-			if err != nil {
-				return err
-			}
-			if part != nil {
-				defer func() { err = errors.Join(err, part.close()) }()
-				part.arrive(c)
-			}
-			g, path, v, err := o.recogniser(c, part)
+		RunE: func(c *cobra.Command, args []string) error {
+			g, path, v, err := o.recogniser(c)
 			if err != nil {
 				return err
 			}
@@ -75,38 +64,19 @@ func newWatch() *cobra.Command {
 						count(int(n), "face")))
 				}
 			}()
-			ctx, cancel := context.WithCancelCause(c.Context())
-			defer cancel(nil)
-			frames, end := face.Stream(src), func() {}
-			if part != nil {
-				follow := &watched{part, c, g, path, o.keep}
-				if frames, end, err = follow.run(ctx, src, cancel); err != nil {
-					return fail(badGallery, err)
-				}
-			}
 			how := replay.Options{Freeze: o.freeze, Now: time.Now, Each: w.each}
-			err = replay.Run(ctx, frames, g.Learner(), replay.NewReport(), how)
-			end()
-			if ctx.Err() != nil && c.Context().Err() == nil {
-				return context.Cause(ctx)
-			}
+			err = replay.Run(c.Context(), src, g.Learner(), replay.NewReport(), how)
 			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
 			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
 				return fail(badSource, err)
 			}
 			if o.keep {
-				if err := keepLearned(c, g, path); err != nil {
-					return err
-				}
-			}
-			if o.keep && part != nil {
-				return part.kept(c, g, path)
+				return keepLearned(c, g, path)
 			}
 			return nil
 		},
 	}
 	o.recogniserFlags(c)
-	o.member.flags(c, false)
 	c.Flags().BoolVar(&show, "show", false, "show the picture in a window")
 	return c
 }

@@ -104,8 +104,7 @@ func TestDocs(t *testing.T) {
 	help := s.run(
 		t,
 		"faceauth daemon --help; faceauth-lab trial login --help; "+
-			"faceauth tablet freeze --help; faceauth tablet follow --help; faceauth fleet invite --help; "+
-			"faceauth fleet join --help; "+
+			"faceauth tablet freeze --help; "+
 			"faceauth people --help; faceauth tablet allow --help; faceauth tablet enroll --help",
 	)
 	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)

@@ -21,11 +21,10 @@ import (
 // code in the daemon.
 const insider = "FACEAUTH_INSIDER"
 
-// daemon, eye and teller say in which sandbox an insider is.
+// daemon and eye say in which sandbox an insider is.
 const (
 	daemon = 1 << iota
 	eye
-	teller // the process that takes part in a fleet
 )
 
 // tries are the actions of an insider, and the sandboxes that allow them. Each sandbox allows some action, which shows
@@ -36,15 +35,10 @@ var tries = []struct {
 	try     func() error
 }{
 	{"read what the group video may", eye, func() error { _, err := os.ReadFile("/srv/share/video"); return err }},
-	{"write its own state", daemon | teller, func() error {
-		folder := "/var/lib/faceauth"
-		if whose() == teller {
-			folder = "/var/lib/faceauth-fleet"
-		}
-		return os.WriteFile(filepath.Join(folder, "tried"), nil, 0o600)
+	{"write its own state", daemon, func() error {
+		return os.WriteFile("/var/lib/faceauth/tried", nil, 0o600)
 	}},
-	{"write the profiles", daemon, func() error { return os.WriteFile("/var/lib/faceauth/tried", nil, 0o600) }},
-	{"ask the system bus", daemon | teller, func() error {
+	{"ask the system bus", daemon, func() error {
 		conn, err := dbus.ConnectSystemBus()
 		if err != nil {
 			return err
@@ -110,7 +104,7 @@ var tries = []struct {
 			return err
 		}
 	}},
-	{"have a Unix socket", daemon | teller, func() error {
+	{"have a Unix socket", daemon, func() error {
 		fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 		if err == nil {
 			syscall.Close(fd)
@@ -140,8 +134,8 @@ var tries = []struct {
 		0,
 		func() error { _, err := os.ReadFile("/proc/meminfo"); return err },
 	},
-	{"use the network", teller, func() error { _, err := net.Dial("udp", "127.0.0.1:53"); return err }},
-	{"listen", teller, func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
+	{"use the network", 0, func() error { _, err := net.Dial("udp", "127.0.0.1:53"); return err }},
+	{"listen", 0, func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
 	{"use a netlink socket", 0, func() error {
 		_, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW, 0)
 		return err
@@ -200,8 +194,6 @@ func whose() int {
 	switch os.Getenv(insider) {
 	case "eye":
 		return eye
-	case "teller":
-		return teller
 	}
 	return daemon
 }
@@ -230,7 +222,7 @@ func (s *system) insider(t testing.TB) {
 func TestSandbox(t *testing.T) {
 	s := boot(t)
 	s.run(t, "echo >/srv/share/video; chgrp video /srv/share/video; chmod 640 /srv/share/video")
-	for unit, who := range map[string]string{"faceauth": "daemon", "faceauth-eye@": "eye", "faceauth-fleet": "teller"} {
+	for unit, who := range map[string]string{"faceauth": "daemon", "faceauth-eye@": "eye"} {
 		t.Run(who, func(t *testing.T) {
 			// The unit itself, with another program, which the unit may start.
 			s.run(
@@ -265,18 +257,15 @@ func TestSandbox(t *testing.T) {
 				}
 			}
 			s.run(t,
-				"rm -f /var/lib/faceauth/tried /var/lib/faceauth-fleet/tried "+
-					"/run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
+				"rm -f /var/lib/faceauth/tried /run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
 		})
 	}
 }
 
-// The exposure is at most .2 of 10 points for the daemon, .6 for an eye, which has to open a camera, and 1.2 for the
-// unit with the network.
+// The exposure is at most .2 of 10 points for the daemon, and .6 for an eye, which has to open a camera.
 func TestExposure(t *testing.T) {
 	s := boot(t)
-	for unit, most := range map[string]string{"faceauth.service": "2", "faceauth-eye@x.service": "6",
-		"faceauth-fleet.service": "12"} {
+	for unit, most := range map[string]string{"faceauth.service": "2", "faceauth-eye@x.service": "6"} {
 		out, code := s.try(t, "systemd-analyze security --no-pager --threshold="+most+" "+unit)
 		if code != 0 {
 			t.Error(out)

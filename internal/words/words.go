@@ -287,16 +287,6 @@ var catalogue = map[string][languages]string{
 		"das Profil enthält schon so viele Aussehen, wie es darf; ersetzen: faceauth tablet enroll",
 		"le profil a déjà autant d'apparences que permis ; pour les remplacer : faceauth tablet enroll",
 	},
-	"NotFollowed": {
-		"this account follows no person of a fleet",
-		"dieses Konto folgt niemandem aus einer Flotte",
-		"ce compte ne suit personne d'une flotte",
-	},
-	"FleetRefused": {
-		"the daemon refuses this request of the fleet",
-		"der Dienst lehnt diese Anfrage der Flotte ab",
-		"le service refuse cette demande de la flotte",
-	},
 	"Internal": {
 		"something went wrong; use your password. The log tells the reason: journalctl -u faceauth",
 		"etwas ging schief; bitte das Passwort eingeben. Einzelheiten stehen im Protokoll: journalctl -u faceauth",

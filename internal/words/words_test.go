@@ -116,8 +116,8 @@ func TestCatalogue(t *testing.T) {
 		refusal string
 	}{
 		{English, "org.faceauth.Error.TooSoon", 4, "too soon after a failure; wait 4 s, or use your password"},
-		{French, "org.faceauth.Error.NotFollowed", 0, "ce compte ne suit personne d'une flotte"},
-		{English, "org.faceauth.Error.NotFollowed", 0, "said by the daemon"},
+		{French, "org.faceauth.Error.TooManyRequests", 0, "trop de demandes ; attendez quelques secondes"},
+		{English, "org.faceauth.Error.TooManyRequests", 0, "said by the daemon"},
 		{German, "org.faceauth.Error.OfTomorrow", 0, "said by the daemon"},
 	} {
 		if got := c.l.Refusal(c.name, "said by the daemon", c.wait); got != c.refusal {

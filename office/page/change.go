@@ -147,7 +147,7 @@ func (p *Page) say(do func(*said) error) (s said, err error) {
 	if err := do(&s); err != nil {
 		return s, err
 	}
-	for before := uint64(0); ; { // skip corrections that came from other offices meanwhile
+	for before := uint64(0); ; { // skip what other programs have changed meanwhile
 		c := p.office.Corrections(before, 1)
 		if len(c) == 0 || c[0].ID <= last {
 			return s, nil

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -24,9 +23,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // description returns the description that a page serves. It is made strict: an answer may have no field that the
@@ -57,19 +54,6 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 func TestOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{See: see})
 	p := scene.page
-	far := office.Presence{
-		Name:   "Ann Archer",
-		Since:  time.Now(),
-		Last:   time.Now(),
-		Camera: "shelf",
-		Trust:  sighting.Confirmed,
-	}
-	scene.office.Elsewhere(
-		[]office.Site{
-			{Name: "lab", At: time.Now(), People: []office.Presence{far}},
-			{Name: "shop", At: time.Now(), Silent: true},
-		},
-	)
 	doc, router := description(t, p)
 	var described []string
 	for path, item := range doc.Paths.Map() {

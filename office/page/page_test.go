@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,23 +26,36 @@ import (
 
 const token = "made up for the tests"
 
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+
 // site is an office that knows alice and sees nobody.
 func site(t *testing.T, o page.Options) (*page.Page, *office.Office) {
 	t.Helper()
-	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
-	g, err := gallery.New(space, online.Settings{})
+	p, w, _ := siteOnDisk(t, o)
+	return p, w
+}
+
+// siteOnDisk is the same, with the path of its gallery.
+func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, string) {
+	t.Helper()
+	g, err := gallery.New(plane, online.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{}); err != nil {
 		t.Fatal(err)
 	}
+	path := filepath.Join(t.TempDir(), "gallery")
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
 	w := office.New(g, office.Options{})
 	p, err := page.New(w, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, w
+	return p, w, path
 }
 
 // ask makes a request; headers are pairs.
@@ -482,14 +496,17 @@ func TestListen(t *testing.T) {
 	<-done
 }
 
-// The answer to a correction has this correction, and not one that arrives from another office at the same time.
+// The answer to a correction has this correction, and not a change of another program at the same time.
 func TestSaidMeanwhile(t *testing.T) {
-	p, w := site(t, page.Options{})
+	p, w, path := siteOnDisk(t, page.Options{})
 	elsewhere := func(from, to string) {
 		t.Helper()
-		if err := w.Exchange(func(g *gallery.Gallery, _ func(string)) (office.Exchanged, error) {
-			return office.Exchanged{Changed: true, Renamed: []office.Rename{{From: from, To: to}}}, g.Rename(from, to)
-		}); err != nil {
+		g, err := gallery.Open(path, plane)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		if err := errors.Join(g.Rename(from, to), g.Save(path), w.Save()); err != nil {
 			t.Fatal(err)
 		}
 	}

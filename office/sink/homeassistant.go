@@ -5,7 +5,6 @@ package sink
 import (
 	"encoding/json"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -57,7 +56,6 @@ func (m *MQTT) messages(now office.Now) []message {
 	for i, p := range now.People {
 		there[p.Name] = &now.People[i]
 	}
-	sites := elsewhere(now.Sites)
 	for _, p := range now.Known {
 		if p.ID == 0 { // who has no number yet
 			continue
@@ -82,7 +80,7 @@ func (m *MQTT) messages(now office.Now) []message {
 		}
 		states = append(states, message{topic: topic + "/state", payload: state(there[name])})
 		entity("sensor", id+"_place", map[string]any{"name": name + " place", "state_topic": topic + "/place"})
-		states = append(states, message{topic: topic + "/place", payload: place(there[name], sites[name])})
+		states = append(states, message{topic: topic + "/place", payload: place(there[name])})
 	}
 	for _, c := range now.Cameras {
 		id := "camera_" + ID(c.Camera)
@@ -136,19 +134,6 @@ func (m *MQTT) messages(now office.Now) []message {
 	return append(append(entities, details...), states...)
 }
 
-// elsewhere returns the other sites where each person is, by name.
-func elsewhere(sites []office.Site) map[string][]string {
-	all := make(map[string][]string)
-	for _, s := range sites {
-		for _, p := range s.People {
-			if !s.Silent {
-				all[p.Name] = append(all[p.Name], s.Name)
-			}
-		}
-	}
-	return all
-}
-
 func onOff(on bool) string {
 	if on {
 		return "ON"
@@ -164,16 +149,12 @@ func state(p *office.Presence) string {
 	return onOff(p != nil)
 }
 
-// place returns the location of a person: a camera of this office, other sites, or several places.
-func place(p *office.Presence, sites []string) string {
-	var places []string
-	if p != nil {
-		places = append(places, p.Camera)
-	}
-	if places = append(places, sites...); len(places) == 0 {
+// place returns the camera where a person is.
+func place(p *office.Presence) string {
+	if p == nil {
 		return "away"
 	}
-	return strings.Join(places, ", ")
+	return p.Camera
 }
 
 func attributes(p *office.Presence) string {

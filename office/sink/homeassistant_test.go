@@ -308,16 +308,9 @@ func TestHomeAssistant(t *testing.T) {
 	expect(camera("the yard")+"/availability", "online")
 	expect(camera("door")+"/availability", "") // it was removed
 
-	// The places of people who may be at other sites.
-	h.change(func(h *office.Now) {
-		h.Sites = []office.Site{{Name: "lab", People: []office.Presence{{Name: "bob"}, {Name: odd}}},
-			{Name: "shop", People: []office.Presence{{Name: odd}}},
-			{Name: "attic", Silent: true, People: []office.Presence{{Name: "bob"}}}}
-	})
-	m.Update()
+	// The places of people.
 	expect(person("alice", "place"), "away")
-	expect(person("bob", "place"), "lab")
-	expect(person(odd, "place"), "yard, lab, shop")
+	expect(person(odd, "place"), "yard")
 	places := "homeassistant/sensor/faceauth_3fa2/" + id("bob") + "_place/config"
 	if err := r.check(places, l.Get(places)); err != nil {
 		t.Error(err)

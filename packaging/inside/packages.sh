@@ -34,18 +34,10 @@ id -nG faceauth | grep -qw video && stop 'the user faceauth may use cameras, whi
 id -nG faceauth-eye | grep -qw video || stop 'the user faceauth-eye may not use cameras'
 owner=$(stat -c %U:%a /var/lib/faceauth)
 [ "$owner" = faceauth:700 ] || stop "/var/lib/faceauth is $owner"
-owner=$(stat -c %U:%a /var/lib/faceauth-fleet)
-[ "$owner" = faceauth-fleet:700 ] || stop "/var/lib/faceauth-fleet is $owner"
-groups=$(id -nG faceauth-fleet)
-[ -z "$(echo "$groups" | tr ' ' '\n' | grep -xE 'video|faceauth')" ] ||
-	stop "the user faceauth-fleet is in the groups $groups"
-[ ! -e /etc/systemd/system/multi-user.target.wants/faceauth-fleet.service ] || stop 'faceauth-fleet is enabled'
 gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 'the manual page is not in order'
 bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
 quietly apparmor_parser -Q -K /etc/apparmor.d/faceauth-daemon
-quietly systemd-analyze verify --man=no faceauth.service faceauth-key.service faceauth-fleet.service faceauth-fleet-server.service
-must getent passwd faceauth-fleet-server
-mustnt systemctl is-enabled faceauth-fleet-server.service
+quietly systemd-analyze verify --man=no faceauth.service faceauth-key.service
 ! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth-eye /lib/*/security/pam_faceauth.so | grep "not found"'
 # The service is off until an administrator turns it on.
 mustnt grep -r pam_faceauth /etc/pam.d

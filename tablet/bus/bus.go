@@ -9,10 +9,9 @@
 // # Who may do what
 //
 // The bus identifies the caller. Root may do everything. Other users may verify themselves if polkit's action
-// org.faceauth.verify allows it, as it does for the active session. Enrolling needs org.faceauth.enroll, and so does
-// linking an account to a person of a fleet; requests about another user need org.faceauth.other-user. A user's own
-// data need no permission: status, undo and forget. Only [FleetUser] and root may use [FleetInterface]. Only root may
-// report that a password was used. If polkit does not answer, only root is allowed.
+// org.faceauth.verify allows it, as it does for the active session. Enrolling needs org.faceauth.enroll;
+// requests about another user need org.faceauth.other-user. A user's own data need no permission: status, undo and
+// forget. Only root may report that a password was used. If polkit does not answer, only root is allowed.
 package bus
 
 import (
@@ -47,8 +46,6 @@ const (
 	invalidUser      = "InvalidUser"
 	tooManyRequests  = "TooManyRequests"
 	tooManyLooks     = "TooManyLooks"
-	notFollowed      = "NotFollowed"
-	fleetRefused     = "FleetRefused"
 	lidClosed        = "LidClosed"
 	internal         = "Internal"
 )

@@ -341,9 +341,6 @@ func TestCallers(t *testing.T) {
 			_, err := c.AddLook(ctx, "nobody", func(string) {})
 			return err
 		},
-		"Follow": func(ctx context.Context, c *bus.Client) error {
-			return c.Follow(ctx, "nobody", strings.Repeat("0a", 16), false)
-		},
 		"Health": func(ctx context.Context, c *bus.Client) error { _, err := c.Health(ctx); return err },
 		"Forget": func(ctx context.Context, c *bus.Client) error { // must be the last: after it there is no profile
 			return c.Forget(ctx, "nobody")
@@ -364,7 +361,6 @@ func TestCallers(t *testing.T) {
 		// An administrator who is not root may not.
 		"Claim, EnrollRootStart": {ok, denied, denied, denied, denied},
 		"Claim, EnrollLookStart": {ok, denied, ok, denied, ok},
-		"Follow":                 {ok, denied, ok, denied, ok},
 		"Health":                 {ok, denied, denied, denied, denied},
 		"Forget":                 {ok, ok, ok, denied, ok},
 	}
@@ -639,9 +635,6 @@ func TestEnrolRoot(t *testing.T) {
 	if _, err := root.Enroll(t.Context(), "root", func(string) {}); name(err) != "PermissionDenied" ||
 		!strings.Contains(err.Error(), "a photograph of root's face could become root") {
 		t.Errorf("enrolling root: %v", err)
-	}
-	if err := root.Follow(t.Context(), "root", person, false); name(err) != "PermissionDenied" {
-		t.Errorf("root follows: %v", err)
 	}
 	root.Call(t.Context(), "Release")
 	if word, err := root.EnrollRoot(t.Context(), "root", func(string) {}); err != nil || word != "enroll-completed" {

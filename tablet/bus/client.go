@@ -200,8 +200,6 @@ type Status struct {
 	Drifted  bool      `json:"drifted"`
 	Refusal  string    `json:"refusal"` // reason why no login may begin now, or ""
 	Wait     uint32    `json:"wait"`    // seconds until a login may begin
-	// Fleet describes the link to a person of a fleet; nil without a link.
-	Fleet *tablet.FleetStatus `json:"fleet,omitempty"`
 }
 
 // Status returns the public part of a user's profile. An empty user means the caller.
@@ -211,20 +209,16 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 		return s, err
 	}
 	var enrolled int64
-	var fleet map[string]dbus.Variant
 	for key, to := range map[string]any{
 		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen,
-		"drifted": &s.Drifted,
-		"refusal": &s.Refusal, "wait": &s.Wait,
-		"fleet": &fleet,
+		"drifted": &s.Drifted, "refusal": &s.Refusal, "wait": &s.Wait,
 	} {
 		if err := m[key].Store(to); err != nil {
 			return s, fmt.Errorf("the daemon's status has no usable %s: %w", key, err)
 		}
 	}
 	s.Enrolled = time.Unix(enrolled, 0).UTC()
-	s.Fleet, err = readFollowing(fleet)
-	return s, err
+	return s, nil
 }
 
 // History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.
@@ -250,12 +244,6 @@ func (c *Client) Undo(ctx context.Context, user string, since time.Time) (faces 
 // Freeze stops learning for a user, or starts it again.
 func (c *Client) Freeze(ctx context.Context, user string, on bool) error {
 	return c.call(ctx, "Freeze", []any{user, on}, nil)
-}
-
-// Follow lets a user's account follow a person of a fleet, by name or number. An empty person ends the link. With share
-// the fleet gets the faces that this device enrols.
-func (c *Client) Follow(ctx context.Context, user, person string, share bool) error {
-	return c.call(ctx, "Follow", []any{user, person, share}, nil)
 }
 
 // Forget removes the profile of a user.

@@ -7,15 +7,6 @@ import "strings"
 // Signatures returns the arguments of the methods of the service, in the format of the description.
 func Signatures() map[string]string { return signatures(methods) }
 
-// FleetSignatures does the same for [FleetInterface]. Arguments come before results.
-func FleetSignatures() (all map[string][2]string) {
-	all = make(map[string][2]string)
-	for name, m := range fleetMethods {
-		all[name] = [2]string{m.in, m.out}
-	}
-	return all
-}
-
 func signatures(methods map[string]method) map[string]string {
 	all := make(map[string]string)
 	for name, m := range methods {

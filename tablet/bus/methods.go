@@ -87,16 +87,10 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 	}}
 }
 
-// device is the object of [Interface] and [FleetInterface].
-var device = newDevice()
-
-func newDevice() object {
-	o := newObject(Interface, XML, methods, func(s *Service) map[string]dbus.Variant {
-		return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(s.a.Stages()))}
-	})
-	o.interfaces[FleetInterface] = fleetMethods
-	return o
-}
+// device is the object of [Interface].
+var device = newObject(Interface, XML, methods, func(s *Service) map[string]dbus.Variant {
+	return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(s.a.Stages()))}
+})
 
 // methods are the methods of [Interface].
 var methods = map[string]method{
@@ -117,7 +111,6 @@ var methods = map[string]method{
 	"Undo":            does((*Service).undo),
 	"Freeze":          does((*Service).freeze),
 	"Forget":          does((*Service).forget),
-	"Follow":          does((*Service).follow),
 	"Users":           does((*Service).users),
 	"PasswordUsed": does(func(s *Service, by caller, user string) *dbus.Error {
 		return s.passwordUsed(by, user, by.uid, "", false)
@@ -153,7 +146,7 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 		unknown("InvalidArgs", "the method takes arguments of the types "+f.in)
 		return
 	}
-	if own := named == Interface || named == FleetInterface; own && s.o.Broken != nil {
+	if named == Interface && s.o.Broken != nil {
 		s.fail(m, failure(internal, "nobody is recognised, because the store cannot be used: "+s.o.Broken.Error()))
 		return
 	}

@@ -38,7 +38,6 @@ func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus
 		"drifted":  dbus.MakeVariant(st.Drifted),
 		"refusal":  dbus.MakeVariant(string(st.Refusal)),
 		"wait":     dbus.MakeVariant(seconds(st.Wait)),
-		"fleet":    dbus.MakeVariant(followingOf(st.Fleet)),
 	}, nil
 }
 
@@ -97,7 +96,9 @@ func (s *Service) forget(by caller, name string) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	s.interruptFor(user)
+	if held := s.held(); held != nil && held.user == user {
+		s.interrupt(held) // it uses the faces
+	}
 	err := s.a.Forget(user)
 	if err == nil {
 		s.o.Log.Info("forget", "user", user, "uid", by.uid)

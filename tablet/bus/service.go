@@ -39,8 +39,6 @@ type Options struct {
 	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
 	// one.
 	Broken error
-	// FleetUser is the user who may use [FleetInterface]. Default: the constant of this name.
-	FleetUser string
 }
 
 // Service answers the calls of [Interface].
@@ -71,7 +69,6 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	}
 	o.Patience = cmp.Or(o.Patience, busPatience)
 	o.Match = cmp.Or(o.Match, 2*time.Second)
-	o.FleetUser = cmp.Or(o.FleetUser, FleetUser)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{
 		conn:    conn,

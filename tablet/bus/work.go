@@ -224,9 +224,6 @@ func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
 		if err == nil {
 			s.o.Log.Info("enroll", "user", c.user, "uid", c.by.uid, "result", ending(stopped, string(r.Word)), "more",
 				more)
-			if r.Word == tablet.Enrolled {
-				s.followChanged() // the fleet may get the faces
-			}
 		}
 		return err
 	})

@@ -17,12 +17,10 @@ func TestScripts(t *testing.T) { clitest.Scripts(t) }
 var flagsThatDiffer = map[string]string{
 	"attack":           "attack attacks the learner, trial login a login: other attacks are possible",
 	"choose-strangers": "a day of trial office has strangers unless told otherwise, eval has none",
-	"days":             "thesis fleet has no strangers who differ",
 	"k":                "figures of thesis vary it",
 	"methods":          "eval compares methods, attack attacks those that learn",
 	"out":              "each command writes other files, and says which and where",
 	"people":           "a figure of thesis varies it, another has one number",
-	"share":            "thesis fleet compares devices that share with others, so never is no default",
 	"seed":             "the figures of docs/results.md rest on the default of each of the two commands",
 }
 

@@ -41,12 +41,6 @@ func newOfficeTrial() *cobra.Command {
 	f.IntVar(&t.Visits, "visits", 4, "number of visits into which each recording is cut")
 	f.IntVar(&t.Days, "days", 30, "largest number of days; each has other strangers")
 	f.DurationVar(&t.Away, "away", 10*time.Second, "time after which a person who is not seen has left")
-	f.IntVar(&t.Devices, "devices", 1,
-		"number of devices that share the cameras; each has its own office, and all know the same people")
-	f.DurationVar(&t.Share, "share", 0, "how often devices share learned faces; 0 for never")
-	f.StringVar((*string)(&t.Poison), "poison", "",
-		"wrong lessons of one more device: swapped (faces of others) or bridged (with blends between them)")
-	f.DurationVar(&t.Withdraw, "withdraw", 0, "when the wrong lessons are withdrawn; 0 for never")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed of everything random")
 	return c
 }
@@ -57,25 +51,13 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 		value int
 		least int
 	}{{"choose-strangers", t.Strangers, 0}, {"cameras", t.Cameras, 1}, {"enroll", t.Enroll, 1}, {"visits", t.Visits, 1},
-		{"days", t.Days, 1}, {"devices", t.Devices, 1}} {
+		{"days", t.Days, 1}} {
 		if n.value < n.least {
 			return cli.Fail(cli.BadUsage, fmt.Errorf("--%s %d is too small; use %d or more", n.flag, n.value, n.least))
 		}
 	}
 	if t.Away < time.Second {
 		return cli.Fail(cli.BadUsage, fmt.Errorf("--away %v is too short; use 1s or more", t.Away))
-	}
-	if t.Devices > t.Cameras {
-		return cli.Fail(cli.BadUsage, fmt.Errorf("--devices %d are more than --cameras %d; each device needs a camera",
-			t.Devices,
-			t.Cameras))
-	}
-	if t.Share < 0 || t.Withdraw < 0 {
-		return cli.Fail(cli.BadUsage, errors.New("--share and --withdraw must not be negative"))
-	}
-	if t.Poison != days.Clean && t.Poison != days.Swapped && t.Poison != days.Bridged {
-		return cli.Fail(cli.BadUsage, fmt.Errorf("--poison %q is not known; use %s or %s", t.Poison, days.Swapped,
-			days.Bridged))
 	}
 	v, err := look(&o.Options, c, false)
 	if err != nil {
@@ -101,7 +83,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 	if o.JSON {
 		return json.NewEncoder(c.OutOrStdout()).Encode(r)
 	}
-	return printOffice(c.OutOrStdout(), r, t.Devices)
+	return printOffice(c.OutOrStdout(), r)
 }
 
 // subjects returns the recordings of all people in dir.
@@ -124,7 +106,7 @@ func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []days.
 	return all, cli.StreamError(c, err)
 }
 
-func printOffice(w io.Writer, r days.Report, devices int) error {
+func printOffice(w io.Writer, r days.Report) error {
 	fmt.Fprintf(w, "days: %d, of %s; %s, %d of them with several faces\n\n", r.Days, cli.Count(r.People, "person"),
 		cli.Count(r.Frames, "frame"), r.Crowded)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
@@ -143,18 +125,7 @@ func printOffice(w io.Writer, r days.Report, devices int) error {
 	if r.Held > 0 {
 		fmt.Fprintf(w, "\nfaces that were held: %d of %d\n", r.Held, r.Faces.Known+r.Faces.Strangers)
 	}
-	if r.Exchanges > 0 {
-		fmt.Fprintf(w, "\n"+
-			"exchanges: %d; at the end of the days all devices gave %d centroids in %d bytes, and judged by %d "+
-			"of others\n", r.Exchanges, r.Given, r.Bytes, r.Kept)
-	}
 	k := r.Comings
-	if devices > 1 { // several devices may report the same person
-		_, err := fmt.Fprintf(w, "\n"+
-			"sightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
-			r.Switches, r.Parts, r.Visits)
-		return err
-	}
 	fmt.Fprintf(w, "\nsightings that went over to somebody else: %d; more sightings than visits: %d of %d\n",
 		r.Switches,
 		r.Parts, r.Visits)

@@ -119,7 +119,6 @@ type turns struct {
 	next   chan struct{}
 	clock  *clock
 	spare  *spare // nil: all faces are judged
-	fleet  *fleet
 }
 
 // clock is the time of the day.
@@ -149,9 +148,6 @@ func (t *turns) Next(ctx context.Context) (face.Frame, error) {
 	}
 	f := t.frames[t.at]
 	t.at++
-	if err := t.fleet.exchange(f.Time); err != nil {
-		return face.Frame{}, err
-	}
 	t.clock.mu.Lock()
 	t.clock.now = noon.Add(f.Time)
 	t.clock.mu.Unlock()

@@ -19,14 +19,8 @@ type counter struct {
 	d      day
 	known  map[string]bool
 	cams   map[string]int
-	tracks map[sightingOf]*tracked
-	events []office.Event // of a trial with one device
-}
-
-// sightingOf identifies a sighting of a device.
-type sightingOf struct {
-	device int
-	id     uint64
+	tracks map[uint64]*tracked
+	events []office.Event
 }
 
 // tracked holds the true and the given names of a sighting.
@@ -38,15 +32,15 @@ type tracked struct {
 }
 
 func newCounter(r *Report, d day, known map[string]bool) *counter {
-	c := &counter{r: r, d: d, known: known, cams: make(map[string]int), tracks: make(map[sightingOf]*tracked)}
+	c := &counter{r: r, d: d, known: known, cams: make(map[string]int), tracks: make(map[uint64]*tracked)}
 	for i := range d.frames {
 		c.cams[cameraName(i)] = i
 	}
 	return c
 }
 
-// frame counts the result of a device for a frame.
-func (c *counter) frame(device int, camera string, at time.Time, seen []office.Seen) {
+// frame counts the result for a frame.
+func (c *counter) frame(camera string, at time.Time, seen []office.Seen) {
 	i, cam := int(at.Sub(noon)/frameTime), c.cams[camera]
 	c.r.Frames++
 	if len(seen) > 1 {
@@ -60,11 +54,10 @@ func (c *counter) frame(device int, camera string, at time.Time, seen []office.S
 			confirmed = s.Name
 		}
 		c.r.Confirmed.add(truth, confirmed, c.known[truth])
-		of := sightingOf{device, s.Sighting}
-		t := c.tracks[of]
+		t := c.tracks[s.Sighting]
 		if t == nil {
 			t = &tracked{people: make(map[string]int), names: make(map[string]int)}
-			c.tracks[of] = t
+			c.tracks[s.Sighting] = t
 		}
 		t.unnamed = append(t.unnamed, truth)
 		if s.Name != "" {
@@ -130,10 +123,7 @@ func (c *counter) stays(away time.Duration) (all []*stay) {
 // end counts the results at the end of a day.
 func (c *counter) end(o Options) {
 	r := c.r
-	ids := slices.SortedFunc(maps.Keys(c.tracks), func(a, b sightingOf) int {
-		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.id, b.id))
-	})
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(c.tracks)) {
 		t := c.tracks[id]
 		c.later(t, "")
 		truth, name := most(t.people), ""
@@ -144,9 +134,6 @@ func (c *counter) end(o Options) {
 	}
 	r.Visits += len(c.d.visits)
 	r.Parts += len(c.tracks) - len(c.d.visits)
-	if o.Devices > 1 { // each device reports the people in its own view
-		return
-	}
 	stays := c.stays(o.Away)
 	at := func(person string, when time.Time, slack time.Duration) *stay {
 		for _, s := range stays {

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -51,20 +50,6 @@ type Options struct {
 	Spare  bool
 	Usable func(face.Quality) bool
 	Day    func() // called when a day is over
-
-	// Devices is the number of devices that share the cameras of a day, each with its own office. All have the same
-	// enrolled people and faces. Comings are counted on one device only. Default 1
-	Devices int
-	// Share is the time between two exchanges of lessons between devices. Default: never.
-	Share time.Duration
-	// Poison is the kind of wrong lessons that another device without a camera gives to all devices at the start of a
-	// day. Default: none.
-	Poison Poison
-	// Blend returns the vectors of pictures between two faces, for Blended. The faces have the pictures of the
-	// recordings.
-	Blend func(from, to face.Sample) ([][]float32, error)
-	// Withdraw is the time at which devices take the wrong lessons back. Default: never.
-	Withdraw time.Duration
 }
 
 // judged returns the number of faces that an Unknown event needs.
@@ -76,7 +61,6 @@ func (o Options) defaults() Options {
 	o.Visits = cmp.Or(o.Visits, 4)
 	o.Away = cmp.Or(o.Away, 10*time.Second)
 	o.Days = cmp.Or(o.Days, 30)
-	o.Devices = cmp.Or(o.Devices, 1)
 	if o.Usable == nil {
 		o.Usable = func(face.Quality) bool { return true }
 	}
@@ -145,14 +129,7 @@ type Report struct {
 	Held    int   `json:"held"`    // held faces, which were not judged
 	Faces   Names `json:"faces"`   // by the name of each face when it was seen
 	// Confirmed counts confirmed names only.
-	Confirmed Names `json:"confirmed"`
-	// Exchanges is the number of exchanges. Given is the number of centroids that a device gave at the end of a day,
-	// Bytes their size, and Kept the number of those that a device could judge by then; all are sums over devices and
-	// days.
-	Exchanges int     `json:"exchanges"`
-	Given     int     `json:"given"`
-	Kept      int     `json:"kept"`
-	Bytes     int     `json:"bytes"`
+	Confirmed Names   `json:"confirmed"`
 	Later     Names   `json:"later"`    // the same, if the later name of a sighting counts for its earlier faces
 	Tracks    Names   `json:"tracks"`   // sightings, by the name that each had for longest
 	Switches  int     `json:"switches"` // times that a sighting changed to another person
@@ -163,10 +140,9 @@ type Report struct {
 
 // subject is a person with their faces and visits.
 type subject struct {
-	name    string
-	enroll  [][]float32
-	samples []face.Sample // of the same
-	visits  [][]shown     // one without a space is a frame without a face
+	name   string
+	enroll [][]float32
+	visits [][]shown // one without a space is a frame without a face
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -177,9 +153,6 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 	o = o.defaults()
 	people := subjects(all, o)
 	r := Report{People: len(people)}
-	if o.Poison == Blended && o.Blend == nil {
-		return r, errors.New("blended lessons take a way to blend two faces, and Blend is nil")
-	}
 	if len(people) <= o.Strangers {
 		return r, fmt.Errorf("%w: %d can be enrolled, and %d are to be strangers", ErrTooFew, len(people), o.Strangers)
 	}
@@ -234,7 +207,7 @@ func subjects(all []Recording, o Options) (people []subject) {
 			s := largest(f)
 			if len(p.enroll) < o.Enroll && len(p.visits) == 0 {
 				if s.Vector != nil && s.Reason == "" && o.Usable(s.Quality) {
-					p.enroll, p.samples = append(p.enroll, s.Vector), append(p.samples, s)
+					p.enroll = append(p.enroll, s.Vector)
 				}
 				continue
 			}
@@ -267,7 +240,7 @@ func largest(f face.Frame) (best face.Sample) {
 	return best
 }
 
-// day lets the offices of all devices watch one day, and counts.
+// day lets an office watch one day, and counts.
 func (r *Report) day(
 	ctx context.Context,
 	space face.Space,
@@ -280,24 +253,17 @@ func (r *Report) day(
 	for i, p := range people {
 		known[p.name] = !slices.Contains(strangers, i)
 	}
-	fleet := &fleet{o: o, r: r}
-	for range o.Devices {
-		g, err := gallery.New(space, o.Learner)
-		if err != nil {
+	g, err := gallery.New(space, o.Learner)
+	if err != nil {
+		return err
+	}
+	for _, p := range people {
+		if !known[p.name] {
+			continue
+		}
+		if err := g.Label(p.name, p.enroll, noon); err != nil {
 			return err
 		}
-		for _, p := range people {
-			if !known[p.name] {
-				continue
-			}
-			if err := g.Label(p.name, p.enroll, noon); err != nil {
-				return err
-			}
-		}
-		fleet.devices = append(fleet.devices, g)
-	}
-	if err := fleet.poison(people, known); err != nil {
-		return err
 	}
 	d := compose(rnd, people, o)
 	count := newCounter(r, d, known)
@@ -307,59 +273,33 @@ func (r *Report) day(
 		ring[c] = make(chan struct{}, 2)
 	}
 	ring[0] <- struct{}{}
-	cameras := make([][]office.Camera, o.Devices)
-	for c := range o.Cameras {
-		of := &cameras[c%o.Devices]
-		*of = append(
-			*of,
-			office.Camera{
-				Name: cameraName(c),
-				Ends: true,
-				Open: func(context.Context, func() bool) (office.Stream, error) {
-					t := &turns{
-						frames: d.frames[c],
-						turn:   ring[c],
-						next:   ring[(c+1)%o.Cameras],
-						clock:  clock,
-						fleet:  fleet,
-					}
-					if o.Spare {
-						t.spare = newSpare(d.patches[c], &r.Held)
-					}
-					return t, nil
-				},
+	cameras := make([]office.Camera, o.Cameras)
+	for c := range cameras {
+		cameras[c] = office.Camera{
+			Name: cameraName(c),
+			Ends: true,
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				t := &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock}
+				if o.Spare {
+					t.spare = newSpare(d.patches[c], &r.Held)
+				}
+				return t, nil
 			},
-		)
-	}
-	// The end of one office ends all: the others would wait for its turn.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var all sync.WaitGroup
-	for i, g := range fleet.devices {
-		opt := office.Options{
-			Presence: office.PresenceSettings{
-				Away: o.Away,
-			}, Rules: o.Rules, Now: clock.get, Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
-			Frame: func(camera string, at time.Time, seen []office.Seen) { count.frame(i, camera, at, seen) },
 		}
-		if o.Devices == 1 {
-			opt.Event = func(e office.Event) { count.events = append(count.events, e) }
-		}
-		w := office.New(g, opt)
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			if err := w.Run(ctx, cameras[i]); err != nil {
-				cancel(err)
-			}
-		}()
 	}
-	all.Wait()
-	if err := context.Cause(ctx); err != nil {
+	w := office.New(g, office.Options{
+		Presence: office.PresenceSettings{Away: o.Away},
+		Rules:    o.Rules,
+		Now:      clock.get,
+		Clock:    func(f face.Frame) time.Time { return noon.Add(f.Time) },
+		Frame:    count.frame,
+		Event:    func(e office.Event) { count.events = append(count.events, e) },
+	})
+	if err := w.Run(ctx, cameras); err != nil {
 		return err
 	}
 	count.end(o)
-	return fleet.end()
+	return nil
 }
 
 func cameraName(c int) string { return fmt.Sprintf("camera %d", c+1) }

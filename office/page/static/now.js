@@ -105,27 +105,6 @@ const drawPerson = (p) =>
     p.unsure ? make("span", {className: "tag"}, "may have left") : "",
   );
 
-// drawSite shows another office, and who is there.
-function drawSite(s) {
-  const names = s.people.map(
-    (p) => cut(p.name) + (p.trust === "learned" ? " (not confirmed)" : p.unsure ? " (may have left)" : ""),
-  );
-  const who = s.silent
-    ? "Silent since " + when(s.at) + ": nobody knows who is there."
-    : (names.length ? list(names) : "Nobody known") +
-      (s.unknown ? ", and " + (s.unknown === 1 ? "somebody" : s.unknown + " people") + " unknown" : "");
-  return make(
-    "li",
-    {},
-    make(
-      "div",
-      {className: "place"},
-      make("b", {className: "two"}, s.name),
-      make("span", {className: "soft small"}, who),
-    ),
-  );
-}
-
 // each shows what changes with every frame.
 export function each(now) {
   const live = now.cameras.filter((c) => c.up || c.error); // not recordings that have ended
@@ -157,17 +136,6 @@ export async function refresh(now, questions) {
     who + (now.unknown ? ", and " + (now.unknown === 1 ? "somebody" : now.unknown + " people") + " unknown" : ""),
   );
   keyed($("here"), here, (p) => p.name, drawPerson);
-  $("elsewhere").hidden = now.sites.length === 0;
-  keyed($("sites"), now.sites, (s) => s.name, drawSite);
-  const twice = now.twice.map(
-    (t) =>
-      cut(t.name) +
-      " is seen " +
-      list(t.places.map((p) => (p ? "at " + cut(p) : "here"))) +
-      " at the same time. One of them is somebody else.",
-  );
-  $("twice").hidden = twice.length === 0;
-  show($("twice"), twice.join(" "));
   $("open").hidden = questions.length === 0;
   show($("open").firstChild, questions.length ? many(questions.length, "question") + " in the inbox" : "");
   const groups = new Set(questions.filter((q) => q.kind === "stranger").map((q) => q.stranger.id));
