@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/spf13/cobra"
@@ -36,16 +37,18 @@ func allow() *cobra.Command {
 		RunE: func(c *cobra.Command, services []string) error {
 			for _, name := range services {
 				if !pamService.MatchString(name) {
-					return fail(badUsage, fmt.Errorf("%q is not the name of a file in /etc/pam.d", name))
+					return cli.Fail(cli.BadUsage, fmt.Errorf("%q is not the name of a file in /etc/pam.d", name))
 				}
 				if off || !slices.Contains(rootServices, name) {
 					continue
 				}
-				warn(c, fmt.Sprintf("whoever holds a photograph of you before the camera could become root through "+
-					"%s; a challenge makes this much harder", name))
+				cli.Warn(c,
+					fmt.Sprintf("whoever holds a photograph of you before the camera could become root through "+
+						"%s; a challenge makes this much harder", name))
 				if challenge == "" {
-					return fail(badUsage, errors.New("give --challenge turn or --challenge blink, or --challenge none "+
-						"if a photograph may become root"))
+					return cli.Fail(cli.BadUsage,
+						errors.New("give --challenge turn or --challenge blink, or --challenge none "+
+							"if a photograph may become root"))
 				}
 			}
 			ask := challenge
@@ -53,7 +56,7 @@ func allow() *cobra.Command {
 				ask = ""
 			}
 			if err := (tablet.Policy{Challenge: tablet.Challenge(ask)}).Defaults().Check(); err != nil {
-				return fail(badUsage, err)
+				return cli.Fail(cli.BadUsage, err)
 			}
 			b, err := os.ReadFile(list)
 			if err != nil {

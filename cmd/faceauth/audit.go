@@ -81,7 +81,7 @@ type audited struct {
 }
 
 func (a audited) headline() string {
-	of := count(a.Faces, "face")
+	of := cli.Count(a.Faces, "face")
 	switch a.Suspects {
 	case 0:
 		return of + ": no name is unusual"
@@ -100,7 +100,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 	all, err := g.Audit(i.learned)
 	alone := errors.Is(err, gallery.ErrOnePerson) && len(i.pictures) > 0
 	if err != nil && !alone {
-		return fail(badGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	}
 	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}, Turned: []gallery.Turned{}, Unchecked: []string{}}
 	for _, u := range all {
@@ -139,7 +139,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		}
 		note := ""
 		if u.Learned {
-			note = "learned, " + count(int(u.Faces), "face")
+			note = "learned, " + cli.Count(int(u.Faces), "face")
 		}
 		if u.Isolated {
 			note = strings.TrimPrefix(note+", no face is near", ", ")
@@ -150,17 +150,19 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		return err
 	}
 	if a.Isolated > 0 {
-		fmt.Fprintf(c.OutOrStdout(), "no face is near %s: nothing says whether the names are right; --all lists them "+
-			"last\n",
-			count(a.Isolated, "other face"))
+		fmt.Fprintf(c.OutOrStdout(),
+			"no face is near %s: nothing says whether the names are right; --all lists them "+
+				"last\n",
+			cli.Count(a.Isolated, "other face"))
 	}
 	for _, p := range a.Turned {
 		fmt.Fprintf(c.OutOrStdout(), "%s was enrolled from turned pictures: forget them, and enrol them again with "+
 			"--rotate %d\n", p.Name, p.Rotate)
 	}
 	if len(a.Unchecked) > 0 && g.Space().ID != models.Pixels().ID {
-		fmt.Fprintf(c.OutOrStdout(), "nothing says whether all enrolled faces of %s are the right way up; --pictures "+
-			"checks the faces of a recording\n", strings.Join(a.Unchecked, ", "))
+		fmt.Fprintf(c.OutOrStdout(),
+			"nothing says whether all enrolled faces of %s are the right way up; --pictures "+
+				"checks the faces of a recording\n", strings.Join(a.Unchecked, ", "))
 	}
 	if alone {
 		return nil
@@ -188,7 +190,7 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	}
 	more := ""
 	if faces > 0 {
-		more = ", and with it " + count(faces, "learned face")
+		more = ", and with it " + cli.Count(faces, "learned face")
 	}
 	return o.Print(c, struct {
 		Face    int64 `json:"face"`
@@ -232,7 +234,7 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 	}
 	paths, err := footage.Find(i.pictures)
 	if err != nil {
-		return nil, fail(badSource, err)
+		return nil, cli.Fail(cli.BadSource, err)
 	}
 	v, err := o.Look(c, &space)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/spf13/cobra"
 )
@@ -33,14 +34,14 @@ func newBackup() *cobra.Command {
 				err = fmt.Errorf("%w at %s", errNoGallery, path)
 			}
 			if err != nil {
-				return fail(badGallery, err)
+				return cli.Fail(cli.BadGallery, err)
 			}
 			defer d.Close()
 			if err = o.setKey(args[0]); err == nil {
 				err = d.Backup(args[0])
 			}
 			if errors.Is(err, fs.ErrExist) {
-				return fail(badUsage, err)
+				return cli.Fail(cli.BadUsage, err)
 			}
 			if err != nil {
 				return fmt.Errorf("writing %s: %w; nothing was written", args[0], err)
@@ -68,7 +69,7 @@ func newRekey() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if (file == "") == !none {
-				return fail(badUsage, errors.New("give one of --new-key FILE and --no-key"))
+				return cli.Fail(cli.BadUsage, errors.New("give one of --new-key FILE and --no-key"))
 			}
 			path, err := o.galleryPath()
 			if err != nil {
@@ -77,7 +78,7 @@ func newRekey() *cobra.Command {
 			var key []byte
 			if !none {
 				if key, err = gallery.ReadKey(file); err != nil {
-					return fail(badUsage, err)
+					return cli.Fail(cli.BadUsage, err)
 				}
 			}
 			err = store.Rekey(path, key)
@@ -89,9 +90,10 @@ func newRekey() *cobra.Command {
 			case err == nil && none:
 				fmt.Fprintf(c.OutOrStdout(), "%s is not encrypted any more\n", path)
 			case err == nil:
-				fmt.Fprintf(c.OutOrStdout(), "%s is encrypted with the key in %s; keep a copy of the key\n", path, file)
+				fmt.Fprintf(c.OutOrStdout(), "%s is encrypted with the key in %s; keep a copy of the key\n",
+					path, file)
 			}
-			return fail(badGallery, err)
+			return cli.Fail(cli.BadGallery, err)
 		},
 	}
 	o.galleryFlag(c)
@@ -124,22 +126,22 @@ func newSalvage() *cobra.Command {
 			s, err := gallery.Salvage(path, args[0], d.Space())
 			switch {
 			case errors.Is(err, fs.ErrExist):
-				return fail(badUsage, err)
+				return cli.Fail(cli.BadUsage, err)
 			case errors.Is(err, fs.ErrNotExist):
-				return fail(badGallery, fmt.Errorf("%w at %s", errNoGallery, path))
+				return cli.Fail(cli.BadGallery, fmt.Errorf("%w at %s", errNoGallery, path))
 			case err != nil:
-				return fail(badGallery, err)
+				return cli.Fail(cli.BadGallery, err)
 			case o.JSON:
 				return json.NewEncoder(c.OutOrStdout()).Encode(s)
 			}
 			w := c.OutOrStdout()
-			fmt.Fprintf(w, "%s has %s with %s\n", args[0], count(s.People, "person"), count(s.Faces, "face"))
-			fmt.Fprintf(w, "%d of %s of %s are damaged or empty\n", s.Damaged, count(s.Pages, "page"), path)
+			fmt.Fprintf(w, "%s has %s with %s\n", args[0], cli.Count(s.People, "person"), cli.Count(s.Faces, "face"))
+			fmt.Fprintf(w, "%d of %s of %s are damaged or empty\n", s.Damaged, cli.Count(s.Pages, "page"), path)
 			if s.Nameless > 0 {
-				fmt.Fprintf(w, "lost: %s whose names cannot be read\n", count(s.Nameless, "face"))
+				fmt.Fprintf(w, "lost: %s whose names cannot be read\n", cli.Count(s.Nameless, "face"))
 			}
 			if s.Nobody > 0 {
-				fmt.Fprintf(w, "lost: %s of whom no face can be read\n", count(s.Nobody, "person"))
+				fmt.Fprintf(w, "lost: %s of whom no face can be read\n", cli.Count(s.Nobody, "person"))
 			}
 			if !s.Learned {
 				fmt.Fprintln(w, "lost: all learned faces; faces that were on the damaged pages are not counted")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -51,7 +52,7 @@ func (o *options) confirm(c *cobra.Command, name string, numbers []int64) error 
 		}
 		far, err := g.Unconfirmed(name)
 		if err != nil {
-			return fail(refused, fmt.Errorf("%w; see faceauth people", err))
+			return cli.Fail(cli.Refused, fmt.Errorf("%w; see faceauth people", err))
 		}
 		if len(far) == 0 {
 			fmt.Fprintf(c.OutOrStdout(), "nothing was learned of %s that may be confirmed\n", name)
@@ -74,7 +75,7 @@ func (o *options) confirm(c *cobra.Command, name string, numbers []int64) error 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n", count(len(numbers), "learned face"), name)
+	fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n", cli.Count(len(numbers), "learned face"), name)
 	return removeSheet(path)
 }
 
@@ -94,16 +95,19 @@ func (o *options) ask(c *cobra.Command, name, path string, far []gallery.Offered
 	}{name, far}); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "pictures of %s of %s: %s\n", count(len(far), "learned face"), name, sheetOf(path))
+	fmt.Fprintf(c.ErrOrStderr(), "pictures of %s of %s: %s\n", cli.Count(len(far), "learned face"), name,
+		sheetOf(path))
 	if without > 0 {
-		warn(c, fmt.Sprintf("%s without a picture: nobody can judge a face without its picture; they were learned "+
-			"with --no-pictures, or by an older version", count(without, "face")))
+		cli.Warn(c,
+			fmt.Sprintf("%s without a picture: nobody can judge a face without its picture; they were learned "+
+				"with --no-pictures, or by an older version", cli.Count(without, "face")))
 	}
 	in, terminal := c.InOrStdin().(*os.File)
 	if !terminal || !term.IsTerminal(int(in.Fd())) {
-		return nil, fail(refused, fmt.Errorf("nothing was enrolled, as nobody can be asked here: look at the "+
-			"pictures, and run faceauth people confirm %q --faces %s with the numbers of the right ones", name,
-			strings.Join(list, ",")))
+		return nil, cli.Fail(cli.Refused,
+			fmt.Errorf("nothing was enrolled, as nobody can be asked here: look at the "+
+				"pictures, and run faceauth people confirm %q --faces %s with the numbers of the right ones", name,
+				strings.Join(list, ",")))
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "do all of them show %s? enrol them [y/N] ", name)
 	line, err := bufio.NewReader(in).ReadString('\n')

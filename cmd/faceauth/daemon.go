@@ -45,8 +45,9 @@ func newDaemon() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
-	c.Flags().StringArrayVar(&o.devices, "source", []string{"0"}, "camera, or a recording, which is played at its own "+
-		"speed; give it again for a camera that is used if those before cannot be opened")
+	c.Flags().StringArrayVar(&o.devices, "source", []string{"0"},
+		"camera, or a recording, which is played at its own "+
+			"speed; give it again for a camera that is used if those before cannot be opened")
 	c.Flags().StringVar(&o.infrared, "infrared", "", "infrared camera whose emitter flashes, or a recording of raw "+
 		"frames: it alone decides the logins of users who were enrolled with it, also in the dark")
 	o.turn = "0"
@@ -102,19 +103,19 @@ func (o *login) serve(c *cobra.Command) error {
 	}
 	store, broken := o.openStore(space)
 	if errors.Is(broken, profile.ErrBusy) {
-		return fail(badGallery, broken)
+		return cli.Fail(cli.BadGallery, broken)
 	}
 	var a *tablet.Authenticator
 	if broken == nil {
 		defer store.Close()
 		if a, err = tablet.New(store, space, eyes.Camera, opt); err != nil {
-			return fail(badUsage, err)
+			return cli.Fail(cli.BadUsage, err)
 		}
 		defer a.Close()
 	}
 	conn, err := bus.Connect(context.Background()) // the deferred calls end everything else before the connection
 	if broken != nil && err != nil {
-		return fail(badGallery, broken)
+		return cli.Fail(cli.BadGallery, broken)
 	}
 	if err != nil {
 		return err
@@ -166,8 +167,9 @@ func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) er
 			return err
 		}
 		if err := d.Missing(o.Models); errors.Is(err, models.ErrMissing) {
-			return fail(badModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness "+
-				"0, a picture of a user is let in", err))
+			return cli.Fail(cli.BadModel,
+				fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness "+
+					"0, a picture of a user is let in", err))
 		}
 		all = append(all, d)
 	}

@@ -37,7 +37,7 @@ func newDemo() *cobra.Command {
 			}
 			var script demo.Script
 			if err := cli.AskEye(c.Context(), &script, "demo", out); err != nil {
-				return fail(badSource, err)
+				return cli.Fail(cli.BadSource, err)
 			}
 			w := c.OutOrStdout()
 			if !o.JSON {
@@ -53,20 +53,20 @@ func newDemo() *cobra.Command {
 					return err
 				}
 				if _, err := g.Enroll(e.Name, h.Vectors, time.Now(), gallery.Enrolment{}); err != nil {
-					return fail(badGallery, err)
+					return cli.Fail(cli.BadGallery, err)
 				}
 				if !o.JSON {
 					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name,
-						count(len(h.Vectors), "usable face"), e.Path)
+						cli.Count(len(h.Vectors), "usable face"), e.Path)
 				}
 			}
 			path := filepath.Join(out, "faceauth.db")
 			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-				return fail(badGallery, err)
+				return cli.Fail(cli.BadGallery, err)
 			}
 			defer g.Close()
 			if err := g.Save(path); err != nil {
-				return fail(badGallery, err)
+				return cli.Fail(cli.BadGallery, err)
 			}
 			var score demo.Score
 			o.EveryFrame = true // the score counts the faces of every frame

@@ -106,8 +106,10 @@ func newDoctor() *cobra.Command {
 				defer g.Close()
 				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 					strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
-				check(false, "features", strong(g.Space().ID, o.Models), "the gallery compares faces by "+g.Space().ID)
-				check(false, "norms of faces", normed(g.Space().ID), "faces that are hard to recognise are not learned")
+				check(false, "features", strong(g.Space().ID, o.Models),
+					"the gallery compares faces by "+g.Space().ID)
+				check(false, "norms of faces", normed(g.Space().ID),
+					"faces that are hard to recognise are not learned")
 				check(false, "enrolled the right way up", uprightIn(g), "everybody")
 			}
 			check(false, "window", display.Answers(), "a display answers")
@@ -117,14 +119,15 @@ func newDoctor() *cobra.Command {
 				}
 			}
 			if broken > 0 {
-				return fmt.Errorf("%s missing", count(broken, "thing"))
+				return fmt.Errorf("%s missing", cli.Count(broken, "thing"))
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
-	c.Flags().StringVar(&infrared, "infrared", "", "instead, look through this infrared camera for three seconds, and "+
-		"report what it offers and whether its emitter lights a face; no picture is shown or kept")
+	c.Flags().StringVar(&infrared, "infrared", "",
+		"instead, look through this infrared camera for three seconds, and "+
+			"report what it offers and whether its emitter lights a face; no picture is shown or kept")
 	o.JSONFlag(c.Flags())
 	o.galleryFlag(c)
 	return c
@@ -133,7 +136,7 @@ func newDoctor() *cobra.Command {
 // healthy describes a database.
 func healthy(path string, h store.Health) string {
 	return fmt.Sprintf("%s, %.1f MB and %.1f MB of log, %s, %s, schema %d", path, float64(h.Size)/1e6,
-		float64(h.Log)/1e6, count(int(h.People), "person"), count(int(h.Faces), "face"), h.Version)
+		float64(h.Log)/1e6, cli.Count(int(h.People), "person"), cli.Count(int(h.Faces), "face"), h.Version)
 }
 
 // forgotten returns nil if nobody who was forgotten is left in the log of a database.

@@ -58,10 +58,10 @@ func newEnroll() *cobra.Command {
 func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wanted, fewer bool,
 	how gallery.Enrolment) (err error) {
 	if err := online.CheckName(name); err != nil {
-		return fail(badUsage, fmt.Errorf("%w; give one with --name", err))
+		return cli.Fail(cli.BadUsage, fmt.Errorf("%w; give one with --name", err))
 	}
 	if want.Faces < 1 {
-		return fail(badUsage, fmt.Errorf("--frames %d: at least one face is needed", want.Faces))
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--frames %d: at least one face is needed", want.Faces))
 	}
 	path, err := o.galleryPath()
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 	g, err := o.readGallery(path)
 	defer func() {
 		if g != nil {
-			err = errors.Join(err, fail(badGallery, g.Close()))
+			err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close()))
 		}
 	}()
 	var space *face.Space
@@ -78,13 +78,14 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 	case errors.Is(err, errNoGallery):
 		g = nil
 	case err != nil:
-		return fail(badGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	default:
 		s := g.Space()
 		space = &s
 		if slices.Contains(g.Learner().Names(), name) && !how.Add {
-			return fail(badGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
-				name, gallery.ErrExists))
+			return cli.Fail(cli.BadGallery,
+				fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
+					name, gallery.ErrExists))
 		}
 	}
 	v, err := o.Look(c, space)
@@ -105,7 +106,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 		return err
 	}
 	if found.Turned != nil {
-		return fail(noFace, fmt.Errorf("%w; nothing was enrolled", found.Turned))
+		return cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", found.Turned))
 	}
 	how.Upright = found.Upright
 	var resembles string
@@ -117,13 +118,13 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 		err = fmt.Errorf("%w, or give --force", err)
 	}
 	if err != nil {
-		return fail(badGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	}
 	if resembles != "" {
-		warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is "+
+		cli.Warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is "+
 			"recognised as either, or neither", resembles))
 	}
-	warn(c, g.Learner().Warnings()...)
+	cli.Warn(c, g.Learner().Warnings()...)
 	return o.Print(c, struct {
 		Name      string         `json:"name"`
 		Faces     int            `json:"faces"`
@@ -133,7 +134,8 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 		Gallery   string         `json:"gallery"`
 	}{name, len(found.Vectors), found.Frames, found.Refused, resembles, path},
 		"%s: %s labelled, from %s%s\ngallery: %s\n",
-		name, count(len(found.Vectors), "face"), count(found.Frames, "frame"), passedOver(found.Refused), path)
+		name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"),
+		passedOver(found.Refused), path)
 }
 
 // passedOver lists the faces that were not labelled, by reason.
@@ -159,22 +161,24 @@ func (o *options) gather(c *cobra.Command, v *vision, source string, want galler
 	defer bar.End()
 	g, err := gallery.Gather(c.Context(), src, v.Space, want, bar.Step)
 	if errors.Is(err, face.ErrTurned) {
-		err = fail(noFace, fmt.Errorf("%w; nothing was enrolled", err))
+		err = cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", err))
 	}
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err
 	}
-	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces, count(g.Frames, "frame"),
+	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces, cli.Count(g.Frames,
+		"frame"),
 		passedOver(g.Refused))
 	if g.Unclear > 0 {
-		short += fmt.Sprintf("; give clearer pictures, or --unclear labels %s, too", count(g.Unclear, "face"))
+		short += fmt.Sprintf("; give clearer pictures, or --unclear labels %s, too", cli.Count(g.Unclear, "face"))
 	}
 	switch {
 	case len(g.Vectors) == 0:
-		return g, fail(noFace, fmt.Errorf("%s; nothing was enrolled", short))
+		return g, cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled", short))
 	case !fewer:
-		return g, fail(noFace, fmt.Errorf("%s; nothing was enrolled; --all-usable makes do with fewer", short))
+		return g, cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled; --all-usable makes do with fewer",
+			short))
 	}
-	warn(c, short+": the fewer faces are labelled, the more often a person is not recognised")
+	cli.Warn(c, short+": the fewer faces are labelled, the more often a person is not recognised")
 	return g, nil
 }

@@ -33,14 +33,14 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n con
 		how.Roots = []string{n.Source, n.Substream}
 		open := func(ctx context.Context, name string) (*eye.Stream, error) { return v.Open(ctx, name, how) }
 		return eye.OpenSubstream(ctx, n.Substream, n.Source, open, func(err error) {
-			warn(c, fmt.Sprintf("%s: the large stream: %v", n.Name, hide(err)))
+			cli.Warn(c, fmt.Sprintf("%s: the large stream: %v", n.Name, hide(err)))
 		})
 	}
 	s, err := v.Open(ctx, n.Source, how)
 	broken := func(err error) error {
 		if recording && eye.Broken(err) { // the same recording would break a new eye, too
 			// the name of a recording contains no secrets
-			warn(c, fmt.Sprintf("%s: %v; the recording ends here", n.Name, err))
+			cli.Warn(c, fmt.Sprintf("%s: %v; the recording ends here", n.Name, err))
 			return io.EOF
 		}
 		return err
@@ -76,8 +76,9 @@ func (s seen) Next(ctx context.Context) (face.Frame, error) {
 // turned returns a function that says that a source is turned.
 func turned(c *cobra.Command, source string) func(int) {
 	return func(degrees int) {
-		warn(c, fmt.Sprintf("%s seems to be turned: its pictures are turned by %d degrees; --rotate 0 prevents it",
-			source, degrees))
+		cli.Warn(c,
+			fmt.Sprintf("%s seems to be turned: its pictures are turned by %d degrees; --rotate 0 prevents it",
+				source, degrees))
 	}
 }
 
@@ -96,12 +97,12 @@ func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, nam
 	damaged := 0
 	opt.Damaged = func(text string) {
 		if damaged++; damaged <= 10 {
-			warn(c, "passed over: "+text)
+			cli.Warn(c, "passed over: "+text)
 		}
 	}
 	s, err := v.Open(ctx, name, opt)
 	if errors.Is(err, eye.ErrVision) && c.Context().Err() == nil {
-		err = fail(badModel, err)
+		err = cli.Fail(cli.BadModel, err)
 	}
 	coded := func(err error) error { return cli.StreamError(c, err) }
 	return seen{s, coded}, coded(err)
@@ -113,7 +114,7 @@ func (o *options) watch(c *cobra.Command, v *vision, name string, opt eye.Option
 	return eye.OpenLasting(c.Context(), name, func(_ context.Context, name string) (*eye.Stream, error) {
 		s, err := o.stream(c, v, name, opt)
 		return s.Stream, err
-	}, func(err error) { warn(c, err.Error()) })
+	}, func(err error) { cli.Warn(c, err.Error()) })
 }
 
 // annotated returns the last frame of a stream with boxes and verdicts. Its pixels are valid until the next frame.

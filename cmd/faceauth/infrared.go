@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/v4l2"
 	"github.com/faceauth/faceauth/tablet"
@@ -29,7 +30,7 @@ func (o *options) seenInfrared(ctx context.Context, device string) (s infrared, 
 	if index, ok := input.Camera(device); ok {
 		modes, err := v4l2.Modes(fmt.Sprintf("/dev/video%d", index))
 		if err != nil {
-			return s, fail(badSource, fmt.Errorf("opening the camera: %w", err))
+			return s, cli.Fail(cli.BadSource, fmt.Errorf("opening the camera: %w", err))
 		}
 		for _, m := range modes {
 			s.Formats = append(s.Formats, m.String())
@@ -46,7 +47,7 @@ func (o *options) seenInfrared(ctx context.Context, device string) (s infrared, 
 	v.Config.Vision.Infrared = true
 	stream, err := v.Open(ctx, device, eye.Options{Gate: eye.Login, AsIs: true, Faces: 1, Live: true})
 	if err != nil {
-		return s, fail(badSource, err)
+		return s, cli.Fail(cli.BadSource, err)
 	}
 	s.InfraredLight, err = tablet.LookInfrared(ctx, stream, infraredLook)
 	return s, err
@@ -58,9 +59,9 @@ func (s infrared) String() string {
 	for _, f := range s.Formats {
 		fmt.Fprintf(&b, "offers     %s\n", f)
 	}
-	fmt.Fprintf(&b, "frames     %s of %dx%d pixels\n", count(s.Pairs, "pair"), s.Size[0], s.Size[1])
+	fmt.Fprintf(&b, "frames     %s of %dx%d pixels\n", cli.Count(s.Pairs, "pair"), s.Size[0], s.Size[1])
 	fmt.Fprintf(&b, "emitter    it flashed in %s; a lit picture is brighter by %.0f of 255\n",
-		count(s.Flashed, "pair"), s.Pulse)
+		cli.Count(s.Flashed, "pair"), s.Pulse)
 	if s.Flashed == 0 {
 		b.WriteString("           it does not flash, or nobody is near; some need linux-enable-ir-emitter\n")
 	}
@@ -69,7 +70,8 @@ func (s infrared) String() string {
 		return b.String()
 	}
 	slices.Sort(s.Lit)
-	fmt.Fprintf(&b, "face       in %s, lit %.2f (median; .55 is needed)\n", count(s.Faces, "pair"), s.Lit[len(s.Lit)/2])
+	fmt.Fprintf(&b, "face       in %s, lit %.2f (median; .55 is needed)\n", cli.Count(s.Faces, "pair"),
+		s.Lit[len(s.Lit)/2])
 	if len(s.Reasons) > 0 {
 		fmt.Fprintf(&b, "           some could not be used: %s\n", strings.Join(s.Reasons, ", "))
 	}

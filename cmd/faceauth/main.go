@@ -32,20 +32,3 @@ func commands() []*cobra.Command {
 		newBackup(), newSalvage(), newRekey(), newVersion(),
 	}
 }
-
-// Names of package cli.
-const (
-	failed     = cli.Failed
-	badUsage   = cli.BadUsage
-	badSource  = cli.BadSource
-	noFace     = cli.NoFace
-	badGallery = cli.BadGallery
-	badModel   = cli.BadModel
-	refused    = cli.Refused
-)
-
-var (
-	fail  = cli.Fail
-	warn  = cli.Warn
-	count = cli.Count
-)

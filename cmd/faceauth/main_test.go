@@ -49,7 +49,8 @@ func TestInterrupted(t *testing.T) {
 	path := filepath.Join(dir, "gallery")
 	stills, _ := recordings(t)
 	var out, words bytes.Buffer
-	if code := run(context.Background(), []string{"enroll", filepath.Join(stills, "s2"), "--name", "alice", "--gallery",
+	if code := run(context.Background(), []string{"enroll", filepath.Join(stills, "s2"), "--name", "alice",
+		"--gallery",
 		path, "--models", fixture.Models(t)}, &out, &words); code != 0 {
 		t.Fatalf("enrolling: exit code %d: %s", code, &words)
 	}

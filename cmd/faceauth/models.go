@@ -68,8 +68,8 @@ func newModels() *cobra.Command {
 				fmt.Fprintf(c.OutOrStdout(), "%s: as it should be\n", path)
 			}
 			if broken > 0 {
-				return fail(badModel, fmt.Errorf("%s cannot be used; run: faceauth models install",
-					count(broken, "model")))
+				return cli.Fail(cli.BadModel, fmt.Errorf("%s cannot be used; run: faceauth models install",
+					cli.Count(broken, "model")))
 			}
 			return nil
 		},
@@ -92,25 +92,26 @@ func newInstall(dir *string) *cobra.Command {
 			if from != "" {
 				err := models.InstallFrom(from, *dir, report)
 				if errors.Is(err, models.ErrIntegrity) {
-					if other := models.InstallRuntimeFrom(from, *dir, report); !errors.Is(other, models.ErrIntegrity) {
+					if other := models.InstallRuntimeFrom(from, *dir, report); !errors.Is(other,
+						models.ErrIntegrity) {
 						err = other
 					}
 				}
-				return fail(badModel, err)
+				return cli.Fail(cli.BadModel, err)
 			}
 			registry, err := npm.Registry()
 			if err != nil {
-				return fail(badModel, err)
+				return cli.Fail(cli.BadModel, err)
 			}
 			err = models.Install(c.Context(), registry, *dir, report)
 			if err != nil || noRuntime {
-				return fail(badModel, err)
+				return cli.Fail(cli.BadModel, err)
 			}
 			if err = models.InstallRuntime(c.Context(), registry, *dir, report); errors.Is(err, models.ErrNoRuntime) {
 				report(err.Error() + ": OpenCV runs the networks")
 				return nil
 			}
-			return fail(badModel, err)
+			return cli.Fail(cli.BadModel, err)
 		},
 	}
 	c.Flags().StringVar(&from, "from", "", "tarball of one of the npm packages that you have fetched already")

@@ -143,7 +143,8 @@ func TestModuleFuzzed(t *testing.T) {
 		return [][]any{
 			nil, {words[r.IntN(len(words))], r.IntN(2) == 0}, {words[r.IntN(len(words))], true},
 			{words[r.IntN(len(words))]}, {true, "verify-match"}, {uint32(1), []string{"verify-match"}},
-			{"verify-match", uint32(1)}, {[]byte(strings.Repeat("x", 1<<16))}, {dbus.MakeVariant("verify-match"), true},
+			{"verify-match", uint32(1)}, {[]byte(strings.Repeat("x", 1<<16))},
+			{dbus.MakeVariant("verify-match"), true},
 		}[r.IntN(9)]
 	}
 	impostor(t, l.bus.Address, func(conn *dbus.Conn, m *dbus.Message) {
@@ -227,7 +228,8 @@ func read(t *testing.T, program string, streams ...[][]byte) []string {
 }
 
 // encode makes a message of a bus with fields of its header, and the line that the client prints for it.
-func encode(t *testing.T, order binary.ByteOrder, kind dbus.Type, fields map[dbus.HeaderField]any, body ...any) ([]byte,
+func encode(t *testing.T, order binary.ByteOrder, kind dbus.Type, fields map[dbus.HeaderField]any,
+	body ...any) ([]byte,
 	string) {
 	t.Helper()
 	m := &dbus.Message{Type: kind, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{}}
@@ -382,7 +384,8 @@ func TestModuleCalls(t *testing.T) {
 	call := func(room int, types string, texts ...string) ([]byte, syscall.Errno) {
 		t.Helper()
 		var out, failed bytes.Buffer
-		c := exec.Command(program, "call", fmt.Sprint(room), types, texts[0], "305419896", texts[1], texts[2], texts[3])
+		c := exec.Command(program, "call", fmt.Sprint(room), types, texts[0], "305419896", texts[1], texts[2],
+			texts[3])
 		c.Stdout, c.Stderr = &out, &failed
 		if err := c.Run(); c.ProcessState == nil || failed.Len() > 0 {
 			t.Fatalf("%v: %.3000s", err, failed.String())
@@ -455,7 +458,8 @@ func TestModuleBytes(t *testing.T) {
 	program := busClient(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	message := func(types string, body ...any) []byte {
-		m, _ := encode(t, []binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[r.IntN(2)], dbus.Type(2+r.IntN(3)),
+		m, _ := encode(t, []binary.ByteOrder{binary.LittleEndian, binary.BigEndian}[r.IntN(2)],
+			dbus.Type(2+r.IntN(3)),
 			map[dbus.HeaderField]any{
 				dbus.FieldSender:      []string{":1.1", "org.freedesktop.DBus", ""}[r.IntN(3)],
 				dbus.FieldReplySerial: uint32(1 + r.IntN(5)), dbus.FieldPath: bus.Path,
@@ -564,7 +568,8 @@ func TestModuleForged(t *testing.T) {
 		status(conn, m, "verify-match", true)
 	})
 	out := new(fixture.Log)
-	if err := l.command(nobodyAtAll, "default", out).Run(); err != nil || !strings.Contains(out.String(), "answer 0") {
+	if err := l.command(nobodyAtAll, "default", out).Run(); err != nil || !strings.Contains(out.String(),
+		"answer 0") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -64,7 +64,7 @@ func newOffice() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			all, secrets, err := config.Read(c, r.config, args, r.substreams)
 			if err != nil {
-				return fail(badUsage, err)
+				return cli.Fail(cli.BadUsage, err)
 			}
 			r.inline = secrets
 			return o.office(c, all, r)
@@ -80,8 +80,9 @@ func newOffice() *cobra.Command {
 func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
-	f.StringArrayVar(&r.substreams, "substream", nil, "NAME=URL: a smaller stream of this camera, which is read while "+
-		"no face in it is too small; may be repeated")
+	f.StringArrayVar(&r.substreams, "substream", nil,
+		"NAME=URL: a smaller stream of this camera, which is read while "+
+			"no face in it is too small; may be repeated")
 	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
 		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
 	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
@@ -95,7 +96,8 @@ func (r *room) flags(c *cobra.Command) {
 		"them")
 	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of "+
 		"sightings; 0 for none")
-	f.IntVar(&r.keepSize, "keep-mb", 256, "largest size of these sightings in megabytes; the oldest are removed first")
+	f.IntVar(&r.keepSize, "keep-mb", 256,
+		"largest size of these sightings in megabytes; the oldest are removed first")
 	f.BoolVar(&r.stay, "stay", false, "keep showing the page after the end of the recordings")
 	r.outputFlags.flags(c)
 }
@@ -131,7 +133,7 @@ func (r *room) check(c *cobra.Command, all []config.Camera) error {
 
 func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err error) {
 	if err := r.check(c, all); err != nil {
-		return fail(badUsage, err)
+		return cli.Fail(cli.BadUsage, err)
 	}
 	if err := o.CheckTimeout(); err != nil {
 		return err
@@ -140,7 +142,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
+	defer func() { err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close())) }()
 	opt := office.Options{
 		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold}, Freeze: o.freeze, Rate: r.fps, Keep: o.keep,
 	}
@@ -152,7 +154,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if r.state == "" {
 		opt.Past = office.NewPast(g.Space(), past)
 	} else if opt.Past, err = office.OpenPast(g, r.state, past); err != nil {
-		return fail(badGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	}
 	defer func() { err = errors.Join(err, opt.Past.Close()) }()
 	if begun := time.Now(); r.fast {
@@ -181,7 +183,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	w := office.New(g, opt)
 	if r.noUnknown {
 		if err := w.KeepUnknown(false); err != nil {
-			return fail(badUsage, err)
+			return cli.Fail(cli.BadUsage, err)
 		}
 	}
 	space := g.Space()
@@ -218,7 +220,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
 	case o.keep:
-		return fail(badGallery, w.Save())
+		return cli.Fail(cli.BadGallery, w.Save())
 	}
 	return nil
 }
@@ -238,7 +240,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 		recording := input.IsRecording(n.Source)
 		if recording {
 			if _, err := os.Stat(n.Source); err != nil {
-				return nil, done, fail(badSource, fmt.Errorf("opening source: %w", err))
+				return nil, done, cli.Fail(cli.BadSource, fmt.Errorf("opening source: %w", err))
 			}
 		}
 		v, err := o.Look(c, &space)
@@ -273,8 +275,9 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures, hide func(error) error) (
 	office.Camera, func([]office.Seen), error) {
 	if n.Rotate != "" {
-		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: rotate is not for cameras of Frigate; turn "+
-			"the camera there", n.Name))
+		return office.Camera{}, nil, cli.Fail(cli.BadUsage,
+			fmt.Errorf("camera %q: rotate is not for cameras of Frigate; turn "+
+				"the camera there", n.Name))
 	}
 	camera, err := frigate.New(n.Source, frigate.Options{
 		Timeout: o.Timeout,
@@ -283,10 +286,10 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictu
 				Gate: eye.Learn, Picture: 112, Frame: func() bool { return true }, Timeout: o.Timeout,
 			})
 		},
-		Warn: func(text string) { warn(c, n.Name+": "+text) },
+		Warn: func(text string) { cli.Warn(c, n.Name+": "+text) },
 	})
 	if err != nil {
-		return office.Camera{}, nil, fail(badUsage, fmt.Errorf("camera %q: %w", n.Name, err))
+		return office.Camera{}, nil, cli.Fail(cli.BadUsage, fmt.Errorf("camera %q: %w", n.Name, err))
 	}
 	return office.Camera{Name: n.Name, Stills: true, Hide: hide, Open: camera.Open}, camera.Seen, nil
 }

@@ -48,7 +48,8 @@ func TestOfficeFullDisk(t *testing.T) {
 			Held  int
 		}
 	}
-	if text := r.get("/api/now", &now); len(now.People) != 1 || !strings.Contains(now.Disk.Error, "the disk is full") ||
+	if text := r.get("/api/now", &now); len(now.People) != 1 || !strings.Contains(now.Disk.Error,
+		"the disk is full") ||
 		strings.Contains(text, `"up":false`) {
 		t.Errorf("%s", text)
 	}

@@ -18,6 +18,7 @@ import (
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/internal/broker"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/sighting"
@@ -35,7 +36,7 @@ func TestOfficeFrigate(t *testing.T) {
 	} {
 		c := s.command("office", "door="+source)
 		out, _ := c.CombinedOutput()
-		if code := c.ProcessState.ExitCode(); code != badUsage || !strings.Contains(string(out), want) ||
+		if code := c.ProcessState.ExitCode(); code != cli.BadUsage || !strings.Contains(string(out), want) ||
 			strings.Contains(string(out), "hidden") {
 			t.Errorf("exit %d: %s", code, out)
 		}
@@ -129,7 +130,8 @@ func TestOfficeFrigate(t *testing.T) {
 	r.awaits(office.Unknown, "", time.Minute)
 	api.CloseClientConnections()
 	api.Close()
-	c.Publish("frigate/events", 1, false, bytes.Replace(text, []byte("1795251731.482913-q3kz7t"), []byte("1.5-x"), -1))
+	c.Publish("frigate/events", 1, false, bytes.Replace(text, []byte("1795251731.482913-q3kz7t"),
+		[]byte("1.5-x"), -1))
 	r.until("yard: the API of Frigate does not answer")
 	r.stop()
 	if said := fmt.Sprint(r.out, r.log); strings.Contains(said, "hidden") || strings.Contains(said, api.URL) {

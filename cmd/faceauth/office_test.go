@@ -317,7 +317,8 @@ func picture(t *testing.T, b context.Context, name string) {
 	if dir == "" {
 		return
 	}
-	script(t, b, "document.styleSheets[0].insertRule('img{filter:blur(9px)}', document.styleSheets[0].cssRules.length)")
+	script(t, b,
+		"document.styleSheets[0].insertRule('img{filter:blur(9px)}', document.styleSheets[0].cssRules.length)")
 	var png []byte
 	if err := chromedp.Run(b, chromedp.FullScreenshot(&png, 100)); err != nil {
 		t.Fatal(err)
@@ -396,7 +397,8 @@ func TestOfficePage(t *testing.T) {
 	// The camera shows the same again and again. She was there when the office restarted, so she did not arrive again.
 	awaits(t, b, has(".box b", "unknown"))
 	time.Sleep(5 * time.Second)
-	if _, since, _ := strings.Cut(r.out.String(), "that was not alice"); strings.Contains(since, "alice has arrived") {
+	if _, since, _ := strings.Cut(r.out.String(), "that was not alice"); strings.Contains(since,
+		"alice has arrived") {
 		t.Error("she is given the name again")
 	}
 	picture(t, b, "corrected")
@@ -429,7 +431,8 @@ func TestOfficePhone(t *testing.T) {
 	}
 	awaits(t, b, "document.activeElement.id === 'token'")
 	press(t, b, "wrong\r")
-	awaits(t, b, "document.body.innerText.includes('That is not the token.') && document.activeElement.id === 'token'")
+	awaits(t, b,
+		"document.body.innerText.includes('That is not the token.') && document.activeElement.id === 'token'")
 	press(t, b, "correct horse battery staple\r")
 	awaits(t, b, "document.querySelector('#now-title').innerText.includes('here')")
 	script(t, b, "location.hash = '#inbox'")

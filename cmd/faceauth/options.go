@@ -99,7 +99,7 @@ func (o *options) namesFlag(c *cobra.Command) {
 func (o *options) galleryPath() (path string, err error) {
 	if path = o.gallery; path == "" {
 		if path, err = gallery.Default(); err != nil {
-			return path, fail(badGallery, err)
+			return path, cli.Fail(cli.BadGallery, err)
 		}
 	}
 	return path, o.setKey(path)
@@ -111,7 +111,7 @@ func (o *options) setKey(path string) error {
 	if err == nil {
 		err = gallery.SetKey(path, key)
 	}
-	return fail(badUsage, err)
+	return cli.Fail(cli.BadUsage, err)
 }
 
 var errNoGallery = errors.New("there is no gallery")
@@ -124,7 +124,7 @@ func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 		err = fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path)
 	}
 	if err != nil {
-		return nil, fail(badGallery, err)
+		return nil, cli.Fail(cli.BadGallery, err)
 	}
 	d, err := o.Embedding()
 	if err != nil {
@@ -152,12 +152,12 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 // newGallery returns an empty gallery with the settings of the command line.
 func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Gallery, error) {
 	g, err := gallery.New(space, o.settings(c, online.Settings{}))
-	return g, fail(badUsage, err)
+	return g, cli.Fail(cli.BadUsage, err)
 }
 
 // configure applies the settings of the command line to a gallery.
 func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
-	return fail(badUsage, g.Learner().Configure(o.settings(c, g.Learner().Settings())))
+	return cli.Fail(cli.BadUsage, g.Learner().Configure(o.settings(c, g.Learner().Settings())))
 }
 
 // emptyGallery returns a new gallery in the feature space that a command finds faces in.
@@ -169,7 +169,7 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 		}
 		return o.newGallery(c, d.Space())
 	}
-	v, err := o.Plan(nil, func(s string) { warn(c, s) })
+	v, err := o.Plan(nil, func(s string) { cli.Warn(c, s) })
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 // ownGallery opens the user's gallery. With anew it makes a missing one.
 func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, path string, err error) {
 	if o.keep && o.freeze {
-		return nil, "", fail(badUsage, errors.New("--learn and --freeze contradict each other"))
+		return nil, "", cli.Fail(cli.BadUsage, errors.New("--learn and --freeze contradict each other"))
 	}
 	if path, err = o.galleryPath(); err != nil {
 		return nil, path, err

@@ -8,14 +8,18 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/faceauth/faceauth/internal/cli"
 )
 
 // An escape code in the name of a file does not reach the terminal, and neither does a line break.
 func TestFileNames(t *testing.T) {
 	var out, stderr bytes.Buffer
-	code := run(context.Background(), []string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name", "a"}, &out,
+	code := run(context.Background(), []string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name",
+		"a"}, &out,
 		&stderr)
-	if code != badSource || strings.Contains(stderr.String(), "\x1b") || strings.Count(stderr.String(), "\n") != 1 {
+	if code != cli.BadSource || strings.Contains(stderr.String(), "\x1b") || strings.Count(stderr.String(),
+		"\n") != 1 {
 		t.Errorf("code %d, %q", code, &stderr)
 	}
 }

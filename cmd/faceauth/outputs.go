@@ -50,8 +50,9 @@ func (r *outputFlags) flags(c *cobra.Command) {
 		"links in messages; behind a proxy there is no other")
 	f.StringSliceVar(&r.frames, "page-frame", nil,
 		"site that may show the page in a frame: self, or for example https://home.example:8123")
-	f.StringSliceVar(&r.proxies, "page-proxy", nil, "address or network of a proxy, such as 10.0.0.0/8, whose headers "+
-		"X-Forwarded-For and X-Forwarded-Proto the page believes")
+	f.StringSliceVar(&r.proxies, "page-proxy", nil,
+		"address or network of a proxy, such as 10.0.0.0/8, whose headers "+
+			"X-Forwarded-For and X-Forwarded-Proto the page believes")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
 	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
 	f.StringVar(&r.mqtt, "mqtt", "",
@@ -80,7 +81,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	host, _ := os.Hostname() // a name for people; it may be empty
 	if u, err := url.Parse(r.url); r.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
 		u.Scheme != "https") {
-		return nil, fail(badUsage, fmt.Errorf("--page-url %q is no address of a page; use for example "+
+		return nil, cli.Fail(cli.BadUsage, fmt.Errorf("--page-url %q is no address of a page; use for example "+
 			"https://home.example/faceauth", r.url))
 	}
 	link := strings.TrimSuffix(r.url, "/")
@@ -105,11 +106,11 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	if r.webhook != "" {
 		key, err := config.Secret(r.webhookSecret, r.inline.WebhookSecret)
 		if err != nil {
-			return nil, fail(badUsage, err)
+			return nil, cli.Fail(cli.BadUsage, err)
 		}
 		hook, err := sink.NewWebhook(r.webhook, []byte(key))
 		if err != nil {
-			return nil, fail(badUsage, err)
+			return nil, cli.Fail(cli.BadUsage, err)
 		}
 		_, deliver := group.Reserve("webhook", r.webhookFaces)
 		deliver(hook)
@@ -117,7 +118,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	if r.mqtt != "" {
 		password, err := config.Secret(r.mqttPassword, r.inline.MQTTPassword)
 		if err != nil {
-			return nil, fail(badUsage, err)
+			return nil, cli.Fail(cli.BadUsage, err)
 		}
 		report, deliver := group.Reserve("mqtt", r.mqttFaces)
 		m, err := sink.NewMQTT(sink.Broker{
@@ -127,7 +128,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 			Now: w.Now, Face: w.LastFace,
 		})
 		if err != nil {
-			return nil, fail(badUsage, err)
+			return nil, cli.Fail(cli.BadUsage, err)
 		}
 		closers = append(closers, m)
 		deliver(m)
@@ -135,7 +136,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	}
 	if r.address == "" {
 		if r.token+r.cert+r.key+r.base+r.url != "" || len(r.frames)+len(r.proxies) > 0 {
-			return nil, fail(badUsage, errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, "+
+			return nil, cli.Fail(cli.BadUsage, errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, "+
 				"--page-frame and --page-proxy are for --page"))
 		}
 		return over, nil
@@ -147,34 +148,35 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group) error {
 	token, err := config.Secret(r.token, r.inline.Token)
 	if err != nil {
-		return fail(badUsage, err)
+		return cli.Fail(cli.BadUsage, err)
 	}
 	proxies, err := page.Proxies(r.proxies)
 	if err != nil {
-		return fail(badUsage, fmt.Errorf("--page-proxy %w", err))
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--page-proxy %w", err))
 	}
 	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Proxies: proxies, See: r.see,
 		Sinks: group.Status})
 	if err != nil {
-		return fail(badUsage, err)
+		return cli.Fail(cli.BadUsage, err)
 	}
 	var certificates []tls.Certificate
 	scheme := "http"
 	if r.cert != "" || r.key != "" {
 		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
 		if err != nil {
-			return fail(badUsage, fmt.Errorf("the certificate of the page: %w", err))
+			return cli.Fail(cli.BadUsage, fmt.Errorf("the certificate of the page: %w", err))
 		}
 		certificates, scheme = append(certificates, pair), "https"
 	}
 	l, err := p.Listen(r.address)
 	if err != nil {
-		return fail(badUsage, err)
+		return cli.Fail(cli.BadUsage, err)
 	}
 	cli.Note(c, fmt.Sprintf("the page is at %s://%s%s/", scheme, l.Addr(), r.base))
 	if token != "" && scheme == "http" && !strings.HasPrefix(l.Addr().String(), "127.") {
-		warn(c, "the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, "+
-			"or a proxy")
+		cli.Warn(c,
+			"the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, "+
+				"or a proxy")
 	}
 	group.Go(func(ctx context.Context) error { return p.Serve(ctx, l, certificates) })
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -38,17 +39,17 @@ func newPeople() *cobra.Command {
 		switch {
 		case errors.Is(err, errNoGallery): // nobody is enrolled
 		case err != nil:
-			return fail(badGallery, err)
+			return cli.Fail(cli.BadGallery, err)
 		default:
-			warn(c, g.Learner().Warnings()...)
+			cli.Warn(c, g.Learner().Warnings()...)
 			for _, p := range g.People() {
 				d, err := g.Learner().Drift(p.Name)
 				if err != nil {
-					return fail(badGallery, err)
+					return cli.Fail(cli.BadGallery, err)
 				}
 				far, err := g.Unconfirmed(p.Name)
 				if err != nil {
-					return fail(badGallery, err)
+					return cli.Fail(cli.BadGallery, err)
 				}
 				people = append(people, row{Person: p, Drift: d, Unconfirmed: len(far)})
 			}
@@ -68,7 +69,7 @@ func newPeople() *cobra.Command {
 				alarm = ", steadily: is it still the same person?"
 			}
 			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s\n",
-				p.Name, count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned,
+				p.Name, cli.Count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned,
 				p.Drift.Distance, alarm)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
@@ -78,7 +79,7 @@ func newPeople() *cobra.Command {
 			if p.Unconfirmed > 0 {
 				fmt.Fprintf(c.OutOrStdout(), "still %s? %s far from the enrolled ones: faceauth people confirm %s, "+
 					"or people undo\n",
-					p.Name, count(p.Unconfirmed, "learned face"), p.Name)
+					p.Name, cli.Count(p.Unconfirmed, "learned face"), p.Name)
 			}
 		}
 		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after "+
@@ -122,7 +123,7 @@ func newPeople() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s is forgotten\n", args[0])
 			if recordings > 0 {
 				fmt.Fprintf(c.OutOrStdout(), "search will look through %s again, where somebody looks like %s\n",
-					count(recordings, "recording"), args[0])
+					cli.Count(recordings, "recording"), args[0])
 			}
 			return nil
 		},
@@ -137,7 +138,7 @@ func newPeople() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			undo, err := undoSince(args[0], time.Now())
 			if err != nil {
-				return fail(badUsage, err)
+				return cli.Fail(cli.BadUsage, err)
 			}
 			var n int
 			err = o.amend(c, func(g *gallery.Gallery) (_ bool, err error) {
@@ -147,7 +148,7 @@ func newPeople() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s taken back\n", count(n, "learned face"))
+			fmt.Fprintf(c.OutOrStdout(), "%s taken back\n", cli.Count(n, "learned face"))
 			return nil
 		},
 	}
@@ -162,21 +163,21 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, fail(badGallery, g.Close())) }()
+	defer func() { err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close())) }()
 	if err := g.Begin(); err != nil {
-		return fail(badGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	}
 	defer g.End()
 	changed, err := change(g)
 	switch {
 	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
-		return fail(refused, err)
+		return cli.Fail(cli.Refused, err)
 	case err != nil:
-		return fail(badGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	case !changed:
 		return nil
 	}
-	return fail(badGallery, g.Save(path))
+	return cli.Fail(cli.BadGallery, g.Save(path))
 }
 
 // undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.

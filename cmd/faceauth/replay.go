@@ -44,7 +44,7 @@ func newReplay() *cobra.Command {
 			if len(args) > 1 || input.IsRecording(args[0]) {
 				found, err := footage.Find(args)
 				if err != nil && len(args) > 1 {
-					return fail(badSource, err)
+					return cli.Fail(cli.BadSource, err)
 				}
 				if err == nil { // opening a missing name gives the error
 					sources = found
@@ -65,7 +65,7 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			if result.Summary.Faces == 0 {
-				return fail(noFace, fmt.Errorf("no face in the whole of %s", sources[0]))
+				return cli.Fail(cli.NoFace, fmt.Errorf("no face in the whole of %s", sources[0]))
 			}
 			return nil
 		},
@@ -99,10 +99,10 @@ func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, 
 func keepLearned(c *cobra.Command, g *gallery.Gallery, path string) error {
 	g.News()
 	if err := g.Save(path); err != nil {
-		return fail(badGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	}
 	if g.News().Changed {
-		warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
+		cli.Warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
 			"learned on top of it")
 	}
 	return nil
@@ -131,9 +131,9 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how play
 		if c.Context().Err() != nil {
 			return c.Context().Err()
 		}
-		if cli.Code(p.err) == badSource {
+		if cli.Code(p.err) == cli.BadSource {
 			unread++
-			warn(c, fmt.Sprintf("%s: %v", sources[i], p.err))
+			cli.Warn(c, fmt.Sprintf("%s: %v", sources[i], p.err))
 			return nil
 		}
 		if p.err != nil {
@@ -146,9 +146,10 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how play
 	case err != nil:
 		return err
 	case unread > 0:
-		return fail(badSource, fmt.Errorf("%s of %d could not be read", count(unread, "recording"), len(sources)))
+		return cli.Fail(cli.BadSource, fmt.Errorf("%s of %d could not be read", cli.Count(unread, "recording"),
+			len(sources)))
 	case faces == 0:
-		return fail(noFace, fmt.Errorf("no face in any of %s", count(len(sources), "recording")))
+		return cli.Fail(cli.NoFace, fmt.Errorf("no face in any of %s", cli.Count(len(sources), "recording")))
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	job := replay.Job{
 		Folder: how.out, Name: filepath.Base(input.Shown(source)), Path: source, Anew: how.anew,
 		Settings: cli.Describe(v, g.Learner().Settings(), path),
-		Warn:     func(text string) { warn(c, text) },
+		Warn:     func(text string) { cli.Warn(c, text) },
 	}
 	job.Freeze, job.Now = o.freeze, time.Now
 	if how.each == nil && !how.video { // these must see all frames
@@ -252,9 +253,9 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	if how.video {
 		r.Video = video
 	}
-	warn(c, g.Learner().Warnings()...)
+	cli.Warn(c, g.Learner().Warnings()...)
 	if d := r.Count.Declared; d > r.Count.Read+r.Count.Damaged {
-		warn(c, fmt.Sprintf("%s declares %d frames and gave %d; it may be cut off", r.Source, d, r.Count.Read))
+		cli.Warn(c, fmt.Sprintf("%s declares %d frames and gave %d; it may be cut off", r.Source, d, r.Count.Read))
 	}
 	return r, nil
 }

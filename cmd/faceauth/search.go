@@ -73,15 +73,15 @@ type found struct {
 func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	switch {
 	case (h.name == "") == (h.like == ""):
-		return fail(badUsage, errors.New("give exactly one of --name or --like"))
+		return cli.Fail(cli.BadUsage, errors.New("give exactly one of --name or --like"))
 	case !(h.fps >= 0):
-		return fail(badUsage, fmt.Errorf("--fps must not be negative, got %g", h.fps))
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--fps must not be negative, got %g", h.fps))
 	case h.noIndex && h.index != "":
-		return fail(badUsage, errors.New("--index and --no-index contradict each other"))
+		return cli.Fail(cli.BadUsage, errors.New("--index and --no-index contradict each other"))
 	}
 	paths, err := footage.Find(args)
 	if err != nil {
-		return fail(badSource, err)
+		return cli.Fail(cli.BadSource, err)
 	}
 	q, v, poor, err := o.query(c, h)
 	if err != nil {
@@ -130,13 +130,13 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		}
 		if r.err != nil {
 			unread = append(unread, unreadable{paths[i], why(r.err, paths[i])})
-			warn(c, fmt.Sprintf("%s is not searched: %s", paths[i], unread[len(unread)-1].Why))
+			cli.Warn(c, fmt.Sprintf("%s is not searched: %s", paths[i], unread[len(unread)-1].Why))
 			return nil
 		}
 		kept++
 		hits, err := q.Find(r.Recording)
 		if err != nil {
-			return fail(badSource, err)
+			return cli.Fail(cli.BadSource, err)
 		}
 		if len(hits) > 0 {
 			all = append(all, found{paths[i], hits})
@@ -144,7 +144,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		if len(all) == 0 {
 			near, ok, err := q.Closest(r.Recording)
 			if err != nil {
-				return fail(badSource, err)
+				return cli.Fail(cli.BadSource, err)
 			}
 			if ok && (closest == nil || near.Distance < closest.Distance) {
 				closest = &near
@@ -155,9 +155,10 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	bar.End()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on",
-				kept,
-				len(paths)))
+			cli.Warn(c,
+				fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on",
+					kept,
+					len(paths)))
 		}
 		return c.Context().Err()
 	}
@@ -165,7 +166,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	if len(unread) == len(paths) {
-		return fail(badSource, errors.New("no recording could be read"))
+		return cli.Fail(cli.BadSource, errors.New("no recording could be read"))
 	}
 	if err := o.show(c, h, q.Name, all, len(paths)-len(unread), unread); err != nil {
 		return err
@@ -176,12 +177,12 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	}
 	switch {
 	case len(unread) > 0:
-		return fail(cli.Partly, fmt.Errorf("%d of %s could not be read, and %s may be there: %s", len(unread),
-			count(len(paths), "recording"), q.Name, strings.Join(names, ", ")))
+		return cli.Fail(cli.Partly, fmt.Errorf("%d of %s could not be read, and %s may be there: %s", len(unread),
+			cli.Count(len(paths), "recording"), q.Name, strings.Join(names, ", ")))
 	case len(all) > 0:
 		return nil
 	}
-	return fail(refused, fmt.Errorf("%s is in none of %s: %s", q.Name, count(len(paths), "recording"),
+	return cli.Fail(cli.Refused, fmt.Errorf("%s is in none of %s: %s", q.Name, cli.Count(len(paths), "recording"),
 		whyNot(closest, v.Space.Reach, poor)))
 }
 
@@ -210,7 +211,8 @@ func whyNot(closest *search.Hit, reach float64, poor face.Reason) string {
 	if reach > 0 && closest.Distance > reach {
 		where += fmt.Sprintf(", and faces of one person are within %.2f", reach)
 	} else {
-		where += fmt.Sprintf(", but too few of the %s of that sighting look like it", count(closest.Frames, "frame"))
+		where += fmt.Sprintf(", but too few of the %s of that sighting look like it", cli.Count(closest.Frames,
+			"frame"))
 	}
 	if poor != "" {
 		where += fmt.Sprintf("; the picture is poor (%s), try another one", poor)
@@ -234,7 +236,8 @@ func (o *options) index(v *vision, h searchFlags) (*search.Index, error) {
 		}
 	}
 	if err := x.Open(h.index); err != nil {
-		return nil, fail(failed, fmt.Errorf("%w; delete it, give another one with --index, or --no-index", err))
+		return nil, cli.Fail(cli.Failed,
+			fmt.Errorf("%w; delete it, give another one with --index, or --no-index", err))
 	}
 	return x, nil
 }
@@ -251,7 +254,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vi
 		q, err := search.NewQuery(g.Learner(), h.name)
 		if err != nil {
 			v.Close()
-			return nil, nil, "", fail(refused, err)
+			return nil, nil, "", cli.Fail(cli.Refused, err)
 		}
 		return q, v, "", nil
 	}
@@ -277,7 +280,7 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 	}
 	name := filepath.Base(path)
 	if err := g.Learner().Label(x, name); err != nil {
-		return nil, "", fail(badUsage, err)
+		return nil, "", cli.Fail(cli.BadUsage, err)
 	}
 	q, err := search.NewQuery(g.Learner(), name)
 	return q, poor, err
@@ -296,18 +299,20 @@ func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32,
 	}
 	switch n := len(f.Samples); {
 	case n == 0:
-		return nil, "", fail(noFace,
+		return nil, "", cli.Fail(cli.NoFace,
 			fmt.Errorf("no face was found in %s; use a sharp picture with a face that looks at the camera", path))
 	case n > 1:
-		return nil, "", fail(noFace, fmt.Errorf("there are %d faces in %s; cut out the face to search for", n, path))
+		return nil, "", cli.Fail(cli.NoFace,
+			fmt.Errorf("there are %d faces in %s; cut out the face to search for", n, path))
 	}
 	s := f.Samples[0]
 	if s.Vector == nil {
-		return nil, "", fail(noFace, fmt.Errorf("the face in %s cannot be used: %s; use another picture", path,
-			s.Reason))
+		return nil, "", cli.Fail(cli.NoFace,
+			fmt.Errorf("the face in %s cannot be used: %s; use another picture", path,
+				s.Reason))
 	}
 	if s.Reason != "" {
-		warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found", path, s.Reason))
+		cli.Warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found", path, s.Reason))
 	}
 	return s.Vector, s.Reason, nil
 }
@@ -354,9 +359,9 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 		if err := writeSheet(h.sheet, "search", struct {
 			Name, Headline string
 			Recordings     []found
-		}{name, fmt.Sprintf("%s of %s in %d of %s", count(n, "sighting"), name, len(all),
-			count(searched, "recording")), all}); err != nil {
-			return fail(badUsage, err)
+		}{name, fmt.Sprintf("%s of %s in %d of %s", cli.Count(n, "sighting"), name, len(all),
+			cli.Count(searched, "recording")), all}); err != nil {
+			return cli.Fail(cli.BadUsage, err)
 		}
 	}
 	if o.JSON {
@@ -397,7 +402,8 @@ func (o *options) show(c *cobra.Command, h searchFlags, name string, all []found
 		}
 	}
 	if n > 0 && !o.JSON {
-		fmt.Fprintf(c.OutOrStdout(), "%s in %d of %s\n", count(n, "sighting"), len(all), count(searched, "recording"))
+		fmt.Fprintf(c.OutOrStdout(), "%s in %d of %s\n", cli.Count(n, "sighting"), len(all), cli.Count(searched,
+			"recording"))
 	}
 	return nil
 }

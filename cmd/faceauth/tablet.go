@@ -39,7 +39,7 @@ func newTablet() *cobra.Command {
 		err = f(client)
 		var e *bus.Error
 		if errors.As(err, &e) {
-			return fail(refused, errors.New(words.Of(os.Getenv).Refusal(e.Name, e.Message, e.Wait)))
+			return cli.Fail(cli.Refused, errors.New(words.Of(os.Getenv).Refusal(e.Name, e.Message, e.Wait)))
 		}
 		return err
 	}
@@ -63,7 +63,7 @@ func newTablet() *cobra.Command {
 				return err
 			}
 			if word != good {
-				return fail(refused, errors.New(otherwise))
+				return cli.Fail(cli.Refused, errors.New(otherwise))
 			}
 			return nil
 		})
@@ -115,14 +115,14 @@ func newTablet() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			since, err := moment(args[0], time.Now())
 			if err != nil {
-				return fail(badUsage, err)
+				return cli.Fail(cli.BadUsage, err)
 			}
 			return ask(c, func(client *bus.Client) error {
 				n, err := client.Undo(c.Context(), user, since)
 				if err != nil {
 					return err
 				}
-				return o.Print(c, map[string]uint32{"faces": n}, "%s taken back\n", count(int(n), "learned face"))
+				return o.Print(c, map[string]uint32{"faces": n}, "%s taken back\n", cli.Count(int(n), "learned face"))
 			})
 		},
 	}
@@ -152,8 +152,8 @@ func newTablet() *cobra.Command {
 					return err
 				}
 				had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
-					s.Enrolled.Local().Format("2006-01-02 15:04"), count(int(s.Labelled), "face"),
-					count(int(s.Learned), "face"), learning(s))
+					s.Enrolled.Local().Format("2006-01-02 15:04"), cli.Count(int(s.Labelled), "face"),
+					cli.Count(int(s.Learned), "face"), learning(s))
 				return o.Print(c, s, "%s%s\n", had, may(s))
 			}),
 		history, undo, freeze,
@@ -177,7 +177,8 @@ func newTablet() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return o.Print(c, h, "%d MB resident, %s\n", h.Resident>>20, count(int(h.Sessions), "verification"))
+				return o.Print(c, h, "%d MB resident, %s\n", h.Resident>>20, cli.Count(int(h.Sessions),
+					"verification"))
 			}),
 	)
 	return c
@@ -199,7 +200,7 @@ func learning(s bus.Status) string {
 func may(s bus.Status) string {
 	switch {
 	case s.Refusal != "" && s.Wait > 0:
-		return fmt.Sprintf("a login by face may begin in %s: %s", count(int(s.Wait), "second"), s.Refusal)
+		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(int(s.Wait), "second"), s.Refusal)
 	case s.Refusal != "":
 		return fmt.Sprintf("log in with the password first: %s", s.Refusal)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
+
+	"github.com/faceauth/faceauth/internal/cli"
 )
 
 // turnedFolder writes the first 30 pictures of a person of vidtimit_rot, turned by 180 degrees.
@@ -66,7 +68,8 @@ func TestTurnedCamera(t *testing.T) {
 	gallery := filepath.Join(t.TempDir(), "gallery")
 	p3 := turnedFolder(t, "p3")
 	const refused = "the camera seems to be turned; try --rotate 180; nothing was enrolled"
-	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery, "--rotate", "0"); code != noFace ||
+	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery, "--rotate",
+		"0"); code != cli.NoFace ||
 		!strings.Contains(words, refused) {
 		t.Fatalf("upside down: exit code %d, %s", code, words)
 	}
@@ -158,8 +161,9 @@ func TestTurnedGallery(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"doctor"}, "enrolled the right way up: unknown of some faces of p3; with the recordings: faceauth " +
-			"audit --pictures RECORDING\n"},
+		{[]string{"doctor"},
+			"enrolled the right way up: unknown of some faces of p3; with the recordings: faceauth " +
+				"audit --pictures RECORDING\n"},
 		{[]string{"audit", "--pictures", recording},
 			"p3 was enrolled from turned pictures: forget them, and enrol them again with --rotate 180\n"},
 		{[]string{"audit", "--pictures", fixture.Recordings(t, "faces/vidtimit_rot/p3")},

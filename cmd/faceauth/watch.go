@@ -57,18 +57,19 @@ func newWatch() *cobra.Command {
 				return err
 			}
 			w.source = src
-			warn(c, g.Learner().Warnings()...)
+			cli.Warn(c, g.Learner().Warnings()...)
 			defer func() {
 				if n := g.Learner().Counts().PassedOver; n > 0 {
-					warn(c, fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid",
-						count(int(n), "face")))
+					cli.Warn(c,
+						fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid",
+							cli.Count(int(n), "face")))
 				}
 			}()
 			how := replay.Options{Freeze: o.freeze, Now: time.Now, Each: w.each}
 			err = replay.Run(c.Context(), src, g.Learner(), replay.NewReport(), how)
 			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
 			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
-				return fail(badSource, err)
+				return cli.Fail(cli.BadSource, err)
 			}
 			if o.keep {
 				return keepLearned(c, g, path)
@@ -141,7 +142,7 @@ func roomWarning(c *cobra.Command, l *online.Learner) func() {
 	return func() {
 		if now := l.Room(); now.Changed(said) {
 			if said = now; now.Warning() != "" {
-				warn(c, now.Warning())
+				cli.Warn(c, now.Warning())
 			}
 		}
 	}
