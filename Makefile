@@ -98,7 +98,7 @@ RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; 
 
 # Long tests of one goroutine, and the same again with other random numbers. What programs print that are killed, nobody
 # reads.
-RACE_SKIP = ^(FuzzOperations|TestAgainstReference|TestDamaged|TestKilled|TestKilledTogether|TestMemory|TestRandomPrograms|TestSalvage|TestUnionFollows)$$|^TestRandom$$/[1-9]
+RACE_SKIP = ^(FuzzOperations|TestAgainstReference|TestDamaged|TestKilled|TestKilledTogether|TestMemory|TestRandomPrograms|TestUnionFollows)$$|^TestRandom$$/[1-9]
 
 # Each test runs once in full. Those of BOTH that need OpenCV run with it, and the others without cgo. The packages that
 # take longest begin first, and many tests wait: more packages are tested at once than there are processors, and two

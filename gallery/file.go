@@ -125,6 +125,21 @@ func Read(path string) (*Gallery, error) {
 	return g, nil
 }
 
+// Daily copies the gallery at path beside itself, once a day, and keeps the copies of a week: the file's name, a dash and
+// the day in UTC, such as faceauth.db-2026-11-25. It has the key of the gallery. Forgetting somebody removes the copies
+// before, and the next Daily makes one again. Other programs may use the gallery meanwhile. The error wraps
+// [fs.ErrNotExist] or one of the errors above; without room for two copies it is [ErrFull].
+func Daily(path string, now time.Time) error {
+	db, err := store.Open(path, false)
+	if err != nil {
+		return fmt.Errorf("copying gallery %s: %w", path, err)
+	}
+	if err := errors.Join(db.Daily(now), db.Close()); err != nil {
+		return fmt.Errorf("copying gallery %s: %w", path, err)
+	}
+	return nil
+}
+
 // Close closes the database. What was not saved is lost.
 func (g *Gallery) Close() error {
 	if g.db == nil {
@@ -299,7 +314,7 @@ func (g *Gallery) keep(all bool) (err error) {
 	}
 	if gone {
 		if err := g.db.Erase(); err != nil {
-			return fmt.Errorf("saving gallery %s: what was removed is still in its log: %w", g.path, err)
+			return fmt.Errorf("saving gallery %s: what was removed is still in the file: %w", g.path, err)
 		}
 	}
 	return nil

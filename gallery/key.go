@@ -22,7 +22,7 @@ var (
 
 // SetKey gives the gallery at path a key of 32 bytes, drawn at random. It encrypts the database and its log whenever
 // this process opens or makes it. Without a key, which is nil, they are not encrypted. A gallery that exists keeps its
-// key: faceauth rekey changes it.
+// key: faceauth backup --new-key makes a copy with another one.
 func SetKey(path string, key []byte) error { return store.SetKey(path, key) }
 
 // ReadKey reads a key for [SetKey] from a file that only its owner can read, or, if path is "", from faceauth.key among

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,7 +90,8 @@ func newDoctor() *cobra.Command {
 			if err == nil {
 				check(true, "database", nil, healthy(path, h))
 				check(false, "integrity", nil, "every page, table and index is whole")
-				check(false, "forgotten people", forgotten(h), "nobody is left in the log")
+				check(false, "forgotten people", forgotten(h), "nobody is left in the file, its copies or its log")
+				check(false, "daily copies", nil, cmp.Or(strings.Join(h.Copies, ", "), "none yet"))
 				g, err = gallery.Read(path)
 			}
 			if len(h.Programs) > 0 {
@@ -144,8 +146,8 @@ func forgotten(h store.Health) error {
 	if !h.Waiting {
 		return nil
 	}
-	return errors.New("somebody who was forgotten is still in the log, because another program was reading; end the " +
-		"programs that have the database open, and run: faceauth people")
+	return errors.New("somebody who was forgotten is still in the file, because another program was using it or " +
+		"the disk was full; end the programs that have the database open, make room, and run: faceauth people")
 }
 
 // decodes lets an eye decode a small picture with the detector and networks that other commands would use.

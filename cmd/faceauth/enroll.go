@@ -125,6 +125,7 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 			"recognised as either, or neither", resembles))
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
+	daily(c, path)
 	return o.Print(c, struct {
 		Name      string         `json:"name"`
 		Faces     int            `json:"faces"`

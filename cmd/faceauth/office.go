@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -186,6 +187,13 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 			return cli.Fail(cli.BadUsage, err)
 		}
 	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		copyDaily(ctx, g.Path(), note)
+	}()
+	defer func() { <-copied }()
+	defer cancel(nil)
 	space := g.Space()
 	v, err := o.Plan(&space, func(string) {})
 	if err != nil {
@@ -223,6 +231,25 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		return cli.Fail(cli.BadGallery, w.Save())
 	}
 	return nil
+}
+
+// copyDaily keeps daily copies of a gallery until ctx ends, and notes what prevents one.
+func copyDaily(ctx context.Context, path string, note func(string)) {
+	for said := ""; ; {
+		trouble := ""
+		if err := gallery.Daily(path, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			trouble = fmt.Sprintf(noCopy, err)
+		}
+		if trouble != "" && trouble != said {
+			note("warning: " + trouble)
+		}
+		said = trouble
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Hour):
+		}
+	}
 }
 
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing

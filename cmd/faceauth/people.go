@@ -177,7 +177,11 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	case !changed:
 		return nil
 	}
-	return cli.Fail(cli.BadGallery, g.Save(path))
+	if err := g.Save(path); err != nil {
+		return cli.Fail(cli.BadGallery, err)
+	}
+	daily(c, path)
+	return nil
 }
 
 // undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.

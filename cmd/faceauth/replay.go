@@ -105,6 +105,7 @@ func keepLearned(c *cobra.Command, g *gallery.Gallery, path string) error {
 		cli.Warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
 			"learned on top of it")
 	}
+	daily(c, path)
 	return nil
 }
 

@@ -60,17 +60,13 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 	if err != nil {
 		return "", err
 	}
-	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(full), RawQuery: query(key)}
-	pages := int64(0)
-	// A page that leaves the cache before the first page is written would have no checksum.
-	if err = d.first(&pages, "pragma page_count"); err == nil {
-		err = d.c.Exec(fmt.Sprintf("pragma cache_size = %d", pages+1000))
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(full), RawQuery: query(key) + "&sums=1"}
+	size, err := d.size()
+	if err != nil {
+		return "", err
 	}
-	if err == nil {
-		err = d.query("vacuum into ?", nil, []any{uri.String()})
-	}
-	err = errors.Join(err, d.c.Exec("pragma cache_size = -2000")) // the default
-	if errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), pages*pageSize) {
+	err = d.query("vacuum into ?", nil, []any{uri.String()})
+	if errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), size) {
 		return "", ErrFull
 	}
 	if err != nil {
@@ -82,6 +78,12 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 	}
 	err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"), to.Close(), f.Sync())
 	return to.path, err
+}
+
+// size returns the size of the database in bytes.
+func (d *DB) size() (n int64, err error) {
+	err = d.first(&n, "pragma page_count")
+	return n * pageSize, err
 }
 
 // Whole returns an error if a page, a table or an index of the database is damaged.
@@ -101,47 +103,4 @@ func (d *DB) Whole() error {
 		}
 		return nil
 	})
-}
-
-// Rekey writes the database at path again with another key, or without one if key is nil, and removes the old one. If
-// another program has the database open, the error is [ErrBusy]. On error the database is as it was.
-func Rekey(path string, key []byte) (err error) {
-	d := &DB{path: real(path), key: Key(path), prepared: make(map[string]*sqlite3.Stmt), hasty: true}
-	defer func() { err = d.explain(err) }()
-	unlock, err := lock(filepath.Dir(d.path))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := d.inspect(); err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.open(d.path, true); err != nil {
-		return err
-	}
-	// In this mode a write keeps out the programs that have the file open. The log would not fit the new file.
-	if err = d.check(); err == nil {
-		err = d.c.Exec(fmt.Sprintf("pragma journal_mode = delete; pragma user_version = %d", version))
-	}
-	if err != nil {
-		return err
-	}
-	made, err := d.copy(d.path, key)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(made)
-	if err := d.Close(); err != nil {
-		return err
-	}
-	for _, end := range append(beside, "-journal") {
-		if err := os.Remove(d.path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := os.Rename(made, d.path); err != nil {
-		return err
-	}
-	return errors.Join(SetKey(d.path, key), syncFolder(filepath.Dir(d.path)))
 }

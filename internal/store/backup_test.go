@@ -3,22 +3,17 @@
 package store_test
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 )
 
@@ -170,6 +165,30 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// A backup may have another key than the database, or none.
+func TestBackupNewKey(t *testing.T) {
+	from := [][]byte{nil, key(1), key(2)}
+	for _, k := range from {
+		path := filepath.Join(t.TempDir(), "faceauth.db")
+		setKey(t, path, k)
+		d := open(t, path)
+		enrol(t, d, "alexandria")
+		for i, other := range from {
+			to := filepath.Join(t.TempDir(), fmt.Sprint("copy", i))
+			setKey(t, to, other)
+			if err := d.Backup(to); err != nil {
+				t.Fatal(err)
+			}
+			if s := names(t, open(t, to)); s != "alexandria" {
+				t.Errorf("the copy has %q", s)
+			}
+			if n := hits(to, "alexandria"); (n > 0) != (other == nil) {
+				t.Errorf("%d hits", n)
+			}
+		}
+	}
+}
+
 // A backup that is larger than SQLite's cache has the checksum of every page.
 func TestBackupLarge(t *testing.T) {
 	for _, k := range [][]byte{nil, key(1)} {
@@ -185,9 +204,8 @@ func TestBackupLarge(t *testing.T) {
 		if err := d.Backup(to); err != nil {
 			t.Fatal(err)
 		}
-		pages, damaged, err := store.Salvage(to, func(int64, []any) {})
-		if pages < 1000 || damaged > 0 || err != nil {
-			t.Errorf("%d of %d pages are damaged, %v", damaged, pages, err)
+		if h, err := store.Inspect(to); err != nil || h.Faces != 4001 {
+			t.Errorf("%+v, %v", h, err)
 		}
 	}
 }
@@ -235,8 +253,8 @@ func TestKey(t *testing.T) {
 	}
 	const give = "the file is encrypted, or it is not a faceauth database; give its key with --key FILE"
 	const wrong = "the key is not that of the database, or its beginning is damaged; give the right one with --key FILE"
-	const none = "the database is not encrypted, and a key was given; leave the key out, or encrypt the database: " +
-		"faceauth rekey --new-key FILE"
+	const none = "the database is not encrypted, and a key was given; leave the key out, or make an encrypted " +
+		"copy: faceauth backup FILE --new-key KEY"
 	for _, c := range []struct {
 		path string
 		key  []byte
@@ -273,122 +291,4 @@ func TestKey(t *testing.T) {
 		err.Error() != "a key has 32 bytes, and this one has 5" {
 		t.Errorf("error %v", err)
 	}
-}
-
-// A database gets a key, another one, and none. Nothing is lost, and a program that has it open prevents it.
-func TestRekey(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "faceauth.db")
-	d := open(t, path)
-	enrol(t, d, "alexandria")
-	for i, k := range [][]byte{key(1), key(2), nil} {
-		if err := store.Rekey(path, k); !errors.Is(err, store.ErrBusy) {
-			t.Errorf("beside an open database: error %v", err)
-		}
-		enrol(t, d, fmt.Sprint("person", i))
-		people := names(t, d)
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Rekey(path, k); err != nil {
-			t.Fatal(err)
-		}
-		if s := left(t, dir); s != "faceauth.db" {
-			t.Errorf("the folder has %s", s)
-		}
-		if n := hits(path, "alexandria"); (n > 0) != (k == nil) {
-			t.Errorf("%d hits", n)
-		}
-		d = open(t, path)
-		if s := names(t, d); s != people {
-			t.Errorf("it has %q, want %q", s, people)
-		}
-	}
-}
-
-// change is a program that enrols somebody, and gives the database another key.
-func change(path string) error {
-	for n := 0; ; n++ {
-		if err := store.SetKey(path, key(n)); err != nil {
-			return err
-		}
-		d, err := store.Open(path, false)
-		if errors.Is(err, store.ErrKey) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		name := fmt.Sprintf("p%d-%d", os.Getpid(), n)
-		if err := errors.Join(d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name),
-			d.Close()); err != nil {
-			return err
-		}
-		fmt.Println(name)
-		if err := store.Rekey(path, key(n+1)); err != nil && !errors.Is(err, store.ErrBusy) {
-			return err
-		}
-	}
-}
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv("FACEAUTH_TEST_REKEY"); path != "" {
-		fmt.Println("error", change(path))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
-
-// Programs that change the key are killed at random. Each time the database opens with the old key or with the new one,
-// and has everybody who was said to be in it.
-func TestRekeyKilled(t *testing.T) {
-	kills := fixture.Kills(t, 8)
-	path := filepath.Join(t.TempDir(), "faceauth.db")
-	setKey(t, path, key(0))
-	if err := open(t, path).Close(); err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(4, 4))
-	in := make(map[string]bool)
-	for range kills {
-		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), "FACEAUTH_TEST_REKEY="+path)
-		said, err := c.StdoutPipe()
-		if err == nil {
-			err = c.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(time.Duration(50+r.IntN(200))*time.Millisecond, func() { c.Process.Kill() })
-		for s := bufio.NewScanner(said); s.Scan(); {
-			if in[s.Text()] = true; strings.HasPrefix(s.Text(), "error") {
-				t.Error(s.Text())
-			}
-		}
-		c.Wait() // it was killed
-		var d *store.DB
-		for n := 0; d == nil; n++ {
-			setKey(t, path, key(n))
-			if d, err = store.Open(path, false); err != nil && (!errors.Is(err, store.ErrKey) || n > 10_000) {
-				t.Fatal(err)
-			}
-		}
-		here := make(map[string]bool)
-		if err := d.Query("select name from person", func(r store.Row) error {
-			here[r.ColumnText(0)] = true
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		for name := range in {
-			if !here[name] {
-				t.Fatalf("%s is lost", name)
-			}
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("%d kills, %d changes", kills, len(in))
 }

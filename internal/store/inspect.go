@@ -15,7 +15,8 @@ type Health struct {
 	Size, Log     int64 // bytes of the database and of its log
 	Version       int64 // of the schema
 	People, Faces int64
-	Waiting       bool     // somebody who was forgotten is still in the log
+	Waiting       bool     // somebody who was forgotten is still in the file, a copy or the log
+	Copies        []string // files of the daily copies, the oldest first
 	Programs      []string // names and numbers of other processes that have it open: Linux, and those of this user
 }
 
@@ -28,15 +29,15 @@ func Inspect(path string) (h Health, err error) {
 	if err := d.inspect(); err != nil {
 		return h, err
 	}
+	for _, c := range d.copies() {
+		if c.whole {
+			h.Copies = append(h.Copies, c.path)
+		}
+	}
 	for end, size := range map[string]*int64{"": &h.Size, "-wal": &h.Log} {
 		if info, err := os.Stat(d.path + end); err == nil {
 			*size = info.Size()
 		}
-	}
-	unlock, err := d.guard()
-	defer unlock()
-	if err != nil {
-		return h, err
 	}
 	err = d.open(d.path, !vfs.SupportsSharedMemory)
 	if d.c == nil {

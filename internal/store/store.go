@@ -9,7 +9,7 @@
 //
 // A write is on the disk when Write returns. The database and its log lie in a folder that only the owner can read, and
 // are files that only the owner can read, from the first byte. Each page has a checksum. Deleted records are
-// overwritten; [DB.Erase] removes them from the log as well. Numbers of rows are never used again.
+// overwritten; [DB.Erase] removes what is left of them. [DB.Daily] keeps copies of a week beside the database. Numbers of rows are never used again.
 //
 // # Caveats
 //
@@ -53,14 +53,14 @@ var errClosed = errors.New("the database is closed")
 var advice = map[error]string{
 	ErrNotStore:  "name another file",
 	ErrVersion:   "update this program",
-	ErrDamaged:   "end all programs, save what can be read (faceauth salvage FILE), and restore that or a backup",
+	ErrDamaged:   "end all programs, and restore a backup",
 	ErrFull:      "make room",
 	ErrReadOnly:  "give this user the right to write there, or name another file",
 	ErrDenied:    "run the program as the owner of the file, or name another file",
 	ErrBusy:      "end the other program, and try again",
 	ErrEncrypted: "give its key with --key FILE",
 	ErrKey:       "give the right one with --key FILE",
-	ErrPlain:     "leave the key out, or encrypt the database: faceauth rekey --new-key FILE",
+	ErrPlain:     "leave the key out, or make an encrypted copy: faceauth backup FILE --new-key KEY",
 	ErrNetwork:   "name a file on a local disk",
 }
 
@@ -193,7 +193,6 @@ type DB struct {
 	path     string
 	key      []byte // nil: the database is not encrypted
 	prepared map[string]*sqlite3.Stmt
-	hasty    bool // wait a second for other programs
 	pending  bool // Erase must be tried again
 }
 
@@ -210,10 +209,6 @@ func Open(path string, create bool) (*DB, error) {
 			err = d.inspect()
 		}
 	}
-	unlock := func() error { return nil }
-	if err == nil {
-		unlock, err = d.guard()
-	}
 	if err == nil {
 		err = d.begin(!vfs.SupportsSharedMemory) // a system without shared memory has one program
 	}
@@ -224,26 +219,12 @@ func Open(path string, create bool) (*DB, error) {
 	if err != nil {
 		err = d.explain(err)
 		d.Close() // the database is as it was
-		unlock()
 		return nil, err
 	}
-	unlock()
 	if d.pending {
 		d.Erase() // what another program still reads is tried again at the next start
 	}
 	return d, nil
-}
-
-// guard keeps [Rekey] from replacing the file until unlock is called.
-func (d *DB) guard() (unlock func() error, err error) {
-	unlock, err = lock(filepath.Dir(d.path))
-	if err == nil {
-		return unlock, nil
-	}
-	if errors.Is(err, fs.ErrPermission) { // Rekey cannot lock the folder, either
-		err = nil
-	}
-	return func() error { return nil }, err
 }
 
 // begin opens the database and checks it.
@@ -362,10 +343,7 @@ func (d *DB) open(path string, alone bool) (err error) {
 	if d.c, err = sqlite3.OpenFlags(uri.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI); err != nil {
 		return err
 	}
-	exclusive, patience := "", patience
-	if d.hasty {
-		patience = 1000
-	}
+	exclusive := ""
 	if alone {
 		exclusive = "pragma locking_mode = exclusive;"
 	}
@@ -534,22 +512,76 @@ func (d *DB) query(sql string, each func(Row) error, args []any) error {
 	return s.Err()
 }
 
-// Erasing notes, in a transaction that deletes personal records, that the log must be emptied.
-func (d *DB) Erasing() error { return d.Exec("insert or replace into meta values('erase', x'')") }
+// Erasing notes, in a transaction that deletes personal records, that [DB.Erase] must follow.
+func (d *DB) Erasing() error {
+	err := d.c.Exec("insert into meta values('erased', 1) on conflict(key) do update set value = value + 1; " +
+		"insert or replace into meta select 'erase', value from meta where key = 'erased'")
+	return d.explain(err)
+}
 
-// Erase empties the log, which still holds the pages from before a deletion. If another program reads, it waits a
-// moment, and the next Open tries again.
+// erased returns how often personal records were deleted.
+func (d *DB) erased() (n int64, err error) {
+	err = d.first(&n, "select value from meta where key = 'erased'")
+	return n, err
+}
+
+// Erase removes what is left of deleted records: in the copies of [DB.Daily], in the free parts of the file, which it
+// writes anew, and in the log. If another program reads or writes, it waits a moment, and the next Open or Daily tries
+// again.
 func (d *DB) Erase() error {
 	d.c.Exec("pragma busy_timeout = 1000")
 	defer d.c.Exec(fmt.Sprintf("pragma busy_timeout = %d", patience))
-	_, _, err := d.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
-	if err == nil {
-		err = d.Exec("delete from meta where key = 'erase'")
-	}
-	if d.pending = err != nil; errors.Is(err, sqlite3.BUSY) {
+	err := d.erase()
+	d.pending = err != nil
+	if errors.Is(err, sqlite3.BUSY) || errors.Is(err, safefile.ErrLocked) {
 		return nil
 	}
 	return d.explain(err)
+}
+
+func (d *DB) erase() error {
+	n, err := d.erased()
+	if err != nil {
+		return err
+	}
+	if err := d.dropCopies(); err != nil {
+		return err
+	}
+	if err := d.vacuum(); err != nil {
+		return err
+	}
+	if _, _, err := d.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE); err != nil {
+		return err
+	}
+	// Another program may have deleted more meanwhile.
+	return d.query("delete from meta where key = 'erase' and value = ?", nil, []any{n})
+}
+
+// mostMemory is the size of a database in bytes that is written anew in memory, and not in a temporary file.
+const mostMemory = 64 << 20
+
+// vacuum writes all rows into new pages.
+func (d *DB) vacuum() error {
+	size, err := d.size()
+	if err != nil {
+		return err
+	}
+	if size > mostMemory {
+		d.c.Exec("pragma temp_store = file")
+		defer d.c.Exec("pragma temp_store = memory")
+	}
+	return d.c.Exec("vacuum")
+}
+
+// advice says what to do about an error.
+func (d *DB) advice(known error) string {
+	if known == ErrDamaged {
+		if last := d.lastCopy(); last != "" {
+			return fmt.Sprintf("end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
+				"cp -p %[2]s %[1]s", d.path, last)
+		}
+	}
+	return advice[known]
 }
 
 // explain gives an error of SQLite or of the system the meaning for a user.
@@ -560,7 +592,7 @@ func (d *DB) explain(err error) error {
 	for known := range advice {
 		if errors.Is(err, known) {
 			if err == known {
-				return fmt.Errorf("%w; %s", err, advice[known])
+				return fmt.Errorf("%w; %s", err, d.advice(known))
 			}
 			return err
 		}
@@ -583,5 +615,5 @@ func (d *DB) explain(err error) error {
 	default:
 		return err
 	}
-	return fmt.Errorf("%w (%w); %s", known, err, advice[known])
+	return fmt.Errorf("%w (%w); %s", known, err, d.advice(known))
 }
