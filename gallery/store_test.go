@@ -426,7 +426,7 @@ func writer(path, kind string) error {
 }
 
 // testKey is a key of encrypted databases.
-var testKey = bytes.Repeat([]byte("key "), store.KeySize/4)
+var testKey = bytes.Repeat([]byte("key "), 8)
 
 func TestMain(m *testing.M) {
 	if os.Getenv("FACEAUTH_TEST_ENCRYPTED") == "true" {

@@ -55,7 +55,7 @@ func TestMoved(t *testing.T) {
 		}
 		return n
 	}
-	for kind, key := range map[string][]byte{"plain": nil, "encrypted": bytes.Repeat([]byte("k"), store.KeySize)} {
+	for kind, key := range map[string][]byte{"plain": nil, "encrypted": bytes.Repeat([]byte("k"), 32)} {
 		path := filepath.Join(t.TempDir(), "db")
 		if err := store.SetKey(path, key); err != nil {
 			t.Fatal(err)

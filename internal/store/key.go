@@ -15,17 +15,17 @@ import (
 	"lukechampine.com/adiantum"
 )
 
-// KeySize is the size of a key in bytes.
-const KeySize = 32
+// keySize is the size of a key in bytes.
+const keySize = 32
 
 // keys are the keys of databases, by path.
 var keys sync.Map
 
 // SetKey makes every [Open] of the database at path use a key, which encrypts the database and its log. Without a key,
-// which is nil, they are not encrypted. A key of another size than [KeySize] is an error.
+// which is nil, they are not encrypted. A key of another size than [keySize] is an error.
 func SetKey(path string, key []byte) error {
-	if len(key) != 0 && len(key) != KeySize {
-		return fmt.Errorf("a key has %d bytes, and this one has %d", KeySize, len(key))
+	if len(key) != 0 && len(key) != keySize {
+		return fmt.Errorf("a key has %d bytes, and this one has %d", keySize, len(key))
 	}
 	keys.Store(real(path), slices.Clone(key))
 	return nil

@@ -19,7 +19,7 @@ func local(dir string) error {
 	switch int64(s.Type) & 0xffffffff {
 	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.AFS_SUPER_MAGIC,
 		unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC:
-		return ErrNetwork
+		return errNetwork
 	}
 	return nil
 }

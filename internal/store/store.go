@@ -38,13 +38,13 @@ var (
 	ErrVersion   = errors.New("a database of a newer faceauth")
 	ErrDamaged   = errors.New("a damaged database")
 	ErrFull      = errors.New("the disk is full")
-	ErrReadOnly  = errors.New("the file or its folder cannot be written")
-	ErrDenied    = errors.New("this user may not open the file")
+	errReadOnly  = errors.New("the file or its folder cannot be written")
+	errDenied    = errors.New("this user may not open the file")
 	ErrBusy      = errors.New("another program has kept the database locked for too long")
 	ErrEncrypted = errors.New("the file is encrypted, or it is not a faceauth database")
 	ErrKey       = errors.New("the key is not that of the database, or its beginning is damaged")
 	ErrPlain     = errors.New("the database is not encrypted, and a key was given")
-	ErrNetwork   = errors.New("the folder is on a network file system, where locks do not hold")
+	errNetwork   = errors.New("the folder is on a network file system, where locks do not hold")
 )
 
 var errClosed = errors.New("the database is closed")
@@ -55,13 +55,13 @@ var advice = map[error]string{
 	ErrVersion:   "update this program",
 	ErrDamaged:   "end all programs, and restore a backup",
 	ErrFull:      "make room",
-	ErrReadOnly:  "give this user the right to write there, or name another file",
-	ErrDenied:    "run the program as the owner of the file, or name another file",
+	errReadOnly:  "give this user the right to write there, or name another file",
+	errDenied:    "run the program as the owner of the file, or name another file",
 	ErrBusy:      "end the other program, and try again",
 	ErrEncrypted: "give its key with --key FILE",
 	ErrKey:       "give the right one with --key FILE",
 	ErrPlain:     "leave the key out, or make an encrypted copy: faceauth backup FILE --new-key KEY",
-	ErrNetwork:   "name a file on a local disk",
+	errNetwork:   "name a file on a local disk",
 }
 
 const (
@@ -607,9 +607,9 @@ func (d *DB) explain(err error) error {
 	case errors.Is(err, sqlite3.FULL), full(err), errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path), 1<<16):
 		known = ErrFull
 	case errors.Is(err, sqlite3.READONLY), errors.Is(err, syscall.EROFS):
-		known = ErrReadOnly
+		known = errReadOnly
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN), errors.Is(err, sqlite3.PERM):
-		known = ErrDenied
+		known = errDenied
 	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED), errors.Is(err, safefile.ErrLocked):
 		known = ErrBusy
 	default:
