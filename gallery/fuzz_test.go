@@ -461,8 +461,10 @@ func (m *machine) step() {
 			func(g *gallery.Gallery) (int, error) { return g.Learner().Undo(since) })
 	case 17:
 		since := m.second - int64(m.next())
-		m.undo(fmt.Sprintf("UndoSince %d", since), func() (int, bool) { return l.UndoSince(since) },
-			func(g *gallery.Gallery) (int, error) { return g.Learner().UndoSince(time.Unix(since, 0)) })
+		m.undo(fmt.Sprintf("UndoSince %d", since), func() (int, bool) { return l.UndoSince(since, m.second) },
+			func(g *gallery.Gallery) (int, error) {
+				return g.Learner().UndoSince(time.Unix(since, 0), time.Unix(m.second, 0))
+			})
 	case 18, 19, 20:
 		var ranges [][2]int64
 		for range 1 + m.next()%2 {
@@ -945,6 +947,9 @@ func (m *machine) compare() {
 		warnings++
 	}
 	if l.Taken().Left > 0 {
+		warnings++
+	}
+	if slow.Space.Warning() != "" {
 		warnings++
 	}
 	if w := l.Warnings(); len(w) != warnings {

@@ -21,7 +21,7 @@ func ExampleLearner_UndoSince() {
 		l.Observe([]float32{0, .2 * float32(i)})
 	}
 	// Somebody else sat there from six o'clock on.
-	n, err := l.UndoSince(friday.Add(time.Hour))
+	n, err := l.UndoSince(friday.Add(time.Hour), friday.Add(6*time.Hour))
 	if err != nil {
 		panic(err)
 	}

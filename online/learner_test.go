@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -477,10 +478,10 @@ func TestTimeInSnapshot(t *testing.T) {
 	if v, err := back.Observe([]float32{0, .1}); err != nil || !v.Learned {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if n, err := back.UndoSince(at); err != nil || n != 0 {
+	if n, err := back.UndoSince(at, at); err != nil || n != 0 {
 		t.Errorf("%d faces are later than they were; %v", n, err)
 	}
-	if n, err := back.UndoSince(at.Add(-time.Second)); err != nil || n != 1 {
+	if n, err := back.UndoSince(at.Add(-time.Second), at); err != nil || n != 1 {
 		t.Errorf("%d faces; %v", n, err)
 	}
 }
@@ -537,6 +538,66 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// A caller may use one buffer for all faces: what a learner has learned, and has told of, stays.
+func TestOneBuffer(t *testing.T) {
+	l, same := learner(t, online.Settings{K: 20}), learner(t, online.Settings{K: 20})
+	var told []online.Taught
+	l.OnLearned(func(face online.Taught) { told = append(told, face) })
+	var buffer []float32
+	var learned [][]float32
+	for _, x := range faces(31, 60) {
+		buffer = append(buffer[:0], x...)
+		v, err := l.Observe(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Learned {
+			learned = append(learned, x)
+		}
+		if _, err := same.Observe(x); err != nil {
+			t.Fatal(err)
+		}
+		clear(buffer)
+	}
+	if !bytes.Equal(snapshot(t, l), snapshot(t, same)) {
+		t.Error("another learner than with a buffer for each face")
+	}
+	if len(told) == 0 || len(told) != len(learned) {
+		t.Fatalf("told of %d faces, learned %d", len(told), len(learned))
+	}
+	for i, x := range learned {
+		if !slices.Equal(told[i].Vector, x) {
+			t.Fatalf("face %d was %v, and is told as %v", i, x, told[i].Vector)
+		}
+	}
+}
+
+// A face that a wrong clock has stamped in the future does not widen an undo, unless all later faces have such stamps.
+func TestUndoSinceFuture(t *testing.T) {
+	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	now := begin.Add(130 * time.Minute)
+	for _, c := range []struct{ from, to, want int }{{20, 21, 121}, {125, 126, 121}, {121, 130, 121}, {110, 130, 110}} {
+		l, same := learner(t, online.Settings{K: 20}), learner(t, online.Settings{K: 20})
+		for i, x := range faces(31, 130) {
+			at := begin.Add(time.Duration(i) * time.Minute)
+			if i >= c.from && i < c.to {
+				at = begin.AddDate(10, 0, 0)
+			}
+			for _, l := range []*online.Learner{l, same} {
+				l.SetTime(at)
+				if _, err := l.Observe(x); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		got, err := l.UndoSince(begin.Add(120*time.Minute), now)
+		want, wantErr := same.Undo(int64(c.want))
+		if err != nil || wantErr != nil || got != want || want == 0 {
+			t.Errorf("faces %d to %d in the future: %d undone, want %d; %v, %v", c.from, c.to, got, want, err, wantErr)
+		}
+	}
+}
+
 // An undo to a time takes back the same faces as an undo to a number. If a clock was set back, all faces after the
 // first later face go, too; faces without a time stay.
 func TestUndoSince(t *testing.T) {
@@ -558,7 +619,7 @@ func TestUndoSince(t *testing.T) {
 				}
 			}
 		}
-		got, err := l.UndoSince(begin.Add(time.Duration(minutes) * time.Minute))
+		got, err := l.UndoSince(begin.Add(time.Duration(minutes)*time.Minute), begin.Add(500*time.Minute))
 		want, wantErr := same.Undo(int64(max(10, minutes+1)))
 		if err != nil || wantErr != nil || got != want || (got == 0) != (minutes == 500) {
 			t.Errorf("since minute %d: %d faces undone, want %d; %v, %v", minutes, got, want, err, wantErr)
@@ -572,7 +633,7 @@ func TestUndoSince(t *testing.T) {
 	for _, x := range faces(31, 130) {
 		l.Observe(x)
 	}
-	if _, err := l.UndoSince(begin.Add(-time.Hour)); !errors.Is(err, online.ErrJournal) {
+	if _, err := l.UndoSince(begin.Add(-time.Hour), begin); !errors.Is(err, online.ErrJournal) {
 		t.Errorf("further back than the journal: %v", err)
 	}
 	// Also before 1970: a face without a time does not count as later.
@@ -584,7 +645,7 @@ func TestUndoSince(t *testing.T) {
 		l.Observe(x)
 	}
 	mass := l.Graph().Mass()
-	if n, err := l.UndoSince(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil || n == 0 ||
+	if n, err := l.UndoSince(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC), begin); err != nil || n == 0 ||
 		l.Graph().Mass() != mass-float64(n) || l.Graph().Mass() == 0 {
 		t.Errorf("%d faces undone, of %g; %v", n, mass, err)
 	}

@@ -190,6 +190,7 @@ func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int6
 	if v.Learned {
 		l.spend(c.class, n, now)
 		if l.learned != nil {
+			o.Vector, o.Follows, o.Picture = slices.Clone(o.Vector), slices.Clone(o.Follows), slices.Clone(o.Picture)
 			l.learned(Taught{Observation: o, Number: observation, Stored: v.Stored, Time: l.time})
 		}
 	}

@@ -71,7 +71,8 @@ func (l *Learner) Time() time.Time {
 }
 
 // UndoSince takes back the faces learned after a time, in whole seconds, and all later faces, as [Learner.Undo] does. A
-// face that was learned without a time does not count as later.
-func (l *Learner) UndoSince(t time.Time) (faces int, err error) {
-	return l.Undo(l.graph.Since(t.Unix()))
+// face that was learned without a time does not count as later, nor one with a time after now, from a clock that was
+// wrong, if a face with a right time was learned after it.
+func (l *Learner) UndoSince(t, now time.Time) (faces int, err error) {
+	return l.Undo(l.graph.Since(t.Unix(), now.Unix()))
 }

@@ -120,8 +120,9 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 			}
 		case 9:
 			at := observation - int64(next()%16)
-			if since, want := g.Since(at), r.Since(at); since != want {
-				t.Fatalf("step %d: Since(%d) is %d, want %d", steps, at, since, want)
+			now := at + int64(next()%16)
+			if since, want := g.Since(at, now), r.Since(at, now); since != want {
+				t.Fatalf("step %d: Since(%d, %d) is %d, want %d", steps, at, now, since, want)
 			}
 		case 10, 11, 12:
 			observation += int64(next() % 8)

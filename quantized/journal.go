@@ -208,20 +208,26 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 // Since returns the number of the last observation before the first point that was kept after a time, in seconds since
 // 1970. It returns the largest number if there is no such point. [Graph.Undo] with this number takes back all points
 // after the time; it fails if the journal does not reach back so far. A point with an unknown time does not count as
-// later.
-func (g *Graph) Since(time int64) int64 {
-	since := int64(math.MaxInt64)
-	see := func(m Moment) {
-		if m.Time != 0 && m.Time > time {
-			since = min(since, m.Observation-1)
-		}
-	}
-	see(g.journal.lost)
+// later, nor one of a time after now, from a clock that was wrong, if a point with a right time was kept after it.
+func (g *Graph) Since(time, now int64) int64 {
+	moments := []Moment{g.journal.lost}
 	for _, e := range g.journal.entries {
-		see(e.Moment)
+		moments = append(moments, e.Moment)
 	}
 	for _, o := range g.origin {
-		see(o.Moment)
+		moments = append(moments, o.Moment)
+	}
+	right := int64(math.MinInt64) // the last point with a right time
+	for _, m := range moments {
+		if m.Time != 0 && m.Time <= now {
+			right = max(right, m.Observation)
+		}
+	}
+	since := int64(math.MaxInt64)
+	for _, m := range moments {
+		if m.Time > time && m.Time != 0 && (m.Time <= now || m.Observation > right) {
+			since = min(since, m.Observation-1)
+		}
 	}
 	return since
 }

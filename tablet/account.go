@@ -339,7 +339,7 @@ func (a *Authenticator) Account(user, mark string, together bool) error {
 // Undo removes the faces of a user that were learned after a time, to the second, and returns their number.
 func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
 	err = a.update(user, func(c *account) error {
-		faces, err = c.learner.UndoSince(since)
+		faces, err = c.learner.UndoSince(since, a.o.Now())
 		return err
 	})
 	return faces, err

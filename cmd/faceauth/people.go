@@ -193,7 +193,7 @@ func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), err
 	if err != nil {
 		return nil, fmt.Errorf("%w, or the number of an observation (see faceauth people)", err)
 	}
-	return func(l *online.Learner) (int, error) { return l.UndoSince(t) }, nil
+	return func(l *online.Learner) (int, error) { return l.UndoSince(t, now) }, nil
 }
 
 // moment parses a time, or a time span before now.

@@ -6,6 +6,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -427,21 +428,30 @@ func (g *Graph) Undo(since int64) (points float64, ok bool) {
 	return g.Unlearn(func(observation int64) bool { return observation > since }), true
 }
 
-// Since returns the last observation before the first point after a time.
-func (g *Graph) Since(time int64) int64 {
-	since := int64(math.MaxInt64)
-	see := func(m quantized.Moment) {
-		if m.Time != 0 && m.Time > time {
-			since = min(since, m.Observation-1)
-		}
-	}
-	see(g.Lost)
+// Since returns the last observation before the first point after a time. A point after now counts only if all points
+// with a known time after it are later than now, too.
+func (g *Graph) Since(time, now int64) int64 {
+	all := []quantized.Moment{g.Lost}
 	for _, v := range g.Vertices {
 		for _, p := range v.Points {
 			if !p.Label && !p.Lost {
-				see(p.When)
+				all = append(all, p.When)
 			}
 		}
+	}
+	slices.SortStableFunc(all, func(a, b quantized.Moment) int { return cmp.Compare(b.Observation, a.Observation) })
+	since, right := int64(math.MaxInt64), false
+	for i := 0; i < len(all); { // from the last one, all of one observation together
+		end := i
+		for ; end < len(all) && all[end].Observation == all[i].Observation; end++ {
+			right = right || all[end].Time != 0 && all[end].Time <= now
+		}
+		for _, m := range all[i:end] {
+			if m.Time != 0 && m.Time > time && (m.Time <= now || !right) {
+				since = m.Observation - 1
+			}
+		}
+		i = end
 	}
 	return since
 }

@@ -89,4 +89,6 @@ func (l *Learner) Undo(since int64) (faces int, ok bool) {
 }
 
 // UndoSince takes back the faces learned after a time, in seconds since 1970.
-func (l *Learner) UndoSince(time int64) (faces int, ok bool) { return l.Undo(l.Graph.Since(time)) }
+func (l *Learner) UndoSince(time, now int64) (faces int, ok bool) {
+	return l.Undo(l.Graph.Since(time, now))
+}
