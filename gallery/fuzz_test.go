@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -64,7 +63,6 @@ func TestRandomPrograms(t *testing.T) {
 		"mismatch", "exists",
 		"anchored", "named from afar", "linked", "recalled", "confirmed", "renamed", "retracted",
 		"forgotten", "unlabelled", "capped", "drift", "many rejected",
-		"taught", "withdrawn", "withdrawn from others", "aided", "named by others", "left out",
 		"contracted", "rival", "name kept",
 	} {
 		if total.seen[what] < int(programs)/250 {
@@ -589,76 +587,14 @@ func (m *machine) step() {
 		m.both(fmt.Sprintf("Retract %v", ids), want, nil, func(g *gallery.Gallery) (any, error) {
 			return g.Learner().Retract(ids...), nil
 		})
-	case 48, 49, 54, 55, 56, 57:
-		stray := m.next()%8 == 0
-		var lessons []online.Lesson
-		var err error
-		for _, name := range names {
-			if m.next()%2 == 0 || !l.Knows(name) && !stray {
-				continue
-			}
-			s := online.Lesson{Space: l.Space.ID, Name: name}
-			for _, x := range m.vectors(1 + int(m.next()%4)) {
-				s.Centroids = append(s.Centroids, online.Centroid{Vector: x, Multiplicity: pick(m, 1, .5, 7, 3000),
-					Radius: pick(m, 0, .1)})
-			}
-			if n := len(s.Centroids); n > 1 && m.next()%2 == 0 {
-				s.Links = [][2]int{{0, n - 1}}
-			}
-			if b := m.next(); b%4 == 0 { // part of it was learned through others
-				part := s
-				part.Through = [][]string{{"door"}, {"door", "gate"}, {"hall"}, {"yard"}}[b/4%4]
-				lessons = append(lessons, part)
-			}
-			if lessons = append(lessons, s); !l.Knows(name) {
-				err = online.ErrUnknown
-			}
-		}
-		source := pick(m, "door", "gate", "hall")
-		if len(lessons) == 0 {
-			l.WithdrawLessons(source)
-		} else if err == nil {
-			l.TakeLessons(source, lessons)
-		}
-		m.note("taught", err == nil && len(lessons) > 0)
-		m.both(fmt.Sprintf("TakeLessons %s %d", source, len(lessons)), nil, err, func(g *gallery.Gallery) (any, error) {
-			return nil, g.Learner().TakeLessons(source, lessons)
-		})
-	case 50, 58:
-		source := pick(m, append(slices.Sorted(maps.Keys(l.Given)), "hall", "yard")...)
-		_, gave := l.Given[source]
-		there := l.WithdrawLessons(source)
-		m.note("withdrawn", there)
-		m.note("withdrawn from others", there && !gave)
-		m.both("WithdrawLessons "+source, nil, unknown(there), func(g *gallery.Gallery) (any, error) {
-			return nil, g.Learner().WithdrawLessons(source)
-		})
-	case 51, 52, 53, 59, 60: // a confirmed person
+	case 51, 52, 53: // a confirmed person
 		for range 1 + m.next()%4 {
-			o := online.Observation{Vector: m.vector()}
-			var given []online.Centroid
-			for _, source := range slices.Sorted(maps.Keys(l.Given)) {
-				for _, s := range l.Given[source].Lessons {
-					given = append(given, s.Centroids...)
-				}
-			}
-			if b := int(m.next()); len(given) > 0 && b%8 > 0 { // on the way to faces from lessons
-				for i, y := range given[b%len(given)].Vector {
-					o.Vector[i] += .7 * (y - o.Vector[i])
-				}
-			}
+			o := online.Observation{Vector: m.vector(), Follows: []int64{m.id(false)}}
 			o.As = l.Judge(o.Vector).Label
-			for _, a := range l.Aided {
-				o.Follows = append(o.Follows, a.ID)
-			}
-			o.Follows = append(o.Follows, m.id(false))
-			o.Follows = o.Follows[max(len(o.Follows)-4, 0):]
 			if l.Graph.Delicate {
 				break
 			}
-			n := len(l.Aided)
 			want := l.ObserveFrame([]online.Observation{o})
-			m.note("aided", len(l.Aided) > n)
 			m.both(fmt.Sprintf("ObserveFrame %v as %s", o.Vector[:2], o.As), want, nil,
 				func(g *gallery.Gallery) (any, error) {
 					return g.Learner().ObserveFrame([]online.Observation{o})
@@ -874,28 +810,7 @@ func (m *machine) compare() {
 	x := m.at(byte(m.steps*37)&0x33|m.corner&0xcc, byte(m.steps)%4)
 	name := names[m.steps%len(names)]
 	m.look("Judge", slow.Judge(x), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Judge(x) })
-	if n := slow.Graph.Delicate; !n && len(slow.Given) > 0 {
-		own := &reference.Learner{Space: slow.Space, Settings: slow.Settings, Graph: slow.Graph, People: slow.People}
-		m.note("named by others", slow.Judge(x).Label != "" && own.Judge(x).Label == "")
-		m.note("left out", l.Taken().Left > 0)
-	}
 	m.promise(x)
-	lessons := func(all []online.Lesson) []online.Lesson {
-		for i := range all {
-			for q := range all[i].Centroids {
-				all[i].Centroids[q].Radius = 0
-			}
-		}
-		return all
-	}
-	m.look("Lessons", slow.Lessons(), nil, func(g *gallery.Gallery) (any, error) {
-		return lessons(g.Learner().Lessons()),
-			nil
-	})
-	m.look("Through", slices.Sorted(maps.Keys(slow.Through)), nil, func(g *gallery.Gallery) (any, error) {
-		return g.Learner().Through(), nil
-	})
-	m.look("Aided", len(slow.Aided), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Aided(), nil })
 	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) {
 		return g.Learner().Nearest(x, name)
 	})
@@ -944,9 +859,6 @@ func (m *machine) compare() {
 		warnings++
 	}
 	if slow.Graph.Config.EdgeRadius() > slow.Space.ImpostorRadius {
-		warnings++
-	}
-	if l.Taken().Left > 0 {
 		warnings++
 	}
 	if slow.Space.Warning() != "" {

@@ -4,8 +4,7 @@
 // from them, in the database of the device (package internal/store), which several programs use at once.
 //
 // [Open] reads a gallery, [New] makes an empty gallery, [Gallery.Enroll] adds a person, and [Gallery.Save] writes what
-// has changed. [Gallery.Learner] returns its learner, which judges faces. Lessons of other devices
-// ([online.Learner.TakeLessons]) are saved with it, but [Gallery.Unconfirmed] leaves them out.
+// has changed. [Gallery.Learner] returns its learner, which judges faces.
 //
 // # Several programs
 //

@@ -22,10 +22,7 @@ func (g *Gallery) fingerprint() [32]byte {
 	h := sha256.New()
 	c := l.Counts()
 	c.Labelled -= int64(len(l.Labels())) // labels that are gone: their numbers are not in the database
-	fmt.Fprintf(h, "%+v %+v %v %d %d %v\n", l.Settings(), c, l.Through(), l.Aided(), l.Time().Unix(), l.Graph().Clock())
-	for _, s := range l.Sources() {
-		fmt.Fprintf(h, "%+v\n", s)
-	}
+	fmt.Fprintf(h, "%+v %+v %+v %d %v\n", l.Space(), l.Settings(), c, l.Time().Unix(), l.Graph().Clock())
 	stored, _ := l.Stored("") // without margins there is no error
 	var b []byte
 	for _, s := range stored {

@@ -56,8 +56,6 @@
 //	Reject                 nothing; the face is known not to be the person's     labels; faces learned before
 //	Forget                 a person: labels, rejected faces, every centroid to   others' faces; what came through the
 //	                       which a face accepted as theirs has gone              person as somebody else's
-//	WithdrawLessons        what a source gave, or helped others to learn;        what l learned without help
-//	                       aided faces
 //	Configure, Freeze      nothing; Freeze stops learning                        all
 //
 // A removed centroid goes with all faces that were merged into it. The last Settings.Journal merged faces are known one

@@ -16,7 +16,6 @@ func FuzzUnmarshal(f *testing.F) {
 	data := small(f)
 	f.Add(data)
 	f.Add(data[:len(data)/2])
-	f.Add(assisted(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var l online.Learner
 		switch err := l.UnmarshalBinary(data); {

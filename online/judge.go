@@ -4,7 +4,6 @@ package online
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 
@@ -28,8 +27,6 @@ type Verdict struct {
 	Anchored bool `json:"anchored,omitempty"`
 	// Distance is the distance to the nearest enrolled face of the named person; 0 without a name.
 	Distance float64 `json:"distance,omitempty"`
-	// Lent says that the verdict rests on lessons: without them the learner names nobody.
-	Lent bool `json:"lent,omitempty"`
 	// Stored is the number of the stored face that is this face, or into which it was merged; 0 if it was not learned.
 	Stored int64 `json:"-"`
 }
@@ -61,60 +58,33 @@ type claim struct {
 
 // judgement is the result of looking at one face.
 type judgement struct {
-	own   Verdict         // without lessons
-	claim claim           // of own
-	trial quantized.Trial // of own
-	shown Verdict         // with lessons; own if there are none
-	worse bool            // another face of the frame is a better match for the same person
+	verdict Verdict
+	claim   claim
+	trial   quantized.Trial
+	worse   bool // another face of the frame is a better match for the same person
 }
 
-// look judges a face in up to three ways, each only if the one before gives no name: by the graph; by the enrolled
-// faces alone, so that learning takes no name away; and with lessons. From what only the enrolled faces or lessons say,
-// the graph learns nothing. It changes nothing.
+// look judges a face by the graph and, if that gives no name, by the enrolled faces alone, so that learning takes no
+// name away. From what only the enrolled faces say, the graph learns nothing. It changes nothing.
 func (l *Learner) look(o Observation, j *judgement) (err error) {
 	*j = judgement{}
 	if j.trial, err = l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...); err != nil {
 		return err
 	}
-	if j.own, j.claim, err = l.judge(j.trial); err != nil {
+	if j.verdict, j.claim, err = l.judge(j.trial); err != nil {
 		return err
 	}
-	switch j.own.Reason {
+	switch j.verdict.Reason {
 	case Outlier, NoPath, Tie: // the graph does not tell
 		v, c, err := l.judge(j.trial.Labelled())
 		if err != nil {
 			return err
 		}
 		if v.Label != "" {
-			j.own, j.claim, j.claim.enrolled = v, c, true
+			j.verdict, j.claim, j.claim.enrolled = v, c, true
 		}
 	}
-	j.shown = j.own
-	if j.own.Label == "" && j.own.Reason != Rejected {
-		j.shown, err = l.lend(o, j.own)
-	}
-	return err
-}
-
-// lend returns the verdict with lessons on a face, or if there are none, its own verdict without them.
-func (l *Learner) lend(o Observation, own Verdict) (Verdict, error) {
-	s := l.share()
-	if s == nil || s.err != nil {
-		return own, nil
-	}
-	t, err := s.look(l, o)
-	var v Verdict
-	if err == nil {
-		v, _, err = l.judge(t)
-	}
-	// There may be too many enrolled faces since then, or weights that cannot be solved with. Lessons must not prevent
-	// l from judging by itself. Warnings says so.
-	if errors.Is(err, ErrFull) || errors.Is(err, quantized.ErrUnsolved) {
-		s.err = err
-		return own, nil
-	}
-	v.Lent, v.Anchored = true, false // a name that rests on lessons confirms nobody
-	return v, err
+	return nil
 }
 
 // judge turns the harmonic solution at a face into a verdict and a claim.
@@ -178,40 +148,27 @@ func rejects(t quantized.Trial, rejected, person int) bool {
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)
 }
 
-// decide gives each name to one face of a frame: nobody is in one frame twice.
+// decide takes the label from every verdict of a frame but the best of those that share it, because nobody is in one
+// frame twice. The first of equals wins. It marks the faces that look like somebody whom a better face looks like.
 func decide(all []judgement) {
 	if len(all) < 2 {
 		return
 	}
-	oneEach(all, func(j *judgement) *Verdict { return &j.own })
-	oneEach(all, func(j *judgement) *Verdict { return &j.shown })
-}
-
-// oneEach takes the label from every verdict but the best of those that share it. The first of equals wins. It marks
-// the faces that look like somebody whom a better face looks like.
-func oneEach(all []judgement, verdict func(j *judgement) *Verdict) {
 	order := make([]*judgement, len(all))
 	for i := range all {
 		order[i] = &all[i]
 	}
 	slices.SortStableFunc(order, func(a, b *judgement) int {
-		v, w := verdict(a), verdict(b)
-		if v.Lent != w.Lent {
-			if w.Lent { // no lesson takes a name from a face that has it without one
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(w.Confidence, v.Confidence)
+		return cmp.Compare(b.verdict.Confidence, a.verdict.Confidence)
 	})
 	taken := make(map[string]bool)
 	for _, j := range order {
-		v := verdict(j)
+		v := &j.verdict
 		if v.Label == "" && v.Reason != Unsure {
 			continue
 		}
 		if taken[v.Best] {
-			j.worse = j.worse || v == &j.own // what is learned does not depend on lessons
+			j.worse = true
 			if v.Label != "" {
 				v.Label, v.Reason = "", BetterFace
 			}

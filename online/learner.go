@@ -33,13 +33,6 @@ type Learner struct {
 	time     int64            // seconds since 1970 for the faces learned next; 0 for unknown
 	radii    Radii            // zero if they must be computed again
 	measured int              // labelled faces for which radii holds
-	given    map[string]given // lessons, by source
-	taken    int              // centroids in given
-	aided    []aided          // faces learned with the help of lessons
-	through  []string         // sources of these lessons, and the sources through which they were learned
-	shared   *shared          // union of given and aided; nil if it must be made again
-
-	lastAided int64 // number of the last aided face
 
 	portraits map[int64]portrait // of learned faces, by number; perhaps also of faces that are gone
 
@@ -98,7 +91,7 @@ func (l *Learner) Configure(s Settings) error {
 	if l.settings.LearnWindow != s.LearnWindow {
 		l.budget = budget{} // windows have other numbers now
 	}
-	l.settings, l.radii, l.shared = s, Radii{}, nil
+	l.settings, l.radii = s, Radii{}
 	l.dropPortraits()
 	return nil
 }
@@ -199,15 +192,6 @@ func (l *Learner) Warnings() []string {
 	}
 	if room := l.Room().Warning(); room != "" {
 		w = append(w, room)
-	}
-	if t := l.Taken(); l.shared != nil && l.shared.err != nil {
-		w = append(w, fmt.Sprintf("the %d centroids of others are not used: %v; withdraw some sources, or use a "+
-			"shorter reach",
-			t.Centroids, l.shared.err))
-	} else if t.Left > 0 {
-		w = append(w, fmt.Sprintf("k = %d is too small for what others have given: %d of %d centroids are left out; "+
-			"use a larger k",
-			l.settings.K, t.Left, t.Centroids))
 	}
 	return w
 }

@@ -22,8 +22,8 @@ func (l *Learner) Observe(x []float32) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	l.count(o, all[0].shown)
-	return all[0].shown, nil
+	l.count(o, all[0].verdict)
+	return all[0].verdict, nil
 }
 
 // Observation is one face in a frame.
@@ -67,7 +67,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 	}
 	verdicts := make([]Verdict, len(faces))
 	for i := range all {
-		verdicts[i] = all[i].shown
+		verdicts[i] = all[i].verdict
 		l.count(faces[i], verdicts[i])
 	}
 	return verdicts, nil
@@ -96,13 +96,6 @@ func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
 			return nil, err
 		}
 	}
-	for i, f := range faces { // after the others: what is learned does not depend on lessons
-		if l.helped() && !l.alike(faces[:i], all, f) {
-			if err := l.aid(f, &all[i].shown); err != nil {
-				return nil, err
-			}
-		}
-	}
 	return all, nil
 }
 
@@ -125,25 +118,20 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
-	if l.helped() {
-		if err := l.aid(o, &j.shown); err != nil {
-			return Verdict{}, err
-		}
-	}
-	if j.shown.Learned {
+	if j.verdict.Learned {
 		l.counts.Learned++
-		l.portray(o, j.shown, observation)
+		l.portray(o, j.verdict, observation)
 	}
-	if j.shown.NoRoom {
+	if j.verdict.NoRoom {
 		l.counts.PassedOver++
 	}
-	return j.shown, nil
+	return j.verdict, nil
 }
 
 // alike reports whether an edge would join a face to an earlier face of the frame that was learned.
 func (l *Learner) alike(before []Observation, all []judgement, f Observation) bool {
 	for i, o := range before {
-		if all[i].shown.Learned && graph.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
+		if all[i].verdict.Learned && graph.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
 			return true
 		}
 	}
@@ -157,12 +145,12 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	}
 	var j judgement
 	err := l.look(Observation{Vector: x}, &j)
-	return j.shown, err
+	return j.verdict, err
 }
 
 // learns reports whether a face may be learned, before it is placed in the graph.
 func (l *Learner) learns(o Observation, j *judgement) bool {
-	return !o.Hold && !l.settings.Freeze && !j.worse && !j.claim.enrolled && j.own.Reason != Outlier
+	return !o.Hold && !l.settings.Freeze && !j.worse && !j.claim.enrolled && j.verdict.Reason != Outlier
 }
 
 // keep is the listing "Online quantized harmonic solution" for one face: place it, solve, read its value. If the claim
@@ -184,7 +172,7 @@ func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int6
 	if !l.teaches(o, t, c, n, now) {
 		return nil
 	}
-	v := &j.shown
+	v := &j.verdict
 	v.Stored, v.Learned = t.Keep(c.class, n, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
@@ -205,7 +193,7 @@ type Taught struct {
 	Time   int64 // seconds since 1970; 0 for unknown
 }
 
-// OnLearned sets a function that is called with each face that l learns without the help of lessons. It must not use l.
+// OnLearned sets a function that is called with each face that l learns. It must not use l.
 // A restored l keeps it.
 func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 

@@ -130,14 +130,14 @@ func enrolledAlone(t *testing.T, l *online.Learner) *online.Learner {
 	return alone
 }
 
-// change takes back, forgets, denies, takes lessons and configures at random.
+// change takes back, forgets, denies and configures at random.
 func change(t *testing.T, l *online.Learner, w *walker, r *rand.Rand, people int) {
 	t.Helper()
 	who := r.IntN(people)
 	name := personName(who)
 	s := l.Settings()
 	var err error
-	switch r.IntN(8) {
+	switch r.IntN(7) {
 	case 0:
 		_, err = l.Undo(max(l.Counts().Observed-int64(r.IntN(200)), 0))
 	case 1:
@@ -150,13 +150,10 @@ func change(t *testing.T, l *online.Learner, w *walker, r *rand.Rand, people int
 		from := int64(r.IntN(int(l.Counts().Observed)))
 		l.Unlearn([][2]int64{{from, from + 20}})
 	case 4:
-		err = l.TakeLessons("door", []online.Lesson{{Space: l.Space().ID, Name: name, Centroids: []online.Centroid{
-			{Vector: w.at(who, 50*r.Float64()), Multiplicity: 9}}}})
-	case 5:
 		s.HalfLife = []int{0, 200, 1000}[r.IntN(3)]
-	case 6:
+	case 5:
 		s.Reach = []float64{.7, .86}[r.IntN(2)]
-	case 7:
+	case 6:
 		s.K += r.IntN(10)
 	}
 	if err == nil {

@@ -162,55 +162,6 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 	}
 }
 
-// The bound of the radius holds on recordings, with the faces in the order of the film and in reverse.
-func TestLessonRadiusOnRecordings(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the recordings take a while")
-	}
-	space, read := reader(t)
-	var sources []*online.Learner
-	var learned [][]float32
-	faces := read("faces/vidtimit_rot/p0", 3)
-	for part := range 3 {
-		l, err := online.New(space, online.Settings{K: 12})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range 4 {
-			if err := l.Label(faces[i].Vector, "alice"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for i := range faces {
-			at := i
-			if part == 1 {
-				at = len(faces) - 1 - i
-			}
-			x := faces[at].Vector
-			if x == nil || part == 2 && i%2 == 0 {
-				continue
-			}
-			v, err := l.Observe(x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v.Learned {
-				learned = append(learned, x)
-			}
-		}
-		sources = append(sources, l)
-	}
-	l, err := online.New(space, online.Settings{K: 15})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Label(faces[0].Vector, "alice"); err != nil {
-		t.Fatal(err)
-	}
-	radius := covered(t, l, sources, learned)
-	t.Logf("%d faces learned, %+v; no face is further from its centroid than %g", len(learned), l.Taken(), radius)
-}
-
 // The same recordings come three times. No pass recognises fewer faces than the enrolled faces do, and at most .01
 // fewer than the first pass. Further people have the vectors of the six with other orders of their coordinates.
 func TestPassesOnRecordings(t *testing.T) {

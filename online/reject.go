@@ -201,7 +201,6 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 // another before the journal begins, it stays in the multiplicity of that face. Faces accepted through a centroid stay
 // if the centroid faded earlier or was removed in another way.
 func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
-	l.unaid()
 	return int(l.graph.Unlearn(func(observation int64) bool {
 		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
 	}))

@@ -29,7 +29,6 @@ func (l *Learner) Rename(from, to string) error {
 			l.index[l.classes[c]] = c
 		}
 	}
-	l.renameLessons(from, to)
 	return nil
 }
 
@@ -53,7 +52,6 @@ func (l *Learner) Retract(ids ...int64) (faces int) {
 		}
 		return !ok
 	})
-	l.unaid()
 	faces = int(l.graph.UnlearnThrough(ids...))
 	stored := l.graph.Learned()
 	for _, id := range ids {

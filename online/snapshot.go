@@ -32,10 +32,6 @@ type snapshot struct {
 	Graph    quantized.State `cbor:"graph"`
 	Budget   budget          `cbor:"budget"` // for Settings.LearnCap
 
-	Given     map[string]given   `cbor:"given,omitempty"` // by source
-	Aided     []aided            `cbor:"aided,omitempty"`
-	LastAided int64              `cbor:"last_aided,omitempty"`
-	Through   []string           `cbor:"through,omitempty"`
 	Portraits map[int64]portrait `cbor:"portraits,omitempty"` // by the number of the learned face
 }
 
@@ -70,7 +66,7 @@ func (l *Learner) marshal(learned bool) ([]byte, error) {
 	s := snapshot{
 		Version: version, Space: l.space, Settings: l.settings, Classes: l.classes, Counts: l.counts, Time: l.time,
 		Graph: l.graph.State(), Budget: l.budget,
-		Given: l.given, Aided: l.aided, LastAided: l.lastAided, Through: l.through, Portraits: l.portraits,
+		Portraits: l.portraits,
 	}
 	for i := range s.Graph.Vertices {
 		if v := &s.Graph.Vertices[i]; learned && v.Class >= 0 {
@@ -183,11 +179,5 @@ func (s *snapshot) learner() (*Learner, error) {
 	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), s.Graph); err != nil {
 		return nil, err
 	}
-	if err := l.restorePortraits(s.Portraits); err != nil {
-		return nil, err
-	}
-	if err := l.restoreLessons(s.Given); err != nil {
-		return nil, err
-	}
-	return l, l.restoreAided(s.Aided, s.LastAided, s.Through)
+	return l, l.restorePortraits(s.Portraits)
 }

@@ -88,7 +88,6 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		_, err := l.Unlabel(id)
 		return 0, err
 	}
-	l.unaid()
 	return int(l.graph.UnlearnVertex(i)), nil
 }
 
@@ -117,9 +116,9 @@ func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	if all[0].shown.Learned {
+	if all[0].verdict.Learned {
 		l.counts.Observed += int64(n)
 		l.counts.Learned += int64(n)
 	}
-	return all[0].shown, nil
+	return all[0].verdict, nil
 }

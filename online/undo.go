@@ -26,8 +26,7 @@ func (l *Learner) Forget(name string) error {
 
 func (l *Learner) forget(class int) {
 	l.graph.Forget(class)
-	gone := l.classes[class]
-	delete(l.index, gone)
+	delete(l.index, l.classes[class])
 	l.radii = Radii{}
 	l.classes = slices.Delete(l.classes, class, class+1)
 	for c := class; c < len(l.classes); c++ {
@@ -35,9 +34,6 @@ func (l *Learner) forget(class int) {
 	}
 	if class < len(l.budget.Used) {
 		l.budget.Used = slices.Delete(l.budget.Used, class, class+1)
-	}
-	if l.shared = nil; !gone.Negative {
-		l.forgetLessons(gone.Name)
 	}
 }
 
@@ -48,9 +44,6 @@ func (l *Learner) forget(class int) {
 // The error wraps [ErrJournal] if the journal does not reach back so far. On error l is unchanged.
 func (l *Learner) Undo(since int64) (faces int, err error) {
 	n, err := l.graph.Undo(since)
-	if err == nil {
-		l.unaid()
-	}
 	return int(n), err
 }
 

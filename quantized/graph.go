@@ -44,7 +44,6 @@ type Graph struct {
 	edges    edgeLists
 
 	contracted map[[2]int64]Link // by the IDs of their vertices
-	linked     int               // changes of contracted so far
 
 	journal journal
 	lastID  int64

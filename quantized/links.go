@@ -95,7 +95,6 @@ func (g *Graph) note(l Link) {
 		g.contracted = make(map[[2]int64]Link)
 	}
 	g.contracted[l.ends()] = l
-	g.linked++
 }
 
 // cut removes the links for which gone is true.
@@ -104,7 +103,6 @@ func (g *Graph) cut(gone func(l Link) bool) {
 		if gone(l) {
 			g.edges.cut(g.vertex(l.A), g.vertex(l.B))
 			delete(g.contracted, at)
-			g.linked++
 		}
 	}
 }
@@ -119,6 +117,5 @@ func (g *Graph) lose() {
 			}
 		}
 		delete(g.contracted, at)
-		g.linked++
 	}
 }

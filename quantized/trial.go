@@ -42,19 +42,6 @@ type Sight struct{ Labelled, Learned float64 }
 //
 // The error wraps [ErrPoint]. It panics if x has another dimension.
 func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
-	t, err := g.look(x, s, g.standIns(follows))
-	if err != nil {
-		return Trial{}, err
-	}
-	g.looked = looked{stamp: t.stamp, square: t.square, near: t.near, follows: append(g.looked.follows[:0], follows...)}
-	if t.far {
-		g.looked.near = nil
-	}
-	return t, nil
-}
-
-// look is Look with vertices instead of IDs.
-func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 	square, err := g.take(x)
 	if err != nil {
 		return Trial{}, err
@@ -66,12 +53,15 @@ func (g *Graph) look(x []float32, s Sight, follows []int) (Trial, error) {
 			g.enrolled = append(g.enrolled, e)
 		}
 	}
-	links := g.links(square, follows)
+	links := g.links(square, g.standIns(follows))
+	g.looked = looked{stamp: g.stamp, square: square, follows: append(g.looked.follows[:0], follows...)}
 	if len(links) == 0 && !slices.ContainsFunc(near, g.ordinary) {
 		return Trial{g: g, stamp: g.stamp, square: square, near: near, home: -1, far: len(near) > 0}, nil
 	}
 	near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
-	return g.try(square, merge(near, links)), nil
+	t := g.try(square, merge(near, links))
+	g.looked.near = t.near
+	return t, nil
 }
 
 // Labelled returns the trial of the same point on the labelled vertices alone: the trial that Look

@@ -27,10 +27,6 @@ type Rules struct {
 	Share    float64 // least share of them that supports the name. Default 0.6
 	HalfLife float64 // number of judged frames after which a frame counts half. Default 50
 	Anchors  int     // number of looks near an enrolled face that confirm a person ([NewLook]). Default 2
-	// Own is the least number of faces of a sighting that the learner must name without lessons, before lessons of
-	// other devices may give it the same name ([online.Learner.TakeLessons]). Use it in a fleet in which a device may
-	// lie. Default 0.
-	Own int
 	// Lapse is how long a person stays confirmed without another such face. Default 10 s.
 	Lapse time.Duration
 }
@@ -57,7 +53,6 @@ type Identities struct {
 type evidence struct {
 	frames float64
 	names  map[string]float64
-	own    map[string]int // number of faces that the learner named without lessons, by name
 	near   map[string]*anchors
 	denied []string // names that were denied
 
@@ -95,14 +90,10 @@ func (i *Identities) Add(track int, at time.Duration, x []float32, v online.Verd
 	for name, w := range e.names {
 		if e.names[name] = i.fade * w; e.names[name] < 1e-3 {
 			delete(e.names, name)
-			delete(e.own, name)
 		}
 	}
 	if v.Label != "" && !slices.Contains(e.denied, v.Label) {
 		e.names[v.Label]++
-		if !v.Lent {
-			e.own[v.Label]++
-		}
 		if v.Anchored {
 			a := e.near[v.Label]
 			if a == nil {
@@ -161,7 +152,7 @@ func (i *Identities) confirmed(track int, at time.Duration) (name string) {
 func (i *Identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
-		e = &evidence{names: make(map[string]float64), own: make(map[string]int), near: make(map[string]*anchors)}
+		e = &evidence{names: make(map[string]float64), near: make(map[string]*anchors)}
 		i.people[track] = e
 	}
 	return e
@@ -186,7 +177,6 @@ func (i *Identities) Reset(track int) {
 	e := i.of(track)
 	e.frames, e.anchored = 0, ""
 	clear(e.names)
-	clear(e.own)
 	clear(e.near)
 }
 
@@ -228,7 +218,7 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 			continue
 		}
 		for name, w := range e.names {
-			if w >= i.rules.Share*e.frames && e.own[name] >= i.rules.Own {
+			if w >= i.rules.Share*e.frames {
 				claims = append(claims, claim{place, name, w})
 			}
 		}

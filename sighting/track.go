@@ -5,9 +5,8 @@
 //
 // [NewTracker] uses the position of a face and its vector, so that it separates people who cross, or who take each
 // other's seat. [NewBoxTracker] uses only the overlap of boxes. [Identities] collects the verdicts of each track: all
-// verdicts together decide the name and how it is known ([Trust]), and no two people in view get one name. With
-// [Rules].Own a name from other devices' lessons counts only if the learner itself has named a face of the same track
-// so. A [Watcher] does all of this for a camera, and lets the learner learn from confirmed sightings.
+// verdicts together decide the name and how it is known ([Trust]), and no two people in view get one name. A
+// [Watcher] does all of this for a camera, and lets the learner learn from confirmed sightings.
 package sighting
 
 import (

@@ -3,7 +3,6 @@
 package sighting_test
 
 import (
-	"image"
 	"slices"
 	"testing"
 	"time"
@@ -169,66 +168,5 @@ func TestDeny(t *testing.T) {
 	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Name != "" || s.Verdict.Learned ||
 		s.Trust == sighting.Confirmed {
 		t.Errorf("%+v", s)
-	}
-}
-
-// A sighting that only lessons name has a learned name, and is never confirmed, however long it is in view. With the
-// rule against lessons it has no name. After one face that the learner names by itself, lessons count: the sighting
-// keeps its name when that face has gone. Near an enrolled face it is confirmed.
-func TestLessonsAreLearned(t *testing.T) {
-	for name, r := range map[string]sighting.Rules{"": {}, "own": {Own: 1}} {
-		t.Run(name, func(t *testing.T) { lessonsAreLearned(t, r) })
-	}
-}
-
-func lessonsAreLearned(t *testing.T, r sighting.Rules) {
-	space := plane
-	space.Sigma, space.Gamma, space.Reach = .2, 1e-3, .6
-	l, err := online.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Label([]float32{0, 0}, "alice"); err != nil {
-		t.Fatal(err)
-	}
-	s := online.Lesson{Space: plane.ID, Name: "alice"}
-	for i := range 10 {
-		s.Centroids = append(s.Centroids, online.Centroid{Vector: []float32{0, .25 * float32(i+1)}, Multiplicity: 1000})
-	}
-	if err := l.TakeLessons("door", []online.Lesson{s}); err != nil {
-		t.Fatal(err)
-	}
-	w := sighting.NewWatcher(l, sighting.Settings{Far: 9, Lost: 9}, r)
-	alone := "alice"
-	if r.Own > 0 {
-		alone = ""
-	}
-	see := func(i int, y float32) sighting.Seen {
-		t.Helper()
-		shot := face.Sample{Space: plane.ID, Box: image.Rect(0, 0, 90, 90), Vector: []float32{0, y}}
-		all, err := w.See(time.Duration(i)*40*time.Millisecond, []face.Sample{shot}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all[0]
-	}
-	for i := range 100 {
-		if v := see(i, 2.2+.02*float32(i%10)); v.Trust == sighting.Confirmed || v.Verdict.Anchored ||
-			v.Belief.Trust == sighting.Confirmed ||
-			!v.Verdict.Lent ||
-			i > 5 && (v.Belief.Name != alone || v.Trust != sighting.Learned) {
-			t.Fatalf("face %d: %+v", i, v)
-		}
-	}
-	if l.Aided() != 0 || len(l.Lessons()) != 0 || len(l.Labels()) != 1 {
-		t.Fatalf("%d aided, %d lessons, %d labels", l.Aided(), len(l.Lessons()), len(l.Labels()))
-	}
-	see(100, .3) // within reach, and no anchor
-	if v := see(101, 2.3); !v.Verdict.Lent || v.Belief.Name != "alice" || v.Belief.Trust != sighting.Learned {
-		t.Errorf("once the learner has named a face by itself: %+v", v)
-	}
-	see(102, .1)
-	if v := see(103, .12); v.Trust != sighting.Confirmed {
-		t.Errorf("near the enrolled face: %+v", v)
 	}
 }

@@ -24,10 +24,6 @@ type Learner struct {
 	Counts   online.Counts
 	Time     int64
 	lessons  []lesson
-	Given    map[string]Given // lessons, by source
-	Aided    []Aided          // faces learned with the help of lessons
-	Through  map[string]bool  // sources that may have helped
-	lastID   int64
 	looks    map[int64]online.Observation // learned faces, by the number of the vertex
 }
 
@@ -153,7 +149,6 @@ func (l *Learner) Rename(from, to string) {
 			c.Name = to
 		}
 	}
-	l.renameLessons(from, to)
 }
 
 // Stored returns the stored faces, with margins for a person, or without for "".

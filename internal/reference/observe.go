@@ -62,12 +62,11 @@ func (l *Learner) learns(o online.Observation, v online.Verdict, c claim) bool {
 
 // Recall learns from a face that was observed before.
 func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict {
-	own, c := l.own(o)
-	v := l.show(o)
-	if l.learns(o, own, c) {
+	v, c := l.verdict(o)
+	if l.learns(o, v, c) {
 		l.keep(o, c, 1, observation, l.Counts.Observed, &v)
 	}
-	if v = l.aid(o, v); v.Learned {
+	if v.Learned {
 		l.Counts.Learned++
 		l.portray(o, v, observation)
 	}
@@ -120,17 +119,15 @@ func (l *Learner) portray(o online.Observation, v online.Verdict, observation in
 
 // step judges the faces of a frame and learns from them, each as n faces.
 func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
-	own, shown := make([]online.Verdict, len(faces)), make([]online.Verdict, len(faces))
+	all := make([]online.Verdict, len(faces))
 	claims := make([]claim, len(faces))
 	for i, f := range faces {
-		own[i], claims[i] = l.own(f)
-		shown[i] = l.show(f)
+		all[i], claims[i] = l.verdict(f)
 	}
-	worse := l.oneEach(faces, own)
-	l.oneEach(faces, shown)
+	worse := l.oneEach(faces, all)
 	alike := func(i int) bool {
 		for j := range i {
-			if shown[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(),
+			if all[j].Learned && !l.Graph.less(l.Graph.Config.EdgeRadius(),
 				l.Graph.Distance(faces[i].Vector, faces[j].Vector)) {
 				return true
 			}
@@ -138,18 +135,13 @@ func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
 		return false
 	}
 	for i, f := range faces {
-		if l.learns(f, own[i], claims[i]) && !worse[i] && !alike(i) {
+		if l.learns(f, all[i], claims[i]) && !worse[i] && !alike(i) {
 			observation := l.Counts.Observed + int64(i) + 1
 			l.Graph.Age(observation)
-			l.keep(f, claims[i], n, observation, observation, &shown[i])
+			l.keep(f, claims[i], n, observation, observation, &all[i])
 		}
 	}
-	for i, f := range faces {
-		if !alike(i) {
-			shown[i] = l.aid(f, shown[i])
-		}
-	}
-	return shown
+	return all
 }
 
 // oneEach removes the name from all but the best of the faces that look like the same person, and returns the faces
@@ -167,9 +159,6 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict)
 				l.Graph.Delicate = true
 			}
 			better := u.Confidence > v.Confidence || u.Confidence == v.Confidence && j < i
-			if v.Lent != u.Lent {
-				better = v.Lent
-			}
 			worse[i] = worse[i] || better
 		}
 	}

@@ -17,9 +17,6 @@ func (l *Learner) Forget(name string) {
 }
 
 func (l *Learner) forget(class int) {
-	if c := l.People[class]; !c.Negative {
-		l.forgetLessons(c.Name)
-	}
 	l.Graph.Forget(class)
 	l.People = slices.Delete(l.People, class, class+1)
 }
@@ -44,7 +41,6 @@ func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
 
 // Unlearn takes back the faces learned from ranges of observations.
 func (l *Learner) Unlearn(ranges [][2]int64) int {
-	l.unaid()
 	return int(l.Graph.Unlearn(func(observation int64) bool {
 		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
 	}))
@@ -56,7 +52,6 @@ func (l *Learner) Retract(ids ...int64) int {
 		v := l.Find(id)
 		return v == nil || v.Class < 0
 	})
-	l.unaid()
 	n := int(l.Graph.UnlearnPoints(func(p *Point) bool { return slices.Contains(ids, p.Via) }))
 	before := l.Graph.Learned()
 	for _, id := range ids {
@@ -75,7 +70,6 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 		l.Unlabel(id)
 		return 0, true
 	}
-	l.unaid()
 	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
 }
 
@@ -83,8 +77,7 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 func (l *Learner) Undo(since int64) (faces int, ok bool) {
 	n, ok := l.Graph.Undo(since)
 	if ok {
-		l.unaid()
-	}
+		}
 	return int(n), ok
 }
 

@@ -47,9 +47,8 @@ func (l *Learner) radii() online.Radii {
 	return r
 }
 
-// own returns the verdict on a face without lessons. If the graph does not tell who it is, the enrolled faces alone
-// may.
-func (l *Learner) own(o online.Observation) (online.Verdict, claim) {
+// verdict returns the verdict on a face. If the graph does not tell who it is, the enrolled faces alone may.
+func (l *Learner) verdict(o online.Observation) (online.Verdict, claim) {
 	v, c := l.judge(l.look(o))
 	if v.Reason == online.Outlier || v.Reason == online.NoPath || v.Reason == online.Tie {
 		r := l.radii()
@@ -171,5 +170,6 @@ func (l *Learner) rejects(t Trial, name string) bool {
 
 // Judge returns the verdict on a face, and changes nothing.
 func (l *Learner) Judge(x []float32) online.Verdict {
-	return l.show(online.Observation{Vector: x})
+	v, _ := l.verdict(online.Observation{Vector: x})
+	return v
 }
