@@ -30,9 +30,9 @@ type Learner struct {
 	graph    *quantized.Graph
 	counts   Counts
 	budget   budget
-	time     int64            // seconds since 1970 for the faces learned next; 0 for unknown
-	radii    Radii            // zero if they must be computed again
-	measured int              // labelled faces for which radii holds
+	time     int64 // seconds since 1970 for the faces learned next; 0 for unknown
+	radii    Radii // zero if they must be computed again
+	measured int   // labelled faces for which radii holds
 
 	portraits map[int64]portrait // of learned faces, by number; perhaps also of faces that are gone
 

@@ -77,7 +77,7 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 func (l *Learner) Undo(since int64) (faces int, ok bool) {
 	n, ok := l.Graph.Undo(since)
 	if ok {
-		}
+	}
 	return int(n), ok
 }
 
