@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
-	"gonum.org/v1/gonum/floats"
 )
 
 // ErrOnePerson is wrapped by the error of [Gallery.Audit] if fewer than two people have faces.
@@ -63,53 +61,58 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	if err != nil {
 		return nil, err
 	}
+	classes := make(map[string]int)
+	names := g.learner.Names()
+	for i, name := range names {
+		classes[name] = i
+	}
 	var all []Unusual
 	var x [][]float32
 	var y []int
 	var v []float64
-	names := g.learner.Names()
 	for _, s := range stored {
 		if s.Negative || s.Name == "" || !s.Labelled && !learned {
 			continue
 		}
 		all = append(all, Unusual{ID: s.ID, Name: s.Name, Learned: !s.Labelled, Faces: s.Points, Vector: s.Vector})
-		x, y, v = append(x, s.Vector), append(y, slices.Index(names, s.Name)), append(v, s.Weight)
+		x, y, v = append(x, s.Vector), append(y, classes[s.Name]), append(v, s.Weight)
 	}
 	if len(all) == 0 || slices.Min(y) == slices.Max(y) {
 		return nil, fmt.Errorf("%w; no name can be unusual", ErrOnePerson)
 	}
-	d := graph.Distances(x, g.Space().Scale)
 	c := g.learner.Graph().Config()
 	kernel := graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
 	// Edges have a longest length: an isolated face has no edge, instead of edges with tiny weights. They are longer
 	// than the learner's edges, because turned heads would otherwise have no neighbours. Nobody is recognised by them.
-	w := graph.Similarity(d, kernel, kernel.Weight(auditReach*c.EdgeRadius()))
-	scores, err := anomaly.SoftHarmonic(w, v, y, auditFit, auditGamma)
+	near := anomaly.Near(x, y, g.Space().Scale, kernel, kernel.Weight(auditReach*c.EdgeRadius()))
+	scores, err := near.SoftHarmonic(v, auditFit, auditGamma)
 	if err != nil {
 		return nil, err
 	}
-	margins := anomaly.OwnMinusOther(d, y)
 	for i := range all {
-		all[i].Margin, all[i].Isolated = margins[i], true
-		for j := range y {
-			if j != i && w.At(i, j) > 0 {
-				all[i].Isolated = false
+		u := &all[i]
+		u.Margin, u.Score, u.Isolated = near.OwnMinusOther(i), scores[i], len(near.Edges[i]) == 0
+		if !u.Isolated {
+			u.Score += min(max(u.Margin/c.EdgeRadius(), -1), 1)
+		}
+		weight, least := make(map[int]float64), make(map[int]float64)
+		other := -1
+		for _, e := range near.Edges[i] {
+			class := y[e.To]
+			if class == y[i] {
+				continue
+			}
+			if weight[class] == 0 || float64(e.Distance) < least[class] {
+				least[class] = float64(e.Distance)
+			}
+			weight[class] += float64(e.Weight) * v[e.To]
+			if other < 0 || weight[class] > weight[other] || weight[class] == weight[other] && class < other {
+				other = class
 			}
 		}
-		all[i].Score = scores[i]
-		if !all[i].Isolated {
-			all[i].Score += min(max(margins[i]/c.EdgeRadius(), -1), 1)
-		}
-		near, least := make([]float64, len(names)), slices.Repeat([]float64{math.Inf(1)}, len(names))
-		for j, class := range y {
-			if class != y[i] {
-				near[class] += w.At(i, j) * v[j]
-				least[class] = min(least[class], d.At(i, j))
-			}
-		}
-		if other := floats.MaxIdx(near); near[other] > 0 {
-			all[i].Likes, all[i].Suspect, all[i].Distance = names[other], all[i].Score > auditSuspect &&
-				margins[i] > 0, least[other]
+		if other >= 0 {
+			u.Likes, u.Distance = names[other], least[other]
+			u.Suspect = u.Score > auditSuspect && u.Margin > 0
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Unusual) int {

@@ -19,7 +19,7 @@ import (
 func TestConfirm(t *testing.T) {
 	space := face.Space{
 		ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6, ImpostorRadius: .6, GenuineRadius: 1.3,
-		Stills: face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}},
+		Stills: face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}},
 	}
 	g, err := gallery.New(space, online.Settings{})
 	if err != nil {
@@ -75,7 +75,7 @@ func offered(t *testing.T, g *gallery.Gallery) (ids []int64) {
 // In a measured space a frontal face is neither learned far from the enrolled faces nor offered, and neither is a face
 // of which nothing is known. In another space there is no such rule.
 func TestConfirmFrontal(t *testing.T) {
-	measured := face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
+	measured := face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
 	for _, c := range []struct {
 		name    string
 		stills  face.Impostors
@@ -125,7 +125,7 @@ func TestOpenMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := old
-	now.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{1.2, 1.1, 1}}
+	now.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1}}
 	for _, c := range []struct {
 		space face.Space
 		want  float64

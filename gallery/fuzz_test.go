@@ -141,9 +141,9 @@ func run(t *testing.T, dir string, p []byte) *tally {
 		LearnWindow: 10, DriftDistance: .2, DriftConstancy: .5, Link: .45, NameRate: 1e-2, AnchorRate: 1e-3,
 	}
 	if head/72%2 == 0 { // impostors were measured in this space
-		space.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{.5, .4, .35}}
+		space.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{.5, .4, .35}}
 		if head/36%2 == 0 {
-			space.Streams = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{.4, .3}}
+			space.Streams = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{.4, .3}}
 		}
 	}
 	if head/6%3 == 0 {
@@ -604,7 +604,7 @@ func (m *machine) step() {
 		l.Space.Stills, l.Space.Streams = face.Impostors{}, face.Impostors{}
 		if b := m.next(); b%4 > 0 {
 			shift := .1 * float64(b%4-1)
-			l.Space.Stills = face.Impostors{People: 10, Pairs: 1000,
+			l.Space.Stills = face.Impostors{People: 100, Pairs: 10000,
 				Distances: [5]float64{.5 - shift, .4 - shift, .35 - shift}}
 		}
 		m.both("SetMeasured", nil, nil, func(g *gallery.Gallery) (any, error) {

@@ -17,7 +17,7 @@ func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 	t.Helper()
 	space := plane
 	space.Sigma, space.Gamma, space.Reach = .2, 1e-3, .6
-	space.Stills = face.Impostors{People: 10, Pairs: 1000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
+	space.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
 	l, err := online.New(space, online.Settings{})
 	if err != nil {
 		t.Fatal(err)

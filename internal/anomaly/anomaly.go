@@ -98,8 +98,8 @@ func SoftHarmonic(w mat.Symmetric, v []float64, y []int, c, gamma float64) ([]fl
 // Solve returns the n x classes soft harmonic solution from which [SoftHarmonic] computes its scores: every vertex has
 // a label, and no label is certain. The error wraps [ErrSetting].
 func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
-	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
-		return nil, fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
+	if err := checkSetting(c, gamma); err != nil {
+		return nil, err
 	}
 	labels, all := mat.NewDense(len(y), slices.Max(y)+1, nil), make([]int, len(y))
 	for i, class := range y {
@@ -107,6 +107,13 @@ func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense,
 		all[i] = i
 	}
 	return graph.Soft(graph.Problem{W: w, V: v, Labelled: all, Y: labels, Gamma: gamma}, c, 0)
+}
+
+func checkSetting(c, gamma float64) error {
+	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
+		return fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
+	}
+	return nil
 }
 
 // Unusual returns the score of [SoftHarmonic] from the values of an example in all classes: the value of the strongest

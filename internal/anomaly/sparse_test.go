@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/anomaly"
+)
+
+// The scores, margins and edges by neighbours are those of the dense matrices.
+func TestNear(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 9))
+	for run := range 60 {
+		n := 2 + rnd.IntN(60)
+		if run%20 == 0 {
+			n = 700 // more than a tile
+		}
+		x, y := points(rnd, n, 2+rnd.IntN(4))
+		if y[len(y)-1] == y[0] {
+			y[0]++
+		}
+		v := make([]float64, len(x))
+		for i := range x {
+			x[i][0] *= 4
+			v[i] = float64(1 + rnd.IntN(5))
+		}
+		scale := .5 + rnd.Float64()
+		kernel := graph.Kernel{Denominator: .05 + .2*rnd.Float64()}
+		least := kernel.Weight(.2 + .5*rnd.Float64())
+		d := graph.Distances(x, scale)
+		w := graph.Similarity(d, kernel, least)
+		want, err := anomaly.SoftHarmonic(w, v, y, .1, .01)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := anomaly.Near(x, y, scale, kernel, least)
+		margins := anomaly.OwnMinusOther(d, y)
+		edges := 0
+		for i, all := range near.Edges {
+			if near.OwnMinusOther(i) != margins[i] {
+				t.Fatalf("run %d, margin of %d: %g, want %g", run, i, near.OwnMinusOther(i), margins[i])
+			}
+			for _, e := range all {
+				if e.Weight != w.At(i, e.To) || e.Distance != d.At(i, e.To) {
+					t.Fatalf("run %d, edge %d, %d: %+v, want %g", run, i, e.To, e, w.At(i, e.To))
+				}
+				edges++
+			}
+		}
+		for i := range x {
+			for j := range i {
+				if w.At(i, j) > 0 {
+					edges -= 2
+				}
+			}
+		}
+		if edges != 0 {
+			t.Fatalf("run %d: %d edges too many", run, edges)
+		}
+		agree := func(what string, most float64) {
+			got, err := near.SoftHarmonic(v, .1, .01)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				if math.Abs(got[i]-want[i]) > most {
+					t.Fatalf("run %d, %s: the score of %d is %g, want %g", run, what, i, got[i], want[i])
+				}
+			}
+		}
+		back := anomaly.SetDirect(len(x))
+		agree("directly", 1e-9)
+		anomaly.SetDirect(0)
+		agree("step by step", 2*anomaly.Tolerance)
+		back()
+	}
+}
+
+func TestNearInput(t *testing.T) {
+	back := anomaly.SetDirect(0)
+	defer back()
+	x := [][]float32{{0}, {1}, {math.MaxFloat32}, {-math.MaxFloat32}}
+	y := []int{0, 1, 0, 1}
+	near := anomaly.Near(x, y, 1, graph.Kernel{Denominator: 1}, .1)
+	ones := []float64{1, 1, 1, 1}
+	if got, err := near.SoftHarmonic(ones, .1, .01); err != nil || near.Other[0] != 1 || len(near.Edges[2]) != 0 {
+		t.Errorf("values whose product overflows: %v, %v, %v", got, near, err)
+	}
+	for _, size := range []int{0, 500} {
+		anomaly.SetDirect(size)
+		if _, err := near.SoftHarmonic(ones, 0, 1); !errors.Is(err, anomaly.ErrSetting) {
+			t.Error(err)
+		}
+		if _, err := near.SoftHarmonic(ones[:2], 1, 1); !errors.Is(err, anomaly.ErrWeights) {
+			t.Error(err)
+		}
+		if _, err := near.SoftHarmonic([]float64{1, 1, 0, 1}, 1, 1); !errors.Is(err, anomaly.ErrWeights) {
+			t.Error(err)
+		}
+	}
+	same := anomaly.Near(x, []int{1, 1, 1, 1}, 1, graph.Kernel{Denominator: 1}, .1)
+	if _, err := same.SoftHarmonic(ones, 1, 1); !errors.Is(err, anomaly.ErrLabels) {
+		t.Error(err)
+	}
+}
