@@ -204,7 +204,7 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 
 // send sends a request.
 func (e *Eye) send(ctx context.Context, q Request, within time.Duration) error {
-	b := appendBody(nil, q)
+	b := AppendRequest(nil, q)
 	if len(b) > mostRequest {
 		return fmt.Errorf("the names of the recordings have %d bytes; %d are allowed", len(b), mostRequest)
 	}

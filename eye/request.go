@@ -49,6 +49,9 @@ const mostRequest = 64 << 20
 // requestDecoding takes any bytes for the name of a file. The eye trusts the program.
 var requestDecoding, _ = cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode()
 
+// AppendRequest appends an encoded request to b, for [ReadRequest].
+func AppendRequest(b []byte, q Request) []byte { return appendBody(b, q) }
+
 // ReadRequest reads a request of a program. The error comes from r or tells that the request is too large or malformed.
 func ReadRequest(r io.Reader) (q Request, err error) {
 	b, err := readBody(r, mostRequest)

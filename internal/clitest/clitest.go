@@ -24,25 +24,26 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
+	faceauth "github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/demo"
-	"github.com/faceauth/faceauth/internal/demo/film"
-	"github.com/faceauth/faceauth/internal/eyecmd"
+	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/tape"
+	"github.com/faceauth/faceauth/models"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Main runs the tests of a program. Scripts call the program by its name. It and the tests find faceauth-eye in $PATH.
+// Main runs the tests of a program. Scripts call the program by its name. It and the tests find faceauth-eye in $PATH:
+// package tape, which stands in for it, and without cgo knows only people who are made up.
 func Main(m *testing.M, name string, main func()) {
-	testscript.Main(tests{m}, map[string]func(){name: main, "faceauth-eye": eyecmd.Main})
+	testscript.Main(tests{m}, map[string]func(){name: main, "faceauth-eye": tape.Main})
 }
 
-// tests runs all tests. The demo's recordings, which many tests use, are made once and removed at the end.
 type tests struct{ m *testing.M }
 
+// Run implements testscript.TestingM.
 func (a tests) Run() int {
 	// Tests mostly wait for other processes.
 	flag.Parse()
@@ -51,84 +52,112 @@ func (a tests) Run() int {
 	if !given {
 		flag.Set("test.parallel", "4")
 	}
-	defer func() {
-		if shared.folder != "" {
-			os.RemoveAll(shared.folder)
-		}
-	}()
 	return a.m.Run()
 }
 
-// Long skips a test that make test leaves out, because it takes half a minute or more, mostly of waiting. make test-all
-// and CI run it.
+// Long skips a test that make test leaves out, because it needs a real eye or much of the system. make test-system runs
+// it.
 func Long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it takes long; make test-all runs it")
+		t.Skip("make test-system runs it")
 	}
 }
 
-var shared struct {
-	once           sync.Once
-	stills, folder string
-	err            error
+var eye = sync.OnceValues(func() (real string, err error) {
+	root, err := fixture.Above()
+	if err != nil {
+		return "", err
+	}
+	return tape.Prepare(root)
+})
+
+// Real builds the real faceauth-eye, for programs that look at what is not made up, and returns its path.
+func Real(t testing.TB) string {
+	t.Helper()
+	if !withCgo {
+		fixture.Missing(t, "the real faceauth-eye needs cgo and OpenCV")
+	}
+	real, err := eye()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
 }
+
+var demos = sync.OnceValues(func() (folder string, err error) {
+	real, err := eye()
+	if err != nil {
+		return "", err
+	}
+	folder, err = tape.Recording(real)
+	if err != nil {
+		return "", err
+	}
+	return folder, brief(real, folder)
+})
 
 // Recordings returns two folders that no test may change: the demo's stills, and its recordings. The recordings are
 // those of faceauth demo, and brief.avi, which is every sixth frame of recording.avi: everybody is in it, in a sixth of
-// the time.
+// the time. They are made once and kept with the tapes.
 func Recordings(t testing.TB) (stills, folder string) {
 	t.Helper()
-	shared.once.Do(func() { shared.err = record() })
-	if shared.err != nil {
-		t.Fatal(shared.err)
+	Real(t)
+	stills, err := demo.Find()
+	if err == nil {
+		folder, err = demos()
 	}
-	return shared.stills, shared.folder
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stills, folder
 }
 
-func record() (err error) {
-	if shared.stills, err = demo.Find(); err != nil {
-		return err
+// brief makes brief.avi.
+func brief(real, folder string) (err error) {
+	ctx := context.Background()
+	path := filepath.Join(folder, "brief.avi")
+	if _, err := os.Stat(path); err == nil {
+		return nil
 	}
-	if shared.folder, err = os.MkdirTemp("", "faceauth-test"); err != nil {
-		return err
-	}
-	script, err := film.Write(context.Background(), shared.stills, shared.folder)
+	e, err := faceauth.Start(ctx, faceauth.Config{Space: models.Pixels(), Command: []string{real},
+		Vision: faceauth.Vision{Features: "pixels", Detector: "haar"}})
 	if err != nil {
 		return err
 	}
-	brief := facedet.NewRecorder(filepath.Join(shared.folder, "brief.avi"), 15)
-	i := 0
-	err = EachFrame(context.Background(), script.Recording, func(p *facedet.Picture) error {
-		if i++; i%6 != 1 {
-			return nil
-		}
-		return brief.Write(p)
-	})
-	return errors.Join(err, brief.Close())
-}
-
-// EachFrame shows every frame of a recording.
-func EachFrame(ctx context.Context, recording string, show func(*facedet.Picture) error) error {
-	src, err := facedet.Open(ctx, recording, facedet.Options{})
+	defer e.Close()
+	stream, err := e.Open(ctx, filepath.Join(folder, "recording.avi"),
+		faceauth.Options{Gate: faceauth.Learn, Pixels: true, FPS: 2.5})
 	if err != nil {
 		return err
 	}
-	defer src.Close()
+	made, err := os.MkdirTemp(folder, "brief-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
+	film, err := drawing.Start(ctx, real, "film", filepath.Join(made, "brief.avi"))
+	if err != nil {
+		return err
+	}
+	defer film.Close()
 	for {
-		f, err := src.Next(ctx)
+		_, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
-		err = show(f.Image)
-		f.Close()
-		if err != nil {
+		pix, size := stream.Pixels()
+		if err := film.Draw(drawing.Frame{Size: size, BGR: pix}); err != nil {
 			return err
 		}
 	}
+	if err := film.Close(); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(made, "brief.avi"), path)
 }
 
 // Scripts runs the scripts of the package. They find the demo's recordings in $DEMO, pictures of many kinds in their
@@ -207,17 +236,16 @@ func half(ts *testscript.TestScript, _ bool, args []string) {
 
 // pictures writes a face in many kinds of file.
 func pictures(dir, stills string) error {
-	var size image.Point
-	var pix []byte
-	err := EachFrame(context.Background(), filepath.Join(stills, "s2", "1.pgm"), func(p *facedet.Picture) error {
-		g := (*cv.Image)(p).Gray()
-		defer g.Close()
-		size, pix = g.Size(), g.Bytes()
-		return nil
-	})
+	still, err := os.ReadFile(filepath.Join(stills, "s2", "1.pgm"))
 	if err != nil {
 		return err
 	}
+	var size image.Point
+	in := bytes.NewReader(still)
+	if _, err := fmt.Fscanf(in, "P5\n%d %d\n255\n", &size.X, &size.Y); err != nil {
+		return err
+	}
+	pix := still[len(still)-in.Len():]
 	r := image.Rectangle{Max: size}
 	see, deep, deeper, one := image.NewNRGBA(r), image.NewGray16(r), image.NewNRGBA64(r),
 		image.NewGray(image.Rect(0, 0, 1, 1))

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tape stands in for faceauth-eye in tests: [Main] is a program that speaks the eye's protocol without OpenCV
+// and without networks.
+//
+// It plays sources of two kinds. People who are made up: a [Film] in a file, pictures by [JPEG] and [PNG], alone, in a
+// folder, or sent by a network camera. And tapes of real sources: what a real eye answered when it was first asked the
+// same about the same file, kept in a folder of the user's cache (see [Prepare]). Nothing of them is in the repository.
+//
+// Everything that needs the real program, as the commands of faceauth-eye or a camera, is given to it.
+package tape
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/models"
+)
+
+// Main is the program. It ends the process.
+func Main() {
+	log.SetFlags(0)
+	log.SetPrefix("tape: ")
+	if len(os.Args) > 1 || os.Getenv(realOnly) != "" {
+		become()
+	}
+	file := os.NewFile(3, "program")
+	program, err := net.FileConn(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	file.Close()
+	s := &stand{program: program}
+	for {
+		q, err := eye.ReadRequest(program)
+		if err != nil {
+			os.Exit(0) // the program has ended
+		}
+		m, err := s.answer(q)
+		if err != nil {
+			m = [][]byte{eye.Append(nil, eye.Failure(err))}
+		}
+		for _, b := range m {
+			if _, err := program.Write(b); err != nil {
+				os.Exit(0)
+			}
+		}
+	}
+}
+
+// become continues as the real program.
+func become() {
+	real := os.Getenv(realEye)
+	if real == "" {
+		log.Fatal("this needs the real faceauth-eye, and it was not built")
+	}
+	log.Fatal(syscall.Exec(real, append([]string{"faceauth-eye"}, os.Args[1:]...), os.Environ()))
+}
+
+// stand is the state of the stand-in.
+type stand struct {
+	program net.Conn
+	setup   eye.Setup
+	space   face.Space
+	made    *viewer // the present source, one of both
+	taped   *player
+}
+
+// answer returns the messages that answer a request.
+func (s *stand) answer(q eye.Request) ([][]byte, error) {
+	switch {
+	case q.Setup != nil:
+		return s.prepare(*q.Setup)
+	case q.Open != nil:
+		return s.open(*q.Open)
+	case q.Next != nil && s.made != nil:
+		m, err := s.made.next(*q.Next)
+		if err != nil {
+			return nil, err
+		}
+		return [][]byte{eye.Append(nil, m)}, nil
+	case q.Next != nil && s.taped != nil:
+		return s.taped.ask(q)
+	}
+	return nil, errors.New("there is no source")
+}
+
+// prepare answers the setup. Networks that come with the program need not be opened for it; a real eye says what is
+// wrong with others.
+func (s *stand) prepare(q eye.Setup) ([][]byte, error) {
+	if q.Version != eye.Version {
+		return nil, fmt.Errorf("the program uses version %d, and its tapes version %d", q.Version, eye.Version)
+	}
+	s.setup = q
+	v := q.Vision
+	switch {
+	case v.Features == "pixels":
+		s.space = models.Pixels()
+	case v.EmbeddingModel == "":
+		s.space = models.Default(models.Embedding).Space()
+	default:
+		d, err := models.ParseDescription(v.EmbeddingModel)
+		if err != nil {
+			return nil, err
+		}
+		s.space = d.Space()
+	}
+	if v.EmbeddingModel != "" || v.DetectorModel != "" || v.LivenessModel != "" {
+		p := newPlayer(q, nil)
+		defer p.close()
+		return p.ask(eye.Request{Setup: &q})
+	}
+	m := eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: s.space.ID}
+	return [][]byte{eye.Append(nil, m)}, nil
+}
+
+func (s *stand) open(q eye.Open) ([][]byte, error) {
+	if s.made != nil {
+		s.made.close()
+	}
+	if s.taped != nil {
+		s.taped.close()
+	}
+	s.made, s.taped = nil, nil
+	src, err := open(q)
+	if err == nil {
+		s.made = &viewer{source: src, space: s.space, liveness: s.setup.Vision.Liveness, open: q}
+		m := eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version}, Count: src.count()}
+		return [][]byte{eye.Append(nil, m)}, nil
+	}
+	if input.IsURL(q.Name) && !errors.Is(err, face.ErrNotVideo) {
+		return nil, err
+	}
+	s.taped = newPlayer(s.setup, &q)
+	return s.taped.ask(eye.Request{Open: &q})
+}
