@@ -5,21 +5,30 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/clitest"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/tape"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, "faceauth", main) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, "faceauth", main, func() {
+		if folder, err := madeUp(); err == nil {
+			os.RemoveAll(folder)
+		}
+	})
+}
 
 func TestScripts(t *testing.T) { clitest.Scripts(t) }
 
@@ -27,8 +36,22 @@ func TestScripts(t *testing.T) { clitest.Scripts(t) }
 var (
 	long       = clitest.Long
 	recordings = clitest.Recordings
-	eachFrame  = clitest.EachFrame
 )
+
+var madeUp = sync.OnceValues(func() (folder string, err error) {
+	folder, err = os.MkdirTemp("", "faceauth-test-films-")
+	return folder, errors.Join(err, tape.Demo(folder))
+})
+
+// films returns a folder of recordings named as those of the demo, of people who are made up. No test may change it.
+func films(t testing.TB) (folder string) {
+	t.Helper()
+	folder, err := madeUp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
 
 // run executes a command line in this process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -47,11 +70,10 @@ func TestInterrupted(t *testing.T) {
 	defer close(stop)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gallery")
-	stills, _ := recordings(t)
 	var out, words bytes.Buffer
-	if code := run(context.Background(), []string{"enroll", filepath.Join(stills, "s2"), "--name", "alice",
-		"--gallery",
-		path, "--models", fixture.Models(t)}, &out, &words); code != 0 {
+	enroll := []string{"enroll", filepath.Join(films(t), "alice.avi"), "--name", "alice", "--gallery", path, "--models",
+		fixture.Models(t)}
+	if code := run(context.Background(), enroll, &out, &words); code != 0 {
 		t.Fatalf("enrolling: exit code %d: %s", code, &words)
 	}
 	before, err := os.ReadFile(path)

@@ -130,7 +130,7 @@ const nobodyAtAll = "faceauth-test"
 
 // Whatever a daemon answers, the module has no fault that a sanitizer finds, and lets nobody in without a match that
 // was confirmed.
-func TestModuleFuzzed(t *testing.T) {
+func TestSystemModuleFuzzed(t *testing.T) {
 	t.Parallel()
 	l := newPAMLogin(t, "noprompt timeout=1")
 	names := []string{"org.faceauth.Error.", "org.faceauth.Error.MatchVoid", "org.faceauth.Error.TooSoon",
@@ -263,7 +263,7 @@ func encode(t *testing.T, order binary.ByteOrder, kind dbus.Type, fields map[dbu
 const greeting = "DATA\r\nOK 1234\r\n"
 
 // The client understands what a bus sends, in whatever pieces it comes, and nothing that is malformed.
-func TestModuleReads(t *testing.T) {
+func TestSystemModuleReads(t *testing.T) {
 	t.Parallel()
 	program := busClient(t)
 	r := rand.New(rand.NewPCG(5, 6))
@@ -377,7 +377,7 @@ func TestModuleReads(t *testing.T) {
 }
 
 // The client writes calls as the bus wants them, whatever the lengths of their texts, and all of a call or nothing.
-func TestModuleCalls(t *testing.T) {
+func TestSystemModuleCalls(t *testing.T) {
 	t.Parallel()
 	program := busClient(t)
 	const room = 1 << 20
@@ -453,7 +453,7 @@ func TestModuleCalls(t *testing.T) {
 }
 
 // Whatever bytes a bus sends, in whatever pieces, the client reads nothing else.
-func TestModuleBytes(t *testing.T) {
+func TestSystemModuleBytes(t *testing.T) {
 	t.Parallel()
 	program := busClient(t)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -503,7 +503,7 @@ func TestModuleBytes(t *testing.T) {
 }
 
 // A match lets in only after the daemon's answer to Confirm, however often it says that there is one.
-func TestModuleConfirms(t *testing.T) {
+func TestSystemModuleConfirms(t *testing.T) {
 	t.Parallel()
 	l := newPAMLogin(t, "noprompt timeout=2")
 	for answer, want := range map[string]bool{"none": false, bus.Name + ".Error.MatchVoid": false, "a.b": false,
@@ -539,7 +539,7 @@ func TestModuleConfirms(t *testing.T) {
 }
 
 // A verdict by another program than the daemon does not count.
-func TestModuleForged(t *testing.T) {
+func TestSystemModuleForged(t *testing.T) {
 	l := newPAMLogin(t, "noprompt timeout=60")
 	forger, err := dbus.Connect(l.bus.Address)
 	if err != nil {
@@ -576,7 +576,7 @@ func TestModuleForged(t *testing.T) {
 
 // A daemon that says that the camera looks, or answers that it is there, is waited for as long as the option says, and
 // no longer.
-func TestModuleTimeout(t *testing.T) {
+func TestSystemModuleTimeout(t *testing.T) {
 	t.Parallel()
 	l := newPAMLogin(t, "noprompt timeout=6")
 	for _, says := range []string{"looking", "Ping"} {
@@ -604,7 +604,7 @@ func TestModuleTimeout(t *testing.T) {
 
 // ^C ends the wait for the camera at once, and comes to the program, also if the program handles or ignores it as sudo
 // and login do. A daemon that stops answering ends it within three seconds, with a word.
-func TestModuleWaits(t *testing.T) {
+func TestSystemModuleWaits(t *testing.T) {
 	t.Parallel()
 	l := newPAMLogin(t, "")
 	var mu sync.Mutex
@@ -664,7 +664,7 @@ func TestModuleWaits(t *testing.T) {
 }
 
 // The compiler's analyzer finds nothing in the module, which brings no library but these into a program that asks PAM.
-func TestModuleAnalyzed(t *testing.T) {
+func TestSystemModuleAnalyzed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pam_faceauth.so")
 	out, err := exec.Command("make", "-s", "-C", fixture.Root(t), "pam-module", "CFLAGS=-O2 -fanalyzer",

@@ -16,7 +16,7 @@ import (
 
 // A full disk for the state and the gallery ends nothing: arrivals are reported, the page works, and people can be
 // named. When there is room again, everything is written, so that a kill afterwards loses nothing.
-func TestOfficeFullDisk(t *testing.T) {
+func TestSystemOfficeFullDisk(t *testing.T) {
 	long(t)
 	disk := fixture.NewDisk(t, 1<<23)
 	s := newSite(t)

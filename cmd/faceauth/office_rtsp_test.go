@@ -74,7 +74,7 @@ func (c *rtspCamera) kill() {
 }
 
 // When the server of an RTSP camera is killed and comes back, the camera is watched again, and nobody has left.
-func TestOfficeRTSP(t *testing.T) {
+func TestSystemOfficeRTSP(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	s.enrol("alice")

@@ -22,11 +22,11 @@ import (
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/chromedp"
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/tape"
 )
 
-// site is an office that knows the demo's people.
+// site is an office whose cameras see people who are made up.
 type site struct {
 	t         *testing.T
 	dir, demo string
@@ -36,8 +36,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	t.Parallel() // these tests mostly wait for their recordings
-	_, folder := recordings(t)
-	return &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder}
+	return &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: films(t)}
 }
 
 func (s *site) recording(name string) string { return filepath.Join(s.demo, name+".avi") }
@@ -114,16 +113,15 @@ func (r *running) page() string {
 	return strings.TrimSuffix(regexp.MustCompile(`https?://\S+`).FindString(r.log.String()), "/")
 }
 
-// jpegs returns the frames of a recording.
-func jpegs(t *testing.T, recording string) (pictures [][]byte) {
+// jpegs returns the frames of a film.
+func jpegs(t *testing.T, path string) (pictures [][]byte) {
 	t.Helper()
-	err := eachFrame(t.Context(), recording, func(p *facedet.Picture) error {
-		b, err := p.JPEG(90)
-		pictures = append(pictures, b)
-		return err
-	})
+	f, err := tape.Read(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, shot := range f.Frames {
+		pictures = append(pictures, tape.JPEG(shot...))
 	}
 	return pictures
 }
@@ -338,7 +336,7 @@ func press(t *testing.T, b context.Context, keys string) {
 
 // Tests the whole story in a browser: a stranger appears, is named, is recognised in the next recording, and is
 // corrected.
-func TestOfficePage(t *testing.T) {
+func TestSystemOfficePage(t *testing.T) {
 	s := newSite(t)
 	s.enrol("bob")
 	b := browser(t, 1100, 900)
@@ -414,7 +412,7 @@ func TestOfficePage(t *testing.T) {
 }
 
 // On a phone nothing is wider than the screen. Without a mouse everything can be reached. The page asks for a token.
-func TestOfficePhone(t *testing.T) {
+func TestSystemOfficePhone(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	s.enrol("bob")

@@ -3,11 +3,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"image"
-	"image/jpeg"
 	"io"
 	"net"
 	"net/http"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/tape"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 )
@@ -78,15 +76,7 @@ func (s *site) show(g *stage, name string) {
 	if name != "" {
 		pictures = jpegs(s.t, s.recording(name))
 	} else {
-		size, err := jpeg.DecodeConfig(bytes.NewReader(jpegs(s.t, s.recording("alice"))[0])) // a camera has one size
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if err := jpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, size.Width, size.Height)), nil); err != nil {
-			s.t.Fatal(err)
-		}
-		pictures = [][]byte{b.Bytes()}
+		pictures = [][]byte{tape.JPEG()}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +125,7 @@ func (r *running) kill() time.Time {
 
 // After SIGKILL and a restart nobody who stayed has left or arrived. A person who went away meanwhile has left at the
 // time of the last sight, within two seconds.
-func TestOfficeKilled(t *testing.T) {
+func TestSystemOfficeKilled(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	s.enrol("alice")
@@ -197,7 +187,7 @@ func (s *site) silent() string {
 
 // Cameras that accept a connection and never answer delay no other camera: a camera that drops for a second is back
 // within seconds, and nobody has left.
-func TestOfficeDeadCameras(t *testing.T) {
+func TestSystemOfficeDeadCameras(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	s.enrol("alice")
@@ -264,7 +254,7 @@ func (r *running) get(path string, into any) string {
 
 // The broker is down, a webhook hangs and some cameras are missing: presence, page and disk are still right. The broker
 // gets the state when it comes, and no output has a secret of the configuration.
-func TestOfficeSinksDown(t *testing.T) {
+func TestSystemOfficeSinksDown(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	s.enrol("alice")

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -94,6 +98,29 @@ func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, fo
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// eachFrame shows every frame of a recording.
+func eachFrame(ctx context.Context, recording string, show func(*facedet.Picture) error) error {
+	src, err := facedet.Open(ctx, recording, facedet.Options{})
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	for {
+		f, err := src.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = show(f.Image)
+		f.Close()
+		if err != nil {
+			return err
+		}
 	}
 }
 
@@ -237,7 +264,7 @@ func brief(events []told) (s string) {
 
 // An office that searches only where something moves reports the same events of a day with little movement. Of motion
 // JPEG it decodes only the frames whole in which it searches.
-func TestStillDay(t *testing.T) {
+func TestSystemStillDay(t *testing.T) {
 	long(t)
 	t.Parallel()
 	gallery, dir := enrolled(t, 0), t.TempDir()

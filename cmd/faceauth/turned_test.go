@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package main
 
 import (
@@ -54,7 +56,7 @@ func turnedFolder(t *testing.T, person string) string {
 
 // Nobody is enrolled upside down. A turned camera is noticed, and then its pictures are as good as upright ones: nobody
 // is confirmed as another person.
-func TestTurnedCamera(t *testing.T) {
+func TestSystemTurnedCamera(t *testing.T) {
 	t.Parallel()
 	run := func(args ...string) (stdout, stderr string, code int) {
 		t.Helper()
@@ -117,7 +119,7 @@ func TestTurnedCamera(t *testing.T) {
 }
 
 // A gallery that was enrolled on turned pictures, before enrolment saw it, is found. Doctor says that nothing is known.
-func TestTurnedGallery(t *testing.T) {
+func TestSystemTurnedGallery(t *testing.T) {
 	dir := fixture.Models(t)
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
 	if err != nil {

@@ -36,12 +36,15 @@ import (
 )
 
 // Main runs the tests of a program. Scripts call the program by its name. It and the tests find faceauth-eye in $PATH:
-// package tape, which stands in for it, and without cgo knows only people who are made up.
-func Main(m *testing.M, name string, main func()) {
-	testscript.Main(tests{m}, map[string]func(){name: main, "faceauth-eye": tape.Main})
+// package tape, which stands in for it, and without cgo knows only people who are made up. After runs after all tests.
+func Main(m *testing.M, name string, main func(), after ...func()) {
+	testscript.Main(tests{m, after}, map[string]func(){name: main, "faceauth-eye": tape.Main})
 }
 
-type tests struct{ m *testing.M }
+type tests struct {
+	m     *testing.M
+	after []func()
+}
 
 // Run implements testscript.TestingM.
 func (a tests) Run() int {
@@ -52,6 +55,11 @@ func (a tests) Run() int {
 	if !given {
 		flag.Set("test.parallel", "4")
 	}
+	defer func() {
+		for _, f := range a.after {
+			f()
+		}
+	}()
 	return a.m.Run()
 }
 

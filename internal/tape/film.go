@@ -33,6 +33,7 @@ type Actor struct {
 	View     int         `json:"view,omitempty"`
 	Reason   face.Reason `json:"reason,omitempty"` // why the gate refuses the face
 	Turn     float64     `json:"turn,omitempty"`   // see [face.Pose]
+	Nod      float64     `json:"nod,omitempty"`    // the same, less .5
 	Shut     bool        `json:"shut,omitempty"`   // the eyes
 	Lifeless bool        `json:"lifeless,omitempty"`
 }
@@ -94,6 +95,24 @@ func Read(path string) (Film, error) {
 		return f, fmt.Errorf("%s: %w", path, errNoFilm)
 	}
 	return f, nil
+}
+
+// Posing returns a film of 15 frames a second in which one person looks straight, to both sides and up, by turns, as
+// somebody does who is being enrolled.
+func Posing(who string, frames int) Film {
+	f := Alone(who, frames)
+	for i := range f.Frames {
+		a := &f.Frames[i][0]
+		switch i / 15 % 4 {
+		case 1:
+			a.Turn = .35
+		case 2:
+			a.Turn = -.35
+		case 3:
+			a.Nod = -.2
+		}
+	}
+	return f
 }
 
 // Moving returns somebody who moves a little around a place, from 0, left, to 1, and whose view changes from time to
@@ -244,7 +263,7 @@ func (a Actor) sample(track int, s face.Space) face.Sample {
 	if a.Shut {
 		eyes = .1
 	}
-	x.Landmarks = Landmarks(a.Turn, .5, eyes)
+	x.Landmarks = Landmarks(a.Turn, .5+a.Nod, eyes)
 	middle := box.Min.Add(box.Max).Div(2)
 	for i := range x.Landmarks {
 		x.Landmarks[i].X += float32(middle.X) - 100

@@ -138,6 +138,9 @@ func (s *stand) open(q eye.Open) ([][]byte, error) {
 	if input.IsURL(q.Name) && !errors.Is(err, face.ErrNotVideo) {
 		return nil, err
 	}
+	if os.Getenv(realEye) == "" && os.Getenv(tapes) == "" {
+		return nil, fmt.Errorf("opening source %s: %w", input.Shown(q.Name), face.ErrNotVideo)
+	}
 	s.taped = newPlayer(s.setup, &q)
 	return s.taped.ask(eye.Request{Open: &q})
 }
