@@ -177,6 +177,7 @@ func Scripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, tape.Environment()...)
 			e.Setenv("DEMO", recorded)
 			e.Setenv("STILLS", stills)
 			e.Setenv("PROJECT", fixture.Root(t))

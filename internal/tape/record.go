@@ -36,6 +36,11 @@ const (
 // RealOnly is what the environment of a program has whose eye is the real one.
 const RealOnly = realOnly + "=1"
 
+// Environment returns what [Prepare] has put into the environment, for programs that get none of this process.
+func Environment() []string {
+	return []string{realEye + "=" + os.Getenv(realEye), tapes + "=" + os.Getenv(tapes)}
+}
+
 // Folder returns the folder of the cache with the tapes of all versions of the eye.
 func Folder() (string, error) {
 	dir, err := os.UserCacheDir()
