@@ -1,16 +1,17 @@
 # make demo   sets everything up and runs the program on real faces, without a camera
-# make test   sets everything up and runs the tests, in a few minutes
+# make test   sets everything up and runs the quick tests, in a few minutes
 #
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-test build programs models demo test test-all test-networks lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-system build programs models demo test test-system test-race mutants count lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth, bin/faceauth-eye, which alone links a decoder, and bin/faceauth-lab, which measures'
-	@echo 'make test-all  every test, also the long ones, and packages with goroutines under the race detector'
+	@echo 'make test-system  the tests that boot a system, log in, start a browser and brokers, or look at recordings'
+	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
 	@echo 'make man    writes the manual pages and the completions of shells into bin/share'
@@ -28,8 +29,8 @@ setup:
 setup-login: setup
 	@sh scripts/setup.sh login
 
-setup-test: setup
-	@sh scripts/setup.sh test
+setup-system: setup
+	@sh scripts/setup.sh system
 	@go run ./internal/fetch axe || echo 'setup: axe-core is missing: the test that looks for what keeps people from using the page skips'
 
 # The programs. Each has its folder in cmd/, is built into bin/ and installed into $(bindir). A further program belongs
@@ -72,70 +73,48 @@ demo: models
 
 # Tests sync many small databases to the disk. In memory nothing waits for it, if there is room and programs may run.
 # What Go builds is large, and stays on the disk.
-PARTS = test-cgo test-pure test-both test-lab test-race
-.PHONY: $(PARTS)
-test test-all test-networks $(PARTS): export GOTMPDIR ?= $(if $(filter environment,$(origin TMPDIR)),$(TMPDIR),/tmp)
-test test-all test-networks $(PARTS): export TMPDIR ?= $(shell findmnt -nbfo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
+TESTS = test test-system test-race
+$(TESTS): export GOTMPDIR ?= $(if $(filter environment,$(origin TMPDIR)),$(TMPDIR),/tmp)
+$(TESTS): export TMPDIR ?= $(shell findmnt -nbfo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
 	awk '$$1 > 4e9 && $$2 !~ /noexec/ { print "/dev/shm"; found = 1 } END { if (!found) print "/tmp" }')
 
-# The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed. Many tests wait, so one
-# more package is tested at once than there are processors. The package that takes longest begins first.
-test: setup-test models
-	go test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth ./...
-	go -C lab test -short -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth-lab ./...
+# Packages whose tests look at pictures or boot a system. All their tests belong to test-system, and of other packages
+# those whose name begins with TestSystem.
+SYSTEM = ./eye/serve ./examples/... ./facedet ./internal/boottest ./internal/cv ./internal/demo/film ./internal/eyecmd \
+	./internal/network ./pipeline ./preprocess
+QUICK = $(filter-out $(shell go list $(SYSTEM)),$(shell CGO_ENABLED=0 go list ./...))
 
-# Packages that build without cgo: a program that judges and learns needs no OpenCV.
-PURE = $(shell go list ./face ./eye ./graph ./internal/anomaly ./internal/frigate ./quantized ./online ./sighting ./gallery ./models ./replay ./office/... ./tablet/...)
+# Many tests wait, so one more package is tested at once than there are processors. The package that takes longest begins
+# first. Without cgo nothing of OpenCV is linked: faceauth-eye, built by make models, is another program.
+test: models
+	@CGO_ENABLED=0 go test -short -skip '^TestSystem' -timeout 20m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
+	@CGO_ENABLED=0 go -C lab test -short -skip '^TestSystem' -timeout 20m -p $$(($$(nproc) + 1)) $(LAB_QUICK)
 
-# The packages among them that have a test with OpenCV.
-BOTH = $(filter %/quantized %/online %/office,$(PURE))
+# The packages of the laboratory whose tests link no OpenCV.
+LAB_QUICK = $(shell go -C lab list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v ' gocv\.io' | \
+	sed -n 's/^\([^ ]*\)\.test .*/\1/p')
 
-# The packages among them that start goroutines, or whose tests do. In the other packages the race detector has nothing
-# to find, and their tests take ten times as long under it. It still watches their code when one of these packages calls
-# it.
-RACE = $(shell CGO_ENABLED=0 go list -f '{{.Dir}}' $(PURE) | while read -r dir; do \
-	grep -qE '^[[:space:]]*go [a-zA-Z]|[;{] *go [a-zA-Z]|errgroup|"sync|"net/http' "$$dir"/*.go && echo "$$dir"; done)
+# The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed.
+test-system: setup-system models
+	@go test -tags matprofile -run '^TestSystem' -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
+	@go test -tags matprofile -short -timeout 30m -p $$(($$(nproc) + 1)) $(SYSTEM)
+	@go -C lab test -tags matprofile -short -timeout 30m ./...
+
+# The packages that start goroutines, or whose tests do. In others the race detector has nothing to find.
+RACE = ./cmd/faceauth ./eye ./office/... ./replay ./tablet/... ./internal/frigate
 
 # Long tests of one goroutine, and the same again with other random numbers. What programs print that are killed, nobody
 # reads.
-RACE_SKIP = ^(FuzzOperations|TestAgainstReference|TestDamaged|TestKilled|TestKilledTogether|TestMemory|TestRandomPrograms|TestUnionFollows)$$|^TestRandom$$/[1-9]
+RACE_SKIP = ^TestSystem|^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRandomPrograms)$$|^TestRandom$$/[1-9]
 
-# Each test runs once in full. Those of BOTH that need OpenCV run with it, and the others without cgo. The packages that
-# take longest begin first, and many tests wait: more packages are tested at once than there are processors, and two
-# targets. What -short leaves out under the race detector was in the other runs, and they vet the packages.
-LONGEST = ./cmd/faceauth ./internal/boottest ./eye/serve ./pipeline
-OPENCV_TESTS = $(shell grep -l '^//go:build cgo' $(foreach p,$(BOTH),$(notdir $(p))/*_test.go) | \
-	xargs grep -ho '^func Test[A-Za-z]*' | cut -c6- | paste -sd '|')
+test-race: models
+	@go test -race -short -vet=off -skip '$(RACE_SKIP)' -timeout 20m $(RACE)
 
-# ALSO names targets that run beside the tests.
-test-all: setup-test models
-	@$(MAKE) -s -j2 --output-sync=target $(PARTS) $(ALSO)
+mutants:
+	@go run ./internal/mutants
 
-test-race:
-	@echo 'the packages that start goroutines, under the race detector'
-	@go test -race -short -vet=off -skip '$(RACE_SKIP)' -timeout 30m $(or $(RACE),$(error no package starts goroutines))
-
-test-lab:
-	@echo 'the laboratory, every test, then the packages that start goroutines, under the race detector'
-	@go -C lab test -tags matprofile -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth-lab ./...
-	@go -C lab test -race -short -vet=off -timeout 30m ./calibrate ./evaluate ./trial/...
-
-test-cgo:
-	@echo 'the packages that need cgo, every test'
-	@go test -tags matprofile -timeout 30m -p $$(($$(nproc) + 2)) $(LONGEST) $(filter-out $(PURE),$(shell go list ./...))
-
-test-both:
-	@echo 'the tests that need OpenCV, of packages that do not'
-	@go test -tags matprofile -timeout 30m -run '^($(or $(OPENCV_TESTS),$(error no test needs OpenCV)))$$' $(BOTH)
-
-# ONNX Runtime has run the networks, where it is installed; the same tests with OpenCV.
-test-networks:
-	@echo 'the networks, run by OpenCV'
-	@FACEAUTH_EYE_NETWORKS=opencv go test -short -tags matprofile -timeout 30m ./facedet ./preprocess ./pipeline ./eye/serve
-
-test-pure:
-	@echo 'the other packages, every test, without cgo'
-	@CGO_ENABLED=0 go test -timeout 30m -p 2 $(PURE)
+count:
+	@go run ./internal/count
 
 PAM_MODULE = bin/pam_faceauth.so
 

@@ -38,7 +38,7 @@ func (fed) Dropped() int { return 0 }
 
 // A full disk ends nothing: people come and go, the office reports the full disk, and held data is written when there
 // is room.
-func TestFullDisk(t *testing.T) {
+func TestSystemFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<22)
 	g := people(t)
 	path := filepath.Join(disk.Dir, "gallery")

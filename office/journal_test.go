@@ -365,7 +365,7 @@ func TestBook(t *testing.T) {
 }
 
 // On a full disk everything holds in memory, within limits, and is written when there is room.
-func TestJournalFullDisk(t *testing.T) {
+func TestSystemJournalFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<21)
 	h := openHouse(t, filepath.Join(disk.Dir, "gallery"))
 	disk.Fill()

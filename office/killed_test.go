@@ -205,7 +205,7 @@ func TestMain(m *testing.M) {
 // Two offices and two command lines change one database at once, and are killed at random. What a program has said to
 // be on the disk is there, nobody forgotten returns, also not into the bytes of a file, nobody comes from nowhere, and
 // what is learned agrees with the rows.
-func TestKilledTogether(t *testing.T) {
+func TestSystemKilledTogether(t *testing.T) {
 	kills := fixture.Kills(t, 24)
 	g := people(t)
 	path := filepath.Join(t.TempDir(), "gallery")

@@ -145,7 +145,7 @@ func shown(
 
 // A stranger of a recording is named, and then denied. The recording is shown again and again, with other frames of it:
 // the name is not given again, whether the naming is undone or not.
-func TestDenialSticksOnRecordings(t *testing.T) {
+func TestSystemDenialSticksOnRecordings(t *testing.T) {
 	strangers := []string{
 		"fast_videos/0490_03_007_bill_gates.avi",
 		"fast_videos/1815_01_008_tony_blair.avi",
@@ -260,7 +260,7 @@ func TestDenialSticksOnRecordings(t *testing.T) {
 }
 
 // Measures the distance below which a denial overrules a naming: pictures of one recording against pictures of others.
-func TestSamePicture(t *testing.T) {
+func TestSystemSamePicture(t *testing.T) {
 	names := []string{
 		"fast_videos/0490_03_007_bill_gates.avi",
 		"fast_videos/1815_01_008_tony_blair.avi",
@@ -356,7 +356,7 @@ func black(r image.Rectangle, size image.Point, pix []byte) []byte {
 
 // Whole faces make one event and one group. Faces that nobody can recognise make none: smeared by a
 // movement, or half of them beside a black bar.
-func TestSpoiltFaces(t *testing.T) {
+func TestSystemSpoiltFaces(t *testing.T) {
 	const edge = 1 << 15
 	names := []string{"vidtimit_rot/p3", "vidtimit_rot/p5"}
 	space, whole := films(t, append(names, "vidtimit_rot/p0")...)

@@ -97,7 +97,7 @@ func BenchmarkPeopleOfLFW(b *testing.B) {
 
 // Tests real faces: 18 people of att with four labelled faces each, and two strangers, shuffled, for every k. With 72
 // labels the precision once was .748 at k = 85 and .215 at k = 80.
-func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
+func TestSystemRightToTheLastCentroidOnRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real recordings take a while")
 	}
@@ -164,7 +164,7 @@ func TestRightToTheLastCentroidOnRecordings(t *testing.T) {
 
 // The same recordings come three times. No pass recognises fewer faces than the enrolled faces do, and at most .01
 // fewer than the first pass. Further people have the vectors of the six with other orders of their coordinates.
-func TestPassesOnRecordings(t *testing.T) {
+func TestSystemPassesOnRecordings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
 	}

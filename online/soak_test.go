@@ -16,7 +16,7 @@ import (
 
 // The learner sees a million faces of three people who wander without end, and of strangers. Memory, the number of
 // vertices and the time of a step do not grow, and no value stops being a number.
-func TestSoak(t *testing.T) {
+func TestSystemSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million steps take a while")
 	}

@@ -88,7 +88,7 @@ func TestAgainstReference(t *testing.T) {
 		{name: "many vertices", k: 80, dim: 4, labels: 12, classes: 4, steps: 600, gamma: 1e-3},
 	} {
 		seeds := uint64(8)
-		if testing.Short() { // make test-all runs all
+		if testing.Short() { // go test without -short runs all
 			seeds, tt.steps = 1, min(tt.steps, 400)
 		}
 		for seed := range seeds {

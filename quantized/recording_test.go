@@ -21,7 +21,7 @@ import (
 
 // On real faces, too, the graph must agree with the thesis's listing: four people, each with the first four frames
 // labelled, and two strangers. A small k causes frequent repartitions.
-func TestRecordingAgainstReference(t *testing.T) {
+func TestSystemRecordingAgainstReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real recordings take a while")
 	}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the packages that faceauth needs to be built, and prints what it installs. If everything is installed, it
 # does nothing and needs no network. Run it through make. With "login" it also installs the packages for the PAM module,
-# and with "test" the packages for the tests.
+# and with "system" the packages for make test-system; make test needs none.
 set -eu
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -21,11 +21,11 @@ command -v pkg-config >/dev/null 2>&1 || want pkg-config
 [ -f /usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml ] || want opencv-data
 
 what=${1:-}
-if [ "$what" = login ] || [ "$what" = test ]; then
+if [ "$what" = login ] || [ "$what" = system ]; then
 	[ -f /usr/include/security/pam_modules.h ] || want libpam0g-dev
 	[ -f /usr/include/crypt.h ] || want libcrypt-dev
 fi
-if [ "$what" = test ]; then
+if [ "$what" = system ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
@@ -124,7 +124,7 @@ fi
 
 # The tests use sudo, and a screen locker with a display. They are unpacked for the tests and not
 # installed, because some of the packages would change how people log in to this machine.
-if [ "$what" = test ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
+if [ "$what" = system ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
 	# unpack FOLDER PROGRAM PACKAGE... unpacks packages, unless the program is there.
 	unpack() {
 		dir=$1 program=$2

@@ -272,7 +272,7 @@ func shortest(n, move int) time.Duration {
 
 // Sixteen times as many people who stay where they are take less than sixty-four times as long; the square would be
 // 256 times.
-func TestTrackingTime(t *testing.T) {
+func TestSystemTrackingTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")
 	}

@@ -30,7 +30,13 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestScripts(t *testing.T) { clitest.Scripts(t) }
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata/script") }
+
+// Each command that looks at pictures does so with the real eye.
+func TestSystemScripts(t *testing.T) {
+	long(t)
+	clitest.Scripts(t, "testdata/system", tape.RealOnly)
+}
 
 // Names of package clitest.
 var (

@@ -64,7 +64,6 @@ func (r *running) says(path, body string) int {
 // Somebody is enrolled and forgotten on the command line while an office learns, and a stranger gets names on its page.
 // All of it holds, also after kill -9, and the office follows without a restart.
 func TestCommandsBesideOffice(t *testing.T) {
-	long(t)
 	s := newSite(t)
 	door := s.newStage("")
 	args := []string{"door=" + door.URL, "--learn", "--json", "--away", "4s", "--page", "127.0.0.1:0"}

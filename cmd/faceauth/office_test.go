@@ -210,7 +210,6 @@ func TestOfficeCamera(t *testing.T) {
 
 // A webhook gets all events, also those from the time when it was not there.
 func TestOfficeWebhook(t *testing.T) {
-	long(t)
 	s := newSite(t)
 	s.enrol("alice")
 	var mu sync.Mutex

@@ -74,7 +74,7 @@ func boot(t *testing.T) *system {
 	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd", "/usr/bin/dbus-daemon",
 		"/usr/bin/pamtester"} {
 		if _, err := os.Stat(program); err != nil {
-			fixture.Missing(t, "%v; sh scripts/setup.sh test installs it", err)
+			fixture.Missing(t, "%v; sh scripts/setup.sh system installs it", err)
 		}
 	}
 	faces, root := fixture.Recordings(t, "faces"), fixture.Root(t)

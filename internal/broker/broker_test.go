@@ -26,7 +26,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-func TestDial(t *testing.T) {
+func TestSystemDial(t *testing.T) {
 	b := fixture.NewBroker(t)
 	at := broker.Address{Host: b.Address}
 	if _, _, err := broker.Dial(t.Context(), at, mqtt.NewClientOptions()); err == nil ||

@@ -36,7 +36,7 @@ import (
 )
 
 // Main runs the tests of a program. Scripts call the program by its name. It and the tests find faceauth-eye in $PATH:
-// package tape, which stands in for it, and without cgo knows only people who are made up. After runs after all tests.
+// package tape, which stands in for it, and without OpenCV knows only people who are made up. After runs after all tests.
 func Main(m *testing.M, name string, main func(), after ...func()) {
 	testscript.Main(tests{m, after}, map[string]func(){name: main, "faceauth-eye": tape.Main})
 }
@@ -83,8 +83,8 @@ var eye = sync.OnceValues(func() (real string, err error) {
 // Real builds the real faceauth-eye, for programs that look at what is not made up, and returns its path.
 func Real(t testing.TB) string {
 	t.Helper()
-	if !withCgo {
-		fixture.Missing(t, "the real faceauth-eye needs cgo and OpenCV")
+	if exec.Command("pkg-config", "--exists", "opencv4").Run() != nil {
+		fixture.Missing(t, "the real faceauth-eye needs OpenCV")
 	}
 	real, err := eye()
 	if err != nil {
@@ -168,16 +168,16 @@ func brief(real, folder string) (err error) {
 	return os.Rename(filepath.Join(made, "brief.avi"), path)
 }
 
-// Scripts runs the scripts of the package. They find the demo's recordings in $DEMO, pictures of many kinds in their
-// folder, and the models in $FACEAUTH_MODELS.
-func Scripts(t *testing.T) {
+// Scripts runs the scripts in a folder. They find the demo's recordings in $DEMO, pictures of many kinds in their
+// folder, and the models in $FACEAUTH_MODELS. Environment is what they get besides.
+func Scripts(t *testing.T, dir string, environment ...string) {
 	t.Helper()
 	stills, recorded := Recordings(t)
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, tape.Environment()...)
+			e.Vars = append(append(e.Vars, tape.Environment()...), environment...)
 			e.Setenv("DEMO", recorded)
 			e.Setenv("STILLS", stills)
 			e.Setenv("PROJECT", fixture.Root(t))

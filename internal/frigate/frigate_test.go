@@ -269,7 +269,7 @@ func (h *house) labels() (all []string) {
 
 // The snapshots of an event are one sighting. Two different ones near enrolled faces confirm a name, which Frigate gets
 // once. The person is there until the event ends, however few its snapshots are.
-func TestConfirmed(t *testing.T) {
+func TestSystemConfirmed(t *testing.T) {
 	h := newHouse(t, "")
 	h.send("new", event, func(after map[string]any) { after["snapshot"] = nil })
 	h.show(event, at(0, .05))
@@ -297,7 +297,7 @@ func TestConfirmed(t *testing.T) {
 }
 
 // One still picture confirms nobody, however often it comes; nor do two people in turn.
-func TestNotConfirmed(t *testing.T) {
+func TestSystemNotConfirmed(t *testing.T) {
 	h := newHouse(t, "")
 	for i := range 6 {
 		h.show(event, at(.05*float32(i%2), 0)) // it moves less than a look
@@ -312,7 +312,7 @@ func TestNotConfirmed(t *testing.T) {
 }
 
 // A stranger is told of once, and gets no label.
-func TestStranger(t *testing.T) {
+func TestSystemStranger(t *testing.T) {
 	h := newHouse(t, "")
 	for i := range 5 {
 		h.show(event, at(0, 2+float32(i)/10))
@@ -327,7 +327,7 @@ func TestStranger(t *testing.T) {
 }
 
 // Messages about others, and messages that lie, cause no request.
-func TestIgnored(t *testing.T) {
+func TestSystemIgnored(t *testing.T) {
 	h := newHouse(t, "")
 	h.send("new", event, func(after map[string]any) { after["camera"] = "yard" })
 	h.send("new", event, func(after map[string]any) { after["label"] = "car" })
@@ -356,7 +356,7 @@ func TestIgnored(t *testing.T) {
 }
 
 // Snapshots that cannot be used are named, and the next one is looked at.
-func TestPoorSnapshots(t *testing.T) {
+func TestSystemPoorSnapshots(t *testing.T) {
 	h := newHouse(t, "")
 	h.picture(event, []byte("no picture"))
 	h.until("a warning", func() bool { return h.has("warning: a snapshot of Frigate: the picture cannot be used") })
@@ -384,7 +384,7 @@ func TestPoorSnapshots(t *testing.T) {
 }
 
 // While the API is down the camera is down, and says so. Then the same snapshots and answers are tried again.
-func TestDown(t *testing.T) {
+func TestSystemDown(t *testing.T) {
 	h := newHouse(t, "&attributes=yes")
 	refuse := func(path string, status int) {
 		h.answers(func(r *http.Request) int {
@@ -434,7 +434,7 @@ func TestDown(t *testing.T) {
 }
 
 // If the end of an event was lost, the person leaves some time after the last message.
-func TestSilent(t *testing.T) {
+func TestSystemSilent(t *testing.T) {
 	frigate.SetSilent(t, 3*time.Second)
 	h := newHouse(t, "")
 	h.show(event, at(0, 0))

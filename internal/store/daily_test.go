@@ -301,7 +301,7 @@ func TestMain(m *testing.M) {
 
 // Programs that forget and copy are killed at random. The next start leaves no byte of those who were forgotten, in no
 // file, and everybody else is there.
-func TestEraseKilled(t *testing.T) {
+func TestSystemEraseKilled(t *testing.T) {
 	kills := fixture.Kills(t, 8)
 	path := filepath.Join(t.TempDir(), "faceauth.db")
 	if err := open(t, path).Close(); err != nil {

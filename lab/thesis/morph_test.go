@@ -74,7 +74,7 @@ func TestMorphEnds(t *testing.T) {
 
 // After a film in which a user becomes an attacker, and after all faces that are offered were confirmed, no own face of
 // the attacker is confirmed as the user.
-func TestMorph(t *testing.T) {
+func TestSystemMorph(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program and judges 163 pictures")
 	}

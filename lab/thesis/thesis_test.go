@@ -91,7 +91,7 @@ func TestReadUCI(t *testing.T) {
 }
 
 // With ageing the learner forgets the person who was at a place before, as docs/thesis/drift.png shows.
-func TestGuests(t *testing.T) {
+func TestSystemGuests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred thousand steps take a while")
 	}

@@ -191,7 +191,7 @@ const longestWay = `(() => {
 })()`
 
 // On every screen, light or dark, no view is wider than the screen, and axe finds no fault in any view.
-func TestViews(t *testing.T) {
+func TestSystemViews(t *testing.T) {
 	script, err := axe.Script()
 	if err != nil {
 		fixture.Missing(t, "%v", err)
@@ -284,7 +284,7 @@ func (b *browser) press(keys string) {
 }
 
 // A user answers the inbox with the keyboard alone, and undoes a wrong answer.
-func TestInbox(t *testing.T) {
+func TestSystemInbox(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(1100, 900, "light")
@@ -373,7 +373,7 @@ func TestInbox(t *testing.T) {
 }
 
 // A mistake is corrected at its sighting. If a naming was wrong, the page asks whether to take it back.
-func TestCorrection(t *testing.T) {
+func TestSystemCorrection(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(390, 844, "dark")
@@ -403,7 +403,7 @@ func TestCorrection(t *testing.T) {
 }
 
 // A learned face is taken back with what was learned through it, where the chain shows it; and so is a label.
-func TestTakeBack(t *testing.T) {
+func TestSystemTakeBack(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(390, 800, "light")
@@ -428,13 +428,13 @@ func TestTakeBack(t *testing.T) {
 }
 
 // Now has one card for each person, however often they came. A film plays in its place, and a message goes.
-func TestVisits(t *testing.T) {
+func TestSystemVisits(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(390, 844, "light")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
 	b.awaits("document.querySelectorAll('#sightings>li').length > 3")
-	b.script("document.querySelector('#older-sightings').click()") // see TestCorrection
+	b.script("document.querySelector('#older-sightings').click()") // see TestSystemCorrection
 	b.awaits("[...document.querySelectorAll('#sightings>li>div>h3')].filter(e => e.innerText === 'Ann Archer')." +
 		"length === 1")
 	many := "[...document.querySelectorAll('#sightings>.visits')].find(e => e.innerText.includes('Ann Archer'))"
@@ -461,7 +461,7 @@ func TestVisits(t *testing.T) {
 }
 
 // Pictures enrol somebody, and each one that does not says why.
-func TestUpload(t *testing.T) {
+func TestSystemUpload(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{See: see})
 	b.screen(390, 844, "light")
@@ -496,7 +496,7 @@ func TestUpload(t *testing.T) {
 }
 
 // Each view has an address, and the browser's buttons move between the views. The whole history can be read.
-func TestHistory(t *testing.T) {
+func TestSystemHistory(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(820, 900, "light")
@@ -581,7 +581,7 @@ func TestHistory(t *testing.T) {
 }
 
 // The page works below a path, with a token, and inside another page.
-func TestBelow(t *testing.T) {
+func TestSystemBelow(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self"}})
 	b.do(page.SetBypassCSP(false))
@@ -608,7 +608,7 @@ func TestBelow(t *testing.T) {
 
 // The pictures of the page in docs are made with FACEAUTH_PICTURES=$PWD/docs/office. The faces in them are drawn. A
 // file beside them says of which page they are: when the page changes, they must be made anew.
-func TestPictures(t *testing.T) {
+func TestSystemPictures(t *testing.T) {
 	sum := sha256.New()
 	files, err := filepath.Glob("static/*")
 	if err != nil {
@@ -627,7 +627,7 @@ func TestPictures(t *testing.T) {
 		made, err := os.ReadFile("../../docs/office/page.sha256")
 		if err != nil || string(made) != of {
 			t.Fatal("the pictures in docs/office are of an older page; in the folder of the project run: " +
-				"FACEAUTH_PICTURES=$PWD/docs/office go test ./office/page -run TestPictures")
+				"FACEAUTH_PICTURES=$PWD/docs/office go test ./office/page -run TestSystemPictures")
 		}
 		return
 	}

@@ -73,7 +73,7 @@ func TestForwarded(t *testing.T) {
 
 // Behind nginx, which removes its path or keeps it, a browser logs in, stays logged in, and two offices on one host do
 // not end each other's logins. The same holds for the ingress of Home Assistant, which removes its path.
-func TestNginx(t *testing.T) {
+func TestSystemNginx(t *testing.T) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil {
 		if nginx = "/usr/sbin/nginx"; !isFile(nginx) {

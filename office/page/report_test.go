@@ -33,7 +33,7 @@ func (r *recorded) Next(context.Context) (face.Frame, error) {
 
 // The report of a recording is a page that a browser shows without an error. With FACEAUTH_PICTURES it is the picture
 // of the README.
-func TestReportInBrowser(t *testing.T) {
+func TestSystemReportInBrowser(t *testing.T) {
 	b := newBrowser(t)
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
 	l, err := online.New(space, online.Settings{})

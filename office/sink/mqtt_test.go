@@ -97,7 +97,7 @@ func config(name string) string {
 }
 
 // The retained messages at the broker are true, whichever side was restarted.
-func TestMQTT(t *testing.T) {
+func TestSystemMQTT(t *testing.T) {
 	b := startBroker(t)
 	l := b.Listen("first")
 	h := new(house)
@@ -192,7 +192,7 @@ func TestNewMQTT(t *testing.T) {
 }
 
 // Close works while a connection is being made, for the first time or again.
-func TestMQTTCloses(t *testing.T) {
+func TestSystemMQTTCloses(t *testing.T) {
 	b := startBroker(t)
 	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: new(house).now})
 	if err != nil {

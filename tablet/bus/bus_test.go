@@ -845,7 +845,7 @@ func TestFlood(t *testing.T) {
 
 // A flood of calls that expect no answer delays nobody's login and takes no memory. The calls come from one connection
 // and from many, of a user with permission and of a user without.
-func TestFloodWithoutReply(t *testing.T) {
+func TestSystemFloodWithoutReply(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a flood of calls takes a while, and the race detector is too slow for it")
 	}

@@ -419,7 +419,7 @@ func start(t *testing.T, path string, from, limit uint64) (*exec.Cmd, *bufio.Sca
 
 // After a kill at any moment, within 200 writes, the store holds the last profile that was reported as saved, or the
 // next one.
-func TestKilled(t *testing.T) {
+func TestSystemKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("programs are killed for a while")
 	}

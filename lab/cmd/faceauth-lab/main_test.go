@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { clitest.Main(m, "faceauth-lab", main) }
 
-func TestScripts(t *testing.T) { clitest.Scripts(t) }
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata/script") }
 
 // flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
 // the reason.

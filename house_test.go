@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faceauth_test
+
+import (
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/faceauth/faceauth/internal/clitest"
+	"github.com/faceauth/faceauth/internal/fixture"
+)
+
+const module = "github.com/faceauth/faceauth/"
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// eachFile calls do with the path and the text of each file of the project that has one of these endings.
+func eachFile(t *testing.T, do func(file, text string), endings ...string) {
+	t.Helper()
+	seen := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		hidden := file != "." && strings.HasPrefix(d.Name(), ".")
+		if d.IsDir() && (d.Name() == "testdata" || file == "bin" || hidden) {
+			return filepath.SkipDir
+		}
+		for _, e := range endings {
+			if err == nil && d.Type().IsRegular() && path.Ext(file) == e {
+				seen++
+				do(filepath.ToSlash(file), read(t, file))
+			}
+		}
+		return err
+	})
+	if err != nil || seen < 10 {
+		t.Fatalf("%d files: %v", seen, err)
+	}
+}
+
+// Only internal/cv imports gocv, the main module imports nothing of the laboratory, and a package imports only packages
+// above it in the table of ARCHITECTURE.md, which has every package outside internal.
+func TestImports(t *testing.T) {
+	place := map[string]int{}
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+	for _, m := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
+		place[m[1]] = len(place) + 1
+	}
+	internal := func(p string) bool { return strings.Contains("/"+p+"/", "/internal/") }
+	eachFile(t, func(file, text string) {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, tests := path.Dir(file), strings.HasSuffix(file, "_test.go")
+		if !tests && dir != "." && !internal(dir) && place[dir] == 0 {
+			t.Errorf("%s is not in the table of ARCHITECTURE.md", dir)
+		}
+		for _, i := range tree.Imports {
+			p, _ := strconv.Unquote(i.Path.Value)
+			if strings.HasPrefix(p, "gocv.io/") && dir != "internal/cv" {
+				t.Errorf("%s imports %s; only internal/cv may", file, p)
+			}
+			p, ours := strings.CutPrefix(p, module)
+			switch {
+			case !ours:
+			case strings.HasPrefix(p, "lab/") && !strings.HasPrefix(file, "lab/"):
+				t.Errorf("%s imports %s; only lab may", file, p)
+			case !tests && dir != "." && !internal(dir) && !internal(p) && p != dir &&
+				!(place[p] > 0 && place[p] < place[dir]):
+				t.Errorf("%s imports %s, which is not above %s in the table of ARCHITECTURE.md", file, p, dir)
+			}
+		}
+	}, ".go")
+}
+
+// list returns what go list prints of all packages that others are made of.
+func list(t *testing.T, dir, format string, of ...string) []string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"-C", dir, "list", "-deps", "-f", format}, of...)...).Output()
+	if err != nil || len(out) == 0 {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
+// The program, and the packages that judge the faces of an eye, link no decoder: only faceauth-eye does.
+func TestNoDecoder(t *testing.T) {
+	decoder := regexp.MustCompile(`^gocv\.io/|/faceauth/(internal/cv|facedet|pipeline|eye/serve)(/|$)`)
+	for _, p := range list(t, ".", "{{.ImportPath}}", "./cmd/faceauth", "./eye") {
+		if decoder.MatchString(p) {
+			t.Errorf("the program holds %s", p)
+		}
+	}
+}
+
+// THIRD_PARTY.md names every module that the programs link, and every file of code says under which licence it is.
+func TestLicences(t *testing.T) {
+	text := read(t, "THIRD_PARTY.md")
+	for _, dir := range []string{".", "lab"} {
+		for _, m := range list(t, dir, "{{with .Module}}{{.Path}}{{end}}", "./cmd/...") {
+			m = strings.TrimPrefix(regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(m, ""), "golang.org/x/")
+			if !strings.HasPrefix(m+"/", module) && !strings.Contains(text, m) {
+				t.Errorf("THIRD_PARTY.md does not name %s", m)
+			}
+		}
+	}
+	licence := regexp.MustCompile(`^(#!.*\n)?(//|#) SPDX-License-Identifier: Apache-2\.0\n`)
+	eachFile(t, func(file, text string) {
+		if !licence.MatchString(text) {
+			t.Errorf("%s has no line with its licence; run: sh scripts/spdx.sh", file)
+		}
+	}, ".go", ".c", ".h", ".sh")
+}
+
+// anchors returns the anchors that GitHub gives the headings of a document.
+func anchors(text string) map[string]bool {
+	known := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^#{1,6} +(.*)$").FindAllStringSubmatch(text, -1) {
+		known[strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])] = true
+	}
+	return known
+}
+
+// Every relative link of a document leads to a file, and to a heading in it. The files that ARCHITECTURE.md names exist.
+func TestLinks(t *testing.T) {
+	code := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	link := regexp.MustCompile(`\]\(([^()\s:#]*)(?:#([^()\s]*))?\)`)
+	eachFile(t, func(file, text string) {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
+			target := file
+			if m[1] != "" {
+				target = path.Join(path.Dir(file), m[1])
+			}
+			_, err := os.Stat(target)
+			if err != nil || m[2] != "" && !anchors(read(t, target))[m[2]] {
+				t.Errorf("%s: %s leads nowhere (%v)", file, m[0], err)
+			}
+		}
+	}, ".md")
+	for _, m := range regexp.MustCompile("`([a-z_/.]+/[a-z_.]+)(:\\w+)?`").FindAllStringSubmatch(
+		read(t, "ARCHITECTURE.md"), -1) {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Errorf("ARCHITECTURE.md: %v", err)
+		}
+	}
+}
+
+// The program of docs/library.md is built in a folder of its own and says who is in a recording.
+func TestSystemLibrary(t *testing.T) {
+	clitest.Long(t)
+	_, program, _ := strings.Cut(read(t, "docs/library.md"), "```go\n")
+	program, _, ok := strings.Cut(program, "```\n")
+	if formatted, err := format.Source([]byte(program)); !ok || err != nil || string(formatted) != program {
+		t.Fatalf("the program is not formatted Go: %v", err)
+	}
+	_, films := clitest.Recordings(t)
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In place of go get, which needs a released version: the same modules, and this one from here.
+	mod := strings.Replace(read(t, "go.mod"), "module github.com/faceauth/faceauth\n", "module who\n", 1)
+	mod += "\nrequire github.com/faceauth/faceauth v0.0.0\n\nreplace github.com/faceauth/faceauth => " + here + "\n"
+	dir := t.TempDir()
+	for name, text := range map[string]string{"main.go": program, "go.mod": mod, "go.sum": read(t, "go.sum")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("go", "run", "-mod=mod", ".", filepath.Join(films, "recording.avi"),
+		"alice="+filepath.Join(films, "alice.avi"), "bob="+filepath.Join(films, "bob.avi"))
+	c.Dir, c.Env = dir, append(os.Environ(), "FACEAUTH_MODELS="+fixture.Models(t), "GOFLAGS=", "GOPROXY=off")
+	out, err := c.CombinedOutput()
+	if err != nil || !regexp.MustCompile(`(?m)^  alice +2\d\d faces`).Match(out) ||
+		!regexp.MustCompile(`(?m)^  bob +\d+ faces`).Match(out) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
