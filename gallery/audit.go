@@ -75,7 +75,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 			continue
 		}
 		all = append(all, Unusual{ID: s.ID, Name: s.Name, Learned: !s.Labelled, Faces: s.Points, Vector: s.Vector})
-		x, y, v = append(x, s.Vector), append(y, classes[s.Name]), append(v, s.Weight)
+		x, y, v = append(x, s.Vector), append(y, classes[s.Name]), append(v, s.Points)
 	}
 	if len(all) == 0 || slices.Min(y) == slices.Max(y) {
 		return nil, fmt.Errorf("%w; no name can be unusual", ErrOnePerson)

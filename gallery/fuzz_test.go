@@ -59,10 +59,10 @@ func TestRandomPrograms(t *testing.T) {
 	for _, what := range []string{
 		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path", "repartition", "full",
 		"undone", "undo refused",
-		"unlearned", "configured", "configuration refused", "evicted", "conflict", "audited", "resembles", "mixed",
+		"unlearned", "configured", "configuration refused", "conflict", "audited", "resembles", "mixed",
 		"mismatch", "exists",
 		"anchored", "named from afar", "linked", "recalled", "confirmed", "renamed", "retracted",
-		"forgotten", "unlabelled", "capped", "drift", "many rejected",
+		"forgotten", "unlabelled", "drift", "many rejected",
 		"contracted", "rival", "name kept",
 	} {
 		if total.seen[what] < int(programs)/250 {
@@ -138,16 +138,13 @@ func run(t *testing.T, dir string, p []byte) *tally {
 	}
 	s := online.Settings{
 		K: 1 + int(m.next()%8), Sigma: .2, Gamma: 1e-3, Reach: .3, Epsilon: 1e-4, Multiplier: 1.5, Journal: 100,
-		LearnWindow: 10, DriftDistance: .2, DriftConstancy: .5, Link: .45, NameRate: 1e-2, AnchorRate: 1e-3,
+		DriftDistance: .2, DriftConstancy: .5, Link: .45, NameRate: 1e-2, AnchorRate: 1e-3,
 	}
 	if head/72%2 == 0 { // impostors were measured in this space
 		space.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{.5, .4, .35}}
 		if head/36%2 == 0 {
 			space.Streams = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{.4, .3}}
 		}
-	}
-	if head/6%3 == 0 {
-		s.HalfLife = 20
 	}
 	var err, errTwin error
 	m.g, err = gallery.New(space, s)
@@ -338,7 +335,6 @@ func (m *machine) noteVerdict(v online.Verdict) {
 	m.note("no path", v.Reason == online.NoPath)
 	m.note("anchored", v.Anchored)
 	m.note("named from afar", v.Label != "" && v.Distance > .3)
-	m.note("capped", m.slow.Learner.Settings.LearnCap > 0 && v.Label != "" && !v.Learned)
 }
 
 // unknown returns the sentinel error of an unknown number or name.
@@ -352,7 +348,7 @@ func unknown(ok bool) error {
 func (m *machine) step() {
 	s := m.slow
 	l := s.Learner
-	r, evicted := l.Graph.R, l.Graph.Evicted
+	r := l.Graph.R
 	switch op := m.next() % 64; op {
 	default: // faces to be learned
 		for range 1 + op%3 {
@@ -614,7 +610,6 @@ func (m *machine) step() {
 	}
 	m.note("repartition", l.Graph.R > r)
 	m.note("full", l.Full())
-	m.note("evicted", l.Graph.Evicted > evicted)
 }
 
 func (m *machine) undo(what string, slow func() (int, bool), fast func(g *gallery.Gallery) (int, error)) {
@@ -634,7 +629,7 @@ func (m *machine) configure() {
 	s := l.Settings
 	bad := false
 	for range 1 + m.next()%3 {
-		switch m.next() % 18 {
+		switch m.next() % 14 {
 		case 0, 1, 2:
 			s.K = 1 + int(m.next()%8)
 			if m.next()%2 == 0 { // merged faces go into a journal of another length
@@ -657,26 +652,17 @@ func (m *machine) configure() {
 		case 9:
 			s.Learn = pick(m, 0, .5, .9)
 		case 10:
-			s.MaxHops = pick(m, 0, 1, 2, 3)
-		case 11:
 			s.Journal = pick(m, online.Off, 1, 3, 10, 100)
-		case 12:
-			s.HalfLife = pick(m, 0, 1, 5, 20, 200)
-		case 13:
-			s.LearnCap = pick(m, 0, 1, 2, 4)
-		case 14:
-			s.LearnWindow = pick(m, 3, 10, 1000)
-		case 15:
+		case 11:
 			s.Freeze = m.next()%4 == 0
-		case 16:
+		case 12:
 			s.DriftDistance, s.DriftConstancy = pick(m, .05, .2, online.Off), pick(m, -1, .2, .5)
-		case 17:
+		case 13:
 			bad = bad || m.next()%2 == 0
 			if bad {
 				pick(m, func() { s.K = -1 }, func() { s.K = 1 << 40 }, func() { s.Gamma = math.NaN() },
 					func() { s.Sigma = -1 }, func() { s.Learn = 2 }, func() { s.Multiplier = 1 },
-					func() { s.Journal = -2 }, func() { s.Reach = math.NaN() }, func() { s.HalfLife = -1 },
-					func() { s.LearnWindow = -1 }, func() { s.Epsilon = 1 })()
+					func() { s.Journal = -2 }, func() { s.Reach = math.NaN() }, func() { s.Epsilon = 1 })()
 			}
 		}
 		if bad {
@@ -838,16 +824,8 @@ func (m *machine) compare() {
 	if !slow.Knows(name) {
 		name = ""
 	}
-	// Weights may be as small as 2^-100, and are compared with the vertices.
-	stored := func(all []online.Stored) []online.Stored {
-		for i := range all {
-			all[i].Weight = 0
-		}
-		return all
-	}
-	m.look("Stored", stored(slow.Stored(name)), nil, func(g *gallery.Gallery) (any, error) {
-		all, err := g.Learner().Stored(name)
-		return stored(all), err
+	m.look("Stored", slow.Stored(name), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Stored(name)
 	})
 	if name != "" {
 		want := slow.Drift(name)
@@ -930,11 +908,8 @@ func (m *machine) vertices() {
 		if o.ID != v.ID || o.Hops != v.Hops || o.Via != v.Via || o.Moment != own.When {
 			m.t.Fatalf("vertex %d comes from %+v, want %+v, via %d", i, o, v, v.Via)
 		}
-		if !slices.Equal(g.Point(i), v.X) || g.Points(i) != v.Sum() {
-			m.t.Fatalf("vertex %d stands for %g points, want %g", i, g.Points(i), v.Sum())
-		}
-		if w := slow.Multiplicity(v); math.Abs(g.Multiplicity(i)-w) > 1e-9*w {
-			m.t.Fatalf("vertex %d weighs %g, want %g", i, g.Multiplicity(i), w)
+		if !slices.Equal(g.Point(i), v.X) || g.Multiplicity(i) != v.Sum() {
+			m.t.Fatalf("vertex %d stands for %g points, want %g", i, g.Multiplicity(i), v.Sum())
 		}
 		var source []int
 		for c := range slow.Classes {

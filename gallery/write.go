@@ -22,14 +22,13 @@ func (g *Gallery) fingerprint() [32]byte {
 	h := sha256.New()
 	c := l.Counts()
 	c.Labelled -= int64(len(l.Labels())) // labels that are gone: their numbers are not in the database
-	fmt.Fprintf(h, "%+v %+v %+v %d %v\n", l.Space(), l.Settings(), c, l.Time().Unix(), l.Graph().Clock())
+	fmt.Fprintf(h, "%+v %+v %+v %d\n", l.Space(), l.Settings(), c, l.Time().Unix())
 	stored, _ := l.Stored("") // without margins there is no error
 	var b []byte
 	for _, s := range stored {
 		if !s.Labelled {
 			b = binary.BigEndian.AppendUint64(b, uint64(s.ID))
 			b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Points))
-			b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Weight))
 		}
 	}
 	h.Write(b)

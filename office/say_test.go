@@ -140,7 +140,7 @@ func TestNameLearnsTheRest(t *testing.T) {
 	}{
 		{"as it is", office.Options{}, online.Settings{}, []string{"arrived sue door 0", "left sue door 0.8"}},
 		{"frozen", office.Options{Freeze: true}, online.Settings{}, nil},
-		{"bounded", office.Options{}, online.Settings{MaxHops: 1}, nil},
+		{"bounded", office.Options{}, online.Settings{Learn: 1}, nil},
 	} {
 		g := people(t)
 		if err := g.Learner().Configure(c.learn); err != nil {

@@ -151,18 +151,6 @@ func BenchmarkRepartition(b *testing.B) {
 	}
 }
 
-// BenchmarkAgeing measures a step of a learner whose faces also age, with a half-life of 5,000 faces.
-func BenchmarkAgeing(b *testing.B) {
-	l, faces := gathering(b, 500, 512)
-	s := l.Settings()
-	s.HalfLife = 5000
-	if err := l.Configure(s); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	observe(b, l, faces)
-}
-
 // BenchmarkDistancePass measures the work that every step needs: the products of one face with every centroid, which is
 // a float32 matrix times a vector.
 func BenchmarkDistancePass(b *testing.B) {

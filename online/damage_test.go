@@ -13,10 +13,10 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// small returns a snapshot with every possible part: people, a rejected face, centroids, a journal, ages and a cap.
+// small returns a snapshot with every possible part: people, a rejected face, centroids and a journal.
 func small(t testing.TB) []byte {
 	t.Helper()
-	l, err := online.New(plane, online.Settings{K: 3, HalfLife: 50, LearnCap: 30, Journal: 4})
+	l, err := online.New(plane, online.Settings{K: 3, Journal: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
 	if err := cbor.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"space", "settings", "graph", "budget"} {
+	for _, key := range []string{"space", "settings", "graph"} {
 		inner := make(map[string]any)
 		for k, v := range m[key].(map[any]any) {
 			inner[k.(string)] = v
@@ -172,7 +172,7 @@ func TestHugeClaims(t *testing.T) {
 		return func(m map[string]any) {
 			g := m["graph"].(map[string]any)
 			g["vertices"], g["journal"], g["links"], g["classes"] = []any{}, []any{}, []any{}, 0
-			m["classes"], m["budget"].(map[string]any)["used"] = []any{}, []int{}
+			m["classes"] = []any{}
 			change(m)
 		}
 	}
@@ -187,17 +187,12 @@ func TestHugeClaims(t *testing.T) {
 		"k":                        set("settings", "k", 1<<40),
 		"k without vertices":       empty(set("settings", "k", 1<<26)),
 		"journal":                  set("settings", "journal", 1<<20),
-		"window":                   set("settings", "learn_window", 1<<40),
 		"last ID":                  set("graph", "last_id", int64(math.MaxInt64)),
 		"observed": func(m map[string]any) {
 			m["counts"].(map[any]any)["observed"] = int64(math.MaxInt64)
 		},
-		"clock":                     set("graph", "clock", math.MaxFloat64),
-		"aged":                      set("graph", "aged", int64(math.MaxInt64)),
 		"radius":                    set("graph", "r", math.MaxFloat64),
 		"edges that are not listed": set("graph", "reach", 0),
-		"spent":                     set("budget", "used", []int64{math.MaxInt64}),
-		"half-life":                 set("settings", "half_life", int64(math.MaxInt64)),
 		"multiplier":                set("settings", "multiplier", 1e300),
 		"sigma":                     set("settings", "sigma", 1e300),
 		"scale":                     set("space", "scale", 1e-300),
@@ -206,16 +201,14 @@ func TestHugeClaims(t *testing.T) {
 		"observation of a vertex":   func(m map[string]any) { origin(m, 4)[1] = int64(math.MaxInt64) },
 		"time of a vertex":          func(m map[string]any) { origin(m, 4)[2] = int64(math.MinInt64) },
 		"faces of a vertex":         func(m map[string]any) { origin(m, 4)[5] = 1e300 },
-		"birth of a vertex":         func(m map[string]any) { origin(m, 4)[6] = 1e300 },
 		"weight of a vertex":        func(m map[string]any) { vertex(m, 4)[1] = 1e300 },
-		"class of a vertex":         func(m map[string]any) { vertex(m, 4)[3] = 1 << 40 },
-		"neighbour of a vertex":     func(m map[string]any) { vertex(m, 4)[6] = []int{1 << 40} },
+		"class of a vertex":         func(m map[string]any) { vertex(m, 4)[2] = 1 << 40 },
+		"neighbour of a vertex":     func(m map[string]any) { vertex(m, 4)[5] = []int{1 << 40} },
 		"coordinates of a vertex": func(m map[string]any) {
 			vertex(m, 4)[0] = []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0}
 		},
-		"entry of an unknown vertex":  func(m map[string]any) { entry(m)[2] = 1 << 40 },
-		"entry of too many faces":     func(m map[string]any) { entry(m)[5] = 1e15 },
-		"entry that was not born yet": func(m map[string]any) { entry(m)[6] = 1e300 },
+		"entry of an unknown vertex": func(m map[string]any) { entry(m)[2] = 1 << 40 },
+		"entry of too many faces":    func(m map[string]any) { entry(m)[5] = 1e15 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := altered(t, good, change)
@@ -255,7 +248,7 @@ func vertex(m map[string]any, i int) []any {
 
 func entry(m map[string]any) []any { return m["graph"].(map[string]any)["journal"].([]any)[0].([]any) }
 
-func origin(m map[string]any, i int) []any { return vertex(m, i)[5].([]any) }
+func origin(m map[string]any, i int) []any { return vertex(m, i)[4].([]any) }
 
 // A face can represent only as many others as can be counted. A learner at this limit can be saved and read.
 func TestAdoptTooMany(t *testing.T) {

@@ -35,11 +35,10 @@
 // An accepted face changes which faces are accepted later. From the first line of defence to the last:
 //
 //   - Settings.Reach bounds the length of an edge. Without it chains of weak edges join people and strangers.
-//   - Settings.Learn asks for more confidence to learn a face than to recognise it, Settings.MaxHops bounds how many
-//     faces lie between a learned one and a labelled one, and Settings.LearnCap the faces of a person in a window.
+//   - Settings.Learn asks for more confidence to learn a face than to recognise it.
 //   - [Learner.Drift] says how far and how steadily the learned faces of a person have moved.
 //   - [Learner.Reject] is a negative label, and [Learner.Conflicts] names labels that contradict each other.
-//   - With Settings.HalfLife learned faces lose weight. Settings.Freeze stops all learning.
+//   - Settings.Freeze stops all learning.
 //
 // docs/results.md has the recall that each setting costs. [Learner.Room] says whether Settings.K is large enough.
 //

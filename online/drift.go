@@ -33,7 +33,6 @@ func (l *Learner) Drift(name string) (Drift, error) {
 	}
 	d := Drift{Name: name}
 	var labelled, learned []int
-	all := 0. // multiplicity of the learned faces
 	for i := range l.graph.Len() {
 		if c, ok := l.graph.Class(i); ok {
 			if c == class {
@@ -41,8 +40,7 @@ func (l *Learner) Drift(name string) (Drift, error) {
 			}
 		} else if s := l.graph.Source(i); len(s) == 1 && s[0] == class {
 			learned = append(learned, i)
-			d.Learned += l.graph.Points(i)
-			all += l.graph.Multiplicity(i)
+			d.Learned += l.graph.Multiplicity(i)
 		}
 	}
 	if len(learned) == 0 || len(labelled) == 0 {
@@ -56,7 +54,7 @@ func (l *Learner) Drift(name string) (Drift, error) {
 	// The halves have equal mass. A vertex lies at its first point, so the older half is the older half of all places
 	// ever reached.
 	half, mass := 0, 0.
-	for half < len(learned) && 2*mass < all {
+	for half < len(learned) && 2*mass < d.Learned {
 		mass += l.graph.Multiplicity(learned[half])
 		half++
 	}

@@ -29,7 +29,6 @@ type Learner struct {
 	index    map[class]int // number of each class in classes
 	graph    *quantized.Graph
 	counts   Counts
-	budget   budget
 	time     int64 // seconds since 1970 for the faces learned next; 0 for unknown
 	radii    Radii // zero if they must be computed again
 	measured int   // labelled faces for which radii holds
@@ -84,12 +83,6 @@ func (l *Learner) Configure(s Settings) error {
 	}
 	if err := l.graph.Configure(s.graph(l.space)); err != nil {
 		return err
-	}
-	if l.settings.HalfLife == 0 {
-		l.graph.SkipAgeing(l.counts.Observed) // ageing begins now
-	}
-	if l.settings.LearnWindow != s.LearnWindow {
-		l.budget = budget{} // windows have other numbers now
 	}
 	l.settings, l.radii = s, Radii{}
 	l.dropPortraits()

@@ -89,10 +89,7 @@ func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
 			continue
 		}
 		observation := l.counts.Observed + int64(i) + 1
-		if _, err := l.graph.Age(observation); err != nil {
-			return nil, err
-		}
-		if err := l.keep(f, &all[i], n, observation, observation); err != nil {
+		if err := l.keep(f, &all[i], n, observation); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +111,7 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if l.learns(o, j) {
-		if err := l.keep(o, j, 1, observation, l.counts.Observed); err != nil {
+		if err := l.keep(o, j, 1, observation); err != nil {
 			return Verdict{}, err
 		}
 	}
@@ -155,8 +152,8 @@ func (l *Learner) learns(o Observation, j *judgement) bool {
 
 // keep is the listing "Online quantized harmonic solution" for one face: place it, solve, read its value. If the claim
 // is the same as in the judgement, and the face may be learned, it stays in the graph as this observation, and stands
-// for n faces. It counts in the window of the observation now.
-func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int64) error {
+// for n faces.
+func (l *Learner) keep(o Observation, j *judgement, n int, observation int64) error {
 	t, err := l.graph.Place(o.Vector, o.Follows...)
 	if err != nil || t.Outlier() {
 		return err
@@ -169,14 +166,13 @@ func (l *Learner) keep(o Observation, j *judgement, n int, observation, now int6
 		}
 		c = again
 	}
-	if !l.teaches(o, t, c, n, now) {
+	if !l.teaches(o, t, c) {
 		return nil
 	}
 	v := &j.verdict
 	v.Stored, v.Learned = t.Keep(c.class, n, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
-		l.spend(c.class, n, now)
 		if l.learned != nil {
 			o.Vector, o.Follows, o.Picture = slices.Clone(o.Vector), slices.Clone(o.Follows), slices.Clone(o.Picture)
 			l.learned(Taught{Observation: o, Number: observation, Stored: v.Stored, Time: l.time})
@@ -197,18 +193,16 @@ type Taught struct {
 // A restored l keeps it.
 func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
-// teaches reports whether the caller and the settings permit to learn a face with this claim, as n faces.
-func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim, n int, observation int64) bool {
+// teaches reports whether the caller and the settings permit to learn a face with this claim.
+func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim) bool {
 	person := c.class >= 0 && !l.classes[c.class].Negative
 	switch {
 	case o.As != "" && (!person || l.classes[c.class].Name != o.As):
 		return false
 	case o.Frontal && person && l.Radii().Strays(t.Anchor(c.class)):
 		return false
-	case l.settings.MaxHops > 0 && t.Hops(c.class) > l.settings.MaxHops:
-		return false
 	}
-	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial) && l.affords(c.class, n, observation)
+	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial)
 }
 
 // count counts a judged face, and notes how it looks if it was learned.

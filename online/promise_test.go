@@ -137,7 +137,7 @@ func change(t *testing.T, l *online.Learner, w *walker, r *rand.Rand, people int
 	name := personName(who)
 	s := l.Settings()
 	var err error
-	switch r.IntN(7) {
+	switch r.IntN(6) {
 	case 0:
 		_, err = l.Undo(max(l.Counts().Observed-int64(r.IntN(200)), 0))
 	case 1:
@@ -150,10 +150,8 @@ func change(t *testing.T, l *online.Learner, w *walker, r *rand.Rand, people int
 		from := int64(r.IntN(int(l.Counts().Observed)))
 		l.Unlearn([][2]int64{{from, from + 20}})
 	case 4:
-		s.HalfLife = []int{0, 200, 1000}[r.IntN(3)]
-	case 5:
 		s.Reach = []float64{.7, .86}[r.IntN(2)]
-	case 6:
+	case 5:
 		s.K += r.IntN(10)
 	}
 	if err == nil {

@@ -199,7 +199,7 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 // Unlearn takes back the faces learned from ranges of observations, both ends included, and all faces accepted through
 // them. It returns the number of faces. Observations have the numbers of [Counts].Observed. If a face was merged into
 // another before the journal begins, it stays in the multiplicity of that face. Faces accepted through a centroid stay
-// if the centroid faded earlier or was removed in another way.
+// if the centroid was removed in another way.
 func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
 	return int(l.graph.Unlearn(func(observation int64) bool {
 		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })

@@ -40,19 +40,8 @@ type Settings struct {
 	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that is not an outlier is
 	// learned.
 	Learn float64 `json:"learn"`
-	// MaxHops is the largest number of learned faces between a learned face and a labelled face, along the faces
-	// through which it was accepted. Default 0, no limit.
-	MaxHops int `json:"max_hops"`
 	// Journal is the number of learned faces that [Learner.Undo] can take back one by one. Default 16384. Off: none.
 	Journal int `json:"journal"`
-	// HalfLife is the number of observations after which a learned face counts half; see [quantized.Graph.Age]. Default
-	// 0, for ever.
-	HalfLife int `json:"half_life"`
-	// LearnCap is the largest number of faces of one person learned in a window. It counts faces that were taken back
-	// since. Default 0, no limit.
-	LearnCap int `json:"learn_cap"`
-	// observations in a window; after a change a new window begins. Default 1000
-	LearnWindow int `json:"learn_window"`
 	// DriftDistance: no alarm of [Learner.Drift] while the learned centre is nearer than this. Default: Reach, if there
 	// is one. Off: no alarm.
 	DriftDistance  float64 `json:"drift_distance"`
@@ -66,7 +55,6 @@ type Settings struct {
 func (s Settings) defaults(space face.Space) Settings {
 	s.K = cmp.Or(s.K, 300)
 	s.Journal = cmp.Or(s.Journal, 1<<14)
-	s.LearnWindow = cmp.Or(s.LearnWindow, 1000)
 	s.DriftConstancy = cmp.Or(s.DriftConstancy, .5)
 	s.Sigma = cmp.Or(s.Sigma, space.Sigma)
 	s.Gamma = cmp.Or(s.Gamma, space.Gamma)
@@ -108,16 +96,10 @@ func (s Settings) check() error {
 		what = fmt.Sprintf("anchor_rate is %g, but must be above 0 and at most 1", s.AnchorRate)
 	case s.Journal < Off:
 		what = fmt.Sprintf("journal is %d, but must not be negative, or %d for none", s.Journal, Off)
-	case s.LearnCap < 0:
-		what = fmt.Sprintf("learn_cap is %d, but must not be negative", s.LearnCap)
-	case s.LearnWindow < 1:
-		what = fmt.Sprintf("learn_window is %d, but must be positive", s.LearnWindow)
 	case !(s.DriftDistance > 0 || s.DriftDistance == Off):
 		what = fmt.Sprintf("drift_distance is %g, but must be positive, or %d for no alarm", s.DriftDistance, Off)
 	case !(s.DriftConstancy >= -1 && s.DriftConstancy <= 1):
 		what = fmt.Sprintf("drift_constancy is %g, but must lie between -1 and 1", s.DriftConstancy)
-	case s.MaxHops < 0:
-		what = fmt.Sprintf("max_hops is %d, but must not be negative", s.MaxHops)
 	default:
 		return nil
 	}
@@ -136,6 +118,5 @@ func (s Settings) graph(space face.Space) quantized.Config {
 		Link:       max(s.Link, 0),
 		Gamma:      s.Gamma,
 		Journal:    max(s.Journal, 0),
-		HalfLife:   s.HalfLife,
 	}
 }

@@ -30,7 +30,6 @@ type snapshot struct {
 	Counts   Counts          `cbor:"counts"`
 	Time     int64           `cbor:"time"`
 	Graph    quantized.State `cbor:"graph"`
-	Budget   budget          `cbor:"budget"` // for Settings.LearnCap
 
 	Portraits map[int64]portrait `cbor:"portraits,omitempty"` // by the number of the learned face
 }
@@ -65,8 +64,7 @@ func (l *Learner) marshal(learned bool) ([]byte, error) {
 	l.dropPortraits()
 	s := snapshot{
 		Version: version, Space: l.space, Settings: l.settings, Classes: l.classes, Counts: l.counts, Time: l.time,
-		Graph: l.graph.State(), Budget: l.budget,
-		Portraits: l.portraits,
+		Graph: l.graph.State(), Portraits: l.portraits,
 	}
 	for i := range s.Graph.Vertices {
 		if v := &s.Graph.Vertices[i]; learned && v.Class >= 0 {
@@ -129,19 +127,13 @@ func (s *snapshot) check() error {
 	if err := s.Settings.check(); err != nil {
 		return err
 	}
-	if len(s.Classes) != s.Graph.Classes || len(s.Budget.Used) > len(s.Classes) {
-		return fmt.Errorf("it names %d people, %d have labels, and %d were learned", len(s.Classes), s.Graph.Classes,
-			len(s.Budget.Used))
-	}
-	for _, n := range s.Budget.Used {
-		if n < 0 || n > mostObserved {
-			return fmt.Errorf("%d faces of somebody have been learned", n)
-		}
+	if len(s.Classes) != s.Graph.Classes {
+		return fmt.Errorf("it names %d people, and %d have labels", len(s.Classes), s.Graph.Classes)
 	}
 	c := s.Counts
-	for _, n := range []int64{c.Labelled, c.Observed, c.Outliers, c.Learned, c.PassedOver, s.Budget.Window} {
+	for _, n := range []int64{c.Labelled, c.Observed, c.Outliers, c.Learned, c.PassedOver} {
 		if n < 0 || n > mostObserved {
-			return fmt.Errorf("counts are %+v in window %d", c, s.Budget.Window)
+			return fmt.Errorf("counts are %+v", c)
 		}
 	}
 	return nil
@@ -154,7 +146,7 @@ func (s *snapshot) learner() (*Learner, error) {
 	}
 	l := &Learner{
 		space: s.Space, settings: s.Settings, classes: s.Classes, index: make(map[class]int), counts: s.Counts,
-		time: s.Time, budget: s.Budget,
+		time: s.Time,
 	}
 	for i, c := range s.Classes {
 		if err := CheckName(c.Name); err != nil {

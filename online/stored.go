@@ -17,7 +17,6 @@ type Stored struct {
 	Name     string
 	Negative bool    // the face was rejected: it is not this person's
 	Points   float64 // faces that it stands for
-	Weight   float64 // weight of these faces together, after ageing
 	// At is when the face was learned: the zero time for a labelled face, or if unknown.
 	At   time.Time
 	Hops int // number of faces between this face and a labelled face, see [Learner.Path]; 0 for a labelled face
@@ -43,8 +42,7 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	for i := range all {
 		o := l.graph.Origin(i)
 		all[i] = Stored{
-			ID: o.ID, Hops: o.Hops, Vector: l.graph.Point(i), Points: l.graph.Points(i),
-			Weight: l.graph.Multiplicity(i),
+			ID: o.ID, Hops: o.Hops, Vector: l.graph.Point(i), Points: l.graph.Multiplicity(i),
 		}
 		if o.Time != 0 {
 			all[i].At = time.Unix(o.Time, 0)

@@ -32,9 +32,6 @@ func (l *Learner) forget(class int) {
 	for c := class; c < len(l.classes); c++ {
 		l.index[l.classes[c]] = c
 	}
-	if class < len(l.budget.Used) {
-		l.budget.Used = slices.Delete(l.budget.Used, class, class+1)
-	}
 }
 
 // Undo takes back the faces learned after an observation, and returns their number. The observation is a value of

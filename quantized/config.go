@@ -34,10 +34,9 @@ type Config struct {
 	Reach      float64      // longest edge; 0 for as long as epsilon allows
 	// Link is the longest edge between points that the caller knows to be the same person or thing; 0 for the length of
 	// other edges.
-	Link     float64
-	Gamma    float64 // regulariser gamma_g > 0
-	Journal  int     // points in the journal for Undo; >= 0
-	HalfLife int     // observations after which a learned point counts half, see Graph.Age; 0 for never
+	Link    float64
+	Gamma   float64 // regulariser gamma_g > 0
+	Journal int     // points in the journal for Undo; >= 0
 }
 
 func (c Config) check() error {
@@ -61,8 +60,6 @@ func (c Config) check() error {
 		what = fmt.Sprintf("epsilon is %g, but must lie between 0 and 1", c.Epsilon)
 	case c.Journal < 0 || c.Journal > 1<<20:
 		what = fmt.Sprintf("journal is %d, but must lie between 0 and %d", c.Journal, 1<<20)
-	case c.HalfLife < 0:
-		what = fmt.Sprintf("half-life is %d, but must not be negative", c.HalfLife)
 	case !(c.Reach >= 0):
 		what = fmt.Sprintf("reach is %g, but must be positive, or 0 for none", c.Reach)
 	case !(c.Link >= 0) || math.IsInf(c.Link, 1):

@@ -14,8 +14,8 @@
 // vertices come on top of k: they are never merged, moved or evicted, and have multiplicity 1.
 //
 // These differ from the printed algorithm: R has a first value and a limit, and a merge goes to the nearest vertex
-// (kcenters.go); merged vertices pass on their edges (links.go); a full graph is shared between the classes (share.go);
-// weights may decay (ageing.go). An edge has a greatest length for any kernel ([Config].Reach, [Config].Link).
+// (kcenters.go); merged vertices pass on their edges (links.go); a full graph is shared between the classes (share.go).
+// An edge has a greatest length for any kernel ([Config].Reach, [Config].Link).
 //
 // # Caveats
 //

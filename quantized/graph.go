@@ -36,8 +36,7 @@ type Graph struct {
 	points   points
 	sketches sketches
 	squares  []float64 // squared norms
-	v        []float64 // multiplicities; whole numbers without ageing
-	count    []float64 // numbers of points that the vertices stand for
+	v        []float64 // multiplicities: numbers of points that the vertices stand for
 	label    []int     // class of a labelled vertex, else unlabelled
 	source   [][]int   // classes through which the points of a learned vertex were learned, sorted
 	origin   []Origin  // where each vertex comes from
@@ -47,8 +46,6 @@ type Graph struct {
 
 	journal journal
 	lastID  int64
-	aged    int64   // observation up to which multiplicities are aged
-	clock   float64 // half-lives that have passed so far
 
 	probe    []float32 // the current point
 	found    []edge    // edges of the current point
@@ -59,7 +56,6 @@ type Graph struct {
 	parts    [][]int   // vertices that sketches do not prove to be too far
 	stamp    uint64    // number of the current trial and of the state of the graph
 	solver   solver
-	eviction eviction
 	sources  []int // spare storage for source
 }
 
@@ -102,18 +98,12 @@ func (g *Graph) R() float64 { return g.r }
 // than R·m/(m-1) unless R was cut short at the edge radius.
 func (g *Graph) Bound() float64 { return g.spread }
 
-// Clock returns the number of half-lives that have passed; see [Graph.Age].
-func (g *Graph) Clock() float64 { return g.clock }
-
-// Mass returns the sum of the multiplicities of learned vertices. Without ageing it is the number of learned points.
-func (g *Graph) Mass() float64 { return g.sumLearned(g.v) }
-
-// sumLearned sums x, which has a value for each vertex, over the learned vertices.
-func (g *Graph) sumLearned(x []float64) float64 {
+// Mass returns the number of learned points: the sum of the multiplicities of learned vertices.
+func (g *Graph) Mass() float64 {
 	var sum float64
 	for i, c := range g.label {
 		if c == unlabelled {
-			sum += x[i]
+			sum += g.v[i]
 		}
 	}
 	return sum
@@ -122,11 +112,8 @@ func (g *Graph) sumLearned(x []float64) float64 {
 // Point returns the coordinates of vertex i. The caller must not change them.
 func (g *Graph) Point(i int) []float32 { return g.points.at(i) }
 
-// Multiplicity returns the weight of all points at vertex i. Without ageing it is their number.
+// Multiplicity returns the number of points that vertex i stands for.
 func (g *Graph) Multiplicity(i int) float64 { return g.v[i] }
-
-// Points returns the number of points that vertex i stands for.
-func (g *Graph) Points(i int) float64 { return g.count[i] }
 
 // Class returns the class of vertex i, and whether it is labelled.
 func (g *Graph) Class(i int) (class int, ok bool) {
@@ -204,7 +191,6 @@ func (g *Graph) add(square float64, near []edge, class int) {
 	g.sketches.push(g.probe, square)
 	g.squares = append(g.squares, square)
 	g.v = append(g.v, 1)
-	g.count = append(g.count, 1)
 	g.label = append(g.label, class)
 	g.source = longer(g.source, n+1)
 	if g.source[n] = g.source[n][:0]; cap(g.source[n]) == 0 {
@@ -233,7 +219,7 @@ func (g *Graph) keep(kept []int) {
 	}
 	g.full = false
 	for q, i := range kept {
-		g.v[q], g.count[q], g.squares[q] = g.v[i], g.count[i], g.squares[i]
+		g.v[q], g.squares[q] = g.v[i], g.squares[i]
 		g.label[q], g.origin[q] = g.label[i], g.origin[i]
 		// The swap lets each vertex keep its own storage.
 		g.source[q], g.source[i] = g.source[i], g.source[q]
@@ -245,7 +231,7 @@ func (g *Graph) keep(kept []int) {
 	for _, s := range g.source[n:] {
 		clear(s)
 	}
-	g.squares, g.v, g.count, g.label = g.squares[:n], g.v[:n], g.count[:n], g.label[:n]
+	g.squares, g.v, g.label = g.squares[:n], g.v[:n], g.label[:n]
 	clear(g.origin[n:])
 	g.origin, g.source = g.origin[:n], g.source[:n]
 	g.learned = 0

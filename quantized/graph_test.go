@@ -74,7 +74,6 @@ func TestAgainstReference(t *testing.T) {
 		gamma          float64
 		full           bool
 		reach          float64
-		halfLife       int
 	}{
 		{name: "one class", k: 12, dim: 2, labels: 3, classes: 1, steps: 400, gamma: 1e-3, full: true},
 		{name: "three classes", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true},
@@ -83,8 +82,6 @@ func TestAgainstReference(t *testing.T) {
 		{name: "fewer centroids than labels", k: 4, dim: 2, labels: 9, classes: 3, steps: 300, gamma: 1e-3, full: true},
 		{name: "smallest k", k: 1, dim: 2, labels: 1, classes: 1, steps: 200, gamma: 1e-3, full: true},
 		{name: "short reach", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, reach: .3},
-		{name: "ageing", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, halfLife: 15},
-		{name: "ageing fast", k: 30, dim: 2, labels: 6, classes: 2, steps: 500, gamma: 1e-3, full: true, halfLife: 7},
 		{name: "many vertices", k: 80, dim: 4, labels: 12, classes: 4, steps: 600, gamma: 1e-3},
 	} {
 		seeds := uint64(8)
@@ -94,14 +91,14 @@ func TestAgainstReference(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprintf("%s/seed %d", tt.name, seed), func(t *testing.T) {
 				c := config(tt.k, tt.dim)
-				c.Gamma, c.Reach, c.HalfLife = tt.gamma, tt.reach, tt.halfLife
+				c.Gamma, c.Reach = tt.gamma, tt.reach
 				g, err := quantized.New(c)
 				if err != nil {
 					t.Fatal(err)
 				}
 				r := &reference.Graph{Config: c}
 				s := newStream(seed, tt.dim, tt.classes+1) // one cluster without labels
-				labelled, accepted, evicted := 0, 0, 0
+				labelled, accepted := 0, 0
 				for step := range tt.steps {
 					x, cluster := s.next()
 					if cluster < tt.classes && labelled < tt.labels && (step < tt.labels || s.rand.IntN(10) == 0) {
@@ -114,18 +111,6 @@ func TestAgainstReference(t *testing.T) {
 					}
 					if g.Classes() == 0 {
 						continue
-					}
-					if tt.halfLife > 0 {
-						n := g.Len()
-						gone, err := g.Age(int64(step + 1))
-						if err != nil {
-							t.Fatal(err)
-						}
-						if want := r.Age(int64(step + 1)); gone != want || g.Len() != n-gone {
-							t.Fatalf("step %d: %d vertices, of %d, after %d were evicted, reference %d", step, g.Len(),
-								n, gone, want)
-						}
-						evicted += gone
 					}
 					before := same(g)
 					c, err := g.Place(x)
@@ -163,9 +148,6 @@ func TestAgainstReference(t *testing.T) {
 				}
 				if accepted < tt.steps*2/5 {
 					t.Errorf("only %d of %d points were accepted: the stream tests too little", accepted, tt.steps)
-				}
-				if tt.halfLife > 0 && evicted < 5 {
-					t.Errorf("only %d vertices were evicted: the stream tests too little", evicted)
 				}
 			})
 		}
@@ -227,8 +209,7 @@ func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, ful
 	}
 	solution, values := r.Solution(), all(t, g)
 	for i, v := range r.Vertices {
-		m := r.Multiplicity(v)
-		if !reflect.DeepEqual(g.Point(i), v.X) || g.Points(i) != v.Sum() || math.Abs(g.Multiplicity(i)-m) > 1e-12*m {
+		if !reflect.DeepEqual(g.Point(i), v.X) || g.Multiplicity(i) != v.Sum() {
 			t.Fatalf("step %d: vertex %d is not the reference's", step, i)
 		}
 		if o := g.Origin(i); o.ID != v.ID || o.Via != v.Via || o.Hops != v.Hops {
@@ -289,7 +270,7 @@ func invariants(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, 
 			}
 		}
 	}
-	if r.Config.HalfLife == 0 && g.Mass() != float64(accepted) {
+	if g.Mass() != float64(accepted) {
 		t.Fatalf("step %d: multiplicities sum to %g, and %d points were accepted", step, g.Mass(), accepted)
 	}
 }
@@ -675,9 +656,9 @@ func TestRestoreInvalid(t *testing.T) {
 				{Moment: quantized.Moment{Observation: 9}, Vertex: 2, Via: 2, Count: 1},
 			},
 			Vertices: []quantized.Vertex{
-				{Point: []float32{0}, Multiplicity: 1, Points: 1, Class: 0, Origin: quantized.Origin{ID: 1}},
+				{Point: []float32{0}, Multiplicity: 1, Class: 0, Origin: quantized.Origin{ID: 1}},
 				{
-					Point: []float32{1}, Multiplicity: 3, Points: 3, Class: -1, Source: []int{0}, Neighbours: []int{0},
+					Point: []float32{1}, Multiplicity: 3, Class: -1, Source: []int{0}, Neighbours: []int{0},
 					Origin: quantized.Origin{ID: 2, Moment: quantized.Moment{Observation: 7}, Via: 1, Hops: 1, Own: 1},
 				},
 			},
@@ -692,10 +673,8 @@ func TestRestoreInvalid(t *testing.T) {
 		"point":        func(s *quantized.State) { s.Vertices[1].Point = nil },
 		"coordinate":   func(s *quantized.State) { s.Vertices[1].Point[0] = float32(math.Inf(1)) },
 		"multiplicity": func(s *quantized.State) { s.Vertices[1].Multiplicity = 0 },
-		"heavy":        func(s *quantized.State) { s.Vertices[1].Multiplicity = 7 },
 		"light label":  func(s *quantized.State) { s.Vertices[0].Multiplicity = .5 },
-		"points":       func(s *quantized.State) { s.Vertices[1].Points = 2.5 },
-		"aged":         func(s *quantized.State) { s.Aged = -1 },
+		"points":       func(s *quantized.State) { s.Vertices[1].Multiplicity = 2.5 },
 		"class":        func(s *quantized.State) { s.Vertices[0].Class = 1 },
 		"ID twice":     func(s *quantized.State) { s.Vertices[1].Origin.ID = 1 },
 		"ID":           func(s *quantized.State) { s.LastID = 1 },
@@ -706,11 +685,9 @@ func TestRestoreInvalid(t *testing.T) {
 		"lost":         func(s *quantized.State) { s.Lost.Observation = -1 },
 		"source":       func(s *quantized.State) { s.Vertices[1].Source = []int{0, 0} },
 		"spread":       func(s *quantized.State) { s.Spread = math.Inf(1) },
-		"clock":        func(s *quantized.State) { s.Clock = math.NaN() },
 		"reach":        func(s *quantized.State) { s.Reach = -1 },
 		"own":          func(s *quantized.State) { s.Vertices[1].Origin.Own = 0 },
 		"own points":   func(s *quantized.State) { s.Vertices[1].Origin.Own = 2 },
-		"born":         func(s *quantized.State) { s.Vertices[1].Origin.Born = math.NaN() },
 		"entry count":  func(s *quantized.State) { s.Journal[0].Count = .5 },
 		"entry via":    func(s *quantized.State) { s.Journal[0].Via = 9 },
 		"neighbour":    func(s *quantized.State) { s.Vertices[1].Neighbours = []int{1} },

@@ -104,12 +104,9 @@ func (s *solver) enter(i int) int32 {
 	return s.place[i]
 }
 
-// collect gathers the part of vertex i, without the vertices in gone. Gone may be nil.
-func (s *solver) collect(g *Graph, i int, gone []bool) { s.gather(g, i, -1, nil, gone) }
-
 // gather gathers the part of vertex i. For the number of all vertices, i is a point with the edges in near. Vertex home
 // counts as one point more.
-func (s *solver) gather(g *Graph, i, home int, near []edge, gone []bool) {
+func (s *solver) gather(g *Graph, i, home int, near []edge) {
 	trial := g.Len()
 	s.part, s.free, s.mass, s.s, s.start = s.part[:0], s.free[:0], s.mass[:0], s.s[:0], s.start[:0]
 	s.to, s.a, s.rim, s.most = s.to[:0], s.a[:0], s.rim[:0], 0
@@ -140,9 +137,6 @@ func (s *solver) gather(g *Graph, i, home int, near []edge, gone []bool) {
 				s.to, s.a = append(s.to, 0), append(s.a, mass*s.free[at-1])
 			}
 			for _, e := range g.edges.of[i] {
-				if gone != nil && gone[e.to] {
-					continue
-				}
 				v := g.v[e.to]
 				if e.to == home {
 					v++
@@ -170,16 +164,6 @@ func (s *solver) gather(g *Graph, i, home int, near []edge, gone []bool) {
 			row[q] *= d * s.inverse[to]
 		}
 	}
-}
-
-// rimClasses appends the classes of the labelled vertices at the rim to dst, ascending.
-func (s *solver) rimClasses(dst []int) []int {
-	first := len(dst)
-	for _, e := range s.rim {
-		dst = append(dst, e.class)
-	}
-	slices.Sort(dst[first:])
-	return dst[:first+len(slices.Compact(dst[first:]))]
 }
 
 // pull returns the product of row at of a with p. Four independent sums let the processor work in parallel.
@@ -354,7 +338,7 @@ func (t Trial) Solve() (Solution, error) {
 	if t.home < 0 {
 		source, near = g.Len(), t.near
 	}
-	s.gather(g, source, t.home, near, nil)
+	s.gather(g, source, t.home, near)
 	n := len(s.part)
 	s.b, s.weight = resized(s.b, n), append(s.weight[:0], s.s...)
 	clear(s.b)
@@ -403,7 +387,7 @@ func (g *Graph) Values(of func(class int) bool) ([]float64, error) {
 		if s.seen(i) {
 			continue
 		}
-		s.collect(g, i, nil)
+		s.gather(g, i, -1, nil)
 		if err := s.forward(g, of); err != nil {
 			return nil, err
 		}

@@ -28,7 +28,6 @@ type Origin struct {
 	Via    int64    // ID of the vertex through which its own point was accepted; 0 for none
 	Hops   int      // vertices on the path to a labelled vertex, along Via; 0 for a labelled vertex
 	Own    float64  // number of points kept as its own point; 0 for a labelled vertex
-	Born   float64  // half-lives that had passed when it was kept
 }
 
 // A journal remembers for the last merged points into which vertex they were merged. A vertex's own point is not in it;
@@ -105,7 +104,7 @@ func (g *Graph) rewrite(to []int) {
 	for i, j := range to {
 		if o := g.origin[i]; i != j {
 			g.journal.add(g.c.Journal, Entry{Moment: o.Moment, Vertex: g.origin[j].ID, ID: o.ID, Via: o.Via,
-				Count: o.Own, Born: o.Born})
+				Count: o.Own})
 		}
 	}
 }
@@ -128,7 +127,7 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 // vertex is removed, the points that were accepted through it stay.
 //
 // If a point was merged before the journal begins, it stays, and so do the points accepted through it. Points accepted
-// through a vertex that was removed or has faded stay as well.
+// through a vertex that was removed stay as well.
 func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
 	return g.unlearn(make(map[int64]bool), func(_, observation int64) bool { return gone(observation) })
 }
@@ -180,10 +179,8 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 		}
 		if !spoilt[e.Vertex] {
 			i := g.vertex(e.Vertex)
-			g.count[i] -= e.Count
+			g.v[i] -= e.Count
 			points += e.Count
-			// Rounding must not make a vertex lighter than its own point, or heavier than its number of points.
-			g.v[i] = min(max(g.v[i]-e.Count*g.left(e.Born), g.own(i)), g.count[i])
 		}
 		return false
 	})
@@ -197,7 +194,7 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 		if g.label[i] != unlabelled || !spoilt[o.ID] {
 			kept = append(kept, i)
 		} else {
-			points += g.count[i]
+			points += g.v[i]
 		}
 	}
 	g.stamp++

@@ -142,7 +142,6 @@ func (g *Graph) apply(p partition) {
 			continue
 		}
 		g.v[j] += g.v[i]
-		g.count[j] += g.count[i]
 		for _, c := range g.source[i] {
 			if at, found := slices.BinarySearch(g.source[j], c); !found {
 				g.source[j] = slices.Insert(g.source[j], at, c)

@@ -12,7 +12,7 @@ type Step struct {
 
 // Path returns the path along which the own point of vertex i was accepted: this point, the point through which it was
 // accepted, and so on. Whole is true if the path ends at a labelled vertex. Otherwise the path is not complete: a point
-// on it was removed, has faded, or was merged before the journal begins.
+// on it was removed, or was merged before the journal begins.
 func (g *Graph) Path(i int) (path []Step, whole bool) {
 	merged := make(map[int64]Entry)
 	for _, e := range g.journal.entries {

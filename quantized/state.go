@@ -25,8 +25,6 @@ type State struct {
 	Links   []Link  `cbor:"links"`   // contracted edges, in ascending order of their vertices
 	Journal []Entry `cbor:"journal"` // the oldest first
 	Lost    Moment  `cbor:"lost"`    // the latest entry that is missing in Journal
-	Aged    int64   `cbor:"aged"`    // observation up to which multiplicities are aged
-	Clock   float64 `cbor:"clock"`   // half-lives that have passed
 }
 
 // Point holds the coordinates of a point. In files it is little-endian float32.
@@ -52,15 +50,13 @@ type Entry struct {
 	ID     int64   // ID of the point when it was a vertex; 0 for none
 	Via    int64   // ID of the vertex through which it was accepted; 0 for none
 	Count  float64 // number of points that it stands for; whole and positive
-	Born   float64 // half-lives that had passed when it was kept
 }
 
 // Vertex is one vertex of a State. Vertices are in the order of their age.
 type Vertex struct {
 	_            struct{} `cbor:",toarray"`
 	Point        Point
-	Multiplicity float64 // positive; 1 where labelled
-	Points       float64 // points that it stands for; whole and positive; 1 where labelled
+	Multiplicity float64 // points that it stands for; whole and positive; 1 where labelled
 	Class        int     // -1 where not labelled
 	Source       []int   // classes through which its points were learned, ascending
 	Origin       Origin
@@ -72,16 +68,14 @@ type Vertex struct {
 func (g *Graph) State() State {
 	s := State{
 		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full, Vertices: make([]Vertex, g.Len()), Reach: g.reach,
-		Aged: g.aged, Clock: g.clock, LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)),
-		Lost: g.journal.lost, Links: g.Links(),
+		LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost, Links: g.Links(),
 	}
 	for q := range g.journal.entries {
 		s.Journal = append(s.Journal, g.journal.entries[(g.journal.next+q)%len(g.journal.entries)])
 	}
 	for i := range s.Vertices {
 		v := Vertex{
-			Point: g.Point(i), Multiplicity: g.v[i], Points: g.count[i], Class: g.label[i], Source: g.source[i],
-			Origin: g.origin[i],
+			Point: g.Point(i), Multiplicity: g.v[i], Class: g.label[i], Source: g.source[i], Origin: g.origin[i],
 		}
 		for _, e := range g.edges.of[i] {
 			switch {
@@ -116,7 +110,6 @@ func Restore(c Config, s State) (*Graph, error) {
 		g.sketches.push(v.Point, square)
 		g.squares = append(g.squares, square)
 		g.v = append(g.v, v.Multiplicity)
-		g.count = append(g.count, v.Points)
 		g.label = append(g.label, v.Class)
 		g.source = append(g.source, slices.Clone(v.Source))
 		g.origin = append(g.origin, v.Origin)
@@ -144,7 +137,6 @@ func Restore(c Config, s State) (*Graph, error) {
 	}
 	g.r, g.spread, g.classes, g.full = s.R, s.Spread, s.Classes, s.Full
 	g.lastID, g.journal.lost = s.LastID, s.Lost
-	g.aged, g.clock = s.Aged, s.Clock
 	for _, l := range s.Links {
 		g.note(l)
 	}
@@ -171,12 +163,10 @@ func (s State) check(dim int) error {
 		return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case !finite(s.R) || !finite(s.Spread) || !finite(s.Reach) || !finite(s.Clock):
-		return invalid("R %g, bound %g, reach %g, clock %g", s.R, s.Spread, s.Reach, s.Clock)
+	case !finite(s.R) || !finite(s.Spread) || !finite(s.Reach):
+		return invalid("R %g, bound %g, reach %g", s.R, s.Spread, s.Reach)
 	case s.LastID < 0 || s.LastID > maxID:
 		return invalid("a last ID of %d", s.LastID)
-	case s.Aged < 0:
-		return invalid("aged up to observation %d", s.Aged)
 	case s.Classes < 0 || s.Classes > maxClass+1:
 		return invalid("%d classes", s.Classes)
 	case s.Lost.Observation < 0:
@@ -184,8 +174,7 @@ func (s State) check(dim int) error {
 	}
 	taken := make(map[int64]float64) // points that the journal assigns to a vertex
 	for _, e := range s.Journal {
-		if !whole(e.Count) || !(e.Born >= 0 && e.Born <= s.Clock) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID ||
-			e.Via < 0 || e.Via > s.LastID {
+		if !whole(e.Count) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID || e.Via < 0 || e.Via > s.LastID {
 			return invalid("journal entry %+v", e)
 		}
 		taken[e.Vertex] += e.Count
@@ -206,22 +195,19 @@ func (s State) check(dim int) error {
 		own := v.Origin.Own
 		if v.Class != unlabelled {
 			own = 1
-			if v.Multiplicity != 1 || v.Points != 1 || len(v.Source) > 0 {
-				return invalid("labelled vertex %d has multiplicity %g of %g points, learned through %d classes", i,
-					v.Multiplicity, v.Points, len(v.Source))
+			if v.Multiplicity != 1 || len(v.Source) > 0 {
+				return invalid("labelled vertex %d has multiplicity %g, learned through %d classes", i, v.Multiplicity,
+					len(v.Source))
 			}
 		}
-		if !whole(v.Points) || !whole(own) || !(v.Origin.Born >= 0 && v.Origin.Born <= s.Clock) {
-			return invalid("vertex %d stands for %g points, %g of them its own, born at %g", i, v.Points, own,
-				v.Origin.Born)
+		if !whole(v.Multiplicity) || !whole(own) {
+			return invalid("vertex %d stands for %g points, %g of them its own", i, v.Multiplicity, own)
 		}
-		if taken[v.Origin.ID] > v.Points-own {
-			return invalid("vertex %d stands for %g points, and has taken in %g", i, v.Points, taken[v.Origin.ID])
+		if taken[v.Origin.ID] > v.Multiplicity-own {
+			return invalid("vertex %d stands for %g points, and has taken in %g", i, v.Multiplicity,
+				taken[v.Origin.ID])
 		}
 		delete(taken, v.Origin.ID)
-		if !(v.Multiplicity >= lightest) || v.Multiplicity > v.Points {
-			return invalid("vertex %d has multiplicity %g of %g points", i, v.Multiplicity, v.Points)
-		}
 		if v.Class < -1 || v.Class >= s.Classes {
 			return invalid("vertex %d is of class %d, of %d classes", i, v.Class, s.Classes)
 		}

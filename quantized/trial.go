@@ -263,16 +263,8 @@ func (g *Graph) Nearest(class int) float64 {
 	return d
 }
 
-// Hops returns the number of vertices between the point and a labelled vertex, along the vertices through which each
-// was accepted as a class: 1 if a labelled vertex supports the point. Class is negative for none.
-func (t Trial) Hops(class int) int {
-	t.mustBeOn()
-	_, hops := t.via(class)
-	return hops
-}
-
-// via returns the ID of the vertex through which the point would be accepted as a class, and the resulting hops. This
-// is the vertex that takes the point in. If there is none, it is the neighbour with the largest weight among vertices
+// via returns the ID of the vertex through which the point would be accepted as a class, which is negative for none, and
+// the resulting hops. This is the vertex that takes the point in. If there is none, it is the neighbour with the largest weight among vertices
 // that were labelled or learned as this class, or else among all neighbours.
 func (t Trial) via(class int) (id int64, hops int) {
 	if t.home >= 0 {
@@ -312,14 +304,13 @@ func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
 	if i >= 0 {
 		g.stamp++
 		g.v[i] += float64(n)
-		g.count[i] += float64(n)
-		g.journal.add(g.c.Journal, Entry{Moment: m, Vertex: g.origin[i].ID, Via: via, Count: float64(n), Born: g.clock})
+		g.journal.add(g.c.Journal, Entry{Moment: m, Vertex: g.origin[i].ID, Via: via, Count: float64(n)})
 	} else {
 		i = g.Len()
 		g.add(c.square, c.near, unlabelled)
-		g.v[i], g.count[i] = float64(n), float64(n)
+		g.v[i] = float64(n)
 		o := &g.origin[i]
-		o.Moment, o.Via, o.Hops, o.Own, o.Born = m, via, hops, float64(n), g.clock
+		o.Moment, o.Via, o.Hops, o.Own = m, via, hops, float64(n)
 	}
 	if class >= 0 {
 		if at, found := slices.BinarySearch(g.source[i], class); !found {

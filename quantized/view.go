@@ -33,23 +33,17 @@ func (v View) Classes() int { return v.g.classes }
 // R returns the radius below which learned points are merged.
 func (v View) R() float64 { return v.g.r }
 
-// Clock returns the half-lives that have passed.
-func (v View) Clock() float64 { return v.g.clock }
-
 // Bound returns the greatest possible distance of a point from its centroid.
 func (v View) Bound() float64 { return v.g.spread }
 
-// Mass returns the sum of the multiplicities of learned vertices.
+// Mass returns the number of learned points.
 func (v View) Mass() float64 { return v.g.Mass() }
 
 // Point returns the coordinates of vertex i.
 func (v View) Point(i int) []float32 { return slices.Clone(v.g.Point(i)) }
 
-// Multiplicity returns the weight of all points at vertex i.
+// Multiplicity returns the number of points that vertex i stands for.
 func (v View) Multiplicity(i int) float64 { return v.g.v[i] }
-
-// Points returns the number of points that vertex i stands for.
-func (v View) Points(i int) float64 { return v.g.count[i] }
 
 // Class returns the class of vertex i, and whether it is labelled.
 func (v View) Class(i int) (class int, ok bool) { return v.g.Class(i) }

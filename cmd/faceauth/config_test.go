@@ -124,7 +124,7 @@ func TestConfigErrors(t *testing.T) {
 		camera + "learn: perhaps\n":     "line 2: learn needs true or false",
 		camera + "fps: many\n":          "line 2: fps needs a number",
 		camera + "k: -1\n":              "line 2: k needs a whole number above 0",
-		camera + "max-hops: 1.5\n":      "line 2: max-hops needs a whole number",
+		camera + "keep-mb: 1.5\n":       "line 2: keep-mb needs a whole number",
 		camera + "state:\n":             "line 2: state needs one value",
 		camera + "state: [a]\n":         "line 2: state needs one value",
 		camera + "away: 1s\naway: 2s\n": "line 3: away is also in line 2",

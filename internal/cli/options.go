@@ -26,8 +26,6 @@ type Options struct {
 	k                   Positive[int]
 	sigma, gamma, reach Positive[float64]
 	accept, learnFrom   float64
-	maxHops, learnCap   int
-	halfLife            int
 }
 
 // VisionFlags adds the flags for detectors and embeddings.
@@ -124,14 +122,8 @@ func (o *Options) LearnerFlags(c *cobra.Command) {
 	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
 	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
 	f.Float64Var(&o.accept, "accept", 0, "least confidence for a name, 0 to 1")
-	f.IntVar(&o.maxHops, "max-hops", 0,
-		"largest number of learned faces between a learned face and a labelled face; 0 for no limit")
-	f.IntVar(&o.learnCap, "learn-cap", 0,
-		"largest number of faces of one person learned in 1000 observations; 0 for no limit")
-	f.IntVar(&o.halfLife, "half-life", 0,
-		"number of observations after which a learned face counts half and may be removed; 0 for never")
 	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
-	tunes(f, "k", "sigma", "gamma", "reach", "accept", "max-hops", "learn-cap", "half-life", "learn-from")
+	tunes(f, "k", "sigma", "gamma", "reach", "accept", "learn-from")
 }
 
 // Settings returns s with the values of the command line.
@@ -141,9 +133,6 @@ func (o *Options) Settings(c *cobra.Command, s online.Settings) online.Settings 
 		"sigma":      func() { s.Sigma = o.sigma.n },
 		"gamma":      func() { s.Gamma, s.Epsilon = o.gamma.n, 0 }, // epsilon follows gamma
 		"reach":      func() { s.Reach = o.reach.n },
-		"max-hops":   func() { s.MaxHops = o.maxHops },
-		"learn-cap":  func() { s.LearnCap = o.learnCap },
-		"half-life":  func() { s.HalfLife = o.halfLife },
 		"accept":     func() { s.Accept = o.accept },
 		"learn-from": func() { s.Learn = o.learnFrom },
 	} {

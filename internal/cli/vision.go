@@ -197,21 +197,11 @@ func Describe(v *Vision, s online.Settings, path string) []replay.Setting {
 		add("growth of R", "%g", s.Multiplier),
 		add("accept from", "%g", s.Accept),
 		add("learn from", "%g", s.Learn),
-		add("hops from a labelled face", "%s", limit(s.MaxHops)),
-		add("learned of one person in a window", "%s in %d observations", limit(s.LearnCap), s.LearnWindow),
 	}
 	if path != "" {
 		all = append(all, add("gallery", "%s", path))
 	}
 	return all
-}
-
-// limit writes a number; 0 means no limit.
-func limit(n int) string {
-	if n == 0 {
-		return "no limit"
-	}
-	return fmt.Sprint(n)
 }
 
 // StreamError gives an error of a stream the exit code of a source that cannot be read, unless it has a code.

@@ -152,7 +152,7 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	names := g.Learner.Names()
 	for _, s := range g.Learner.Stored("") {
 		if !s.Negative && s.Name != "" && (s.Labelled || learned) {
-			ids, x, v, y = append(ids, s.ID), append(x, s.Vector), append(v, s.Weight), append(y,
+			ids, x, v, y = append(ids, s.ID), append(x, s.Vector), append(v, s.Points), append(y,
 				slices.Index(names, s.Name))
 		}
 	}

@@ -7,7 +7,6 @@ package reference
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
-	"gonum.org/v1/gonum/mat"
 )
 
 // Graph is a graph of labelled vertices and learned centroids.
@@ -26,14 +24,11 @@ type Graph struct {
 	Classes  int
 	Full     bool
 	LastID   int64
-	Now      int64    // observation up to which points are aged
-	Clock    float64  // half-lives that have passed
 	Journal  []*Point // merged points, the oldest first
 	Lost     quantized.Moment
 	// Delicate says that a decision depended on less than rounding errors: another way to compute it may decide
 	// otherwise.
 	Delicate bool
-	Evicted  int // number of vertices ever made
 	Links    []Link
 	// Numbers of edges ever contracted, and of vertices that were given up for a point of another class.
 	Contracted, Shared int
@@ -53,10 +48,8 @@ type Vertex struct {
 	Class  int // -1 for learned
 	Points []*Point
 	Hops   int
-	Via    int64        // of its own point
-	Source map[int]bool // classes through which its points were accepted
-	// weight of the points, as a running sum, because the order of a repartition depends on its last bit
-	Weight float64
+	Via    int64            // of its own point
+	Source map[int]bool     // classes through which its points were accepted
 	Linked map[*Vertex]bool // vertices that it follows, or that follow it, beyond the edge radius
 }
 
@@ -66,7 +59,6 @@ type Point struct {
 	When    quantized.Moment
 	ID, Via int64 // present or former vertex ID, or 0; ID of the vertex through which it was accepted
 	Count   float64
-	Born    float64
 	At      *Vertex
 	Lost    bool // the journal does not have it any more
 	Label   bool
@@ -78,26 +70,6 @@ func (v *Vertex) Sum() (n float64) {
 		n += p.Count
 	}
 	return n
-}
-
-// Multiplicity returns the weight of the points at a vertex. It panics if the running sum differs from the sum of the
-// points.
-func (g *Graph) Multiplicity(v *Vertex) float64 {
-	sum := 0.
-	for _, p := range v.Points {
-		sum += p.Count * g.left(p)
-	}
-	if math.Abs(v.Weight-sum) > 1e-9*sum+0x1p-90 { // no weight falls below 2^-100
-		panic(fmt.Sprintf("the points of a vertex weigh %g, and the running sum is %g", sum, v.Weight))
-	}
-	return v.Weight
-}
-
-func (g *Graph) left(p *Point) float64 {
-	if p.Label {
-		return 1
-	}
-	return max(math.Exp2(p.Born-g.Clock), 0x1p-100)
 }
 
 // Distance returns the distance of two points.
@@ -216,7 +188,7 @@ func (g *Graph) link(a, b []float32) float64 {
 func (g *Graph) Label(x []float32, class int) {
 	g.Classes = max(g.Classes, class+1)
 	g.LastID++
-	v := &Vertex{ID: g.LastID, X: x, Class: class, Source: map[int]bool{}, Weight: 1}
+	v := &Vertex{ID: g.LastID, X: x, Class: class, Source: map[int]bool{}}
 	v.Points = []*Point{{X: x, ID: v.ID, Count: 1, At: v, Label: true}}
 	g.Vertices = append(g.Vertices, v)
 }
@@ -268,7 +240,7 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 		if (a.Class >= 0) != (b.Class >= 0) {
 			return a.Class >= 0
 		}
-		return a.Weight > b.Weight
+		return a.Sum() > b.Sum()
 	})
 	for last := false; !last; {
 		r = max(r, min(r*g.Config.Multiplier, reach)) // it exceeds the edge radius if that became smaller
@@ -320,7 +292,6 @@ func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
 			p.At = w
 		}
 		w.Points = append(w.Points, v.Points...)
-		w.Weight += v.Weight
 		for c := range v.Source {
 			w.Source[c] = true
 		}
@@ -398,8 +369,6 @@ func (g *Graph) UnlearnPoints(gone func(*Point) bool) (points float64) {
 	for _, p := range slices.Clone(g.Journal) {
 		if v := p.At; taken(p) && !spoilt[v.ID] {
 			v.Points = slices.DeleteFunc(v.Points, func(q *Point) bool { return p == q })
-			own := v.Points[0]
-			v.Weight = min(max(v.Weight-p.Count*g.left(p), own.Count*g.left(own)), v.Sum())
 			g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(q *Point) bool { return p == q })
 		}
 	}
@@ -485,53 +454,4 @@ func (g *Graph) Configure(c quantized.Config) bool {
 		}
 	}
 	return true
-}
-
-// Age ages points up to an observation, and evicts faded vertices, as [quantized.Graph.Age] documents.
-func (g *Graph) Age(observation int64) (evicted int) {
-	if g.Config.HalfLife == 0 {
-		return 0
-	}
-	period := int64(max(1, g.Config.HalfLife/64))
-	ticks := observation/period - g.Now/period
-	if ticks <= 0 {
-		return 0
-	}
-	g.Now = observation
-	passed := float64(ticks) * float64(period) / float64(g.Config.HalfLife)
-	g.Clock += passed
-	for _, v := range g.Vertices {
-		if v.Class < 0 {
-			v.Weight = max(v.Weight*math.Exp2(-passed), 0x1p-100)
-		}
-	}
-	solution := g.Solution()
-	var faint []*Vertex
-	value := make(map[*Vertex][]float64)
-	for i, v := range g.Vertices {
-		if v.Class < 0 && v.Weight < .5 {
-			faint = append(faint, v)
-		}
-		if g.Classes > 0 {
-			value[v] = mat.Row(nil, i, solution)
-		}
-	}
-	for q := range min(16, len(faint)) {
-		all := g.Vertices
-		v := faint[(int(observation/period%int64(len(faint)))*16%len(faint)+q)%len(faint)]
-		g.Vertices = slices.DeleteFunc(slices.Clone(all), func(w *Vertex) bool { return v == w })
-		without := g.Solution()
-		needed := false
-		for i, w := range g.Vertices {
-			for c, x := range value[w] {
-				needed = needed || !g.below(math.Abs(x-without.At(i, c)), .01)
-			}
-		}
-		if g.Vertices = all; !needed {
-			g.Remove(v)
-			g.Evicted++
-			evicted++
-		}
-	}
-	return evicted
 }

@@ -23,7 +23,6 @@ type Learner struct {
 	People   []*Class // in the order of their first label
 	Counts   online.Counts
 	Time     int64
-	lessons  []lesson
 	looks    map[int64]online.Observation // learned faces, by the number of the vertex
 }
 
@@ -31,13 +30,6 @@ type Learner struct {
 type Class struct {
 	Name     string
 	Negative bool
-}
-
-// lesson is a learned face, for the limit on learned faces in a window.
-type lesson struct {
-	observation int64
-	class       *Class
-	n           int
 }
 
 // NewLearner returns a learner without people.
@@ -51,7 +43,6 @@ func (l *Learner) config(s online.Settings) quantized.Config {
 	return quantized.Config{
 		K: s.K, Multiplier: s.Multiplier, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
 		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0),
-		HalfLife: s.HalfLife,
 	}
 }
 
@@ -62,12 +53,6 @@ func (l *Learner) Configure(s online.Settings) bool {
 	}
 	if !l.Graph.Configure(l.config(s)) {
 		return false
-	}
-	if l.Settings.HalfLife == 0 {
-		l.Graph.Now = max(l.Graph.Now, l.Counts.Observed)
-	}
-	if s.LearnWindow != l.Settings.LearnWindow {
-		l.lessons = nil
 	}
 	l.Settings = s
 	return true
@@ -156,7 +141,7 @@ func (l *Learner) Stored(name string) (all []online.Stored) {
 	class := l.class(name, false)
 	solution := l.Graph.Solution()
 	for i, v := range l.Graph.Vertices {
-		s := online.Stored{ID: v.ID, Vector: v.X, Points: v.Sum(), Weight: v.Weight, Hops: v.Hops}
+		s := online.Stored{ID: v.ID, Vector: v.X, Points: v.Sum(), Hops: v.Hops}
 		for _, p := range v.Points {
 			if p.ID == v.ID && !p.Label && p.When.Time != 0 {
 				s.At = time.Unix(p.When.Time, 0)
@@ -232,12 +217,10 @@ func (l *Learner) Drift(name string) online.Drift {
 	d := online.Drift{Name: name}
 	class := l.class(name, false)
 	var learned []*Vertex
-	mass := 0.
 	for _, v := range l.Graph.Vertices {
 		if v.Class < 0 && len(v.Source) == 1 && v.Source[class] {
 			learned = append(learned, v)
 			d.Learned += v.Sum()
-			mass += v.Weight
 		}
 	}
 	if len(learned) == 0 {
@@ -251,8 +234,8 @@ func (l *Learner) Drift(name string) online.Drift {
 		for q := range c {
 			sum, mass := 0., 0.
 			for _, v := range of {
-				sum += v.Weight * float64(v.X[q])
-				mass += v.Weight
+				sum += v.Sum() * float64(v.X[q])
+				mass += v.Sum()
 			}
 			c[q] = float32(sum / mass)
 		}
@@ -261,8 +244,8 @@ func (l *Learner) Drift(name string) online.Drift {
 	start := centre(l.Labelled(name, false))
 	d.Distance = l.Graph.Distance(start, centre(learned))
 	older, half := 0., 0
-	for half < len(learned) && l.Graph.less(2*older, mass) {
-		older += learned[half].Weight
+	for half < len(learned) && l.Graph.less(2*older, d.Learned) {
+		older += learned[half].Sum()
 		half++
 	}
 	if half < len(learned) {

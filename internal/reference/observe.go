@@ -12,7 +12,7 @@ import (
 
 // keep keeps a face that stands for n faces, if the graph makes the same claim when the face is placed in it, and if it
 // may be learned.
-func (l *Learner) keep(o online.Observation, must claim, n int, observation, now int64, v *online.Verdict) {
+func (l *Learner) keep(o online.Observation, must claim, n int, observation int64, v *online.Verdict) {
 	t := l.Graph.Place(o.Vector, o.Follows...)
 	if t.Outlier {
 		return
@@ -33,26 +33,8 @@ func (l *Learner) keep(o online.Observation, must claim, n int, observation, now
 		return
 	}
 	class := slices.Index(l.People, c.class)
-	if _, hops := l.Graph.Via(t, class); l.Settings.MaxHops > 0 && hops > l.Settings.MaxHops {
-		return
-	}
-	if l.Settings.LearnCap > 0 && c.class != nil {
-		used := n
-		for _, e := range l.lessons {
-			window := int64(l.Settings.LearnWindow)
-			if e.class == c.class && e.observation/window == now/window {
-				used += e.n
-			}
-		}
-		if used > l.Settings.LearnCap {
-			return
-		}
-	}
 	v.Stored, v.Learned = l.Graph.Keep(t, class, n, quantized.Moment{Observation: observation, Time: l.Time})
 	v.NoRoom = !v.Learned
-	if v.Learned {
-		l.lessons = append(l.lessons, lesson{now, c.class, n})
-	}
 }
 
 // learns reports whether a face with this verdict and claim may be learned.
@@ -64,7 +46,7 @@ func (l *Learner) learns(o online.Observation, v online.Verdict, c claim) bool {
 func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict {
 	v, c := l.verdict(o)
 	if l.learns(o, v, c) {
-		l.keep(o, c, 1, observation, l.Counts.Observed, &v)
+		l.keep(o, c, 1, observation, &v)
 	}
 	if v.Learned {
 		l.Counts.Learned++
@@ -137,8 +119,7 @@ func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
 	for i, f := range faces {
 		if l.learns(f, all[i], claims[i]) && !worse[i] && !alike(i) {
 			observation := l.Counts.Observed + int64(i) + 1
-			l.Graph.Age(observation)
-			l.keep(f, claims[i], n, observation, observation, &all[i])
+			l.keep(f, claims[i], n, observation, &all[i])
 		}
 	}
 	return all

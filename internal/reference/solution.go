@@ -16,7 +16,7 @@ func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
 	var class []int
 	for _, v := range g.Vertices {
 		class = append(class, v.Class)
-		p.V = append(p.V, v.Weight)
+		p.V = append(p.V, v.Sum())
 	}
 	return g.solve(p, class, func(i, j int) float64 { return edge(g.Vertices[i], g.Vertices[j]) })
 }
@@ -31,7 +31,7 @@ func (g *Graph) Complete() (*mat.Dense, []int) {
 		first = append(first, len(at))
 		for _, q := range v.Points {
 			at, class = append(at, v), append(class, v.Class)
-			p.V = append(p.V, q.Count*g.left(q))
+			p.V = append(p.V, q.Count)
 		}
 	}
 	return g.solve(p, class, func(i, j int) float64 { return g.Edge(at[i], at[j]) }), first

@@ -80,7 +80,7 @@ func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
 	of := make(map[*Vertex]*Vertex)
 	for _, v := range g.Vertices {
 		if v.Class >= 0 {
-			u := &Vertex{X: v.X, Class: v.Class, Weight: 1, Points: []*Point{{X: v.X, Count: 1, Label: true}}}
+			u := &Vertex{X: v.X, Class: v.Class, Points: []*Point{{X: v.X, Count: 1, Label: true}}}
 			alone.Vertices, of[u] = append(alone.Vertices, u), v
 		}
 	}
@@ -106,17 +106,15 @@ func (g *Graph) try(t Trial) Trial {
 			t.Home = v
 		}
 	}
-	p := &Point{X: t.X, Count: 1, Born: g.Clock}
+	p := &Point{X: t.X, Count: 1}
 	at := t.Home
 	if at == nil {
-		at = &Vertex{X: t.X, Class: -1, Weight: 1, Points: []*Point{p}}
+		at = &Vertex{X: t.X, Class: -1, Points: []*Point{p}}
 		g.Vertices = append(g.Vertices, at)
 		defer func() { g.Vertices = g.Vertices[:len(g.Vertices)-1] }()
 	} else {
-		before := at.Weight // adding and subtracting 1 could change the last bit
 		at.Points = append(at.Points, p)
-		at.Weight++
-		defer func() { at.Points, at.Weight = at.Points[:len(at.Points)-1], before }()
+		defer func() { at.Points = at.Points[:len(at.Points)-1] }()
 	}
 	t.Values = mat.Row(nil, slices.Index(g.Vertices, at), g.solution(func(v, u *Vertex) float64 {
 		switch {
@@ -169,7 +167,7 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bo
 		g.Remove(v)
 		g.Shared++
 	}
-	p := &Point{X: t.X, When: m, Count: float64(n), Born: g.Clock}
+	p := &Point{X: t.X, When: m, Count: float64(n)}
 	var hops int
 	p.Via, hops = g.Via(t, class)
 	if t.Home != nil {
@@ -188,7 +186,6 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bo
 		g.Vertices = append(g.Vertices, p.At)
 	}
 	p.At.Points = append(p.At.Points, p)
-	p.At.Weight += float64(n)
 	if class >= 0 {
 		p.At.Source[class] = true
 	}
@@ -260,7 +257,7 @@ func (g *Graph) Via(t Trial, class int) (id int64, hops int) {
 	heaviest := func(among func(*Vertex) bool) (best *Vertex) {
 		most := 0.
 		for _, v := range g.Vertices {
-			if w := t.Edges[v] * v.Weight; among(v) && g.less(most, w) {
+			if w := t.Edges[v] * v.Sum(); among(v) && g.less(most, w) {
 				best, most = v, w
 			}
 		}

@@ -379,6 +379,6 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 // Unguarded returns the settings without limits on accepting and learning, except the kernel's.
 func Unguarded(s online.Settings) online.Settings {
 	s.Reach = 1e6 // not online.Off, because self-training uses it as its radius
-	s.Accept, s.Learn, s.MaxHops, s.LearnCap = 0, 0, 0, 0
+	s.Accept, s.Learn = 0, 0
 	return s
 }

@@ -90,24 +90,6 @@ func TestReadUCI(t *testing.T) {
 	}
 }
 
-// With ageing the learner forgets the person who was at a place before, as docs/thesis/drift.png shows.
-func TestSystemGuests(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a hundred thousand steps take a while")
-	}
-	ages, err := guests(500)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stays, err := guests(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ages > .04 || stays < .08 {
-		t.Errorf("share of faces with the other person's name: %.4f with a half-life, %.4f without", ages, stays)
-	}
-}
-
 // each does every job, also after a job that failed, and returns the error of the failed job.
 func TestEach(t *testing.T) {
 	jobs := make([]int, 100)
