@@ -224,7 +224,7 @@ func (w *Office) sound(faces []Face) []Face {
 
 // store stores a sighting that has ended.
 func (w *Office) store(s *visit) {
-	if len(s.album.Faces) == 0 || s.Known == "" && !w.unknown.Keeps() || w.unknown.Ignored(s.Group) {
+	if len(s.album.Faces) == 0 || s.Known == "" && (s.double || !w.unknown.Keeps()) || w.unknown.Ignored(s.Group) {
 		return
 	}
 	body, err := encoding.Marshal(s.album.Faces)

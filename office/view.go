@@ -77,12 +77,14 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		if b.Name != "" && (b.Name != s.Known || b.Trust == sighting.Confirmed) {
 			s.Known, s.Trust = b.Name, b.Trust
 		}
+		s.double = b.Double != ""
 		w.group(s, b)
 		ignored := w.unknown.Ignored(s.Group)
 		// A track without a clear picture is not reported: it may be a distant face, or no face.
 		pictured := len(s.album.Faces) > 0
-		s.judged = s.judged || b.Name != "" || pictured && b.Frames >= w.o.Presence.Judged
-		if !ignored && (pictured || b.Name != "") {
+		s.judged = s.judged || b.Name != "" || s.double || pictured && b.Frames >= w.o.Presence.Judged
+		// A mirror image of somebody in view is nobody else.
+		if !ignored && !s.double && (pictured || b.Name != "") {
 			told = append(told, inView{Track: ids[i], Belief: b, Group: s.Group})
 		}
 		v.seen = append(v.seen, Seen{
@@ -145,9 +147,9 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 }
 
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
-// recognition.
+// recognition, or if it shows somebody in view a second time.
 func (w *Office) group(s *visit, b sighting.Belief) {
-	if b.Name != "" {
+	if b.Name != "" || s.double {
 		if s.began { // the group has only this sighting
 			w.unknown.Forget(s.Group) // the group may be gone already: no error
 		}

@@ -24,6 +24,7 @@ type visit struct {
 	good    int    // number of clear faces
 	spoilt  int    // number of faces that a movement, an edge or a cover has spoilt
 	judged  bool   // enough faces were seen to decide whether the person is known
+	double  bool   // it shows somebody in view a second time: a mirror image
 }
 
 // sighting returns the sighting of a track in view.

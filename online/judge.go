@@ -149,9 +149,10 @@ func rejects(t quantized.Trial, rejected, person int) bool {
 }
 
 // decide takes the label from every verdict of a frame but the best of those that share it, because nobody is in one
-// frame twice. The first of equals wins. It marks the faces that look like somebody whom a better face looks like.
-func decide(all []judgement) {
-	if len(all) < 2 {
+// frame twice. The first of equals wins, and held people keep their names. It marks the faces that look like somebody
+// whom a better face looks like.
+func decide(all []judgement, held []string) {
+	if len(all)+len(held) < 2 {
 		return
 	}
 	order := make([]*judgement, len(all))
@@ -162,6 +163,9 @@ func decide(all []judgement) {
 		return cmp.Compare(b.verdict.Confidence, a.verdict.Confidence)
 	})
 	taken := make(map[string]bool)
+	for _, name := range held {
+		taken[name] = true
+	}
 	for _, j := range order {
 		v := &j.verdict
 		if v.Label == "" && v.Reason != Unsure {

@@ -46,7 +46,8 @@ type Observation struct {
 
 // ObserveFrame judges all faces of one frame, and learns from them. Nobody can be twice in a frame: if two faces look
 // like the same person, the face with the higher confidence is this person. The other face is unknown and is not
-// learned.
+// learned. Held names people in the frame who keep their names, because faces that are not shown again confirm them
+// ([face.Sample].Held).
 //
 // All faces are judged with the graph before the frame, so no verdict depends on the other faces, except that a name is
 // given once. Then the faces are learned in order. A face is skipped if it was an outlier, if only the enrolled faces
@@ -55,13 +56,13 @@ type Observation struct {
 // is learned through the other.
 //
 // The error comes from [face.Space.Check] for the first bad vector. On error l is unchanged.
-func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
+func (l *Learner) ObserveFrame(faces []Observation, held ...string) ([]Verdict, error) {
 	for i, f := range faces {
 		if err := l.space.Check(f.Vector); err != nil {
 			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
 		}
 	}
-	all, err := l.step(faces, 1)
+	all, err := l.step(faces, 1, held...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (l *Learner) ObserveFrame(faces []Observation) ([]Verdict, error) {
 
 // step looks at the faces of a frame, decides who is who, and keeps what may be learned. A kept face stands for n
 // faces. The next call overwrites the result.
-func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
+func (l *Learner) step(faces []Observation, n int, held ...string) ([]judgement, error) {
 	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
 	l.frame = all
 	for i, f := range faces {
@@ -83,7 +84,7 @@ func (l *Learner) step(faces []Observation, n int) ([]judgement, error) {
 			return nil, err
 		}
 	}
-	decide(all)
+	decide(all, held)
 	for i, f := range faces {
 		if !l.learns(f, &all[i]) || l.alike(faces[:i], all, f) {
 			continue

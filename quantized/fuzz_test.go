@@ -224,7 +224,7 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 		t.Fatalf("step %d: outlier %t, far %t; want %t, %t", step, trial.Outlier(), trial.Far(), want.Outlier, want.Far)
 	}
 	labelled, learned, linked := trial.Closest()
-	wantLabelled, wantLearned, wantLinked := math.Inf(1), math.Inf(1), false
+	wantLabelled, wantLearned := math.Inf(1), math.Inf(1)
 	for v := range want.Edges {
 		d := r.Distance(x, v.X)
 		if v.Class < 0 {
@@ -232,12 +232,11 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 		} else {
 			wantLabelled = min(wantLabelled, d)
 		}
-		wantLinked = wantLinked || !want.Far && r.Config.Weight(d) == 0
 	}
 	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-6 }
-	if !near(labelled, wantLabelled) || !near(learned, wantLearned) || linked != wantLinked {
+	if !near(labelled, wantLabelled) || !near(learned, wantLearned) || linked != want.Linked {
 		t.Fatalf("step %d: closest %g, %g, %t; want %g, %g, %t", step, labelled, learned, linked, wantLabelled,
-			wantLearned, wantLinked)
+			wantLearned, want.Linked)
 	}
 	if !want.Outlier {
 		compareValues(t, step, trial, want)

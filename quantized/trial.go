@@ -18,6 +18,7 @@ type Trial struct {
 	home   int  // vertex that takes the point in, or -1
 	far    bool // the point has no edge, and is judged by the vertices of near
 	alone  bool // only labelled vertices judge the point
+	linked bool // the point follows one of near
 }
 
 // looked is a trial that [Graph.Place] can take over.
@@ -53,13 +54,14 @@ func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
 			g.enrolled = append(g.enrolled, e)
 		}
 	}
-	links := g.links(square, g.standIns(follows))
+	vertices := g.standIns(follows)
+	links := g.links(square, vertices)
 	g.looked = looked{stamp: g.stamp, square: square, follows: append(g.looked.follows[:0], follows...)}
 	if len(links) == 0 && !slices.ContainsFunc(near, g.ordinary) {
 		return Trial{g: g, stamp: g.stamp, square: square, near: near, home: -1, far: len(near) > 0}, nil
 	}
 	near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
-	t := g.try(square, merge(near, links))
+	t := g.try(square, merge(near, links), vertices)
 	g.looked.near = t.near
 	return t, nil
 }
@@ -70,7 +72,7 @@ func (t Trial) Labelled() Trial {
 	t.mustBeOn()
 	g := t.g
 	ordinary := slices.ContainsFunc(g.enrolled, g.ordinary)
-	t.near, t.home, t.alone, t.far = g.apart[:0], -1, true, !ordinary && len(g.enrolled) > 0
+	t.near, t.home, t.alone, t.far, t.linked = g.apart[:0], -1, true, !ordinary && len(g.enrolled) > 0, false
 	for _, e := range g.enrolled {
 		if !ordinary || g.ordinary(e) {
 			t.near = append(t.near, e)
@@ -80,8 +82,9 @@ func (t Trial) Labelled() Trial {
 	return t
 }
 
-func (g *Graph) try(square float64, near []edge) Trial {
-	return Trial{g: g, stamp: g.stamp, square: square, near: near, home: g.home(near)}
+func (g *Graph) try(square float64, near []edge, follows []int) Trial {
+	linked := slices.ContainsFunc(near, func(e edge) bool { return slices.Contains(follows, e.to) })
+	return Trial{g: g, stamp: g.stamp, square: square, near: near, home: g.home(near), linked: linked}
 }
 
 // ordinary reports whether an edge is no longer than the edge radius.
@@ -150,17 +153,17 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 		if !ok {
 			// The next attempt waits until a vertex was removed: an attempt takes time and seldom helps.
 			g.full = true
-			return Candidate{g.try(square, near)}, nil
+			return Candidate{g.try(square, near, g.standIns(follows))}, nil
 		}
 		left := p.survivors(near)
 		if len(left) == 0 {
 			// All vertices near the point would be merged away. The present vertices still judge it.
-			return Candidate{g.try(square, left)}, nil
+			return Candidate{g.try(square, left, g.standIns(follows))}, nil
 		}
 		near = left
 		g.apply(p)
 	}
-	return Candidate{g.try(square, near)}, nil
+	return Candidate{g.try(square, near, g.standIns(follows))}, nil
 }
 
 // edgesOf returns the ordinary edges and links of the point x. It knows them if Look has just tried this point.
@@ -219,14 +222,13 @@ func (t Trial) Home() (vertex int, ok bool) {
 // the point, or +Inf. Linked is true if the point follows one of them.
 func (t Trial) Closest() (labelled, learned float64, linked bool) {
 	t.mustBeOn()
-	labelled, learned = math.Inf(1), math.Inf(1)
+	labelled, learned, linked = math.Inf(1), math.Inf(1), t.linked
 	for _, e := range t.near {
 		if t.g.label[e.to] == unlabelled {
 			learned = min(learned, e.d)
 		} else {
 			labelled = min(labelled, e.d)
 		}
-		linked = linked || !t.far && !t.g.ordinary(e)
 	}
 	return labelled, learned, linked
 }

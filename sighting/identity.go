@@ -19,6 +19,9 @@ type Belief struct {
 	Share  float64 // share of the judged frames that support the name, in [0,1]
 	Frames float64 // number of judged frames; older ones count less
 	Trust  Trust   // how the name is known
+	// Double is the person who has the name that this track would have if that person were not in view, too: a mirror
+	// image, a video call, or a photograph. It is "" for a track with a name, and for somebody unknown.
+	Double string
 }
 
 // Rules decide when a person in view gets a name. A zero field means the default.
@@ -53,6 +56,7 @@ type Identities struct {
 type evidence struct {
 	frames float64
 	names  map[string]float64
+	like   map[string]float64 // faces that a better one of the same frame has kept from a name
 	near   map[string]*anchors
 	denied []string // names that were denied
 
@@ -87,10 +91,15 @@ func (i *Identities) Add(track int, at time.Duration, x []float32, v online.Verd
 	e := i.of(track)
 	e.judged, e.anchored = at, ""
 	e.frames = i.fade*e.frames + 1
-	for name, w := range e.names {
-		if e.names[name] = i.fade * w; e.names[name] < 1e-3 {
-			delete(e.names, name)
+	for _, sum := range []map[string]float64{e.names, e.like} {
+		for name, w := range sum {
+			if sum[name] = i.fade * w; sum[name] < 1e-3 {
+				delete(sum, name)
+			}
 		}
+	}
+	if v.Reason == online.BetterFace && !slices.Contains(e.denied, v.Best) {
+		e.like[v.Best]++
 	}
 	if v.Label != "" && !slices.Contains(e.denied, v.Label) {
 		e.names[v.Label]++
@@ -152,7 +161,8 @@ func (i *Identities) confirmed(track int, at time.Duration) (name string) {
 func (i *Identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
-		e = &evidence{names: make(map[string]float64), near: make(map[string]*anchors)}
+		e = &evidence{names: make(map[string]float64), like: make(map[string]float64),
+			near: make(map[string]*anchors)}
 		i.people[track] = e
 	}
 	return e
@@ -177,6 +187,7 @@ func (i *Identities) Reset(track int) {
 	e := i.of(track)
 	e.frames, e.anchored = 0, ""
 	clear(e.names)
+	clear(e.like)
 	clear(e.near)
 }
 
@@ -199,12 +210,13 @@ func (i *Identities) Keep(tracks []int) {
 }
 
 // Who returns the beliefs about the tracks that are in view together at a time. No name is given to two of them: the
-// track with more evidence gets the name, and the other one stays unknown.
+// track with more evidence gets the name. Faces that compete with each other for one name support it on both tracks,
+// and the other track is a double.
 func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 	type claim struct {
-		at     int
-		name   string
-		weight float64
+		at            int
+		name          string
+		named, weight float64 // evidence, without and with the faces that lost the name to a better one
 	}
 	beliefs := make([]Belief, len(tracks))
 	var claims []claim
@@ -217,22 +229,38 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 		if e.frames < i.rules.Frames*.95 { // fading reduces the weight of the first frames a little
 			continue
 		}
-		for name, w := range e.names {
-			if w >= i.rules.Share*e.frames {
-				claims = append(claims, claim{place, name, w})
+		for name := range e.rivals() {
+			if w := e.names[name] + e.like[name]; w >= i.rules.Share*e.frames {
+				claims = append(claims, claim{place, name, e.names[name], w})
 			}
 		}
 	}
 	slices.SortFunc(claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.named, a.named), cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name))
 	})
 	taken := make(map[string]bool)
 	for _, c := range claims {
-		if b := &beliefs[c.at]; b.Name == "" && !taken[c.name] {
+		switch b := &beliefs[c.at]; {
+		case b.Name != "":
+		case taken[c.name]:
+			b.Double = c.name
+		case c.named > 0:
 			taken[c.name] = true
-			b.Name, b.Share = c.name, c.weight/b.Frames
+			b.Name, b.Double, b.Share = c.name, "", c.weight/b.Frames
 			b.Trust = i.trust(i.people[tracks[c.at]], c.name, at)
 		}
 	}
 	return beliefs
+}
+
+// rivals returns the names that faces of a track have, or would have but for a better face.
+func (e *evidence) rivals() map[string]bool {
+	all := make(map[string]bool)
+	for name := range e.names {
+		all[name] = true
+	}
+	for name := range e.like {
+		all[name] = true
+	}
+	return all
 }

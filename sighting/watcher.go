@@ -27,7 +27,7 @@ const (
 type Seen struct {
 	Track int // of the person in view; see [Tracker]
 	// Verdict is the verdict on this face alone. It is nil for a face without a vector. For a held face it is the last
-	// verdict of its track, with nothing learned.
+	// verdict of its track, with nothing learned, and without a name that a better face of the frame has.
 	Verdict *online.Verdict
 	Belief  Belief // who the person in view is taken for
 	// Trust tells how the name of this face is known: Confirmed if the belief is, and an enrolled face is near enough
@@ -133,9 +133,19 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		observed, of = append(observed, o), append(of, i)
 	}
 	before := w.learner.Counts().Observed
-	verdicts, err := w.learner.ObserveFrame(observed)
+	var held []string // a photograph on the wall keeps no name from anybody
+	for i, s := range faces {
+		if name := w.confirmed(tracks[i], at); s.Held && name != "" && w.chains[tracks[i]].named(name) {
+			held = append(held, name)
+		}
+	}
+	verdicts, err := w.learner.ObserveFrame(observed, held...)
 	if err != nil {
 		return nil, err
+	}
+	taken := make(map[string]bool)
+	for _, v := range verdicts {
+		taken[v.Label] = true
 	}
 	seen := make([]Seen, len(faces))
 	for i, s := range faces {
@@ -143,6 +153,10 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 			w.who.Hold(tracks[i], at)
 			if c.verdict != nil {
 				v := *c.verdict
+				if v.Label != "" && taken[v.Label] { // nobody is in one frame twice
+					v.Label, v.Reason = "", online.BetterFace
+				}
+				taken[v.Label] = true
 				seen[i].Verdict = &v
 			}
 		}
@@ -238,6 +252,11 @@ func (w *Watcher) Ask(s face.Stream) {
 	case w.sure:
 		l.Sure()
 	}
+}
+
+// named reports whether the last verdict has this name.
+func (c *chain) named(name string) bool {
+	return c != nil && c.verdict != nil && c.verdict.Label == name
 }
 
 // keep stores the last verdict.

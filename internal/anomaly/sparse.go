@@ -49,10 +49,12 @@ func Near(x [][]float32, y []int, scale float64, kernel graph.Kernel, least floa
 		return s
 	}
 	dim := len(x[0])
-	flat, squares := make([]float32, 0, n*dim), make([]float64, n)
+	flat, squares, norms := make([]float32, 0, n*dim), make([]float64, n), make([]float64, n)
+	zero := make([]float32, dim)
 	for i := range x {
 		flat = append(flat, x[i]...)
-		squares[i] = graph.SquaredDistance(x[i], make([]float32, dim))
+		squares[i] = graph.SquaredDistance(x[i], zero)
+		norms[i] = math.Sqrt(squares[i])
 	}
 	nu := float64(dim+4) * 0x1p-24 // 4 for the scaling and the sums
 	if nu >= .5 {
@@ -72,9 +74,9 @@ func Near(x [][]float32, y []int, scale float64, kernel graph.Kernel, least floa
 			blas32.Gemm(blas.NoTrans, blas.Trans, 1, left, right, 0,
 				blas32.General{Rows: left.Rows, Cols: right.Rows, Stride: tile, Data: products})
 			for i := a; i < a+left.Rows; i++ {
-				for j := b; j < min(b+right.Rows, i); j++ {
-					p := float64(products[(i-a)*tile+j-b])
-					near := squares[i] + squares[j] - 2*p - slack*math.Sqrt(squares[i]*squares[j])
+				for j, p := range products[(i-a)*tile:][:min(b+right.Rows, i)-min(b, i)] {
+					j += b
+					near := squares[i] + squares[j] - 2*float64(p) - slack*norms[i]*norms[j]
 					// Negated, so that a pair is measured if its product overflowed.
 					if !(near > max(cut, s.worst(i, j)/(scale*scale))) || y[i] == y[j] {
 						s.join(i, j, graph.Distance(x[i], x[j], scale), kernel, least)

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
@@ -78,6 +82,68 @@ func TestNear(t *testing.T) {
 		anomaly.SetDirect(0)
 		agree("step by step", 2*anomaly.Tolerance)
 		back()
+	}
+}
+
+// Ten thousand people with four vectors each, as the network makes them: one pair of people in some thousands is nearer
+// than an edge. A figure of docs/results.md; otherwise a thousand people.
+func TestNearMany(t *testing.T) {
+	people := 1000
+	if os.Getenv("FACEAUTH_FIGURES") != "" {
+		people = 10_000
+	}
+	if testing.Short() {
+		t.Skip("it takes a while")
+	}
+	const dim, alike = 512, 48
+	r := rand.New(rand.NewPCG(1, 1))
+	var x [][]float32
+	var y []int
+	for p := range people {
+		at := make([]float64, alike)
+		for i := range at {
+			at[i] = r.NormFloat64() / math.Sqrt(alike)
+		}
+		for range 4 {
+			v, sum := make([]float32, dim), 0.
+			for i := range v {
+				f := .6 * r.NormFloat64() / math.Sqrt(dim)
+				if i < alike {
+					f += at[i]
+				}
+				v[i] = float32(f)
+				sum += f * f
+			}
+			for i := range v {
+				v[i] /= float32(math.Sqrt(sum))
+			}
+			x, y = append(x, v), append(y, p)
+		}
+	}
+	v := slices.Repeat([]float64{1}, len(x))
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	kernel := graph.Kernel{Denominator: 3.5 * 3.5 * .08}
+	near := anomaly.Near(x, y, 1, kernel, kernel.Weight(1.3*.86))
+	scores, err := near.SoftHarmonic(v, .1, .01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	edges := 0
+	for i, all := range near.Edges {
+		edges += len(all)
+		if scores[i] > 1.2 {
+			t.Fatalf("example %d of one person has a score of %g", i, scores[i])
+		}
+	}
+	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+	t.Logf("%d vectors: %.1f neighbours each, %d MB allocated, %v", len(x), float64(edges)/float64(len(x)), allocated,
+		time.Since(start).Round(time.Millisecond))
+	if allocated > 800*uint64(people)/10_000+20 {
+		t.Errorf("%d MB allocated", allocated)
 	}
 }
 

@@ -15,6 +15,7 @@ type Trial struct {
 	X       []float32
 	Outlier bool
 	Far     bool                // it has no edge, and is judged by vertices in sight
+	Linked  bool                // it follows a vertex to which it has an edge
 	Home    *Vertex             // or nil
 	Edges   map[*Vertex]float64 // weights, also of a point that is merged into Home
 	Values  []float64           // by class
@@ -66,7 +67,7 @@ func (g *Graph) sight(x []float32, s quantized.Sight) map[*Vertex]float64 {
 
 // Look tries a point on the present graph.
 func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
-	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
+	t := g.follow(Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}, follows)
 	if len(t.Edges) == 0 {
 		t.Edges = g.sight(x, s)
 		t.Far = len(t.Edges) > 0
@@ -91,6 +92,17 @@ func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
 	}
 	t.Edges = edges
 	g.Delicate = g.Delicate || alone.Delicate
+	return t
+}
+
+// follow notes whether the point follows one of the vertices to which it has an edge.
+func (g *Graph) follow(t Trial, follows []int64) Trial {
+	t.Linked = false
+	for _, id := range follows {
+		if v := g.standIn(id); v != nil && t.Edges[v] > 0 {
+			t.Linked = true
+		}
+	}
 	return t
 }
 
@@ -130,7 +142,7 @@ func (g *Graph) try(t Trial) Trial {
 
 // Place tries a point, after a repartition if there is a vertex too many.
 func (g *Graph) Place(x []float32, follows ...int64) Trial {
-	t := Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}
+	t := g.follow(Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}, follows)
 	if len(t.Edges) == 0 {
 		return g.try(t)
 	}
@@ -146,9 +158,10 @@ func (g *Graph) Place(x []float32, follows ...int64) Trial {
 			}
 		}
 		if len(t.Edges) == 0 {
-			return g.try(t)
+			return g.try(g.follow(t, follows))
 		}
 		g.repartition(r, to)
+		t = g.follow(t, follows)
 	}
 	return g.try(t)
 }

@@ -74,11 +74,11 @@ func (l *Learner) near(t Trial, enrolled, learned float64) bool {
 		if v.Class < 0 {
 			bound = learned
 		}
-		if !t.Far && l.Graph.weight(t.X, v.X) == 0 || !l.Graph.less(bound, l.Graph.Distance(t.X, v.X)) {
+		if !l.Graph.less(bound, l.Graph.Distance(t.X, v.X)) {
 			return true
 		}
 	}
-	return false
+	return t.Linked
 }
 
 // judge returns the verdict and the claim for a trial.
