@@ -34,7 +34,7 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 	}
 	n := &Network{boxes, points}
 	err = boxes.Try(func(blank *cv.Image) error {
-		if _, err := n.detect(blank); err != nil {
+		if _, err := n.find(blank, blank.Bounds()); err != nil {
 			return err
 		}
 		_, err := n.landmarks(blank, blank.Bounds())
@@ -47,38 +47,49 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 	return n, nil
 }
 
-// Detect implements [Detector]. The whole picture is scaled to the input of the network. A picture that is hardly
-// larger than the face in it, such as the stills of a gallery, gets a border first, because the network was trained on
-// faces with surroundings.
+// Detect implements [Detector]. The picture is scaled to the input of the network, all of it and each of the [Windows]
+// of a large one. A picture that is hardly larger than the face in it, such as the stills of a gallery, gets a border
+// first, because the network was trained on faces with surroundings.
 func (n *Network) Detect(p *Picture) ([]Face, error) {
 	img := p.native()
 	if n.small(img) {
-		border := max(img.Size().X, img.Size().Y) / 2
-		padded, err := img.Pad(border, 127)
-		if err != nil {
-			return nil, err
-		}
-		defer padded.Close()
-		faces, err := n.detect(padded)
-		if err != nil {
-			return nil, err
-		}
-		shift := image.Pt(-border, -border)
-		kept := faces[:0]
-		for _, f := range faces {
-			f.Box = f.Box.Add(shift).Intersect(img.Bounds())
-			if f.Box.Empty() {
-				continue
-			}
-			for i := range f.Landmarks {
-				f.Landmarks[i].X -= float32(border)
-				f.Landmarks[i].Y -= float32(border)
-			}
-			kept = append(kept, f)
-		}
-		return kept, nil
+		return n.bordered(img)
 	}
-	return n.detect(img)
+	found, err := n.Boxes(p, Windows(p.Bounds())...)
+	if err != nil {
+		return nil, err
+	}
+	return found, n.mark(img, found)
+}
+
+// bordered detects faces in a small picture.
+func (n *Network) bordered(img *cv.Image) ([]Face, error) {
+	border := max(img.Size().X, img.Size().Y) / 2
+	padded, err := img.Pad(border, 127)
+	if err != nil {
+		return nil, err
+	}
+	defer padded.Close()
+	faces, err := n.find(padded, padded.Bounds())
+	if err != nil {
+		return nil, err
+	}
+	if err := n.mark(padded, faces); err != nil {
+		return nil, err
+	}
+	kept := faces[:0]
+	for _, f := range faces {
+		f.Box = f.Box.Sub(image.Pt(border, border)).Intersect(img.Bounds())
+		if f.Box.Empty() {
+			continue
+		}
+		for i := range f.Landmarks {
+			f.Landmarks[i].X -= float32(border)
+			f.Landmarks[i].Y -= float32(border)
+		}
+		kept = append(kept, f)
+	}
+	return kept, nil
 }
 
 // small reports whether a picture gets a border. A strip that is too long for a border holds no face that a border
@@ -88,12 +99,25 @@ func (n *Network) small(img *cv.Image) bool {
 	return (size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2) && max(size.X, size.Y) <= longestSmall
 }
 
-// Boxes is Detect without landmarks; [Network.Points] finds them. Faces in a small picture may already have landmarks.
-func (n *Network) Boxes(p *Picture) ([]Face, error) {
+// Boxes finds faces in parts of the picture, without landmarks, in one run of the network for each; [Network.Points]
+// finds landmarks. Faces in a small picture may already have some. A face that the edge of a part may have cut is left
+// out.
+func (n *Network) Boxes(p *Picture, parts ...image.Rectangle) ([]Face, error) {
 	if n.small(p.native()) {
-		return n.Detect(p)
+		return n.bordered(p.native())
 	}
-	return n.find(p.native())
+	var found []Face
+	for _, part := range parts {
+		faces, err := n.find(p.native(), part)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, faces...)
+	}
+	if len(parts) > 1 {
+		found = n.merge(found)
+	}
+	return found, nil
 }
 
 // Points returns the landmarks of a face whose box is in the picture.
@@ -104,25 +128,41 @@ func (n *Network) Points(p *Picture, box image.Rectangle) ([]face.Point, error) 
 // longestSmall is the longest side in pixels of a picture that gets a border.
 const longestSmall = 4096
 
-func (n *Network) find(img *cv.Image) ([]Face, error) {
-	out, err := n.boxes.Forward(img)
+// find returns the faces in a part of a picture, the largest first.
+func (n *Network) find(img *cv.Image, part image.Rectangle) ([]Face, error) {
+	part = part.Intersect(img.Bounds())
+	in := img
+	if part != img.Bounds() {
+		crop, err := img.Crop(part)
+		if err != nil {
+			return nil, fmt.Errorf("detecting faces: %w", err)
+		}
+		defer crop.Close()
+		in = crop
+	}
+	out, err := n.boxes.Forward(in)
 	if err != nil {
 		return nil, fmt.Errorf("detecting faces: %w", err)
 	}
-	return n.decode(out, img.Size())
-}
-
-func (n *Network) detect(img *cv.Image) ([]Face, error) {
-	faces, err := n.find(img)
-	if err != nil {
-		return nil, err
-	}
-	for i := range faces {
-		if faces[i].Landmarks, err = n.landmarks(img, faces[i].Box); err != nil {
-			return nil, err
+	faces, err := n.decode(out, part.Size())
+	kept := faces[:0]
+	for _, f := range faces {
+		f.Box = f.Box.Add(part.Min)
+		if whole(f.Box, part, img.Bounds()) {
+			kept = append(kept, f)
 		}
 	}
-	return faces, nil
+	return kept, err
+}
+
+// mark finds the landmarks of faces.
+func (n *Network) mark(img *cv.Image, faces []Face) (err error) {
+	for i := range faces {
+		if faces[i].Landmarks, err = n.landmarks(img, faces[i].Box); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decode reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2]. The second score is the score of a
@@ -157,10 +197,30 @@ func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
 
 // suppress keeps the box with the best score of each set of boxes that overlap by more than limit.
 func suppress(faces []Face, limit float64) []Face {
+	return bestOf(faces, func(a, b image.Rectangle) bool { return face.Overlap(a, b) > limit })
+}
+
+// merge suppresses boxes of several windows. A window may see a part of a face as a face: a box that lies mostly in
+// another is the same face, too.
+func (n *Network) merge(faces []Face) []Face {
+	kept := bestOf(faces, func(a, b image.Rectangle) bool {
+		both := a.Intersect(b)
+		least := min(a.Dx()*a.Dy(), b.Dx()*b.Dy())
+		return face.Overlap(a, b) > n.boxes.NMS || float64(both.Dx()*both.Dy()) > mostlyIn*float64(least)
+	})
+	largestFirst(kept)
+	return kept
+}
+
+// mostlyIn is the share of a box that lies in another box of the same face.
+const mostlyIn = .6
+
+// bestOf keeps the box with the best score of each set of boxes that are the same.
+func bestOf(faces []Face, same func(a, b image.Rectangle) bool) []Face {
 	slices.SortStableFunc(faces, func(a, b Face) int { return cmp.Compare(b.Score, a.Score) })
 	var kept []Face
 	for _, f := range faces {
-		if !slices.ContainsFunc(kept, func(k Face) bool { return face.Overlap(k.Box, f.Box) > limit }) {
+		if !slices.ContainsFunc(kept, func(k Face) bool { return same(k.Box, f.Box) }) {
 			kept = append(kept, f)
 		}
 	}

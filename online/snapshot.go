@@ -106,7 +106,9 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 				v.Point = labelled(v.Origin.ID)
 			}
 		}
-		s.Graph.LastID = max(s.Graph.LastID, l.graph.State().LastID)
+		if l.graph != nil {
+			s.Graph.LastID = max(s.Graph.LastID, l.graph.State().LastID)
+		}
 	}
 	back, err := s.learner()
 	if err != nil {
@@ -165,10 +167,9 @@ func (s *snapshot) learner() (*Learner, error) {
 			return nil, fmt.Errorf("vertex %d: %w", i, err)
 		}
 	}
-	g, err := quantized.Restore(s.Settings.graph(s.Space), s.Graph)
-	if err != nil {
+	var err error
+	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), s.Graph); err != nil {
 		return nil, err
 	}
-	l.graph = *g
 	return l, l.restorePortraits(s.Portraits)
 }

@@ -44,7 +44,7 @@ func (d *dusk) Detect(img *facedet.Picture) ([]facedet.Face, error) {
 	return d.stage.Detect(img)
 }
 
-func (d *dusk) Boxes(img *facedet.Picture) ([]facedet.Face, error) {
+func (d *dusk) Boxes(img *facedet.Picture, _ ...image.Rectangle) ([]facedet.Face, error) {
 	if d.blind(img) {
 		return nil, nil
 	}

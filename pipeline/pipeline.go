@@ -42,6 +42,9 @@ type Options struct {
 	// Turns measures the norms of a face that may be labelled also when it is turned, so that an enrolment can see
 	// whether the camera is turned.
 	Turns bool
+	// Near leaves out faces that have less than a quarter of the height of the largest: people far behind the one at
+	// the camera, whom only a large frame shows.
+	Near bool
 	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a picture of the whole
 	// frame, at most 640 pixels wide.
 	Frame func() bool
@@ -150,6 +153,9 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 		return p.tooDark(frame)
 	}
 	faces = p.largest(faces)
+	if p.o.Near {
+		faces = slices.DeleteFunc(faces, func(f facedet.Face) bool { return 4*f.Box.Dy() < faces[0].Box.Dy() })
+	}
 	var samples []face.Sample
 	for i, track := range p.track(frame.Index, faces) {
 		s, err := p.sample(img, faces[i], track)

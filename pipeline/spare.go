@@ -15,7 +15,7 @@ import (
 
 // steps is a detector that finds boxes first, and landmarks afterwards, only of the faces that need them.
 type steps interface {
-	Boxes(img *facedet.Picture) ([]facedet.Face, error)
+	Boxes(img *facedet.Picture, parts ...image.Rectangle) ([]facedet.Face, error)
 	Points(img *facedet.Picture, box image.Rectangle) ([]face.Point, error)
 }
 
@@ -58,8 +58,11 @@ type spare struct {
 	doubt  time.Duration  // time since which looks disagree
 	most   []facedet.Face // most faces that a look found since then
 
-	followed int  // frames in a row in which known faces were followed without a look
-	passed   bool // the last frame was skipped
+	looks        int  // in large frames
+	further      int  // of them, those at a further part
+	coarse, fine int  // of these, those of each kind
+	followed     int  // frames in a row in which known faces were followed without a look
+	passed       bool // the last frame was skipped
 }
 
 // Passed reports whether the last frame was skipped because nothing moved in it. Its faces, if any, are the held faces
@@ -105,8 +108,11 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	}
 	s.followed = 0
 	var found []facedet.Face
+	parts := []image.Rectangle{img.Bounds()}
 	if s.steps != nil {
-		found, err = s.steps.Boxes(img.Picture)
+		parts = s.parts(size, moved)
+		found, err = s.steps.Boxes(img.Picture, parts...)
+		found = s.join(found, parts, size)
 	} else {
 		found, err = p.detector.Detect(img.Picture)
 	}
@@ -119,7 +125,7 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.settle(frame.Time, size, found, moved)
+	s.settle(frame.Time, size, found, parts, moved)
 	return samples, nil
 }
 
@@ -282,12 +288,14 @@ func patch(img *facedet.Picture, box image.Rectangle) ([]uint8, error) {
 }
 
 // settle takes in the result of a look, and decides whether the following frames may be skipped.
-func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face, moved bool) {
+func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face, parts []image.Rectangle, moved bool) {
 	same := agree(s.found, found)
 	if moved && same {
-		s.scene.Nothing(boxesOf(found), size)
+		s.scene.Nothing(boxesOf(found), size, parts...)
 	}
-	s.scene.Looked()
+	for _, part := range parts {
+		s.scene.LookedIn(part, size)
+	}
 	switch {
 	case moved:
 		s.calm, s.doubt, s.most = 0, at, found

@@ -177,11 +177,24 @@ func (u *upright) norm(img *facedet.Picture, degrees int) (float64, error) {
 		return 0, err
 	}
 	defer turned.Close()
-	faces, err := u.detector.Detect(turned)
+	faces, err := u.faces(turned)
 	if err != nil || len(faces) == 0 {
 		return 0, err
 	}
 	return normOf(u.extractor, turned, faces[0].Box, faces[0].Landmarks)
+}
+
+// faces returns the faces of a picture, of which only the first needs landmarks. Small ones in a large picture, which
+// would take many runs of the detector, do not decide.
+func (u *upright) faces(img *facedet.Picture) (faces []facedet.Face, err error) {
+	d, ok := u.detector.(steps)
+	if !ok {
+		return u.detector.Detect(img)
+	}
+	if faces, err = d.Boxes(img, img.Bounds()); err == nil && len(faces) > 0 && faces[0].Landmarks == nil {
+		faces[0].Landmarks, err = d.Points(img, faces[0].Box)
+	}
+	return faces, err
 }
 
 // normOf returns the norm of a face, or 0 if no vector can be made of it.

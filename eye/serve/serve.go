@@ -367,7 +367,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	s.source = src
 	o := pipeline.Options{
 		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
-		Turns: q.Gate == eye.Enrol,
+		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn,
 		Frame: func() bool { return s.picture },
 	}
 	if q.Pixels {

@@ -240,14 +240,64 @@ func (s *Scene) Looked() {
 	copy(s.looked, s.now)
 }
 
+// LookedIn is Looked for a part of the picture, in pixels of a picture of size of: movement elsewhere stays.
+func (s *Scene) LookedIn(part image.Rectangle, of image.Point) {
+	c := s.cells(part, of)
+	for y := cell * c.Min.Y; y < min(cell*c.Max.Y, s.size.Y); y++ {
+		from, to := y*s.size.X+cell*c.Min.X, y*s.size.X+min(cell*c.Max.X, s.size.X)
+		copy(s.looked[from:to], s.now[from:to])
+	}
+}
+
+// Parts returns boxes around what moved, in pixels of a picture of size of: one for all cells with at most one cell
+// between them.
+func (s *Scene) Parts(of image.Point) (parts []image.Rectangle) {
+	seen := make([]bool, len(s.moved))
+	for i, m := range s.moved {
+		if !m || seen[i] {
+			continue
+		}
+		var box image.Rectangle
+		seen[i] = true
+		for queue := []int{i}; len(queue) > 0; {
+			k := queue[0]
+			queue = queue[1:]
+			row, col := k/s.cols, k%s.cols
+			box = box.Union(image.Rect(col, row, col+1, row+1))
+			for y := max(0, row-2); y <= min(s.rows-1, row+2); y++ {
+				for x := max(0, col-2); x <= min(s.cols-1, col+2); x++ {
+					if n := y*s.cols + x; s.moved[n] && !seen[n] {
+						seen[n] = true
+						queue = append(queue, n)
+					}
+				}
+			}
+		}
+		at := func(x, side, small int) int { return min(side, x*cell*side/small) }
+		parts = append(parts, image.Rect(
+			at(box.Min.X, of.X, s.size.X), at(box.Min.Y, of.Y, s.size.Y),
+			at(box.Max.X, of.X, s.size.X), at(box.Max.Y, of.Y, s.size.Y)))
+	}
+	return parts
+}
+
 // Nothing says that a search because of movement found nothing new. Cells that moved then tolerate more for a while,
-// except cells near the given faces. The faces are in pixels of a picture of size of. Call it before [Scene.Looked].
-func (s *Scene) Nothing(faces []image.Rectangle, of image.Point) {
+// except cells near the given faces. If parts are given, the search was in these alone. All are in pixels of a picture
+// of size of. Call it before [Scene.Looked].
+func (s *Scene) Nothing(faces []image.Rectangle, of image.Point, parts ...image.Rectangle) {
+	searched := make([]image.Rectangle, len(parts))
+	for i, p := range parts {
+		searched[i] = s.cells(p, of)
+	}
 	near := make([]image.Rectangle, len(faces))
 	for i, f := range faces {
 		near[i] = Around(f)
 	}
 	for i := range s.movedOutside(near, of) {
+		at := image.Pt(i%s.cols, i/s.cols)
+		if len(parts) > 0 && !slices.ContainsFunc(searched, func(r image.Rectangle) bool { return at.In(r) }) {
+			continue
+		}
 		s.waived[i] = min(mostWaived, s.waived[i]+max(0, s.diff[i]-s.threshold(i))+waivedMore)
 	}
 }

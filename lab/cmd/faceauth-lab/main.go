@@ -31,6 +31,6 @@ func newTrial() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newLoginTrial(), newLivenessTrial(), newOfficeTrial())
+	c.AddCommand(newLoginTrial(), newLivenessTrial(), newOfficeTrial(), newDistanceTrial())
 	return c
 }

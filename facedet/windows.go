@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facedet
+
+import (
+	"image"
+
+	"github.com/faceauth/faceauth/face"
+)
+
+// Window is the size of the smallest part of a picture that is searched by itself. [Network] finds faces of
+// [face.LeastSide] in it (docs/results.md).
+var Window = image.Pt(640, 480)
+
+const (
+	// larger is the ratio of the sides of windows, and of the next larger ones around them. The overlap is the share of
+	// a window that lies in its neighbour, too: a face that is higher is large enough for the next larger windows.
+	larger         = 3
+	windowsOverlap = .25
+	// slack is how much a picture may be larger than a window and is still searched at once.
+	slack = 1.5
+)
+
+// Windows returns the parts in which faces are looked for in a part of a picture, so that small faces are found as well
+// as large ones: all of it first, then overlapping windows, the largest first. A part of at most 960x720 pixels is
+// searched at once.
+func Windows(part image.Rectangle) []image.Rectangle {
+	all := []image.Rectangle{part}
+	if float64(part.Dx()) <= slack*float64(Window.X) && float64(part.Dy()) <= slack*float64(Window.Y) {
+		return all
+	}
+	var sides []image.Point
+	for side := Window; part.Dx() > side.X || part.Dy() > side.Y; side = side.Mul(larger) {
+		sides = append(sides, image.Pt(min(side.X, part.Dx()), min(side.Y, part.Dy())))
+	}
+	for i := len(sides) - 1; i >= 0; i-- {
+		side := sides[i]
+		columns, rows := starts(part.Dx(), side.X), starts(part.Dy(), side.Y)
+		for _, y := range rows {
+			for _, x := range columns {
+				all = append(all, image.Rectangle{Max: side}.Add(part.Min).Add(image.Pt(x, y)))
+			}
+		}
+	}
+	return all
+}
+
+// Fit returns the part of a picture of this size that is looked at for a box: at least a [Window], of shape 4:3 where
+// the picture lets it.
+func Fit(box image.Rectangle, size image.Point) image.Rectangle {
+	w := max(Window.X, box.Dx(), (box.Dy()*Window.X+Window.Y-1)/Window.Y)
+	w, h := min(w, size.X), min(w*Window.Y/Window.X, size.Y)
+	at := box.Min.Add(box.Max).Sub(image.Pt(w, h)).Div(2)
+	at = image.Pt(min(max(at.X, 0), size.X-w), min(max(at.Y, 0), size.Y-h))
+	return image.Rectangle{at, at.Add(image.Pt(w, h))}
+}
+
+// Shown reports whether a face of this height is large enough to be found in a part of a picture.
+func Shown(height int, part image.Rectangle) bool {
+	return height*Window.X >= face.LeastSide*part.Dx() || part.Dx() <= Window.X
+}
+
+// starts returns where windows of a side begin along a length, as evenly as they fit.
+func starts(length, side int) []int {
+	step := float64(side) * (1 - windowsOverlap)
+	n := 1
+	for float64(side)+float64(n-1)*step < float64(length) {
+		n++
+	}
+	at := make([]int, n)
+	for i := 1; i < n; i++ {
+		at[i] = i * (length - side) / (n - 1)
+	}
+	return at
+}
+
+// whole reports whether a box does not touch an edge at which a part was cut out of a picture.
+func whole(box, part, picture image.Rectangle) bool {
+	x, y := max(1, part.Dx()/100), max(1, part.Dy()/100)
+	return (part.Min.X == picture.Min.X || box.Min.X >= part.Min.X+x) &&
+		(part.Min.Y == picture.Min.Y || box.Min.Y >= part.Min.Y+y) &&
+		(part.Max.X == picture.Max.X || box.Max.X <= part.Max.X-x) &&
+		(part.Max.Y == picture.Max.Y || box.Max.Y <= part.Max.Y-y)
+}
