@@ -131,7 +131,7 @@ func (m Impostors) Check() error {
 // Check returns nil if v is a vector of the space. Otherwise the error says which rule v breaks, and wraps
 // [ErrDimension], [ErrNotFinite], [ErrZeroNorm] or [ErrNotUnit]. The error never holds a value of v.
 func (s Space) Check(v []float32) error {
-	if len(v) != s.Dim {
+	if len(v) != s.Dim || s.Dim == 0 {
 		return fmt.Errorf("space %s: %w: %d values, want %d", s.ID, ErrDimension, len(v), s.Dim)
 	}
 	var sum float64

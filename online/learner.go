@@ -27,7 +27,7 @@ type Learner struct {
 	settings Settings
 	classes  []class
 	index    map[class]int // number of each class in classes
-	graph    *quantized.Graph
+	graph    quantized.Graph
 	counts   Counts
 	time     int64 // seconds since 1970 for the faces learned next; 0 for unknown
 	radii    Radii // zero if they must be computed again
@@ -67,7 +67,7 @@ func New(space face.Space, s Settings) (*Learner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Learner{space: space, settings: s, index: make(map[class]int), graph: g}, nil
+	return &Learner{space: space, settings: s, index: make(map[class]int), graph: *g}, nil
 }
 
 // Configure replaces the settings of l. Faces stay; weights, edges and verdicts follow the new settings, and a smaller

@@ -125,22 +125,6 @@ func (l *Learner) Newest(n int) (ids []int64) {
 	return ids
 }
 
-// Crowd returns the number of labelled faces of other people to which a labelled face has an edge. Memory and the time
-// of a frame grow with the number of edges.
-func (l *Learner) Crowd(id int64) (n int) {
-	i, there := l.graph.Find(id)
-	own, ok := l.labelAt(i)
-	if !there || !ok {
-		return 0
-	}
-	l.graph.Neighbours(i, func(j int, _ float64) {
-		if other, ok := l.labelAt(j); ok && other.Name != own.Name {
-			n++
-		}
-	})
-	return n
-}
-
 // Conflicts returns the pairs of contradicting labels at a distance of at most within: two faces of different people,
 // or a face of a person and a face rejected as this person's. The nearest pairs come first.
 func (l *Learner) Conflicts(within float64) (all []Conflict) {

@@ -106,9 +106,7 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 				v.Point = labelled(v.Origin.ID)
 			}
 		}
-		if l.graph != nil {
-			s.Graph.LastID = max(s.Graph.LastID, l.graph.State().LastID)
-		}
+		s.Graph.LastID = max(s.Graph.LastID, l.graph.State().LastID)
 	}
 	back, err := s.learner()
 	if err != nil {
@@ -167,9 +165,10 @@ func (s *snapshot) learner() (*Learner, error) {
 			return nil, fmt.Errorf("vertex %d: %w", i, err)
 		}
 	}
-	var err error
-	if l.graph, err = quantized.Restore(s.Settings.graph(s.Space), s.Graph); err != nil {
+	g, err := quantized.Restore(s.Settings.graph(s.Space), s.Graph)
+	if err != nil {
 		return nil, err
 	}
+	l.graph = *g
 	return l, l.restorePortraits(s.Portraits)
 }

@@ -166,7 +166,7 @@ func (g *Graph) Label(x []float32, class int) error {
 }
 
 // LabelRoom returns the number of points that can still be labelled.
-func (g *Graph) LabelRoom() int { return maxValues/g.c.Dim - g.Labelled() }
+func (g *Graph) LabelRoom() int { return maxValues/max(g.c.Dim, 1) - g.Labelled() }
 
 // take makes x the current point, and returns its squared norm.
 func (g *Graph) take(x []float32) (square float64, err error) {

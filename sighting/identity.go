@@ -82,7 +82,7 @@ func NewLook(space face.Space, x []float32, counted [][]float32) bool {
 // NewIdentities returns empty Identities of faces in a space.
 func NewIdentities(space face.Space, r Rules) *Identities {
 	r = r.defaults()
-	return &Identities{space: space, rules: r, fade: math.Exp2(-1 / r.HalfLife), people: make(map[int]*evidence)}
+	return &Identities{space: space, rules: r, fade: math.Exp2(-1 / r.HalfLife)}
 }
 
 // Add adds the verdict on a face of a track in a frame of that time. The vector of the face may be kept, so it must not
@@ -163,6 +163,9 @@ func (i *Identities) of(track int) *evidence {
 	if e == nil {
 		e = &evidence{names: make(map[string]float64), like: make(map[string]float64),
 			near: make(map[string]*anchors)}
+		if i.people == nil {
+			i.people = make(map[int]*evidence)
+		}
 		i.people[track] = e
 	}
 	return e

@@ -54,8 +54,8 @@ type Seen struct {
 // apart, the first four faces in doubt still get the name of the faces before them, as a learned name.
 type Watcher struct {
 	learner *online.Learner
-	tracker *Tracker
-	who     *Identities
+	tracker Tracker
+	who     Identities
 	chains  map[int]*chain
 	look    bool
 	sure    bool // look stays false while all faces are held
@@ -85,9 +85,10 @@ const longestChain = 4
 
 // NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use between frames.
 func NewWatcher(l *online.Learner, s Settings, r Rules) *Watcher {
-	return &Watcher{
-		learner: l, tracker: NewTracker(l.Space(), s), who: NewIdentities(l.Space(), r), chains: make(map[int]*chain),
+	if l == nil {
+		l = new(online.Learner) // which takes no face
 	}
+	return &Watcher{learner: l, tracker: *NewTracker(l.Space(), s), who: *NewIdentities(l.Space(), r)}
 }
 
 // Track gives numbers to the faces of a frame, as [Tracker.Update] does. [Watcher.Judge] comes after it.
@@ -106,6 +107,9 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 // Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
 // false; a nil hold means the faces with a Reason. The error comes from [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
+	if w.learner == nil {
+		w.learner = new(online.Learner)
+	}
 	for _, track := range tracks {
 		if c := w.chains[track]; c != nil &&
 			(w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
@@ -314,6 +318,9 @@ func (w *Watcher) chain(track int, at time.Duration) *chain {
 	c := w.chains[track]
 	if c == nil {
 		c = &chain{since: at}
+		if w.chains == nil {
+			w.chains = make(map[int]*chain)
+		}
 		w.chains[track] = c
 	}
 	return c
