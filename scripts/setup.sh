@@ -28,6 +28,12 @@ fi
 if [ "$what" = system ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
 	command -v pamtester >/dev/null 2>&1 || want pamtester
+	# Programs that ask for a face. Display managers are not installed, because they would change how people log in to
+	# this machine; where they are, the tests use them: lightdm lightdm-gtk-greeter sddm libkscreenlocker5.
+	for program in sudo pkexec i3lock xdotool sway swaylock wtype; do
+		command -v $program >/dev/null 2>&1 || want $program
+	done
+	command -v Xvfb >/dev/null 2>&1 || want xvfb
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
@@ -120,27 +126,4 @@ if [ -n "$need" ]; then
 		stop "apt-get could not install:$need ($why; all it said is in $log)"
 	fi
 	rm -f "$log"
-fi
-
-# The tests use sudo, and a screen locker with a display. They are unpacked for the tests and not
-# installed, because some of the packages would change how people log in to this machine.
-if [ "$what" = system ] && command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
-	# unpack FOLDER PROGRAM PACKAGE... unpacks packages, unless the program is there.
-	unpack() {
-		dir=$1 program=$2
-		shift 2
-		[ ! -x "$dir/usr/bin/$program" ] || return 0
-		say "unpacking $* into $dir"
-		debs=$(mktemp -d)
-		if (cd "$debs" && apt-get -q -o Acquire::http::Timeout=20 download "$@") >/dev/null 2>&1; then
-			mkdir -p "$dir"
-			for deb in "$debs"/*.deb; do dpkg -x "$deb" "$dir"; done
-		else
-			say "these packages could not be fetched, and the tests with them skip: $*"
-		fi
-		rm -rf "$debs"
-	}
-	cache=${XDG_CACHE_HOME:-$HOME/.cache}/faceauth
-	unpack "$cache/sudo" sudo sudo
-	unpack "$cache/locker" i3lock i3lock libev4 libxcb-xrm0 xvfb libxfont2 x11-xkb-utils xserver-common xdotool libxdo3
 fi

@@ -3,6 +3,7 @@
 package tablet
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,11 +23,10 @@ type account struct {
 type kept struct {
 	Limits  Limits            `cbor:"limits"`
 	Others  map[uint32]Limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
-	Frozen  bool              `cbor:"frozen"`           // a user stopped learning
 	Drifted bool              `cbor:"drifted"`          // the drift alarm stopped learning
 	UID     *uint32           `cbor:"uid,omitempty"`    // number of the user; nil if not known
-	// Bound is the mark of the system's account whose face this is; "" until face and password came together. Told is
-	// the mark of the account that the system has now; "" until a program of root told it.
+	// Bound is the mark of the system's account whose face this is; "" until it is known. Told is the mark of the
+	// account that the system has now; "" until a program of root told it.
 	Bound   string  `cbor:"bound,omitempty"`
 	Told    string  `cbor:"told,omitempty"`
 	History []Event `cbor:"history,omitempty"` // oldest first
@@ -56,8 +56,8 @@ func (c *account) note(e Event) {
 	c.History = c.History[max(0, len(c.History)-mostEvents):]
 }
 
-// moved reports whether nothing shows that the face belongs to the system's present account: face and password never
-// came together, or its user has another password, or was removed, and somebody else got the name and the number.
+// moved reports whether nothing shows that the face belongs to the system's present account: it was enrolled by no
+// program of root, or its user has another password, or was removed, and somebody else got the name and the number.
 func (c *account) moved() bool { return c.Told != c.Bound }
 
 // mostOthers is the greatest number of other askers that a profile remembers.
@@ -225,15 +225,14 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 
 // Moved is the refusal in [Status] while nothing shows that the face belongs to the system's account: see
 // [Authenticator.Account].
-const Moved Refusal = "face and password have not come together yet, or the password is another one; look " +
-	"into the camera, and give the password in the same login"
+const Moved Refusal = "the password is another one since the enrolment, or was not known then; look into the camera, " +
+	"and log in with the password within a minute"
 
 // Status is the public part of a user's profile.
 type Status struct {
 	Enrolled time.Time     // time of the enrolment
 	Labelled int64         // number of faces taken at the enrolment
 	Learned  float64       // number of stored faces that were learned since
-	Frozen   bool          // learning is stopped by a user
 	Drifted  bool          // learning is stopped: the learned faces had moved too far from the enrolled faces
 	Refusal  Refusal       // why a login may not begin now, or ""
 	Wait     time.Duration // time until a login may begin
@@ -255,7 +254,6 @@ func (a *Authenticator) Status(user string) (Status, error) {
 		Enrolled: c.enrolled,
 		Labelled: c.learner.Counts().Labelled,
 		Learned:  d.Learned,
-		Frozen:   c.Frozen,
 		Drifted:  c.Drifted,
 	}
 	s.Refusal, s.Wait = c.ask(0, a.o.Policy, a.moment())
@@ -278,16 +276,17 @@ func (a *Authenticator) History(user string) ([]Event, error) {
 	return c.History, nil
 }
 
-// Users returns the users with a profile.
-func (a *Authenticator) Users() ([]string, error) { return a.store.Users() }
-
 // Password records that a user gave the password: failures are forgotten, and faces from a login of this user within
 // the last minute are learned. Asker is the user who gave it, as for Verify; failures of other askers stay. The error
 // wraps [profile.ErrUnknown] without a profile.
-func (a *Authenticator) Password(user string, asker uint32) error {
+//
+// Mark is that of [Authenticator.Account], or "". If the user's face was seen within the last minute in a login that
+// ended with [Unproven], it binds the profile.
+func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 	now, moment := a.o.Now(), a.moment()
 	return a.update(user, func(c *account) error {
 		c.note(Event{At: now, Asker: asker, Result: PasswordGiven})
+		c.Told = cmp.Or(mark, c.Told)
 		if asker != 0 {
 			delete(c.Others, asker)
 			return nil
@@ -297,7 +296,11 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 			delete(c.Others, *c.UID)
 		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
-		if unproven || len(faces) == 0 { // unproven faces only bind the profile: see Account
+		switch {
+		case unproven && mark != "" && len(faces) >= a.o.Policy.Needed:
+			c.Bound = mark
+			return nil
+		case unproven || len(faces) == 0:
 			return nil
 		}
 		// After a password, faces may be learned that are less like the enrolled ones than after a match.
@@ -315,9 +318,8 @@ func (a *Authenticator) Password(user string, asker uint32) error {
 
 // Account records by what the system knows the account of a user at present: a mark that differs after the account was
 // removed and made again, or has another password. While the profile is not bound to this mark, a login by face ends
-// with [Unproven]. Together says that the password follows in the same login: this binds the profile. The error
-// wraps [profile.ErrUnknown] without a profile.
-func (a *Authenticator) Account(user, mark string, together bool) error {
+// with [Unproven]. The error wraps [profile.ErrUnknown] without a profile.
+func (a *Authenticator) Account(user, mark string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p, c, err := a.unseal(user)
@@ -325,35 +327,22 @@ func (a *Authenticator) Account(user, mark string, together bool) error {
 		return err
 	}
 	defer clear(p.Learner)
-	bound := c.Bound
-	if after := a.o.Now().Add(-a.o.Quarantine); together && a.waiting.holds(user, after) >= a.o.Policy.Needed {
-		bound = mark
-	}
-	if c.Told == mark && c.Bound == bound {
+	if c.Told == mark {
 		return nil
 	}
-	c.Told, c.Bound = mark, bound
+	c.Told = mark
 	return a.seal(user, p, c)
 }
 
-// Undo removes the faces of a user that were learned after a time, to the second, and returns their number.
+// Undo removes the faces of a user that were learned after a time, to the second, and returns their number. Learning
+// goes on, also after the drift alarm.
 func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
 	err = a.update(user, func(c *account) error {
+		c.Drifted = false
 		faces, err = c.learner.UndoSince(since, a.o.Now())
 		return err
 	})
 	return faces, err
-}
-
-// Freeze stops learning for a user, or starts it again, also after the drift alarm.
-func (a *Authenticator) Freeze(user string, on bool) error {
-	return a.update(user, func(c *account) error {
-		c.Frozen = on
-		if !on {
-			c.Drifted = false
-		}
-		return nil
-	})
 }
 
 // Forget removes the profile of a user completely, from disk and memory.

@@ -14,20 +14,21 @@ import (
 )
 
 // Enroll guides a person through enrolment as a user. It replaces an earlier profile only at the end. The caller must
-// check the right to do this. Report is called with each change of the result, the final one included, and must not
-// block.
+// check the right to do this. A mark, see [Authenticator.Account], binds the profile to the system's account, and
+// counts as the password; with "" the profile is bound as an earlier one was. Report is called with each change of the
+// result, the final one included, and must not block.
 //
 // The error wraps [online.ErrName] for an invalid name. After every later failure, also the end of ctx, the result is
 // [Failed].
 func (a *Authenticator) Enroll(
 	ctx context.Context,
-	user string,
+	user, mark string,
 	report func(Result),
 ) (Result, error) {
 	if err := online.CheckName(user); err != nil {
 		return Result{}, err
 	}
-	return a.guide(ctx, user, nil, nil, report)
+	return a.guide(ctx, user, mark, nil, nil, report)
 }
 
 // mostLooks is how many times the faces of an enrolment a profile may have. Each further look gives the faces of other
@@ -63,7 +64,7 @@ func (a *Authenticator) AddLook(
 		}
 		infrared = labelled(l, user)
 	}
-	return a.guide(ctx, user, known, infrared, report)
+	return a.guide(ctx, user, "", known, infrared, report)
 }
 
 // labelled returns the enrolled faces of a user.
@@ -88,7 +89,7 @@ func (a *Authenticator) Stages() int {
 // known, those that are taken are added to them; infrared faces only to infrared faces.
 func (a *Authenticator) guide(
 	ctx context.Context,
-	user string,
+	user, mark string,
 	known, knownInfrared [][]float32,
 	report func(Result),
 ) (Result, error) {
@@ -104,7 +105,7 @@ func (a *Authenticator) guide(
 	}
 	switch r := e.Result(); {
 	case r.Word == Enrolled:
-		e.End(a.enrolled(user, faces, infrared, known != nil))
+		e.End(a.enrolled(user, mark, faces, infrared, known != nil))
 	case r.Word == Turned:
 		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(turned))
 	case r.Final:
@@ -126,7 +127,7 @@ func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment,
 	err error) {
 	last := e.Result()
 	report(last)
-	err = a.watch(ctx, camera, Enrolment, a.o.EnrolmentLimit, func(f face.Frame) bool {
+	err = a.watch(ctx, camera, Enrolment, a.o.EnrolmentLimit, nil, nil, func(f face.Frame) bool {
 		turned = f.Turned
 		r := e.Frame(a.o.Now(), enrolmentFaces(f))
 		if r.Final {
@@ -151,7 +152,7 @@ func enrolmentFaces(f face.Frame) []enrolmentFace {
 }
 
 // enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.
-func (a *Authenticator) enrolled(user string, faces, infrared [][]float32, more bool) Word {
+func (a *Authenticator) enrolled(user, mark string, faces, infrared [][]float32, more bool) Word {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	other, err := a.resembles(user, faces, colour)
@@ -162,7 +163,7 @@ func (a *Authenticator) enrolled(user string, faces, infrared [][]float32, more 
 		return Taken
 	}
 	if err == nil {
-		err = a.keep(user, faces, infrared, more)
+		err = a.keep(user, mark, faces, infrared, more)
 	}
 	if err != nil {
 		a.o.Log.Error("enrolling", "user", user, "error", err)
@@ -231,7 +232,7 @@ func (a *Authenticator) resembles(
 }
 
 // keep writes the profile of a user with these faces, or with these, too. The limits stay.
-func (a *Authenticator) keep(user string, faces, infrared [][]float32, more bool) error {
+func (a *Authenticator) keep(user, mark string, faces, infrared [][]float32, more bool) error {
 	c, err := a.newAccount(user)
 	if err != nil {
 		return err
@@ -243,10 +244,14 @@ func (a *Authenticator) keep(user string, faces, infrared [][]float32, more bool
 	case more:
 		c = before
 	case err == nil:
-		c.Limits, c.Others = before.Limits, before.Others
-		c.Bound, c.Told, c.History = before.Told, before.Told, before.History
+		c.Limits, c.Others, c.History = before.Limits, before.Others, before.History
+		c.Bound, c.Told = before.Bound, before.Told
 	case !errors.Is(err, profile.ErrUnknown):
 		a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
+	}
+	if mark != "" {
+		c.Bound, c.Told = mark, mark
+		c.Limits.Password(a.moment())
 	}
 	for i, x := range faces {
 		if err := c.learner.Label(x, user); err != nil {

@@ -48,7 +48,7 @@ func (n night) enrol(t *testing.T, user string, colour, infrared []float32, scor
 			took++
 		}
 	}
-	r, err := n.Enroll(t.Context(), user, count)
+	r, err := n.Enroll(t.Context(), user, "", count)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestInfrared(t *testing.T) {
 		if w := n.enrol(t, "alice", stage.Alice, stage.Carol, .9); w != tablet.Enrolled {
 			t.Fatal(w)
 		}
-		if err := n.Password("alice", 0); err != nil {
+		if err := n.Password("alice", 0, ""); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {
@@ -92,7 +92,7 @@ func TestInfrared(t *testing.T) {
 				t.Errorf("%q, want %q", w, c.want)
 			}
 			n.pass(1e12)
-			if err := n.Password("alice", 0); err != nil { // learns nothing
+			if err := n.Password("alice", 0, ""); err != nil { // learns nothing
 				t.Fatal(err)
 			}
 		}
@@ -112,17 +112,14 @@ func TestInfrared(t *testing.T) {
 	t.Run("is bound to the account", bubble(func(t *testing.T) {
 		n := newNight(t)
 		n.enrol(t, "alice", stage.Alice, stage.Carol, .9)
-		if err := n.Account("alice", "mark", false); err != nil {
+		if err := n.Account("alice", "mark"); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []tablet.Word{tablet.Unproven, tablet.Match} {
 			if w := n.login(t, "alice", lit(stage.Seen(stage.At(stage.Carol, 0), 20), .9)); w != want {
 				t.Fatalf("login %d: %q, want %q", i, w, want)
 			}
-			if err := n.Account("alice", "mark", true); err != nil {
-				t.Fatal(err)
-			}
-			if err := n.Password("alice", 0); err != nil {
+			if err := n.Password("alice", 0, "mark"); err != nil {
 				t.Fatal(err)
 			}
 		}

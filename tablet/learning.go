@@ -11,9 +11,9 @@ import (
 
 // learn shows the learner of a user the faces of one sighting that were earned. The learner learns them if they confirm
 // the user; see [sighting.Watcher]. If the drift alarm goes off, they are removed, and learning stops until a user
-// starts it again.
+// undoes or enrols.
 func (a *Authenticator) learn(user string, c *account, faces [][]float32, now time.Time) error {
-	if c.Frozen || c.Drifted {
+	if c.Drifted {
 		return nil
 	}
 	before, err := c.learner.MarshalBinary()
@@ -68,14 +68,6 @@ func (q *quarantine) take(user string, after time.Time) (faces [][]float32, unpr
 	}
 	q.user, q.faces, q.unproven = "", nil, false
 	return faces, unproven
-}
-
-// holds returns the number of waiting faces of a user that wait only for the password.
-func (q *quarantine) holds(user string, after time.Time) int {
-	if q.user != user || !q.unproven || !q.at.After(after) {
-		return 0
-	}
-	return len(q.faces)
 }
 
 // drop overwrites the faces.

@@ -42,6 +42,28 @@ func TestStill(t *testing.T) {
 	}
 }
 
+// Somebody else is not taken for a picture when they go out of the picture at the end.
+func TestStrangerLeaves(t *testing.T) {
+	line := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
+	for _, moves := range []bool{false, true} {
+		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.Left, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 20 {
+			look := float32(0)
+			if moves {
+				look = float32(n)
+			}
+			s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond), []tablet.Face{{Track: 1, Look: []float32{look}}})
+		}
+		s.Frame(noon.Add(time.Second), nil)
+		if r := s.Tick(noon.Add(time.Minute)); r.Word != tablet.NoMatch {
+			t.Errorf("moves %t: %q", moves, r.Word)
+		}
+	}
+}
+
 // Nobody is let in without three looks of the user that all differ, whatever is shown.
 func TestLooksOfRandomSessions(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}

@@ -86,6 +86,8 @@ const (
 
 	// Failed is the last word if the camera, the models or the program itself failed.
 	Failed Word = "something went wrong"
+	// Unasked is the last word of a login whose verdict nobody wanted.
+	Unasked Word = "nobody has asked"
 )
 
 // Words of a login. Only Match lets anybody in; after each other final word the password is asked for.
@@ -272,9 +274,10 @@ func (s *Session) enough() (matched, alive bool) {
 	return true, mean >= s.policy.MinLiveness
 }
 
-// unmoved reports whether the user was seen, with too few looks.
+// unmoved reports whether the user alone was seen, with too few looks.
 func (s *Session) unmoved() bool {
-	return len(s.window) < s.policy.Needed && !slices.ContainsFunc(s.window, func(j judgement) bool { return !j.match })
+	other := slices.ContainsFunc(s.window, func(j judgement) bool { return !j.match })
+	return s.still && len(s.window) > 0 && len(s.window) < s.policy.Needed && !other
 }
 
 // Liveness returns the highest mean score of the matching frames of a window with enough matches, and whether there was
@@ -284,7 +287,7 @@ func (s *Session) Liveness() (mean float64, ok bool) { return s.liveness, s.matc
 
 // forget starts collecting evidence again, for a face on the given track.
 func (s *Session) forget(track int) {
-	s.track, s.window = track, s.window[:0]
+	s.track, s.window, s.still = track, s.window[:0], false
 	s.gesture.forget()
 }
 
@@ -296,7 +299,7 @@ func (s *Session) Tick(now time.Time) Result {
 		return s.finish(Failed, "")
 	case !now.Before(s.end):
 		switch {
-		case s.short || s.still && s.unmoved():
+		case s.short || s.unmoved():
 			return s.finish(NotLive, "")
 		case s.judged:
 			return s.finish(NoMatch, "")

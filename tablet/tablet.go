@@ -25,11 +25,12 @@
 // Faces from a login are learned only if they are earned: after a match far above the threshold, or if the password is
 // given within a minute. Until then they are in memory only.
 //
-// A profile belongs to an account of the system: a match lets in alone only after the face and the password came
-// together in one login; see [Authenticator.Account].
+// A profile belongs to an account of the system, and to the password that it has: an enrolment by root binds it. After
+// another password a face lets in alone again when the password was given within a minute after it was seen; see
+// [Authenticator.Account].
 //
-// An attempt is written to disk before its first face is judged. So neither a crash nor an unplugged camera gives
-// uncounted attempts.
+// While a prompt waits, the camera looks already. Nobody is told anything until somebody asks, and then the attempt is
+// written to disk before a face is judged. So neither a crash nor an unplugged camera gives uncounted attempts.
 package tablet
 
 import (
@@ -51,7 +52,7 @@ import (
 var (
 	ErrBusy  = errors.New("the camera is in use")
 	errStill = errors.New("the camera, or the eye, sends nothing")
-	ErrLooks = errors.New("the profile has as many looks as it may; to replace them: faceauth tablet enroll")
+	ErrLooks = errors.New("the profile has as many looks as it may; to replace them: faceauth login enroll")
 	ErrSpace = errors.New("the feature space cannot tell people apart; install the models")
 )
 
@@ -208,13 +209,16 @@ type shot struct {
 }
 
 // watch opens the camera and calls each with its frames, until each returns true, the deadline has passed, the camera
-// fails, sends nothing during a login, or ctx ends. It returns when the camera is released, or after patience; the lock
-// stays held until the release. The error is the camera's or ctx's; nil at the deadline.
+// fails, sends nothing during a login, or ctx ends. When asked is closed, it calls begin, and the deadline counts
+// anew. It returns when the camera is released, or after patience; the lock stays held until the release. The error is
+// the camera's or ctx's; nil at the deadline.
 func (a *Authenticator) watch(
 	ctx context.Context,
 	camera Camera,
 	p Purpose,
 	limit time.Duration,
+	asked <-chan struct{},
+	begin func() (over bool),
 	each func(face.Frame) (over bool),
 ) (err error) {
 	if !a.looking.TryLock() {
@@ -260,6 +264,13 @@ func (a *Authenticator) watch(
 			return errStill
 		case <-timer.C:
 			return nil
+		case <-asked:
+			asked = nil
+			if begin() {
+				return nil
+			}
+			timer.Reset(limit)
+			silent.Reset(silence)
 		case s := <-shots:
 			if err = errors.Join(s.err, ctx.Err()); err != nil {
 				return err

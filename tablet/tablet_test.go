@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,7 +98,7 @@ func (d *desk) open(t *testing.T) {
 func (d *desk) enrol(t *testing.T, user string, who []float32) {
 	t.Helper()
 	d.film.Play(stage.Show{Frames: stage.Enrolling(who)})
-	r, err := d.Enroll(t.Context(), user, func(tablet.Result) {})
+	r, err := d.Enroll(t.Context(), user, "", func(tablet.Result) {})
 	if err != nil || r.Word != tablet.Enrolled {
 		t.Fatalf("enrolling %s: %+v, %v\n%s", user, r, err, d.log.String())
 	}
@@ -120,7 +121,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 func ready(t *testing.T, o tablet.Options) *desk {
 	d := newDesk(t, o)
 	d.enrol(t, "alice", stage.Alice)
-	if err := d.Password("alice", 0); err != nil {
+	if err := d.Password("alice", 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -162,7 +163,7 @@ func TestLiveness(t *testing.T) {
 			film := stage.Enrolling(stage.Alice)
 			enrol := func() tablet.Word {
 				d.film.Play(stage.Show{Frames: film})
-				r, err := d.Enroll(t.Context(), "alice", func(tablet.Result) {})
+				r, err := d.Enroll(t.Context(), "alice", "", func(tablet.Result) {})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -178,7 +179,7 @@ func TestLiveness(t *testing.T) {
 			if got := enrol(); got != tablet.Enrolled {
 				t.Fatalf("a live face is not enrolled: %q", got)
 			}
-			if err := d.Password("alice", 0); err != nil {
+			if err := d.Password("alice", 0, ""); err != nil {
 				t.Fatal(err)
 			}
 			w, words := d.verify(t, "alice", c.frames, nil)
@@ -189,7 +190,7 @@ func TestLiveness(t *testing.T) {
 				func(tablet.Result) {}); (err != nil) != (w != tablet.Match) {
 				t.Errorf("after %q: %v", w, err)
 			}
-			if err := d.Password("alice", 0); err != nil {
+			if err := d.Password("alice", 0, ""); err != nil {
 				t.Fatal(err)
 			}
 			if st, err := d.Status("alice"); err != nil || (st.Learned > 0) != c.learns {
@@ -259,7 +260,7 @@ func testVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.PasswordDue {
 		t.Error(err)
 	}
-	if err := d.Password("alice", 0); err != nil {
+	if err := d.Password("alice", 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	d.pass(49 * time.Hour)
@@ -267,7 +268,7 @@ func testVerifyRefused(t *testing.T) {
 		err.Error() != "the password has not been used for too long: use your password" {
 		t.Error(err)
 	}
-	if err := d.Password("alice", 0); err != nil {
+	if err := d.Password("alice", 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
@@ -284,7 +285,7 @@ func testVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.TooManyFailures {
 		t.Error(err)
 	}
-	if err := d.Password("bob", 0); !errors.Is(err, profile.ErrUnknown) {
+	if err := d.Password("bob", 0, ""); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -344,11 +345,11 @@ func testVerifyWithoutStore(t *testing.T) {
 		}
 		d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 		f.after = 1000
-		if r, err := a.Enroll(t.Context(), "alice", func(tablet.Result) {}); err != nil ||
+		if r, err := a.Enroll(t.Context(), "alice", "", func(tablet.Result) {}); err != nil ||
 			r.Word != tablet.Enrolled {
 			t.Fatal(r, err)
 		}
-		if err := a.Password("alice", 0); err != nil {
+		if err := a.Password("alice", 0, ""); err != nil {
 			t.Fatal(err)
 		}
 		f.after = frames
@@ -436,7 +437,7 @@ func testAnchor(t *testing.T) {
 			t.Errorf("%d tenths away: %q, want %q", tenths, w, want)
 		}
 		d.pass(time.Minute)
-		d.Password("alice", 0)
+		d.Password("alice", 0, "")
 	}
 }
 
@@ -468,13 +469,13 @@ func TestLearning(t *testing.T) {
 		if n := learned(d); n != 0 {
 			t.Errorf("learned %g faces", n)
 		}
-		if err := d.Password("alice", 0); err != nil {
+		if err := d.Password("alice", 0, ""); err != nil {
 			t.Fatal(err)
 		}
 		if n := learned(d); n != 3 {
 			t.Errorf("after the password: %g faces, want 3", n)
 		}
-		if err := d.Password("alice", 0); err != nil || learned(d) != 3 {
+		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 3 {
 			t.Errorf("after the next: %g faces, %v", learned(d), err)
 		}
 	}))
@@ -482,32 +483,15 @@ func TestLearning(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
-		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
+		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
 		}
 	}))
 	t.Run("nobody else's", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
-		if err := d.Password("alice", 0); err != nil || learned(d) != 0 {
+		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 0 {
 			t.Errorf("learned %g faces, %v", learned(d), err)
-		}
-	}))
-	t.Run("frozen", bubble(func(t *testing.T) {
-		d := ready(t, tablet.Options{})
-		if err := d.Freeze("alice", true); err != nil {
-			t.Fatal(err)
-		}
-		d.verify(t, "alice", stage.Seen(near, 5), nil)
-		if s, _ := d.Status("alice"); s.Learned != 0 || !s.Frozen {
-			t.Errorf("%+v", s)
-		}
-		if err := d.Freeze("alice", false); err != nil {
-			t.Fatal(err)
-		}
-		d.verify(t, "alice", stage.Seen(near, 5), nil)
-		if learned(d) != 3 {
-			t.Errorf("after that: %g", learned(d))
 		}
 	}))
 	t.Run("undone", bubble(func(t *testing.T) {
@@ -533,8 +517,8 @@ func TestLearning(t *testing.T) {
 		if d.verify(t, "alice", stage.Seen(near, 5), nil); learned(d) != before {
 			t.Errorf("learned after the alarm: %g, before %g", learned(d), before)
 		}
-		if err := d.Freeze("alice", false); err != nil {
-			t.Fatal(err)
+		if n, err := d.Undo("alice", d.now().Add(-24*time.Hour)); err != nil || n == 0 {
+			t.Fatal(n, err)
 		}
 		if s, _ := d.Status("alice"); s.Drifted {
 			t.Error("the alarm stays")
@@ -551,7 +535,7 @@ func testEnroll(t *testing.T) {
 		t.Helper()
 		words = nil
 		d.film.Play(stage.Show{Frames: frames, End: end})
-		r, err := d.Enroll(t.Context(), user, func(r tablet.Result) { words = append(words, r.Word) })
+		r, err := d.Enroll(t.Context(), user, "", func(r tablet.Result) { words = append(words, r.Word) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -583,7 +567,7 @@ func testEnroll(t *testing.T) {
 	if w := enrol("carol", stage.Enrolling(stage.Carol)[:5], io.EOF); w != tablet.Failed {
 		t.Error(w)
 	}
-	if users, err := d.Users(); err != nil || !slices.Equal(users, []string{"alice", "bob"}) {
+	if users, err := d.store.Users(); err != nil || !slices.Equal(users, []string{"alice", "bob"}) {
 		t.Errorf("users %q, %v", users, err)
 	}
 	// Alice enrols again: her limits stay, and the learned faces go.
@@ -594,7 +578,7 @@ func testEnroll(t *testing.T) {
 	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Labelled != 4 || s.Refusal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := d.Enroll(t.Context(), " ", func(tablet.Result) {}); !errors.Is(err, online.ErrName) {
+	if _, err := d.Enroll(t.Context(), " ", "", func(tablet.Result) {}); !errors.Is(err, online.ErrName) {
 		t.Error(err)
 	}
 	if err := d.Forget("alice"); err != nil {
@@ -628,7 +612,7 @@ func testAddLook(t *testing.T) {
 		if w, _ := d.verify(t, "alice", stage.Seen(who, 5), nil); w != want {
 			t.Errorf("a login by %v: %q, want %q", who, w, want)
 		}
-		if err := d.Password("alice", 0); err != nil {
+		if err := d.Password("alice", 0, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -693,16 +677,17 @@ func testNameGivenAgain(t *testing.T) {
 	}
 }
 
-// A profile belongs to the system's account. After the enrolment, and if the account has another password, or somebody
-// else got the name and the number, a face lets in nobody until face and password come together.
+// A profile belongs to the system's account. An enrolment by root binds it. If another program enrolled it, the account
+// has another password, or somebody else got the name and the number, a face lets in nobody until the password is given
+// within a minute after it was seen.
 func TestAccount(t *testing.T) { bubble(testAccount)(t) }
 
 func testAccount(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
 	d.enrol(t, "alice", stage.Alice)
-	password := func(mark string, together bool) {
+	password := func(mark string) {
 		t.Helper()
-		if err := errors.Join(d.Account("alice", mark, together), d.Password("alice", 0)); err != nil {
+		if err := d.Password("alice", 0, mark); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -714,14 +699,14 @@ func testAccount(t *testing.T) {
 		}
 	}
 	for _, mark := range []string{"removed before a login", "first"} { // the password alone binds no face
-		password(mark, false)
 		d.pass(2 * time.Minute)
+		password(mark)
 		seen(tablet.Unproven)
 	}
-	password("first", true)
+	password("first") // by any program of root
 	seen(tablet.Match)
 	for range 3 { // the next account's user logs in with the password, and the old face stays out
-		password("second", false)
+		password("second")
 		if s, err := d.Status("alice"); err != nil || s.Refusal != tablet.Moved {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -729,18 +714,18 @@ func testAccount(t *testing.T) {
 	}
 	seen(tablet.Unproven)
 	d.pass(2 * time.Minute)
-	password("second", true) // too late after the face
+	password("second") // too late after the face
 	seen(tablet.Unproven)
 	var r *tablet.Refused
 	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: 5},
 		func(tablet.Result) {}); !errors.As(err, &r) {
 		t.Errorf("another user: %v", err)
 	}
-	password("second", false) // in another login
+	password("") // nobody knows of which account
 	seen(tablet.Unproven)
-	password("second", true)
+	password("second")
 	seen(tablet.Match)
-	if err := d.Account("alice", "third", false); err != nil {
+	if err := d.Account("alice", "third"); err != nil {
 		t.Fatal(err)
 	}
 	seen(tablet.Unproven) // without a word of a password
@@ -749,9 +734,16 @@ func testAccount(t *testing.T) {
 	d.open(t)
 	d.pass(time.Hour)
 	seen(tablet.Unproven)
-	d.enrol(t, "alice", stage.Alice) // anew, by an administrator
+	d.enrol(t, "alice", stage.Alice) // anew, by no program of root
+	seen(tablet.Unproven)
+	d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
+	if r, err := d.Enroll(t.Context(), "alice", "third", func(tablet.Result) {}); err != nil ||
+		r.Word != tablet.Enrolled {
+		t.Fatal(r, err)
+	}
+	d.pass(time.Hour)
 	seen(tablet.Match)
-	if err := d.Account("bob", "first", false); !errors.Is(err, profile.ErrUnknown) {
+	if err := d.Account("bob", "first"); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -792,7 +784,7 @@ func testHistory(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for range 64 {
-		if err := d.Password("alice", 0); err != nil {
+		if err := d.Password("alice", 0, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -826,7 +818,7 @@ func testBusy(t *testing.T) {
 		r.Word != tablet.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := d.Enroll(t.Context(), "bob", func(tablet.Result) {}); err != nil || r.Word != tablet.Failed {
+	if r, err := d.Enroll(t.Context(), "bob", "", func(tablet.Result) {}); err != nil || r.Word != tablet.Failed {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if w := <-done; w != tablet.NoFace {
@@ -839,7 +831,7 @@ func TestFreeAfterUse(t *testing.T) {
 	d := newDesk(t, tablet.Options{})
 	for range 20000 {
 		d.film.Play(stage.Show{End: io.EOF})
-		if _, err := d.Enroll(t.Context(), "bob", func(tablet.Result) {}); err != nil {
+		if _, err := d.Enroll(t.Context(), "bob", "", func(tablet.Result) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -861,5 +853,78 @@ func TestNew(t *testing.T) {
 	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err,
 		online.ErrSettings) {
 		t.Error(err)
+	}
+}
+
+// While a prompt waits, the camera looks and nothing counts: whoever types the password leaves no attempt, and whoever
+// asks gets a match of just now at once, and no older one.
+func TestAsked(t *testing.T) { bubble(testAsked)(t) }
+
+func testAsked(t *testing.T) {
+	d := ready(t, tablet.Options{Policy: tablet.Policy{Failures: 2}})
+	// look lets a prompt wait for a time, and then asks, or goes away.
+	look := func(frames []face.Frame, waits time.Duration, asks bool, why tablet.Challenge) (words []tablet.Word) {
+		t.Helper()
+		d.film.Play(stage.Show{Frames: frames, Pace: 100 * time.Millisecond})
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		asked := make(chan struct{})
+		var told, early atomic.Int32
+		time.AfterFunc(waits, func() {
+			early.Store(told.Load())
+			if asks {
+				close(asked)
+			} else {
+				leave()
+			}
+		})
+		r, err := d.Verify(ctx, tablet.Attempt{User: "alice", Asked: asked, Challenge: why},
+			func(r tablet.Result) {
+				told.Add(1)
+				words = append(words, r.Word)
+			})
+		if err != nil || r.Word != words[len(words)-1] {
+			t.Fatal(r, err)
+		}
+		if n := early.Load(); n > 1 || words[0] != tablet.Looking {
+			t.Errorf("told before somebody asked: %q", words[:n])
+		}
+		return words
+	}
+	last := func(words []tablet.Word) tablet.Word { return words[len(words)-1] }
+	unchanged := func(when string) {
+		t.Helper()
+		events, err := d.History("alice")
+		if err != nil || len(events) != 2 {
+			t.Errorf("%s: %v, %v", when, events, err)
+		}
+		if s, err := d.Status("alice"); err != nil || s.Refusal != "" {
+			t.Errorf("%s: %+v, %v", when, s, err)
+		}
+	}
+	for range 4 { // more than may fail
+		look(stage.Seen(stage.Alice, 50), time.Second, false, "")
+		look(stage.Seen(stage.Bob, 50), time.Second, false, "")
+	}
+	unchanged("passwords were typed")
+	if w := look(stage.Seen(stage.Alice, 500), time.Minute, true, ""); last(w) != tablet.Unasked || len(w) != 2 {
+		t.Errorf("a prompt that waits for long: %q", w)
+	}
+	unchanged("nobody asked")
+	if w := look(stage.Seen(stage.Alice, 500), time.Second, true, ""); last(w) != tablet.Match || len(w) != 2 {
+		t.Errorf("asked after a second: %q", w)
+	}
+	// Alice went away three seconds ago, and bob sits there.
+	gone := append(stage.Seen(stage.Alice, 5), stage.Seen(stage.Bob, 500)...)
+	if w := look(gone, 3*time.Second, true, ""); last(w) != tablet.NoMatch {
+		t.Errorf("an old match: %q", w)
+	}
+	d.pass(time.Minute)
+	if w := look(stage.Seen(stage.Alice, 500), time.Second, true, tablet.Turn); !slices.Contains(w, tablet.TurnLeft) &&
+		!slices.Contains(w, tablet.TurnRight) || last(w) == tablet.Match {
+		t.Errorf("a challenge: %q", w)
+	}
+	if s, err := d.Status("alice"); err != nil || s.Refusal != tablet.TooManyFailures {
+		t.Errorf("after two that were asked for: %+v, %v", s, err)
 	}
 }

@@ -25,11 +25,17 @@ type Attempt struct {
 	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
 	// return soon. Default: they may.
 	Still func() error
+	// Asked is closed when somebody wants the verdict, as by Enter at a prompt. Before that the camera looks, and what
+	// it sees is no attempt: nothing is told, counted or noted. Default: somebody wants it at once.
+	Asked <-chan struct{}
 }
+
+// fresh is how long a match may wait until somebody asks.
+const fresh = 2 * time.Second
 
 // Verify watches the camera until it knows whether a user is there, and at most until the policy's deadline. Report is
 // called with each change of the result, the final one included, and must not block. The release of the camera and
-// learning come later and do not delay the result.
+// learning come later and do not delay the result. If nobody asks until the deadline, the result is [Unasked].
 //
 // The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the session has not
 // begun then. After every later failure, also the end of ctx, the result is [Failed].
@@ -52,50 +58,57 @@ func (a *Authenticator) Verify(
 	if infrared {
 		camera, space, policy.MinLiveness = a.o.Infrared, a.space.Infrared(), leastLit
 	}
-	s, err := NewSession(policy, space, a.o.Draw(), begun)
-	if err != nil {
-		return Result{}, err
-	}
-	if unproven {
-		s.Unproven()
-	}
 	v := &verification{
-		a: a, user: user, asker: try.Asker, service: try.Service,
-		still: try.Still, session: s, begun: begun, unproven: unproven, infrared: infrared, live: policy.MinLiveness,
+		a: a, user: user, asker: try.Asker, service: try.Service, policy: policy, space: space,
+		still: try.Still, begun: begun, asked: try.Asked == nil, unproven: unproven, infrared: infrared,
 		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
 	}
-	last := s.Result()
+	if err := v.restart(); err != nil {
+		return Result{}, err
+	}
+	last := v.session.Result()
+	report(last)
+	ended := false
 	tell := func() bool {
-		r := s.Result()
+		r := v.session.Result()
+		if r.Final && !ended {
+			ended = true
+			v.end() // write the limits to disk before anybody is let in
+			r = v.session.Result()
+		}
 		if r != last {
 			report(r)
 			last = r
 		}
 		return r.Final
 	}
-	report(last)
-	err = a.watch(ctx, camera, Login, policy.Deadline, func(f face.Frame) bool {
-		v.frame(f)
-		if s.Result().Final {
-			v.end() // write the limits to disk before anybody is let in
+	err = a.watch(ctx, camera, Login, policy.Deadline, try.Asked, func() bool {
+		v.ask()
+		return tell()
+	}, func(f face.Frame) bool {
+		if !v.asked {
+			v.glimpse(f)
+			return false
 		}
+		v.frame(f)
 		return tell()
 	})
-	if !s.Result().Final {
-		if err != nil {
-			if ctx.Err() == nil { // the caller cancelled it
-				a.o.Log.Warn("verifying", "user", user, "error", err)
-			}
-			s.Fail()
-		} else if !s.Tick(a.o.Now()).Final {
-			s.Fail() // the clock was set back
+	switch {
+	case v.asked && v.session.Result().Final:
+	case err != nil:
+		if ctx.Err() == nil { // the caller cancelled it
+			a.o.Log.Warn("verifying", "user", user, "error", err)
 		}
-		v.end()
-		tell()
+		v.session.Revoke()
+	case !v.asked:
+		v.session.finish(Unasked, "")
+	case !v.session.Tick(a.o.Now()).Final:
+		v.session.Fail() // the clock was set back
 	}
+	tell()
 	v.learn()
 	a.o.Wipe()
-	return s.Result(), nil
+	return v.session.Result(), nil
 }
 
 // admit returns the learner of a user who may try. Unproven is true if a match lets nobody in without the password: the
@@ -132,16 +145,82 @@ type verification struct {
 	service  string
 	still    func() error
 	people   *sighting.Watcher // with a temporary learner
+	policy   Policy
+	space    face.Space
 	session  *Session
 	begun    time.Time
-	counted  bool // the attempt is on disk
-	unproven bool // see admit
+	asked    bool      // somebody wants the verdict
+	found    time.Time // when a session before that ended with a match
+	counted  bool      // the attempt is on disk
+	unproven bool      // see admit
 	infrared bool
-	live     float64 // least liveness score
 
 	track  int
 	faces  [][]float32 // vectors of the user on this track
 	worths []float64   // the confidence of each
+}
+
+// restart begins a new session.
+func (v *verification) restart() (err error) {
+	v.session, err = NewSession(v.policy, v.space, v.a.o.Draw(), v.a.o.Now())
+	if err == nil && v.unproven {
+		v.session.Unproven()
+	}
+	v.found = time.Time{}
+	return err
+}
+
+// glimpse looks at a frame before somebody asks. A challenge is told to nobody yet, so there is nothing to judge.
+func (v *verification) glimpse(f face.Frame) {
+	if v.policy.Challenge != "" || !v.found.IsZero() && v.a.o.Now().Sub(v.found) <= fresh {
+		return
+	}
+	if v.session.Result().Final {
+		v.restart() // a session with this policy was made before
+	}
+	v.frame(f)
+	switch v.session.Result().Word {
+	case Match:
+		v.found = v.a.o.Now()
+	case Unproven:
+		v.found = v.a.o.Now()
+		v.wait() // if the password is typed now, nobody asks
+	}
+}
+
+// ask begins the attempt: with a match of just now, or with a new session.
+func (v *verification) ask() {
+	v.asked = true
+	if v.found.IsZero() || v.a.o.Now().Sub(v.found) > fresh {
+		v.restart()
+	} else if err := v.count(); err != nil {
+		v.fail(err)
+	}
+}
+
+// count writes down the attempt, before anything is told.
+func (v *verification) count() error {
+	if v.counted {
+		return nil
+	}
+	failed := func(l *Limits) { l.Failed(v.a.moment()) }
+	err := v.a.limit(v.user, func(c *account) { c.changed(v.asker, failed) })
+	v.counted = err == nil
+	return err
+}
+
+// wait keeps faces that only lack the password.
+func (v *verification) wait() {
+	if v.asker != 0 {
+		return
+	}
+	v.a.mu.Lock()
+	defer v.a.mu.Unlock()
+	faces := make([][]float32, len(v.faces))
+	for i, x := range v.faces {
+		faces[i] = slices.Clone(x)
+	}
+	v.a.waiting.put(v.user, v.a.o.Now(), faces, true)
 }
 
 // frame judges a frame.
@@ -154,13 +233,11 @@ func (v *verification) frame(f face.Frame) {
 	}
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
-		if !v.counted {
-			failed := func(l *Limits) { l.Failed(v.a.moment()) }
-			if err := v.a.limit(v.user, func(c *account) { c.changed(v.asker, failed) }); err != nil {
+		if v.asked {
+			if err := v.count(); err != nil {
 				v.fail(err)
 				return
 			}
-			v.counted = true
 		}
 		seen, err := v.people.Judge(now.Sub(v.begun), f.Samples, tracks, func(int) bool { return true })
 		if err != nil {
@@ -191,7 +268,8 @@ func (v *verification) keep(x face.Sample, track int, match bool, confidence flo
 
 // alive reports whether the score of a single face is high enough for a live face.
 func (v *verification) alive(x face.Sample) bool {
-	return v.live == 0 || x.Liveness != nil && float64(*x.Liveness) >= v.live
+	least := v.policy.MinLiveness
+	return least == 0 || x.Liveness != nil && float64(*x.Liveness) >= least
 }
 
 func (v *verification) fail(err error) {
@@ -229,10 +307,8 @@ func (v *verification) end() {
 		v.session.Revoke()
 	}
 	// The password may come at once after the result, so the faces for it must wait in quarantine before.
-	if v.asker == 0 && v.session.Result().Word == Unproven {
-		v.a.mu.Lock()
-		defer v.a.mu.Unlock()
-		v.a.waiting.put(v.user, v.a.o.Now(), v.faces, true)
+	if v.session.Result().Word == Unproven {
+		v.wait()
 	}
 }
 
@@ -241,16 +317,13 @@ func (v *verification) learn() {
 	if len(v.faces) == 0 {
 		return
 	}
-	if v.asker != 0 || v.infrared && !v.unproven {
+	if v.asker != 0 || v.infrared || v.unproven {
 		for _, x := range v.faces {
 			clear(x)
 		}
 		return
 	}
 	now := v.a.o.Now()
-	if v.unproven { // see end
-		return
-	}
 	matched := v.session.Result().Word == Match
 	if matched && median(v.worths) >= v.a.o.Learner.Learn {
 		if err := v.a.update(v.user, func(c *account) error { return v.a.learn(v.user, c, v.faces, now) }); err != nil {

@@ -20,26 +20,32 @@ import (
 // rootServices are the PAM services that make people root.
 var rootServices = []string{"sudo", "sudo-i", "su", "su-l", "polkit-1"}
 
+func isRootService(name string) bool { return slices.Contains(rootServices, name) }
+
+// greeterServices are the PAM services that ask before anybody has a session; others ask in one.
+var greeterServices = []string{"login", "gdm-password", "gdm-fingerprint", "gdm-face", "lightdm", "sddm", "greetd",
+	"lxdm", "xdm", "plasmalogin", "cosmic-greeter", "ly"}
+
 // pamService matches the name of a PAM service.
 var pamService = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,126}$`)
 
 // allow returns the command that changes the list of PAM services.
 func allow() *cobra.Command {
 	var list, challenge string
-	var off bool
+	var off, greeter bool
 	c := &cobra.Command{
 		Use: "allow SERVICE...", Short: "let PAM services ask for a face, such as sudo (root only)",
 		Args: cobra.MinimumNArgs(1),
 		Long: "Allow lets PAM services ask for the face of a person in a session at the device, or with --off no\n" +
 			"longer. sudo, su and polkit-1 are off until then, and need a --challenge: turn (the head), blink,\n" +
 			"or none.",
-		Example: "  sudo faceauth tablet allow sudo --challenge turn\n  sudo faceauth tablet allow sudo --off",
+		Example: "  sudo faceauth login allow sudo --challenge turn\n  sudo faceauth login allow sudo --off",
 		RunE: func(c *cobra.Command, services []string) error {
 			for _, name := range services {
 				if !pamService.MatchString(name) {
 					return cli.Fail(cli.BadUsage, fmt.Errorf("%q is not the name of a file in /etc/pam.d", name))
 				}
-				if off || !slices.Contains(rootServices, name) {
+				if off || !isRootService(name) {
 					continue
 				}
 				cli.Warn(c,
@@ -50,6 +56,10 @@ func allow() *cobra.Command {
 						errors.New("give --challenge turn or --challenge blink, or --challenge none "+
 							"if a photograph may become root"))
 				}
+			}
+			if challenge == "none" && !off && slices.ContainsFunc(services, isRootService) {
+				cli.Warn(c, "without a challenge a face counts only in a session, and not in the terminals of GNOME and "+
+					"KDE, which run outside it: there these services ask for the password alone")
 			}
 			ask := challenge
 			if ask == "none" {
@@ -62,17 +72,19 @@ func allow() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("reading the list of services: %w", err)
 			}
-			return writeAllowed(list, allowed(string(b), services, ask, off))
+			return writeAllowed(list, allowed(string(b), services, ask, off, greeter))
 		},
 	}
 	c.Flags().StringVar(&list, "services", "/etc/faceauth/services", "list of the services")
 	c.Flags().StringVar(&challenge, "challenge", "", "gesture that these services ask for: turn, blink, or none")
+	c.Flags().BoolVar(&greeter, "greeter", false, "these services belong to a display manager, and ask before anybody "+
+		"has a session; known for those of GDM, SDDM, LightDM and others")
 	c.Flags().BoolVar(&off, "off", false, "these services ask for no face any more")
 	return c
 }
 
 // allowed returns a list of services with other lines for some of them.
-func allowed(list string, services []string, challenge string, off bool) string {
+func allowed(list string, services []string, challenge string, off, greeter bool) string {
 	var kept strings.Builder
 	kinds := make(map[string]string)
 	for line := range strings.Lines(list) {
@@ -85,7 +97,11 @@ func allowed(list string, services []string, challenge string, off bool) string 
 	}
 	if !off {
 		for _, name := range services {
-			kept.WriteString(strings.TrimSpace(cmp.Or(kinds[name], "session")+" "+name+" "+challenge) + "\n")
+			kind := cmp.Or(kinds[name], "session")
+			if greeter || slices.Contains(greeterServices, name) {
+				kind = "greeter"
+			}
+			kept.WriteString(strings.TrimSpace(kind+" "+name+" "+challenge) + "\n")
 		}
 	}
 	return kept.String()

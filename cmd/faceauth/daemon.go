@@ -39,9 +39,9 @@ func newDaemon() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "daemon",
 		Short: "serve logins by face on the system bus",
-		Long: "Daemon tells other programs (PAM, screen lockers, faceauth tablet) over D-Bus whether the person\n" +
+		Long: "Daemon tells other programs (PAM, screen lockers, faceauth login) over D-Bus whether the person\n" +
 			"in front of the camera is a user of this device. It opens the camera only for a request. The bus\n" +
-			"or systemd starts it, as root; docs/tablet.md says how to install it.",
+			"or systemd starts it, as root; docs/login.md says how to install it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}

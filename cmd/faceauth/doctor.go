@@ -27,7 +27,7 @@ import (
 
 func newDoctor() *cobra.Command {
 	var o options
-	infrared := ""
+	infrared, login := "", false
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "list what is missing on this machine, and the commands that install it",
@@ -44,7 +44,13 @@ func newDoctor() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return o.Print(c, seen, "%s", seen)
+				if err := o.Print(c, seen, "%s", seen); err != nil || seen.Does {
+					return err
+				}
+				return errInfrared
+			}
+			if login {
+				return o.doctorLogin(c)
 			}
 			var rows []row
 			broken := 0
@@ -128,8 +134,9 @@ func newDoctor() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
 	c.Flags().StringVar(&infrared, "infrared", "",
-		"instead, look through this infrared camera for three seconds, and "+
-			"report what it offers and whether its emitter lights a face; no picture is shown or kept")
+		"instead, look through this infrared camera (or auto, the first one) for three seconds, and say whether it "+
+			"will do for logins; no picture is shown or kept")
+	c.Flags().BoolVar(&login, "login", false, "instead, say whether logins by face work here, and if not, why")
 	o.JSONFlag(c.Flags())
 	o.galleryFlag(c)
 	return c

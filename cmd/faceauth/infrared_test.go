@@ -77,7 +77,6 @@ func TestInfraredLogin(t *testing.T) {
 	shows(mine)
 	d.start()
 	d.enrol(user)
-	d.bind()
 	let := func() bool {
 		d.mayLogIn()
 		return d.login("face", "")

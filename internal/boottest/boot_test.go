@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package boottest boots a copy of the running Linux system, installs faceauth on it as docs/tablet.md says, and tries
+// Package boottest boots a copy of the running Linux system, installs faceauth on it as docs/login.md says, and tries
 // logins and attacks. So it tests how the unit, the bus policy, polkit, logind and PAM work together.
 package boottest
 
@@ -28,8 +28,6 @@ type system struct {
 	dir  string // the folder that is /srv/share in the system
 	pid  string // the number of its first process
 	stop func()
-
-	bound bool // alice's face and password have come together since she was enrolled
 }
 
 // booted is the system that all these tests share.
@@ -200,7 +198,7 @@ func (s *system) journal(t testing.TB) string {
 	return out
 }
 
-// prepare makes the users and installs faceauth as docs/tablet.md says. This enrols alice, with the recording p2.
+// prepare makes the users and installs faceauth as docs/login.md says. This enrols alice, with the recording p2.
 func (s *system) prepare(t testing.TB) {
 	t.Helper()
 	s.insider(t)
@@ -223,7 +221,7 @@ func TestUnit(t *testing.T) {
 			">/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
 	defer s.run(t,
 		"rm /run/systemd/system/faceauth.service.d/quick.conf; systemctl daemon-reload; systemctl stop faceauth")
-	out, code := s.try(t, "time faceauth tablet health")
+	out, code := s.try(t, "time faceauth login health")
 	if code != 0 {
 		t.Fatalf("the service does not come up: %s\n%s", out, s.journal(t))
 	}

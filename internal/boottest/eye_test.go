@@ -20,7 +20,7 @@ const eyes = `for p in $(systemctl show -p MainPID --value 'faceauth-eye@*' | gr
 // The daemon and its eyes are processes of different users, both without root's rights, and the daemon has no camera.
 func TestEyesUser(t *testing.T) {
 	s := people(t)
-	s.run(t, "faceauth tablet health")
+	s.run(t, "faceauth login health")
 	out := s.run(
 		t,
 		`user() { id -nu $(grep ^Uid: /proc/$1/status | cut -f2); }
@@ -58,7 +58,7 @@ func TestEyeKilled(t *testing.T) {
 	s.camera(t, "vidtimit_rot/p0")
 	for _, after := range []string{"0", ".1", ".3", ".6", "1"} {
 		s.trust(t)
-		out := s.run(t, `faceauth tablet verify --user alice >/srv/share/said 2>&1 & verify=$!
+		out := s.run(t, `faceauth login try --user alice >/srv/share/said 2>&1 & verify=$!
 		for i in {1..100}; do [ $(`+eyes+`echo $p; done | wc -l) -ge 1 ] && break; sleep .02; done
 		sleep `+after+`; systemctl kill -s KILL 'faceauth-eye@*'; begun=$(date +%s%N); wait $verify; code=$?
 		echo code $code $((($(date +%s%N)-begun)/1000000)); cat /srv/share/said`)
@@ -70,11 +70,11 @@ func TestEyeKilled(t *testing.T) {
 	}
 	s.camera(t, "vidtimit_rot/p2")
 	s.trust(t)
-	if out, code := s.try(t, "faceauth tablet verify --user alice"); code != 0 {
+	if out, code := s.try(t, "faceauth login try --user alice"); code != 0 {
 		t.Errorf("the next login fails: %s\n%s", out, s.journal(t))
 	}
 	s.run(t, "sleep 2; systemctl kill -s KILL 'faceauth-eye@*'; sleep .2")
-	if out, code := s.try(t, "faceauth tablet verify --user alice"); code != 0 {
+	if out, code := s.try(t, "faceauth login try --user alice"); code != 0 {
 		t.Errorf("the login after a waiting eye was killed fails: %s\n%s", out, s.journal(t))
 	}
 	if after := s.run(t, "systemctl show -p MainPID --value faceauth"); after != before {
@@ -129,7 +129,7 @@ func TestEyesHang(t *testing.T) {
 	for range 4 {
 		s.camera(t, "vidtimit_rot/p3")
 		s.trust(t)
-		out, _ := s.try(t, `faceauth tablet verify --user alice >/srv/share/said 2>&1 & verify=$!
+		out, _ := s.try(t, `faceauth login try --user alice >/srv/share/said 2>&1 & verify=$!
 			sleep .4; systemctl kill -s STOP 'faceauth-eye@*'; begun=$(date +%s%N); wait $verify; code=$?
 			echo code $code $((($(date +%s%N)-begun)/1000000)); cat /srv/share/said`)
 		var code, took int
@@ -139,7 +139,7 @@ func TestEyesHang(t *testing.T) {
 	}
 	s.camera(t, "vidtimit_rot/p2")
 	s.trust(t)
-	if out, code := s.try(t, "faceauth tablet verify --user alice"); code != 0 {
+	if out, code := s.try(t, "faceauth login try --user alice"); code != 0 {
 		t.Errorf("the fifth login: %s\n%s", out, s.journal(t))
 	}
 	if out := s.run(t, "systemctl show -p RuntimeMaxUSec --value 'faceauth-eye@*' | sort -u"); strings.TrimSpace(
@@ -173,7 +173,7 @@ func TestBrokenStore(t *testing.T) {
 		{"read-only", "cp -a /root/before/. /var/lib/faceauth/; mount --bind /var/lib/faceauth/profiles " +
 			"/var/lib/faceauth/profiles; mount -o remount,bind,ro /var/lib/faceauth/profiles", "read-only file system"},
 	} {
-		out, _ := s.try(t, "systemctl stop faceauth; "+c.how+"; begun=$(date +%s%N); faceauth tablet status --user "+
+		out, _ := s.try(t, "systemctl stop faceauth; "+c.how+"; begun=$(date +%s%N); faceauth login status --user "+
 			"alice; echo code $? $((($(date +%s%N)-begun)/1000000)) ms")
 		var code, took int
 		last := out[strings.LastIndex("\n"+out, "\ncode "):]

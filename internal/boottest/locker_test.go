@@ -3,52 +3,140 @@
 package boottest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/faceauth/faceauth/internal/fixture"
+	"time"
 )
 
-// unlock locks a display with i3lock, presses Enter, and after a while types a password and presses Enter.
-const unlock = `export DISPLAY=:7 HOME=/tmp
+// locker is a screen locker that asks PAM as its user.
+type locker struct {
+	name, service string
+	programs      []string
+	display       string // starts a display, with pid $x, and waits for it
+	lock          string // locks it
+	enter, type_  string // press Enter, and type a word
+}
+
+const xDisplay = `export DISPLAY=:7
 Xvfb :7 -screen 0 640x480x24 >/tmp/xvfb 2>&1 &
 x=$!
 for i in {1..100}; do xdotool getmouselocation >/dev/null 2>&1 && break; sleep .1; done
-i3lock -n 2>&1 &
-lock=$!
-sleep 1
-kill -0 $lock && echo locked
-xdotool key Return
-gone() { for i in {1..80}; do kill -0 $lock 2>/dev/null || return 0; sleep .1; done; return 1; }
-if gone; then echo by face; else xdotool type alice; xdotool key Return; gone && echo by password; fi
-kill $lock $x 2>/dev/null
 `
 
-// i3lock, which asks PAM as its user, is unlocked by Enter and the face, with the module's prompt and without it, and
-// by the password when somebody else is there.
+var lockers = []locker{
+	{"i3lock", "i3lock", []string{"i3lock", "Xvfb", "xdotool"}, xDisplay, "i3lock -n", "xdotool key Return",
+		"xdotool type "},
+	{"swaylock", "swaylock", []string{"sway", "swaylock", "wtype"}, `export WLR_BACKENDS=headless WLR_RENDERER=pixman
+export WLR_LIBINPUT_NO_DEVICES=1 WAYLAND_DISPLAY=wayland-1
+rm -f $XDG_RUNTIME_DIR/wayland-1*
+sway -c /dev/null >/tmp/sway 2>&1 &
+x=$!
+for i in {1..100}; do [ -S $XDG_RUNTIME_DIR/wayland-1 ] && break; sleep .1; done
+`, "swaylock", "wtype -s 300 -k Return", "wtype -s 300 -d 50 "},
+	{"KDE", "kde", []string{"Xvfb", "xdotool"}, xDisplay, `env QT_QUICK_BACKEND=software LIBGL_ALWAYS_SOFTWARE=1 ` +
+		`/usr/lib/x86_64-linux-gnu/libexec/kscreenlocker_greet --testing`, "xdotool key Return", "xdotool type "},
+}
+
+// script locks a display, does something, and says how the locker ended.
+func (l locker) script(keys string) string {
+	return `export HOME=/home/$(id -un) XDG_RUNTIME_DIR=/run/user/$(id -u)
+` + l.display + l.lock + ` >/tmp/locker 2>&1 &
+lock=$!
+enter() { ` + l.enter + `; }
+word() { ` + l.type_ + `"$1"; }
+gone() { for i in {1..80}; do kill -0 $lock 2>/dev/null || return 0; sleep .1; done; return 1; }
+sleep 3
+kill -0 $lock && echo locked
+` + keys + `
+kill $lock $x 2>/dev/null
+wait
+`
+}
+
+// Lockers that ask PAM as their user are unlocked by Enter and the face, with the module's prompt and without it, and
+// by the password when somebody else is there. Whoever types the password leaves no attempt behind, and is not locked
+// out.
 func TestLocker(t *testing.T) {
-	from := fixture.Unpacked(t, "locker", "i3lock")
 	s := people(t)
 	t.Cleanup(func() {
 		s.camera(t, "vidtimit_rot/p2")
 		s.trust(t)
 	})
-	s.copy(t, from, "locker")
-	s.run(t, "cp -r /srv/share/locker/usr/. /usr/; ldconfig; mkdir -p -m 1777 /tmp/.X11-unix")
-	for _, c := range []struct{ name, options, camera, said string }{
-		{"the face, with noprompt", "noprompt", "p2", "locked\nby face\n"},
-		{"the face, with a prompt", "", "p2", "locked\nby face\n"},
-		{"somebody else, with noprompt", "noprompt", "p3", "locked\nby password\n"},
-		{"somebody else, with a prompt", "", "p3", "locked\nby password\n"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s.write(t, "/etc/pam.d/i3lock", "auth sufficient pam_faceauth.so "+c.options+"\nauth required pam_unix.so "+
-				"try_first_pass\naccount required pam_permit.so\n")
-			s.camera(t, "vidtimit_rot/"+c.camera)
+	s.run(t, "mkdir -p -m 1777 /tmp/.X11-unix")
+	const unlock = "enter\nif gone; then echo by face; else word alice; enter; gone && echo by password; fi"
+	for _, l := range lockers {
+		for _, c := range []struct{ name, options, camera, said string }{
+			{"the face, with noprompt", "noprompt", "p2", "locked\nby face\n"},
+			{"the face, with a prompt", "", "p2", "locked\nby face\n"},
+			{"somebody else, with noprompt", "noprompt", "p3", "locked\nby password\n"},
+			{"somebody else, with a prompt", "", "p3", "locked\nby password\n"},
+		} {
+			t.Run(l.name+", "+c.name, func(t *testing.T) {
+				needs(t, l.programs...)
+				s.write(t, "/etc/pam.d/"+l.service, "auth sufficient pam_faceauth.so "+c.options+"\nauth required "+
+					"pam_unix.so try_first_pass\naccount required pam_permit.so\n")
+				s.camera(t, "vidtimit_rot/"+c.camera)
+				s.trust(t)
+				if out := s.session(t, "alice", atDevice, l.script(unlock)); !strings.HasSuffix(out, c.said) {
+					t.Errorf("%s\n%s\n%s", out, s.run(t, "tail -n 20 /tmp/locker"), s.journal(t))
+				}
+			})
+		}
+		t.Run(l.name+", seven times by password", func(t *testing.T) {
+			needs(t, l.programs...)
+			s.camera(t, "vidtimit_rot/p2")
 			s.trust(t)
-			if out := s.session(t, "alice", atDevice, unlock); !strings.HasSuffix(out, c.said) {
-				t.Errorf("%s\n%s", out, s.journal(t))
+			s.write(t, "/etc/pam.d/"+l.service, "auth sufficient pam_faceauth.so\nauth required pam_unix.so "+
+				"try_first_pass\naccount required pam_permit.so\n")
+			history := func() int {
+				return strings.Count(s.run(t, "faceauth login history --user alice"), ", service")
+			}
+			before := history()
+			for range 7 {
+				out := s.session(t, "alice", atDevice, l.script("sleep .7; word alice; enter; gone && echo unlocked"))
+				if !strings.HasSuffix(out, "locked\nunlocked\n") {
+					t.Fatal(out)
+				}
+			}
+			if n := history() - before; n != 0 {
+				t.Errorf("%d attempts are in the history", n)
+			}
+			if out := s.session(t, "alice", atDevice, l.script(unlock)); !strings.HasSuffix(out, "by face\n") {
+				t.Errorf("the face afterwards: %s\n%s", out, s.journal(t))
 			}
 		})
+	}
+}
+
+// A session of hers that was left behind elsewhere, with a process that goes on, does not end unlocking by a display
+// manager; and that unlocks only what is locked.
+func TestLeftBehind(t *testing.T) {
+	s := people(t)
+	defer s.trust(t)
+	s.session(t, "alice", elsewhere, "nohup setsid sleep 120 >/dev/null 2>&1 &")
+	defer s.run(t, "pkill -u alice sleep || true")
+	if out := s.run(t, "loginctl list-sessions --no-legend"); !strings.Contains(out, "alice") {
+		t.Fatalf("no session is left: %s", out)
+	}
+	s.run(t, "cp /etc/pam.d/login /etc/pam.d/gdm-password")
+	for _, locked := range []bool{true, false} {
+		s.trust(t)
+		s.run(t, "rm -f /tmp/ready /tmp/done")
+		ended := make(chan string)
+		go func() {
+			ended <- s.session(t, "alice", atDevice, fmt.Sprintf("busctl call org.freedesktop.login1 "+
+				"/org/freedesktop/login1/session/auto org.freedesktop.login1.Session SetLockedHint b %t\n"+
+				"touch /tmp/ready; for i in {1..300}; do [ -e /tmp/done ] && break; sleep .1; done", locked))
+		}()
+		s.run(t, "for i in {1..100}; do [ -e /tmp/ready ] && break; sleep .1; done")
+		out, _ := s.try(t, prompted("", "pamtester -E XDG_SEAT=seat0 -I tty=:0 gdm-password alice authenticate"),
+			fmt.Sprintf("--unit=gdm%s.service", map[bool]string{true: "3"}[locked]))
+		s.run(t, "touch /tmp/done")
+		<-ended
+		if a := parse(t, out); a.in != locked {
+			t.Errorf("locked %t: let in %t: %s\n%s", locked, a.in, a.said, s.journal(t))
+		}
+		time.Sleep(200 * time.Millisecond)
 	}
 }

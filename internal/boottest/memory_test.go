@@ -62,9 +62,9 @@ func memoryOf(t testing.TB, pid string, needles map[string][]byte) (found map[st
 func TestForgotten(t *testing.T) {
 	s := people(t)
 	s.camera(t, "vidtimit_rot/p5")
-	s.run(t, "faceauth tablet enroll --user bob")
+	s.run(t, "faceauth login enroll --user bob")
 	s.run(t, "busctl call org.faceauth /org/faceauth/Device org.faceauth.Device PasswordUsed s bob")
-	s.run(t, "faceauth tablet verify --user bob")
+	s.run(t, "faceauth login try --user bob")
 	s.camera(t, "vidtimit_rot/p2")
 
 	// The test searches for bob's vectors, which it reads with the key from a copy of the store.
@@ -102,7 +102,7 @@ func TestForgotten(t *testing.T) {
 	pid := s.outside(t)
 	before := memoryOf(t, pid, needles)
 	t.Logf("before: %v", before)
-	s.run(t, "faceauth tablet forget --user bob")
+	s.run(t, "faceauth login forget --user bob")
 	after := memoryOf(t, pid, needles)
 	t.Logf("after: %v", after)
 	if after["what is there"] == 0 {

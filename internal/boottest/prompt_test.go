@@ -21,7 +21,7 @@ func (s *system) console(t testing.TB, service, lines string, typing time.Durati
 		t,
 		fmt.Sprintf("export TYPING=%d; ", typing.Milliseconds())+prompted(lines,
 			"pamtester -I tty=tty7 "+service+" alice authenticate"),
-		onConsole,
+		onConsole(),
 	)
 	return parse(t, out)
 }
@@ -52,13 +52,13 @@ func TestPromptFirst(t *testing.T) {
 		in      bool          // whether the face lets in
 		limit   time.Duration // the longest time of a try by face, refused or not
 	}{
-		{"warm", "faceauth tablet health", "", "", true, time.Second},
+		{"warm", "faceauth login health", "", "", true, time.Second},
 		{"cold", "systemctl stop faceauth",
-			"for i in {1..50}; do faceauth tablet health && break; sleep .1; done; systemctl stop faceauth", "", true,
+			"for i in {1..50}; do faceauth login health && break; sleep .1; done; systemctl stop faceauth", "", true,
 			3 * time.Second},
-		{"a daemon that hangs", "faceauth tablet health; kill -STOP " + daemon, "", "kill -CONT " + daemon, false,
+		{"a daemon that hangs", "faceauth login health; kill -STOP " + daemon, "", "kill -CONT " + daemon, false,
 			4 * time.Second},
-		{"a bus that hangs", "faceauth tablet health; kill -STOP " + dbus, "", "kill -CONT " + dbus, false,
+		{"a bus that hangs", "faceauth login health; kill -STOP " + dbus, "", "kill -CONT " + dbus, false,
 			4 * time.Second},
 		{"a daemon that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth /usr/bin/faceauth.away",
 			"",
@@ -88,7 +88,7 @@ func TestPromptFirst(t *testing.T) {
 					t,
 					c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login(
 						"only", "")+"\n"+c.after,
-					onConsole,
+					onConsole(),
 				)
 				parts := strings.Split(out, "====\n")
 				if len(parts) != 4 {
@@ -135,16 +135,16 @@ func TestDaemonKilled(t *testing.T) {
 	s.camera(t, "vidtimit_rot/p3")
 	for _, c := range []struct{ name, command string }{
 		{"a login", "pamtester -I tty=tty7 quick alice authenticate"},
-		{"faceauth tablet verify", "faceauth tablet verify --user alice"},
-		{"faceauth tablet enroll", "faceauth tablet enroll --user bob"},
+		{"faceauth login try", "faceauth login try --user alice"},
+		{"faceauth login enroll", "faceauth login enroll --user bob"},
 	} {
 		s.write(t, "/etc/pam.d/quick", "auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
 		s.run(t,
-			"echo 'greeter quick' >>/etc/faceauth/services; systemctl reset-failed faceauth; faceauth tablet health")
+			"echo 'greeter quick' >>/etc/faceauth/services; systemctl reset-failed faceauth; faceauth login health")
 		s.trust(t)
 		out := s.run(t,
 			"exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; date +%s%N; "+
-				"systemctl kill -s KILL faceauth; wait", onConsole)
+				"systemctl kill -s KILL faceauth; wait", onConsole())
 		lines := strings.Fields(out)
 		if len(lines) != 2 {
 			t.Fatalf("%s: %q", c.name, out)
@@ -187,7 +187,7 @@ func flood() {
 // While a user floods the daemon, every login is done within a second, and the daemon's memory does not grow.
 func TestFlooded(t *testing.T) {
 	s := people(t)
-	s.run(t, "faceauth tablet health")
+	s.run(t, "faceauth login health")
 	for _, connections := range []int{1, 100} {
 		s.run(
 			t,
@@ -209,7 +209,7 @@ func TestFlooded(t *testing.T) {
 		if best > time.Second {
 			t.Errorf("%d connections: the quickest login took %v", connections, best)
 		}
-		if out := s.run(t, "faceauth tablet health --json"); memory(t, out) > 200<<20 {
+		if out := s.run(t, "faceauth login health --json"); memory(t, out) > 200<<20 {
 			t.Errorf("%d connections: %s", connections, out)
 		} else {
 			t.Logf("%d connections: %s", connections, out)
@@ -231,7 +231,7 @@ func memory(t testing.TB, health string) uint64 {
 func TestOthersKeepNobodyOut(t *testing.T) {
 	s := people(t)
 	defer s.trust(t)
-	s.run(t, "faceauth tablet health")
+	s.run(t, "faceauth login health")
 	out := s.session(t, "bob", atDevice, "TYPING=4000 "+prompted("", "su alice -c true")+" >/dev/null & sleep .5\n"+
 		prompted("", "su alice -c true")+"; wait")
 	if a := parse(t, out); !a.in || a.total > 2*time.Second {

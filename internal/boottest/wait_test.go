@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // Whenever the daemon, the bus or an eye stops after Enter, or the daemon dies, the wait ends within three seconds,
@@ -30,14 +28,14 @@ func TestStopped(t *testing.T) {
 		for _, after := range []string{".05", ".4", "1.5"} {
 			t.Run(what+after, func(t *testing.T) {
 				s.trust(t)
-				s.run(t, "faceauth tablet health")
+				s.run(t, "faceauth login health")
 				// All in one script, as no other script could start while the bus hangs.
 				out, _ := s.try(t, "bus=$(pidof dbus-daemon | tr ' ' '\\n' | sort -n | head -1)\n"+
 					prompted("", "pamtester -I tty=tty7 only alice authenticate")+" >/srv/share/said & sleep "+after+
 					"\n"+
 					fmt.Sprintf(c.signal, c.first)+"\nbegun=$(date +%s%N); wait; "+
 					"echo took $((($(date +%s%N)-begun)/1000000)); "+fmt.Sprintf(c.signal, c.after)+
-					"; cat /srv/share/said", onConsole)
+					"; cat /srv/share/said", onConsole())
 				var took int
 				if _, err := fmt.Sscanf(out, "took %d", &took); err != nil || took > 3000 || parse(t, out).in ||
 					!strings.Contains(out, "The camera or the service has failed") {
@@ -78,7 +76,7 @@ func TestInterrupted(t *testing.T) {
 	s := people(t)
 	defer func() {
 		s.camera(t, "vidtimit_rot/p2")
-		s.run(t, "faceauth tablet allow sudo --off")
+		s.run(t, "faceauth login allow sudo --off")
 		s.trust(t)
 	}()
 	s.camera(t, "vidtimit_rot/p3")
@@ -88,12 +86,9 @@ func TestInterrupted(t *testing.T) {
 	} {
 		t.Run(c.program, func(t *testing.T) {
 			if c.program == "sudo" {
-				s.copy(t, fixture.Unpacked(t, "sudo", "sudo"), "sudo")
-				s.run(t, "cd /srv/share/sudo; "+
-					"for f in $(find usr -path '*sudo*' ! -type d); do install -D $f /$f; done; "+
-					"install -m 4755 usr/bin/sudo /usr/bin/; echo 'alice ALL=(ALL) ALL' >/etc/sudoers; "+
-					"chmod 440 /etc/sudoers; cp etc/pam.d/sudo /etc/pam.d/; "+
-					"faceauth tablet allow sudo --challenge none")
+				needs(t, "sudo")
+				s.run(t, "echo 'alice ALL=(ALL) ALL' >/etc/sudoers; chmod 440 /etc/sudoers; "+
+					"faceauth login allow sudo --challenge none")
 			}
 			s.trust(t)
 			out := s.session(t, c.user, atDevice, "/usr/bin/python3 /srv/share/keys "+c.command)

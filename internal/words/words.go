@@ -132,6 +132,11 @@ var catalogue = map[string][languages]string{
 		"la caméra ou le service a échoué ; utilisez votre mot de passe. La raison est dans le journal : journalctl " +
 			"-u faceauth",
 	},
+	"unasked": {
+		"nobody wanted the verdict; try again",
+		"niemand wollte das Ergebnis; bitte noch einmal versuchen",
+		"personne n'a voulu le résultat ; réessayez",
+	},
 	"interrupted": {
 		"another program took the camera; try again",
 		"ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen",
@@ -241,6 +246,11 @@ var catalogue = map[string][languages]string{
 		"das dürfen Sie hier nicht; ein Administrator darf es: bitte den Befehl mit sudo ausführen",
 		"vous n'en avez pas le droit ici ; il faut être administrateur : lancez la commande avec sudo",
 	},
+	"Elsewhere": {
+		"the face counts only at the device; use your password",
+		"das Gesicht gilt nur am Gerät; bitte das Passwort eingeben",
+		"le visage ne compte que devant l'appareil ; utilisez votre mot de passe",
+	},
 	"AlreadyInUse": {
 		"another login is using the camera; try again in a few seconds, or use your password",
 		"eine andere Anmeldung benutzt die Kamera; bitte in ein paar Sekunden noch einmal versuchen, oder das " +
@@ -253,9 +263,9 @@ var catalogue = map[string][languages]string{
 		"un autre programme a pris la caméra ; réessayez",
 	},
 	"NoProfile": {
-		"this user has no profile; make one: sudo faceauth tablet enroll --user NAME",
-		"für diesen Benutzer ist kein Gesicht registriert; bitte ausführen: sudo faceauth tablet enroll --user NAME",
-		"cet utilisateur n'a pas de profil ; créez-en un : sudo faceauth tablet enroll --user NOM",
+		"this user has no profile; make one: sudo faceauth login enroll --user NAME",
+		"für diesen Benutzer ist kein Gesicht registriert; bitte ausführen: sudo faceauth login enroll --user NAME",
+		"cet utilisateur n'a pas de profil ; créez-en un : sudo faceauth login enroll --user NOM",
 	},
 	"TooSoon": {
 		"too soon after a failure; wait a moment, or use your password",
@@ -283,9 +293,9 @@ var catalogue = map[string][languages]string{
 		"le capot est fermé, donc la caméra ne voit personne ; utilisez votre mot de passe",
 	},
 	"TooManyLooks": {
-		"the profile has as many looks as it may; to replace them: faceauth tablet enroll",
-		"das Profil enthält schon so viele Aussehen, wie es darf; ersetzen: faceauth tablet enroll",
-		"le profil a déjà autant d'apparences que permis ; pour les remplacer : faceauth tablet enroll",
+		"the profile has as many looks as it may; to replace them: faceauth login enroll",
+		"das Profil enthält schon so viele Aussehen, wie es darf; ersetzen: faceauth login enroll",
+		"le profil a déjà autant d'apparences que permis ; pour les remplacer : faceauth login enroll",
 	},
 	"Internal": {
 		"something went wrong; use your password. The log tells the reason: journalctl -u faceauth",
@@ -293,15 +303,15 @@ var catalogue = map[string][languages]string{
 		"quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u " +
 			"faceauth",
 	},
-	"MatchVoid": {
-		"it took too long to use the match; look into the camera and try again",
-		"es dauerte zu lange, bis die Erkennung benutzt wurde; bitte in die Kamera sehen und noch einmal versuchen",
-		"la reconnaissance a été utilisée trop tard ; regardez la caméra et réessayez",
-	},
 	"account-locked": {
 		"this account is locked or has expired, so the face does not count",
 		"dieses Konto ist gesperrt oder abgelaufen, darum gilt das Gesicht nicht",
 		"ce compte est verrouillé ou a expiré, donc le visage ne compte pas",
+	},
+	"too-long": {
+		"this is too long to be shown whole, so the face does not count; use your password",
+		"das ist zu lang, um es ganz zu zeigen, darum gilt das Gesicht nicht; bitte das Passwort eingeben",
+		"c'est trop long pour être montré en entier, donc le visage ne compte pas ; utilisez votre mot de passe",
 	},
 	"would-allow": {
 		"your face would allow the following",

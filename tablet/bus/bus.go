@@ -37,10 +37,10 @@ const (
 	errorPrefix = "org.faceauth.Error."
 
 	permissionDenied = "PermissionDenied"
+	elsewhere        = "Elsewhere"
 	alreadyInUse     = "AlreadyInUse"
 	claimDevice      = "ClaimDevice"
 	noProfile        = "NoProfile"
-	matchVoid        = "MatchVoid"
 	tooSoon          = "TooSoon"
 	passwordNeeded   = "PasswordNeeded"
 	invalidUser      = "InvalidUser"

@@ -204,7 +204,7 @@ func (h *house) enrol(t *testing.T, user string, who []float32) {
 	h.camera.Play(stage.Show{Frames: stage.Enrolling(who)})
 	c := h.client(t, 0)
 	defer c.Close()
-	if word, err := c.Enroll(t.Context(), user, func(string) {}); err != nil || word != "enroll-completed" {
+	if word, err := c.Enroll(t.Context(), user, "", func(string) {}); err != nil || word != "enroll-completed" {
 		t.Fatalf("%q, %v\n%s", word, err, h.log)
 	}
 	if err := c.PasswordUsed(t.Context(), user); err != nil {
@@ -275,12 +275,12 @@ func TestTakenForPicture(t *testing.T) {
 	var said []string
 	tell := func(word string) { said = append(said, word) }
 	root := h.client(t, 0)
-	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word == "enroll-completed" ||
+	if word, err := root.Enroll(t.Context(), "nobody", "", tell); err != nil || word == "enroll-completed" ||
 		!slices.Contains(said, "enroll-not-live") {
 		t.Errorf("enrolled with a picture: %q, %v, %q", word, err, said)
 	}
 	h.camera.Play(stage.Show{Frames: scored(stage.Enrolling(stage.Alice), .9)})
-	if word, err := root.Enroll(t.Context(), "nobody", tell); err != nil || word != "enroll-completed" ||
+	if word, err := root.Enroll(t.Context(), "nobody", "", tell); err != nil || word != "enroll-completed" ||
 		!slices.Contains(said, "enroll-took-tilt") {
 		t.Fatalf("%q, %v, %q", word, err, said)
 	}
@@ -314,7 +314,7 @@ func TestCallers(t *testing.T) {
 			return err
 		},
 		"Claim, EnrollStart": func(ctx context.Context, c *bus.Client) error {
-			_, err := c.Enroll(ctx, "nobody", func(string) {})
+			_, err := c.Enroll(ctx, "nobody", "", func(string) {})
 			return err
 		},
 		"Status":  func(ctx context.Context, c *bus.Client) error { _, err := c.Status(ctx, "nobody"); return err },
@@ -323,18 +323,15 @@ func TestCallers(t *testing.T) {
 			_, err := c.Undo(ctx, "nobody", time.Now())
 			return err
 		},
-		"Freeze on":    func(ctx context.Context, c *bus.Client) error { return c.Freeze(ctx, "nobody", true) },
-		"Freeze off":   func(ctx context.Context, c *bus.Client) error { return c.Freeze(ctx, "nobody", false) },
-		"Users":        func(ctx context.Context, c *bus.Client) error { _, err := c.Users(ctx); return err },
 		"PasswordUsed": func(ctx context.Context, c *bus.Client) error { return c.PasswordUsed(ctx, "nobody") },
 		"PasswordUsedFor": func(ctx context.Context, c *bus.Client) error {
-			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0), "", false)
+			return c.Call(ctx, "PasswordUsedFor", "nobody", uint32(0), "")
 		},
 		"ClaimFor": func(ctx context.Context, c *bus.Client) error {
 			return c.Call(ctx, "ClaimFor", "nobody", uint32(0), "", "", "")
 		},
 		"Claim, EnrollRootStart": func(ctx context.Context, c *bus.Client) error {
-			_, err := c.EnrollRoot(ctx, "root", func(string) {})
+			_, err := c.EnrollRoot(ctx, "root", "", func(string) {})
 			return err
 		},
 		"Claim, EnrollLookStart": func(ctx context.Context, c *bus.Client) error {
@@ -352,9 +349,6 @@ func TestCallers(t *testing.T) {
 		"Status":             {ok, ok, ok, denied, ok},
 		"History":            {ok, ok, ok, denied, ok},
 		"Undo":               {ok, ok, ok, denied, ok},
-		"Freeze on":          {ok, ok, ok, denied, ok},
-		"Freeze off":         {ok, denied, ok, denied, ok},
-		"Users":              {ok, denied, denied, denied, ok},
 		"PasswordUsed":       {ok, denied, denied, denied, denied},
 		"PasswordUsedFor":    {ok, denied, denied, denied, denied},
 		"ClaimFor":           {ok, denied, denied, denied, denied},
@@ -402,7 +396,7 @@ func TestCallers(t *testing.T) {
 	}
 	for _, m := range described.Methods {
 		covered := m.Name == "Release" ||
-			strings.HasSuffix(m.Name, "Stop") || m.Name == "Confirm" // these need a claim; see TestWithoutClaim
+			strings.HasSuffix(m.Name, "Stop") || m.Name == "Prepare" || m.Name == "Ask" // see TestWithoutClaim
 		for method := range want {
 			covered = covered || strings.Contains(method, m.Name)
 		}
@@ -455,8 +449,13 @@ func TestDescription(t *testing.T) {
 func TestWithoutClaim(t *testing.T) {
 	h := newHouse(t, tablet.Options{})
 	o := dial(t, h.address, 0).Object(bus.Name, bus.Path)
-	for _, method := range []string{"Release", "VerifyStart", "Confirm", "VerifyStop", "EnrollStart", "EnrollStop"} {
-		if err := o.Call(bus.Interface+"."+method, 0).Err; err == nil ||
+	for _, method := range []string{"Release", "VerifyStart", "Prepare", "Ask", "VerifyStop", "EnrollStart",
+		"EnrollStop"} {
+		var args []any
+		if method == "EnrollStart" {
+			args = []any{""}
+		}
+		if err := o.Call(bus.Interface+"."+method, 0, args...).Err; err == nil ||
 			err.(dbus.Error).Name != "org.faceauth.Error.ClaimDevice" {
 			t.Errorf("%s: %v", method, err)
 		}
@@ -481,7 +480,7 @@ func TestWithoutClaim(t *testing.T) {
 		if _, err := c.Verify(t.Context(), user, func(string) {}); name(err) != want {
 			t.Errorf("verifying %.20q: %v", user, err)
 		}
-		if _, err := c.Enroll(t.Context(), user, func(string) {}); user != "" && name(err) != "InvalidUser" {
+		if _, err := c.Enroll(t.Context(), user, "", func(string) {}); user != "" && name(err) != "InvalidUser" {
 			t.Errorf("enrolling %.20q: %v", user, err)
 		}
 	}
@@ -612,13 +611,13 @@ func TestForeignFailures(t *testing.T) {
 	if got := try(games); got != "PasswordNeeded" {
 		t.Errorf("somebody else, after the user's match: %q", got)
 	}
-	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(0), "", false); err != nil {
+	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(0), ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := try(games); got != "PasswordNeeded" {
 		t.Errorf("somebody else, after the user's password: %q", got)
 	}
-	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(games), "", false); err != nil {
+	if err := h.client(t, 0).Call(t.Context(), "PasswordUsedFor", "nobody", uint32(games), ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := try(games); got != "verify-match" {
@@ -632,12 +631,13 @@ func TestEnrolRoot(t *testing.T) {
 	h.camera.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 	root := h.client(t, 0)
 	defer root.Close()
-	if _, err := root.Enroll(t.Context(), "root", func(string) {}); name(err) != "PermissionDenied" ||
+	if _, err := root.Enroll(t.Context(), "root", "", func(string) {}); name(err) != "PermissionDenied" ||
 		!strings.Contains(err.Error(), "a photograph of root's face could become root") {
 		t.Errorf("enrolling root: %v", err)
 	}
 	root.Call(t.Context(), "Release")
-	if word, err := root.EnrollRoot(t.Context(), "root", func(string) {}); err != nil || word != "enroll-completed" {
+	if word, err := root.EnrollRoot(t.Context(), "root", "", func(string) {}); err != nil ||
+		word != "enroll-completed" {
 		t.Errorf("enrolling root, knowing: %q, %v", word, err)
 	}
 }
@@ -1017,7 +1017,7 @@ func TestIdle(t *testing.T) {
 	c := h.client(t, 0)
 	for range 4 {
 		time.Sleep(200 * time.Millisecond)
-		if _, err := c.Users(t.Context()); err != nil {
+		if _, err := c.Health(t.Context()); err != nil {
 			t.Fatalf("while it is asked: %v", err)
 		}
 	}

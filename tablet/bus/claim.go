@@ -38,7 +38,7 @@ type claim struct {
 	running chan struct{}      // closed when the started work has ended; nil without work
 	stop    context.CancelFunc // stops the started work
 	word    string             // the last word that was sent
-	matched time.Time          // time of a match that was not used yet
+	asked   chan struct{}      // closed when the client wants the verdict; nil if it wants it anyway
 }
 
 // Ranks of claims.

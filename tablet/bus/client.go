@@ -98,30 +98,31 @@ func (c *Client) Call(ctx context.Context, method string, args ...any) error {
 // Verify verifies a user and returns the last word. An empty user means the caller. Tell is called with the earlier
 // words.
 func (c *Client) Verify(ctx context.Context, user string, tell func(word string)) (string, error) {
-	return c.run(ctx, user, "VerifyStart", "VerifyStatus", tell)
+	return c.run(ctx, user, "VerifyStart", nil, "VerifyStatus", tell)
 }
 
-// Enroll enrols a user and returns the last word. An empty user means the caller. Tell is called with the earlier
-// words.
-func (c *Client) Enroll(ctx context.Context, user string, tell func(word string)) (string, error) {
-	return c.run(ctx, user, "EnrollStart", "EnrollStatus", tell)
+// Enroll enrols a user and returns the last word. An empty user means the caller. Mark is that of the account, which
+// only root can tell, or "": see [tablet.Authenticator.Account]. Tell is called with the earlier words.
+func (c *Client) Enroll(ctx context.Context, user, mark string, tell func(word string)) (string, error) {
+	return c.run(ctx, user, "EnrollStart", []any{mark}, "EnrollStatus", tell)
 }
 
 // EnrollRoot does the same also for root, whose face could become root by itself. Only root may call it.
-func (c *Client) EnrollRoot(ctx context.Context, user string, tell func(word string)) (string, error) {
-	return c.run(ctx, user, "EnrollRootStart", "EnrollStatus", tell)
+func (c *Client) EnrollRoot(ctx context.Context, user, mark string, tell func(word string)) (string, error) {
+	return c.run(ctx, user, "EnrollRootStart", []any{mark}, "EnrollStatus", tell)
 }
 
 // AddLook does the same as Enroll, and keeps the enrolled faces: for another look of the user, as with glasses.
 func (c *Client) AddLook(ctx context.Context, user string, tell func(word string)) (string, error) {
-	return c.run(ctx, user, "EnrollLookStart", "EnrollStatus", tell)
+	return c.run(ctx, user, "EnrollLookStart", nil, "EnrollStatus", tell)
 }
 
 // silence is how long a daemon may send nothing: longer than any step of an enrolment.
 const silence = 90 * time.Second
 
 // run claims the device, starts work, and waits for the last signal. It notices at once when the daemon ends.
-func (c *Client) run(ctx context.Context, user, start, status string, tell func(word string)) (string, error) {
+func (c *Client) run(ctx context.Context, user, start string, args []any, status string, tell func(string)) (string,
+	error) {
 	owner := ownerChanged(Name)
 	if err := c.conn.AddMatchSignalContext(ctx, owner...); err != nil {
 		return "", fmt.Errorf("asking the bus: %w", err)
@@ -153,7 +154,7 @@ func (c *Client) run(ctx context.Context, user, start, status string, tell func(
 		return "", fmt.Errorf("asking the bus: %w", err)
 	}
 	// If the daemon ends meanwhile, the bus answers this.
-	if err := c.call(ctx, start, nil, nil); err != nil {
+	if err := c.call(ctx, start, args, nil); err != nil {
 		gone = errors.Is(err, ErrNoService)
 		return "", err
 	}
@@ -196,7 +197,6 @@ type Status struct {
 	Enrolled time.Time `json:"enrolled"`
 	Labelled uint32    `json:"labelled"`
 	Learned  uint32    `json:"learned"`
-	Frozen   bool      `json:"frozen"`
 	Drifted  bool      `json:"drifted"`
 	Refusal  string    `json:"refusal"` // reason why no login may begin now, or ""
 	Wait     uint32    `json:"wait"`    // seconds until a login may begin
@@ -210,7 +210,7 @@ func (c *Client) Status(ctx context.Context, user string) (s Status, err error) 
 	}
 	var enrolled int64
 	for key, to := range map[string]any{
-		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned, "frozen": &s.Frozen,
+		"enrolled": &enrolled, "labelled": &s.Labelled, "learned": &s.Learned,
 		"drifted": &s.Drifted, "refusal": &s.Refusal, "wait": &s.Wait,
 	} {
 		if err := m[key].Store(to); err != nil {
@@ -241,20 +241,9 @@ func (c *Client) Undo(ctx context.Context, user string, since time.Time) (faces 
 	return faces, err
 }
 
-// Freeze stops learning for a user, or starts it again.
-func (c *Client) Freeze(ctx context.Context, user string, on bool) error {
-	return c.call(ctx, "Freeze", []any{user, on}, nil)
-}
-
 // Forget removes the profile of a user.
 func (c *Client) Forget(ctx context.Context, user string) error {
 	return c.call(ctx, "Forget", []any{user}, nil)
-}
-
-// Users returns the users with a profile.
-func (c *Client) Users(ctx context.Context) (users []string, err error) {
-	err = c.call(ctx, "Users", nil, []any{&users})
-	return users, err
 }
 
 // PasswordUsed reports that a user gave the password. Only root may call it.

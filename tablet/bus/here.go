@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -16,7 +17,7 @@ import (
 // a session: display managers, which also unlock the screen. So is the unit that the system calls displayManager.
 var greeters = []string{
 	"gdm.service", "gdm3.service", "lightdm.service", "sddm.service", "greetd.service", "lxdm.service", "xdm.service",
-	"plasmalogin.service",
+	"plasmalogin.service", "cosmic-greeter.service", "ly.service",
 }
 
 const displayManager = "display-manager.service"
@@ -25,12 +26,14 @@ var (
 	// getty, for login on a console of the device.
 	consoles     = regexp.MustCompile(`^(getty|autovt)@tty[0-9]+\.service$`)
 	userManagers = regexp.MustCompile(`^user@[0-9]+\.service$`)
+	// The helper of polkit 127 and later is a service. Its name has the number and the user of the process that asks.
+	polkitService = regexp.MustCompile(`^polkit-agent-helper@[0-9]+-([0-9]+)(?:_[0-9]+)?-([0-9]+)\.service$`)
 )
 
 // Reasons why nobody is at the device, as far as known.
 var (
 	errElsewhere = errors.New("elsewhere")
-	errManager   = errors.New("a program outside the sessions, which is no locker of a locked session")
+	errManager   = errors.New("a program outside the sessions: no locker of a locked session, and no challenge")
 )
 
 // seated is a session in logind.
@@ -44,23 +47,30 @@ type seated struct {
 // here reports whether the person of a session is at the device and uses it now.
 func (x seated) here() bool { return !x.remote && x.active && x.seat != "" }
 
+// question is what a program wants to know.
+type question struct {
+	user   string
+	asker  uint32 // who wants to be that user
+	intent bool   // a challenge shows that the asker means it
+	helped bool   // polkit's helper asks for the process
+}
+
 // place is where a program runs whose person is at the device.
 type place struct {
-	greeter bool // a display manager, or login on a console
 	// The program runs under the manager of the user, in no session. Nobody knows who started it, and from where: it
 	// may unlock a session that is locked, and its failures do not count against the user's logins.
 	manager bool
 }
 
-// here returns the place of a program that asks for a user. It refuses if that is not at the device, or if this is
-// unknown. What counts is the session of the program itself, and not the sessions that its user has.
-func (s *Service) here(by caller, user string) (p place, failed *dbus.Error) {
+// here returns the place of a program that asks. It refuses if that is not at the device, or if this is unknown. What
+// counts is the session of the program itself, and not the sessions that its user has.
+func (s *Service) here(by caller, q question) (p place, failed *dbus.Error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
-	p, err := s.place(ctx, by, user)
+	p, err := s.place(ctx, by, q)
 	if err != nil {
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
-		return p, failure(permissionDenied, "a face is looked for only for somebody at the device; use your password")
+		return p, failure(elsewhere, "the face counts only at the device; use your password")
 	}
 	if s.lid(ctx, "LidClosed") && !s.lid(ctx, "Docked") {
 		return p, failure(lidClosed, "the lid is closed, so the camera sees nobody; use your password")
@@ -76,7 +86,7 @@ func (s *Service) lid(ctx context.Context, name string) (is bool) {
 	return err == nil && v.Store(&is) == nil && is
 }
 
-func (s *Service) place(ctx context.Context, by caller, user string) (p place, err error) {
+func (s *Service) place(ctx context.Context, by caller, q question) (p place, err error) {
 	var pid uint32
 	reply := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender)
 	if err := reply.Store(&pid); err != nil {
@@ -85,6 +95,10 @@ func (s *Service) place(ctx context.Context, by caller, user string) (p place, e
 	if pid == 0 { // of another namespace; for logind it would mean this daemon
 		return p, errElsewhere
 	}
+	return s.placeOf(ctx, pid, by, q)
+}
+
+func (s *Service) placeOf(ctx context.Context, pid uint32, by caller, q question) (p place, err error) {
 	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
 	var path dbus.ObjectPath
 	err = logind.CallWithContext(ctx, loginManager+".GetSessionByPID", 0, pid).Store(&path)
@@ -92,15 +106,10 @@ func (s *Service) place(ctx context.Context, by caller, user string) (p place, e
 	switch {
 	case err == nil:
 		x, err := s.session(ctx, path)
-		switch {
-		case err != nil:
-			return p, err
-		case !x.here():
-			return p, errElsewhere
-		case x.class == "greeter":
-			return place{greeter: true}, nil
+		if err == nil && !x.here() {
+			err = errElsewhere
 		}
-		return place{}, nil
+		return p, err
 	case !errors.As(err, &answer) || answer.Name != "org.freedesktop.login1.NoSessionForPID":
 		return p, err
 	}
@@ -112,37 +121,48 @@ func (s *Service) place(ctx context.Context, by caller, user string) (p place, e
 	switch {
 	case is(consoles.MatchString):
 		if !by.root() {
+			err = errElsewhere
+		}
+		return p, err
+	case is(userManagers.MatchString):
+		return s.managed(ctx, units, by, q)
+	case by.root() && is(polkitService.MatchString) && q.intent && !q.helped:
+		// What counts is where the process is that shows the question.
+		m := polkitService.FindStringSubmatch(units[slices.IndexFunc(units, polkitService.MatchString)])
+		pid, _ := strconv.ParseUint(m[1], 10, 32)
+		asker, err := strconv.ParseUint(m[2], 10, 32)
+		if err != nil || pid == 0 {
 			return p, errElsewhere
 		}
-		return place{greeter: true}, nil
-	case is(userManagers.MatchString):
-		// A program of root here is sudo, su or polkit's helper.
-		if by.root() || is(func(u string) bool { return u != fmt.Sprintf("user@%d.service", by.uid) }) {
-			return p, errManager
-		}
-		locked := false
-		err := s.among(ctx, func(x seated) bool {
-			mine := x.uid == by.uid
-			locked = locked || mine && x.here() && x.locked
-			return mine
-		})
-		if err == nil && !locked {
-			err = errManager
-		}
-		return place{manager: true}, err
+		q.asker, q.helped = uint32(asker), true
+		return s.placeOf(ctx, uint32(pid), by, q)
 	case by.root() && is(func(u string) bool { return u == displayManager || slices.Contains(greeters, u) }):
-		uid, err := UID(user)
+		uid, err := UID(q.user)
 		if err != nil {
 			return p, err
 		}
-		// A display manager also serves remote displays, and does not tell for which display it asks.
-		return place{greeter: true}, s.among(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid })
+		return p, s.used(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
 	}
 	return p, errElsewhere
 }
 
-// among returns nil if one of the sessions is at the device and none is remote.
-func (s *Service) among(ctx context.Context, which func(seated) bool) error {
+// managed returns the place of a program under a user's manager, where desktops start lockers and terminals. A locker
+// may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it may ask
+// with a challenge, which is told on its terminal, while its asker's session is used and not locked.
+func (s *Service) managed(ctx context.Context, units []string, by caller, q question) (p place, err error) {
+	owner := by.uid
+	if by.root() {
+		owner = q.asker
+	}
+	if (by.root() && !q.intent) || !slices.Contains(units, fmt.Sprintf("user@%d.service", owner)) {
+		return p, errManager
+	}
+	err = s.used(ctx, func(x seated) bool { return x.uid == owner && x.locked != by.root() })
+	return place{manager: !by.root()}, err
+}
+
+// used returns nil if one of the sessions that are used at a seat now is one of these.
+func (s *Service) used(ctx context.Context, which func(seated) bool) error {
 	var all []struct {
 		ID   string
 		UID  uint32
@@ -155,23 +175,13 @@ func (s *Service) among(ctx context.Context, which func(seated) bool) error {
 	if err := reply.Store(&all); err != nil {
 		return err
 	}
-	here := false
 	for _, l := range all {
 		x, err := s.session(ctx, l.Path)
-		switch {
-		case err != nil:
-			return err
-		case !which(x):
-		case x.remote:
-			return errElsewhere
-		default:
-			here = here || x.here()
+		if err == nil && x.here() && which(x) { // a session may have ended meanwhile
+			return nil
 		}
 	}
-	if !here {
-		return errElsewhere
-	}
-	return nil
+	return errElsewhere
 }
 
 // session asks logind about a session.

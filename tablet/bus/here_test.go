@@ -4,6 +4,7 @@ package bus_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,8 @@ func TestHere(t *testing.T) {
 	locked := func(x fixture.Session) fixture.Session { x.Locked = true; return x }
 	unseated := func(x fixture.Session) fixture.Session { x.Seat = ""; return x }
 	sessions := func(x ...fixture.Session) []fixture.Session { return x }
-	// The ways: a PAM module of root, and a program of the user.
-	const pam, program = "p", "u"
+	// The ways: a PAM module of root, one with a challenge, and a program of the user.
+	const pam, intent, program = "p", "i", "u"
 	const manager = "user@65534.service"
 	for _, c := range []struct {
 		name     string
@@ -35,25 +36,34 @@ func TestHere(t *testing.T) {
 		sessions []fixture.Session
 		ways     string // those that are answered
 	}{
-		{"a session at the device", "", sessions(at(nobody32)), pam + program},
-		{"somebody else's session at the device", "", sessions(at(games32)), pam + program},
-		{"a greeter's session", "", sessions(greeter), pam + program},
+		{"a session at the device", "", sessions(at(nobody32)), pam + intent + program},
+		{"somebody else's session at the device", "", sessions(at(games32)), pam + intent + program},
+		{"a greeter's session", "", sessions(greeter), pam + intent + program},
 		{"a session from elsewhere", "", sessions(far(at(nobody32)), at(nobody32)), ""},
 		{"a session that is not used now", "", sessions(away(at(nobody32))), ""},
 		{"a session without a seat", "", sessions(unseated(at(nobody32))), ""},
-		{"a display manager with its greeter", "gdm.service", sessions(greeter), pam},
-		{"a display manager by its second name", "display-manager.service", sessions(greeter), pam},
-		{"a display manager that unlocks", "gdm.service", sessions(at(nobody32)), pam},
+		{"a display manager with its greeter", "gdm.service", sessions(greeter), pam + intent},
+		{"a display manager by its second name", "display-manager.service", sessions(greeter), pam + intent},
+		{"a display manager that unlocks", "gdm.service", sessions(locked(at(nobody32))), pam + intent},
+		{"a display manager, and nothing is locked", "gdm.service", sessions(at(nobody32)), ""},
 		{"a display manager, somebody else is there", "gdm.service", sessions(at(games32)), ""},
 		{"a display manager with a far greeter", "gdm.service", sessions(far(greeter)), ""},
-		{"a display manager with a near and a far greeter", "gdm.service", sessions(greeter, far(greeter)), ""},
-		{"a display manager, and the user is elsewhere, too", "sddm.service", sessions(greeter, far(at(nobody32))), ""},
+		{"a display manager with a near and a far greeter", "gdm.service", sessions(greeter, far(greeter)),
+			pam + intent},
+		{"a display manager, and the user is elsewhere, too", "sddm.service", sessions(far(at(nobody32)), greeter),
+			pam + intent},
 		{"a display manager without anybody", "gdm.service", nil, ""},
-		{"login on a console", "getty@tty2.service", nil, pam},
+		{"login on a console", "getty@tty2.service", nil, pam + intent},
 		{"login on a serial line", "serial-getty@ttyS0.service", nil, ""},
 		// A timer that was set over ssh runs here, also after the connection has ended.
-		{"a service of a user at the device", manager, sessions(at(nobody32)), ""},
-		{"a service of a user who is elsewhere, too", manager, sessions(locked(at(nobody32)), far(at(nobody32))), ""},
+		{"a terminal or a service of a user at the device", manager, sessions(at(nobody32)), intent},
+		{"a terminal, and its user is elsewhere, too", manager, sessions(far(at(nobody32)), at(nobody32)), intent},
+		{"a terminal of a user who is away", manager, sessions(away(at(nobody32))), ""},
+		{"the helper of polkit, for another such helper", "polkit-agent-helper@1-5-65534.service",
+			sessions(at(nobody32)), ""},
+		{"a locker, and its user is elsewhere, too", manager, sessions(far(at(nobody32)), locked(at(nobody32))),
+			program},
+		{"a service of a user who is elsewhere", manager, sessions(far(locked(at(nobody32)))), ""},
 		{"a service of a user, somebody else is there", manager, sessions(locked(at(games32))), ""},
 		{"a service of another user", "user@5.service", sessions(locked(at(nobody32)), locked(at(games32))), ""},
 		{"a locker under the user's manager", manager, sessions(locked(at(nobody32))), program},
@@ -67,7 +77,7 @@ func TestHere(t *testing.T) {
 				h.polkit.set(nobody, action, true)
 			}
 			h.logind.Place(c.unit, c.sessions...)
-			for _, way := range []string{pam, program} {
+			for _, way := range []string{pam, intent, program} {
 				h.logind.Place("", at(nobody32))
 				h.enrol(t, "nobody", stage.Alice)
 				h.logind.Place(c.unit, c.sessions...)
@@ -75,6 +85,16 @@ func TestHere(t *testing.T) {
 				var word string
 				var err error
 				uid := nobody
+				if way == intent {
+					client := h.client(t, 0)
+					err = client.Call(t.Context(), "ClaimFor", "nobody", nobody32, "sudo", "turn", "")
+					if denied := name(err) == "Elsewhere"; denied == strings.Contains(c.ways, way) ||
+						err != nil && !denied {
+						t.Errorf("%s: %v", way, err)
+					}
+					client.Close()
+					continue
+				}
 				if way == pam {
 					uid = 0
 				}
@@ -85,7 +105,7 @@ func TestHere(t *testing.T) {
 				if err == nil {
 					word, err = client.Verify(t.Context(), "nobody", func(string) {})
 				}
-				denied := name(err) == "PermissionDenied"
+				denied := name(err) == "Elsewhere"
 				if denied == strings.Contains(c.ways, way) || err != nil && !denied {
 					t.Errorf("%s: %v", way, err)
 				}
@@ -159,74 +179,86 @@ func TestLid(t *testing.T) {
 	}
 }
 
-// A match is used at once, once, and by the claim that got it. It is void when the person is no longer at the device,
-// and when the faces change.
-func TestConfirm(t *testing.T) {
+// Before somebody asks, nothing is told of what was prepared; then a match of just now is told at once. It is void when
+// the person is no longer at the device, and when the faces were forgotten.
+func TestPrepared(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		match time.Duration // how long a match may wait
-		then  func(*testing.T, *house)
-		want  []string
+		name string
+		then func(*testing.T, *house)
+		want string
 	}{
-		{"used", time.Minute, func(*testing.T, *house) {}, []string{"", "MatchVoid"}},
-		{"too late", time.Nanosecond, func(*testing.T, *house) {}, []string{"MatchVoid", "MatchVoid"}},
-		{"another session is used now", time.Minute, func(_ *testing.T, h *house) {
+		{"asked", func(*testing.T, *house) {}, "verify-match"},
+		{"another session is used now", func(_ *testing.T, h *house) {
 			x := fixture.AtSeat(nobody)
 			x.Active = false
 			h.logind.Place("", x)
-		}, []string{"PermissionDenied", "MatchVoid"}},
-		{"the faces were forgotten", time.Minute, func(t *testing.T, h *house) {
+		}, "verify-error"},
+		{"the faces were forgotten", func(t *testing.T, h *house) {
 			if err := h.client(t, 0).Forget(t.Context(), "nobody"); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"ClaimDevice"}},
-		{"another client", time.Minute, func(t *testing.T, h *house) {
-			if err := h.client(t, 0).Call(t.Context(), "Confirm"); name(err) != "ClaimDevice" {
+		}, "ClaimDevice"},
+		{"another client asks", func(t *testing.T, h *house) {
+			if err := h.client(t, 0).Call(t.Context(), "Ask"); name(err) != "ClaimDevice" {
 				t.Errorf("another client: %v", err)
 			}
-		}, []string{""}},
+		}, "verify-match"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHouseWith(t, tablet.Options{}, bus.Options{Match: c.match})
+			h := newHouse(t, tablet.Options{})
 			h.enrol(t, "nobody", stage.Alice)
-			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
+			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 500), Pace: 20 * time.Millisecond})
 			conn := dial(t, h.address, 0)
 			signals := make(chan *dbus.Signal, 64)
 			conn.Signal(signals)
 			o := conn.Object(bus.Name, bus.Path)
-			confirm := func() string {
-				err := o.Call(bus.Interface+".Confirm", 0).Err
-				if err == nil {
-					return ""
-				}
+			call := func(method string, args ...any) string {
+				err := o.Call(bus.Interface+"."+method, 0, args...).Err
 				var failed dbus.Error
-				if !errors.As(err, &failed) {
+				if errors.As(err, &failed) {
+					return strings.TrimPrefix(failed.Name, "org.faceauth.Error.")
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
-				return strings.TrimPrefix(failed.Name, "org.faceauth.Error.")
+				return ""
 			}
-			if err := o.Call(bus.Interface+".ClaimFor", 0, "nobody", uint32(nobody), "", "", "").Err; err != nil {
-				t.Fatal(err)
+			if got := call("ClaimFor", "nobody", uint32(nobody), "login", "", ""); got != "" {
+				t.Fatal(got)
 			}
-			if got := confirm(); got != "MatchVoid" {
-				t.Errorf("before a match: %q", got)
+			if got := call("Ask"); got != "ClaimDevice" {
+				t.Errorf("asked before anything is prepared: %q", got)
 			}
-			if err := o.Call(bus.Interface+".VerifyStart", 0).Err; err != nil {
-				t.Fatal(err)
+			if got := call("Prepare"); got != "" {
+				t.Fatal(got)
+			}
+			time.Sleep(500 * time.Millisecond)
+			var told []any
+			for len(signals) > 0 {
+				if s := <-signals; s.Name == bus.Interface+".VerifyStatus" {
+					told = append(told, s.Body...)
+				}
+			}
+			if fmt.Sprint(told) != "[verify-looking false]" {
+				t.Errorf("told before somebody asked: %v", told)
+			}
+			c.then(t, h)
+			if got := call("Ask"); got != "" {
+				if got != c.want {
+					t.Errorf("asked: %q, want %q", got, c.want)
+				}
+				return
 			}
 			for s := range signals {
 				if len(s.Body) == 2 && s.Body[1] == true {
-					if s.Body[0] != "verify-match" {
-						t.Fatal(s.Body)
+					if s.Body[0] != c.want {
+						t.Errorf("%v, want %s", s.Body, c.want)
 					}
 					break
 				}
 			}
-			c.then(t, h)
-			for i, want := range c.want {
-				if got := confirm(); got != want {
-					t.Errorf("%d: %q, want %q", i, got, want)
-				}
+			if got := call("Ask"); got != "ClaimDevice" {
+				t.Errorf("asked twice: %q", got)
 			}
 		})
 	}

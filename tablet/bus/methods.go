@@ -97,23 +97,26 @@ var methods = map[string]method{
 	"Claim": does(func(s *Service, by caller, user string) *dbus.Error {
 		return s.claimSelf(by, user)
 	}),
-	"ClaimFor":        does((*Service).claimAs),
-	"Release":         does((*Service).release),
-	"VerifyStart":     does((*Service).verifyStart),
-	"Confirm":         does((*Service).confirm),
-	"VerifyStop":      does((*Service).stop),
-	"EnrollStart":     does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, false, false) }),
-	"EnrollRootStart": does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, false) }),
-	"EnrollLookStart": does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, true) }),
+	"ClaimFor":    does((*Service).claimAs),
+	"Release":     does((*Service).release),
+	"VerifyStart": does(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, nil) }),
+	"Prepare":     does(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, make(chan struct{})) }),
+	"Ask":         does((*Service).ask),
+	"VerifyStop":  does((*Service).stop),
+	"EnrollStart": does(func(s *Service, by caller, mark string) *dbus.Error {
+		return s.enrollStart(by, false, false, mark)
+	}),
+	"EnrollRootStart": does(func(s *Service, by caller, mark string) *dbus.Error {
+		return s.enrollStart(by, true, false, mark)
+	}),
+	"EnrollLookStart": does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, true, "") }),
 	"EnrollStop":      does((*Service).stop),
 	"Status":          does((*Service).status),
 	"History":         does((*Service).history),
 	"Undo":            does((*Service).undo),
-	"Freeze":          does((*Service).freeze),
 	"Forget":          does((*Service).forget),
-	"Users":           does((*Service).users),
 	"PasswordUsed": does(func(s *Service, by caller, user string) *dbus.Error {
-		return s.passwordUsed(by, user, by.uid, "", false)
+		return s.passwordUsed(by, user, by.uid, "")
 	}),
 	"PasswordUsedFor": does((*Service).passwordUsed),
 	"Health":          does((*Service).health),

@@ -34,7 +34,6 @@ func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus
 		"enrolled": dbus.MakeVariant(st.Enrolled.Unix()),
 		"labelled": dbus.MakeVariant(uint32(st.Labelled)),
 		"learned":  dbus.MakeVariant(uint32(st.Learned)),
-		"frozen":   dbus.MakeVariant(st.Frozen),
 		"drifted":  dbus.MakeVariant(st.Drifted),
 		"refusal":  dbus.MakeVariant(string(st.Refusal)),
 		"wait":     dbus.MakeVariant(seconds(st.Wait)),
@@ -75,22 +74,6 @@ func (s *Service) undo(by caller, name string, since int64) (uint32, *dbus.Error
 	return uint32(n), s.told(err)
 }
 
-func (s *Service) freeze(by caller, name string, on bool) *dbus.Error {
-	var actions []string
-	if !on {
-		actions = append(actions, enrollAction)
-	}
-	user, failed := s.about(by, name, actions...)
-	if failed != nil {
-		return failed
-	}
-	err := s.a.Freeze(user, on)
-	if err == nil {
-		s.o.Log.Info("freeze", "user", user, "uid", by.uid, "on", on)
-	}
-	return s.told(err)
-}
-
 func (s *Service) forget(by caller, name string) *dbus.Error {
 	user, failed := s.about(by, name)
 	if failed != nil {
@@ -106,25 +89,17 @@ func (s *Service) forget(by caller, name string) *dbus.Error {
 	return s.told(err)
 }
 
-func (s *Service) users(by caller) ([]string, *dbus.Error) {
-	if failed := s.may(by, true, otherAction); failed != nil {
-		return nil, failed
-	}
-	users, err := s.a.Users()
-	return users, s.told(err)
-}
-
-// passwordUsed records that a password was given. Mark is the account's, or "" if it is not known; together says that
-// this login has ended with [tablet.Unproven] before.
-func (s *Service) passwordUsed(by caller, user string, asker uint32, mark string, together bool) *dbus.Error {
+// passwordUsed records that a password was given. Mark is the account's, or "" if it is not known. The module has
+// checked that it was given at the device: a program that logs in may have ended before that could be asked here.
+func (s *Service) passwordUsed(by caller, user string, asker uint32, mark string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
 	}
-	if failed := s.account(user, mark, together); failed != nil {
-		return failed
+	if len(mark) > mostMark {
+		return longMark()
 	}
 	c := claim{by: by, user: user, asker: asker}
-	err := s.a.Password(user, c.foreign())
+	err := s.a.Password(user, c.foreign(), mark)
 	if err == nil {
 		s.o.Log.Info("password used", "user", user, "asker", asker)
 	}
@@ -135,15 +110,17 @@ func (s *Service) passwordUsed(by caller, user string, asker uint32, mark string
 const mostMark = 256
 
 // account records the mark of the system's account of a user, unless it is empty.
-func (s *Service) account(user, mark string, together bool) *dbus.Error {
+func (s *Service) account(user, mark string) *dbus.Error {
 	if mark == "" {
 		return nil
 	}
 	if len(mark) > mostMark {
-		return failure(internal, "the mark of an account is too long")
+		return longMark()
 	}
-	return s.told(s.a.Account(user, mark, together))
+	return s.told(s.a.Account(user, mark))
 }
+
+func longMark() *dbus.Error { return failure(internal, "the mark of an account is too long") }
 
 // seconds rounds up.
 func seconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }

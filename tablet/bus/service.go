@@ -34,8 +34,6 @@ type Options struct {
 	Idle time.Duration // Serve returns after this time without requests. Default never
 	// Patience is the time limit for answers of the bus and polkit. Default 3 s.
 	Patience time.Duration
-	// Match is how long a match may wait for its use, see Confirm in the description. Default 2 s.
-	Match time.Duration
 	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
 	// one.
 	Broken error
@@ -68,7 +66,6 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Patience = cmp.Or(o.Patience, busPatience)
-	o.Match = cmp.Or(o.Match, 2*time.Second)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{
 		conn:    conn,
@@ -154,7 +151,7 @@ func (s *Service) told(err error) *dbus.Error {
 	case errors.As(err, &r):
 		return failure(passwordNeeded, err.Error())
 	case errors.Is(err, profile.ErrUnknown):
-		return failure(noProfile, "there is no profile of that user; make one: sudo faceauth tablet enroll --user NAME")
+		return failure(noProfile, "there is no profile of that user; make one: sudo faceauth login enroll --user NAME")
 	case errors.Is(err, online.ErrName):
 		return failure(invalidUser, "no user can have that name; check the spelling")
 	case errors.Is(err, tablet.ErrLooks):

@@ -29,15 +29,15 @@ func (s *Service) claimAs(by caller, name string, asker uint32, service, challen
 	if c != "" && c != tablet.Turn && c != tablet.Blink {
 		return failure(internal, "unknown challenge "+strconv.Quote(challenge)+"; use turn or blink, or none")
 	}
-	_, failed := s.here(by, name)
-	if failed != nil {
+	q := question{user: name, asker: asker, intent: c != "" || s.a.Policy().Challenge != ""}
+	if _, failed := s.here(by, q); failed != nil {
 		return failed
 	}
-	if failed := s.account(name, mark, false); failed != nil {
+	if failed := s.account(name, mark); failed != nil {
 		return failed
 	}
-	return s.claimFor(&claim{by: by, user: name, asker: asker, service: service,
-		challenge: c, still: s.stillHere(by, name)})
+	return s.claimFor(&claim{by: by, user: name, asker: asker, service: service, challenge: c,
+		still: s.stillHere(by, q)})
 }
 
 // claimSelf claims the device for a program that is no PAM module of root. Root may do so from everywhere: what root is
@@ -50,18 +50,18 @@ func (s *Service) claimSelf(by caller, name string) *dbus.Error {
 	if by.root() {
 		return s.claimFor(&claim{by: by, user: user})
 	}
-	p, failed := s.here(by, user)
+	q := question{user: user, asker: by.uid}
+	p, failed := s.here(by, q)
 	if failed != nil {
 		return failed
 	}
-	return s.claimFor(&claim{by: by, user: user, asker: by.uid, manager: p.manager,
-		still: s.stillHere(by, user)})
+	return s.claimFor(&claim{by: by, user: user, asker: by.uid, manager: p.manager, still: s.stillHere(by, q)})
 }
 
 // stillHere returns a check that the program of a claim is still at the device.
-func (s *Service) stillHere(by caller, user string) func() error {
+func (s *Service) stillHere(by caller, q question) func() error {
 	return func() error {
-		if _, failed := s.here(by, user); failed != nil {
+		if _, failed := s.here(by, q); failed != nil {
 			return errElsewhere
 		}
 		return nil
@@ -117,24 +117,25 @@ func (s *Service) release(by caller) *dbus.Error {
 	return failed
 }
 
-func (s *Service) verifyStart(by caller) *dbus.Error {
+// verifyStart starts a verification. If asked is not nil, nothing is told until the client asks.
+func (s *Service) verifyStart(by caller, asked chan struct{}) *dbus.Error {
 	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
 	}
+	s.mu.Lock()
+	if !c.looking() {
+		c.asked = asked
+	}
+	s.mu.Unlock()
 	return s.start(c, func(ctx context.Context, began func()) error {
 		s.sessions.Add(1)
 		begun := time.Now()
 		stopped := false
 		try := tablet.Attempt{User: c.user, Asker: c.foreign(), Service: c.service, Challenge: c.challenge,
-			Still: c.still}
+			Still: c.still, Asked: asked}
 		r, err := s.a.Verify(ctx, try, func(r tablet.Result) {
 			began()
-			s.mu.Lock()
-			if c.matched = (time.Time{}); r.Final && r.Word == tablet.Match {
-				c.matched = time.Now()
-			}
-			s.mu.Unlock()
 			stopped = s.say(ctx, c, "VerifyStatus", verifying, r)
 		})
 		var refused *tablet.Refused
@@ -160,22 +161,19 @@ func (s *Service) say(ctx context.Context, c *claim, member, prefix string, r ta
 	return stopped
 }
 
-// confirm lets a client use its match, once and at once, if its person is still at the device.
-func (s *Service) confirm(by caller) *dbus.Error {
+// ask wants the verdict of what Prepare has started.
+func (s *Service) ask(by caller) *dbus.Error {
 	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
 	}
 	s.mu.Lock()
-	at := c.matched
-	c.matched = time.Time{}
-	s.mu.Unlock()
-	if at.IsZero() || time.Since(at) > s.o.Match {
-		return failure(matchVoid, "there is no match of just now; look again")
+	defer s.mu.Unlock()
+	if c.asked == nil || !c.looking() {
+		return failure(claimDevice, "nothing is prepared, or it has ended; start again")
 	}
-	if c.still != nil && c.still() != nil {
-		return failure(permissionDenied, "a face counts only for somebody at the device; use your password")
-	}
+	close(c.asked)
+	c.asked = nil
 	return nil
 }
 
@@ -188,11 +186,16 @@ func (s *Service) stop(by caller) *dbus.Error {
 }
 
 // enrollStart starts an enrolment. Known says that the caller knows what a face of root is; more keeps the enrolled
-// faces.
-func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
+// faces. Mark is that of the account, and binds the faces to it; only root knows it, others leave it empty.
+func (s *Service) enrollStart(by caller, known, more bool, mark string) *dbus.Error {
 	c, failed := s.claimed(by)
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return failed
+	case len(mark) > mostMark:
+		return longMark()
+	case mark != "" && !by.root():
+		return s.root(by)
 	}
 	c.idle.Stop() // polkit may be waiting for an administrator's password
 	failed = s.may(c.by, true, enrollAction)
@@ -206,7 +209,9 @@ func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
 	case uid == 0 && !(known && by.root()):
 		return failure(permissionDenied, rootsFace)
 	}
-	enroll := s.a.Enroll
+	enroll := func(ctx context.Context, user string, report func(tablet.Result)) (tablet.Result, error) {
+		return s.a.Enroll(ctx, user, mark, report)
+	}
 	if more {
 		enroll = s.a.AddLook
 	}
@@ -229,8 +234,8 @@ func (s *Service) enrollStart(by caller, known, more bool) *dbus.Error {
 	})
 }
 
-const rootsFace = "a photograph of root's face could become root; log in as yourself and use sudo. If root must have a " +
-	"face: sudo faceauth tablet enroll --user root --i-know"
+const rootsFace = "a photograph of root's face could become root; log in as yourself and use sudo. If root must have " +
+	"a face: sudo faceauth login enroll --user root --i-know"
 
 // ending logs the end of work. If the client stops it, or ends, that is no error.
 func ending(stopped bool, word string) string {

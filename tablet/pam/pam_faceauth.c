@@ -21,7 +21,9 @@
  * such as that of ^C ends the wait.
  *
  * Only services that stand in SERVICES ask, and only for somebody at the device: in an active session on a seat of it,
- * or, for a greeter, at one of its seats. What cannot be told is taken for somewhere else.
+ * for a greeter at one of its seats, and under the user's manager for lockers, and for sudo and the like with a
+ * challenge. What cannot be told is taken for somewhere else. What the person must do is printed whatever PAM_SILENT
+ * says, which sudo always sets: nobody could turn the head without a word.
  *
  * Without a daemon, a camera or a profile, from elsewhere, and whenever anything goes wrong, the module returns
  * PAM_IGNORE, as if it were not there.
@@ -65,6 +67,7 @@
 #define DEVICE "org.faceauth.Device"
 #define DBUS "org.freedesktop.DBus"
 #define SESSIONS "/run/systemd/sessions/"
+#define USERS "/run/systemd/users/"
 #define SECOND UINT64_C(1000000)
 #define BEFORE (SECOND / 25)  /* to read what has come while the prompt waited */
 #define AFTER (SECOND / 10)   /* to tell the daemon that the password was right */
@@ -72,19 +75,18 @@
 #define OFTEN SECOND          /* a silent daemon is asked whether it is there */
 #define FRESH (10 * SECOND)   /* a refusal that came while the prompt waited, counted from the start */
 #define UNKNOWN_ASKER 65534   /* nobody */
+#define SHOWN 400             /* characters of a command: a longer one gets no face */
 #define MATCHED "faceauth-matched"
-#define UNPROVEN "faceauth-unproven" /* the face is the user's, and the password proves it */
 #define TELLING "faceauth-telling"
 
 struct attempt {
 	pam_handle_t *pamh;
 	int language;
-	bool talk;         /* tell the person what to do */
 	uint32_t asker;    /* who wants to be the user */
 	char challenge[8]; /* of the service, or empty */
 	char mark[128];    /* of the account, or empty */
 	struct bus bus;
-	uint32_t claim, start, confirm, ping; /* serials of the calls */
+	uint32_t claim, start, ask, ping; /* serials of the calls */
 	char daemon[64];   /* its unique name: nobody else's signals count */
 	uint64_t began;
 	uint64_t heard;    /* the daemon's last message */
@@ -158,18 +160,17 @@ static void hear_signal(struct attempt *a, const struct message *m)
 			end(a, "error");
 		return;
 	}
-	/* Once Confirm is asked, only its answer counts. */
-	if (a->confirm != 0 || strcmp(m->text[SENDER], a->daemon) != 0 || strcmp(m->text[INTERFACE], DEVICE) != 0 ||
+	if (strcmp(m->text[SENDER], a->daemon) != 0 || strcmp(m->text[INTERFACE], DEVICE) != 0 ||
 	    strcmp(m->text[MEMBER], "VerifyStatus") != 0 || !message_read(m, "sb", &word, &last) ||
 	    strncmp(word, "verify-", 7) != 0)
 		return;
 	a->heard = now();
 	if (last) {
 		end(a, word + 7);
-		a->match = strcmp(word, "verify-match") == 0;
+		a->match = a->ask != 0 && strcmp(word, "verify-match") == 0; /* before it is asked the daemon tells none */
 		a->other = strcmp(word, "verify-no-match") == 0 || strcmp(word, "verify-taken-for-picture") == 0 ||
 			strcmp(word, "verify-give-password") == 0;
-	} else if (a->talk && (say = sentence(word, a->language)) != NULL) {
+	} else if ((say = sentence(word, a->language)) != NULL) {
 		pam_info(a->pamh, "%s", say);
 	}
 }
@@ -181,7 +182,7 @@ static void hear(struct attempt *a, const struct message *m)
 	if (m->type == SIGNAL)
 		hear_signal(a, m);
 	if ((m->type != RETURN && m->type != FAILURE) ||
-	    (m->reply != a->claim && m->reply != a->start && m->reply != a->confirm && m->reply != a->ping))
+	    (m->reply != a->claim && m->reply != a->start && m->reply != a->ask && m->reply != a->ping))
 		return;
 	a->heard = now();
 	if (m->reply == a->ping)
@@ -197,9 +198,6 @@ static void hear(struct attempt *a, const struct message *m)
 		end(a, NULL);
 	} else if (m->reply == a->start) {
 		a->started = true;
-	} else if (m->reply == a->confirm) {
-		end(a, "match");
-		a->match = true;
 	}
 }
 
@@ -211,6 +209,14 @@ static int await(const struct attempt *a, uint64_t most)
 	if (ppoll(on, 2, &left, NULL) < 0)
 		return -errno;
 	return on[1].revents != 0 ? -ECANCELED : 0;
+}
+
+/* Wants the verdict. Until then the daemon tells nothing, and nothing counts. */
+static int ask(struct attempt *a)
+{
+	int r = bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "Ask", "");
+	a->ask = a->bus.serial;
+	return r;
 }
 
 /* Sends what has the daemon look for a user. The daemon answers calls in their order. */
@@ -229,7 +235,7 @@ static int look(struct attempt *a, const char *user)
 				a->challenge, a->mark);
 	a->claim = a->bus.serial;
 	if (r >= 0)
-		r = bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "VerifyStart", "");
+		r = bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "Prepare", "");
 	a->start = a->bus.serial;
 	return r;
 }
@@ -254,18 +260,18 @@ static int until(struct attempt *a, uint64_t deadline)
 	}
 }
 
-/* Has the daemon look for a user, and waits for nothing. Without the connection an earlier claim ends, too: the daemon
- * releases the camera when its client is gone. */
-static int begin(struct attempt *a, const char *user)
+/* Has the daemon look for a user, and waits for nothing. Asks says that the verdict is wanted at once. Without the
+ * connection an earlier claim ends, too: the daemon releases the camera when its client is gone. */
+static int begin(struct attempt *a, const char *user, bool asks)
 {
 	int r;
 	bus_close(&a->bus);
 	a->daemon[0] = '\0';
-	a->claim = a->start = a->confirm = a->ping = 0;
+	a->claim = a->start = a->ask = a->ping = 0;
 	a->started = a->done = a->match = a->other = a->asked = false;
 	a->why = NULL;
 	a->began = a->heard = now();
-	if ((r = look(a, user)) < 0)
+	if ((r = look(a, user)) < 0 || (asks && (r = ask(a)) < 0))
 		bus_close(&a->bus);
 	return r;
 }
@@ -293,21 +299,11 @@ static int verdict(struct attempt *a, uint64_t deadline)
 	return 0;
 }
 
-/* Uses a match: the daemon says whether it is of just now, and the person is still here. */
-static int confirm(struct attempt *a, uint64_t deadline)
-{
-	int r;
-	a->done = a->match = false;
-	if ((r = bus_call(&a->bus, a->daemon, OBJECT, DEVICE, "Confirm", "")) < 0)
-		return r;
-	a->confirm = a->bus.serial;
-	return verdict(a, deadline);
-}
-
 /* Whether it is of no use to begin again: there is a verdict, or the daemon refuses for a while. */
 static bool final(const struct attempt *a)
 {
-	static const char *const words[] = {"TooSoon", "PasswordNeeded", "NoProfile", "InvalidUser", "PermissionDenied"};
+	static const char *const words[] = {"TooSoon", "PasswordNeeded", "NoProfile", "InvalidUser", "PermissionDenied",
+		"Elsewhere"};
 	for (size_t i = 0; a->why != NULL && i < sizeof words / sizeof *words; i++)
 		if (strcmp(a->why, words[i]) == 0)
 			return true;
@@ -344,31 +340,53 @@ static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[
 	return k;
 }
 
-/* The place of this program by its control group: its session, and whether it belongs to a user at all. */
-static bool session_of_this(char session[64])
+/* Where this program runs, by its control group. */
+struct unit {
+	char session[64]; /* its session, or empty */
+	bool users;       /* below a user's slice */
+	char managed[128]; /* the innermost unit below the user's manager, or empty */
+	bool helper;      /* the service that asks for polkit, from version 127 on */
+};
+
+static bool begins(const char *text, const char *with)
 {
-	char line[512], *part, *next;
-	bool users = false;
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool ends(const char *text, const char *with)
+{
+	size_t n = strlen(text), m = strlen(with);
+	return n > m && strcmp(text + n - m, with) == 0;
+}
+
+static void unit_of_this(struct unit *u)
+{
+	char line[1024], *part, *next;
+	bool manager = false, first = true;
 	FILE *f = fopen("/proc/self/cgroup", "re");
-	*session = '\0';
+	*u = (struct unit){.users = false};
 	while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-		if (strncmp(line, "0::/", 4) != 0)
+		if (!begins(line, "0::/"))
 			continue;
 		/* Behind the slices is the unit. What is behind the unit, its user can name. */
 		for (part = strtok_r(line + 4, "/\n", &next); part != NULL; part = strtok_r(NULL, "/\n", &next)) {
-			size_t n = strlen(part);
-			if (n > 6 && strcmp(part + n - 6, ".slice") == 0) {
-				users = users || strncmp(part, "user-", 5) == 0;
+			if (ends(part, ".slice")) {
+				u->users = u->users || (first && !manager && begins(part, "user-"));
 				continue;
 			}
-			if (users && n < 64 && strncmp(part, "session-", 8) == 0 && n > 14 && strcmp(part + n - 6, ".scope") == 0)
-				snprintf(session, 64, "%.*s", (int)n - 14, part + 8);
-			break;
+			if (manager && (ends(part, ".scope") || ends(part, ".service")))
+				snprintf(u->managed, sizeof u->managed, "%s", part);
+			if (!first)
+				continue;
+			first = false;
+			manager = u->users && begins(part, "user@") && ends(part, ".service");
+			u->helper = !u->users && begins(part, "polkit-agent-helper@") && ends(part, ".service");
+			if (u->users && begins(part, "session-") && ends(part, ".scope") && strlen(part) < sizeof u->session)
+				snprintf(u->session, sizeof u->session, "%.*s", (int)strlen(part) - 14, part + 8);
 		}
 	}
 	if (f != NULL)
 		fclose(f);
-	return users;
 }
 
 /* Whether a session is at the device, and the one that is used there now, by the file in which logind keeps it. A file
@@ -390,6 +408,23 @@ static bool session_here(const char *session)
 	return near && active && seat;
 }
 
+/* Whether a session of a user is at the device, and used now. */
+static bool user_here(uint32_t uid)
+{
+	char path[64], line[1024], *id, *next;
+	bool here = false;
+	FILE *f;
+	snprintf(path, sizeof path, USERS "%lu", (unsigned long)uid);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	while (!here && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, "ACTIVE_SESSIONS=", 16) == 0)
+			for (id = strtok_r(line + 16, " \"\n", &next); id != NULL && !here; id = strtok_r(NULL, " \"\n", &next))
+				here = strchr(id, '/') == NULL && strlen(id) < 64 && session_here(id);
+	fclose(f);
+	return here;
+}
+
 /* Whether a program that has no session stands at a seat of the device, by what it tells PAM. */
 static bool seat_here(pam_handle_t *pamh)
 {
@@ -409,57 +444,136 @@ static bool seat_here(pam_handle_t *pamh)
 	return strncmp(tty, "tty", 3) == 0 && isdigit((unsigned char)tty[3]); /* a console, not ttyS0 or pts/0 */
 }
 
-/* Whether the person who logs in is at the device, as far as can be told here, with a service that may ask. The daemon
- * has the last word; this keeps it from being started for everybody else, and the prompt from naming a camera. */
-static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8])
+/* Whether this program was started in a session from elsewhere that still lasts, by the number that the kernel keeps:
+ * systemd-run --user --scope leaves the session, and keeps the number. */
+static bool audited_elsewhere(void)
 {
-	const void *host = NULL, *service = NULL;
-	char session[64];
-	bool users;
-	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
-	    pam_get_item(pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
-	    (*kind = listed(pamh, service, challenge)) == UNLISTED)
+	char path[sizeof SESSIONS + 16], line[256];
+	unsigned long id;
+	bool far = false;
+	FILE *f = fopen("/proc/self/sessionid", "re");
+	if (f == NULL)
 		return false;
-	users = session_of_this(session);
-	if (*session != '\0')
-		return session_here(session);
-	if (users)
-		return geteuid() != 0; /* under the user's manager: the daemon answers lockers, and neither sudo nor su */
-	return *kind == GREETER && geteuid() == 0 && seat_here(pamh);
+	if (fscanf(f, "%lu", &id) != 1 || id == UINT32_MAX)
+		id = 0;
+	fclose(f);
+	snprintf(path, sizeof path, SESSIONS "%lu", id);
+	if (id == 0 || (f = fopen(path, "re")) == NULL)
+		return false;
+	while (fgets(line, sizeof line, f) != NULL)
+		far = far || strcmp(line, "REMOTE=1\n") == 0;
+	fclose(f);
+	return far;
 }
 
-/* Copies what others have written, for a terminal: printable ASCII alone, with a mark where something is left out. */
-static void plain(char *to, size_t n, const char *from, size_t length)
+/* Whether a unit below the user's manager is one in which desktops start terminals: a scope, which is made around a
+ * process that runs, or a service that is called an app's. */
+static bool terminal(const char *managed)
+{
+	return ends(managed, ".scope") || begins(managed, "app-");
+}
+
+/* Whether the person who logs in is at the device, as far as can be told here, with a service that may ask, or that took
+ * a password. The daemon has the last word; this keeps it from being started for everybody else, and the prompt from
+ * naming a camera. */
+static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8], bool password)
+{
+	const void *host = NULL, *item = NULL;
+	const char *service;
+	struct unit u;
+	bool here, root = geteuid() == 0;
+	if (pam_get_item(pamh, PAM_SERVICE, &item) != PAM_SUCCESS || item == NULL)
+		return false;
+	service = item;
+	*kind = listed(pamh, service, challenge);
+	if (*kind == UNLISTED && !password) {
+		pam_syslog(pamh, LOG_DEBUG, "the service %s does not stand in %s, so it asks for no face", service, SERVICES);
+		return false;
+	}
+	unit_of_this(&u);
+	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
+	    audited_elsewhere())
+		here = false;
+	else if (*u.session != '\0')
+		here = session_here(u.session);
+	else if (u.users && password)
+		here = terminal(u.managed) && user_here(getuid());
+	else if (u.users) /* under the user's manager: a locker, or sudo and the like with a challenge */
+		here = !root || (*challenge != '\0' && (strcmp(service, "polkit-1") == 0 || terminal(u.managed)));
+	else if (u.helper)
+		here = root && *challenge != '\0' && !password && strcmp(service, "polkit-1") == 0;
+	else
+		here = *kind == GREETER && root && seat_here(pamh);
+	if (!here)
+		pam_syslog(pamh, LOG_DEBUG, "the service %s asks for no face: it is not at the device%s", service,
+			root && u.users && *u.session == '\0' ? ", or wants no challenge (faceauth login allow)" : "");
+	return here;
+}
+
+/* Copies what others have written, for a terminal: printable ASCII alone. Returns how many characters it has, also those
+ * for which there is no room. */
+static size_t plain(char *to, size_t n, const char *from, size_t length)
 {
 	size_t i;
-	for (i = 0; i < length && i + 4 < n; i++)
-		to[i] = from[i] == '\0' ? ' ' : from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-	strcpy(to + i, i < length ? "..." : "");
+	for (i = 0; i < length && i + 1 < n; i++)
+		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+	to[i] = '\0';
+	return length;
 }
 
-/* Shows what a face would allow and who asks for it, before the camera looks: for sudo, su and the like. */
-static void show(const struct attempt *a, const char *user)
+/* The program that asks, as the kernel knows it, and its arguments from the first on: the one before, whoever starts the
+ * program chooses freely. Returns the number of characters, of which n - 1 are there. */
+static size_t command(char *to, size_t n)
+{
+	char data[4096];
+	size_t all = 0, got;
+	ssize_t exe = readlink("/proc/self/exe", data, sizeof data);
+	bool name = true; /* within the argument before the first */
+	FILE *f;
+	*to = '\0';
+	if (exe <= 0 || (f = fopen("/proc/self/cmdline", "re")) == NULL)
+		return n; /* cannot be shown */
+	all = plain(to, n, data, (size_t)exe);
+	while ((got = fread(data, 1, sizeof data, f)) > 0)
+		for (size_t i = 0; i < got; i++) {
+			if (name) {
+				name = data[i] != '\0';
+				if (name)
+					continue;
+			}
+			if (all + 1 < n)
+				plain(to + all, n - all, data[i] == '\0' ? " " : data + i, 1);
+			all++;
+		}
+	fclose(f);
+	if (all > 0 && all < n && to[all - 1] == ' ')
+		to[--all] = '\0';
+	return all;
+}
+
+/* Shows what a face would allow and who asks for it, before the camera looks: for sudo, su and the like. Returns false if
+ * it is too long to be shown whole: then a part of it could be hidden behind the rest. */
+static bool show(const struct attempt *a, const char *user)
 {
 	const void *service = NULL, *tty = NULL;
-	char command[4096], words[120], who[64], where[64], buffer[4096];
+	char words[SHOWN + 1], who[64], where[64], buffer[4096], more[64] = "";
 	struct passwd p, *asker = NULL;
-	ssize_t n;
-	int fd;
+	size_t n = command(words, sizeof words);
 	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
-	    pam_get_item(a->pamh, PAM_TTY, &tty) != PAM_SUCCESS || (fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC)) < 0)
-		return;
-	n = read(fd, command, sizeof command);
-	close(fd);
-	while (n > 0 && command[n - 1] == '\0')
-		n--;
-	plain(words, sizeof words, command, n > 0 ? (size_t)n : 0);
+	    pam_get_item(a->pamh, PAM_TTY, &tty) != PAM_SUCCESS)
+		return false;
 	if (getpwuid_r(a->asker, &p, buffer, sizeof buffer, &asker) == 0 && asker != NULL)
 		plain(who, sizeof who, p.pw_name, strlen(p.pw_name));
 	else
 		snprintf(who, sizeof who, "%lu", (unsigned long)a->asker);
 	plain(where, sizeof where, tty == NULL ? "" : tty, tty == NULL ? 0 : strlen(tty));
-	pam_info(a->pamh, "%s %s: %s (%s -> %s%s%s)", sentence("would-allow", a->language), (const char *)service, words,
-		who, user, *where == '\0' ? "" : ", ", where);
+	if (n >= sizeof words)
+		snprintf(more, sizeof more, "... [+%zu]", n + 1 - sizeof words);
+	pam_info(a->pamh, "%s %s: %s%s (%s -> %s%s%s)", sentence("would-allow", a->language), (const char *)service, words,
+		more, who, user, *where == '\0' ? "" : ", ", where);
+	if (*more != '\0')
+		pam_info(a->pamh, "%s", sentence("too-long", a->language));
+	return *more == '\0';
 }
 
 /* Who wants to be the user. At a greeter it is root. */
@@ -547,31 +661,27 @@ static bool right(pam_handle_t *pamh, const char *user, const char *password)
 
 /* Tells the daemon that the password was given. Only a password that is not empty, and is right, is one. A daemon that
  * has yet to be started answers later than anybody should wait; it asks the bus who calls, so the connection then stays
- * open until the program is done with PAM. A password from elsewhere does not count. */
+ * open until the program is done with PAM. A password counts only where a face would, so that a mail client which
+ * tries again and again does not reset the count of failures. */
 static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 {
-	const void *matched = NULL, *password = NULL, *host = NULL, *unproven = NULL;
+	const void *matched = NULL, *password = NULL;
 	struct bus bus;
 	struct message m;
 	uint64_t deadline, t;
-	char session[64], mark[128];
+	char challenge[8], mark[128];
+	enum kind kind;
 	int r;
 	if ((pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS && matched != NULL) || geteuid() != 0)
 		return PAM_IGNORE; /* it was the face; or the daemon would not believe it */
-	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
-	    pam_get_item(pamh, PAM_AUTHTOK, &password) != PAM_SUCCESS || password == NULL ||
-	    *(const char *)password == '\0' || (!placed && !right(pamh, user, password)))
+	if (pam_get_item(pamh, PAM_AUTHTOK, &password) != PAM_SUCCESS || password == NULL ||
+	    *(const char *)password == '\0' || !local(pamh, &kind, challenge, true) ||
+	    (!placed && !right(pamh, user, password)))
 		return PAM_IGNORE;
-	session_of_this(session);
-	if (*session != '\0' && !session_here(session))
-		return PAM_IGNORE;
-	if (pam_get_data(pamh, UNPROVEN, &unproven) != PAM_SUCCESS)
-		unproven = NULL;
 	account(user, mark);
 	deadline = now() + AFTER;
 	if ((r = bus_open(&bus)) >= 0)
-		r = bus_call(&bus, SERVICE, OBJECT, DEVICE, "PasswordUsedFor", "susb", user, asking(pamh), mark,
-			(uint32_t)(unproven != NULL));
+		r = bus_call(&bus, SERVICE, OBJECT, DEVICE, "PasswordUsedFor", "sus", user, asking(pamh), mark);
 	while (r >= 0 && (r = bus_read(&bus, &m)) >= 0 &&
 		!((m.type == RETURN || m.type == FAILURE) && m.reply == bus.serial)) {
 		struct pollfd on = {.fd = bus.fd, .events = POLLIN};
@@ -590,7 +700,7 @@ static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 }
 
 /* Asks for the password. *typed is whether there is one now, for the modules after this. */
-static int ask(struct attempt *a, bool *typed)
+static int prompted(struct attempt *a, bool *typed)
 {
 	char *answer = NULL;
 	int r = pam_prompt(a->pamh, PAM_PROMPT_ECHO_OFF, &answer, "%s", sentence("prompt", a->language));
@@ -608,8 +718,7 @@ __attribute__((visibility("default")))
 int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
 	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
-	struct attempt a = {.pamh = pamh, .talk = ((unsigned)flags & PAM_SILENT) == 0, .signals = -1,
-		.bus = {.fd = -1}};
+	struct attempt a = {.pamh = pamh, .signals = -1, .bus = {.fd = -1}};
 	sigset_t ending, before;
 	bool prompt = true, password = false, placed = false, typed = false;
 	uint64_t timeout = 12, deadline;
@@ -617,6 +726,7 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	enum kind kind;
 	int r = 0;
 
+	(void)flags;
 	for (int i = 0; i < argc; i++) {
 		char *stop = NULL;
 		if (strcmp(argv[i], "noprompt") == 0)
@@ -638,17 +748,14 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	if (password)
 		return password_used(pamh, user, placed);
 	/* Of an earlier login with this handle. */
-	if (pam_set_data(pamh, MATCHED, NULL, NULL) != PAM_SUCCESS || pam_set_data(pamh, UNPROVEN, NULL, NULL) != PAM_SUCCESS)
-		return PAM_IGNORE;
-	if (!local(pamh, &kind, a.challenge))
+	if (pam_set_data(pamh, MATCHED, NULL, NULL) != PAM_SUCCESS || !local(pamh, &kind, a.challenge, false))
 		return PAM_IGNORE;
 	a.language = language(pamh);
 	a.asker = asking(pamh);
 	if (geteuid() == 0)
 		switch (account(user, a.mark)) {
 		case LOCKED:
-			if (a.talk)
-				pam_info(pamh, "%s", sentence("account-locked", a.language));
+			pam_info(pamh, "%s", sentence("account-locked", a.language));
 			pam_syslog(pamh, LOG_NOTICE, "the account of %s is locked or has expired; no face lets in", user);
 			return PAM_IGNORE;
 		case NO_PASSWORD: /* the next module lets in, and asks for nothing */
@@ -656,11 +763,11 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		case GOOD:
 			break;
 		}
-	if (a.talk && kind == SESSION && geteuid() == 0)
-		show(&a, user);
-	r = begin(&a, user);
+	if (kind == SESSION && geteuid() == 0 && !show(&a, user))
+		return PAM_IGNORE;
+	r = begin(&a, user, !prompt);
 	if (prompt) {
-		if (ask(&a, &typed) != PAM_SUCCESS || typed) {
+		if (prompted(&a, &typed) != PAM_SUCCESS || typed) {
 			bus_close(&a.bus);
 			return PAM_IGNORE;
 		}
@@ -679,14 +786,17 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (prompt && a.bus.fd >= 0)
 		r = until(&a, now() + BEFORE); /* what has come meanwhile */
-	/* Who was there at the prompt may have gone, and who was not there may have come. */
-	if (prompt && r != -ECANCELED && (a.bus.fd < 0 || now() - a.began > FRESH || (a.done && !final(&a))))
-		r = begin(&a, user);
+	if (prompt && r != -ECANCELED) {
+		/* A refusal or a look of long ago is none any more. */
+		if (a.bus.fd < 0 || now() - a.began > FRESH || (a.done && !final(&a)))
+			r = begin(&a, user, true);
+		else if (!a.done && (r = ask(&a)) < 0)
+			bus_close(&a.bus);
+	}
 	for (int again = 0; a.bus.fd >= 0 && r != -ECANCELED; again++) {
-		if ((r = verdict(&a, deadline)) < 0 || !a.match || (r = confirm(&a, deadline)) < 0 || a.match ||
-		    a.why == NULL || strcmp(a.why, "MatchVoid") != 0 || again == 1)
+		if ((r = verdict(&a, deadline)) < 0 || again == 1 || a.why == NULL || strcmp(a.why, "ClaimDevice") != 0)
 			break;
-		r = begin(&a, user); /* the match waited for Enter */
+		r = begin(&a, user, true); /* the look ended while Enter was pressed */
 	}
 	if (a.signals >= 0)
 		close(a.signals);
@@ -694,10 +804,8 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	bus_close(&a.bus);
 	if (r < 0 && r != -ECANCELED && a.why == NULL)
 		a.why = known("error");
-	if (!a.match && a.talk && a.why != NULL && sentence(a.why, a.language) != NULL)
+	if (!a.match && a.why != NULL && sentence(a.why, a.language) != NULL)
 		pam_info(pamh, "%s", sentence(a.why, a.language));
-	if (a.done && a.why != NULL && strcmp(a.why, "give-password") == 0)
-		pam_set_data(pamh, UNPROVEN, (void *)UNPROVEN, NULL);
 	if (r < 0 || !a.done || (!a.match && !a.other))
 		return PAM_IGNORE;
 	if (!a.match)

@@ -95,8 +95,8 @@ func Credential(name string) (k Key, ok bool, err error) {
 	return k, err == nil, err
 }
 
-// readKey reads a key. Private says that no other user may be able to read the file. The files of the service manager are
-// below a folder that only this user can enter, and may have an ACL, which looks like the rights of a group.
+// readKey reads a key. Private says that no other user may be able to read the file. The files of the service manager
+// are below a folder that only this user can enter, and may have an ACL, which looks like the rights of a group.
 func readKey(path string, private bool) (Key, error) {
 	f, err := safefile.Open(path)
 	if errors.Is(err, safefile.ErrNotRegular) {

@@ -153,7 +153,7 @@ func (s *stand) measure(ctx context.Context, user string, all []Recording, names
 		return nil
 	}
 	r.Enrolled = append(r.Enrolled, user)
-	if err := s.Password(user, 0); err != nil {
+	if err := s.Password(user, 0, ""); err != nil {
 		return err
 	}
 	for i, rec := range own {
@@ -211,7 +211,7 @@ func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
 	if s.o.First {
 		s.play(s.poses(rec.Frames), true)
 	}
-	res, err := s.Enroll(ctx, user, func(tablet.Result) {})
+	res, err := s.Enroll(ctx, user, "", func(tablet.Result) {})
 	s.pass(time.Minute)
 	return err == nil && res.Word == tablet.Enrolled
 }
@@ -260,7 +260,7 @@ func (s *stand) attempts(
 		if !genuine {
 			s.pass(time.Hour)
 		}
-		if err := s.Password(user, 0); err != nil {
+		if err := s.Password(user, 0, ""); err != nil {
 			return err
 		}
 		s.pass(time.Hour)
@@ -296,7 +296,7 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 				return false, err
 			}
 			s.pass(time.Hour)
-			if err := s.Password(user, 0); err != nil {
+			if err := s.Password(user, 0, ""); err != nil {
 				return false, err
 			}
 			s.pass(time.Hour)

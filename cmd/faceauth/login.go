@@ -10,19 +10,21 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/shadow"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/spf13/cobra"
 )
 
-func newTablet() *cobra.Command {
+func newLogin() *cobra.Command {
 	var user string
 	var o cli.Options
 	c := &cobra.Command{
-		Use:   "tablet",
-		Short: "ask the daemon: enrol, verify, undo, freeze, forget",
-		Long: "Tablet talks to the daemon (faceauth daemon) about your logins. Administrators can name another\n" +
-			"user with --user.",
+		Use:   "login",
+		Short: "log in to this computer by face: enroll, try, status, history, undo, forget, allow",
+		Long: "Login talks to the daemon (faceauth daemon) about logins by face. Administrators can name another\n" +
+			"user with --user. People of offices and recordings are enrolled by faceauth enroll.\n" +
+			"If a login does nothing: faceauth doctor --login.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -76,10 +78,15 @@ func newTablet() *cobra.Command {
 			case more:
 				return client.AddLook(c.Context(), user, tell)
 			case known:
-				return client.EnrollRoot(c.Context(), user, tell)
+				return client.EnrollRoot(c.Context(), user, markOf(c, user), tell)
 			}
-			return client.Enroll(c.Context(), user, tell)
+			return client.Enroll(c.Context(), user, markOf(c, user), tell)
 		})
+	enroll.Long = "Enroll shows the device your face in four poses, so that you can log in with it. With sudo, and\n" +
+		"--user NAME, the face counts at once. In a desktop session it works without sudo; then your\n" +
+		"password is needed once more, within a minute after your face. To enrol a person for recordings\n" +
+		"or an office: faceauth enroll."
+	enroll.Example = "  sudo faceauth login enroll --user \"$USER\""
 	enroll.Flags().BoolVar(&known, "i-know", false, "enrol root, too: a photograph of that face could become root")
 	enroll.Flags().BoolVar(&more, "add-look", false, "keep the enrolled faces and add another look of you, as with "+
 		"glasses; twice at most")
@@ -126,22 +133,18 @@ func newTablet() *cobra.Command {
 			})
 		},
 	}
-	off := false
-	freeze := command("freeze", "stop learning; --off starts it again",
+	health := command("health", "print the memory use of the daemon (root only)",
 		func(c *cobra.Command, client *bus.Client) error {
-			if err := client.Freeze(c.Context(), user, !off); err != nil {
+			h, err := client.Health(c.Context())
+			if err != nil {
 				return err
 			}
-			sentence := "nothing is learned any more"
-			if off {
-				sentence = "learning goes on"
-			}
-			return o.Print(c, map[string]bool{"frozen": !off}, "%s\n", sentence)
+			return o.Print(c, h, "%d MB resident, %s\n", h.Resident>>20, cli.Count(int(h.Sessions), "verification"))
 		})
-	freeze.Flags().BoolVar(&off, "off", false, "start learning again, also after the drift alarm has stopped it")
+	health.Hidden = true // for tests; faceauth doctor --login says whether the daemon answers
 	c.AddCommand(
 		enroll, allow(),
-		look("verify", "try a login", "verify-match", "use your password",
+		look("try", "try a login: look into the camera", "verify-match", "use your password",
 			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
 				return client.Verify(c.Context(), user, tell)
 			}),
@@ -156,42 +159,38 @@ func newTablet() *cobra.Command {
 					cli.Count(int(s.Learned), "face"), learning(s))
 				return o.Print(c, s, "%s%s\n", had, may(s))
 			}),
-		history, undo, freeze,
+		history, undo,
 		command("forget", "remove a profile and every trace of it", func(c *cobra.Command, client *bus.Client) error {
 			if err := client.Forget(c.Context(), user); err != nil {
 				return err
 			}
 			return o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
 		}),
-		command("users", "list the users with a profile (administrators only)",
-			func(c *cobra.Command, client *bus.Client) error {
-				users, err := client.Users(c.Context())
-				if err != nil {
-					return err
-				}
-				return o.Print(c, users, "%s", strings.Join(append(users, ""), "\n"))
-			}),
-		command("health", "print the memory use of the daemon (root only)",
-			func(c *cobra.Command, client *bus.Client) error {
-				h, err := client.Health(c.Context())
-				if err != nil {
-					return err
-				}
-				return o.Print(c, h, "%d MB resident, %s\n", h.Resident>>20, cli.Count(int(h.Sessions),
-					"verification"))
-			}),
+		health,
 	)
 	return c
 }
 
+// markOf returns the mark of a user's account, which only root can read; without it the next password binds the face.
+func markOf(c *cobra.Command, user string) string {
+	if os.Geteuid() != 0 {
+		return ""
+	}
+	if user == "" {
+		user = "root"
+	}
+	mark, err := shadow.Mark(c.Context(), user)
+	if err != nil {
+		cli.Warn(c, err.Error()+"; log in once with the password within a minute after your face")
+	}
+	return mark
+}
+
 // learning says whether a profile still learns.
 func learning(s bus.Status) string {
-	switch {
-	case s.Drifted:
+	if s.Drifted {
 		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
-			"this account, then: faceauth tablet undo, or freeze --off"
-	case s.Frozen:
-		return "nothing is learned; to let it go on: faceauth tablet freeze --off"
+			"this account, then: faceauth login undo 1000h, or enrol again"
 	}
 	return "it learns at each login that is sure"
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet/bus"
+)
+
+// Whatever is missing for a login by face, the first line names the first reason.
+func TestDoctorLogin(t *testing.T) {
+	services, err := os.ReadFile(filepath.Join(fixture.Root(t), "tablet", "install", "services"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const unit, module = "usr/lib/systemd/system/faceauth.service", "usr/lib/x86_64-linux-gnu/security/pam_faceauth.so"
+	const auth, list = "etc/pam.d/common-auth", "etc/faceauth/services"
+	refused := func(name string) error { return &bus.Error{Name: "org.faceauth.Error." + name, Message: name} }
+	for _, c := range []struct {
+		name, without string
+		d             answered
+		desktop       string
+		want          string // in the verdict
+		notes         string
+	}{
+		{"everything", "", answered{}, "GNOME", "works here", "counts in this terminal"},
+		{"no unit", unit, answered{}, "", "service: the unit faceauth.service is not installed", ""},
+		{"no daemon", "", answered{err: errors.New("the faceauth daemon does not run")}, "",
+			"daemon: the faceauth daemon", ""},
+		{"a damaged store", "", answered{err: refused("Internal")}, "", "daemon: Internal", ""},
+		{"not enrolled", "", answered{err: refused("NoProfile")}, "", "account: alice: NoProfile", ""},
+		{"the password is due", "", answered{status: bus.Status{Labelled: 4, Refusal: "too many failures"}}, "",
+			"account: alice: log in with the password first: too many failures", ""},
+		{"no module", module, answered{}, "", "module: pam_faceauth.so is not installed", ""},
+		{"PAM does not ask", auth, answered{}, "", "PAM: no service asks", ""},
+		{"no list", list, answered{}, "", "services: the list cannot be read", ""},
+		{"a terminal of GNOME", "", answered{here: refused("Elsewhere")}, "GNOME", "works here",
+			"outside the sessions"},
+		{"a desktop that is not listed", "", answered{}, "ubuntu:X-Cinnamon", "sudo faceauth login allow cinnamon", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := t.TempDir()
+			text := string(services)
+			if strings.Contains(c.desktop, "Cinnamon") {
+				text = strings.ReplaceAll(text, "cinnamon", "other")
+			}
+			for path, text := range map[string]string{unit: "", module: "", list: text,
+				auth: "auth [success=end default=ignore] pam_faceauth.so\n"} {
+				if path == c.without {
+					continue
+				}
+				at := filepath.Join(root, path)
+				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.d.err == nil && c.d.status.Labelled == 0 {
+				c.d.status.Labelled = 4
+			}
+			all := loginFindings(root, func(name string) string {
+				if name == "XDG_CURRENT_DESKTOP" {
+					return c.desktop
+				}
+				return ""
+			}, "alice", c.d)
+			works, text := verdict(all)
+			if works != (c.want == "works here") || !strings.Contains(text, c.want) {
+				t.Errorf("%t, %q, want %q", works, text, c.want)
+			}
+			said := ""
+			for _, f := range all {
+				said += f.What + ": " + f.Text + "\n"
+			}
+			if !strings.Contains(said, c.notes) {
+				t.Errorf("%q is not in\n%s", c.notes, said)
+			}
+		})
+	}
+}
