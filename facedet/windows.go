@@ -8,17 +8,11 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Window is the size of the smallest part of a picture that is searched by itself. [Network] finds faces of
-// [face.LeastSide] in it (docs/results.md).
-var Window = image.Pt(640, 480)
-
 const (
 	// larger is the ratio of the sides of windows, and of the next larger ones around them. The overlap is the share of
 	// a window that lies in its neighbour, too: a face that is higher is large enough for the next larger windows.
 	larger         = 3
 	windowsOverlap = .25
-	// slack is how much a picture may be larger than a window and is still searched at once.
-	slack = 1.5
 )
 
 // Windows returns the parts in which faces are looked for in a part of a picture, so that small faces are found as well
@@ -26,11 +20,11 @@ const (
 // searched at once.
 func Windows(part image.Rectangle) []image.Rectangle {
 	all := []image.Rectangle{part}
-	if float64(part.Dx()) <= slack*float64(Window.X) && float64(part.Dy()) <= slack*float64(Window.Y) {
+	if float64(part.Dx()) <= face.AtOnce*float64(face.Window.X) && float64(part.Dy()) <= face.AtOnce*float64(face.Window.Y) {
 		return all
 	}
 	var sides []image.Point
-	for side := Window; part.Dx() > side.X || part.Dy() > side.Y; side = side.Mul(larger) {
+	for side := face.Window; part.Dx() > side.X || part.Dy() > side.Y; side = side.Mul(larger) {
 		sides = append(sides, image.Pt(min(side.X, part.Dx()), min(side.Y, part.Dy())))
 	}
 	for i := len(sides) - 1; i >= 0; i-- {
@@ -45,11 +39,11 @@ func Windows(part image.Rectangle) []image.Rectangle {
 	return all
 }
 
-// Fit returns the part of a picture of this size that is looked at for a box: at least a [Window], of shape 4:3 where
+// Fit returns the part of a picture of this size that is looked at for a box: at least a [face.Window], of shape 4:3 where
 // the picture lets it.
 func Fit(box image.Rectangle, size image.Point) image.Rectangle {
-	w := max(Window.X, box.Dx(), (box.Dy()*Window.X+Window.Y-1)/Window.Y)
-	w, h := min(w, size.X), min(w*Window.Y/Window.X, size.Y)
+	w := max(face.Window.X, box.Dx(), (box.Dy()*face.Window.X+face.Window.Y-1)/face.Window.Y)
+	w, h := min(w, size.X), min(w*face.Window.Y/face.Window.X, size.Y)
 	at := box.Min.Add(box.Max).Sub(image.Pt(w, h)).Div(2)
 	at = image.Pt(min(max(at.X, 0), size.X-w), min(max(at.Y, 0), size.Y-h))
 	return image.Rectangle{at, at.Add(image.Pt(w, h))}
@@ -57,7 +51,7 @@ func Fit(box image.Rectangle, size image.Point) image.Rectangle {
 
 // Shown reports whether a face of this height is large enough to be found in a part of a picture.
 func Shown(height int, part image.Rectangle) bool {
-	return height*Window.X >= face.LeastSide*part.Dx() || part.Dx() <= Window.X
+	return height*face.Window.X >= face.LeastSide*part.Dx() || part.Dx() <= face.Window.X
 }
 
 // starts returns where windows of a side begin along a length, as evenly as they fit.

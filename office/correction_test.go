@@ -854,7 +854,10 @@ func init() { looks['l'], looks['q'] = []float32{0, -3}, []float32{-5, 0} }
 func TestPoor(t *testing.T) {
 	g := people(t)
 	k := new(recorded)
-	w := office.New(g, k.options())
+	o := k.options()
+	now := moment(90)
+	o.Now = func() time.Time { return now }
+	w := office.New(g, o)
 	script := frames(strings.Repeat(n(40, "s")+n(60, "-"), 3) + n(5, "s") + n(60, "-") + n(40, "s") + n(9, "a"))
 	for i := range script[:300] {
 		for j := range script[i].Samples {
@@ -868,6 +871,12 @@ func TestPoor(t *testing.T) {
 	wantEvents(t, "poor", k.events, "unknown  door 73", "arrived alice door 81", "left alice door 82.6")
 	if got := w.Now().Poor; got != 4 || len(w.Strangers()) != 1 {
 		t.Errorf("%d were poor, %d strangers", got, len(w.Strangers()))
+	}
+	if got := w.Now().Cameras[0].Far; got != 3 {
+		t.Errorf("%d were too far away today", got)
+	}
+	if now = now.Add(24 * time.Hour); w.Now().Cameras[0].Far != 0 {
+		t.Error("yesterday's are counted today")
 	}
 }
 

@@ -32,8 +32,9 @@ type Now struct {
 // View is the present view of one camera.
 type View struct {
 	Health
-	Size [2]int `json:"size"` // width and height of the frame, in pixels
 	Seen []Seen `json:"seen"`
+	// Far is the number of sightings of the day whose faces were all too small to judge.
+	Far int `json:"far"`
 }
 
 // Sighting is a person in view of a camera, at present or in the past.
@@ -66,7 +67,7 @@ func (w *Office) Now() Now {
 		n.People[i].ID = w.gallery.Number(n.People[i].Name)
 	}
 	for _, v := range w.views {
-		n.Cameras = append(n.Cameras, View{Health: v.health, Size: v.size, Seen: append([]Seen{}, v.seen...)})
+		n.Cameras = append(n.Cameras, View{Health: v.health, Seen: append([]Seen{}, v.seen...), Far: v.farOn(n.At)})
 	}
 	return n
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"sync"
 	"time"
@@ -58,6 +59,7 @@ type Health struct {
 	Camera  string    `json:"camera"`
 	Up      bool      `json:"up"`
 	Since   time.Time `json:"since"`
+	Size    [2]int    `json:"size"`            // width and height of the frame, in pixels
 	Error   string    `json:"error,omitempty"` // why it does not work
 	Frames  int       `json:"frames"`          // frames processed since the start
 	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow, or Rate limits it
@@ -67,7 +69,11 @@ type Health struct {
 // Sentence describes the state for a person.
 func (h Health) Sentence() string {
 	if h.Up {
-		return h.Camera + ": camera connected"
+		text := h.Camera + ": camera connected"
+		if least := face.LeastSeen(image.Pt(h.Size[0], h.Size[1])); least > 0 {
+			text += fmt.Sprintf(", %dx%d: faces from %d pixels", h.Size[0], h.Size[1], least)
+		}
+		return text
 	}
 	return fmt.Sprintf("%s: %s; it is tried again", h.Camera, h.Error)
 }
@@ -239,6 +245,11 @@ func (w *Office) read(ctx context.Context, v *view) error {
 		if err != nil {
 			return err
 		}
+		w.mu.Lock()
+		if f.JPEG != nil || !v.camera.Stills { // the size of stills is that of a crop
+			v.health.Size = [2]int{f.Size.X, f.Size.Y}
+		}
+		w.mu.Unlock()
 		w.report(v, true, "")
 		w.mu.Lock()
 		v.health.Frames++

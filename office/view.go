@@ -28,13 +28,22 @@ type view struct {
 	pace   pace
 	health Health // written only by the goroutine that reads the camera
 	begun  time.Time
-	size   [2]int
 	people *sighting.Watcher
 
 	sightings map[int]*visit // in view, by track
 	seen      []Seen
 	picture   []byte
 	wanted    time.Time // last call of Picture
+	far       int       // sightings of farDay whose faces were all too small
+	farDay    string
+}
+
+// farOn returns the number of people who were too far away on the day of a time.
+func (v *view) farOn(at time.Time) int {
+	if v.farDay != at.Format(time.DateOnly) {
+		return 0
+	}
+	return v.far
 }
 
 // frame processes a frame of a camera.
@@ -47,7 +56,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		v.begun = at
 	}
 	if f.JPEG != nil || !v.camera.Stills {
-		v.picture, v.size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
+		v.picture = f.JPEG
 	}
 	ids := v.people.Track(at.Sub(v.begun), f.Samples)
 	sightings := make([]*visit, len(ids))

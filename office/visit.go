@@ -22,6 +22,8 @@ type visit struct {
 	film    film   // its clip
 	stills  bool   // its camera gives stills
 	good    int    // number of clear faces
+	small   int    // number of faces that are too small
+	others  int    // number of faces that are not
 	spoilt  int    // number of faces that a movement, an edge or a cover has spoilt
 	judged  bool   // enough faces were seen to decide whether the person is known
 	double  bool   // it shows somebody in view a second time: a mirror image
@@ -49,6 +51,11 @@ const (
 
 // count counts a face of the sighting.
 func (s *visit) count(clear bool, why face.Reason) {
+	if why == face.TooSmall {
+		s.small++
+	} else {
+		s.others++
+	}
 	switch {
 	case clear:
 		s.good++
@@ -75,6 +82,9 @@ func (w *Office) end(v *view, live []int) {
 		delete(v.sightings, track)
 		if !s.judged {
 			w.poor++
+			if s.small >= leastClear && s.others == 0 {
+				v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
+			}
 		}
 		ended = append(ended, s)
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/display"
@@ -189,8 +190,9 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 	if _, err := stream.Next(ctx); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("a picture was decoded, with the detector %s and the features %s", v.Name,
-		v.Config.Vision.Features), nil
+	return fmt.Sprintf("a picture was decoded, with the detector %s, which finds faces from %d "+
+		"pixels in large frames, too, and the features %s", v.Name,
+		face.LeastSide, v.Config.Vision.Features), nil
 }
 
 // cameras returns nil if a camera can be opened.

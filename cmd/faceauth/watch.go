@@ -89,6 +89,7 @@ type watcher struct {
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
 	source *eye.Lasting
+	sized  bool   // the size of the frames was said
 	room   func() // warns when there is no room any more
 }
 
@@ -103,6 +104,10 @@ const missing = 50
 
 func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	w.room()
+	if !w.sized {
+		w.sized = true
+		fmt.Fprintf(w.c.ErrOrStderr(), "%dx%d: faces from %d pixels\n", f.Size.X, f.Size.Y, face.LeastSeen(f.Size))
+	}
 	for _, e := range events {
 		last, ok := w.said[e.Track]
 		w.said[e.Track] = said{e.Label, f.Index}

@@ -12,7 +12,8 @@ function states(now, sinks) {
     more:
       (c.error && !c.up ? sentence(c.error) + " It is tried again. " : "") +
       (c.since ? "Since " + when(c.since) + ". " : "") +
-      (c.up ? Math.round(c.rate) + " frames a second." : ""),
+      (c.up ? Math.round(c.rate) + " frames a second." : "") +
+      (c.far ? " People too far away: " + c.far + " today." : ""),
   }));
   const room = {
     what: "Learning",
