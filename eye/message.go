@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 6
+const Version = 7
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -115,6 +115,7 @@ type encodedFrame struct {
 	Count   face.Count `json:"count"`
 	More    bool       `json:"more,omitempty"`
 	Size    image.Point
+	File    []byte          `json:"file,omitempty"` // perhaps no UTF-8
 	Samples []encodedSample `json:"samples,omitempty"`
 	JPEG    []byte          `json:"jpeg,omitempty"`
 	Pixels  []byte          `json:"pixels,omitempty"`
@@ -171,7 +172,8 @@ func (m *Message) body(e *encodedFrame) any {
 // Append appends an encoded message to b, for [Read].
 func Append(b []byte, m Message) []byte {
 	e := encodedFrame{
-		Frame: m.Frame, Count: m.Count, More: m.More, Size: m.Frame.Size, JPEG: m.Frame.JPEG, Pixels: m.Pixels,
+		Frame: m.Frame, Count: m.Count, More: m.More, Size: m.Frame.Size, File: []byte(m.Frame.File),
+		JPEG: m.Frame.JPEG, Pixels: m.Pixels,
 	}
 	for _, s := range m.Frame.Samples {
 		x := encodedSample{Sample: s, Vector: vector.Bytes(s.Vector), Turns: s.Turns}
@@ -289,6 +291,9 @@ func (c *checker) message(m Message) {
 	c.whole("version", m.Report.Version, 0, math.MaxInt32)
 	c.whole("version of Landlock", m.Report.Landlock, 0, 1000)
 	c.duration("time to wait", m.Wait)
+	for _, d := range []time.Duration{m.Count.Length, m.Count.Last, m.Count.Gap} {
+		c.duration("time of a recording", d)
+	}
 	c.rule(m.Code < lastCode, "unknown code %d of an error", m.Code)
 	for _, s := range []string{m.Space, m.Text} {
 		c.whole("length of the text", len(s), 0, mostText)
@@ -300,7 +305,9 @@ func (c *checker) message(m Message) {
 // frame returns the checked frame.
 func (c *checker) frame(e encodedFrame, l Limits) face.Frame {
 	f := e.Frame
-	f.Size, f.JPEG = e.Size, e.JPEG
+	f.Size, f.JPEG, f.File = e.Size, e.JPEG, string(e.File)
+	c.whole("length of the name of a file", len(f.File), 0, 255)
+	c.rule(!strings.ContainsAny(f.File, "/\x00") && f.File != "." && f.File != "..", "name of a file in another folder")
 	c.whole("index of a frame", f.Index, 0, math.MaxInt32)
 	c.duration("time of a frame", f.Time)
 	c.within("pulse", f.Pulse, 0, 256)

@@ -167,7 +167,7 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	if fixed, auto, _ := s.o.Rotate.Degrees(); !auto && f.Turned != fixed {
 		return f, e.breach("a frame that is turned by %d degrees", f.Turned)
 	}
-	if f.Turned != s.turned && f.Turned != 0 && s.o.Rotate == face.Auto && s.o.Turned != nil {
+	if !f.Still && f.Turned != s.turned && f.Turned != 0 && s.o.Rotate == face.Auto && s.o.Turned != nil {
 		s.o.Turned(f.Turned)
 	}
 	s.turned = f.Turned

@@ -83,6 +83,10 @@ type Frame struct {
 	Samples []Sample      `json:"samples,omitempty"`
 	Size    image.Point   `json:"-"`                // size of the picture, in pixels
 	Turned  int           `json:"turned,omitempty"` // degrees clockwise by which the picture was turned
+	// Still says that the picture is a photograph, which does not follow the frame before it. File is the name of the
+	// picture's file; it is empty for frames of films and cameras.
+	Still bool   `json:"still,omitempty"`
+	File  string `json:"-"`
 	// Pulse is by how many grey levels the largest face, or else the middle, is brighter in one of a pair of infrared
 	// pictures; 0 for pictures in colour.
 	Pulse float64 `json:"pulse,omitempty"`

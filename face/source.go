@@ -2,7 +2,10 @@
 
 package face
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Errors of a source of frames. Package facedet opens sources in this process, and package eye in another process. For
 // a file or device that is missing or forbidden the errors wrap fs.ErrNotExist or fs.ErrPermission.
@@ -21,4 +24,38 @@ type Count struct {
 	Read     int `json:"read"`
 	Dropped  int `json:"dropped,omitempty"` // frames that were read and skipped, because newer frames had come
 	Damaged  int `json:"damaged"`           // image files that could not be read and were skipped
+
+	// Length is that of a film, as its container says; 0 if unknown. Last is the time of the last frame that was read,
+	// and Gap the longest time between two frames.
+	Length time.Duration `json:"length,omitempty"`
+	Last   time.Duration `json:"last,omitempty"`
+	Gap    time.Duration `json:"gap,omitempty"`
+}
+
+// Ending tells how the reading of a recording ended.
+type Ending string
+
+// Endings. A recording of which nothing can be read has none, but an error.
+const (
+	Whole   Ending = "whole"
+	Cut     Ending = "cut"     // frames at its end are missing
+	Unknown Ending = "unknown" // a camera, or a container that says too little
+)
+
+// Ending judges a recording that was read to the end. A recording is whole if all frames of its index came, or if the
+// last one came at its end: many containers do not count frames, and give a number that they guess from the rate.
+func (c Count) Ending() Ending {
+	switch {
+	case c.Declared < 0 && c.Length == 0:
+		return Unknown
+	case c.Declared >= 0 && c.Read+c.Damaged >= c.Declared:
+		return Whole
+	case c.Length == 0:
+		return Cut
+	}
+	const sound = time.Second // by which it is often longer than the pictures
+	if c.Length-c.Last <= max(2*c.Length/time.Duration(max(1, c.Declared)), c.Gap, min(sound, c.Length/20)) {
+		return Whole
+	}
+	return Cut
 }

@@ -55,6 +55,7 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 	}
 	type opened struct {
 		declared int
+		length   time.Duration
 		rate     float64
 		err      error
 	}
@@ -70,6 +71,9 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 		first := opened{declared: -1, rate: dev.Rate()}
 		if !live {
 			first.declared = dev.Frames()
+			if first.rate > 0 {
+				first.length = time.Duration(float64(first.declared) / first.rate * float64(time.Second))
+			}
 		}
 		ready <- first
 		for range c.want {
@@ -91,7 +95,7 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 		if f.err != nil {
 			return nil, f.err
 		}
-		c.count.Declared, c.rate, c.start = f.declared, f.rate, o.Now()
+		c.count.Declared, c.count.Length, c.rate, c.start = f.declared, max(0, f.length), f.rate, o.Now()
 		return c, nil
 	case <-timer.C:
 		c.abandon()
@@ -121,6 +125,9 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 			if s.err != nil {
 				return nil, fmt.Errorf("reading frame %d: %w", c.count.Read, s.err)
 			}
+			if !c.live {
+				return nil, endOf(c.count)
+			}
 			return nil, io.EOF
 		}
 		f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: (*Picture)(s.img)}
@@ -149,8 +156,12 @@ func (c *capture) time(at time.Duration) time.Duration {
 		}
 		at = c.last + step
 	}
-	c.last = max(at, c.last)
-	return c.last
+	at = max(at, c.last)
+	if c.count.Read > 0 {
+		c.count.Gap = max(c.count.Gap, at-c.last)
+	}
+	c.last, c.count.Last = at, at
+	return at
 }
 
 // Count implements [Source].

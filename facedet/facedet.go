@@ -13,7 +13,9 @@ package facedet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"image"
+	"io"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -42,6 +44,11 @@ type Frame struct {
 	Before *Picture
 
 	Turned int // degrees clockwise by which package pipeline has turned the picture; a source leaves it 0
+
+	// Still says that the picture is a photograph: it does not follow the frame before it, may be turned otherwise, and
+	// is not to be left out because others are looked at.
+	Still bool
+	File  string // the name of the picture's file, without its folder; "" for frames of films and cameras
 }
 
 // Close frees the picture.
@@ -57,6 +64,14 @@ func (f *Frame) Close() error {
 
 // Count says how many frames a source has, as far as this is known.
 type Count = face.Count
+
+// endOf returns the error at the end of a recording: one that gave no frame was not read.
+func endOf(n Count) error {
+	if n.Read == 0 {
+		return fmt.Errorf("%w: no frame of it can be decoded", ErrNotVideo)
+	}
+	return io.EOF
+}
 
 // Source gives frames in order. One goroutine at a time may use it.
 //

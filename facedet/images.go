@@ -4,21 +4,19 @@ package facedet
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
-	"github.com/faceauth/faceauth/internal/input"
-	"github.com/maruel/natural"
+	"github.com/faceauth/faceauth/internal/footage"
 )
 
 // images is a Source over image files.
 type images struct {
 	paths   []string
+	still   bool // photographs, and no series
 	step    time.Duration
 	damaged func(path string, err error) // called for each damaged file; may be nil
 	next    int
@@ -27,40 +25,38 @@ type images struct {
 
 var _ Source = (*images)(nil)
 
-// openFolder opens the image files in dir itself, 2.jpg before 10.jpg.
+// openFolder opens the pictures in dir itself, 2.jpg before 10.jpg.
 func openFolder(dir string, o Options) (*images, error) {
-	names, err := input.Images(dir)
+	paths, err := footage.Pictures(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("opening source %s: %w; it should hold %s files", dir, ErrNoImages,
-			strings.Join(input.ImageExtensions, ", "))
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("opening source %s: %w", dir, ErrNoImages)
 	}
-	slices.SortFunc(names, natural.Compare)
-	for i, name := range names {
-		names[i] = filepath.Join(dir, name)
+	s, err := openImages(paths, o)
+	if err == nil {
+		s.still = !follow(paths)
 	}
-	return openImages(names, o)
+	return s, err
 }
 
 // openImages opens the named files, one frame each. If there is only one file, it must be readable.
 func openImages(paths []string, o Options) (*images, error) {
-	s := &images{paths: paths, step: time.Duration(float64(time.Second) / o.FPS), damaged: o.Damaged,
+	s := &images{paths: paths, still: true, step: time.Duration(float64(time.Second) / o.FPS), damaged: o.Damaged,
 		count: Count{Declared: len(paths)}}
-	if len(paths) == 1 && !s.readable() {
+	if len(paths) > 1 {
+		return s, nil
+	}
+	img, err := cv.ReadImage(paths[0])
+	if errors.Is(err, ErrTooLarge) {
+		return nil, fmt.Errorf("opening source %w", err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("opening source %s: %w", paths[0], ErrNotVideo)
 	}
-	return s, nil
-}
-
-func (s *images) readable() bool {
-	img, err := cv.ReadImage(s.paths[0])
-	if err != nil {
-		return false
-	}
 	img.Close()
-	return true
+	return s, nil
 }
 
 // Next implements [Source]. A file that is not an image does not end the recording: it is skipped and counted.
@@ -70,7 +66,7 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 			return nil, err
 		}
 		if s.next >= len(s.paths) {
-			return nil, io.EOF
+			return nil, endOf(s.count)
 		}
 		i := s.next
 		s.next++
@@ -83,7 +79,8 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 			continue
 		}
 		s.count.Read++
-		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: (*Picture)(img)}, nil
+		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: (*Picture)(img), Still: s.still,
+			File: filepath.Base(s.paths[i])}, nil
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
 )
 
@@ -93,7 +94,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
 	}
-	if input.IsImage(path) {
+	if footage.IsPicture(path) {
 		return openImages([]string{path}, o)
 	}
 	s, err := openCapture(ctx, o, false, func() (grabber, error) { return cv.OpenVideo(path, o.Timeout) })
@@ -104,8 +105,11 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 		return nil, fmt.Errorf("opening source %s: %w", name, err)
 	}
 	// An image under another name is still an image.
-	if images, imageErr := openImages([]string{path}, o); imageErr == nil && images.readable() {
+	if images, imageErr := openImages([]string{path}, o); imageErr == nil {
 		return images, nil
+	}
+	if why := footage.Unreadable(path); why != "" {
+		return nil, fmt.Errorf("opening source %s: %w: %s", name, ErrNotVideo, why)
 	}
 	return nil, fmt.Errorf("opening source %s: %w", name, ErrNotVideo)
 }

@@ -14,7 +14,7 @@ type sampled struct {
 }
 
 // Sampled returns a source that gives about fps frames a second of a recording and skips the others. If fps is 0 or
-// less, it skips none.
+// less, it skips none. It skips no photograph.
 func Sampled(s Source, fps float64) Source {
 	if !(fps > 0) {
 		return s
@@ -28,6 +28,9 @@ func (s *sampled) Next(ctx context.Context) (*Frame, error) {
 		f, err := s.Source.Next(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if f.Still {
+			return f, nil
 		}
 		if f.Time >= s.due {
 			s.due += s.step

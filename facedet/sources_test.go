@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 )
@@ -143,7 +144,8 @@ func TestVideo(t *testing.T) {
 			t.Errorf("frame %d at %v, want %v", i, at, want)
 		}
 	}
-	if c := s.Count(); c != (facedet.Count{Declared: 12, Read: 12}) {
+	if c := s.Count(); c.Declared != 12 || c.Read != 12 || c.Ending() != face.Whole ||
+		c.Length != 1200*time.Millisecond {
 		t.Errorf("count %+v, want 12 declared and read", c)
 	}
 	s.Close()
@@ -211,7 +213,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no video", write(t, dir, "v.avi", bytes.Repeat([]byte("no video"), 99)), facedet.ErrNotVideo, "v.avi"},
 		{"no image", write(t, dir, "i.png", []byte("no image")), facedet.ErrNotVideo, "i.png"},
 		{"nothing in it", write(t, dir, "z.mp4", nil), facedet.ErrNotVideo, "z.mp4"},
-		{"folder without images", empty, facedet.ErrNoImages, "it should hold"},
+		{"folder without images", empty, facedet.ErrNoImages, "no images in the folder"},
 		{"device", "/dev/zero", facedet.ErrNotVideo, "/dev/zero"},
 		{"no camera", "97", facedet.ErrNoCamera, "/dev/video97"},
 		{"no camera device", "/dev/video97", facedet.ErrNoCamera, "this machine has none"},

@@ -68,7 +68,7 @@ type Pipeline struct {
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
 	o.Gate.MinNorm = e.Space().LearnNorm
-	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
+	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker(1)}
 	if o.Spare {
 		if o.Liveness != nil {
 			panic("pipeline: liveness is scored in every frame, and Spare passes over some")
@@ -94,7 +94,8 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		_, err := frame.Image.Mat() // says why
 		return face.Frame{}, fmt.Errorf("frame %d: %w: %w", frame.Index, ErrNoPicture, err)
 	}
-	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(), Turned: frame.Turned}
+	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(), Turned: frame.Turned,
+		Still: frame.Still, File: frame.File}
 	if p.spare != nil && frame.Turned != p.turned { // its pictures of the scene lie otherwise
 		p.spare = &spare{steps: p.spare.steps}
 	}
@@ -102,7 +103,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	switch {
 	case frame.Before != nil:
 		f.Samples, f.Pulse, err = p.pulsed(frame)
-	case p.spare != nil:
+	case p.spare != nil && !frame.Still:
 		f.Samples, err = p.spared(frame)
 	default:
 		f.Samples, err = p.all(frame)
@@ -125,7 +126,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 
 // Renew makes the pipeline forget all earlier frames, as if the source began with the next frame.
 func (p *Pipeline) Renew() {
-	p.tracker = sighting.NewBoxTracker()
+	p.tracker = sighting.NewBoxTracker(1)
 	if p.spare != nil {
 		p.spare = &spare{steps: p.spare.steps}
 	}
@@ -157,7 +158,11 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 		faces = slices.DeleteFunc(faces, func(f facedet.Face) bool { return 4*f.Box.Dy() < faces[0].Box.Dy() })
 	}
 	var samples []face.Sample
-	for i, track := range p.track(frame.Index, faces) {
+	tracks := p.track(frame.Index, faces)
+	if frame.Still { // the next picture has other people, or the same ones elsewhere
+		p.tracker = sighting.NewBoxTracker(p.tracker.Next())
+	}
+	for i, track := range tracks {
 		s, err := p.sample(img, faces[i], track)
 		if err != nil {
 			return nil, err

@@ -46,8 +46,8 @@ type upright struct {
 // with faces decide: each face is looked for in all four turns, and the greatest sum of the norms of the largest face
 // wins if it leads by 15 %. A frame counts if a norm is that of a clear face. While nobody is in view, only frames in
 // which something moved are searched. Frames wait for this decision, at most ten of them and at most five seconds. A
-// source with fewer such frames is not turned, and neither is any source if the extractor has no norm. Closing it
-// closes s.
+// source with fewer such frames is not turned, and neither is any source if the extractor has no norm. Each photograph
+// is decided on its own. Closing it closes s.
 func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r face.Rotation) facedet.Source {
 	degrees, auto, ok := r.Degrees()
 	if !ok {
@@ -63,6 +63,9 @@ func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r fac
 func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 	for u.undecided && !u.flush && u.ended == nil {
 		f, err := u.Source.Next(ctx)
+		if err == nil && f != nil && f.Still {
+			return u.still(f)
+		}
 		if ctx.Err() != nil {
 			f.Close()
 			return nil, ctx.Err()
@@ -97,6 +100,36 @@ func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 		}
 	}
 	return u.turn(f)
+}
+
+// still turns a photograph, as the norms of its largest face in the four turns say: each may have been held otherwise.
+func (u *upright) still(f *facedet.Frame) (*facedet.Frame, error) {
+	if f.Image.Size() == (image.Point{}) {
+		return f, nil
+	}
+	var gain exposure
+	grey, err := f.Image.Thumbnail(still.Shrunk(f.Image.Size()))
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	img, err := expose(f.Image, gain.see(grey))
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	t, err := u.norms(img.Picture)
+	img.Close()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	one := *u
+	one.degrees = 0
+	if slices.Max(t[:]) >= u.extractor.Space().ClearNorm {
+		one.degrees = t.Best(lead)
+	}
+	return one.turn(f)
 }
 
 // turn replaces the picture of a frame by the turned one.
@@ -149,11 +182,9 @@ func (u *upright) look(f *facedet.Frame) (found bool, err error) {
 
 // vote counts a frame, and reports whether a face is in it in any turn.
 func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
-	var t face.Turns
-	for i := range t {
-		if t[i], err = u.norm(img, 90*i); err != nil {
-			return false, err
-		}
+	t, err := u.norms(img)
+	if err != nil {
+		return false, err
 	}
 	best := slices.Max(t[:])
 	if best == 0 {
@@ -168,6 +199,16 @@ func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
 		u.degrees, u.undecided = u.sums.Best(lead), false
 	}
 	return true, nil
+}
+
+// norms returns the norm of the largest face of a picture in each of its four turns.
+func (u *upright) norms(img *facedet.Picture) (t face.Turns, err error) {
+	for i := range t {
+		if t[i], err = u.norm(img, 90*i); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
 }
 
 // norm returns the norm of the largest face of a turned picture, or 0 if there is none.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
@@ -19,24 +18,14 @@ import (
 type Job struct {
 	Folder  string
 	Name    string // of the recording, for people
-	Path    string // of the recording
-	Options        // without Pause and From
+	Path    string // of the recording; "" if it is no file, and moments in it have no address
+	Options        // of the run
 	// Settings are listed on the page.
 	Settings []Setting
-	// Open opens the recording after a frame that an earlier run has seen; nil means the beginning. The caller closes
-	// what it opens.
-	Open func(after *int) (Source, error)
+	// Open opens the recording. The caller closes what it opens.
+	Open func() (Source, error)
 	// Finish, if it is not nil, is called before the report takes its place, for example to end a film.
 	Finish func() error
-
-	// Depends says on what the result depends beside the recording, the gallery and the options. With the same text an
-	// interrupted run goes on at the last [Point]. "" means that it begins anew.
-	Depends string
-	Anew    bool // do not go on with an earlier run
-	// Resumed, if it is not nil, is called if an earlier run goes on at that time, and Warn if this one could not go
-	// on after an interruption.
-	Resumed func(at time.Duration)
-	Warn    func(text string)
 }
 
 // Source is a recording.
@@ -56,7 +45,7 @@ type Result struct {
 }
 
 // Run judges the recording with the learner of g, and writes the folder. An older report in it stays until the new one
-// is complete. The state of an interrupted run lies in the cache of the gallery for 30 days.
+// is complete.
 func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 	r := Result{
 		Source: j.Name,
@@ -68,33 +57,16 @@ func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 	}
 	safefile.Sweep(r.Report)
 	safefile.Sweep(r.Events)
-	run, earlier, err := j.begin(g)
+	src, err := j.Open()
 	if err != nil {
 		return r, err
 	}
-	finished := false
-	defer func() {
-		if !finished {
-			run.abandon()
-		}
-	}()
-	report, each := NewReport(), j.Each
-	var after *int
-	if earlier != nil {
-		if err := earlier.resume(g, report); err != nil {
-			return r, fmt.Errorf("going on with the replay in %s: %w; give --anew to begin anew", j.Folder, err)
-		}
-		j.From, after = earlier.Point, &earlier.Point.Frame
-		if j.Resumed != nil {
-			j.Resumed(j.From.Time)
-		}
-	}
-	src, err := j.Open(after)
+	lines, err := safefile.Create(r.Events)
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("writing report: %w", err)
 	}
-	log := NewLog(run.log)
-	j.Pause = func(p Point) error { return run.save(p, g, report, log.Flush) }
+	defer lines.Abort()
+	report, each, log := NewReport(), j.Each, NewLog(lines)
 	j.Each = func(f face.Frame, events []Event) error {
 		for _, e := range events {
 			if err := log.Write(e); err != nil {
@@ -119,8 +91,7 @@ func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 	}
 	defer page.Abort()
 	if err := report.WriteHTML(page, Meta{
-		Source: r.Source, Declared: r.Count.Declared, Read: r.Count.Read, Damaged: r.Count.Damaged,
-		Settings: j.Settings, Warnings: g.Learner().Warnings(),
+		Source: r.Source, Path: j.Path, Count: r.Count, Settings: j.Settings, Warnings: g.Learner().Warnings(),
 	}); err != nil {
 		return r, fmt.Errorf("writing %s: %w", r.Report, err)
 	}
@@ -129,8 +100,7 @@ func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 			return r, err
 		}
 	}
-	finished = true
-	if err := run.finish(r.Events); err != nil {
+	if err := lines.Commit(); err != nil {
 		return r, fmt.Errorf("writing %s: %w", r.Events, err)
 	}
 	if err := page.Commit(); err != nil {

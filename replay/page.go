@@ -8,9 +8,13 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 )
 
@@ -20,9 +24,8 @@ type Setting struct{ Name, Value string }
 // Meta describes the recording for the page.
 type Meta struct {
 	Source   string // name of the recording
-	Declared int    // number of frames in its header, -1 if unknown
-	Read     int
-	Damaged  int
+	Path     string // of its file, absolute, for links to moments; "" if it has none
+	Count    face.Count
 	Settings []Setting
 	Warnings []string
 }
@@ -43,7 +46,7 @@ type page struct {
 	Summary
 	Headline string
 	Clock    string
-	Missing  int // frames declared and not read
+	Cut      string // where it is cut off; "" if it is not
 	Lanes    []lane
 	Ticks    []tick
 	Reasons  string
@@ -72,6 +75,7 @@ type tick struct {
 type shown struct {
 	JPEG []byte
 	Text string
+	Link template.URL // to the moment of the recording, or to the photograph; "" for none
 }
 
 // WriteHTML writes the report as one page that needs no other files.
@@ -79,15 +83,18 @@ func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	s := r.Summary()
 	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons),
 		Refused: tally(s.Refused)}
-	p.Missing = max(0, m.Declared-m.Read-m.Damaged) // less than 0 if the header has no number of frames
+	if m.Count.Ending() == face.Cut {
+		p.Cut = fmt.Sprintf("It ends at %s of %s: it is cut off.", clock(m.Count.Last.Seconds()),
+			clock(m.Count.Length.Seconds()))
+	}
 	columns := int(r.totals.End/r.totals.Width) + 1
 	for i, ps := range s.People {
-		l := r.totals.People[ps.Name].lane(columns)
+		l := r.totals.People[ps.Name].lane(columns, m.Path)
 		l.Name, l.Summary, l.Class = ps.Name, ps, fmt.Sprintf("c%d", i%6)
 		p.Lanes = append(p.Lanes, l)
 	}
 	if u := r.totals.People[""]; u != nil {
-		l := u.lane(columns)
+		l := u.lane(columns, m.Path)
 		l.Name, l.Summary, l.Class = "unknown", s.Unknown, "unknown"
 		p.Lanes = append(p.Lanes, l)
 	}
@@ -128,16 +135,33 @@ func headline(s Summary) string {
 	return fmt.Sprintf("%s; %s of %d belonged to nobody known.", who, plural(s.Unknown.Faces, "face"), s.Faces)
 }
 
-func (p *person) lane(columns int) lane {
+func (p *person) lane(columns int, path string) lane {
 	l := lane{Span: clock(p.First.Seconds()) + " to " + clock(p.Last.Seconds()), Bars: p.Line.bars(columns)}
 	l.Band, l.Line, l.Dots = p.Line.curve(columns)
 	for _, s := range p.spread() {
-		l.Pictures = append(l.Pictures, shown{
-			JPEG: s.JPEG,
-			Text: fmt.Sprintf("%s · %.2f", clock(s.At.Seconds()), s.Confidence),
-		})
+		at := clock(s.At.Seconds())
+		if s.File != "" {
+			at = s.File
+		}
+		l.Pictures = append(l.Pictures, shown{JPEG: s.JPEG, Text: fmt.Sprintf("%s · %.2f", at, s.Confidence),
+			Link: s.link(path)})
 	}
 	return l
+}
+
+// link returns the address of a moment of a film, or of a photograph.
+func (p picture) link(path string) template.URL {
+	if path == "" {
+		return ""
+	}
+	u := url.URL{Scheme: "file", Path: path}
+	switch {
+	case p.File != "" && filepath.Base(path) != p.File:
+		u.Path = filepath.Join(path, p.File)
+	case p.File == "":
+		u.Fragment = fmt.Sprintf("t=%.0f", math.Floor(p.At.Seconds()))
+	}
+	return template.URL(u.String())
 }
 
 // bars returns a rectangle for each run of bins with faces.

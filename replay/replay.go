@@ -23,7 +23,8 @@ import (
 // Event is the verdict on one face in one frame.
 type Event struct {
 	Frame int     `json:"frame"`
-	Time  float64 `json:"time"` // seconds since the beginning, to the millisecond
+	File  string  `json:"file,omitempty"` // of a photograph, without its folder
+	Time  float64 `json:"time"`           // seconds since the beginning, to the millisecond
 	Track int     `json:"track"`
 	Box   [4]int  `json:"box"`   // left, top, width and height in pixels
 	Label string  `json:"label"` // "" for unknown
@@ -53,18 +54,12 @@ type Options struct {
 	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
 	// of the samples.
 	Each func(f face.Frame, events []Event) error
-	// Pause, if it is not nil, is called at intervals while nobody is in view, if the stream is a [face.Renewer]. To
-	// continue an interrupted run, use the learner and the report of that moment, a stream that begins after that
-	// frame, and From. The result is the same as without an interruption.
-	Pause func(p Point) error
-	From  Point // where an earlier run was interrupted; the zero value means the beginning
 }
 
 // Run judges all frames of s with l, which learns from them, and adds them to r. It returns nil at the end of the
 // stream, and otherwise the error of the stream, of Each, or of ctx; r then holds the frames before the error.
 func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
-	w := sighting.NewWatcher(l, sighting.Settings{First: o.From.Tracks}, sighting.Rules{})
-	paused := o.From.Time
+	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -72,6 +67,9 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 		}
 		if err != nil {
 			return err
+		}
+		if f.Still { // a photograph continues nothing: one look names, and confirms nobody
+			w = sighting.NewWatcher(l, sighting.Settings{First: w.Next()}, sighting.Rules{})
 		}
 		if o.Now != nil {
 			l.SetTime(o.Now())
@@ -87,16 +85,15 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 				return err
 			}
 		}
-		if o.Pause == nil {
-			continue
-		}
-		if at, ok := r.pause(s, f, paused, w.Live(), w.Next()); ok {
-			paused = f.Time
-			if err := o.Pause(at); err != nil {
-				return err
-			}
-		}
 	}
+}
+
+// still returns the name of the file of a photograph.
+func still(f face.Frame) string {
+	if f.Still {
+		return f.File
+	}
+	return ""
 }
 
 // noRoom is the reason of a face that was recognised but not learned for lack of room.
@@ -116,7 +113,7 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]
 	}
 	for i, s := range f.Samples {
 		events[i] = Event{
-			Frame: f.Index, Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: seen[i].Track,
+			Frame: f.Index, File: still(f), Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: seen[i].Track,
 			Box:    [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
 			Reason: string(s.Reason), Poor: s.Reason != "", Held: s.Held,
 			Norm: math.Round(s.Quality.Norm*1000) / 1000,

@@ -160,7 +160,7 @@ func TestStrangersAtOnce(t *testing.T) {
 			f.Samples = append(f.Samples, x)
 		}
 		run(t, learner(t, "a"), r, false, f)
-		return page(t, r, replay.Meta{Source: "crowd.avi", Declared: 1})
+		return page(t, r, replay.Meta{Source: "crowd.avi"})
 	}
 	first := shown()
 	for range 20 {
@@ -232,7 +232,8 @@ func TestPageEscapes(t *testing.T) {
 	f := sample(1, 0)
 	f.JPEG = []byte{0xff, 0xd8, 0xff}
 	run(t, learner(t, evil), r, false, frame(0, f), frame(1, sample(1, .1)), frame(2, sample(1, .1)))
-	p := page(t, r, replay.Meta{Source: evil, Declared: 9, Read: 3, Damaged: 1,
+	p := page(t, r, replay.Meta{Source: evil, Path: "/f/" + evil, Count: face.Count{Declared: 9, Read: 3, Damaged: 1,
+		Length: 9 * time.Second, Last: 3 * time.Second},
 		Settings: []replay.Setting{{Name: evil, Value: evil}}, Warnings: []string{evil}})
 	if strings.Contains(p, "<script") || strings.Contains(p, "ZgotmplZ") {
 		t.Error("a name became markup")
@@ -244,7 +245,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"default-src &#39;none&#39;", "data:image/jpeg;base64,/9j/",
-		"The recording declares 9 frames and gave 3: 5 are missing",
+		"It ends at 0:03.0 of 0:09.0: it is cut off.", "#t=0", "<details>",
 		"1 files could not be read", "&lt;script&gt;alert(1)&lt;/script&gt;",
 	} {
 		if !strings.Contains(p, want) && !strings.Contains(p, strings.ReplaceAll(want, "&#39;", "'")) {
@@ -254,7 +255,7 @@ func TestPageEscapes(t *testing.T) {
 }
 
 func TestPageOfNothing(t *testing.T) {
-	p := page(t, replay.NewReport(), replay.Meta{Source: "empty.avi", Declared: -1})
+	p := page(t, replay.NewReport(), replay.Meta{Source: "empty.avi"})
 	if !strings.Contains(p, "No face was found.") || strings.Contains(p, "NaN") {
 		t.Error(p)
 	}

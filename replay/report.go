@@ -19,7 +19,7 @@ type Report struct {
 	waiting map[int]*waiting // unknown faces by track, until the track is named or lost
 }
 
-// totals is what [Report.MarshalBinary] saves.
+// totals are the figures of all faces with a name, and of those that stay unknown.
 type totals struct {
 	Frames, Faces int
 	End           time.Duration
@@ -114,7 +114,7 @@ func (r *Report) add(f face.Frame, events []Event) {
 		p.Confidence += e.Confidence
 		p.Line.add(column, e.Confidence)
 		if jpeg := f.Samples[i].JPEG; jpeg != nil {
-			p.album.add(picture{jpeg, f.Time, e.Confidence})
+			p.album.add(picture{jpeg, f.Time, e.Confidence, e.File})
 		}
 	}
 }
@@ -220,6 +220,7 @@ type picture struct {
 	JPEG       []byte
 	At         time.Duration
 	Confidence float64
+	File       string // of a photograph
 }
 
 // album keeps a few pictures with long times between them.
@@ -234,7 +235,7 @@ func (a *album) add(p picture) {
 	if n := len(a.Pictures); n > 0 && p.At-a.Pictures[n-1].At < a.Apart {
 		// Of pictures close together, keep the picture with the highest confidence.
 		if p.Confidence > a.Pictures[n-1].Confidence {
-			a.Pictures[n-1].JPEG, a.Pictures[n-1].Confidence = p.JPEG, p.Confidence
+			a.Pictures[n-1] = picture{p.JPEG, a.Pictures[n-1].At, p.Confidence, p.File}
 		}
 		return
 	}

@@ -118,10 +118,11 @@ const (
 // BoxTracker gives numbers to the faces in frames by the overlap of boxes only. One goroutine may use it at a time.
 type BoxTracker struct{ t *Tracker }
 
-// NewBoxTracker returns a tracker for faces without vectors. A face may be missing in up to ten frames.
-func NewBoxTracker() *BoxTracker {
+// NewBoxTracker returns a tracker for faces without vectors. First is the number of the first track, at least 1. A face
+// may be missing in up to ten frames.
+func NewBoxTracker(first int) *BoxTracker {
 	// One frame is one unit of time.
-	return &BoxTracker{NewTracker(face.Space{}, Settings{Overlap: boxOverlap, Gap: boxGap})}
+	return &BoxTracker{NewTracker(face.Space{}, Settings{Overlap: boxOverlap, Gap: boxGap, First: first})}
 }
 
 // Update returns the track number of each box in a frame. Frame numbers must rise. Track numbers start at 1 and are
@@ -133,6 +134,9 @@ func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
 	}
 	return b.t.Update(time.Duration(frame), faces)
 }
+
+// Next returns the track number of the next new face.
+func (b *BoxTracker) Next() int { return b.t.Next() }
 
 // beats is the number of frames after which a track without a face ends while the clock stands.
 const beats = 50

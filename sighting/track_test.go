@@ -169,7 +169,7 @@ func ExampleIdentities() {
 }
 
 func TestBoxTracker(t *testing.T) {
-	k := sighting.NewBoxTracker()
+	k := sighting.NewBoxTracker(1)
 	at := func(x int) image.Rectangle { return image.Rect(x, 0, x+40, 40) }
 	for _, c := range []struct {
 		frame int

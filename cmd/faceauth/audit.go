@@ -18,7 +18,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
@@ -232,10 +231,11 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 	if len(i.pictures) == 0 || space.ID == models.Pixels().ID {
 		return p, nil
 	}
-	paths, err := footage.Find(i.pictures)
+	found, err := o.inventory(c, i.pictures)
 	if err != nil {
-		return nil, cli.Fail(cli.BadSource, err)
+		return nil, err
 	}
+	paths := found.Paths()
 	v, err := o.Look(c, &space)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			for _, e := range script.Enrolment {
-				h, err := o.gather(c, v, e.Path, gallery.Wanted{Faces: 4}, false)
+				h, err := o.gather(c, v, []string{e.Path}, gallery.Wanted{Faces: 4}, false)
 				if err != nil {
 					return err
 				}

@@ -3,9 +3,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,27 +18,61 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
+// enrolment is what enroll is to do.
+type enrolment struct {
+	gallery.Enrolment
+	want  gallery.Wanted
+	fewer bool // fewer faces are enough
+}
+
+// toEnrol is a person to enrol, and where the pictures are.
+type toEnrol struct {
+	name    string
+	sources []string
+}
+
 func newEnroll() *cobra.Command {
 	var o options
-	var name string
-	var want gallery.Wanted
-	var fewer bool // one face is enough
-	var how gallery.Enrolment
+	var name, folder string
+	var how enrolment
 	c := &cobra.Command{
-		Use:   "enroll SOURCE --name NAME",
-		Short: "enrol a person: label the first usable faces in a recording",
-		Long: "Enroll labels the first usable faces in SOURCE: a camera (0), a video, an image, a folder of images\n" +
-			"or a URL. Only one person may be in view. Poor pictures and heads that are turned away are skipped.",
+		Use:   "enroll SOURCE... --name NAME",
+		Short: "enrol a person: label the first usable faces in pictures or a recording",
+		Long: "Enroll labels the first usable faces in SOURCE: a camera (0), a video, pictures, a folder of pictures\n" +
+			"or a URL. Only one person may be in view. Poor pictures and heads that are turned away are skipped.\n" +
+			"One picture is enough to begin; four recognise better.\n\n" +
+			"--people FOLDER enrols everybody in it: each folder, or each picture, below it has the name of a\n" +
+			"person.",
 		Example: "  faceauth enroll 0 --name alice\n" +
 			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
-			"  faceauth enroll holiday.jpg --name alice --all-usable",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
+			"  faceauth enroll alice.jpg holiday.jpg --name alice\n" +
+			"  faceauth enroll --people known/",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: cli.Cameras,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.enroll(c, args[0], name, want, fewer, how)
+			how.fewer = how.fewer || !c.Flags().Changed("frames")
+			switch {
+			case folder != "" && (name != "" || len(args) > 0):
+				return cli.Fail(cli.BadUsage, errors.New("--people names the people and the pictures: give no more"))
+			case folder != "":
+				all, err := peopleIn(folder)
+				if err != nil {
+					return cli.Fail(cli.BadSource, err)
+				}
+				return o.enroll(c, all, how)
+			case len(args) == 0:
+				return cli.Fail(cli.BadUsage, fmt.Errorf("SOURCE is missing: %s; see %s --help", c.UseLine(),
+					c.CommandPath()))
+			}
+			if err := online.CheckName(name); err != nil {
+				return cli.Fail(cli.BadUsage, fmt.Errorf("%w; give one with --name", err))
+			}
+			return o.enroll(c, []toEnrol{{name, args}}, how)
 		},
 	}
 	cli.Again(c, "nobody was enrolled; run the same command again")
@@ -43,25 +81,56 @@ func newEnroll() *cobra.Command {
 	o.LearnerFlags(c)
 	o.picturesFlag(c)
 	o.galleryFlag(c)
-	c.Flags().StringVar(&name, "name", "", "the person's name (required)")
+	c.Flags().StringVar(&name, "name", "", "the person's name")
+	c.Flags().StringVar(&folder, "people", "", "enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
 	o.namesFlag(c)
-	c.Flags().IntVar(&want.Faces, "frames", 4, "faces to label")
-	c.Flags().BoolVar(&fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
+	c.Flags().IntVar(&how.want.Faces, "frames", 4, "faces to label; if it is not given, fewer will do")
+	c.Flags().BoolVar(&how.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
 		"of them and warn; without it, label none")
-	c.Flags().BoolVar(&want.Unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
+	c.Flags().BoolVar(&how.want.Unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
 		"tinted glasses) or blurred by a movement; without it, enroll waits for clearer pictures")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
 	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
 	return c
 }
 
-func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wanted, fewer bool,
-	how gallery.Enrolment) (err error) {
-	if err := online.CheckName(name); err != nil {
-		return cli.Fail(cli.BadUsage, fmt.Errorf("%w; give one with --name", err))
+// peopleIn returns the people of a folder: each visible folder in it, and each picture or film, is a person's.
+func peopleIn(folder string) (all []toEnrol, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("opening source: %w", err)
 	}
-	if want.Faces < 1 {
-		return cli.Fail(cli.BadUsage, fmt.Errorf("--frames %d: at least one face is needed", want.Faces))
+	at := map[string]int{}
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		info, err := os.Stat(path)
+		if err != nil || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		name := e.Name()
+		if !info.IsDir() {
+			if !footage.IsPicture(path) && !footage.IsFilm(path) {
+				continue
+			}
+			name = strings.TrimSuffix(name, filepath.Ext(name))
+		}
+		if i, there := at[name]; there {
+			all[i].sources = append(all[i].sources, path)
+			continue
+		}
+		at[name] = len(all)
+		all = append(all, toEnrol{name, []string{path}})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s holds neither folders nor pictures of people", folder)
+	}
+	return all, nil
+}
+
+// enroll enrols people. If one of several cannot be enrolled, the others are.
+func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err error) {
+	if how.want.Faces < 1 {
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--frames %d: at least one face is needed", how.want.Faces))
 	}
 	path, err := o.galleryPath()
 	if err != nil {
@@ -82,10 +151,10 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 	default:
 		s := g.Space()
 		space = &s
-		if slices.Contains(g.Learner().Names(), name) && !how.Add {
-			return cli.Fail(cli.BadGallery,
-				fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
-					name, gallery.ErrExists))
+		if len(people) == 1 {
+			if err := taken(g, people[0].name, how); err != nil {
+				return err
+			}
 		}
 	}
 	v, err := o.Look(c, space)
@@ -101,24 +170,83 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 	} else if err := o.configure(c, g); err != nil {
 		return err
 	}
-	found, err := o.gather(c, v, source, want, fewer)
+	for _, p := range people {
+		v.Roots = append(v.Roots, p.sources...)
+	}
+	if len(people) == 1 {
+		n, err := o.enrollOne(c, g, v, path, people[0], how)
+		return o.reading.end(err, n, "")
+	}
+	var not []string
+	recordings := 0
+	for _, p := range people {
+		err := online.CheckName(p.name)
+		if err == nil {
+			var n int
+			n, err = o.enrollOne(c, g, v, path, p, how)
+			recordings += n
+		}
+		if c.Context().Err() != nil {
+			return c.Context().Err()
+		}
+		if err != nil {
+			cli.Warn(c, fmt.Sprintf("%s: %v", p.name, err))
+			not = append(not, p.name)
+		}
+	}
+	err = nil
+	switch {
+	case len(not) == len(people):
+		err = cli.Fail(cli.NoFace, errors.New("nobody was enrolled"))
+	case len(not) > 0:
+		return cli.Fail(cli.Partly, fmt.Errorf("%d of %d people were not enrolled: %s", len(not), len(people),
+			strings.Join(not, ", ")))
+	}
+	return o.reading.end(err, recordings, "")
+}
+
+// taken returns an error if somebody is enrolled under a name, and is not to get more faces.
+func taken(g *gallery.Gallery, name string, how enrolment) error {
+	if !slices.Contains(g.Learner().Names(), name) || how.Add {
+		return nil
+	}
+	return cli.Fail(cli.BadGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
+		name, gallery.ErrExists))
+}
+
+// enrollOne enrols a person, and returns the number of recordings.
+func (o *options) enrollOne(c *cobra.Command, g *gallery.Gallery, v *vision, path string, p toEnrol, how enrolment) (
+	n int, err error) {
+	if err := taken(g, p.name, how); err != nil {
+		return 0, err
+	}
+	sources := p.sources
+	if len(sources) > 1 || input.IsRecording(sources[0]) {
+		found, err := o.inventory(c, sources)
+		if err != nil {
+			return 0, err
+		}
+		sources = found.Paths()
+	}
+	n = len(sources)
+	found, err := o.gather(c, v, sources, how.want, how.fewer)
 	if err != nil {
-		return err
+		return n, err
 	}
 	if found.Turned != nil {
-		return cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", found.Turned))
+		return n, cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", found.Turned))
 	}
 	how.Upright = found.Upright
 	var resembles string
 	err = g.Change(func() (err error) { // another program may have enrolled people meanwhile
-		resembles, err = g.Enroll(name, found.Vectors, time.Now(), how)
+		resembles, err = g.Enroll(p.name, found.Vectors, time.Now(), how.Enrolment)
 		return err
 	})
 	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) || errors.Is(err, gallery.ErrAlike) {
 		err = fmt.Errorf("%w, or give --force", err)
 	}
 	if err != nil {
-		return cli.Fail(cli.BadGallery, err)
+		return n, cli.Fail(cli.BadGallery, err)
 	}
 	if resembles != "" {
 		cli.Warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is "+
@@ -126,17 +254,16 @@ func (o *options) enroll(c *cobra.Command, source, name string, want gallery.Wan
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
 	daily(c, path)
-	return o.Print(c, struct {
+	return n, o.Print(c, struct {
 		Name      string         `json:"name"`
 		Faces     int            `json:"faces"`
 		Frames    int            `json:"frames"`
 		Refused   map[string]int `json:"refused"`
 		Resembles string         `json:"resembles"`
 		Gallery   string         `json:"gallery"`
-	}{name, len(found.Vectors), found.Frames, found.Refused, resembles, path},
+	}{p.name, len(found.Vectors), found.Frames, found.Refused, resembles, path},
 		"%s: %s labelled, from %s%s\ngallery: %s\n",
-		name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"),
-		passedOver(found.Refused), path)
+		p.name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"), passedOver(found.Refused), path)
 }
 
 // passedOver lists the faces that were not labelled, by reason.
@@ -151,18 +278,62 @@ func passedOver(refused map[string]int) string {
 	return " (passed over: " + strings.Join(parts, ", ") + ")"
 }
 
-// gather returns the first faces of a source that may be labelled. With fewer, one face is enough.
-func (o *options) gather(c *cobra.Command, v *vision, source string, want gallery.Wanted, fewer bool) (
-	gallery.Gathered, error) {
-	src, err := o.stream(c, v, source, eye.Options{Gate: eye.Enrol})
-	if err != nil {
-		return gallery.Gathered{}, err
+// several gives the frames of sources, one after another. If one of several cannot be read, the others are.
+type several struct {
+	sources []string
+	open    func(source string) (seen, error)
+	failed  func(source string, err error)
+	now     *seen
+	name    string
+	alone   bool // it is the only source: its error is the result
+}
+
+// Next implements [face.Stream].
+func (s *several) Next(ctx context.Context) (face.Frame, error) {
+	for {
+		if s.now == nil && len(s.sources) == 0 {
+			return face.Frame{}, io.EOF
+		}
+		var f face.Frame
+		var err error
+		if s.now == nil {
+			s.name, s.sources = s.sources[0], s.sources[1:]
+			var opened seen
+			if opened, err = s.open(s.name); err == nil {
+				s.now = &opened
+			}
+		}
+		if err == nil {
+			f, err = s.now.Next(ctx)
+		}
+		switch {
+		case err == nil:
+			return f, nil
+		case ctx.Err() != nil || !errors.Is(err, io.EOF) && cli.Code(err) != cli.BadSource:
+			return f, err
+		case !errors.Is(err, io.EOF) && s.alone:
+			return f, err
+		case !errors.Is(err, io.EOF):
+			s.failed(s.name, err)
+		}
+		s.now = nil
 	}
+}
+
+// gather returns the first faces of sources that may be labelled. With fewer, one face is enough.
+func (o *options) gather(c *cobra.Command, v *vision, sources []string, want gallery.Wanted, fewer bool) (
+	gallery.Gathered, error) {
+	src := &several{sources: sources, alone: len(sources) == 1, open: func(source string) (seen, error) {
+		return o.stream(c, v, source, eye.Options{Gate: eye.Enrol})
+	}, failed: func(source string, err error) { o.failed(c, source, err) }}
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.End()
 	g, err := gallery.Gather(c.Context(), src, v.Space, want, bar.Step)
 	if errors.Is(err, face.ErrTurned) {
 		err = cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", err))
+	}
+	if len(o.reading.unread) == len(sources) && len(g.Vectors) == 0 && err == nil {
+		return g, cli.Fail(cli.NoFace, errors.New("nothing was enrolled"))
 	}
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err
@@ -180,6 +351,6 @@ func (o *options) gather(c *cobra.Command, v *vision, source string, want galler
 		return g, cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled; --all-usable makes do with fewer",
 			short))
 	}
-	cli.Warn(c, short+": the fewer faces are labelled, the more often a person is not recognised")
+	cli.Warn(c, short+": four pictures recognise better; --add adds faces")
 	return g, nil
 }

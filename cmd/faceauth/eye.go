@@ -48,7 +48,11 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n con
 	if err != nil {
 		return nil, broken(err)
 	}
-	return seen{s, broken}, nil
+	return seen{s, broken, func(count face.Count) {
+		if recording {
+			o.ended(c, n.Source, count)
+		}
+	}}, nil
 }
 
 // looked is the stream of an eye, as far as a watch uses it.
@@ -62,11 +66,15 @@ type looked interface {
 type seen struct {
 	*eye.Stream
 	wrong func(error) error // changes an error, except the end
+	end   func(face.Count)  // is called at the end; may be nil
 }
 
 // Next implements [face.Stream].
 func (s seen) Next(ctx context.Context) (face.Frame, error) {
 	f, err := s.Stream.Next(ctx)
+	if errors.Is(err, io.EOF) && s.end != nil {
+		s.end(s.Count())
+	}
 	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		err = s.wrong(err)
 	}
@@ -105,7 +113,11 @@ func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, nam
 		err = cli.Fail(cli.BadModel, err)
 	}
 	coded := func(err error) error { return cli.StreamError(c, err) }
-	return seen{s, coded}, coded(err)
+	return seen{s, coded, func(n face.Count) {
+		if input.IsRecording(name) {
+			o.ended(c, name, n)
+		}
+	}}, coded(err)
 }
 
 // watch opens a source without an end. A recording ends; a camera ends only when it fails.

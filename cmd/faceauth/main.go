@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 // commands returns all commands.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
-		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newAudit(),
+		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newWho(), newAudit(),
 		newDaemon(), newLogin(), newModels(), newDemo(), newDoctor(), newBackup(), newVersion(),
 	}
 }

@@ -20,6 +20,7 @@ const manPage = `
     5    the gallery cannot be used or saved
     6    a model is missing or wrong
     7    a face was not recognised, not found, or not enrolled
+    9    something could not be looked at, or not to its end
     130  interrupted
 
 # ENVIRONMENT

@@ -26,6 +26,7 @@ type options struct {
 	gallery    string
 	key        string
 	rotate     cli.Rotation
+	reading    *reading
 	noPictures bool
 	keep       bool // --learn
 	freeze     bool
@@ -59,6 +60,7 @@ func (o *options) picturesFlag(c *cobra.Command) {
 func (o *options) galleryFlag(c *cobra.Command) { o.galleryFlags(c.Flags()) }
 
 func (o *options) galleryFlags(f *pflag.FlagSet) {
+	o.reading = &reading{}
 	f.StringVar(&o.gallery, "gallery", "",
 		"file of the gallery (default: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
 	f.StringVar(&o.key, "key", "", "file of the 32 random bytes that encrypt the gallery (default: faceauth.key in "+
@@ -176,10 +178,18 @@ func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	return o.newGallery(c, v.Space)
 }
 
+// contradiction returns an error if flags contradict each other.
+func (o *options) contradiction() error {
+	if o.keep && o.freeze {
+		return cli.Fail(cli.BadUsage, errors.New("--learn and --freeze contradict each other"))
+	}
+	return nil
+}
+
 // ownGallery opens the user's gallery. With anew it makes a missing one.
 func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, path string, err error) {
-	if o.keep && o.freeze {
-		return nil, "", cli.Fail(cli.BadUsage, errors.New("--learn and --freeze contradict each other"))
+	if err := o.contradiction(); err != nil {
+		return nil, "", err
 	}
 	if path, err = o.galleryPath(); err != nil {
 		return nil, path, err

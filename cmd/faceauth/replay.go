@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -34,28 +34,30 @@ func newReplay() *cobra.Command {
 			"With several recordings, or a folder of recordings, each recording is judged separately with the\n" +
 			"gallery, on all cores at once, and gets its own folder below --out. With --learn they are judged\n" +
 			"one after the other, each with the faces learned from those before it.\n\n" +
-			"An interrupted replay of a video continues at the last moment when nobody was in view, if you\n" +
-			"repeat it with the same gallery, settings and folder. With --video it begins again, because the\n" +
-			"video needs all frames.",
+			"Of photographs each is judged on its own: one look names a person, and confirms nobody. If a\n" +
+			"recording could not be read, or not to its end, or something in a folder was left out, the exit\n" +
+			"code is 9.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if jobs < 0 {
+				_, err := cli.Jobs(jobs, 1)
+				return err
+			}
 			sources := args
 			if len(args) > 1 || input.IsRecording(args[0]) {
-				found, err := footage.Find(args)
-				if err != nil && len(args) > 1 {
-					return cli.Fail(cli.BadSource, err)
+				found, err := o.inventory(c, args)
+				if err != nil {
+					return err
 				}
-				if err == nil { // opening a missing name gives the error
-					sources = found
-				}
+				sources = found.Paths()
 			}
 			jobs, err := cli.Jobs(jobs, len(sources))
 			if err != nil {
 				return err
 			}
 			if len(sources) > 1 {
-				return o.playAll(c, sources, jobs, p)
+				return o.reading.end(o.playAll(c, sources, jobs, p), len(sources), "")
 			}
 			result, err := o.playOne(c.Context(), c, sources[0], p)
 			if err != nil {
@@ -65,17 +67,15 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			if result.Summary.Faces == 0 {
-				return cli.Fail(cli.NoFace, fmt.Errorf("no face in the whole of %s", sources[0]))
+				err = cli.Fail(cli.NoFace, fmt.Errorf("no face in the whole of %s", sources[0]))
 			}
-			return nil
+			return o.reading.end(err, 1, "")
 		},
 	}
-	cli.Again(c, "run the same command again to go on")
 	o.recogniserFlags(c)
 	o.SpareFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
 	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
-	c.Flags().BoolVar(&p.anew, "anew", false, "begin again, and do not continue an interrupted replay")
 	cli.JobsFlag(c, &jobs)
 	return c
 }
@@ -121,7 +121,7 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how play
 	}
 	bar := cli.NewProgress(len(sources), "recordings")
 	defer bar.End()
-	unread, faces := 0, 0
+	faces := 0
 	err := cli.InOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
 		how := how
 		how.out, how.quiet = folders[i], true
@@ -133,8 +133,7 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how play
 			return c.Context().Err()
 		}
 		if cli.Code(p.err) == cli.BadSource {
-			unread++
-			cli.Warn(c, fmt.Sprintf("%s: %v", sources[i], p.err))
+			o.failed(c, sources[i], p.err)
 			return nil
 		}
 		if p.err != nil {
@@ -146,10 +145,7 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how play
 	switch {
 	case err != nil:
 		return err
-	case unread > 0:
-		return cli.Fail(cli.BadSource, fmt.Errorf("%s of %d could not be read", cli.Count(unread, "recording"),
-			len(sources)))
-	case faces == 0:
+	case faces == 0 && len(o.reading.unread) < len(sources):
 		return cli.Fail(cli.NoFace, fmt.Errorf("no face in any of %s", cli.Count(len(sources), "recording")))
 	}
 	return nil
@@ -174,7 +170,6 @@ func reportFolders(out string, sources []string) []string {
 type player struct {
 	out   string
 	video bool
-	anew  bool                                   // do not continue an interrupted run
 	quiet bool                                   // show no progress
 	each  func(frame int, events []replay.Event) // may be nil
 }
@@ -182,27 +177,25 @@ type player struct {
 // play replays a source with the learner of g and writes the report.
 func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string,
 	how player) (replay.Result, error) {
-	opt := eye.Options{Gate: eye.Learn, Picture: 112, Pixels: how.video, Spare: !o.EveryFrame}
+	opt := o.sought(0)
+	opt.Pixels = how.video
+	collector := search.NewCollector(v.Space, search.Part{})
 	var src seen
 	var bar progress
 	var film *drawing.Process
 	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
 	video := filepath.Join(how.out, "annotated.avi")
 	job := replay.Job{
-		Folder: how.out, Name: filepath.Base(input.Shown(source)), Path: source, Anew: how.anew,
+		Folder: how.out, Name: filepath.Base(input.Shown(source)),
 		Settings: cli.Describe(v, g.Learner().Settings(), path),
-		Warn:     func(text string) { cli.Warn(c, text) },
+	}
+	if input.IsRecording(source) {
+		if whole, err := filepath.Abs(source); err == nil {
+			job.Path = whole
+		}
 	}
 	job.Freeze, job.Now = o.freeze, time.Now
-	if how.each == nil && !how.video { // these must see all frames
-		job.Depends = fmt.Sprintf("%+v %t", v.Config.Vision, o.EveryFrame)
-	}
-	job.Resumed = func(at time.Duration) {
-		fmt.Fprintf(c.ErrOrStderr(), "%s: going on at %s, where an earlier replay was interrupted\n", job.Name,
-			stamp(at))
-	}
-	job.Open = func(after *int) (_ replay.Source, err error) {
-		opt.After = after
+	job.Open = func() (_ replay.Source, err error) {
 		if src, err = o.streamIn(ctx, c, v, source, opt); err != nil {
 			return nil, err
 		}
@@ -218,6 +211,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	}
 	job.Each = func(f face.Frame, events []replay.Event) error {
 		bar.To(f.Index + 1)
+		collector.Add(f)
 		if how.each != nil {
 			how.each(f.Index, events)
 		}
@@ -255,10 +249,30 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		r.Video = video
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
-	if d := r.Count.Declared; d > r.Count.Read+r.Count.Damaged {
-		cli.Warn(c, fmt.Sprintf("%s declares %d frames and gave %d; it may be cut off", r.Source, d, r.Count.Read))
+	if input.IsRecording(source) && path != "" {
+		o.remember(c, v, source, collector.End(src.Count()))
 	}
 	return r, nil
+}
+
+// remember keeps in the index of search what a replay has seen.
+func (o *options) remember(c *cobra.Command, v *vision, source string, r search.Recording) {
+	found, err := footage.Find([]string{source})
+	if err != nil {
+		return
+	}
+	index, err := o.index(v, "", false)
+	if err == nil {
+		defer index.Close()
+		for _, item := range found.Items {
+			if item.Path == source {
+				err = index.Keep(item, o.sought(0), r)
+			}
+		}
+	}
+	if err != nil {
+		cli.Warn(c, fmt.Sprintf("search must look at %s again: %v", source, err))
+	}
 }
 
 func (o *options) printResult(c *cobra.Command, r replay.Result) error {

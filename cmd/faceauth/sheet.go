@@ -6,8 +6,10 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"path/filepath"
 
 	"github.com/faceauth/faceauth/internal/pagestyle"
+	"github.com/faceauth/faceauth/internal/search"
 )
 
 //go:embed *.html.tmpl
@@ -17,6 +19,8 @@ var sheetFiles embed.FS
 var sheets = template.Must(template.New("").Funcs(pagestyle.Funcs).Funcs(template.FuncMap{
 	"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 	"stamp":   stamp,
+	"base":    filepath.Base,
+	"link":    func(h search.Hit) template.URL { return template.URL(link(source(h), h.From)) },
 }).ParseFS(sheetFiles, "*.html.tmpl"))
 
 // writeSheet writes the page of a command.

@@ -35,7 +35,7 @@ const (
 	Refused    = 7
 	// Unsupported means that the recordings do not support the settings that faceauth-lab tune chose.
 	Unsupported = 8
-	// Partly means that a search could not read all recordings.
+	// Partly means that something could not be looked at, or not to its end.
 	Partly = 9
 )
 

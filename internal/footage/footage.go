@@ -1,73 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package footage finds recordings in folders.
+// Package footage makes the inventory of a path: the films and pictures in it, and what is left out, with the reason.
+// It decodes nothing.
 package footage
 
 import (
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/maruel/natural"
 )
-
-// A file with one of these endings must be a recording: if it cannot be read, this is an error. Other files may be
-// notes beside the recordings.
-var videoExtensions = []string{
-	".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts", ".3gp", ".mjpeg", ".mjpg",
-}
-
-// IsVideo reports whether a file must be a recording by its name.
-func IsVideo(path string) bool {
-	return slices.Contains(videoExtensions, strings.ToLower(filepath.Ext(path)))
-}
 
 // ErrNone is wrapped if a name is a camera or a URL, or if a folder holds no recording.
 var ErrNone = errors.New("no recording")
 
-// Find returns the recordings for names: files, folders of images, and the videos and folders of images below other
-// folders, in natural order. The error wraps [ErrNone] or comes from package fs.
-func Find(names []string) (paths []string, err error) {
+// Item is a recording: a film, or pictures of one folder.
+type Item struct {
+	Path  string   // the source to open: the film, the picture, or the folder of the pictures
+	Files []string // the pictures, in natural order; nil for a film
+}
+
+// Left is a file or folder that may show people and is left out.
+type Left struct {
+	Path string
+	Why  string // of what kind it is, and why it cannot be read: ".heic (cannot be read here)", "broken link"
+}
+
+// Inventory is what a path holds. Each regular file is in exactly one of the three lists.
+type Inventory struct {
+	Items  []Item   // in natural order
+	Left   []Left   // what may show people, and is left out
+	Beside []string // what shows nobody, as notes and sound; hidden files and folders
+}
+
+// Paths returns the sources to open.
+func (v Inventory) Paths() (all []string) {
+	for _, i := range v.Items {
+		all = append(all, i.Path)
+	}
+	return all
+}
+
+// String says in one line what is left out; "" if nothing is.
+func (v Inventory) String() string {
+	var kinds []string
+	n := map[string]int{}
+	for _, l := range v.Left {
+		if n[l.Why]++; n[l.Why] == 1 {
+			kinds = append(kinds, l.Why)
+		}
+	}
+	for i, k := range kinds {
+		kinds[i] = fmt.Sprintf("%d %s", n[k], k)
+	}
+	if len(kinds) == 0 {
+		return ""
+	}
+	return "left out: " + strings.Join(kinds, ", ")
+}
+
+// file is a device and an inode.
+type file struct{ dev, ino uint64 }
+
+func identity(info fs.FileInfo) file {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return file{uint64(s.Dev), s.Ino}
+	}
+	return file{}
+}
+
+// finder walks through folders.
+type finder struct {
+	Inventory
+	pictures map[string][]string // the pictures of a folder
+	folders  map[file]bool       // that were entered
+	files    map[file]bool       // that are in a list
+	links    []string            // to follow when all else is found, so that a file has its own name
+}
+
+// Find returns the inventory of names: files, and folders with all that is below them. Symbolic links are followed, and
+// nothing is listed twice by a link. The error wraps [ErrNone], if there is nothing to read, or comes from package fs.
+func Find(names []string) (Inventory, error) {
+	f := finder{pictures: map[string][]string{}, folders: map[file]bool{}, files: map[file]bool{}}
 	for _, name := range names {
 		if !input.IsRecording(name) {
-			return nil, fmt.Errorf("%w: %s is a camera or a URL", ErrNone, name)
+			return Inventory{}, fmt.Errorf("%w: %s is a camera or a URL", ErrNone, name)
 		}
 		info, err := os.Stat(name)
-		if err != nil {
-			return nil, fmt.Errorf("opening source: %w", err)
+		switch {
+		case err != nil:
+			return Inventory{}, fmt.Errorf("opening source: %w", err)
+		case info.IsDir():
+			if _, err := os.ReadDir(name); err != nil {
+				return Inventory{}, fmt.Errorf("opening source: %w", err)
+			}
+			f.folder(name, info)
+		case f.files[identity(info)]:
+		default:
+			// What a user names is opened, whatever it is: the error says what was expected.
+			f.files[identity(info)] = true
+			item := Item{Path: name}
+			if kind, _ := kindOf(name); kind == picture {
+				item.Files = []string{name}
+			}
+			f.Items = append(f.Items, item)
 		}
-		if !info.IsDir() || input.HasImages(name) {
-			paths = append(paths, name)
+	}
+	for len(f.links) > 0 {
+		link := f.links[0]
+		f.links = f.links[1:]
+		f.follow(link)
+	}
+	for dir, files := range f.pictures {
+		slices.SortFunc(files, natural.Compare)
+		f.Items = append(f.Items, Item{Path: dir, Files: files})
+	}
+	slices.SortStableFunc(f.Items, func(a, b Item) int { return natural.Compare(a.Path, b.Path) })
+	slices.SortFunc(f.Left, func(a, b Left) int { return natural.Compare(a.Path, b.Path) })
+	if len(f.Items) > 0 {
+		return f.Inventory, nil
+	}
+	all := strings.Join(names, ", ")
+	if left := f.Inventory.String(); left != "" {
+		return f.Inventory, fmt.Errorf("%w: %s holds no film and no picture that can be read; %s", ErrNone, all, left)
+	}
+	return f.Inventory, fmt.Errorf("%w: %s holds neither films nor pictures", ErrNone, all)
+}
+
+// folder lists what is in a folder, unless it is listed already.
+func (f *finder) folder(dir string, info fs.FileInfo) {
+	if f.folders[identity(info)] {
+		return
+	}
+	f.folders[identity(info)] = true
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		f.Left = append(f.Left, Left{dir, "folder (cannot be opened)"})
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") {
+			f.Beside = append(f.Beside, path)
 			continue
 		}
-		var below []string
-		err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case path != name && strings.HasPrefix(e.Name(), ".") && e.IsDir():
-				return filepath.SkipDir
-			case e.IsDir() && input.HasImages(path):
-				below = append(below, path)
-				return filepath.SkipDir
-			case !e.IsDir() && IsVideo(path):
-				below = append(below, path)
-			}
-			return nil
-		})
+		if e.Type()&fs.ModeSymlink != 0 {
+			f.links = append(f.links, path)
+			continue
+		}
+		info, err := e.Info()
 		if err != nil {
-			return nil, fmt.Errorf("opening %s: %w", name, err)
+			continue // it has gone
 		}
-		if len(below) == 0 {
-			return nil, fmt.Errorf("%w: %s holds neither videos nor folders of images", ErrNone, name)
-		}
-		slices.SortFunc(below, natural.Compare)
-		paths = append(paths, below...)
+		f.entry(path, info)
 	}
-	return paths, nil
+}
+
+// follow lists what a link leads to.
+func (f *finder) follow(link string) {
+	info, err := os.Stat(link)
+	if err != nil {
+		f.Left = append(f.Left, Left{link, "broken link"})
+		return
+	}
+	if info.IsDir() || !f.files[identity(info)] {
+		f.entry(link, info)
+	}
+}
+
+func (f *finder) entry(path string, info fs.FileInfo) {
+	if info.IsDir() {
+		f.folder(path, info)
+		return
+	}
+	if !info.Mode().IsRegular() {
+		f.Left = append(f.Left, Left{path, "device or pipe"})
+		return
+	}
+	f.files[identity(info)] = true
+	switch kind, why := kindOf(path); kind {
+	case film:
+		f.Items = append(f.Items, Item{Path: path})
+	case picture:
+		dir := filepath.Dir(path)
+		f.pictures[dir] = append(f.pictures[dir], path)
+	case unread:
+		f.Left = append(f.Left, Left{path, why})
+	default:
+		f.Beside = append(f.Beside, path)
+	}
+}
+
+// Pictures returns the paths of the pictures in dir itself, in natural order.
+func Pictures(dir string) (all []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if kind, _ := kindOf(path); kind == picture {
+			all = append(all, path)
+		}
+	}
+	slices.SortFunc(all, natural.Compare)
+	return all, err
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package input tells by the names of sources what they are, without opening them. facedet.Open opens them.
+// Package input tells cameras, URLs and files apart, without opening them. facedet.Open opens them.
 package input
 
 import (
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +13,6 @@ import (
 
 // Schemes are the schemes of URLs that can be opened.
 var Schemes = []string{"http", "https", "rtsp", "rtsps"}
-
-// ImageExtensions are the endings of image files.
-var ImageExtensions = []string{".jpg", ".jpeg", ".png", ".pgm", ".ppm", ".pnm", ".bmp", ".tif", ".tiff", ".webp"}
 
 // IsURL reports whether a name is a URL of one of the [Schemes].
 func IsURL(name string) bool {
@@ -30,32 +26,14 @@ func IsRecording(name string) bool {
 	return !camera && !strings.Contains(name, "://")
 }
 
-// Camera returns the number in "0" or "/dev/video0".
+// Camera returns the number in "0" or "/dev/video0". A file or folder of such a name is no camera.
 func Camera(name string) (int, bool) {
+	info, err := os.Stat(name)
+	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
+		return 0, false
+	}
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "/dev/video"))
 	return i, err == nil && i >= 0
-}
-
-// IsImage reports whether a file is an image by its name.
-func IsImage(path string) bool {
-	return slices.Contains(ImageExtensions, strings.ToLower(filepath.Ext(path)))
-}
-
-// HasImages reports whether the folder dir holds an image file.
-func HasImages(dir string) bool {
-	names, err := Images(dir)
-	return err == nil && len(names) > 0
-}
-
-// Images returns the names of the image files in dir itself.
-func Images(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		if !e.IsDir() && IsImage(e.Name()) && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
 }
 
 // Shown returns the name of a source for messages, reports and logs. For a URL this is its scheme, its host and its

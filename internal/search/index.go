@@ -11,33 +11,36 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Recording is the result of scanning a video. It is not valid if the size or time of the file has changed.
+// Recording is the result of scanning a film, or the pictures of a folder.
 type Recording struct {
 	Path      string     `cbor:"path"`
-	Size      int64      `cbor:"size"`
-	Modified  int64      `cbor:"modified"` // in nanoseconds since 1970
 	Space     string     `cbor:"space"`
+	Stills    int        `cbor:"stills,omitempty"` // photographs in it
+	Count     face.Count `cbor:"count"`            // how reading it ended
 	Sightings []Sighting `cbor:"sightings"`
 	Part      *Part      `cbor:"part,omitempty"` // the result so far, if the scan is incomplete; it holds the sightings
 }
 
 // Index stores the results of scans, so that each recording is scanned once. They hold faces.
 type Index struct {
-	cache    *store.Cache // nil: it stores nothing
-	Space    face.Space   // of the vectors
-	FPS      float64      // scanned frames per second; 0 for all
-	Detector string       // name of the detector
-	Spare    bool         // detect faces only after movement, or from time to time
+	cache  *store.Cache // nil: it stores nothing
+	Space  face.Space   // of the vectors
+	Vision eye.Vision   // what finds and compares the faces
 }
 
 // kind is the kind of the results in the cache.
 const kind = "search"
+
+// keeps is how long a result is kept.
+const keeps = 366 * 24 * time.Hour
 
 // saveEvery is the pause between two saves of the result so far.
 const saveEvery = 5 * time.Second
@@ -51,6 +54,10 @@ func (x *Index) Open(path string) (err error) {
 	if x.cache, err = store.OpenCache(path); err != nil {
 		return fmt.Errorf("opening %s: %w: %w", path, ErrIndex, err)
 	}
+	// A file that changes gets another key, and nobody asks for the old one again.
+	if err = x.cache.Expire(kind, time.Now().Add(-keeps)); err != nil {
+		return fmt.Errorf("writing %s: %w: %w", path, ErrIndex, err)
+	}
 	return nil
 }
 
@@ -62,15 +69,40 @@ func (x *Index) Close() error {
 	return x.cache.Close()
 }
 
-// read returns the result of a recording, also an incomplete one. A result that cannot be read, or of another file, is
-// none: the recording is scanned again.
-func (x *Index) read(key []byte, now Recording) (old Recording, ok bool, err error) {
+// key returns the key of the result for an item with options: a hash of all on which the result depends.
+func (x *Index) key(item footage.Item, o eye.Options) ([]byte, error) {
+	type file struct {
+		Path           string
+		Size, Modified int64
+	}
+	var files []file
+	for _, path := range append(item.Files[:len(item.Files):len(item.Files)], item.Path) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("opening source: %w", err)
+		}
+		f := file{Path: path}
+		if f.Path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		if info.Mode().IsRegular() {
+			f.Size, f.Modified = info.Size(), info.ModTime().UnixNano()
+		}
+		files = append(files, f)
+	}
+	b, err := cbor.Marshal([]any{x.Space.ID, x.Vision, o, files})
+	sum := sha256.Sum256(b)
+	return sum[:], err
+}
+
+// read returns a result, also an incomplete one. A result that cannot be read is none: the recording is scanned again.
+func (x *Index) read(key []byte) (old Recording, ok bool, err error) {
 	body, err := x.cache.Get(key)
 	if err != nil {
 		return old, false, fmt.Errorf("%w: %w", ErrIndex, err)
 	}
 	old, ok = decode(body, x.Space)
-	return old, ok && old.Path == now.Path && old.Size == now.Size && old.Modified == now.Modified, nil
+	return old, ok, nil
 }
 
 func decode(body []byte, space face.Space) (r Recording, ok bool) {
@@ -95,51 +127,65 @@ func (r Recording) all() []Sighting {
 	return r.Sightings
 }
 
-// Recording returns the result for the recording at path. It comes from the index if the file has the same size and
-// time as before, and otherwise from scan; then it is stored. Scan gets the result of an interrupted scan, and a
-// function that stores the result so far; see [Scan]. The error comes from scan or package fs, or wraps [ErrIndex]. It
-// is safe for concurrent use.
-func (x *Index) Recording(path string, scan func(from Part, keep func(Part) error) ([]Sighting, error)) (Recording,
-	error) {
-	r := Recording{Space: x.Space.ID}
-	info, err := os.Stat(path)
+// Recording returns the result for a recording that is looked at with options. It comes from the index if its files, with
+// their sizes and times, are in it with the same options, or with all frames, and otherwise from scan; then it is
+// stored. Scan gets the result of an interrupted scan, and a function that stores the result so far; see [Scan]. The
+// error comes from scan or package fs, or wraps [ErrIndex]. It is safe for concurrent use.
+func (x *Index) Recording(item footage.Item, o eye.Options, scan func(from Part, keep func(Part) error) (Recording,
+	error)) (r Recording, err error) {
+	key, err := x.key(item, o)
 	if err != nil {
-		return r, fmt.Errorf("opening source: %w", err)
-	}
-	r.Size, r.Modified = info.Size(), info.ModTime().UnixNano()
-	if r.Path, err = filepath.Abs(path); err != nil {
 		return r, err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %g %q %t", r.Path, r.Space, x.FPS, x.Detector, x.Spare))
-	key := sum[:]
 	var from Part
 	var saved time.Time // time of the last saved part
 	if x.cache != nil {
-		old, ok, err := x.read(key, r)
+		old, ok, err := x.read(key)
+		if err == nil && (!ok || old.Part != nil) && o.FPS != 0 {
+			all := o
+			all.FPS = 0
+			var whole []byte
+			if whole, err = x.key(item, all); err == nil {
+				var every Recording
+				var have bool
+				if every, have, err = x.read(whole); have && every.Part == nil {
+					old, ok = every, have
+				}
+			}
+		}
 		switch {
 		case err != nil:
 			return r, err
 		case ok && old.Part == nil:
-			old.Path = path
+			old.Path = item.Path
 			return old, nil
 		case ok:
 			from = *old.Part
 		}
 	}
-	r.Sightings, err = scan(from, func(p Part) error {
+	r, err = scan(from, func(p Part) error {
 		if time.Since(saved) < saveEvery {
 			return nil
 		}
 		saved = time.Now()
-		so := r
-		so.Part = &p
-		return x.put(key, so)
+		return x.put(key, Recording{Path: item.Path, Space: x.Space.ID, Part: &p})
 	})
+	r.Path, r.Space = item.Path, x.Space.ID
 	if err == nil {
 		err = x.put(key, r)
 	}
-	r.Path = path
 	return r, err
+}
+
+// Keep stores the result for a recording that another program than a search has looked at with options. The error wraps
+// [ErrIndex], or comes from package fs.
+func (x *Index) Keep(item footage.Item, o eye.Options, r Recording) error {
+	key, err := x.key(item, o)
+	if err != nil {
+		return err
+	}
+	r.Path, r.Space = item.Path, x.Space.ID
+	return x.put(key, r)
 }
 
 func (x *Index) put(key []byte, r Recording) error {
@@ -163,7 +209,7 @@ func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
 	_, err = x.cache.Purge(func(of string, body []byte) bool {
 		var r Recording
 		if of != kind {
-			return true // an unfinished replay holds the faces of all its people
+			return true // nobody knows what is in it
 		}
 		if cbor.Unmarshal(body, &r) == nil && r.Space != x.Space.ID {
 			return false // another feature space has no such faces
@@ -194,7 +240,7 @@ func (r Recording) has(faces [][]float32, space face.Space) bool {
 }
 
 // Forget removes from the default index of a gallery the recordings in which somebody looks like a person, who is to be
-// forgotten, and unfinished replays. It returns the number of these recordings.
+// forgotten. It returns the number of these recordings.
 func Forget(g *gallery.Gallery, name string) (recordings int, err error) {
 	path, err := store.CachePath(g.Path())
 	if err != nil { // then nothing has used it either

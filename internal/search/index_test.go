@@ -8,8 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/search"
 )
 
@@ -31,11 +35,13 @@ func TestIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	scans := 0
+	o := eye.Options{FPS: 5}
 	find := func(x *search.Index) search.Recording {
 		t.Helper()
-		r, err := x.Recording(video, func(search.Part, func(search.Part) error) ([]search.Sighting, error) {
+		r, err := x.Recording(footage.Item{Path: video}, o, func(search.Part, func(search.Part) error) (search.Recording,
+			error) {
 			scans++
-			return scan(t, n(5, "a"), 0).Sightings, nil
+			return scan(t, n(5, "a"), 0), nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +51,7 @@ func TestIndex(t *testing.T) {
 		}
 		return r
 	}
-	plain := search.Index{Space: space, FPS: 5, Detector: "network"}
+	plain := search.Index{Space: space, Vision: eye.Vision{Detector: "network"}}
 	expect := func(what string, want int) {
 		t.Helper()
 		if scans != want {
@@ -58,39 +64,134 @@ func TestIndex(t *testing.T) {
 	find(opened(t, path, plain))
 	expect("twice", 1)
 	other := plain
-	other.FPS = 10
-	find(opened(t, path, other))
-	other = plain
-	other.Detector = "haar"
-	find(opened(t, path, other))
-	other = plain
-	other.Spare = true
+	other.Vision.Detector = "haar"
 	find(opened(t, path, other))
 	find(opened(t, path, other))
-	expect("other settings", 4)
+	expect("another detector", 2)
 	if err := os.WriteFile(video, []byte("another film"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	find(x)
 	find(x)
-	expect("another file", 5)
+	expect("another file", 3)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 	find(&search.Index{Space: space})
 	find(&search.Index{Space: space})
-	expect("without a file", 7)
+	expect("without a file", 5)
 
 	broken := errors.New("broken")
-	none := func(search.Part, func(search.Part) error) ([]search.Sighting, error) { return nil, broken }
-	if _, err := new(search.Index).Recording(video, none); !errors.Is(err, broken) {
+	none := func(search.Part, func(search.Part) error) (search.Recording, error) {
+		return search.Recording{}, broken
+	}
+	if _, err := new(search.Index).Recording(footage.Item{Path: video}, o, none); !errors.Is(err, broken) {
 		t.Errorf("a scan that fails: %v", err)
 	}
-	if _, err := x.Recording(filepath.Join(dir, "none"), none); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := x.Recording(footage.Item{Path: filepath.Join(dir, "none")}, o, none); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing recording: %v", err)
 	}
 	if err := new(search.Index).Open(video); !errors.Is(err, search.ErrIndex) {
 		t.Errorf("another file: %v", err)
+	}
+}
+
+// Whatever changes in the options, in what finds the faces, or in the files, another result is asked for. A result of all
+// frames answers for a slower search, too.
+func TestKey(t *testing.T) {
+	dir := t.TempDir()
+	item := footage.Item{Path: filepath.Join(dir, "album")}
+	if err := os.Mkdir(item.Path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.jpg", "b.jpg"} {
+		item.Files = append(item.Files, filepath.Join(item.Path, name))
+		if err := os.WriteFile(item.Files[len(item.Files)-1], []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := opened(t, filepath.Join(dir, "index.db"), search.Index{Space: space})
+	scanned := func(x *search.Index, item footage.Item, o eye.Options) (yes bool) {
+		t.Helper()
+		if _, err := x.Recording(item, o, func(search.Part, func(search.Part) error) (search.Recording, error) {
+			yes = true
+			return search.Recording{}, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	var o eye.Options
+	if !scanned(x, item, o) || scanned(x, item, o) {
+		t.Fatal("not scanned once")
+	}
+	slow := o
+	slow.FPS = 5
+	if scanned(x, item, slow) {
+		t.Error("all frames are in the index, and it was scanned for five a second")
+	}
+	fields := 0
+	set := func(of reflect.Value) func() {
+		switch of.Kind() {
+		case reflect.String:
+			of.SetString("other")
+		case reflect.Bool:
+			of.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			of.SetInt(7)
+		case reflect.Float64:
+			of.SetFloat(7)
+		case reflect.Slice:
+			of.Set(reflect.ValueOf([]string{"other"}))
+		case reflect.Pointer:
+			n := 7
+			of.Set(reflect.ValueOf(&n))
+		case reflect.Func:
+			return nil // what is called changes no result
+		default:
+			t.Fatalf("a field of the kind %v", of.Kind())
+		}
+		fields++
+		return func() { of.SetZero() }
+	}
+	v := reflect.ValueOf(&o).Elem()
+	for i := range v.NumField() {
+		undo := set(v.Field(i))
+		if undo == nil || v.Type().Field(i).Name == "FPS" {
+			continue
+		}
+		if !scanned(x, item, o) {
+			t.Errorf("the key has no option %s", v.Type().Field(i).Name)
+		}
+		undo()
+	}
+	v = reflect.ValueOf(&x.Vision).Elem()
+	for i := range v.NumField() {
+		undo := set(v.Field(i))
+		if !scanned(x, item, eye.Options{}) {
+			t.Errorf("the key has no %s of the vision", v.Type().Field(i).Name)
+		}
+		undo()
+	}
+	if fields < 20 {
+		t.Errorf("only %d fields", fields)
+	}
+	if err := os.WriteFile(item.Files[1], []byte("longer"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !scanned(x, item, eye.Options{}) {
+		t.Error("a picture has changed, and nothing was scanned")
+	}
+	one := item
+	one.Files = one.Files[:1]
+	if !scanned(x, one, eye.Options{}) {
+		t.Error("a picture is gone, and nothing was scanned")
+	}
+	if err := x.Keep(item, eye.Options{Faces: 3}, search.Recording{Count: face.Count{Read: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if scanned(x, item, eye.Options{Faces: 3}) {
+		t.Error("what a replay keeps was scanned again")
 	}
 }
 
@@ -104,14 +205,15 @@ func TestPart(t *testing.T) {
 	whole := scan(t, n(5, "a"), 0).Sightings
 	for i, want := range []int{0, 7, 7, -1} {
 		x := opened(t, path, search.Index{Space: space})
-		r, err := x.Recording(video, func(from search.Part, keep func(search.Part) error) ([]search.Sighting, error) {
+		r, err := x.Recording(footage.Item{Path: video}, eye.Options{}, func(from search.Part,
+			keep func(search.Part) error) (search.Recording, error) {
 			if from.Frame != want {
 				t.Errorf("%d: it begins after frame %d, want %d", i, from.Frame, want)
 			}
 			if i == 2 {
-				return whole, nil
+				return search.Recording{Sightings: whole}, nil
 			}
-			return nil, errors.Join(keep(search.Part{Frame: 7, Sightings: whole}), broken)
+			return search.Recording{}, errors.Join(keep(search.Part{Frame: 7, Sightings: whole}), broken)
 		})
 		if (i < 2) != errors.Is(err, broken) || i >= 2 && len(r.Sightings) != len(whole) {
 			t.Errorf("%d: %v, %d sightings", i, err, len(r.Sightings))
@@ -128,8 +230,9 @@ func TestForget(t *testing.T) {
 		if err := os.WriteFile(video, []byte("film"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.Recording(video, func(search.Part, func(search.Part) error) ([]search.Sighting, error) {
-			return scan(t, n(5, string(who)), 0).Sightings, nil
+		if _, err := x.Recording(footage.Item{Path: video}, eye.Options{}, func(search.Part,
+			func(search.Part) error) (search.Recording, error) {
+			return scan(t, n(5, string(who)), 0), nil
 		}); err != nil {
 			t.Fatal(err)
 		}

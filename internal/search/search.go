@@ -2,18 +2,20 @@
 
 // Package search finds people in recordings of the past.
 //
-// [Scan] makes a [Recording] of a video: the times when each person was in view, with some of their faces. It takes as
-// long as detecting the faces in the video, and is done once: [Recording.Save] and [Load] store the result. A [Query]
-// then finds a person in it at once.
+// [Scan] makes a [Recording] of a film, or of photographs: when each person was in view, with some of their faces. It
+// takes as long as detecting the faces, and is done once: an [Index] stores the result. A [Query] then finds a person in
+// it at once.
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -32,6 +34,7 @@ type Sighting struct {
 	To     time.Duration `cbor:"to"`
 	Frames int           `cbor:"frames"` // number of frames with the person
 	Album  office.Album  `cbor:"album"`
+	File   []byte        `cbor:"file,omitempty"` // the name of a photograph's file, in the folder; perhaps no UTF-8
 }
 
 // Part is the result for the beginning of a recording, up to a frame after which nobody was in view.
@@ -46,70 +49,106 @@ type Part struct {
 // partEvery is the least time between two parts, by the clock of the recording.
 const partEvery = 2 * time.Minute
 
-// Scan finds the people in a recording. A person who leaves and comes back is another sighting. Tracks without a usable
-// picture are left out. Memory is limited by the number of sightings. The error comes from the stream or from keep.
-//
-// Scan continues after a part, over a stream that begins after its frame; the zero Part is the beginning. If the stream
-// is a [face.Renewer], Scan calls keep from time to time, when nobody is in view, with the result so far. Continuing
-// from such a part gives the same result as an uninterrupted scan. Keep may be nil.
-func Scan(
-	ctx context.Context,
-	s face.Stream,
-	space face.Space,
-	from Part,
-	keep func(Part) error,
-) ([]Sighting, error) {
-	t := sighting.NewTracker(space, sighting.Settings{First: from.Tracks})
-	live := make(map[int]*Sighting)
-	all := append([]Sighting{}, from.Sightings...)
-	parted := from.Time
-	end := func(still []int) {
-		for id, s := range live {
-			if !slices.Contains(still, id) {
-				if len(s.Album.Faces) > 0 {
-					all = append(all, *s)
-				}
-				delete(live, id)
+// Collector gathers the sightings of a recording, frame by frame. A person who leaves and comes back is another
+// sighting; in a photograph each face is one. Tracks without a usable picture are left out. Memory is limited by the
+// number of sightings.
+type Collector struct {
+	space  face.Space
+	t      *sighting.Tracker
+	live   map[int]*Sighting
+	all    []Sighting
+	number uint64
+	stills int
+}
+
+// NewCollector returns a collector that continues after a part; the zero Part is the beginning.
+func NewCollector(space face.Space, from Part) *Collector {
+	return &Collector{
+		space: space, t: sighting.NewTracker(space, sighting.Settings{First: from.Tracks}),
+		live: make(map[int]*Sighting), all: append([]Sighting{}, from.Sightings...), number: from.Number,
+	}
+}
+
+// Add takes a frame.
+func (c *Collector) Add(f face.Frame) {
+	if f.Still {
+		c.stills++
+		c.end(nil)
+		c.t = sighting.NewTracker(c.space, sighting.Settings{First: c.t.Next()})
+	}
+	for i, id := range c.t.Update(f.Time, f.Samples) {
+		s := c.live[id]
+		if s == nil {
+			s = &Sighting{From: f.Time}
+			if f.Still {
+				s.File = []byte(f.File)
 			}
+			c.live[id] = s
+		}
+		s.To, s.Frames = f.Time, s.Frames+1
+		if x := f.Samples[i]; x.Vector != nil && x.Reason == "" || f.Still && x.Vector != nil {
+			c.number++
+			s.Album.Add(c.space, office.Face{ID: c.number, Vector: x.Vector, JPEG: x.JPEG}, faces,
+				c.space.ImpostorRadius/4)
 		}
 	}
-	number := from.Number
+	c.end(c.t.Live())
+}
+
+// end ends the sightings of tracks that are not among those that still live.
+func (c *Collector) end(still []int) {
+	for id, s := range c.live {
+		if !slices.Contains(still, id) {
+			if len(s.Album.Faces) > 0 {
+				c.all = append(c.all, *s)
+			}
+			delete(c.live, id)
+		}
+	}
+}
+
+// End returns the result of a recording that was read to its end.
+func (c *Collector) End(n face.Count) Recording {
+	c.end(nil)
+	slices.SortFunc(c.all, func(a, b Sighting) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Album.Faces[0].ID, b.Album.Faces[0].ID))
+	})
+	return Recording{Sightings: c.all, Stills: c.stills, Count: n}
+}
+
+// Stream is a recording.
+type Stream interface {
+	face.Stream
+	Count() face.Count
+}
+
+// Scan finds the people in a recording. The error comes from the stream or from keep.
+//
+// Scan continues after a part, over a stream that begins after its frame. If the stream is a [face.Renewer], Scan calls
+// keep from time to time, when nobody is in view, with the result so far. Continuing from such a part gives the same
+// result as an uninterrupted scan. Keep may be nil.
+func Scan(ctx context.Context, s Stream, space face.Space, from Part, keep func(Part) error) (Recording, error) {
+	c := NewCollector(space, from)
+	parted := from.Time
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			end(nil)
-			slices.SortFunc(all, func(a, b Sighting) int {
-				return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Album.Faces[0].ID, b.Album.Faces[0].ID))
-			})
-			return all, nil
+			return c.End(s.Count()), nil
 		}
 		if err != nil {
-			return nil, err
+			return Recording{}, err
 		}
-		for i, id := range t.Update(f.Time, f.Samples) {
-			s := live[id]
-			if s == nil {
-				s = &Sighting{From: f.Time}
-				live[id] = s
-			}
-			s.To, s.Frames = f.Time, s.Frames+1
-			if x := f.Samples[i]; x.Vector != nil && x.Reason == "" {
-				number++
-				s.Album.Add(space, office.Face{ID: number, Vector: x.Vector, JPEG: x.JPEG}, faces,
-					space.ImpostorRadius/4)
-			}
-		}
-		end(t.Live())
+		c.Add(f)
 		if l, ok := s.(face.Looker); ok {
 			l.Sure() // a scan never needs a closer look
 		}
-		if keep == nil || f.Time-parted < partEvery || len(f.Samples)+len(t.Live()) > 0 {
+		if keep == nil || f.Still || f.Time-parted < partEvery || len(f.Samples)+len(c.t.Live()) > 0 {
 			continue
 		}
 		if r, ok := s.(face.Renewer); ok && r.Renew() {
 			parted = f.Time
-			if err := keep(Part{f.Index, f.Time, t.Next(), number, slices.Clone(all)}); err != nil {
-				return nil, err
+			if err := keep(Part{f.Index, f.Time, c.t.Next(), c.number, slices.Clone(c.all)}); err != nil {
+				return Recording{}, err
 			}
 		}
 	}
@@ -125,6 +164,9 @@ type Hit struct {
 	// From the nearest of these faces to a labelled one, in units of the space.
 	Distance float64 `json:"distance"`
 	JPEG     []byte  `json:"-"` // the nearest face
+	// File is the photograph, if it is one; Recording is its folder then, or the file itself.
+	File     string   `json:"-"`
+	Pictures [][]byte `json:"-"` // up to three faces over the time of the sighting, with the nearest
 }
 
 // Query searches for one person.
@@ -154,13 +196,15 @@ func (q *Query) Find(r Recording) ([]Hit, error) {
 			return nil, fmt.Errorf("searching %s: %w", r.Path, err)
 		}
 		if ok {
-			hit.Recording = r.Path
+			hit.Recording, hit.File = r.Path, r.file(s)
 			hits = append(hits, hit)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
-		return slices.ContainsFunc(hits,
-			func(o Hit) bool { return o.better(h) && min(o.To, h.To)-max(o.From, h.From) > together })
+		return slices.ContainsFunc(hits, func(o Hit) bool {
+			at := min(o.To, h.To)-max(o.From, h.From) > together || o.File != "" && o.File == h.File
+			return at && o.better(h)
+		})
 	}), nil
 }
 
@@ -174,10 +218,23 @@ func (q *Query) Closest(r Recording) (closest Hit, ok bool, err error) {
 		}
 		if !ok || h.Distance < closest.Distance {
 			closest, ok = h, true
+			closest.File = r.file(s)
 		}
 	}
 	closest.Recording = r.Path
 	return closest, ok, nil
+}
+
+// file returns the path of the photograph of a sighting, or "".
+func (r Recording) file(s Sighting) string {
+	name := string(s.File)
+	switch {
+	case name == "":
+		return ""
+	case r.Stills == 1 && filepath.Base(r.Path) == name:
+		return r.Path
+	}
+	return filepath.Join(r.Path, name)
 }
 
 // together is the longest overlap of two sightings that can be one person: a lost track continues for a moment.
@@ -196,6 +253,7 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 	}
 	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
 	who := sighting.NewIdentities(l.Space(), sighting.Rules{})
+	label := ""
 	for _, f := range s.Album.Faces {
 		d, err := l.Nearest(f.Vector, q.Name)
 		if err != nil {
@@ -209,6 +267,12 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 			return h, false, err
 		}
 		who.Add(0, 0, f.Vector, v)
+		label = v.Label
+	}
+	h.Pictures = around(s.Album.Faces, h.JPEG)
+	if len(s.File) > 0 { // one look at a photograph names
+		h.Share = 1
+		return h, label == q.Name, nil
 	}
 	b := who.Who(0, []int{0})[0]
 	if b.Name != q.Name {
@@ -216,4 +280,27 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 	}
 	h.Share = b.Share
 	return h, true, nil
+}
+
+// around returns the pictures of the first and the last face, and the nearest one between them.
+func around(all []office.Face, nearest []byte) (pictures [][]byte) {
+	var with [][]byte
+	at := 0
+	for _, f := range all {
+		if f.JPEG == nil {
+			continue
+		}
+		if bytes.Equal(f.JPEG, nearest) {
+			at = len(with)
+		}
+		with = append(with, f.JPEG)
+	}
+	last := len(with) - 1
+	switch {
+	case len(with) <= 3:
+		return with
+	case at == 0 || at == last:
+		at = last / 2
+	}
+	return [][]byte{with[0], with[at], with[last]}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -47,13 +48,16 @@ func (p *play) Next(context.Context) (face.Frame, error) {
 	return f, nil
 }
 
+func (p *play) Count() face.Count { return face.Count{Read: p.at} }
+
 func scan(t *testing.T, script string, drift float32) search.Recording {
 	t.Helper()
 	s, err := search.Scan(t.Context(), &play{words: strings.Fields(script), drift: drift}, space, search.Part{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return search.Recording{Path: "day.avi", Space: space.ID, Size: 7, Modified: 1234567890123, Sightings: s}
+	s.Path, s.Space = "day.avi", space.ID
+	return s
 }
 
 func query(t *testing.T, name string) *search.Query {
@@ -127,6 +131,27 @@ func TestFindForgets(t *testing.T) {
 	}
 	if got := hits(t, q, late); got != nil {
 		t.Errorf("after: %q", got)
+	}
+}
+
+// A photograph is looked at alone: one look names, and the hit has its file. Nobody is in it twice.
+func TestPhotographs(t *testing.T) {
+	c := search.NewCollector(space, search.Part{})
+	for i, x := range []float32{0, 2, .1, 40} { // alice, bob, alice at the same place, a stranger
+		f := face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Still: true,
+			File: string(rune('a'+i)) + ".jpg"}
+		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 8, 8), Vector: []float32{x, 0}}}
+		if i == 2 {
+			f.Samples = append(f.Samples, face.Sample{Box: image.Rect(20, 0, 28, 8), Vector: []float32{.2, 0}})
+		}
+		c.Add(f)
+	}
+	r := c.End(face.Count{Read: 4})
+	r.Path = "album"
+	hits, err := query(t, "alice").Find(r)
+	if err != nil || r.Stills != 4 || len(hits) != 2 || hits[0].File != "album/a.jpg" || hits[1].File != "album/c.jpg" ||
+		math.Abs(hits[1].Distance-.1) > 1e-6 {
+		t.Errorf("%+v, %v", hits, err)
 	}
 }
 

@@ -42,6 +42,8 @@ type Actor struct {
 type Film struct {
 	FPS    float64
 	Frames [][]Actor
+
+	pictures []string // the files, if it is made of pictures
 }
 
 // size is that of every made-up frame.

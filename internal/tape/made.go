@@ -18,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
 )
 
@@ -26,7 +27,12 @@ type shot struct {
 	index  int
 	at     time.Duration
 	actors []Actor
+	file   string // of a picture
+	still  bool
 }
+
+// fewest is the number of pictures from which made-up ones in a folder are a series.
+const fewest = 3
 
 // source gives the frames of a made-up source, and io.EOF after the last one.
 type source interface {
@@ -51,7 +57,7 @@ func open(q eye.Open) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{film: f, counted: face.Count{Declared: declared}, begun: time.Now(), live: q.Live && q.Pace}
+	r := &recording{film: f, counted: face.Count{Declared: declared, Length: length(f, declared)}, begun: time.Now(), live: q.Live && q.Pace}
 	if q.After != nil {
 		r.skip = *q.After + 1
 	}
@@ -59,6 +65,14 @@ func open(q eye.Open) (source, error) {
 		r.step = max(1, int(f.FPS/q.FPS+.5))
 	}
 	return r, nil
+}
+
+// length returns that of a film.
+func length(f Film, declared int) time.Duration {
+	if f.FPS == 0 || len(f.pictures) > 0 {
+		return 0
+	}
+	return time.Duration(float64(declared) / f.FPS * float64(time.Second))
 }
 
 func load(name string) (f Film, declared int, err error) {
@@ -75,15 +89,18 @@ func load(name string) (f Film, declared int, err error) {
 		if !ok {
 			return f, 0, errNoFilm
 		}
+		if _, picture := note(b); picture {
+			f.pictures = []string{name}
+		}
 		return f, declared, nil
 	}
-	names, err := input.Images(name)
+	names, err := footage.Pictures(name)
 	if err != nil {
 		return f, 0, err
 	}
 	f.FPS = 25
 	for _, n := range names {
-		b, err := os.ReadFile(filepath.Join(name, n))
+		b, err := os.ReadFile(n)
 		if err != nil {
 			return f, 0, err
 		}
@@ -96,6 +113,7 @@ func load(name string) (f Film, declared int, err error) {
 	if len(names) == 0 {
 		return f, 0, errNoFilm
 	}
+	f.pictures = names
 	return f, len(names), nil
 }
 
@@ -128,7 +146,15 @@ func (r *recording) next() (shot, error) {
 			}
 			time.Sleep(-late)
 		}
-		return shot{i, at, r.film.Frames[i]}, nil
+		if i > 0 {
+			r.counted.Gap = max(r.counted.Gap, at-r.counted.Last)
+		}
+		r.counted.Last = at
+		x := shot{index: i, at: at, actors: r.film.Frames[i]}
+		if n := len(r.film.pictures); n > 0 {
+			x.file, x.still = filepath.Base(r.film.pictures[i]), n < fewest
+		}
+		return x, nil
 	}
 }
 
@@ -194,7 +220,7 @@ func (c *camera) receive() {
 		if ended {
 			c.err = err
 		} else {
-			c.newest = shot{c.read, time.Since(c.begun), actors}
+			c.newest = shot{index: c.read, at: time.Since(c.begun), actors: actors}
 			c.read++
 		}
 		c.mu.Unlock()
@@ -281,7 +307,7 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 		v.tracks, v.last = nil, 0
 	}
 	turned, _, _ := v.open.Rotate.Degrees()
-	f := face.Frame{Index: x.index, Time: x.at, Size: size, Turned: turned}
+	f := face.Frame{Index: x.index, Time: x.at, Size: size, Turned: turned, Still: x.still, File: x.file}
 	tracks := make(map[string]int)
 	for i, a := range x.actors[:min(len(x.actors), v.open.Faces)] {
 		who := a.Who

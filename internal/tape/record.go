@@ -23,6 +23,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
 )
 
@@ -54,7 +55,12 @@ func Prepare(project string) (real string, err error) {
 	if err != nil {
 		return "", err
 	}
-	real = filepath.Join(all, "faceauth-eye")
+	at, err := filepath.Abs(project)
+	if err != nil {
+		return "", err
+	}
+	of := sha256.Sum256([]byte(at)) // tests of two working copies may run at once
+	real = filepath.Join(all, fmt.Sprintf("faceauth-eye-%x", of[:4]))
 	build := exec.Command("go", "build", "-C", project, "-buildvcs=false", "-tags", "osusergo",
 		"-o", real, "./cmd/faceauth-eye")
 	build.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=1")
@@ -169,11 +175,9 @@ func content(name string) string {
 	h := sha256.New()
 	files := []string{name}
 	if info.IsDir() {
-		files = nil
-		names, _ := input.Images(name)
-		for _, n := range names {
-			fmt.Fprintf(h, "%q", n)
-			files = append(files, filepath.Join(name, n))
+		files, _ = footage.Pictures(name)
+		for _, f := range files {
+			fmt.Fprintf(h, "%q", filepath.Base(f))
 		}
 	}
 	for _, f := range files {
@@ -231,6 +235,9 @@ func (p *player) look() (answer [][]byte, err error) {
 		}
 		if answer, err = p.hear(q); err != nil {
 			return nil, err
+		}
+		if last := answer[len(answer)-1]; q.Setup != nil && eye.Kind(last[0]) == eye.Failed {
+			return answer, nil // it says why
 		}
 	}
 	return answer, nil

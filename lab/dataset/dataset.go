@@ -14,7 +14,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,40 +68,19 @@ func Names(dir string) (names []string, err error) {
 	return names, err
 }
 
-// sessions returns the recordings of the identity at path: the path itself, or the recordings in a folder without
-// images. Warn is called for each skipped recording.
+// sessions returns the recordings of the identity at path. Warn is called with what is left out.
 func sessions(path string, warn func(string)) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, nil
-	}
-	inside, err := entries(path)
+	found, err := footage.Find([]string{path})
 	if err != nil {
 		return []string{path}, nil // the error of facedet says what was expected
 	}
-	var all []string
-	for _, p := range inside {
-		info, err := os.Stat(p)
-		if err != nil {
-			return nil, fmt.Errorf("opening %s: %w", p, err)
-		}
-		if info.IsDir() || footage.IsVideo(p) {
-			all = append(all, p)
-		}
+	if left := found.String(); left != "" {
+		warn(path + ": " + left)
 	}
-	if input.HasImages(path) {
-		for _, p := range all {
-			warn(p + " lies among images of one recording, and is passed over")
-		}
-		return []string{path}, nil
-	}
-	if len(all) == 0 {
-		return []string{path}, nil
-	}
-	return all, nil
+	return found.Paths(), nil
 }
 
 // notRecording reports whether err says that the file at path is not a recording, and its name does not look like one.
 func notRecording(path string, err error) bool {
-	return errors.Is(err, facedet.ErrNotVideo) && !footage.IsVideo(path)
+	return errors.Is(err, facedet.ErrNotVideo) && !footage.IsFilm(path)
 }

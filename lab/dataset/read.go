@@ -208,8 +208,8 @@ func (r *Reader) session(
 	if err != nil {
 		return id, err
 	}
-	if n := src.Count(); n.Declared > n.Read || n.Damaged > 0 {
-		warn(fmt.Sprintf("%s declares %d frames and gave %d", path, n.Declared, n.Read))
+	if n := src.Count(); n.Ending() == face.Cut || n.Damaged > 0 {
+		warn(fmt.Sprintf("%s is cut off, or a part of it cannot be read: %d of %d frames", path, n.Read, n.Declared))
 	}
 	return id, nil
 }

@@ -77,7 +77,7 @@ func TestSystemReportInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteHTML(w, replay.Meta{Source: "hall.mp4", Declared: 600, Read: 600}); err != nil {
+	if err := r.WriteHTML(w, replay.Meta{Source: "hall.mp4"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

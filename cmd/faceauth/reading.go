@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/spf13/cobra"
+)
+
+// reading is what a command did not see of the recordings that it was to read. All commands tell it in the same words,
+// and by the exit code [cli.Partly].
+type reading struct {
+	mu     sync.Mutex
+	left   []footage.Left
+	unread []unreadable // recordings that gave nothing
+	short  []unreadable // recordings of which a part is missing
+}
+
+// unreadable is a recording that could not be read, or not to its end.
+type unreadable struct {
+	Recording name   `json:"recording"`
+	Why       string `json:"why"`
+}
+
+// name is the name of a file, perhaps no UTF-8.
+type name string
+
+// MarshalJSON writes a name that is no UTF-8 as {"text": ..., "base64": ...}: a program needs the bytes to open it.
+func (n name) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(n)) {
+		return json.Marshal(string(n))
+	}
+	return json.Marshal(struct {
+		Text   string `json:"text"`
+		Base64 string `json:"base64"`
+	}{strings.ToValidUTF8(string(n), "\ufffd"), base64.StdEncoding.EncodeToString([]byte(n))})
+}
+
+// cell returns a text for a cell of a table: one line, without tabs.
+func cell(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`, "\v", `\v`, "\f", `\f`).Replace(text)
+}
+
+// inventory returns the recordings that are named, and says what is left out.
+func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory, error) {
+	if err := o.CheckTimeout(); err != nil {
+		return footage.Inventory{}, err
+	}
+	if err := o.contradiction(); err != nil {
+		return footage.Inventory{}, err
+	}
+	found, err := footage.Find(names)
+	if err != nil {
+		return found, cli.Fail(cli.BadSource, err)
+	}
+	o.reading.left = append(o.reading.left, found.Left...)
+	if left := found.String(); left != "" {
+		cli.Warn(c, left)
+		const most = 10
+		for i, l := range found.Left {
+			if i == most {
+				cli.Note(c, fmt.Sprintf("  and %d more", len(found.Left)-most))
+				break
+			}
+			cli.Note(c, "  "+cell(l.Path))
+		}
+	}
+	return found, nil
+}
+
+// failed notes that a recording gave nothing, and says why.
+func (o *options) failed(c *cobra.Command, path string, err error) {
+	why := err.Error()
+	if _, rest, found := strings.Cut(why, path+": "); found {
+		why = rest
+	}
+	cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
+	o.reading.mu.Lock()
+	defer o.reading.mu.Unlock()
+	o.reading.unread = append(o.reading.unread, unreadable{name(path), why})
+}
+
+// ended judges how the reading of a recording ended, and says so if a part is missing.
+func (o *options) ended(c *cobra.Command, path string, n face.Count) {
+	var why string
+	switch {
+	case n.Ending() == face.Cut:
+		why = fmt.Sprintf("it ends at %s of %s: it is cut off", stamp(n.Last), stamp(n.Length))
+	case n.Damaged > 0:
+		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
+	default:
+		return
+	}
+	cli.Warn(c, fmt.Sprintf("%s: %s", cell(path), why))
+	o.reading.mu.Lock()
+	defer o.reading.mu.Unlock()
+	o.reading.short = append(o.reading.short, unreadable{name(path), why})
+}
+
+// missing returns all that could not be read, or not to its end.
+func (r *reading) missing() []unreadable {
+	return append(append([]unreadable{}, r.unread...), r.short...)
+}
+
+// end returns the error of a command that has looked at n recordings: that not all could be looked at, unless something
+// worse happened. Who may be in the rest; "" for anybody.
+func (r *reading) end(err error, n int, who string) error {
+	if code := cli.Code(err); err != nil && code != cli.NoFace && code != cli.Refused {
+		return err
+	}
+	if len(r.unread) == n && n > 1 {
+		return cli.Fail(cli.BadSource, errors.New("no recording could be read"))
+	}
+	if len(r.unread) == n && n > 0 {
+		return cli.Fail(cli.BadSource, fmt.Errorf("%s: %s", cell(string(r.unread[0].Recording)), r.unread[0].Why))
+	}
+	var parts []string
+	if len(r.unread) > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s could not be read: %s", len(r.unread), cli.Count(n, "recording"),
+			listed(r.unread)))
+	}
+	if len(r.short) > 0 {
+		parts = append(parts, "a part is missing of "+listed(r.short))
+	}
+	if left := (footage.Inventory{Left: r.left}).String(); left != "" {
+		parts = append(parts, left)
+	}
+	if len(parts) == 0 {
+		return err
+	}
+	what := strings.Join(parts, "; ")
+	if who != "" {
+		what += fmt.Sprintf("; %s may be there", who)
+	}
+	if err != nil {
+		return cli.Fail(cli.Partly, fmt.Errorf("%w; %s", err, what))
+	}
+	return cli.Fail(cli.Partly, errors.New(what))
+}
+
+// listed names recordings.
+func listed(all []unreadable) string {
+	var names []string
+	for _, x := range all {
+		names = append(names, cell(string(x.Recording)))
+	}
+	return strings.Join(names, ", ")
+}

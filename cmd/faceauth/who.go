@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/online"
+	"github.com/spf13/cobra"
+)
+
+func newWho() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "who PICTURE...",
+		Short: "say who is in photographs",
+		Long: "Who judges each face in photographs, or in folders of them: its place, its name, the distance to the\n" +
+			"nearest face that was enrolled, and why somebody is unknown. It writes nothing and learns nothing.\n" +
+			"If nobody is recognised, the exit code is 7; if a file could not be looked at, it is 9.",
+		Example:    "  faceauth who party.jpg\n  faceauth who album --json",
+		Args:       cobra.MinimumNArgs(1),
+		SuggestFor: []string{"recognise", "recognize", "identify", "predict", "verify"},
+		RunE:       func(c *cobra.Command, args []string) error { return o.who(c, args) },
+	}
+	o.VisionFlags(c)
+	o.rotateFlag(c)
+	o.LearnerFlags(c)
+	o.galleryFlag(c)
+	return c
+}
+
+// likeness is a person whom a face may be.
+type likeness struct {
+	Name     string  `json:"name"`
+	Distance float64 `json:"distance"` // to the nearest enrolled face
+}
+
+// judged is a face in a photograph.
+type judged struct {
+	Box        [4]int     `json:"box"`  // left, top, width and height in pixels
+	Name       string     `json:"name"` // "" for unknown
+	Confidence float64    `json:"confidence"`
+	Near       []likeness `json:"near"`             // the nearest people, at most three
+	Reason     string     `json:"reason,omitempty"` // why it is unknown
+	Picture    string     `json:"picture,omitempty"`
+}
+
+// photograph is a picture that was judged.
+type photograph struct {
+	File  name     `json:"file"`
+	Faces []judged `json:"faces"`
+}
+
+func (o *options) who(c *cobra.Command, args []string) error {
+	inventory, err := o.inventory(c, args)
+	if err != nil {
+		return err
+	}
+	g, _, v, err := o.recogniser(c)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	defer g.Close()
+	v.Roots = inventory.Paths()
+	var all []photograph
+	for _, item := range inventory.Items {
+		pictures, err := o.photographs(c, v, g.Learner(), item)
+		all = append(all, pictures...)
+		switch code := cli.Code(err); {
+		case err == nil:
+		case code != cli.BadSource:
+			return err
+		default:
+			o.failed(c, item.Path, err)
+		}
+	}
+	if err := o.printWho(c, all); err != nil {
+		return err
+	}
+	faces, named := 0, 0
+	for _, p := range all {
+		for _, f := range p.Faces {
+			if faces++; f.Name != "" {
+				named++
+			}
+		}
+	}
+	switch of := cli.Count(len(all), "picture"); {
+	case faces == 0:
+		err = cli.Fail(cli.NoFace, fmt.Errorf("no face was found in %s", of))
+	case named == 0:
+		err = cli.Fail(cli.Refused, fmt.Errorf("nobody was recognised in %s", of))
+	}
+	return o.reading.end(err, len(inventory.Items), "")
+}
+
+// photographs judges the pictures of an item.
+func (o *options) photographs(c *cobra.Command, v *vision, l *online.Learner, item footage.Item) (all []photograph,
+	err error) {
+	if item.Files == nil {
+		return nil, cli.Fail(cli.BadSource, errors.New("it is no photograph; faceauth replay says who is in a film"))
+	}
+	src, err := o.stream(c, v, item.Path, eye.Options{Gate: eye.Learn})
+	if err != nil {
+		return nil, err
+	}
+	bar := cli.NewProgress(len(item.Files), "looking")
+	defer bar.End()
+	for {
+		f, err := src.Next(c.Context())
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		bar.Step()
+		p := photograph{File: name(item.Path), Faces: []judged{}}
+		if item.Path != item.Files[0] {
+			p.File = name(filepath.Join(item.Path, f.File))
+		}
+		for _, s := range f.Samples {
+			one, err := judgedFace(l, s)
+			if err != nil {
+				return all, cli.Fail(cli.BadGallery, err)
+			}
+			p.Faces = append(p.Faces, one)
+		}
+		once(p.Faces)
+		all = append(all, p)
+	}
+}
+
+// judgedFace judges a face, and changes nothing.
+func judgedFace(l *online.Learner, s face.Sample) (judged, error) {
+	j := judged{Box: [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()}, Near: []likeness{},
+		Picture: string(s.Reason)}
+	if s.Vector == nil {
+		j.Reason = string(s.Reason)
+		return j, nil
+	}
+	v, err := l.Judge(s.Vector)
+	if err != nil {
+		return j, err
+	}
+	j.Name, j.Confidence, j.Reason = v.Label, v.Confidence, string(v.Reason)
+	for _, name := range l.Names() {
+		d, err := l.Nearest(s.Vector, name)
+		if err != nil {
+			return j, err
+		}
+		j.Near = append(j.Near, likeness{name, d})
+	}
+	slices.SortStableFunc(j.Near, func(a, b likeness) int {
+		return cmp.Or(-compare(a.Name == j.Name, b.Name == j.Name), cmp.Compare(a.Distance, b.Distance))
+	})
+	j.Near = j.Near[:min(3, len(j.Near))]
+	return j, nil
+}
+
+func compare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// once leaves each name to the best of several faces in a photograph: nobody is in it twice.
+func once(faces []judged) {
+	for i := range faces {
+		for j := range faces {
+			a, b := &faces[i], &faces[j]
+			if i != j && a.Name != "" && a.Name == b.Name && (a.Near[0].Distance > b.Near[0].Distance ||
+				a.Near[0].Distance == b.Near[0].Distance && i > j) {
+				a.Name, a.Reason = "", string(online.BetterFace)
+				break
+			}
+		}
+	}
+}
+
+// printWho prints the faces.
+func (o *options) printWho(c *cobra.Command, all []photograph) error {
+	if o.JSON {
+		for _, p := range all {
+			if err := json.NewEncoder(c.OutOrStdout()).Encode(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "picture\tface\tname\tdistance\t")
+	for _, p := range all {
+		if len(p.Faces) == 0 {
+			fmt.Fprintf(w, "%s\t-\tno face\t-\t\n", cell(string(p.File)))
+		}
+		for _, f := range p.Faces {
+			fmt.Fprintf(w, "%s\t%dx%d at %d,%d\t%s\t%s\t%s\n", cell(string(p.File)), f.Box[2], f.Box[3], f.Box[0], f.Box[1],
+				cmp.Or(f.Name, "unknown"), f.distance(), f.why())
+		}
+	}
+	return w.Flush()
+}
+
+func (j judged) distance() string {
+	if len(j.Near) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", j.Near[0].Distance)
+}
+
+// why says why a face is unknown, and to whom it is near.
+func (j judged) why() string {
+	if j.Name != "" {
+		return ""
+	}
+	text := j.Reason
+	if len(j.Near) > 0 {
+		text += fmt.Sprintf("; the nearest is %s", cell(j.Near[0].Name))
+	}
+	if j.Picture != "" && j.Picture != j.Reason {
+		text += fmt.Sprintf("; the picture is poor (%s)", j.Picture)
+	}
+	return text
+}
