@@ -22,7 +22,7 @@ import (
 )
 
 // encodings returns pictures of the same unmoved still as a camera or a program may deliver it: compressed, brighter,
-// darker, and with the noise of a camera.
+// darker, with the noise of a camera, and at dusk: in grey, and in about half of the light.
 func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 	t.Helper()
 	add := func(q *facedet.Picture, err error) {
@@ -39,10 +39,17 @@ func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 		add(facedet.DecodePicture(b))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct{ gain, noise float64 }{{.9, 0}, {.95, 0}, {1.05, 0}, {1, 2}} {
+	for _, c := range []struct {
+		gain, noise float64
+		grey        bool
+	}{{.9, 0, false}, {.95, 0, false}, {1.05, 0, false}, {1, 2, false}, {1, 2, true}, {.55, 2, true}} {
 		m, err := p.Image()
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i := 0; c.grey && i < len(m.Pix); i += 4 {
+			y := .299*float64(m.Pix[i]) + .587*float64(m.Pix[i+1]) + .114*float64(m.Pix[i+2])
+			m.Pix[i], m.Pix[i+1], m.Pix[i+2] = uint8(y), uint8(y), uint8(y)
 		}
 		for i, x := range m.Pix {
 			if i%4 < 3 {
@@ -54,8 +61,8 @@ func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 	return all
 }
 
-// vectorsOf returns the vectors of the faces in a picture.
-func vectorsOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.Extractor) (all [][]float32) {
+// looksOf returns the looks of the faces in a picture.
+func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.Extractor) (all []sighting.Look) {
 	t.Helper()
 	faces, err := d.Detect(p)
 	if err != nil {
@@ -71,7 +78,7 @@ func vectorsOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preproces
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, x)
+		all = append(all, sighting.Look{Vector: x, Landmarks: f.Landmarks})
 	}
 	return all
 }
@@ -99,7 +106,8 @@ func eachFrame(t *testing.T, path string, d facedet.Detector, e preprocess.Extra
 	}
 }
 
-// An unmoved still is one look. The distance was chosen on these stills: .16 on att and faces94_subset, and .2 after a
+// An unmoved still is one look, also if the camera changes to grey at dusk and its vector is far from the first one. The
+// distance was chosen on these stills as a camera delivers them by day: .16 on att and faces94_subset, and .2 after a
 // still of fast_videos had moved by .17.
 func TestStillIsOneLook(t *testing.T) {
 	if testing.Short() {
@@ -107,29 +115,32 @@ func TestStillIsOneLook(t *testing.T) {
 	}
 	d, e := network(t)
 	for _, set := range []string{"att/s*", "faces94_subset/*", "vidtimit_rot/*", "fast_videos/*"} {
-		var far []float64 // of each still, the largest distance of an encoding
+		var far, stir []float64 // of each still, the largest distance and stir of an encoding
 		for _, path := range fixture.Some(paths(t, set), 6) {
 			eachFrame(t, path, d, e, preprocess.LoginGate, func(p *facedet.Picture, f face.Frame) bool {
 				if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
 					return true
 				}
-				largest := 0.
+				largest, most := 0., 0.
+				first := sighting.LookOf(f.Samples[0])
 				for _, q := range encodings(t, p) {
-					for _, x := range vectorsOf(t, q, d, e) {
-						largest = max(largest, graph.Distance(x, f.Samples[0].Vector, 1))
+					for _, x := range looksOf(t, q, d, e) {
+						largest = max(largest, graph.Distance(x.Vector, first.Vector, 1))
+						most = max(most, face.Stir(x.Landmarks, first.Landmarks))
+						if sighting.NewLook(e.Space(), x, []sighting.Look{first}) {
+							t.Errorf("%s: a still makes two looks", path)
+						}
 					}
 					q.Close()
 				}
-				far = append(far, largest)
+				far, stir = append(far, largest), append(stir, most)
 				return false
 			})
 		}
 		slices.Sort(far)
-		last := far[len(far)-1]
-		t.Logf("%s: %d stills: an encoding is at most %.3f away, median %.3f", set, len(far), last, far[len(far)/2])
-		if last >= e.Space().Look {
-			t.Errorf("%s: a still makes two looks", set)
-		}
+		slices.Sort(stir)
+		t.Logf("%s: %d stills: an encoding is at most %.3f away, median %.3f; landmarks stir by at most %.3f, median %.3f",
+			set, len(far), far[len(far)-1], far[len(far)/2], stir[len(stir)-1], stir[len(stir)/2])
 	}
 }
 
@@ -142,11 +153,11 @@ func TestThreeLooks(t *testing.T) {
 	for _, set := range []string{"vidtimit_rot/*", "fast_videos/*"} {
 		var third []float64 // from every second on, the time until a login has seen three looks
 		for _, path := range fixture.Some(paths(t, set), 3) {
-			var vectors [][]float32
+			var looks []sighting.Look
 			var times []time.Duration
 			eachFrame(t, path, d, e, preprocess.LoginGate, func(_ *facedet.Picture, f face.Frame) bool {
 				if len(f.Samples) == 1 && f.Samples[0].Reason == "" {
-					vectors, times = append(vectors, f.Samples[0].Vector), append(times, f.Time)
+					looks, times = append(looks, sighting.LookOf(f.Samples[0])), append(times, f.Time)
 				}
 				return f.Time < 6*time.Second
 			})
@@ -155,12 +166,12 @@ func TestThreeLooks(t *testing.T) {
 					continue
 				}
 				next = times[i] + time.Second
-				var counted [][]float32
+				var counted []sighting.Look
 				for j := i; j < len(times) && len(counted) < 3; j++ {
-					if !sighting.NewLook(e.Space(), vectors[j], counted) {
+					if !sighting.NewLook(e.Space(), looks[j], counted) {
 						continue
 					}
-					if counted = append(counted, vectors[j]); len(counted) == 3 {
+					if counted = append(counted, looks[j]); len(counted) == 3 {
 						third = append(third, (times[j] - times[i]).Seconds())
 					}
 				}

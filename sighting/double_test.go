@@ -92,13 +92,13 @@ func TestDouble(t *testing.T) {
 		if n%2 == 1 {
 			named, worse = worse, named
 		}
-		who.Add(1, now, nil, named)
-		who.Add(2, now, nil, worse)
+		who.Add(1, now, sighting.Look{}, named)
+		who.Add(2, now, sighting.Look{}, worse)
 		stranger := online.Verdict{Reason: online.Outlier}
 		if n%4 == 0 {
 			stranger = online.Verdict{Best: "alice", Reason: online.BetterFace}
 		}
-		who.Add(3, now, nil, stranger)
+		who.Add(3, now, sighting.Look{}, stranger)
 		b := who.Who(now, []int{1, 2, 3})
 		if n < 3 {
 			continue
@@ -110,7 +110,7 @@ func TestDouble(t *testing.T) {
 	who.Deny(2, "alice")
 	now := 40 * frame
 	for range 4 {
-		who.Add(2, now, nil, online.Verdict{Best: "alice", Reason: online.BetterFace})
+		who.Add(2, now, sighting.Look{}, online.Verdict{Best: "alice", Reason: online.BetterFace})
 	}
 	if b := who.Who(now, []int{1, 2}); b[1].Double != "" {
 		t.Errorf("after a denial: %+v", b)

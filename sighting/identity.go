@@ -66,17 +66,42 @@ type evidence struct {
 
 // anchors holds the looks of a track near an enrolled face of a person.
 type anchors struct {
-	looks [][]float32   // at most Rules.Anchors
+	looks []Look        // at most Rules.Anchors
 	last  time.Duration // time of the last such face
 }
 
-// NewLook reports whether a face differs from all looks that were counted before by more than the space's Look. A still
-// before the camera, or a frozen camera, shows one look however long it is there, and one look confirms nobody and
-// opens nothing. A face without a vector, and every face of a space without that distance, is a new look.
-func NewLook(space face.Space, x []float32, counted [][]float32) bool {
-	return space.Look == 0 || len(x) == 0 || !slices.ContainsFunc(counted, func(c []float32) bool {
-		return len(c) == len(x) && graph.Distance(x, c, space.Scale) < space.Look
-	})
+// Look is a face by which a still is told from a person.
+type Look struct {
+	Vector    []float32
+	Landmarks []face.Point // see [face.Sample]; nil if they are unknown
+}
+
+// LookOf returns the look of a face.
+func LookOf(s face.Sample) Look { return Look{s.Vector, s.Landmarks} }
+
+// stirred is how far landmarks of a live face move against each other, as a share of their spread. Stills of vidtimit_rot
+// that turn grey, dim, turn, tilt, or are zoomed and panned come to .026 where their vectors are a look apart, and all
+// of that at once to .050; one of faces94_subset in grey and half of the light comes to .052. Of 19 live people one stays
+// below it for three seconds, speaking to a camera (docs/results.md).
+const stirred = .055
+
+// NewLook reports whether a face shows another look than all that were counted before: it differs from each by more
+// than the space's Look, and its landmarks have moved against each other since one of them. A still before the camera,
+// or a frozen camera, shows one look however long it is there, also when the light or the camera changes, and one look
+// confirms nobody and opens nothing. A face without a vector, and every face of a space without that distance, is a new
+// look; without landmarks the vectors alone decide.
+func NewLook(space face.Space, x Look, counted []Look) bool {
+	if space.Look == 0 || len(x.Vector) == 0 || len(counted) == 0 {
+		return true
+	}
+	still := true
+	for _, c := range counted {
+		if len(c.Vector) == len(x.Vector) && graph.Distance(x.Vector, c.Vector, space.Scale) < space.Look {
+			return false
+		}
+		still = still && face.Stir(c.Landmarks, x.Landmarks) < stirred
+	}
+	return !still
 }
 
 // NewIdentities returns empty Identities of faces in a space.
@@ -85,9 +110,8 @@ func NewIdentities(space face.Space, r Rules) *Identities {
 	return &Identities{space: space, rules: r, fade: math.Exp2(-1 / r.HalfLife)}
 }
 
-// Add adds the verdict on a face of a track in a frame of that time. The vector of the face may be kept, so it must not
-// change. A face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
-func (i *Identities) Add(track int, at time.Duration, x []float32, v online.Verdict) {
+// Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it must not change. A face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
+func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
 	e.judged, e.anchored = at, ""
 	e.frames = i.fade*e.frames + 1

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -27,7 +28,7 @@ func TestLooksConfirm(t *testing.T) {
 			x := []float32{float32(spread * random.NormFloat64()), float32(spread * random.NormFloat64())}
 			shown = append(shown, x)
 			at := time.Duration(n) * 40 * time.Millisecond
-			who.Add(1, at, x, online.Verdict{Label: "alice", Anchored: true})
+			who.Add(1, at, sighting.Look{Vector: x}, online.Verdict{Label: "alice", Anchored: true})
 			// The first look counts, and so the first face that is far enough from it.
 			two := false
 			for _, y := range shown[1:] {
@@ -52,7 +53,7 @@ func TestSameLookKeepsConfirmed(t *testing.T) {
 	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
 	who := sighting.NewIdentities(space, sighting.Rules{})
 	trust := func(at time.Duration, x float32) sighting.Trust {
-		who.Add(1, at, []float32{x}, online.Verdict{Label: "alice", Anchored: true})
+		who.Add(1, at, sighting.Look{Vector: []float32{x}}, online.Verdict{Label: "alice", Anchored: true})
 		return who.Who(at, []int{1})[0].Trust
 	}
 	for n := range 3 {
@@ -63,6 +64,44 @@ func TestSameLookKeepsConfirmed(t *testing.T) {
 	for n := 3; n < 100; n++ {
 		if got := trust(time.Duration(n)*time.Second, .2); got != sighting.Confirmed {
 			t.Fatalf("after %d s with one look: %q", n, got)
+		}
+	}
+}
+
+// A picture whose vector changes with the light is one look as long as its landmarks do not move against each other, and
+// a face whose landmarks move is another look only if its vector is another, too.
+func TestDusk(t *testing.T) {
+	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .2}
+	look := func(x float32, turn float64) sighting.Look {
+		l := fixture.Landmarks(turn, .5, .3+turn)
+		for i := range l {
+			l[i].X, l[i].Y = 3*l[i].X+10*x, 3*l[i].Y // another place and size
+		}
+		return sighting.Look{Vector: []float32{x}, Landmarks: l}
+	}
+	day, night := look(0, 0), look(.4, 0)
+	if sighting.NewLook(space, night, []sighting.Look{day}) {
+		t.Error("a picture at dusk is two looks")
+	}
+	if sighting.NewLook(space, look(.1, .9), []sighting.Look{day}) {
+		t.Error("a head that turns and looks the same is two looks")
+	}
+	turned := look(.4, .9)
+	if !sighting.NewLook(space, turned, []sighting.Look{day}) {
+		t.Error("a head that turns is one look")
+	}
+	if !sighting.NewLook(space, look(-.4, 0), []sighting.Look{day, turned}) {
+		t.Error("a head that has turned back and looks otherwise is no new look")
+	}
+	who := sighting.NewIdentities(space, sighting.Rules{})
+	for n := range 200 {
+		l := day
+		if n > 100 {
+			l = night
+		}
+		who.Add(1, time.Duration(n)*40*time.Millisecond, l, online.Verdict{Label: "alice", Anchored: true})
+		if b := who.Who(time.Duration(n)*40*time.Millisecond, []int{1})[0]; b.Trust == sighting.Confirmed {
+			t.Fatalf("frame %d: a photograph is confirmed", n)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestPlaceAlone(t *testing.T) {
 
 func add(i *sighting.Identities, id, n int, name string) {
 	for range n {
-		i.Add(id, 0, nil, online.Verdict{Label: name})
+		i.Add(id, 0, sighting.Look{}, online.Verdict{Label: name})
 	}
 }
 
@@ -158,7 +158,7 @@ func ExampleIdentities() {
 	who := sighting.NewIdentities(face.Space{}, sighting.Rules{})
 	for i, verdict := range []string{"alice", "", "alice", "alice"} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
-		who.Add(ids[0], 0, nil, online.Verdict{Label: verdict})
+		who.Add(ids[0], 0, sighting.Look{}, online.Verdict{Label: verdict})
 		fmt.Printf("%d %q\n", ids[0], who.Who(0, ids)[0].Name)
 	}
 	// Output:

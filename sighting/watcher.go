@@ -172,7 +172,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		if v.Learned {
 			s.Lessons = []int64{number}
 		}
-		w.who.Add(tracks[of[q]], at, observed[q].Vector, *v)
+		w.who.Add(tracks[of[q]], at, LookOf(faces[of[q]]), *v)
 		if v.Anchored && v.Label == w.who.confirmed(tracks[of[q]], at) {
 			w.tracker.Believe(tracks[of[q]])
 		}

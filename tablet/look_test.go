@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/sighting"
 	"github.com/faceauth/faceauth/tablet"
 )
 
@@ -34,7 +35,7 @@ func TestStill(t *testing.T) {
 		n := 0
 		for ; !s.Result().Final; n++ {
 			s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond),
-				[]tablet.Face{{Track: 1, Match: c.match, Look: []float32{c.at(n)}}})
+				[]tablet.Face{{Track: 1, Match: c.match, Look: sighting.Look{Vector: []float32{c.at(n)}}}})
 		}
 		if got := s.Result().Word; got != c.want {
 			t.Errorf("%s: %q after %d frames, want %q", c.name, got, n, c.want)
@@ -78,12 +79,12 @@ func TestLooksOfRandomSessions(t *testing.T) {
 		var mine []float64 // looks of the user on this track, each .12 from the others
 		for n := 0; !s.Result().Final; n++ {
 			f := tablet.Face{Track: 1 + n/40, Match: random.IntN(4) > 0,
-				Look: []float32{float32(spread * random.Float64())}}
+				Look: sighting.Look{Vector: []float32{float32(spread * random.Float64())}}}
 			if n%40 == 0 {
 				mine = nil
 			}
 			if f.Match {
-				mine = append(mine, float64(f.Look[0]))
+				mine = append(mine, float64(f.Look.Vector[0]))
 			}
 			if s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond), []tablet.Face{f}).Word == tablet.Match {
 				let++

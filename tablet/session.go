@@ -124,12 +124,12 @@ type Result struct {
 
 // Face is one judged face in a frame.
 type Face struct {
-	Track    int         // constant while one person stays in view
-	Reason   face.Reason // why the picture is not used, or ""
-	Match    bool        // it is the user's face; for a challenge also set for turned faces
-	Pose     *face.Pose  // for a challenge; nil if not known
-	Liveness *float32    // liveness score; nil if not measured
-	Look     []float32   // the vector, by which a still is told from a person; nil if there is none
+	Track    int           // constant while one person stays in view
+	Reason   face.Reason   // why the picture is not used, or ""
+	Match    bool          // it is the user's face; for a challenge also set for turned faces
+	Pose     *face.Pose    // for a challenge; nil if not known
+	Liveness *float32      // liveness score; nil if not measured
+	Look     sighting.Look // by which a still is told from a person; zero if there is none
 }
 
 // Session is one attempt to log in by face; it reads no clock and no camera. One goroutine may use it at a time.
@@ -159,7 +159,7 @@ type Session struct {
 type judgement struct {
 	match    bool
 	liveness float64
-	look     []float32
+	look     sighting.Look
 }
 
 // NewSession begins a session at a moment, for faces in a space. Side is the unpredictable side for the challenge Turn.
@@ -232,7 +232,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if f.Liveness != nil {
 		j.liveness = float64(*f.Liveness)
 	}
-	counted := make([][]float32, len(s.window))
+	counted := make([]sighting.Look, len(s.window))
 	for i := range s.window {
 		counted[i] = s.window[i].look
 	}

@@ -229,7 +229,7 @@ func (v *verification) frame(f face.Frame) {
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
 	faces := make([]Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness, Look: x.Vector}
+		faces[i] = Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness, Look: sighting.LookOf(x)}
 	}
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {

@@ -266,7 +266,7 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		if err != nil {
 			return h, false, err
 		}
-		who.Add(0, 0, f.Vector, v)
+		who.Add(0, 0, sighting.Look{Vector: f.Vector}, v)
 		label = v.Label
 	}
 	h.Pictures = around(s.Album.Faces, h.JPEG)

@@ -62,12 +62,19 @@ type Face struct {
 	Hold   bool // too poor to learn from
 	// Quality is that of the picture; the zero value counts as a frontal head.
 	Quality face.Quality
+	// Landmarks tell a still from a person (sighting.NewLook); nil if they are unknown.
+	Landmarks []face.Point
 	// Liveness is the probability in [0,1] that the face is live, or nil if it was not measured.
 	Liveness *float32
 
 	Box  image.Rectangle // in its frame
 	At   time.Duration   // since the beginning of its recording
 	Take int             // number of the recording among the person's recordings
+}
+
+// Sample returns the face as a stream gives it.
+func (f Face) Sample() face.Sample {
+	return face.Sample{Box: f.Box, Vector: f.Vector, Quality: f.Quality, Landmarks: f.Landmarks}
 }
 
 // Identity is one person and the faces of their recording in the order of time.

@@ -80,8 +80,7 @@ func (m *sightings) See(f Face, recording int, hold bool) (string, float64, erro
 		w = sighting.NewWatcher(m.l, sighting.Settings{}, sighting.Rules{})
 		m.watchers[recording] = w
 	}
-	seen, err := w.See(f.At, []face.Sample{{Box: f.Box, Vector: f.Vector, Quality: f.Quality}},
-		func(int) bool { return hold })
+	seen, err := w.See(f.At, []face.Sample{f.Sample()}, func(int) bool { return hold })
 	if err != nil {
 		return "", 0, err
 	}

@@ -36,6 +36,7 @@ func Read(ctx context.Context, name string, s face.Stream, usable func(face.Qual
 		}
 		x := f.Samples[0]
 		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality) && x.Reason != face.Unclear,
-			Hold: x.Reason != "", Quality: x.Quality, Liveness: x.Liveness, Box: x.Box, At: f.Time})
+			Hold: x.Reason != "", Quality: x.Quality, Landmarks: x.Landmarks,
+			Liveness: x.Liveness, Box: x.Box, At: f.Time})
 	}
 }

@@ -129,7 +129,7 @@ func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duratio
 		for _, f := range people[v.person].stream[v.from:v.to] {
 			*at += 40 * time.Millisecond
 			x := blur(f.Vector)
-			seen, err := w.See(*at, []face.Sample{{Box: f.Box, Vector: x, Quality: f.Quality}},
+			seen, err := w.See(*at, []face.Sample{{Box: f.Box, Vector: x, Quality: f.Quality, Landmarks: f.Landmarks}},
 				func(int) bool { return f.Hold })
 			if err != nil {
 				return p, err

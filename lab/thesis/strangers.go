@@ -104,8 +104,7 @@ func learnAlong(l *online.Learner, people []evaluate.Identity) error {
 			if f.Take != take {
 				w, take = sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}), f.Take
 			}
-			sample := face.Sample{Box: f.Box, Vector: f.Vector, Quality: f.Quality}
-			if _, err := w.See(f.At, []face.Sample{sample}, func(int) bool { return f.Hold }); err != nil {
+			if _, err := w.See(f.At, []face.Sample{f.Sample()}, func(int) bool { return f.Hold }); err != nil {
 				return err
 			}
 		}
