@@ -443,9 +443,9 @@ func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := l.Radii()
+	measured := g.Space().Stills.Measured()
 	stored = slices.DeleteFunc(stored, func(s online.Stored) bool {
-		return s.Labelled || s.Name != name || s.Frontal && r.Frontal > 0
+		return s.Labelled || s.Name != name || s.Frontal && measured
 	})
 	slices.SortStableFunc(stored, func(a, b online.Stored) int { return cmp.Compare(b.Points, a.Points) })
 	var far []Offered
@@ -458,7 +458,7 @@ func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
 		for _, f := range far {
 			d = min(d, graph.Distance(s.Vector, f.Vector, g.Space().Scale))
 		}
-		if d > r.Anchor && len(far) < mostConfirmed {
+		if d > l.Radii().Anchor && len(far) < mostConfirmed {
 			far = append(far, Offered{s, nearest})
 		}
 	}

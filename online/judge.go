@@ -41,6 +41,7 @@ const (
 	Tie        Reason = "as close to one person as to another"
 	Unsure     Reason = "below the accept threshold"
 	Rejected   Reason = "known not to be the person it looks like"
+	Strayed    Reason = "too far from the enrolled faces of the person it looks like"
 	BetterFace Reason = "another face in this frame is a better match"
 )
 
@@ -98,22 +99,20 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 		return Verdict{}, none, err
 	}
 	v := Verdict{Sink: 1}
-	best, second, person := none, 0., -1
+	best, second := none, 0.
 	for _, x := range solution.Values {
-		c, value := x.Class, min(max(x.Value, 0), 1)
-		if !l.classes[c].Negative {
-			v.Sink -= value
-			if value > v.Confidence {
-				person, v.Confidence = c, value
-			}
+		if l.classes[x.Class].Negative { // a denied face competes with nobody
+			continue
 		}
+		value := min(max(x.Value, 0), 1)
+		v.Sink -= value
 		if value > best.value {
-			best, second = claim{class: c, value: value}, best.value
+			best, second = claim{class: x.Class, value: value}, best.value
 		} else {
 			second = max(second, value)
 		}
 	}
-	v.Sink = min(max(v.Sink, 0), 1)
+	v.Sink, v.Confidence = min(max(v.Sink, 0), 1), best.value
 	equal := max(resolution, 2*solution.Bound)
 	switch {
 	case best.value <= equal:
@@ -123,27 +122,30 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 		v.Reason = Tie
 		return v, claim{class: -1, value: best.value}, nil
 	}
-	if person >= 0 {
-		v.Best = l.classes[person].Name
-	}
-	rejected, ok := l.index[class{l.classes[best.class].Name, true}]
+	v.Best = l.classes[best.class].Name
+	distance := t.Anchor(best.class)
+	_, _, follows := t.Closest()
 	switch {
-	case l.classes[best.class].Negative:
+	case l.denied(t, best.class):
 		v.Reason = Rejected
-	case ok && rejects(t, rejected, best.class):
-		v.Reason, best.class = Rejected, rejected
+	case !follows && l.Radii().Strays(distance):
+		v.Reason = Strayed
 	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
 	default:
-		v.Label, v.Distance = v.Best, t.Anchor(best.class)
+		v.Label, v.Distance = v.Best, distance
 		v.Anchored = v.Distance <= l.Radii().Anchor
 	}
 	return v, best, nil
 }
 
-// rejects reports whether a face that would be a person's has an edge to a face that was rejected as this person's, and
-// no shorter edge to one of this person's labelled faces.
-func rejects(t quantized.Trial, rejected, person int) bool {
+// denied reports whether a face that would be a person's has an edge to a face that was rejected as this person's, and
+// no shorter edge to a labelled or learned face of this person.
+func (l *Learner) denied(t quantized.Trial, person int) bool {
+	rejected, ok := l.index[class{l.classes[person].Name, true}]
+	if !ok {
+		return false
+	}
 	d := t.Nearest(rejected)
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)
 }

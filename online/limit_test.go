@@ -88,3 +88,43 @@ func nearest(x []float32, labelled [][][]float32) int {
 	}
 	return best
 }
+
+// A film that changes alice's face into another one leads the learner no further than the limit: the faces beyond it are
+// named while they follow those before them, are not learned, and have no name in another sighting, however confident the
+// harmonic solution is.
+func TestLimit(t *testing.T) {
+	space := line
+	space.GenuineRadius = 3
+	l, err := online.New(space, online.Settings{Link: 1.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown(t, l, "alice", 0)
+	var follows []int64
+	for x := float32(.5); x <= 4; x += .5 {
+		v, err := l.ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, Follows: follows, As: "alice"}})
+		if err != nil || v[0].Learned != (x <= 3) {
+			t.Fatalf("%g: %+v, %v", x, v, err)
+		}
+		if v[0].Stored > 0 {
+			follows = []int64{v[0].Stored}
+		}
+		if follows != nil && x <= 4 && v[0].Label != "alice" {
+			t.Errorf("%g, on the same track: %+v", x, v[0])
+		}
+	}
+	for x, want := range map[float32]string{2.9: "alice", 3.2: "", 3.5: ""} {
+		v := judged(t, l, x)
+		if v.Label != want || want == "" && (v.Reason != online.Strayed || v.Confidence < .1 || v.Distance != 0) {
+			t.Errorf("%g, in another sighting: %+v", x, v)
+		}
+	}
+	if r := l.Radii(); r.Limit != 3 || r.Strays(3) || !r.Strays(3.1) {
+		t.Errorf("%+v", r)
+	}
+	space.GenuineRadius = .5 // the enrolled faces alone name somebody further away
+	l.SetMeasured(space)
+	if r := l.Radii(); r.Limit != r.Enrolled {
+		t.Errorf("%+v", r)
+	}
+}

@@ -36,8 +36,7 @@ type Observation struct {
 	Follows []int64
 	// As is the person as whom the face may be learned, or "" if any person may claim the face.
 	As string
-	// Frontal says that the head is not known to be turned ([face.Quality.Frontal]). Such a face is not learned as a
-	// person if it is farther than [Radii].Frontal from each enrolled face of this person.
+	// Frontal says that the head is not known to be turned ([face.Quality.Frontal]); see [Stored].
 	Frontal bool
 	// Picture is a small JPEG picture of the face, or nil. It is kept with a learned face, unless
 	// [Settings].NoPictures is set or it is larger than 64 KiB; see [Stored].
@@ -196,11 +195,11 @@ func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
 // teaches reports whether the caller and the settings permit to learn a face with this claim.
 func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim) bool {
-	person := c.class >= 0 && !l.classes[c.class].Negative
+	person := c.class >= 0
 	switch {
 	case o.As != "" && (!person || l.classes[c.class].Name != o.As):
 		return false
-	case o.Frontal && person && l.Radii().Strays(t.Anchor(c.class)):
+	case person && (l.denied(t.Trial, c.class) || l.Radii().Strays(t.Anchor(c.class))):
 		return false
 	}
 	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial)

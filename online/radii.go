@@ -15,14 +15,16 @@ type Radii struct {
 	Learned  float64 `json:"learned"`  // how far from a learned face somebody is recognised
 	Learn    float64 `json:"learn"`    // how far from a stored face one is learned
 	Link     float64 `json:"link"`     // how far from the face before it on the same track one is learned
-	// Frontal is how far from the nearest enrolled face of a person a frontal face may be learned as this person: the
-	// distance at a false match rate of 1e-2 between stills. 0 in a space that was not measured: no such limit.
-	Frontal float64 `json:"frontal"`
+	// Limit is how far from the nearest enrolled face of a person a face may be learned as this person, and get the name
+	// unless it follows a face of its track: the space's genuine radius, or Enrolled if that is larger. 0 in a space
+	// without a genuine radius: no limit.
+	Limit float64 `json:"limit"`
 }
 
-// Strays reports whether a frontal face at this distance from the nearest enrolled face of a person is too far away to
-// be learned as this person. Otherwise a film that changes one face into another leads from person to person.
-func (r Radii) Strays(distance float64) bool { return r.Frontal > 0 && distance > r.Frontal }
+// Strays reports whether a face at this distance from the nearest enrolled face of a person is beyond the limit.
+// Otherwise a film that changes one face into another leads from person to person, with the highest confidence: each
+// face is near the one before it.
+func (r Radii) Strays(distance float64) bool { return r.Limit > 0 && distance > r.Limit }
 
 // FacesOfSighting is the assumed number of different faces in a sighting. Each is one more chance of a false match.
 const FacesOfSighting = 10
@@ -46,10 +48,11 @@ func (l *Learner) Radii() Radii {
 	return l.radii
 }
 
-// SetMeasured replaces the measurements of the space of l by those of s: Stills, Streams and Look, see [face.Space].
-// Faces stay. From now on faces are recognised and learned by the new distances.
+// SetMeasured replaces the measurements of the space of l by those of s: Stills, Streams, Look and GenuineRadius, see
+// [face.Space]. Faces stay. From now on faces are recognised and learned by the new distances.
 func (l *Learner) SetMeasured(s face.Space) {
 	l.space.Stills, l.space.Streams, l.space.Look, l.radii = s.Stills, s.Streams, s.Look, Radii{}
+	l.space.GenuineRadius = s.GenuineRadius
 }
 
 // measure computes the radii for the present labels and settings.
@@ -71,7 +74,9 @@ func (l *Learner) measure() Radii {
 		}
 		r.Learned = streams.Within(s.NameRate / (FacesOfSighting * float64(max(people, 1))))
 		r.Learn = min(r.Learned, edge)
-		r.Frontal = l.space.Stills.Within(1e-2)
+	}
+	if l.space.GenuineRadius > 0 {
+		r.Limit = max(l.space.GenuineRadius, r.Enrolled)
 	}
 	return r
 }

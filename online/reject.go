@@ -21,10 +21,9 @@ func (l *Learner) class(name string, negative bool) int {
 	return -1
 }
 
-// Reject adds a face that is not the named person's: a negative label. The rejected faces of a person, at most
-// [MaxRejected], form their own class, which names nobody. A face that the harmonic solution gives to this class is
-// unknown. A face that would be this person's is also unknown, if it has an edge to a rejected face that is at least as
-// near as each labelled face of the person. Faces similar to a rejected face are learned into its class.
+// Reject adds a face that is not the named person's: a negative label. At most [MaxRejected] of a person are kept. They
+// compete with nobody: they are asked once a face would be this person's. It is unknown then, and is not learned, if it
+// has an edge to a rejected face that is at least as near as each labelled and learned face of the person.
 //
 // The error comes from [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]. On error l is unchanged.
 func (l *Learner) Reject(x []float32, name string) error {

@@ -233,13 +233,17 @@ func (t Trial) Closest() (labelled, learned float64, linked bool) {
 	return labelled, learned, linked
 }
 
-// Nearest returns the distance to the nearest labelled vertex of a class among the vertices that judge the point, or
-// +Inf.
+// Nearest returns the distance to the nearest vertex of a class among the vertices that judge the point, or +Inf: a
+// labelled vertex, or a learned one of which all points were accepted as this class.
 func (t Trial) Nearest(class int) float64 {
 	t.mustBeOn()
 	d := math.Inf(1)
 	for _, e := range t.near {
-		if t.g.label[e.to] == class && class >= 0 {
+		of := t.g.label[e.to]
+		if via := t.g.source[e.to]; of == unlabelled && len(via) == 1 {
+			of = via[0]
+		}
+		if of == class && class >= 0 {
 			d = min(d, e.d)
 		}
 	}

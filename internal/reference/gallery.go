@@ -96,10 +96,10 @@ func (g *Gallery) Unconfirmed(name string) (far []gallery.Offered) {
 		}
 		return 0
 	})
-	anchor, frontal := l.radii().Anchor, l.radii().Frontal
+	anchor, measured := l.radii().Anchor, l.Space.Stills.Distances[1] > 0
 	for _, s := range own {
 		near := !l.Graph.less(anchor, l.Nearest(s.Vector, name)) ||
-			s.Frontal && frontal > 0
+			s.Frontal && measured
 		for _, f := range far {
 			near = near || !l.Graph.less(anchor, l.Graph.Distance(s.Vector, f.Vector))
 		}

@@ -19,11 +19,10 @@ func (l *Learner) keep(o online.Observation, must claim, n int, observation int6
 	}
 	again, c := l.judge(t)
 	if again.Reason == online.Outlier || must.class != c.class ||
-		o.As != "" && (c.class == nil || c.class.Name != o.As || c.class.Negative) {
+		o.As != "" && (c.class == nil || c.class.Name != o.As) {
 		return
 	}
-	if frontal := l.radii().Frontal; o.Frontal && frontal > 0 && c.class != nil && !c.class.Negative &&
-		l.Graph.less(frontal, l.Nearest(o.Vector, c.class.Name)) {
+	if c.class != nil && (l.rejects(t, c.class.Name) || l.strays(o.Vector, c.class.Name)) {
 		return
 	}
 	if r := l.radii(); !l.near(t, r.Learn, r.Learn) {

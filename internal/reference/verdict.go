@@ -43,8 +43,13 @@ func (l *Learner) radii() online.Radii {
 		r.Learned = l.Space.Streams.Within(l.Settings.NameRate / (10 * people))
 	}
 	r.Learn = min(edge, r.Learned)
-	r.Frontal = l.Space.Stills.Within(1e-2)
 	return r
+}
+
+// strays reports whether a point is beyond the limit for a person's name.
+func (l *Learner) strays(x []float32, name string) bool {
+	limit := max(l.Space.GenuineRadius, l.radii().Enrolled)
+	return l.Space.GenuineRadius > 0 && l.Graph.less(limit, l.Nearest(x, name))
 }
 
 // verdict returns the verdict on a face. If the graph does not tell who it is, the enrolled faces alone may.
@@ -91,21 +96,20 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 		v.Reason = online.NoPath
 		return v, claim{}
 	}
-	var values, people []float64
+	var values []float64
+	var people []*Class
 	for c, class := range l.People {
-		value := min(max(t.Values[c], 0), 1)
-		values = append(values, value)
-		if !class.Negative {
-			people = append(people, value)
-			v.Sink -= value
-			if value > v.Confidence {
-				v.Best, v.Confidence = class.Name, value
-			}
+		if class.Negative {
+			continue
 		}
+		value := min(max(t.Values[c], 0), 1)
+		values, people = append(values, value), append(people, class)
+		v.Sink -= value
 	}
 	v.Sink = min(max(v.Sink, 0), 1)
 	best := slices.Index(values, slices.Max(values))
-	top := claim{class: l.People[best], value: values[best]}
+	top := claim{class: people[best], value: values[best]}
+	v.Best, v.Confidence = top.class.Name, top.value
 	sort.Float64s(values)
 	slices.Reverse(values)
 	second := 0.
@@ -127,19 +131,11 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 		v.Best, v.Reason = "", online.Tie
 		return v, claim{value: top.value}
 	}
-	if top.class.Negative { // find the second-best person
-		sort.Float64s(people)
-		slices.Reverse(people)
-		if people[0] > 0 && (people[0] < 1e-7 || len(people) > 1 && people[0]-people[1] < 1e-7) {
-			l.Graph.Delicate = true
-		}
-	}
 	switch {
-	case top.class.Negative:
-		v.Reason = online.Rejected
 	case l.rejects(t, top.class.Name):
 		v.Reason = online.Rejected
-		top.class = l.People[l.class(top.class.Name, true)]
+	case !t.Linked && l.strays(t.X, top.class.Name):
+		v.Reason = online.Strayed
 	case l.Settings.Accept > 0 && l.Graph.below(v.Confidence, l.Settings.Accept):
 		v.Reason = online.Unsure
 	default:
@@ -153,16 +149,24 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	return v, top
 }
 
-// rejects reports whether t has an edge to a face rejected as this person's that is as near as each labelled face.
+// rejects reports whether t has an edge to a face rejected as this person's that is as near as each labelled and learned
+// face of the person.
 func (l *Learner) rejects(t Trial, name string) bool {
 	nearest := func(negative bool) float64 {
-		d := math.Inf(1)
-		for _, v := range l.Labelled(name, negative) {
-			if t.Edges[v] > 0 {
+		d, class := math.Inf(1), l.class(name, negative)
+		for _, v := range l.Graph.Vertices {
+			of := v.Class
+			if of < 0 && len(v.Source) == 1 && v.Source[class] {
+				of = class
+			}
+			if t.Edges[v] > 0 && of == class {
 				d = min(d, l.Graph.Distance(t.X, v.X))
 			}
 		}
 		return d
+	}
+	if l.class(name, true) < 0 {
+		return false
 	}
 	rejected := nearest(true)
 	return !math.IsInf(rejected, 1) && !l.Graph.less(nearest(false), rejected)
