@@ -56,7 +56,8 @@ func TestStrangerLeaves(t *testing.T) {
 			if moves {
 				look = float32(n)
 			}
-			s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond), []tablet.Face{{Track: 1, Look: []float32{look}}})
+			s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond), []tablet.Face{{Track: 1,
+				Look: sighting.Look{Vector: []float32{look}}}})
 		}
 		s.Frame(noon.Add(time.Second), nil)
 		if r := s.Tick(noon.Add(time.Minute)); r.Word != tablet.NoMatch {
