@@ -43,7 +43,7 @@ type Sighting struct {
 	Camera string `json:"camera"`
 	Name   string `json:"name"`             // the last recognised name, or ""
 	Person int64  `json:"person,omitempty"` // number of that person
-	// Trust tells how the name is known, at best. If it is sighting.Learned, a user can call [Office.Confirm].
+	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call [Office.Confirm].
 	Trust sighting.Trust `json:"trust,omitempty"`
 	First time.Time      `json:"first"`
 	Last  time.Time      `json:"last"`

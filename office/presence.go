@@ -187,7 +187,7 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 	for _, b := range seen {
 		v := r.visit(place{camera, b.Track}, at)
 		switch {
-		case b.Name != "" && b.Trust == sighting.Learned && !r.s.Learned && r.people[b.Name] == nil:
+		case b.Name != "" && b.Trust == sighting.Likely && !r.s.Learned && r.people[b.Name] == nil:
 			v.name = b.Name // neither present nor unknown
 		case b.Name != "":
 			events = append(events, r.present(b.Belief, camera, v, at)...)

@@ -81,7 +81,7 @@ func TestRoom(t *testing.T) {
 func TestLearnedAlone(t *testing.T) {
 	r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
 	learned := tracked(1, "alice", 9)
-	learned.Trust = sighting.Learned
+	learned.Trust = sighting.Likely
 	var got []office.Event
 	got = append(got, r.See("door", moment(1), []office.InView{learned})...)
 	got = append(got, r.See("door", moment(3), []office.InView{tracked(1, "", 60)})...)

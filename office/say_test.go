@@ -173,7 +173,7 @@ func TestConfirm(t *testing.T) {
 	got := play(t, g, office.Options{}, n(16, "z"), map[int]func(*office.Office){
 		7: func(w *office.Office) {
 			all := w.Sightings()
-			if len(all) != 1 || all[0].Name != "alice" || all[0].Trust != sighting.Learned {
+			if len(all) != 1 || all[0].Name != "alice" || all[0].Trust != sighting.Likely {
 				t.Fatalf("%+v", all)
 			}
 			if err := w.Confirm(all[0].ID + 1); !errors.Is(err, office.ErrNoSighting) {

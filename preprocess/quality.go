@@ -93,12 +93,12 @@ func (g Gate) Check(q face.Quality) face.Reason {
 		return face.TooBright
 	case q.Contrast < g.MinContrast:
 		return face.Flat
+	case g.MaxCut > 0 && q.Cut > g.MaxCut: // half a face has less detail, too
+		return face.CutOff
 	case q.Sharpness < g.MinSharpness:
 		return face.Blurred
 	case q.Streak > streaked && q.Sharpness < g.MinStill:
 		return face.Moved
-	case g.MaxCut > 0 && q.Cut > g.MaxCut:
-		return face.CutOff
 	case math.Abs(q.Turn) > g.MaxTurn:
 		return face.TurnedAway
 	case g.MaxRoll > 0 && math.Abs(q.Roll) > g.MaxRoll:

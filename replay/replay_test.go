@@ -113,8 +113,8 @@ func TestLog(t *testing.T) {
 		frame(4, poor, none),
 		frame(5, sample(1, .3)),
 	}
-	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":false,"poor":false}
-{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"learned","confidence":X,"reason":"","learned":true,"poor":false}
+	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","trust":"likely","confidence":X,"reason":"","learned":false,"poor":false}
+{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"likely","confidence":X,"reason":"","learned":true,"poor":false}
 {"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame is a better match","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":3,"box":[10,20,40,50],"label":"","confidence":X,"reason":"not near anybody known","learned":false,"poor":false}
 {"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","since":0,"confidence":X,"reason":"blurred","learned":false,"poor":true}

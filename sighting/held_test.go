@@ -52,7 +52,7 @@ func TestHeld(t *testing.T) {
 	for i := range 300 {
 		s = hold(t, w, 27*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
 	}
-	if s.Belief.Name != "alice" || s.Belief.Trust != sighting.Learned {
+	if s.Belief.Name != "alice" || s.Belief.Trust != sighting.Likely {
 		t.Errorf("held for a minute: %+v", s.Belief)
 	}
 }

@@ -161,7 +161,7 @@ func (i *Identities) trust(e *evidence, name string, at time.Duration) Trust {
 	if a := e.near[name]; a != nil && len(a.looks) >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
 		return Confirmed
 	}
-	return Learned
+	return Likely
 }
 
 // confirmed returns the name for which a track is confirmed, if there is only one, or "".

@@ -16,8 +16,9 @@ type Trust string
 const (
 	// Nobody means: no name.
 	Nobody Trust = ""
-	// Learned means: only learned faces support the name, or enrolled faces at a larger distance.
-	Learned Trust = "learned"
+	// Likely means: the name is not confirmed. One look is near an enrolled face, or enrolled faces further off or
+	// learned faces support the name.
+	Likely Trust = "likely"
 	// Confirmed means: at least two looks of the sighting ([NewLook]) are within the anchor distance of an enrolled
 	// face of the person ([online.Learner.Radii]). No learned face plays a part.
 	Confirmed Trust = "confirmed"
@@ -31,7 +32,7 @@ type Seen struct {
 	Verdict *online.Verdict
 	Belief  Belief // who the person in view is taken for
 	// Trust tells how the name of this face is known: Confirmed if the belief is, and an enrolled face is near enough
-	// for a name. The face of a head that is turned far away is Learned.
+	// for a name. The face of a head that is turned far away is Likely.
 	Trust Trust
 	// Since is when the track came into view. Known is true if the belief has a new name: the earlier faces of the
 	// track are then that person's, too.
@@ -200,7 +201,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 			w.sure = false
 		}
 		if b.Trust == Confirmed && w.tracker.InDoubt(tracks[i]) {
-			b.Trust = Learned
+			b.Trust = Likely
 		}
 		s.Track, s.Belief = tracks[i], b
 		c := w.chain(tracks[i], at)
@@ -211,7 +212,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		case b.Trust == Confirmed && b.Name == v.Label && v.Distance <= enrolled:
 			s.Trust = Confirmed
 		default:
-			s.Trust = Learned
+			s.Trust = Likely
 		}
 	}
 	return seen, nil

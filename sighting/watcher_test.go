@@ -47,10 +47,10 @@ func see(t *testing.T, w *sighting.Watcher, from time.Duration, places ...float3
 // Two faces near an enrolled face confirm a person. Before that no face is learned, and then both are.
 func TestConfirmed(t *testing.T) {
 	w, l := watched(t)
-	if s := see(t, w, 0, .1); s.Trust != sighting.Learned || s.Verdict.Learned || s.Known {
+	if s := see(t, w, 0, .1); s.Trust != sighting.Likely || s.Verdict.Learned || s.Known {
 		t.Errorf("one face: %+v", s)
 	}
-	if s := see(t, w, frame, .15); s.Trust != sighting.Learned || !s.Verdict.Learned || s.Known ||
+	if s := see(t, w, frame, .15); s.Trust != sighting.Likely || !s.Verdict.Learned || s.Known ||
 		l.Counts().Learned != 2 || l.Counts().Observed != 2 {
 		t.Errorf("two faces: %+v, %+v", s, l.Counts())
 	}
@@ -68,8 +68,8 @@ func TestConfirmed(t *testing.T) {
 	}
 	// The learned faces confirm nobody: in another sighting these faces are recognised, and nothing is learned.
 	before := l.Counts().Learned
-	if s := see(t, w, time.Minute, 2.8, 2.8, 2.8, 2.8, 2.8); s.Belief.Name != "alice" || s.Trust != sighting.Learned ||
-		s.Belief.Trust != sighting.Learned || l.Counts().Learned != before {
+	if s := see(t, w, time.Minute, 2.8, 2.8, 2.8, 2.8, 2.8); s.Belief.Name != "alice" || s.Trust != sighting.Likely ||
+		s.Belief.Trust != sighting.Likely || l.Counts().Learned != before {
 		t.Errorf("later: %+v", s)
 	}
 }
@@ -135,7 +135,7 @@ func TestDoubt(t *testing.T) {
 		}
 		for i := range 5 {
 			s := show(i, .5, .95)
-			if s.Track != 1 || s.Belief.Name != "alice" || s.Belief.Trust != sighting.Learned ||
+			if s.Track != 1 || s.Belief.Name != "alice" || s.Belief.Trust != sighting.Likely ||
 				s.Trust == sighting.Confirmed ||
 				s.Verdict.Learned || l.Counts().Learned != learned {
 				t.Errorf("face %d after the jump: %+v, %+v", i, s, s.Verdict)

@@ -92,7 +92,7 @@ func TestSystemOfficeFrigate(t *testing.T) {
 		Cameras []struct{ Seen []office.Seen }
 	}
 	r.get("/api/now", &now)
-	if seen := now.Cameras[0].Seen; len(seen) != 1 || seen[0].Name != "alice" || seen[0].Trust != sighting.Learned {
+	if seen := now.Cameras[0].Seen; len(seen) != 1 || seen[0].Name != "alice" || seen[0].Trust != sighting.Likely {
 		t.Errorf("a still picture is seen as %+v", seen)
 	}
 	show("1.2-bomb", bomb(60000, 60000))

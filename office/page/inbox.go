@@ -34,7 +34,7 @@ func inbox(w *office.Office) []question {
 	}
 	asked := make(map[string]bool)
 	for _, s := range w.Sightings() { // the newest first
-		if s.Name != "" && s.Trust == sighting.Learned && !asked[s.Name] {
+		if s.Name != "" && s.Trust == sighting.Likely && !asked[s.Name] {
 			asked[s.Name] = true
 			all = append(all, question{Key: fmt.Sprintf("still-%d", s.ID), Kind: "still", At: s.Last, Sighting: &s})
 		}

@@ -394,7 +394,7 @@ func (s *scene) lastGroup() string {
 // learnedSighting returns a sighting whose name only learned faces support.
 func (s *scene) learnedSighting() string {
 	for _, x := range s.office.Sightings() {
-		if x.Trust == sighting.Learned {
+		if x.Trust == sighting.Likely {
 			return fmt.Sprint(x.ID)
 		}
 	}

@@ -56,7 +56,7 @@ function see(figure, c, large) {
   const names = c.seen.map(
     (s) =>
       (cut(s.name) || "somebody unknown") +
-      (s.trust === "learned" ? ", not confirmed" : "") +
+      (s.trust === "likely" ? ", not confirmed" : "") +
       (s.reason ? " (" + s.reason + ")" : ""),
   );
   const who = figure.querySelector(".who");

@@ -70,7 +70,7 @@ export function drawSighting(s) {
       );
     }
   } else {
-    if (s.trust === "learned") {
+    if (s.trust === "likely") {
       text.append(
         make(
           "p",
@@ -101,7 +101,7 @@ const drawPerson = (p) =>
     p,
     make("span", {className: "soft small"}, "since " + when(p.since) + ", at " + p.camera),
     " ",
-    p.trust === "learned" ? make("span", {className: "tag"}, "not confirmed") : "",
+    p.trust === "likely" ? make("span", {className: "tag"}, "not confirmed") : "",
     p.unsure ? make("span", {className: "tag"}, "may have left") : "",
   );
 

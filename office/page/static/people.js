@@ -449,7 +449,7 @@ export async function refreshPerson(changed) {
   }
   if (who !== name) return;
   shown = name;
-  const still = seen.filter((s) => s.name === name && s.trust === "learned").slice(0, 1);
+  const still = seen.filter((s) => s.name === name && s.trust === "likely").slice(0, 1);
   const held = box.contains(document.activeElement) && document.activeElement.id !== "person-title";
   draw(
     p,
