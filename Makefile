@@ -78,27 +78,26 @@ $(TESTS): export GOTMPDIR ?= $(if $(filter environment,$(origin TMPDIR)),$(TMPDI
 $(TESTS): export TMPDIR ?= $(shell findmnt -nbfo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
 	awk '$$1 > 4e9 && $$2 !~ /noexec/ { print "/dev/shm"; found = 1 } END { if (!found) print "/tmp" }')
 
-# Packages whose tests look at pictures or boot a system. All their tests belong to test-system, and of other packages
-# those whose name begins with TestSystem.
-SYSTEM = ./eye/serve ./examples/... ./facedet ./internal/boottest ./internal/cv ./internal/demo/film ./internal/eyecmd \
-	./internal/network ./pipeline ./preprocess
-QUICK = $(filter-out $(shell go list $(SYSTEM)),$(shell CGO_ENABLED=0 go list ./...))
+# Packages whose tests link no OpenCV. Their tests are quick, except those whose name begins with TestSystem. All tests
+# of the other packages look at pictures, or boot a system, and belong to test-system. $(call quick,-C lab) are those of
+# the laboratory.
+quick = $(shell CGO_ENABLED=0 go $(1) list -e -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | \
+	grep -v ' gocv\.io\|internal/boottest' | sed -n 's/^\([^ ]*\)\.test .*/\1/p')
+QUICK = $(or $(call quick),$(error there is no quick package))
+SYSTEM = $(filter-out $(QUICK),$(shell go list ./...))
 
 # Many tests wait, so one more package is tested at once than there are processors. The package that takes longest begins
 # first. Without cgo nothing of OpenCV is linked: faceauth-eye, built by make models, is another program.
 test: models
 	@CGO_ENABLED=0 go test -short -skip '^TestSystem' -timeout 20m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
-	@CGO_ENABLED=0 go -C lab test -short -skip '^TestSystem' -timeout 20m -p $$(($$(nproc) + 1)) $(LAB_QUICK)
-
-# The packages of the laboratory whose tests link no OpenCV.
-LAB_QUICK = $(shell go -C lab list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v ' gocv\.io' | \
-	sed -n 's/^\([^ ]*\)\.test .*/\1/p')
+	@CGO_ENABLED=0 go -C lab test -short -skip '^TestSystem' -timeout 20m -p $$(($$(nproc) + 1)) $(call quick,-C lab)
 
 # The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed.
 test-system: setup-system models
 	@go test -tags matprofile -run '^TestSystem' -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
 	@go test -tags matprofile -short -timeout 30m -p $$(($$(nproc) + 1)) $(SYSTEM)
-	@go -C lab test -tags matprofile -short -timeout 30m ./...
+	@go -C lab test -tags matprofile -run '^TestSystem' -timeout 30m ./...
+	@go -C lab test -tags matprofile -short -timeout 30m $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
 
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find.
 RACE = ./cmd/faceauth ./eye ./office/... ./replay ./tablet/... ./internal/frigate
