@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Faces of one track that were learned one after the other are learned again after another program has changed the
+// gallery, also those that only the track joins to the enrolled ones.
+func TestLearnedAgainByTrack(t *testing.T) {
+	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .5, ImpostorRadius: .6,
+		Stills: face.Impostors{People: 10, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}}
+	g, err := gallery.New(line, online.Settings{K: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, noon, gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "gallery")
+	if err := g.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	g.Close()
+	open := func() *gallery.Gallery {
+		t.Helper()
+		g, err := gallery.Open(path, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Close() })
+		return g
+	}
+	ours, theirs := open(), open()
+	var follows []int64
+	for _, x := range []float32{.4, 1.5} {
+		v, err := ours.Learner().ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, Follows: follows}})
+		if err != nil || !v[0].Learned {
+			t.Fatalf("at %g: %+v, %v", x, v, err)
+		}
+		follows = []int64{v[0].Stored}
+	}
+	// The numbers of the faces are those of other faces now.
+	if _, err := theirs.Enroll("bob", [][]float32{{0, 50}, {0, 50.1}, {0, 50.2}}, noon,
+		gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := theirs.Learner().Observe([]float32{0, 50.3}); err != nil || !v.Learned {
+		t.Fatal(v, err)
+	}
+	if err := theirs.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := ours.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	again := ours.News().Observed
+	for i, n := range again {
+		if n.Is == 0 {
+			t.Errorf("face %d of the track is not learned again", i+1)
+		}
+	}
+	if len(again) != 2 {
+		t.Errorf("%d faces have new numbers", len(again))
+	}
+}
