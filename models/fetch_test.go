@@ -114,7 +114,7 @@ func TestFetchErrors(t *testing.T) {
 				w.(http.Flusher).Flush()
 			}
 		}, []string{"sends more than the 1000 bytes that the package may have"}},
-		{"stalls", hang, []string{"broke off after 9 bytes: nothing came for 50ms; run the command again, or fetch "}},
+		{"stalls", hang, []string{"broke off after 9 bytes: nothing came for 2s; run the command again, or fetch "}},
 		{"breaks off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			w.Write([]byte("beginning"))
@@ -127,7 +127,10 @@ func TestFetchErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := registry(t, c.handle)
-			f.limit, f.stall = 1000, 50*time.Millisecond
+			f.limit, f.stall = 1000, 5*time.Minute
+			if c.name == "stalls" {
+				f.stall = 2 * time.Second
+			}
 			tmp := t.TempDir()
 			t.Setenv("TMPDIR", tmp)
 			dir := filepath.Join(t.TempDir(), "models")

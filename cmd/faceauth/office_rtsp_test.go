@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package main
 
 import (
@@ -12,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/tape"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -36,10 +40,16 @@ func (s *site) rtsp(name string) *rtspCamera {
 			err, out)
 	}
 	c := &rtspCamera{t: s.t, folder: s.t.TempDir(), address: fixture.ClosedAddress(s.t)}
-	for i, b := range jpegs(s.t, s.recording(name)) {
-		if err := os.WriteFile(filepath.Join(c.folder, fmt.Sprintf("%05d.jpg", i)), b, 0o600); err != nil {
-			s.t.Fatal(err)
+	i := 0
+	if err := eachFrame(s.t.Context(), s.recording(name), func(p *facedet.Picture) error {
+		b, err := p.JPEG(90)
+		if err != nil {
+			return err
 		}
+		i++
+		return os.WriteFile(filepath.Join(c.folder, fmt.Sprintf("%05d.jpg", i-1)), b, 0o600)
+	}); err != nil {
+		s.t.Fatal(err)
 	}
 	s.t.Cleanup(c.kill)
 	return c
@@ -77,11 +87,13 @@ func (c *rtspCamera) kill() {
 func TestSystemOfficeRTSP(t *testing.T) {
 	long(t)
 	s := newSite(t)
+	_, s.demo = recordings(t)
+	s.eye = tape.RealOnly
 	s.enrol("alice")
 	camera := s.rtsp("alice")
 	camera.start()
 	r := s.office("door=rtsp://"+camera.address+"/live", "--json", "--away", "4s", "--timeout", "5s")
-	r.awaits(office.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "alice", 2*time.Minute)
 	camera.kill()
 	r.until("it is tried again")
 	time.Sleep(6 * time.Second) // longer than --away

@@ -31,6 +31,7 @@ type site struct {
 	t         *testing.T
 	dir, demo string
 	run       string // folder for files of the present session
+	eye       string // in the environment: which eye the commands use
 }
 
 func newSite(t *testing.T) *site {

@@ -45,3 +45,21 @@ func TestOpen(t *testing.T) {
 		}
 	}
 }
+
+// A secret is read only from a file that nobody but its owner can read.
+func TestReadSecret(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte("word"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, readable := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false,
+		0o620: false, 0o700: true} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		b, err := safefile.ReadSecret(path)
+		if readable != (err == nil) || readable && string(b) != "word" {
+			t.Errorf("mode %o: %q, %v", mode, b, err)
+		}
+	}
+}

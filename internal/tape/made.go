@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,9 @@ var errNoFilm = errors.New("nothing made-up")
 
 // open opens a made-up source: a film, a picture, a folder of pictures, or a camera that sends pictures.
 func open(q eye.Open) (source, error) {
+	if strings.HasPrefix(q.Name, "rtsp") {
+		return nil, errNoFilm
+	}
 	if input.IsURL(q.Name) {
 		c, err := connect(q.Name, q.Timeout)
 		if err != nil {

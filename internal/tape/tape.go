@@ -135,7 +135,7 @@ func (s *stand) open(q eye.Open) ([][]byte, error) {
 		m := eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version}, Count: src.count()}
 		return [][]byte{eye.Append(nil, m)}, nil
 	}
-	if input.IsURL(q.Name) && !errors.Is(err, face.ErrNotVideo) {
+	if input.IsURL(q.Name) && !errors.Is(err, face.ErrNotVideo) && !errors.Is(err, errNoFilm) {
 		return nil, err
 	}
 	if os.Getenv(realEye) == "" && os.Getenv(tapes) == "" {
