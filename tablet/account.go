@@ -21,8 +21,8 @@ type account struct {
 
 // kept holds the parts of a profile besides the learner.
 type kept struct {
-	Limits  Limits            `cbor:"limits"`
-	Others  map[uint32]Limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
+	Limits  limits            `cbor:"limits"`
+	Others  map[uint32]limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
 	Drifted bool              `cbor:"drifted"`          // the drift alarm stopped learning
 	UID     *uint32           `cbor:"uid,omitempty"`    // number of the user; nil if not known
 	// Bound is the mark of the system's account whose face this is; "" until it is known. Told is the mark of the
@@ -68,12 +68,12 @@ const mostOthers = 64
 func (c *account) limitsOf(
 	asker uint32,
 	p Policy,
-	now Moment,
+	now moment,
 ) (why Refusal, wait time.Duration) {
 	if asker == 0 {
-		return c.Limits.Ask(p, now)
+		return c.Limits.ask(p, now)
 	}
-	if why, _ := c.Limits.Ask(p, now); why == PasswordDue {
+	if why, _ := c.Limits.ask(p, now); why == PasswordDue {
 		return why, 0
 	}
 	l, ok := c.Others[asker]
@@ -83,7 +83,7 @@ func (c *account) limitsOf(
 	case !ok:
 		return "", 0
 	}
-	switch why, wait := l.Ask(p, now); why {
+	switch why, wait := l.ask(p, now); why {
 	case PasswordDue: // only the user's own limits count here
 		return "", 0
 	default:
@@ -92,12 +92,12 @@ func (c *account) limitsOf(
 }
 
 // ask does the same as limitsOf, except that a due password does not prevent a login that only works with the password.
-func (c *account) ask(asker uint32, p Policy, now Moment) (why Refusal, wait time.Duration) {
+func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait time.Duration) {
 	why, wait = c.limitsOf(asker, p, now)
 	moved := c.moved()
 	switch {
 	case asker == 0 && why == PasswordDue && moved:
-		return c.Limits.AskUnproven(p, now)
+		return c.Limits.askUnproven(p, now)
 	case asker != 0 && why == "" && moved:
 		return PasswordDue, 0
 	}
@@ -105,13 +105,13 @@ func (c *account) ask(asker uint32, p Policy, now Moment) (why Refusal, wait tim
 }
 
 // changed changes the limits of an asker.
-func (c *account) changed(asker uint32, change func(*Limits)) {
+func (c *account) changed(asker uint32, change func(*limits)) {
 	if asker == 0 {
 		change(&c.Limits)
 		return
 	}
 	if c.Others == nil {
-		c.Others = make(map[uint32]Limits)
+		c.Others = make(map[uint32]limits)
 	}
 	l := c.Others[asker]
 	change(&l)
@@ -291,7 +291,7 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 			delete(c.Others, asker)
 			return nil
 		}
-		c.Limits.Password(moment)
+		c.Limits.password(moment)
 		if c.UID != nil { // failures of programs of the user's own manager
 			delete(c.Others, *c.UID)
 		}

@@ -251,7 +251,7 @@ func (a *Authenticator) keep(user, mark string, faces, infrared [][]float32, mor
 	}
 	if mark != "" {
 		c.Bound, c.Told = mark, mark
-		c.Limits.Password(a.moment())
+		c.Limits.password(a.moment())
 	}
 	for i, x := range faces {
 		if err := c.learner.Label(x, user); err != nil {

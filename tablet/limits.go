@@ -10,26 +10,26 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// ErrLimits is returned by [Limits.UnmarshalBinary] for bytes that are not encoded Limits.
-var ErrLimits = errors.New("unreadable limits")
+// errLimits is returned by limits.UnmarshalBinary for bytes that are not encoded limits.
+var errLimits = errors.New("unreadable limits")
 
-// Moment is a time by two clocks: the wall clock, which an administrator can set, and the time since the boot of the
+// moment is a time by two clocks: the wall clock, which an administrator can set, and the time since the boot of the
 // device, which nobody can set.
-type Moment struct {
+type moment struct {
 	Wall time.Time
 	Boot string        // identifies the boot of the device; "" if not known
 	Up   time.Duration // time since the boot, with sleep
 }
 
-// At returns a moment with the wall clock only.
-func At(t time.Time) Moment { return Moment{Wall: t} }
+// onWall returns a moment with the wall clock only.
+func onWall(t time.Time) moment { return moment{Wall: t} }
 
 // setBack is how far a clock may differ between two boots without counting as set back.
 const setBack = time.Minute
 
 // since returns the longest and the shortest time that may have passed since an earlier moment. Back is true if the
 // wall clock was set back, and no other clock tells how far.
-func (m Moment) since(then Moment) (longest, shortest time.Duration, back bool) {
+func (m moment) since(then moment) (longest, shortest time.Duration, back bool) {
 	wall := m.Wall.Sub(then.Wall)
 	switch {
 	case m.Boot == "" || then.Boot == "":
@@ -41,13 +41,13 @@ func (m Moment) since(then Moment) (longest, shortest time.Duration, back bool) 
 	return max(wall, m.Up), max(wall, 0), wall < -setBack
 }
 
-// Limits are the record of a user's attempts. The zero value belongs to a user who never gave the password: face login
+// limits are the record of a user's attempts. The zero value belongs to a user who never gave the password: face login
 // is refused until then.
-type Limits struct {
+type limits struct {
 	failures int           // number of failures since the last match or password
-	failed   Moment        // time of the last failure
+	last     moment        // time of the last failure
 	given    bool          // the password was given at least once
-	noted    Moment        // time of the last change
+	noted    moment        // time of the last change
 	age      time.Duration // age of the password at that time
 }
 
@@ -75,18 +75,18 @@ type writtenMoment struct {
 	Up   int64  `cbor:"up"` // milliseconds
 }
 
-func (m Moment) written() *writtenMoment {
+func (m moment) written() *writtenMoment {
 	return &writtenMoment{m.Wall.UnixMilli(), m.Boot, m.Up.Milliseconds()}
 }
 
-func (w *writtenMoment) moment() Moment {
-	return Moment{time.UnixMilli(w.Wall), w.Boot, time.Duration(w.Up) * time.Millisecond}
+func (w *writtenMoment) moment() moment {
+	return moment{time.UnixMilli(w.Wall), w.Boot, time.Duration(w.Up) * time.Millisecond}
 }
 
 // Ask returns "" if a session may begin at a moment, or the reason why not; for [Wait] also the remaining time. If the
 // clock was set back while the device was off, the password is due. Setting the clock while the device is on has no
 // effect. No clock makes a user wait longer than the delay.
-func (l Limits) Ask(p Policy, now Moment) (why Refusal, wait time.Duration) {
+func (l limits) ask(p Policy, now moment) (why Refusal, wait time.Duration) {
 	p = p.Defaults()
 	longest, _, back := now.since(l.noted)
 	switch {
@@ -105,21 +105,21 @@ func (l Limits) Ask(p Policy, now Moment) (why Refusal, wait time.Duration) {
 		}
 		delay *= 2
 	}
-	if _, shortest, _ := now.since(l.failed); shortest < delay {
+	if _, shortest, _ := now.since(l.last); shortest < delay {
 		return Wait, delay - shortest
 	}
 	return "", 0
 }
 
-// AskUnproven does the same as Ask for a session that lets nobody in ([Session.Unproven]). A due password is no reason
+// askUnproven does the same as Ask for a session that lets nobody in ([Session.Unproven]). A due password is no reason
 // against it, because the password comes next anyway.
-func (l Limits) AskUnproven(p Policy, now Moment) (why Refusal, wait time.Duration) {
+func (l limits) askUnproven(p Policy, now moment) (why Refusal, wait time.Duration) {
 	l.given, l.noted, l.age = true, now, 0
-	return l.Ask(p, now)
+	return l.ask(p, now)
 }
 
 // note updates the times before a change.
-func (l *Limits) note(now Moment) {
+func (l *limits) note(now moment) {
 	longest, _, back := now.since(l.noted)
 	if back { // the passed time is unknown
 		l.given = false
@@ -128,31 +128,31 @@ func (l *Limits) note(now Moment) {
 }
 
 // Failed records a failed attempt.
-func (l *Limits) Failed(now Moment) {
+func (l *limits) failed(now moment) {
 	l.note(now)
-	l.failures, l.failed = l.failures+1, now
+	l.failures, l.last = l.failures+1, now
 }
 
-// Ended records the end of a failed attempt: the delay begins then.
-func (l *Limits) Ended(now Moment) {
+// ended records the end of a failed attempt: the delay begins then.
+func (l *limits) ended(now moment) {
 	l.note(now)
-	l.failed = now
+	l.last = now
 }
 
-// Matched records a match. It does not change when the password is due.
-func (l *Limits) Matched(now Moment) {
+// matched records a match. It does not change when the password is due.
+func (l *limits) matched(now moment) {
 	l.note(now)
 	l.failures = 0
 }
 
 // Password records that the password was given.
-func (l *Limits) Password(now Moment) { *l = Limits{given: true, noted: now} }
+func (l *limits) password(now moment) { *l = limits{given: true, noted: now} }
 
 // MarshalBinary implements [encoding.BinaryMarshaler]: a CBOR map (RFC 8949), with times in milliseconds.
-func (l Limits) MarshalBinary() ([]byte, error) {
+func (l limits) MarshalBinary() ([]byte, error) {
 	w := written{Failures: l.failures, Age: l.age.Milliseconds()}
 	if l.failures > 0 {
-		w.Failed = l.failed.written()
+		w.Failed = l.last.written()
 	}
 	if l.given {
 		w.Noted = l.noted.written()
@@ -160,23 +160,23 @@ func (l Limits) MarshalBinary() ([]byte, error) {
 	return cbor.Marshal(w)
 }
 
-// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. On error, which wraps [ErrLimits], l refuses everything
+// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. On error, which wraps [errLimits], l refuses everything
 // until the password is given.
-func (l *Limits) UnmarshalBinary(b []byte) error {
-	*l = Limits{}
+func (l *limits) UnmarshalBinary(b []byte) error {
+	*l = limits{}
 	var w written
 	if err := cbor.Unmarshal(b, &w); err != nil {
-		return fmt.Errorf("%w: %w", ErrLimits, err)
+		return fmt.Errorf("%w: %w", errLimits, err)
 	}
 	if w.Failures < 0 {
-		return fmt.Errorf("%w: %d failures", ErrLimits, w.Failures)
+		return fmt.Errorf("%w: %d failures", errLimits, w.Failures)
 	}
 	if w.Age < 0 {
-		return fmt.Errorf("%w: a password of %d ms", ErrLimits, w.Age)
+		return fmt.Errorf("%w: a password of %d ms", errLimits, w.Age)
 	}
 	l.failures = w.Failures
 	if w.Failed != nil {
-		l.failed = w.Failed.moment()
+		l.last = w.Failed.moment()
 	}
 	if w.Noted != nil {
 		l.given, l.noted, l.age = true, w.Noted.moment(), time.Duration(w.Age)*time.Millisecond

@@ -320,8 +320,8 @@ func (s *Session) Fail() Result {
 	return s.finish(Failed, "")
 }
 
-// Revoke turns a session that has ended into a failed one, because its end could not be written, or may not count.
-func (s *Session) Revoke() { s.finish(Failed, "") }
+// revoke turns a session that has ended into a failed one, because its end could not be written, or may not count.
+func (s *Session) revoke() { s.finish(Failed, "") }
 
 func (s *Session) say(w Word, why face.Reason) Result {
 	s.result = Result{Word: w, Reason: why}

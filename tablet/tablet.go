@@ -179,8 +179,8 @@ func (a *Authenticator) Close() {
 }
 
 // moment returns the time by both clocks.
-func (a *Authenticator) moment() Moment {
-	m := At(a.o.Now())
+func (a *Authenticator) moment() moment {
+	m := onWall(a.o.Now())
 	if a.o.Boot != nil {
 		m.Boot, m.Up = a.o.Boot()
 	}

@@ -99,7 +99,7 @@ func (a *Authenticator) Verify(
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("verifying", "user", user, "error", err)
 		}
-		v.session.Revoke()
+		v.session.revoke()
 	case !v.asked:
 		v.session.finish(Unasked, "")
 	case !v.session.Tick(a.o.Now()).Final:
@@ -203,7 +203,7 @@ func (v *verification) count() error {
 	if v.counted {
 		return nil
 	}
-	failed := func(l *Limits) { l.Failed(v.a.moment()) }
+	failed := func(l *limits) { l.failed(v.a.moment()) }
 	err := v.a.limit(v.user, func(c *account) { c.changed(v.asker, failed) })
 	v.counted = err == nil
 	return err
@@ -283,7 +283,7 @@ func (v *verification) end() {
 	if w := v.session.Result().Word; v.still != nil && (w == Match || w == Unproven) {
 		if err := v.still(); err != nil {
 			v.a.o.Log.Warn("a match is void", "user", v.user, "error", err)
-			v.session.Revoke()
+			v.session.revoke()
 		}
 	}
 	if !v.counted {
@@ -294,17 +294,17 @@ func (v *verification) end() {
 		Infrared: v.infrared}
 	err := v.a.limit(v.user, func(c *account) {
 		c.note(e)
-		c.changed(v.asker, func(l *Limits) {
+		c.changed(v.asker, func(l *limits) {
 			if match {
-				l.Matched(now)
+				l.matched(now)
 			} else {
-				l.Ended(now)
+				l.ended(now)
 			}
 		})
 	})
 	if err != nil {
 		v.a.o.Log.Error("verifying", "user", v.user, "error", err)
-		v.session.Revoke()
+		v.session.revoke()
 	}
 	// The password may come at once after the result, so the faces for it must wait in quarantine before.
 	if v.session.Result().Word == Unproven {

@@ -40,7 +40,7 @@ type caller struct {
 func (c caller) root() bool { return c.uid == 0 }
 
 // caller asks the bus for the sender of a request.
-func (s *Service) caller(sender string) (caller, *dbus.Error) {
+func (s *service) caller(sender string) (caller, *dbus.Error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	c := caller{sender: sender}
@@ -122,7 +122,7 @@ func getent(key string, is func(*user.User) bool) (*user.User, error) {
 }
 
 // may returns nil if polkit allows all actions to a caller. Ask lets polkit ask a person for a password.
-func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
+func (s *service) may(c caller, ask bool, actions ...string) *dbus.Error {
 	if c.root() {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (s *Service) may(c caller, ask bool, actions ...string) *dbus.Error {
 }
 
 // polkit asks polkit whether a caller may do something. Every unclear answer counts as no.
-func (s *Service) polkit(c caller, action string, ask bool) bool {
+func (s *service) polkit(c caller, action string, ask bool) bool {
 	patience, flags := s.o.Patience, uint32(0)
 	if ask {
 		patience, flags = personPatience, 1
@@ -170,7 +170,7 @@ func (s *Service) polkit(c caller, action string, ask bool) bool {
 }
 
 // queue counts a waiting request of a user, if there is room for one more.
-func (s *Service) queue(uid uint32) bool {
+func (s *service) queue(uid uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting[uid] >= waitingPerUser {
@@ -180,7 +180,7 @@ func (s *Service) queue(uid uint32) bool {
 	return true
 }
 
-func (s *Service) unqueue(uid uint32) {
+func (s *service) unqueue(uid uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting[uid]--; s.waiting[uid] == 0 {

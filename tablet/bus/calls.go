@@ -43,7 +43,7 @@ type quota struct {
 
 // desk receives calls. The calls of one connection are answered one after the other, in order.
 type desk struct {
-	s *Service
+	s *service
 
 	mu          sync.Mutex
 	connections map[string]*connection
@@ -52,7 +52,7 @@ type desk struct {
 	last        time.Time // time of the last request or answer
 }
 
-func newDesk(s *Service) *desk {
+func newDesk(s *service) *desk {
 	return &desk{s: s, connections: make(map[string]*connection), users: make(map[uint32]*quota), last: time.Now()}
 }
 

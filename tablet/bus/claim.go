@@ -73,7 +73,7 @@ func (c *claim) foreign() uint32 {
 }
 
 // claimed returns the claim of a client. It is an error if there is none.
-func (s *Service) claimed(by caller) (*claim, *dbus.Error) {
+func (s *service) claimed(by caller) (*claim, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.claim == nil || s.claim.by.sender != by.sender {
@@ -91,7 +91,7 @@ func running() *dbus.Error {
 }
 
 // held returns the present claim, or nil.
-func (s *Service) held() *claim {
+func (s *service) held() *claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.claim
@@ -99,7 +99,7 @@ func (s *Service) held() *claim {
 
 // take gives a client the claim. The newest client gets it, and a claim without started work does not prevent this. But
 // a user who wants to be another user cannot take it from a user's own login.
-func (s *Service) take(c *claim) *dbus.Error {
+func (s *service) take(c *claim) *dbus.Error {
 	for {
 		s.mu.Lock()
 		if s.asleep {
@@ -163,13 +163,13 @@ func (c *claim) over() bool {
 func (c *claim) looking() bool { return c.running != nil && !c.over() }
 
 // interrupt drops a claim for a reason that is not its client's, and tells the client.
-func (s *Service) interrupt(c *claim) {
+func (s *service) interrupt(c *claim) {
 	c.taken.Store(true)
 	s.drop(c)
 }
 
 // drop ends a claim and its started work, and waits for the end.
-func (s *Service) drop(c *claim) {
+func (s *service) drop(c *claim) {
 	c.end.Do(func() {
 		c.idle.Stop()
 		c.cancel()
@@ -184,7 +184,7 @@ func (s *Service) drop(c *claim) {
 }
 
 // wait waits for the end of a claim's started work. It ends soon after its context.
-func (s *Service) wait(c *claim) {
+func (s *service) wait(c *claim) {
 	s.mu.Lock()
 	running := c.running
 	s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *Service) wait(c *claim) {
 
 // start runs work under a claim. The error tells why the work did not begin. When run has called began, also
 // repeatedly, the work continues in its own goroutine.
-func (s *Service) start(c *claim, run func(ctx context.Context, began func()) error) *dbus.Error {
+func (s *service) start(c *claim, run func(ctx context.Context, began func()) error) *dbus.Error {
 	s.mu.Lock()
 	if s.claim != c || c.ctx.Err() != nil {
 		s.mu.Unlock()
@@ -225,7 +225,7 @@ func (s *Service) start(c *claim, run func(ctx context.Context, began func()) er
 }
 
 // halt ends the started work of a claim, and waits for the end.
-func (s *Service) halt(c *claim) {
+func (s *service) halt(c *claim) {
 	s.mu.Lock()
 	stop := c.stop
 	s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Service) halt(c *claim) {
 }
 
 // send sends a signal only to the client with the claim. It does not repeat the last word.
-func (s *Service) send(c *claim, member, word string, done bool) {
+func (s *service) send(c *claim, member, word string, done bool) {
 	s.mu.Lock()
 	again := c.word == word
 	c.word = word
@@ -260,21 +260,21 @@ func (s *Service) send(c *claim, member, word string, done bool) {
 }
 
 // watch subscribes to the end of a client, and reports whether the client still exists.
-func (s *Service) watch(sender string) bool {
+func (s *service) watch(sender string) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	return s.asks.AddMatchSignalContext(ctx, ownerChanged(sender)...) == nil && s.there(sender)
 }
 
 // there reports whether a client is still on the bus.
-func (s *Service) there(sender string) (there bool) {
+func (s *service) there(sender string) (there bool) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	err := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, sender).Store(&there)
 	return err == nil && there
 }
 
-func (s *Service) unwatch(sender string) {
+func (s *service) unwatch(sender string) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	if err := s.asks.RemoveMatchSignalContext(ctx, ownerChanged(sender)...); err != nil && s.ctx.Err() == nil {
@@ -291,7 +291,7 @@ func ownerChanged(name string) []dbus.MatchOption {
 }
 
 // notices ends the claims of clients that have gone, and all claims when the device goes to sleep, until ctx ends.
-func (s *Service) notices(signals <-chan *dbus.Signal) {
+func (s *service) notices(signals <-chan *dbus.Signal) {
 	for {
 		select {
 		case <-s.ctx.Done():

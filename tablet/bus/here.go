@@ -64,7 +64,7 @@ type place struct {
 
 // here returns the place of a program that asks. It refuses if that is not at the device, or if this is unknown. What
 // counts is the session of the program itself, and not the sessions that its user has.
-func (s *Service) here(by caller, q question) (p place, failed *dbus.Error) {
+func (s *service) here(by caller, q question) (p place, failed *dbus.Error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	p, err := s.place(ctx, by, q)
@@ -79,14 +79,14 @@ func (s *Service) here(by caller, q question) (p place, failed *dbus.Error) {
 }
 
 // lid returns a property of logind about the lid. Without an answer it is false: a closed lid only costs time.
-func (s *Service) lid(ctx context.Context, name string) (is bool) {
+func (s *service) lid(ctx context.Context, name string) (is bool) {
 	var v dbus.Variant
 	err := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1").
 		CallWithContext(ctx, propertiesInterface+".Get", 0, loginManager, name).Store(&v)
 	return err == nil && v.Store(&is) == nil && is
 }
 
-func (s *Service) place(ctx context.Context, by caller, q question) (p place, err error) {
+func (s *service) place(ctx context.Context, by caller, q question) (p place, err error) {
 	var pid uint32
 	reply := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender)
 	if err := reply.Store(&pid); err != nil {
@@ -98,7 +98,7 @@ func (s *Service) place(ctx context.Context, by caller, q question) (p place, er
 	return s.placeOf(ctx, pid, by, q)
 }
 
-func (s *Service) placeOf(ctx context.Context, pid uint32, by caller, q question) (p place, err error) {
+func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question) (p place, err error) {
 	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
 	var path dbus.ObjectPath
 	err = logind.CallWithContext(ctx, loginManager+".GetSessionByPID", 0, pid).Store(&path)
@@ -149,7 +149,7 @@ func (s *Service) placeOf(ctx context.Context, pid uint32, by caller, q question
 // managed returns the place of a program under a user's manager, where desktops start lockers and terminals. A locker
 // may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it may ask
 // with a challenge, which is told on its terminal, while its asker's session is used and not locked.
-func (s *Service) managed(ctx context.Context, units []string, by caller, q question) (p place, err error) {
+func (s *service) managed(ctx context.Context, units []string, by caller, q question) (p place, err error) {
 	owner := by.uid
 	if by.root() {
 		owner = q.asker
@@ -162,7 +162,7 @@ func (s *Service) managed(ctx context.Context, units []string, by caller, q ques
 }
 
 // used returns nil if one of the sessions that are used at a seat now is one of these.
-func (s *Service) used(ctx context.Context, which func(seated) bool) error {
+func (s *service) used(ctx context.Context, which func(seated) bool) error {
 	var all []struct {
 		ID   string
 		UID  uint32
@@ -185,7 +185,7 @@ func (s *Service) used(ctx context.Context, which func(seated) bool) error {
 }
 
 // session asks logind about a session.
-func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
+func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
 	var all map[string]dbus.Variant
 	err = s.asks.Object("org.freedesktop.login1", path).
 		CallWithContext(ctx, propertiesInterface+".GetAll", 0, "org.freedesktop.login1.Session").
@@ -219,7 +219,7 @@ func (s *Service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 }
 
 // units asks systemd for the names of the unit of a process.
-func (s *Service) units(ctx context.Context, pid uint32) (names []string, err error) {
+func (s *service) units(ctx context.Context, pid uint32) (names []string, err error) {
 	var path dbus.ObjectPath
 	systemd := s.asks.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
 	reply := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid)

@@ -12,7 +12,7 @@ import (
 // method is a method of an interface.
 type method struct {
 	in, out string // signatures
-	call    func(s *Service, by caller, args []any) ([]any, *dbus.Error)
+	call    func(s *service, by caller, args []any) ([]any, *dbus.Error)
 }
 
 const propertiesInterface = "org.freedesktop.DBus.Properties"
@@ -30,7 +30,7 @@ func does(f any) method {
 	for i := range last {
 		m.out += dbus.SignatureOfType(t.Out(i)).String()
 	}
-	m.call = func(s *Service, by caller, args []any) (results []any, _ *dbus.Error) {
+	m.call = func(s *service, by caller, args []any) (results []any, _ *dbus.Error) {
 		given := []reflect.Value{reflect.ValueOf(s), reflect.ValueOf(by)}
 		for i, x := range args {
 			arg := reflect.New(t.In(i + 2))
@@ -55,8 +55,8 @@ type object struct {
 }
 
 // newObject returns an object with its own interface and the standard interfaces.
-func newObject(named, xml string, methods map[string]method, properties func(*Service) map[string]dbus.Variant) object {
-	of := func(s *Service, name string) map[string]dbus.Variant {
+func newObject(named, xml string, methods map[string]method, properties func(*service) map[string]dbus.Variant) object {
+	of := func(s *service, name string) map[string]dbus.Variant {
 		if name != named {
 			return map[string]dbus.Variant{}
 		}
@@ -65,11 +65,11 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 	return object{named, map[string]map[string]method{
 		named: methods,
 		"org.freedesktop.DBus.Introspectable": {
-			"Introspect": does(func(*Service, caller) (string, *dbus.Error) { return xml, nil }),
+			"Introspect": does(func(*service, caller) (string, *dbus.Error) { return xml, nil }),
 		},
-		"org.freedesktop.DBus.Peer": {"Ping": does(func(*Service, caller) *dbus.Error { return nil })},
+		"org.freedesktop.DBus.Peer": {"Ping": does(func(*service, caller) *dbus.Error { return nil })},
 		propertiesInterface: {
-			"Get": does(func(s *Service, _ caller, named, name string) (dbus.Variant, *dbus.Error) {
+			"Get": does(func(s *service, _ caller, named, name string) (dbus.Variant, *dbus.Error) {
 				v, ok := of(s, named)[name]
 				if !ok {
 					return v, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty",
@@ -77,10 +77,10 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 				}
 				return v, nil
 			}),
-			"GetAll": does(func(s *Service, _ caller, named string) (map[string]dbus.Variant, *dbus.Error) {
+			"GetAll": does(func(s *service, _ caller, named string) (map[string]dbus.Variant, *dbus.Error) {
 				return of(s, named), nil
 			}),
-			"Set": does(func(*Service, caller, string, string, dbus.Variant) *dbus.Error {
+			"Set": does(func(*service, caller, string, string, dbus.Variant) *dbus.Error {
 				return dbus.NewError("org.freedesktop.DBus.Error.PropertyReadOnly", []any{"no property can be written"})
 			}),
 		},
@@ -88,42 +88,42 @@ func newObject(named, xml string, methods map[string]method, properties func(*Se
 }
 
 // device is the object of [Interface].
-var device = newObject(Interface, XML, methods, func(s *Service) map[string]dbus.Variant {
+var device = newObject(Interface, XML, methods, func(s *service) map[string]dbus.Variant {
 	return map[string]dbus.Variant{"EnrollStages": dbus.MakeVariant(uint32(s.a.Stages()))}
 })
 
 // methods are the methods of [Interface].
 var methods = map[string]method{
-	"Claim": does(func(s *Service, by caller, user string) *dbus.Error {
+	"Claim": does(func(s *service, by caller, user string) *dbus.Error {
 		return s.claimSelf(by, user)
 	}),
-	"ClaimFor":    does((*Service).claimAs),
-	"Release":     does((*Service).release),
-	"VerifyStart": does(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, nil) }),
-	"Prepare":     does(func(s *Service, by caller) *dbus.Error { return s.verifyStart(by, make(chan struct{})) }),
-	"Ask":         does((*Service).ask),
-	"VerifyStop":  does((*Service).stop),
-	"EnrollStart": does(func(s *Service, by caller, mark string) *dbus.Error {
+	"ClaimFor":    does((*service).claimAs),
+	"Release":     does((*service).release),
+	"VerifyStart": does(func(s *service, by caller) *dbus.Error { return s.verifyStart(by, nil) }),
+	"Prepare":     does(func(s *service, by caller) *dbus.Error { return s.verifyStart(by, make(chan struct{})) }),
+	"Ask":         does((*service).ask),
+	"VerifyStop":  does((*service).stop),
+	"EnrollStart": does(func(s *service, by caller, mark string) *dbus.Error {
 		return s.enrollStart(by, false, false, mark)
 	}),
-	"EnrollRootStart": does(func(s *Service, by caller, mark string) *dbus.Error {
+	"EnrollRootStart": does(func(s *service, by caller, mark string) *dbus.Error {
 		return s.enrollStart(by, true, false, mark)
 	}),
-	"EnrollLookStart": does(func(s *Service, by caller) *dbus.Error { return s.enrollStart(by, true, true, "") }),
-	"EnrollStop":      does((*Service).stop),
-	"Status":          does((*Service).status),
-	"History":         does((*Service).history),
-	"Undo":            does((*Service).undo),
-	"Forget":          does((*Service).forget),
-	"PasswordUsed": does(func(s *Service, by caller, user string) *dbus.Error {
+	"EnrollLookStart": does(func(s *service, by caller) *dbus.Error { return s.enrollStart(by, true, true, "") }),
+	"EnrollStop":      does((*service).stop),
+	"Status":          does((*service).status),
+	"History":         does((*service).history),
+	"Undo":            does((*service).undo),
+	"Forget":          does((*service).forget),
+	"PasswordUsed": does(func(s *service, by caller, user string) *dbus.Error {
 		return s.passwordUsed(by, user, by.uid, "")
 	}),
-	"PasswordUsedFor": does((*Service).passwordUsed),
-	"Health":          does((*Service).health),
+	"PasswordUsedFor": does((*service).passwordUsed),
+	"Health":          does((*service).health),
 }
 
 // answer answers a call.
-func (s *Service) answer(by caller, m *dbus.Message) {
+func (s *service) answer(by caller, m *dbus.Message) {
 	path, _ := m.Headers[dbus.FieldPath].Value().(dbus.ObjectPath)
 	named, _ := m.Headers[dbus.FieldInterface].Value().(string)
 	member, _ := m.Headers[dbus.FieldMember].Value().(string)
@@ -162,10 +162,10 @@ func (s *Service) answer(by caller, m *dbus.Message) {
 }
 
 // fail answers a call with an error.
-func (s *Service) fail(m *dbus.Message, e *dbus.Error) { s.reply(m, dbus.TypeError, e.Name, e.Body) }
+func (s *service) fail(m *dbus.Message, e *dbus.Error) { s.reply(m, dbus.TypeError, e.Name, e.Body) }
 
 // reply answers a call, if an answer is expected.
-func (s *Service) reply(m *dbus.Message, kind dbus.Type, name string, body []any) {
+func (s *service) reply(m *dbus.Message, kind dbus.Type, name string, body []any) {
 	if m.Flags&dbus.FlagNoReplyExpected != 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // name calls the bus about a name.
-func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus.Message {
+func (s *service) name(method, name string, flags dbus.Flags, more ...any) *dbus.Message {
 	body := append([]any{name}, more...)
 	m := &dbus.Message{Type: dbus.TypeMethodCall, Flags: flags, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
 		dbus.FieldPath: dbus.MakeVariant(
@@ -23,7 +23,7 @@ func (s *Service) name(method, name string, flags dbus.Flags, more ...any) *dbus
 }
 
 // requestName requests a name, and returns calls that came before the answer of the bus.
-func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (early []*dbus.Message, err error) {
+func (s *service) requestName(messages <-chan *dbus.Message, wanted string) (early []*dbus.Message, err error) {
 	asked := s.name("RequestName", wanted, 0, uint32(dbus.NameFlagDoNotQueue)).Serial()
 	timer := time.NewTimer(s.o.Patience)
 	defer timer.Stop()
@@ -58,7 +58,7 @@ func (s *Service) requestName(messages <-chan *dbus.Message, wanted string) (ear
 }
 
 // leave releases the name, and answers the calls that came before.
-func (s *Service) leave() {
+func (s *service) leave() {
 	s.name("ReleaseName", Name, dbus.FlagNoReplyExpected)
 	for range 20 {
 		time.Sleep(50 * time.Millisecond)

@@ -10,7 +10,7 @@ import (
 
 // about returns the user of a request. The caller needs the permission for the given actions, and for another user also
 // the permission of an administrator.
-func (s *Service) about(by caller, name string, actions ...string) (user string, failed *dbus.Error) {
+func (s *service) about(by caller, name string, actions ...string) (user string, failed *dbus.Error) {
 	user, self, failed := by.subject(name)
 	if failed != nil {
 		return "", failed
@@ -21,7 +21,7 @@ func (s *Service) about(by caller, name string, actions ...string) (user string,
 	return user, s.may(by, true, actions...)
 }
 
-func (s *Service) status(by caller, name string) (map[string]dbus.Variant, *dbus.Error) {
+func (s *service) status(by caller, name string) (map[string]dbus.Variant, *dbus.Error) {
 	user, failed := s.about(by, name)
 	if failed != nil {
 		return nil, failed
@@ -49,7 +49,7 @@ type event struct {
 	Infrared bool
 }
 
-func (s *Service) history(by caller, name string) ([]event, *dbus.Error) {
+func (s *service) history(by caller, name string) ([]event, *dbus.Error) {
 	user, failed := s.about(by, name)
 	if failed != nil {
 		return nil, failed
@@ -62,7 +62,7 @@ func (s *Service) history(by caller, name string) ([]event, *dbus.Error) {
 	return events, s.told(err)
 }
 
-func (s *Service) undo(by caller, name string, since int64) (uint32, *dbus.Error) {
+func (s *service) undo(by caller, name string, since int64) (uint32, *dbus.Error) {
 	user, failed := s.about(by, name)
 	if failed != nil {
 		return 0, failed
@@ -74,7 +74,7 @@ func (s *Service) undo(by caller, name string, since int64) (uint32, *dbus.Error
 	return uint32(n), s.told(err)
 }
 
-func (s *Service) forget(by caller, name string) *dbus.Error {
+func (s *service) forget(by caller, name string) *dbus.Error {
 	user, failed := s.about(by, name)
 	if failed != nil {
 		return failed
@@ -91,7 +91,7 @@ func (s *Service) forget(by caller, name string) *dbus.Error {
 
 // passwordUsed records that a password was given. Mark is the account's, or "" if it is not known. The module has
 // checked that it was given at the device: a program that logs in may have ended before that could be asked here.
-func (s *Service) passwordUsed(by caller, user string, asker uint32, mark string) *dbus.Error {
+func (s *service) passwordUsed(by caller, user string, asker uint32, mark string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
 	}
@@ -110,7 +110,7 @@ func (s *Service) passwordUsed(by caller, user string, asker uint32, mark string
 const mostMark = 256
 
 // account records the mark of the system's account of a user, unless it is empty.
-func (s *Service) account(user, mark string) *dbus.Error {
+func (s *service) account(user, mark string) *dbus.Error {
 	if mark == "" {
 		return nil
 	}

@@ -39,8 +39,8 @@ type Options struct {
 	Broken error
 }
 
-// Service answers the calls of [Interface].
-type Service struct {
+// service answers the calls of [Interface].
+type service struct {
 	conn *dbus.Conn // for requests and answers
 	asks *dbus.Conn // for questions to the bus, polkit and logind
 	a    *tablet.Authenticator
@@ -67,7 +67,7 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 	}
 	o.Patience = cmp.Or(o.Patience, busPatience)
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Service{
+	s := &service{
 		conn:    conn,
 		asks:    asks,
 		a:       a,
@@ -105,7 +105,7 @@ func Serve(ctx context.Context, conn, asks *dbus.Conn, a *tablet.Authenticator, 
 }
 
 // until waits for the end, and ends all work.
-func (s *Service) until(ctx context.Context) error {
+func (s *service) until(ctx context.Context) error {
 	var idle <-chan time.Time
 	if s.o.Idle > 0 {
 		ticker := time.NewTicker(min(s.o.Idle/4, time.Second))
@@ -138,7 +138,7 @@ func (s *Service) until(ctx context.Context) error {
 }
 
 // told returns an error in the form of the bus. Details that an unprivileged caller must not see go to the log only.
-func (s *Service) told(err error) *dbus.Error {
+func (s *service) told(err error) *dbus.Error {
 	var r *tablet.Refused
 	var gone user.UnknownUserError
 	switch {
@@ -165,7 +165,7 @@ func (s *Service) told(err error) *dbus.Error {
 }
 
 // root returns nil if the caller is root.
-func (s *Service) root(by caller) *dbus.Error {
+func (s *service) root(by caller) *dbus.Error {
 	if !by.root() {
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "root's")
 		return failure(permissionDenied, "only root may do that; run the command with sudo")
@@ -173,7 +173,7 @@ func (s *Service) root(by caller) *dbus.Error {
 	return nil
 }
 
-func (s *Service) health(by caller) (map[string]dbus.Variant, *dbus.Error) {
+func (s *service) health(by caller) (map[string]dbus.Variant, *dbus.Error) {
 	if failed := s.root(by); failed != nil {
 		return nil, failed
 	}

@@ -12,7 +12,7 @@ import (
 const loginManager = "org.freedesktop.login1.Manager"
 
 // watchSleep subscribes to logind's signal about sleep. Without logind, there is no signal.
-func (s *Service) watchSleep() {
+func (s *service) watchSleep() {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
 	err := s.asks.AddMatchSignalContext(ctx, dbus.WithMatchSender("org.freedesktop.login1"),
@@ -23,7 +23,7 @@ func (s *Service) watchSleep() {
 }
 
 // sleep ends all claims, and refuses new ones, while the device goes to sleep.
-func (s *Service) sleep(on bool) {
+func (s *service) sleep(on bool) {
 	s.mu.Lock()
 	s.asleep = on
 	held := s.claim

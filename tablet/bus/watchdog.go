@@ -12,7 +12,7 @@ import (
 // watchdog tells the service manager, at half the requested interval, that the bus still answers (sd_notify(3)). It
 // returns at once if no interval is requested. It asks the bus for its ID, because everybody may do this; not everybody
 // may ping it.
-func (s *Service) watchdog(ctx context.Context) {
+func (s *service) watchdog(ctx context.Context) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || interval <= 0 {
 		return

@@ -18,7 +18,7 @@ const mostService = 128
 
 // claimAs claims the device for a PAM module, which names the asker, its service, and the challenge of the service and
 // the mark of the account, or "".
-func (s *Service) claimAs(by caller, name string, asker uint32, service, challenge, mark string) *dbus.Error {
+func (s *service) claimAs(by caller, name string, asker uint32, service, challenge, mark string) *dbus.Error {
 	if failed := s.root(by); failed != nil {
 		return failed
 	}
@@ -42,7 +42,7 @@ func (s *Service) claimAs(by caller, name string, asker uint32, service, challen
 
 // claimSelf claims the device for a program that is no PAM module of root. Root may do so from everywhere: what root is
 // told lets in nobody.
-func (s *Service) claimSelf(by caller, name string) *dbus.Error {
+func (s *service) claimSelf(by caller, name string) *dbus.Error {
 	user, _, failed := by.subject(name)
 	if failed != nil {
 		return failed
@@ -59,7 +59,7 @@ func (s *Service) claimSelf(by caller, name string) *dbus.Error {
 }
 
 // stillHere returns a check that the program of a claim is still at the device.
-func (s *Service) stillHere(by caller, q question) func() error {
+func (s *service) stillHere(by caller, q question) func() error {
 	return func() error {
 		if _, failed := s.here(by, q); failed != nil {
 			return errElsewhere
@@ -69,7 +69,7 @@ func (s *Service) stillHere(by caller, q question) func() error {
 }
 
 // claimFor makes a claim the present one.
-func (s *Service) claimFor(c *claim) *dbus.Error {
+func (s *service) claimFor(c *claim) *dbus.Error {
 	by := c.by
 	user, self, failed := by.subject(c.user)
 	if failed != nil {
@@ -109,7 +109,7 @@ func (s *Service) claimFor(c *claim) *dbus.Error {
 	return nil
 }
 
-func (s *Service) release(by caller) *dbus.Error {
+func (s *service) release(by caller) *dbus.Error {
 	c, failed := s.claimed(by)
 	if failed == nil {
 		s.drop(c)
@@ -118,7 +118,7 @@ func (s *Service) release(by caller) *dbus.Error {
 }
 
 // verifyStart starts a verification. If asked is not nil, nothing is told until the client asks.
-func (s *Service) verifyStart(by caller, asked chan struct{}) *dbus.Error {
+func (s *service) verifyStart(by caller, asked chan struct{}) *dbus.Error {
 	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
@@ -152,7 +152,7 @@ func (s *Service) verifyStart(by caller, asked chan struct{}) *dbus.Error {
 }
 
 // say sends a result of started work, and reports whether the work was stopped.
-func (s *Service) say(ctx context.Context, c *claim, member, prefix string, r tablet.Result) (stopped bool) {
+func (s *service) say(ctx context.Context, c *claim, member, prefix string, r tablet.Result) (stopped bool) {
 	word := busWord(prefix, r)
 	if stopped = r.Final && ctx.Err() != nil; stopped && c.taken.Load() {
 		word = prefix + "interrupted"
@@ -162,7 +162,7 @@ func (s *Service) say(ctx context.Context, c *claim, member, prefix string, r ta
 }
 
 // ask wants the verdict of what Prepare has started.
-func (s *Service) ask(by caller) *dbus.Error {
+func (s *service) ask(by caller) *dbus.Error {
 	c, failed := s.claimed(by)
 	if failed != nil {
 		return failed
@@ -177,7 +177,7 @@ func (s *Service) ask(by caller) *dbus.Error {
 	return nil
 }
 
-func (s *Service) stop(by caller) *dbus.Error {
+func (s *service) stop(by caller) *dbus.Error {
 	c, failed := s.claimed(by)
 	if failed == nil {
 		s.halt(c)
@@ -187,7 +187,7 @@ func (s *Service) stop(by caller) *dbus.Error {
 
 // enrollStart starts an enrolment. Known says that the caller knows what a face of root is; more keeps the enrolled
 // faces. Mark is that of the account, and binds the faces to it; only root knows it, others leave it empty.
-func (s *Service) enrollStart(by caller, known, more bool, mark string) *dbus.Error {
+func (s *service) enrollStart(by caller, known, more bool, mark string) *dbus.Error {
 	c, failed := s.claimed(by)
 	switch {
 	case failed != nil:

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tablet
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+var midday = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestLimits(t *testing.T) {
+	var p Policy
+	var l limits
+	ask := func(what string, after time.Duration, why Refusal, wait time.Duration) {
+		t.Helper()
+		// The remembered state is the same after a restart.
+		b, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again limits
+		if err := again.UnmarshalBinary(b); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []limits{l, again} {
+			if w, d := l.ask(p, onWall(midday.Add(after))); w != why || d != wait {
+				t.Errorf("%s: %q, %v; want %q, %v", what, w, d, why, wait)
+			}
+		}
+	}
+	ask("a new user", 0, PasswordDue, 0)
+	l.password(onWall(midday))
+	ask("after the password", 0, "", 0)
+	ask("just before it is due", 48*time.Hour-1, "", 0)
+	ask("when it is due", 48*time.Hour, PasswordDue, 0)
+	ask("before it was given", -time.Hour, PasswordDue, 0)
+	for i, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+		l.failed(onWall(midday))
+		ask(fmt.Sprint(i+1, " failures"), 0, Wait, wait)
+		ask("the moment before", wait-time.Millisecond, Wait, time.Millisecond)
+		ask("after the wait", wait, "", 0)
+	}
+	l.failed(onWall(midday))
+	ask("five failures", time.Hour, TooManyFailures, 0)
+	l.password(onWall(midday.Add(time.Hour)))
+	ask("the password", time.Hour, "", 0)
+	l.failed(onWall(midday.Add(time.Hour)))
+	l.matched(onWall(midday.Add(time.Hour)))
+	ask("a match", time.Hour, "", 0)
+	ask("a match does not put the password off", 49*time.Hour, PasswordDue, 0)
+	// The delay grows up to a limit, and no clock makes it longer.
+	p = Policy{Failures: 1000, MaxDelay: 10 * time.Second}
+	for range 900 {
+		l.failed(onWall(midday.Add(2 * time.Hour)))
+	}
+	ask("many failures", 2*time.Hour, Wait, 10*time.Second)
+	ask("a clock that was set back", time.Hour, PasswordDue, 0)
+}
+
+// No change of the wall clock delays a password that is due, or shortens a wait.
+func TestLimitsClock(t *testing.T) {
+	at := func(boot string, wall, up time.Duration) moment {
+		return moment{Wall: midday.Add(wall), Boot: boot, Up: up}
+	}
+	const hour = time.Hour
+	for _, c := range []struct {
+		name string
+		note func(*limits)
+		ask  moment
+		want Refusal
+	}{
+		{"the truth", nil, at("a", 47*hour, 48*hour), ""},
+		{"the truth, due", nil, at("a", 48*hour, 49*hour), PasswordDue},
+		{"set back while it runs", nil, at("a", -1000*hour, 2*hour), ""},
+		{"set back while it runs, due", nil, at("a", hour, 49*hour), PasswordDue},
+		{"set forward", nil, at("a", 1000*hour, 2*hour), PasswordDue},
+		{"set back while it is off", nil, at("b", -2*time.Minute, 0), PasswordDue},
+		{"a clock that runs a little slow", nil, at("b", -30*time.Second, 0), ""},
+		{"set back while it is off to after the password, and left on", nil, at("b", hour, 48*hour),
+			PasswordDue},
+		{"set back while it is off to before a match", func(l *limits) {
+			l.matched(at("a", 40*hour, 41*hour))
+		}, at("b", hour, 0), PasswordDue},
+		{"a match after it was set back", func(l *limits) {
+			l.matched(at("a", -10*hour, 41*hour))
+			l.matched(at("b", -9*hour, hour))
+		}, at("b", -2*hour, 8*hour), PasswordDue},
+		{"a match when it was set back", func(l *limits) {
+			l.matched(at("b", -hour, 0))
+		}, at("b", 0, hour), PasswordDue},
+		{"a wait", func(l *limits) {
+			l.failed(at("a", hour, 2*hour))
+		}, at("a", hour+time.Second/2, 2*hour+time.Second/2), Wait},
+		{"a wait, set forward", func(l *limits) {
+			l.failed(at("a", hour, 2*hour))
+		}, at("a", 2*hour, 2*hour+time.Second/2), Wait},
+		{"a wait, set back", func(l *limits) {
+			l.failed(at("a", hour, 2*hour))
+		}, at("a", 0, 2*hour+time.Second/2), Wait},
+		{"after a wait", func(l *limits) {
+			l.failed(at("a", hour, 2*hour))
+		}, at("a", hour+time.Second, 2*hour+time.Second), ""},
+	} {
+		var l limits
+		l.password(at("a", 0, hour))
+		if c.note != nil {
+			c.note(&l)
+		}
+		b, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again limits
+		if err := again.UnmarshalBinary(b); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []limits{l, again} {
+			if why, _ := l.ask(Policy{}, c.ask); why != c.want {
+				t.Errorf("%s: %q, want %q", c.name, why, c.want)
+			}
+		}
+	}
+}
+
+func TestLimitsUnreadable(t *testing.T) {
+	for _, b := range [][]byte{nil, {}, []byte("x"), {0xa1}, []byte("\xa1\x68failures\x20")} {
+		var l limits
+		l.password(onWall(midday))
+		if err := l.UnmarshalBinary(b); !errors.Is(err, errLimits) {
+			t.Errorf("%q: %v", b, err)
+		}
+		if why, _ := l.ask(Policy{}, onWall(midday)); why != PasswordDue {
+			t.Errorf("%q lets in: %q", b, why)
+		}
+	}
+}
+
+// A password that is due does not prevent a session that asks for it. Failures prevent it.
+func TestLimitsUnproven(t *testing.T) {
+	var l limits
+	now := onWall(midday)
+	ask := func(want Refusal, wait time.Duration) {
+		t.Helper()
+		if why, w := l.askUnproven(Policy{}, now); why != want || w != wait {
+			t.Errorf("%q, %v; want %q, %v", why, w, want, wait)
+		}
+	}
+	ask("", 0)
+	l.failed(now)
+	ask(Wait, time.Second)
+	now.Wall = now.Wall.Add(time.Second)
+	ask("", 0)
+	for range 4 {
+		l.failed(now)
+	}
+	now.Wall = now.Wall.Add(1000 * time.Hour)
+	ask(TooManyFailures, 0)
+	l.password(now)
+	now.Wall = now.Wall.Add(1000 * time.Hour)
+	ask("", 0)
+	if why, _ := l.ask(Policy{}, now); why != PasswordDue {
+		t.Errorf("asking changed it: %q", why)
+	}
+}
