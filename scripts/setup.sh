@@ -29,7 +29,7 @@ if [ "$what" = system ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	# Programs that ask for a face. Display managers are not installed, because they would change how people log in to
-	# this machine; where they are, the tests use them: lightdm lightdm-gtk-greeter sddm libkscreenlocker5.
+	# this machine; where they are, the tests use them: lightdm lightdm-gtk-greeter sddm.
 	for program in sudo pkexec i3lock xdotool sway swaylock wtype; do
 		command -v $program >/dev/null 2>&1 || want $program
 	done

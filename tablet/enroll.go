@@ -113,6 +113,9 @@ func (a *Authenticator) guide(
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("enrolling", "user", user, "error", err)
 		}
+		if errors.Is(err, errOpen) {
+			e.End(NoCamera)
+		}
 		e.End(Failed)
 	default:
 		e.End(TimedOut)

@@ -86,6 +86,8 @@ const (
 
 	// Failed is the last word if the camera, the models or the program itself failed.
 	Failed Word = "something went wrong"
+	// NoCamera is the last word if the camera cannot be opened.
+	NoCamera Word = "no camera"
 	// Unasked is the last word of a login whose verdict nobody wanted.
 	Unasked Word = "nobody has asked"
 )
@@ -318,6 +320,15 @@ func (s *Session) Fail() Result {
 		return s.result
 	}
 	return s.finish(Failed, "")
+}
+
+// broken ends the session after an error of the camera, whatever it has seen.
+func (s *Session) broken(err error) {
+	word := Failed
+	if errors.Is(err, errOpen) {
+		word = NoCamera
+	}
+	s.finish(word, "")
 }
 
 // revoke turns a session that has ended into a failed one, because its end could not be written, or may not count.

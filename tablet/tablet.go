@@ -52,6 +52,7 @@ import (
 var (
 	ErrBusy  = errors.New("the camera is in use")
 	errStill = errors.New("the camera, or the eye, sends nothing")
+	errOpen  = errors.New("opening the camera")
 	ErrLooks = errors.New("the profile has as many looks as it may; to replace them: faceauth login enroll")
 	ErrSpace = errors.New("the feature space cannot tell people apart; install the models")
 )
@@ -302,7 +303,7 @@ func (a *Authenticator) read(
 	}
 	stream, err := camera(ctx, p)
 	if err != nil {
-		hand(shot{err: fmt.Errorf("opening the camera: %w", err)})
+		hand(shot{err: fmt.Errorf("%w: %w", errOpen, err)})
 		return
 	}
 	defer func() {

@@ -297,7 +297,7 @@ func testVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
 	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {}); err != nil ||
-		r.Word != tablet.Failed {
+		r.Word != tablet.NoCamera {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -99,7 +99,7 @@ func (a *Authenticator) Verify(
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("verifying", "user", user, "error", err)
 		}
-		v.session.revoke()
+		v.session.broken(err)
 	case !v.asked:
 		v.session.finish(Unasked, "")
 	case !v.session.Tick(a.o.Now()).Final:

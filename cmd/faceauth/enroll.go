@@ -48,7 +48,7 @@ func newEnroll() *cobra.Command {
 			"or a URL. Only one person may be in view. Poor pictures and heads that are turned away are skipped.\n" +
 			"One picture is enough to begin; four recognise better.\n\n" +
 			"--people FOLDER enrols everybody in it: each folder, or each picture, below it has the name of a\n" +
-			"person.",
+			"person. To log in to this computer by face: faceauth login enroll.",
 		Example: "  faceauth enroll 0 --name alice\n" +
 			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
 			"  faceauth enroll alice.jpg holiday.jpg --name alice\n" +

@@ -34,8 +34,6 @@ sway -c /dev/null >/tmp/sway 2>&1 &
 x=$!
 for i in {1..100}; do [ -S $XDG_RUNTIME_DIR/wayland-1 ] && break; sleep .1; done
 `, "swaylock", "wtype -s 300 -k Return", "wtype -s 300 -d 50 "},
-	{"KDE", "kde", []string{"Xvfb", "xdotool"}, xDisplay, `env QT_QUICK_BACKEND=software LIBGL_ALWAYS_SOFTWARE=1 ` +
-		`/usr/lib/x86_64-linux-gnu/libexec/kscreenlocker_greet --testing`, "xdotool key Return", "xdotool type "},
 }
 
 // script locks a display, does something, and says how the locker ended.

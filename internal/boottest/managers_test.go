@@ -27,12 +27,12 @@ for i in {1..50}; do
 	for a in $(pgrep -a Xvfb | head -1); do
 		case $a in :*) DISPLAY=$a ;; /*) export XAUTHORITY=$a ;; esac
 	done
-	xdotool search --onlyvisible --name . >/dev/null 2>&1 && break
+	xdotool search --onlyvisible --any --name --class --classname . >/dev/null 2>&1 && break
 	sleep .4
 done
 [ $i -lt 50 ] || { pgrep -a Xvfb; ls -l /tmp/.X11-unix /var/run/lightdm/root; ps ax | tail -n 30; exit; }
 sleep 3
-inside() { for i in {1..80}; do [ -e /tmp/in-session ] && return 0; sleep .1; done; return 1; }
+inside() { for i in {1..150}; do [ -e /tmp/in-session ] && return 0; sleep .1; done; return 1; }
 enter
 if inside; then echo by face; else xdotool type alice; xdotool key Return; inside && echo by password; fi
 for i in {1..100}; do [ -e /tmp/in-session ] || break; rm -f /tmp/in-session; sleep .1; done

@@ -132,6 +132,13 @@ var catalogue = map[string][languages]string{
 		"la caméra ou le service a échoué ; utilisez votre mot de passe. La raison est dans le journal : journalctl " +
 			"-u faceauth",
 	},
+	"no-camera": {
+		"the camera cannot be opened; use your password. The log tells the reason: journalctl -u faceauth",
+		"die Kamera lässt sich nicht öffnen; bitte das Passwort eingeben. Der Grund steht im Protokoll: journalctl -u " +
+			"faceauth",
+		"la caméra ne peut pas être ouverte ; utilisez votre mot de passe. La raison est dans le journal : " +
+			"journalctl -u faceauth",
+	},
 	"unasked": {
 		"nobody wanted the verdict; try again",
 		"niemand wollte das Ergebnis; bitte noch einmal versuchen",

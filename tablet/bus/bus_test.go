@@ -234,7 +234,7 @@ func TestVerify(t *testing.T) {
 	}{
 		{"the user", stage.Show{Frames: stage.Seen(stage.Alice, 9)}, "verify-match"},
 		{"nobody", stage.Show{}, "verify-no-face"},
-		{"a fault", stage.Show{Fail: os.ErrNotExist}, "verify-error"},
+		{"a fault", stage.Show{Fail: os.ErrNotExist}, "verify-no-camera"},
 		{"somebody else", stage.Show{Frames: stage.Seen(stage.Bob, 9)}, "verify-no-match"},
 	} {
 		h.camera.Play(c.show)

@@ -11,7 +11,7 @@ import (
 var busWords = map[tablet.Word]string{
 	tablet.Match: "match", tablet.NoMatch: "no-match", tablet.NotLive: "taken-for-picture", tablet.NoFace: "no-face",
 	tablet.Poor: "poor-picture", tablet.Failed: "error", tablet.Unproven: "give-password",
-	tablet.Unasked: "unasked",
+	tablet.Unasked: "unasked", tablet.NoCamera: "no-camera",
 	tablet.Looking: "looking", tablet.TwoFaces: "two-faces", tablet.Straight: "look-straight",
 	tablet.TurnLeft: "turn-left", tablet.TurnRight: "turn-right", tablet.Tilt: "tilt", tablet.BlinkNow: "blink",
 	tablet.Lifeless: "not-live", tablet.OtherPerson: "other-person",

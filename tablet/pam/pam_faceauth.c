@@ -346,6 +346,7 @@ struct unit {
 	bool users;       /* below a user's slice */
 	char managed[128]; /* the innermost unit below the user's manager, or empty */
 	bool helper;      /* the service that asks for polkit, from version 127 on */
+	bool console;     /* getty, or one like it */
 };
 
 static bool begins(const char *text, const char *with)
@@ -380,6 +381,7 @@ static void unit_of_this(struct unit *u)
 				continue;
 			first = false;
 			manager = u->users && begins(part, "user@") && ends(part, ".service");
+			u->console = strstr(part, "getty@") != NULL || begins(part, "autovt@");
 			u->helper = !u->users && begins(part, "polkit-agent-helper@") && ends(part, ".service");
 			if (u->users && begins(part, "session-") && ends(part, ".scope") && strlen(part) < sizeof u->session)
 				snprintf(u->session, sizeof u->session, "%.*s", (int)strlen(part) - 14, part + 8);
@@ -425,19 +427,20 @@ static bool user_here(uint32_t uid)
 	return here;
 }
 
-/* Whether a program that has no session stands at a seat of the device, by what it tells PAM. */
-static bool seat_here(pam_handle_t *pamh)
+/* Whether a program that has no session stands at a seat of the device, by what it tells PAM. SDDM tells nothing: of a
+ * display manager the daemon knows whether its greeter is used at a seat. */
+static bool seat_here(pam_handle_t *pamh, bool console)
 {
 	const void *item = NULL;
 	const char *tty, *seat = pam_getenv(pamh, "XDG_SEAT");
 	if (seat != NULL && *seat != '\0')
 		return true;
-	if (pam_get_item(pamh, PAM_XDISPLAY, &item) == PAM_SUCCESS && item != NULL && *(const char *)item == ':')
-		return true;
-	if (pam_get_item(pamh, PAM_TTY, &item) != PAM_SUCCESS || item == NULL)
-		return false;
+	if (pam_get_item(pamh, PAM_XDISPLAY, &item) == PAM_SUCCESS && item != NULL && *(const char *)item != '\0')
+		return *(const char *)item == ':'; /* one of another machine has its name before that */
+	if (pam_get_item(pamh, PAM_TTY, &item) != PAM_SUCCESS || item == NULL || *(const char *)item == '\0')
+		return !console;
 	tty = item;
-	if (*tty == ':') /* a display; one of another machine has its name before that */
+	if (*tty == ':') /* a display */
 		return true;
 	if (strncmp(tty, "/dev/", 5) == 0)
 		tty += 5;
@@ -503,7 +506,7 @@ static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8], bool p
 	else if (u.helper)
 		here = root && *challenge != '\0' && !password && strcmp(service, "polkit-1") == 0;
 	else
-		here = *kind == GREETER && root && seat_here(pamh);
+		here = *kind == GREETER && root && seat_here(pamh, u.console);
 	if (!here)
 		pam_syslog(pamh, LOG_DEBUG, "the service %s asks for no face: it is not at the device%s", service,
 			root && u.users && *u.session == '\0' ? ", or wants no challenge (faceauth login allow)" : "");
