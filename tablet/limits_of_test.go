@@ -10,11 +10,11 @@ import (
 // An asker whom the profile does not remember may try, unless it remembers too many already. The user always may, as far
 // as the user's own limits go.
 func TestLimitsOf(t *testing.T) {
-	now := Moment{Wall: time.Unix(1e9, 0)}
-	remembered := func(n int) map[uint32]Limits {
-		others := make(map[uint32]Limits)
+	now := moment{Wall: time.Unix(1e9, 0)}
+	remembered := func(n int) map[uint32]limits {
+		others := make(map[uint32]limits)
 		for i := range n {
-			others[uint32(1000+i)] = Limits{}
+			others[uint32(1000+i)] = limits{}
 		}
 		return others
 	}
@@ -30,7 +30,7 @@ func TestLimitsOf(t *testing.T) {
 		"one too many":                      {mostOthers, 5, TooManyFailures},
 	} {
 		a := account{kept: kept{Others: remembered(c.others)}}
-		a.Limits.Password(now)
+		a.Limits.password(now)
 		if got, _ := a.limitsOf(c.asker, Policy{}, now); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
