@@ -14,6 +14,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/mat"
 )
 
 const benchPeople = 8
@@ -186,12 +187,20 @@ func BenchmarkDenseStep(b *testing.B) {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
 			l, _ := gathering(b, s.k, s.d)
 			g := l.Graph()
+			c := g.Config()
 			points := make([][]float32, g.Len())
+			p := graph.Problem{Gamma: c.Gamma}
+			var y []float64
 			for i := range points {
 				points[i] = g.Point(i)
+				p.V = append(p.V, g.Multiplicity(i))
+				if class, labelled := g.Class(i); labelled {
+					p.Labelled = append(p.Labelled, i)
+					y = append(y, make([]float64, g.Classes())...)
+					y[len(y)-g.Classes()+class] = 1
+				}
 			}
-			c := g.Config()
-			p := g.Problem()
+			p.Y = mat.NewDense(len(p.Labelled), g.Classes(), y)
 			for b.Loop() {
 				p.W = graph.Similarity(graph.Distances(points, c.Scale), c.Kernel, c.Epsilon)
 				if _, err := graph.Harmonic(p); err != nil {

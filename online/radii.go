@@ -26,8 +26,8 @@ type Radii struct {
 // face is near the one before it.
 func (r Radii) Strays(distance float64) bool { return r.Limit > 0 && distance > r.Limit }
 
-// FacesOfSighting is the assumed number of different faces in a sighting. Each is one more chance of a false match.
-const FacesOfSighting = 10
+// facesOfSighting is the assumed number of different faces in a sighting. Each is one more chance of a false match.
+const facesOfSighting = 10
 
 // Radii returns the distances by which l decides now. They follow from the measured false match rates of the space.
 // They shrink with the number of enrolled faces and people, so that the chance of a stranger does not grow with these
@@ -72,7 +72,7 @@ func (l *Learner) measure() Radii {
 		if !streams.Measured() {
 			streams = l.space.Stills
 		}
-		r.Learned = streams.Within(s.NameRate / (FacesOfSighting * float64(max(people, 1))))
+		r.Learned = streams.Within(s.NameRate / (facesOfSighting * float64(max(people, 1))))
 		r.Learn = min(r.Learned, edge)
 	}
 	if l.space.GenuineRadius > 0 {

@@ -92,10 +92,10 @@ func (c Config) weight(d, radius float64) float64 {
 	return c.Kernel.Weight(d)
 }
 
-// LinkWeight returns the weight of an edge beyond the edge radius between two points known to be the same person or
+// linkWeight returns the weight of an edge beyond the edge radius between two points known to be the same person or
 // thing, or 0 if they are too far apart even for that. The kernel is stretched, so that an edge of length Link weighs
 // as much as the longest ordinary edge.
-func (c Config) LinkWeight(d float64) float64 {
+func (c Config) linkWeight(d float64) float64 {
 	if d > c.Link {
 		return 0
 	}

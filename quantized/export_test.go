@@ -22,3 +22,21 @@ func (g *Graph) Sketched() (asked, left int64) { return g.sketches.asked, g.sket
 
 // Resting reports whether sketches have saved so little work that they are not used for a while.
 func (g *Graph) Resting() bool { return g.sketches.rest > 0 }
+
+// Room exports room.
+func (c Candidate) Room() bool { return c.room() }
+
+// Far reports whether the point has no edge, and is judged by the vertices within its [Sight].
+func (t Trial) Far() bool { return t.far }
+
+// Direct returns the number of direct solutions.
+func (g *Graph) Direct() int { return g.solver.direct }
+
+// Edge returns the weight of the edge between two vertices, or 0.
+func (g *Graph) Edge(i, j int) float64 {
+	at, there := g.edges.find(i, j)
+	if !there {
+		return 0
+	}
+	return g.edges.of[i][at].w
+}

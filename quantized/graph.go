@@ -8,9 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	"github.com/faceauth/faceauth/graph"
-	"gonum.org/v1/gonum/mat"
 )
 
 // Errors of [Graph.Label], [Graph.Look] and [Graph.Place].
@@ -370,7 +367,7 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 			}
 			if w := g.c.weight(d, g.reach); w > 0 && !all {
 				list = append(list, edge{j, w, d})
-			} else if w := g.c.LinkWeight(d); link && d > g.reach && w > 0 {
+			} else if w := g.c.linkWeight(d); link && d > g.reach && w > 0 {
 				list = append(list, edge{j, w, d})
 			}
 		})
@@ -385,30 +382,6 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 	}
 	g.lose()
 	return true
-}
-
-// Problem returns the harmonic problem on the compact graph for [graph.Harmonic]. Its matrix is dense, so it is for
-// small graphs.
-func (g *Graph) Problem() graph.Problem {
-	n := g.Len()
-	w := mat.NewSymDense(max(n, 1), nil)
-	p := graph.Problem{W: w, V: slices.Clone(g.v), Gamma: g.c.Gamma}
-	for i := range n {
-		for _, e := range g.edges.of[i] {
-			w.SetSym(i, e.to, e.w)
-		}
-		if g.label[i] != unlabelled {
-			p.Labelled = append(p.Labelled, i)
-		}
-	}
-	if len(p.Labelled) > 0 {
-		y := mat.NewDense(len(p.Labelled), g.classes, nil)
-		for q, i := range p.Labelled {
-			y.Set(q, g.label[i], 1)
-		}
-		p.Y = y
-	}
-	return p
 }
 
 // resized returns s with length n, and reuses its storage if this is large enough.

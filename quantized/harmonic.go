@@ -11,17 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrUnsolved is wrapped if neither conjugate gradients nor a direct solution succeeds. This needs weights of extremely
+// errUnsolved is wrapped if neither conjugate gradients nor a direct solution succeeds. This needs weights of extremely
 // different size.
-var ErrUnsolved = errors.New("quantized: no harmonic solution found")
-
-// Method says how a harmonic solution was found.
-type Method string
-
-const (
-	Iterative Method = "iterative" // conjugate gradients
-	Direct    Method = "direct"    // dense Cholesky
-)
+var errUnsolved = errors.New("quantized: no harmonic solution found")
 
 // Value is the harmonic value of a point for a class.
 type Value struct {
@@ -33,7 +25,6 @@ type Value struct {
 type Solution struct {
 	Values []Value // ascending by class; a class that is not listed has the value 0
 	Bound  float64 // largest error of a value, for the edges as they are stored
-	Method Method
 }
 
 const (
@@ -74,6 +65,7 @@ type solver struct {
 	values []Value
 	slot   []int32 // place of a class in values, plus 1
 
+	direct   int      // number of direct solutions
 	solved   uint64   // number of the trial that has solution
 	solution Solution // shares values
 }
@@ -251,7 +243,7 @@ func (s *solver) residual() (sum, size, bound float64) {
 func (s *solver) factorize() error {
 	n := len(s.part)
 	if n > largestDirect {
-		return fmt.Errorf("%w: on %d vertices", ErrUnsolved, n)
+		return fmt.Errorf("%w: on %d vertices", errUnsolved, n)
 	}
 	a := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -262,29 +254,30 @@ func (s *solver) factorize() error {
 	}
 	var c mat.Cholesky
 	if !c.Factorize(a) {
-		return fmt.Errorf("%w: on %d vertices", ErrUnsolved, n)
+		return fmt.Errorf("%w: on %d vertices", errUnsolved, n)
 	}
 	x := mat.NewVecDense(n, nil)
 	var bad mat.Condition
 	if err := c.SolveVecTo(x, mat.NewVecDense(n, slices.Clone(s.b))); err != nil &&
 		(!errors.As(err, &bad) || bad > 1e16) {
-		return fmt.Errorf("%w: on %d vertices", ErrUnsolved, n)
+		return fmt.Errorf("%w: on %d vertices", errUnsolved, n)
 	}
 	copy(s.x, x.RawVector().Data)
 	return nil
 }
 
-// solve solves for b, and returns the method and a bound of the error.
-func (s *solver) solve() (bound float64, how Method, err error) {
+// solve solves for b, and returns a bound of the error.
+func (s *solver) solve() (bound float64, err error) {
 	bound, ok := s.iterate()
 	if ok {
-		return bound, Iterative, nil
+		return bound, nil
 	}
+	s.direct++
 	if err := s.factorize(); err != nil {
-		return 0, Direct, err
+		return 0, err
 	}
 	_, _, bound = s.residual()
-	return bound, Direct, nil
+	return bound, nil
 }
 
 // forward solves on the part for the function that is 1 at the labelled vertices of some classes and 0 at all others.
@@ -304,7 +297,7 @@ func (s *solver) forward(g *Graph, of func(class int) bool) error {
 	for i, v := range s.mass {
 		s.weight[i] = s.s[i] / (g.c.Gamma * v)
 	}
-	if _, _, err := s.solve(); err != nil {
+	if _, err := s.solve(); err != nil {
 		return err
 	}
 	for i, d := range s.s {
@@ -321,8 +314,8 @@ func (s *solver) forward(g *Graph, of func(class int) bool) error {
 // class: by at most Σ |r_i|, because all l_i lie in [0,1]. The iteration reduces this sum to 1e-10, or to the limit of
 // rounding.
 //
-// Only vertices that the point reaches without crossing a labelled vertex take part. The error wraps [ErrUnsolved]. The
-// next call overwrites the values.
+// Only vertices that the point reaches without crossing a labelled vertex take part. It fails only for weights of extremely different
+// size. The next call overwrites the values.
 func (t Trial) Solve() (Solution, error) {
 	t.mustBeOn()
 	g, s := t.g, &t.g.solver
@@ -331,7 +324,7 @@ func (t Trial) Solve() (Solution, error) {
 	}
 	s.values, s.solved = s.values[:0], 0
 	if len(t.near) == 0 {
-		return Solution{Values: s.values, Method: Iterative}, nil
+		return Solution{Values: s.values}, nil
 	}
 	s.begin(g)
 	source, near := t.home, t.near[:0]
@@ -343,7 +336,7 @@ func (t Trial) Solve() (Solution, error) {
 	s.b, s.weight = resized(s.b, n), append(s.weight[:0], s.s...)
 	clear(s.b)
 	s.b[0] = 1 / s.s[0]
-	bound, how, err := s.solve()
+	bound, err := s.solve()
 	if err != nil {
 		return Solution{}, err
 	}
@@ -362,7 +355,7 @@ func (t Trial) Solve() (Solution, error) {
 		s.slot[v.Class] = 0
 	}
 	slices.SortFunc(s.values, func(a, b Value) int { return a.Class - b.Class })
-	solution := Solution{s.values, bound + float64(len(s.rim)+8)*unit*total, how}
+	solution := Solution{s.values, bound + float64(len(s.rim)+8)*unit*total}
 	if !t.alone {
 		s.solved, s.solution = t.stamp, solution
 	}
@@ -370,7 +363,8 @@ func (t Trial) Solve() (Solution, error) {
 }
 
 // Values returns the harmonic values of all vertices for the function that is 1 at the labelled vertices of some
-// classes and 0 at the others. Its time grows with the whole graph. The error wraps [ErrUnsolved].
+// classes and 0 at the others. Its time grows with the whole graph. It fails only for weights of
+// extremely different size.
 func (g *Graph) Values(of func(class int) bool) ([]float64, error) {
 	dst := make([]float64, g.Len())
 	s := &g.solver

@@ -80,7 +80,7 @@ func (g *Graph) akin(i, j int) bool {
 func (g *Graph) join(l Link) bool {
 	a, b := g.vertex(l.A), g.vertex(l.B)
 	d := g.measure(g.points.at(a), g.squares[a], b)
-	w := g.c.LinkWeight(d)
+	w := g.c.linkWeight(d)
 	if d <= g.reach || w == 0 || !g.edges.fit(1) {
 		return false
 	}

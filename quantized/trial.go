@@ -100,7 +100,7 @@ func (g *Graph) links(square float64, follows []int) (links []edge) {
 			continue
 		}
 		if d := g.measure(g.probe, square, i); d > g.reach && d <= g.c.Link {
-			links = append(links, edge{i, g.c.LinkWeight(d), d})
+			links = append(links, edge{i, g.c.linkWeight(d), d})
 		}
 	}
 	return links
@@ -199,12 +199,6 @@ func (t Trial) Same(u Trial) bool {
 	return t.g == u.g && t.stamp == u.stamp && t.far == u.far && t.alone == u.alone
 }
 
-// Far reports whether the point has no edge, and is judged by the vertices within its [Sight].
-func (t Trial) Far() bool {
-	t.mustBeOn()
-	return t.far
-}
-
 // Outlier reports whether the point has no edge to any vertex, because all its compact weights are below epsilon, and
 // no vertex within its [Sight].
 func (t Trial) Outlier() bool {
@@ -254,13 +248,7 @@ func (t Trial) Nearest(class int) float64 {
 // +Inf if the class has none.
 func (t Trial) Anchor(class int) float64 {
 	t.mustBeOn()
-	return t.g.Nearest(class)
-}
-
-// Nearest returns the distance from the last tried point to the nearest labelled vertex of a class, with or without an
-// edge, or +Inf if the class has none.
-func (g *Graph) Nearest(class int) float64 {
-	d, square := math.Inf(1), squaredNorm(g.probe)
+	g, d, square := t.g, math.Inf(1), squaredNorm(t.g.probe)
 	for i, c := range g.label {
 		if c == class && class >= 0 {
 			d = min(d, g.measure(g.probe, square, i))
@@ -288,18 +276,18 @@ func (t Trial) via(class int) (id int64, hops int) {
 	return id, hops
 }
 
-// Room reports whether there is room for the point: a vertex takes it in, or the graph is not [Graph.Full].
-func (c Candidate) Room() bool {
+// room reports whether there is room for the point: a vertex takes it in, or the graph is not [Graph.Full].
+func (c Candidate) room() bool {
 	c.mustBeOn()
 	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
 }
 
 // Keep ends the trial and keeps the point, as n points of the same moment. Class is the class through which the point
 // was accepted, for [Graph.Forget], or negative if no class claimed it. Keep returns the ID of the vertex where the
-// point is now. It reports false and changes nothing for an outlier, and without [Candidate.Room], unless the class
+// point is now. It reports false and changes nothing for an outlier, and without room, unless the class
 // with the most learned vertices has two more than this class and can give one up. It panics unless n is positive.
 func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
-	if !c.Room() && !c.share(class) {
+	if !c.room() && !c.share(class) {
 		return 0, false
 	}
 	if n < 1 {

@@ -2,11 +2,7 @@
 
 package quantized
 
-import (
-	"slices"
-
-	"github.com/faceauth/faceauth/graph"
-)
+import "slices"
 
 // View shows a [Graph] and cannot change it. It follows its graph; all that it returns is the caller's own. The methods
 // do the same as those of Graph.
@@ -53,12 +49,6 @@ func (v View) Source(i int) []int { return slices.Clone(v.g.source[i]) }
 
 // Origin returns the origin of vertex i.
 func (v View) Origin(i int) Origin { return v.g.origin[i] }
-
-// Links returns the contracted edges.
-func (v View) Links() []Link { return v.g.Links() }
-
-// Problem returns the harmonic problem on the compact graph.
-func (v View) Problem() graph.Problem { return v.g.Problem() }
 
 // State returns the state of the graph.
 func (v View) State() State {

@@ -146,9 +146,9 @@ func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) 
 // holds faces judges them again sooner.
 const longestHold = 30 * time.Second
 
-// Hold records that a face of a track is still in view at that time and looks as it did when it was last judged. This
+// hold records that a face of a track is still in view at that time and looks as it did when it was last judged. This
 // is no new evidence. If that face confirmed a person, the person stays confirmed, for at most 30 seconds.
-func (i *Identities) Hold(track int, at time.Duration) {
+func (i *Identities) hold(track int, at time.Duration) {
 	e := i.people[track]
 	if e == nil || e.anchored == "" || at-e.judged > longestHold {
 		return
@@ -199,18 +199,18 @@ func (i *Identities) of(track int) *evidence {
 func (i *Identities) Deny(track int, name string) {
 	e := i.of(track)
 	e.denied = append(e.denied, name)
-	i.Reset(track)
+	i.reset(track)
 }
 
-// Allow takes back a [Identities.Deny].
-func (i *Identities) Allow(track int, name string) {
+// allow takes back a [Identities.Deny].
+func (i *Identities) allow(track int, name string) {
 	e := i.of(track)
 	e.denied = slices.DeleteFunc(e.denied, func(n string) bool { return n == name })
-	i.Reset(track)
+	i.reset(track)
 }
 
-// Reset forgets the verdicts on a track, because a later change makes them invalid.
-func (i *Identities) Reset(track int) {
+// reset forgets the verdicts on a track, because a later change makes them invalid.
+func (i *Identities) reset(track int) {
 	e := i.of(track)
 	e.frames, e.anchored = 0, ""
 	clear(e.names)

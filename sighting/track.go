@@ -319,8 +319,8 @@ func (t *Tracker) InDoubt(track int) bool {
 	return p != nil && p.before != nil
 }
 
-// Believe ends the doubt about a track, because something else shows that it is the same person.
-func (t *Tracker) Believe(track int) {
+// believe ends the doubt about a track, because something else shows that it is the same person.
+func (t *Tracker) believe(track int) {
 	if p := t.person(track); p != nil {
 		p.before = nil
 	}

@@ -155,7 +155,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	seen := make([]Seen, len(faces))
 	for i, s := range faces {
 		if c := w.chains[tracks[i]]; s.Held && c != nil {
-			w.who.Hold(tracks[i], at)
+			w.who.hold(tracks[i], at)
 			if c.verdict != nil {
 				v := *c.verdict
 				if v.Label != "" && taken[v.Label] { // nobody is in one frame twice
@@ -175,7 +175,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 		w.who.Add(tracks[of[q]], at, LookOf(faces[of[q]]), *v)
 		if v.Anchored && v.Label == w.who.confirmed(tracks[of[q]], at) {
-			w.tracker.Believe(tracks[of[q]])
+			w.tracker.believe(tracks[of[q]])
 		}
 		c := w.chain(tracks[of[q]], at)
 		c.keep(*v, at)
@@ -341,13 +341,13 @@ func (w *Watcher) Deny(track int, name string) {
 
 // Allow takes back a [Watcher.Deny].
 func (w *Watcher) Allow(track int, name string) {
-	w.who.Allow(track, name)
+	w.who.allow(track, name)
 	w.unchain(track)
 }
 
 // Reset forgets the verdicts on a track, because a later change makes them invalid.
 func (w *Watcher) Reset(track int) {
-	w.who.Reset(track)
+	w.who.reset(track)
 	w.unchain(track)
 }
 

@@ -55,13 +55,6 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n con
 	}}, nil
 }
 
-// looked is the stream of an eye, as far as a watch uses it.
-type looked interface {
-	face.Stream
-	face.Looker
-	Dropped() int
-}
-
 // seen is the stream of an eye for one source.
 type seen struct {
 	*eye.Stream

@@ -125,7 +125,6 @@ type player struct {
 	chain [sha256.Size]byte // of the source and all questions so far
 	real  net.Conn          // nil while the tape has the answers
 	child *exec.Cmd
-	broke error
 }
 
 // newPlayer returns a player for a source, or, without one, for the setup alone.
