@@ -99,7 +99,7 @@ func (a *Authenticator) guide(
 	faces, infrared := e.Faces(), [][]float32(nil)
 	if e.Result().Word == Enrolled && a.o.Infrared != nil && (known == nil || knownInfrared != nil) {
 		e = newEnrolment(a.space.Infrared(), a.o.Anchor, leastLit, a.o.Now(), a.o.EnrolmentLimit)
-		e.known = knownInfrared
+		e.known, e.infrared = knownInfrared, true
 		turned, err = a.guided(ctx, a.o.Infrared, e, report)
 		infrared = e.Faces()
 	}
@@ -108,6 +108,10 @@ func (a *Authenticator) guide(
 		e.End(a.enrolled(user, mark, faces, infrared, known != nil))
 	case r.Word == Turned:
 		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(turned))
+	case r.Word == ScreenLike:
+		a.o.Log.Warn("this camera's pictures look like a screen's, so logins by face would fail; use another camera, an "+
+			"infrared one (--infrared), more light, or a smaller --min-liveness", "user", user, "liveness",
+			fmt.Sprintf("%.2f", e.Live()))
 	case r.Final:
 	case err != nil:
 		if ctx.Err() == nil { // the caller cancelled it

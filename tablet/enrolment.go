@@ -39,6 +39,10 @@ const (
 // beside the head. docs/results.md has the made-up recordings it was tried on.
 const leastLit = .55
 
+// dullFrames is the number of judged frames in a row taken for a picture after which an enrolment ends: every login
+// would end so, too.
+const dullFrames = 40
+
 // liveFrames is the number of judged frames since the last taken face for the mean liveness. After a held pose there
 // are at least two.
 const liveFrames = 5
@@ -57,14 +61,16 @@ type enrolment struct {
 	last        time.Time
 	result      Result
 
-	known [][]float32 // faces of the person; nil if anybody may begin
-	faces [][]float32
-	turns face.Turns // sums over the faces
-	open  []Word     // remaining poses
-	nod   float64    // Nod of the straight face
-	held  Word       // the remaining pose of the last frame, or ""
-	asked int        // frames since the last taken face that were refused as unclear
-	live  []float64  // scores of the judged frames since the last taken face, the newest last
+	known    [][]float32 // faces of the person; nil if anybody may begin
+	faces    [][]float32
+	turns    face.Turns // sums over the faces
+	open     []Word     // remaining poses
+	nod      float64    // Nod of the straight face
+	held     Word       // the remaining pose of the last frame, or ""
+	asked    int        // frames since the last taken face that were refused as unclear
+	infrared bool       // the score is that of the light, and says nothing of screens
+	dull     []float64  // scores since the last face that may be live
+	live     []float64  // scores of the judged frames since the last taken face, the newest last
 }
 
 // newEnrolment begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face,
@@ -121,8 +127,12 @@ func (e *enrolment) Frame(now time.Time, faces []enrolmentFace) Result {
 		return e.say(OtherPerson, "")
 	}
 	if !e.alive(f.Liveness) {
+		if e.dull = append(e.dull, e.live[len(e.live)-1]); len(e.dull) >= dullFrames && !e.infrared {
+			return e.finish(ScreenLike)
+		}
 		return e.say(Lifeless, "")
 	}
+	e.dull = nil
 	pose := e.pose(*f.Pose)
 	if e.held = pose; pose == "" || pose != held {
 		return e.say(e.open[0], "")
@@ -149,6 +159,14 @@ func (e *enrolment) Frame(now time.Time, faces []enrolmentFace) Result {
 	}
 	e.result.Took = pose
 	return e.result
+}
+
+// Live returns the mean liveness score of the frames that ended the enrolment as ScreenLike.
+func (e *enrolment) Live() (mean float64) {
+	for _, x := range e.dull {
+		mean += x
+	}
+	return mean / float64(max(1, len(e.dull)))
 }
 
 // alive adds the score of a judged frame, and reports whether the mean is that of a live face.

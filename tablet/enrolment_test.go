@@ -83,6 +83,27 @@ func TestEnrolmentLiveness(t *testing.T) {
 	}
 }
 
+// An enrolment ends at once, and says the score, if a camera's pictures are taken for a screen's again and again. It
+// does not end so in infrared, whose score is another one.
+func TestScreenLike(t *testing.T) {
+	for _, infrared := range []bool{false, true} {
+		e := newEnrolment(plane, 1, .5, noon, time.Minute)
+		e.infrared = infrared
+		x := float32(.25)
+		f := enrolmentFace{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 0}, Liveness: &x}
+		n := 0
+		for ; n < 2*dullFrames && !e.Result().Final; n++ {
+			e.Frame(noon.Add(time.Duration(n)*100*time.Millisecond), []enrolmentFace{f})
+		}
+		if r := e.Result(); infrared && r.Final || !infrared && (r.Word != ScreenLike || n != dullFrames) {
+			t.Errorf("infrared %v: %+v after %d frames", infrared, r, n)
+		}
+		if got := e.Live(); got != .25 {
+			t.Errorf("infrared %v: a score of %v", infrared, got)
+		}
+	}
+}
+
 // An enrolment asks for another picture of an unclear face, and takes it in the end.
 func TestUnclear(t *testing.T) {
 	space := plane

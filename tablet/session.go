@@ -110,6 +110,7 @@ const (
 	Tilt        Word = "look straight again and tilt your head a little up or down"
 	OtherPerson Word = "not the person who began"
 	Enrolled    Word = "enrolled"
+	ScreenLike  Word = "all pictures of the camera look like a screen's"
 	TimedOut    Word = "out of time"
 	Taken       Word = "this face is another user's"
 	Turned      Word = "the camera is turned" // see [face.Turns]

@@ -163,6 +163,16 @@ var catalogue = map[string][languages]string{
 		"la caméra semble tournée, et rien n'a été enregistré ; un administrateur peut tourner ses images. L'angle " +
 			"est dans le journal : journalctl -u faceauth",
 	},
+	"camera-like-screen": {
+		"this camera's pictures look like a screen's: logins by face would fail, and nothing was enrolled; add more " +
+			"light, or ask an administrator. The score is in the log: journalctl -u faceauth",
+		"die Bilder dieser Kamera sehen aus wie die eines Bildschirms: Anmeldungen mit dem Gesicht würden scheitern, " +
+			"und nichts wurde registriert; bitte für mehr Licht sorgen oder einen Administrator fragen. Der Wert " +
+			"steht im Protokoll: journalctl -u faceauth",
+		"les images de cette caméra ressemblent à celles d'un écran : la connexion par le visage échouerait, et rien " +
+			"n'a été enregistré ; ajoutez de la lumière ou demandez à un administrateur. La valeur est dans le " +
+			"journal : journalctl -u faceauth",
+	},
 	"already-another-user": {
 		"this face is enrolled for another user; remove it there first",
 		"dieses Gesicht gehört schon zu einem anderen Benutzer; bitte dort zuerst entfernen",

@@ -16,7 +16,7 @@ var busWords = map[tablet.Word]string{
 	tablet.TurnLeft: "turn-left", tablet.TurnRight: "turn-right", tablet.Tilt: "tilt", tablet.BlinkNow: "blink",
 	tablet.Lifeless: "not-live", tablet.OtherPerson: "other-person",
 	tablet.Enrolled: "completed", tablet.TimedOut: "timed-out", tablet.Taken: "already-another-user",
-	tablet.Turned: "camera-turned",
+	tablet.Turned: "camera-turned", tablet.ScreenLike: "camera-like-screen",
 }
 
 // took are the words for a pose that was taken.
