@@ -32,34 +32,49 @@ func TestAuditOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const alike = 96 // directions in which people differ: one pair in ten thousand is nearer than 1.09
 	swapped := make(map[string]bool)
-	for p := range people {
-		at := make([]float64, alike)
-		for i := range at {
-			at[i] = r.NormFloat64() / math.Sqrt(alike)
-		}
-		name := fmt.Sprintf("p%05d", p)
-		for q := range 4 {
-			x, sum := make([]float32, space.Dim), 0.
-			for i := range x {
-				v := .6 * r.NormFloat64() / math.Sqrt(float64(space.Dim))
-				if i < alike {
-					v += at[i]
+	ids := make(map[string]int64)
+	err = g.Change(func(tx *gallery.Tx) error {
+		for p := range people {
+			at := make([]float64, alike)
+			for i := range at {
+				at[i] = r.NormFloat64() / math.Sqrt(alike)
+			}
+			name := fmt.Sprintf("p%05d", p)
+			for q := range 4 {
+				x, sum := make([]float32, space.Dim), 0.
+				for i := range x {
+					v := .6 * r.NormFloat64() / math.Sqrt(float64(space.Dim))
+					if i < alike {
+						v += at[i]
+					}
+					x[i] = float32(v)
+					sum += v * v
 				}
-				x[i] = float32(v)
-				sum += v * v
-			}
-			for i := range x {
-				x[i] /= float32(math.Sqrt(sum))
-			}
-			of := name
-			if q == 3 && p%100 == 7 {
-				of = fmt.Sprintf("p%05d", p-5)
-				swapped[of] = true
-			}
-			if err := g.Learner().Label(x, of); err != nil {
-				t.Fatal(err)
+				for i := range x {
+					x[i] /= float32(math.Sqrt(sum))
+				}
+				of := name
+				if q == 3 && p%100 == 7 {
+					of = fmt.Sprintf("p%05d", p-5)
+					swapped[of] = true
+				}
+				id := ids[of]
+				if id == 0 {
+					var err error
+					if id, err = tx.Person(of); err != nil {
+						return err
+					}
+					ids[of] = id
+				}
+				if _, err := tx.Label(id, false, [][]float32{x}, nil); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -69,8 +69,8 @@ func TestAudit(t *testing.T) {
 			t.Errorf("place %d, alone %t: %+v", i+1, alone, u)
 		}
 	}
-	if n, err := g.Learner().Remove(worst.ID); err != nil || n != 0 {
-		t.Errorf("%d, %v", n, err)
+	if err := g.Retract(worst.ID); err != nil {
+		t.Error(err)
 	}
 	if all, err = g.Audit(false); err != nil || len(all) != 11 || all[0].Suspect {
 		t.Errorf("%d faces, %+v, %v", len(all), all[0], err)
@@ -78,7 +78,7 @@ func TestAudit(t *testing.T) {
 	if p := g.People()[0]; p.Name != "alice" || p.Faces != 5 {
 		t.Errorf("%+v", p)
 	}
-	if _, err := g.Learner().Remove(worst.ID); !errors.Is(err, online.ErrUnknown) {
+	if _, err := g.Remove(worst.ID); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestAuditLearned(t *testing.T) {
 		t.Fatalf("%+v", worst)
 	}
 	n := g.Learner().Graph().Len()
-	gone, err := g.Learner().Remove(worst.ID)
+	gone, err := g.Remove(worst.ID)
 	if err != nil || gone < 1 || g.Learner().Graph().Len() != n-gone {
 		t.Errorf("%d gone, %v", gone, err)
 	}

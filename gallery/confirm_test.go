@@ -113,15 +113,12 @@ func TestConfirmFrontal(t *testing.T) {
 // An opened gallery uses the present values of its space, and not the values from when it was made.
 func TestOpenMeasured(t *testing.T) {
 	old := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6}
-	g, err := gallery.New(old, online.Settings{})
+	path := filepath.Join(t.TempDir(), "gallery")
+	g, err := gallery.Create(path, old, online.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, time.Unix(0, 0), gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "gallery")
-	if err := g.Save(path); err != nil {
 		t.Fatal(err)
 	}
 	now := old

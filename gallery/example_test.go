@@ -19,14 +19,14 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "gallery")
 
-	g, err := gallery.New(space, online.Settings{})
+	g, err := gallery.Create(path, space, online.Settings{})
 	if err != nil {
 		panic(err)
 	}
 	if _, err := g.Enroll("alice", person(0, 4), noon, gallery.Enrolment{}); err != nil {
 		panic(err)
 	}
-	if err := g.Save(path); err != nil {
+	if err := g.Close(); err != nil {
 		panic(err)
 	}
 

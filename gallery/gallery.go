@@ -32,13 +32,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -48,6 +51,17 @@ var (
 	ErrNoFaces  = errors.New("no faces to enrol")
 	ErrMixed    = errors.New("faces that do not look like one person")
 	ErrMismatch = errors.New("faces that do not look like the person of that name")
+)
+
+// Errors of [Open], [Gallery.Save] and [Gallery.Change]. Each says what to do.
+var (
+	ErrNotGallery = store.ErrNotStore
+	ErrVersion    = store.ErrVersion
+	ErrOld        = store.ErrOld
+	ErrDamaged    = store.ErrDamaged
+	ErrFull       = store.ErrFull
+	ErrSpace      = errors.New("gallery of another feature space")
+	ErrClosed     = errors.New("the gallery is closed")
 )
 
 // ErrNotOffered is wrapped by the error of [Gallery.Confirm] for a face that [Gallery.Unconfirmed] does not return.
@@ -62,93 +76,211 @@ type Person struct {
 	Faces    int       `json:"faces"`    // labelled faces
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
 	// Upright is the number of labelled faces that were seen to be the right way up when they were enrolled. Nothing is
-	// known of the others: an older version or a user's correction labelled them, or their features have no
+	// known of the others: an older version, a fleet or a user's correction labelled them, or their features have no
 	// norm.
 	Upright int `json:"upright,omitempty"`
 }
 
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
 type Gallery struct {
-	people  []Person // as of the last call of settle
+	db      *store.DB // nil: closed
+	path    string    // "": in memory
 	learner *online.Learner
-	numbers map[string]int64 // the numbers of people in the database, by their present names
-	labels  map[int64]uint64 // the numbers of labelled faces, by the learner's number; 0 until they are in the database
-	counted int64            // the last number of a person, in memory
-	path    string           // "": only in memory
-	begun   bool             // a transaction is open
-	erased  map[int64]bool   // numbers of people who are to be forgotten with everything about them
-	records Records          // may be nil
-	unsaved []online.Taught  // faces learned since the last save
-	news    News
+	tx      *Tx // the open transaction, or nil
 
-	database
+	people  []Person         // those with faces, by number
+	numbers map[string]int64 // by name
+	names   map[int64]string
+	labels  map[int64]held   // by the learner's number
+	classes map[int64]string // under which name the learner has each person
+	evicted []int64          // rows of rejected faces that the learner has dropped for later ones
+	last    int64            // the newest label that g has seen
+	turn    uint64           // changes with each change of people or labels
+	saved   saved
+	version int64 // of the database
+
+	unsaved    []online.Taught // faces learned since the last save
+	renumbered map[int64]int64
+	given      uint64 // the last number of a face that was given
+	reserved   uint64 // the last number of a face that g may give
 }
 
-// New returns an empty gallery for a feature space. The error comes from [online.New].
+// New returns an empty gallery in memory, for a feature space. Close it after use. The error comes from [online.New].
 func New(space face.Space, s online.Settings) (*Gallery, error) {
-	l, err := online.New(space, s)
+	db, err := store.Memory()
 	if err != nil {
 		return nil, err
 	}
-	return &Gallery{learner: l, numbers: make(map[string]int64), labels: make(map[int64]uint64)}, nil
+	return begin(db, "", space, s)
 }
 
-// Learner returns the learner of g. What it learns is saved with g. If a person is labelled or forgotten directly in
-// the learner, the people of g follow; such a person has no date.
+// Create makes an empty gallery at path, with its folder. The error wraps [fs.ErrExist] if there is one, or comes from
+// [online.New] or the database.
+func Create(path string, space face.Space, s online.Settings) (*Gallery, error) {
+	db, err := store.Open(path, true)
+	if err != nil {
+		return nil, fmt.Errorf("making gallery %s: %w", path, err)
+	}
+	return begin(db, path, space, s)
+}
+
+func begin(db *store.DB, path string, space face.Space, s online.Settings) (*Gallery, error) {
+	l, err := online.New(space, s)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	g := made(db, path, l)
+	err = g.Change(func(t *Tx) error {
+		n, err := t.Int("select count(*) from learned")
+		if err == nil && n > 0 {
+			err = fmt.Errorf("making gallery %s: %w", path, fs.ErrExist)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+func made(db *store.DB, path string, l *online.Learner) *Gallery {
+	g := &Gallery{
+		db: db, path: path, learner: l, numbers: make(map[string]int64), names: make(map[int64]string),
+		labels: make(map[int64]held), classes: make(map[int64]string), renumbered: make(map[int64]int64),
+	}
+	l.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
+		t.Vector, t.Follows = slices.Clone(t.Vector), slices.Clone(t.Follows)
+		if g.unsaved = append(g.unsaved, t); len(g.unsaved) > mostUnsaved {
+			g.unsaved = slices.Delete(g.unsaved, 0, 1)
+		}
+	})
+	return g
+}
+
+// Default returns the default path of the gallery: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share.
+func Default() (string, error) {
+	dir, err := xdg.Data()
+	if err != nil {
+		return "", fmt.Errorf("finding the default gallery: %w; name one", err)
+	}
+	return filepath.Join(dir, "faceauth", "faceauth.db"), nil
+}
+
+// Open opens the gallery at path, which must be of the given space. If the space has measured false match rates, they
+// replace the rates stored in the gallery ([online.Learner.SetMeasured]). Close it after use.
+//
+// The error wraps [fs.ErrNotExist], [ErrSpace], or one of the errors above.
+func Open(path string, space face.Space) (*Gallery, error) {
+	g, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if g.Space().ID != space.ID {
+		g.Close()
+		return nil, fmt.Errorf("opening gallery %s: %w: %s", path, ErrSpace, space.Mismatch(g.Space().ID))
+	}
+	if space.Stills.Measured() {
+		g.learner.SetMeasured(space)
+	}
+	return g, nil
+}
+
+// Read opens the gallery at path, of any space. It has the errors of [Open], except [ErrSpace].
+func Read(path string) (*Gallery, error) {
+	db, err := store.Open(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+	}
+	g := made(db, path, new(online.Learner))
+	if err := db.Read(g.load); err != nil {
+		g.Close()
+		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+	}
+	return g, nil
+}
+
+// Close closes the database. What was not saved is lost, and changes give [ErrClosed].
+func (g *Gallery) Close() error {
+	if g.db == nil {
+		return nil
+	}
+	db := g.db
+	g.db = nil
+	return db.Close()
+}
+
+// Path returns the path of the database, or "" for a gallery in memory.
+func (g *Gallery) Path() string { return g.path }
+
+// Daily copies the gallery at path beside itself, once a day, and keeps the copies of a week: the file's name, a dash and
+// the day in UTC, such as faceauth.db-2026-11-25. It has the key of the gallery. Forgetting somebody removes the copies
+// before, and the next Daily makes one again. Other programs may use the gallery meanwhile. The error wraps
+// [fs.ErrNotExist] or one of the errors above; without room for two copies it is [ErrFull].
+func Daily(path string, now time.Time) error {
+	db, err := store.Open(path, false)
+	if err != nil {
+		return fmt.Errorf("copying gallery %s: %w", path, err)
+	}
+	if err := errors.Join(db.Daily(now), db.Close()); err != nil {
+		return fmt.Errorf("copying gallery %s: %w", path, err)
+	}
+	return nil
+}
+
+// Update brings g in line with the database if another program has changed it. It costs microseconds if not. Errors
+// leave g as it was.
+func (g *Gallery) Update() error {
+	switch {
+	case g.db == nil:
+		return ErrClosed
+	case g.tx != nil:
+		return nil
+	}
+	now, err := g.db.Version()
+	if err == nil && now != g.version {
+		if err = g.db.Read(g.align); err == nil {
+			g.version = now
+		}
+	}
+	if err != nil {
+		return g.explained("reading", err)
+	}
+	return nil
+}
+
+// Look calls do, which sees one state of the database of g, and must not change it.
+func (g *Gallery) Look(do func(t *Tx) error) error {
+	if g.db == nil {
+		return ErrClosed
+	}
+	if err := g.db.Read(func() error { return do(&Tx{g: g}) }); err != nil {
+		return g.explained("reading", err)
+	}
+	return nil
+}
+
+// Save writes what was learned since g was read or last saved. Other programs' changes stay: if one of them has changed
+// what was learned, g takes that, and its own unsaved learned faces are learned again on top of it. On error nothing is
+// written, and the next Save tries again.
+func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil }) }
+
+// Learner returns the learner of g. What it learns is saved with g; only g labels faces.
 func (g *Gallery) Learner() *online.Learner { return g.learner }
 
 // Space returns the feature space of g.
 func (g *Gallery) Space() face.Space { return g.learner.Space() }
 
 // People returns the enrolled people in the order in which they were enrolled.
-func (g *Gallery) People() []Person {
-	g.settle()
-	all := slices.Clone(g.people)
-	for i := range all {
-		all[i].ID = g.numbers[all[i].Name]
-	}
-	return all
-}
+func (g *Gallery) People() []Person { return slices.Clone(g.people) }
 
-// Number returns the number of the person with a name ([Person].ID), or 0.
+// Number returns the number of the enrolled person with a name ([Person].ID), or 0.
 func (g *Gallery) Number(name string) int64 { return g.numbers[name] }
 
-// settle brings the people in line with the learner, which callers may change directly.
-func (g *Gallery) settle() {
-	faces, before := make(map[string]int), make(map[string]Person)
-	for _, l := range g.learner.Labels() {
-		if !l.Negative {
-			faces[l.Name]++
-		}
-	}
-	for _, p := range g.people {
-		before[p.Name] = p
-	}
-	g.people = nil
-	for _, name := range g.learner.Names() {
-		p := before[name]
-		g.people = append(g.people, Person{Name: name, Faces: faces[name], Enrolled: p.Enrolled,
-			Upright: min(p.Upright, faces[name])})
-	}
-	maps.DeleteFunc(g.numbers, func(name string, _ int64) bool { return faces[name] == 0 })
-	if g.path == "" { // nobody else gives numbers
-		for _, p := range g.people {
-			if g.numbers[p.Name] == 0 {
-				g.counted++
-				g.numbers[p.Name] = g.counted
-			}
-		}
-	}
-}
+// Name returns the name of an enrolled person, or "".
+func (g *Gallery) Name(person int64) string { return g.names[person] }
 
-func (g *Gallery) person(name string) *Person {
-	for i := range g.people {
-		if g.people[i].Name == name {
-			return &g.people[i]
-		}
-	}
-	return nil
-}
+// Turn returns a number that changes with each change of people or labels, whoever made it.
+func (g *Gallery) Turn() uint64 { return g.turn }
 
 // Enrolment says how to treat faces that contradict known faces.
 type Enrolment struct {
@@ -164,101 +296,156 @@ type Enrolment struct {
 // look like, or "". Check it: if one person has two names, the learned faces are split between them.
 //
 // The error wraps [ErrNoFaces], [ErrExists], [ErrMixed], [ErrMismatch] or [ErrAlike], or comes from
-// [online.Learner.Label]. On error g is unchanged.
+// [online.Learner.Label] or the database. On error g is unchanged.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
+	err = g.Change(func(t *Tx) error {
+		resembles, _, err = t.Enroll(name, faces, now, how)
+		return err
+	})
+	return resembles, err
+}
+
+// Enroll does the work of [Gallery.Enroll], and returns the rows of the labels.
+func (t *Tx) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, rows []int64,
+	err error) {
+	g := t.g
 	if err := g.check(name, faces); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	known := g.learner.Knows(name)
+	known := g.Number(name) != 0
 	if known && !how.Add {
-		return "", fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
+		return "", nil, fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
 	}
 	if other := g.Alike(name); other != "" && !known && !how.Force {
-		return "", fmt.Errorf("enrolling %s: %w: %s; use this spelling for the same person", name, ErrAlike, other)
+		return "", nil, fmt.Errorf("enrolling %s: %w: %s; use this spelling for the same person", name, ErrAlike, other)
 	}
 	if !how.Force && !g.onePerson(faces) {
-		return "", fmt.Errorf("enrolling %s: %w; use a recording of one person", name, ErrMixed)
+		return "", nil, fmt.Errorf("enrolling %s: %w; use a recording of one person", name, ErrMixed)
 	}
 	likeness, err := g.likeness(faces)
 	if err != nil {
-		return "", fmt.Errorf("enrolling %s: %w", name, err)
+		return "", nil, fmt.Errorf("enrolling %s: %w", name, err)
 	}
 	if known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
-		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
+		return "", nil, fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
-	resembles = most(likeness, name, len(faces))
-	if err := g.label(name, faces, now, how.Numbers); err != nil {
-		return "", err
-	}
+	upright := 0
 	if how.Upright {
-		g.person(name).Upright += len(faces)
+		upright = len(faces)
 	}
-	return resembles, nil
+	rows, err = t.label(name, faces, now, how.Numbers, upright)
+	return most(likeness, name, len(faces)), rows, err
 }
 
 // Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares
-// them with nobody. The error wraps [ErrNoFaces], or comes from [online.Learner.Label]. On error g is unchanged.
+// them with nobody. The error wraps [ErrNoFaces], or comes from [online.Learner.Label] or the database. On error g is
+// unchanged.
 //
 // Numbers are the numbers of the faces, if they have numbers already.
 func (g *Gallery) Label(name string, faces [][]float32, now time.Time, numbers ...uint64) error {
-	if err := g.check(name, faces); err != nil {
+	return g.Change(func(t *Tx) error {
+		err := g.check(name, faces)
+		if err == nil {
+			_, err = t.label(name, faces, now, numbers, 0)
+		}
 		return err
-	}
-	return g.label(name, faces, now, numbers)
+	})
 }
 
-// Reject adds a face that is not the named person's ([online.Learner.Reject]). Number is its number, or 0.
-func (g *Gallery) Reject(x []float32, name string, number uint64) error {
-	if err := g.learner.Reject(x, name); err != nil {
+// Reject adds a face that is not the named person's ([online.Learner.Reject]). Number is its number, if it has one. The error wraps [online.ErrUnknown], or
+// comes from [face.Space.Check] or the database.
+func (g *Gallery) Reject(x []float32, name string, number ...uint64) error {
+	return g.Change(func(t *Tx) error {
+		person := g.Number(name)
+		if err := g.Space().Check(x); err != nil {
+			return err
+		}
+		if person == 0 {
+			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
+		}
+		_, err := t.Label(person, true, [][]float32{x}, number)
 		return err
+	})
+}
+
+// Retract takes back labels by the learner's numbers, with everything that was learned through them. Numbers that are
+// not labels are ignored.
+func (g *Gallery) Retract(stored ...int64) error {
+	return g.Change(func(t *Tx) error { return t.Retract(stored...) })
+}
+
+// Remove takes back a face that the learner keeps, by its number, with everything that was learned through it. It returns
+// the number of learned faces that were removed. The error wraps [online.ErrUnknown], or comes from the database.
+func (g *Gallery) Remove(stored int64) (faces int, err error) {
+	err = g.Change(func(t *Tx) error {
+		if _, labelled := g.labels[stored]; labelled {
+			before := g.learner.Graph().Len()
+			if err := t.Retract(stored); err != nil {
+				return err
+			}
+			faces = before - 1 - g.learner.Graph().Len()
+			return nil
+		}
+		faces, err = t.Learner().Remove(stored)
+		return err
+	})
+	return faces, err
+}
+
+// label labels faces that were checked.
+func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint64, upright int) ([]int64, error) {
+	if n := t.g.learner.LabelRoom(); n < len(faces) {
+		return nil, fmt.Errorf("enrolling %s: %w: %d more, and there is room for %d", name, online.ErrFull, len(faces), n)
 	}
-	g.number([]uint64{number})
-	return nil
+	person, err := t.Person(name)
+	if err != nil {
+		return nil, fmt.Errorf("enrolling %s: %w", name, err)
+	}
+	rows, err := t.Label(person, false, faces, numbers)
+	if err == nil {
+		err = t.Enrolled(person, now, upright)
+	}
+	if err == nil {
+		err = t.Follow()
+	}
+	return rows, err
 }
 
 // reservedFaces is the number of faces that a program can number before it writes the database again.
 const reservedFaces = 50000
 
-// NextFace returns a number that no other face has or gets. The database reserves numbers. Before there is one, or
-// while it cannot be written, they go on from a random number above 2^52.
+// NextFace returns a number that no other face has or gets. The database reserves numbers. While it cannot be written,
+// they go on from a random number above 2^52.
 func (g *Gallery) NextFace() uint64 {
-	if g.given == g.reserved && g.path != "" {
-		if g.db == nil || g.begun || // what a transaction reserves could be taken back
-			g.db.Write(func() error { return g.reserve(reservedFaces) }) != nil {
-			g.given = 1<<52 + rand.Uint64N(1<<51)
-			g.reserved = g.given + 1<<51
-		}
+	if g.given == g.reserved && (g.tx != nil || g.reserve() != nil) { // what a transaction reserves could be taken back
+		g.given = 1<<52 + rand.Uint64N(1<<51)
+		g.reserved = g.given + 1<<51
 	}
 	g.given++
-	g.reserved = max(g.reserved, g.given)
 	return g.given
 }
 
-// number gives the newest labels their numbers.
-func (g *Gallery) number(numbers []uint64) {
-	for i, id := range g.learner.Newest(len(numbers)) {
-		g.labels[id] = numbers[i]
-	}
+// reserve reserves numbers for faces.
+func (g *Gallery) reserve() error {
+	return g.Records(false, func(t *Tx) error {
+		last, err := t.Next("face", reservedFaces)
+		g.given, g.reserved = uint64(last)-reservedFaces, uint64(last)
+		return err
+	})
 }
 
 // Label is a labelled or rejected face. A face may have several.
 type Label struct {
+	Row      int64
 	Face     uint64 // the number of the face
-	Name     string
+	Person   int64
 	Negative bool // the face is not this person's
-	Vector   []float32
 }
 
-// Labels returns the labels, by the learner's numbers, which may change with a save. Their vectors are copies.
-func (g *Gallery) Labels() map[int64]Label {
-	all := make(map[int64]Label)
-	for _, l := range g.learner.Labels() {
-		if g.labels[l.ID] == 0 { // otherwise the next save would number it
-			g.labels[l.ID] = g.NextFace()
-		}
-		all[l.ID] = Label{g.labels[l.ID], l.Name, l.Negative, slices.Clone(g.learner.Vector(l.ID))}
-	}
-	return all
+// LabelOf returns the label of a stored face, by the learner's number.
+func (g *Gallery) LabelOf(stored int64) (Label, bool) {
+	h, there := g.labels[stored]
+	return Label{h.row, h.number, h.person, h.negative}, there
 }
 
 // check returns an error if no gallery of this space can hold the name and the faces.
@@ -274,21 +461,6 @@ func (g *Gallery) check(name string, faces [][]float32) error {
 			return fmt.Errorf("enrolling %s, face %d of %d: %w", name, i+1, len(faces), err)
 		}
 	}
-	return nil
-}
-
-// label labels faces that were checked. Numbers may be empty.
-func (g *Gallery) label(name string, faces [][]float32, now time.Time, numbers []uint64) error {
-	if err := g.learner.LabelAll(faces, name); err != nil {
-		return fmt.Errorf("enrolling %s: %w", name, err)
-	}
-	g.number(append(slices.Clone(numbers), make([]uint64, len(faces))...)[:len(faces)])
-	p := g.person(name)
-	if p == nil {
-		g.people = append(g.people, Person{Name: name})
-		p = &g.people[len(g.people)-1]
-	}
-	p.Enrolled = now.UTC().Truncate(time.Second)
 	return nil
 }
 
@@ -343,79 +515,49 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 	return n, nil
 }
 
-// Difference compares labels before and after a change. Added has the labels that are new, and removed the labels that
-// are gone, each in the order of their numbers.
-func Difference[L any](before, after map[int64]L) (added, removed []L) {
-	without := func(some, others map[int64]L) (all []L) {
-		for _, id := range slices.Sorted(maps.Keys(some)) {
-			if _, there := others[id]; !there {
-				all = append(all, some[id])
-			}
-		}
-		return all
-	}
-	return without(after, before), without(before, after)
-}
-
-// Attempt calls do. If do fails, Attempt restores the gallery and returns the error of do.
-func (g *Gallery) Attempt(do func() error) error {
-	before, err := g.learner.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	people, numbers, erased, labels := g.People(), maps.Clone(g.numbers), maps.Clone(g.erased), maps.Clone(g.labels)
-	if err := do(); err != nil {
-		g.people, g.numbers, g.erased, g.labels = people, numbers, erased, labels
-		// the snapshot was made a moment ago by the same code
-		return errors.Join(err, g.learner.UnmarshalBinary(before))
-	}
-	return nil
-}
-
-// Forget forgets a person and the faces that were learned through this person, and with the next save the records
-// about this person. The error wraps [online.ErrUnknown].
+// Forget forgets a person, the faces that were learned through this person, and everything else about this person. The
+// error wraps [online.ErrUnknown], or comes from the database.
 func (g *Gallery) Forget(name string) error {
-	if err := g.learner.Forget(name); err != nil {
-		return err
-	}
-	g.people = slices.DeleteFunc(g.people, func(p Person) bool { return p.Name == name })
-	g.Erase(name)
-	return nil
+	return g.Change(func(t *Tx) error {
+		person := g.Number(name)
+		if person == 0 {
+			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
+		}
+		if err := t.Forget(person); err != nil {
+			return err
+		}
+		return t.Follow()
+	})
 }
 
-// Erase removes, with the next save, the records about a person who has no labelled faces any more: for example because
-// the learner has forgotten them.
-func (g *Gallery) Erase(name string) {
-	if g.learner.Knows(name) {
-		return
-	}
-	id := g.numbers[name]
-	for other, e := range g.database.people {
-		if id == 0 && e.name == name {
-			id = other
-		}
-	}
-	delete(g.numbers, name)
-	if id != 0 {
-		if g.erased == nil {
-			g.erased = make(map[int64]bool)
-		}
-		g.erased[id] = true
-	}
-}
-
-// Rename gives a person a new name. The error comes from [online.Learner.Rename].
+// Rename gives a person a new name. The error wraps [online.ErrUnknown], [online.ErrName] or [online.ErrTaken], or comes
+// from the database.
 func (g *Gallery) Rename(from, to string) error {
-	g.settle()
-	if err := g.learner.Rename(from, to); err != nil {
+	return g.Change(func(t *Tx) error {
+		person := g.Number(from)
+		switch {
+		case person == 0:
+			return fmt.Errorf("%w: %s", online.ErrUnknown, from)
+		case g.Number(to) != 0:
+			return fmt.Errorf("%w: %s", online.ErrTaken, to)
+		}
+		if err := online.CheckName(to); err != nil {
+			return err
+		}
+		t.whole, t.named, t.gone = true, true, true
+		// The name is final: an office cannot take it back.
+		err := t.Exec("delete from statement where person = ? and kind = 'renamed' and other is null", person)
+		if err == nil {
+			err = t.Exec("delete from said where what = 'name' and of = ?", person)
+		}
+		if err == nil {
+			err = t.Exec("update person set name = ? where id = ?", to, person)
+		}
+		if err == nil {
+			err = t.Follow()
+		}
 		return err
-	}
-	g.person(from).Name = to
-	if id, there := g.numbers[from]; there {
-		delete(g.numbers, from)
-		g.numbers[to] = id
-	}
-	return nil
+	})
 }
 
 // mostConfirmed is the largest number of learned faces that [Gallery.Confirm] enrols.

@@ -51,10 +51,16 @@ func person(i, n int) [][]float32 {
 
 func newGallery(t testing.TB, people ...string) *gallery.Gallery {
 	t.Helper()
-	g, err := gallery.New(space, online.Settings{K: 50})
+	return newGalleryAt(t, filepath.Join(t.TempDir(), "new", "gallery"), people...)
+}
+
+func newGalleryAt(t testing.TB, path string, people ...string) *gallery.Gallery {
+	t.Helper()
+	g, err := gallery.Create(path, space, online.Settings{K: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { g.Close() })
 	for i, name := range people {
 		if _, err := g.Enroll(name, person(i, 4), noon, gallery.Enrolment{}); err != nil {
 			t.Fatal(err)
@@ -65,11 +71,10 @@ func newGallery(t testing.TB, people ...string) *gallery.Gallery {
 
 func save(t testing.TB, g *gallery.Gallery) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "new", "gallery")
-	if err := g.Save(path); err != nil {
+	if err := g.Save(); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return g.Path()
 }
 
 func TestSaveOpen(t *testing.T) {
@@ -145,7 +150,7 @@ func TestLink(t *testing.T) {
 	if _, err := g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Save(link); err != nil {
+	if err := g.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if back, err := gallery.Open(path, space); err != nil || len(back.People()) != 2 {
@@ -266,7 +271,8 @@ func TestDefault(t *testing.T) {
 // When the last face of a person is removed, the person is removed, and the file can be read.
 func TestUnlabel(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .4, Gamma: 1e-3, Reach: 1}
-	g, err := gallery.New(line, online.Settings{})
+	path := filepath.Join(t.TempDir(), "gallery")
+	g, err := gallery.Create(path, line, online.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,16 +282,12 @@ func TestUnlabel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "gallery")
 	for want := range 3 {
 		c := g.Learner().Conflicts(.1)
 		if len(c) == 0 {
 			break
 		}
-		if _, err := g.Learner().Unlabel(c[0].B.ID); err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Save(path); err != nil {
+		if err := g.Retract(c[0].B.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := gallery.Open(path, line); err != nil {
@@ -295,44 +297,36 @@ func TestUnlabel(t *testing.T) {
 	if p := g.People(); len(p) != 1 || p[0].Name != "alice" || len(g.Learner().Conflicts(9)) != 0 {
 		t.Errorf("%+v", p)
 	}
-	if _, err := g.Learner().Unlabel(1 << 40); !errors.Is(err, online.ErrUnknown) {
+	if err := g.Retract(1 << 40); err != nil {
 		t.Error(err)
 	}
 }
 
-// People who are labelled or forgotten directly in the learner are added or removed here, too, and the gallery can be
-// saved.
-func TestPeopleOfLearner(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "gallery")
-	g := newGallery(t, "alice", "bob")
-	n := len(g.People())
-	l := g.Learner()
-	if err := l.Label(person(2, 1)[0], "zoe"); err != nil {
-		t.Fatal(err)
+// After Close everything says so, and a gallery is not made twice.
+func TestClosed(t *testing.T) {
+	g := newGallery(t, "alice")
+	if _, err := gallery.Create(g.Path(), space, online.Settings{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made twice: %v", err)
 	}
-	if p := g.People(); len(p) != n+1 || p[n].Name != "zoe" || p[n].Faces != 1 || !p[n].Enrolled.IsZero() {
-		t.Fatalf("%+v", p)
+	for range 2 {
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := g.Save(path); err != nil {
-		t.Fatal(err)
+	for range 3 {
+		for what, err := range map[string]error{
+			"Save": g.Save(), "Update": g.Update(), "Label": g.Label("bob", person(1, 1), noon),
+			"Forget": g.Forget("alice"), "zero": new(gallery.Gallery).Save(),
+		} {
+			if !errors.Is(err, gallery.ErrClosed) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
 	}
-	g, err := gallery.Read(path)
-	if err != nil {
-		t.Fatal(err)
+	if all := new(gallery.Gallery).People(); len(all) != 0 {
+		t.Error(all)
 	}
-	labels := g.Learner().Labels()
-	if _, err := g.Learner().Remove(labels[len(labels)-1].ID); err != nil || len(g.People()) != n {
-		t.Fatalf("%+v, %v", g.People(), err)
-	}
-	if err := g.Learner().Forget(g.People()[0].Name); err != nil || len(g.People()) != n-1 {
-		t.Fatalf("%+v, %v", g.People(), err)
-	}
-	if err := g.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := gallery.Read(path); err != nil {
-		t.Fatal(err)
-	}
+	want(t, open(t, g.Path()), "alice 4")
 }
 
 // A person who gets another name keeps the date and the place among the others.
@@ -347,11 +341,7 @@ func TestRename(t *testing.T) {
 	if p := g.People(); len(p) != 2 || p[0].Name != "anna" || !p[0].Enrolled.Equal(noon) || p[0].Faces != 4 {
 		t.Errorf("%+v", p)
 	}
-	path := filepath.Join(t.TempDir(), "gallery")
-	if err := g.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	if g, err := gallery.Open(path, space); err != nil || g.People()[0].Name != "anna" {
+	if g, err := gallery.Open(g.Path(), space); err != nil || g.People()[0].Name != "anna" {
 		t.Error(err)
 	}
 }
@@ -360,7 +350,7 @@ func TestRename(t *testing.T) {
 func TestAttempt(t *testing.T) {
 	g := newGallery(t, "alice")
 	before, broken := g.People(), errors.New("broken")
-	err := g.Attempt(func() error {
+	err := g.Change(func(*gallery.Tx) error {
 		if err := g.Forget("alice"); err != nil {
 			return err
 		}
@@ -376,7 +366,8 @@ func TestAttempt(t *testing.T) {
 
 // A gallery keeps how many labelled faces were seen to be the right way up.
 func TestUpright(t *testing.T) {
-	g, err := gallery.New(space, online.Settings{})
+	path := filepath.Join(t.TempDir(), "gallery")
+	g, err := gallery.Create(path, space, online.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,10 +381,6 @@ func TestUpright(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := g.Rename("alice", "anne"); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "gallery")
-	if err := g.Save(path); err != nil {
 		t.Fatal(err)
 	}
 	if g, err = gallery.Read(path); err != nil {

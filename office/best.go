@@ -116,5 +116,5 @@ func (w *Office) space() face.Space {
 // Best returns the numbers of at most n faces, for [Office.Face], by which a user best recognises the person: clear
 // faces that differ from each other.
 func (w *Office) Best(faces []Face, n int) []uint64 {
-	return append([]uint64{}, numbers(w.clear.best(w.space(), faces, n))...)
+	return append([]uint64{}, numbersOf(w.clear.best(w.space(), faces, n))...)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/fxamacker/cbor/v2"
 )
 
@@ -19,36 +20,17 @@ const (
 	clipRate     = 2  // pictures per second
 )
 
-// clip says how many pictures a clip has, and who else is in them.
-type clip struct {
-	Pictures int      `json:"pictures"`
-	With     []uint64 `json:"with,omitempty"` // sightings
-}
-
-// film collects the clip of a sighting that has not ended.
+// film collects the clip of a sighting.
 type film struct {
 	pictures [][]byte // JPEG, of one size
 	due      time.Time
-	with     map[uint64]*visit
-}
-
-// Mapped implements head.
-func (c clip) Mapped(func(string, bool) string, int64) (clip, bool) { return c, false }
-
-// openClips opens the clips. If clips are off, it removes those of earlier runs, because nobody would expire them.
-func (p *Past) openClips(s Limits) error {
-	clips, err := openRecords[clip](p.journal, "clip", s)
-	if err == nil && s.Bytes <= 0 {
-		clips.Delete(clips.Before(0)...)
-	} else {
-		p.clips = clips
-	}
-	return err
+	with     map[uint64]*sighted
+	show     []uint64 // the sightings of who else is in it
 }
 
 // films reports whether the clip of a person in view needs a picture now. The lock must be held.
 func (w *Office) films(v *view) bool {
-	if w.o.Past.clips == nil {
+	if !w.past.clips {
 		return false
 	}
 	for _, s := range v.sightings {
@@ -60,67 +42,52 @@ func (w *Office) films(v *view) bool {
 }
 
 // roll adds the picture of a frame to the clips of the people in it. The lock must be held.
-func (w *Office) roll(f face.Frame, visits []*visit) {
-	if w.o.Past.clips == nil || f.JPEG == nil {
+func (w *Office) roll(f face.Frame, all []*sighted) {
+	if !w.past.clips || f.JPEG == nil {
 		return
 	}
-	for _, s := range visits {
+	for _, s := range all {
 		if len(s.film.pictures) == clipPictures || s.Last.Before(s.film.due) {
 			continue
 		}
 		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)
-		for _, o := range visits {
+		for _, o := range all {
 			if o != s {
 				if s.film.with == nil {
-					s.film.with = make(map[uint64]*visit)
+					s.film.with = make(map[uint64]*sighted)
 				}
-				s.film.with[o.id] = o
+				s.film.with[o.ID] = o
 			}
 		}
 	}
 }
 
-// keepClip stores the clip of an ended and stored sighting. All other people in the clip must be stored, too: their
-// sightings lead to the clip when one of them is forgotten.
-func (w *Office) keepClip(s *visit) {
-	pictures, c := s.film.pictures, clip{Pictures: len(s.film.pictures)}
-	with := s.film.with
-	s.film = film{}
-	if w.o.Past.clips == nil || len(pictures) == 0 {
-		return
-	}
-	for id, o := range with {
-		if len(o.album.Faces) == 0 || o.Known == "" && !w.unknown.Keeps() || w.unknown.Ignored(o.Group) {
+// others completes the film of an ended sighting. Everybody else in it must be kept, too: when one of them is forgotten,
+// the film goes.
+func (f *film) others(w *Office) {
+	for id, o := range f.with {
+		if !w.keeps(o) || len(o.album.Faces) == 0 {
+			*f = film{}
 			return
 		}
-		c.With = append(c.With, id)
+		f.show = append(f.show, id)
 	}
-	slices.Sort(c.With)
-	body, err := encoding.Marshal(pictures)
-	if err == nil { // pictures have no value that cannot be encoded
-		w.o.Past.clips.Put(s.id, s.Last, c, body)
-	}
+	f.with = nil
 }
 
-// unclip removes the clips that show a person whose sighting is no longer stored.
-func (w *Office) unclip() {
-	clips := w.o.Past.clips
-	if clips == nil {
-		return
+// put writes the film of a sighting.
+func (f *film) put(t *gallery.Tx, sighting uint64) error {
+	body, err := cbor.Marshal(f.pictures)
+	if err == nil {
+		err = t.Exec("insert or replace into film(sighting, pictures, size, body) values(?, ?, ?, ?)", int64(sighting),
+			int64(len(f.pictures)), int64(len(body)), body)
 	}
-	kept := make(map[uint64]bool)
-	w.live(func(s *visit, _ *view) { kept[s.id] = len(s.album.Faces) > 0 })
-	for _, id := range w.o.Past.seen.Before(0) {
-		kept[id] = true
-	}
-	var gone []uint64
-	for _, id := range clips.Before(0) {
-		r, _ := clips.Get(id)
-		if !kept[id] || slices.ContainsFunc(r.Head.With, func(other uint64) bool { return !kept[other] }) {
-			gone = append(gone, id)
+	for _, other := range f.show {
+		if err == nil {
+			err = t.Exec("insert or replace into film_with values(?, ?)", int64(sighting), int64(other))
 		}
 	}
-	clips.Delete(gone...)
+	return err
 }
 
 // Clip returns the beginning of a sighting as a film with two pictures per second: AVI with motion JPEG. It returns nil
@@ -139,15 +106,20 @@ func (w *Office) ClipPicture(sighting, n uint64) []byte {
 func (w *Office) film(sighting uint64) (pictures [][]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.live(func(s *visit, _ *view) {
-		if s.id == sighting {
+	w.fresh(func(s *sighted) {
+		if s.ID == sighting {
 			pictures = slices.Clone(s.film.pictures)
 		}
 	})
-	if clips := w.o.Past.clips; clips != nil && pictures == nil {
-		if body, err := clips.Body(sighting); err != nil || cbor.Unmarshal(body, &pictures) != nil {
-			return nil
-		}
+	if pictures != nil {
+		return pictures
+	}
+	err := w.past.look(func(t *gallery.Tx) error {
+		return t.Query("select body from film join sighting on sighting.id = film.sighting where office = ? and id = ?",
+			func(r gallery.Row) error { return cbor.Unmarshal(r.ColumnRawBlob(0), &pictures) }, w.past.id, int64(sighting))
+	})
+	if err != nil {
+		return nil
 	}
 	return pictures
 }

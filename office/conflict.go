@@ -51,9 +51,9 @@ func (w *Office) conflicts() []Conflict {
 	defer w.mu.Unlock()
 	all := []Conflict{}
 	at := make(map[[2]ConflictFace]int)
-	labels := w.gallery.Labels()
 	of := func(l online.Label) ConflictFace {
-		return ConflictFace{l.Name, l.Negative, labels[l.ID].Face, l.ID, Portrait{}}
+		label, _ := w.gallery.LabelOf(l.ID)
+		return ConflictFace{l.Name, l.Negative, label.Face, l.ID, Portrait{}}
 	}
 	for _, c := range w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius) { // the nearest first
 		a := ConflictFace{Name: c.A.Name, Negative: c.A.Negative}
@@ -72,47 +72,51 @@ func (w *Office) conflicts() []Conflict {
 	return all
 }
 
-// Unlabel removes a label: one of the two of a conflict. The error wraps [online.ErrUnknown].
+// Unlabel removes a label: one of the two of a conflict. The error wraps [online.ErrUnknown], or comes from the database.
 func (w *Office) Unlabel(face uint64, name string, negative bool) error {
-	defer w.correcting()()
-	newest := int64(0)
-	for id, x := range w.gallery.Labels() {
-		if x.Face == face && x.Name == name && x.Negative == negative {
-			newest = max(newest, id)
+	return w.change(func(t *gallery.Tx) error {
+		row, err := t.Int("select max(id) from label where number = ? and person = ? and rejected = ? and valid",
+			int64(face), w.gallery.Number(name), negative)
+		if err == nil && row == 0 {
+			err = fmt.Errorf("%w: face %d has no such label; it may have been taken back already", online.ErrUnknown, face)
 		}
-	}
-	if newest == 0 {
-		return fmt.Errorf("%w: face %d has no such label; it may have been taken back already", online.ErrUnknown, face)
-	}
-	return w.unlabel(newest, w.gallery.Labels()[newest])
+		if err != nil {
+			return err
+		}
+		return w.unlabel(t, gallery.Label{Row: row, Face: face, Person: w.gallery.Number(name), Negative: negative})
+	})
 }
 
-// unlabel removes the label with the learner's number.
-func (w *Office) unlabel(id int64, x gallery.Label) error {
-	s := statement{Kind: Unlabelled}
+// unlabel removes a label.
+func (w *Office) unlabel(t *gallery.Tx, x gallery.Label) error {
+	s := statement{kind: Unlabelled}
 	if !x.Negative {
-		if s.Was = x.Name; w.picture(x.Face) != nil {
-			s.Face = x.Face
+		s.other = x.Person
+		n, err := t.Int("select count(*) from face where number = ? and jpeg is not null", int64(x.Face))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			s.face = x.Face
 		}
 	}
-	q := w.newDraft(s)
-	if _, err := w.gallery.Learner().Unlabel(id); err != nil {
-		return err
+	said, err := w.state(t, s)
+	if err == nil {
+		err = t.Say(said, gallery.ValidLabel, []int64{x.Row}, gallery.Value{Value: int64(0)})
 	}
-	return w.commit(q)
+	return err
 }
 
 // TakeBack removes a face of a [Profile] by its number: a labelled face as [Office.Unlabel] does, and a learned face
 // with all faces that were accepted through it, of which it returns the number. An undo gives labels back, and no
-// learned faces. The error wraps [online.ErrUnknown].
+// learned faces. The error wraps [online.ErrUnknown], or comes from the database.
 func (w *Office) TakeBack(stored int64) (learned int, err error) {
-	defer w.correcting()()
-	if x, labelled := w.gallery.Labels()[stored]; labelled {
-		return 0, w.unlabel(stored, x)
-	}
-	if learned, err = w.gallery.Learner().Remove(stored); err != nil {
-		return 0, err
-	}
-	w.live(w.rejudge)
-	return learned, w.save()
+	err = w.change(func(t *gallery.Tx) error {
+		if x, labelled := w.gallery.LabelOf(stored); labelled {
+			return w.unlabel(t, x)
+		}
+		learned, err = t.Learner().Remove(stored)
+		return err
+	})
+	return learned, err
 }

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/sighting"
-	"github.com/fxamacker/cbor/v2"
+	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // Errors of [Office.Undo].
@@ -20,9 +17,6 @@ var (
 	ErrNoCorrection = errors.New("correction not found; it may be too old")
 	ErrUndone       = errors.New("this correction is undone already")
 	ErrFinal        = errors.New("a forgotten person cannot be brought back")
-	ErrElsewhere    = errors.New("this correction was made by another program; undo it there")
-	ErrLater        = errors.New("another person has got that name since; rename that person first")
-	ErrSettled      = errors.New("another person has got the old name since; correct the faces one by one")
 )
 
 // CorrectionKind is the kind of a correction.
@@ -31,7 +25,7 @@ type CorrectionKind string
 // Kinds of corrections.
 const (
 	Named       CorrectionKind = "named"      // a group of unknown faces, or an unknown sighting, got a name
-	Renamed     CorrectionKind = "renamed"    // a person got a new name, or was merged with another person
+	Renamed     CorrectionKind = "renamed"    // a person got a new name, or was found to be another person
 	Merged      CorrectionKind = "merged"     // two groups of unknown faces were merged
 	Denied      CorrectionKind = "denied"     // a sighting was not the recognised person
 	Confirmed   CorrectionKind = "confirmed"  // a sighting was the recognised person
@@ -55,244 +49,49 @@ type Correction struct {
 	Face     uint64         `json:"face,omitempty"`     // a picture, for [Office.Face]
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
-	// Elsewhere is true for a change that another program made.
-	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// statement is a correction in the journal, without faces.
+// statement is a correction that is being made.
 type statement struct {
-	Kind     CorrectionKind `json:"kind"`
-	Name     string         `json:"name,omitempty"`
-	Was      string         `json:"was,omitempty"`
-	Group    uint64         `json:"group,omitempty"`
-	Other    uint64         `json:"other,omitempty"` // group that was merged into Group
-	Alike    []uint64       `json:"alike,omitempty"` // groups that look like a forgotten person and are forgotten, too
-	Sighting uint64         `json:"sighting,omitempty"`
-	Face     uint64         `json:"face,omitempty"`
-	Faces    []uint64       `json:"faces,omitempty"` // numbers of the pictures in the proof
-
-	Learned ranges                   `json:"learned,omitempty"` // observations of the learner that it caused
-	Made    uint64                   `json:"made,omitempty"`    // group that it made
-	Events  map[uint64]string        `json:"events,omitempty"`  // names that events had before
-	Stays   map[uint64]opinionChange `json:"stays,omitempty"`   // changes of sightings
-	Pure    bool                     `json:"pure,omitempty"`    // for a rename: nobody had the new name
-	Settled bool                     `json:"settled,omitempty"` // for a merge of people: another one got the old name
-	Joined  []joined                 `json:"joined,omitempty"`  // faces that it put into groups
-	Foreign bool                     `json:"foreign,omitempty"` // another program made it
-
-	UndoneAt uint64 `json:"undone_at,omitempty"` // turn of its undoing; 0: not undone
-
-	Person string   `json:"person,omitempty"` // for a pure or settled rename: the present name of the person
-	Labels []string `json:"labels,omitempty"` // the people of the labels in the proof
+	kind          CorrectionKind
+	person, other int64  // whom it names, and who it was taken for
+	name, was     string // of a renaming
+	group         uint64
+	sighting      uint64
+	face          uint64 // a picture
 }
 
-// Mapped implements head. The names of a pure or settled rename stay: they are those of that time.
-func (s statement) Mapped(f func(string, bool) string, observed int64) (_ statement, cut bool) {
-	if s.Pure || s.Settled {
-		s.Person = f(s.Person, true)
-	} else {
-		s.Name, s.Was = f(s.Name, true), f(s.Was, true)
-	}
-	s.Labels = slices.Clone(s.Labels)
-	for i, name := range s.Labels { // the proof has their indices
-		s.Labels[i] = f(name, true)
-	}
-	events, stays := s.Events, s.Stays
-	s.Events, s.Stays = make(map[uint64]string, len(events)), make(map[uint64]opinionChange, len(stays))
-	for id, name := range events {
-		s.Events[id] = f(name, false)
-	}
-	for id, x := range stays {
-		for _, o := range []*opinion{&x.Was, &x.Is} {
-			o.Known, o.Denied = f(o.Known, false), mapped(o.Denied, f)
+// state writes a statement, and returns its number.
+func (w *Office) state(t *gallery.Tx, s statement) (int64, error) {
+	whom := func(person int64) any {
+		if person == 0 {
+			return nil
 		}
-		s.Stays[id] = x
+		return person
 	}
-	s.Learned, cut = s.Learned.upTo(observed)
-	return s, cut
+	err := t.Exec(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
+		values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(s.kind), whom(s.person),
+		whom(s.other), s.name, s.was, int64(s.group), int64(s.sighting), int64(s.face))
+	return t.Last(), err
 }
 
-// opinion is the name of a sighting with everything that belongs to it.
-type opinion struct {
-	Known  string         `json:"known,omitempty"`
-	Trust  sighting.Trust `json:"trust,omitempty"`
-	Denied []string       `json:"denied,omitempty"`
-	Wrong  bool           `json:"wrong,omitempty"`
-	Group  uint64         `json:"group,omitempty"`
-}
-
-// opinionChange is the opinion about a sighting before and after a statement.
-type opinionChange struct {
-	Was opinion `json:"was"`
-	Is  opinion `json:"is"` // only for past sightings
-}
-
-func (s *stay) opinion() opinion { return opinion{s.Known, s.Trust, s.Denied, s.Wrong, s.Group} }
-
-// proof holds the labels and faces that a statement changed.
-type proof struct {
-	// The database has indices in the statement's Labels for their names: a body does not change with a name.
-	Added   []gallery.Label `cbor:"added"`
-	Removed []gallery.Label `cbor:"removed"`
-	Groups  []Group         `cbor:"groups"` // groups before the statement
-	Faces   []Face          `cbor:"faces"`  // faces of its sighting
-}
-
-// draft is a statement in progress.
-type draft struct {
-	statement
-	proof
-	before map[int64]gallery.Label
-	groups []Group         // all groups before
-	heads  map[uint64]stay // changed past sightings
-}
-
-// newDraft begins a statement.
-func (w *Office) newDraft(s statement) *draft {
-	return &draft{statement: s, before: w.gallery.Labels(), groups: w.unknown.All(), heads: make(map[uint64]stay)}
-}
-
-// joined are faces that a statement put into a group.
-type joined struct {
-	Group uint64   `json:"group"`
-	Faces []uint64 `json:"faces"`
-}
-
-// regrouped records the groups whose faces have changed, as they were, and the faces that came into a group.
-func (q *draft) regrouped(now []Group) {
-	faces := make(map[uint64][]uint64)
-	for _, g := range now {
-		faces[g.ID] = numbers(g.Album.Faces)
-	}
-	for _, g := range q.groups {
-		if !slices.Equal(numbers(g.Album.Faces), faces[g.ID]) {
-			q.Groups = append(q.Groups, g)
-		}
-	}
-	for _, g := range now {
-		var came []uint64
-		i := slices.IndexFunc(q.groups, func(was Group) bool { return was.ID == g.ID })
-		for _, f := range faces[g.ID] {
-			there := false
-			if i >= 0 {
-				_, there = q.groups[i].Album.Find(f)
+// corrections calls each with the corrections for which a condition holds.
+func (w *Office) corrections(t *gallery.Tx, condition string, each func(Correction), args ...any) error {
+	return t.Query(`select statement.id, at, kind, statement.name, was, stranger, sighting, face, undone,
+		coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '') from statement
+		left join person p on p.id = person left join person o on o.id = other where office = ? and `+condition,
+		func(r gallery.Row) error {
+			c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Kind: CorrectionKind(r.ColumnText(2)),
+				Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)),
+				Sighting: uint64(r.ColumnInt64(6)), Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0}
+			if c.Kind != Renamed {
+				c.Name = w.past.nameOf(Arrived, r.ColumnInt64(9), r.ColumnText(11))
+				c.Was = w.past.nameOf(Arrived, r.ColumnInt64(10), r.ColumnText(12))
 			}
-			if !there {
-				came = append(came, f)
-			}
-		}
-		if came != nil {
-			q.Joined = append(q.Joined, joined{g.ID, came})
-		}
-	}
-}
-
-// recordOpinion records the opinion about a sighting before it changes.
-func (q *draft) recordOpinion(s *visit) {
-	if q.Stays == nil {
-		q.Stays = make(map[uint64]opinionChange)
-	}
-	if _, there := q.Stays[s.id]; !there {
-		q.Stays[s.id] = opinionChange{Was: s.opinion()}
-	}
-}
-
-// commit completes a statement, and writes it with all its changes in one transaction.
-func (w *Office) commit(q *draft) error {
-	if err := w.put(q); err != nil {
-		return err
-	}
-	return w.save()
-}
-
-// put puts a statement into the journal, with its changes of sightings and events.
-func (w *Office) put(q *draft) error {
-	q.Added, q.Removed = gallery.Difference(q.before, w.gallery.Labels())
-	q.regrouped(w.unknown.All())
-	for _, g := range q.Groups {
-		q.statement.Faces = append(q.statement.Faces, numbers(g.Album.Faces)...)
-	}
-	q.statement.Faces = append(q.statement.Faces, numbers(q.proof.Faces)...)
-	for id, h := range q.heads {
-		if x, there := q.Stays[id]; there {
-			x.Is = h.opinion()
-			q.Stays[id] = x
-		}
-	}
-	stored := q.proof
-	q.Labels = nil
-	stored.Added, stored.Removed = q.indexed(q.Added), q.indexed(q.Removed)
-	body, err := encoding.Marshal(stored)
-	if err != nil {
-		return err
-	}
-	w.turn++
-	w.reserve()
-	w.o.Past.said.Put(w.turn, w.o.Now(), q.statement, body)
-	w.o.Past.seen.Change(q.heads)
-	names := make(map[uint64]string)
-	for event := range q.Events {
-		names[event] = q.Name
-	}
-	w.o.Past.Rename(names, w.gallery.Number)
-	return nil
-}
-
-// indexed returns labels with the indices of their names.
-func (s *statement) indexed(all []gallery.Label) []gallery.Label {
-	all = slices.Clone(all)
-	for i := range all {
-		at := slices.Index(s.Labels, all[i].Name)
-		if at < 0 {
-			at, s.Labels = len(s.Labels), append(s.Labels, all[i].Name)
-		}
-		all[i].Name = strconv.Itoa(at)
-	}
-	return all
-}
-
-// statement returns a correction with its faces.
-func (w *Office) statement(id uint64) (s statement, p proof, err error) {
-	r, ok := w.o.Past.said.Get(id)
-	if !ok {
-		return s, p, fmt.Errorf("%w: %d", ErrNoCorrection, id)
-	}
-	body, err := w.o.Past.said.Body(id)
-	if err == nil && body != nil {
-		err = cbor.Unmarshal(body, &p)
-	}
-	if err != nil {
-		return r.Head, proof{}, err
-	}
-	p.Faces = w.sound(p.Faces)
-	for _, all := range []*[]gallery.Label{&p.Added, &p.Removed} {
-		*all = slices.DeleteFunc(*all, func(l gallery.Label) bool {
-			at, err := strconv.Atoi(l.Name)
-			return err != nil || at < 0 || at >= len(r.Head.Labels) || w.gallery.Space().Check(l.Vector) != nil
-		})
-		for i := range *all {
-			at, _ := strconv.Atoi((*all)[i].Name)
-			(*all)[i].Name = r.Head.Labels[at]
-		}
-	}
-	for i := range p.Groups {
-		p.Groups[i].Album.Faces = w.sound(p.Groups[i].Album.Faces)
-	}
-	return r.Head, p, nil
-}
-
-// final reports whether a statement cannot be undone.
-func (s statement) final() bool { return s.Kind == Forgot || s.Kind == ForgotGroup }
-
-// elsewhere reports whether a statement can be undone only by the program that made it.
-func (s statement) elsewhere() bool { return s.Foreign && !s.Pure }
-
-func (s statement) correction(id uint64, at time.Time) Correction {
-	return Correction{
-		ID: id, At: at, Kind: s.Kind, Name: s.Name, Was: s.Was, Group: s.Group, Sighting: s.Sighting, Face: s.Face,
-		Elsewhere: s.Foreign, Undone: s.UndoneAt > 0,
-		CanUndo: s.UndoneAt == 0 && !s.final() && !s.elsewhere() && !s.Settled,
-	}
+			c.CanUndo = !c.Undone && c.Kind != Forgot && c.Kind != ForgotGroup
+			each(c)
+			return nil
+		}, append([]any{w.past.id}, args...)...)
 }
 
 // Corrections returns the last n entries of the journal before the entry with the given number (0: before none), the
@@ -301,126 +100,123 @@ func (w *Office) Corrections(before uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Correction{}
-	for _, id := range w.o.Past.said.Before(before) {
-		if len(all) >= n {
-			break
-		}
-		r, _ := w.o.Past.said.Get(id)
-		all = append(all, r.Head.correction(id, r.At))
+	if before == 0 {
+		before = math.MaxInt64
 	}
+	w.note(w.past.look(func(t *gallery.Tx) error {
+		return w.corrections(t, "statement.id < ? order by statement.id desc limit ?", func(c Correction) {
+			all = append(all, c)
+		}, int64(before), int64(n))
+	}))
 	return all
 }
 
-// nameNow returns the present name of the person who had a name at the time of a statement: people may be merged.
-func (w *Office) nameNow(name string, id uint64) string {
-	ids := w.o.Past.said.Before(0)
-	slices.Reverse(ids)
-	for _, later := range ids {
-		r, _ := w.o.Past.said.Get(later)
-		if s := r.Head; s.joins() && later > id && s.Was == name {
-			name = s.Name
+// Undo takes back a correction, in any order with others: afterwards labels, names of people, of past sightings and of
+// events, and groups of unknown faces are as if it had never been made. Faces that were learned through its labels are
+// taken back; those that the learner forgot because of the correction do not come back.
+//
+// The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
+func (w *Office) Undo(id uint64) error {
+	return w.change(func(t *gallery.Tx) error {
+		var c *Correction
+		err := w.corrections(t, "statement.id = ?", func(x Correction) { c = &x }, int64(id))
+		switch {
+		case err != nil:
+			return err
+		case c == nil:
+			return fmt.Errorf("%w: %d", ErrNoCorrection, id)
+		case c.Undone:
+			return fmt.Errorf("%w: %d", ErrUndone, id)
+		case !c.CanUndo:
+			return ErrFinal
 		}
+		learned, err := w.taught(t, "statement", int64(id))
+		if err != nil {
+			return err
+		}
+		if len(learned) > 0 {
+			t.Learner().Unlearn(learned)
+		}
+		return t.Undo(int64(id))
+	})
+}
+
+// naming is a statement that gave faces the name of a person, with its valid labels.
+type naming struct {
+	id      int64
+	about   bool // it is about the sighting that was asked about
+	rows    []int64
+	vectors [][]float32
+}
+
+// distance returns the distance of the nearest face to a sighting.
+func (n *naming) distance(w *Office, s *sighted) float64 {
+	nearest := math.Inf(1)
+	for _, x := range n.vectors {
+		nearest = min(nearest, s.album.Distance(w.gallery.Space(), x))
 	}
-	return name
+	return nearest
+}
+
+// namings returns the valid labels of a person by the statement that made them: 0 for none. With taken also those that
+// another statement took back.
+func (w *Office) namings(t *gallery.Tx, person int64, about uint64, taken bool) (all []*naming, err error) {
+	at := make(map[int64]*naming)
+	err = t.Query(`select label.id, vector, coalesce(max(said.statement), 0) as made, exists (select 1 from said a where
+		a.what = 'sighting' and a.of = ?2 and a.statement = (select max(m.statement) from said m where m.what = 'label' and
+		m.of = label.id and m.value = 1))
+		from label left join said on what = 'label' and of = label.id and value = 1 where label.person = ?1 and
+		not rejected and (valid or ?3 and exists (select 1 from said x join statement on statement.id = x.statement where
+		x.what = 'label' and x.of = label.id and x.value = 1 and not undone)) group by label.id`, func(r gallery.Row) error {
+		made := r.ColumnInt64(2)
+		n := at[made]
+		if n == nil {
+			n = &naming{id: made}
+			at[made] = n
+			all = append(all, n)
+		}
+		n.about = n.about || r.ColumnInt64(3) == 1
+		n.rows = append(n.rows, r.ColumnInt64(0))
+		n.vectors = append(n.vectors, vector.Floats(r.ColumnRawBlob(1)))
+		return nil
+	}, person, int64(about), taken)
+	return all, err
 }
 
 // Naming returns the correction that gave a sighting's person the name. For a corrected sighting it is the person
 // before the correction. It is the naming with the nearest faces; it reports false if other labels of the person are
 // nearer.
-func (w *Office) Naming(id uint64) (Correction, bool) {
+func (w *Office) Naming(id uint64) (c Correction, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, _ := w.find(id)
 	if s == nil {
-		return Correction{}, false
+		return c, false
 	}
-	name := s.Known
-	if n := len(s.Denied); name == "" && n > 0 {
-		name = s.Denied[n-1]
-	}
-	found, nearest := uint64(0), math.Inf(1)
-	given := make(map[uint64]bool) // faces that got the name by a correction
-	for _, g := range w.namings(name) {
-		d := math.Inf(1)
-		for _, x := range g.Added {
-			given[x.Face] = true
-			d = min(d, s.album.Distance(w.gallery.Space(), x.Vector))
-		}
-		if _, in := g.Stays[id]; in {
-			d = 0
-		}
-		if d < nearest {
-			found, nearest = g.id, d
-		}
-	}
-	for _, x := range w.gallery.Labels() {
-		if x.Name == name && !x.Negative && !given[x.Face] &&
-			s.album.Distance(w.gallery.Space(), x.Vector) < nearest {
-			return Correction{}, false
-		}
-	}
-	r, ok := w.o.Past.said.Get(found)
-	return r.Head.correction(found, r.At), ok && name != ""
-}
-
-// naming is a statement that gave faces a name.
-type naming struct {
-	statement
-	proof
-	id uint64
-}
-
-// namings returns the statements that gave faces the present name and were not undone. Labels with other names are left
-// out.
-func (w *Office) namings(name string) (all []naming) {
-	for _, id := range w.o.Past.said.Before(0) {
-		r, _ := w.o.Past.said.Get(id)
-		s := r.Head
-		if s.UndoneAt > 0 || s.Kind == Renamed || s.Name == "" || w.nameNow(s.Name, id) != name {
-			continue
-		}
-		s, p, err := w.statement(id)
-		if err != nil {
-			continue
-		}
-		p.Added = slices.DeleteFunc(p.Added, func(l gallery.Label) bool { return l.Negative || l.Name != s.Name })
-		if len(p.Added) > 0 {
-			all = append(all, naming{s, p, id})
-		}
-	}
-	return all
-}
-
-// overruled returns the learner's label numbers of a person that contradict the denial of a sighting: all labels of a
-// naming that named this very sighting, or nearly the same pictures.
-func (w *Office) overruled(s *visit, name string) (ids []int64) {
-	space := w.gallery.Space()
-	gone := make(map[uint64]bool)
-	for _, g := range w.namings(name) {
-		near := math.Inf(1)
-		for _, x := range g.Added {
-			near = min(near, s.album.Distance(space, x.Vector))
-		}
-		_, in := g.Stays[s.id]
-		if in && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius {
-			for _, x := range g.Added {
-				gone[x.Face] = true
+	w.note(w.past.look(func(t *gallery.Tx) error {
+		person := s.Person
+		if w.gallery.Name(person) == "" {
+			var err error
+			if person, err = t.Int(`select other from statement where kind = 'denied' and sighting = ? and not undone
+				order by id desc limit 1`, int64(id)); err != nil {
+				return err
 			}
 		}
-	}
-	for id, x := range w.gallery.Labels() {
-		if x.Name == name && !x.Negative && gone[x.Face] {
-			ids = append(ids, id)
+		all, err := w.namings(t, person, id, true)
+		found, nearest := int64(0), math.Inf(1)
+		for _, n := range all {
+			d := n.distance(w, s)
+			if n.about && n.id != 0 {
+				d = 0
+			}
+			if d < nearest {
+				found, nearest = n.id, d
+			}
 		}
-	}
-	slices.Sort(ids)
-	return ids
+		if err == nil && found != 0 {
+			err = w.corrections(t, "statement.id = ? and kind <> 'renamed'", func(x Correction) { c, ok = x, true }, found)
+		}
+		return err
+	}))
+	return c, ok
 }
-
-// Distances in units of the space's impostor radius. Seven recordings were searched twice with different frames. The
-// first faces of the second pass were within .07 to .26 of a face of the first pass, within .42 of faces of the same
-// person in another recording, and within 1.01 of faces of other people (TestSamePicture).
-const (
-	samePicture = .4  // between pictures of one person in one recording
-	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
-)

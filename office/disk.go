@@ -3,12 +3,15 @@
 package office
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/faceauth/faceauth/gallery"
 )
 
-// Disk tells whether the database can be written. A failure does not end an office: what cannot be written stays in
-// memory, and is written as soon as possible.
+// Disk tells whether the database can be written. A failure does not end an office: what cameras see stays in memory,
+// within limits, and is written as soon as possible. Corrections are refused meanwhile.
 type Disk struct {
 	Error string    `json:"error,omitempty"` // why writing fails; "" if it works
 	Since time.Time `json:"since,omitzero"`  // when the trouble began
@@ -20,7 +23,7 @@ type Disk struct {
 func (d Disk) Sentence() string {
 	switch {
 	case d.Error != "":
-		return d.Error + "; all goes on in memory, and is written when there is room"
+		return d.Error + "; what cameras see stays in memory, and is written when there is room; corrections wait"
 	case d.Lost == 1:
 		return "the state is written again; 1 event is lost"
 	case d.Lost > 0:
@@ -29,77 +32,142 @@ func (d Disk) Sentence() string {
 	return "the state is written again, and nothing is lost"
 }
 
-// saving is the state of writing.
-type saving struct {
-	later bool  // a correction is being made, or another program's changes are taken in: everything is saved at the end
-	owed  bool  // the gallery has changes that could not be written
-	fault error // the last error; nil: all is written
-	tried time.Time
-}
-
 // retryEvery is the pause between two tries after a failure.
 const retryEvery = 2 * time.Second
 
-// keep writes what has changed beside the gallery, and reports new events. Lazy does not wait for the disk. After a
-// failure it tries again after a pause.
-func (w *Office) keep(lazy bool) {
-	if w.saving.later {
-		return
+// change makes a correction: one transaction, with everything that is not written yet. No other program changes people
+// meanwhile. On error nothing has changed. Then is done after it, with the lock.
+func (w *Office) change(do func(t *gallery.Tx) error, then ...func()) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := errChanged
+	for errors.Is(err, errChanged) {
+		w.heed()
+		err = w.said(do)
 	}
-	if w.saving.fault == nil || time.Since(w.saving.tried) >= retryEvery {
-		w.saving.tried = time.Now()
-		if w.saving.owed {
-			w.save()
-		} else if w.o.Past.Dirty() || w.saving.fault != nil {
-			w.saving.fault = w.gallery.SaveRecords(lazy)
+	if err != nil {
+		return err
+	}
+	w.note(w.reload())
+	for _, f := range then {
+		f()
+	}
+	w.leave()
+	w.keep(false)
+	return nil
+}
+
+var errChanged = errors.New("another program has just changed people")
+
+// said makes the transaction of a correction.
+func (w *Office) said(do func(t *gallery.Tx) error) error {
+	var live []*sighted
+	err := w.gallery.Change(func(t *gallery.Tx) error {
+		if w.gallery.Turn() != w.turn {
+			return errChanged
 		}
+		err := w.write(t)
+		w.live(func(s *sighted, _ *view) {
+			if err == nil && w.keeps(s) {
+				err = s.put(t, w.past.id)
+				live = append(live, s)
+			}
+		})
+		if err == nil {
+			err = do(t)
+		}
+		if err == nil {
+			err = w.writeLearned(t)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range live {
+		s.written = true
+	}
+	w.written(true)
+	w.learned, w.fault, w.kept = make(map[uint64]ranges), nil, w.gallery.Learner().Counts().Learned
+	return nil
+}
+
+// keep writes what is not written, except what was learned, and reports new events. Lazily does not wait for the disk.
+// After a failure it tries again after a pause.
+func (w *Office) keep(lazily bool) {
+	dirty := w.past.events.dirty() || w.unknown.dirty() || len(w.ended) > 0
+	if (dirty || w.fault != nil) && (w.fault == nil || time.Since(w.tried) >= retryEvery) {
+		w.tried = time.Now()
+		w.fault = w.gallery.Records(lazily, w.write)
+		w.written(w.fault == nil)
 	}
 	w.tellDisk()
 	w.reportEvents()
 }
 
-// before is called before each write.
-func (w *Office) before() {
+// Save writes everything, with all faces that were learned until now.
+func (w *Office) Save() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.save()
 	w.heed()
-	w.noteFault(w.o.Past.noteStrangers())
+	return err
 }
 
-// save writes the gallery, with all faces that were learned until now, and everything else that has changed, in one
-// transaction. After an error all of it holds in memory, and is written later.
 func (w *Office) save() error {
-	if w.gallery.Path() == "" {
-		return nil
+	err := w.gallery.Change(func(t *gallery.Tx) error { return errors.Join(w.write(t), w.writeLearned(t)) })
+	if w.fault = err; err != nil {
+		w.tried = time.Now()
+		return err
 	}
-	err := w.gallery.Save(w.gallery.Path())
-	if w.saving.fault, w.saving.owed = err, err != nil; err != nil {
-		w.saving.tried = time.Now()
-		return fmt.Errorf("the change could not be saved; it holds until the program ends: %w", err)
-	}
-	w.learned = w.gallery.Learner().Counts().Learned
+	w.written(true)
+	w.learned, w.kept = make(map[uint64]ranges), w.gallery.Learner().Counts().Learned
 	return nil
 }
 
-// noteFault records an error of the database.
-func (w *Office) noteFault(err error) {
+// note records an error of the database.
+func (w *Office) note(err error) {
 	if err != nil {
-		w.saving.fault = err
+		w.fault = err
 	}
 }
 
-// note stores the last sightings of people, writes what could not be written before, and tells about trouble.
-func (w *Office) note() {
+// heed takes in what other programs have changed in the gallery. The lock must be held.
+func (w *Office) heed() {
+	w.note(w.gallery.Update())
+	if now := w.gallery.Renumbered(); len(now) > 0 {
+		for id, r := range w.learned {
+			w.learned[id] = r.renumbered(now)
+		}
+		w.live(func(s *sighted, _ *view) { s.learned = s.learned.renumbered(now) })
+	}
+	if w.gallery.Turn() == w.turn {
+		return
+	}
+	if w.unknown.dirty() {
+		w.keep(true)
+	}
+	if !w.unknown.dirty() { // otherwise the rows lack strangers: the disk is full
+		w.note(w.reload())
+		w.leave()
+	} else {
+		w.turn = w.gallery.Turn()
+	}
+}
+
+// latest writes the last sightings of people, and what could not be written before, and tells about trouble.
+func (w *Office) latest() {
 	w.heed()
 	w.record(nil)
-	w.noteFault(w.o.Past.noteStrangers())
 	w.keep(true)
 }
 
 // tellDisk updates the state of writing, and calls the option Disk if it has changed.
 func (w *Office) tellDisk() {
-	var d Disk
-	d.Held, d.Lost = w.o.Past.Held()
-	if err := w.saving.fault; err != nil {
-		d.Error = err.Error()
+	b := w.past.events
+	d := Disk{Held: len(b.waiting), Lost: b.lost}
+	if w.fault != nil {
+		d.Error = w.fault.Error()
 		if d.Since = w.disk.Since; d.Since.IsZero() {
 			d.Since = w.o.Now()
 		}
@@ -111,20 +179,15 @@ func (w *Office) tellDisk() {
 	}
 }
 
-// Save writes the gallery, with all faces that were learned until now, and everything else that has changed.
-func (w *Office) Save() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.save()
-}
-
-// keepPast saves newly learned faces if Keep is set, and removes old records.
-func (w *Office) keepPast() {
+// minute saves newly learned faces if Keep is set, and removes what is too old.
+func (w *Office) minute() {
 	w.unknown.Expire(w.o.Now())
-	w.expire(w.o.Now())
-	w.note()
-	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.learned {
-		w.save()
-		w.tellDisk()
+	w.latest()
+	if w.fault == nil {
+		w.note(w.gallery.Records(true, func(t *gallery.Tx) error { return w.expire(t, w.o.Now()) }))
 	}
+	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.kept {
+		w.save()
+	}
+	w.tellDisk()
 }

@@ -2,35 +2,44 @@
 
 package office
 
+import "github.com/faceauth/faceauth/gallery"
+
 // The parts of an office that have tests of their own.
 type (
-	Room               = room
-	RoomState          = roomState
-	InView             = inView
-	Groups             = groups
-	Journal            = journal
-	Records[H head[H]] = records[H]
+	Room      = room
+	RoomState = roomState
+	InView    = inView
+	Groups    = groups
 )
 
 var (
-	NewRoom     = newRoom
-	NewGroups   = newGroups
-	NewJournal  = newJournal
-	OpenJournal = openJournal
-	ErrNoRecord = errNoRecord
+	NewRoom   = newRoom
+	NewGroups = newGroups
 )
-
-// OpenRecords opens the records of one kind.
-func OpenRecords[H head[H]](j *journal, kind string, s Limits) (*records[H], error) {
-	return openRecords[H](j, kind, s)
-}
-
-// SetBefore has f called before each write.
-func (j *journal) SetBefore(f func()) { j.before = f }
 
 // Minute does the work that an office does once a minute.
 func Minute(w *Office) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.keepPast()
+	w.minute()
+}
+
+// State returns who is present, as it was last recorded.
+func (p *Past) State() RoomState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.events.state
+}
+
+// Folded returns an error if a column is not what the statements say.
+func Folded(g *gallery.Gallery) error { return g.Look(func(t *gallery.Tx) error { return t.Folded() }) }
+
+// SetIgnored says that a group is ignored.
+func (g *groups) SetIgnored(id uint64) {
+	p, err := g.group(id)
+	if err != nil {
+		panic(err)
+	}
+	p.Ignored = true
+	g.shed(id)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 )
 
 // Errors of corrections to groups of unknown faces.
@@ -42,23 +43,26 @@ func (s StrangerSettings) defaults(space face.Space) StrangerSettings {
 
 // Group is a person without a name.
 type Group struct {
-	ID      uint64    `cbor:"id"`
-	Album   Album     `cbor:"album"`
-	First   time.Time `cbor:"first"` // time of the first sighting
-	Last    time.Time `cbor:"last"`
-	Visits  int       `cbor:"visits"`  // number of times that they came into view
-	Ignored bool      `cbor:"ignored"` // a user ignores them
+	ID      uint64
+	Album   Album
+	First   time.Time // time of the first kept face
+	Last    time.Time // time of the last sighting
+	Visits  int       // number of visits that are kept
+	Ignored bool      // a user ignores them
+
+	fresh   []uint64 // faces that are not written
+	changed bool     // anything is not written
 }
 
-// groups stores the faces of people without a name, in groups, so that a user can name them, and so that the same
-// stranger is found again. The numbers of groups and of faces are limited; groups that are not seen for a long time are
-// removed. One goroutine may use it at a time.
+// groups has the faces of people without a name, in groups, so that a user can name them, and so that the same stranger
+// is found again. It follows the rows ([groups.read]), and writes what cameras add ([groups.write]). The numbers of
+// groups and of faces are limited; groups that are not seen for a long time are removed.
 type groups struct {
 	s      StrangerSettings
 	space  face.Space
-	begun  uint64 // number of the last group
-	off    bool
 	groups []*Group
+	lost   []uint64 // faces that are in no group any more, which is not written
+	gone   []uint64 // groups that are removed, which is not written
 }
 
 // newGroups returns an empty set for faces of a space. Without an impostor radius, no face is recognised again.
@@ -66,26 +70,107 @@ func newGroups(space face.Space, s StrangerSettings) *groups {
 	return &groups{s: s.defaults(space), space: space}
 }
 
-// Keeps reports whether strangers are kept.
-func (g *groups) Keeps() bool { return !g.off }
+// read replaces the groups by what the rows of an office have. The faces of a sighting of somebody known are in no group.
+func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool) error {
+	g.groups, g.lost, g.gone = nil, nil, nil
+	at := make(map[uint64]*Group)
+	err := t.Query(`select face.stranger, coalesce(stranger.last, 0), coalesce(ignored, 0), number, face.camera, at, vector,
+		jpeg, coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
+		left join sighting on sighting.id = face.sighting where face.office = ? and face.stranger > 0 order by number`,
+		func(r gallery.Row) error {
+			id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)
+			if known(r.ColumnInt64(8)) || g.space.Check(f.Vector) != nil {
+				return nil
+			}
+			p := at[id]
+			if p == nil {
+				p = &Group{ID: id, First: f.At, Last: moment(r.ColumnInt64(1)), Ignored: r.ColumnInt64(2) == 1}
+				at[id] = p
+				g.groups = append(g.groups, p)
+			}
+			if p.Last.Before(f.At) {
+				p.Last = f.At
+			}
+			if p.First.After(f.At) {
+				p.First = f.At
+			}
+			if len(p.Album.Faces) < g.s.Faces { // two groups that are one may have more
+				p.Album.Faces = append(p.Album.Faces, f)
+			}
+			return nil
+		}, office)
+	slices.SortFunc(g.groups, func(a, b *Group) int { return cmp.Compare(a.ID, b.ID) })
+	return err
+}
 
-// Keep sets whether strangers are kept. Off removes all groups that are not ignored.
-func (g *groups) Keep(on bool) {
-	g.off = !on
-	if g.off {
-		g.remove(func(p *Group) bool { return !p.Ignored })
+// write writes what cameras have changed.
+func (g *groups) write(t *gallery.Tx, office int64) error {
+	for _, id := range g.lost {
+		if err := drop(t, "number", id); err != nil {
+			return err
+		}
+	}
+	for _, id := range g.gone {
+		if err := drop(t, "stranger", id); err != nil {
+			return err
+		}
+		if err := t.Exec("delete from stranger where id = ?", int64(id)); err != nil {
+			return err
+		}
+	}
+	for _, p := range g.groups {
+		if !p.changed {
+			continue
+		}
+		err := t.Exec(`insert into stranger(id, office, last, ignored) values(?1, ?2, ?3, 0)
+			on conflict(id) do update set last = ?3`, int64(p.ID), office, nanoseconds(p.Last))
+		for _, f := range p.Album.Faces {
+			if err == nil && slices.Contains(p.fresh, f.ID) {
+				err = f.write(t, office, 0, p.ID)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop takes faces out of their group: those with a value in a column. Nobody can put them back.
+func drop(t *gallery.Tx, column string, of uint64) error {
+	for _, sql := range []string{
+		`delete from said where what = 'face' and of in (select number from face where ` + column + ` = ?1)`,
+		`update face set stranger = 0 where ` + column + ` = ?1`,
+	} {
+		if err := t.Exec(sql, int64(of)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// written notes that write was committed.
+func (g *groups) written() {
+	g.lost, g.gone = nil, nil
+	for _, p := range g.groups {
+		p.fresh, p.changed = nil, false
 	}
 }
 
-func (g *groups) remove(gone func(*Group) bool) {
-	g.groups = slices.DeleteFunc(g.groups, gone)
+// dirty reports whether anything is not written.
+func (g *groups) dirty() bool {
+	return len(g.lost)+len(g.gone) > 0 || slices.ContainsFunc(g.groups, func(p *Group) bool { return p.changed })
 }
 
-// Last returns the number of the newest group.
-func (g *groups) Last() uint64 { return g.begun }
-
-// Skip marks numbers of groups up to one as used: a killed program may have used them before it could save.
-func (g *groups) Skip(group uint64) { g.begun = max(g.begun, group) }
+func (g *groups) remove(gone func(*Group) bool) {
+	g.groups = slices.DeleteFunc(g.groups, func(p *Group) bool {
+		if !gone(p) {
+			return false
+		}
+		g.gone = append(g.gone, p.ID)
+		return true
+	})
+}
 
 // All returns a copy of the groups, the last seen group first. Do not change the vectors and pictures, which are
 // shared.
@@ -104,24 +189,6 @@ func (p *Group) copy() Group {
 	return c
 }
 
-// Load adds the groups of an earlier run. Faces that do not fit the feature space are left out, and so are groups
-// without faces.
-func (g *groups) Load(all []Group) {
-	for _, p := range all {
-		p = p.copy()
-		p.Album.Faces = slices.DeleteFunc(p.Album.Faces, func(f Face) bool { return g.space.Check(f.Vector) != nil })
-		if over := len(p.Album.Faces) - g.s.Faces; over > 0 { // the limit was larger before
-			p.Album.Faces = p.Album.Faces[:g.s.Faces]
-		}
-		if len(p.Album.Faces) == 0 {
-			continue
-		}
-		g.Skip(p.ID)
-		g.groups = append(g.groups, &p)
-	}
-	g.shed(0)
-}
-
 // Get returns a copy of a group. The error wraps [ErrNoGroup].
 func (g *groups) Get(id uint64) (Group, error) {
 	p, err := g.group(id)
@@ -135,16 +202,6 @@ func (g *groups) Get(id uint64) (Group, error) {
 func (g *groups) Has(id uint64) bool {
 	_, err := g.group(id)
 	return err == nil
-}
-
-// JPEG returns the picture of a face of any group, or nil.
-func (g *groups) JPEG(face uint64) []byte {
-	for _, p := range g.groups {
-		if f, there := p.Album.Find(face); there {
-			return f.JPEG
-		}
-	}
-	return nil
 }
 
 // Ignored reports whether a group exists and is ignored.
@@ -184,44 +241,14 @@ func (g *groups) Find(faces []Face) uint64 {
 	return found
 }
 
-// Begin makes a group of faces, in the order in which they were seen, and returns its number. It returns 0 if strangers
-// are not kept or there are no faces.
-func (g *groups) Begin(faces []Face) uint64 {
-	if g.off || len(faces) == 0 {
-		return 0
-	}
-	g.begun++
-	p := &Group{ID: g.begun, First: faces[0].At}
+// Begin makes a group of faces with a number, in the order in which they were seen.
+func (g *groups) Begin(id uint64, faces []Face) {
+	p := &Group{ID: id, First: faces[0].At, changed: true}
 	g.groups = append(g.groups, p)
 	for _, f := range faces {
 		g.add(p, f)
 	}
-	p.Visits = 1
-	g.own(p)
 	g.shed(p.ID)
-	return p.ID
-}
-
-func (g *groups) own(p *Group) {
-	theirs := func(f Face) bool {
-		_, of := p.Album.Find(f.ID)
-		return of
-	}
-	for _, q := range g.groups {
-		if q != p && slices.ContainsFunc(q.Album.Faces, theirs) {
-			q.Album.Faces = slices.DeleteFunc(slices.Clone(q.Album.Faces), theirs)
-		}
-	}
-	g.remove(func(q *Group) bool { return len(q.Album.Faces) == 0 })
-}
-
-// Visit records that a group has come into view.
-func (g *groups) Visit(id uint64) error {
-	p, err := g.group(id)
-	if err == nil {
-		p.Visits++
-	}
-	return err
 }
 
 // Add adds a face to a group. The error wraps [ErrNoGroup].
@@ -234,11 +261,21 @@ func (g *groups) Add(id uint64, f Face) error {
 }
 
 func (g *groups) add(p *Group, f Face) {
-	if !p.Ignored { // enough faces are known of an ignored person
-		p.Album.Add(g.space, f, g.s.Faces, g.s.Apart)
-	}
 	if f.At.After(p.Last) {
-		p.Last = f.At
+		p.Last, p.changed = f.At, true
+	}
+	if p.Ignored { // enough faces are known of an ignored person
+		return
+	}
+	before := numbersOf(p.Album.Faces)
+	if !p.Album.Add(g.space, f, g.s.Faces, g.s.Apart) {
+		return
+	}
+	p.fresh, p.changed = append(p.fresh, f.ID), true
+	for _, id := range before {
+		if _, there := p.Album.Find(id); !there {
+			g.lost = append(g.lost, id)
+		}
 	}
 }
 
@@ -250,20 +287,20 @@ func (g *groups) shed(but uint64) {
 			room = g.s.Ignored
 		}
 		for {
-			n, oldest := 0, -1
-			for i, p := range g.groups {
+			n, oldest := 0, (*Group)(nil)
+			for _, p := range g.groups {
 				if p.Ignored != ignored {
 					continue
 				}
 				n++
-				if p.ID != but && (oldest < 0 || p.Last.Before(g.groups[oldest].Last)) {
-					oldest = i
+				if p.ID != but && (oldest == nil || p.Last.Before(oldest.Last)) {
+					oldest = p
 				}
 			}
-			if n <= room || oldest < 0 {
+			if n <= room || oldest == nil {
 				break
 			}
-			g.groups = slices.Delete(g.groups, oldest, oldest+1)
+			g.remove(func(p *Group) bool { return p == oldest })
 		}
 	}
 }
@@ -271,139 +308,4 @@ func (g *groups) shed(but uint64) {
 // Expire removes the groups that were not seen within the retention time.
 func (g *groups) Expire(now time.Time) {
 	g.remove(func(p *Group) bool { return !p.Ignored && now.Sub(p.Last) > g.s.Retention })
-}
-
-// Forget removes a group. The error wraps [ErrNoGroup].
-func (g *groups) Forget(id uint64) error {
-	if _, err := g.group(id); err != nil {
-		return err
-	}
-	g.remove(func(p *Group) bool { return p.ID == id })
-	return nil
-}
-
-// Ignore sets whether a group is ignored. The error wraps [ErrNoGroup].
-func (g *groups) Ignore(id uint64, ignored bool) error {
-	p, err := g.group(id)
-	if err != nil {
-		return err
-	}
-	p.Ignored = ignored
-	g.shed(id)
-	return nil
-}
-
-// Merge merges the group from into the group into. The error wraps [ErrNoGroup].
-func (g *groups) Merge(into, from uint64) error {
-	p, err := g.group(into)
-	if err != nil {
-		return err
-	}
-	q, err := g.group(from)
-	if err != nil || into == from {
-		return err
-	}
-	for _, f := range q.Album.Faces {
-		p.Album.Add(g.space, f, g.s.Faces, 0)
-	}
-	if q.First.Before(p.First) {
-		p.First = q.First
-	}
-	if q.Last.After(p.Last) {
-		p.Last = q.Last
-	}
-	p.Visits += q.Visits
-	return g.Forget(from)
-}
-
-// Restore restores an earlier state of a group; newer faces of the group stay. If strangers are not kept it does
-// nothing.
-func (g *groups) Restore(was Group) {
-	if g.off || was.ID == 0 || len(was.Album.Faces) == 0 {
-		return
-	}
-	g.Skip(was.ID)
-	back := was.copy()
-	if now, err := g.group(was.ID); err == nil {
-		for _, f := range now.Album.Faces {
-			back.Album.Add(g.space, f, g.s.Faces, g.s.Apart)
-		}
-		if now.Last.After(back.Last) {
-			back.Last = now.Last
-		}
-		*now = back
-	} else {
-		g.groups = append(g.groups, &back)
-		g.shed(was.ID)
-	}
-}
-
-// Own removes the faces of a group from all other groups: a face belongs to one group only.
-func (g *groups) Own(id uint64) {
-	if p, err := g.group(id); err == nil {
-		g.own(p)
-	}
-}
-
-// Take removes faces from a group, and an empty group. The error wraps [ErrNoGroup].
-func (g *groups) Take(id uint64, faces func(f Face) bool) error {
-	p, err := g.group(id)
-	if err != nil {
-		return err
-	}
-	p.Album.Faces = slices.DeleteFunc(slices.Clone(p.Album.Faces), faces)
-	if len(p.Album.Faces) == 0 {
-		return g.Forget(id)
-	}
-	return nil
-}
-
-// Alike reports whether most faces of a group are near those of another.
-func (g *groups) Alike(a, b uint64) bool {
-	p, err := g.group(a)
-	if err != nil {
-		return false
-	}
-	q, err := g.group(b)
-	if err != nil {
-		return false
-	}
-	near := 0
-	for _, f := range q.Album.Faces {
-		if p.Album.Distance(g.space, f.Vector) < g.s.Near {
-			near++
-		}
-	}
-	return 2*near > len(q.Album.Faces)
-}
-
-// Split moves some faces of a group into a new group, and returns its number. The error wraps [ErrNoGroup],
-// [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty; g is then unchanged.
-func (g *groups) Split(id uint64, faces []uint64) (uint64, error) {
-	p, err := g.group(id)
-	if err != nil {
-		return 0, err
-	}
-	var stay, leave []Face
-	for _, f := range p.Album.Faces {
-		if slices.Contains(faces, f.ID) {
-			leave = append(leave, f)
-		} else {
-			stay = append(stay, f)
-		}
-	}
-	for _, id := range faces {
-		if !slices.ContainsFunc(leave, func(f Face) bool { return f.ID == id }) {
-			return 0, fmt.Errorf("%w: %d", ErrNotInGroup, id)
-		}
-	}
-	if len(stay) == 0 || len(leave) == 0 {
-		return 0, ErrAll
-	}
-	p.Album.Faces = stay
-	g.begun++
-	q := &Group{ID: g.begun, Album: Album{leave}, First: leave[0].At, Last: p.Last, Visits: 1, Ignored: p.Ignored}
-	g.groups = append(g.groups, q)
-	g.shed(q.ID)
-	return q.ID, nil
 }

@@ -3,7 +3,6 @@
 package office_test
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -35,7 +34,9 @@ func beginGroup(g *office.Groups, minute int, x, y float32) uint64 {
 	for i := range 4 {
 		faces = append(faces, faceAt(g, minute, x+.01*float32(i), y))
 	}
-	return g.Begin(faces)
+	id := faceNumbers.Add(1)
+	g.Begin(id, faces)
+	return id
 }
 
 func TestFind(t *testing.T) {
@@ -66,9 +67,7 @@ func TestGroupBounds(t *testing.T) {
 	g := office.NewGroups(plane, office.StrangerSettings{Groups: 5, Ignored: 2, Faces: 8})
 	rnd := rand.New(rand.NewPCG(1, 2))
 	poster := beginGroup(g, 0, -9, -9)
-	if err := g.Ignore(poster, true); err != nil {
-		t.Fatal(err)
-	}
+	g.SetIgnored(poster)
 	for i := range 200 {
 		id := beginGroup(g, i, float32(9*i), 0)
 		for range 60 {
@@ -95,9 +94,7 @@ func TestGroupBounds(t *testing.T) {
 	}
 	for i := range 4 {
 		id := beginGroup(g, 300+i, -9, float32(9*i))
-		if err := g.Ignore(id, true); err != nil {
-			t.Fatal(err)
-		}
+		g.SetIgnored(id)
 	}
 	ignored := 0
 	for _, p := range g.All() {
@@ -132,56 +129,10 @@ func TestAlbum(t *testing.T) {
 	}
 }
 
-func TestMergeSplit(t *testing.T) {
-	g := office.NewGroups(plane, office.StrangerSettings{})
-	a, b := beginGroup(g, 1, 0, 0), beginGroup(g, 5, 3, 0)
-	if err := g.Merge(a, b); err != nil {
-		t.Fatal(err)
-	}
-	p, err := g.Get(a)
-	if err != nil || len(p.Album.Faces) != 8 || p.Visits != 2 || !p.Last.Equal(noon.Add(5*time.Minute)) ||
-		!p.First.Equal(noon.Add(time.Minute)) {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	if err := g.Merge(a, b); !errors.Is(err, office.ErrNoGroup) {
-		t.Error(err)
-	}
-	if err := g.Merge(a, a); err != nil {
-		t.Error(err)
-	}
-	var ids []uint64
-	for _, f := range p.Album.Faces {
-		ids = append(ids, f.ID)
-	}
-	for _, c := range []struct {
-		faces []uint64
-		want  error
-	}{{nil, office.ErrAll}, {ids, office.ErrAll}, {[]uint64{ids[0], 999}, office.ErrNotInGroup}} {
-		if _, err := g.Split(a, c.faces); !errors.Is(err, c.want) {
-			t.Errorf("%v: %v", c.faces, err)
-		}
-	}
-	c, err := g.Split(a, ids[4:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found := g.Find([]office.Face{faceAt(g, 9, 3, 0)}); found != c {
-		t.Errorf("group %d, want %d", found, c)
-	}
-	if err := g.Forget(c); err != nil {
-		t.Error(err)
-	}
-	if err := g.Forget(c); !errors.Is(err, office.ErrNoGroup) {
-		t.Error(err)
-	}
-}
-
 func TestRetention(t *testing.T) {
 	g := office.NewGroups(plane, office.StrangerSettings{Retention: time.Hour})
 	a, b := beginGroup(g, 0, 0, 0), beginGroup(g, 0, 9, 9)
-	if err := g.Ignore(b, true); err != nil {
-		t.Fatal(err)
-	}
+	g.SetIgnored(b)
 	g.Expire(noon.Add(time.Hour))
 	if _, err := g.Get(a); err != nil {
 		t.Error(err)
@@ -189,37 +140,5 @@ func TestRetention(t *testing.T) {
 	g.Expire(noon.Add(time.Hour + time.Second))
 	if all := g.All(); len(all) != 1 || all[0].ID != b {
 		t.Errorf("%+v", all)
-	}
-	g.Keep(false)
-	if g.Keeps() || len(g.All()) != 1 || beginGroup(g, 0, 5, 5) != 0 {
-		t.Errorf("%+v", g.All())
-	}
-	g.Keep(true)
-	if beginGroup(g, 0, 5, 5) == 0 {
-		t.Error("strangers are not kept again")
-	}
-}
-
-// The groups of an earlier run are there again, and no number is given twice. Faces of another space are left out.
-func TestLoad(t *testing.T) {
-	g := office.NewGroups(plane, office.StrangerSettings{})
-	a := beginGroup(g, 0, 0, 0)
-	beginGroup(g, 1, 9, 9)
-	if err := g.Ignore(a, true); err != nil {
-		t.Fatal(err)
-	}
-	h := office.NewGroups(plane, office.StrangerSettings{})
-	h.Load(g.All())
-	if len(h.All()) != 2 || !h.Ignored(a) || beginGroup(h, 2, 5, 5) != beginGroup(g, 2, 5, 5) {
-		t.Errorf("%+v", h.All())
-	}
-	small := office.NewGroups(plane, office.StrangerSettings{Groups: 1, Faces: 4})
-	small.Load(g.All())
-	if len(small.All()) != 2 { // one of them is ignored
-		t.Errorf("%+v", small.All())
-	}
-	other := office.NewGroups(face.Space{ID: "other", Dim: 3}, office.StrangerSettings{})
-	if other.Load(g.All()); len(other.All()) != 0 {
-		t.Errorf("%+v", other.All())
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 )
@@ -112,101 +112,38 @@ func (w *Office) instead(gone int64) (id int64, ok bool) {
 	return id, id != 0
 }
 
-// Numbers of the latest sightings and corrections that are searched for pictures.
-const (
-	mostSeenShown = 128
-	mostSaidShown = 128
-)
+// mostShown is the number of the latest faces of past sightings that are searched for pictures.
+const mostShown = 3000
 
-// pastFaces caches the faces of past sightings and corrections, without their pictures, which are on disk.
-type pastFaces struct {
-	mu         sync.Mutex
-	seen, said map[uint64][]Face
-}
-
-// shown returns the faces with pictures. The lock must not be held.
-func (w *Office) shown() (all []Face) {
-	w.mu.Lock()
-	w.live(func(s *visit, _ *view) { all = append(all, s.album.Faces...) })
-	for _, g := range w.unknown.All() {
-		all = append(all, g.Album.Faces...)
-	}
-	seen, said := w.o.Past.seen.Before(0), w.o.Past.said.Before(0)
-	seen, said = seen[:min(len(seen), mostSeenShown)], said[:min(len(said), mostSaidShown)]
-	w.mu.Unlock()
-	f := &w.faces
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seen = w.remember(f.seen, seen, func(id uint64) (faces []Face) {
-		if s := w.past(id); s != nil {
-			w.recall(s)
-			faces = s.album.Faces
-		}
-		return faces
-	})
-	f.said = w.remember(f.said, said, func(id uint64) (faces []Face) {
-		_, p, err := w.statement(id)
-		if err != nil {
-			return nil
-		}
-		for _, g := range p.Groups {
-			faces = append(faces, g.Album.Faces...)
-		}
-		return append(faces, p.Faces...)
-	})
-	for _, known := range []map[uint64][]Face{f.said, f.seen} {
-		for _, faces := range known {
-			all = append(all, faces...)
-		}
-	}
-	return all
-}
-
-// remember returns the faces of records by number. It reads unknown records one at a time under the lock, so that no
-// camera waits for all of them. It drops all other records, and so also the faces of forgotten people.
-func (w *Office) remember(
-	known map[uint64][]Face,
-	ids []uint64,
-	read func(uint64) []Face,
-) map[uint64][]Face {
-	now := make(map[uint64][]Face, len(ids))
-	for _, id := range ids {
-		faces, ok := known[id]
-		if !ok {
-			w.mu.Lock()
-			for _, f := range read(id) {
-				if f.JPEG != nil {
-					f.JPEG = []byte{}
-					faces = append(faces, f)
-				}
-			}
-			w.mu.Unlock()
-		}
-		now[id] = faces
-	}
-	return now
-}
-
-// portraits finds pictures of faces. It needs no lock, and is slow: it compares thousands of faces with thousands.
-type portraits struct {
+// pictured has the faces with pictures, without the pictures, in which those of a learner's faces are found.
+type pictured struct {
 	space face.Space
 	all   []Face
 }
 
-// portraits collects the present pictures. The lock must not be held.
-func (w *Office) portraits() *portraits {
-	p := &portraits{space: w.space()}
-	for _, f := range w.shown() {
-		if f.JPEG != nil {
-			p.all = append(p.all, f)
-		}
-	}
+// pictured collects the present pictures: of the sightings in view, of strangers, of labels, and of the latest past.
+func (w *Office) pictured() *pictured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &pictured{space: w.gallery.Space()}
+	w.fresh(func(s *sighted) {
+		p.all = append(p.all, slices.DeleteFunc(slices.Clone(s.album.Faces), func(f Face) bool { return f.JPEG == nil })...)
+	})
+	w.note(w.past.look(func(t *gallery.Tx) error {
+		return t.Query(`select number, camera, at, vector, null from face where office = ? and jpeg is not null
+			order by number desc limit ?`, func(r gallery.Row) error {
+			if f := faceOf(r, 0); p.space.Check(f.Vector) == nil {
+				p.all = append(p.all, f)
+			}
+			return nil
+		}, w.past.id, int64(mostShown))
+	}))
 	return p
 }
 
 // find returns the picture of a face: its own, or that of the nearest face within half the impostor radius. Two people
 // are never so alike. An album keeps only a few of the faces that were learned with it.
-func (p *portraits) find(x []float32) Portrait {
+func (p *pictured) find(x []float32) Portrait {
 	at, apart := -1, p.space.ImpostorRadius/2
 	for i, f := range p.all {
 		if slices.Equal(x, f.Vector) {
@@ -244,7 +181,7 @@ func (w *Office) Profile(name string) (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
-	pictures := w.portraits()
+	pictures := w.pictured()
 	for i, x := range vectors {
 		p.Faces[i].Portrait = pictures.find(x)
 	}
@@ -336,7 +273,7 @@ func (w *Office) way(stored int64) (Way, error) {
 // Portraits returns pictures for faces of the learner, by number. The Portrait is zero for a face that the learner does
 // not keep.
 func (w *Office) Portraits(stored []int64) []Portrait {
-	pictures := w.portraits()
+	pictures := w.pictured()
 	w.mu.Lock()
 	l := w.gallery.Learner()
 	vectors := make([][]float32, len(stored))

@@ -75,10 +75,10 @@ func busy(path, kind string) error {
 						return err
 					}
 				}
-				if err := g.Save(path); err != nil {
+				if err := g.Save(); err != nil {
 					return err
 				}
-				err := g.Change(func() error {
+				err := g.Change(func(*gallery.Tx) error {
 					if r.IntN(3) == 0 {
 						_, err := g.Learner().Undo(begun)
 						if errors.Is(err, online.ErrJournal) { // another program has taken back more
@@ -98,7 +98,7 @@ func busy(path, kind string) error {
 				}
 			}
 			said := ""
-			err := g.Change(func() error {
+			err := g.Change(func(*gallery.Tx) error {
 				people := g.People()
 				name := fresh()
 				switch k := r.IntN(8); {
@@ -207,10 +207,8 @@ func TestMain(m *testing.M) {
 // what is learned agrees with the rows.
 func TestSystemKilledTogether(t *testing.T) {
 	kills := fixture.Kills(t, 24)
-	g := people(t)
 	path := filepath.Join(t.TempDir(), "gallery")
-	nothing(t, g.Save(path))
-	nothing(t, g.Close())
+	nothing(t, peopleAt(t, path).Close())
 	var mu sync.Mutex
 	in, out, begun, forgot := make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	left, opened, unsaid := kills, 0, 0 // unsaid: killed while somebody may have lost all labels
@@ -302,19 +300,25 @@ func TestSystemKilledTogether(t *testing.T) {
 		t.Errorf("%d people are lost, and at most %d lost their labels", lost, unsaid)
 	}
 	faces, records, events := 0, 0, 0
-	nothing(t, g.Look(func(tr *gallery.Transaction) error {
-		n := func(n *int) func(gallery.Row) error {
-			return func(r gallery.Row) error { *n = int(r.ColumnInt64(0)); return nil }
+	nothing(t, g.Look(func(tx *gallery.Tx) error {
+		for n, sql := range map[*int]string{
+			&faces:   "select count(*) from label where valid",
+			&events:  "select count(*) from event",
+			&records: "select count(*) from sighting",
+		} {
+			all, err := tx.Int(sql)
+			if err != nil {
+				return err
+			}
+			*n = int(all)
 		}
-		nothing(t, tr.Query("select count(*) from face", n(&faces)))
-		nothing(t, tr.Query("select count(*) from event", n(&events)))
-		return tr.Query("select count(*) from record", n(&records))
+		return tx.Folded()
 	}))
 	if labels := len(g.Learner().Labels()); labels != faces {
 		t.Errorf("%d labels, and %d faces", labels, faces)
 	}
 	t.Logf("%d kills, %d offices opened, %d people in, %d out, %d of them forgotten, %d here, %d lost, %d events, "+
-		"%d other records", kills, opened, len(in), len(out), len(forgot), len(here), lost, events, records)
+		"%d sightings", kills, opened, len(in), len(out), len(forgot), len(here), lost, events, records)
 	if opened == 0 || events == 0 || records == 0 || len(forgot) == 0 {
 		t.Error("so it tests nothing")
 	}

@@ -18,8 +18,8 @@ import (
 // Alice and her mirror image, which is sometimes the better match: she arrives, nobody unknown is there, and no group and
 // no past sighting is made of the image. A stranger beside them is told as before.
 func TestMirror(t *testing.T) {
-	g := people(t)
-	p := past(t, g, filepath.Join(t.TempDir(), "g.db"))
+	g := peopleAt(t, filepath.Join(t.TempDir(), "g.db"))
+	p := past(t, g)
 	var k recorded
 	o := k.options()
 	o.Past = p

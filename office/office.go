@@ -4,18 +4,24 @@
 // corrections from users.
 //
 // [New] makes an [Office] for the people of a gallery. [Office.Run] reads all cameras at once until its context ends,
-// and reports events and the health of the cameras. Meanwhile [Office.Now] tells who is where, and [Office.Name],
-// [Office.Correct] and similar methods take corrections. A [Past] keeps what happened, also over restarts. Package sink
-// sends events to other programs, and page shows everything in a browser.
+// and reports events and the health of the cameras. Meanwhile [Office.Now] tells who is where, [Office.Visits] who was
+// there when, and [Office.Name], [Office.Correct] and similar methods take corrections. A [Past] keeps what happened,
+// also over restarts. Package sink sends events to other programs, and page shows everything in a browser.
+//
+// # Rows
+//
+// What cameras have seen and what users have said are rows in the database of the gallery, and a person is a number
+// there. A correction is a transaction on these rows: memory follows what is committed. Who somebody is, to which group
+// a face belongs and which labels are valid is what the statements of users say that are not undone
+// ([gallery.Tx.Say]).
 //
 // # Caveats
 //
-// An Office keeps pictures of faces in memory, and with [OpenPast] in the database of the gallery.
+// An Office keeps pictures of faces in memory, and in the database of the gallery.
 package office
 
 import (
 	"cmp"
-	"math"
 	"sync"
 	"time"
 
@@ -33,8 +39,8 @@ type Options struct {
 	Freeze   bool // recognise people and learn nothing
 
 	Keep bool  // save newly learned faces once a minute; they are also saved with each correction
-	Past *Past // keeps events, sightings, corrections and strangers. Default: in memory
-	// Number of past sightings that [Office.Sightings] lists, and that a Past in memory keeps. Default 64.
+	Past *Past // keeps events, sightings, corrections and strangers. Default: one for this run
+	// Number of past sightings that [Office.Sightings] lists. Default 64.
 	Sightings  int
 	Faces      int           // number of faces that are kept of each sighting. Default 24
 	Backoff    time.Duration // pause before a failed camera is opened again; each failure doubles it. Default 1 s
@@ -53,15 +59,12 @@ type Options struct {
 	Disk   func(Disk)                                     // called when writing to disk fails or works again
 }
 
-func (o Options) defaults(space face.Space) Options {
+func (o Options) defaults() Options {
 	o.Presence = o.Presence.Defaults()
 	o.Sightings = cmp.Or(o.Sightings, 64)
 	o.Faces = cmp.Or(o.Faces, 24)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
-	if o.Past == nil {
-		o.Past = NewPast(space, PastSettings{Sightings: Limits{Records: o.Sightings}})
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -90,49 +93,51 @@ func (o Options) defaults(space face.Space) Options {
 type Office struct {
 	o     Options
 	clear clarities
-	faces pastFaces
 
-	mu       sync.Mutex           // guards the fields below and the order of events
+	mu       *sync.Mutex          // guards the fields below and the order of events; it is that of the Past
 	profiled map[int64]remembered // learned faces that Profile has returned
 
 	gallery *gallery.Gallery
+	past    *Past
+	turn    uint64 // of the gallery, as far as the office has taken it in
 	unknown *groups
 	room    *room
 	views   []*view
-	tracks  map[uint64]int // tracks of the latest past sightings
-	last    uint64         // number of the last sighting
-	turn    uint64         // number of the last correction or undo
-	learned int64          // number of learned faces at the last save of the gallery
-	latest  latestFaces
+	ended   []*sighted        // sightings that are not written yet
+	learned map[uint64]ranges // observations of written sightings that are not saved yet
+	tracks  map[uint64]int    // tracks of the latest past sightings
+	names   map[int64]string  // the last names of the people who are present
 
 	poor      int         // number of sightings that were too short or too poor to recognise anybody
 	told      []Event     // events that are not reported yet
 	broken    error       // the error that ends the run
 	learnable online.Room // as Options.Room was told
-	saving    saving
+	fault     error       // the last error of writing; nil: all is written
+	tried     time.Time   // when it was last tried
 	disk      Disk
+	kept      int64 // number of learned faces at the last save of the gallery
 }
 
-// New returns an office for the people in g. Nobody else may use g meanwhile.
+// New returns an office for the people in g. Nobody else may use g meanwhile. An error of the database ends [Office.Run].
 func New(g *gallery.Gallery, o Options) *Office {
-	o = o.defaults(g.Space())
+	o = o.defaults()
 	w := &Office{
-		o:       o,
-		gallery: g,
-		unknown: o.Past.strangers,
-		room:    newRoom(o.Presence, o.Past.State()),
-		tracks:  make(map[uint64]int),
+		o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges), tracks: make(map[uint64]int),
+		names: make(map[int64]string), mu: new(sync.Mutex),
 	}
-	w.learned = g.Learner().Counts().Learned
-	for _, e := range w.events() {
-		if e.Kind == Left {
-			w.room.Remember(e.Name, e.At)
-		}
+	if w.past == nil {
+		w.past, w.broken = TemporaryPast(g, PastSettings{Sightings: Limits{Records: o.Sightings}})
 	}
-	g.Labels() // all get numbers, and some more are reserved, while no transaction is open
-	g.NextFace()
-	o.Past.before = w.before
-	w.begin()
+	if w.broken != nil {
+		w.past = &Past{g: g, events: newEvents(EventLimits{})}
+	}
+	w.mu = &w.past.mu
+	w.unknown = newGroups(g.Space(), w.past.s.Strangers)
+	w.room = newRoom(o.Presence, w.past.events.state)
+	w.kept = g.Learner().Counts().Learned
+	w.note(g.Update())
+	w.note(w.reload())
+	w.leave()
 	return w
 }
 
@@ -148,11 +153,19 @@ func (w *Office) tell(events []Event) {
 
 // record records events and the state of the room, and reports whether their numbers rise.
 func (w *Office) record(events []Event) bool {
-	for i := range events {
-		events[i].Person = w.gallery.Number(events[i].Name)
+	for _, p := range w.room.State().People {
+		if name := w.gallery.Name(p.ID); name != "" {
+			w.names[p.ID] = name
+		}
+	}
+	for i, e := range events {
+		events[i].Name = cmp.Or(w.gallery.Name(e.Person), w.names[e.Person])
+		if e.Kind == Left || e.Kind == Mistake {
+			delete(w.names, e.Person)
+		}
 	}
 	if w.broken == nil {
-		w.broken = w.o.Past.Record(w.room.State(), events)
+		w.broken = w.past.events.Record(w.room.State(), events)
 	}
 	return w.broken == nil
 }
@@ -165,9 +178,3 @@ func (w *Office) reportEvents() {
 		w.o.Event(e)
 	}
 }
-
-// Events returns the last n events before the event with the given number (0: before none), the newest first.
-func (w *Office) Events(before uint64, n int) []Event { return w.o.Past.Events(before, n) }
-
-// events returns all events under their present names.
-func (w *Office) events() []Event { return w.o.Past.Events(0, math.MaxInt) }

@@ -27,13 +27,26 @@ var (
 	looks = map[byte][]float32{'a': {0, 0}, 'b': {2, 0}, 's': {0, 2}} // alice, bob, a stranger
 )
 
-// people returns a gallery that knows alice and bob.
+// people returns a gallery in memory that knows alice and bob.
 func people(t testing.TB) *gallery.Gallery {
 	t.Helper()
 	g, err := gallery.New(space, online.Settings{})
+	return enrolled(t, g, err)
+}
+
+// peopleAt returns a gallery at a path that knows alice and bob.
+func peopleAt(t testing.TB, path string) *gallery.Gallery {
+	t.Helper()
+	g, err := gallery.Create(path, space, online.Settings{})
+	return enrolled(t, g, err)
+}
+
+func enrolled(t testing.TB, g *gallery.Gallery, err error) *gallery.Gallery {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { g.Close() })
 	for _, name := range []string{"alice", "bob"} {
 		if _, err := g.Enroll(name, [][]float32{looks[name[0]]}, noon, gallery.Enrolment{}); err != nil {
 			t.Fatal(err)
@@ -55,12 +68,9 @@ func run(
 	return w, w.Run(ctx, cameras)
 }
 
-// past opens the records of an office in a gallery, which it saves at a path.
-func past(t testing.TB, g *gallery.Gallery, path string) *office.Past {
+// past opens what is kept of an office in a gallery.
+func past(t testing.TB, g *gallery.Gallery) *office.Past {
 	t.Helper()
-	if g.Path() == "" {
-		nothing(t, g.Save(path))
-	}
 	p, err := office.OpenPast(g, "office", office.PastSettings{})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +173,7 @@ func pastCopy(t testing.TB, path string) *office.Past {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })
-	return past(t, g, path)
+	return past(t, g)
 }
 
 func TestRun(t *testing.T) {
@@ -223,8 +233,8 @@ func TestCameraFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := filepath.Join(t.TempDir(), "gallery")
 	o := k.options()
-	g := people(t)
-	o.Past = past(t, g, path)
+	g := peopleAt(t, path)
+	o.Past = past(t, g)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -265,7 +275,7 @@ func TestCameraFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	o.Past = past(t, g, path)
+	o.Past = past(t, g)
 	if _, err := run(t.Context(), t, g, o, recording("door", "a a a a")); err != nil {
 		t.Fatal(err)
 	}

@@ -58,35 +58,52 @@ func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X
 // undone.
 //
 // Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
-// [gallery.Gallery.Enroll], and nothing has changed then. After an error of saving, the change holds in memory.
+// [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
 func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
-	defer w.correcting()()
 	if err := online.CheckName(name); err != nil {
 		return nil, err
 	}
-	wrong = make([]string, len(pictures))
-	var faces []Face
-	for i, p := range pictures {
-		if wrong[i], err = w.unfit(name, p, faces, force); err != nil {
-			return nil, err
-		}
-		if wrong[i] == "" {
+	err = w.change(func(t *gallery.Tx) error {
+		wrong = make([]string, len(pictures))
+		var faces []Face
+		for i, p := range pictures {
+			if wrong[i], err = w.unfit(name, p, faces, force); err != nil {
+				return err
+			}
+			if wrong[i] != "" {
+				continue
+			}
+			number, err := t.Next("face", 1)
+			if err != nil {
+				return err
+			}
 			x := p.Samples[0]
-			faces = append(faces, Face{ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, At: w.o.Now()})
+			faces = append(faces, Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, At: w.o.Now()})
 		}
-	}
-	if len(faces) == 0 {
-		return wrong, nil
-	}
-	q := w.newDraft(statement{Kind: Named, Name: name, Face: faces[0].ID})
-	q.proof.Faces = faces
-	if _, err := w.gallery.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
-		Add: true, Force: force, Numbers: numbers(faces),
-	}); err != nil {
+		if len(faces) == 0 {
+			return nil
+		}
+		_, rows, err := t.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
+			Add: true, Force: force, Numbers: numbersOf(faces),
+		})
+		if err != nil {
+			return err
+		}
+		for _, f := range faces {
+			if err := f.write(t, w.past.id, 0, 0); err != nil {
+				return err
+			}
+		}
+		said, err := w.state(t, statement{kind: Named, person: w.gallery.Number(name), face: faces[0].ID})
+		if err == nil {
+			err = t.Made(said, rows)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	w.live(w.rejudge)
-	return wrong, w.commit(q)
+	return wrong, nil
 }
 
 // unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.

@@ -26,8 +26,8 @@ const (
 type Event struct {
 	ID     uint64    `json:"id"` // counts from 1 and rises, also after a restart
 	Kind   EventKind `json:"kind"`
-	Name   string    `json:"name,omitempty"`
-	Person int64     `json:"person,omitempty"` // number of the person; the name may change
+	Name   string    `json:"name,omitempty"`   // the present name
+	Person int64     `json:"person,omitempty"` // number of the person
 	Group  uint64    `json:"group,omitempty"`  // group of unknown faces; 0 for none
 	Camera string    `json:"camera"`           // the camera that saw it; for a departure, the last one
 	// Trust tells how the name of an arrival is known: sighting.Confirmed, unless [PresenceSettings].Learned is set.
@@ -59,8 +59,8 @@ func (s PresenceSettings) Defaults() PresenceSettings {
 
 // Presence is a person in the room.
 type Presence struct {
-	ID     int64     `json:"id,omitempty"` // number of the person; a room does not know it
-	Name   string    `json:"name"`
+	ID     int64     `json:"id"`   // number of the person
+	Name   string    `json:"name"` // the present name; a room does not know it
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // time of the last sighting
 	Camera string    `json:"camera"`
@@ -78,15 +78,17 @@ type roomState struct {
 
 // inView is the belief about one track of a camera.
 type inView struct {
-	Track int
-	sighting.Belief
-	Group uint64 // group of unknown faces; 0 for none
+	Track  int
+	Person int64          // 0: nobody known
+	Trust  sighting.Trust // how it is known who they are
+	Frames float64        // number of judged frames
+	Group  uint64         // group of unknown faces; 0 for none
 }
 
 // room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
 // gets the beliefs about the people in view of each camera, and the time: it reads no clock and no camera. State is its
 // whole state: a restarted program continues from it. One goroutine may use it at a time. Memory is limited by the
-// number of names, and by the people seen within [PresenceSettings].Away.
+// number of people, and by the people seen within [PresenceSettings].Away.
 //
 // After Watch a camera must deliver a frame before its silence counts. A person has left when the camera that saw them
 // last has worked for Away without seeing them, or after Hold without any sighting. Until then they count as present,
@@ -95,14 +97,13 @@ type inView struct {
 type room struct {
 	s      PresenceSettings
 	last   uint64
-	people map[string]*Presence
-	left   map[string]time.Time // last sighting of each absent person
-	gone   map[string]time.Time // last sighting of each person who has left
+	people map[int64]*Presence
+	left   map[int64]time.Time // last sighting of each absent person
 	tracks map[place]*tracked
 	groups map[uint64]time.Time // last sighting of each group of unknown faces
 
 	cameras  map[string]*watched // cameras after Watch
-	restored map[string]bool     // people of an earlier run who were not seen yet
+	restored map[int64]bool      // people of an earlier run who were not seen yet
 	begun    time.Time           // the first time of this run
 	now      time.Time           // the latest time
 }
@@ -134,7 +135,7 @@ type place struct {
 // tracked is a track in view of a camera.
 type tracked struct {
 	first, last time.Time
-	name        string // the last recognised name
+	person      int64  // who was recognised last
 	told        bool   // an Unknown event was reported
 	group       uint64 // group of unknown faces
 }
@@ -142,14 +143,13 @@ type tracked struct {
 // newRoom returns a room that continues from a state. The zero roomState is an empty room.
 func newRoom(s PresenceSettings, from roomState) *room {
 	r := &room{
-		s: s.Defaults(), last: from.Last, people: make(map[string]*Presence),
-		left: make(map[string]time.Time), gone: make(map[string]time.Time),
+		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence), left: make(map[int64]time.Time),
 		tracks: make(map[place]*tracked), groups: make(map[uint64]time.Time),
-		cameras: make(map[string]*watched), restored: make(map[string]bool),
+		cameras: make(map[string]*watched), restored: make(map[int64]bool),
 	}
 	for _, p := range from.People {
 		p.Unsure = false
-		r.people[p.Name], r.restored[p.Name] = &p, true
+		r.people[p.ID], r.restored[p.ID] = &p, true
 	}
 	return r
 }
@@ -187,17 +187,17 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 	for _, b := range seen {
 		v := r.visit(place{camera, b.Track}, at)
 		switch {
-		case b.Name != "" && b.Trust == sighting.Likely && !r.s.Learned && r.people[b.Name] == nil:
-			v.name = b.Name // neither present nor unknown
-		case b.Name != "":
-			events = append(events, r.present(b.Belief, camera, v, at)...)
-		case b.Frames >= r.s.Judged && v.name == "":
+		case b.Person != 0 && b.Trust == sighting.Likely && !r.s.Learned && r.people[b.Person] == nil:
+			v.person = b.Person // neither present nor unknown
+		case b.Person != 0:
+			events = append(events, r.present(b, camera, v, at)...)
+		case b.Frames >= r.s.Judged && v.person == 0:
 			_, there := r.groups[b.Group]
 			if b.Group != 0 {
 				r.groups[b.Group] = at
 			}
 			if !v.told && !there {
-				e := r.event(Unknown, "", camera, v.first)
+				e := r.event(Unknown, 0, camera, v.first)
 				e.Group = b.Group
 				events = append(events, e)
 			}
@@ -219,31 +219,30 @@ func (r *room) visit(p place, at time.Time) *tracked {
 }
 
 // present records that a person is in view.
-func (r *room) present(b sighting.Belief, camera string, v *tracked, at time.Time) []Event {
-	name := b.Name
-	p := r.people[name]
+func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Event {
+	p := r.people[b.Person]
 	var events []Event
 	if p == nil {
 		// They arrived when the track began. The exceptions: the track was another person's before, or they were seen
 		// elsewhere.
 		since := v.first
-		if v.name != "" && v.name != name || since.Before(r.left[name]) {
+		if v.person != 0 && v.person != b.Person || since.Before(r.left[b.Person]) {
 			since = at
 		}
-		p = &Presence{Name: name, Since: since, Trust: b.Trust}
-		r.people[name] = p
-		e := r.event(Arrived, name, camera, since)
+		p = &Presence{ID: b.Person, Since: since, Trust: b.Trust}
+		r.people[b.Person] = p
+		e := r.event(Arrived, b.Person, camera, since)
 		e.Trust = b.Trust
 		events = append(events, e)
 	}
 	if b.Trust == sighting.Confirmed {
 		p.Trust = b.Trust
 	}
-	v.name = name
+	v.person = b.Person
 	if !at.Before(p.Last) {
 		p.Last, p.Camera = at, camera
 	}
-	delete(r.restored, name)
+	delete(r.restored, b.Person)
 	return events
 }
 
@@ -266,7 +265,7 @@ func (r *room) away(p *Presence, now time.Time) bool {
 		return false
 	}
 	held := p.Last
-	if r.restored[p.Name] {
+	if r.restored[p.ID] {
 		if r.begun.After(held) {
 			held = r.begun
 		}
@@ -291,79 +290,64 @@ func (r *room) Empty() []Event {
 
 // Retract records that a track was recognised as a person by mistake, and returns the events: the person is not
 // present, unless they are seen elsewhere.
-func (r *room) Retract(name, camera string, track int, elsewhere bool) []Event {
-	if v := r.tracks[place{camera, track}]; v != nil && v.name == name {
-		v.name = ""
+func (r *room) Retract(person int64, camera string, track int, elsewhere bool) []Event {
+	if v := r.tracks[place{camera, track}]; v != nil && v.person == person {
+		v.person = 0
 	}
-	p := r.people[name]
+	p := r.people[person]
 	if p == nil || elsewhere {
 		return nil
 	}
-	delete(r.people, name)
-	delete(r.restored, name)
-	r.left[name] = p.Last
-	return []Event{r.event(Mistake, name, p.Camera, p.Since)}
+	delete(r.people, person)
+	delete(r.restored, person)
+	r.left[person] = p.Last
+	return []Event{r.event(Mistake, person, p.Camera, p.Since)}
 }
 
 // Leave removes a person who no longer exists, and returns the events.
-func (r *room) Leave(name string) []Event {
+func (r *room) Leave(person int64) []Event {
 	for _, v := range r.tracks {
-		if v.name == name {
-			v.name = ""
+		if v.person == person {
+			v.person = 0
 		}
 	}
-	events := r.leave(func(p *Presence) bool { return p.Name == name })
-	delete(r.left, name)
-	delete(r.gone, name)
-	delete(r.restored, name)
+	events := r.leave(func(p *Presence) bool { return p.ID == person })
+	delete(r.left, person)
+	delete(r.restored, person)
 	return events
 }
 
 // leave returns departures of the people for whom has reports true.
 func (r *room) leave(has func(*Presence) bool) []Event {
 	var gone []*Presence
-	for name, p := range r.people {
+	for person, p := range r.people {
 		if has(p) {
 			gone = append(gone, p)
-			delete(r.people, name)
-			delete(r.restored, name)
-			r.left[name], r.gone[name] = p.Last, p.Last
+			delete(r.people, person)
+			delete(r.restored, person)
+			r.left[person] = p.Last
 		}
 	}
 	slices.SortFunc(gone, func(a, b *Presence) int {
-		return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.ID, b.ID))
 	})
 	var events []Event
 	for _, p := range gone {
-		events = append(events, r.event(Left, p.Name, p.Camera, p.Last))
+		events = append(events, r.event(Left, p.ID, p.Camera, p.Last))
 	}
 	return events
 }
 
-func (r *room) event(k EventKind, name, camera string, at time.Time) Event {
+func (r *room) event(k EventKind, person int64, camera string, at time.Time) Event {
 	r.last++
-	return Event{ID: r.last, Kind: k, Name: name, Camera: camera, At: at, Known: r.now}
-}
-
-// Remember records a departure in an earlier run.
-func (r *room) Remember(name string, at time.Time) {
-	if at.After(r.gone[name]) {
-		r.gone[name] = at
-	}
-}
-
-// LastSeen returns the last sighting of each person who has left, by name.
-func (r *room) LastSeen() map[string]time.Time {
-	all := maps.Clone(r.gone)
-	maps.DeleteFunc(all, func(name string, _ time.Time) bool { return r.people[name] != nil })
-	return all
+	return Event{ID: r.last, Kind: k, Person: person, Camera: camera, At: at, Known: r.now}
 }
 
 // Strangers returns the number of present people without a name for whom an event was reported.
 func (r *room) Strangers() int {
 	n, groups := 0, make(map[uint64]bool)
 	for _, v := range r.tracks {
-		if v.told && v.name == "" && !groups[v.group] {
+		if v.told && v.person == 0 && !groups[v.group] {
 			groups[v.group] = v.group != 0
 			n++
 		}
@@ -374,7 +358,7 @@ func (r *room) Strangers() int {
 // grace is the delay after [PresenceSettings].Away before a working camera proves an absence.
 const grace = 2 * time.Second
 
-// People returns the people in the room, in lexical order.
+// People returns the people in the room, by number.
 func (r *room) People() []Presence {
 	all := r.State().People
 	for i := range all {
@@ -386,28 +370,23 @@ func (r *room) People() []Presence {
 // State returns the state of r.
 func (r *room) State() roomState {
 	all := make([]Presence, 0, len(r.people))
-	for _, name := range slices.Sorted(maps.Keys(r.people)) {
-		all = append(all, *r.people[name])
+	for _, person := range slices.Sorted(maps.Keys(r.people)) {
+		all = append(all, *r.people[person])
 	}
 	return roomState{r.last, all}
 }
 
-// Rename gives a person a new name. If both names are in the room, they become one person, who arrived when the first
-// of them did. It causes no event.
-func (r *room) Rename(from, to string) {
+// Join makes a person another one, who arrived when the first of them did. It causes no event.
+func (r *room) Join(from, to int64) {
 	for _, v := range r.tracks {
-		if v.name == from {
-			v.name = to
+		if v.person == from {
+			v.person = to
 		}
 	}
-	for _, last := range []map[string]time.Time{r.left, r.gone} {
-		if at, ok := last[from]; ok {
-			if at.After(last[to]) {
-				last[to] = at
-			}
-			delete(last, from)
-		}
+	if at, ok := r.left[from]; ok && at.After(r.left[to]) {
+		r.left[to] = at
 	}
+	delete(r.left, from)
 	if r.restored[from] {
 		delete(r.restored, from)
 		r.restored[to] = true
@@ -419,7 +398,7 @@ func (r *room) Rename(from, to string) {
 	delete(r.people, from)
 	q := r.people[to]
 	if q == nil {
-		p.Name = to
+		p.ID = to
 		r.people[to] = p
 		return
 	}

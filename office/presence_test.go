@@ -18,15 +18,26 @@ func moment(seconds float64) time.Time {
 	return noon.Add(time.Duration(seconds * float64(time.Second)))
 }
 
+var called = []string{"", "alice", "bob", "carol", "dave", "eve", "ann", "anna"} // people, by number
+
+// person returns the number of a person.
+func person(name string) int64 {
+	n := slices.Index(called, name)
+	if n < 0 {
+		panic(name)
+	}
+	return int64(n)
+}
+
 // as is a track with a name, or without a known name after so many frames.
 func tracked(id int, name string, frames float64) office.InView {
-	return office.InView{Track: id, Belief: sighting.Belief{Name: name, Frames: frames}}
+	return office.InView{Track: id, Person: person(name), Frames: frames}
 }
 
 // words describes events in short form.
 func described(events []office.Event) (all []string) {
 	for _, e := range events {
-		all = append(all, fmt.Sprintf("%d %s %s %s %g", e.ID, e.Kind, e.Name, e.Camera, e.At.Sub(noon).Seconds()))
+		all = append(all, fmt.Sprintf("%d %s %s %s %g", e.ID, e.Kind, called[e.Person], e.Camera, e.At.Sub(noon).Seconds()))
 	}
 	return all
 }
@@ -65,7 +76,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
 		}
 	}
-	if p := r.People(); len(p) != 1 || p[0].Name != "alice" || p[0].Since != moment(26.05) {
+	if p := r.People(); len(p) != 1 || p[0].ID != person("alice") || p[0].Since != moment(26.05) {
 		t.Errorf("%+v", p)
 	}
 	if got := described(r.Tick(moment(36.06))); !slices.Equal(got, []string{"9 left alice door 26.05"}) {
@@ -146,7 +157,7 @@ func TestCameraDown(t *testing.T) {
 	unsure := func(r *office.Room) (all []string) {
 		for _, p := range r.People() {
 			if p.Unsure {
-				all = append(all, p.Name)
+				all = append(all, called[p.ID])
 			}
 		}
 		return all
@@ -199,12 +210,12 @@ func TestCameraDown(t *testing.T) {
 func TestGrace(t *testing.T) {
 	state := office.RoomState{Last: 7, People: []office.Presence{
 		{
-			Name:   "alice",
+			ID:     person("alice"),
 			Since:  moment(-99),
 			Last:   moment(0),
 			Camera: "door",
-		}, {Name: "bob", Since: moment(-99), Last: moment(-1), Camera: "desk"},
-		{Name: "carol", Since: moment(-99), Last: moment(-2), Camera: "a camera that is no more"},
+		}, {ID: person("bob"), Since: moment(-99), Last: moment(-1), Camera: "desk"},
+		{ID: person("carol"), Since: moment(-99), Last: moment(-2), Camera: "a camera that is no more"},
 	}}
 	begin := func(now float64) *office.Room {
 		r := office.NewRoom(office.PresenceSettings{Hold: time.Minute}, state)
@@ -281,10 +292,10 @@ func TestHolds(t *testing.T) {
 				if e.Kind == office.Unknown {
 					continue
 				}
-				if e.At.After(moment(now)) || present[e.Name] != (e.Kind == office.Left) {
+				if e.At.After(moment(now)) || present[called[e.Person]] != (e.Kind == office.Left) {
 					t.Fatalf("run %d, step %d: %+v; present %v", run, step, e, present)
 				}
-				present[e.Name] = e.Kind == office.Arrived
+				present[called[e.Person]] = e.Kind == office.Arrived
 				if e.Kind == office.Left {
 					left++
 					if moment(now).Sub(e.At) <= 10*time.Second {
@@ -300,7 +311,7 @@ func TestHolds(t *testing.T) {
 				if moment(begun).After(since) {
 					since = moment(begun)
 				}
-				if !present[p.Name] || !p.Last.Equal(seen[p.Name]) || moment(now).Sub(since) > s.Hold+6*time.Second {
+				if !present[called[p.ID]] || !p.Last.Equal(seen[called[p.ID]]) || moment(now).Sub(since) > s.Hold+6*time.Second {
 					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
 				}
 			}
@@ -311,12 +322,9 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// Strangers are counted once for each group, and the time at which people were last seen is remembered.
+// Strangers are counted once for each group.
 func TestCounts(t *testing.T) {
 	r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
-	r.Remember("carol", moment(-50))
-	r.Remember("carol", moment(-60))
-	r.Remember("alice", moment(-60))
 	stranger := func(track int, group uint64) office.InView {
 		s := tracked(track, "", 30)
 		s.Group = group
@@ -327,16 +335,9 @@ func TestCounts(t *testing.T) {
 	if got := r.Strangers(); got != 3 {
 		t.Errorf("%d strangers, want 3", got)
 	}
-	if got := r.LastSeen(); len(got) != 1 || !got["carol"].Equal(moment(-50)) {
-		t.Errorf("%v", got)
-	}
 	r.Tick(moment(30))
-	if got := r.LastSeen(); len(got) != 2 || !got["alice"].Equal(moment(0)) || r.Strangers() != 0 {
-		t.Errorf("%v, %d strangers", got, r.Strangers())
-	}
-	r.Leave("alice") // forgotten
-	if got := r.LastSeen(); len(got) != 1 {
-		t.Errorf("%v", got)
+	if r.Strangers() != 0 {
+		t.Errorf("%d strangers", r.Strangers())
 	}
 }
 
@@ -364,15 +365,15 @@ func TestAlternates(t *testing.T) {
 				}
 				if e.At.After(moment(now)) ||
 					e.Kind != office.Unknown &&
-						(present[e.Name] != (e.Kind == office.Left) || e.At.Before(last[e.Name])) {
+						(present[called[e.Person]] != (e.Kind == office.Left) || e.At.Before(last[called[e.Person]])) {
 					t.Fatalf("run %d, step %d: %+v; present %v, last %v", run, step, e, present, last)
 				}
 				if e.Kind != office.Unknown {
-					present[e.Name], last[e.Name] = e.Kind == office.Arrived, e.At
+					present[called[e.Person]], last[called[e.Person]] = e.Kind == office.Arrived, e.At
 				}
 			}
 			for _, p := range r.People() {
-				if !present[p.Name] || p.Since.After(p.Last) || moment(now).Sub(p.Last) > 10*time.Second {
+				if !present[called[p.ID]] || p.Since.After(p.Last) || moment(now).Sub(p.Last) > 10*time.Second {
 					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
 				}
 			}

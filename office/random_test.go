@@ -5,149 +5,356 @@ package office_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/online"
 )
 
-// Random corrections, undone in the opposite order, leave everything as it was before each; a restart changes nothing,
-// nor does a correction that is refused; and no name comes from nowhere.
-func TestRandomCorrections(t *testing.T) {
-	seeds := 60
-	if testing.Short() {
-		seeds = 12
-	}
-	for seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(uint64(seed), 27))
-			h := enter(t, t.TempDir(), office.Options{Freeze: true})
-			h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-") +
-				n(30, "a") + n(60, "-") + n(30, "b") + n(60, "-")}, nil)
-			w := office.New(h.g, h.o)
-			names := []string{"alice", "bob", "sue", "xenia"}
-			name := func() string { return names[r.IntN(len(names))] }
-			restart := func(what string) {
-				t.Helper()
-				before := summary(w)
-				h.leave()
-				h = enter(t, h.dir, office.Options{Freeze: true})
-				if w = office.New(h.g, h.o); summary(w) != before {
-					t.Fatalf("%s, after a restart\n%s, want\n%s", what, summary(w), before)
-				}
-			}
-			type done struct {
-				what, before string
-				id           uint64
-			}
-			var all []done
-			had := map[string]bool{"alice": true, "bob": true} // names that somebody has had
-			for range 12 {
-				sightings, strangers := w.Sightings(), w.Strangers()
-				if len(sightings) == 0 || len(strangers) == 0 {
-					break
-				}
-				s, g := sightings[r.IntN(len(sightings))], strangers[r.IntN(len(strangers))]
-				other := strangers[r.IntN(len(strangers))]
-				a, b := name(), name()
-				if had[b] && !h.g.Learner().Knows(b) {
-					b = a // who has no faces any more and loses the name, too, is not brought back (TestSettled)
-				}
-				var what string
-				var err error
-				before := summary(w)
-				switch r.IntN(9) {
-				case 0:
-					what, err = fmt.Sprintf("name %d %s", g.ID, a), w.Name(g.ID, a, r.IntN(2) == 0)
-				case 1:
-					what, err = fmt.Sprintf("rename %s %s", a, b), w.Rename(a, b)
-				case 2:
-					what, err = fmt.Sprintf("correct %d %s", s.ID, a), w.Correct(s.ID, a)
-				case 3:
-					what, err = fmt.Sprintf("deny %d", s.ID), w.Correct(s.ID, "")
-				case 4:
-					what, err = fmt.Sprintf("confirm %d", s.ID), w.Confirm(s.ID)
-				case 5:
-					what, err = fmt.Sprintf("merge %d %d", g.ID, other.ID), w.Merge(g.ID, other.ID)
-				case 6:
-					what, err = fmt.Sprintf("ignore %d", g.ID), w.Ignore(g.ID, !g.Ignored)
-				case 7:
-					f := g.Album.Faces[r.IntN(len(g.Album.Faces))]
-					what, err = fmt.Sprintf("split %d", g.ID), w.Split(g.ID, []uint64{f.ID})
-				case 8:
-					restart("nothing")
-				}
-				if err != nil {
-					if got := summary(w); got != before {
-						t.Fatalf("%s is refused (%v), and has changed\n%s\ninto\n%s", what, err, before, got)
-					}
-					continue
-				}
-				for _, p := range h.g.People() {
-					had[p.Name] = true
-				}
-				if c := w.Corrections(0, 1); what != "" && len(c) > 0 &&
-					(len(all) == 0 || c[0].ID > all[len(all)-1].id) {
-					all = append(all, done{what, before, c[0].ID})
-				}
-			}
-			var said []string
-			for _, d := range all {
-				said = append(said, d.what)
-			}
-			restart(strings.Join(said, ", "))
-			for i := len(all) - 1; i >= 0; i-- {
-				if err := w.Undo(all[i].id); err != nil {
-					t.Fatalf("%s: undoing the last: %v", strings.Join(said[:i+1], ", "), err)
-				}
-				if got := summary(w); got != all[i].before {
-					t.Fatalf("%s: undoing the last gives\n%s, want\n%s", strings.Join(said[:i+1], ", "), got,
-						all[i].before)
-				}
-			}
-			restart("all undone")
+// played returns a gallery file with the past of an office, made once: alice, bob and strangers were there several times.
+var played = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "faceauth-office-")
+	return dir, err
+})
 
-		})
+// village returns the folder of a new copy of an office with a past.
+func village(t *testing.T) string {
+	t.Helper()
+	dir, err := played()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "gallery")
+	if _, err := os.Stat(path); err != nil {
+		h := enter(t, dir, office.Options{Freeze: true})
+		h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-") +
+			n(30, "a") + n(60, "-") + n(30, "b") + n(60, "-")}, nil)
+		h.leave()
+	}
+	return copied(t, dir)
+}
+
+// said is a value that a statement gave, as the slow model of the office has it.
+type said struct{ what, of, value string }
+
+// model is the slow office: it has all statements, and finds each value by going through them from the beginning.
+type model struct {
+	base map[[2]string]string // the value before all statements
+	all  []int64              // the statements, in order
+	said map[int64][]said
+	gone map[int64]bool // undone
+}
+
+// places are the columns of which a statement can give the value.
+var places = []struct{ what, sql string }{
+	{"name", "select id, name from person"},
+	{"sighting", "select id, coalesce(person, 0) || ' ' || trust || ' ' || wrong from sighting"},
+	{"group", "select id, stranger from sighting"},
+	{"face", "select number, stranger from face"},
+	{"label", "select id, valid from label"},
+	{"ignored", "select id, ignored from stranger"},
+	{"event", "select id, coalesce(person, 0) from event"},
+	{"egroup", "select id, stranger from event"},
+}
+
+// values reads all values.
+func values(t *testing.T, g *gallery.Gallery) map[[2]string]string {
+	t.Helper()
+	all := make(map[[2]string]string)
+	nothing(t, g.Look(func(tx *gallery.Tx) error {
+		for _, p := range places {
+			if err := tx.Query(p.sql, func(r gallery.Row) error {
+				all[[2]string{p.what, r.ColumnText(0)}] = r.ColumnText(1)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return all
+}
+
+// heard takes in the statement that was made last: what it gave is what has another value than before, and what it says
+// itself.
+func (m *model) heard(t *testing.T, g *gallery.Gallery, before map[[2]string]string) {
+	t.Helper()
+	var statement int64
+	nothing(t, g.Look(func(tx *gallery.Tx) (err error) {
+		if statement, err = tx.Int("select max(id) from statement"); err != nil || m.said[statement] != nil {
+			return err
+		}
+		return tx.Query(`select what, of, case what when 'name' then text when 'sighting' then coalesce(person, 0) || ' ' ||
+			text || ' ' || value when 'event' then coalesce(person, 0) else value end from said where statement = ?`,
+			func(r gallery.Row) error {
+				m.said[statement] = append(m.said[statement], said{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)})
+				return nil
+			}, statement)
+	}))
+	if len(m.all) > 0 && m.all[len(m.all)-1] == statement {
+		return
+	}
+	m.all = append(m.all, statement)
+	for _, s := range m.said[statement] {
+		at := [2]string{s.what, s.of}
+		if _, there := m.base[at]; there {
+			continue
+		}
+		m.base[at] = before[at]
+		if _, there := before[at]; !there && s.what == "label" {
+			m.base[at] = "0" // the statement has made it
+		}
 	}
 }
 
-// Two people who were made one stay so once another person gets the name that is free now; all that was said before is
-// about the one.
-func TestSettled(t *testing.T) {
-	h := enter(t, t.TempDir(), office.Options{Freeze: true})
-	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(30, "s") + n(60, "-") + n(30, "a") + n(60, "-")}, nil)
-	w := office.New(h.g, h.o)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
+// want returns the values that the statements give.
+func (m *model) want() map[[2]string]string {
+	all := maps.Clone(m.base)
+	for _, statement := range m.all {
+		for _, s := range m.said[statement] {
+			if !m.gone[statement] {
+				all[[2]string{s.what, s.of}] = s.value
+			}
 		}
 	}
-	must(w.Name(w.Strangers()[0].ID, "sue", false))
-	must(w.Rename("alice", "bob"))
-	joined := w.Corrections(0, 1)[0]
-	must(w.Undo(joined.ID))
-	if summary(w)[:len("alice 1, bob 1, sue 4")] != "alice 1, bob 1, sue 4" {
-		t.Fatal(summary(w))
-	}
-	must(w.Rename("alice", "bob"))
-	joined = w.Corrections(0, 1)[0]
-	must(w.Rename("sue", "alice"))
-	for range 2 {
-		if c := w.Corrections(0, 2)[1]; c.ID != joined.ID || c.CanUndo || c.Was != "alice" || c.Name != "bob" {
-			t.Fatalf("%+v", c)
+	return all
+}
+
+// agrees compares an office with the model. What no statement was about is as it was.
+func (m *model) agrees(t *testing.T, what string, g *gallery.Gallery, start map[[2]string]string) {
+	t.Helper()
+	want := m.want()
+	for at, is := range values(t, g) {
+		w, said := want[at]
+		if !said {
+			w, said = start[at]
 		}
-		before := summary(w)
-		if err := w.Undo(joined.ID); !errors.Is(err, office.ErrSettled) || summary(w) != before {
-			t.Fatal(err, summary(w))
+		if said && w != is {
+			t.Fatalf("%s: %s %s is %s, want %s", what, at[0], at[1], is, w)
+		}
+	}
+	nothing(t, office.Folded(g))
+}
+
+// corrects makes a random correction, and returns what it was.
+func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
+	names := []string{"alice", "bob", "sue", "xenia", "carl"}
+	sightings, strangers := w.Sightings(), w.Strangers()
+	if len(sightings) == 0 {
+		return "", nil
+	}
+	s := sightings[r.IntN(len(sightings))]
+	a, b := names[r.IntN(len(names))], names[r.IntN(len(names))]
+	k := r.IntN(9)
+	if len(strangers) == 0 {
+		k = r.IntN(5)
+	}
+	switch k {
+	case 0:
+		return fmt.Sprintf("rename %s %s", a, b), w.Rename(a, b)
+	case 1:
+		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), w.Correct(s.ID, a)
+	case 2:
+		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), w.Correct(s.ID, "")
+	case 3:
+		return fmt.Sprintf("confirm %d(%s)", s.ID, s.Name), w.Confirm(s.ID)
+	case 4:
+		p, err := w.Profile(a)
+		if err != nil || len(p.Faces) == 0 {
+			return "", err
+		}
+		f := p.Faces[r.IntN(len(p.Faces))]
+		_, err = w.TakeBack(f.ID)
+		return fmt.Sprintf("take back %d of %s", f.ID, a), err
+	}
+	g, other := strangers[r.IntN(len(strangers))], strangers[r.IntN(len(strangers))]
+	switch k {
+	case 5:
+		return fmt.Sprintf("name %d %s", g.ID, a), w.Name(g.ID, a, r.IntN(2) == 0)
+	case 6:
+		return fmt.Sprintf("merge %d %d", g.ID, other.ID), w.Merge(g.ID, other.ID)
+	case 7:
+		return fmt.Sprintf("ignore %d", g.ID), w.Ignore(g.ID, !g.Ignored)
+	}
+	f := g.Album.Faces[r.IntN(len(g.Album.Faces))]
+	return fmt.Sprintf("split %d", g.ID), w.Split(g.ID, []uint64{f.ID})
+}
+
+// Any corrections, undone in any order, give what the remaining ones give alone, also with restarts and with changes by
+// another program in between; when all are undone, everything is as it was. A correction that is refused changes
+// nothing. The slow model goes through all statements for each value.
+func TestRandomCorrections(t *testing.T) {
+	seeds := 2000
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 99))
+		dir := village(t)
+		h := enter(t, dir, office.Options{Freeze: true})
+		w := office.New(h.g, h.o)
+		begun, start := summary(w), values(t, h.g)
+		m := &model{base: make(map[[2]string]string), said: make(map[int64][]said), gone: make(map[int64]bool)}
+		var told []string
+		left := make(map[uint64]bool)
+		undo := func() {
+			ids := slices.Sorted(maps.Keys(left))
+			id := ids[r.IntN(len(ids))]
+			nothing(t, w.Undo(id))
+			if err := w.Undo(id); !errors.Is(err, office.ErrUndone) {
+				t.Fatalf("undone twice: %v", err)
+			}
+			delete(left, id)
+			m.gone[int64(id)] = true
+			told = append(told, fmt.Sprint("undo ", id))
+		}
+		beside := false
+		for step := 0; step < 8 || len(left) > 0; step++ {
+			switch k := r.IntN(12); {
+			case step >= 8 || k < 3 && len(left) > 0:
+				undo()
+			case k == 3:
+				before := summary(w)
+				h.leave()
+				h = enter(t, dir, office.Options{Freeze: true})
+				if w = office.New(h.g, h.o); summary(w) != before {
+					t.Fatalf("seed %d: %q, after a restart\n%s, want\n%s", seed, told, summary(w), before)
+				}
+			case k == 4 && !beside:
+				beside = true
+				h.beside(func(g *gallery.Gallery) error {
+					return g.Label("paul", [][]float32{{-50, -50}}, noon)
+				})
+				told = append(told, "paul")
+				nothing(t, w.Save())
+			default:
+				before, was := values(t, h.g), summary(w)
+				what, err := corrects(w, r)
+				if err != nil {
+					if got := summary(w); got != was {
+						t.Fatalf("seed %d: %q: %s is refused (%v), and has changed\n%s\ninto\n%s", seed, told, what, err, was,
+							got)
+					}
+					continue
+				}
+				told = append(told, what)
+				if c := w.Corrections(0, 1); len(c) > 0 && m.said[int64(c[0].ID)] == nil {
+					m.heard(t, h.g, before)
+					left[c[0].ID] = !c[0].Undone
+				}
+			}
+			m.agrees(t, fmt.Sprintf("seed %d: %q", seed, told), h.g, start)
+		}
+		if beside {
+			h.beside(func(g *gallery.Gallery) error { return g.Forget("paul") })
+			nothing(t, w.Save())
+		}
+		if got := summary(w); got != begun {
+			t.Fatalf("seed %d: %q, all undone, gives\n%s, want\n%s", seed, told, got, begun)
 		}
 		h.leave()
-		h = enter(t, h.dir, office.Options{Freeze: true})
-		w = office.New(h.g, h.o)
 	}
-	must(w.Undo(w.Corrections(0, 1)[0].ID))
-	if got := summary(w); got[:len("bob 2, sue 4")] != "bob 2, sue 4" {
-		t.Fatal(got)
+}
+
+// Two corrections that concern each other, undone with the older one first, leave everything as it was.
+func TestUndoOlderFirst(t *testing.T) {
+	type step func(w *office.Office) error
+	name := func(g uint64, n string) step { return func(w *office.Office) error { return w.Name(g, n, true) } }
+	merge := func(a, b uint64) step { return func(w *office.Office) error { return w.Merge(a, b) } }
+	rename := func(a, b string) step { return func(w *office.Office) error { return w.Rename(a, b) } }
+	correct := func(s uint64, n string) step { return func(w *office.Office) error { return w.Correct(s, n) } }
+	for what, do := range map[string][2]step{
+		"rename twice":                {rename("bob", "xenia"), rename("xenia", "sue")},
+		"merge, name":                 {merge(1, 2), name(1, "carl")},
+		"name, deny":                  {name(1, "carl"), correct(1, "")},
+		"correct to sue, then deny":   {correct(3, "sue"), correct(3, "")},
+		"correct to sue, to xenia":    {correct(3, "sue"), correct(3, "xenia")},
+		"name two alike":              {name(1, "carl"), name(2, "carl")},
+		"rename, correct another":     {rename("alice", "ann"), correct(5, "ann")},
+		"make two one, rename":        {rename("alice", "bob"), rename("bob", "rob")},
+		"make two one, then the name": {rename("alice", "bob"), name(1, "alice")},
+	} {
+		h := enter(t, village(t), office.Options{Freeze: true})
+		w := office.New(h.g, h.o)
+		was := summary(w)
+		var ids []uint64
+		for _, s := range do {
+			if err := s(w); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			ids = append(ids, w.Corrections(0, 1)[0].ID)
+		}
+		for _, id := range ids {
+			nothing(t, w.Undo(id))
+		}
+		if got := summary(w); got != was {
+			t.Errorf("%s, and undone, gives\n%s, want\n%s", what, got, was)
+		}
+		h.leave()
+	}
+}
+
+// After somebody is forgotten, no name of theirs is left, also not among what others were denied to be, whatever was
+// said and undone before. The others are as they were.
+func TestForgetAfterAll(t *testing.T) {
+	seeds := 300
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		h := enter(t, village(t), office.Options{Freeze: true})
+		w := office.New(h.g, h.o)
+		var told []string
+		for range 6 {
+			what, err := corrects(w, r)
+			if all := w.Corrections(0, 9); err == nil && len(all) > 0 && r.IntN(4) == 0 {
+				if c := all[r.IntN(len(all))]; c.CanUndo {
+					nothing(t, w.Undo(c.ID))
+					what += fmt.Sprint(", undo ", c.ID)
+				}
+			}
+			told = append(told, what)
+		}
+		known := w.Now().Known
+		if len(known) == 0 {
+			continue
+		}
+		gone := known[r.IntN(len(known))]
+		nothing(t, w.Forget(gone.Name))
+		if err := w.Forget(gone.Name); !errors.Is(err, online.ErrUnknown) {
+			t.Fatal(err)
+		}
+		nothing(t, office.Folded(h.g))
+		nothing(t, h.g.Look(func(tx *gallery.Tx) error {
+			for _, sql := range []string{"select count(*) from person where id = ?", "select count(*) from said where person = ?",
+				"select count(*) from statement where person = ?1 or other = ?1", "select count(*) from label where person = ?",
+				"select count(*) from sighting where person = ?", "select count(*) from event where person = ?"} {
+				if n, err := tx.Int(sql, gone.ID); err != nil || n > 0 {
+					t.Errorf("seed %d: %q, forget %s: %s: %d, %v", seed, told, gone.Name, sql, n, err)
+				}
+			}
+			return nil
+		}))
+		for _, c := range w.Corrections(0, 99) {
+			if c.CanUndo {
+				nothing(t, w.Undo(c.ID))
+			}
+		}
+		nothing(t, office.Folded(h.g))
+		for _, p := range w.Now().Known {
+			if p.ID == gone.ID {
+				t.Errorf("seed %d: %q: %s is back", seed, told, gone.Name)
+			}
+		}
+		h.leave()
 	}
 }

@@ -160,7 +160,7 @@ func TestSystemDenialSticksOnRecordings(t *testing.T) {
 			for _, cameras := range []int{1, 2} {
 				for _, undo := range []bool{false, true} {
 					for _, same := range []bool{false, true} {
-						g, err := gallery.New(space, online.Settings{})
+						g, err := gallery.Create(filepath.Join(t.TempDir(), "gallery"), space, online.Settings{})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -175,7 +175,6 @@ func TestSystemDenialSticksOnRecordings(t *testing.T) {
 								t.Fatal(err)
 							}
 						}
-						g.At(filepath.Join(t.TempDir(), "gallery"))
 						past, err := office.OpenPast(g, "office", office.PastSettings{})
 						if err != nil {
 							t.Fatal(err)

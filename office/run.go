@@ -87,7 +87,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	w.mu.Lock()
 	for _, c := range cameras {
 		w.views = append(w.views, &view{
-			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*visit),
+			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*sighted),
 			people: w.watcher(c),
 		})
 		w.room.Watch(c.Name)
@@ -128,11 +128,11 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			w.mu.Unlock()
 		case <-look.C: // keeps the last sightings if the program is killed
 			w.mu.Lock()
-			w.note()
+			w.latest()
 			w.mu.Unlock()
 		case <-minute.C: // keeps them if the machine loses power
 			w.mu.Lock()
-			w.keepPast()
+			w.minute()
 			broken = w.broken
 			w.mu.Unlock()
 		}
@@ -152,15 +152,15 @@ func (w *Office) finish(ctx context.Context) error {
 	if ctx.Err() == nil {
 		w.tell(w.room.Empty())
 	}
-	w.saving.tried = time.Time{} // the last try has no pause before it
-	w.note()
+	w.tried = time.Time{} // the last try has no pause before it
+	w.latest()
 	var failed *failure
 	if errors.As(context.Cause(ctx), &failed) {
 		return failed.err
 	}
-	if w.broken == nil && w.saving.fault != nil {
+	if w.broken == nil && w.fault != nil {
 		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w",
-			w.saving.fault)
+			w.fault)
 	}
 	return w.broken
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Errors of corrections to an [Office]. Errors of packages gallery, online and unknown pass through.
+// Errors of corrections to an [Office]. Errors of packages gallery and online pass through.
 var (
 	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
 	ErrNobody     = errors.New("nobody was recognised in this sighting")
 	ErrSame       = errors.New("the sighting has this name already")
 	ErrOthers     = errors.New("other faces would be enrolled now than those that were shown; look again")
-	ErrNoFaces    = errors.New("no picture of this person was good enough; only this sighting is corrected")
+	ErrNoFaces    = errors.New("no picture of this person was good enough")
 	ErrResembles  = errors.New("the faces look like somebody else")
 )
 
@@ -29,32 +29,58 @@ var (
 //
 // Without force, faces are refused if they look like another person, like several people, or unlike the person of that
 // name. The error wraps [ErrResembles] or [ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
-// changed then. After an error of saving, the change holds in memory.
+// changed then.
 func (w *Office) Name(group uint64, name string, force bool) error {
-	defer w.correcting()()
-	g, err := w.unknown.Get(group)
-	if err != nil {
+	return w.change(func(t *gallery.Tx) error {
+		g, err := w.unknown.Get(group)
+		if err != nil {
+			return err
+		}
+		first, rest := g.Album.First()
+		person, rows, err := w.enrol(t, name, first, force)
+		if err != nil {
+			return err
+		}
+		said, err := w.state(t, statement{kind: Named, person: person, group: group, face: g.Album.Faces[0].ID})
+		if err == nil {
+			err = t.Made(said, rows)
+		}
+		if err == nil {
+			err = w.study(t, said, rest)
+		}
+		if err == nil {
+			err = w.named(t, said, group, person)
+		}
 		return err
+	})
+}
+
+// enrol labels faces with a name, and returns the person and the rows of the labels.
+func (w *Office) enrol(t *gallery.Tx, name string, faces []Face, force bool) (person int64, rows []int64, err error) {
+	x := vectors(faces)
+	if !force {
+		other, err := w.gallery.Resembles(name, x)
+		if err != nil {
+			return 0, nil, err
+		}
+		if other != "" {
+			return 0, nil, fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
+		}
 	}
-	q := w.newDraft(statement{Kind: Named, Name: name, Group: group, Face: g.Album.Faces[0].ID})
-	first, rest := g.Album.First()
-	if err := w.enroll(name, first, force); err != nil {
-		return err
-	}
-	if err := w.study(q, rest); err != nil {
-		return err
-	}
-	w.named(q, g)
-	return w.commit(q)
+	_, rows, err = t.Enroll(name, x, w.o.Now(), gallery.Enrolment{
+		Add: w.gallery.Number(name) != 0, Force: force, Numbers: numbersOf(faces),
+	})
+	return w.gallery.Number(name), rows, err
 }
 
 // study lets the learner see faces from before they had a name.
-func (w *Office) study(q *draft, faces []Face) error {
-	if w.o.Freeze {
+func (w *Office) study(t *gallery.Tx, said int64, faces []Face) error {
+	if w.o.Freeze || len(faces) == 0 {
 		return nil
 	}
-	learner := w.gallery.Learner()
+	learner := t.Learner()
 	learner.SetTime(w.o.Now())
+	var learned ranges
 	for _, f := range faces {
 		// How the head is turned was not kept.
 		v, err := learner.ObserveFrame([]online.Observation{{Vector: f.Vector, Frontal: true, Picture: f.JPEG}})
@@ -62,86 +88,43 @@ func (w *Office) study(q *draft, faces []Face) error {
 			return err
 		}
 		if v[0].Learned {
-			q.Learned.add(learner.Counts().Observed)
+			learned.add(learner.Counts().Observed)
 		}
 	}
-	return nil
+	if len(learned) == 0 {
+		return nil
+	}
+	return t.Exec("update statement set learned = ? where id = ?", learned.encoded(), said)
 }
 
-// named gives a name to the sightings and events of a group of unknown faces, and removes the group.
-func (w *Office) named(q *draft, g Group) {
-	q.heads = w.all(func(s *visit, v *view) bool {
-		if s.Group != g.ID {
-			return false
-		}
-		q.recordOpinion(s)
-		s.ungroup()
-		s.Known, s.Trust, s.Wrong = q.Name, sighting.Confirmed, false
-		w.rejudge(s, v)
-		return true
-	})
-	groups := w.merged(g.ID)
-	for _, e := range w.events() {
-		if e.Kind == Unknown && e.Name == "" && slices.Contains(groups, e.Group) {
-			q.renames(e)
-		}
+// named gives the sightings and events of a group of unknown faces to a person. The group has no faces any more.
+func (w *Office) named(t *gallery.Tx, said int64, group uint64, person int64) error {
+	sightings, err := t.Ints("select id from sighting where stranger = ?", int64(group))
+	if err == nil {
+		err = w.is(t, said, sightings, person, sighting.Confirmed)
 	}
-	w.unknown.Forget(g.ID) // no error: the group exists
-}
-
-// renames records that an event gets the name of the statement.
-func (q *draft) renames(e Event) {
-	if q.Events == nil {
-		q.Events = make(map[uint64]string)
+	faces, e := t.Ints("select number from face where stranger = ?", int64(group))
+	if err = errors.Join(err, e); err == nil {
+		err = t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: int64(0)})
 	}
-	q.Events[e.ID] = e.Name
-}
-
-// merged returns a group and all groups that were merged into it.
-func (w *Office) merged(group uint64) []uint64 {
-	groups := []uint64{group}
-	for _, id := range w.o.Past.said.Before(0) { // the latest merge first
-		r, _ := w.o.Past.said.Get(id)
-		if s := r.Head; s.Kind == Merged && s.UndoneAt == 0 && slices.Contains(groups, s.Group) {
-			groups = append(groups, s.Other)
-		}
+	events, e := t.Ints("select id from event where stranger = ? and kind = 'unknown'", int64(group))
+	if err = errors.Join(err, e); err == nil {
+		err = t.Say(said, gallery.EventWho, events, gallery.Value{Person: person})
 	}
-	return groups
-}
-
-// changes records the change of a past sighting.
-func (q *draft) changes(s *visit, in *view) {
-	if in == nil {
-		q.heads[s.id] = s.stay
-	}
-}
-
-// rejudge lets the learner judge a sighting in view again.
-func (w *Office) rejudge(s *visit, v *view) {
-	if v != nil {
-		v.people.Reset(s.track)
-	}
-}
-
-// enroll labels faces with a name.
-func (w *Office) enroll(name string, faces []Face, force bool) error {
-	x := vectors(faces)
-	if !force {
-		other, err := w.gallery.Resembles(name, x)
-		if err != nil {
-			return err
-		}
-		if other != "" {
-			return fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
-		}
-	}
-	known := w.gallery.Learner().Knows(name)
-	_, err := w.gallery.Enroll(name, x, w.o.Now(), gallery.Enrolment{Add: known, Force: force, Numbers: numbers(faces)})
 	return err
 }
 
-// numbers returns the numbers of faces.
-func numbers(faces []Face) (all []uint64) {
+// is says that sightings are a person, who is in no group of unknown faces.
+func (w *Office) is(t *gallery.Tx, said int64, sightings []int64, person int64, trust sighting.Trust) error {
+	err := t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(trust), Value: int64(0)})
+	if err == nil {
+		err = t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
+	}
+	return err
+}
+
+// numbersOf returns the numbers of faces.
+func numbersOf(faces []Face) (all []uint64) {
 	for _, f := range faces {
 		all = append(all, f.ID)
 	}
@@ -166,105 +149,245 @@ const rejectedFaces = 8
 //
 // The name may have come from [Office.Name] for this sighting or for nearly the same pictures. Then these labels
 // contradict the correction: they are taken back with everything that was learned through them, and a person without
-// other labels is removed. [Office.Naming] returns that naming, and [Office.Undo] takes back the rest of it.
+// other labels is nobody any more. [Office.Naming] returns that naming, and [Office.Undo] takes back the rest of it.
 //
-// The error wraps [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or
-// [online.Learner.Reject]. Nothing has changed then, except after ErrNoFaces or an error of saving.
+// The error wraps [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or of
+// the database. Nothing has changed then.
 func (w *Office) Correct(id uint64, is string) error {
-	defer w.correcting()()
-	s, v := w.find(id)
-	switch {
-	case s == nil:
-		return fmt.Errorf("%w: %d", ErrNoSighting, id)
-	case s.Known == is && is != "":
-		return fmt.Errorf("%w: %s", ErrSame, is)
-	case s.Known == "" && is == "":
-		return ErrNobody
-	case is != "" && !w.gallery.Learner().Knows(is) && w.gallery.Alike(is) != "":
-		return fmt.Errorf("%w: %s; use this spelling for the same person", gallery.ErrAlike, w.gallery.Alike(is))
-	case s.Known == "":
-		return w.identify(s, v, is)
+	var mistaken int64
+	var s *sighted
+	return w.change(func(t *gallery.Tx) error {
+		s, _ = w.find(id)
+		switch {
+		case s == nil:
+			return fmt.Errorf("%w: %d", ErrNoSighting, id)
+		case is != "" && w.gallery.Number(is) == 0 && w.gallery.Alike(is) != "":
+			return fmt.Errorf("%w: %s; use this spelling for the same person", gallery.ErrAlike, w.gallery.Alike(is))
+		}
+		switch known := w.gallery.Name(s.Person); {
+		case known == is && is != "":
+			return fmt.Errorf("%w: %s", ErrSame, is)
+		case known == "" && is == "":
+			return ErrNobody
+		case known == "":
+			return w.identify(t, s, is)
+		}
+		mistaken = s.Person
+		return w.wrong(t, s, is)
+	}, func() {
+		if mistaken != 0 {
+			w.retract(s, mistaken)
+		}
+	})
+}
+
+// wrong makes the statement of [Office.Correct] about a sighting of somebody known.
+func (w *Office) wrong(t *gallery.Tx, s *sighted, is string) error {
+	faces := s.album.Faces
+	first, _ := s.album.First()
+	if len(faces) == 0 && is != "" {
+		return ErrNoFaces
 	}
-	mistaken := s.Known
-	q := w.newDraft(statement{Kind: Denied, Name: is, Was: mistaken, Sighting: id})
-	if len(s.album.Faces) > 0 {
-		q.Face = s.album.Faces[0].ID
-		q.proof.Faces = slices.Clone(s.album.Faces)
+	q := statement{kind: Denied, other: s.Person, sighting: s.ID}
+	if len(faces) > 0 {
+		q.face = faces[0].ID
 	}
-	before := s.Learned
-	q.recordOpinion(s)
-	if err := w.relabel(s, mistaken, is); err != nil {
-		s.Learned = before
+	overruled, stranger, err := w.overruled(t, s)
+	if err != nil {
 		return err
 	}
-	s.Known, s.Trust, s.Wrong = "", sighting.Nobody, is == ""
-	if s.Denied = append(slices.Clone(s.Denied), mistaken); v != nil {
-		v.people.Deny(s.track, mistaken)
+	t.Learner().Unlearn(s.learned)
+	if err := t.Exec("update sighting set learned = null where id = ?", int64(s.ID)); err != nil {
+		return err
 	}
+	var rows []int64
 	if is != "" {
-		s.Known, s.Trust = is, sighting.Confirmed
-	}
-	s.ungroup()
-	elsewhere := false
-	known := w.gallery.Learner().Knows(mistaken)
-	w.all(func(other *visit, in *view) bool {
-		if other.id == s.id || other.Known != mistaken {
-			return false
+		if q.person, rows, err = w.enrol(t, is, first, true); err != nil {
+			return err
 		}
-		elsewhere = elsewhere || known && other.Last.Sub(s.Last).Abs() <= w.o.Presence.Away
-		if in == nil {
-			return false
-		}
-		q.recordOpinion(other) // its name may rest on removed labels
-		if w.rejudge(other, in); !known {
-			other.Known, other.Trust = "", sighting.Nobody
-			w.room.Retract(mistaken, other.Camera, other.track, true) // of this track only: the event is reported below
-		}
-		return false
-	})
-	if s.track != 0 || !known { // a person without labels cannot be present
-		w.tell(w.room.Retract(mistaken, s.Camera, s.track, elsewhere))
 	}
-	if is == "" {
-		q.Made = w.regroup(s)
+	said, err := w.state(t, q)
+	if err == nil {
+		err = t.Made(said, rows)
 	}
-	q.changes(s, v)
-	err := w.commit(q)
-	if len(s.album.Faces) == 0 {
-		return errors.Join(ErrNoFaces, err)
+	if err == nil {
+		err = t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
+	}
+	if err == nil && q.person == 0 {
+		err = w.reject(t, said, s)
+	}
+	if err != nil {
+		return err
+	}
+	s.learned = nil
+	delete(w.learned, s.ID)
+	if q.person != 0 {
+		err = w.is(t, said, []int64{int64(s.ID)}, q.person, sighting.Confirmed)
+		if err == nil {
+			err = t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(0)})
+		}
+		return err
+	}
+	err = t.Say(said, gallery.WhoOf, []int64{int64(s.ID)}, gallery.Value{Text: string(sighting.Nobody), Value: int64(1)})
+	if err == nil && len(faces) > 0 && !w.past.off {
+		err = w.regroup(t, said, s, stranger)
 	}
 	return err
 }
 
+func int64s(all []uint64) (same []int64) {
+	for _, n := range all {
+		same = append(same, int64(n))
+	}
+	return same
+}
+
+// reject makes faces of a sighting labels that say that they are not the person.
+func (w *Office) reject(t *gallery.Tx, said int64, s *sighted) error {
+	faces, wrong := s.album.Faces, s.Person
+	var some []Face
+	n := min(rejectedFaces, len(faces))
+	for i := range n {
+		some = append(some, faces[i*len(faces)/n])
+	}
+	not := func(some []Face) error {
+		rows, err := t.Label(wrong, true, vectors(some), numbersOf(some))
+		if err == nil {
+			err = t.Made(said, rows)
+		}
+		if err == nil {
+			err = t.Follow()
+		}
+		return err
+	}
+	if err := not(some); err != nil {
+		return err
+	}
+	// Some faces may still be recognised as the wrong person, through labels that are nearer than the negative ones.
+	for _, f := range faces {
+		v, err := w.gallery.Learner().Judge(f.Vector)
+		if err == nil && v.Label != "" && w.gallery.Number(v.Label) == wrong {
+			err = not([]Face{f})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
+// this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
+func (w *Office) overruled(t *gallery.Tx, s *sighted) (rows []int64, stranger uint64, err error) {
+	space := w.gallery.Space()
+	all, err := w.namings(t, s.Person, s.ID, false)
+	for _, n := range all {
+		near := n.distance(w, s)
+		if n.id != 0 && (n.about && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius) {
+			rows = append(rows, n.rows...)
+			var group int64
+			if err == nil {
+				group, err = t.Int("select stranger from statement where id = ?", n.id)
+			}
+			stranger = cmp.Or(stranger, uint64(group))
+		}
+	}
+	slices.Sort(rows)
+	return rows, stranger, err
+}
+
+// Distances in units of the space's impostor radius. Seven recordings were searched twice with different frames. The
+// first faces of the second pass were within .07 to .26 of a face of the first pass, within .42 of faces of the same
+// person in another recording, and within 1.01 of faces of other people (TestSamePicture).
+const (
+	samePicture = .4  // between pictures of one person in one recording
+	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
+)
+
+// regroup puts a sighting into the matching group of unknown faces, or into the one that was named by mistake. If there
+// is none, it makes a group.
+func (w *Office) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) error {
+	faces := s.album.Faces
+	group := cmp.Or(w.unknown.Find(faces), mistaken)
+	if group == 0 {
+		n, err := t.Next("stranger", 1)
+		if err != nil {
+			return err
+		}
+		group = uint64(n)
+		if err := w.newGroup(t, group, faces[len(faces)-1]); err != nil {
+			return err
+		}
+	}
+	err := t.Say(said, gallery.GroupOf, []int64{int64(s.ID)}, gallery.Value{Value: int64(group)})
+	if err == nil {
+		err = t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(group)})
+	}
+	return err
+}
+
+// newGroup makes the row of a group.
+func (w *Office) newGroup(t *gallery.Tx, id uint64, last Face) error {
+	return t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, 0)", int64(id), w.past.id,
+		nanoseconds(last.At))
+}
+
+// retract withdraws the arrival of a person whom a sighting was taken for, unless the person is seen elsewhere.
+func (w *Office) retract(s *sighted, mistaken int64) {
+	known := w.gallery.Name(mistaken) != ""
+	elsewhere := false
+	if known {
+		near := w.visits(Wanted{Person: mistaken, From: s.Last.Add(-w.o.Presence.Away), To: s.Last.Add(w.o.Presence.Away)})
+		elsewhere = len(near) > 0
+	}
+	w.live(func(other *sighted, _ *view) {
+		if other.Person == mistaken && !known { // of this track only: the event is told below
+			other.Person, other.Trust = 0, sighting.Nobody
+			w.room.Retract(mistaken, other.Camera, other.track, true)
+		}
+	})
+	if s.track != 0 || !known {
+		w.tell(w.room.Retract(mistaken, s.Camera, s.track, elsewhere))
+	}
+}
+
 // identify names the person in an unknown sighting: its first faces become labels. Its group of unknown faces gets the
 // same name if most faces of the group are then recognised as this person.
-func (w *Office) identify(s *visit, v *view, name string) error {
+func (w *Office) identify(t *gallery.Tx, s *sighted, name string) error {
 	if len(s.album.Faces) == 0 {
 		return ErrNoFaces
 	}
-	q := w.newDraft(statement{Kind: Named, Name: name, Sighting: s.id, Face: s.album.Faces[0].ID})
-	q.proof.Faces = slices.Clone(s.album.Faces)
 	first, rest := s.album.First()
-	if err := w.enroll(name, first, true); err != nil {
+	person, rows, err := w.enrol(t, name, first, true)
+	if err != nil {
 		return err
 	}
-	if err := w.study(q, rest); err != nil {
-		return err
+	q := statement{kind: Named, person: person, sighting: s.ID, face: first[0].ID}
+	g, none := w.unknown.Get(s.Group)
+	if none == nil && w.seems(g.Album.Faces) == person {
+		q.group = g.ID
 	}
-	q.recordOpinion(s)
-	if g, err := w.unknown.Get(s.Group); err == nil && w.seems(g.Album.Faces) == name {
-		q.Group = g.ID
-		w.named(q, g)
+	said, err := w.state(t, q)
+	if err == nil {
+		err = t.Made(said, rows)
 	}
-	s.ungroup()
-	s.Known, s.Trust, s.Wrong = name, sighting.Confirmed, false
-	w.rejudge(s, v)
-	q.changes(s, v)
-	return w.commit(q)
+	if err == nil {
+		err = w.study(t, said, rest)
+	}
+	if err == nil && q.group != 0 {
+		err = w.named(t, said, q.group, person)
+	}
+	if err == nil {
+		err = w.is(t, said, []int64{int64(s.ID)}, person, sighting.Confirmed)
+	}
+	if err == nil {
+		err = t.Say(said, gallery.FaceGroup, int64s(numbersOf(s.album.Faces)), gallery.Value{Value: int64(0)})
+	}
+	return err
 }
 
-// seems returns the person that most of the faces look like, or "".
-func (w *Office) seems(faces []Face) string {
+// seems returns the person that most of the faces look like, or 0.
+func (w *Office) seems(faces []Face) int64 {
 	votes := make(map[string]int)
 	for _, f := range faces {
 		if v, err := w.gallery.Learner().Judge(f.Vector); err == nil {
@@ -273,10 +396,10 @@ func (w *Office) seems(faces []Face) string {
 	}
 	for name, n := range votes {
 		if 2*n > len(faces) {
-			return name
+			return w.gallery.Number(name)
 		}
 	}
-	return ""
+	return 0
 }
 
 // Confirmable is a face that [Office.Confirm] would enrol.
@@ -290,14 +413,14 @@ type Confirmable struct {
 func (w *Office) Confirmable(id uint64) ([]Confirmable, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s, _, err := w.confirmable(id)
+	s, err := w.confirmable(id)
 	if err != nil {
 		return nil, err
 	}
 	var all []Confirmable
 	first, _ := s.album.First()
 	for _, f := range first {
-		apart, err := w.gallery.Learner().Nearest(f.Vector, s.Known)
+		apart, err := w.gallery.Learner().Nearest(f.Vector, w.gallery.Name(s.Person))
 		if err != nil {
 			return nil, err
 		}
@@ -307,91 +430,46 @@ func (w *Office) Confirmable(id uint64) ([]Confirmable, error) {
 	return all, nil
 }
 
-// confirmable returns a sighting whose name can be confirmed, and its view.
-func (w *Office) confirmable(id uint64) (*visit, *view, error) {
-	s, v := w.find(id)
+// confirmable returns a sighting whose name can be confirmed.
+func (w *Office) confirmable(id uint64) (*sighted, error) {
+	s, _ := w.find(id)
 	switch {
 	case s == nil:
-		return nil, nil, fmt.Errorf("%w: %d", ErrNoSighting, id)
-	case s.Known == "" || !w.gallery.Learner().Knows(s.Known):
-		return nil, nil, ErrNobody
+		return nil, fmt.Errorf("%w: %d", ErrNoSighting, id)
+	case w.gallery.Name(s.Person) == "":
+		return nil, ErrNobody
 	case len(s.album.Faces) == 0:
-		return nil, nil, ErrNoFaces
+		return nil, ErrNoFaces
 	}
-	return s, v, nil
+	return s, nil
 }
 
 // Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
 // become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
 // the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
-// [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then. After an error of saving, the
-// change holds in memory.
+// [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then.
 func (w *Office) Confirm(id uint64, seen ...uint64) error {
-	defer w.correcting()()
-	s, v, err := w.confirmable(id)
-	if err != nil {
-		return err
-	}
-	if first, _ := s.album.First(); len(seen) > 0 && slices.ContainsFunc(first, func(f Face) bool {
-		return !slices.Contains(seen, f.ID)
-	}) {
-		return ErrOthers
-	}
-	q := w.newDraft(statement{Kind: Confirmed, Name: s.Known, Sighting: id, Face: s.album.Faces[0].ID})
-	q.proof.Faces = slices.Clone(s.album.Faces)
-	first, _ := s.album.First()
-	if err := w.enroll(s.Known, first, false); err != nil {
-		return err
-	}
-	q.recordOpinion(s)
-	s.Trust = sighting.Confirmed
-	w.rejudge(s, v)
-	q.changes(s, v)
-	return w.commit(q)
-}
-
-// relabel lets the learner forget the faces that it learned from a sighting. They become labels of the right person, or
-// negative labels of the wrong person if right is "". On error the learner is unchanged.
-func (w *Office) relabel(s *visit, wrong, right string) error {
-	return w.gallery.Attempt(func() error { return w.reject(s, wrong, right) })
-}
-
-func (w *Office) reject(s *visit, wrong, right string) error {
-	learner := w.gallery.Learner()
-	learner.Unlearn(s.Learned)
-	s.Learned = nil
-	if right != "" {
-		first, _ := s.album.First()
-		if err := w.enroll(right, first, true); err != nil {
-			return err
-		}
-	}
-	learner.Retract(w.overruled(s, wrong)...)
-	faces := s.album.Faces
-	n := min(rejectedFaces, len(faces))
-	if right != "" {
-		n = 0 // a label of the right person is enough
-	}
-	for i := range n {
-		if !learner.Knows(wrong) {
-			return nil // the person lost all labels
-		}
-		f := faces[i*len(faces)/n]
-		if err := w.gallery.Reject(f.Vector, wrong, f.ID); err != nil {
-			return err
-		}
-	}
-	// Some faces may still be recognised as the wrong person, through labels that are nearer than the negative ones.
-	for _, f := range faces {
-		v, err := learner.Judge(f.Vector)
+	return w.change(func(t *gallery.Tx) error {
+		s, err := w.confirmable(id)
 		if err != nil {
 			return err
 		}
-		if v.Label == wrong && right == "" {
-			if err := w.gallery.Reject(f.Vector, wrong, f.ID); err != nil {
-				return err
-			}
+		first, _ := s.album.First()
+		if len(seen) > 0 && slices.ContainsFunc(first, func(f Face) bool { return !slices.Contains(seen, f.ID) }) {
+			return ErrOthers
 		}
-	}
-	return nil
+		person, rows, err := w.enrol(t, w.gallery.Name(s.Person), first, false)
+		if err != nil {
+			return err
+		}
+		said, err := w.state(t, statement{kind: Confirmed, person: person, sighting: id, face: first[0].ID})
+		if err == nil {
+			err = t.Made(said, rows)
+		}
+		if err == nil {
+			err = t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
+				Text: string(sighting.Confirmed), Value: int64(0)})
+		}
+		return err
+	})
 }

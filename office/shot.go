@@ -2,6 +2,8 @@
 
 package office
 
+import "github.com/faceauth/faceauth/gallery"
+
 // Shot is the best picture of an unknown person in one sighting.
 type Shot struct {
 	Sighting uint64  // its number; 0 if it is not kept
@@ -22,8 +24,9 @@ func (w *Office) Shot(e Event) (s Shot) {
 		w.mu.Unlock()
 		return s
 	}
-	s.Sighting = v.id
-	kept := v.Group != 0 && w.unknown.Has(v.Group) && !w.unknown.Ignored(v.Group)
+	s.Sighting = v.ID
+	x := w.show(v)
+	kept := x.Group != 0 && w.unknown.Has(x.Group) && !w.unknown.Ignored(x.Group)
 	faces := append([]Face(nil), v.album.Faces...)
 	w.mu.Unlock()
 	for _, f := range w.clear.best(w.space(), faces, 1) {
@@ -35,20 +38,22 @@ func (w *Office) Shot(e Event) (s Shot) {
 }
 
 // began returns the sighting with which an event began, or nil. The lock must be held.
-func (w *Office) began(e Event) (found *visit) {
-	w.live(func(v *visit, _ *view) {
-		if v.Camera == e.Camera && v.First.Equal(e.At) {
-			found = v
+func (w *Office) began(e Event) (found *sighted) {
+	w.fresh(func(s *sighted) {
+		if s.Camera == e.Camera && s.First.Equal(e.At) {
+			found = s
 		}
 	})
 	if found != nil {
 		return found
 	}
-	for _, id := range w.o.Past.seen.Before(0) {
-		if v := w.past(id); v.Camera == e.Camera && v.First.Equal(e.At) {
-			w.recall(v)
-			return v
+	w.note(w.past.look(func(t *gallery.Tx) error {
+		id, err := t.Int(`select id from sighting where office = ? and camera = ? and first = ? order by id desc limit 1`,
+			w.past.id, e.Camera, nanoseconds(e.At))
+		if err == nil && id != 0 {
+			found, _ = w.find(uint64(id))
 		}
-	}
-	return nil
+		return err
+	}))
+	return found
 }

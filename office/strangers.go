@@ -3,104 +3,175 @@
 package office
 
 import (
+	"fmt"
 	"slices"
+
+	"github.com/faceauth/faceauth/gallery"
 )
 
-// strangers changes the groups of unknown faces, and completes the statement.
-func (w *Office) strangers(q *draft, change func(*groups) error) error {
-	if err := change(w.unknown); err != nil {
-		return err
-	}
-	w.leaveGroups()
-	return w.commit(q)
-}
-
-// leaveGroups removes sightings in view from groups that no longer exist.
-func (w *Office) leaveGroups() {
-	w.live(func(s *visit, _ *view) {
-		if !w.unknown.Has(s.Group) {
-			s.ungroup()
-		}
-	})
-}
-
-// Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup].
+// Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes from the database.
 func (w *Office) Ignore(group uint64, ignored bool) error {
-	defer w.correcting()()
-	g, err := w.unknown.Get(group)
-	if err != nil {
-		return err
-	}
-	kind := Ignored
-	if !ignored {
-		kind = Noticed
-	}
-	if g.Ignored == ignored {
-		return w.save()
-	}
-	q := w.newDraft(statement{Kind: kind, Group: group, Face: g.Album.Faces[0].ID})
-	return w.strangers(q, func(all *groups) error { return all.Ignore(group, ignored) })
-}
-
-// Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup].
-func (w *Office) Merge(into, from uint64) error {
-	defer w.correcting()()
-	a, err := w.unknown.Get(into)
-	if err != nil {
-		return err
-	}
-	_, err = w.unknown.Get(from)
-	if err != nil || into == from {
-		return err
-	}
-	q := w.newDraft(statement{Kind: Merged, Group: into, Other: from, Face: a.Album.Faces[0].ID})
-	if err := w.unknown.Merge(into, from); err != nil {
-		return err
-	}
-	q.heads = w.all(func(s *visit, _ *view) bool {
-		if s.Group != from {
-			return false
+	return w.change(func(t *gallery.Tx) error {
+		g, err := w.unknown.Get(group)
+		if err != nil || g.Ignored == ignored {
+			return err
 		}
-		q.recordOpinion(s)
-		s.Group, s.began = into, false
-		return true
+		kind, value := Ignored, int64(1)
+		if !ignored {
+			kind, value = Noticed, 0
+		}
+		said, err := w.state(t, statement{kind: kind, group: group, face: g.Album.Faces[0].ID})
+		if err == nil {
+			err = t.Say(said, gallery.IgnoredOf, []int64{int64(group)}, gallery.Value{Value: value})
+		}
+		return err
 	})
-	return w.commit(q)
 }
 
-// Split moves some faces of a group into a new group: they show another person. The error comes from
-// Split.
+// Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup], or comes from the
+// database.
+func (w *Office) Merge(into, from uint64) error {
+	return w.change(func(t *gallery.Tx) error {
+		a, err := w.unknown.Get(into)
+		if err != nil {
+			return err
+		}
+		b, err := w.unknown.Get(from)
+		if err != nil || into == from {
+			return err
+		}
+		said, err := w.state(t, statement{kind: Merged, group: into, face: a.Album.Faces[0].ID})
+		if err == nil {
+			err = t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(b.Last), int64(into))
+		}
+		for _, of := range []struct{ what, sql string }{
+			{gallery.FaceGroup, "select number from face where stranger = ?"},
+			{gallery.GroupOf, "select id from sighting where stranger = ?"},
+			{gallery.EventGroup, "select id from event where stranger = ?"},
+		} {
+			var all []int64
+			if err == nil {
+				all, err = t.Ints(of.sql, int64(from))
+			}
+			if err == nil {
+				err = t.Say(said, of.what, all, gallery.Value{Value: int64(into)})
+			}
+		}
+		return err
+	})
+}
+
+// Split moves some faces of a group into a new group: they show another person. The error wraps [ErrNoGroup],
+// [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from the database.
 func (w *Office) Split(group uint64, faces []uint64) error {
-	defer w.correcting()()
-	q := w.newDraft(statement{Kind: Split, Group: group})
-	return w.strangers(q, func(all *groups) error {
-		made, err := all.Split(group, faces)
-		q.Made, q.Face = made, slices.Min(append(faces, 1<<63))
+	return w.change(func(t *gallery.Tx) error {
+		g, err := w.unknown.Get(group)
+		if err != nil {
+			return err
+		}
+		all := numbersOf(g.Album.Faces)
+		for _, f := range faces {
+			if !slices.Contains(all, f) {
+				return fmt.Errorf("%w: %d", ErrNotInGroup, f)
+			}
+		}
+		stay := slices.DeleteFunc(all, func(f uint64) bool { return slices.Contains(faces, f) })
+		if len(stay) == 0 || len(faces) == 0 {
+			return ErrAll
+		}
+		made, err := t.Next("stranger", 1)
+		if err == nil {
+			err = t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id,
+				nanoseconds(g.Last), g.Ignored)
+		}
+		if err != nil {
+			return err
+		}
+		said, err := w.state(t, statement{kind: Split, group: group, face: slices.Min(faces)})
+		if err == nil {
+			err = t.Say(said, gallery.FaceGroup, int64s(faces), gallery.Value{Value: made})
+		}
 		return err
 	})
 }
 
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
-// [ErrNoGroup].
+// [ErrNoGroup], or comes from the database.
 func (w *Office) ForgetGroup(group uint64) error {
-	defer w.correcting()()
-	if !w.unknown.Has(group) {
-		return w.unknown.Forget(group)
-	}
-	return w.forget(statement{Kind: ForgotGroup, Group: group})
+	return w.change(func(t *gallery.Tx) error {
+		if _, err := w.unknown.Get(group); err != nil {
+			return err
+		}
+		err := w.forgetGroup(t, group)
+		if err == nil {
+			_, err = w.state(t, statement{kind: ForgotGroup, group: group})
+		}
+		return err
+	})
 }
 
-// KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past.
-func (w *Office) KeepUnknown(on bool) error {
-	defer w.correcting()()
-	w.unknown.Keep(on)
-	w.leaveGroups()
-	if !on {
-		w.o.Past.Purge()
-		w.erase(func(s *visit) bool { return s.Known == "" && !w.unknown.Ignored(s.Group) })
-		w.unsay(func(s statement) bool {
-			return s.Kind == Merged || s.Kind == Split || s.Kind == Denied && s.Name == ""
-		})
+// forgetGroup removes a group of unknown faces with its sightings and everything that was said about it.
+func (w *Office) forgetGroup(t *gallery.Tx, group uint64) error {
+	t.Erase()
+	if err := w.erase(t, "stranger = ?2", int64(group)); err != nil {
+		return err
 	}
-	return w.save()
+	for _, sql := range []string{
+		`delete from face where stranger = ?`,
+		`delete from stranger where id = ?`,
+	} {
+		if err := t.Exec(sql, int64(group)); err != nil {
+			return err
+		}
+	}
+	// What was said about its faces, while they were in it or before.
+	said, err := t.Ints(`select id from statement where stranger = ?1 or id in (select statement from said where
+		what in ('face', 'group', 'egroup') and value = ?1) order by id`, int64(group))
+	if err == nil {
+		err = t.Settle(said...)
+	}
+	return err
+}
+
+// erase removes the sightings for which a condition holds, with their faces and what was said about them.
+func (w *Office) erase(t *gallery.Tx, condition string, args ...any) error {
+	t.Erase()
+	all, err := t.Ints("select id from sighting where office = ?1 and "+condition, append([]any{w.past.id}, args...)...)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	these := ids(all)
+	said, err := t.Ints("select id from statement where sighting in (select value from json_each(?)) order by id", these)
+	if err == nil {
+		err = t.Settle(said...)
+	}
+	for _, sql := range []string{
+		`delete from face where sighting in (select value from json_each(?)) and
+			not exists (select 1 from label where label.number = face.number and valid)`,
+		`delete from sighting where id in (select value from json_each(?))`,
+	} {
+		if err == nil {
+			err = t.Exec(sql, these)
+		}
+	}
+	return err
+}
+
+// KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past. The error comes
+// from the database.
+func (w *Office) KeepUnknown(on bool) error {
+	return w.change(func(t *gallery.Tx) error {
+		if err := t.Exec("update office set off = ? where id = ?", !on, w.past.id); err != nil || on {
+			return err
+		}
+		for _, g := range w.unknown.All() {
+			if g.Ignored {
+				continue
+			}
+			if err := w.forgetGroup(t, g.ID); err != nil {
+				return err
+			}
+		}
+		return w.erase(t, "person is null and stranger not in (select id from stranger where ignored)")
+	}, func() { w.past.off = !on })
 }

@@ -30,7 +30,7 @@ type view struct {
 	begun  time.Time
 	people *sighting.Watcher
 
-	sightings map[int]*visit // in view, by track
+	sightings map[int]*sighted // in view, by track
 	seen      []Seen
 	picture   []byte
 	wanted    time.Time // last call of Picture
@@ -59,7 +59,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		v.picture = f.JPEG
 	}
 	ids := v.people.Track(at.Sub(v.begun), f.Samples)
-	sightings := make([]*visit, len(ids))
+	sightings := make([]*sighted, len(ids))
 	for i, id := range ids {
 		sightings[i] = w.sighting(v, id, at)
 	}
@@ -83,8 +83,9 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		if b.Name == "" && !s.clear() {
 			b.Frames = 0
 		}
-		if b.Name != "" && (b.Name != s.Known || b.Trust == sighting.Confirmed) {
-			s.Known, s.Trust = b.Name, b.Trust
+		person := w.gallery.Number(b.Name)
+		if person != 0 && !s.said && (person != s.Person || b.Trust == sighting.Confirmed) {
+			s.Person, s.Trust = person, b.Trust
 		}
 		s.double = b.Double != ""
 		w.group(s, b)
@@ -94,14 +95,13 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		s.judged = s.judged || b.Name != "" || s.double || pictured && b.Frames >= w.o.Presence.Judged
 		// A mirror image of somebody in view is nobody else.
 		if !ignored && !s.double && (pictured || b.Name != "") {
-			told = append(told, inView{Track: ids[i], Belief: b, Group: s.Group})
+			told = append(told, inView{ids[i], person, b.Trust, b.Frames, s.Group})
 		}
 		v.seen = append(v.seen, Seen{
-			Sighting: s.id, Box: corners(f.Samples[i].Box), Name: b.Name, Share: b.Share, Trust: b.Trust,
+			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: b.Name, Share: b.Share, Trust: b.Trust,
 			Group: s.Group, Ignored: ignored, Reason: s.reason,
 		})
 	}
-	w.reserve()
 	w.tell(w.room.See(v.camera.Name, at, told))
 	w.o.Frame(v.camera.Name, at, v.seen)
 	return w.broken
@@ -114,10 +114,10 @@ func (w *Office) frame(v *view, f face.Frame) error {
 const leastScore = .85
 
 // judge lets the learner see the faces of a frame, and collects the results.
-func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits []*visit) ([]sighting.Seen, error) {
+func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
 	learner := w.gallery.Learner()
 	for i, x := range f.Samples {
-		s := visits[i]
+		s := all[i]
 		s.reason = string(x.Reason)
 		sure := x.Score == 0 || x.Score >= leastScore
 		if !sure {
@@ -134,7 +134,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 	learner.SetTime(at)
 	seen, err := v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
 		// After a wrong recognition the sighting teaches nothing until a user names the person.
-		return f.Samples[i].Reason != "" || w.o.Freeze || visits[i].Wrong
+		return f.Samples[i].Reason != "" || w.o.Freeze || all[i].wrong
 	})
 	if err != nil {
 		return nil, err
@@ -144,9 +144,9 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 		if verdict == nil {
 			continue
 		}
-		s := visits[i]
+		s := all[i]
 		for _, number := range p.Lessons {
-			s.Learned.add(number)
+			s.learned.add(number)
 		}
 		if s.reason == "" {
 			s.reason = string(verdict.Reason)
@@ -157,20 +157,23 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, visits
 
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
 // recognition, or if it shows somebody in view a second time.
-func (w *Office) group(s *visit, b sighting.Belief) {
+func (w *Office) group(s *sighted, b sighting.Belief) {
 	if b.Name != "" || s.double {
 		if s.began { // the group has only this sighting
-			w.unknown.Forget(s.Group) // the group may be gone already: no error
+			w.unknown.remove(func(p *Group) bool { return p.ID == s.Group })
 		}
 		s.ungroup()
 		return
 	}
+	if s.said && s.Person != 0 {
+		return
+	}
 	faces := s.album.Faces
-	if s.Group == 0 && b.Frames >= w.o.Presence.Judged && len(faces) > 0 {
-		if s.Group = w.unknown.Find(faces); s.Group != 0 {
-			w.unknown.Visit(s.Group) // no error: Find has just found it
-		} else {
-			w.beginGroup(s)
+	if s.Group == 0 && b.Frames >= w.o.Presence.Judged && len(faces) > 0 && !w.past.off {
+		if s.Group = w.unknown.Find(faces); s.Group == 0 {
+			s.Group, s.began = w.past.next("stranger", 1), true
+			w.unknown.Begin(s.Group, faces)
+			s.grouped = faces[len(faces)-1].ID
 		}
 	}
 	for _, f := range faces {
@@ -185,30 +188,6 @@ func (w *Office) group(s *visit, b sighting.Belief) {
 			s.ungroup()
 		}
 	}
-}
-
-// beginGroup makes a group of unknown faces from a sighting.
-func (w *Office) beginGroup(s *visit) {
-	if s.Group = w.unknown.Begin(s.album.Faces); s.Group != 0 {
-		s.began, s.grouped = true, s.album.Faces[len(s.album.Faces)-1].ID
-	}
-}
-
-// regroup puts a sighting into the matching group of unknown faces. If there is none, it makes a group and returns its
-// number.
-func (w *Office) regroup(s *visit) (made uint64) {
-	if s.Group = w.unknown.Find(s.album.Faces); s.Group == 0 {
-		w.beginGroup(s)
-		return s.Group
-	}
-	w.unknown.Visit(s.Group) // no error: Find has just found it
-	for _, f := range s.album.Faces {
-		if w.unknown.Add(s.Group, f) == nil {
-			s.grouped = f.ID
-		}
-	}
-	w.unknown.Own(s.Group)
-	return 0
 }
 
 // watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a clip.

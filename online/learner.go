@@ -217,3 +217,6 @@ func CheckName(name string) error {
 	}
 	return fmt.Errorf("%w %q: %s", ErrName, name, what)
 }
+
+// LabelRoom returns how many more faces can be labelled.
+func (l *Learner) LabelRoom() int { return l.graph.LabelRoom() }

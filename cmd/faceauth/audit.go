@@ -178,7 +178,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 func (o *options) takeOut(c *cobra.Command, id int64) error {
 	faces := 0
 	err := o.amend(c, func(g *gallery.Gallery) (_ bool, err error) {
-		faces, err = g.Learner().Remove(id)
+		faces, err = g.Remove(id)
 		if errors.Is(err, online.ErrUnknown) {
 			err = fmt.Errorf("the gallery has no face %d; see faceauth audit --all --learned", id)
 		}

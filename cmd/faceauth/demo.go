@@ -43,10 +43,15 @@ func newDemo() *cobra.Command {
 			if !o.JSON {
 				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, script.Stills)
 			}
-			g, err := o.newGallery(c, v.Space)
+			path := filepath.Join(out, "faceauth.db")
+			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+				return cli.Fail(cli.BadGallery, err)
+			}
+			g, err := o.newGallery(c, path, v.Space)
 			if err != nil {
 				return err
 			}
+			defer g.Close()
 			for _, e := range script.Enrolment {
 				h, err := o.gather(c, v, []string{e.Path}, gallery.Wanted{Faces: 4}, false)
 				if err != nil {
@@ -59,14 +64,6 @@ func newDemo() *cobra.Command {
 					fmt.Fprintf(w, "enrolled %s from the first %s of %s\n", e.Name,
 						cli.Count(len(h.Vectors), "usable face"), e.Path)
 				}
-			}
-			path := filepath.Join(out, "faceauth.db")
-			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-				return cli.Fail(cli.BadGallery, err)
-			}
-			defer g.Close()
-			if err := g.Save(path); err != nil {
-				return cli.Fail(cli.BadGallery, err)
 			}
 			var score demo.Score
 			o.EveryFrame = true // the score counts the faces of every frame

@@ -162,19 +162,16 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 		return err
 	}
 	defer v.Close()
-	if g == nil {
-		if g, err = o.newGallery(c, v.Space); err != nil {
+	if g != nil {
+		if err := o.configure(c, g); err != nil {
 			return err
 		}
-		g.At(path)
-	} else if err := o.configure(c, g); err != nil {
-		return err
 	}
 	for _, p := range people {
 		v.Roots = append(v.Roots, p.sources...)
 	}
 	if len(people) == 1 {
-		n, err := o.enrollOne(c, g, v, path, people[0], how)
+		n, err := o.enrollOne(c, &g, v, path, people[0], how)
 		return o.reading.end(err, n, "")
 	}
 	var not []string
@@ -183,7 +180,7 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 		err := online.CheckName(p.name)
 		if err == nil {
 			var n int
-			n, err = o.enrollOne(c, g, v, path, p, how)
+			n, err = o.enrollOne(c, &g, v, path, p, how)
 			recordings += n
 		}
 		if c.Context().Err() != nil {
@@ -207,17 +204,17 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 
 // taken returns an error if somebody is enrolled under a name, and is not to get more faces.
 func taken(g *gallery.Gallery, name string, how enrolment) error {
-	if !slices.Contains(g.Learner().Names(), name) || how.Add {
+	if g == nil || g.Number(name) == 0 || how.Add {
 		return nil
 	}
 	return cli.Fail(cli.BadGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
 		name, gallery.ErrExists))
 }
 
-// enrollOne enrols a person, and returns the number of recordings.
-func (o *options) enrollOne(c *cobra.Command, g *gallery.Gallery, v *vision, path string, p toEnrol, how enrolment) (
-	n int, err error) {
-	if err := taken(g, p.name, how); err != nil {
+// enrollOne enrols a person in a gallery, which it makes if there is none, and returns the number of recordings.
+func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *vision, path string, p toEnrol,
+	how enrolment) (n int, err error) {
+	if err := taken(*to, p.name, how); err != nil {
 		return 0, err
 	}
 	sources := p.sources
@@ -237,11 +234,13 @@ func (o *options) enrollOne(c *cobra.Command, g *gallery.Gallery, v *vision, pat
 		return n, cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", found.Turned))
 	}
 	how.Upright = found.Upright
-	var resembles string
-	err = g.Change(func() (err error) { // another program may have enrolled people meanwhile
-		resembles, err = g.Enroll(p.name, found.Vectors, time.Now(), how.Enrolment)
-		return err
-	})
+	if *to == nil { // a gallery is made when there is somebody for it
+		if *to, err = o.newGallery(c, path, v.Space); err != nil {
+			return n, err
+		}
+	}
+	g := *to
+	resembles, err := g.Enroll(p.name, found.Vectors, time.Now(), how.Enrolment)
 	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) || errors.Is(err, gallery.ErrAlike) {
 		err = fmt.Errorf("%w, or give --force", err)
 	}

@@ -153,8 +153,11 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		Strangers: office.StrangerSettings{Retention: r.retention},
 	}
 	if r.state == "" {
-		opt.Past = office.NewPast(g.Space(), past)
-	} else if opt.Past, err = office.OpenPast(g, r.state, past); err != nil {
+		opt.Past, err = office.TemporaryPast(g, past)
+	} else {
+		opt.Past, err = office.OpenPast(g, r.state, past)
+	}
+	if err != nil {
 		return cli.Fail(cli.BadGallery, err)
 	}
 	defer func() { err = errors.Join(err, opt.Past.Close()) }()

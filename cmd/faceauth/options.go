@@ -151,10 +151,17 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 	return g, nil
 }
 
-// newGallery returns an empty gallery with the settings of the command line.
-func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Gallery, error) {
-	g, err := gallery.New(space, o.settings(c, online.Settings{}))
-	return g, cli.Fail(cli.BadUsage, err)
+// newGallery makes an empty gallery at path, with the settings of the command line. If another program has just made
+// one, it opens that.
+func (o *options) newGallery(c *cobra.Command, path string, space face.Space) (*gallery.Gallery, error) {
+	g, err := gallery.Create(path, space, o.settings(c, online.Settings{}))
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return o.openGallery(c, path)
+	case errors.Is(err, online.ErrSettings):
+		return nil, cli.Fail(cli.BadUsage, err)
+	}
+	return g, cli.Fail(cli.BadGallery, err)
 }
 
 // configure applies the settings of the command line to a gallery.
@@ -162,20 +169,20 @@ func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
 	return cli.Fail(cli.BadUsage, g.Learner().Configure(o.settings(c, g.Learner().Settings())))
 }
 
-// emptyGallery returns a new gallery in the feature space that a command finds faces in.
-func (o *options) emptyGallery(c *cobra.Command) (*gallery.Gallery, error) {
+// emptyGallery makes a gallery at path, in the feature space that a command finds faces in.
+func (o *options) emptyGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
 	if o.Features == "" { // it finds none
 		d, err := o.Embedding()
 		if err != nil {
 			return nil, err
 		}
-		return o.newGallery(c, d.Space())
+		return o.newGallery(c, path, d.Space())
 	}
 	v, err := o.Plan(nil, func(s string) { cli.Warn(c, s) })
 	if err != nil {
 		return nil, err
 	}
-	return o.newGallery(c, v.Space)
+	return o.newGallery(c, path, v.Space)
 }
 
 // contradiction returns an error if flags contradict each other.
@@ -196,9 +203,7 @@ func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, p
 	}
 	g, err = o.openGallery(c, path)
 	if anew && errors.Is(err, errNoGallery) {
-		if g, err = o.emptyGallery(c); err == nil {
-			g.At(path)
-		}
+		g, err = o.emptyGallery(c, path)
 	}
 	return g, path, err
 }

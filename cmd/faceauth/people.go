@@ -164,25 +164,27 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return err
 	}
 	defer func() { err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close())) }()
-	if err := g.Begin(); err != nil {
-		return cli.Fail(cli.BadGallery, err)
-	}
-	defer g.End()
-	changed, err := change(g)
+	err = g.Change(func(t *gallery.Tx) error {
+		t.Learner() // it may take back what was learned
+		changed, err := change(g)
+		if err == nil && !changed {
+			err = errUnchanged
+		}
+		return err
+	})
 	switch {
+	case errors.Is(err, errUnchanged):
+		return nil
 	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
 		return cli.Fail(cli.Refused, err)
 	case err != nil:
-		return cli.Fail(cli.BadGallery, err)
-	case !changed:
-		return nil
-	}
-	if err := g.Save(path); err != nil {
 		return cli.Fail(cli.BadGallery, err)
 	}
 	daily(c, path)
 	return nil
 }
+
+var errUnchanged = errors.New("nothing was changed")
 
 // undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.
 func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), error) {

@@ -97,11 +97,11 @@ func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, 
 
 // keepLearned saves what a run has learned.
 func keepLearned(c *cobra.Command, g *gallery.Gallery, path string) error {
-	g.News()
-	if err := g.Save(path); err != nil {
+	before := g.Turn()
+	if err := g.Save(); err != nil {
 		return cli.Fail(cli.BadGallery, err)
 	}
-	if g.News().Changed {
+	if g.Turn() != before {
 		cli.Warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
 			"learned on top of it")
 	}

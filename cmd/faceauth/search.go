@@ -24,6 +24,7 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
@@ -320,15 +321,15 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 	if err != nil {
 		return nil, "", err
 	}
-	g, err := o.newGallery(c, v.Space)
+	l, err := online.New(v.Space, o.settings(c, online.Settings{}))
 	if err != nil {
-		return nil, "", err
-	}
-	name := filepath.Base(path)
-	if err := g.Learner().Label(x, name); err != nil {
 		return nil, "", cli.Fail(cli.BadUsage, err)
 	}
-	q, err := search.NewQuery(g.Learner(), name)
+	name := filepath.Base(path)
+	if err := l.Label(x, name); err != nil {
+		return nil, "", cli.Fail(cli.BadUsage, err)
+	}
+	q, err := search.NewQuery(l, name)
 	return q, poor, err
 }
 

@@ -131,7 +131,8 @@ func TestSystemTurnedGallery(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	g, err := gallery.New(e.Space(), online.Settings{})
+	path := filepath.Join(t.TempDir(), "gallery")
+	g, err := gallery.Create(path, e.Space(), online.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +154,6 @@ func TestSystemTurnedGallery(t *testing.T) {
 		}
 	}
 	if _, err := g.Enroll("p3", faces, time.Unix(0, 0), gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "gallery")
-	if err := g.Save(path); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

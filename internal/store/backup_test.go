@@ -53,7 +53,7 @@ func enrol(t testing.TB, d *store.DB, names ...string) {
 			if err := d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name); err != nil {
 				return err
 			}
-			return d.Exec("insert into face(number, person, rejected, vector) values(1, ?, 0, ?)", d.Last(),
+			return d.Exec("insert into label(number, person, rejected, vector) values(1, ?, 0, ?)", d.Last(),
 				vector(name))
 		}); err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestBackupLarge(t *testing.T) {
 		d := open(t, path)
 		enrol(t, d, "alice")
 		if err := d.Exec("with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) " +
-			"insert into face(number, person, rejected, vector) select 1, 1, 0, randomblob(2048) from n"); err != nil {
+			"insert into label(number, person, rejected, vector) select 1, 1, 0, randomblob(2048) from n"); err != nil {
 			t.Fatal(err)
 		}
 		to := filepath.Join(t.TempDir(), "copy")

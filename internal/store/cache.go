@@ -4,7 +4,9 @@ package store
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -36,9 +38,15 @@ func CachePath(database string) (string, error) {
 	return path, err
 }
 
-// OpenCache opens the cache at path, and makes it if there is none. The error is that of [Open]. Close it after use.
+// OpenCache opens the cache at path, and makes it if there is none, or one of an older version. The error is that of
+// [Open]. Close it after use.
 func OpenCache(path string) (*Cache, error) {
 	db, err := Open(path, true)
+	if errors.Is(err, ErrOld) {
+		if err = os.Remove(path); err == nil {
+			db, err = Open(path, true)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

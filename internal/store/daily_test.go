@@ -221,7 +221,7 @@ func TestDailyFullDisk(t *testing.T) {
 	d := open(t, path)
 	enrol(t, d, "alexandria")
 	if err := d.Exec("with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) " +
-		"insert into face(number, person, rejected, vector) select 1, 1, 0, randomblob(2048) from n"); err != nil {
+		"insert into label(number, person, rejected, vector) select 1, 1, 0, randomblob(2048) from n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Exec("pragma wal_checkpoint(truncate)"); err != nil {

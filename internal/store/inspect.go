@@ -57,8 +57,8 @@ func (d *DB) examine(h *Health) error {
 	}
 	h.Waiting = d.pending
 	for sql, n := range map[string]*int64{
-		"pragma user_version": &h.Version, "select count(*) from person": &h.People,
-		"select count(*) from face": &h.Faces,
+		"pragma user_version": &h.Version, "select count(*) from people_v1": &h.People,
+		"select count(*) from label where valid": &h.Faces,
 	} {
 		if err := d.first(n, sql); err != nil {
 			return err

@@ -36,6 +36,7 @@ import (
 var (
 	ErrNotStore  = errors.New("not a faceauth database")
 	ErrVersion   = errors.New("a database of a newer faceauth")
+	ErrOld       = errors.New("a database of an older faceauth")
 	ErrDamaged   = errors.New("a damaged database")
 	ErrFull      = errors.New("the disk is full")
 	errReadOnly  = errors.New("the file or its folder cannot be written")
@@ -70,119 +71,6 @@ const (
 	pageSize    = 8192       // a face of 512 values and its row fit four times
 	patience    = 10000      // milliseconds to wait for another program's write
 )
-
-// version is the version of the schema. No other version is read.
-const version = 1
-
-const schema = `
-create table meta(key text primary key, value any) strict;
-create table person(
-	id integer primary key autoincrement,
-	name text not null unique,
-	enrolled integer not null, -- when faces were last added: seconds since 1970
-	upright integer not null, -- faces that were seen to be the right way up
-	same integer references person(id) on delete cascade -- who has the name now; null for the person itself
-) strict;
-create index same_as on person(same);
-create table face( -- a label: a face may have several
-	id integer primary key autoincrement, -- rises in the order of the transactions
-	number integer not null, -- of the face, which no other face has
-	person integer not null references person(id) on delete cascade,
-	rejected integer not null, -- 1: the face is known not to be this person's
-	vector blob not null -- little-endian float32
-) strict;
-create index face_of on face(person, rejected);
-create table number(kind text primary key, last integer not null) strict; -- numbers that were given
-create table learned(
-	id integer primary key check(id = 1),
-	generation integer not null, -- rises with each change of what was learned
-	faces blob not null,         -- CBOR map: the learner's number of each labelled face, and its row
-	snapshot blob not null       -- of the learner, without the vectors of labelled faces
-) strict;
-create table office(
-	id integer primary key autoincrement,
-	name text not null unique,
-	state text not null -- JSON: the last numbers that were given, and whether faces of strangers are kept
-) strict;
-create table event(
-	office integer not null references office(id) on delete cascade,
-	number integer not null,
-	kind text not null,
-	person integer references person(id) on delete cascade,
-	stranger integer not null, -- number of the group of unknown faces; 0: none
-	camera text not null,
-	trust text not null,
-	at integer not null,   -- nanoseconds since 1970
-	known integer not null, -- when it was recognised
-	primary key(office, number)
-) strict, without rowid;
-create index event_of on event(person);
-create table present(
-	office integer not null references office(id) on delete cascade,
-	person integer not null references person(id) on delete cascade,
-	since integer not null,
-	last integer not null, -- the last sighting
-	camera text not null,
-	trust text not null,
-	primary key(office, person)
-) strict, without rowid;
-create index present_of on present(person);
-create table delivery(
-	office integer not null references office(id) on delete cascade,
-	sink text not null,
-	done integer not null, -- number of the last event that the sink has got, or that was dropped
-	lost integer not null, -- events that were dropped
-	primary key(office, sink)
-) strict, without rowid;
-create table record(
-	id integer primary key autoincrement,
-	office integer not null references office(id) on delete cascade,
-	kind text not null, -- sighting, correction, clip, stranger
-	number integer not null,
-	at integer not null,
-	size integer not null, -- of the body
-	head text not null,    -- JSON; a person is the character 10 and a number
-	body blob,             -- CBOR: faces
-	unique(office, kind, number)
-) strict;
-create table mention(
-	record integer not null references record(id) on delete cascade,
-	person integer not null references person(id) on delete cascade,
-	about integer not null, -- 1: the record goes with the person
-	primary key(record, person)
-) strict, without rowid;
-create index mention_of on mention(person);
-create trigger clip_of after delete on record when old.kind = 'sighting' begin
-	delete from record where office = old.office and kind = 'clip' and (number = old.number or
-		exists (select 1 from json_each(head, '$.with') where value = old.number));
-end;
-create trigger forget before delete on person begin
-	delete from record where id in (select record from mention where person = old.id and about = 1);
-	update event set person = null where person = old.id and kind = 'unknown';
-end;
-create table cache( -- in databases of their own
-	key blob primary key,
-	kind text not null, -- search, replay
-	at integer not null, -- seconds since 1970
-	body blob not null -- CBOR
-) strict;
-create view people_v1 as select id, name, enrolled, upright,
-	(select count(*) from face where face.person = person.id and not rejected) as faces
-	from person where same is null;
-create view faces_v1 as select face.number as id, person, name, rejected, length(vector)/4 as dimensions
-	from face join person on person.id = face.person;
-create view vectors_v1 as select number as id, person, rejected, vector from face;
-create view events_v1 as select office.name as office, number, kind, coalesce(same, event.person) as person,
-	(select name from person where id = coalesce(p.same, event.person)) as name, stranger, camera, trust, at, known
-	from event join office on office.id = event.office left join person p on p.id = event.person;
-create view present_v1 as select office.name as office, person, person.name, since, last, camera, trust
-	from present join office on office.id = present.office join person on person.id = person;
-create view sightings_v1 as select office.name as office, number, head ->> '$.camera' as camera,
-	head ->> '$.first' as first, head ->> '$.last' as last, coalesce(same, p.id) as person,
-	(select name from person where id = coalesce(p.same, p.id)) as name, head ->> '$.trust' as trust
-	from record join office on office.id = record.office
-	left join person p on p.id = cast(substr(head ->> '$.known', 2) as integer) where kind = 'sighting';
-`
 
 // Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until the next row.
 type Row = *sqlite3.Stmt
@@ -223,6 +111,19 @@ func Open(path string, create bool) (*DB, error) {
 	}
 	if d.pending {
 		d.Erase() // what another program still reads is tried again at the next start
+	}
+	return d, nil
+}
+
+// Memory returns a new database in memory.
+func Memory() (*DB, error) {
+	c, err := sqlite3.Open(":memory:")
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{c: c, prepared: make(map[string]*sqlite3.Stmt)}
+	if err := c.Exec("pragma foreign_keys = on; pragma temp_store = memory;" + schema); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	return d, nil
 }
@@ -368,7 +269,8 @@ func (d *DB) check() error {
 		return fmt.Errorf("%w: it has version %d, and this program reads %d; update this program",
 			ErrVersion, is, version)
 	case is < version:
-		return ErrDamaged
+		return fmt.Errorf("%w: it has version %d, and this program reads %d; enrol the people into a new one", ErrOld, is,
+			version)
 	}
 	err = d.first(&pending, "select count(*) from meta where key = 'erase'")
 	d.pending = pending > 0
@@ -529,6 +431,9 @@ func (d *DB) erased() (n int64, err error) {
 // writes anew, and in the log. If another program reads or writes, it waits a moment, and the next Open or Daily tries
 // again.
 func (d *DB) Erase() error {
+	if d.path == "" {
+		return nil
+	}
 	d.c.Exec("pragma busy_timeout = 1000")
 	defer d.c.Exec(fmt.Sprintf("pragma busy_timeout = %d", patience))
 	err := d.erase()

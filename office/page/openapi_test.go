@@ -111,8 +111,8 @@ func TestOpenAPI(t *testing.T) {
 	for _, path := range []string{
 		"/api/now", "/api/inbox", "/api/strangers", "/api/conflicts", "/api/people", "/api/person?name=Ann%20Archer",
 		"/api/sightings",
-		"/api/sightings?before=3&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door",
-		"/api/corrections?n=5",
+		"/api/sightings?before=100000&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door",
+		"/api/corrections?n=5", "/api/visits?days=3&n=5&name=Ann%20Archer", "/api/visits",
 		"/api/sinks", "/api/openapi.json", "/camera/door",
 	} {
 		if w := try("GET", path, ""); w.Code != http.StatusOK ||
@@ -130,7 +130,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	if w := try("POST", "/api/recognise", jpegBegin, "image/jpeg"); w.Code != http.StatusOK ||
-		!strings.Contains(w.Body.String(), `"name":"Ann Archer","near":true,"distance":0,`) ||
+		!strings.Contains(w.Body.String(), `"name":"Ann Archer","person":1,"near":true,"distance":0,`) ||
 		!strings.Contains(w.Body.String(), `"reason":"no vector could be made of it"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

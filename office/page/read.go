@@ -19,6 +19,7 @@ const (
 	mostEvents    = 200     // greatest number in one answer
 	usualEvents   = 50      // number in an answer by default
 	mostSightings = 100     // greatest number in one answer
+	mostVisits    = 1000    // greatest number in one answer
 	someEvents    = 500     // number that is read from the office at once
 	mostNumber    = 1 << 63 // greatest number of an event, sighting or correction
 )
@@ -70,6 +71,16 @@ func (p *Page) read(m *http.ServeMux) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		return append([]office.Correction{}, w.Corrections(before, int(n))...), nil
 	}, "before", "n")
+	get("visits", func(q *query) (any, error) {
+		days := time.Duration(q.number("days", 1, 7, 366)) * 24 * time.Hour
+		wanted := office.Wanted{From: w.Now().At.Add(-days), N: int(q.number("n", 1, mostVisits, mostVisits))}
+		if name := q.text("name", false); name != "" {
+			if wanted.Person = w.Number(name); wanted.Person == 0 {
+				return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+			}
+		}
+		return w.Visits(wanted), nil
+	}, "name", "days", "n")
 	get("events", func(q *query) (any, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
@@ -178,29 +189,19 @@ type person struct {
 // everybody returns all known people.
 func everybody(w *office.Office) []person {
 	now, all := w.Now(), []person{}
-	at := make(map[string]int)
+	at := make(map[int64]int)
 	for i, k := range now.Known {
 		all = append(all, person{Person: k})
-		at[k.Name] = i
+		at[k.ID] = i
 	}
 	for _, p := range now.People {
-		if i, ok := at[p.Name]; ok {
-			all[i].Here, all[i].Since, all[i].Last, all[i].Camera = true, p.Since, p.Last, p.Camera
+		if i, ok := at[p.ID]; ok {
+			all[i].Here, all[i].Since = true, p.Since
 		}
 	}
-	missing := len(now.Known) - len(now.People)
-	for e := range eventsBefore(w, 0) {
-		if missing <= 0 {
-			break
-		}
-		if i, ok := at[e.Name]; ok && all[i].Last.IsZero() && e.Kind == office.Left {
-			all[i].Last, all[i].Camera = e.At, e.Camera
-			missing--
-		}
-	}
-	for _, s := range w.Sightings() {
-		if i, ok := at[s.Name]; ok && all[i].Face == 0 {
-			all[i].Face = s.Face
+	for id, v := range w.Latest() {
+		if i, ok := at[id]; ok {
+			all[i].Last, all[i].Camera, all[i].Face = v.Last, v.Cameras[0], v.Face
 		}
 	}
 	return all

@@ -133,7 +133,7 @@ func (s *scene) until(there func() bool) {
 func perform(t *testing.T, o page.Options, days, played int, cameras ...office.Camera) *scene {
 	t.Helper()
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
-	g, err := gallery.New(space, online.Settings{})
+	g, err := gallery.Create(filepath.Join(t.TempDir(), "gallery"), space, online.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,12 +148,11 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 		}
 	}
 	begun := time.Now().Add(-time.Duration(played) * time.Second / fps)
-	past, err := office.OpenPast(g.At(filepath.Join(t.TempDir(), "gallery")), "office",
-		office.PastSettings{Clips: office.Limits{Bytes: 8 << 20}})
+	history(t, g, begun, days)
+	past, err := office.OpenPast(g, "office", office.PastSettings{Clips: office.Limits{Bytes: 8 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	history(t, past, begun, days)
 	w := office.New(g, office.Options{
 		Past: past, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
 		MaxBackoff: time.Hour,
@@ -176,44 +175,62 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 	return &scene{t, p, w}
 }
 
-// history writes the events of the days before: some hundred arrivals and departures.
-func history(t *testing.T, b *office.Past, until time.Time, days int) {
+// history writes the sightings and events of the days before: some hundred visits.
+func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 	t.Helper()
-	var events []office.Event
-	add := func(e office.Event) {
-		e.ID = uint64(len(events) + 1)
-		events = append(events, e)
-	}
-	lot := rand.New(rand.NewPCG(1, 2))
-	for day := days; day >= 0; day-- {
-		at := until.Add(-time.Duration(24*day)*time.Hour - 8*time.Hour)
-		for range 40 {
-			name := []string{"Ann Archer", "Ben Okafor", longName}[lot.IntN(3)]
-			camera := []string{"door", "hall"}[lot.IntN(2)]
-			add(office.Event{Kind: office.Arrived, Name: name, Camera: camera, At: at, Trust: sighting.Confirmed})
-			if lot.IntN(8) == 0 {
-				add(
-					office.Event{
-						Kind:   office.Unknown,
-						Group:  uint64(lot.IntN(3) + 1),
-						Camera: "door",
-						At:     at.Add(time.Minute),
-					},
-				)
-			}
-			kind, left := office.Left, at.Add(time.Duration(2+lot.IntN(8))*time.Minute)
-			if lot.IntN(20) == 0 {
-				kind, left = office.Mistake, at
-			}
-			add(office.Event{Kind: kind, Name: name, Camera: camera, At: left})
-			at = at.Add(11 * time.Minute)
+	err := g.Records(false, func(tx *gallery.Tx) error {
+		if err := tx.Exec("insert into office(name, code, temporary, off, last) values('office', 'code', 0, 0, 0)"); err != nil {
+			return err
 		}
-	}
-	state := b.State()
-	state.Last = uint64(len(events))
-	if err := b.Record(state, events); err != nil {
+		home, events := tx.Last(), int64(0)
+		add := func(kind office.EventKind, person any, group int, camera string, at time.Time) error {
+			events++
+			return tx.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
+				values(?, ?, ?, ?, ?, ?, 'confirmed', ?, ?)`, home, events, string(kind), person, int64(group), camera,
+				at.UnixNano(), at.UnixNano())
+		}
+		lot := rand.New(rand.NewPCG(1, 2))
+		for day := days; day >= 0; day-- {
+			at := until.Add(-time.Duration(24*day)*time.Hour - 8*time.Hour)
+			for range 40 {
+				person := g.Number([]string{"Ann Archer", "Ben Okafor", longName}[lot.IntN(3)])
+				camera := []string{"door", "hall"}[lot.IntN(2)]
+				if err := add("arrived", person, 0, camera, at); err != nil {
+					return err
+				}
+				if lot.IntN(8) == 0 {
+					if err := add("unknown", nil, lot.IntN(3)+1, "door", at.Add(time.Minute)); err != nil {
+						return err
+					}
+				}
+				left := at.Add(time.Duration(2+lot.IntN(8)) * time.Minute)
+				if lot.IntN(20) == 0 {
+					if err := add("mistake", person, 0, camera, at); err != nil {
+						return err
+					}
+				} else if err := add("left", person, 0, camera, left); err != nil {
+					return err
+				} else if err := seen(tx, home, person, camera, at, left); err != nil {
+					return err
+				}
+				at = at.Add(11 * time.Minute)
+			}
+		}
+		return tx.Exec("update office set last = ? where id = ?", events, home)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// seen writes a sighting.
+func seen(tx *gallery.Tx, home, person int64, camera string, first, last time.Time) error {
+	id, err := tx.Next("sighting", 1)
+	if err == nil {
+		err = tx.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
+			values(?, ?, ?, ?, ?, ?, 'confirmed', 0, 0, 0)`, id, home, camera, first.UnixNano(), last.UnixNano(), person)
+	}
+	return err
 }
 
 // film is a camera that shows parts: the first frames at once, and the later frames in real time.

@@ -33,7 +33,7 @@ func (f *flaky) Send(context.Context, sink.Message) error {
 
 // A fault is reported once, and so is its end. Close waits until a working sink has got all events.
 func TestGroup(t *testing.T) {
-	b := book(100)
+	b := book(t, 100)
 	var mu sync.Mutex
 	var told []string
 	g := sink.NewGroup(t.Context(), b, func(err error) { t.Error(err) })
@@ -73,7 +73,7 @@ func TestGroup(t *testing.T) {
 func TestGroupFailed(t *testing.T) {
 	broken := errors.New("broken")
 	got := make(chan error, 1)
-	g := sink.NewGroup(t.Context(), book(100), func(err error) { got <- err })
+	g := sink.NewGroup(t.Context(), book(t, 100), func(err error) { got <- err })
 	g.Go(func(context.Context) error { return broken })
 	if err := <-got; !errors.Is(err, broken) {
 		t.Error(err)

@@ -173,8 +173,8 @@ func attributes(p *office.Presence) string {
 const seenEvery = time.Minute
 
 // lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
-func (m *MQTT) lastSeen(who gallery.Person, topic string, p *office.Presence, absent map[string]time.Time) message {
-	at := absent[who.Name]
+func (m *MQTT) lastSeen(who gallery.Person, topic string, p *office.Presence, absent map[int64]time.Time) message {
+	at := absent[who.ID]
 	if p != nil {
 		at = p.Last
 		if said := m.seen[who.ID]; !said.IsZero() && at.Sub(said).Abs() < seenEvery {

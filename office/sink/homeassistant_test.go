@@ -187,7 +187,7 @@ func TestHomeAssistant(t *testing.T) {
 			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed"},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
-		h.LastSeen = map[string]time.Time{"bob": noon.Add(-time.Hour).In(time.FixedZone("", 3600))}
+		h.LastSeen = map[int64]time.Time{number("bob"): noon.Add(-time.Hour).In(time.FixedZone("", 3600))}
 		h.Unknown = 2
 		h.Cameras = []office.View{{Health: office.Health{Camera: "door", Up: true}},
 			{Health: office.Health{Camera: "the yard", Error: "no frame"}}}
@@ -292,7 +292,7 @@ func TestHomeAssistant(t *testing.T) {
 	m.Update()
 	h.change(func(h *office.Now) {
 		h.People = h.People[1:]
-		h.LastSeen = map[string]time.Time{"alice": noon.Add(31 * time.Second)}
+		h.LastSeen = map[int64]time.Time{number("alice"): noon.Add(31 * time.Second)}
 	})
 	m.Update()
 	expect(person("alice", "state"), "OFF")

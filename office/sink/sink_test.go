@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,8 +21,10 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
+	"github.com/faceauth/faceauth/online"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -89,18 +92,91 @@ func (r *receiver) received() []uint64 {
 	return slices.Clone(r.got)
 }
 
-func book(waiting int) *office.Past {
-	return office.NewPast(face.Space{}, office.PastSettings{Events: office.EventLimits{Waiting: waiting}})
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+
+// scene is a camera that shows what a test wants, one frame after the other.
+type scene struct {
+	frames chan face.Frame
+	at     time.Duration
 }
 
+func (s *scene) Next(ctx context.Context) (face.Frame, error) {
+	select {
+	case f := <-s.frames:
+		return f, nil
+	case <-ctx.Done():
+		return face.Frame{}, ctx.Err()
+	}
+}
+
+func (s *scene) Dropped() int { return 0 }
+func (s *scene) Close() error { return nil }
+
+// show shows somebody, or nobody, after a time.
+func (s *scene) show(after time.Duration, x ...float32) {
+	s.at += after
+	f := face.Frame{Time: s.at}
+	if x != nil {
+		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 9, 9), Vector: x}}
+	}
+	s.frames <- f
+}
+
+var scenes sync.Map // by the past of their office
+
+// book returns the past of an office, in which record lets events happen.
+func book(t *testing.T, waiting int) *office.Past {
+	t.Helper()
+	g, err := gallery.New(plane, online.Settings{})
+	if err == nil {
+		err = g.Label("alice", [][]float32{{0, 0}}, noon)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := office.OpenPast(g, "home", office.PastSettings{Events: office.EventLimits{Waiting: waiting}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{frames: make(chan face.Frame)}
+	scenes.Store(b, s)
+	w := office.New(g, office.Options{Past: b, Freeze: true, Now: func() time.Time { return noon },
+		Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }})
+	ctx, stop := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() {
+		w.Run(ctx, []office.Camera{{Name: "door", Open: func(context.Context, func() bool) (office.Stream, error) {
+			return s, nil
+		}}})
+	})
+	t.Cleanup(func() { stop(); run.Wait(); b.Close(); g.Close() })
+	return b
+}
+
+// happens lets events happen until the office has recorded so many.
+func happens(t *testing.T, b *office.Past, id uint64, show func(*scene)) {
+	t.Helper()
+	s, _ := scenes.Load(b)
+	for range 100 {
+		if all := b.Events(0, 1); len(all) == 1 && all[0].ID >= id {
+			return
+		}
+		show(s.(*scene))
+	}
+	t.Fatalf("event %d does not happen", id)
+}
+
+// record lets events happen up to those with these numbers: alice comes and goes.
 func record(t *testing.T, b *office.Past, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
-		state := b.State()
-		state.Last = id
-		if err := b.Record(state, []office.Event{event(id)}); err != nil {
-			t.Fatal(err)
-		}
+		happens(t, b, id, func(s *scene) {
+			if all := b.Events(0, 1); len(all) == 1 && all[0].Kind == office.Arrived {
+				s.show(11 * time.Second)
+				return
+			}
+			s.show(time.Second/5, 0, 0)
+		})
 	}
 }
 
@@ -146,7 +222,7 @@ func TestWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := book(0)
+	b := book(t, 0)
 	var mu sync.Mutex
 	var said []string
 	q, stop := deliver(t, b, hook, func(err error) {
@@ -205,7 +281,7 @@ func TestWebhookHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := book(0)
+	b := book(t, 0)
 	failed := make(chan error, 100)
 	_, stop := deliver(t, b, hook, func(err error) { failed <- err })
 	record(t, b, 1)
@@ -284,7 +360,7 @@ func TestBetterPicture(t *testing.T) {
 		{"none at first", []office.Shot{gone, clear}, true, "1: 1-better:clear 2:"},
 		{"no faces", []office.Shot{poor, clear}, false, "1: 2:"},
 	} {
-		b := book(10)
+		b := book(t, 10)
 		a := &album{shots: c.shots}
 		q := b.Queue("hook")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -293,13 +369,7 @@ func TestBetterPicture(t *testing.T) {
 			sink.Deliver(ctx, q, a, sink.Options{Shot: a.shot, Faces: c.faces, Link: "http://office/#inbox",
 				Better: time.Millisecond})
 		})
-		e := event(1)
-		e.Kind, e.Name = office.Unknown, ""
-		state := b.State()
-		state.Last = 1
-		if err := b.Record(state, []office.Event{e}); err != nil {
-			t.Fatal(err)
-		}
+		happens(t, b, 1, func(s *scene) { s.show(time.Second/5, 0, 2) })
 		wait(t, c.name, func() bool { return len(a.messages()) >= strings.Count(c.want, ":")-1 })
 		time.Sleep(10 * time.Millisecond) // nothing more may come, however long one waits
 		record(t, b, 2)

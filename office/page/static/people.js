@@ -53,12 +53,9 @@ export async function refresh() {
 let name = "",
   visits = [],
   shown = "",
-  before = 0,
-  more = false,
   asked = 0,
   number = 0, // of the person
   pictures = null; // stays while the person is drawn anew: it says what was wrong with each picture
-const page = 200;
 
 // open shows the page of a person.
 export function open(who) {
@@ -371,9 +368,7 @@ function drawVisits() {
   const box = $("visits");
   if (!box) return;
   const days = Map.groupBy(
-    stays(visits, Date.now())
-      .filter((s) => s.name === name)
-      .toReversed(),
+    stays(visits, Date.now()).toReversed(),
     (s) => dayKey(s.from),
   );
   box.replaceChildren(
@@ -381,7 +376,7 @@ function drawVisits() {
       const minutes = Math.round(all.reduce((sum, s) => sum + s.to - s.from, 0) / 60000);
       const text = all
         .toReversed()
-        .map((s) => (s.cut ? "until " : clock(s.from) + (s.here ? " until now" : " to ")) + (s.here ? "" : clock(s.to)))
+        .map((s) => clock(s.from) + (s.here ? " until now" : " to " + clock(s.to)))
         .join(", ");
       return make(
         "div",
@@ -405,17 +400,6 @@ function drawVisits() {
     }),
   );
   if (days.size === 0) box.append(make("p", {className: "soft"}, "There are no visits."));
-  if (more) box.append(make("button", {type: "button", onclick: older}, "Show older visits"));
-}
-
-async function older() {
-  const who = name;
-  const some = await get(query("events", {name: who, n: page, before: before || undefined}));
-  if (who !== name) return; // another one was opened meanwhile
-  visits = visits.concat(some);
-  more = some.length === page;
-  if (some.length) before = some.at(-1).id;
-  drawVisits();
 }
 
 // refreshPerson shows what is known of the person. It is not asked for often: the office compares many faces for it.
@@ -443,11 +427,10 @@ export async function refreshPerson(changed) {
   const [people, seen] = await Promise.all([get("people"), get("sightings")]);
   if (who !== name) return;
   if (shown !== name || changed) {
-    visits = [];
-    before = 0;
-    await older();
+    const some = await get(query("visits", {name: who, days: 366}));
+    if (who !== name) return;
+    visits = some;
   }
-  if (who !== name) return;
   shown = name;
   const still = seen.filter((s) => s.name === name && s.trust === "likely").slice(0, 1);
   const held = box.contains(document.activeElement) && document.activeElement.id !== "person-title";

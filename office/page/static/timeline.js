@@ -3,38 +3,18 @@
 import {get, query} from "./api.js";
 import {$, clock, cut, day, dayKey, exact, face, make, many, personLink, svg} from "./dom.js";
 
-// stays returns who was there from when to when, the first first. Events come with the newest first. A stay whose
-// beginning is not among them is cut.
-export function stays(events, now) {
-  const all = [],
-    there = new Map();
-  for (const e of events.toReversed()) {
-    if (!e.name || e.kind === "unknown") continue; // who was named later had not arrived
-    const at = Date.parse(e.at),
-      open = there.get(e.name);
-    if (e.kind === "arrived") {
-      const s = {name: e.name, from: at, to: now, here: true, camera: e.camera};
-      there.set(e.name, s);
-      all.push(s);
-    } else if (e.kind === "mistake") {
-      if (open) all.splice(all.indexOf(open), 1);
-      there.delete(e.name);
-    } else if (open) {
-      Object.assign(open, {to: at, here: false});
-      there.delete(e.name);
-    } else {
-      const midnight = new Date(at);
-      midnight.setHours(0, 0, 0, 0);
-      all.push({
-        name: e.name,
-        from: Math.max(Date.parse(events.at(-1).at), midnight.getTime()),
-        to: at,
-        cut: true,
-        camera: e.camera,
-      });
-    }
-  }
-  return all;
+// stays returns who of the people with a name was there from when to when, the first first.
+export function stays(visits, now) {
+  return visits
+    .filter((v) => v.name)
+    .map((v) => ({
+      name: v.name,
+      from: Date.parse(v.first),
+      to: v.live ? now : Date.parse(v.last),
+      here: v.live,
+      camera: v.cameras.at(-1),
+    }))
+    .toReversed();
 }
 
 // bars draws the stays of a day, a line for each person, with their names where these are wanted.
@@ -161,6 +141,7 @@ const words = {arrived: "arrived", left: "left", unknown: "is there", mistake: "
 const page = 50;
 
 let events = new Map(),
+  visits = [],
   complete = false,
   faces = new Map(); // pictures of people, by name
 
@@ -181,12 +162,12 @@ let drawn = "";
 function draw() {
   const all = [...events.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at) || b.id - a.id);
   const f = filters();
-  const text = JSON.stringify([all, f, new Date().getHours() * 60 + new Date().getMinutes()]);
+  const text = JSON.stringify([all, visits, f, new Date().getHours() * 60 + new Date().getMinutes()]);
   $("older").hidden = complete;
   $("beginning").hidden = !complete || all.length === 0;
   if (text === drawn) return;
   drawn = text;
-  const whole = !f.kind && !f.camera ? stays(all, Date.now()) : [];
+  const whole = !f.kind && !f.camera ? stays(visits, Date.now()) : [];
   const what = (e) => e.href || e.closest(".day")?.ariaLabel + e.className; // a link, a title or a chart
   const held = document.activeElement.closest?.("#days") ? what(document.activeElement) : "";
   $("days").replaceChildren(
@@ -229,9 +210,14 @@ function choices(id, values) {
 
 export async function refresh(now) {
   const f = filters();
-  const [some, people] = await Promise.all([get(query("events", {...f, n: page})), get("people")]);
+  const [some, people, there] = await Promise.all([
+    get(query("events", {...f, n: page})),
+    get("people"),
+    get(query("visits", {name: f.name, days: 31})),
+  ]);
   faces = new Map(people.map((p) => [p.name, p.face]));
   if (JSON.stringify(f) !== JSON.stringify(filters())) return; // another choice was made meanwhile
+  visits = there;
   if (events.size === 0) complete = some.length < page;
   // If none of them is known, more has happened than one answer holds, and there may be a gap.
   else if (some.length === page && !some.some((e) => events.has(e.id))) reset();

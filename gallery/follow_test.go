@@ -16,15 +16,12 @@ import (
 func TestLearnedAgainByTrack(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .5, ImpostorRadius: .6,
 		Stills: face.Impostors{People: 10, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}}
-	g, err := gallery.New(line, online.Settings{K: 50})
+	path := filepath.Join(t.TempDir(), "gallery")
+	g, err := gallery.Create(path, line, online.Settings{K: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, noon, gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "gallery")
-	if err := g.Save(path); err != nil {
 		t.Fatal(err)
 	}
 	g.Close()
@@ -54,16 +51,16 @@ func TestLearnedAgainByTrack(t *testing.T) {
 	if v, err := theirs.Learner().Observe([]float32{0, 50.3}); err != nil || !v.Learned {
 		t.Fatal(v, err)
 	}
-	if err := theirs.Save(path); err != nil {
+	if err := theirs.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := ours.Save(path); err != nil {
+	if err := ours.Save(); err != nil {
 		t.Fatal(err)
 	}
-	again := ours.News().Observed
-	for i, n := range again {
-		if n.Is == 0 {
-			t.Errorf("face %d of the track is not learned again", i+1)
+	again := ours.Renumbered()
+	for was, is := range again {
+		if is == 0 {
+			t.Errorf("face %d of the track is not learned again", was)
 		}
 	}
 	if len(again) != 2 {

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// mostUnsaved is the number of learned faces that a gallery can learn again on top of another program's: 40 MB.
+const mostUnsaved = 20000
+
+// mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
+const mostLoose = 256
+
+// held is a label that the learner has.
+type held struct {
+	row, person int64
+	number      uint64
+	negative    bool
+}
+
+// saved says what the database has of the learner.
+type saved struct {
+	generation int64    // 0: nothing
+	observed   int64    // the last observation in it
+	print      [32]byte // a hash of what was learned
+	loose      int      // labels beyond it
+	forced     bool     // it must be written anew
+}
+
+// align brings the learner in line with the database, in a transaction.
+func (g *Gallery) align() error {
+	var generation int64
+	err := g.db.Query("select generation from learned", func(r store.Row) error {
+		generation = r.ColumnInt64(0)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case generation != g.saved.generation:
+		return g.again()
+	}
+	_, err = g.follow(false, false)
+	return err
+}
+
+// again reads what another program has saved, and learns the unsaved faces of g again on top of it.
+func (g *Gallery) again() error {
+	settings, space, unsaved := g.learner.Settings(), g.Space(), g.unsaved
+	if err := g.load(); err != nil {
+		return err
+	}
+	if g.Space().ID != space.ID {
+		return fmt.Errorf("%w: another program began it with %s", ErrSpace, g.Space().ID)
+	}
+	if space.Stills.Measured() {
+		g.learner.SetMeasured(space)
+	}
+	if err := g.learner.Configure(settings); err != nil {
+		return err
+	}
+	g.unsaved = nil
+	return g.learnAgain(unsaved)
+}
+
+// load reads the database into g. On error g is unchanged.
+func (g *Gallery) load() error {
+	var s saved
+	var snapshot []byte
+	rows := make(map[int64]int64) // the learner's numbers, and the rows of these labels
+	err := g.db.Query("select generation, faces, snapshot from learned", func(r store.Row) error {
+		s.generation, snapshot = r.ColumnInt64(0), slices.Clone(r.ColumnRawBlob(2))
+		return cbor.Unmarshal(r.ColumnRawBlob(1), &rows)
+	})
+	if err != nil {
+		return err
+	}
+	if s.generation == 0 {
+		return fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
+	}
+	type whole struct {
+		held
+		vector []float32
+	}
+	all := make(map[int64]whole)
+	last := int64(0)
+	err = g.db.Query("select id, person, number, rejected, vector from label where valid order by id",
+		func(r store.Row) error {
+			h := held{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1}
+			all[h.row] = whole{h, vector.Floats(r.ColumnRawBlob(4))}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	labels := make(map[int64]held, len(rows))
+	l := *g.learner
+	err = l.UnmarshalLearned(snapshot, func(id int64) []float32 {
+		w, there := all[rows[id]]
+		if !there {
+			return nil
+		}
+		labels[id], last = w.held, max(last, w.row)
+		return w.vector
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	before := *g
+	s.observed = l.Counts().Observed
+	*g.learner, g.saved, g.labels, g.last = l, s, labels, last
+	g.classes = make(map[int64]string)
+	for _, x := range g.learner.Labels() {
+		g.classes[labels[x.ID].person] = x.Name
+	}
+	g.saved.print = g.fingerprint()
+	if _, err := g.follow(true, true); err != nil {
+		*g = before
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	g.version, err = g.db.Version()
+	return err
+}
+
+// follow brings the learner in line with the labels, whoever has changed them: without whole only with new ones. Named
+// says that people have changed. It reports whether anything was different.
+func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
+	after := g.last
+	if whole {
+		after = 0
+	}
+	var want []held
+	err = g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
+		func(r store.Row) error {
+			want = append(want, held{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1})
+			return nil
+		}, after)
+	if err != nil || len(want) == 0 && !whole && !named {
+		return false, err
+	}
+	if whole || named || len(want) > 0 {
+		if err := g.readPeople(); err != nil {
+			return false, err
+		}
+		g.turn++
+	}
+	there := make(map[int64]bool, len(g.labels))
+	if whole {
+		wanted := make(map[int64]bool, len(want))
+		for _, h := range want {
+			wanted[h.row] = true
+		}
+		var gone []int64
+		for id, h := range g.labels {
+			if !wanted[h.row] {
+				gone = append(gone, id)
+			}
+		}
+		slices.Sort(gone)
+		if len(gone) > 0 {
+			if err := g.forget(want); err != nil {
+				return true, err
+			}
+			g.learner.Retract(gone...)
+			changed = true
+		}
+		for id, h := range g.labels {
+			if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
+				delete(g.labels, id)
+			} else {
+				there[h.row] = true
+			}
+		}
+	}
+	if err := g.rename(); err != nil {
+		return true, err
+	}
+	var early []held // rejected faces of people who get their faces later
+	for _, h := range want {
+		g.last = max(g.last, h.row)
+		switch {
+		case there[h.row]:
+			continue
+		case h.negative && !g.learner.Knows(g.names[h.person]):
+			early = append(early, h)
+			continue
+		}
+		if err := g.teach(h); err != nil {
+			return true, err
+		}
+		changed = true
+	}
+	for _, h := range early {
+		if err := g.teach(h); err != nil {
+			return true, err
+		}
+	}
+	return changed, nil
+}
+
+// forget lets the learner forget the people who have no faces any more.
+func (g *Gallery) forget(want []held) error {
+	has := make(map[int64]bool)
+	for _, h := range want {
+		has[h.person] = has[h.person] || !h.negative
+	}
+	for person, name := range g.classes {
+		if has[person] || !g.learner.Knows(name) {
+			continue
+		}
+		if err := g.learner.Forget(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// teach shows a label to the learner.
+func (g *Gallery) teach(h held) error {
+	name := g.names[h.person]
+	show := g.learner.Label
+	if h.negative {
+		show = g.learner.Reject
+	}
+	if h.negative && !g.learner.Knows(name) {
+		return nil // nobody can be taken for this person
+	}
+	var x []float32
+	err := g.db.Query("select vector from label where id = ?", func(r store.Row) error {
+		x = vector.Floats(r.ColumnRawBlob(0))
+		return nil
+	}, h.row)
+	if err == nil {
+		err = show(x, name)
+	}
+	if err != nil {
+		return fmt.Errorf("label %d: %w", h.row, err)
+	}
+	g.labels[g.learner.Newest(1)[0]], g.classes[h.person] = h, name
+	g.saved.loose++
+	if !h.negative {
+		return nil
+	}
+	for id, old := range g.labels {
+		if old.negative && old.person == h.person && g.learner.Vector(id) == nil {
+			g.evicted = append(g.evicted, old.row)
+			delete(g.labels, id)
+		}
+	}
+	return nil
+}
+
+// rename gives the people of the learner their present names. Two may have swapped theirs.
+func (g *Gallery) rename() error {
+	to := make(map[string]string)
+	for person, was := range g.classes {
+		is := g.names[person]
+		switch {
+		case !g.learner.Knows(was) || is == "":
+			delete(g.classes, person)
+		case is != was:
+			aside := fmt.Sprintf("person %d has another name", person)
+			if err := g.learner.Rename(was, aside); err != nil {
+				return err
+			}
+			to[aside], g.classes[person] = is, is
+		}
+	}
+	for aside, is := range to {
+		if err := g.learner.Rename(aside, is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPeople reads the people who have faces. If several have one name, the first keeps it, and the others have their
+// number beside it.
+func (g *Gallery) readPeople() error {
+	var people []Person
+	ids, names := make(map[string]int64), make(map[int64]string)
+	err := g.db.Query(`select id, name, enrolled, upright, (select count(*) from label where person = person.id and
+		not rejected and valid) as faces from person where faces > 0 order by id`, func(r store.Row) error {
+		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
+			Upright: int(r.ColumnInt64(3)), Faces: int(r.ColumnInt64(4))}
+		if ids[p.Name] != 0 {
+			p.Name = fmt.Sprintf("%s (%d)", p.Name, p.ID)
+		}
+		p.Upright = min(p.Upright, p.Faces)
+		ids[p.Name], names[p.ID] = p.ID, p.Name
+		people = append(people, p)
+		return nil
+	})
+	if err == nil {
+		g.people, g.numbers, g.names = people, ids, names
+	}
+	return err
+}
+
+// learnAgain observes faces that g has learned and not saved, in their order.
+func (g *Gallery) learnAgain(unsaved []online.Taught) error {
+	at := g.learner.Time()
+	defer func() { g.learner.SetTime(at) }()
+	now := make(map[int64]int64) // new numbers of stored faces
+	for _, t := range unsaved {
+		o := t.Observation
+		o.Follows = nil
+		for _, id := range t.Follows {
+			if is, again := now[id]; again {
+				id = is
+			}
+			o.Follows = append(o.Follows, id)
+		}
+		if t.Time != 0 {
+			g.learner.SetTime(time.Unix(t.Time, 0))
+		}
+		v, err := g.learner.ObserveFrame([]online.Observation{o})
+		if err != nil {
+			return err
+		}
+		is := int64(0)
+		if v[0].Learned {
+			now[t.Stored], is = v[0].Stored, g.learner.Counts().Observed
+		}
+		g.renumbered[t.Number] = is
+	}
+	return nil
+}
+
+// save writes what was learned, if it has changed or if too many labels are beyond it.
+func (t *Tx) save() error {
+	g, next := t.g, t.g.saved
+	next.print = g.fingerprint()
+	if !t.saved.forced && next.print == g.saved.print && next.generation > 0 && next.loose <= mostLoose {
+		t.saved = saved{}
+		return nil
+	}
+	snapshot, err := g.learner.MarshalLearned()
+	if err != nil {
+		return err
+	}
+	rows := make(map[int64]int64, len(g.labels))
+	for id, h := range g.labels {
+		rows[id] = h.row
+	}
+	faces, err := cbor.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	next.generation, next.loose, next.observed = max(next.generation, 0)+1, 0, g.learner.Counts().Observed
+	t.saved = next
+	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, faces, snapshot)
+}
+
+// fingerprint returns a hash of what a snapshot holds beside labels.
+func (g *Gallery) fingerprint() [32]byte {
+	l := g.learner
+	h := sha256.New()
+	c := l.Counts()
+	c.Labelled = 0
+	fmt.Fprintf(h, "%+v %+v %+v %d\n", l.Space(), l.Settings(), c, l.Time().Unix())
+	stored, _ := l.Stored("") // without margins there is no error
+	var b []byte
+	for _, s := range stored {
+		if !s.Labelled {
+			b = binary.BigEndian.AppendUint64(b, uint64(s.ID))
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Points))
+		}
+	}
+	h.Write(b)
+	return [32]byte(h.Sum(nil))
+}
+
+// Renumbered returns the observations that have new numbers since the last call, because g has learned them again on top
+// of what another program had learned. The number 0 says that an observation is not learned any more.
+func (g *Gallery) Renumbered() map[int64]int64 {
+	all := g.renumbered
+	g.renumbered = make(map[int64]int64)
+	return all
+}
+
+// Mark returns a text that is another one after each change of people, faces, or what was learned, as of the last time
+// when g was in line with the database.
+func (g *Gallery) Mark() string {
+	return fmt.Sprintf("%d %d %d %q", g.saved.generation, g.last, len(g.labels), slices.Sorted(maps.Keys(g.numbers)))
+}

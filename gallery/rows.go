@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Tx is a transaction on the rows of a gallery. The learner follows the rows at [Tx.Follow], and before the commit.
+type Tx struct {
+	g         *Gallery
+	whole     bool    // labels have changed otherwise than by new ones
+	named     bool    // people have changed
+	gone      bool    // something was deleted of which no trace may stay
+	ahead     bool    // the learner is ahead of the database
+	saved     saved   // what is written of the learner
+	withdrawn []int64 // rejected faces that new labels have made wrong
+	statement int64   // the last one that has made labels
+}
+
+// Row is a row of a result. The bytes of a blob are valid until the next row.
+type Row interface {
+	ColumnInt64(column int) int64
+	ColumnText(column int) string
+	ColumnRawBlob(column int) []byte
+}
+
+// Change brings g in line with the database, calls do, lets the learner follow the rows, and commits: other programs
+// see all of it or nothing. What was learned until then is saved, too. On error nothing has changed; the error is that
+// of do, or comes from the database. Within do, other changes of g are part of the same transaction.
+func (g *Gallery) Change(do func(t *Tx) error) error {
+	if g.tx != nil {
+		return do(g.tx)
+	}
+	return g.transact(true, do)
+}
+
+// Records calls do in a transaction, without what was learned. Lazily does not wait for the disk: the end of the program
+// loses nothing, and a failure of the machine may lose the last seconds. Do must not change people or labels.
+func (g *Gallery) Records(lazily bool, do func(t *Tx) error) error {
+	if g.tx != nil {
+		return do(g.tx)
+	}
+	if g.db == nil {
+		return ErrClosed
+	}
+	if lazily && g.path != "" {
+		if err := g.db.Lazily(true); err != nil {
+			return err
+		}
+		defer g.db.Lazily(false)
+	}
+	return g.transact(false, do)
+}
+
+func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
+	if g.db == nil {
+		return ErrClosed
+	}
+	if err := g.db.Begin(); err != nil {
+		return g.explained("changing", err)
+	}
+	t := &Tx{g: g}
+	if learned {
+		if err := g.align(); err != nil {
+			g.db.Rollback()
+			return g.explained("changing", err)
+		}
+	}
+	g.tx = t
+	err := do(t)
+	g.tx = nil
+	if err != nil {
+		g.db.Rollback()
+		return t.undone(err)
+	}
+	err = t.complete(learned)
+	if err == nil {
+		err = g.db.Commit()
+	}
+	if err != nil {
+		g.db.Rollback()
+		return t.undone(fmt.Errorf("saving gallery %s: %w; nothing was written", g.path, err))
+	}
+	if t.saved.generation != 0 {
+		g.saved, g.unsaved = t.saved, nil
+	}
+	if !t.gone {
+		return nil
+	}
+	if err := g.db.Erase(); err != nil {
+		return fmt.Errorf("saving gallery %s: what was removed is still in the file: %w", g.path, err)
+	}
+	return nil
+}
+
+// complete does what is left before the commit.
+func (t *Tx) complete(learned bool) error {
+	if learned {
+		if err := t.Follow(); err != nil {
+			return err
+		}
+		if err := t.save(); err != nil {
+			return err
+		}
+	}
+	if t.gone {
+		return t.g.db.Erasing()
+	}
+	return nil
+}
+
+// undone brings the learner in line with the database after a transaction that was not committed.
+func (t *Tx) undone(err error) error {
+	if !t.ahead {
+		return err
+	}
+	g := t.g
+	if again := g.db.Read(g.again); again != nil {
+		g.saved.generation = -1 // the next transaction tries once more
+	}
+	return err
+}
+
+func (g *Gallery) explained(what string, err error) error {
+	return fmt.Errorf("%s gallery %s: %w", what, g.path, err)
+}
+
+// Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
+func (t *Tx) Exec(sql string, args ...any) error { return t.g.db.Exec(sql, args...) }
+
+// Query runs a statement, and calls each with its rows.
+func (t *Tx) Query(sql string, each func(Row) error, args ...any) error {
+	return t.g.db.Query(sql, func(r store.Row) error { return each(r) }, args...)
+}
+
+// Int returns the number in the first row of a result, or 0.
+func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
+	err = t.Query(sql, func(r Row) error {
+		n = r.ColumnInt64(0)
+		return nil
+	}, args...)
+	return n, err
+}
+
+// Ints returns the numbers in the rows of a result.
+func (t *Tx) Ints(sql string, args ...any) (all []int64, err error) {
+	err = t.Query(sql, func(r Row) error {
+		all = append(all, r.ColumnInt64(0))
+		return nil
+	}, args...)
+	return all, err
+}
+
+// Last returns the number of the row that was inserted last.
+func (t *Tx) Last() int64 { return t.g.db.Last() }
+
+// Learner returns the learner for changes beside the labels. They are taken back if the transaction fails.
+func (t *Tx) Learner() *online.Learner {
+	t.ahead = true
+	return t.g.learner
+}
+
+// Erase says that something was deleted of which no trace may stay in any file.
+func (t *Tx) Erase() { t.gone = true }
+
+// Follow lets the learner follow the rows as they are now.
+func (t *Tx) Follow() error {
+	t.saved.forced = t.saved.forced || t.whole || t.gone
+	t.g.evicted = nil
+	_, err := t.g.follow(t.whole, t.named)
+	t.ahead, t.whole, t.named = true, false, false
+	if err != nil || len(t.g.evicted) == 0 {
+		return err
+	}
+	t.saved.forced = true // the last snapshot has them
+	if t.statement != 0 {
+		err = t.Say(t.statement, ValidLabel, t.g.evicted, Value{Value: int64(0)})
+		t.whole = false // the learner has done it
+		return err
+	}
+	for _, row := range t.g.evicted {
+		if err := t.Exec("update label set valid = 0 where id = ?", row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Person returns the number of the person with a name, and makes one if there is none.
+func (t *Tx) Person(name string) (int64, error) {
+	if id := t.g.Number(name); id != 0 {
+		return id, nil
+	}
+	if err := online.CheckName(name); err != nil {
+		return 0, err
+	}
+	err := t.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name)
+	return t.Last(), err
+}
+
+// Label adds labelled faces of a person, or faces that are not this person's, and returns their rows. Numbers are the
+// numbers of the faces; without them they get new ones.
+func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uint64) (rows []int64, err error) {
+	for i, x := range faces {
+		number := int64(0)
+		if i < len(numbers) {
+			number = int64(numbers[i])
+		}
+		if number == 0 {
+			if number, err = t.Next("face", 1); err != nil {
+				return nil, err
+			}
+		}
+		if err := t.Exec("insert into label(number, person, rejected, vector) values(?, ?, ?, ?)", number, person,
+			rejected, vector.Bytes(x)); err != nil {
+			return nil, err
+		}
+		rows = append(rows, t.Last())
+		if rejected {
+			continue
+		}
+		// A face of this person is nobody else's: that it is not another's needs no label.
+		needless, err := t.Ints("select id from label where rejected and valid and vector = ? and person <> ?",
+			vector.Bytes(x), person)
+		if err != nil {
+			return nil, err
+		}
+		t.withdrawn, t.whole = append(t.withdrawn, needless...), t.whole || len(needless) > 0
+	}
+	for _, row := range t.withdrawn {
+		if err := t.Exec("update label set valid = 0 where id = ?", row); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// Enrolled notes when faces of a person were added, and how many of them were seen to be the right way up.
+func (t *Tx) Enrolled(person int64, at time.Time, upright int) error {
+	t.named = true
+	return t.Exec("update person set enrolled = ?, upright = upright + ? where id = ?", at.Unix(), int64(upright), person)
+}
+
+// Next reserves n numbers of a kind, and returns the last of them. Nobody else gets them.
+func (t *Tx) Next(kind string, n int) (int64, error) {
+	return t.Int(`insert into number values(?1, ?2) on conflict(kind) do update set last = last + ?2 returning last`, kind,
+		int64(n))
+}
+
+// Forget removes a person and everything that is known about the person. What users said about the person can no longer
+// be undone.
+func (t *Tx) Forget(person int64) error {
+	// Who was found to be this person, as far as it was not undone, is this person.
+	them, err := t.Ints(`with recursive them(id) as (select ?1 union select s.other from statement s join them on
+		s.person = them.id where s.kind = 'renamed' and s.other is not null and not s.undone) select id from them`, person)
+	if err != nil {
+		return err
+	}
+	t.whole, t.named, t.gone = true, true, true
+	for _, id := range them {
+		said, err := t.Ints("select id from statement where person = ?1 or other = ?1 order by id", id)
+		if err != nil {
+			return err
+		}
+		if err := t.Settle(said...); err != nil {
+			return err
+		}
+		for _, sql := range []string{
+			`update said set person = null, text = '' where person = ?1 and what = 'sighting'`,
+			`update said set person = null where person = ?1 and what = 'event'`,
+			`delete from face where sighting in (select id from sighting where person = ?1)`,
+			`delete from face where stranger = 0 and number in (select number from label where person = ?1 and not rejected)`,
+			`delete from person where id = ?1`,
+		} {
+			if err := t.Exec(sql, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Sweep removes people without faces whom nothing mentions.
+func (t *Tx) Sweep() error {
+	gone, err := t.Ints(`select id from person where not exists (select 1 from label where person = person.id) and
+		not exists (select 1 from sighting where person = person.id) and
+		not exists (select 1 from event where person = person.id) and
+		not exists (select 1 from present where person = person.id) and
+		not exists (select 1 from said where person = person.id) and
+		not exists (select 1 from statement where person = person.id or other = person.id)`)
+	for _, id := range gone {
+		if err == nil {
+			err = t.Exec("delete from person where id = ?", id)
+		}
+	}
+	return err
+}
+
+// Retract takes back labels by the learner's numbers, with everything that was learned through them. Numbers that are not
+// labels are ignored.
+func (t *Tx) Retract(stored ...int64) error {
+	for _, id := range stored {
+		if h, there := t.g.labels[id]; there {
+			t.whole, t.gone = true, true
+			if err := t.Exec("delete from label where id = ?", h.row); err != nil {
+				return err
+			}
+		}
+	}
+	return t.Follow()
+}
+
+// rows returns the rows of the valid labels of a person, the oldest first.
+func (t *Tx) rows(person int64) ([]int64, error) {
+	return t.Ints("select id from label where person = ? and valid order by id", person)
+}
+
+// Join makes a person another one: the labels of the first become labels of the second. The rows are those that it
+// takes back, and those that it adds.
+func (t *Tx) Join(from, to int64) (gone, made []int64, err error) {
+	if gone, err = t.rows(from); err != nil {
+		return nil, nil, err
+	}
+	for _, row := range gone {
+		if err := t.Exec(`insert into label(number, person, rejected, vector)
+			select number, ?, rejected, vector from label where id = ?`, to, row); err != nil {
+			return nil, nil, err
+		}
+		made = append(made, t.Last())
+	}
+	return gone, slices.Clip(made), nil
+}

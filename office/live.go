@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/sighting"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Sighting is a person in view of a camera, at present or in the past.
+type Sighting struct {
+	ID     uint64 `json:"id"`
+	Camera string `json:"camera"`
+	Name   string `json:"name"`             // the present name of the person, or ""
+	Person int64  `json:"person,omitempty"` // number of that person
+	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call [Office.Confirm].
+	Trust sighting.Trust `json:"trust,omitempty"`
+	First time.Time      `json:"first"`
+	Last  time.Time      `json:"last"`
+	Live  bool           `json:"live"`            // in view at present, or a moment ago
+	Face  uint64         `json:"face"`            // number of a picture for [Office.Face]; 0 for none
+	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
+	Clip  int            `json:"clip,omitempty"`  // number of pictures in the film of its beginning, for [Office.Clip]
+}
+
+// sighted is a sighting that can be corrected.
+type sighted struct {
+	Sighting
+	wrong   bool     // a user said that it is nobody known
+	said    bool     // a user said who it is
+	denied  []string // names that a user denied, as the camera was told
+	learned ranges   // observations from which the learner learned
+	written bool     // it has a row
+	done    bool     // it has ended
+	track   int      // 0 for a sighting of an earlier run
+	album   Album    // empty for a past sighting
+	began   bool     // the group was made for this sighting
+	grouped uint64   // number of its last face in the group
+	reason  string   // why the last picture was not used
+	film    film     // its clip
+	stills  bool     // its camera gives stills
+	good    int      // number of clear faces
+	small   int      // number of faces that are too small
+	others  int      // number of faces that are not
+	spoilt  int      // number of faces that a movement, an edge or a cover has spoilt
+	double  bool     // it shows somebody in view a second time: a mirror image
+	judged  bool     // enough faces were seen to decide whether the person is known
+}
+
+// sighting returns the sighting of a track in view.
+func (w *Office) sighting(v *view, track int, at time.Time) *sighted {
+	s := v.sightings[track]
+	if s == nil {
+		s = &sighted{track: track, stills: v.camera.Stills,
+			Sighting: Sighting{ID: w.past.next("sighting", 1000), Camera: v.camera.Name, First: at, Live: true}}
+		v.sightings[track] = s
+	}
+	s.Last = at
+	return s
+}
+
+// leastClear is the number of clear faces from which somebody unknown is told. Of the faces of somebody who runs past,
+// or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be mostSpoilt times as many.
+// TestSpoiltFaces chose both, on p3 and p5 of vidtimit_rot.
+const (
+	leastClear = 3
+	mostSpoilt = 2
+)
+
+// count counts a face of the sighting.
+func (s *sighted) count(clear bool, why face.Reason) {
+	if why == face.TooSmall {
+		s.small++
+	} else {
+		s.others++
+	}
+	switch {
+	case clear:
+		s.good++
+	case why == face.Blurred, why == face.Moved, why == face.CutOff, why == face.Covered:
+		s.spoilt++
+	}
+}
+
+// clear reports whether the sighting has clear faces enough. Each still was chosen by another program.
+func (s *sighted) clear() bool {
+	return s.stills && s.good > 0 || s.good >= leastClear && s.spoilt <= mostSpoilt*s.good
+}
+
+// ungroup removes a sighting from its group.
+func (s *sighted) ungroup() { s.Group, s.began = 0, false }
+
+// latest returns the last seen face of a sighting.
+func (s *sighted) latest() (last Face) {
+	for _, f := range s.album.Faces {
+		if f.At.After(last.At) {
+			last = f
+		}
+	}
+	return last
+}
+
+// end ends the sightings of a camera whose tracks are not live.
+func (w *Office) end(v *view, live []int) {
+	var ended []*sighted
+	for track, s := range v.sightings {
+		if slices.Contains(live, track) {
+			continue
+		}
+		delete(v.sightings, track)
+		if !s.judged {
+			w.poor++
+			if s.small >= leastClear && s.others == 0 {
+				v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
+			}
+		}
+		ended = append(ended, s)
+	}
+	slices.SortFunc(ended, func(a, b *sighted) int { return cmp.Compare(a.ID, b.ID) })
+	for _, s := range ended {
+		s.done, s.Live = true, false
+		if !w.keeps(s) {
+			continue
+		}
+		s.film.others(w)
+		w.ended = append(w.ended, s)
+		if len(s.learned) > 0 {
+			w.learned[s.ID], s.learned = s.learned, nil // the row gets them when they are saved
+		}
+		if w.tracks[s.ID] = s.track; len(w.tracks) > mostTracks {
+			delete(w.tracks, slices.Min(mapKeys(w.tracks)))
+		}
+	}
+}
+
+// mostTracks is the number of past sightings whose track is kept: presence needs only the latest.
+const mostTracks = 256
+
+func mapKeys[V any](m map[uint64]V) (all []uint64) {
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
+
+// keeps reports whether a sighting is kept.
+func (w *Office) keeps(s *sighted) bool {
+	if w.gallery.Name(s.Person) != "" {
+		return true
+	}
+	return len(s.album.Faces) > 0 && !s.double && !w.past.off && !w.unknown.Ignored(s.Group)
+}
+
+// live calls do with each sighting that has not ended.
+func (w *Office) live(do func(*sighted, *view)) {
+	for _, v := range w.views {
+		for _, s := range v.sightings {
+			do(s, v)
+		}
+	}
+}
+
+// all calls each with the sightings in view, and those that are not written yet.
+func (w *Office) fresh(each func(*sighted)) {
+	w.live(func(s *sighted, _ *view) { each(s) })
+	for _, s := range w.ended {
+		each(s)
+	}
+}
+
+// find returns a sighting with its faces, or nil. The view is nil for a past sighting.
+func (w *Office) find(id uint64) (found *sighted, in *view) {
+	w.live(func(s *sighted, v *view) {
+		if s.ID == id {
+			found, in = s, v
+		}
+	})
+	for _, s := range w.ended {
+		if s.ID == id {
+			found = s
+		}
+	}
+	if found != nil {
+		return found, in
+	}
+	err := w.past.look(func(t *gallery.Tx) error {
+		err := w.sightings(t, "id = ?", func(s *sighted) { found = s }, int64(id))
+		if err == nil && found != nil {
+			found.album.Faces, err = facesOf(t, id)
+		}
+		if err == nil && found != nil {
+			found.learned, err = w.taught(t, "sighting", int64(id))
+			found.learned = found.learned.with(w.learned[id])
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// show returns a sighting with the present name of its person. Who is nobody any more is unknown.
+func (w *Office) show(s *sighted) Sighting {
+	x := s.Sighting
+	if x.Name = w.gallery.Name(x.Person); x.Name == "" {
+		x.Person, x.Trust = 0, sighting.Nobody
+	} else {
+		x.Group = 0
+	}
+	if x.Group != 0 && !s.Live && !w.unknown.Has(x.Group) {
+		x.Group = 0
+	}
+	if len(s.album.Faces) > 0 {
+		x.Face = s.album.Faces[0].ID
+	}
+	if n := len(s.film.pictures); n > 0 {
+		x.Clip = n
+	}
+	return x
+}
+
+// ranges are ranges of observation numbers, ascending.
+type ranges [][2]int64
+
+// mostRanges limits the memory of a sighting. One range is a time in which no other person was seen.
+const mostRanges = 4096
+
+func (r *ranges) add(n int64) {
+	if last := len(*r) - 1; last >= 0 && (*r)[last][1] == n-1 {
+		(*r)[last][1] = n
+		return
+	}
+	if *r = append(*r, [2]int64{n, n}); len(*r) > mostRanges {
+		*r = slices.Delete(*r, 0, 1)
+	}
+}
+
+// with returns the ranges of two, of which the second are later.
+func (r ranges) with(later ranges) ranges {
+	all := append(slices.Clone(r), later...)
+	return all[max(0, len(all)-mostRanges):]
+}
+
+// encoded returns the ranges for a row.
+func (r ranges) encoded() []byte {
+	b, _ := cbor.Marshal(r) // numbers can be encoded
+	return b
+}
+
+// renumbered returns the ranges with new numbers for some of them; 0 for none.
+func (r ranges) renumbered(now map[int64]int64) (is ranges) {
+	var all []int64
+	for _, x := range r {
+		for n := x[0]; n <= x[1]; n++ {
+			other, there := now[n]
+			if !there {
+				other = n
+			}
+			if other > 0 {
+				all = append(all, other)
+			}
+		}
+	}
+	slices.Sort(all)
+	for _, n := range all {
+		is.add(n)
+	}
+	return is
+}

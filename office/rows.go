@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/sighting"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// faceOf returns the face in the columns number, camera, at, vector and jpeg of a row, from a column on.
+func faceOf(r gallery.Row, from int) Face {
+	f := Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1), At: moment(r.ColumnInt64(from + 2)),
+		Vector: vector.Floats(r.ColumnRawBlob(from + 3))}
+	if jpeg := r.ColumnRawBlob(from + 4); len(jpeg) > 0 {
+		f.JPEG = slices.Clone(jpeg)
+	}
+	return f
+}
+
+// write writes a face of a sighting, or of a group of unknown faces; 0 keeps what it is.
+func (f Face) write(t *gallery.Tx, office int64, sighting, stranger uint64) error {
+	var of, jpeg any
+	if sighting != 0 {
+		of = int64(sighting)
+	}
+	if f.JPEG != nil {
+		jpeg = f.JPEG
+	}
+	return t.Exec(`insert into face(number, office, sighting, stranger, camera, at, vector, jpeg)
+		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict(number) do update set
+		sighting = coalesce(?3, sighting), stranger = iif(?4 > 0, ?4, stranger)`,
+		int64(f.ID), office, of, int64(stranger), f.Camera, nanoseconds(f.At), vector.Bytes(f.Vector), jpeg)
+}
+
+// size returns the number of bytes that count for a face.
+func (f Face) size() int { return 4*len(f.Vector) + len(f.JPEG) }
+
+// put writes a sighting with its faces. Of a person whom another program has forgotten there are no sightings.
+func (s *sighted) put(t *gallery.Tx, office int64) error {
+	if s.Person != 0 {
+		n, err := t.Int("select count(*) from person where id = ?", s.Person)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+	var person any
+	if s.Person != 0 {
+		person = s.Person
+	}
+	size := 0
+	for _, f := range s.album.Faces {
+		size += f.size()
+	}
+	err := t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
+		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5, person = ?6,
+		trust = ?7, wrong = ?8, stranger = ?9, size = ?10`, int64(s.ID), office, s.Camera, nanoseconds(s.First),
+		nanoseconds(s.Last), person, string(s.Trust), s.wrong, int64(s.Group), int64(size))
+	for _, f := range s.album.Faces {
+		if err == nil {
+			err = f.write(t, office, s.ID, 0)
+		}
+	}
+	if err == nil && s.written { // the album may have dropped faces since
+		err = t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
+			int64(s.ID), ids(numbersOf(s.album.Faces)))
+	}
+	if err == nil && len(s.film.pictures) > 0 && s.done {
+		err = s.film.put(t, s.ID)
+	}
+	return err
+}
+
+// ids returns numbers as JSON, for json_each.
+func ids[N int64 | uint64](all []N) string {
+	text, _ := json.Marshal(append([]N{}, all...)) // numbers can be encoded
+	return string(text)
+}
+
+// facesOf returns the faces of a sighting, in the order in which they were seen.
+func facesOf(t *gallery.Tx, sighting uint64) (all []Face, err error) {
+	err = t.Query("select number, camera, at, vector, jpeg from face where sighting = ? order by number",
+		func(r gallery.Row) error {
+			all = append(all, faceOf(r, 0))
+			return nil
+		}, int64(sighting))
+	return all, err
+}
+
+// sightings calls each with the written sightings for which a condition holds, without their faces.
+func (w *Office) sightings(t *gallery.Tx, condition string, each func(*sighted), args ...any) error {
+	return t.Query(`select id, camera, first, last, coalesce(person, 0), trust, wrong, stranger,
+		coalesce((select min(number) from face where sighting = sighting.id), 0), coalesce((select pictures from film
+		where film.sighting = sighting.id), 0) from sighting where office = ? and `+condition,
+		func(r gallery.Row) error {
+			s := &sighted{Sighting: Sighting{ID: uint64(r.ColumnInt64(0)), Camera: r.ColumnText(1),
+				First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
+				Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)),
+				Clip: int(r.ColumnInt64(9))}, wrong: r.ColumnInt64(6) == 1, written: true, done: true}
+			s.track = w.tracks[s.ID]
+			each(s)
+			return nil
+		}, append([]any{w.past.id}, args...)...)
+}
+
+// reload brings memory in line with the rows, after whatever has changed them.
+func (w *Office) reload() error {
+	w.turn, w.profiled = w.gallery.Turn(), nil
+	known := func(person int64) bool { return w.gallery.Name(person) != "" }
+	return w.past.look(func(t *gallery.Tx) error {
+		if err := w.unknown.read(t, w.past.id, known); err != nil {
+			return err
+		}
+		return w.reloadLive(t)
+	})
+}
+
+// leave lets people leave who are nobody any more.
+func (w *Office) leave() {
+	for _, p := range w.room.People() {
+		if w.gallery.Name(p.ID) == "" {
+			w.tell(w.room.Leave(p.ID))
+		}
+	}
+}
+
+// reloadLive brings the sightings in view in line with the rows.
+func (w *Office) reloadLive(t *gallery.Tx) (err error) {
+	w.live(func(s *sighted, v *view) {
+		v.people.Reset(s.track)
+		if err != nil {
+			return
+		}
+		if s.written {
+			err = w.reread(t, s)
+		}
+		there := int64(1)
+		if err == nil && s.Person != 0 {
+			there, err = t.Int("select count(*) from person where id = ?", s.Person)
+		}
+		if there == 0 { // so was the person
+			w.wipe(s)
+		}
+		if s.Group != 0 && !w.unknown.Has(s.Group) {
+			s.ungroup()
+		}
+		if err == nil {
+			err = w.deny(t, s, v)
+		}
+	})
+	return err
+}
+
+// reread takes over what a user said about a sighting in view.
+func (w *Office) reread(t *gallery.Tx, s *sighted) error {
+	n, err := t.Int(`select count(*) from said join statement on statement.id = said.statement
+		where what in ('sighting', 'group') and of = ? and not undone`, int64(s.ID))
+	if err != nil {
+		return err
+	}
+	told := s.said || n > 0 // otherwise the camera knows more than the row
+	s.said, s.written = n > 0, false
+	err = w.sightings(t, "id = ?", func(row *sighted) {
+		s.written = true
+		if told {
+			s.Person, s.Trust, s.wrong, s.Group = row.Person, row.Trust, row.wrong, row.Group
+		}
+	}, int64(s.ID))
+	if err == nil && !s.written { // it was forgotten
+		w.wipe(s)
+	}
+	return err
+}
+
+// wipe removes everything about a person from a sighting in view.
+func (w *Office) wipe(s *sighted) {
+	s.Person, s.Trust, s.wrong, s.said, s.learned = 0, sighting.Nobody, false, false, nil
+	s.album, s.film = Album{}, film{}
+	s.ungroup()
+}
+
+// deny tells a camera who a person in view is not.
+func (w *Office) deny(t *gallery.Tx, s *sighted, v *view) error {
+	var now []string
+	others, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
+		other is not null`, int64(s.ID))
+	for _, person := range others {
+		if name := w.gallery.Name(person); name != "" {
+			now = append(now, name)
+		}
+	}
+	for _, name := range s.denied {
+		if !slices.Contains(now, name) {
+			v.people.Allow(s.track, name)
+		}
+	}
+	for _, name := range now {
+		v.people.Deny(s.track, name)
+	}
+	s.denied = now
+	return err
+}
+
+// write writes everything that is not written yet, except what was learned.
+func (w *Office) write(t *gallery.Tx) error {
+	if err := w.past.events.write(t, w.past.id); err != nil {
+		return err
+	}
+	for _, s := range w.ended {
+		if err := s.put(t, w.past.id); err != nil {
+			return err
+		}
+	}
+	if err := w.unknown.write(t, w.past.id); err != nil {
+		return err
+	}
+	if len(w.ended) == 0 {
+		return nil
+	}
+	return w.limit(t)
+}
+
+// written notes that write was committed, or that it could not be.
+func (w *Office) written(committed bool) {
+	w.past.events.written(committed)
+	if committed {
+		w.unknown.written()
+		w.ended = nil
+		return
+	}
+	if over := len(w.ended) - mostEnded; over > 0 {
+		w.ended = slices.Delete(w.ended, 0, over)
+	}
+}
+
+// mostEnded is the greatest number of sightings that are only in memory while the database cannot be written.
+const mostEnded = 64
+
+// writeLearned writes which observations taught something, in a transaction that saves what was learned.
+func (w *Office) writeLearned(t *gallery.Tx) error {
+	for id, r := range w.learned {
+		was, err := w.taught(t, "sighting", int64(id))
+		if err == nil {
+			err = t.Exec("update sighting set learned = ? where id = ?", was.with(r).encoded(), int64(id))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taught returns the observations that a row of a table has.
+func (w *Office) taught(t *gallery.Tx, table string, id int64) (r ranges, err error) {
+	err = t.Query("select learned from "+table+" where id = ? and learned is not null", func(row gallery.Row) error {
+		return cbor.Unmarshal(row.ColumnRawBlob(0), &r)
+	}, id)
+	return r, err
+}
+
+// limit removes sightings that are too many or too old beside those that have just ended.
+func (w *Office) limit(t *gallery.Tx) error {
+	latest := slices.MaxFunc(w.ended, func(a, b *sighted) int { return a.Last.Compare(b.Last) })
+	err := t.Exec("delete from sighting where office = ? and last < ?", w.past.id,
+		nanoseconds(latest.Last.Add(-min(w.past.s.Sightings.Age, 100*365*24*time.Hour))))
+	if err != nil {
+		return err
+	}
+	n, err := t.Int("select count(*) from sighting where office = ?", w.past.id)
+	if err != nil || n <= int64(w.past.s.Sightings.Records) {
+		return err
+	}
+	return t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
+		offset ?)`, w.past.id, int64(w.past.s.Sightings.Records))
+}
+
+// expire removes what is too old or too much.
+func (w *Office) expire(t *gallery.Tx, now time.Time) error {
+	p, s := w.past, w.past.s
+	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-min(age, 100*365*24*time.Hour))) }
+	if err := t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Sightings.Age)); err != nil {
+		return err
+	}
+	err := t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
+		total from sighting where office = ?) where total > ?)`, p.id, s.Sightings.Bytes)
+	if err != nil {
+		return err
+	}
+	var live []uint64
+	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
+	err = t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or
+		sighting in (select film from film_with x where not exists (select 1 from sighting where id = x.sighting) and
+			x.sighting not in (select value from json_each(?3))) or
+		sighting in (select sighting from (select film.sighting, sum(film.size + 1024) over (order by film.sighting desc) as
+			total from film join sighting on sighting.id = film.sighting where office = ?1) where total > ?4)`,
+		p.id, before(s.Clips.Age), ids(live), s.Clips.Bytes)
+	if err != nil {
+		return err
+	}
+	old, err := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
+		where office = ?1 order by id desc limit ?3)) order by id`, p.id, before(s.Corrections.Age),
+		int64(s.Corrections.Records))
+	if err == nil {
+		err = t.Settle(old...)
+	}
+	if err == nil && len(old) > 0 {
+		err = t.SettleDone()
+	}
+	if err == nil {
+		err = t.Exec(`delete from face where office = ? and sighting is null and stranger = 0 and
+			not exists (select 1 from said where what = 'face' and of = number) and
+			not exists (select 1 from label where label.number = face.number)`, p.id)
+	}
+	if err == nil {
+		err = t.Sweep()
+	}
+	return err
+}
