@@ -287,6 +287,7 @@ func (c *checker) message(m Message) {
 	c.whole("declared frames", m.Count.Declared, -1, math.MaxInt32)
 	c.whole("frames read", m.Count.Read, 0, math.MaxInt32)
 	c.whole("frames dropped", m.Count.Dropped, 0, math.MaxInt32)
+	c.whole("further films", m.Count.Others, 0, math.MaxInt32)
 	c.whole("damaged files", m.Count.Damaged, 0, math.MaxInt32)
 	c.whole("version", m.Report.Version, 0, math.MaxInt32)
 	c.whole("version of Landlock", m.Report.Landlock, 0, 1000)

@@ -25,6 +25,9 @@ type Count struct {
 	Dropped  int `json:"dropped,omitempty"` // frames that were read and skipped, because newer frames had come
 	Damaged  int `json:"damaged"`           // image files that could not be read and were skipped
 
+	// Others are further films in the same file, which were not read.
+	Others int `json:"others,omitempty"`
+
 	// Length is that of a film, as its container says; 0 if unknown. Last is the time of the last frame that was read,
 	// and Gap the longest time between two frames.
 	Length time.Duration `json:"length,omitempty"`

@@ -17,6 +17,7 @@ type grabber interface {
 	Position() time.Duration
 	Frames() int
 	Rate() float64
+	Others() int
 	Close() error
 }
 
@@ -56,6 +57,8 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 	type opened struct {
 		declared int
 		length   time.Duration
+		others   int
+		live     bool
 		rate     float64
 		err      error
 	}
@@ -68,8 +71,12 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 			return
 		}
 		defer dev.Close()
-		first := opened{declared: -1, rate: dev.Rate()}
-		if !live {
+		first := opened{declared: -1, rate: dev.Rate(), others: dev.Others(), live: live}
+		// A film behind a URL has a length, and an end. A single picture is a camera's.
+		if n := dev.Frames(); live && o.mayEnd && n > 1 {
+			first.live = false
+		}
+		if !first.live {
 			first.declared = dev.Frames()
 			if first.rate > 0 {
 				first.length = time.Duration(float64(first.declared) / first.rate * float64(time.Second))
@@ -95,6 +102,7 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 		if f.err != nil {
 			return nil, f.err
 		}
+		c.count.Others, c.live = f.others, f.live
 		c.count.Declared, c.count.Length, c.rate, c.start = f.declared, max(0, f.length), f.rate, o.Now()
 		return c, nil
 	case <-timer.C:

@@ -33,6 +33,7 @@ func (d *device) Read() (*cv.Image, error) {
 
 func (d *device) Frames() int             { return -1 }
 func (d *device) Rate() float64           { return 0 }
+func (d *device) Others() int             { return 0 }
 func (d *device) Position() time.Duration { return 0 }
 func (d *device) Close() error            { close(d.released); return nil }
 

@@ -66,6 +66,7 @@ func (g grey) Read() (*cv.Image, error) {
 func (g grey) Position() time.Duration { return g.raw.Position() }
 func (g grey) Frames() int             { return g.raw.Frames() }
 func (g grey) Rate() float64           { return 30 }
+func (g grey) Others() int             { return 0 }
 func (g grey) Close() error            { return g.raw.Close() }
 
 // Pairs returns a source whose frames hold two pictures of s, one after the other. The emitter of an infrared camera

@@ -42,6 +42,7 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 		}
 		name = u.String()
 	}
+	o.mayEnd = strings.HasPrefix(strings.ToLower(scheme), "http")
 	s, err := openCapture(ctx, o, true, func() (grabber, error) {
 		if o.Address != "" && strings.HasPrefix(strings.ToLower(scheme), "http") {
 			defer named(host, served)()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
@@ -106,11 +107,12 @@ func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, nam
 		err = cli.Fail(cli.BadModel, err)
 	}
 	coded := func(err error) error { return cli.StreamError(c, err) }
-	return seen{s, coded, func(n face.Count) {
-		if input.IsRecording(name) {
-			o.ended(c, name, n)
+	return seen{s, func(err error) error {
+		if shown := input.Shown(name); err != nil && !strings.Contains(err.Error(), shown) {
+			err = fmt.Errorf("%s: %w", cell(shown), err)
 		}
-	}}, coded(err)
+		return coded(err)
+	}, func(n face.Count) { o.ended(c, input.Shown(name), n) }}, coded(err)
 }
 
 // watch opens a source without an end. A recording ends; a camera ends only when it fails.

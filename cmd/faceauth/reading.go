@@ -96,6 +96,8 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 	switch {
 	case n.Ending() == face.Cut:
 		why = fmt.Sprintf("it ends at %s of %s: it is cut off", stamp(n.Last), stamp(n.Length))
+	case n.Others > 0:
+		why = fmt.Sprintf("it holds %s more, and only the first was looked at", cli.Count(n.Others, "film"))
 	case n.Damaged > 0:
 		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
 	default:

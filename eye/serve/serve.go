@@ -347,8 +347,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	recording := input.IsRecording(q.Name)
 	src = &watched{Source: src, server: s, pace: q.Live && q.Pace && recording}
+	clip := input.IsURL(q.Name) && src.Count().Declared > 0 // a film with an end behind a URL
 	switch {
-	case recording && q.Live && q.Pace:
+	case recording && q.Live && q.Pace, clip && q.Live:
 		src = facedet.Live(src)
 	case !recording && q.Live:
 		src = facedet.Newest(src)

@@ -36,15 +36,34 @@ type Capture struct {
 	number int     // of the last frame in it
 	first  *Image  // the first frame, if it was read already
 
+	turn    int     // degrees clockwise by which frames are turned
+	stretch float64 // width of a pixel by its height
+	others  int
+
 	mu     sync.Mutex
 	newest *Image // the last frame, while it has no pixels
 }
 
 // OpenVideo opens a file or URL with FFmpeg. FFmpeg applies the timeout to connecting and to each read; some protocols
 // ignore it. Frames of motion JPEG are decoded when their pixels are asked for, except those of files that are not AVI.
+//
+// Frames are what a player shows: turned as the container says, with square pixels, and those of the film and not of a
+// cover.
 func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
-	c, err := openVideo(url, timeout)
-	if err != nil || !c.motionJPEG() || c.property(orientation) != 0 {
+	name, others := url, 0
+	if filepath.IsAbs(url) {
+		name, others = choose(url)
+	}
+	c, err := openVideo(name, timeout)
+	if err != nil && name != url {
+		name, others = url, 0
+		c, err = openVideo(url, timeout)
+	}
+	if err == nil {
+		c.others = others
+		c.shape()
+	}
+	if err != nil || !c.motionJPEG() || c.turn != 0 || c.stretch != 1 || name != url {
 		return c, err
 	}
 	if filepath.IsAbs(url) {
@@ -66,13 +85,70 @@ func OpenVideo(url string, timeout time.Duration) (*Capture, error) {
 	}
 	if err != nil || c.first.Size() != size || bytes.Contains(c.first.packed.jpeg, []byte("CS=ITU601")) {
 		c.Close()
-		return openVideo(url, timeout)
+		if c, err = openVideo(url, timeout); err == nil {
+			c.others = others
+			c.shape()
+		}
+		return c, err
 	}
 	return c, nil
 }
 
-// orientation is CAP_PROP_ORIENTATION_META, degrees by which the container says to turn frames.
-const orientation = 48
+// Properties that gocv has no names for.
+const (
+	sarNum, sarDen  = 40, 41
+	orientationMeta = 48 // degrees by which the container says to turn frames
+	orientationAuto = 49
+)
+
+// shape finds out how frames are to be turned and stretched. OpenCV does not turn them: before 4.7 it turns those of
+// phones the wrong way.
+func (c *Capture) shape() {
+	c.turn, c.stretch = 0, 1
+	c.set(orientationAuto, 0)
+	turn := int(c.property(orientationMeta))
+	if C.fa_turns_back() != 0 {
+		turn = -turn
+	}
+	if turn = (turn%360 + 360) % 360; turn%90 == 0 {
+		c.turn = turn
+	}
+	ratio := c.property(sarNum) / c.property(sarDen)
+	if ratio > 1./mostStretched && ratio < mostStretched && math.Abs(ratio-1) > .01 {
+		c.stretch = ratio
+	}
+}
+
+// mostStretched is the greatest ratio of the sides of a pixel that is believed.
+const mostStretched = 8.
+
+// shaped returns a frame as a player shows it. It owns the frame.
+func (c *Capture) shaped(m *Image) (*Image, error) {
+	size := m.Size()
+	wide := size
+	if c.stretch > 1 {
+		wide.X = int(float64(size.X)*c.stretch + .5)
+	} else {
+		wide.Y = int(float64(size.Y)/c.stretch + .5)
+	}
+	if wide != size {
+		round, err := m.Resize(wide)
+		m.Close()
+		if err != nil {
+			return nil, err
+		}
+		m = round
+	}
+	if c.turn == 0 {
+		return m, nil
+	}
+	turned, err := m.Turn(c.turn)
+	m.Close()
+	return turned, err
+}
+
+// Others returns the number of further films in the file, which are not read.
+func (c *Capture) Others() int { return c.others }
 
 // motionJPEG reports whether each packet of the source is a JPEG.
 func (c *Capture) motionJPEG() bool {
@@ -95,7 +171,7 @@ func openVideo(url string, timeout time.Duration) (*Capture, error) {
 	if err := failure(fail); err != nil {
 		return nil, err
 	}
-	return &Capture{p: p}, nil
+	return &Capture{p: p, stretch: 1}, nil
 }
 
 // OpenCamera opens the video device with this index.
@@ -105,7 +181,7 @@ func OpenCamera(index int) (*Capture, error) {
 	if err := failure(fail); err != nil {
 		return nil, err
 	}
-	c := &Capture{p: p}
+	c := &Capture{p: p, stretch: 1}
 	c.packed = c.motionJPEG() && c.set(gocv.VideoCaptureConvertRGB, 0)
 	return c, nil
 }
@@ -179,6 +255,9 @@ func (c *Capture) convert() {
 	if err == nil {
 		var whole *Image
 		if whole, err = adopt(mat); err == nil {
+			whole, err = c.shaped(whole)
+		}
+		if err == nil {
 			m.mat = whole.mat
 		}
 	}

@@ -82,9 +82,13 @@ func DecodeImage(data []byte) (*Image, error) {
 			return nil, err
 		}
 	}
+	how := gocv.IMReadColor
+	if webpOrientation(data) > 0 {
+		how |= gocv.IMReadIgnoreOrientation // done here, for all versions of OpenCV
+	}
 	m := gocv.NewMat()
 	var fail *C.char
-	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), C.int(gocv.IMReadColor), unsafe.Pointer(m.Ptr()), &fail)
+	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), C.int(how), unsafe.Pointer(m.Ptr()), &fail)
 	if err := failure(fail); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("%w: %v", ErrNotImage, err)
@@ -93,7 +97,11 @@ func DecodeImage(data []byte) (*Image, error) {
 		m.Close()
 		return nil, ErrNotImage
 	}
-	return adopt(m)
+	img, err := adopt(m)
+	if orientation := webpOrientation(data); err == nil && orientation > 1 {
+		return img.oriented(orientation)
+	}
+	return img, err
 }
 
 // adopt makes an Image from a Mat of any type. The Image owns the Mat afterwards.

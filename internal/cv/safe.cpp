@@ -127,6 +127,8 @@ void fa_net_forward(void *net, void *img, const fa_blob *in, const char **output
 
 void fa_net_close(void *net) { delete static_cast<Net *>(net); }
 
+int fa_turns_back(void) { return CV_VERSION_MAJOR == 4 && CV_VERSION_MINOR < 7; }
+
 void *fa_capture_file(const char *url, int timeout_ms, char **err) {
 	cv::VideoCapture *c = nullptr;
 	guard(err, [&] {

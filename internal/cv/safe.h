@@ -40,6 +40,7 @@ void fa_net_forward(void *net, void *mat, const fa_blob *in, const char **output
 	long long *ns, char **err);
 void fa_net_close(void *net);
 
+int fa_turns_back(void); // OpenCV turns pictures the wrong way by the container
 void *fa_capture_file(const char *url, int timeout_ms, char **err);
 void *fa_capture_device(int index, char **err);
 int fa_capture_grab(void *capture, char **err);
