@@ -26,6 +26,7 @@ func newDemo() *cobra.Command {
 			"faces, replays a recording of all three, and prints who was recognised.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			o.reading = &reading{}
 			v, err := o.Look(c, nil)
 			if err != nil {
 				return err

@@ -267,9 +267,14 @@ func (a Actor) sample(track int, s face.Space) face.Sample {
 	}
 	x.Landmarks = Landmarks(a.Turn, .5+a.Nod, eyes)
 	middle := box.Min.Add(box.Max).Div(2)
+	stir := rand.New(rand.NewPCG(hash(a.Who, a.View), 3))
 	for i := range x.Landmarks {
 		x.Landmarks[i].X += float32(middle.X) - 100
 		x.Landmarks[i].Y += float32(middle.Y) - 110
+		if i >= 17 && i < 30 || i >= 55 { // the brows and the lips move in each view, which a still does not do
+			x.Landmarks[i].X += float32(8 * stir.NormFloat64())
+			x.Landmarks[i].Y += float32(8 * stir.NormFloat64())
+		}
 	}
 	if a.Reason != face.NoVector && a.Reason != face.TooDark {
 		x.Vector = a.Vector(s)
@@ -288,6 +293,10 @@ func (a Actor) place() image.Rectangle {
 // (80,100) and (120,100).
 func Landmarks(turn, nod, eyes float64) []face.Point {
 	l := make([]face.Point, 68)
+	for i := range l { // an oval; what says how a head is held follows
+		sin, cos := math.Sincos(float64(i) * 2 * math.Pi / 68)
+		l[i] = face.Point{X: float32(100 + 45*cos), Y: float32(115 + 55*sin)}
+	}
 	for i, centre := range []float32{80, 120} {
 		for j, p := range [6][2]float32{{-10, 0}, {-4, -10}, {4, -10}, {10, 0}, {4, 10}, {-4, 10}} {
 			l[36+6*i+j] = face.Point{X: centre + p[0], Y: 100 + p[1]*float32(eyes)}
