@@ -144,11 +144,19 @@ func (m measurement) pairs(without map[int]bool) (genuine, impostor []float64) {
 	return genuine, impostor
 }
 
-// radii returns the impostor radius and the genuine radius. Few pairs of two people bound the first one by the second.
+// genuineSlack is how much further than the widest of a few pairs of one person others may lie.
+const genuineSlack = 1.5
+
+// radii returns the impostor radius and the genuine radius. Few pairs of two people bound the first one by the widest
+// pair of one person, and few pairs of one person are taken to be nearer than others.
 func radii(genuine, impostor []float64) (far, near float64) {
 	far, near = impostorShare*impostor[len(impostor)/1000], genuine[len(genuine)*99/100]
-	if widest := genuine[len(genuine)-1]; len(impostor) < EnoughPairs && widest > 0 {
+	widest := genuine[len(genuine)-1]
+	if len(impostor) < EnoughPairs && widest > 0 {
 		far = min(far, widest/reachShare)
+	}
+	if len(genuine) < 100*fewestNear { // too few for one in a hundred
+		near = genuineSlack * widest
 	}
 	return far, near
 }

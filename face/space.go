@@ -99,6 +99,49 @@ func (m Impostors) Within(rate float64) float64 {
 	return max(0, m.Distances[last]-steepest*(at-float64(last)))
 }
 
+// Rate returns the false match rate at a distance, the inverse of [Impostors.Within] between the measured rates: the
+// largest or the smallest of them beyond. It returns NaN if the space was not measured.
+func (m Impostors) Rate(distance float64) float64 {
+	if !m.Measured() || math.IsNaN(distance) {
+		return math.NaN()
+	}
+	if distance >= m.Distances[0] {
+		return 1e-2
+	}
+	for i := 1; i < len(m.Distances) && m.Distances[i] > 0; i++ {
+		if far, near := m.Distances[i-1], m.Distances[i]; distance >= near {
+			return math.Pow(10, -float64(i)-2+(distance-near)/(far-near))
+		}
+	}
+	last := 1
+	for last+1 < len(m.Distances) && m.Distances[last+1] > 0 {
+		last++
+	}
+	return math.Pow(10, -float64(last)-2)
+}
+
+// Rarity says in words for a person how seldom a stranger comes as near to one face of somebody; "" if the space was not
+// measured.
+func (m Impostors) Rarity(distance float64) string {
+	rate := m.Rate(distance)
+	if math.IsNaN(rate) {
+		return ""
+	}
+	of := math.Round(1 / rate)
+	digit := math.Pow(10, math.Floor(math.Log10(of)))
+	words := fmt.Sprintf("%.0f", math.Round(of/digit)*digit)
+	for i := len(words) - 3; i > 0; i -= 3 {
+		words = words[:i] + "," + words[i:]
+	}
+	switch {
+	case rate >= 1e-2:
+		return "a stranger comes as near more often than once in 100"
+	case distance < m.Within(rate):
+		return "a stranger comes as near less often than once in " + words
+	}
+	return "a stranger comes as near once in " + words
+}
+
 // Mismatch says in words for a person why vectors of the space with this ID cannot be compared with vectors of s, and
 // what to do.
 func (s Space) Mismatch(id string) string {

@@ -82,3 +82,32 @@ func TestMismatch(t *testing.T) {
 		}
 	}
 }
+
+// The rate of a distance is the inverse of the distance at a rate, and is said in round numbers.
+func TestRate(t *testing.T) {
+	m := face.Impostors{People: 9, Pairs: 99, Distances: [5]float64{1.23, 1.153, 1.085, 1.023, .947}}
+	for rate := 1e-2; rate > 1.1e-6; rate /= 1.7 {
+		if got := m.Rate(m.Within(rate)); math.Abs(math.Log(got/rate)) > 1e-9 {
+			t.Errorf("rate %g: %g", rate, got)
+		}
+	}
+	for d, want := range map[float64]string{
+		1.4:   "a stranger comes as near more often than once in 100",
+		1.153: "a stranger comes as near once in 1,000",
+		1.085: "a stranger comes as near once in 10,000",
+		1.05:  "a stranger comes as near once in 40,000",
+		.947:  "a stranger comes as near once in 1,000,000",
+		.3:    "a stranger comes as near less often than once in 1,000,000",
+	} {
+		if got := m.Rarity(d); got != want {
+			t.Errorf("%g: %q, want %q", d, got, want)
+		}
+	}
+	m.Distances = [5]float64{1.2, 1}
+	if got := m.Rarity(.5); got != "a stranger comes as near less often than once in 1,000" {
+		t.Errorf("%q", got)
+	}
+	if got := (face.Impostors{}).Rarity(1); got != "" || !math.IsNaN((face.Impostors{}).Rate(1)) {
+		t.Errorf("not measured: %q", got)
+	}
+}

@@ -176,7 +176,7 @@ func decide(all []judgement, held []string) {
 		if taken[v.Best] {
 			j.worse = true
 			if v.Label != "" {
-				v.Label, v.Reason = "", BetterFace
+				v.Label, v.Reason, v.Distance = "", BetterFace, 0
 			}
 		}
 		taken[v.Best] = true

@@ -54,12 +54,13 @@ type page struct {
 }
 
 type lane struct {
+	Near     string // the distance in words, "" for the unknown
 	Name     string
 	Class    string // of the colour
 	Summary  PersonSummary
 	Span     string
 	Bars     []bar
-	Band     string // SVG path between the least and the largest confidence
+	Band     string // SVG path between the least and the largest distance
 	Line     string // SVG path of the mean
 	Dots     []bar
 	Pictures []shown
@@ -90,7 +91,7 @@ func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	columns := int(r.totals.End/r.totals.Width) + 1
 	for i, ps := range s.People {
 		l := r.totals.People[ps.Name].lane(columns, m.Path)
-		l.Name, l.Summary, l.Class = ps.Name, ps, fmt.Sprintf("c%d", i%6)
+		l.Name, l.Summary, l.Class, l.Near = ps.Name, ps, fmt.Sprintf("c%d", i%6), ps.near()
 		p.Lanes = append(p.Lanes, l)
 	}
 	if u := r.totals.People[""]; u != nil {
@@ -143,8 +144,10 @@ func (p *person) lane(columns int, path string) lane {
 		if s.File != "" {
 			at = s.File
 		}
-		l.Pictures = append(l.Pictures, shown{JPEG: s.JPEG, Text: fmt.Sprintf("%s · %.2f", at, s.Confidence),
-			Link: s.link(path)})
+		if s.Measured {
+			at = fmt.Sprintf("%s · %.2f", at, s.Distance)
+		}
+		l.Pictures = append(l.Pictures, shown{JPEG: s.JPEG, Text: at, Link: s.link(path)})
 	}
 	return l
 }
@@ -182,24 +185,27 @@ func (t timeline) bars(columns int) []bar {
 	return bars
 }
 
-// curve returns the confidence over time: the band between the extremes of each bin, the line of the mean, and a dot
-// for each isolated bin.
+// furthest is the distance at the lower end of a chart: as far as faces of strangers lie.
+const furthest = 1.5
+
+// curve returns the distance over time, 0 above: the band between the extremes of each bin, the line of the mean, and a
+// dot for each isolated bin.
 func (t timeline) curve(columns int) (band, line string, dots []bar) {
 	w := chartWidth / float64(columns)
 	x := func(i int) float64 { return round((float64(i) + .5) * w) }
-	y := func(c float64) float64 { return round((1-min(max(c, 0), 1))*(chartHeight-6) + 3) }
+	y := func(c float64) float64 { return round(min(max(c/furthest, 0), 1)*(chartHeight-6) + 3) }
 	var bands, lines strings.Builder
 	for i := 0; i < len(t); i++ {
-		if t[i].N == 0 {
+		if t[i].Measured == 0 {
 			continue
 		}
 		j := i
-		for j < len(t) && t[j].N > 0 {
+		for j < len(t) && t[j].Measured > 0 {
 			j++
 		}
 		if j == i+1 {
 			b := t[i]
-			dots = append(dots, bar{X: x(i), Y: y(b.Sum / float64(b.N))})
+			dots = append(dots, bar{X: x(i), Y: y(b.Sum / float64(b.Measured))})
 			continue
 		}
 		for q := i; q < j; q++ {
@@ -207,7 +213,7 @@ func (t timeline) curve(columns int) (band, line string, dots []bar) {
 			if q == i {
 				move = "M"
 			}
-			fmt.Fprintf(&lines, "%s%g %g", move, x(q), y(b.Sum/float64(b.N)))
+			fmt.Fprintf(&lines, "%s%g %g", move, x(q), y(b.Sum/float64(b.Measured)))
 			fmt.Fprintf(&bands, "%s%g %g", move, x(q), y(b.Max))
 		}
 		for q := j - 1; q >= i; q-- {

@@ -33,11 +33,13 @@ type Event struct {
 	Trust sighting.Trust `json:"trust,omitempty"` // evidence for the label
 	// Since is set on the face with which the person became known. It is when the person came into view; earlier faces
 	// of the track are this person's, too.
-	Since      *float64 `json:"since,omitempty"`
-	Confidence float64  `json:"confidence"` // of the best person, to six places
-	Reason     string   `json:"reason"`     // why it is unknown, or why it was not learned; "" for neither
-	Learned    bool     `json:"learned"`
-	Held       bool     `json:"held,omitempty"` // it looks as in an earlier frame, and has the same verdict
+	Since *float64 `json:"since,omitempty"`
+	// Distance is the distance to the nearest enrolled face of the person, to four places; 0 without a label.
+	Distance   float64 `json:"distance,omitempty"`
+	Confidence float64 `json:"confidence"` // the harmonic value of the best person, to six places
+	Reason     string  `json:"reason"`     // why it is unknown, or why it was not learned; "" for neither
+	Learned    bool    `json:"learned"`
+	Held       bool    `json:"held,omitempty"` // it looks as in an earlier frame, and has the same verdict
 	// NoRoom says that it would have been learned if the learner had room for another centroid.
 	NoRoom bool `json:"no_room,omitempty"`
 	// Poor says that the quality gate refused the picture. Reason says why if the face was recognised.
@@ -60,6 +62,7 @@ type Options struct {
 // stream, and otherwise the error of the stream, of Each, or of ctx; r then holds the frames before the error.
 func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
 	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+	r.stills = l.Space().Stills
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -131,6 +134,9 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]
 		e.Trust = p.Trust
 		e.Label, e.Learned, e.NoRoom = v.Label, v.Learned, v.NoRoom
 		e.Confidence = math.Round(v.Confidence*1e6) / 1e6
+		if v.Label != "" {
+			e.Distance = math.Round(v.Distance*1e4) / 1e4
+		}
 		switch {
 		case v.Reason != "":
 			e.Reason = string(v.Reason)

@@ -98,7 +98,7 @@ func ExampleRun() {
 	r.Summary().WriteText(os.Stdout)
 	// Output:
 	// 3 frames, 0:00.1, 3 faces
-	//   alice     2 faces   0:00.0 to 0:00.0   not confirmed   confidence 1.00
+	//   alice     2 faces   0:00.0 to 0:00.0   not confirmed   distance 0.15
 	//   unknown   1 face    0:00.0 to 0:00.0   not near anybody known: 1
 }
 
@@ -113,13 +113,13 @@ func TestLog(t *testing.T) {
 		frame(4, poor, none),
 		frame(5, sample(1, .3)),
 	}
-	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","trust":"likely","confidence":X,"reason":"","learned":false,"poor":false}
-{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"likely","confidence":X,"reason":"","learned":true,"poor":false}
+	want := `{"frame":0,"time":0,"track":1,"box":[10,20,40,50],"label":"a","trust":"likely","distance":0.1,"confidence":X,"reason":"","learned":false,"poor":false}
+{"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"likely","distance":0.1,"confidence":X,"reason":"","learned":true,"poor":false}
 {"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame is a better match","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":3,"box":[10,20,40,50],"label":"","confidence":X,"reason":"not near anybody known","learned":false,"poor":false}
-{"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","since":0,"confidence":X,"reason":"blurred","learned":false,"poor":true}
+{"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","since":0,"distance":0.1,"confidence":X,"reason":"blurred","learned":false,"poor":true}
 {"frame":4,"time":0.16,"track":4,"box":[0,0,9,9],"label":"","confidence":X,"reason":"no vector could be made of it","learned":false,"poor":true}
-{"frame":5,"time":0.2,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","confidence":X,"reason":"","learned":true,"poor":false}
+{"frame":5,"time":0.2,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","distance":0.3,"confidence":X,"reason":"","learned":true,"poor":false}
 `
 	r := replay.NewReport()
 	got := run(t, learner(t, "a", "b"), r, false, s...)

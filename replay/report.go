@@ -17,6 +17,7 @@ import (
 type Report struct {
 	totals  totals
 	waiting map[int]*waiting // unknown faces by track, until the track is named or lost
+	stills  face.Impostors   // of the space, from [Run]
 }
 
 // totals are the figures of all faces with a name, and of those that stay unknown.
@@ -46,7 +47,8 @@ type person struct {
 	Later          int // faces named later, when their sighting became known
 	Confirmed      int // of the faces
 	First, Last    time.Duration
-	Confidence     float64 // sum
+	Measured       int     // of the faces, those with a distance
+	Distance       float64 // sum of their distances
 	Line           timeline
 	album
 }
@@ -82,7 +84,7 @@ func (r *Report) add(f face.Frame, events []Event) {
 		t.Faces++
 		if e.Poor {
 			t.Refused[string(f.Samples[i].Reason)]++
-			t.Poor.add(column, 0)
+			t.Poor.add(column, false, 0)
 		}
 		var p *person
 		switch name := cmp.Or(e.Label, e.Name); {
@@ -111,10 +113,13 @@ func (r *Report) add(f face.Frame, events []Event) {
 			t.NoRoom++
 		}
 		p.First, p.Last = min(p.First, f.Time), max(p.Last, f.Time)
-		p.Confidence += e.Confidence
-		p.Line.add(column, e.Confidence)
+		if e.Label != "" {
+			p.Measured++
+			p.Distance += e.Distance
+		}
+		p.Line.add(column, e.Label != "", e.Distance)
 		if jpeg := f.Samples[i].JPEG; jpeg != nil {
-			p.album.add(picture{jpeg, f.Time, e.Confidence, e.File})
+			p.album.add(picture{jpeg, f.Time, e.Label != "", e.Distance, e.File})
 		}
 	}
 }
@@ -165,7 +170,8 @@ func (r *Report) settle(before time.Duration) {
 func (p *person) join(q person) {
 	p.Faces += q.Faces
 	p.First, p.Last = min(p.First, q.First), max(p.Last, q.Last)
-	p.Confidence += q.Confidence
+	p.Measured += q.Measured
+	p.Distance += q.Distance
 	for i, b := range q.Line {
 		if b.N > 0 {
 			p.Line.join(i, b)
@@ -180,13 +186,18 @@ const maxBins = 512
 type timeline []bin
 
 type bin struct {
-	N        int
+	N        int // faces
+	Measured int // of these, faces with a distance
 	Min, Max float64
 	Sum      float64
 }
 
-func (t *timeline) add(i int, confidence float64) {
-	t.join(i, bin{1, confidence, confidence, confidence})
+func (t *timeline) add(i int, measured bool, distance float64) {
+	b := bin{N: 1}
+	if measured {
+		b = bin{1, 1, distance, distance, distance}
+	}
+	t.join(i, b)
 }
 
 func (t *timeline) join(i int, b bin) {
@@ -198,11 +209,13 @@ func (t *timeline) join(i int, b bin) {
 
 func (b *bin) join(c bin) {
 	switch {
-	case c.N == 0:
-	case b.N == 0:
+	case c.Measured == 0:
+		b.N += c.N
+	case b.Measured == 0:
+		c.N += b.N
 		*b = c
 	default:
-		*b = bin{b.N + c.N, min(b.Min, c.Min), max(b.Max, c.Max), b.Sum + c.Sum}
+		*b = bin{b.N + c.N, b.Measured + c.Measured, min(b.Min, c.Min), max(b.Max, c.Max), b.Sum + c.Sum}
 	}
 }
 
@@ -217,10 +230,11 @@ func (t *timeline) halve() {
 
 // picture is a face to show.
 type picture struct {
-	JPEG       []byte
-	At         time.Duration
-	Confidence float64
-	File       string // of a photograph
+	JPEG     []byte
+	At       time.Duration
+	Measured bool // it has a distance
+	Distance float64
+	File     string // of a photograph
 }
 
 // album keeps a few pictures with long times between them.
@@ -233,9 +247,10 @@ const maxPictures = 8
 
 func (a *album) add(p picture) {
 	if n := len(a.Pictures); n > 0 && p.At-a.Pictures[n-1].At < a.Apart {
-		// Of pictures close together, keep the picture with the highest confidence.
-		if p.Confidence > a.Pictures[n-1].Confidence {
-			a.Pictures[n-1] = picture{p.JPEG, a.Pictures[n-1].At, p.Confidence, p.File}
+		// Of pictures close together, keep the one nearest to an enrolled face.
+		if last := &a.Pictures[n-1]; p.Measured && (!last.Measured || p.Distance < last.Distance) {
+			p.At = last.At
+			*last = p
 		}
 		return
 	}
@@ -283,11 +298,14 @@ type PersonSummary struct {
 	Faces   int    `json:"faces"`
 	Learned int    `json:"learned"`
 	// Confirmed counts the faces whose name does not rest on learned faces; see sighting.Confirmed.
-	Confirmed  int     `json:"confirmed"`
-	Later      int     `json:"later"` // faces that got the name later, when a person in view was recognised
-	First      float64 `json:"first"` // seconds
-	Last       float64 `json:"last"`
-	Confidence float64 `json:"confidence"` // mean
+	Confirmed int     `json:"confirmed"`
+	Later     int     `json:"later"` // faces that got the name later, when a person in view was recognised
+	First     float64 `json:"first"` // seconds
+	Last      float64 `json:"last"`
+	// Distance is the mean distance of the faces with this name to the nearest enrolled one, and Rarity says how seldom a
+	// stranger comes as near. 0 and "" for the unknown; "" also in a space that was not measured.
+	Distance float64 `json:"distance"`
+	Rarity   string  `json:"rarity,omitempty"`
 }
 
 // Summary returns the figures of r. Call it at the end of the recording.
@@ -300,17 +318,22 @@ func (r *Report) Summary() Summary {
 		NoRoom: t.NoRoom,
 	}
 	for _, name := range r.names() {
-		s.People = append(s.People, t.People[name].summary(name))
+		s.People = append(s.People, t.People[name].summary(name, r.stills))
 	}
 	if p := t.People[""]; p != nil {
-		s.Unknown = p.summary("")
+		s.Unknown = p.summary("", r.stills)
 	}
 	return s
 }
 
-func (p *person) summary(name string) PersonSummary {
-	return PersonSummary{name, p.Faces, p.Learned, p.Confirmed, p.Later, p.First.Seconds(), p.Last.Seconds(),
-		p.Confidence / float64(p.Faces)}
+func (p *person) summary(name string, m face.Impostors) PersonSummary {
+	s := PersonSummary{Name: name, Faces: p.Faces, Learned: p.Learned, Confirmed: p.Confirmed, Later: p.Later,
+		First: p.First.Seconds(), Last: p.Last.Seconds()}
+	if p.Measured > 0 {
+		s.Distance = p.Distance / float64(p.Measured)
+		s.Rarity = m.Rarity(s.Distance)
+	}
+	return s
 }
 
 // names returns the people in the order of their first appearance.

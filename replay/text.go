@@ -18,8 +18,8 @@ func (s Summary) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration), plural(s.Faces, "face"))
 	for _, p := range s.People {
-		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\tconfidence %.2f\n", p.Name, plural(p.Faces, "face"), clock(p.First),
-			clock(p.Last), p.rests(), p.Confidence)
+		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\t%s\n", p.Name, plural(p.Faces, "face"), clock(p.First),
+			clock(p.Last), p.rests(), p.near())
 	}
 	if s.Unknown.Faces > 0 {
 		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First),
@@ -40,6 +40,14 @@ func (p PersonSummary) rests() string {
 		return fmt.Sprintf("confirmed: %d", p.Confirmed)
 	}
 	return "not confirmed"
+}
+
+// near describes the distance of the faces, and what it means.
+func (p PersonSummary) near() string {
+	if p.Rarity == "" {
+		return fmt.Sprintf("distance %.2f", p.Distance)
+	}
+	return fmt.Sprintf("distance %.2f (%s)", p.Distance, p.Rarity)
 }
 
 func plural(n int, noun string) string {

@@ -134,7 +134,7 @@ func annotated(s *eye.Stream, names []string, f face.Frame, events []replay.Even
 	for i, e := range events {
 		b := drawing.Box{Rect: f.Samples[i].Box, Text: "unknown", Colour: drawing.Unknown}
 		if e.Label != "" {
-			b.Text = fmt.Sprintf("%s %.2f", e.Label, e.Confidence)
+			b.Text = fmt.Sprintf("%s %.2f", e.Label, e.Distance)
 			if n := slices.Index(names, e.Label); n >= 0 {
 				b.Colour = drawing.Colours[n%len(drawing.Colours)]
 			}

@@ -133,11 +133,11 @@ func (w *watcher) say(at time.Duration, e replay.Event) error {
 	if w.json {
 		return json.NewEncoder(w.c.OutOrStdout()).Encode(e)
 	}
-	who := e.Label
-	if who == "" {
-		who = "unknown (" + e.Reason + ")"
+	who := "unknown (" + e.Reason + ")"
+	if e.Label != "" {
+		who = fmt.Sprintf("%s  at a distance of %.2f", e.Label, e.Distance)
 	}
-	_, err := fmt.Fprintf(w.c.OutOrStdout(), "%8.1f s  face %d  %s  %.2f\n", at.Seconds(), e.Track, who, e.Confidence)
+	_, err := fmt.Fprintf(w.c.OutOrStdout(), "%8.1f s  face %d  %s\n", at.Seconds(), e.Track, who)
 	return err
 }
 

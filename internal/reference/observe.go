@@ -144,7 +144,7 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict)
 	}
 	for i := range verdicts {
 		if worse[i] && verdicts[i].Label != "" {
-			verdicts[i].Label, verdicts[i].Reason = "", online.BetterFace
+			verdicts[i].Label, verdicts[i].Reason, verdicts[i].Distance = "", online.BetterFace, 0
 		}
 	}
 	return worse

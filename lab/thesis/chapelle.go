@@ -54,17 +54,7 @@ func (o *options) benchmark(name string) (b benchmark, err error) {
 		b.x, b.class = append(b.x, r.x), append(b.class, class)
 	}
 	b.d = graph.Distances(b.x, 1)
-	var tenth []float64
-	for i := range b.x {
-		row := make([]float64, len(b.x))
-		for j := range row {
-			row[j] = b.d.At(i, j)
-		}
-		slices.Sort(row)
-		tenth = append(tenth, row[benchmarkNeighbours])
-	}
-	slices.Sort(tenth)
-	b.near = tenth[len(tenth)/2]
+	b.near = tenthNearest(b.d)
 	return b, nil
 }
 
