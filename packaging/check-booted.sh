@@ -55,22 +55,22 @@ first=$(pid)
 [ "$first" -gt 0 ] || stop 'the bus has not started the service'
 [ "$(stat -c %U "/proc/$first")" = faceauth ] || stop "the service runs as $(stat -c %U "/proc/$first")"
 [ -n "$(ls -A /var/lib/faceauth)" ] || stop 'the service made no key'
-key=$(sha256sum /var/lib/faceauth/key)
+key=$(sha256sum /var/lib/faceauth/key.sealed)
 echo 'booted: installed, and started by the bus'
 
 quietly dpkg -i next/*.deb
 second=$(pid)
 [ "$second" != 0 ] && [ "$second" != "$first" ] || stop "an upgrade did not restart the service: $first, then $second"
 quietly faceauth login health
-[ "$(sha256sum /var/lib/faceauth/key)" = "$key" ] || stop 'an upgrade changed the key'
+[ "$(sha256sum /var/lib/faceauth/key.sealed)" = "$key" ] || stop 'an upgrade changed the key'
 echo 'booted: an upgrade restarts the service and keeps the key'
 
 quietly dpkg -r libpam-faceauth faceauth
 [ ! -e "/proc/$second" ] || stop 'a removal does not stop the service'
-[ "$(sha256sum /var/lib/faceauth/key)" = "$key" ] || stop 'a removal changed the key'
+[ "$(sha256sum /var/lib/faceauth/key.sealed)" = "$key" ] || stop 'a removal changed the key'
 [ "$(systemctl show -p LoadState --value faceauth)" = not-found ] || stop 'systemd still knows the service'
 quietly dpkg -P libpam-faceauth faceauth faceauth-lab faceauth-models
-[ -e /var/lib/faceauth/key ] || stop 'a purge without an answer removed the key'
+[ -e /var/lib/faceauth/key.sealed ] || stop 'a purge without an answer removed the key'
 [ -z "$(systemctl list-units --failed --no-legend 'faceauth*')" ] || stop 'a unit has failed'
 echo 'booted: a removal stops the service, and a purge without an answer keeps the key'
 END

@@ -20,8 +20,8 @@ func needs(t testing.TB, programs ...string) {
 	}
 }
 
-// typist starts a program on a terminal of its own, and answers its prompts for a password with one line after the
-// other. It prints all that the program has said, and its exit code.
+// typist starts a program on a terminal of its own, and answers its prompts for a password, and those of a shell, with
+// one line after the other. It prints all that the program has said, and its exit code.
 const typist = `import os, pty, re, select, sys, time
 lines, said, answered, code = sys.argv[1].split("|"), b"", 0, None
 pid, terminal = pty.fork()
@@ -38,7 +38,7 @@ while time.monotonic() < end:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             code, end = os.waitstatus_to_exitcode(status), time.monotonic() + .3
-    if re.search(rb"(press Enter\)|assword[^\n]*): ?$", said[answered:]) and code is None:
+    if re.search(rb"((press Enter\)|assword[^\n]*): ?|\$ )$", said[answered:]) and code is None:
         answered = len(said)
         if not lines:
             break
@@ -122,6 +122,27 @@ func TestSudo(t *testing.T) {
 				if strings.Contains(out, w) {
 					t.Errorf("it says %q: %s", w, out)
 				}
+			}
+		})
+	}
+}
+
+// The program login, on a console of the device, lets in by Enter and the face, and by the password when somebody else
+// is there.
+func TestConsole(t *testing.T) {
+	needs(t, "login")
+	s := programs(t)
+	// There are no consoles here. One is made of a terminal that is seen nowhere else.
+	const login = `bash -c 'touch /dev/tty33; mount --bind $(tty) /dev/tty33; umount -l /dev/pts; exec login alice'`
+	s.run(t, "sed -i '/pam_loginuid/d' /etc/pam.d/login")
+	for camera, lines := range map[string]string{"p2": "", "p3": "|alice"} {
+		t.Run(camera, func(t *testing.T) {
+			s.camera(t, "vidtimit_rot/"+camera)
+			s.trust(t)
+			out, _ := s.try(t, typed(lines+"|echo $(id -un) is in; exit", login), "--unit=getty@tty33.service",
+				"--property=PrivateMounts=yes")
+			if !strings.Contains(out, asked) || !strings.Contains(out, "\nalice is in\n") {
+				t.Errorf("%s\n%s", out, s.journal(t))
 			}
 		})
 	}

@@ -3,7 +3,7 @@
 // Package bus offers an authenticator to other programs on the system bus (D-Bus), and is the client to it.
 //
 // [Serve] answers calls until its context ends; [Dial] returns a [Client]. The file org.faceauth.Device.xml beside this
-// one describes the interface; the service returns it on request. It has the shape of fprintd's interface: claim,
+// one describes the interface; the service returns it on request. Its shape is: claim,
 // start, signals with a word and whether it is the last one, release.
 //
 // # Who may do what
