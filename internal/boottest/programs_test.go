@@ -83,7 +83,8 @@ func TestSudo(t *testing.T) {
 	const scope = inManager + "--scope --unit=vte-spawn-$RANDOM.scope "
 	const service = inManager + "--pipe --wait "
 	// The agent that pkexec itself brings is refused by polkit.
-	const pkexec = "bash -c 'pkttyagent --process $$ & sleep 1; pkexec --disable-internal-agent --user bob id -un'"
+	const pkexec = "bash -c 'me=$BASHPID; pkttyagent --process $me & sleep 1; " +
+		"pkexec --disable-internal-agent --user bob id -un; exit $?'"
 	for _, c := range []struct {
 		name, challenge, before, command, lines string
 		says, never                             []string

@@ -702,6 +702,15 @@ static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 	return PAM_IGNORE;
 }
 
+/* Whether a service answers one prompt of a login and no more. SDDM does: a second one is never answered, and the greeter
+ * takes no further login. Its empty answer is then given to the modules after this, in place of a prompt of theirs. */
+static bool answers_once(pam_handle_t *pamh)
+{
+	const void *service = NULL;
+	return pam_get_item(pamh, PAM_SERVICE, &service) == PAM_SUCCESS && service != NULL &&
+		(strcmp(service, "sddm") == 0 || strcmp(service, "plasmalogin") == 0);
+}
+
 /* Asks for the password. *typed is whether there is one now, for the modules after this. */
 static int prompted(struct attempt *a, bool *typed)
 {
@@ -809,6 +818,8 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		a.why = known("error");
 	if (!a.match && a.why != NULL && sentence(a.why, a.language) != NULL)
 		pam_info(pamh, "%s", sentence(a.why, a.language));
+	if (!a.match && prompt && answers_once(pamh))
+		pam_set_item(pamh, PAM_AUTHTOK, "");
 	if (r < 0 || !a.done || (!a.match && !a.other))
 		return PAM_IGNORE;
 	if (!a.match)
