@@ -76,7 +76,7 @@ func (l *Learner) look(o Observation, j *judgement) (err error) {
 		return err
 	}
 	switch j.verdict.Reason {
-	case Outlier, NoPath, Tie: // the graph does not tell
+	case Outlier, NoPath, Tie, Strayed: // the graph does not tell
 		v, c, err := l.judge(j.trial.Labelled())
 		if err != nil {
 			return err

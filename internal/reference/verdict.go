@@ -55,7 +55,8 @@ func (l *Learner) strays(x []float32, name string) bool {
 // verdict returns the verdict on a face. If the graph does not tell who it is, the enrolled faces alone may.
 func (l *Learner) verdict(o online.Observation) (online.Verdict, claim) {
 	v, c := l.judge(l.look(o))
-	if v.Reason == online.Outlier || v.Reason == online.NoPath || v.Reason == online.Tie {
+	switch v.Reason {
+	case online.Outlier, online.NoPath, online.Tie, online.Strayed:
 		r := l.radii()
 		t := l.Graph.Enrolled(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned})
 		if w, d := l.judge(t); w.Label != "" {
