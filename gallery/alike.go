@@ -45,9 +45,9 @@ func looks(name string) (plain, seen string) {
 // Alike returns another enrolled person whose name people would take for a name, or "".
 func (g *Gallery) Alike(name string) string {
 	plain, seen := looks(name)
-	for _, other := range g.learner.Names() {
-		if p, s := looks(other); other != name && (p == plain || s == seen) {
-			return other
+	for _, other := range g.people {
+		if p, s := looks(other.Name); other.Name != name && (p == plain || s == seen) {
+			return other.Name
 		}
 	}
 	return ""

@@ -57,6 +57,9 @@ type Unusual struct {
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
+	if g.learner == nil {
+		return nil, ErrClosed
+	}
 	stored, err := g.learner.Stored("")
 	if err != nil {
 		return nil, err

@@ -268,7 +268,12 @@ func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil })
 func (g *Gallery) Learner() *online.Learner { return g.learner }
 
 // Space returns the feature space of g.
-func (g *Gallery) Space() face.Space { return g.learner.Space() }
+func (g *Gallery) Space() face.Space {
+	if g.learner == nil {
+		return face.Space{}
+	}
+	return g.learner.Space()
+}
 
 // People returns the enrolled people in the order in which they were enrolled.
 func (g *Gallery) People() []Person { return slices.Clone(g.people) }
@@ -502,6 +507,9 @@ func (g *Gallery) onePerson(faces [][]float32) bool {
 
 // likeness counts the names as which the faces are recognised.
 func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
+	if g.learner == nil {
+		return nil, ErrClosed
+	}
 	n := make(map[string]int)
 	for _, x := range faces {
 		v, err := g.learner.Judge(x)
@@ -578,7 +586,7 @@ type Offered struct {
 // (docs/results.md, "Morphs"). Enrol such a face before a camera. The error wraps [online.ErrUnknown].
 func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
 	l := g.learner
-	if !l.Knows(name) {
+	if l == nil || !l.Knows(name) {
 		return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}
 	stored, err := l.Stored("") // without margins, which take two solutions on the whole graph

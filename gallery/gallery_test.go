@@ -302,33 +302,6 @@ func TestUnlabel(t *testing.T) {
 	}
 }
 
-// After Close everything says so, and a gallery is not made twice.
-func TestClosed(t *testing.T) {
-	g := newGallery(t, "alice")
-	if _, err := gallery.Create(g.Path(), space, online.Settings{}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("made twice: %v", err)
-	}
-	for range 2 {
-		if err := g.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 3 {
-		for what, err := range map[string]error{
-			"Save": g.Save(), "Update": g.Update(), "Label": g.Label("bob", person(1, 1), noon),
-			"Forget": g.Forget("alice"), "zero": new(gallery.Gallery).Save(),
-		} {
-			if !errors.Is(err, gallery.ErrClosed) {
-				t.Errorf("%s: %v", what, err)
-			}
-		}
-	}
-	if all := new(gallery.Gallery).People(); len(all) != 0 {
-		t.Error(all)
-	}
-	want(t, open(t, g.Path()), "alice 4")
-}
-
 // A person who gets another name keeps the date and the place among the others.
 func TestRename(t *testing.T) {
 	g := newGallery(t, "alice", "bob")

@@ -44,6 +44,9 @@ type Turned struct {
 // Portraits returns an empty collection of portraits of faces of g.
 func (g *Gallery) Portraits(faces []Unusual) *Portraits {
 	p := &Portraits{g: g}
+	if g.learner == nil {
+		return p
+	}
 	radius := sameFace * g.learner.Graph().Config().EdgeRadius()
 	for _, u := range faces {
 		p.faces = append(p.faces, portrait{x: u.Vector, least: radius})

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/online"
+)
+
+// Create makes a gallery where there is none, and never another one's.
+func TestCreate(t *testing.T) {
+	g := newGallery(t, "alice")
+	path := g.Path()
+	if _, err := gallery.Create(path, space, online.Settings{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("error %v", err)
+	}
+	want(t, open(t, path), "alice 4")
+	if _, err := gallery.Create(filepath.Join(t.TempDir(), "g"), space, online.Settings{K: -1}); !errors.Is(err,
+		online.ErrSettings) {
+		t.Errorf("error %v", err)
+	}
+	memory, err := gallery.New(space, online.Settings{})
+	if err != nil || memory.Path() != "" {
+		t.Fatal(err)
+	}
+	enrol(t, memory, "alice", 0)
+	if err := errors.Join(memory.Save(), memory.Update(), memory.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// After Close nothing changes a gallery, and whatever would have to says so.
+func TestClosed(t *testing.T) {
+	g := newGallery(t, "alice")
+	path := g.Path()
+	if err := errors.Join(g.Close(), g.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, path)
+	_, enrolled := g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{})
+	_, removed := g.Remove(1)
+	for what, err := range map[string]error{
+		"Save": g.Save(), "Update": g.Update(), "Enroll": enrolled, "Label": g.Label("bob", person(1, 4), noon),
+		"Rename": g.Rename("alice", "anne"), "Forget": g.Forget("alice"), "Remove": removed,
+		"Change":  g.Change(func(*gallery.Tx) error { return nil }),
+		"Look":    g.Look(func(*gallery.Tx) error { return nil }),
+		"Records": g.Records(false, func(*gallery.Tx) error { return nil }),
+		"Confirm": g.Confirm("alice", nil, noon),
+	} {
+		if !errors.Is(err, gallery.ErrClosed) && (what != "Confirm" || err != nil) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	if string(read(t, path)) != string(before) {
+		t.Error("the file has changed")
+	}
+	want(t, g, "alice 4") // it still judges
+	if v, err := g.Learner().Judge(person(0, 9)[8]); err != nil || v.Label != "alice" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	want(t, open(t, path), "alice 4")
+}
+
+// The zero value is a closed gallery of nobody. No call of it panics.
+func TestZero(t *testing.T) {
+	kind := reflect.TypeFor[*gallery.Gallery]()
+	for i := range kind.NumMethod() {
+		m := kind.Method(i)
+		t.Run(m.Name, func(t *testing.T) {
+			in := []reflect.Value{reflect.ValueOf(new(gallery.Gallery))}
+			for j := 1; j < m.Type.NumIn() && !(m.Type.IsVariadic() && j == m.Type.NumIn()-1); j++ {
+				in = append(in, reflect.Zero(m.Type.In(j)))
+			}
+			m.Func.Call(in)
+		})
+	}
+	if err := new(gallery.Gallery).Save(); !errors.Is(err, gallery.ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A caller may use one buffer for all faces: those that were not saved when another program changed what was learned
+// are learned again as they were.
+func TestOneBuffer(t *testing.T) {
+	path := stored(t, "alice", "bob")
+	one, two := open(t, path), open(t, path)
+	var buffer []float32
+	for _, x := range person(0, 24)[4:] {
+		buffer = append(buffer[:0], x...)
+		if _, err := one.Learner().Observe(buffer); err != nil {
+			t.Fatal(err)
+		}
+		clear(buffer)
+	}
+	n := one.Learner().Counts().Learned
+	if _, err := two.Learner().Observe(person(1, 5)[4]); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(two.Save(), one.Save()); err != nil {
+		t.Fatal(err)
+	}
+	if is := open(t, path).Learner().Counts().Learned; n == 0 || is != n+1 {
+		t.Errorf("%d faces are learned, want %d", is, n+1)
+	}
+}
+
+// A running program takes in the faces that others have enrolled at the price of labelling them: not at the square of it.
+func TestUpdateCost(t *testing.T) {
+	wide := face.Space{ID: "wide", Dim: 128, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86}
+	const people, batch = 600, 60 // batches, because a snapshot would be read instead
+	r := rand.New(rand.NewPCG(5, 5))
+	draw := func() (all [][]float32) {
+		for range 4 {
+			x, sum := make([]float32, wide.Dim), 0.
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+				sum += float64(x[i]) * float64(x[i])
+			}
+			for i := range x {
+				x[i] /= float32(math.Sqrt(sum))
+			}
+			all = append(all, x)
+		}
+		return all
+	}
+	best := math.Inf(1)
+	for range 3 {
+		path := filepath.Join(t.TempDir(), "gallery")
+		other, err := gallery.Create(path, wide, online.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		running, err := gallery.Open(path, wide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer running.Close()
+		alone, err := online.New(wide, online.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var update, label time.Duration
+		for begin := 0; begin < people; begin += batch {
+			err := other.Change(func(tx *gallery.Tx) error {
+				for i := range batch {
+					name, faces := fmt.Sprint("person ", begin+i), draw()
+					start := time.Now()
+					if err := alone.LabelAll(faces, name); err != nil {
+						return err
+					}
+					label += time.Since(start)
+					id, err := tx.Person(name)
+					if err != nil {
+						return err
+					}
+					if _, err := tx.Label(id, false, faces, nil); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if err := running.Update(); err != nil {
+				t.Fatal(err)
+			}
+			update += time.Since(start)
+		}
+		if n := len(running.People()); n != people {
+			t.Fatalf("%d people", n)
+		}
+		t.Logf("%v, and %v to label the faces", update, label)
+		best = min(best, update.Seconds()/label.Seconds())
+	}
+	if best > 4 {
+		t.Errorf("it takes %.1f times as long as labelling", best)
+	}
+}
