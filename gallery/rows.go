@@ -232,7 +232,8 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 		if err != nil {
 			return nil, err
 		}
-		t.withdrawn, t.whole = append(t.withdrawn, needless...), t.whole || len(needless) > 0
+		// The learner withdraws them itself when it is shown the face.
+		t.withdrawn, t.saved.forced = append(t.withdrawn, needless...), t.saved.forced || len(needless) > 0
 	}
 	for _, row := range t.withdrawn {
 		if err := t.Exec("update label set valid = 0 where id = ?", row); err != nil {
