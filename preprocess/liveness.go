@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 )
@@ -30,52 +29,13 @@ func NewLiveness(d models.Description, dir string) (*Liveness, error) {
 	return &Liveness{net}, nil
 }
 
-// Score returns the probability in [0,1] that the face in the box is live: the mean for the picture as it is and for
-// the picture with balanced colours. The network takes a colour cast, as of a camera that is set to another light, for
-// the colour of a screen; docs/results.md has the measurements.
+// Score returns the probability in [0,1] that the face in the box is live.
 func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, error) {
 	crop, err := native(img).Crop(surroundings(box, l.net.Crop, l.net.BoxScale, img.Size()))
 	if err != nil {
 		return 0, err
 	}
 	defer crop.Close()
-	plain, err := l.score(crop)
-	if err != nil {
-		return 0, err
-	}
-	grey, err := balanced(crop)
-	if err != nil {
-		return 0, err
-	}
-	defer grey.Close()
-	other, err := l.score(grey)
-	return (plain + other) / 2, err
-}
-
-// balanced returns a picture with the colours multiplied so that blue and red have the mean of green.
-func balanced(img *cv.Image) (*cv.Image, error) {
-	pix, err := img.BGR()
-	if err != nil {
-		return nil, err
-	}
-	var sum [3]float64
-	for i, x := range pix {
-		sum[i%3] += float64(x)
-	}
-	var table [3][256]byte
-	for c := range table {
-		for x := range table[c] {
-			table[c][x] = byte(min(255, math.Round(float64(x)*sum[1]/max(sum[c], 1))))
-		}
-	}
-	for i, x := range pix {
-		pix[i] = table[i%3][x]
-	}
-	return cv.FromBGR(img.Size(), pix)
-}
-
-// score returns the output of the network for what it sees.
-func (l *Liveness) score(crop *cv.Image) (float32, error) {
 	x, err := forward(l.net, crop, 3)
 	if err != nil {
 		return 0, fmt.Errorf("scoring liveness: %w", err)

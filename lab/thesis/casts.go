@@ -176,7 +176,7 @@ func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preproce
 }
 
 // tellCasts writes the table, by cast: live faces refused and attacks let in, and those of them that are too noisy for
-// a login. Every second person chose how the colours are balanced; the others report.
+// a login. People are in two halves, every second in each.
 func (o *options) tellCasts(all []castFace) error {
 	half := make(map[string]int)
 	for _, w := range all {
