@@ -36,8 +36,8 @@ func TestLearningTakesNoNameAway(t *testing.T) {
 }
 
 func promised(t *testing.T, people, k int, changes bool) {
-	const dim, steps, passes = 48, 60, 5
-	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86,
+	const dim, steps, passes = 48, 60, 10
+	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, GenuineRadius: 1.3,
 		Stills: face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
 	w, r := newWalker(people, dim), rand.New(rand.NewPCG(uint64(people), uint64(k)))
 	l, err := online.New(space, online.Settings{K: k})
