@@ -4,6 +4,7 @@ package facedet_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -128,5 +129,37 @@ func TestClip(t *testing.T) {
 	}
 	if !slices.Equal(all[0], all[1]) {
 		t.Errorf("the times are %v, and by the URL %v", all[0], all[1])
+	}
+}
+
+// A container that is in order and holds no frame that can be decoded was not read.
+func TestNothing(t *testing.T) {
+	path := video(t, filepath.Join(t.TempDir(), "film.avi"), 12)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := bytes.Index(b, []byte("00dc")); at >= 0 && at+8 < len(b); {
+		next := bytes.Index(b[at+8:], []byte("00dc"))
+		end := len(b)
+		if next >= 0 {
+			end = at + 8 + next
+		}
+		clear(b[at+8 : end])
+		if next < 0 {
+			break
+		}
+		at = end
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := facedet.Open(t.Context(), path, facedet.Options{Timeout: 10 * time.Second})
+	if err == nil {
+		defer s.Close()
+		_, err = s.Next(t.Context())
+	}
+	if !errors.Is(err, facedet.ErrNotVideo) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func newAudit() *cobra.Command {
 			if c.Flags().Changed("undo") {
 				return o.takeOut(c, i.undo)
 			}
-			return o.audit(c, i)
+			return o.reading.end(o.audit(c, i), max(1, len(i.pictures)), "")
 		},
 	}
 	o.VisionFlags(c)
@@ -244,7 +244,9 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 	for n, path := range paths {
 		what := fmt.Sprintf("pictures (%d of %d)", n+1, len(paths))
 		if err := o.eachFrame(c, v, path, what, eye.Options{Gate: eye.Enrol, Picture: 112, Roots: i.pictures},
-			p.Take); err != nil {
+			p.Take); cli.Code(err) == cli.BadSource && len(paths) > 1 {
+			o.failed(c, path, err)
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -139,6 +139,11 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err := o.CheckTimeout(); err != nil {
 		return err
 	}
+	for i := range all {
+		if all[i].Source, err = o.single(c, all[i].Source); err != nil {
+			return err
+		}
+	}
 	g, _, err := o.ownGallery(c, true) // people can be named later
 	if err != nil {
 		return err

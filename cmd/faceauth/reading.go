@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/spf13/cobra"
 )
 
@@ -76,6 +78,25 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 		}
 	}
 	return found, nil
+}
+
+// single returns the recording that a name stands for, of a command that follows one source: the source itself, or what
+// is in a folder.
+func (o *options) single(c *cobra.Command, source string) (string, error) {
+	info, err := os.Stat(source)
+	if err != nil || !info.IsDir() || !input.IsRecording(source) {
+		return source, nil // opening it says what is wrong
+	}
+	found, err := o.inventory(c, []string{source})
+	if err != nil {
+		return "", err
+	}
+	if n := len(found.Items); n > 1 {
+		return "", cli.Fail(cli.BadSource,
+			fmt.Errorf("%s holds %d recordings; name one of them, or use faceauth replay",
+				cell(source), n))
+	}
+	return found.Items[0].Path, nil
 }
 
 // failed notes that a recording gave nothing, and says why.

@@ -14,6 +14,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/display"
 	"github.com/faceauth/faceauth/internal/drawing"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
@@ -31,6 +32,10 @@ func newWatch() *cobra.Command {
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
 		RunE: func(c *cobra.Command, args []string) error {
+			source, err := o.single(c, args[0])
+			if err != nil {
+				return err
+			}
 			g, path, v, err := o.recogniser(c)
 			if err != nil {
 				return err
@@ -52,7 +57,7 @@ func newWatch() *cobra.Command {
 				}
 				defer w.window.Close()
 			}
-			src, err := o.watch(c, v, args[0], look)
+			src, err := o.watch(c, v, source, look)
 			if err != nil {
 				return err
 			}
@@ -72,9 +77,14 @@ func newWatch() *cobra.Command {
 				return cli.Fail(cli.BadSource, err)
 			}
 			if o.keep {
-				return keepLearned(c, g, path)
+				if err := keepLearned(c, g, path); err != nil {
+					return err
+				}
 			}
-			return nil
+			if err == nil {
+				o.ended(c, input.Shown(source), src.Count())
+			}
+			return o.reading.end(nil, 1, "")
 		},
 	}
 	o.recogniserFlags(c)
