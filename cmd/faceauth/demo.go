@@ -16,7 +16,7 @@ import (
 )
 
 func newDemo() *cobra.Command {
-	var o options
+	o := options{reading: &reading{}}
 	var out string
 	var noVideo bool
 	c := &cobra.Command{

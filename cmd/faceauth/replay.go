@@ -249,7 +249,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		r.Video = video
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
-	if input.IsRecording(source) && path != "" {
+	if input.IsRecording(source) && how.each == nil { // and not for the demo, whose gallery goes
 		o.remember(c, v, source, collector.End(src.Count()))
 	}
 	return r, nil
