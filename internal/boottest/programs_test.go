@@ -107,8 +107,9 @@ func TestSudo(t *testing.T) {
 		{"su with a gesture", "turn", "", "su alice -c 'id -un'", "|alice",
 			[]string{"su: /usr/bin/su alice -c id -un", turning}, nil},
 		{"pkexec", "none", "", pkexec, "|alice", []string{"Your face would allow the following. polkit-1",
-			asked, "\nbob\n", "code 0"}, nil},
-		{"pkexec with a gesture", "turn", "", pkexec, "|alice", []string{asked, turning, "\nbob\n"}, nil},
+			asked, "AUTHENTICATION COMPLETE", "bob\n", "code 0"}, nil},
+		{"pkexec with a gesture", "turn", "", pkexec, "|alice", []string{asked, turning,
+			"AUTHENTICATION COMPLETE", "bob\n"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.run(t, "faceauth login allow sudo su polkit-1 --challenge "+c.challenge)
