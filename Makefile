@@ -96,6 +96,7 @@ test: models
 test-system: setup-system models
 	@go test -tags matprofile -run '^TestSystem' -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
 	@go test -tags matprofile -short -timeout 30m -p $$(($$(nproc) + 1)) $(SYSTEM)
+	@go test -timeout 60m ./internal/boottest # which boots nothing with -short
 	@go -C lab test -tags matprofile -run '^TestSystem' -timeout 30m ./...
 	@go -C lab test -tags matprofile -short -timeout 30m $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
 
