@@ -19,12 +19,12 @@ type Recognised struct {
 	Name   string `json:"name"`             // "" if nobody known is recognised
 	Person int64  `json:"person,omitempty"` // number of that person
 	// Near says that an enrolled face of the person is near. One picture is never enough to confirm a name.
-	Near       bool    `json:"near"`
-	Distance   float64 `json:"distance"`         // to the nearest enrolled face of the person; 0 without a name
-	Confidence float64 `json:"confidence"`       // of the best name, from 0 to 1
-	Reason     string  `json:"reason,omitempty"` // why nobody is recognised
-	Poor       string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
-	Size       int     `json:"size"`             // of the face, in pixels
+	Near     bool    `json:"near"`
+	Distance float64 `json:"distance"`         // to the nearest enrolled face of the person; 0 without a name
+	Rarity   string  `json:"rarity,omitempty"` // how seldom a stranger comes as near, in words
+	Reason   string  `json:"reason,omitempty"` // why nobody is recognised
+	Poor     string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
+	Size     int     `json:"size"`             // of the face, in pixels
 }
 
 // Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
@@ -45,7 +45,8 @@ func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 			return nil, err
 		}
 		x.Name, x.Person, x.Near = v.Label, w.gallery.Number(v.Label), v.Anchored
-		x.Distance, x.Confidence, x.Reason = v.Distance, v.Confidence, string(v.Reason)
+		n := near(w.gallery.Space(), &v)
+		x.Distance, x.Rarity, x.Reason = n.Distance, n.Rarity, string(v.Reason)
 	}
 	return all, nil
 }

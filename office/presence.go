@@ -66,6 +66,7 @@ type Presence struct {
 	Camera string    `json:"camera"`
 	// Trust tells how the name is known, at best.
 	Trust sighting.Trust `json:"trust,omitempty"`
+	Near                 // of the nearest face seen since they came
 	// Unsure is true if the person may have left: the camera that saw them last does not work.
 	Unsure bool `json:"unsure,omitempty"`
 }
@@ -83,6 +84,7 @@ type inView struct {
 	Trust  sighting.Trust // how it is known who they are
 	Frames float64        // number of judged frames
 	Group  uint64         // group of unknown faces; 0 for none
+	Near   Near           // of the face in this frame
 }
 
 // room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
@@ -237,6 +239,9 @@ func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Even
 	}
 	if b.Trust == sighting.Confirmed {
 		p.Trust = b.Trust
+	}
+	if b.Near.Distance > 0 && (p.Distance == 0 || b.Near.Distance < p.Distance) {
+		p.Near = b.Near
 	}
 	v.person = b.Person
 	if !at.Before(p.Last) {

@@ -4,22 +4,40 @@ package office
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
 // Seen is a face in the latest frame of a camera.
 type Seen struct {
 	Sighting uint64         `json:"sighting"`
-	Box      [4]int         `json:"box"`              // left, top, right and bottom, in pixels
-	Name     string         `json:"name"`             // "": not known, or not yet recognised
-	Share    float64        `json:"share"`            // share of the evidence for the name, in [0,1]
-	Trust    sighting.Trust `json:"trust,omitempty"`  // how the name is known
+	Box      [4]int         `json:"box"`             // left, top, right and bottom, in pixels
+	Name     string         `json:"name"`            // "": not known, or not yet recognised
+	Share    float64        `json:"share"`           // share of the evidence for the name, in [0,1]
+	Trust    sighting.Trust `json:"trust,omitempty"` // how the name is known
+	Near                    // of this face, if it has the name
 	Group    uint64         `json:"group,omitempty"`  // its group of unknown faces
 	Ignored  bool           `json:"ignored"`          // a user ignores the group
 	Reason   string         `json:"reason,omitempty"` // why this picture was not used
+}
+
+// Near says how near a face is to the enrolled faces of its person.
+type Near struct {
+	Distance float64 `json:"distance,omitempty"` // to the nearest of them; 0 without a name
+	// Rarity says how seldom a stranger comes as near, in words; "" in a space that was not measured.
+	Rarity string `json:"rarity,omitempty"`
+}
+
+// near returns how near a face with a name is.
+func near(space face.Space, v *online.Verdict) (n Near) {
+	if v != nil && v.Label != "" {
+		n = Near{math.Round(v.Distance*1e4) / 1e4, space.Stills.Rarity(v.Distance)}
+	}
+	return n
 }
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
@@ -87,6 +105,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		if person != 0 && !s.said && (person != s.Person || b.Trust == sighting.Confirmed) {
 			s.Person, s.Trust = person, b.Trust
 		}
+		nearness := near(w.gallery.Space(), p.Verdict)
 		s.double = b.Double != ""
 		w.group(s, b)
 		ignored := w.unknown.Ignored(s.Group)
@@ -95,11 +114,11 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		s.judged = s.judged || b.Name != "" || s.double || pictured && b.Frames >= w.o.Presence.Judged
 		// A mirror image of somebody in view is nobody else.
 		if !ignored && !s.double && (pictured || b.Name != "") {
-			told = append(told, inView{ids[i], person, b.Trust, b.Frames, s.Group})
+			told = append(told, inView{ids[i], person, b.Trust, b.Frames, s.Group, nearness})
 		}
 		v.seen = append(v.seen, Seen{
 			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: b.Name, Share: b.Share, Trust: b.Trust,
-			Group: s.Group, Ignored: ignored, Reason: s.reason,
+			Near: nearness, Group: s.Group, Ignored: ignored, Reason: s.reason,
 		})
 	}
 	w.tell(w.room.See(v.camera.Name, at, told))

@@ -165,8 +165,9 @@ func attributes(p *office.Presence) string {
 		Camera string    `json:"camera"`
 		Since  time.Time `json:"since"`
 		Trust  string    `json:"trust,omitempty"`
-		Unsure bool      `json:"unsure,omitempty"`
-	}{p.Camera, p.Since, string(p.Trust), p.Unsure})
+		office.Near
+		Unsure bool `json:"unsure,omitempty"`
+	}{p.Camera, p.Since, string(p.Trust), p.Near, p.Unsure})
 }
 
 // seenEvery is the pause between two messages about the last sighting of a present person.

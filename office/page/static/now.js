@@ -100,6 +100,7 @@ const drawPerson = (p) =>
   personCard(
     p,
     make("span", {className: "soft small"}, "since " + when(p.since) + ", at " + p.camera),
+    p.rarity ? make("div", {className: "soft small"}, p.rarity) : "",
     " ",
     p.trust === "likely" ? make("span", {className: "tag"}, "not confirmed") : "",
     p.unsure ? make("span", {className: "tag"}, "may have left") : "",
