@@ -242,3 +242,41 @@ func TestUnclear(t *testing.T) {
 		}
 	}
 }
+
+// photographs is a source of pictures that do not follow one another.
+type photographs struct{ *loop }
+
+func (p photographs) Next(ctx context.Context) (*facedet.Frame, error) {
+	f, err := p.loop.Next(ctx)
+	if err == nil {
+		f.Still = true
+	}
+	return f, err
+}
+
+// Each photograph is turned on its own, and has tracks of its own.
+func TestPhotographs(t *testing.T) {
+	d, e := network(t)
+	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[:4]
+	all := &loop{last: len(images)}
+	for i, img := range images {
+		turned, err := img.Turn(90 * i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer turned.Close()
+		all.images = append(all.images, turned)
+	}
+	src := pipeline.Upright(photographs{all}, d, e, face.Auto)
+	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
+	for i := range images {
+		f, err := p.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Turned != (360-90*i)%360 || !f.Still || len(f.Samples) != 1 || f.Samples[0].Track != i+1 ||
+			f.Samples[0].Held {
+			t.Errorf("picture %d: turned by %d, still %t, %d faces", i, f.Turned, f.Still, len(f.Samples))
+		}
+	}
+}
