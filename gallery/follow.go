@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -390,10 +389,4 @@ func (g *Gallery) Renumbered() map[int64]int64 {
 	all := g.renumbered
 	g.renumbered = make(map[int64]int64)
 	return all
-}
-
-// Mark returns a text that is another one after each change of people, faces, or what was learned, as of the last time
-// when g was in line with the database.
-func (g *Gallery) Mark() string {
-	return fmt.Sprintf("%d %d %d %q", g.saved.generation, g.last, len(g.labels), slices.Sorted(maps.Keys(g.numbers)))
 }

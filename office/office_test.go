@@ -153,18 +153,6 @@ func (k *recorded) has(what string) bool {
 	return slices.Contains(k.events, what) || slices.Contains(k.health, what)
 }
 
-// since returns the time of the last reported arrival of a person.
-func (k *recorded) since(name string) (at string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, e := range k.events {
-		if words := strings.Fields(e); words[0] == "arrived" && words[1] == name {
-			at = words[3]
-		}
-	}
-	return at
-}
-
 // pastCopy returns the records in the state that a kill of the program leaves.
 func pastCopy(t testing.TB, path string) *office.Past {
 	t.Helper()

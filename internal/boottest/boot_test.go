@@ -166,14 +166,6 @@ func (s *system) write(t testing.TB, path, text string) {
 	s.run(t, fmt.Sprintf("mkdir -p %s && cat >%s <<'END'\n%sEND\n", filepath.Dir(path), path, text))
 }
 
-// copy copies a folder into the system, as /srv/share/NAME.
-func (s *system) copy(t testing.TB, from, name string) {
-	t.Helper()
-	if out, err := exec.Command("cp", "-rT", from, filepath.Join(s.dir, name)).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-}
-
 // camera makes the camera play a recording from now on, four times, because a busy machine misses frames.
 func (s *system) camera(t testing.TB, recording string) {
 	t.Helper()

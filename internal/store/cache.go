@@ -81,13 +81,6 @@ func (c *Cache) Put(key []byte, kind string, body []byte, now time.Time) error {
 	})
 }
 
-// Delete removes a result, if it is there.
-func (c *Cache) Delete(key []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.db.Write(func() error { return c.db.Exec("delete from cache where key = ?", key) })
-}
-
 // Expire removes the results of a kind from before a time.
 func (c *Cache) Expire(kind string, before time.Time) error {
 	c.mu.Lock()
