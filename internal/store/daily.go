@@ -35,16 +35,20 @@ func (d *DB) Daily(now time.Time) error {
 	if now.Year() < 2026 || there(path) {
 		return nil
 	}
-	erased, err := d.erased()
+	erased, erasing, err := d.erased()
 	if err != nil {
 		return err
 	}
 	err = d.daily(path, now, erased)
-	if err == nil {
+	if err == nil || there(path) { // another program has made the copy
 		return nil
 	}
-	// Another program has made the copy, or has removed this one because somebody in it was forgotten.
-	if again, failed := d.erased(); failed == nil && again != erased || there(path) {
+	// Another program has removed this one, because somebody in it was forgotten before it began or since.
+	if erasing && !errors.Is(err, ErrFull) {
+		return nil
+	}
+	again, _, failed := d.erased()
+	if failed == nil && again != erased {
 		return nil
 	}
 	return d.explain(err)
@@ -69,7 +73,7 @@ func (d *DB) daily(path string, now time.Time, erased int64) error {
 		return err
 	}
 	defer unlock()
-	again, err := d.erased()
+	again, _, err := d.erased()
 	if err != nil || again != erased { // the next call makes another one
 		return err
 	}

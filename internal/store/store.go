@@ -421,10 +421,12 @@ func (d *DB) Erasing() error {
 	return d.explain(err)
 }
 
-// erased returns how often personal records were deleted.
-func (d *DB) erased() (n int64, err error) {
-	err = d.first(&n, "select value from meta where key = 'erased'")
-	return n, err
+// erased returns how often personal records were deleted, and whether an Erase is still due or under way.
+func (d *DB) erased() (n int64, erasing bool, err error) {
+	left := int64(0)
+	err = errors.Join(d.first(&n, "select value from meta where key = 'erased'"),
+		d.first(&left, "select count(*) from meta where key = 'erase'"))
+	return n, left > 0, err
 }
 
 // Erase removes what is left of deleted records: in the copies of [DB.Daily], in the free parts of the file, which it
@@ -445,7 +447,7 @@ func (d *DB) Erase() error {
 }
 
 func (d *DB) erase() error {
-	n, err := d.erased()
+	n, _, err := d.erased()
 	if err != nil {
 		return err
 	}
