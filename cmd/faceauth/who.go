@@ -50,7 +50,7 @@ type likeness struct {
 type judged struct {
 	Box        [4]int     `json:"box"`  // left, top, width and height in pixels
 	Name       string     `json:"name"` // "" for unknown
-	Confidence float64    `json:"confidence"`
+	Rarity     string     `json:"rarity,omitempty"` // how seldom a stranger comes as near, in words
 	Near       []likeness `json:"near"`             // the nearest people, at most three
 	Reason     string     `json:"reason,omitempty"` // why it is unknown
 	Picture    string     `json:"picture,omitempty"`
@@ -155,7 +155,10 @@ func judgedFace(l *online.Learner, s face.Sample) (judged, error) {
 	if err != nil {
 		return j, err
 	}
-	j.Name, j.Confidence, j.Reason = v.Label, v.Confidence, string(v.Reason)
+	j.Name, j.Reason = v.Label, string(v.Reason)
+	if v.Label != "" {
+		j.Rarity = l.Space().Stills.Rarity(v.Distance)
+	}
 	for _, name := range l.Names() {
 		d, err := l.Nearest(s.Vector, name)
 		if err != nil {
