@@ -48,12 +48,12 @@ type likeness struct {
 
 // judged is a face in a photograph.
 type judged struct {
-	Box        [4]int     `json:"box"`  // left, top, width and height in pixels
-	Name       string     `json:"name"` // "" for unknown
-	Rarity     string     `json:"rarity,omitempty"` // how seldom a stranger comes as near, in words
-	Near       []likeness `json:"near"`             // the nearest people, at most three
-	Reason     string     `json:"reason,omitempty"` // why it is unknown
-	Picture    string     `json:"picture,omitempty"`
+	Box     [4]int     `json:"box"`              // left, top, width and height in pixels
+	Name    string     `json:"name"`             // "" for unknown
+	Rarity  string     `json:"rarity,omitempty"` // how seldom a stranger comes as near, in words
+	Near    []likeness `json:"near"`             // the nearest people, at most three
+	Reason  string     `json:"reason,omitempty"` // why it is unknown
+	Picture string     `json:"picture,omitempty"`
 }
 
 // photograph is a picture that was judged.
