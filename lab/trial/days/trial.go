@@ -148,7 +148,7 @@ type subject struct {
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Run lets an office watch a day for each choice of strangers, or for as many random choices as Options says. The error
-// wraps [ErrTooFew], or is that of [office.Office.Run].
+// wraps [ErrTooFew], or is that of [office.Office.Run] or of ctx.
 func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
 	o = o.defaults()
 	people := subjects(all, o)
@@ -296,6 +296,9 @@ func (r *Report) day(
 		Event:    func(e office.Event) { count.events = append(count.events, e) },
 	})
 	if err := w.Run(ctx, cameras); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil { // the day has not ended
 		return err
 	}
 	count.end(o)
