@@ -602,7 +602,7 @@ func TestSystemForgedSignal(t *testing.T) {
 		t.Error("let in by a forged signal")
 	}
 	d.mayLogIn()
-	if out, code := d.ask("verify", "--user", "nobody"); code == 0 || !strings.Contains(out, "not recognised") {
+	if out, code := d.ask("try", "--user", "nobody"); code == 0 || !strings.Contains(out, "not recognised") {
 		t.Errorf("the command line: %s", out)
 	}
 	close(stop)
