@@ -65,7 +65,7 @@ func TestRandomPrograms(t *testing.T) {
 		"forgotten", "unlabelled", "drift", "many rejected",
 		"contracted", "rival", "name kept",
 	} {
-		if total.seen[what] < int(programs)/500 {
+		if total.seen[what] < int(programs)/250 {
 			t.Errorf("the programs saw %q %d times: they test too little", what, total.seen[what])
 		}
 	}
