@@ -350,7 +350,7 @@ func (s *site) officeID() (id string) {
 		s.t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.Query("select state ->> '$.id' from office where name = 'state'", func(r store.Row) error {
+	if err := db.Query("select code from office where name = 'state'", func(r store.Row) error {
 		id = r.ColumnText(0)
 		return nil
 	}); err != nil || id == "" {
