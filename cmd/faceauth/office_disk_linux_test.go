@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,8 +16,8 @@ import (
 	"github.com/faceauth/faceauth/office"
 )
 
-// A full disk for the state and the gallery ends nothing: arrivals are reported, the page works, and people can be
-// named. When there is room again, everything is written, so that a kill afterwards loses nothing.
+// A full disk for the state and the gallery ends nothing: arrivals are reported, the page works, and naming somebody is
+// refused with a sentence. When there is room again, everything is written, so that a kill afterwards loses nothing.
 func TestSystemOfficeFullDisk(t *testing.T) {
 	long(t)
 	disk := fixture.NewDisk(t, 1<<23)
@@ -58,21 +60,21 @@ func TestSystemOfficeFullDisk(t *testing.T) {
 		time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		r.get("/api/strangers", &strangers)
 	}
-	name, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.page()+"/api/name",
-		strings.NewReader(`{"group":1,"name":"bob","force":false}`))
-	if err != nil {
-		t.Fatal(err)
+	if code, text := s.name(r, strangers[0].ID); code < 400 || !strings.Contains(text, "the disk is full") {
+		t.Errorf("named on a full disk: %d, %s", code, text)
 	}
-	name.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	r.awaits(office.Arrived, "bob", time.Minute)
 
 	disk.Free()
 	r.until("the state is written again, and nothing is lost")
+	strangers = nil
+	r.get("/api/strangers", &strangers)
+	if len(strangers) != 1 {
+		t.Fatalf("%v", strangers)
+	}
+	if code, text := s.name(r, strangers[0].ID); code != http.StatusOK {
+		t.Fatalf("named: %d, %s", code, text)
+	}
+	r.awaits(office.Arrived, "bob", time.Minute)
 	time.Sleep(time.Second)
 	r.kill()
 	r = s.office(args...)
@@ -87,4 +89,25 @@ func TestSystemOfficeFullDisk(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	r.stop()
+}
+
+// name gives a stranger the name bob, and returns the status and the text of the answer.
+func (s *site) name(r *running, stranger uint64) (int, string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, stranger)
+	q, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, r.page()+"/api/name", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
 }
