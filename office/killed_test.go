@@ -321,7 +321,7 @@ func TestSystemKilledTogether(t *testing.T) {
 	}
 	t.Logf("%d kills, %d offices opened, %d people in, %d out, %d of them forgotten, %d here, %d lost, %d events, "+
 		"%d sightings", kills, opened, len(in), len(out), len(forgot), len(here), lost, events, records)
-	if opened == 0 || events == 0 || records == 0 || len(forgot) == 0 {
+	if opened == 0 || records == 0 || len(forgot) == 0 { // an office may be killed before its first event
 		t.Error("so it tests nothing")
 	}
 	nothing(t, g.Close())
