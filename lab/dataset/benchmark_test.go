@@ -54,7 +54,8 @@ func TestSystemMainBenchmark(t *testing.T) {
 		learner, nearest := s.Methods[0], s.Methods[1]
 		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR,
 			nearest.Recall, nearest.FAR)
-		if learner.Recall < .99 || learner.FAR > .001 || learner.Recall < nearest.Recall+.05 {
+		// The limit of a name costs single faces .012: those of one person who turns far away (docs/results.md).
+		if learner.Recall < .985 || learner.FAR > .001 || learner.Recall < nearest.Recall+.05 {
 			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR,
 				nearest.Recall)
 		}
@@ -78,11 +79,10 @@ func TestSystemMainBenchmark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := auth.Methods[0]; m.FMR.Errors > 0 || m.FNMR.Rate > .002 || m.Pairs != (evaluate.Pairs{Total: 30}) {
+	if m := auth.Methods[0]; m.FMR.Errors > 0 || m.FNMR.Rate > .01 || m.Pairs != (evaluate.Pairs{Total: 30}) {
 		t.Errorf("one user: FMR %+v, FNMR %+v, pairs %+v", m.FMR, m.FNMR, m.Pairs)
 	}
-	// With their own faces no attacker is accepted. With blends every attacker is accepted, as the README says on its
-	// first page.
+	// With their own faces no attacker is accepted. With blends most are, by single faces: the limit of a name stops four.
 	learner := evaluate.Guarded{Entry: evaluate.Learner(e.Space(), online.Settings{})}
 	drifts, err := evaluate.SlowDrifts(ids, enrol)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestSystemMainBenchmark(t *testing.T) {
 	for _, c := range []struct {
 		attacks []evaluate.Attack
 		fallen  int
-	}{{drifts, 0}, {bridges, 30}} {
+	}{{drifts, 0}, {bridges, 26}} {
 		o, err := evaluate.Withstand(context.Background(), c.attacks, learner, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,8 @@ func TestSystemMainBenchmark(t *testing.T) {
 		{online.Settings{Sigma: .30, Gamma: 1e-4}, false},
 		{online.Settings{Sigma: .30, Gamma: 1e-2}, false},
 		{online.Settings{Sigma: .16, Gamma: 1e-4}, false},
-		// The measured rates of the space keep strangers out, too, unless a NameRate of 1 allows a name for everybody.
+		// The measured rates of the space keep strangers out, too, unless a NameRate of 1 allows a name for everybody
+		// within the limit.
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, false},
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3, NameRate: 1}, true},
 	} {
@@ -129,7 +130,7 @@ func TestSystemMainBenchmark(t *testing.T) {
 		far := s.Methods[0].FAR
 		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma, c.settings.Gamma,
 			c.settings.Reach, s.Methods[0].Recall, far)
-		if c.falls && far < .5 || !c.falls && far > .001 {
+		if c.falls && far < .4 || !c.falls && far > .001 {
 			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach,
 				far)
 		}
