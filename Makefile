@@ -4,13 +4,14 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-system build programs models demo test test-system test-race mutants count lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-system build programs models demo test test-system test-boot test-race mutants count lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth, bin/faceauth-eye, which alone links a decoder, and bin/faceauth-lab, which measures'
-	@echo 'make test-system  the tests that boot a system, log in, start a browser and brokers, or look at recordings'
+	@echo 'make test-system  the tests that log in, start a browser and brokers, or look at recordings'
+	@echo 'make test-boot  logins on a system that boots, a quarter of an hour'
 	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
@@ -73,7 +74,7 @@ demo: models
 
 # Tests sync many small databases to the disk. In memory nothing waits for it, if there is room and programs may run.
 # What Go builds is large, and stays on the disk.
-TESTS = test test-system test-race
+TESTS = test test-system test-boot test-race
 $(TESTS): export GOTMPDIR ?= $(if $(filter environment,$(origin TMPDIR)),$(TMPDIR),/tmp)
 $(TESTS): export TMPDIR ?= $(shell findmnt -nbfo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
 	awk '$$1 > 4e9 && $$2 !~ /noexec/ { print "/dev/shm"; found = 1 } END { if (!found) print "/tmp" }')
@@ -96,9 +97,12 @@ test: models
 test-system: setup-system models
 	@go test -tags matprofile -run '^TestSystem' -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
 	@go test -tags matprofile -short -timeout 30m -p $$(($$(nproc) + 1)) $(SYSTEM)
-	@go test -timeout 60m ./internal/boottest # which boots nothing with -short
 	@go -C lab test -tags matprofile -run '^TestSystem' -timeout 30m ./...
 	@go -C lab test -tags matprofile -short -timeout 30m $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
+
+# Logins on a system that boots, a quarter of an hour: before a release, and after a change of logins.
+test-boot: setup-system models
+	@go test -timeout 60m ./internal/boottest
 
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find.
 RACE = ./cmd/faceauth ./eye ./office/... ./replay ./tablet/... ./internal/frigate
