@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/clitest"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
@@ -234,6 +235,7 @@ func fastOffice(t testing.TB, gallery, recording string, args ...string) (events
 // enrolled returns a gallery with the given people of vidtimit_rot.
 func enrolled(t testing.TB, people ...int) (gallery string) {
 	t.Helper()
+	clitest.Real(t)
 	gallery = filepath.Join(t.TempDir(), "gallery")
 	for _, i := range people {
 		name := fmt.Sprintf("p%d", i)
