@@ -39,7 +39,6 @@ if [ "$what" = system ]; then
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
 	{ command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ]; } || want nginx-light
-	{ command -v nats-server >/dev/null 2>&1 || [ -x /usr/sbin/nats-server ]; } || want nats-server
 	# The RTSP camera of the tests. Only the system's own interpreter has these bindings of Python.
 	if ! /usr/bin/python3 -c "import gi; gi.require_version('GstRtspServer', '1.0')" >/dev/null 2>&1; then
 		want gir1.2-gst-rtsp-server-1.0
