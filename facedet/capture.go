@@ -32,6 +32,8 @@ type capture struct {
 	rate  float64
 	count Count
 	last  time.Duration
+	file  string // its name, without the folder; "" for a stream
+	ahead *shot  // the second frame of a recording, read with the first
 
 	want   chan struct{} // a frame is wanted; closed to end the worker
 	got    chan shot
@@ -123,31 +125,56 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 		c.abandon()
 		return nil, err
 	}
+	s, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.err != nil || s.img == nil {
+		c.abandon()
+		if s.err != nil {
+			return nil, fmt.Errorf("reading frame %d: %w", c.count.Read, s.err)
+		}
+		if !c.live {
+			return nil, endOf(c.count)
+		}
+		return nil, io.EOF
+	}
+	f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: (*Picture)(s.img)}
+	if c.count.Read == 0 && !c.live {
+		second, err := c.read(ctx)
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		c.ahead = &second
+		if second.img == nil && second.err == nil { // as of AVIF, JPEG 2000 or a GIF that does not move
+			f.Still, f.File = true, c.file
+		}
+	}
+	c.count.Read++
+	return f, nil
+}
+
+// read returns the next frame of the grabber, which may have been read ahead.
+func (c *capture) read(ctx context.Context) (shot, error) {
+	if c.ahead != nil {
+		s := *c.ahead
+		c.ahead = nil
+		return s, nil
+	}
 	c.want <- struct{}{}
 	timer := time.NewTimer(c.o.Timeout)
 	defer timer.Stop()
 	select {
 	case s := <-c.got:
-		if s.err != nil || s.img == nil {
-			c.abandon()
-			if s.err != nil {
-				return nil, fmt.Errorf("reading frame %d: %w", c.count.Read, s.err)
-			}
-			if !c.live {
-				return nil, endOf(c.count)
-			}
-			return nil, io.EOF
-		}
-		f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: (*Picture)(s.img)}
-		c.count.Read++
-		return f, nil
+		return s, nil
 	case <-timer.C:
 		c.abandon()
-		return nil, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", ErrTimeout,
+		return shot{}, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", ErrTimeout,
 			c.count.Read, c.o.Timeout)
 	case <-ctx.Done():
 		c.abandon()
-		return nil, ctx.Err()
+		return shot{}, ctx.Err()
 	}
 }
 
@@ -177,6 +204,10 @@ func (c *capture) Count() Count { return c.count }
 
 // abandon ends the worker without waiting for it.
 func (c *capture) abandon() {
+	if c.ahead != nil && c.ahead.img != nil {
+		c.ahead.img.Close()
+	}
+	c.ahead = nil
 	if !c.closed {
 		c.closed = true
 		close(c.quit)

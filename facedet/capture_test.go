@@ -7,6 +7,7 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"io"
 	"testing"
 	"time"
 
@@ -48,6 +49,37 @@ func (d *device) open(t *testing.T, o Options, live bool) *capture {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// A film of one frame is a photograph: AVIF and a GIF that does not move come as films.
+func TestOneFrame(t *testing.T) {
+	for frames := range 3 {
+		d := newDevice(frames)
+		close(d.hang)
+		c := d.open(t, Options{}, false)
+		for i := range frames {
+			f, err := c.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Index != i || f.Still != (frames == 1) {
+				t.Errorf("of %d, frame %d: %d, %t", frames, i, f.Index, f.Still)
+			}
+			f.Close()
+		}
+		if _, err := c.Next(context.Background()); frames > 0 && err != io.EOF {
+			t.Errorf("after %d: %v", frames, err)
+		}
+		c.Close()
+	}
+	d := newDevice(2) // it is closed with a frame read ahead
+	c := d.open(t, Options{}, false)
+	f, err := c.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	c.Close()
 }
 
 // A read that hangs is abandoned, and the camera is released when the read returns.

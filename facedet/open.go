@@ -101,6 +101,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	}
 	s, err := openCapture(ctx, o, false, func() (grabber, error) { return cv.OpenVideo(path, o.Timeout) })
 	if err == nil {
+		s.file = filepath.Base(path)
 		return s, nil
 	}
 	if errors.Is(err, ErrTimeout) || ctx.Err() != nil {

@@ -23,6 +23,7 @@ import (
 // and by the exit code [cli.Partly].
 type reading struct {
 	mu     sync.Mutex
+	n      int // recordings
 	left   []footage.Left
 	unread []unreadable // recordings that gave nothing
 	short  []unreadable // recordings of which a part is missing
@@ -65,6 +66,7 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 	if err != nil {
 		return found, cli.Fail(cli.BadSource, err)
 	}
+	o.reading.n = len(found.Items)
 	o.reading.left = append(o.reading.left, found.Left...)
 	if left := found.String(); left != "" {
 		cli.Warn(c, left)
@@ -102,10 +104,16 @@ func (o *options) single(c *cobra.Command, source string) (string, error) {
 // failed notes that a recording gave nothing, and says why.
 func (o *options) failed(c *cobra.Command, path string, err error) {
 	why := err.Error()
-	if _, rest, found := strings.Cut(why, path+": "); found {
+	for {
+		_, rest, found := strings.Cut(why, path+": ")
+		if !found {
+			break
+		}
 		why = rest
 	}
-	cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
+	if o.reading.n != 1 { // of one, the error says it
+		cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
+	}
 	o.reading.mu.Lock()
 	defer o.reading.mu.Unlock()
 	o.reading.unread = append(o.reading.unread, unreadable{name(path), why})

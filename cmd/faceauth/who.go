@@ -109,9 +109,6 @@ func (o *options) who(c *cobra.Command, args []string) error {
 // photographs judges the pictures of an item.
 func (o *options) photographs(c *cobra.Command, v *vision, l *online.Learner, item footage.Item) (all []photograph,
 	err error) {
-	if item.Files == nil {
-		return nil, cli.Fail(cli.BadSource, errors.New("it is no photograph; faceauth replay says who is in a film"))
-	}
 	src, err := o.stream(c, v, item.Path, eye.Options{Gate: eye.Learn})
 	if err != nil {
 		return nil, err
@@ -126,9 +123,12 @@ func (o *options) photographs(c *cobra.Command, v *vision, l *online.Learner, it
 		if err != nil {
 			return all, err
 		}
+		if !f.Still && item.Files == nil {
+			return all, cli.Fail(cli.BadSource, errors.New("it is a film; faceauth replay says who is in it"))
+		}
 		bar.Step()
 		p := photograph{File: name(item.Path), Faces: []judged{}}
-		if item.Path != item.Files[0] {
+		if item.Files != nil && item.Path != item.Files[0] {
 			p.File = name(filepath.Join(item.Path, f.File))
 		}
 		for _, s := range f.Samples {
@@ -205,6 +205,9 @@ func (o *options) printWho(c *cobra.Command, all []photograph) error {
 				return err
 			}
 		}
+		return nil
+	}
+	if len(all) == 0 {
 		return nil
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	maxPixels = 64 << 20  // of an image
-	maxFile   = 256 << 20 // bytes of an image file
+	maxPixels = 64_000_000 // of an image
+	maxFile   = 256 << 20  // bytes of an image file
 )
 
 // Image is an 8-bit BGR picture of at least one pixel.
@@ -138,7 +138,7 @@ func checkSize(size image.Point) error {
 		return fmt.Errorf("%w: %dx%d pixels", ErrNotImage, size.X, size.Y)
 	}
 	if size.X > maxPixels/size.Y {
-		return fmt.Errorf("%w: %dx%d pixels", ErrTooLarge, size.X, size.Y)
+		return fmt.Errorf("%w: %dx%d pixels; at most %d million are read", ErrTooLarge, size.X, size.Y, maxPixels/1_000_000)
 	}
 	return nil
 }

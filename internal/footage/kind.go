@@ -67,6 +67,8 @@ func kindOf(path string) (k kind, why string) {
 		return film, ""
 	case slices.Contains(pictureEndings, end):
 		return picture, ""
+	case end == ".m3u8" || end == ".m3u" || end == ".mpd":
+		return unread, end + " (a list of other files)"
 	case slices.Contains(unreadEndings, end):
 		return unread, end + " (cannot be read here)"
 	case slices.Contains(besideEndings, end):

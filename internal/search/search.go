@@ -241,19 +241,24 @@ func (r Recording) file(s Sighting) string {
 const together = 500 * time.Millisecond
 
 func (h Hit) better(o Hit) bool {
-	return h.Share > o.Share ||
-		h.Share == o.Share && (h.Distance < o.Distance || h.Distance == o.Distance && h.From < o.From)
+	return h.Distance < o.Distance || h.Distance == o.Distance && h.From < o.From
 }
 
-// judge reports whether a sighting is the person.
+// Least shares of the faces of a sighting, which a tracker holds for one person, that make it the searched person's: of
+// all that were judged, and of those that have a name. A face that turned away is unknown, and speaks against nobody.
+const (
+	leastOfAll   = 1. / 3
+	leastOfNamed = .6
+)
+
+// judge reports whether a sighting is the person. As in a photograph, one look can name: somebody may pass by quickly.
 func (q *Query) judge(s Sighting) (Hit, bool, error) {
 	var l online.Learner
 	if err := l.UnmarshalBinary(q.learner); err != nil {
 		return Hit{}, false, err
 	}
 	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
-	who := sighting.NewIdentities(l.Space(), sighting.Rules{})
-	label := ""
+	own, named := 0, 0
 	for _, f := range s.Album.Faces {
 		d, err := l.Nearest(f.Vector, q.Name)
 		if err != nil {
@@ -266,20 +271,17 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		if err != nil {
 			return h, false, err
 		}
-		who.Add(0, 0, sighting.Look{Vector: f.Vector}, v)
-		label = v.Label
+		if v.Label != "" {
+			named++
+		}
+		if v.Label == q.Name {
+			own++
+		}
 	}
 	h.Pictures = around(s.Album.Faces, h.JPEG)
-	if len(s.File) > 0 { // one look at a photograph names
-		h.Share = 1
-		return h, label == q.Name, nil
-	}
-	b := who.Who(0, []int{0})[0]
-	if b.Name != q.Name {
-		return h, false, nil
-	}
-	h.Share = b.Share
-	return h, true, nil
+	all := float64(len(s.Album.Faces))
+	h.Share = float64(own) / all
+	return h, own > 0 && h.Share >= leastOfAll && float64(own) >= leastOfNamed*float64(named), nil
 }
 
 // around returns the pictures of the first and the last face, and the nearest one between them.

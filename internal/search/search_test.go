@@ -104,7 +104,7 @@ func TestFind(t *testing.T) {
 		{"alice", n(5, "a"), 0, []string{"0-0.8 5 0.00 a"}},
 		{"twice", n(5, "a") + away + n(5, "ab"), 0, []string{"0-0.8 5 0.00 a", "3.4-4.2 5 0.00 a"}},
 		{"others", n(5, "bs"), 0, nil},
-		{"too short", "a a", 0, nil},
+		{"she passes by", "a a", 0, []string{"0-0.2 2 0.00 a"}},
 		{"poor pictures", n(9, "q"), 0, nil},
 		{"no vectors", n(9, "x"), 0, nil},
 		{"she turns away little by little", n(30, "a"), .1, []string{"0-5.8 30 0.00 a"}},
@@ -112,6 +112,24 @@ func TestFind(t *testing.T) {
 	} {
 		if got := hits(t, query(t, "alice"), scan(t, c.script, c.drift)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Somebody who turned away most of the time is found, and a name for few of many faces is none.
+func TestTurnedAway(t *testing.T) {
+	for script, want := range map[string]bool{"aaaa": true, "aassssss": false, "aasss": true, "asss": false,
+		"aaab": true, "aaabbb": false, "ssss": false} {
+		r := scan(t, "a", 0)
+		first := r.Sightings[0].Album.Faces[0]
+		r.Sightings[0].Album.Faces = nil
+		for _, c := range script {
+			f := first
+			f.Vector = []float32{map[rune]float32{'a': 0, 'b': 2, 's': 40}[c], 0}
+			r.Sightings[0].Album.Faces = append(r.Sightings[0].Album.Faces, f)
+		}
+		if got := hits(t, query(t, "alice"), r); (len(got) == 1) != want {
+			t.Errorf("%s: %q", script, got)
 		}
 	}
 }
