@@ -33,7 +33,10 @@ require (
 	lukechampine.com/adiantum v1.1.1
 )
 
-require golang.org/x/text v0.43.0
+require (
+	github.com/rivo/uniseg v0.4.7
+	golang.org/x/text v0.43.0
+)
 
 require (
 	github.com/chromedp/sysutil v1.1.0 // indirect
@@ -52,7 +55,6 @@ require (
 	github.com/ncruces/julianday v1.0.0 // indirect
 	github.com/oasdiff/yaml v0.1.1 // indirect
 	github.com/oasdiff/yaml3 v0.0.14 // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/stretchr/testify v1.11.1 // indirect

@@ -9,13 +9,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/table"
 )
 
 // WriteText writes the summary as aligned lines for a person.
 func (s Summary) WriteText(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	t := table.New(w, 3)
 	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration), plural(s.Faces, "face"))
 	for _, p := range s.People {
 		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\t%s\n", p.Name, plural(p.Faces, "face"), clock(p.First),

@@ -12,13 +12,13 @@ import (
 	"image/png"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/pagestyle"
+	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -127,7 +127,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 	if o.JSON {
 		return json.NewEncoder(c.OutOrStdout()).Encode(a)
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
+	w := table.New(c.OutOrStdout(), 3)
 	if len(a.Unusual) > 0 {
 		fmt.Fprintln(w, "face\tname\tseems\tdistance\tscore\t")
 	}

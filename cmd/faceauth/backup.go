@@ -37,7 +37,7 @@ func newBackup() *cobra.Command {
 			"have the old key), and copy FILE to its place. A key is a file of 32 random bytes:\n\n" +
 			"    (umask 077; head -c 32 /dev/urandom >KEY)\n\n" +
 			"Without its key nobody can read a gallery: keep a copy of the key in another place.",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), SuggestFor: []string{"export", "save", "dump"},
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := o.galleryPath()
 			if err != nil {

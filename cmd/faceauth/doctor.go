@@ -32,7 +32,7 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "list what is missing on this machine, and the commands that install it",
-		Args:  cobra.NoArgs,
+		Args:  cobra.NoArgs, SuggestFor: []string{"check", "test", "diagnose", "setup", "config", "info"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
 			type row struct {

@@ -54,6 +54,7 @@ func newEnroll() *cobra.Command {
 			"  faceauth enroll alice.jpg holiday.jpg --name alice\n" +
 			"  faceauth enroll --people known/",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: cli.Cameras,
+		Aliases: []string{"enrol"}, SuggestFor: []string{"add", "register", "learn", "train", "new"},
 		RunE: func(c *cobra.Command, args []string) error {
 			how.fewer = how.fewer || !c.Flags().Changed("frames")
 			switch {

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/npm"
+	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
 )
@@ -19,8 +19,8 @@ func newModels() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models",
 		Short: "list, verify or install the neural networks",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:  cobra.NoArgs, SuggestFor: []string{"download", "fetch"},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.PersistentFlags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
 	o.JSONFlag(c.PersistentFlags())
@@ -44,7 +44,7 @@ func newModels() *cobra.Command {
 			if o.JSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(rows)
 			}
-			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
+			t := table.New(c.OutOrStdout(), 3)
 			for _, r := range rows {
 				state := "installed"
 				if !r.Installed {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
@@ -61,10 +62,10 @@ func (o *options) galleryFlag(c *cobra.Command) { o.galleryFlags(c.Flags()) }
 
 func (o *options) galleryFlags(f *pflag.FlagSet) {
 	o.reading = &reading{}
-	f.StringVar(&o.gallery, "gallery", "",
-		"file of the gallery (default: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
-	f.StringVar(&o.key, "key", "", "file of the 32 random bytes that encrypt the gallery (default: faceauth.key in "+
-		"$CREDENTIALS_DIRECTORY, if it exists)")
+	f.StringVar(&o.gallery, "gallery", os.Getenv("FACEAUTH_GALLERY"), "file of the gallery (default: "+
+		"$FACEAUTH_GALLERY, else faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
+	f.StringVar(&o.key, "key", os.Getenv("FACEAUTH_KEY"), "file of the 32 random bytes that encrypt the gallery "+
+		"(default: $FACEAUTH_KEY, else faceauth.key in $CREDENTIALS_DIRECTORY, if it exists)")
 }
 
 // settings returns s with the values of the command line.
@@ -148,6 +149,7 @@ func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, 
 		g.Close()
 		return nil, err
 	}
+	cli.Detail(c, "the gallery is %s: %s, in the space %s", path, cli.Count(len(g.People()), "person"), g.Space().ID)
 	return g, nil
 }
 

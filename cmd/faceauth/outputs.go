@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/faceauth/faceauth"
@@ -39,7 +40,8 @@ type outputFlags struct {
 
 func (r *outputFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.address, "page", "", "address of the web page, such as 127.0.0.1:8090")
+	f.StringVar(&r.address, "page", "", "address of the web page, such as 127.0.0.1:8090, or only the port, for "+
+		"browsers on this machine")
 	f.StringVar(&r.token, "token", "",
 		"file with the token for the page; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
@@ -70,6 +72,9 @@ func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 // open starts the page and the sinks of an office, until end is called. Later errors go to cancel.
 func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, past *office.Past,
 	cancel context.CancelCauseFunc) (end func(), err error) {
+	if _, err := strconv.ParseUint(r.address, 10, 16); err == nil {
+		r.address = "127.0.0.1:" + r.address
+	}
 	group := sink.NewGroup(ctx, past, func(err error) { cancel(err) })
 	group.Changed = func(name string, err error) {
 		if err != nil {

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/search"
+	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -62,7 +62,7 @@ func newPeople() *cobra.Command {
 			fmt.Fprintln(c.ErrOrStderr(), "nobody is enrolled")
 			return nil
 		}
-		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
+		t := table.New(c.OutOrStdout(), 3)
 		for _, p := range people {
 			alarm := ""
 			if p.Drift.Alarm {
@@ -89,8 +89,8 @@ func newPeople() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "people",
 		Short: "list and change the people in the gallery",
-		Args:  cobra.NoArgs,
-		RunE:  list,
+		Args:  cobra.NoArgs, Aliases: []string{"list", "ls"},
+		RunE: list,
 	}
 	o.galleryFlags(c.PersistentFlags())
 	o.JSONFlag(c.PersistentFlags())
@@ -98,6 +98,7 @@ func newPeople() *cobra.Command {
 		Use:   "remove NAME",
 		Short: "forget a person: the labelled faces, and all faces learned from them",
 		Args:  cobra.ExactArgs(1), ValidArgsFunction: o.names,
+		Aliases: []string{"rm"}, SuggestFor: []string{"forget", "delete", "del"},
 		RunE: func(c *cobra.Command, args []string) error {
 			recordings := 0
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
@@ -128,6 +129,17 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
+	rename := &cobra.Command{
+		Use: "rename NAME NEW", Short: "give a person another name", Aliases: []string{"mv"},
+		Args: cobra.ExactArgs(2), ValidArgsFunction: o.names,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.amend(c, func(g *gallery.Gallery) (bool, error) { return true, g.Rename(args[0], args[1]) })
+			if err != nil {
+				return err
+			}
+			return o.Print(c, map[string]string{"was": args[0], "name": args[1]}, "%s is now %s\n", args[0], args[1])
+		},
+	}
 	undo := &cobra.Command{
 		Use:   "undo SINCE",
 		Short: "take back the faces learned since a moment",
@@ -152,8 +164,8 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(undo, newConfirm(&o),
-		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list}, remove)
+	c.AddCommand(undo, newConfirm(&o), rename, remove,
+		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list, Aliases: []string{"ls"}})
 	return c
 }
 
@@ -177,6 +189,8 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return nil
 	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
 		return cli.Fail(cli.Refused, err)
+	case errors.Is(err, online.ErrName), errors.Is(err, online.ErrTaken):
+		return cli.Fail(cli.BadUsage, err)
 	case err != nil:
 		return cli.Fail(cli.BadGallery, err)
 	}

@@ -130,6 +130,7 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 	case n.Damaged > 0:
 		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
 	default:
+		cli.Detail(c, "%s: %s", cell(path), cli.Count(n.Read, "picture"))
 		return
 	}
 	cli.Warn(c, fmt.Sprintf("%s: %s", cell(path), why))

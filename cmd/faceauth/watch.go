@@ -31,6 +31,7 @@ func newWatch() *cobra.Command {
 			"unless --learn is given.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
+		SuggestFor: []string{"live", "camera", "show"},
 		RunE: func(c *cobra.Command, args []string) error {
 			source, err := o.single(c, args[0])
 			if err != nil {

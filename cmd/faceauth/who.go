@@ -10,12 +10,12 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -30,7 +30,8 @@ func newWho() *cobra.Command {
 			"If nobody is recognised, the exit code is 7; if a file could not be looked at, it is 9.",
 		Example:    "  faceauth who party.jpg\n  faceauth who album --json",
 		Args:       cobra.MinimumNArgs(1),
-		SuggestFor: []string{"recognise", "recognize", "identify", "predict", "verify"},
+		Aliases:    []string{"recognise", "recognize", "identify"},
+		SuggestFor: []string{"predict", "verify", "compare", "detect"},
 		RunE:       func(c *cobra.Command, args []string) error { return o.who(c, args) },
 	}
 	o.VisionFlags(c)
@@ -210,7 +211,7 @@ func (o *options) printWho(c *cobra.Command, all []photograph) error {
 	if len(all) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	w := table.New(c.OutOrStdout(), 2)
 	fmt.Fprintln(w, "picture\tface\tname\tdistance\t")
 	for _, p := range all {
 		if len(p.Faces) == 0 {

@@ -15,13 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
+	"slices"
+	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/faceauth/faceauth"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes beside 0 and 130.
@@ -65,18 +65,6 @@ func Code(err error) int {
 	return 0
 }
 
-// Main runs the program's command line, and ends the process with its exit code.
-func Main(root *cobra.Command) {
-	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup it is ignored
-		end = append(end, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), end...)
-	code := Run(ctx, root, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
-
 const again = "again"
 
 // Again says how to go on after an interruption of a command.
@@ -101,7 +89,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		code, err = 130, errors.New("interrupted; "+cmp.Or(c.Annotations[again], "only reported changes were made"))
 	case strings.HasPrefix(err.Error(), "unknown command "): // cobra has no type for this error
-		code, err = BadUsage, unknownCommand(root, err)
+		code, err = BadUsage, unknownCommand(root, c, args, err)
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), strings.ReplaceAll(err.Error(), "\n", "; "))
 	return code
@@ -110,7 +98,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 // Root makes root, which has its name and its help, the root command of a program with these commands.
 func Root(root *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	root.Version, root.SilenceUsage, root.SilenceErrors = faceauth.Version, true, true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Fail(BadUsage, err) })
+	root.SetFlagErrorFunc(unknownFlag)
+	root.PersistentFlags().BoolP("quiet", "q", false, "print no notes and no warnings")
+	root.PersistentFlags().BoolP("verbose", "v", false, "say which files, networks and programs are used")
 	root.AddCommand(commands...)
 	root.SetHelpCommand(newHelp(root))
 	root.InitDefaultCompletionCmd()
@@ -139,15 +129,72 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// unknownCommand turns cobra's error of several lines about an unknown command into one sentence.
-func unknownCommand(root *cobra.Command, err error) error {
-	what, rest, _ := strings.Cut(err.Error(), "\n")
-	what, _, _ = strings.Cut(what, " for ")
-	_, names, _ := strings.Cut(rest, "Did you mean this?")
-	if like := strings.Fields(names); len(like) > 0 {
+// unknownCommand says in one sentence what is unknown of a command line, and what may have been meant. Cobra takes the
+// word after an unknown flag for its value, and then complains of the word after that.
+func unknownCommand(root, c *cobra.Command, args []string, err error) error {
+	for _, arg := range args {
+		name, dashed := strings.CutPrefix(arg, "-")
+		if !dashed {
+			break
+		}
+		flags := root.PersistentFlags()
+		if name != "q" && name != "v" && flags.Lookup(strings.TrimPrefix(name, "-")) == nil {
+			return fmt.Errorf("unknown flag: %s; flags of a command come after it: %s COMMAND %[1]s", arg, root.Name())
+		}
+	}
+	what, _, _ := strings.Cut(err.Error(), " for ")
+	word, _ := strconv.Unquote(strings.TrimPrefix(what, "unknown command "))
+	if like := meant(root, c, word); len(like) > 0 {
 		return fmt.Errorf("%s; did you mean %s?", what, strings.Join(like, " or "))
 	}
-	return fmt.Errorf("%s; see %s help", what, root.Name())
+	return fmt.Errorf("%s; see %s help", what, c.CommandPath())
+}
+
+// meant returns the command lines that somebody may mean who types word after c.
+func meant(root, c *cobra.Command, word string) (like []string) {
+	for _, top := range root.Commands() {
+		for _, sub := range append(top.Commands(), top) {
+			if sub.IsAvailableCommand() && (slices.Contains(sub.SuggestFor, word) ||
+				c == root && sub != top && (sub.Name() == word || sub.HasAlias(word))) {
+				like = append(like, strings.TrimPrefix(sub.CommandPath(), root.Name()+" "))
+			}
+		}
+	}
+	if len(like) > 0 {
+		return like
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return near(names, word)
+}
+
+// near returns the names that a word resembles.
+func near(names []string, word string) []string {
+	c := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares the names of commands
+	for _, name := range names {
+		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	return c.SuggestionsFor(word)
+}
+
+// unknownFlag gives an error about a flag its exit code, and says which flag may have been meant.
+func unknownFlag(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := unknown.GetSpecifiedName()
+		if like := near(names, name); len(name) > 1 && len(like) > 0 {
+			err = fmt.Errorf("%w; did you mean --%s?", err, strings.Join(like, " or --"))
+		} else if !c.HasParent() {
+			err = fmt.Errorf("%w; flags of a command come after it: %s COMMAND --%s", err, c.Name(), name)
+		} else {
+			err = fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+		}
+	}
+	return Fail(BadUsage, err)
 }
 
 // usage gives errors about arguments a sentence that names them, and the exit code of a wrong command line.
@@ -183,8 +230,18 @@ func arguments(c *cobra.Command, args []string, err error) error {
 	return err
 }
 
-// Note prints a sentence for a person.
+// Detail prints a sentence for a person who asks for more by --verbose.
+func Detail(c *cobra.Command, format string, args ...any) {
+	if more, _ := c.Root().PersistentFlags().GetBool("verbose"); more {
+		Note(c, fmt.Sprintf(format, args...))
+	}
+}
+
+// Note prints a sentence for a person, unless --quiet is given.
 func Note(c *cobra.Command, sentence string) {
+	if quiet, _ := c.Root().PersistentFlags().GetBool("quiet"); quiet {
+		return
+	}
 	sentence = strings.ReplaceAll(strings.TrimSpace(sentence), "\n", " ")
 	fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", c.Root().Name(), sentence)
 }

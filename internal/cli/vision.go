@@ -95,6 +95,10 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, d := range v.networks {
+		Detail(c, "the network %s is in %s", d.Name, o.Models)
+	}
+	Detail(c, "pictures are looked at by %s", v.Config.Command[0])
 	// The eye loads its libraries while this process reads the files.
 	if _, err = v.ready(c.Context()); err == nil {
 		err = o.VerifyNetworks(v.networks)

@@ -57,5 +57,5 @@ func Main() {
 		RunE: func(c *cobra.Command, args []string) error { return write(c.InOrStdin(), args[0]) },
 	})
 	root.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the user who runs it)")
-	cli.Main(root)
+	cli.Main(func() *cobra.Command { return root }, "")
 }

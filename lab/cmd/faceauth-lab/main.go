@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
+func main() { cli.Main(newRoot, manPage) }
+
 func newRoot() *cobra.Command {
 	return cli.Root(&cobra.Command{
 		Use:   "faceauth-lab",
@@ -34,3 +36,28 @@ func newTrial() *cobra.Command {
 	c.AddCommand(newLoginTrial(), newLivenessTrial(), newOfficeTrial(), newDistanceTrial())
 	return c
 }
+
+// manPage is the end of the program's own manual page.
+const manPage = `
+# EXIT STATUS
+
+    0    done
+    1    something else failed
+    2    the command line is wrong
+    3    the recordings cannot be opened or read
+    4    no usable face was found
+    6    a model is missing or wrong
+    8    the recordings do not support the settings that were chosen
+    130  interrupted
+
+# ENVIRONMENT
+
+    FACEAUTH_MODELS        folder of the model files, which faceauth models install fetches
+    FACEAUTH_DATA          folder of the recordings and tables of thesis
+    FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, also if ONNX Runtime is installed
+    XDG_DATA_HOME          where the models lie, in place of ~/.local/share
+
+# FILES
+
+    ~/.local/share/faceauth/models   the networks, or /usr/share/faceauth/models for all users
+`
