@@ -237,7 +237,7 @@ lint:
 sbom:
 	@for f in faceauth faceauth-eye; do $(built); \
 		go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -licenses \
-		-version "$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' doc.go)" -output bin/$$f.cdx.json bin/$$f || exit 1; done
+		-version "$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' internal/version/version.go)" -output bin/$$f.cdx.json bin/$$f || exit 1; done
 
 bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline

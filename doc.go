@@ -6,8 +6,9 @@
 // methods come from M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
 // Learning, 2011.
 //
-// This package holds only the version. ARCHITECTURE.md beside it has a drawing of all packages and follows one face
-// through them; examples/ has programs to start from.
+// A [Recogniser] does the whole of it in a few lines: [New] makes one, [Recogniser.Enroll] shows it a person,
+// [Recogniser.Who] asks who is in a photograph, and [Recogniser.Watch] follows a camera. It decodes pictures with OpenCV
+// and needs cgo; the packages below need less, and do more. ARCHITECTURE.md beside this file has a drawing of them.
 //
 // # From a camera to a name
 //
@@ -50,5 +51,7 @@
 // [gallery.Gallery]: https://pkg.go.dev/github.com/faceauth/faceauth/gallery#Gallery
 package faceauth
 
-// Version is the version of the library and the program, by semver.org.
-const Version = "0.1.0"
+import "github.com/faceauth/faceauth/internal/version"
+
+// Version is the version of the library and the programs, by semver.org.
+const Version = version.Version

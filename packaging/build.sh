@@ -47,8 +47,8 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 # The release is part of the version, so that an upgrade of the system brings the packages of the new release:
 # 0.1.0+deb12.
-version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' doc.go)
-[ -n "$version" ] || stop 'doc.go has no Version'
+version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' internal/version/version.go)
+[ -n "$version" ] || stop 'internal/version has no Version'
 # shellcheck disable=SC1091
 release=$(. /etc/os-release && case $ID in debian) echo "deb$VERSION_ID" ;; *) echo "$ID$VERSION_ID" ;; esac)
 cat >debian/changelog <<END

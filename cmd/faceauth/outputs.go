@@ -13,10 +13,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faceauth/faceauth"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
+	"github.com/faceauth/faceauth/internal/version"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/sink"
@@ -128,7 +128,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		report, deliver := group.Reserve("mqtt", r.mqttFaces)
 		m, err := sink.NewMQTT(sink.Broker{
 			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: past.ID(),
-			Name: strings.TrimSpace("faceauth " + host), Version: faceauth.Version, Page: link,
+			Name: strings.TrimSpace("faceauth " + host), Version: version.Version, Page: link,
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
 			Now: w.Now, Face: w.LastFace,
 		})

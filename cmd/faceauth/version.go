@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/faceauth/faceauth"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/version"
 	"github.com/spf13/cobra"
 )
 
@@ -27,7 +27,7 @@ type build struct {
 
 func thisBuild(ctx context.Context) build {
 	b := build{
-		Version: faceauth.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: version.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faceauth/faceauth"
+	"github.com/faceauth/faceauth/internal/version"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -97,7 +97,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 
 // Root makes root, which has its name and its help, the root command of a program with these commands.
 func Root(root *cobra.Command, commands ...*cobra.Command) *cobra.Command {
-	root.Version, root.SilenceUsage, root.SilenceErrors = faceauth.Version, true, true
+	root.Version, root.SilenceUsage, root.SilenceErrors = version.Version, true, true
 	root.SetFlagErrorFunc(unknownFlag)
 	root.PersistentFlags().BoolP("quiet", "q", false, "print no notes and no warnings")
 	root.PersistentFlags().BoolP("verbose", "v", false, "say which files, networks and programs are used")
