@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"math"
 	"net"
@@ -108,11 +109,16 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: the side of a picture is %d, but must not be negative", ErrSettings, o.Picture)
 	case !known(o.Rotate):
 		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
+	case o.Shape != (image.Point{}) && !shaped(o.Shape):
+		return fmt.Errorf("%w: the shape is %dx%d; its sides must lie between 1 and %d", ErrSettings, o.Shape.X, o.Shape.Y,
+			mostSide)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
 	return nil
 }
+
+func shaped(p image.Point) bool { return min(p.X, p.Y) >= 1 && max(p.X, p.Y) <= mostSide }
 
 func known(r face.Rotation) bool {
 	_, _, ok := r.Degrees()
@@ -150,6 +156,9 @@ type Options struct {
 	// The first call of Open decides.
 	Roots []string
 
+	// Shape is the size of a picture with the shape in which frames are to be seen: others are stretched to it before
+	// they are turned. The zero value leaves them as they are.
+	Shape image.Point
 	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that a source is opened.
 	Rotate face.Rotation
 	// Turned is called when the frames of [face.Auto] begin to be turned, with the degrees clockwise. May be nil.

@@ -4,6 +4,7 @@ package eye
 
 import (
 	"context"
+	"image"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -33,7 +34,8 @@ type frames interface {
 type Substream struct {
 	frames
 	small, large string
-	open         func(ctx context.Context, name string) (frames, error)
+	shape        image.Point // the size of the large frames; zero if it is not known
+	open         func(ctx context.Context, name string, shape image.Point) (frames, error)
 	warn         func(error)
 	now          func() time.Time
 
@@ -46,21 +48,47 @@ type Substream struct {
 }
 
 // OpenSubstream opens a camera by the names of its two streams. Open opens one of them, always in the same eye, with
-// both as [Options].Roots. Warn is called with the errors of the large stream, without which the small one goes on.
-func OpenSubstream(ctx context.Context, small, large string, open func(ctx context.Context, name string) (*Stream,
-	error), warn func(error)) (*Substream, error) {
+// both as [Options].Roots and with a shape for [Options].Shape. Warn is called with the errors of the large stream,
+// without which the small one goes on.
+func OpenSubstream(ctx context.Context, small, large string, open func(ctx context.Context, name string,
+	shape image.Point) (*Stream, error), warn func(error)) (*Substream, error) {
 	s := &Substream{small: small, large: large, warn: warn, now: time.Now,
-		open: func(ctx context.Context, name string) (frames, error) { return open(ctx, name) }}
-	return s, s.read(ctx, false)
+		open: func(ctx context.Context, name string, shape image.Point) (frames, error) {
+			return open(ctx, name, shape)
+		}}
+	return s, s.begin(ctx)
+}
+
+// begin looks at the shape of the large stream, and opens the small one: many cameras squeeze it into another shape, in
+// which nobody is like the enrolled faces.
+func (s *Substream) begin(ctx context.Context) error {
+	if err := s.read(ctx, true); err != nil {
+		return err
+	}
+	if !s.zoomed {
+		return nil // the large one did not open
+	}
+	f, err := s.frames.Next(ctx)
+	switch {
+	case err != nil && (ctx.Err() != nil || Broken(err)):
+		return err
+	case err != nil:
+		return s.back(ctx, err)
+	}
+	s.shape = f.Size
+	if f.Turned%180 != 0 {
+		s.shape = image.Pt(f.Size.Y, f.Size.X)
+	}
+	return s.read(ctx, false)
 }
 
 // read opens one of the streams in place of the other. If the large one does not open, the small one goes on.
 func (s *Substream) read(ctx context.Context, zoom bool) error {
-	name := s.small
+	name, shape := s.small, s.shape
 	if zoom {
-		name = s.large
+		name, shape = s.large, image.Point{}
 	}
-	stream, err := s.open(ctx, name)
+	stream, err := s.open(ctx, name, shape)
 	switch {
 	case err != nil && zoom && ctx.Err() == nil && !Broken(err):
 		return s.back(ctx, err)

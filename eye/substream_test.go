@@ -21,10 +21,11 @@ type pretended struct {
 	broken map[string]error
 	opened []string
 	name   string
+	shape  image.Point
 }
 
-func (p *pretended) open(_ context.Context, name string) (frames, error) {
-	p.opened = append(p.opened, name)
+func (p *pretended) open(_ context.Context, name string, shape image.Point) (frames, error) {
+	p.opened, p.shape = append(p.opened, name), shape
 	if err := p.broken[name]; err != nil {
 		return nil, err
 	}
@@ -117,5 +118,29 @@ func TestSubstream(t *testing.T) {
 				t.Errorf("%d frames dropped by %d streams", s.Dropped(), n)
 			}
 		})
+	}
+}
+
+// The small stream is opened with the shape of the large one, if that opens and is not turned.
+func TestShape(t *testing.T) {
+	for name, c := range map[string]struct {
+		broken map[string]error
+		want   image.Point
+		opened int
+		err    error
+	}{
+		"both":                {nil, image.Pt(1920, 1080), 2, nil},
+		"no large one":        {map[string]error{"large": errors.New("gone")}, image.Point{}, 2, nil},
+		"it ends":             {map[string]error{"reading large": errors.New("gone")}, image.Point{}, 2, nil},
+		"it breaks the eye":   {map[string]error{"reading large": ErrEnded}, image.Point{}, 1, ErrEnded},
+		"the small one fails": {map[string]error{"small": face.ErrTimeout}, image.Pt(1920, 1080), 2, face.ErrTimeout},
+	} {
+		p := &pretended{at: time.Unix(0, 0), broken: c.broken}
+		s := &Substream{small: "small", large: "large", open: p.open, warn: func(error) {},
+			now: func() time.Time { return p.at }}
+		err := s.begin(t.Context())
+		if !errors.Is(err, c.err) || p.shape != c.want || len(p.opened) != c.opened || err == nil && s.zoomed {
+			t.Errorf("%s: %v, %v, opened %q, %t", name, err, p.shape, p.opened, s.zoomed)
+		}
 	}
 }

@@ -154,6 +154,38 @@ func TestVideo(t *testing.T) {
 	}
 }
 
+// Frames of another shape are stretched, so that no side becomes shorter.
+func TestStretched(t *testing.T) {
+	path := video(t, filepath.Join(t.TempDir(), "a.avi"), 2)
+	size := func(shape image.Point) image.Point {
+		s, err := facedet.Open(t.Context(), path, facedet.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if shape != (image.Point{}) {
+			s = facedet.Stretched(s, shape)
+		}
+		f, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return f.Image.Size()
+	}
+	own := size(image.Point{})
+	for shape, want := range map[image.Point]image.Point{
+		own.Mul(3):                    own,
+		image.Pt(100*own.X, 98*own.Y): own, // sides rounded by an encoder
+		image.Pt(2*own.X, own.Y):      image.Pt(2*own.X, own.Y),
+		image.Pt(own.X, 2*own.Y):      image.Pt(own.X, 2*own.Y),
+	} {
+		if got := size(shape); got != want {
+			t.Errorf("%v in the shape of %v: %v, want %v", own, shape, got, want)
+		}
+	}
+}
+
 // A recording cut in half gives its remaining frames, and the number of frames that it declared.
 func TestVideoCutOff(t *testing.T) {
 	dir := t.TempDir()

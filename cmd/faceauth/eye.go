@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"slices"
 	"strings"
@@ -32,7 +33,10 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n con
 	}
 	if n.Substream != "" {
 		how.Roots = []string{n.Source, n.Substream}
-		open := func(ctx context.Context, name string) (*eye.Stream, error) { return v.Open(ctx, name, how) }
+		open := func(ctx context.Context, name string, shape image.Point) (*eye.Stream, error) {
+			how.Shape = shape
+			return v.Open(ctx, name, how)
+		}
 		return eye.OpenSubstream(ctx, n.Substream, n.Source, open, func(err error) {
 			cli.Warn(c, fmt.Sprintf("%s: the large stream: %v", n.Name, hide(err)))
 		})

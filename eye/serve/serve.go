@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/faceauth/faceauth/internal/input"
+	"image"
 	"io"
 	"net"
 	"net/url"
@@ -363,6 +364,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if _, _, ok := q.Rotate.Degrees(); !ok {
 		src.Close()
 		return fmt.Errorf("unknown rotation %q", q.Rotate)
+	}
+	if q.Shape != (image.Point{}) {
+		src = facedet.Stretched(src, q.Shape)
 	}
 	src = pipeline.Upright(src, s.detector, s.extractor, q.Rotate)
 	s.source = src
