@@ -5,6 +5,7 @@ package search_test
 import (
 	"bytes"
 	"errors"
+	"image"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -146,6 +147,8 @@ func TestKey(t *testing.T) {
 		case reflect.Pointer:
 			n := 7
 			of.Set(reflect.ValueOf(&n))
+		case reflect.Struct:
+			of.Set(reflect.ValueOf(image.Pt(7, 7)))
 		case reflect.Func:
 			return nil // what is called changes no result
 		default:
