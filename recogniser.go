@@ -158,7 +158,7 @@ func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 		return nil, fmt.Errorf("%s: %w", picture, err)
 	}
 	faces := make([]Face, len(f.Samples))
-	best := map[string]int{}
+	best := map[online.Person]int{}
 	for i, s := range f.Samples {
 		faces[i] = Face{Box: s.Box, Reason: string(s.Reason)}
 		if s.Vector == nil {
@@ -168,13 +168,13 @@ func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 		if err != nil {
 			return nil, err
 		}
-		faces[i].Name, faces[i].Distance, faces[i].Reason = v.Label, v.Distance, string(v.Reason)
-		if v.Label == "" {
+		faces[i].Name, faces[i].Distance, faces[i].Reason = r.gallery.Name(v.Person), v.Distance, string(v.Reason)
+		if v.Person == 0 {
 			continue
 		}
 		far := i
-		if first, twice := best[v.Label]; !twice || v.Distance < faces[first].Distance {
-			far, best[v.Label] = first, i
+		if first, twice := best[v.Person]; !twice || v.Distance < faces[first].Distance {
+			far, best[v.Person] = first, i
 			if !twice {
 				continue
 			}
@@ -211,7 +211,7 @@ func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, e
 			maps.DeleteFunc(last, func(_ int, x Face) bool { return f.Time-x.At > 10*time.Second })
 			return nil
 		}
-		how := replay.Options{Freeze: r.o.Frozen, Now: time.Now, Each: each}
+		how := replay.Options{Freeze: r.o.Frozen, Now: time.Now, Each: each, Names: r.gallery.Name}
 		err = replay.Run(ctx, frames, r.gallery.Learner(), replay.NewReport(), how)
 		if err != nil && !errors.Is(err, errStop) {
 			yield(Face{}, fmt.Errorf("%s: %w", source, err))

@@ -48,10 +48,12 @@ func ExampleMeasure() {
 	if err != nil {
 		panic(err)
 	}
+	people := map[string]online.Person{}
 	right, strangers := 0, 0
 	for name, vectors := range cloud(2, 20, 30, 16, .1) { // other people
 		if name < "p010" {
-			if err := learner.Label(vectors[0], name); err != nil {
+			people[name] = online.Person(len(people) + 1)
+			if err := learner.Label(vectors[0], people[name]); err != nil {
 				panic(err)
 			}
 		}
@@ -63,9 +65,9 @@ func ExampleMeasure() {
 				panic(err)
 			}
 			switch {
-			case name < "p010" && v.Label == name:
+			case name < "p010" && v.Person == people[name]:
 				right++
-			case name >= "p010" && v.Label != "":
+			case name >= "p010" && v.Person != 0:
 				strangers++
 			}
 		}
@@ -132,12 +134,13 @@ func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64
 	if l.Warnings() == nil {
 		t.Error("no warning")
 	}
-	all := cloud(seed, 20, 20, dim, spread)
+	all, people := cloud(seed, 20, 20, dim, spread), map[string]online.Person{}
 	for name, vectors := range all {
 		if name >= "p010" {
 			continue
 		}
-		if err := l.Label(vectors[0], name); err != nil {
+		people[name] = online.Person(len(people) + 1)
+		if err := l.Label(vectors[0], people[name]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,11 +150,12 @@ func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Label == name {
-				right++
-			}
-			if name >= "p010" && v.Label != "" {
+			switch {
+			case v.Person == 0:
+			case name >= "p010":
 				strangers++
+			case v.Person == people[name]:
+				right++
 			}
 		}
 	}
@@ -168,12 +172,12 @@ func TestMeasureFew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Label([]float32{1, 2}, "a"); err != nil {
+	if err := l.Label([]float32{1, 2}, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range [][]float32{{5, 5}, {8, 2}, {-5, 2}, {1, 9}} {
-		if v, err := l.Observe(x); err != nil || v.Label != "" {
-			t.Errorf("%v is %q with confidence %.2f, %v", x, v.Label, v.Confidence, err)
+		if v, err := l.Observe(x); err != nil || v.Person != 0 {
+			t.Errorf("%v is %d with confidence %.2f, %v", x, v.Person, v.Confidence, err)
 		}
 	}
 	for people := 4; people <= 8; people++ {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/faceauth/faceauth/online"
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
@@ -60,25 +61,21 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	if g.learner == nil {
 		return nil, ErrClosed
 	}
-	stored, err := g.learner.Stored("")
-	if err != nil {
-		return nil, err
-	}
-	classes := make(map[string]int)
-	names := g.learner.Names()
-	for i, name := range names {
-		classes[name] = i
+	classes := make(map[online.Person]int)
+	people := g.learner.People()
+	for i, p := range people {
+		classes[p] = i
 	}
 	var all []Unusual
 	var x [][]float32
 	var y []int
 	var v []float64
-	for _, s := range stored {
-		if s.Negative || s.Name == "" || !s.Labelled && !learned {
+	for _, s := range g.learner.Stored() {
+		if s.Negative || s.Person == 0 || !s.Labelled && !learned {
 			continue
 		}
-		all = append(all, Unusual{ID: s.ID, Name: s.Name, Learned: !s.Labelled, Faces: s.Points, Vector: s.Vector})
-		x, y, v = append(x, s.Vector), append(y, classes[s.Name]), append(v, s.Points)
+		all = append(all, Unusual{ID: s.ID, Name: g.Name(s.Person), Learned: !s.Labelled, Faces: s.Points, Vector: s.Vector})
+		x, y, v = append(x, s.Vector), append(y, classes[s.Person]), append(v, s.Points)
 	}
 	if len(all) == 0 || slices.Min(y) == slices.Max(y) {
 		return nil, fmt.Errorf("%w; no name can be unusual", ErrOnePerson)
@@ -114,7 +111,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 			}
 		}
 		if other >= 0 {
-			u.Likes, u.Distance = names[other], least[other]
+			u.Likes, u.Distance = g.Name(people[other]), least[other]
 			u.Suspect = u.Score > auditSuspect && u.Margin > 0
 		}
 	}

@@ -66,7 +66,7 @@ func TestClosed(t *testing.T) {
 		t.Error("the file has changed")
 	}
 	want(t, g, "alice 4") // it still judges
-	if v, err := g.Learner().Judge(person(0, 9)[8]); err != nil || v.Label != "alice" {
+	if v, err := g.Learner().Judge(person(0, 9)[8]); err != nil || g.Name(v.Person) != "alice" {
 		t.Errorf("%+v, %v", v, err)
 	}
 	want(t, open(t, path), "alice 4")
@@ -157,7 +157,7 @@ func TestUpdateCost(t *testing.T) {
 				for i := range batch {
 					name, faces := fmt.Sprint("person ", begin+i), draw()
 					start := time.Now()
-					if err := alone.LabelAll(faces, name); err != nil {
+					if err := alone.LabelAll(faces, online.Person(begin+i+1)); err != nil {
 						return err
 					}
 					label += time.Since(start)

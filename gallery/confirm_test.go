@@ -34,7 +34,7 @@ func TestConfirm(t *testing.T) {
 			t.Fatal(v, err)
 		}
 	}
-	if v, err := g.Learner().Judge([]float32{2.5, 0}); err != nil || v.Label != "alice" || v.Anchored {
+	if v, err := g.Learner().Judge([]float32{2.5, 0}); err != nil || g.Name(v.Person) != "alice" || v.Anchored {
 		t.Fatalf("before: %+v, %v", v, err)
 	}
 	// The face at 1.5 is chosen, and then the face at 3, which is the farthest.
@@ -48,7 +48,7 @@ func TestConfirm(t *testing.T) {
 	if err := g.Confirm("alice", []int64{4, 7}, now); err != nil || g.People()[0].Faces != 3 {
 		t.Errorf("confirming: %v", err)
 	}
-	if v, err := g.Learner().Judge([]float32{2.5, 0}); err != nil || v.Label != "alice" || !v.Anchored {
+	if v, err := g.Learner().Judge([]float32{2.5, 0}); err != nil || g.Name(v.Person) != "alice" || !v.Anchored {
 		t.Errorf("after: %+v, %v", v, err)
 	}
 	if got := offered(t, g); len(got) > 0 {
@@ -98,7 +98,7 @@ func TestConfirmFrontal(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 3 {
-				o := online.Observation{Vector: []float32{.5 * float32(i+1), 0}, Frontal: c.frontal, As: "alice"}
+				o := online.Observation{Vector: []float32{.5 * float32(i+1), 0}, Frontal: c.frontal, As: g.Number("alice")}
 				if _, err := g.Learner().ObserveFrame([]online.Observation{o}); err != nil {
 					t.Fatal(err)
 				}

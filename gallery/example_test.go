@@ -38,6 +38,6 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(v.Label)
+	fmt.Println(g.Name(v.Person))
 	// Output: alice
 }

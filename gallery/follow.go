@@ -121,10 +121,6 @@ func (g *Gallery) load() error {
 	before := *g
 	s.observed = l.Counts().Observed
 	*g.learner, g.saved, g.labels, g.last = l, s, labels, last
-	g.classes = make(map[int64]string)
-	for _, x := range g.learner.Labels() {
-		g.classes[labels[x.ID].person] = x.Name
-	}
 	g.saved.print = g.fingerprint()
 	if _, err := g.follow(true, true); err != nil {
 		*g = before
@@ -184,16 +180,13 @@ func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 			}
 		}
 	}
-	if err := g.rename(); err != nil {
-		return true, err
-	}
 	var early []held // rejected faces of people who get their faces later
 	for _, h := range want {
 		g.last = max(g.last, h.row)
 		switch {
 		case there[h.row]:
 			continue
-		case h.negative && !g.learner.Knows(g.names[h.person]):
+		case h.negative && !g.learner.Knows(h.person):
 			early = append(early, h)
 			continue
 		}
@@ -216,11 +209,11 @@ func (g *Gallery) forget(want []held) error {
 	for _, h := range want {
 		has[h.person] = has[h.person] || !h.negative
 	}
-	for person, name := range g.classes {
-		if has[person] || !g.learner.Knows(name) {
+	for _, person := range g.learner.People() {
+		if has[person] {
 			continue
 		}
-		if err := g.learner.Forget(name); err != nil {
+		if err := g.learner.Forget(person); err != nil {
 			return err
 		}
 	}
@@ -229,12 +222,11 @@ func (g *Gallery) forget(want []held) error {
 
 // teach shows a label to the learner.
 func (g *Gallery) teach(h held) error {
-	name := g.names[h.person]
 	show := g.learner.Label
 	if h.negative {
 		show = g.learner.Reject
 	}
-	if h.negative && !g.learner.Knows(name) {
+	if h.negative && !g.learner.Knows(h.person) {
 		return nil // nobody can be taken for this person
 	}
 	var x []float32
@@ -243,12 +235,12 @@ func (g *Gallery) teach(h held) error {
 		return nil
 	}, h.row)
 	if err == nil {
-		err = show(x, name)
+		err = show(x, h.person)
 	}
 	if err != nil {
 		return fmt.Errorf("label %d: %w", h.row, err)
 	}
-	g.labels[g.learner.Newest(1)[0]], g.classes[h.person] = h, name
+	g.labels[g.learner.Newest(1)[0]] = h
 	g.saved.loose++
 	if !h.negative {
 		return nil
@@ -257,30 +249,6 @@ func (g *Gallery) teach(h held) error {
 		if old.negative && old.person == h.person && g.learner.Vector(id) == nil {
 			g.evicted = append(g.evicted, old.row)
 			delete(g.labels, id)
-		}
-	}
-	return nil
-}
-
-// rename gives the people of the learner their present names. Two may have swapped theirs.
-func (g *Gallery) rename() error {
-	to := make(map[string]string)
-	for person, was := range g.classes {
-		is := g.names[person]
-		switch {
-		case !g.learner.Knows(was) || is == "":
-			delete(g.classes, person)
-		case is != was:
-			aside := fmt.Sprintf("person %d has another name", person)
-			if err := g.learner.Rename(was, aside); err != nil {
-				return err
-			}
-			to[aside], g.classes[person] = is, is
-		}
-	}
-	for aside, is := range to {
-		if err := g.learner.Rename(aside, is); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -371,9 +339,8 @@ func (g *Gallery) fingerprint() [32]byte {
 	c := l.Counts()
 	c.Labelled = 0
 	fmt.Fprintf(h, "%+v %+v %+v %d\n", l.Space(), l.Settings(), c, l.Time().Unix())
-	stored, _ := l.Stored("") // without margins there is no error
 	var b []byte
-	for _, s := range stored {
+	for _, s := range l.Stored() {
 		if !s.Labelled {
 			b = binary.BigEndian.AppendUint64(b, uint64(s.ID))
 			b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Points))

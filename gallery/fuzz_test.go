@@ -152,7 +152,8 @@ func run(t *testing.T, dir string, p []byte) *tally {
 	if err != nil || errTwin != nil {
 		t.Fatal(err, errTwin)
 	}
-	m.slow = &reference.Gallery{Learner: reference.NewLearner(space, s), Enrolled: make(map[string]time.Time)}
+	m.slow = &reference.Gallery{Learner: reference.NewLearner(space, s), Enrolled: make(map[string]time.Time),
+		Numbers: make(map[string]online.Person)}
 	defer func() {
 		if t.Failed() {
 			t.Logf("the program, in %d dimensions with %+v:\n%s", space.Dim, s, strings.Join(m.trace, "\n"))
@@ -334,7 +335,7 @@ func (m *machine) noteVerdict(v online.Verdict) {
 	m.note("outlier", v.Reason == online.Outlier)
 	m.note("no path", v.Reason == online.NoPath)
 	m.note("anchored", v.Anchored)
-	m.note("named from afar", v.Label != "" && v.Distance > .3)
+	m.note("named from afar", v.Person != 0 && v.Distance > .3)
 }
 
 // unknown returns the sentinel error of an unknown number or name.
@@ -387,7 +388,7 @@ func (m *machine) step() {
 		})
 	case 7, 8:
 		name, x := pick(m, names...), m.vector()
-		known, n := l.Knows(name), byte(1)
+		known, n := s.Knows(name), byte(1)
 		if op == 8 && m.corner%8 == 0 {
 			n = online.MaxRejected + 2
 		}
@@ -396,9 +397,9 @@ func (m *machine) step() {
 				x = m.at(m.corner^place, place)
 			}
 			if known {
-				l.Reject(x, name)
+				l.Reject(x, s.Number(name))
 			}
-			m.note("many rejected", len(l.Labelled(name, true)) == online.MaxRejected)
+			m.note("many rejected", len(l.Labelled(s.Number(name), true)) == online.MaxRejected)
 			m.both(fmt.Sprintf("Reject %v %s", x[:2], name), nil, unknown(known),
 				func(g *gallery.Gallery) (any, error) {
 					return nil, g.Reject(x, name)
@@ -419,7 +420,7 @@ func (m *machine) step() {
 				}
 			}
 			if b := m.next(); b%8 == 0 {
-				o.As = names[int(b/8)%len(names)]
+				o.As = s.Number(names[int(b/8)%len(names)])
 			}
 			frame = append(frame, o)
 		}
@@ -485,9 +486,9 @@ func (m *machine) step() {
 		})
 	case 25, 26:
 		name := pick(m, names...)
-		known := l.Knows(name)
+		known := s.Knows(name)
 		if known {
-			l.Forget(name)
+			l.Forget(s.Number(name))
 		}
 		m.note("forgotten", known)
 		m.both("Forget "+name, nil, unknown(known), func(g *gallery.Gallery) (any, error) { return nil, g.Forget(name) })
@@ -536,7 +537,7 @@ func (m *machine) step() {
 		m.refuse()
 	case 42, 43, 63:
 		name := pick(m, names...)
-		known := l.Knows(name)
+		known := s.Knows(name)
 		var want []gallery.Offered
 		if known {
 			want = s.Unconfirmed(name)
@@ -560,13 +561,13 @@ func (m *machine) step() {
 			func(g *gallery.Gallery) (any, error) { return nil, g.Confirm(name, ids, now) })
 	case 45:
 		from, to := pick(m, names...), pick(m, names...)
-		known, taken := l.Knows(from), l.Knows(to)
+		known, taken := s.Knows(from), s.Knows(to)
 		var err error
 		switch {
 		case !known:
 			err = online.ErrUnknown
 		case taken:
-			err = online.ErrTaken
+			err = gallery.ErrTaken
 		default:
 			s.Rename(from, to)
 		}
@@ -579,12 +580,12 @@ func (m *machine) step() {
 	case 51, 52, 53: // a confirmed person
 		for range 1 + m.next()%4 {
 			o := online.Observation{Vector: m.vector(), Follows: []int64{m.id(false)}}
-			o.As = l.Judge(o.Vector).Label
+			o.As = l.Judge(o.Vector).Person
 			if l.Graph.Delicate {
 				break
 			}
 			want := l.ObserveFrame([]online.Observation{o})
-			m.both(fmt.Sprintf("ObserveFrame %v as %s", o.Vector[:2], o.As), want, nil,
+			m.both(fmt.Sprintf("ObserveFrame %v as %d", o.Vector[:2], o.As), want, nil,
 				func(g *gallery.Gallery) (any, error) {
 					return g.Learner().ObserveFrame([]online.Observation{o})
 				})
@@ -608,10 +609,10 @@ func (m *machine) step() {
 // retract takes back labels. Who has no faces any more is forgotten.
 func (m *machine) retract(ids ...int64) {
 	l := m.slow.Learner
-	left, gone := make(map[string]int), make(map[int64]bool)
+	left, gone := make(map[online.Person]int), make(map[int64]bool)
 	for _, x := range l.Labels() {
 		if gone[x.ID] = slices.Contains(ids, x.ID); !x.Negative && !gone[x.ID] {
-			left[x.Name]++
+			left[x.Person]++
 		}
 	}
 	m.note("unlabelled", gone[ids[0]])
@@ -619,8 +620,8 @@ func (m *machine) retract(ids ...int64) {
 	for _, x := range l.Labels() {
 		switch {
 		case !gone[x.ID]:
-		case left[x.Name] == 0 && l.Knows(x.Name):
-			l.Forget(x.Name)
+		case left[x.Person] == 0 && l.Knows(x.Person):
+			l.Forget(x.Person)
 		default:
 			some = append(some, x.ID)
 		}
@@ -712,13 +713,13 @@ func (m *machine) refuse() {
 	}
 	before := m.snapshot(m.g)
 	for what, do := range map[string]func(*gallery.Gallery) error{
-		"Label":    func(g *gallery.Gallery) error { return g.Learner().Label(x, "alice") },
-		"LabelAll": func(g *gallery.Gallery) error { return g.Learner().LabelAll([][]float32{good, x}, "alice") },
+		"Label":    func(g *gallery.Gallery) error { return g.Learner().Label(x, 1) },
+		"LabelAll": func(g *gallery.Gallery) error { return g.Learner().LabelAll([][]float32{good, x}, 1) },
 		"Observe":  func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
 		"Judge":    func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
-		"Nearest":  func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, "alice"); return err },
+		"Nearest":  func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, 1); return err },
 		"Adopt":    func(g *gallery.Gallery) error { _, err := g.Learner().Adopt(x, 1); return err },
-		"Reject":   func(g *gallery.Gallery) error { return g.Learner().Reject(x, "alice") },
+		"Reject":   func(g *gallery.Gallery) error { return g.Learner().Reject(x, 1) },
 		"Resembles": func(g *gallery.Gallery) error {
 			_, err := g.Resembles("alice", [][]float32{good, x})
 			return err
@@ -738,23 +739,23 @@ func (m *machine) refuse() {
 	}
 	name := pick(m, "", " a", "a\n", "\xff", strings.Repeat("a", 101))
 	for what, do := range map[string]func(*gallery.Gallery) error{
-		"Label":    func(g *gallery.Gallery) error { return g.Learner().Label(good, name) },
-		"LabelAll": func(g *gallery.Gallery) error { return g.Learner().LabelAll(nil, name) },
+		"Label": func(g *gallery.Gallery) error { return g.Label(name, [][]float32{good}, time.Time{}) },
 		"Enroll": func(g *gallery.Gallery) error {
 			_, err := g.Enroll(name, [][]float32{good}, time.Time{}, gallery.Enrolment{})
 			return err
 		},
 	} {
-		if err := do(m.g); !errors.Is(err, online.ErrName) {
+		if err := do(m.g); !errors.Is(err, face.ErrName) {
 			m.t.Fatalf("%s of a bad name: %v", what, err)
 		}
 	}
 	for what, do := range map[string]func(*gallery.Gallery) error{
-		"Reject":         func(g *gallery.Gallery) error { return g.Learner().Reject(good, "nobody") },
-		"Forget":         func(g *gallery.Gallery) error { return g.Learner().Forget("nobody") },
+		"Reject":         func(g *gallery.Gallery) error { return g.Learner().Reject(good, 1000) },
+		"Forget":         func(g *gallery.Gallery) error { return g.Learner().Forget(1000) },
 		"Gallery.Forget": func(g *gallery.Gallery) error { return g.Forget("nobody") },
-		"Stored":         func(g *gallery.Gallery) error { _, err := g.Learner().Stored("nobody"); return err },
-		"Drift":          func(g *gallery.Gallery) error { _, err := g.Learner().Drift("nobody"); return err },
+		"Margins":        func(g *gallery.Gallery) error { _, err := g.Learner().Margins(1000); return err },
+		"person 0":       func(g *gallery.Gallery) error { return g.Learner().Label(good, 0) },
+		"Drift":          func(g *gallery.Gallery) error { _, err := g.Learner().Drift(1000); return err },
 	} {
 		if err := do(m.g); !errors.Is(err, online.ErrUnknown) {
 			m.t.Fatalf("%s of nobody: %v", what, err)
@@ -814,43 +815,34 @@ func (m *machine) compare() {
 		m.t.Fatal("a gallery that was saved and opened again goes on in another way")
 	}
 	x := m.at(byte(m.steps*37)&0x33|m.corner&0xcc, byte(m.steps)%4)
-	name := names[m.steps%len(names)]
+	person := m.slow.Number(names[m.steps%len(names)])
 	m.look("Judge", slow.Judge(x), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Judge(x) })
 	m.promise(x)
-	m.look("Nearest", slow.Nearest(x, name), nil, func(g *gallery.Gallery) (any, error) {
-		return g.Learner().Nearest(x, name)
+	m.look("Nearest", slow.Nearest(x, person), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Nearest(x, person)
 	})
-	m.look("Names", slow.Names(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Names(), nil })
-	m.look("Knows", slow.Knows(name), nil,
-		func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(name), nil })
+	m.look("Known", slow.Known(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().People(), nil })
+	m.look("Knows", slow.Knows(person), nil,
+		func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(person), nil })
 	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Labels(), nil })
 	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Counts(), nil })
 	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })
 	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) {
-		all, taken := g.People(), make(map[int64]string)
-		for i := range all {
-			if other, there := taken[all[i].ID]; there && all[i].ID != 0 {
-				return nil, fmt.Errorf("%s and %s have the number %d", other, all[i].Name, all[i].ID)
-			}
-			taken[all[i].ID], all[i].ID = all[i].Name, 0 // the model gives no numbers
-		}
-		return all, nil
+		return g.People(), nil
 	})
 	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Room().Full, nil })
 	m.look("Conflicts", slow.Conflicts(.3), nil, func(g *gallery.Gallery) (any, error) {
 		return g.Learner().Conflicts(.3), nil
 	})
 	m.note("conflict", len(slow.Conflicts(.3)) > 0)
-	if !slow.Knows(name) {
-		name = ""
-	}
-	m.look("Stored", slow.Stored(name), nil, func(g *gallery.Gallery) (any, error) {
-		return g.Learner().Stored(name)
-	})
-	if name != "" {
-		want := slow.Drift(name)
+	m.look("Stored", slow.Stored(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Stored(), nil })
+	if person != 0 {
+		m.look("Margins", slow.Margins(person), nil, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Margins(person)
+		})
+		want := slow.Drift(person)
 		m.note("drift", want.Alarm)
-		m.look("Drift", want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Drift(name) })
+		m.look("Drift", want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Drift(person) })
 	}
 	warnings := 0
 	if slow.Full() || slow.Graph.R > .8*slow.Graph.Config.EdgeRadius() {
@@ -888,7 +880,7 @@ func (m *machine) promise(x []float32) {
 				add = frozen.Reject
 			}
 			if label.Negative == negative {
-				if err := add(l.Vector(label.ID), label.Name); err != nil {
+				if err := add(l.Vector(label.ID), label.Person); err != nil {
 					m.t.Fatal(err)
 				}
 			}
@@ -902,11 +894,11 @@ func (m *machine) promise(x []float32) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if want.Label != "" && got.Label == "" && got.Reason != online.Rejected && got.Reason != online.Unsure {
+	if want.Person != 0 && got.Person == 0 && got.Reason != online.Rejected && got.Reason != online.Unsure {
 		m.t.Fatalf("%v is %+v, and the enrolled faces alone give %+v", x[:2], got, want)
 	}
-	m.note("rival", want.Label != "" && got.Label != "" && got.Label != want.Label)
-	m.note("name kept", want.Label != "" && l.Graph().Learned() > 0)
+	m.note("rival", want.Person != 0 && got.Person != 0 && got.Person != want.Person)
+	m.note("name kept", want.Person != 0 && l.Graph().Learned() > 0)
 }
 
 // vertices compares the vertices with the model's vertices.

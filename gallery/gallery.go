@@ -45,12 +45,13 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Errors of [Gallery.Enroll] and [Gallery.Remove]. Errors of labels from package online pass through.
+// Errors of [Gallery.Enroll] and [Gallery.Rename]. Errors of labels from package online pass through.
 var (
 	ErrExists   = errors.New("somebody of that name is enrolled already")
 	ErrNoFaces  = errors.New("no faces to enrol")
 	ErrMixed    = errors.New("faces that do not look like one person")
 	ErrMismatch = errors.New("faces that do not look like the person of that name")
+	ErrTaken    = errors.New("somebody has that name")
 )
 
 // Errors of [Open], [Gallery.Save] and [Gallery.Change]. Each says what to do.
@@ -91,11 +92,10 @@ type Gallery struct {
 	people  []Person         // those with faces, by number
 	numbers map[string]int64 // by name
 	names   map[int64]string
-	labels  map[int64]held   // by the learner's number
-	classes map[int64]string // under which name the learner has each person
-	evicted []int64          // rows of rejected faces that the learner has dropped for later ones
-	last    int64            // the newest label that g has seen
-	turn    uint64           // changes with each change of people or labels
+	labels  map[int64]held // by the learner's number
+	evicted []int64        // rows of rejected faces that the learner has dropped for later ones
+	last    int64          // the newest label that g has seen
+	turn    uint64         // changes with each change of people or labels
 	saved   saved
 	version int64 // of the database
 
@@ -146,7 +146,7 @@ func begin(db *store.DB, path string, space face.Space, s online.Settings) (*Gal
 func made(db *store.DB, path string, l *online.Learner) *Gallery {
 	g := &Gallery{
 		db: db, path: path, learner: l, numbers: make(map[string]int64), names: make(map[int64]string),
-		labels: make(map[int64]held), classes: make(map[int64]string), renumbered: make(map[int64]int64),
+		labels: make(map[int64]held), renumbered: make(map[int64]int64),
 	}
 	l.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		t.Vector, t.Follows = slices.Clone(t.Vector), slices.Clone(t.Follows)
@@ -277,6 +277,15 @@ func (g *Gallery) Space() face.Space {
 
 // People returns the enrolled people in the order in which they were enrolled.
 func (g *Gallery) People() []Person { return slices.Clone(g.people) }
+
+// Names returns the names of the enrolled people in the same order.
+func (g *Gallery) Names() []string {
+	names := make([]string, len(g.people))
+	for i, p := range g.people {
+		names[i] = p.Name
+	}
+	return names
+}
 
 // Number returns the number of the enrolled person with a name ([Person].ID), or 0.
 func (g *Gallery) Number(name string) int64 { return g.numbers[name] }
@@ -455,7 +464,7 @@ func (g *Gallery) LabelOf(stored int64) (Label, bool) {
 
 // check returns an error if no gallery of this space can hold the name and the faces.
 func (g *Gallery) check(name string, faces [][]float32) error {
-	if err := online.CheckName(name); err != nil {
+	if err := face.CheckName(name); err != nil {
 		return err
 	}
 	if len(faces) == 0 {
@@ -516,8 +525,8 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.Label != "" {
-			n[v.Label]++
+		if v.Person != 0 {
+			n[g.Name(v.Person)]++
 		}
 	}
 	return n, nil
@@ -538,7 +547,7 @@ func (g *Gallery) Forget(name string) error {
 	})
 }
 
-// Rename gives a person a new name. The error wraps [online.ErrUnknown], [online.ErrName] or [online.ErrTaken], or comes
+// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName] or [ErrTaken], or comes
 // from the database.
 func (g *Gallery) Rename(from, to string) error {
 	return g.Change(func(t *Tx) error {
@@ -547,9 +556,9 @@ func (g *Gallery) Rename(from, to string) error {
 		case person == 0:
 			return fmt.Errorf("%w: %s", online.ErrUnknown, from)
 		case g.Number(to) != 0:
-			return fmt.Errorf("%w: %s", online.ErrTaken, to)
+			return fmt.Errorf("%w: %s", ErrTaken, to)
 		}
-		if err := online.CheckName(to); err != nil {
+		if err := face.CheckName(to); err != nil {
 			return err
 		}
 		t.whole, t.named, t.gone = true, true, true
@@ -585,22 +594,18 @@ type Offered struct {
 // distance may be a blend of two people: it looks right to a user, and enrolled it confirms the other person
 // (docs/results.md, "Morphs"). Enrol such a face before a camera. The error wraps [online.ErrUnknown].
 func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
-	l := g.learner
-	if l == nil || !l.Knows(name) {
+	l, person := g.learner, g.Number(name)
+	if person == 0 {
 		return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}
-	stored, err := l.Stored("") // without margins, which take two solutions on the whole graph
-	if err != nil {
-		return nil, err
-	}
 	measured := g.Space().Stills.Measured()
-	stored = slices.DeleteFunc(stored, func(s online.Stored) bool {
-		return s.Labelled || s.Name != name || s.Frontal && measured
+	stored := slices.DeleteFunc(l.Stored(), func(s online.Stored) bool {
+		return s.Labelled || s.Person != person || s.Frontal && measured
 	})
 	slices.SortStableFunc(stored, func(a, b online.Stored) int { return cmp.Compare(b.Points, a.Points) })
 	var far []Offered
 	for _, s := range stored {
-		nearest, err := l.Nearest(s.Vector, name)
+		nearest, err := l.Nearest(s.Vector, person)
 		if err != nil {
 			return nil, err
 		}

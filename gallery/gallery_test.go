@@ -109,7 +109,7 @@ func TestSaveOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, err := back.Learner().Judge(person(i, 9)[8])
-		if err != nil || a != b || b.Label != name {
+		if err != nil || a != b || back.Name(b.Person) != name {
 			t.Errorf("person %d is %+v before and %+v after, want %q; %v", i, a, b, name, err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestEnrollErrors(t *testing.T) {
 	}{
 		{"twice", "alice", person(0, 2), gallery.Enrolment{}, gallery.ErrExists},
 		{"no faces", "carol", nil, gallery.Enrolment{}, gallery.ErrNoFaces},
-		{"no name", "", person(2, 2), gallery.Enrolment{}, online.ErrName},
+		{"no name", "", person(2, 2), gallery.Enrolment{}, face.ErrName},
 		{"two people", "carol", mixed, gallery.Enrolment{}, gallery.ErrMixed},
 		{"somebody else", "alice", person(1, 2), gallery.Enrolment{Add: true}, gallery.ErrMismatch},
 		{"a short vector", "carol", bad, gallery.Enrolment{}, face.ErrDimension},
@@ -217,7 +217,7 @@ func TestEnroll(t *testing.T) {
 	if err := g.Forget("bob"); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := g.Learner().Judge(person(1, 9)[8]); err != nil || v.Label != "" {
+	if v, err := g.Learner().Judge(person(1, 9)[8]); err != nil || v.Person != 0 {
 		t.Errorf("bob is still %+v, %v", v, err)
 	}
 	if err := g.Forget("bob"); !errors.Is(err, online.ErrUnknown) {
@@ -305,7 +305,7 @@ func TestUnlabel(t *testing.T) {
 // A person who gets another name keeps the date and the place among the others.
 func TestRename(t *testing.T) {
 	g := newGallery(t, "alice", "bob")
-	if err := g.Rename("alice", "bob"); !errors.Is(err, online.ErrTaken) {
+	if err := g.Rename("alice", "bob"); !errors.Is(err, gallery.ErrTaken) {
 		t.Error(err)
 	}
 	if err := g.Rename("alice", "anna"); err != nil {

@@ -53,7 +53,7 @@ func (g *Gallery) Portraits(faces []Unusual) *Portraits {
 	}
 	for _, l := range g.learner.Labels() {
 		if !l.Negative {
-			p.labels = append(p.labels, portrait{name: l.Name, x: g.learner.Vector(l.ID), least: radius})
+			p.labels = append(p.labels, portrait{name: g.Name(l.Person), x: g.learner.Vector(l.ID), least: radius})
 		}
 	}
 	return p
@@ -94,12 +94,10 @@ func (p *Portraits) Turned() (turned []Turned, unknown []string) {
 			found[l.name]++
 		}
 	}
-	for _, name := range p.g.learner.Names() {
-		if t := sums[name]; t != nil && t.Best(1) != 0 {
-			turned = append(turned, Turned{name, t.Best(1)})
-		}
-	}
 	for _, x := range p.g.People() {
+		if t := sums[x.Name]; t != nil && t.Best(1) != 0 {
+			turned = append(turned, Turned{x.Name, t.Best(1)})
+		}
 		if x.Upright < x.Faces && found[x.Name] < x.Faces {
 			unknown = append(unknown, x.Name)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
@@ -198,7 +199,7 @@ func (t *Tx) Person(name string) (int64, error) {
 	if id := t.g.Number(name); id != 0 {
 		return id, nil
 	}
-	if err := online.CheckName(name); err != nil {
+	if err := face.CheckName(name); err != nil {
 		return 0, err
 	}
 	err := t.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name)

@@ -147,7 +147,7 @@ func TestGenerations(t *testing.T) {
 	}
 	back := open(t, path)
 	for i, name := range []string{"alice", "", "caroline"} {
-		if v, err := back.Learner().Judge(person(i, 7)[6]); err != nil || v.Label != name {
+		if v, err := back.Learner().Judge(person(i, 7)[6]); err != nil || back.Name(v.Person) != name {
 			t.Errorf("person %d is %+v, want %q, %v", i, v, name, err)
 		}
 	}
@@ -544,7 +544,7 @@ func TestFaceNumbers(t *testing.T) {
 	path := stored(t, "ann")
 	numbers := func(g *gallery.Gallery, name string) (all []uint64) {
 		for _, l := range g.Learner().Labels() {
-			if x, there := g.LabelOf(l.ID); there && l.Name == name {
+			if x, there := g.LabelOf(l.ID); there && g.Name(l.Person) == name {
 				all = append(all, x.Face)
 			}
 		}
@@ -586,7 +586,7 @@ func TestFaceNumbers(t *testing.T) {
 			t.Errorf("anna has the faces %v, want %v", anna, anns)
 		}
 		if g == b {
-			if err := a.Update(); err != nil || !a.Learner().Knows("anna") {
+			if err := a.Update(); err != nil || a.Number("anna") == 0 {
 				t.Fatalf("%v, %+v", err, a.People())
 			}
 			if err := a.Rename("anna", "ann"); err != nil {

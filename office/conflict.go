@@ -53,11 +53,11 @@ func (w *Office) conflicts() []Conflict {
 	at := make(map[[2]ConflictFace]int)
 	of := func(l online.Label) ConflictFace {
 		label, _ := w.gallery.LabelOf(l.ID)
-		return ConflictFace{l.Name, l.Negative, label.Face, l.ID, Portrait{}}
+		return ConflictFace{w.gallery.Name(l.Person), l.Negative, label.Face, l.ID, Portrait{}}
 	}
 	for _, c := range w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius) { // the nearest first
-		a := ConflictFace{Name: c.A.Name, Negative: c.A.Negative}
-		b := ConflictFace{Name: c.B.Name, Negative: c.B.Negative}
+		a := ConflictFace{Name: w.gallery.Name(c.A.Person), Negative: c.A.Negative}
+		b := ConflictFace{Name: w.gallery.Name(c.B.Person), Negative: c.B.Negative}
 		if b.Name < a.Name || b.Name == a.Name && a.Negative {
 			a, b = b, a
 		}

@@ -517,7 +517,7 @@ func TestUndoOutOfOrder(t *testing.T) {
 		from, to string
 		want     error
 	}{{"nobody", "x", online.ErrUnknown}, {"nobody", "bob", online.ErrUnknown}, {"bob", "bob", office.ErrSame},
-		{"bob", " x", online.ErrName}} {
+		{"bob", " x", face.ErrName}} {
 		if err := w.Rename(c.from, c.to); !errors.Is(err, c.want) {
 			t.Errorf("%q to %q: %v", c.from, c.to, err)
 		}
@@ -692,10 +692,10 @@ func TestPastOverRestarts(t *testing.T) {
 	if err := w.Correct(stranger.ID, "sue"); !errors.Is(err, office.ErrSame) {
 		t.Error(err)
 	}
-	if v, err := h.g.Learner().Judge(looks['s']); err != nil || v.Label != "sue" {
+	if v, err := h.g.Learner().Judge(looks['s']); err != nil || h.g.Name(v.Person) != "sue" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if v, err := h.g.Learner().Judge(looks['x']); err != nil || v.Label != "" {
+	if v, err := h.g.Learner().Judge(looks['x']); err != nil || v.Person != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	// The group of the stranger has the name, and so have all its sightings and events.
@@ -919,7 +919,7 @@ func TestConflictRows(t *testing.T) {
 	nothing(t, w.Name(1, "sue", false))
 	for _, x := range [][]float32{{.3, 4}, {.4, 4}} {
 		if _, err := h.g.Enroll("eve", [][]float32{x}, noon,
-			gallery.Enrolment{Force: true, Add: h.g.Learner().Knows("eve")}); err != nil {
+			gallery.Enrolment{Force: true, Add: h.g.Number("eve") != 0}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -966,7 +966,7 @@ func TestUndoUnlearns(t *testing.T) {
 		t.Errorf("%g faces are left, and %g were before", now, before)
 	}
 	for _, c := range []byte("CDEFGHIJKLMN") {
-		if v, err := h.g.Learner().Judge(looks[c]); err != nil || v.Label != "" {
+		if v, err := h.g.Learner().Judge(looks[c]); err != nil || v.Person != 0 {
 			t.Errorf("%c: %+v, %v", c, v, err)
 		}
 	}

@@ -112,7 +112,7 @@ func TestSystemFullDisk(t *testing.T) {
 		t.Errorf("the records have %+v, and the last event was %d", s, last)
 	}
 	nothing(t, w.Name(w.Strangers()[0].ID, "sue", false))
-	if again, err := gallery.Read(path); err != nil || !slices.Contains(again.Learner().Names(), "sue") {
+	if again, err := gallery.Read(path); err != nil || !slices.Contains(again.Names(), "sue") {
 		t.Errorf("the gallery: %v", err)
 	}
 	close(camera.frames)

@@ -5,6 +5,7 @@ package office
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -72,19 +73,19 @@ const mostRemembered = 4096
 
 // remembered is a face that [Office.Profile] has returned.
 type remembered struct {
-	name   string
+	person int64
 	vector []float32
 }
 
 // rememberShown remembers the learned faces of a profile, because the learner may merge them later. The lock must be
 // held.
-func (w *Office) rememberShown(p Profile, vectors [][]float32) {
+func (w *Office) rememberShown(person int64, p Profile, vectors [][]float32) {
 	if w.profiled == nil || len(w.profiled)+len(vectors) > mostRemembered {
 		w.profiled = make(map[int64]remembered)
 	}
 	for i, f := range p.Faces {
 		if f.Learned && len(w.profiled) < mostRemembered {
-			w.profiled[f.ID] = remembered{p.Name, vectors[i]}
+			w.profiled[f.ID] = remembered{person, vectors[i]}
 		}
 	}
 }
@@ -96,13 +97,9 @@ func (w *Office) instead(gone int64) (id int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	stored, err := w.gallery.Learner().Stored("")
-	if err != nil {
-		return 0, false
-	}
 	least := math.Inf(1)
-	for _, s := range stored {
-		if s.Name != was.name || s.Negative {
+	for _, s := range w.gallery.Learner().Stored() {
+		if s.Person != was.person || s.Negative {
 			continue
 		}
 		if d := graph.Distance(s.Vector, was.vector, w.gallery.Space().Scale); d < least {
@@ -202,9 +199,12 @@ func (w *Office) Profile(name string) (Profile, error) {
 func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	learner := w.gallery.Learner()
+	learner, person := w.gallery.Learner(), w.gallery.Number(name)
+	if person == 0 {
+		return p, nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+	}
 	p = Profile{Name: name, Faces: []Kept{}}
-	if p.Drift, err = learner.Drift(name); err != nil {
+	if p.Drift, err = learner.Drift(person); err != nil {
 		return p, nil, err
 	}
 	for _, known := range w.gallery.People() {
@@ -212,19 +212,15 @@ func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error
 			p.Enrolled = known.Enrolled
 		}
 	}
-	stored, err := learner.Stored("")
-	if err != nil {
-		return p, nil, err
-	}
-	for _, s := range stored {
-		if s.Name == name {
+	for _, s := range learner.Stored() {
+		if s.Person == person {
 			p.Faces = append(p.Faces, Kept{
 				ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At, Points: int(s.Points), Hops: s.Hops,
 			})
 			vectors = append(vectors, slices.Clone(s.Vector)) // the learner may move it
 		}
 	}
-	w.rememberShown(p, vectors)
+	w.rememberShown(person, p, vectors)
 	return p, vectors, nil
 }
 
@@ -263,7 +259,7 @@ func (w *Office) way(stored int64) (Way, error) {
 	way.Whole = whole
 	for _, s := range path {
 		way.Steps = append(way.Steps, Step{
-			Stored: s.Stored, Name: s.Label.Name, Negative: s.Label.Negative, Merged: s.Merged, At: s.At,
+			Stored: s.Stored, Name: w.gallery.Name(s.Label.Person), Negative: s.Label.Negative, Merged: s.Merged, At: s.At,
 			Distance: s.Distance,
 		})
 	}

@@ -32,25 +32,25 @@ type Sighting struct {
 // sighted is a sighting that can be corrected.
 type sighted struct {
 	Sighting
-	wrong   bool     // a user said that it is nobody known
-	said    bool     // a user said who it is
-	denied  []string // names that a user denied, as the camera was told
-	learned ranges   // observations from which the learner learned
-	written bool     // it has a row
-	done    bool     // it has ended
-	track   int      // 0 for a sighting of an earlier run
-	album   Album    // empty for a past sighting
-	began   bool     // the group was made for this sighting
-	grouped uint64   // number of its last face in the group
-	reason  string   // why the last picture was not used
-	film    film     // its clip
-	stills  bool     // its camera gives stills
-	good    int      // number of clear faces
-	small   int      // number of faces that are too small
-	others  int      // number of faces that are not
-	spoilt  int      // number of faces that a movement, an edge or a cover has spoilt
-	double  bool     // it shows somebody in view a second time: a mirror image
-	judged  bool     // enough faces were seen to decide whether the person is known
+	wrong   bool    // a user said that it is nobody known
+	said    bool    // a user said who it is
+	denied  []int64 // people whom a user denied, as the camera was told
+	learned ranges  // observations from which the learner learned
+	written bool    // it has a row
+	done    bool    // it has ended
+	track   int     // 0 for a sighting of an earlier run
+	album   Album   // empty for a past sighting
+	began   bool    // the group was made for this sighting
+	grouped uint64  // number of its last face in the group
+	reason  string  // why the last picture was not used
+	film    film    // its clip
+	stills  bool    // its camera gives stills
+	good    int     // number of clear faces
+	small   int     // number of faces that are too small
+	others  int     // number of faces that are not
+	spoilt  int     // number of faces that a movement, an edge or a cover has spoilt
+	double  bool    // it shows somebody in view a second time: a mirror image
+	judged  bool    // enough faces were seen to decide whether the person is known
 }
 
 // sighting returns the sighting of a track in view.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/online"
 )
 
 // Recognised is a face in a picture that a user has sent.
@@ -44,7 +43,7 @@ func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 		if err != nil {
 			return nil, err
 		}
-		x.Name, x.Person, x.Near = v.Label, w.gallery.Number(v.Label), v.Anchored
+		x.Name, x.Person, x.Near = w.gallery.Name(v.Person), v.Person, v.Anchored
 		n := near(w.gallery.Space(), &v)
 		x.Distance, x.Rarity, x.Reason = n.Distance, n.Rarity, string(v.Reason)
 	}
@@ -61,7 +60,7 @@ func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X
 // Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
 // [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
 func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
-	if err := online.CheckName(name); err != nil {
+	if err := face.CheckName(name); err != nil {
 		return nil, err
 	}
 	err = w.change(func(t *gallery.Tx) error {

@@ -199,7 +199,7 @@ func TestSystemDenialSticksOnRecordings(t *testing.T) {
 										t.Errorf("%s: %v", where, err)
 									}
 								}
-								if slices.Contains(g.Learner().Names(), "ann") {
+								if slices.Contains(g.Names(), "ann") {
 									kept++
 								}
 								return

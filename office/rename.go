@@ -5,13 +5,14 @@ package office
 import (
 	"fmt"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 
 // Rename gives a person a new name. If another person has it, the two become one person: the labels, sightings and
 // events of the first are the other's, and the learner learns the first person's faces again. The error wraps
-// [online.ErrUnknown] or [online.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
+// [online.ErrUnknown] or [face.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
 // changed then.
 func (w *Office) Rename(from, to string) error {
 	var person, other int64
@@ -26,7 +27,7 @@ func (w *Office) Rename(from, to string) error {
 		case other == 0 && alike != "" && alike != from:
 			return fmt.Errorf("%w: %s; use this spelling to make them one person", gallery.ErrAlike, alike)
 		}
-		if err := online.CheckName(to); err != nil {
+		if err := face.CheckName(to); err != nil {
 			return err
 		}
 		if other != 0 {

@@ -186,21 +186,15 @@ func (w *Office) wipe(s *sighted) {
 
 // deny tells a camera who a person in view is not.
 func (w *Office) deny(t *gallery.Tx, s *sighted, v *view) error {
-	var now []string
-	others, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
+	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
 		other is not null`, int64(s.ID))
-	for _, person := range others {
-		if name := w.gallery.Name(person); name != "" {
-			now = append(now, name)
+	for _, person := range s.denied {
+		if !slices.Contains(now, person) {
+			v.people.Allow(s.track, person)
 		}
 	}
-	for _, name := range s.denied {
-		if !slices.Contains(now, name) {
-			v.people.Allow(s.track, name)
-		}
-	}
-	for _, name := range now {
-		v.people.Deny(s.track, name)
+	for _, person := range now {
+		v.people.Deny(s.track, person)
 	}
 	s.denied = now
 	return err

@@ -266,7 +266,7 @@ func (w *Office) reject(t *gallery.Tx, said int64, s *sighted) error {
 	// Some faces may still be recognised as the wrong person, through labels that are nearer than the negative ones.
 	for _, f := range faces {
 		v, err := w.gallery.Learner().Judge(f.Vector)
-		if err == nil && v.Label != "" && w.gallery.Number(v.Label) == wrong {
+		if err == nil && v.Person == wrong {
 			err = not([]Face{f})
 		}
 		if err != nil {
@@ -388,15 +388,15 @@ func (w *Office) identify(t *gallery.Tx, s *sighted, name string) error {
 
 // seems returns the person that most of the faces look like, or 0.
 func (w *Office) seems(faces []Face) int64 {
-	votes := make(map[string]int)
+	votes := make(map[int64]int)
 	for _, f := range faces {
 		if v, err := w.gallery.Learner().Judge(f.Vector); err == nil {
-			votes[v.Label]++
+			votes[v.Person]++
 		}
 	}
-	for name, n := range votes {
+	for person, n := range votes {
 		if 2*n > len(faces) {
-			return w.gallery.Number(name)
+			return person
 		}
 	}
 	return 0
@@ -420,7 +420,7 @@ func (w *Office) Confirmable(id uint64) ([]Confirmable, error) {
 	var all []Confirmable
 	first, _ := s.album.First()
 	for _, f := range first {
-		apart, err := w.gallery.Learner().Nearest(f.Vector, w.gallery.Name(s.Person))
+		apart, err := w.gallery.Learner().Nearest(f.Vector, s.Person)
 		if err != nil {
 			return nil, err
 		}

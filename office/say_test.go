@@ -91,7 +91,7 @@ func named(t *testing.T) (*gallery.Gallery, []string) {
 			if seen := w.Now().Cameras[0].Seen; len(seen) != 1 || seen[0].Group != id {
 				t.Errorf("seen %+v", seen)
 			}
-			if err := w.Name(id, " sue", false); !errors.Is(err, online.ErrName) {
+			if err := w.Name(id, " sue", false); !errors.Is(err, face.ErrName) {
 				t.Error(err)
 			}
 			if err := w.Name(id+99, "sue", false); !errors.Is(err, office.ErrNoGroup) {

@@ -34,7 +34,7 @@ type Near struct {
 
 // near returns how near a face with a name is.
 func near(space face.Space, v *online.Verdict) (n Near) {
-	if v != nil && v.Label != "" {
+	if v != nil && v.Person != 0 {
 		n = Near{math.Round(v.Distance*1e4) / 1e4, space.Stills.Rarity(v.Distance)}
 	}
 	return n
@@ -98,26 +98,26 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		if v.camera.Stills { // each counts as many frames
 			b.Frames *= w.o.Presence.Judged / stillsUnknown
 		}
-		if b.Name == "" && !s.clear() {
+		if b.Person == 0 && !s.clear() {
 			b.Frames = 0
 		}
-		person := w.gallery.Number(b.Name)
+		person := b.Person
 		if person != 0 && !s.said && (person != s.Person || b.Trust == sighting.Confirmed) {
 			s.Person, s.Trust = person, b.Trust
 		}
 		nearness := near(w.gallery.Space(), p.Verdict)
-		s.double = b.Double != ""
+		s.double = b.Double != 0
 		w.group(s, b)
 		ignored := w.unknown.Ignored(s.Group)
 		// A track without a clear picture is not reported: it may be a distant face, or no face.
 		pictured := len(s.album.Faces) > 0
-		s.judged = s.judged || b.Name != "" || s.double || pictured && b.Frames >= w.o.Presence.Judged
+		s.judged = s.judged || b.Person != 0 || s.double || pictured && b.Frames >= w.o.Presence.Judged
 		// A mirror image of somebody in view is nobody else.
-		if !ignored && !s.double && (pictured || b.Name != "") {
+		if !ignored && !s.double && (pictured || b.Person != 0) {
 			told = append(told, inView{ids[i], person, b.Trust, b.Frames, s.Group, nearness})
 		}
 		v.seen = append(v.seen, Seen{
-			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: b.Name, Share: b.Share, Trust: b.Trust,
+			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Share: b.Share, Trust: b.Trust,
 			Near: nearness, Group: s.Group, Ignored: ignored, Reason: s.reason,
 		})
 	}
@@ -177,7 +177,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
 // recognition, or if it shows somebody in view a second time.
 func (w *Office) group(s *sighted, b sighting.Belief) {
-	if b.Name != "" || s.double {
+	if b.Person != 0 || s.double {
 		if s.began { // the group has only this sighting
 			w.unknown.remove(func(p *Group) bool { return p.ID == s.Group })
 		}

@@ -26,7 +26,7 @@ func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }
 
 // observer is one learner or several.
 type observer interface {
-	Label(x []float32, name string) error
+	Label(x []float32, p online.Person) error
 	Observe(x []float32) (online.Verdict, error)
 }
 
@@ -68,7 +68,7 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	for len(faces) < 256 {
 		x := next()
 		v, err := l.Judge(x)
-		if err != nil || v.Label == "" {
+		if err != nil || v.Person == 0 {
 			tb.Fatalf("%+v, %v", v, err)
 		}
 		faces = append(faces, x)
@@ -82,7 +82,7 @@ func gather(tb testing.TB, l observer, n, d int) (next func() []float32) {
 	w := newWalker(benchPeople, d)
 	for i := range benchPeople {
 		for q := range 4 {
-			if err := l.Label(w.at(i, float64(q)), fmt.Sprint("person ", i)); err != nil {
+			if err := l.Label(w.at(i, float64(q)), personOf(i)); err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -121,35 +121,6 @@ func heap() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-// BenchmarkRepartition measures a step that finds the graph full, with k = 500 and 512 dimensions: it plans a
-// partition, carries it out, and continues like any other step.
-func BenchmarkRepartition(b *testing.B) {
-	l, faces := gathering(b, 500, 512)
-	s := l.Settings()
-	s.K = l.Graph().Learned() - 1 // it has one centroid too many now
-	if err := l.Configure(s); err != nil {
-		b.Fatal(err)
-	}
-	full, err := l.MarshalBinary()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		b.StopTimer()
-		if err := l.UnmarshalBinary(full); err != nil {
-			b.Fatal(err)
-		}
-		r := l.Graph().R()
-		b.StartTimer()
-		if _, err := l.Observe(faces[0]); err != nil {
-			b.Fatal(err)
-		}
-		if l.Graph().R() == r {
-			b.Fatal("it was not repartitioned")
-		}
-	}
 }
 
 // BenchmarkDistancePass measures the work that every step needs: the products of one face with every centroid, which is

@@ -34,7 +34,7 @@ func TestBystander(t *testing.T) {
 			for q := range 3 {
 				x := w.at(i, float64(q))
 				for _, l := range learners {
-					if err := l.Label(x, personName(i)); err != nil {
+					if err := l.Label(x, personOf(i)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -67,7 +67,7 @@ func TestBystander(t *testing.T) {
 			}
 			for i, o := range frame {
 				switch {
-				case &o.Vector[0] != &x[0] && seen[i].Label != "":
+				case &o.Vector[0] != &x[0] && seen[i].Person != 0:
 					t.Fatalf("seed %d, step %d: a stranger is %+v", seed, step, seen[i])
 				case &o.Vector[0] == &x[0] && seen[i] != alone[0]:
 					t.Fatalf("seed %d, step %d: alone %+v, beside others %+v", seed, step, alone[0], seen[i])
@@ -76,7 +76,7 @@ func TestBystander(t *testing.T) {
 			if alone[0].Learned {
 				learned++
 			}
-			if alone[0].Label == "" {
+			if alone[0].Person == 0 {
 				unnamed++
 			}
 		}

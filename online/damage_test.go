@@ -20,12 +20,12 @@ func small(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range []string{"al", "bo"} {
+	for i, name := range []online.Person{alice, bob} {
 		if err := l.Label([]float32{float32(i), 0}, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Reject([]float32{.5, .1}, "al"); err != nil {
+	if err := l.Reject([]float32{.5, .1}, alice); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 12 {
@@ -106,25 +106,21 @@ func works(t *testing.T, l *online.Learner) {
 			t.Fatalf("a damaged snapshot gives %+v", v)
 		}
 	}
-	all, err := l.Stored("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
+	for _, s := range l.Stored() {
 		if s.ID%3 == 0 {
 			l.Remove(s.ID)
 		}
 	}
 	x[0] = .3
-	l.Label(x, "cy")
-	l.Reject(x, "cy")
+	l.Label(x, carol)
+	l.Reject(x, carol)
 	l.Adopt(x, 3)
 	l.Unlearn([][2]int64{{3, 5}})
 	l.Undo(l.Counts().Observed - 3)
 	s := l.Settings()
 	s.K, s.Sigma = 2, 2*s.Sigma
 	l.Configure(s)
-	for _, name := range l.Names() {
+	for _, name := range l.People() {
 		l.Drift(name)
 		l.Forget(name)
 		break
@@ -249,31 +245,3 @@ func vertex(m map[string]any, i int) []any {
 func entry(m map[string]any) []any { return m["graph"].(map[string]any)["journal"].([]any)[0].([]any) }
 
 func origin(m map[string]any, i int) []any { return vertex(m, i)[4].([]any) }
-
-// A face can represent only as many others as can be counted. A learner at this limit can be saved and read.
-func TestAdoptTooMany(t *testing.T) {
-	l, err := online.New(plane, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := []float32{0, 0}
-	if err := l.Label(x, "alice"); err != nil {
-		t.Fatal(err)
-	}
-	for range 1 << 13 {
-		if _, err := l.Adopt(x, 1<<40); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before := snapshot(t, l)
-	if _, err := l.Adopt(x, 1); !errors.Is(err, online.ErrSettings) {
-		t.Error(err)
-	}
-	if !bytes.Equal(before, snapshot(t, l)) {
-		t.Error("what was refused changed the learner")
-	}
-	var back online.Learner
-	if err := back.UnmarshalBinary(before); err != nil {
-		t.Error(err)
-	}
-}

@@ -3,9 +3,9 @@
 // Package online is the learner that a program holds: it gets a few labelled faces, recognises later faces, learns from
 // them, and refuses strangers. Its memory has a bound.
 //
-// [New] makes a [Learner] for one feature space, [Learner.Label] shows it a person, and [Learner.Observe] judges the
-// next face and learns from it; [Learner.ObserveFrame] does so for all faces of one frame, because nobody can be twice
-// in a frame. [Learner.MarshalBinary] writes a snapshot.
+// [New] makes a [Learner] for one feature space, [Learner.Label] shows it a person, who is a number, and
+// [Learner.Observe] judges the next face and learns from it; [Learner.ObserveFrame] does so for all faces of one frame,
+// because nobody can be twice in a frame. [Learner.MarshalBinary] writes a snapshot.
 //
 // It implements the online quantized harmonic solution with an epsilon-neighbourhood for outliers of M. Valko, Adaptive
 // Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised Learning, 2011 (Section "Online
@@ -25,10 +25,10 @@
 // is, the enrolled faces are asked alone, and nothing is learned from their answer. There are four exceptions:
 //
 //   - A denial. A face near a rejected face, or near a learned face that was accepted as rejected, stays unknown.
-//   - A rival. If the graph gives another person more than the person of the enrolled faces, the name is the other
-//     person's: a learned face nearby may be better evidence than an enrolled face far away.
+//   - A rival. If the graph gives another person more than the person of the enrolled faces, the verdict is the
+//     other person: a learned face nearby may be better evidence than an enrolled face far away.
 //   - A value below Settings.Accept, which asks for confidence in the whole graph. By default it is 0.
-//   - Another face of the frame has the same name with a higher confidence.
+//   - Another face of the frame is the same person with a higher confidence.
 //
 // # Learning safely
 //

@@ -3,7 +3,6 @@
 package online
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -13,7 +12,7 @@ import (
 // Drift says how far the learned faces of a person have moved from the labelled faces. If another person slowly takes
 // over, a little at every login, the faces move far in one direction. If a head turns, they move to and fro.
 type Drift struct {
-	Name    string  `json:"name"`
+	Person  Person  `json:"person"`
 	Learned float64 `json:"learned"` // stored faces that were accepted as this person and as nobody else
 	// Distance is the distance from the centre of the learned faces to the centre of the labelled faces, in units of
 	// the space's distance.
@@ -26,12 +25,12 @@ type Drift struct {
 
 // Drift returns the drift of a person. It costs one pass over the stored faces. Without learned faces all fields are 0.
 // The error wraps [ErrUnknown].
-func (l *Learner) Drift(name string) (Drift, error) {
-	class := l.class(name, false)
+func (l *Learner) Drift(p Person) (Drift, error) {
+	class := l.class(p, false)
 	if class < 0 {
-		return Drift{}, fmt.Errorf("%w: %s", ErrUnknown, name)
+		return Drift{}, unknown(p)
 	}
-	d := Drift{Name: name}
+	d := Drift{Person: p}
 	var labelled, learned []int
 	for i := range l.graph.Len() {
 		if c, ok := l.graph.Class(i); ok {

@@ -14,7 +14,7 @@ func ExampleLearner_UndoSince() {
 	if err != nil {
 		panic(err)
 	}
-	l.Label([]float32{0, 0}, "alice")
+	l.Label([]float32{0, 0}, alice)
 	friday := time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
 	for i := range 5 {
 		l.SetTime(friday.Add(time.Duration(i) * time.Hour))
@@ -35,15 +35,15 @@ func ExampleLearner_Drift() {
 	if err != nil {
 		panic(err)
 	}
-	l.Label([]float32{0, 0}, "alice")
+	l.Label([]float32{0, 0}, alice)
 	for i := range 12 {
 		l.Observe([]float32{0, .2 * float32(i)}) // each a little further, and never back
 	}
-	d, err := l.Drift("alice")
+	d, err := l.Drift(alice)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s moved by %.2f, constancy %.2f, alarm %t\n", d.Name, d.Distance, d.Constancy, d.Alarm)
+	fmt.Printf("person %d moved by %.2f, constancy %.2f, alarm %t\n", d.Person, d.Distance, d.Constancy, d.Alarm)
 	// Output:
-	// alice moved by 1.10, constancy 1.00, alarm true
+	// person 1 moved by 1.10, constancy 1.00, alarm true
 }

@@ -12,9 +12,9 @@ import (
 
 // Verdict is the result of judging one face.
 type Verdict struct {
-	Label string `json:"label"` // a person's name, or "" for unknown
-	// Best is the person with the largest value, even if the value was too small; "" if all values are 0.
-	Best string `json:"best,omitempty"`
+	Person Person `json:"person"` // 0 for unknown
+	// Best is the person with the largest value, even if the value was too small; 0 if all values are 0.
+	Best Person `json:"best,omitempty"`
 	// Confidence is the harmonic value of Best in [0,1], even if it was too small.
 	Confidence float64 `json:"confidence"`
 	Sink       float64 `json:"sink"`             // mass of the sink: 1 minus the values of all people
@@ -34,7 +34,7 @@ type Verdict struct {
 // Reason says in words for a person why a face was not recognised.
 type Reason string
 
-// Reasons of a verdict without a label.
+// Reasons of a verdict without a person.
 const (
 	Outlier    Reason = "not near anybody known"
 	NoPath     Reason = "not connected to anybody known"
@@ -81,7 +81,7 @@ func (l *Learner) look(o Observation, j *judgement) (err error) {
 		if err != nil {
 			return err
 		}
-		if v.Label != "" {
+		if v.Person != 0 {
 			j.verdict, j.claim, j.claim.enrolled = v, c, true
 		}
 	}
@@ -122,7 +122,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 		v.Reason = Tie
 		return v, claim{class: -1, value: best.value}, nil
 	}
-	v.Best = l.classes[best.class].Name
+	v.Best = l.classes[best.class].Person
 	distance := t.Anchor(best.class)
 	_, _, follows := t.Closest()
 	switch {
@@ -133,7 +133,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
 	default:
-		v.Label, v.Distance = v.Best, distance
+		v.Person, v.Distance = v.Best, distance
 		v.Anchored = v.Distance <= l.Radii().Anchor
 	}
 	return v, best, nil
@@ -142,7 +142,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 // denied reports whether a face that would be a person's has an edge to a face that was rejected as this person's, and
 // no shorter edge to a labelled or learned face of this person.
 func (l *Learner) denied(t quantized.Trial, person int) bool {
-	rejected, ok := l.index[class{l.classes[person].Name, true}]
+	rejected, ok := l.index[class{l.classes[person].Person, true}]
 	if !ok {
 		return false
 	}
@@ -153,7 +153,7 @@ func (l *Learner) denied(t quantized.Trial, person int) bool {
 // decide takes the label from every verdict of a frame but the best of those that share it, because nobody is in one
 // frame twice. The first of equals wins, and held people keep their names. It marks the faces that look like somebody
 // whom a better face looks like.
-func decide(all []judgement, held []string) {
+func decide(all []judgement, held []Person) {
 	if len(all)+len(held) < 2 {
 		return
 	}
@@ -164,19 +164,19 @@ func decide(all []judgement, held []string) {
 	slices.SortStableFunc(order, func(a, b *judgement) int {
 		return cmp.Compare(b.verdict.Confidence, a.verdict.Confidence)
 	})
-	taken := make(map[string]bool)
-	for _, name := range held {
-		taken[name] = true
+	taken := make(map[Person]bool)
+	for _, p := range held {
+		taken[p] = true
 	}
 	for _, j := range order {
 		v := &j.verdict
-		if v.Label == "" && v.Reason != Unsure {
+		if v.Person == 0 && v.Reason != Unsure {
 			continue
 		}
 		if taken[v.Best] {
 			j.worse = true
-			if v.Label != "" {
-				v.Label, v.Reason, v.Distance = "", BetterFace, 0
+			if v.Person != 0 {
+				v.Person, v.Reason, v.Distance = 0, BetterFace, 0
 			}
 		}
 		taken[v.Best] = true

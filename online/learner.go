@@ -5,9 +5,6 @@ package online
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/quantized"
@@ -15,11 +12,13 @@ import (
 
 // Errors of [Learner.Label], [Learner.Forget] and [Learner.Undo].
 var (
-	ErrName    = errors.New("unusable name")
-	ErrUnknown = errors.New("nobody of that name")
+	ErrUnknown = errors.New("not known")
 	ErrFull    = quantized.ErrFull
 	ErrJournal = quantized.ErrJournal
 )
+
+// Person is the number of a person, which the caller gives: any but 0, which means nobody. Names are the caller's.
+type Person = int64
 
 // Learner recognises labelled people and learns from the faces that it sees.
 type Learner struct {
@@ -43,13 +42,13 @@ type Learner struct {
 
 // A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.
 type class struct {
-	Name     string `cbor:"name"`
+	Person   Person `cbor:"person"`
 	Negative bool   `cbor:"negative"`
 }
 
 // Counts says how many faces a learner has seen since it was made.
 type Counts struct {
-	Labelled int64 `json:"labelled"` // faces that came with a name
+	Labelled int64 `json:"labelled"` // labelled faces
 	Observed int64 `json:"observed"` // faces judged by Observe or ObserveFrame
 	Outliers int64 `json:"outliers"` // of these, far from the graph
 	Learned  int64 `json:"learned"`  // of these, stored
@@ -101,33 +100,32 @@ func (l *Learner) Counts() Counts { return l.counts }
 // Graph returns a view of the compact graph of l.
 func (l *Learner) Graph() quantized.View { return l.graph.View() }
 
-// Names returns the people that l knows, in the order of their first label.
-func (l *Learner) Names() []string {
-	var names []string
+// People returns the people that l knows, in the order of their first label.
+func (l *Learner) People() (all []Person) {
 	for _, c := range l.classes {
 		if !c.Negative {
-			names = append(names, c.Name)
+			all = append(all, c.Person)
 		}
 	}
-	return names
+	return all
 }
 
 // Knows reports whether l has a labelled face of this person.
-func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
+func (l *Learner) Knows(p Person) bool { return l.class(p, false) >= 0 }
 
-// Label adds a labelled face of the named person. It may be called at any time.
+// Label adds a labelled face of a person. It may be called at any time.
 //
 // If a face at the same place was rejected as another person's, this rejection is removed, because the new label
 // implies it.
 //
-// K does not bound labelled faces. The error comes from [face.Space.Check], or wraps [ErrName], or [ErrFull] beyond 1
-// GiB of labelled faces. On error l is unchanged.
-func (l *Learner) Label(x []float32, name string) error { return l.LabelAll([][]float32{x}, name) }
+// K does not bound labelled faces. The error comes from [face.Space.Check], or wraps [ErrUnknown] for the person 0, or
+// [ErrFull] beyond 1 GiB of labelled faces. On error l is unchanged.
+func (l *Learner) Label(x []float32, p Person) error { return l.LabelAll([][]float32{x}, p) }
 
-// LabelAll adds faces of the named person as [Learner.Label] does, all of them or none.
-func (l *Learner) LabelAll(faces [][]float32, name string) error {
-	if err := CheckName(name); err != nil {
-		return err
+// LabelAll adds faces of a person as [Learner.Label] does, all of them or none.
+func (l *Learner) LabelAll(faces [][]float32, p Person) error {
+	if p == 0 {
+		return fmt.Errorf("%w: person 0 is nobody", ErrUnknown)
 	}
 	for i, x := range faces {
 		if err := l.space.Check(x); err != nil {
@@ -142,15 +140,15 @@ func (l *Learner) LabelAll(faces [][]float32, name string) error {
 	}
 	before := l.graph.Len()
 	for _, x := range faces {
-		if err := l.label(x, class{name, false}); err != nil {
+		if err := l.label(x, class{p, false}); err != nil {
 			for i := l.graph.Len() - 1; i >= before; i-- {
-				l.unlabel(i, l.class(name, false))
+				l.unlabel(i, l.class(p, false))
 			}
 			return err
 		}
 	}
 	for _, x := range faces {
-		l.withdraw(x, name)
+		l.withdraw(x, p)
 		l.counts.Labelled++
 	}
 	return nil
@@ -187,35 +185,6 @@ func (l *Learner) Warnings() []string {
 		w = append(w, room)
 	}
 	return w
-}
-
-// CheckName returns nil if a person can have this name. A name has one to 100 printable characters, no white space at
-// its ends, and is not "unknown" in upper or lower case, because reports and events use "unknown" for strangers. The
-// error wraps [ErrName].
-func CheckName(name string) error {
-	if strings.EqualFold(name, "unknown") {
-		return fmt.Errorf("%w %q: reports call strangers so; choose another name", ErrName, name)
-	}
-	var what string
-	switch n := utf8.RuneCountInString(name); {
-	case n == 0:
-		what = "it is empty"
-	case n > 100:
-		return fmt.Errorf("%w: it has %d characters; use at most 100", ErrName, n)
-	case !utf8.ValidString(name):
-		what = "it is not UTF-8"
-	case strings.ContainsFunc(strings.NewReplacer("\u200c", "", "\u200d", "").Replace(name), func(r rune) bool {
-		return !unicode.IsPrint(r) // but for the joiners of Persian, Hindi and emoji
-	}):
-		what = "it has a character that does not print"
-	case strings.TrimSpace(name) != name:
-		what = "it begins or ends with a space"
-	case strings.Trim(name, "\u200c\u200d") != name:
-		what = "it begins or ends with a character that joins others"
-	default:
-		return nil
-	}
-	return fmt.Errorf("%w %q: %s", ErrName, name, what)
 }
 
 // LabelRoom returns how many more faces can be labelled.

@@ -34,7 +34,7 @@ func TestRightToTheLastCentroid(t *testing.T) {
 				for range 4 {
 					x := c.face(i)
 					labelled[i] = append(labelled[i], x)
-					if err := l.Label(x, personName(i)); err != nil {
+					if err := l.Label(x, personOf(i)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -47,17 +47,17 @@ func TestRightToTheLastCentroid(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				switch v.Label {
-				case personName(i):
+				switch v.Person {
+				case personOf(i):
 					right++
-				case "":
+				case 0:
 				default:
 					wrong++
-					if v.Label != personName(nearest(x, labelled)) {
-						t.Errorf("face %d: person %d is called %s", q, i, v.Label)
+					if v.Person != personOf(nearest(x, labelled)) {
+						t.Errorf("face %d: person %d is called %d", q, i, v.Person)
 					}
 				}
-				if v.Learned == v.NoRoom && v.Label != "" {
+				if v.Learned == v.NoRoom && v.Person != 0 {
 					t.Fatalf("face %d: %+v", q, v)
 				}
 			}
@@ -99,23 +99,23 @@ func TestLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown(t, l, "alice", 0)
+	shown(t, l, alice, 0)
 	var follows []int64
 	for x := float32(.5); x <= 4; x += .5 {
-		v, err := l.ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, Follows: follows, As: "alice"}})
+		v, err := l.ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, Follows: follows, As: alice}})
 		if err != nil || v[0].Learned != (x <= 3) {
 			t.Fatalf("%g: %+v, %v", x, v, err)
 		}
 		if v[0].Stored > 0 {
 			follows = []int64{v[0].Stored}
 		}
-		if follows != nil && x <= 4 && v[0].Label != "alice" {
+		if follows != nil && x <= 4 && v[0].Person != alice {
 			t.Errorf("%g, on the same track: %+v", x, v[0])
 		}
 	}
-	for x, want := range map[float32]string{2.9: "alice", 3.2: "", 3.5: ""} {
+	for x, want := range map[float32]online.Person{2.9: alice, 3.2: 0, 3.5: 0} {
 		v := judged(t, l, x)
-		if v.Label != want || want == "" && (v.Reason != online.Strayed || v.Confidence < .1 || v.Distance != 0) {
+		if v.Person != want || want == 0 && (v.Reason != online.Strayed || v.Confidence < .1 || v.Distance != 0) {
 			t.Errorf("%g, in another sighting: %+v", x, v)
 		}
 	}

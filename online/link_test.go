@@ -41,7 +41,7 @@ func TestFollowsAtAnyDistance(t *testing.T) {
 			for i := range people {
 				x := make([]float32, dim)
 				x[i] = 1
-				if err := l.Label(x, personName(i)); err != nil {
+				if err := l.Label(x, personOf(i)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -55,7 +55,7 @@ func TestFollowsAtAnyDistance(t *testing.T) {
 			}
 			got, err := l.ObserveFrame([]online.Observation{{Vector: near, Hold: true,
 				Follows: []int64{second[0].Stored}}})
-			if err != nil || got[0].Label != personName(0) {
+			if err != nil || got[0].Person != personOf(0) {
 				t.Errorf("%d people, at %.2f from the face before it: %+v, %v", people, d, got[0], err)
 			}
 		}

@@ -114,7 +114,7 @@ func stroll(t *testing.T) (early, late memory) {
 	}
 	for i := range people {
 		for q := range 4 {
-			if err := l.Label(w.at(i, float64(q)), string(rune('a'+i))); err != nil {
+			if err := l.Label(w.at(i, float64(q)), personOf(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,7 +125,7 @@ func stroll(t *testing.T) (early, late memory) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Label == string(rune('a'+step%people)) {
+		if v.Person == personOf(step%people) {
 			right++
 		}
 		if step == 4999 {

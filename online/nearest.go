@@ -8,13 +8,13 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// Nearest returns the distance from x to the nearest labelled face of the named person. Learning does not change it. It
-// is +Inf if l does not know this name. The error comes from [face.Space.Check].
-func (l *Learner) Nearest(x []float32, name string) (float64, error) {
+// Nearest returns the distance from x to the nearest labelled face of a person. Learning does not change it. It
+// is +Inf if l does not know the person. The error comes from [face.Space.Check].
+func (l *Learner) Nearest(x []float32, p Person) (float64, error) {
 	if err := l.space.Check(x); err != nil {
 		return 0, err
 	}
-	nearest, class := math.Inf(1), l.class(name, false)
+	nearest, class := math.Inf(1), l.class(p, false)
 	if class < 0 {
 		return nearest, nil
 	}

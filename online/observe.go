@@ -34,8 +34,8 @@ type Observation struct {
 	// of the same track. The new face is joined to them up to the length Settings.Link, and to other faces up to
 	// Settings.Reach: a must-link.
 	Follows []int64
-	// As is the person as whom the face may be learned, or "" if any person may claim the face.
-	As string
+	// As is the person as whom the face may be learned, or 0 if any person may claim the face.
+	As Person
 	// Frontal says that the head is not known to be turned ([face.Quality.Frontal]); see [Stored].
 	Frontal bool
 	// Picture is a small JPEG picture of the face, or nil. It is kept with a learned face, unless
@@ -55,7 +55,7 @@ type Observation struct {
 // is learned through the other.
 //
 // The error comes from [face.Space.Check] for the first bad vector. On error l is unchanged.
-func (l *Learner) ObserveFrame(faces []Observation, held ...string) ([]Verdict, error) {
+func (l *Learner) ObserveFrame(faces []Observation, held ...Person) ([]Verdict, error) {
 	for i, f := range faces {
 		if err := l.space.Check(f.Vector); err != nil {
 			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
@@ -75,7 +75,7 @@ func (l *Learner) ObserveFrame(faces []Observation, held ...string) ([]Verdict, 
 
 // step looks at the faces of a frame, decides who is who, and keeps what may be learned. A kept face stands for n
 // faces. The next call overwrites the result.
-func (l *Learner) step(faces []Observation, n int, held ...string) ([]judgement, error) {
+func (l *Learner) step(faces []Observation, n int, held ...Person) ([]judgement, error) {
 	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
 	l.frame = all
 	for i, f := range faces {
@@ -197,7 +197,7 @@ func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim) bool {
 	person := c.class >= 0
 	switch {
-	case o.As != "" && (!person || l.classes[c.class].Name != o.As):
+	case o.As != 0 && (!person || l.classes[c.class].Person != o.As):
 		return false
 	case person && (l.denied(t.Trial, c.class) || l.Radii().Strays(t.Anchor(c.class))):
 		return false

@@ -22,10 +22,7 @@ func TestPath(t *testing.T) {
 		}
 	}
 	before := snapshot(t, l)
-	all, err := l.Stored("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := l.Stored()
 	vectors := make(map[int64][]float32)
 	for _, s := range all {
 		vectors[s.ID] = s.Vector
@@ -38,10 +35,10 @@ func TestPath(t *testing.T) {
 		}
 		last := path[len(path)-1]
 		switch {
-		case last.Label.ID != last.Stored || last.Label.Name == "" || !last.At.IsZero():
+		case last.Label.ID != last.Stored || last.Label.Person == 0 || !last.At.IsZero():
 			t.Errorf("it ends with %+v", last)
-		case s.Name != "" && last.Label.Name != s.Name:
-			t.Errorf("a face of %s came through one of %s", s.Name, last.Label.Name)
+		case s.Person != 0 && last.Label.Person != s.Person:
+			t.Errorf("a face of %d came through one of %d", s.Person, last.Label.Person)
 		case !s.Labelled:
 			learned++
 			if !s.At.Equal(path[0].At) || s.At.Before(at) {

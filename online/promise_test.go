@@ -45,12 +45,12 @@ func promised(t *testing.T, people, k int, changes bool) {
 		t.Fatal(err)
 	}
 	type shown struct {
-		x    []float32
-		name string
+		x      []float32
+		person online.Person
 	}
 	var stream []shown
 	for i := range people {
-		name := personName(i)
+		name := personOf(i)
 		for q := range 4 {
 			if err := l.Label(w.at(i, float64(q)), name); err != nil {
 				t.Fatal(err)
@@ -80,13 +80,13 @@ func promised(t *testing.T, people, k int, changes bool) {
 				if follows = nil; v.Stored != 0 {
 					follows = []int64{v.Stored}
 				}
-				if want.Label != "" && v.Label == "" && v.Reason != online.Rejected {
+				if want.Person != 0 && v.Person == 0 && v.Reason != online.Rejected {
 					t.Fatalf("pass %d: %+v, and the enrolled faces alone give %+v", pass, v, want)
 				}
-				if want.Label == s.name {
+				if want.Person == s.person {
 					before++
 				}
-				if v.Label == s.name {
+				if v.Person == s.person {
 					right++
 				}
 			}
@@ -121,7 +121,7 @@ func enrolledAlone(t *testing.T, l *online.Learner) *online.Learner {
 		}
 		for _, label := range l.Labels() {
 			if label.Negative == negative {
-				if err := add(l.Vector(label.ID), label.Name); err != nil {
+				if err := add(l.Vector(label.ID), label.Person); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -134,7 +134,7 @@ func enrolledAlone(t *testing.T, l *online.Learner) *online.Learner {
 func change(t *testing.T, l *online.Learner, w *walker, r *rand.Rand, people int) {
 	t.Helper()
 	who := r.IntN(people)
-	name := personName(who)
+	name := personOf(who)
 	s := l.Settings()
 	var err error
 	switch r.IntN(6) {

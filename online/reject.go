@@ -14,33 +14,35 @@ import (
 const MaxRejected = 16
 
 // class returns the number of the class of a person's faces, or of the faces rejected as this person's, or -1.
-func (l *Learner) class(name string, negative bool) int {
-	if c, ok := l.index[class{name, negative}]; ok {
+func (l *Learner) class(p Person, negative bool) int {
+	if c, ok := l.index[class{p, negative}]; ok {
 		return c
 	}
 	return -1
 }
 
-// Reject adds a face that is not the named person's: a negative label. At most [MaxRejected] of a person are kept. They
+// Reject adds a face that is not a person's: a negative label. At most [MaxRejected] of a person are kept. They
 // compete with nobody: they are asked once a face would be this person's. It is unknown then, and is not learned, if it
 // has an edge to a rejected face that is at least as near as each labelled and learned face of the person.
 //
 // The error comes from [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]. On error l is unchanged.
-func (l *Learner) Reject(x []float32, name string) error {
+func (l *Learner) Reject(x []float32, p Person) error {
 	if err := l.space.Check(x); err != nil {
 		return err
 	}
-	if !l.Knows(name) {
-		return fmt.Errorf("%w: %s", ErrUnknown, name)
+	if !l.Knows(p) {
+		return unknown(p)
 	}
-	if err := l.label(x, class{name, true}); err != nil {
+	if err := l.label(x, class{p, true}); err != nil {
 		return err
 	}
-	if faces := l.labelled(l.class(name, true)); len(faces) > MaxRejected {
+	if faces := l.labelled(l.class(p, true)); len(faces) > MaxRejected {
 		l.graph.Remove(faces[0])
 	}
 	return nil
 }
+
+func unknown(p Person) error { return fmt.Errorf("%w: person %d", ErrUnknown, p) }
 
 // labelled returns the vertices with labels of a class, the oldest first.
 func (l *Learner) labelled(class int) (all []int) {
@@ -52,13 +54,13 @@ func (l *Learner) labelled(class int) (all []int) {
 	return all
 }
 
-// withdraw removes rejections at x of all people except the named person. A label for one person implies that the face
+// withdraw removes rejections at x of all people except one. A label for one person implies that the face
 // is nobody else's.
-func (l *Learner) withdraw(x []float32, name string) {
+func (l *Learner) withdraw(x []float32, p Person) {
 	var gone []int64
 	for i := range l.graph.Len() {
 		c, ok := l.graph.Class(i)
-		if ok && l.classes[c].Negative && l.classes[c].Name != name && slices.Equal(l.graph.Point(i), x) {
+		if ok && l.classes[c].Negative && l.classes[c].Person != p && slices.Equal(l.graph.Point(i), x) {
 			gone = append(gone, l.graph.Origin(i).ID)
 		}
 	}
@@ -83,7 +85,7 @@ func (l *Learner) unlabel(vertex, class int) {
 // Label is a labelled or rejected face.
 type Label struct {
 	ID       int64  `json:"id"` // for [Learner.Unlabel]
-	Name     string `json:"name"`
+	Person   Person `json:"person"`
 	Negative bool   `json:"not,omitempty"` // the face was rejected: it is not this person's
 }
 
@@ -93,7 +95,7 @@ func (l *Learner) labelAt(i int) (Label, bool) {
 	if !ok {
 		return Label{}, false
 	}
-	return Label{ID: l.graph.Origin(i).ID, Name: l.classes[c].Name, Negative: l.classes[c].Negative}, true
+	return Label{ID: l.graph.Origin(i).ID, Person: l.classes[c].Person, Negative: l.classes[c].Negative}, true
 }
 
 // Labels returns the labelled faces, the oldest first.
@@ -135,7 +137,7 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 		compare := func(j int) {
 			b, ok := l.labelAt(j)
 			// Two rejected faces agree. A face of a person and a face rejected as another person's agree, too.
-			if !ok || a.Negative && b.Negative || (a.Name == b.Name) != (a.Negative != b.Negative) {
+			if !ok || a.Negative && b.Negative || (a.Person == b.Person) != (a.Negative != b.Negative) {
 				return
 			}
 			if d := graph.Distance(l.graph.Point(i), l.graph.Point(j), l.space.Scale); d <= within {
@@ -171,9 +173,9 @@ func (l *Learner) Unlabel(id int64) (Label, error) {
 	if !ok || gone.ID != id {
 		return Label{}, fmt.Errorf("%w: no labelled face has the number %d", ErrUnknown, id)
 	}
-	class := l.class(gone.Name, gone.Negative)
+	class := l.class(gone.Person, gone.Negative)
 	if !gone.Negative && len(l.labelled(class)) == 1 {
-		return gone, l.Forget(gone.Name)
+		return gone, l.Forget(gone.Person)
 	}
 	l.unlabel(i, class)
 	return gone, nil
@@ -187,4 +189,23 @@ func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
 	return int(l.graph.Unlearn(func(observation int64) bool {
 		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
 	}))
+}
+
+// Retract removes labelled faces by their numbers, as [Learner.Unlabel] does, and takes back the faces learned through
+// them, as [Learner.Unlearn] does. It returns the number of learned faces that were removed. Numbers that are not
+// labelled faces are ignored.
+func (l *Learner) Retract(ids ...int64) (faces int) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
+		i, ok := l.graph.Find(id)
+		if ok {
+			_, ok = l.labelAt(i)
+		}
+		return !ok
+	})
+	faces = int(l.graph.UnlearnThrough(ids...))
+	stored := l.graph.Learned()
+	for _, id := range ids {
+		l.Unlabel(id) // the only error is that there is no such label
+	}
+	return faces + stored - l.graph.Learned() // with faces that the last label of a person took along
 }

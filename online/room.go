@@ -44,7 +44,7 @@ func (l *Learner) Room() Room {
 		r.Needed = tens(float64(r.K) * math.Pow(far/use, dimension))
 	}
 	if r.Full {
-		r.Needed = max(r.Needed, tens(float64(forOne*len(l.Names()))))
+		r.Needed = max(r.Needed, tens(float64(forOne*len(l.People()))))
 	}
 	return r
 }

@@ -18,7 +18,7 @@ var (
 )
 
 // version is the version of the snapshot format. No other version is read.
-const version = 1
+const version = 2
 
 // snapshot is the format of [Learner.MarshalBinary]: a CBOR map (RFC 8949, core deterministic encoding). Coordinates
 // are little-endian float32. Structs without names of fields are arrays.
@@ -117,7 +117,7 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 	return nil
 }
 
-// check returns an error if the settings, names and counts of a snapshot cannot belong to a learner.
+// check returns an error if the settings, people and counts of a snapshot cannot belong to a learner.
 func (s *snapshot) check() error {
 	if s.Settings != s.Settings.defaults(s.Space) {
 		return errors.New("settings are not complete")
@@ -126,7 +126,7 @@ func (s *snapshot) check() error {
 		return err
 	}
 	if len(s.Classes) != s.Graph.Classes {
-		return fmt.Errorf("it names %d people, and %d have labels", len(s.Classes), s.Graph.Classes)
+		return fmt.Errorf("it has %d people, and %d have labels", len(s.Classes), s.Graph.Classes)
 	}
 	c := s.Counts
 	for _, n := range []int64{c.Labelled, c.Observed, c.Outliers, c.Learned, c.PassedOver} {
@@ -147,17 +147,14 @@ func (s *snapshot) learner() (*Learner, error) {
 		time: s.Time,
 	}
 	for i, c := range s.Classes {
-		if err := CheckName(c.Name); err != nil {
-			return nil, err
-		}
-		if _, twice := l.index[c]; twice {
-			return nil, fmt.Errorf("the name %q is there twice", c.Name)
+		if _, twice := l.index[c]; twice || c.Person == 0 {
+			return nil, fmt.Errorf("person %d is there twice, or nobody", c.Person)
 		}
 		l.index[c] = i
 	}
 	for _, c := range l.classes {
-		if !l.Knows(c.Name) {
-			return nil, fmt.Errorf("it has rejected faces of %q, who is not known", c.Name)
+		if !l.Knows(c.Person) {
+			return nil, fmt.Errorf("it has rejected faces of person %d, who is not known", c.Person)
 		}
 	}
 	for i, v := range s.Graph.Vertices {

@@ -12,32 +12,22 @@ type Stored struct {
 	ID       int64     // for [Learner.Remove]
 	Vector   []float32 // the caller must not change it
 	Labelled bool
-	// Name is the name of the label, or of the person through whom the face was learned. It is "" if nobody or several
-	// people claimed the face.
-	Name     string
+	// Person is the person of the label, or through whom the face was learned. It is 0 if nobody or several people
+	// claimed the face.
+	Person   Person
 	Negative bool    // the face was rejected: it is not this person's
 	Points   float64 // faces that it stands for
 	// At is when the face was learned: the zero time for a labelled face, or if unknown.
 	At   time.Time
 	Hops int // number of faces between this face and a labelled face, see [Learner.Path]; 0 for a labelled face
-	// Margin is the harmonic value of the requested person, minus the values of all other people and of rejected faces.
-	// It is in [-1,1], and 0 if nothing is known.
-	Margin float64
 	// Frontal says that the head of a learned face is not known to be turned; see [Observation]. It is true if nothing
 	// was noted about the face, because an older version learned it, or [Learner.Adopt].
 	Frontal bool
 	Picture []byte // of a learned face: a small JPEG, or nil; the caller must not change it
 }
 
-// Stored returns the faces that l keeps, the oldest first, with margins for the named person; "" means without margins.
-// It changes nothing. The error wraps [ErrUnknown].
-func (l *Learner) Stored(name string) ([]Stored, error) {
-	class := -1
-	if name != "" {
-		if class = l.class(name, false); class < 0 {
-			return nil, fmt.Errorf("%w: %s", ErrUnknown, name)
-		}
-	}
+// Stored returns the faces that l keeps, the oldest first.
+func (l *Learner) Stored() []Stored {
 	all := make([]Stored, l.graph.Len())
 	for i := range all {
 		o := l.graph.Origin(i)
@@ -48,17 +38,24 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 			all[i].At = time.Unix(o.Time, 0)
 		}
 		if label, ok := l.labelAt(i); ok {
-			all[i].Labelled, all[i].Name, all[i].Negative = true, label.Name, label.Negative
+			all[i].Labelled, all[i].Person, all[i].Negative = true, label.Person, label.Negative
 		} else if via := l.graph.Source(i); len(via) == 1 && !l.classes[via[0]].Negative {
-			all[i].Name = l.classes[via[0]].Name
+			all[i].Person = l.classes[via[0]].Person
 		}
 		if !all[i].Labelled {
 			p, noted := l.portraits[o.ID]
 			all[i].Frontal, all[i].Picture = p.Frontal || !noted, p.Picture
 		}
 	}
+	return all
+}
+
+// Margins returns, for each face of [Learner.Stored], the harmonic value of a person minus the values of all others and
+// of rejected faces. It is in [-1,1], and 0 if nothing is known. The error wraps [ErrUnknown].
+func (l *Learner) Margins(p Person) ([]float64, error) {
+	class := l.class(p, false)
 	if class < 0 {
-		return all, nil
+		return nil, unknown(p)
 	}
 	own, err := l.graph.Values(func(c int) bool { return c == class })
 	if err != nil {
@@ -68,10 +65,10 @@ func (l *Learner) Stored(name string) ([]Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		all[i].Margin = 2*own[i] - every[i]
+	for i := range own {
+		own[i] = 2*own[i] - every[i]
 	}
-	return all, nil
+	return own, nil
 }
 
 // Remove takes back a face that l keeps. It removes a labelled face as [Learner.Unlabel] does. It removes a learned
@@ -119,4 +116,13 @@ func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
 		l.counts.Learned += int64(n)
 	}
 	return all[0].verdict, nil
+}
+
+// Vector returns the vector of the stored face with this number, or nil if there is none. The caller must not change
+// it.
+func (l *Learner) Vector(id int64) []float32 {
+	if i, ok := l.graph.Find(id); ok {
+		return l.graph.Point(i)
+	}
+	return nil
 }

@@ -3,7 +3,6 @@
 package online
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -11,13 +10,13 @@ import (
 // Forget removes a person: the labelled faces, the faces rejected as this person's, and every centroid into which a
 // face accepted as this person was merged, even if that face was taken back later. Labelled faces of others stay,
 // without the faces merged into them together with such a face. The error wraps [ErrUnknown].
-func (l *Learner) Forget(name string) error {
-	class := l.class(name, false)
+func (l *Learner) Forget(p Person) error {
+	class := l.class(p, false)
 	if class < 0 {
-		return fmt.Errorf("%w: %s", ErrUnknown, name)
+		return unknown(p)
 	}
 	l.forget(class)
-	if rejected := l.class(name, true); rejected >= 0 {
+	if rejected := l.class(p, true); rejected >= 0 {
 		l.forget(rejected)
 	}
 	l.dropPortraits()

@@ -31,14 +31,14 @@ func TestZeroLearner(t *testing.T) {
 		_, judged := l.Judge(x)
 		_, observed := l.Observe(x)
 		for what, err := range map[string]error{
-			"Judge": judged, "Observe": observed, "Label": l.Label(x, "alice"), "Reject": l.Reject(x, "alice"),
+			"Judge": judged, "Observe": observed, "Label": l.Label(x, alice), "Reject": l.Reject(x, alice),
 		} {
 			if !errors.Is(err, face.ErrDimension) {
 				t.Errorf("%s of %d values: error %v", what, len(x), err)
 			}
 		}
 	}
-	if len(l.Names()) > 0 || len(l.Labels()) > 0 {
-		t.Errorf("it knows %v", l.Names())
+	if len(l.People()) > 0 || len(l.Labels()) > 0 {
+		t.Errorf("it knows %v", l.People())
 	}
 }

@@ -52,14 +52,14 @@ func TestAnchor(t *testing.T) {
 			labelled := 0
 			for _, f := range faces {
 				if more.Counts().Labelled < 12 && f.Reason != face.Unclear && preprocess.EnrolGate.Passes(f.Quality) {
-					if err := more.Label(f.Vector, "user"); err != nil {
+					if err := more.Label(f.Vector, 1); err != nil {
 						t.Fatal(err)
 					}
 				}
 				switch {
 				case labelled < 4 && f.Reason != face.Unclear && preprocess.EnrolGate.Passes(f.Quality):
 					labelled++
-					if err := l.Label(f.Vector, "user"); err != nil {
+					if err := l.Label(f.Vector, 1); err != nil {
 						t.Fatal(err)
 					}
 				case f.Reason == "":
@@ -74,7 +74,7 @@ func TestAnchor(t *testing.T) {
 		for i, l := range enrolled {
 			for j, faces := range probes {
 				for _, x := range faces {
-					at, err := l.Nearest(x, "user")
+					at, err := l.Nearest(x, 1)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -82,7 +82,7 @@ func TestAnchor(t *testing.T) {
 						genuine = append(genuine, at)
 					} else {
 						impostor = append(impostor, at)
-						if at, err = looks[i].Nearest(x, "user"); err != nil {
+						if at, err = looks[i].Nearest(x, 1); err != nil {
 							t.Fatal(err)
 						}
 						many = append(many, at)

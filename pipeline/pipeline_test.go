@@ -275,8 +275,8 @@ func BenchmarkPath(b *testing.B) {
 		if len(f.Samples) != 1 {
 			b.Fatalf("%d faces", len(f.Samples))
 		}
-		if len(l.Names()) == 0 {
-			if err := l.Label(f.Samples[0].Vector, "alice"); err != nil {
+		if len(l.People()) == 0 {
+			if err := l.Label(f.Samples[0].Vector, 1); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -44,7 +44,7 @@ func TestSlowSeats(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, f := range user[:4] {
-						if err := l.Label(f.Vector, "user"); err != nil {
+						if err := l.Label(f.Vector, 1); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -70,7 +70,7 @@ func TestSlowSeats(t *testing.T) {
 							kept++
 						}
 						faces++
-						if s.Belief.Name != "" {
+						if s.Belief.Person != 0 {
 							named++
 						}
 						if s.Belief.Trust == sighting.Confirmed {

@@ -78,6 +78,7 @@ func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 		}
 		return nil
 	}
+	j.Names = g.Name
 	if err := Run(ctx, src, g.Learner(), report, j.Options); err != nil {
 		return r, err
 	}

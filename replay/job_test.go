@@ -99,7 +99,7 @@ func TestPhotographs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Label([]float32{0}, "alice"); err != nil {
+	if err := l.Label([]float32{0}, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, still := range []bool{true, false} {
@@ -109,7 +109,7 @@ func TestPhotographs(t *testing.T) {
 				File: "x.jpg", Samples: []face.Sample{sample(1, float32(i)/100)}})
 		}
 		tracks, confirmed := map[int]bool{}, 0
-		err := replay.Run(t.Context(), &s, l, replay.NewReport(), replay.Options{Freeze: true,
+		err := replay.Run(t.Context(), &s, l, replay.NewReport(), replay.Options{Freeze: true, Names: called("alice"),
 			Each: func(f face.Frame, events []replay.Event) error {
 				e := events[0]
 				if e.Label != "alice" || (e.File == "x.jpg") != still {

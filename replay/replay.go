@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -53,6 +54,8 @@ type Event struct {
 type Options struct {
 	Freeze bool             // judge, but learn nothing
 	Now    func() time.Time // time of the present frame, for online.Learner.UndoSince; nil for unknown
+	// Names tells the name of a person. Without it, reports have numbers.
+	Names func(online.Person) string
 	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
 	// of the samples.
 	Each func(f face.Frame, events []Event) error
@@ -63,6 +66,9 @@ type Options struct {
 func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
 	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
 	r.stills = l.Space().Stills
+	if o.Names == nil {
+		o.Names = func(p online.Person) string { return strconv.FormatInt(p, 10) }
+	}
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -77,7 +83,7 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 		if o.Now != nil {
 			l.SetTime(o.Now())
 		}
-		events, err := judge(w, l.Space(), f, o.Freeze)
+		events, err := judge(w, l.Space(), f, o)
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", f.Index, err)
 		}
@@ -103,14 +109,14 @@ func still(f face.Frame) string {
 const noRoom = "no room for another centroid"
 
 // judge returns the events of the faces of a frame.
-func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]Event, error) {
+func judge(w *sighting.Watcher, space face.Space, f face.Frame, o Options) ([]Event, error) {
 	events := make([]Event, len(f.Samples))
 	for _, s := range f.Samples {
 		if s.Vector != nil && s.Space != space.ID {
 			return nil, fmt.Errorf("the face is of the space %s, and the gallery of %s", s.Space, space.ID)
 		}
 	}
-	seen, err := w.See(f.Time, f.Samples, func(i int) bool { return freeze || f.Samples[i].Reason != "" })
+	seen, err := w.See(f.Time, f.Samples, func(i int) bool { return o.Freeze || f.Samples[i].Reason != "" })
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +130,10 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]
 	}
 	for i, p := range seen {
 		e, v := &events[i], p.Verdict
-		if e.Name = p.Belief.Name; p.Known {
+		if p.Belief.Person != 0 {
+			e.Name = o.Names(p.Belief.Person)
+		}
+		if p.Known {
 			since := math.Round(p.Since.Seconds()*1000) / 1000
 			e.Since = &since
 		}
@@ -132,9 +141,10 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, freeze bool) ([]
 			continue
 		}
 		e.Trust = p.Trust
-		e.Label, e.Learned, e.NoRoom = v.Label, v.Learned, v.NoRoom
+		e.Learned, e.NoRoom = v.Learned, v.NoRoom
 		e.Confidence = math.Round(v.Confidence*1e6) / 1e6
-		if v.Label != "" {
+		if v.Person != 0 {
+			e.Label = o.Names(v.Person)
 			e.Distance = math.Round(v.Distance*1e4) / 1e4
 		}
 		switch {

@@ -46,14 +46,19 @@ func frame(i int, samples ...face.Sample) face.Frame {
 	return face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Samples: samples}
 }
 
-func learner(t testing.TB, names ...string) *online.Learner {
+// called returns the names of people for a replay: the first is person 1.
+func called(names ...string) func(online.Person) string {
+	return func(p online.Person) string { return names[p-1] }
+}
+
+func learner(t testing.TB, people int) *online.Learner {
 	t.Helper()
 	l, err := online.New(line, online.Settings{K: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range names {
-		if err := l.Label([]float32{float32(10 * i)}, name); err != nil {
+	for i := range people {
+		if err := l.Label([]float32{float32(10 * i)}, online.Person(i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,11 +68,17 @@ func learner(t testing.TB, names ...string) *online.Learner {
 // run replays a stream and returns the log.
 func run(t testing.TB, l *online.Learner, r *replay.Report, freeze bool, s ...face.Frame) string {
 	t.Helper()
+	return runAs(t, called("a", "b"), l, r, freeze, s...)
+}
+
+func runAs(t testing.TB, names func(online.Person) string, l *online.Learner, r *replay.Report, freeze bool,
+	s ...face.Frame) string {
+	t.Helper()
 	var b bytes.Buffer
 	log := replay.NewLog(&b)
 	stream := frames(s)
 	err := replay.Run(context.Background(), &stream, l, r,
-		replay.Options{Freeze: freeze, Each: func(_ face.Frame, events []replay.Event) error {
+		replay.Options{Freeze: freeze, Names: names, Each: func(_ face.Frame, events []replay.Event) error {
 			for _, e := range events {
 				if err := log.Write(e); err != nil {
 					return err
@@ -89,10 +100,10 @@ func ExampleRun() {
 	if err != nil {
 		panic(err)
 	}
-	l.Label([]float32{0}, "alice")
+	l.Label([]float32{0}, 1)
 	stream := &frames{frame(0, sample(1, .1)), frame(1, sample(1, .2), sample(2, 9)), frame(2)}
 	r := replay.NewReport()
-	if err := replay.Run(context.Background(), stream, l, r, replay.Options{}); err != nil {
+	if err := replay.Run(context.Background(), stream, l, r, replay.Options{Names: called("alice")}); err != nil {
 		panic(err)
 	}
 	r.Summary().WriteText(os.Stdout)
@@ -122,7 +133,7 @@ func TestLog(t *testing.T) {
 {"frame":5,"time":0.2,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","distance":0.3,"confidence":X,"reason":"","learned":true,"poor":false}
 `
 	r := replay.NewReport()
-	got := run(t, learner(t, "a", "b"), r, false, s...)
+	got := run(t, learner(t, 2), r, false, s...)
 	var masked strings.Builder
 	for _, l := range strings.SplitAfter(got, "\n") {
 		if before, after, ok := strings.Cut(l, `"confidence":`); ok {
@@ -133,7 +144,7 @@ func TestLog(t *testing.T) {
 	if masked.String() != want {
 		t.Errorf("log\n%swant\n%s", masked.String(), want)
 	}
-	if again := run(t, learner(t, "a", "b"), replay.NewReport(), false, s...); again != got {
+	if again := run(t, learner(t, 2), replay.NewReport(), false, s...); again != got {
 		t.Errorf("a second time it is\n%s", again)
 	}
 	sum := r.Summary()
@@ -159,7 +170,7 @@ func TestStrangersAtOnce(t *testing.T) {
 			x.JPEG = []byte(fmt.Sprint("picture ", i))
 			f.Samples = append(f.Samples, x)
 		}
-		run(t, learner(t, "a"), r, false, f)
+		run(t, learner(t, 1), r, false, f)
 		return page(t, r, replay.Meta{Source: "crowd.avi"})
 	}
 	first := shown()
@@ -171,7 +182,7 @@ func TestStrangersAtOnce(t *testing.T) {
 }
 
 func TestFreeze(t *testing.T) {
-	l := learner(t, "a")
+	l := learner(t, 1)
 	before, err := l.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +214,7 @@ func TestRunErrors(t *testing.T) {
 			func(face.Frame, []replay.Event) error { return broken }, "broken"},
 		"cancelled": {frames{frame(0)}, cancelled(), nil, "canceled"},
 	} {
-		err := replay.Run(c.ctx, &c.s, learner(t, "a"), replay.NewReport(), replay.Options{Each: c.each})
+		err := replay.Run(c.ctx, &c.s, learner(t, 1), replay.NewReport(), replay.Options{Each: c.each})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -231,7 +242,7 @@ func TestPageEscapes(t *testing.T) {
 	r := replay.NewReport()
 	f := sample(1, 0)
 	f.JPEG = []byte{0xff, 0xd8, 0xff}
-	run(t, learner(t, evil), r, false, frame(0, f), frame(1, sample(1, .1)), frame(2, sample(1, .1)))
+	runAs(t, called(evil), learner(t, 1), r, false, frame(0, f), frame(1, sample(1, .1)), frame(2, sample(1, .1)))
 	p := page(t, r, replay.Meta{Source: evil, Path: "/f/" + evil, Count: face.Count{Declared: 9, Read: 3, Damaged: 1,
 		Length: 9 * time.Second, Last: 3 * time.Second},
 		Settings: []replay.Setting{{Name: evil, Value: evil}}, Warnings: []string{evil}})
@@ -263,7 +274,7 @@ func TestPageOfNothing(t *testing.T) {
 
 // A recording of a week takes no more memory than a recording of an hour.
 func TestReportBounded(t *testing.T) {
-	l := learner(t, "a", "b")
+	l := learner(t, 2)
 	size := func(hours int) int {
 		r := replay.NewReport()
 		rnd := rand.New(rand.NewPCG(5, 6))
@@ -322,8 +333,8 @@ func TestNoRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range []string{"alice", "bob", "carol"} {
-		if err := l.Label([]float32{float32(10 * i)}, name); err != nil {
+	for i := range 3 {
+		if err := l.Label([]float32{float32(10 * i)}, online.Person(i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -335,7 +346,7 @@ func TestNoRoom(t *testing.T) {
 			s = append(s, frame(100*person+i, sample(1, float32(10*person)+.1)))
 		}
 	}
-	o := replay.Options{Each: func(_ face.Frame, events []replay.Event) error {
+	o := replay.Options{Names: called("alice", "bob", "carol"), Each: func(_ face.Frame, events []replay.Event) error {
 		all = append(all, events...)
 		return nil
 	}}

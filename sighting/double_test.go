@@ -12,11 +12,11 @@ import (
 )
 
 // names counts the names in a frame.
-func names(seen []sighting.Seen) map[string]int {
-	n := make(map[string]int)
+func names(seen []sighting.Seen) map[online.Person]int {
+	n := make(map[online.Person]int)
 	for _, s := range seen {
-		if s.Verdict != nil && s.Verdict.Label != "" {
-			n[s.Verdict.Label]++
+		if s.Verdict != nil && s.Verdict.Person != 0 {
+			n[s.Verdict.Person]++
 		}
 	}
 	return n
@@ -39,15 +39,15 @@ func TestHeldKeepsName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := names(seen); n["alice"] != 1 || seen[0].Verdict.Label != "alice" ||
+		if n := names(seen); n[alice] != 1 || seen[0].Verdict.Person != alice ||
 			seen[1].Verdict.Reason != online.BetterFace {
 			t.Fatalf("frame %d: %v, %+v", i, n, seen[1].Verdict)
 		}
-		if seen[0].Belief.Name != "alice" || seen[0].Trust != sighting.Confirmed || seen[1].Belief.Name != "" {
+		if seen[0].Belief.Person != alice || seen[0].Trust != sighting.Confirmed || seen[1].Belief.Person != 0 {
 			t.Fatalf("frame %d: %+v, %+v", i, seen[0].Belief, seen[1].Belief)
 		}
-		if double := seen[1].Belief.Double; i > 3 && double != "alice" {
-			t.Fatalf("frame %d: a double of %q", i, double)
+		if double := seen[1].Belief.Double; i > 3 && double != alice {
+			t.Fatalf("frame %d: a double of %d", i, double)
 		}
 	}
 	if l.Counts().Learned != before {
@@ -72,10 +72,10 @@ func TestHeldGivesNameUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := names(seen); n["alice"] != 1 || seen[1].Verdict.Label != "alice" {
+		if n := names(seen); n[alice] != 1 || seen[1].Verdict.Person != alice {
 			t.Fatalf("frame %d: %v, %+v", i, n, seen[1].Verdict)
 		}
-		if i > 8 && (seen[1].Belief.Name != "alice" || seen[1].Trust != sighting.Confirmed) {
+		if i > 8 && (seen[1].Belief.Person != alice || seen[1].Trust != sighting.Confirmed) {
 			t.Fatalf("frame %d: %+v", i, seen[1].Belief)
 		}
 	}
@@ -87,8 +87,8 @@ func TestDouble(t *testing.T) {
 	who := sighting.NewIdentities(plane, sighting.Rules{})
 	for n := range 40 {
 		now := time.Duration(n) * frame
-		named := online.Verdict{Label: "alice", Best: "alice", Anchored: true}
-		worse := online.Verdict{Best: "alice", Reason: online.BetterFace}
+		named := online.Verdict{Person: alice, Best: alice, Anchored: true}
+		worse := online.Verdict{Best: alice, Reason: online.BetterFace}
 		if n%2 == 1 {
 			named, worse = worse, named
 		}
@@ -96,23 +96,23 @@ func TestDouble(t *testing.T) {
 		who.Add(2, now, sighting.Look{}, worse)
 		stranger := online.Verdict{Reason: online.Outlier}
 		if n%4 == 0 {
-			stranger = online.Verdict{Best: "alice", Reason: online.BetterFace}
+			stranger = online.Verdict{Best: alice, Reason: online.BetterFace}
 		}
 		who.Add(3, now, sighting.Look{}, stranger)
 		b := who.Who(now, []int{1, 2, 3})
 		if n < 3 {
 			continue
 		}
-		if b[0].Name+b[1].Name != "alice" || b[0].Double+b[1].Double != "alice" || b[2].Name != "" || b[2].Double != "" {
+		if b[0].Person+b[1].Person != alice || b[0].Double+b[1].Double != alice || b[2].Person != 0 || b[2].Double != 0 {
 			t.Fatalf("frame %d: %+v", n, b)
 		}
 	}
-	who.Deny(2, "alice")
+	who.Deny(2, alice)
 	now := 40 * frame
 	for range 4 {
-		who.Add(2, now, sighting.Look{}, online.Verdict{Best: "alice", Reason: online.BetterFace})
+		who.Add(2, now, sighting.Look{}, online.Verdict{Best: alice, Reason: online.BetterFace})
 	}
-	if b := who.Who(now, []int{1, 2}); b[1].Double != "" {
+	if b := who.Who(now, []int{1, 2}); b[1].Double != 0 {
 		t.Errorf("after a denial: %+v", b)
 	}
 }

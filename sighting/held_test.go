@@ -31,10 +31,10 @@ func TestHeld(t *testing.T) {
 	var frames float64
 	for i := range 250 { // 25 seconds of frames; a name lapses after 10
 		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
-		if s.Track != 1 || s.Belief.Name != "alice" || s.Trust != sighting.Confirmed || s.Known || len(s.Lessons) > 0 {
+		if s.Track != 1 || s.Belief.Person != alice || s.Trust != sighting.Confirmed || s.Known || len(s.Lessons) > 0 {
 			t.Fatalf("held for %d frames: %+v", i, s)
 		}
-		if v := s.Verdict; v == nil || v.Label != "alice" || v.Learned || v.Stored != 0 {
+		if v := s.Verdict; v == nil || v.Person != alice || v.Learned || v.Stored != 0 {
 			t.Fatalf("held for %d frames: %+v", i, v)
 		}
 		if frames == 0 {
@@ -52,7 +52,7 @@ func TestHeld(t *testing.T) {
 	for i := range 300 {
 		s = hold(t, w, 27*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
 	}
-	if s.Belief.Name != "alice" || s.Belief.Trust != sighting.Likely {
+	if s.Belief.Person != alice || s.Belief.Trust != sighting.Likely {
 		t.Errorf("held for a minute: %+v", s.Belief)
 	}
 }
@@ -63,12 +63,12 @@ func TestHeldForgotten(t *testing.T) {
 	for i := range 40 {
 		see(t, w, time.Duration(i)*frame, .1)
 	}
-	if err := l.Forget("alice"); err != nil {
+	if err := l.Forget(alice); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 30 {
 		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
-		if s.Belief.Name != "" || s.Verdict != nil || !w.Look() {
+		if s.Belief.Person != 0 || s.Verdict != nil || !w.Look() {
 			t.Fatalf("held for %d frames after she was forgotten: %+v", i, s)
 		}
 	}
@@ -79,7 +79,7 @@ func TestHeldUnconfirmed(t *testing.T) {
 	w, _ := watched(t)
 	see(t, w, 0, .1)
 	for i := range 50 {
-		if s := hold(t, w, time.Duration(i+1)*frame, at(0)); s.Belief.Name != "" || s.Trust == sighting.Confirmed ||
+		if s := hold(t, w, time.Duration(i+1)*frame, at(0)); s.Belief.Person != 0 || s.Trust == sighting.Confirmed ||
 			s.Belief.Frames > 1.01 {
 			t.Fatalf("after one face and %d held ones: %+v", i+1, s)
 		}
@@ -92,14 +92,14 @@ func TestHeldUnconfirmed(t *testing.T) {
 // A face that is held from the beginning, and one after the verdicts were taken back, has no verdict, and is asked for.
 func TestHeldWithoutVerdict(t *testing.T) {
 	w, _ := watched(t)
-	if s := hold(t, w, 0, at(0)); s.Verdict != nil || s.Belief.Name != "" || !w.Look() {
+	if s := hold(t, w, 0, at(0)); s.Verdict != nil || s.Belief.Person != 0 || !w.Look() {
 		t.Errorf("held from the beginning: %+v", s)
 	}
 	for i := range 40 {
 		see(t, w, time.Duration(i+1)*frame, .1)
 	}
-	w.Deny(1, "alice")
-	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Name != "" || s.Trust != sighting.Nobody ||
+	w.Deny(1, alice)
+	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Person != 0 || s.Trust != sighting.Nobody ||
 		!w.Look() {
 		t.Errorf("after a denial: %+v", s)
 	}
@@ -132,7 +132,7 @@ func doubtful(t *testing.T, w *sighting.Watcher) time.Duration {
 func TestHeldInDoubt(t *testing.T) {
 	w, _ := watched(t)
 	last := doubtful(t, w)
-	if s := hold(t, w, last+frame, at(0)); s.Belief.Share > .8 || s.Belief.Name != "alice" {
+	if s := hold(t, w, last+frame, at(0)); s.Belief.Share > .8 || s.Belief.Person != alice {
 		t.Fatalf("no doubt: %+v", s.Belief)
 	}
 	if w.Look() {

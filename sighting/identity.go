@@ -15,13 +15,13 @@ import (
 
 // Belief is the present answer to the question who a person in view is.
 type Belief struct {
-	Name   string  // "" for an unknown person
-	Share  float64 // share of the judged frames that support the name, in [0,1]
-	Frames float64 // number of judged frames; older ones count less
-	Trust  Trust   // how the name is known
-	// Double is the person who has the name that this track would have if that person were not in view, too: a mirror
-	// image, a video call, or a photograph. It is "" for a track with a name, and for somebody unknown.
-	Double string
+	Person online.Person // 0 for an unknown person
+	Share  float64       // share of the judged frames that support the person, in [0,1]
+	Frames float64       // number of judged frames; older ones count less
+	Trust  Trust         // how the person is known
+	// Double is the person whom this track would show if that person were not in view, too: a mirror image, a video
+	// call, or a photograph. It is 0 for a track with a person, and for somebody unknown.
+	Double online.Person
 }
 
 // Rules decide when a person in view gets a name. A zero field means the default.
@@ -55,13 +55,13 @@ type Identities struct {
 // evidence is the sum of the verdicts on one track.
 type evidence struct {
 	frames float64
-	names  map[string]float64
-	like   map[string]float64 // faces that a better one of the same frame has kept from a name
-	near   map[string]*anchors
-	denied []string // names that were denied
+	named  map[online.Person]float64
+	like   map[online.Person]float64 // faces that a better one of the same frame has kept from a person
+	near   map[online.Person]*anchors
+	denied []online.Person // who were denied
 
 	judged   time.Duration // time of the last judged face
-	anchored string        // the person to whom that face was anchored, or ""
+	anchored online.Person // the person to whom that face was anchored, or 0
 }
 
 // anchors holds the looks of a track near an enrolled face of a person.
@@ -113,31 +113,31 @@ func NewIdentities(space face.Space, r Rules) *Identities {
 // Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it must not change. A face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
 func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
-	e.judged, e.anchored = at, ""
+	e.judged, e.anchored = at, 0
 	e.frames = i.fade*e.frames + 1
-	for _, sum := range []map[string]float64{e.names, e.like} {
-		for name, w := range sum {
-			if sum[name] = i.fade * w; sum[name] < 1e-3 {
-				delete(sum, name)
+	for _, sum := range []map[online.Person]float64{e.named, e.like} {
+		for p, w := range sum {
+			if sum[p] = i.fade * w; sum[p] < 1e-3 {
+				delete(sum, p)
 			}
 		}
 	}
 	if v.Reason == online.BetterFace && !slices.Contains(e.denied, v.Best) {
 		e.like[v.Best]++
 	}
-	if v.Label != "" && !slices.Contains(e.denied, v.Label) {
-		e.names[v.Label]++
+	if v.Person != 0 && !slices.Contains(e.denied, v.Person) {
+		e.named[v.Person]++
 		if v.Anchored {
-			a := e.near[v.Label]
+			a := e.near[v.Person]
 			if a == nil {
 				a = &anchors{}
-				e.near[v.Label] = a
+				e.near[v.Person] = a
 			}
 			if len(a.looks) < i.rules.Anchors && NewLook(i.space, x, a.looks) {
 				a.looks = append(a.looks, x)
 			}
 			a.last = at
-			e.anchored = v.Label
+			e.anchored = v.Person
 		}
 	}
 }
@@ -150,43 +150,43 @@ const longestHold = 30 * time.Second
 // is no new evidence. If that face confirmed a person, the person stays confirmed, for at most 30 seconds.
 func (i *Identities) hold(track int, at time.Duration) {
 	e := i.people[track]
-	if e == nil || e.anchored == "" || at-e.judged > longestHold {
+	if e == nil || e.anchored == 0 || at-e.judged > longestHold {
 		return
 	}
 	e.near[e.anchored].last = at
 }
 
-// trust returns how a name is known.
-func (i *Identities) trust(e *evidence, name string, at time.Duration) Trust {
-	if a := e.near[name]; a != nil && len(a.looks) >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
+// trust returns how a person is known.
+func (i *Identities) trust(e *evidence, p online.Person, at time.Duration) Trust {
+	if a := e.near[p]; a != nil && len(a.looks) >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
 		return Confirmed
 	}
 	return Likely
 }
 
-// confirmed returns the name for which a track is confirmed, if there is only one, or "".
-func (i *Identities) confirmed(track int, at time.Duration) (name string) {
+// confirmed returns the person as whom a track is confirmed, if there is only one, or 0.
+func (i *Identities) confirmed(track int, at time.Duration) (person online.Person) {
 	e := i.people[track]
 	if e == nil {
-		return ""
+		return 0
 	}
-	for n := range e.near {
-		if i.trust(e, n, at) != Confirmed {
+	for p := range e.near {
+		if i.trust(e, p, at) != Confirmed {
 			continue
 		}
-		if name != "" {
-			return ""
+		if person != 0 {
+			return 0
 		}
-		name = n
+		person = p
 	}
-	return name
+	return person
 }
 
 func (i *Identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
-		e = &evidence{names: make(map[string]float64), like: make(map[string]float64),
-			near: make(map[string]*anchors)}
+		e = &evidence{named: make(map[online.Person]float64), like: make(map[online.Person]float64),
+			near: make(map[online.Person]*anchors)}
 		if i.people == nil {
 			i.people = make(map[int]*evidence)
 		}
@@ -195,25 +195,25 @@ func (i *Identities) of(track int) *evidence {
 	return e
 }
 
-// Deny excludes a name for a track, as long as the track lasts.
-func (i *Identities) Deny(track int, name string) {
+// Deny excludes a person for a track, as long as the track lasts.
+func (i *Identities) Deny(track int, p online.Person) {
 	e := i.of(track)
-	e.denied = append(e.denied, name)
+	e.denied = append(e.denied, p)
 	i.reset(track)
 }
 
 // allow takes back a [Identities.Deny].
-func (i *Identities) allow(track int, name string) {
+func (i *Identities) allow(track int, p online.Person) {
 	e := i.of(track)
-	e.denied = slices.DeleteFunc(e.denied, func(n string) bool { return n == name })
+	e.denied = slices.DeleteFunc(e.denied, func(q online.Person) bool { return q == p })
 	i.reset(track)
 }
 
 // reset forgets the verdicts on a track, because a later change makes them invalid.
 func (i *Identities) reset(track int) {
 	e := i.of(track)
-	e.frames, e.anchored = 0, ""
-	clear(e.names)
+	e.frames, e.anchored = 0, 0
+	clear(e.named)
 	clear(e.like)
 	clear(e.near)
 }
@@ -221,7 +221,7 @@ func (i *Identities) reset(track int) {
 // nobody returns the weight of the frames without a recognised person.
 func (e *evidence) nobody() float64 {
 	rest := e.frames
-	for _, w := range e.names {
+	for _, w := range e.named {
 		rest -= w
 	}
 	return max(0, rest)
@@ -236,14 +236,14 @@ func (i *Identities) Keep(tracks []int) {
 	}
 }
 
-// Who returns the beliefs about the tracks that are in view together at a time. No name is given to two of them: the
-// track with more evidence gets the name. Faces that compete with each other for one name support it on both tracks,
+// Who returns the beliefs about the tracks that are in view together at a time. Nobody is given to two of them: the
+// track with more evidence gets the person. Faces that compete with each other for a person support them on both tracks,
 // and the other track is a double.
 func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 	type claim struct {
 		at            int
-		name          string
-		named, weight float64 // evidence, without and with the faces that lost the name to a better one
+		person        online.Person
+		named, weight float64 // evidence, without and with the faces that lost the person to a better one
 	}
 	beliefs := make([]Belief, len(tracks))
 	var claims []claim
@@ -256,38 +256,38 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 		if e.frames < i.rules.Frames*.95 { // fading reduces the weight of the first frames a little
 			continue
 		}
-		for name := range e.rivals() {
-			if w := e.names[name] + e.like[name]; w >= i.rules.Share*e.frames {
-				claims = append(claims, claim{place, name, e.names[name], w})
+		for p := range e.rivals() {
+			if w := e.named[p] + e.like[p]; w >= i.rules.Share*e.frames {
+				claims = append(claims, claim{place, p, e.named[p], w})
 			}
 		}
 	}
 	slices.SortFunc(claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(b.named, a.named), cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.named, a.named), cmp.Compare(a.at, b.at), cmp.Compare(a.person, b.person))
 	})
-	taken := make(map[string]bool)
+	taken := make(map[online.Person]bool)
 	for _, c := range claims {
 		switch b := &beliefs[c.at]; {
-		case b.Name != "":
-		case taken[c.name]:
-			b.Double = c.name
+		case b.Person != 0:
+		case taken[c.person]:
+			b.Double = c.person
 		case c.named > 0:
-			taken[c.name] = true
-			b.Name, b.Double, b.Share = c.name, "", c.weight/b.Frames
-			b.Trust = i.trust(i.people[tracks[c.at]], c.name, at)
+			taken[c.person] = true
+			b.Person, b.Double, b.Share = c.person, 0, c.weight/b.Frames
+			b.Trust = i.trust(i.people[tracks[c.at]], c.person, at)
 		}
 	}
 	return beliefs
 }
 
-// rivals returns the names that faces of a track have, or would have but for a better face.
-func (e *evidence) rivals() map[string]bool {
-	all := make(map[string]bool)
-	for name := range e.names {
-		all[name] = true
+// rivals returns the people whom faces of a track show, or would show but for a better face.
+func (e *evidence) rivals() map[online.Person]bool {
+	all := make(map[online.Person]bool)
+	for p := range e.named {
+		all[p] = true
 	}
-	for name := range e.like {
-		all[name] = true
+	for p := range e.like {
+		all[p] = true
 	}
 	return all
 }

@@ -28,7 +28,7 @@ func TestLooksConfirm(t *testing.T) {
 			x := []float32{float32(spread * random.NormFloat64()), float32(spread * random.NormFloat64())}
 			shown = append(shown, x)
 			at := time.Duration(n) * 40 * time.Millisecond
-			who.Add(1, at, sighting.Look{Vector: x}, online.Verdict{Label: "alice", Anchored: true})
+			who.Add(1, at, sighting.Look{Vector: x}, online.Verdict{Person: alice, Anchored: true})
 			// The first look counts, and so the first face that is far enough from it.
 			two := false
 			for _, y := range shown[1:] {
@@ -53,7 +53,7 @@ func TestSameLookKeepsConfirmed(t *testing.T) {
 	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
 	who := sighting.NewIdentities(space, sighting.Rules{})
 	trust := func(at time.Duration, x float32) sighting.Trust {
-		who.Add(1, at, sighting.Look{Vector: []float32{x}}, online.Verdict{Label: "alice", Anchored: true})
+		who.Add(1, at, sighting.Look{Vector: []float32{x}}, online.Verdict{Person: alice, Anchored: true})
 		return who.Who(at, []int{1})[0].Trust
 	}
 	for n := range 3 {
@@ -99,7 +99,7 @@ func TestDusk(t *testing.T) {
 		if n > 100 {
 			l = night
 		}
-		who.Add(1, time.Duration(n)*40*time.Millisecond, l, online.Verdict{Label: "alice", Anchored: true})
+		who.Add(1, time.Duration(n)*40*time.Millisecond, l, online.Verdict{Person: alice, Anchored: true})
 		if b := who.Who(time.Duration(n)*40*time.Millisecond, []int{1})[0]; b.Trust == sighting.Confirmed {
 			t.Fatalf("frame %d: a photograph is confirmed", n)
 		}

@@ -41,9 +41,9 @@ func look(r *rand.Rand, centre []float64, spread float64) []float32 {
 // of these faces are within the distance of a genuine step, so the track goes on. They are not confirmed, and they are
 // not learned, not even when alice is back.
 func TestSwappedSeats(t *testing.T) {
-	alice, other := make([]float64, sphere.Dim), make([]float64, sphere.Dim)
+	owner, other := make([]float64, sphere.Dim), make([]float64, sphere.Dim)
 	cos := 1 - 1.10*1.10/2
-	alice[0], other[0], other[1] = 1, cos, math.Sqrt(1-cos*cos)
+	owner[0], other[0], other[1] = 1, cos, math.Sqrt(1-cos*cos)
 	for _, spread := range []float64{.1, .25, .4} {
 		t.Run(fmt.Sprint(spread), func(t *testing.T) {
 			kept := 0
@@ -54,14 +54,14 @@ func TestSwappedSeats(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range 4 {
-					if err := l.Label(look(r, alice, spread), "alice"); err != nil {
+					if err := l.Label(look(r, owner, spread), alice); err != nil {
 						t.Fatal(err)
 					}
 				}
 				w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
 				track := 0
 				for i := range 160 {
-					who := alice
+					who := owner
 					if i >= 30 && i < 130 {
 						who = other
 					}
@@ -126,7 +126,7 @@ func TestTurnsFarBetweenFrames(t *testing.T) {
 		learned := l.Counts().Learned
 		for i := range 8 {
 			s := show(1.2, .7+.001*float32(i))
-			if s.Track != 1 || (s.Verdict.Label == "alice") != (i < c.named) || s.Belief.Trust == sighting.Confirmed ||
+			if s.Track != 1 || (s.Verdict.Person == alice) != (i < c.named) || s.Belief.Trust == sighting.Confirmed ||
 				l.Counts().Learned != learned {
 				t.Errorf("step %v, face %d after the turn: %+v, %+v", c.step, i, s, s.Verdict)
 			}

@@ -110,62 +110,62 @@ func TestPlaceAlone(t *testing.T) {
 	}
 }
 
-func add(i *sighting.Identities, id, n int, name string) {
+func add(i *sighting.Identities, id, n int, person online.Person) {
 	for range n {
-		i.Add(id, 0, sighting.Look{}, online.Verdict{Label: name})
+		i.Add(id, 0, sighting.Look{}, online.Verdict{Person: person})
 	}
 }
 
 func TestWho(t *testing.T) {
 	i := sighting.NewIdentities(face.Space{}, sighting.Rules{})
-	names := func(tracks ...int) []string {
-		var all []string
+	names := func(tracks ...int) []online.Person {
+		var all []online.Person
 		for _, b := range i.Who(0, tracks) {
-			all = append(all, b.Name)
+			all = append(all, b.Person)
 			if b.Share < 0 || b.Share > 1+1e-9 || math.IsNaN(b.Share) {
 				t.Errorf("share %g", b.Share)
 			}
 		}
 		return all
 	}
-	check := func(what string, got []string, want ...string) {
+	check := func(what string, got []online.Person, want ...online.Person) {
 		t.Helper()
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", what, got, want)
+			t.Errorf("%s: %d, want %d", what, got, want)
 		}
 	}
-	check("nothing seen", names(1), "")
-	add(i, 1, 2, "alice")
-	check("two frames", names(1), "")
-	add(i, 1, 1, "alice")
-	check("three", names(1), "alice")
-	add(i, 1, 1, "")
-	check("three of four", names(1), "alice")
-	add(i, 1, 2, "")
-	check("three of six", names(1), "")
-	add(i, 1, 6, "alice")
-	add(i, 2, 4, "alice")
-	check("nobody is two people", names(2, 1), "", "alice")
-	check("one of them alone", names(2), "alice")
-	add(i, 1, 200, "bob")
-	check("a mistake is outgrown", names(1, 2), "bob", "alice")
+	check("nothing seen", names(1), 0)
+	add(i, 1, 2, alice)
+	check("two frames", names(1), 0)
+	add(i, 1, 1, alice)
+	check("three", names(1), alice)
+	add(i, 1, 1, 0)
+	check("three of four", names(1), alice)
+	add(i, 1, 2, 0)
+	check("three of six", names(1), 0)
+	add(i, 1, 6, alice)
+	add(i, 2, 4, alice)
+	check("nobody is two people", names(2, 1), 0, alice)
+	check("one of them alone", names(2), alice)
+	add(i, 1, 200, bob)
+	check("a mistake is outgrown", names(1, 2), bob, alice)
 	i.Keep([]int{2})
-	check("forgotten", names(1, 2), "", "alice")
+	check("forgotten", names(1, 2), 0, alice)
 }
 
 func ExampleIdentities() {
 	tr := sighting.NewTracker(plane, sighting.Settings{})
 	who := sighting.NewIdentities(face.Space{}, sighting.Rules{})
-	for i, verdict := range []string{"alice", "", "alice", "alice"} {
+	for i, verdict := range []online.Person{alice, 0, alice, alice} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
-		who.Add(ids[0], 0, sighting.Look{}, online.Verdict{Label: verdict})
-		fmt.Printf("%d %q\n", ids[0], who.Who(0, ids)[0].Name)
+		who.Add(ids[0], 0, sighting.Look{}, online.Verdict{Person: verdict})
+		fmt.Printf("%d %d\n", ids[0], who.Who(0, ids)[0].Person)
 	}
 	// Output:
-	// 1 ""
-	// 1 ""
-	// 1 "alice"
-	// 1 "alice"
+	// 1 0
+	// 1 0
+	// 1 1
+	// 1 1
 }
 
 func TestBoxTracker(t *testing.T) {

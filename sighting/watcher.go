@@ -34,7 +34,7 @@ type Seen struct {
 	// Trust tells how the name of this face is known: Confirmed if the belief is, and an enrolled face is near enough
 	// for a name. The face of a head that is turned far away is Likely.
 	Trust Trust
-	// Since is when the track came into view. Known is true if the belief has a new name: the earlier faces of the
+	// Since is when the track came into view. Known is true if the belief has a new person: the earlier faces of the
 	// track are then that person's, too.
 	Since time.Duration
 	Known bool
@@ -76,7 +76,7 @@ type chain struct {
 	waiting []waiting
 	stored  []int64 // numbers of stored faces, the newest last
 	since   time.Duration
-	known   string
+	known   online.Person
 	verdict *online.Verdict // the last one
 	judged  time.Duration   // when it was made
 }
@@ -113,8 +113,8 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	}
 	for _, track := range tracks {
 		if c := w.chains[track]; c != nil &&
-			(w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Label)) {
-			w.Reset(track) // its verdicts name a person who was forgotten
+			(w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Person)) {
+			w.Reset(track) // its verdicts are of a person who was forgotten
 		}
 	}
 	if hold == nil {
@@ -132,25 +132,25 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		if c := w.chains[tracks[i]]; c != nil && w.tracker.follows(tracks[i]) {
 			o.Follows = c.stored
 		}
-		if o.As = w.confirmed(tracks[i], at); o.As == "" {
+		if o.As = w.confirmed(tracks[i], at); o.As == 0 {
 			o.Hold = true
 		}
 		observed, of = append(observed, o), append(of, i)
 	}
 	before := w.learner.Counts().Observed
-	var held []string // a photograph on the wall keeps no name from anybody
+	var held []online.Person // a photograph on the wall keeps no name from anybody
 	for i, s := range faces {
-		if name := w.confirmed(tracks[i], at); s.Held && name != "" && w.chains[tracks[i]].named(name) {
-			held = append(held, name)
+		if p := w.confirmed(tracks[i], at); s.Held && p != 0 && w.chains[tracks[i]].shows(p) {
+			held = append(held, p)
 		}
 	}
 	verdicts, err := w.learner.ObserveFrame(observed, held...)
 	if err != nil {
 		return nil, err
 	}
-	taken := make(map[string]bool)
+	taken := make(map[online.Person]bool)
 	for _, v := range verdicts {
-		taken[v.Label] = true
+		taken[v.Person] = true
 	}
 	seen := make([]Seen, len(faces))
 	for i, s := range faces {
@@ -158,10 +158,10 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 			w.who.hold(tracks[i], at)
 			if c.verdict != nil {
 				v := *c.verdict
-				if v.Label != "" && taken[v.Label] { // nobody is in one frame twice
-					v.Label, v.Reason = "", online.BetterFace
+				if v.Person != 0 && taken[v.Person] { // nobody is in one frame twice
+					v.Person, v.Reason = 0, online.BetterFace
 				}
-				taken[v.Label] = true
+				taken[v.Person] = true
 				seen[i].Verdict = &v
 			}
 		}
@@ -174,14 +174,14 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 			s.Lessons = []int64{number}
 		}
 		w.who.Add(tracks[of[q]], at, LookOf(faces[of[q]]), *v)
-		if v.Anchored && v.Label == w.who.confirmed(tracks[of[q]], at) {
+		if v.Anchored && v.Person == w.who.confirmed(tracks[of[q]], at) {
 			w.tracker.believe(tracks[of[q]])
 		}
 		c := w.chain(tracks[of[q]], at)
 		c.keep(*v, at)
 		c.join(v.Stored)
 		// A face in doubt may be another person's, also when the doubt ends because the first person is back.
-		if observed[q].As == "" && !poor[of[q]] && !w.tracker.InDoubt(tracks[of[q]]) {
+		if observed[q].As == 0 && !poor[of[q]] && !w.tracker.InDoubt(tracks[of[q]]) {
 			c.wait(waiting{observed[q], number})
 		}
 		if err := w.recall(c, w.confirmed(tracks[of[q]], at), number, s); err != nil {
@@ -193,7 +193,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	for i, b := range w.who.Who(at, tracks) {
 		s := &seen[i]
 		// For a person with a name, every second face is enough.
-		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Name == "") && w.unsure(tracks[i], b, at) {
+		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Person == 0) && w.unsure(tracks[i], b, at) {
 			w.look = true
 		}
 		// A held face is not new evidence, so it changes neither number.
@@ -206,10 +206,10 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		s.Track, s.Belief = tracks[i], b
 		c := w.chain(tracks[i], at)
 		s.Since = c.since
-		s.Known, c.known = b.Name != "" && b.Name != c.known, b.Name
+		s.Known, c.known = b.Person != 0 && b.Person != c.known, b.Person
 		switch v := s.Verdict; {
-		case v == nil || v.Label == "":
-		case b.Trust == Confirmed && b.Name == v.Label && v.Distance <= enrolled:
+		case v == nil || v.Person == 0:
+		case b.Trust == Confirmed && b.Person == v.Person && v.Distance <= enrolled:
 			s.Trust = Confirmed
 		default:
 			s.Trust = Likely
@@ -218,16 +218,16 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	return seen, nil
 }
 
-// confirmed returns the only person as whom a track is confirmed, or "". A track in doubt is confirmed as no one.
-func (w *Watcher) confirmed(track int, at time.Duration) string {
+// confirmed returns the only person as whom a track is confirmed, or 0. A track in doubt is confirmed as no one.
+func (w *Watcher) confirmed(track int, at time.Duration) online.Person {
 	if w.tracker.InDoubt(track) {
-		return ""
+		return 0
 	}
 	return w.who.confirmed(track, at)
 }
 
-// forgotten reports whether the learner no longer knows a name.
-func (w *Watcher) forgotten(name string) bool { return name != "" && !w.learner.Knows(name) }
+// forgotten reports whether the learner no longer knows a person.
+func (w *Watcher) forgotten(p online.Person) bool { return p != 0 && !w.learner.Knows(p) }
 
 // Limits of [Watcher.Look]. An unknown person is reported after 25 frames (package office).
 const (
@@ -259,9 +259,9 @@ func (w *Watcher) Ask(s face.Stream) {
 	}
 }
 
-// named reports whether the last verdict has this name.
-func (c *chain) named(name string) bool {
-	return c != nil && c.verdict != nil && c.verdict.Label == name
+// shows reports whether the last verdict is this person.
+func (c *chain) shows(p online.Person) bool {
+	return c != nil && c.verdict != nil && c.verdict.Person == p
 }
 
 // keep stores the last verdict.
@@ -272,8 +272,8 @@ func (c *chain) keep(v online.Verdict, at time.Duration) {
 
 // recall lets the learner learn the faces that waited for the confirmation of a track. The present face, with the given
 // number, may be one of them.
-func (w *Watcher) recall(c *chain, as string, number int64, s *Seen) error {
-	if as == "" {
+func (w *Watcher) recall(c *chain, as online.Person, number int64, s *Seen) error {
+	if as == 0 {
 		return nil
 	}
 	for _, x := range c.waiting {
@@ -333,15 +333,15 @@ func (w *Watcher) Live() []int { return w.tracker.Live() }
 // Next returns the track number of the next new person.
 func (w *Watcher) Next() int { return w.tracker.Next() }
 
-// Deny excludes a name for a track, as long as the track lasts.
-func (w *Watcher) Deny(track int, name string) {
-	w.who.Deny(track, name)
+// Deny excludes a person for a track, as long as the track lasts.
+func (w *Watcher) Deny(track int, p online.Person) {
+	w.who.Deny(track, p)
 	w.unchain(track)
 }
 
 // Allow takes back a [Watcher.Deny].
-func (w *Watcher) Allow(track int, name string) {
-	w.who.allow(track, name)
+func (w *Watcher) Allow(track int, p online.Person) {
+	w.who.allow(track, p)
 	w.unchain(track)
 }
 
@@ -354,6 +354,6 @@ func (w *Watcher) Reset(track int) {
 // unchain forgets the stored faces of a track, so that later faces are not joined to them.
 func (w *Watcher) unchain(track int) {
 	if c := w.chains[track]; c != nil {
-		c.stored, c.waiting, c.known, c.verdict = nil, nil, "", nil
+		c.stored, c.waiting, c.known, c.verdict = nil, nil, 0, nil
 	}
 }

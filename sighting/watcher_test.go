@@ -12,6 +12,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
+const alice, bob online.Person = 1, 2
+
 // watched returns a watcher of a plane in which impostors were measured, with alice at (0,0) and bob at (5,0).
 func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 	t.Helper()
@@ -22,7 +24,7 @@ func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, x := range map[string]float32{"alice": 0, "bob": 5} {
+	for name, x := range map[online.Person]float32{alice: 0, bob: 5} {
 		if err := l.Label([]float32{x, 0}, name); err != nil {
 			t.Fatal(err)
 		}
@@ -55,20 +57,20 @@ func TestConfirmed(t *testing.T) {
 		t.Errorf("two faces: %+v, %+v", s, l.Counts())
 	}
 	s := see(t, w, 2*frame, .2)
-	if s.Trust != sighting.Confirmed || s.Belief.Name != "alice" || !s.Known || s.Since != 0 || !s.Verdict.Learned {
+	if s.Trust != sighting.Confirmed || s.Belief.Person != alice || !s.Known || s.Since != 0 || !s.Verdict.Learned {
 		t.Errorf("three faces: %+v", s)
 	}
 	// A head that turns is followed in steps if nobody else is near, and its faces far away are not confirmed.
 	for i, x := range []float32{1, 1.9, 2.8} {
 		s := see(t, w, time.Duration(3+i)*frame, x)
-		if s.Verdict.Label != "alice" || !s.Verdict.Learned ||
+		if s.Verdict.Person != alice || !s.Verdict.Learned ||
 			(s.Trust == sighting.Confirmed) != (s.Verdict.Distance <= l.Radii().Enrolled) {
 			t.Errorf("turned to %g: %+v", x, s)
 		}
 	}
 	// The learned faces confirm nobody: in another sighting these faces are recognised, and nothing is learned.
 	before := l.Counts().Learned
-	if s := see(t, w, time.Minute, 2.8, 2.8, 2.8, 2.8, 2.8); s.Belief.Name != "alice" || s.Trust != sighting.Likely ||
+	if s := see(t, w, time.Minute, 2.8, 2.8, 2.8, 2.8, 2.8); s.Belief.Person != alice || s.Trust != sighting.Likely ||
 		s.Belief.Trust != sighting.Likely || l.Counts().Learned != before {
 		t.Errorf("later: %+v", s)
 	}
@@ -135,7 +137,7 @@ func TestDoubt(t *testing.T) {
 		}
 		for i := range 5 {
 			s := show(i, .5, .95)
-			if s.Track != 1 || s.Belief.Name != "alice" || s.Belief.Trust != sighting.Likely ||
+			if s.Track != 1 || s.Belief.Person != alice || s.Belief.Trust != sighting.Likely ||
 				s.Trust == sighting.Confirmed ||
 				s.Verdict.Learned || l.Counts().Learned != learned {
 				t.Errorf("face %d after the jump: %+v, %+v", i, s, s.Verdict)
@@ -154,7 +156,7 @@ func TestTakenPlace(t *testing.T) {
 	see(t, w, 0, .1, .1, .1, .1, .5, .5, .5, .5, .5)
 	for i := range 100 {
 		s := see(t, w, time.Duration(9+i)*frame, 1.5)
-		if s.Track != 1 || s.Belief.Trust == sighting.Confirmed || s.Verdict.Learned || i > 10 && s.Belief.Name != "" {
+		if s.Track != 1 || s.Belief.Trust == sighting.Confirmed || s.Verdict.Learned || i > 10 && s.Belief.Person != 0 {
 			t.Fatalf("face %d of the other person: %+v, %+v", i, s, s.Verdict)
 		}
 	}
@@ -164,8 +166,8 @@ func TestTakenPlace(t *testing.T) {
 func TestDeny(t *testing.T) {
 	w, _ := watched(t)
 	see(t, w, 0, .1, .1, .1, .1)
-	w.Deny(1, "alice")
-	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Name != "" || s.Verdict.Learned ||
+	w.Deny(1, alice)
+	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Person != 0 || s.Verdict.Learned ||
 		s.Trust == sighting.Confirmed {
 		t.Errorf("%+v", s)
 	}

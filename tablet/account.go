@@ -19,6 +19,9 @@ type account struct {
 	enrolled time.Time
 }
 
+// owner is the user of a profile in its learner, which knows nobody else.
+const owner = 1
+
 // kept holds the parts of a profile besides the learner.
 type kept struct {
 	Limits  limits            `cbor:"limits"`
@@ -246,7 +249,7 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	d, err := c.learner.Drift(user)
+	d, err := c.learner.Drift(owner)
 	if err != nil {
 		return Status{}, err
 	}

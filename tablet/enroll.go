@@ -18,14 +18,14 @@ import (
 // counts as the password; with "" the profile is bound as an earlier one was. Report is called with each change of the
 // result, the final one included, and must not block.
 //
-// The error wraps [online.ErrName] for an invalid name. After every later failure, also the end of ctx, the result is
+// The error wraps [face.ErrName] for an invalid name. After every later failure, also the end of ctx, the result is
 // [Failed].
 func (a *Authenticator) Enroll(
 	ctx context.Context,
 	user, mark string,
 	report func(Result),
 ) (Result, error) {
-	if err := online.CheckName(user); err != nil {
+	if err := face.CheckName(user); err != nil {
 		return Result{}, err
 	}
 	return a.guide(ctx, user, mark, nil, nil, report)
@@ -49,7 +49,7 @@ func (a *Authenticator) AddLook(
 	if err != nil {
 		return Result{}, err
 	}
-	known := labelled(c.learner, user)
+	known := labelled(c.learner)
 	switch {
 	case len(known) == 0:
 		return Result{}, profile.ErrUnknown
@@ -62,15 +62,15 @@ func (a *Authenticator) AddLook(
 		if err != nil {
 			return Result{}, err
 		}
-		infrared = labelled(l, user)
+		infrared = labelled(l)
 	}
 	return a.guide(ctx, user, "", known, infrared, report)
 }
 
 // labelled returns the enrolled faces of a user.
-func labelled(l *online.Learner, user string) (faces [][]float32) {
+func labelled(l *online.Learner) (faces [][]float32) {
 	for _, label := range l.Labels() {
-		if label.Name == user && !label.Negative {
+		if !label.Negative {
 			faces = append(faces, slices.Clone(l.Vector(label.ID)))
 		}
 	}
@@ -218,7 +218,7 @@ func (a *Authenticator) resembles(
 			a.o.Log.Warn("a profile cannot be read", "user", other, "error", err)
 			continue
 		}
-		if !l.Knows(other) {
+		if !l.Knows(owner) {
 			continue
 		}
 		alike := 0
@@ -227,7 +227,7 @@ func (a *Authenticator) resembles(
 			if err != nil {
 				return false, err
 			}
-			if a.match(other, verdict) {
+			if a.match(verdict) {
 				alike++
 			}
 		}
@@ -261,7 +261,7 @@ func (a *Authenticator) keep(user, mark string, faces, infrared [][]float32, mor
 		c.Limits.password(a.moment())
 	}
 	for i, x := range faces {
-		if err := c.learner.Label(x, user); err != nil {
+		if err := c.learner.Label(x, owner); err != nil {
 			return fmt.Errorf("face %d: %w", i+1, err)
 		}
 	}
@@ -271,7 +271,7 @@ func (a *Authenticator) keep(user, mark string, faces, infrared [][]float32, mor
 			return err
 		}
 		for i, x := range infrared {
-			if err := l.Label(x, user); err != nil {
+			if err := l.Label(x, owner); err != nil {
 				return fmt.Errorf("infrared face %d: %w", i+1, err)
 			}
 		}

@@ -29,7 +29,7 @@ func (a *Authenticator) learn(user string, c *account, faces [][]float32, now ti
 		}
 		learned += len(seen[0].Lessons)
 	}
-	d, err := c.learner.Drift(user)
+	d, err := c.learner.Drift(owner)
 	if err != nil {
 		return err
 	}

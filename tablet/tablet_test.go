@@ -578,7 +578,7 @@ func testEnroll(t *testing.T) {
 	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Labelled != 4 || s.Refusal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := d.Enroll(t.Context(), " ", "", func(tablet.Result) {}); !errors.Is(err, online.ErrName) {
+	if _, err := d.Enroll(t.Context(), " ", "", func(tablet.Result) {}); !errors.Is(err, face.ErrName) {
 		t.Error(err)
 	}
 	if err := d.Forget("alice"); err != nil {

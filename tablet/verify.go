@@ -244,15 +244,15 @@ func (v *verification) frame(f face.Frame) {
 			v.fail(err)
 			return
 		}
-		faces[0].Match = v.a.match(v.user, *seen[0].Verdict)
+		faces[0].Match = v.a.match(*seen[0].Verdict)
 		v.keep(f.Samples[0], tracks[0], faces[0].Match, seen[0].Verdict.Confidence)
 	}
 	v.session.Frame(now, faces)
 }
 
 // match reports whether a verdict names the user and the face is near an enrolled one.
-func (a *Authenticator) match(user string, v online.Verdict) bool {
-	return v.Label == user && v.Distance <= a.o.Anchor
+func (a *Authenticator) match(v online.Verdict) bool {
+	return v.Person == owner && v.Distance <= a.o.Anchor
 }
 
 // keep stores a face that could be learned. A face that looks like a picture is never learned, not even after a

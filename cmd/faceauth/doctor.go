@@ -114,7 +114,7 @@ func newDoctor() *cobra.Command {
 			default:
 				defer g.Close()
 				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
-					strings.Join(append(g.Learner().Names(), "nobody")[:max(1, len(g.Learner().Names()))], ", ")))
+					strings.Join(append(g.Names(), "nobody")[:max(1, len(g.Names()))], ", ")))
 				check(false, "features", strong(g.Space().ID, o.Models),
 					"the gallery compares faces by "+g.Space().ID)
 				check(false, "norms of faces", normed(g.Space().ID),

@@ -20,7 +20,6 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
-	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
@@ -70,7 +69,7 @@ func newEnroll() *cobra.Command {
 				return cli.Fail(cli.BadUsage, fmt.Errorf("SOURCE is missing: %s; see %s --help", c.UseLine(),
 					c.CommandPath()))
 			}
-			if err := online.CheckName(name); err != nil {
+			if err := face.CheckName(name); err != nil {
 				return cli.Fail(cli.BadUsage, fmt.Errorf("%w; give one with --name", err))
 			}
 			return o.enroll(c, []toEnrol{{name, args}}, how)
@@ -178,7 +177,7 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 	var not []string
 	recordings := 0
 	for _, p := range people {
-		err := online.CheckName(p.name)
+		err := face.CheckName(p.name)
 		if err == nil {
 			var n int
 			n, err = o.enrollOne(c, &g, v, path, p, how)

@@ -88,7 +88,7 @@ func (o *options) names(c *cobra.Command, _ []string, _ string) ([]string, cobra
 		return nil, cobra.ShellCompDirectiveError
 	}
 	defer g.Close()
-	return g.Learner().Names(), cobra.ShellCompDirectiveNoFileComp
+	return g.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // namesFlag completes the flag --name with the people of the gallery.

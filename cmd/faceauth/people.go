@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/search"
@@ -43,7 +44,7 @@ func newPeople() *cobra.Command {
 		default:
 			cli.Warn(c, g.Learner().Warnings()...)
 			for _, p := range g.People() {
-				d, err := g.Learner().Drift(p.Name)
+				d, err := g.Learner().Drift(p.ID)
 				if err != nil {
 					return cli.Fail(cli.BadGallery, err)
 				}
@@ -189,7 +190,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return nil
 	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
 		return cli.Fail(cli.Refused, err)
-	case errors.Is(err, online.ErrName), errors.Is(err, online.ErrTaken):
+	case errors.Is(err, face.ErrName), errors.Is(err, gallery.ErrTaken):
 		return cli.Fail(cli.BadUsage, err)
 	case err != nil:
 		return cli.Fail(cli.BadGallery, err)

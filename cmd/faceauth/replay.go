@@ -218,7 +218,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 		if !how.video {
 			return nil
 		}
-		picture, err := annotated(src.Stream, g.Learner().Names(), f, events)
+		picture, err := annotated(src.Stream, g.Names(), f, events)
 		if err != nil {
 			return err
 		}

@@ -52,8 +52,9 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vi
 			return nil, nil, "", err
 		}
 		defer g.Close()
-		q, err := search.NewQuery(g.Learner(), h.name)
+		q, err := search.NewQuery(g.Learner(), g.Number(h.name), h.name)
 		if err != nil {
+			err = fmt.Errorf("%w; known are %q", err, g.Names())
 			v.Close()
 			return nil, nil, "", cli.Fail(cli.Refused, err)
 		}
@@ -79,11 +80,10 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 	if err != nil {
 		return nil, "", cli.Fail(cli.BadUsage, err)
 	}
-	name := filepath.Base(path)
-	if err := l.Label(x, name); err != nil {
+	if err := l.Label(x, 1); err != nil {
 		return nil, "", cli.Fail(cli.BadUsage, err)
 	}
-	q, err := search.NewQuery(l, name)
+	q, err := search.NewQuery(l, 1, filepath.Base(path))
 	return q, poor, err
 }
 

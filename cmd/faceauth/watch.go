@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/display"
 	"github.com/faceauth/faceauth/internal/drawing"
@@ -43,7 +44,7 @@ func newWatch() *cobra.Command {
 			}
 			defer v.Close()
 			defer g.Close()
-			w := &watcher{c: c, json: o.JSON, people: g.Learner(), said: map[int]said{},
+			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{},
 				room: roomWarning(c, g.Learner())}
 			look := eye.Options{Gate: eye.Learn, Pixels: show}
 			if o.keep {
@@ -71,7 +72,7 @@ func newWatch() *cobra.Command {
 							cli.Count(int(n), "face")))
 				}
 			}()
-			how := replay.Options{Freeze: o.freeze, Now: time.Now, Each: w.each}
+			how := replay.Options{Freeze: o.freeze, Now: time.Now, Each: w.each, Names: g.Name}
 			err = replay.Run(c.Context(), src, g.Learner(), replay.NewReport(), how)
 			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
 			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
@@ -96,7 +97,7 @@ func newWatch() *cobra.Command {
 type watcher struct {
 	c      *cobra.Command
 	json   bool
-	people *online.Learner
+	people *gallery.Gallery
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
 	source *eye.Lasting

@@ -13,6 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/table"
@@ -77,7 +78,7 @@ func (o *options) who(c *cobra.Command, args []string) error {
 	v.Roots = inventory.Paths()
 	var all []photograph
 	for _, item := range inventory.Items {
-		pictures, err := o.photographs(c, v, g.Learner(), item)
+		pictures, err := o.photographs(c, v, g, item)
 		all = append(all, pictures...)
 		switch code := cli.Code(err); {
 		case err == nil:
@@ -108,7 +109,7 @@ func (o *options) who(c *cobra.Command, args []string) error {
 }
 
 // photographs judges the pictures of an item.
-func (o *options) photographs(c *cobra.Command, v *vision, l *online.Learner, item footage.Item) (all []photograph,
+func (o *options) photographs(c *cobra.Command, v *vision, g *gallery.Gallery, item footage.Item) (all []photograph,
 	err error) {
 	src, err := o.stream(c, v, item.Path, eye.Options{Gate: eye.Learn})
 	if err != nil {
@@ -133,7 +134,7 @@ func (o *options) photographs(c *cobra.Command, v *vision, l *online.Learner, it
 			p.File = name(filepath.Join(item.Path, f.File))
 		}
 		for _, s := range f.Samples {
-			one, err := judgedFace(l, s)
+			one, err := judgedFace(g, s)
 			if err != nil {
 				return all, cli.Fail(cli.BadGallery, err)
 			}
@@ -145,27 +146,28 @@ func (o *options) photographs(c *cobra.Command, v *vision, l *online.Learner, it
 }
 
 // judgedFace judges a face, and changes nothing.
-func judgedFace(l *online.Learner, s face.Sample) (judged, error) {
+func judgedFace(g *gallery.Gallery, s face.Sample) (judged, error) {
 	j := judged{Box: [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()}, Near: []likeness{},
 		Picture: string(s.Reason)}
 	if s.Vector == nil {
 		j.Reason = string(s.Reason)
 		return j, nil
 	}
+	l := g.Learner()
 	v, err := l.Judge(s.Vector)
 	if err != nil {
 		return j, err
 	}
-	j.Name, j.Reason = v.Label, string(v.Reason)
-	if v.Label != "" {
+	j.Name, j.Reason = g.Name(v.Person), string(v.Reason)
+	if v.Person != 0 {
 		j.Rarity = l.Space().Stills.Rarity(v.Distance)
 	}
-	for _, name := range l.Names() {
-		d, err := l.Nearest(s.Vector, name)
+	for _, p := range l.People() {
+		d, err := l.Nearest(s.Vector, p)
 		if err != nil {
 			return j, err
 		}
-		j.Near = append(j.Near, likeness{name, d})
+		j.Near = append(j.Near, likeness{g.Name(p), d})
 	}
 	slices.SortStableFunc(j.Near, func(a, b likeness) int {
 		return cmp.Or(-compare(a.Name == j.Name, b.Name == j.Name), cmp.Compare(a.Distance, b.Distance))

@@ -75,6 +75,7 @@ type door struct {
 	detector  facedet.Detector
 	embedding preprocess.Extractor
 	learner   *online.Learner
+	people    []string // the first is person 1
 	out       io.Writer
 }
 
@@ -86,6 +87,7 @@ func (d *door) enrol(ctx context.Context, name, recording string) error {
 	}
 	defer src.Close()
 	frames := pipeline.New(src, d.detector, d.embedding, pipeline.Options{Gate: preprocess.EnrolGate})
+	d.people = append(d.people, name)
 	for labelled := 0; labelled < 4; {
 		f, err := frames.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -97,7 +99,7 @@ func (d *door) enrol(ctx context.Context, name, recording string) error {
 		if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
 			continue
 		}
-		if err := d.learner.Label(f.Samples[0].Vector, name); err != nil {
+		if err := d.learner.Label(f.Samples[0].Vector, online.Person(len(d.people))); err != nil {
 			return err
 		}
 		labelled++
@@ -120,7 +122,7 @@ func (d *door) watch(ctx context.Context, name string) error {
 	defer src.Close()
 	frames := pipeline.New(src, d.detector, d.embedding, pipeline.Options{Gate: preprocess.LoginGate})
 	people := sighting.NewWatcher(d.learner, sighting.Settings{}, sighting.Rules{})
-	seen := map[string]time.Duration{} // time at which each person was last recognised
+	seen := map[online.Person]time.Duration{} // time at which each person was last recognised
 	for {
 		f, err := frames.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -138,10 +140,10 @@ func (d *door) watch(ctx context.Context, name string) error {
 			if s.Trust != sighting.Confirmed { // learned faces, or a track alone, do not open a door
 				continue
 			}
-			if at, ok := seen[b.Name]; !ok || f.Time-at > shut {
-				fmt.Fprintf(d.out, "%6.1f s  the door opens for %s\n", f.Time.Seconds(), b.Name)
+			if at, ok := seen[b.Person]; !ok || f.Time-at > shut {
+				fmt.Fprintf(d.out, "%6.1f s  the door opens for %s\n", f.Time.Seconds(), d.people[b.Person-1])
 			}
-			seen[b.Name] = f.Time
+			seen[b.Person] = f.Time
 		}
 	}
 }

@@ -95,13 +95,13 @@ func BenchmarkFirstLook(b *testing.B) {
 		if err != nil || len(f.Samples) != 1 || f.Samples[0].Liveness == nil {
 			b.Fatalf("%d faces, %v", len(f.Samples), err)
 		}
-		if len(l.Names()) == 0 {
-			if err := l.Label(f.Samples[0].Vector, "p0"); err != nil {
+		if len(l.People()) == 0 {
+			if err := l.Label(f.Samples[0].Vector, 1); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if v, err := l.Judge(f.Samples[0].Vector); err != nil || v.Label != "p0" {
-			b.Fatalf("judged as %q: %v", v.Label, err)
+		if v, err := l.Judge(f.Samples[0].Vector); err != nil || v.Person != 1 {
+			b.Fatalf("judged as %d: %v", v.Person, err)
 		}
 		return time.Since(begun).Seconds() * 1e3
 	}

@@ -16,15 +16,39 @@ import (
 type Gallery struct {
 	Learner  *Learner
 	Enrolled map[string]time.Time
+	Numbers  map[string]online.Person
+	given    online.Person
+}
+
+// Number returns the number of a person whom the learner knows, or 0.
+func (g *Gallery) Number(name string) online.Person {
+	if p := g.Numbers[name]; g.Learner.Knows(p) {
+		return p
+	}
+	return 0
+}
+
+// Knows reports whether the learner knows a person.
+func (g *Gallery) Knows(name string) bool { return g.Number(name) != 0 }
+
+// Name returns the name of a person, or "".
+func (g *Gallery) Name(p online.Person) string {
+	for name, q := range g.Numbers {
+		if p == q {
+			return name
+		}
+	}
+	return ""
 }
 
 // People returns the people of the learner, with the dates of their enrolment.
 func (g *Gallery) People() (all []gallery.Person) {
 	known := make(map[string]time.Time)
-	for _, name := range g.Learner.Names() {
+	for _, p := range g.Learner.Known() {
+		name := g.Name(p)
 		known[name] = g.Enrolled[name]
 		all = append(all, gallery.Person{
-			Name: name, Faces: len(g.Learner.Labelled(name, false)), Enrolled: g.Enrolled[name],
+			ID: p, Name: name, Faces: len(g.Learner.Labelled(p, false)), Enrolled: g.Enrolled[name],
 		})
 	}
 	g.Enrolled = known
@@ -44,8 +68,8 @@ func (g *Gallery) Resembles(name string, faces [][]float32) string {
 func (g *Gallery) likeness(faces [][]float32) map[string]int {
 	n := make(map[string]int)
 	for _, x := range faces {
-		if v := g.Learner.Judge(x); v.Label != "" {
-			n[v.Label]++
+		if v := g.Learner.Judge(x); v.Person != 0 {
+			n[g.Name(v.Person)]++
 		}
 	}
 	return n
@@ -57,7 +81,7 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gall
 	if len(faces) == 0 {
 		return "", gallery.ErrNoFaces
 	}
-	if l.Knows(name) && !how.Add {
+	if g.Knows(name) && !how.Add {
 		return "", gallery.ErrExists
 	}
 	for i, x := range faces {
@@ -69,21 +93,25 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gall
 			return "", gallery.ErrMixed
 		}
 	}
-	if l.Knows(name) && !how.Force && g.likeness(faces)[name] == 0 {
+	if g.Knows(name) && !how.Force && g.likeness(faces)[name] == 0 {
 		return "", gallery.ErrMismatch
 	}
 	resembles := g.Resembles(name, faces)
-	l.LabelAll(faces, name)
+	if !g.Knows(name) {
+		g.given++
+		g.Numbers[name] = g.given
+	}
+	l.LabelAll(faces, g.Numbers[name])
 	g.Enrolled[name] = now.UTC().Truncate(time.Second)
 	return resembles, nil
 }
 
 // Unconfirmed returns the learned faces that Confirm would enrol.
 func (g *Gallery) Unconfirmed(name string) (far []gallery.Offered) {
-	l := g.Learner
+	l, person := g.Learner, g.Number(name)
 	var own []online.Stored
-	for _, s := range l.Stored("") {
-		if !s.Labelled && s.Name == name {
+	for _, s := range l.Stored() {
+		if !s.Labelled && s.Person == person {
 			own = append(own, s)
 		}
 	}
@@ -98,13 +126,13 @@ func (g *Gallery) Unconfirmed(name string) (far []gallery.Offered) {
 	})
 	anchor, measured := l.radii().Anchor, l.Space.Stills.Distances[1] > 0
 	for _, s := range own {
-		near := !l.Graph.less(anchor, l.Nearest(s.Vector, name)) ||
+		near := !l.Graph.less(anchor, l.Nearest(s.Vector, person)) ||
 			s.Frontal && measured
 		for _, f := range far {
 			near = near || !l.Graph.less(anchor, l.Graph.Distance(s.Vector, f.Vector))
 		}
 		if !near && len(far) < 8 {
-			far = append(far, gallery.Offered{Stored: s, Distance: l.Nearest(s.Vector, name)})
+			far = append(far, gallery.Offered{Stored: s, Distance: l.Nearest(s.Vector, person)})
 		}
 	}
 	slices.SortStableFunc(far, func(a, b gallery.Offered) int {
@@ -132,8 +160,8 @@ func (g *Gallery) Confirm(name string, far []gallery.Offered, now time.Time) {
 
 // Rename gives a person a new name.
 func (g *Gallery) Rename(from, to string) {
-	g.Learner.Rename(from, to)
-	g.Enrolled[to] = g.Enrolled[from]
+	g.Numbers[to], g.Enrolled[to] = g.Numbers[from], g.Enrolled[from]
+	delete(g.Numbers, from)
 	delete(g.Enrolled, from)
 }
 
@@ -149,11 +177,11 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	var x [][]float32
 	var y []int
 	var v []float64
-	names := g.Learner.Names()
-	for _, s := range g.Learner.Stored("") {
-		if !s.Negative && s.Name != "" && (s.Labelled || learned) {
+	people := g.Learner.Known()
+	for _, s := range g.Learner.Stored() {
+		if !s.Negative && s.Person != 0 && (s.Labelled || learned) {
 			ids, x, v, y = append(ids, s.ID), append(x, s.Vector), append(v, s.Points), append(y,
-				slices.Index(names, s.Name))
+				slices.Index(people, s.Person))
 		}
 	}
 	if len(ids) == 0 || slices.Min(y) == slices.Max(y) {

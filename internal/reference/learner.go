@@ -15,7 +15,7 @@ import (
 )
 
 // Learner is a slow model of [online.Learner], written from its documentation on a [Graph] that keeps everything. Both
-// must agree. Its settings must be complete. It does not check faces and names.
+// must agree. Its settings must be complete. It does not check faces.
 type Learner struct {
 	Space    face.Space
 	Settings online.Settings
@@ -28,7 +28,7 @@ type Learner struct {
 
 // Class holds the faces of a person, or the faces rejected as this person's.
 type Class struct {
-	Name     string
+	Person   online.Person
 	Negative bool
 }
 
@@ -58,26 +58,26 @@ func (l *Learner) Configure(s online.Settings) bool {
 	return true
 }
 
-func (l *Learner) class(name string, negative bool) int {
-	return slices.IndexFunc(l.People, func(c *Class) bool { return c.Name == name && c.Negative == negative })
+func (l *Learner) class(p online.Person, negative bool) int {
+	return slices.IndexFunc(l.People, func(c *Class) bool { return c.Person == p && c.Negative == negative })
 }
 
 // Knows reports whether this person is labelled.
-func (l *Learner) Knows(name string) bool { return l.class(name, false) >= 0 }
+func (l *Learner) Knows(p online.Person) bool { return l.class(p, false) >= 0 }
 
-// Names returns the people.
-func (l *Learner) Names() (names []string) {
+// Known returns the people.
+func (l *Learner) Known() (all []online.Person) {
 	for _, c := range l.People {
 		if !c.Negative {
-			names = append(names, c.Name)
+			all = append(all, c.Person)
 		}
 	}
-	return names
+	return all
 }
 
 // Labelled returns the vertices with labels of a person, or with faces rejected as this person's.
-func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
-	class := l.class(name, negative)
+func (l *Learner) Labelled(p online.Person, negative bool) (all []*Vertex) {
+	class := l.class(p, negative)
 	for _, v := range l.Graph.Vertices {
 		if class >= 0 && v.Class == class {
 			all = append(all, v)
@@ -87,14 +87,14 @@ func (l *Learner) Labelled(name string, negative bool) (all []*Vertex) {
 }
 
 // LabelAll labels faces. If another person's rejected face is at the same place, this rejection is removed.
-func (l *Learner) LabelAll(faces [][]float32, name string) {
+func (l *Learner) LabelAll(faces [][]float32, p online.Person) {
 	for _, x := range faces {
-		l.label(x, name, false)
+		l.label(x, p, false)
 		for _, v := range slices.Clone(l.Graph.Vertices) {
 			if v.Class < 0 || !slices.Contains(l.Graph.Vertices, v) {
 				continue
 			}
-			if c := l.People[v.Class]; c.Negative && c.Name != name && slices.Equal(v.X, x) {
+			if c := l.People[v.Class]; c.Negative && c.Person != p && slices.Equal(v.X, x) {
 				l.Unlabel(v.ID)
 			}
 		}
@@ -102,17 +102,17 @@ func (l *Learner) LabelAll(faces [][]float32, name string) {
 	}
 }
 
-func (l *Learner) label(x []float32, name string, negative bool) {
-	if l.class(name, negative) < 0 {
-		l.People = append(l.People, &Class{name, negative})
+func (l *Learner) label(x []float32, p online.Person, negative bool) {
+	if l.class(p, negative) < 0 {
+		l.People = append(l.People, &Class{p, negative})
 	}
-	l.Graph.Label(slices.Clone(x), l.class(name, negative))
+	l.Graph.Label(slices.Clone(x), l.class(p, negative))
 }
 
 // Reject labels a face as not this person's. The person must be known.
-func (l *Learner) Reject(x []float32, name string) {
-	l.label(x, name, true)
-	if all := l.Labelled(name, true); len(all) > online.MaxRejected {
+func (l *Learner) Reject(x []float32, p online.Person) {
+	l.label(x, p, true)
+	if all := l.Labelled(p, true); len(all) > online.MaxRejected {
 		l.Graph.Remove(all[0])
 	}
 }
@@ -127,48 +127,44 @@ func (l *Learner) Find(id int64) *Vertex {
 	return nil
 }
 
-// Rename gives a person a new name.
-func (l *Learner) Rename(from, to string) {
-	for _, c := range l.People {
-		if c.Name == from {
-			c.Name = to
-		}
-	}
-}
-
-// Stored returns the stored faces, with margins for a person, or without for "".
-func (l *Learner) Stored(name string) (all []online.Stored) {
-	class := l.class(name, false)
-	solution := l.Graph.Solution()
-	for i, v := range l.Graph.Vertices {
+// Stored returns the stored faces.
+func (l *Learner) Stored() (all []online.Stored) {
+	for _, v := range l.Graph.Vertices {
 		s := online.Stored{ID: v.ID, Vector: v.X, Points: v.Sum(), Hops: v.Hops}
-		for _, p := range v.Points {
-			if p.ID == v.ID && !p.Label && p.When.Time != 0 {
-				s.At = time.Unix(p.When.Time, 0)
+		for _, q := range v.Points {
+			if q.ID == v.ID && !q.Label && q.When.Time != 0 {
+				s.At = time.Unix(q.When.Time, 0)
 			}
 		}
 		if v.Class >= 0 {
-			s.Labelled, s.Name, s.Negative = true, l.People[v.Class].Name, l.People[v.Class].Negative
+			s.Labelled, s.Person, s.Negative = true, l.People[v.Class].Person, l.People[v.Class].Negative
 		} else if len(v.Source) == 1 {
 			for c := range v.Source {
 				if !l.People[c].Negative {
-					s.Name = l.People[c].Name
+					s.Person = l.People[c].Person
 				}
 			}
 		}
 		if o, noted := l.looks[v.ID]; v.Class < 0 {
 			s.Frontal, s.Picture = o.Frontal || !noted, o.Picture
 		}
-		if class >= 0 {
-			for c := range l.People {
-				if value := solution.At(i, c); c == class {
-					s.Margin += value
-				} else {
-					s.Margin -= value
-				}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Margins returns the margins of the stored faces for a known person.
+func (l *Learner) Margins(p online.Person) []float64 {
+	own, solution := l.class(p, false), l.Graph.Solution()
+	all := make([]float64, len(l.Graph.Vertices))
+	for i := range all {
+		for c := range l.People {
+			if value := solution.At(i, c); c == own {
+				all[i] += value
+			} else {
+				all[i] -= value
 			}
 		}
-		all = append(all, s)
 	}
 	return all
 }
@@ -178,7 +174,7 @@ func (l *Learner) Labels() (all []online.Label) {
 	for _, v := range l.Graph.Vertices {
 		if v.Class >= 0 {
 			all = append(all,
-				online.Label{ID: v.ID, Name: l.People[v.Class].Name, Negative: l.People[v.Class].Negative})
+				online.Label{ID: v.ID, Person: l.People[v.Class].Person, Negative: l.People[v.Class].Negative})
 		}
 	}
 	return all
@@ -189,8 +185,8 @@ func (l *Learner) Conflicts(within float64) (all []online.Conflict) {
 	labels := l.Labels()
 	for i, b := range labels {
 		for _, a := range labels[:i] {
-			people := !a.Negative && !b.Negative && a.Name != b.Name
-			rejected := a.Negative != b.Negative && a.Name == b.Name
+			people := !a.Negative && !b.Negative && a.Person != b.Person
+			rejected := a.Negative != b.Negative && a.Person == b.Person
 			if d := l.Graph.Distance(l.Find(a.ID).X, l.Find(b.ID).X); (people || rejected) && !l.Graph.less(within, d) {
 				all = append(all, online.Conflict{A: a, B: b, Distance: d})
 			}
@@ -201,9 +197,9 @@ func (l *Learner) Conflicts(within float64) (all []online.Conflict) {
 }
 
 // Nearest returns the distance to the nearest labelled face of a person.
-func (l *Learner) Nearest(x []float32, name string) float64 {
+func (l *Learner) Nearest(x []float32, p online.Person) float64 {
 	d := math.Inf(1)
-	for _, v := range l.Labelled(name, false) {
+	for _, v := range l.Labelled(p, false) {
 		d = min(d, l.Graph.Distance(x, v.X))
 	}
 	return d
@@ -213,9 +209,9 @@ func (l *Learner) Nearest(x []float32, name string) float64 {
 func (l *Learner) Full() bool { return l.Graph.Full && l.Graph.Learned() > l.Settings.K }
 
 // Drift returns the drift of a known person.
-func (l *Learner) Drift(name string) online.Drift {
-	d := online.Drift{Name: name}
-	class := l.class(name, false)
+func (l *Learner) Drift(p online.Person) online.Drift {
+	d := online.Drift{Person: p}
+	class := l.class(p, false)
 	var learned []*Vertex
 	for _, v := range l.Graph.Vertices {
 		if v.Class < 0 && len(v.Source) == 1 && v.Source[class] {
@@ -241,7 +237,7 @@ func (l *Learner) Drift(name string) online.Drift {
 		}
 		return c
 	}
-	start := centre(l.Labelled(name, false))
+	start := centre(l.Labelled(p, false))
 	d.Distance = l.Graph.Distance(start, centre(learned))
 	older, half := 0., 0
 	for half < len(learned) && l.Graph.less(2*older, d.Learned) {

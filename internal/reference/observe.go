@@ -19,10 +19,10 @@ func (l *Learner) keep(o online.Observation, must claim, n int, observation int6
 	}
 	again, c := l.judge(t)
 	if again.Reason == online.Outlier || must.class != c.class ||
-		o.As != "" && (c.class == nil || c.class.Name != o.As) {
+		o.As != 0 && (c.class == nil || c.class.Person != o.As) {
 		return
 	}
-	if c.class != nil && (l.rejects(t, c.class.Name) || l.strays(o.Vector, c.class.Name)) {
+	if c.class != nil && (l.rejects(t, c.class.Person) || l.strays(o.Vector, c.class.Person)) {
 		return
 	}
 	if r := l.radii(); !l.near(t, r.Learn, r.Learn) {
@@ -128,7 +128,7 @@ func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
 // that look like somebody whom a better face looks like.
 func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict) []bool {
 	worse := make([]bool, len(faces))
-	looks := func(v online.Verdict) bool { return v.Label != "" || v.Reason == online.Unsure }
+	looks := func(v online.Verdict) bool { return v.Person != 0 || v.Reason == online.Unsure }
 	for i, v := range verdicts {
 		for j, u := range verdicts {
 			if i == j || !looks(v) || !looks(u) || v.Best != u.Best {
@@ -143,8 +143,8 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict)
 		}
 	}
 	for i := range verdicts {
-		if worse[i] && verdicts[i].Label != "" {
-			verdicts[i].Label, verdicts[i].Reason, verdicts[i].Distance = "", online.BetterFace, 0
+		if worse[i] && verdicts[i].Person != 0 {
+			verdicts[i].Person, verdicts[i].Reason, verdicts[i].Distance = 0, online.BetterFace, 0
 		}
 	}
 	return worse

@@ -9,9 +9,9 @@ import (
 )
 
 // Forget removes a known person.
-func (l *Learner) Forget(name string) {
-	l.forget(l.class(name, false))
-	if c := l.class(name, true); c >= 0 {
+func (l *Learner) Forget(p online.Person) {
+	l.forget(l.class(p, false))
+	if c := l.class(p, true); c >= 0 {
 		l.forget(c)
 	}
 }
@@ -28,15 +28,15 @@ func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
 		return gone, false
 	}
 	c := l.People[v.Class]
-	switch last := len(l.Labelled(c.Name, c.Negative)) == 1; {
+	switch last := len(l.Labelled(c.Person, c.Negative)) == 1; {
 	case last && c.Negative:
 		l.forget(v.Class)
 	case last:
-		l.Forget(c.Name)
+		l.Forget(c.Person)
 	default:
 		l.Graph.Remove(v)
 	}
-	return online.Label{ID: id, Name: c.Name, Negative: c.Negative}, true
+	return online.Label{ID: id, Person: c.Person, Negative: c.Negative}, true
 }
 
 // Unlearn takes back the faces learned from ranges of observations.

@@ -46,10 +46,10 @@ func (l *Learner) radii() online.Radii {
 	return r
 }
 
-// strays reports whether a point is beyond the limit for a person's name.
-func (l *Learner) strays(x []float32, name string) bool {
+// strays reports whether a point is beyond the limit for a person.
+func (l *Learner) strays(x []float32, p online.Person) bool {
 	limit := max(l.Space.GenuineRadius, l.radii().Enrolled)
-	return l.Space.GenuineRadius > 0 && l.Graph.less(limit, l.Nearest(x, name))
+	return l.Space.GenuineRadius > 0 && l.Graph.less(limit, l.Nearest(x, p))
 }
 
 // verdict returns the verdict on a face. If the graph does not tell who it is, the enrolled faces alone may.
@@ -59,7 +59,7 @@ func (l *Learner) verdict(o online.Observation) (online.Verdict, claim) {
 	case online.Outlier, online.NoPath, online.Tie, online.Strayed:
 		r := l.radii()
 		t := l.Graph.Enrolled(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned})
-		if w, d := l.judge(t); w.Label != "" {
+		if w, d := l.judge(t); w.Person != 0 {
 			d.enrolled = true
 			return w, d
 		}
@@ -110,7 +110,7 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	v.Sink = min(max(v.Sink, 0), 1)
 	best := slices.Index(values, slices.Max(values))
 	top := claim{class: people[best], value: values[best]}
-	v.Best, v.Confidence = top.class.Name, top.value
+	v.Best, v.Confidence = top.class.Person, top.value
 	sort.Float64s(values)
 	slices.Reverse(values)
 	second := 0.
@@ -126,23 +126,23 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	}
 	switch {
 	case zero(top.value):
-		v.Best, v.Confidence, v.Reason = "", 0, online.NoPath
+		v.Best, v.Confidence, v.Reason = 0, 0, online.NoPath
 		return v, claim{}
 	case zero(top.value - second):
-		v.Best, v.Reason = "", online.Tie
+		v.Best, v.Reason = 0, online.Tie
 		return v, claim{value: top.value}
 	}
 	switch {
-	case l.rejects(t, top.class.Name):
+	case l.rejects(t, top.class.Person):
 		v.Reason = online.Rejected
-	case !t.Linked && l.strays(t.X, top.class.Name):
+	case !t.Linked && l.strays(t.X, top.class.Person):
 		v.Reason = online.Strayed
 	case l.Settings.Accept > 0 && l.Graph.below(v.Confidence, l.Settings.Accept):
 		v.Reason = online.Unsure
 	default:
-		v.Label = v.Best
+		v.Person = v.Best
 		v.Distance = math.Inf(1)
-		for _, u := range l.Labelled(v.Label, false) {
+		for _, u := range l.Labelled(v.Person, false) {
 			v.Distance = min(v.Distance, l.Graph.Distance(t.X, u.X))
 		}
 		v.Anchored = !l.Graph.less(l.radii().Anchor, v.Distance)
@@ -152,9 +152,9 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 
 // rejects reports whether t has an edge to a face rejected as this person's that is as near as each labelled and learned
 // face of the person.
-func (l *Learner) rejects(t Trial, name string) bool {
+func (l *Learner) rejects(t Trial, p online.Person) bool {
 	nearest := func(negative bool) float64 {
-		d, class := math.Inf(1), l.class(name, negative)
+		d, class := math.Inf(1), l.class(p, negative)
 		for _, v := range l.Graph.Vertices {
 			of := v.Class
 			if of < 0 && len(v.Source) == 1 && v.Source[class] {
@@ -166,7 +166,7 @@ func (l *Learner) rejects(t Trial, name string) bool {
 		}
 		return d
 	}
-	if l.class(name, true) < 0 {
+	if l.class(p, true) < 0 {
 		return false
 	}
 	rejected := nearest(true)

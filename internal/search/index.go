@@ -250,8 +250,9 @@ func Forget(g *gallery.Gallery, name string) (recordings int, err error) {
 		return 0, nil
 	}
 	var faces [][]float32
+	person := g.Number(name)
 	for _, l := range g.Learner().Labels() {
-		if l.Name == name && !l.Negative {
+		if l.Person == person && !l.Negative {
 			faces = append(faces, g.Learner().Vector(l.ID))
 		}
 	}

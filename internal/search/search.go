@@ -171,17 +171,18 @@ type Hit struct {
 
 // Query searches for one person.
 type Query struct {
-	Name    string
+	Name    string // of the person, for messages
+	person  online.Person
 	learner []byte // a snapshot
 }
 
 // NewQuery returns a query for a person that a learner knows. The error wraps [online.ErrUnknown].
-func NewQuery(l *online.Learner, name string) (*Query, error) {
-	if !slices.Contains(l.Names(), name) {
-		return nil, fmt.Errorf("%w: %s; known are %q", online.ErrUnknown, name, l.Names())
+func NewQuery(l *online.Learner, p online.Person, name string) (*Query, error) {
+	if !l.Knows(p) {
+		return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}
 	b, err := l.MarshalBinary()
-	return &Query{Name: name, learner: b}, err
+	return &Query{Name: name, person: p, learner: b}, err
 }
 
 // Find returns the sightings of the person in a recording, in the order of time. A copy of the learner judges each
@@ -260,7 +261,7 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
 	own, named := 0, 0
 	for _, f := range s.Album.Faces {
-		d, err := l.Nearest(f.Vector, q.Name)
+		d, err := l.Nearest(f.Vector, q.person)
 		if err != nil {
 			return h, false, err
 		}
@@ -271,10 +272,10 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		if err != nil {
 			return h, false, err
 		}
-		if v.Label != "" {
+		if v.Person != 0 {
 			named++
 		}
-		if v.Label == q.Name {
+		if v.Person == q.person {
 			own++
 		}
 	}

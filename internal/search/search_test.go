@@ -66,12 +66,12 @@ func query(t *testing.T, name string) *search.Query {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range []string{"alice", "bob"} {
-		if err := l.Label([]float32{2 * float32(i), 0}, name); err != nil {
+	for i := range 2 {
+		if err := l.Label([]float32{2 * float32(i), 0}, online.Person(i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	q, err := search.NewQuery(l, name)
+	q, err := search.NewQuery(l, map[string]online.Person{"alice": 1, "bob": 2}[name], name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := search.NewQuery(l, "alice"); !errors.Is(err, online.ErrUnknown) {
+	if _, err := search.NewQuery(l, 1, "alice"); !errors.Is(err, online.ErrUnknown) {
 		t.Error(err)
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Example is a face with the name of its person.
+// Example is a face with its person.
 type Example struct {
 	Vector []float32
-	Name   string
+	Person online.Person
 }
 
 // DefaultPull is the default of Options.Pull.
@@ -48,7 +48,7 @@ type Report struct {
 // stranger.
 //
 // The error comes from [face.Space.Check] for a face, or from the context, or wraps [online.ErrSettings],
-// [online.ErrName] or [online.ErrFull].
+// [online.ErrUnknown] or [online.ErrFull].
 func Learner(ctx context.Context, space face.Space, s online.Settings, labelled []Example, faces [][]float32,
 	how Options) (*online.Learner, Report, error) {
 	report := Report{Faces: len(faces)}
@@ -59,15 +59,15 @@ func Learner(ctx context.Context, space face.Space, s online.Settings, labelled 
 	s = l.Settings()
 	var x [][]float32
 	var classes []int
-	numbers := make(map[string]int) // of the people
+	numbers := make(map[online.Person]int) // of the people
 	for _, e := range labelled {
-		if err := l.Label(e.Vector, e.Name); err != nil {
+		if err := l.Label(e.Vector, e.Person); err != nil {
 			return nil, report, err
 		}
-		if _, known := numbers[e.Name]; !known {
-			numbers[e.Name] = len(numbers)
+		if _, known := numbers[e.Person]; !known {
+			numbers[e.Person] = len(numbers)
 		}
-		x, classes = append(x, e.Vector), append(classes, numbers[e.Name])
+		x, classes = append(x, e.Vector), append(classes, numbers[e.Person])
 	}
 	if len(labelled) == 0 {
 		return nil, report, fmt.Errorf("%w: there are no labelled faces", online.ErrSettings)

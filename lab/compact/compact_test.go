@@ -19,7 +19,7 @@ var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Im
 // compacted returns a learner made of two people who move along two lines, and of a stranger far away.
 func compacted(t *testing.T, k int) (*online.Learner, compact.Report) {
 	t.Helper()
-	labelled := []compact.Example{{Vector: []float32{0, 0}, Name: "alice"}, {Vector: []float32{0, 10}, Name: "bob"}}
+	labelled := []compact.Example{{Vector: []float32{0, 0}, Person: 1}, {Vector: []float32{0, 10}, Person: 2}}
 	var faces [][]float32
 	for i := range 120 {
 		x := float32(i) / 30
@@ -44,9 +44,9 @@ func TestCompact(t *testing.T) {
 		}
 		for _, p := range []struct {
 			x    []float32
-			want string
-		}{{[]float32{3.5, .35}, "alice"}, {[]float32{3.5, 10}, "bob"}, {[]float32{101, 0}, ""}, {[]float32{2, 5}, ""}} {
-			if v, err := l.Judge(p.x); err != nil || v.Label != p.want {
+			want online.Person
+		}{{[]float32{3.5, .35}, 1}, {[]float32{3.5, 10}, 2}, {[]float32{101, 0}, 0}, {[]float32{2, 5}, 0}} {
+			if v, err := l.Judge(p.x); err != nil || v.Person != p.want {
 				t.Errorf("k %d, %v: %+v, %v", k, p.x, v, err)
 			}
 		}
@@ -68,7 +68,7 @@ func TestCompact(t *testing.T) {
 
 func TestCompactBadInput(t *testing.T) {
 	ctx := context.Background()
-	label := []compact.Example{{Vector: []float32{0, 0}, Name: "alice"}}
+	label := []compact.Example{{Vector: []float32{0, 0}, Person: 1}}
 	for name, c := range map[string]struct {
 		labelled []compact.Example
 		faces    [][]float32
@@ -77,8 +77,8 @@ func TestCompactBadInput(t *testing.T) {
 		want     error
 	}{
 		"nobody": {nil, [][]float32{{0, 0}}, online.Settings{}, compact.Options{}, online.ErrSettings},
-		"name": {[]compact.Example{{Vector: []float32{0, 0}}}, nil, online.Settings{}, compact.Options{},
-			online.ErrName},
+		"person 0": {[]compact.Example{{Vector: []float32{0, 0}}}, nil, online.Settings{}, compact.Options{},
+			online.ErrUnknown},
 		"labels beyond k": {append(label, label[0]), nil, online.Settings{K: 1}, compact.Options{}, nil},
 		"pull": {label, [][]float32{{0, 0}}, online.Settings{}, compact.Options{Pull: -1},
 			online.ErrSettings},

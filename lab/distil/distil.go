@@ -61,7 +61,7 @@ func (s Settings) check() error {
 
 // Verifier decides whether a face belongs to one person.
 type Verifier struct {
-	name      string
+	person    online.Person
 	space     face.Space
 	width     float64 // of the kernel, in units of the space's distance
 	threshold float64
@@ -74,20 +74,21 @@ type Verifier struct {
 //
 // The machine has no bias: far from all examples its value is 0, as for a stranger. The error wraps [online.ErrUnknown]
 // or [ErrSettings].
-func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
+func New(l *online.Learner, p online.Person, s Settings) (*Verifier, error) {
 	s = s.defaults()
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	stored, err := l.Stored(name)
+	stored := l.Stored()
+	margins, err := l.Margins(p)
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{name: name, space: l.Space(), width: s.Width * l.Graph().Config().EdgeRadius(),
+	v := &Verifier{person: p, space: l.Space(), width: s.Width * l.Graph().Config().EdgeRadius(),
 		threshold: s.Threshold}
-	x, margins := make([][]float32, len(stored)), make([]float64, len(stored))
+	x := make([][]float32, len(stored))
 	for i, f := range stored {
-		x[i], margins[i] = f.Vector, f.Margin
+		x[i] = f.Vector
 	}
 	e, err := maxmargin.NewExamples(x, v.kernel())
 	if err != nil {
@@ -95,7 +96,7 @@ func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
 	}
 	e.Origin = true
 	if v.machine, err = e.Cut(margins, s.Epsilon, s.Gamma); err != nil {
-		return nil, fmt.Errorf("distilling %s: %w", name, err)
+		return nil, fmt.Errorf("distilling person %d: %w", p, err)
 	}
 	for i, x := range v.machine.Support { // copies, because the learner changes its own vectors
 		v.machine.Support[i] = append([]float32(nil), x...)
@@ -105,8 +106,8 @@ func New(l *online.Learner, name string, s Settings) (*Verifier, error) {
 
 func (v *Verifier) kernel() maxmargin.Kernel { return maxmargin.Radial(v.width / v.space.Scale) }
 
-// Name returns the person's name.
-func (v *Verifier) Name() string { return v.name }
+// Person returns the person.
+func (v *Verifier) Person() online.Person { return v.person }
 
 // Threshold returns the least value of an accepted face.
 func (v *Verifier) Threshold() float64 { return v.threshold }

@@ -23,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	if err := l.Label([]float32{0, 0}, "alice"); err != nil {
+	if err := l.Label([]float32{0, 0}, 1); err != nil {
 		panic(err)
 	}
 	for i := range 20 { // a head that turns
@@ -31,7 +31,7 @@ func Example() {
 			panic(err)
 		}
 	}
-	v, err := distil.New(l, "alice", distil.Settings{})
+	v, err := distil.New(l, 1, distil.Settings{})
 	if err != nil {
 		panic(err)
 	}
@@ -56,17 +56,17 @@ func learner(t *testing.T, others bool) *online.Learner {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	people := map[string]float32{"alice": 0}
+	people := map[online.Person]float32{1: 0}
 	if others {
-		people["bob"] = 5
+		people[2] = 5
 	}
-	for _, name := range []string{"alice", "bob"} {
-		at, ok := people[name]
+	for _, p := range []online.Person{1, 2} {
+		at, ok := people[p]
 		if !ok {
 			continue
 		}
 		for range 3 {
-			if err := l.Label([]float32{at + .1*r.Float32(), .1 * r.Float32()}, name); err != nil {
+			if err := l.Label([]float32{at + .1*r.Float32(), .1 * r.Float32()}, p); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,7 +86,7 @@ func TestVerifier(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := distil.New(l, "alice", distil.Settings{})
+		v, err := distil.New(l, 1, distil.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,10 +115,10 @@ func TestVerifier(t *testing.T) {
 // Rejected faces are on the other side of the boundary.
 func TestRejected(t *testing.T) {
 	l := learner(t, false)
-	if err := l.Reject([]float32{2.3, .1}, "alice"); err != nil {
+	if err := l.Reject([]float32{2.3, .1}, 1); err != nil {
 		t.Fatal(err)
 	}
-	v, err := distil.New(l, "alice", distil.Settings{Width: .1})
+	v, err := distil.New(l, 1, distil.Settings{Width: .1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,16 +129,16 @@ func TestRejected(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	l := learner(t, true)
-	if _, err := distil.New(l, "carol", distil.Settings{}); !errors.Is(err, online.ErrUnknown) {
+	if _, err := distil.New(l, 3, distil.Settings{}); !errors.Is(err, online.ErrUnknown) {
 		t.Error(err)
 	}
 	for _, s := range []distil.Settings{{Width: -1}, {Width: math.NaN()}, {Gamma: -1}, {Epsilon: 2},
 		{Threshold: math.Inf(1)}, {Threshold: -1}} {
-		if _, err := distil.New(l, "alice", s); !errors.Is(err, distil.ErrSettings) {
+		if _, err := distil.New(l, 1, s); !errors.Is(err, distil.ErrSettings) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	v, err := distil.New(l, "alice", distil.Settings{})
+	v, err := distil.New(l, 1, distil.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

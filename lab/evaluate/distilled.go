@@ -19,7 +19,7 @@ func Distilled(space face.Space, s online.Settings) Entry {
 		if err != nil {
 			return nil, err
 		}
-		return &distilled{learner: learner{l}}, nil
+		return &distilled{learner: learner{l: l}}, nil
 	}}
 }
 
@@ -32,8 +32,8 @@ type distilled struct {
 
 // Finish implements [Finisher].
 func (m *distilled) Finish() error {
-	for _, name := range m.l.Names() {
-		v, err := distil.New(m.l, name, distil.Settings{})
+	for _, p := range m.l.People() {
+		v, err := distil.New(m.l, p, distil.Settings{})
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (m *distilled) Judge(x []float32, hold bool) (claim string, score float64, 
 			return "", 0, err
 		}
 		if f > score {
-			claim, score = v.Name(), f
+			claim, score = m.people.name(v.Person()), f
 		}
 	}
 	return claim, score, nil

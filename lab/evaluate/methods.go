@@ -3,6 +3,8 @@
 package evaluate
 
 import (
+	"slices"
+
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -15,7 +17,7 @@ func Learner(space face.Space, s online.Settings) Entry {
 		if err != nil {
 			return nil, err
 		}
-		return &learner{l}, nil
+		return &learner{l: l}, nil
 	}}
 }
 
@@ -24,16 +26,38 @@ var (
 	_ Bounded = (*learner)(nil)
 )
 
-type learner struct{ l *online.Learner }
+type learner struct {
+	l      *online.Learner
+	people people
+}
 
-func (m *learner) Enroll(x []float32, name string) error { return m.l.Label(x, name) }
+// people has the names of the people of a learner. The first is person 1.
+type people []string
+
+// number returns the number of a person, who may be new.
+func (p *people) number(name string) online.Person {
+	if !slices.Contains(*p, name) {
+		*p = append(*p, name)
+	}
+	return online.Person(slices.Index(*p, name) + 1)
+}
+
+// name returns the name of a person, or "" for nobody.
+func (p people) name(n online.Person) string {
+	if n == 0 {
+		return ""
+	}
+	return p[n-1]
+}
+
+func (m *learner) Enroll(x []float32, name string) error { return m.l.Label(x, m.people.number(name)) }
 
 func (m *learner) Judge(x []float32, hold bool) (string, float64, error) {
 	v, err := m.l.ObserveFrame([]online.Observation{{Vector: x, Hold: hold}})
 	if err != nil {
 		return "", 0, err
 	}
-	return v[0].Best, v[0].Confidence, nil
+	return m.people.name(v[0].Best), v[0].Confidence, nil
 }
 
 func (m *learner) Accepts(score float64) bool { return score >= m.l.Settings().Accept }
@@ -63,7 +87,7 @@ func watching(name string, space face.Space, s online.Settings, strict bool) Ent
 		if err != nil {
 			return nil, err
 		}
-		return &sightings{learner: learner{l}, strict: strict, watchers: make(map[int]*sighting.Watcher)}, nil
+		return &sightings{learner: learner{l: l}, strict: strict, watchers: make(map[int]*sighting.Watcher)}, nil
 	}}
 }
 
@@ -84,12 +108,12 @@ func (m *sightings) See(f Face, recording int, hold bool) (string, float64, erro
 	if err != nil {
 		return "", 0, err
 	}
-	name, v := seen[0].Belief.Name, seen[0].Verdict
+	name, v := m.people.name(seen[0].Belief.Person), seen[0].Verdict
 	switch {
 	case m.strict && seen[0].Trust != sighting.Confirmed:
 		name = ""
-	case !m.strict && v.Label != "":
-		name = v.Label
+	case !m.strict && v.Person != 0:
+		name = m.people.name(v.Person)
 	}
 	return name, v.Confidence, nil
 }
@@ -99,6 +123,6 @@ func (m *sightings) Accepts(float64) bool { return true }
 
 // Alarmed implements [Alarmer] with the alarm for drift.
 func (m *learner) Alarmed(name string) (bool, error) {
-	d, err := m.l.Drift(name)
+	d, err := m.l.Drift(m.people.number(name))
 	return d.Alarm, err
 }

@@ -14,16 +14,7 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Split says which faces share a graph in a [Set].
-type Split string
-
-const (
-	PerPerson  Split = "person"
-	PerExample Split = "example" // one graph for each labelled face, as in the thesis
-)
-
-// Set is a set of small learners that are updated at the same time, on several cores: one for each person, or for
-// each labelled face. Every learner gets every face and has its own rule for outliers, and the most confident learner
+// Set is a set of small learners that are updated at the same time, on several cores: one for each labelled face. Every learner gets every face and has its own rule for outliers, and the most confident learner
 // wins (thesis, Section "Parallel Multi-Manifold Learning").
 //
 // n graphs of k centroids take the memory of n·k centroids, and their solutions cost less than the solution of one
@@ -32,7 +23,6 @@ const (
 type Set struct {
 	space    face.Space
 	settings online.Settings
-	split    Split
 	workers  int
 	learners []*online.Learner
 	verdicts []online.Verdict
@@ -42,13 +32,9 @@ type Set struct {
 // resolution is the difference of confidences that counts as equal.
 const resolution = 1e-9
 
-// New returns a set of learners without people. All have the same settings, with K centroids each. Workers is
+// New returns a set without learners. All get the same settings, with K centroids each. Workers is
 // the number of cores to use, 0 for all. The error wraps [online.ErrSettings].
-func New(space face.Space, s online.Settings, split Split, workers int) (*Set, error) {
-	if split != PerPerson && split != PerExample {
-		return nil, fmt.Errorf("%w: split is %q, but must be %q or %q", online.ErrSettings, split, PerPerson,
-			PerExample)
-	}
+func New(space face.Space, s online.Settings, workers int) (*Set, error) {
 	if workers < 0 {
 		return nil, fmt.Errorf("%w: workers is %d, but must not be negative", online.ErrSettings, workers)
 	}
@@ -58,23 +44,16 @@ func New(space face.Space, s online.Settings, split Split, workers int) (*Set, e
 	if _, err := online.New(space, s); err != nil {
 		return nil, err
 	}
-	return &Set{space: space, settings: s, split: split, workers: workers}, nil
+	return &Set{space: space, settings: s, workers: workers}, nil
 }
 
-// Label adds a labelled face of the named person. The error comes from [online.Learner.Label]. On error p is unchanged.
-func (p *Set) Label(x []float32, name string) error {
-	if p.split == PerPerson {
-		for _, l := range p.learners {
-			if l.Names()[0] == name {
-				return l.Label(x, name)
-			}
-		}
-	}
+// Label adds a labelled face of a person. The error comes from [online.Learner.Label]. On error p is unchanged.
+func (p *Set) Label(x []float32, person online.Person) error {
 	l, err := online.New(p.space, p.settings)
 	if err != nil {
 		return err
 	}
-	if err := l.Label(x, name); err != nil {
+	if err := l.Label(x, person); err != nil {
 		return err
 	}
 	p.learners = append(p.learners, l)
@@ -119,23 +98,9 @@ func (p *Set) best() (online.Verdict, error) {
 		case best.Reason == online.Outlier || v.Confidence > best.Confidence+resolution:
 			best = v
 		case v.Best != best.Best && v.Confidence > best.Confidence-resolution:
-			best.Label, best.Best, best.Reason = "", "", online.Tie
+			best.Person, best.Best, best.Reason = 0, 0, online.Tie
 		}
 	}
 	best.Learned = learned
 	return best, nil
-}
-
-// Learners returns the learners of p for reading, in the order of their creation.
-func (p *Set) Learners() []*online.Learner { return slices.Clone(p.learners) }
-
-// Names returns the people that p knows, in the order of their first label.
-func (p *Set) Names() []string {
-	var names []string
-	for _, l := range p.learners {
-		if name := l.Names()[0]; !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -4,7 +4,6 @@ package parallel_test
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -30,15 +29,15 @@ func faces(seed uint64, n int) (xs [][]float32) {
 	return xs
 }
 
-func set(t testing.TB, split parallel.Split, workers int) *parallel.Set {
+func set(t testing.TB, workers int) *parallel.Set {
 	t.Helper()
-	p, err := parallel.New(plane, online.Settings{K: 30}, split, workers)
+	p, err := parallel.New(plane, online.Settings{K: 30}, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range []string{"alice", "bob", "carol"} {
+	for i := range 3 {
 		for _, y := range []float32{-.1, .1} {
-			if err := p.Label([]float32{2 * float32(i), y}, name); err != nil {
+			if err := p.Label([]float32{2 * float32(i), y}, online.Person(i+1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -48,98 +47,65 @@ func set(t testing.TB, split parallel.Split, workers int) *parallel.Set {
 
 // The results do not depend on the number of workers, or on chance.
 func TestParallelWorkers(t *testing.T) {
-	for split, graphs := range map[parallel.Split]int{parallel.PerPerson: 3, parallel.PerExample: 6} {
-		one, many := set(t, split, 1), set(t, split, 4)
-		if n := len(one.Learners()); n != graphs || fmt.Sprint(one.Names()) != "[alice bob carol]" {
-			t.Errorf("%s: %d graphs of %v", split, n, one.Names())
-		}
-		recognised := 0
-		for i, x := range faces(50, 400) {
-			a, err := one.Observe(x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := many.Observe(x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a != b {
-				t.Fatalf("%s, face %d: %+v by one worker, %+v by four", split, i, a, b)
-			}
-			if a.Label != "" {
-				recognised++
-			}
-		}
-		if recognised < 200 {
-			t.Errorf("%s: %d of 400 faces recognised", split, recognised)
-		}
-	}
-}
-
-// If people do not touch in the space, separate graphs give the same verdicts as one graph.
-func TestParallelAgreesWithOneGraph(t *testing.T) {
-	p := set(t, parallel.PerPerson, 2)
-	l, err := online.New(plane, online.Settings{K: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, name := range []string{"alice", "bob", "carol"} {
-		if err := l.LabelAll([][]float32{{2 * float32(i), -.1}, {2 * float32(i), .1}}, name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, x := range faces(51, 300) {
-		a, err := p.Observe(x)
+	one, many := set(t, 1), set(t, 4)
+	recognised := 0
+	for i, x := range faces(50, 400) {
+		a, err := one.Observe(x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := l.Observe(x)
+		b, err := many.Observe(x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Label != b.Label {
-			t.Fatalf("face %d: %q, and %q by one graph", i, a.Label, b.Label)
+		if a != b {
+			t.Fatalf("face %d: %+v by one worker, %+v by four", i, a, b)
 		}
+		if a.Person != 0 {
+			recognised++
+		}
+	}
+	if recognised < 200 {
+		t.Errorf("%d of 400 faces recognised", recognised)
 	}
 }
 
 func TestParallelTie(t *testing.T) {
-	p, err := parallel.New(plane, online.Settings{}, parallel.PerPerson, 2)
+	p, err := parallel.New(plane, online.Settings{}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := p.Observe([]float32{0, 0}); err != nil || v.Label != "" || v.Reason != online.Outlier {
+	if v, err := p.Observe([]float32{0, 0}); err != nil || v.Person != 0 || v.Reason != online.Outlier {
 		t.Errorf("nobody labelled: %+v, %v", v, err)
 	}
-	p.Label([]float32{0, -.5}, "alice")
-	p.Label([]float32{0, .5}, "bob")
-	if v, err := p.Observe([]float32{0, 0}); err != nil || v.Label != "" || v.Reason != online.Tie {
+	p.Label([]float32{0, -.5}, 1)
+	p.Label([]float32{0, .5}, 2)
+	if v, err := p.Observe([]float32{0, 0}); err != nil || v.Person != 0 || v.Reason != online.Tie {
 		t.Errorf("in the middle: %+v, %v", v, err)
 	}
-	if v, err := p.Observe([]float32{0, .6}); err != nil || v.Label != "bob" {
+	if v, err := p.Observe([]float32{0, .6}); err != nil || v.Person != 2 {
 		t.Errorf("near bob: %+v, %v", v, err)
 	}
 }
 
 func TestParallelErrors(t *testing.T) {
 	for _, f := range []func() (*parallel.Set, error){
-		func() (*parallel.Set, error) { return parallel.New(plane, online.Settings{}, "room", 1) },
 		func() (*parallel.Set, error) {
-			return parallel.New(plane, online.Settings{}, parallel.PerPerson, -1)
+			return parallel.New(plane, online.Settings{}, -1)
 		},
 		func() (*parallel.Set, error) {
-			return parallel.New(plane, online.Settings{K: -1}, parallel.PerPerson, 1)
+			return parallel.New(plane, online.Settings{K: -1}, 1)
 		},
 	} {
 		if _, err := f(); !errors.Is(err, online.ErrSettings) {
 			t.Errorf("error %v", err)
 		}
 	}
-	p := set(t, parallel.PerExample, 2)
+	p := set(t, 2)
 	if _, err := p.Observe([]float32{1}); !errors.Is(err, face.ErrDimension) {
 		t.Errorf("error %v", err)
 	}
-	if err := p.Label([]float32{1, 1}, ""); !errors.Is(err, online.ErrName) || len(p.Learners()) != 6 {
+	if err := p.Label([]float32{1, 1}, 0); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("error %v", err)
 	}
 }

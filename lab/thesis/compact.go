@@ -36,29 +36,29 @@ type rehearsal struct {
 	labelled []compact.Example
 	faces    [][]float32 // in the order of their time
 	test     []compact.Example
-	known    map[string]bool
+	known    map[online.Person]bool
 }
 
 // rehearse enrols everybody except strangers. The first half of everybody's other faces is for learning, and the second
 // half is the test.
 func rehearse(ids []evaluate.Identity, strangers []string) rehearsal {
-	r := rehearsal{known: make(map[string]bool)}
-	for _, id := range ids {
-		labels := 4
+	r := rehearsal{known: make(map[online.Person]bool)}
+	for q, id := range ids {
+		labels, person := 4, online.Person(q+1)
 		if slices.Contains(strangers, id.Name) {
 			labels = 0
 		} else {
-			r.known[id.Name] = true
+			r.known[person] = true
 		}
 		half := labels + (len(id.Faces)-labels+1)/2
 		for i, f := range id.Faces {
 			switch {
 			case i < labels:
-				r.labelled = append(r.labelled, compact.Example{Vector: f.Vector, Name: id.Name})
+				r.labelled = append(r.labelled, compact.Example{Vector: f.Vector, Person: person})
 			case i < half && !f.Hold:
 				r.faces = append(r.faces, f.Vector)
 			case i >= half:
-				r.test = append(r.test, compact.Example{Vector: f.Vector, Name: id.Name})
+				r.test = append(r.test, compact.Example{Vector: f.Vector, Person: person})
 			}
 		}
 	}
@@ -73,14 +73,14 @@ func (r rehearsal) judge(l *online.Learner) (recall, far float64, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if r.known[e.Name] {
+		if r.known[e.Person] {
 			own++
-			if v.Label == e.Name {
+			if v.Person == e.Person {
 				recall++
 			}
 		} else {
 			others++
-			if v.Label != "" {
+			if v.Person != 0 {
 				far++
 			}
 		}
@@ -157,7 +157,7 @@ func (r rehearsal) learn(space face.Space, s online.Settings) (*online.Learner, 
 		return nil, err
 	}
 	for _, e := range r.labelled {
-		if err := l.Label(e.Vector, e.Name); err != nil {
+		if err := l.Label(e.Vector, e.Person); err != nil {
 			return nil, err
 		}
 	}

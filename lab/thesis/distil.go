@@ -30,6 +30,7 @@ func newDistil(o *options) *cobra.Command {
 type bench struct {
 	learner *online.Learner
 	name    string
+	person  online.Person
 	test    []compact.Example
 }
 
@@ -43,7 +44,7 @@ func benches(space face.Space, ids []evaluate.Identity) (all []bench, err error)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, bench{l, names[i], r.test})
+		all = append(all, bench{l, names[i], online.Person(i + 1), r.test})
 	}
 	return all, nil
 }
@@ -81,7 +82,7 @@ func (b bench) tally(t *tally, value func(x []float32) (float64, error)) error {
 		if err != nil {
 			return err
 		}
-		if e.Name == b.name {
+		if e.Person == b.person {
 			t.genuine = append(t.genuine, v)
 		} else {
 			t.impostor = append(t.impostor, v)
@@ -118,7 +119,7 @@ func (o *options) distil(ctx context.Context) error {
 				return err
 			}
 			if err := b.tally(&nearest, func(x []float32) (float64, error) {
-				d, err := b.learner.Nearest(x, b.name)
+				d, err := b.learner.Nearest(x, b.person)
 				return -d, err
 			}); err != nil {
 				return err
@@ -134,7 +135,7 @@ func (o *options) distil(ctx context.Context) error {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					v, err := distil.New(b.learner, b.name, distil.Settings{Width: width, Gamma: gamma})
+					v, err := distil.New(b.learner, b.person, distil.Settings{Width: width, Gamma: gamma})
 					if err != nil {
 						return fmt.Errorf("%s: %w", b.name, err)
 					}

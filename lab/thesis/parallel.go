@@ -25,7 +25,7 @@ func newParallel(o *options) *cobra.Command {
 
 // observer is one learner, or several learners that act as one.
 type observer interface {
-	Label(x []float32, name string) error
+	Label(x []float32, p online.Person) error
 	Observe(x []float32) (online.Verdict, error)
 }
 
@@ -47,7 +47,7 @@ var arrangements = []arrangement{
 func six(workers int) func(face.Space, online.Settings) (observer, error) {
 	return func(s face.Space, set online.Settings) (observer, error) {
 		set.K = 50
-		return parallel.New(s, set, parallel.PerExample, workers)
+		return parallel.New(s, set, workers)
 	}
 }
 
@@ -108,12 +108,12 @@ func (n *login) run(a arrangement, s face.Space, set online.Settings, ids []eval
 	if err != nil {
 		return err
 	}
-	name, own := ids[user].Name, ids[user].Faces
+	own := ids[user].Faces
 	labelled := make(map[int]bool)
 	for i := range examples {
 		at := i * len(own) / examples
 		labelled[at] = true
-		if err := l.Label(own[at].Vector, name); err != nil {
+		if err := l.Label(own[at].Vector, 1); err != nil {
 			return err
 		}
 	}
@@ -138,9 +138,9 @@ func (n *login) run(a arrangement, s face.Space, set online.Settings, ids []eval
 				n.others++
 			}
 			switch {
-			case v.Label == name && q == user:
+			case v.Person == 1 && q == user:
 				n.right++
-			case v.Label == name:
+			case v.Person == 1:
 				n.accepted++
 			}
 		}

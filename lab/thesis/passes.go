@@ -125,7 +125,7 @@ func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duratio
 	right, faces := make([]int, len(people)), make([]int, len(people))
 	for _, v := range all {
 		w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
-		who, named := people[v.person].name, 0
+		who, named := online.Person(v.person+1), 0
 		for _, f := range people[v.person].stream[v.from:v.to] {
 			*at += 40 * time.Millisecond
 			x := blur(f.Vector)
@@ -138,23 +138,23 @@ func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duratio
 			if err != nil {
 				return p, err
 			}
-			label := seen[0].Verdict.Label
+			is := seen[0].Verdict.Person
 			faces[v.person]++
-			switch label {
+			switch is {
 			case who:
 				right[v.person]++
-			case "":
+			case 0:
 			default:
 				p.wrong++
 			}
-			if alone.Label != "" && label != alone.Label {
-				if label == "" {
+			if alone.Person != 0 && is != alone.Person {
+				if is == 0 {
 					p.lost++
 				} else {
 					p.other++
 				}
 			}
-			if seen[0].Belief.Name == who {
+			if seen[0].Belief.Person == who {
 				named++
 			}
 		}
@@ -238,9 +238,9 @@ func (r *repeated) measure(space face.Space, people, others []shown, length, k i
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range people {
+	for i, p := range people {
 		for _, one := range []*online.Learner{l, frozen} {
-			if err := one.LabelAll(p.enrolled, p.name); err != nil {
+			if err := one.LabelAll(p.enrolled, online.Person(i+1)); err != nil {
 				return nil, err
 			}
 		}
@@ -279,7 +279,7 @@ func (r *repeated) measure(space face.Space, people, others []shown, length, k i
 			if err != nil {
 				return nil, err
 			}
-			if v.Label != "" {
+			if v.Person != 0 {
 				strangers++
 			}
 		}

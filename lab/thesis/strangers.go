@@ -63,7 +63,7 @@ func (o *options) strangers(ctx context.Context) error {
 				return err
 			}
 			faces++
-			if v.Label != "" {
+			if v.Person != 0 {
 				named++
 			}
 			if v.Anchored {
@@ -87,7 +87,7 @@ func learnAlong(l *online.Learner, people []evaluate.Identity) error {
 			return err
 		}
 		for _, j := range first {
-			if err := l.Label(id.Faces[j].Vector, id.Name); err != nil {
+			if err := l.Label(id.Faces[j].Vector, online.Person(i+1)); err != nil {
 				return err
 			}
 		}

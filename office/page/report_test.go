@@ -40,10 +40,11 @@ func TestSystemReportInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Ann Archer", "Ben Okafor"} {
+	names := []string{"Ann Archer", "Ben Okafor"}
+	for i, name := range names {
 		at := cast[name].at
 		for _, d := range [][2]float32{{0, 0}, {.1, .05}, {-.05, .1}, {.05, -.1}} {
-			if err := l.Label([]float32{at[0] + d[0], at[1] + d[1]}, name); err != nil {
+			if err := l.Label([]float32{at[0] + d[0], at[1] + d[1]}, online.Person(i+1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,7 +70,8 @@ func TestSystemReportInBrowser(t *testing.T) {
 		film = append(film, f)
 	}
 	r := replay.NewReport()
-	if err := replay.Run(t.Context(), &film, l, r, replay.Options{}); err != nil {
+	if err := replay.Run(t.Context(), &film, l, r, replay.Options{
+		Names: func(p online.Person) string { return names[p-1] }}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -152,7 +153,7 @@ func (s *service) told(err error) *dbus.Error {
 		return failure(passwordNeeded, err.Error())
 	case errors.Is(err, profile.ErrUnknown):
 		return failure(noProfile, "there is no profile of that user; make one: sudo faceauth login enroll --user NAME")
-	case errors.Is(err, online.ErrName):
+	case errors.Is(err, face.ErrName):
 		return failure(invalidUser, "no user can have that name; check the spelling")
 	case errors.Is(err, tablet.ErrLooks):
 		return failure(tooManyLooks, err.Error())

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/godbus/dbus/v5"
 )
@@ -75,7 +75,7 @@ func (s *service) claimFor(c *claim) *dbus.Error {
 	if failed != nil {
 		return failed
 	}
-	if err := online.CheckName(user); err != nil {
+	if err := face.CheckName(user); err != nil {
 		return s.told(err)
 	}
 	if held := s.held(); held != nil && held.by.sender == by.sender {

@@ -35,7 +35,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
-	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
 
@@ -67,7 +66,7 @@ var check = []byte("faceauth profiles")
 
 // Profile holds the data of one user for logins.
 type Profile struct {
-	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [online.Learner]
+	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [face.Learner]
 	Policy   []byte    `cbor:"policy"`   // the encoded limits of package session
 	Enrolled time.Time `cbor:"enrolled"` // in UTC
 }
@@ -177,9 +176,9 @@ func (s *Store) begin() error {
 }
 
 // Save writes the profile of a user and replaces an earlier one. On error the store is unchanged. The error wraps
-// [online.ErrName] for an invalid name.
+// [face.ErrName] for an invalid name.
 func (s *Store) Save(user string, p Profile) error {
-	if err := online.CheckName(user); err != nil {
+	if err := face.CheckName(user); err != nil {
 		return fmt.Errorf("saving a profile: %w", err)
 	}
 	p.Enrolled = p.Enrolled.UTC().Truncate(time.Second)

@@ -24,7 +24,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
@@ -107,7 +106,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("deleting a stranger: %v", err)
 	}
 	for _, name := range []string{"", " a", "a\n", strings.Repeat("a", 101)} {
-		if err := s.Save(name, profile.Profile{}); !errors.Is(err, online.ErrName) {
+		if err := s.Save(name, profile.Profile{}); !errors.Is(err, face.ErrName) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
