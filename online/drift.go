@@ -12,7 +12,6 @@ import (
 // Drift says how far the learned faces of a person have moved from the labelled faces. If another person slowly takes
 // over, a little at every login, the faces move far in one direction. If a head turns, they move to and fro.
 type Drift struct {
-	Person  Person  `json:"person"`
 	Learned float64 `json:"learned"` // stored faces that were accepted as this person and as nobody else
 	// Distance is the distance from the centre of the learned faces to the centre of the labelled faces, in units of
 	// the space's distance.
@@ -30,7 +29,7 @@ func (l *Learner) Drift(p Person) (Drift, error) {
 	if class < 0 {
 		return Drift{}, unknown(p)
 	}
-	d := Drift{Person: p}
+	var d Drift
 	var labelled, learned []int
 	for i := range l.graph.Len() {
 		if c, ok := l.graph.Class(i); ok {

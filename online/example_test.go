@@ -43,7 +43,7 @@ func ExampleLearner_Drift() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("person %d moved by %.2f, constancy %.2f, alarm %t\n", d.Person, d.Distance, d.Constancy, d.Alarm)
+	fmt.Printf("moved by %.2f, constancy %.2f, alarm %t\n", d.Distance, d.Constancy, d.Alarm)
 	// Output:
-	// person 1 moved by 1.10, constancy 1.00, alarm true
+	// moved by 1.10, constancy 1.00, alarm true
 }

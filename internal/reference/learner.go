@@ -210,7 +210,7 @@ func (l *Learner) Full() bool { return l.Graph.Full && l.Graph.Learned() > l.Set
 
 // Drift returns the drift of a known person.
 func (l *Learner) Drift(p online.Person) online.Drift {
-	d := online.Drift{Person: p}
+	var d online.Drift
 	class := l.class(p, false)
 	var learned []*Vertex
 	for _, v := range l.Graph.Vertices {

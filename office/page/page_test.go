@@ -237,7 +237,7 @@ func TestChanges(t *testing.T) {
 		{"ignore", `{"group":1,"ignored":true}`, http.StatusConflict, ""},
 		{"ignore", `{"group":1}`, http.StatusBadRequest, `the field "ignored" is missing; it must be true or false`},
 		{"forget-stranger", `{"group":1}`, http.StatusConflict, ""},
-		{"forget", `{"name":"nobody"}`, http.StatusConflict, "nobody of that name"},
+		{"forget", `{"name":"nobody"}`, http.StatusConflict, "not known: nobody"},
 		{"forget", `{}`, http.StatusBadRequest, "missing"},
 		{"unlabel", `{"face":99,"name":"alice","not":false}`, http.StatusConflict, ""},
 		{"take-back", `{"face":99}`, http.StatusConflict, "no stored face has the number 99"},
