@@ -4,12 +4,12 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-system build programs models demo test test-system test-boot test-race mutants count lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-system build lab programs models demo test test-system test-boot test-race mutants count lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
-	@echo 'make build  builds bin/faceauth, bin/faceauth-eye, which alone links a decoder, and bin/faceauth-lab, which measures'
+	@echo 'make build  builds bin/faceauth, and bin/faceauth-eye, which alone links a decoder; make lab builds bin/faceauth-lab'
 	@echo 'make test-system  the tests that log in, start a browser and brokers, or look at recordings'
 	@echo 'make test-boot  logins on a system that boots, a quarter of an hour'
 	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
@@ -24,7 +24,6 @@ help:
 # Installs the tools and modules that a build needs.
 setup:
 	@sh scripts/setup.sh
-	@go mod download && go -C lab mod download || { echo 'setup: the Go modules could not be fetched; is there a network? Behind a proxy set HTTPS_PROXY=http://HOST:PORT' >&2; exit 1; }
 
 # The packages for logins, and for the tests.
 setup-login: setup
@@ -32,13 +31,13 @@ setup-login: setup
 
 setup-system: setup
 	@sh scripts/setup.sh system
-	@go run ./internal/fetch axe || echo 'setup: axe-core is missing: the test that looks for what keeps people from using the page skips'
+	@go run ./internal/fetch || echo 'setup: axe-core is missing: the test that looks for what keeps people from using the page skips'
 
 # The programs. Each has its folder in cmd/, is built into bin/ and installed into $(bindir). A further program belongs
 # into this list, and is then built, installed, removed and packaged with the others. MODULE_NAME is the folder of a
 # program that is a module of its own. The programs in DOCUMENTED have manual pages and completions.
-PROGRAMS = faceauth faceauth-eye faceauth-lab
-DOCUMENTED = faceauth faceauth-lab
+PROGRAMS = faceauth faceauth-eye
+DOCUMENTED = faceauth
 MODULE_faceauth-lab = lab
 
 # For go build: packages are built with -trimpath and the like.
@@ -52,12 +51,15 @@ programs: export CGO_CPPFLAGS ?= $(CPPFLAGS)
 programs: export CGO_LDFLAGS ?= $(LDFLAGS)
 endif
 
+BUILT = $$(go env GOCACHE)/faceauth-built
 build: setup
-	@[ -e "$$(go env GOCACHE)/faceauth-built" ] || \
-		echo 'building faceauth and what it is made of; gocv alone takes a minute or more the first time'
-	@$(MAKE) -s programs GO_BUILD="$$([ -e "$$(go env GOCACHE)/faceauth-built" ] || echo -v) $(GO_BUILD)"
-	@$(MAKE) -s man
-	@touch "$$(go env GOCACHE)/faceauth-built"
+	@[ -e "$(BUILT)" ] && said= || said='compiling faceauth, which takes some minutes the first time'; \
+		sh scripts/step.sh "$$said" $(MAKE) -s programs man
+	@touch "$(BUILT)"
+
+# The program that measures is not needed to recognise people.
+lab: setup
+	@sh scripts/step.sh 'compiling faceauth-lab' $(MAKE) -s programs PROGRAMS=faceauth-lab
 
 # The work of build, if everything that it needs is installed. With osusergo, package os/user reads /etc/passwd alone: a
 # server that knows other users could delay the daemon for ever, and getent can be ended.
@@ -69,7 +71,9 @@ programs:
 models: build
 	@bin/faceauth models install $(if $(FROM),--from "$(FROM)")
 
-demo: models
+# The demo needs no ONNX Runtime, 114 MB: OpenCV runs the networks, in twice the time.
+demo: build
+	@bin/faceauth models install --no-runtime
 	@bin/faceauth demo $(ARGS)
 
 # Tests sync many small databases to the disk. In memory nothing waits for it, if there is room and programs may run.
@@ -214,9 +218,9 @@ uninstall:
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
 		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
 		$(DESTDIR)$(pamdir)/pam_faceauth.so
-	rm -f $(foreach p,$(DOCUMENTED),$(DESTDIR)$(datadir)/bash-completion/completions/$(p) \
+	rm -f $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/bash-completion/completions/$(p) \
 		$(DESTDIR)$(datadir)/zsh/vendor-completions/_$(p) $(DESTDIR)$(datadir)/fish/vendor_completions.d/$(p).fish)
-	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%)
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%) $(DESTDIR)$(bindir)/faceauth-lab
 	rm -rf $(DESTDIR)$(datadir)/faceauth
 
 PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting

@@ -10,12 +10,34 @@ import (
 	"testing"
 )
 
+// If a step fails, its last line says why, and what to do.
+func TestStepSays(t *testing.T) {
+	for said, want := range map[string]string{
+		"write /home/me/go/pkg/mod/x.zip: no space left on device":                "the disk is full at /home/me/go/pkg/mod/x.zip; make room",
+		"/usr/bin/ld: final link failed: No space left on device":                 "the disk is full; make room",
+		"dial tcp: lookup proxy.example: no such host":                            "a server cannot be reached; is there a network?",
+		"proxyconnect tcp: dial tcp 10.0.0.1:3128: refused":                       "the proxy http://10.0.0.1:3128 does not let it through",
+		"go: go.mod requires go >= 1.26.3 (running go 1.24.4; GOTOOLCHAIN=local)": "this Go is too old, and may fetch no",
+		"x.go:3: undefined: y": "that is the end of what it said",
+	} {
+		c := exec.Command("sh", "../scripts/step.sh", "compiling", "sh", "-c", "echo '"+said+"'; exit 1")
+		c.Env = append(os.Environ(), "https_proxy=http://me:secret@10.0.0.1:3128")
+		out, err := c.CombinedOutput()
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		last := lines[len(lines)-1]
+		if err == nil || !strings.HasPrefix(last, "setup: this failed: compiling: ") || !strings.Contains(last, want) ||
+			strings.Contains(last, "secret") {
+			t.Errorf("%s: %v, %q, want %q in it", said, err, last, want)
+		}
+	}
+}
+
 // machine returns a folder of commands in the place of those of a machine with only Go installed.
 func machine(t *testing.T, commands map[string]string) string {
 	t.Helper()
 	bin := t.TempDir()
 	for _, name := range []string{"sh", "cat", "grep", "tail", "mktemp", "rm", "env", "ls", "printf", "sed", "awk",
-		"df"} {
+		"df", "dirname", "head"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
@@ -97,13 +119,12 @@ func TestSetupSays(t *testing.T) {
 		{"too little room", map[string]string{"go": goes, "id": root, "df": "echo; echo x 1 2 1200000 5% /usr",
 			"apt-get": `case "$*" in *--assume-no*) echo 'Need to get 20.1 MB/308 MB of archives.'; ` +
 				`echo 'After this operation, 1,302 MB of additional disk space will be used.'; exit 1; esac`}, nil,
-			"setup: the packages need 1,302 MB in /usr, and 1200 MB are free there; make room, then run make again",
-			""},
+			" and 1200 MB are free there; make room, then run make again", ""},
 		{"no room for the archives", map[string]string{"go": goes, "id": root,
-			"df": `[ "$2" = /usr ] && echo && echo x 1 2 9000000; [ "$2" = /usr ] || { echo; echo x 1 2 300; }`,
+			"df": `[ "$2" != /var/cache/apt/archives ] || { echo; echo x 1 2 300; exit; }; echo; echo y 1 2 9000000`,
 			"apt-get": `case "$*" in *--assume-no*) echo 'Need to get 308 MB of archives.'; ` +
 				`echo 'After this operation, 1.3 GB of additional disk space will be used.'; exit 1; esac`}, nil,
-			"setup: the packages need 308 MB in /var/cache/apt/archives, and 0 MB are free there", ""},
+			"setup: 308 MB are needed in /var/cache/apt/archives, and 0 MB are free there", ""},
 		{"a full folder of temporary files", map[string]string{"go": goes, "id": root, "apt-get": "exit 0",
 			"mktemp": "echo 'No space left on device' >&2; exit 1"}, nil,
 			"; is it full? TMPDIR names another folder", ""},

@@ -16,7 +16,8 @@
 # machine. The script needs root, debootstrap, and for another architecture qemu-user-static. Trees lie in
 # FACEAUTH_TREES, or /var/tmp/faceauth-trees. The first use of a release fetches it, and fetched packages are kept
 # beside it. If SSL_CERT_FILE is set, as behind a proxy with a certificate of its own, the tree trusts that file, too.
-# FACEAUTH_TREE_CACHE names a folder for Go's build cache, for repeated builds; gocv alone takes minutes.
+# Nothing of this machine is in a tree but its Go: modules are fetched, and everything is compiled. For repeated builds
+# FACEAUTH_TREE_CACHE names a folder that keeps both.
 set -eu
 
 stop() {
@@ -76,7 +77,7 @@ rm "$work/upper/policy"
 certificates=
 [ -z "${SSL_CERT_FILE:-}" ] || { cp -L "$SSL_CERT_FILE" "$work/upper/root/ca.crt" && certificates=SSL_CERT_FILE=/root/ca.crt; }
 
-GOROOT=$(go env GOROOT) GOMODCACHE=$(go env GOMODCACHE)
+GOROOT=$(go env GOROOT)
 proxy=$(go env GOPROXY)
 command="sh /root/faceauth/packaging/inside/$script.sh"
 [ "$script" != shell ] || command='bash -i'
@@ -86,19 +87,18 @@ if [ -n "${FACEAUTH_TREE_CACHE:-}" ]; then
 	mkdir -p "$cache"
 fi
 # All mounts and programs are in a namespace of their own, and are gone when the script ends.
-export base work out cache archives GOROOT GOMODCACHE
+export base work out cache archives GOROOT
 # shellcheck disable=SC2016
 unshare --mount --pid --fork --kill-child sh -euc '
 	mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/work" "$work/root"
 	cd "$work/root"
-	mkdir -p ".$GOROOT" ".$GOMODCACHE" root/cache
+	mkdir -p ".$GOROOT" root/cache
 	mount -t proc proc proc
 	mount -t tmpfs tmpfs dev
 	for d in null zero full random urandom tty; do : >"dev/$d"; mount --bind "/dev/$d" "dev/$d"; done
 	ln -s /proc/self/fd dev/fd
 	mkdir dev/shm dev/pts && mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts && ln -s pts/ptmx dev/ptmx
 	mount --bind "$GOROOT" ".$GOROOT" && mount -o remount,ro,bind ".$GOROOT"
-	mount --bind "$GOMODCACHE" ".$GOMODCACHE"
 	mount --bind "$archives" var/cache/apt/archives
 	[ -z "$cache" ] || mount --bind "$cache" root/cache
 	[ -z "$out" ] || mount --bind "$out" out
@@ -106,6 +106,6 @@ unshare --mount --pid --fork --kill-child sh -euc '
 	exec chroot . /usr/bin/env -i "$@"' sh \
 	PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 	TERM="${TERM:-dumb}" RELEASE="$release" \
-	GOCACHE=/root/cache GOMODCACHE="$GOMODCACHE" GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw \
+	${cache:+GOCACHE=/root/cache/build GOMODCACHE=/root/cache/mod} GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw \
 	${certificates:+"$certificates"} http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" HTTPS_PROXY="${HTTPS_PROXY:-}" \
 	sh -c "$command"

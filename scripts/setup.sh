@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages that faceauth needs to be built, and prints what it installs. If everything is installed, it
-# does nothing and needs no network. Run it through make. With "login" it also installs the packages for the PAM module,
-# and with "system" the packages for make test-system; make test needs none.
+# Says what a build fetches and how much room it takes, and then installs Debian packages and fetches Go modules. If all
+# is there, it does nothing and needs no network. Run it through make. With "login" it also installs the packages for the
+# PAM module, and with "system" the packages for make test-system; make test needs none.
 set -eu
+cd "$(dirname "$0")/.."
 
 say() { printf 'setup: %s\n' "$*"; }
 stop() {
@@ -58,12 +59,47 @@ fi
 if ! command -v go >/dev/null 2>&1; then
 	stop "Go is not installed; install Go 1.26 or newer from https://go.dev/dl/"
 fi
-# Since 1.21 an older Go fetches the version that go.mod asks for by itself.
-case $(go env GOVERSION 2>/dev/null) in
+# go_env asks Go outside the module: inside, an old Go would first fetch the version that go.mod asks for.
+go_env() { (cd / && GOTOOLCHAIN=local go env "$1" 2>/dev/null); }
+# Since 1.21 an older Go fetches that version by itself.
+case $(go_env GOVERSION) in
 go1.[0-9] | go1.[0-9].* | go1.1[0-9] | go1.1[0-9].* | go1.20 | go1.20.*)
 	stop "$(go version) is too old; install Go 1.26 or newer from https://go.dev/dl/"
 	;;
 esac
+
+# What is still to come: what, MB to fetch, MB on disk, and where. scripts/step.sh and packaging/tree.sh sums measure it.
+parts=''
+part() {
+	parts="$parts$1|$2|$3|$4
+"
+}
+modules=$(go_env GOMODCACHE) cache=$(go_env GOCACHE)
+networks=${FACEAUTH_MODELS:-${XDG_DATA_HOME:-${HOME:-/root}/.local/share}/faceauth/models}
+case $(go_env GOVERSION) in
+go1.2[1-5]*) [ "${GOTOOLCHAIN:-auto}" = local ] || part 'Go 1.26 itself' 65 240 "$modules" ;;
+esac
+wanted=$(sed -n 's|^.*gocv.io/x/gocv \(v[0-9.]*\)$|\1|p' go.mod)
+[ -d "$modules/gocv.io/x/gocv@$wanted" ] || part 'Go modules' 35 160 "$modules"
+[ -e "$cache/faceauth-built" ] || part 'compiled code' 0 450 "$cache"
+[ -e "$networks/fr_feature.onnx" ] || [ -e /usr/share/faceauth/models/fr_feature.onnx ] || part networks 41 85 "$networks"
+
+# MB turns "1,302 kB" or "1.3 GB" into a whole number of megabytes.
+MB() { printf '%s' "$1" | awk '{ gsub(",", "", $1); m["GB"] = 1e3; m["MB"] = 1; m["kB"] = 1e-3; print int($1 * m[$2] + .999) }'; }
+
+# announce says in one line all that comes, and stops if there is no room for it.
+announce() {
+	[ -n "$parts" ] || return 0
+	say "$(printf '%s' "$parts" | awk -F'|' '{ fetch += $2; disk += $3; all = all sep sprintf("%s %d MB (%.1f GB)", $1, $2, $3 / 1000); sep = ", " }
+		END { printf "this fetches %d MB and takes %.1f GB of disk: %s", fetch, disk, all }')"
+	[ -z "$need" ] || say "the packages:$need"
+	short=$(printf '%s' "$parts" | while IFS='|' read -r _ _ disk at; do
+		while [ ! -d "$at" ] && [ "${at%/*}" != "$at" ]; do at=${at%/*}; done
+		df -Pk "${at:-/}" 2>/dev/null | awk -v disk="$disk" -v at="${at:-/}" 'NR == 2 { print $1, int($4 / 1000), disk, at }'
+	done | awk '{ need[$1] += $3; has[$1] = $2; at[$1] = at[$1] ? at[$1] " and " $4 : $4 }
+		END { for (d in need) if (need[d] > has[d]) printf "%d MB are needed in %s, and %d MB are free there", need[d], at[d], has[d] }')
+	[ -z "$short" ] || stop "$short; make room, then run make again"
+}
 
 if [ -n "$need" ]; then
 	command -v apt-get >/dev/null 2>&1 ||
@@ -84,25 +120,22 @@ if [ -n "$need" ]; then
 	apt() {
 		$sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Acquire::http::Timeout=20 "$@" >>"$log" 2>&1
 	}
-	# free prints the free space below a folder in kB; kB turns 1.3 GB into a number of them.
-	free() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
-	kB() { printf '%s' "$1" | awk '{ gsub(",", "", $1); m["GB"] = 1e6; m["MB"] = 1e3; m["kB"] = 1; print int($1 * m[$2]) }'; }
-	# room says how much apt-get will fetch and install, and stops if that does not fit.
-	room() {
+	# plan says how much apt-get will fetch and install.
+	plan() {
 		# shellcheck disable=SC2086
 		plan=$($sudo env LC_ALL=C apt-get -q --assume-no install --no-install-recommends $need 2>>"$log") || true
 		fetch=$(printf '%s\n' "$plan" | sed -n 's|^Need to get \(.*/\)\{0,1\}\(.*\) of archives.*|\2|p')
 		takes=$(printf '%s\n' "$plan" | sed -n 's|^After this operation, \(.*\) of additional disk space.*|\1|p')
-		say "installing with apt-get:$need${takes:+ ($fetch to fetch, $takes when installed)}"
-		for part in "/usr:${takes:-0 B}" "/var/cache/apt/archives:${fetch:-0 B}"; do
-			has=$(free "${part%%:*}")
-			[ "${has:-0}" -gt "$(kB "${part#*:}")" ] || [ -z "$has" ] ||
-				stop "the packages need ${part#*:} in ${part%%:*}, and $((has / 1000)) MB are free there; make room, then run make again"
-		done
+		part 'Debian packages' "$(MB "${fetch:-0 B}")" "$(MB "${takes:-0 B}")" /usr
+		fetch=$(MB "${fetch:-0 B}")
+		[ "$fetch" -eq 0 ] || part 'their archives until then' 0 "$fetch" /var/cache/apt/archives
+		announce
+		say 'installing the packages by apt-get'
 	}
 	# The usual three tries for each list would take minutes without a network.
 	# shellcheck disable=SC2086
-	if ! { apt -o Acquire::Retries=1 update && room && apt install -y --no-install-recommends $need; }; then
+	if ! { apt -o Acquire::Retries=1 update && plan &&
+		apt -o APT::Keep-Downloaded-Packages=false install -y --no-install-recommends $need; }; then
 		tail -n 5 "$log" >&2
 		why='is there a network?'
 		if grep -q 'Proxy Authentication Required\| 407 ' "$log"; then
@@ -125,4 +158,10 @@ if [ -n "$need" ]; then
 		stop "apt-get could not install:$need ($why; all it said is in $log)"
 	fi
 	rm -f "$log"
+else
+	announce
 fi
+# Only the modules of the programs: go mod download would fetch those of all tests, too.
+sentence=''
+[ -d "$modules/gocv.io/x/gocv@$wanted" ] || sentence='fetching Go modules'
+sh scripts/step.sh "$sentence" go list -deps ./cmd/faceauth ./cmd/faceauth-eye

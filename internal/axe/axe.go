@@ -56,7 +56,7 @@ func check(b []byte) error {
 func Script() (string, error) {
 	script, err := read()
 	if err != nil {
-		return "", fmt.Errorf("axe-core is not there: %w; run: go run ./internal/fetch axe", err)
+		return "", fmt.Errorf("axe-core is not there: %w; run: go run ./internal/fetch", err)
 	}
 	return script, nil
 }

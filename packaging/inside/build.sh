@@ -10,5 +10,5 @@ git clone -q /root/faceauth.git /root/build
 cd /root/build
 # OpenCV would be compiled against twice if faceauth models install did this.
 export MODELS=/root/models
-CGO_ENABLED=0 quietly go run ./internal/fetch models "$MODELS"
+FACEAUTH_MODELS=$MODELS quietly go run ./cmd/faceauth-models
 packaging/build.sh /out
