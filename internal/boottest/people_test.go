@@ -171,7 +171,7 @@ func TestNotRoot(t *testing.T) {
 	}
 	s.run(t, "faceauth login allow su --off")
 	for _, service := range []string{"sudo", "su", "su-l", "polkit-1"} {
-		if out, code := s.try(t, "grep '^[a-z]* "+service+"\\b' /etc/faceauth/services"); code == 0 {
+		if out, code := s.try(t, "grep '^[a-z]* "+service+"\\b' /srv/project/tablet/install/services"); code == 0 {
 			t.Errorf("it is on by default: %s", out)
 		}
 	}
