@@ -15,7 +15,7 @@ help:
 	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
-	@echo 'make man    writes the manual pages and the completions of shells into bin/share'
+	@echo 'make man    writes manual pages, completions of shells, licences and the stills of the demo into bin/share'
 	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make sbom   lists the modules in the programs, in bin/faceauth.cdx.json and bin/faceauth-eye.cdx.json (CycloneDX)'
@@ -143,15 +143,20 @@ pam-module:
 	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fvisibility=hidden -fstack-protector-strong \
 		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/*.c -lpam -lcrypt
 
-# The manual pages and completions, the same on every machine. They are made by a program for this machine, also when
-# the programs are for another one.
+# What is installed beside the programs: manual pages and completions, made by a program for this machine even if the
+# programs are for another one; the licences of what they link; and the demo's stills, which come with gocv.
 man:
 	@rm -rf bin/share
+	@$(foreach p,$(DOCUMENTED),mkdir -p bin/share/$(p)/doc/$(p) && (cd $(or $(MODULE_$(p)),.) && \
+		sh $(CURDIR)/scripts/licences.sh ./cmd/...) >bin/share/$(p)/doc/$(p)/licences.txt &&) true
+	@mkdir -p bin/share/faceauth/faceauth && cp -R "$$(go list -m -f '{{.Dir}}' gocv.io/x/gocv)/contrib/att_faces" \
+		bin/share/faceauth/faceauth/demo && chmod -R u+w,a+rX bin/share
 	@$(foreach p,$(DOCUMENTED),env -u GOARCH -u CC -u CXX -u PKG_CONFIG \
 		SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" \
 		go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )run -tags man,osusergo ./cmd/$(p) "$(CURDIR)/bin/share/$(p)" &&) true
 
 deb:
+	@CGO_ENABLED=0 go run ./cmd/faceauth-models
 	sh packaging/build.sh bin/deb
 
 # The files that can be installed without a camera, a compiler and a network.
@@ -216,7 +221,7 @@ uninstall:
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
-		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
+		$(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/doc/$(p)/licences.txt) $(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
 		$(DESTDIR)$(pamdir)/pam_faceauth.so
 	rm -f $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/bash-completion/completions/$(p) \
 		$(DESTDIR)$(datadir)/zsh/vendor-completions/_$(p) $(DESTDIR)$(datadir)/fish/vendor_completions.d/$(p).fish)

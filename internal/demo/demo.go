@@ -18,18 +18,23 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/replay"
 )
 
 // ErrNoStills is returned by [Find] if the stills are not on this machine.
 var ErrNoStills = errors.New("the demo's stills are not on this machine")
 
-// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or the folder of the gocv module in Go's module cache.
+// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or that of the package faceauth, or that of the gocv module
+// in Go's module cache.
 func Find() (string, error) {
 	var tried []string
 	if dir := os.Getenv("FACEAUTH_DEMO_FACES"); dir != "" {
 		tried = append(tried, dir)
 	} else {
+		for _, dir := range xdg.Shared() {
+			tried = append(tried, filepath.Join(dir, "faceauth", "demo"))
+		}
 		cache := filepath.Join(os.Getenv("HOME"), "go", "pkg", "mod")
 		if out, err := exec.Command("go", "env", "GOMODCACHE").Output(); err == nil {
 			cache = strings.TrimSpace(string(out))
@@ -41,10 +46,9 @@ func Find() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("%w: there is no %s; with Go installed run: go mod download gocv.io/x/gocv@%s, "+
-		"or name a folder "+
-		"that holds s1, s2 and s3 of the ORL Database of Faces with FACEAUTH_DEMO_FACES", ErrNoStills,
-		filepath.Join(tried[0], "s1"), gocvVersion())
+	return "", fmt.Errorf("%w: there is no %s; the package faceauth has them; with Go installed run: go mod download "+
+		"gocv.io/x/gocv@%s, or name a folder that holds s1, s2 and s3 of the ORL Database of Faces with "+
+		"FACEAUTH_DEMO_FACES", ErrNoStills, filepath.Join(tried[len(tried)-1], "s1"), gocvVersion())
 }
 
 // gocvVersion returns the version of gocv that this program was built with.

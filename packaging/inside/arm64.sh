@@ -34,7 +34,7 @@ ln -s usr/lib lib
 cp "$(ls $machine/unpacked/bin/busybox $machine/unpacked/usr/bin/busybox 2>/dev/null)" bin/busybox
 install -m 755 /root/faceauth/packaging/inside/arm64-init.sh init
 cp /root/faceauth/packaging/inside/stills.sh .
-cp -R "$(ls -d "$GOMODCACHE"/gocv.io/x/gocv@*/contrib/att_faces)" stills
+cp -R /usr/share/faceauth/demo stills
 # Files of the packages of arm64, the links that update-alternatives and ldconfig made for them, and the models. Some
 # packages name /lib, which is a link here.
 {

@@ -4,7 +4,7 @@
 . /root/faceauth/packaging/inside/common.sh
 
 arch=$(dpkg --print-architecture)
-debs=$(ls /out/faceauth_*_"$arch".deb /out/libpam-faceauth_*_"$arch".deb /out/faceauth-lab_*_"$arch".deb /out/faceauth-models_*_all.deb)
+debs=$(ls /out/*faceauth_*_"$arch".deb /out/faceauth-lab_*_"$arch".deb /out/faceauth-models_*_all.deb /out/faceauth-office_*_all.deb)
 debs=$(printf '%s\n' "$debs" | grep -F "+${release}_") ||
 	stop "there are no packages of $release for $arch in $(ls /out)"
 
@@ -23,6 +23,16 @@ useradd -m alice
 echo alice:secret | chpasswd
 printf 'auth include common-auth\naccount required pam_permit.so\n' >/etc/pam.d/tried
 password 'before anything is installed'
+
+# The program alone brings no user and no service.
+users=$(cat /etc/passwd)
+# shellcheck disable=SC2046
+apt install $(printf '%s\n' "$debs" | grep '/faceauth_\|-models_')
+[ "$(cat /etc/passwd)" = "$users" ] || stop 'the package faceauth adds a user'
+mustnt ls /lib/systemd/system/faceauth* /usr/lib/systemd/system/faceauth* 2>/dev/null
+must zgrep -q 'Permission is hereby granted' /usr/share/doc/faceauth/licences.txt*
+su - alice -s /bin/sh -c 'faceauth demo' >/tmp/demo.log 2>&1 || { tail -n 5 /tmp/demo.log; stop 'the demo failed'; }
+grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tmp/demo.log)"
 
 # shellcheck disable=SC2086
 apt install $debs
@@ -47,13 +57,9 @@ must grep -q pam_faceauth.so /etc/pam.d/common-auth
 password 'while it is on'
 
 # The installed program and models replay as on every other machine.
-cp -R "$(ls -d "$GOMODCACHE"/gocv.io/x/gocv@*/contrib/att_faces)" /srv/stills
-chmod -R a+rX /srv/stills
 cd /home/alice
 # as_alice does not pass on root's environment.
-as_alice() { su - alice -s /bin/sh -c "FACEAUTH_DEMO_FACES=/srv/stills $*"; }
-as_alice faceauth demo >/tmp/demo.log 2>&1 || { tail -n 5 /tmp/demo.log; stop 'the demo failed'; }
-grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tmp/demo.log)"
+as_alice() { su - alice -s /bin/sh -c "$*"; }
 as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2>&1 || {
 	cat /tmp/enroll.log
 	stop 'enrolling failed'
@@ -61,7 +67,7 @@ as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2
 people=$(as_alice faceauth people --json)
 must [ -n "$people" ]
 # The replay that arm64.sh makes on an emulated arm64.
-must sh /root/faceauth/packaging/inside/stills.sh /srv/stills
+must sh /root/faceauth/packaging/inside/stills.sh /usr/share/faceauth/demo
 
 # A file in the place of a store of logins, as its owner would have written it.
 printf 'sealed' >/var/lib/faceauth/profiles
@@ -92,14 +98,14 @@ must grep -q pam_faceauth.so /etc/pam.d/common-auth
 password 'after an upgrade'
 say 'upgraded, with the store, the gallery, the settings and the PAM profile kept'
 
-apt remove faceauth libpam-faceauth faceauth-lab faceauth-models
+apt remove faceauth faceauth-office libpam-faceauth faceauth-lab faceauth-models
 mustnt grep -r pam_faceauth /etc/pam.d
 mustnt [ -e /usr/bin/faceauth ]
 kept 'a removal'
 password 'after a removal'
 say 'removed, with the store kept'
 
-apt purge faceauth libpam-faceauth faceauth-models
+apt purge faceauth faceauth-office libpam-faceauth faceauth-models
 grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth; to remove them: rm -r' /tmp/quiet.log ||
 	{ cat /tmp/quiet.log; stop 'the purge does not say that it keeps the faces'; }
 kept 'a purge without an answer'
@@ -110,8 +116,8 @@ say 'purged without an answer: the store is kept, and it says so'
 # shellcheck disable=SC2086
 apt install $debs
 kept 'another installation'
-echo 'faceauth faceauth/purge-data boolean true' | debconf-set-selections
-apt purge faceauth libpam-faceauth faceauth-lab faceauth-models
+echo 'libpam-faceauth libpam-faceauth/purge-data boolean true' | debconf-set-selections
+apt purge faceauth faceauth-office libpam-faceauth faceauth-lab faceauth-models
 grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
 	cat /tmp/quiet.log
 	stop 'the purge does not say that it removed the faces'
