@@ -68,7 +68,7 @@ go1.[0-9] | go1.[0-9].* | go1.1[0-9] | go1.1[0-9].* | go1.20 | go1.20.*)
 	;;
 esac
 
-# What is still to come: what, MB to fetch, MB on disk, and where. scripts/step.sh and packaging/tree.sh sums measure it.
+# What is still to come: what, MB to fetch, MB on disk, and where. packaging/inside/demo.sh prints what was taken.
 parts=''
 part() {
 	parts="$parts$1|$2|$3|$4
@@ -81,7 +81,7 @@ go1.2[1-5]*) [ "${GOTOOLCHAIN:-auto}" = local ] || part 'Go 1.26 itself' 65 240 
 esac
 wanted=$(sed -n 's|^.*gocv.io/x/gocv \(v[0-9.]*\)$|\1|p' go.mod)
 [ -d "$modules/gocv.io/x/gocv@$wanted" ] || part 'Go modules' 35 160 "$modules"
-[ -e "$cache/faceauth-built" ] || part 'compiled code' 0 450 "$cache"
+[ -e "$cache/faceauth-built" ] || part 'compiled code' 0 300 "$cache"
 [ -e "$networks/fr_feature.onnx" ] || [ -e /usr/share/faceauth/models/fr_feature.onnx ] || part networks 41 85 "$networks"
 
 # MB turns "1,302 kB" or "1.3 GB" into a whole number of megabytes.
@@ -91,7 +91,7 @@ MB() { printf '%s' "$1" | awk '{ gsub(",", "", $1); m["GB"] = 1e3; m["MB"] = 1; 
 announce() {
 	[ -n "$parts" ] || return 0
 	say "$(printf '%s' "$parts" | awk -F'|' '{ fetch += $2; disk += $3; all = all sep sprintf("%s %d MB (%.1f GB)", $1, $2, $3 / 1000); sep = ", " }
-		END { printf "this fetches %d MB and takes %.1f GB of disk: %s", fetch, disk, all }')"
+		END { printf "this fetches %d MB and takes %.1f GB of disk: %s", fetch, disk / 1000, all }')"
 	[ -z "$need" ] || say "the packages:$need"
 	short=$(printf '%s' "$parts" | while IFS='|' read -r _ _ disk at; do
 		while [ ! -d "$at" ] && [ "${at%/*}" != "$at" ]; do at=${at%/*}; done
