@@ -11,7 +11,7 @@
 // The raw norm of an embedding ([Quality].Norm) predicts missed matches better than anything that is measured in the
 // picture. Below [Space].LearnNorm a face is not learned, and below [Space].ClearNorm an enrolment asks for another
 // picture. It is not a gate against impostors: frontal faces of two people come as near with great norms as with small
-// norms (docs/results.md).
+// norms (lab/NOTES.md).
 //
 // # Caveats
 //

@@ -18,7 +18,7 @@ var (
 )
 
 // Shares of the impostor radius, as in the space of the built-in network, where they were chosen on recordings
-// (docs/results.md, "Sensitivity").
+// (lab/NOTES.md, "Sensitivity").
 const (
 	impostorShare = .9 // of the distance at a false match rate of 1e-3
 	reachShare    = .92

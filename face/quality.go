@@ -38,7 +38,7 @@ type Quality struct {
 	Norm float64 `json:"norm,omitempty"`
 }
 
-// frontal is the greatest turn of a frontal head, measured as docs/results.md says (Morphs).
+// frontal is the greatest turn of a frontal head, measured as lab/NOTES.md says (Morphs).
 const frontal = .45
 
 // Frontal reports whether the head is not known to be turned: Turn is at most .45, or there were no landmarks.

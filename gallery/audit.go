@@ -16,7 +16,7 @@ import (
 // ErrOnePerson is wrapped by the error of [Gallery.Audit] if fewer than two people have faces.
 var ErrOnePerson = errors.New("faces of fewer than two people")
 
-// The settings of an audit, chosen on recordings that docs/results.md names.
+// The settings of an audit, chosen on recordings that lab/NOTES.md names.
 const (
 	auditWidth = 3.5 // of the kernel, in units of the learner's sigma
 	auditReach = 1.3 // of the longest edge, in units of the learner's

@@ -592,7 +592,7 @@ type Offered struct {
 //
 // In a space with measured false match rates, only faces of turned heads are offered. A frontal face beyond the anchor
 // distance may be a blend of two people: it looks right to a user, and enrolled it confirms the other person
-// (docs/results.md, "Morphs"). Enrol such a face before a camera. The error wraps [online.ErrUnknown].
+// (lab/NOTES.md, "Morphs"). Enrol such a face before a camera. The error wraps [online.ErrUnknown].
 func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
 	l, person := g.learner, g.Number(name)
 	if person == 0 {

@@ -28,7 +28,7 @@ type Gathered struct {
 }
 
 // turnedLead is the ratio by which the norms of unclear faces must be greater at another turn before they count as
-// turned: that of --rotate auto (docs/results.md).
+// turned: that of --rotate auto (lab/NOTES.md).
 const turnedLead = 1.15
 
 // Gather takes the first faces of a stream that may be enrolled as one person, until there are enough or the stream

@@ -145,8 +145,8 @@ func Builtin() []Description {
 		SHA256: "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 		Input:  Input{Width: 112, Height: 112, Scale: 1. / 128, Mean: half, Colour: "bgr"},
 		Dim:    512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3, Look: .2,
-		LearnNorm: 2, ClearNorm: 2.8, // docs/results.md says on which recordings they were chosen and checked
-		// Measured as docs/results.md says, on lfw and on umist.
+		LearnNorm: 2, ClearNorm: 2.8, // lab/NOTES.md says on which recordings they were chosen and checked
+		// Measured as lab/NOTES.md says, on lfw and on umist.
 		Stills:  face.Impostors{People: 2211, Pairs: 7429191, Distances: [5]float64{1.230, 1.153, 1.085, 1.023, .947}},
 		Streams: face.Impostors{People: 20, Pairs: 22631, Distances: [5]float64{1.125, .986, .876}},
 	}, {
@@ -154,7 +154,7 @@ func Builtin() []Description {
 		SHA256: "afa783b7e902fdfcf323a7240cac2a1c580c25314ea4161129dc1b0d100dc32d",
 		Input:  Input{Width: 128, Height: 128, Scale: 1, Colour: "bgr"},
 		// The middle of the scales 1.5 to 1.8 that others measured on their recordings; here 1.5 to 2.1 give the same
-		// results (docs/results.md).
+		// results (lab/NOTES.md).
 		Crop: SquareCrop, BoxScale: 1.65, Threshold: .5,
 	}}
 }
@@ -248,7 +248,7 @@ const PixelSide = 96
 
 // Pixels returns the feature space of the thesis, which needs no network: preprocess.Pixels makes its vectors. Sigma
 // comes from the thesis. Gamma limits edges to .107, below the distance at which faces of two people begin to occur on
-// att, umist, faces94_subset and fast_videos (docs/results.md).
+// att, umist, faces94_subset and fast_videos (lab/NOTES.md).
 func Pixels() face.Space {
 	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3,
 		Reach: .107, ImpostorRadius: .118}

@@ -19,7 +19,7 @@ import (
 
 const benchPeople = 8
 
-// sizes are the sizes in docs/results.md: the thesis's, the embedding's, and a series over k.
+// sizes are the sizes in lab/NOTES.md: the thesis's, the embedding's, and a series over k.
 var sizes = []struct{ k, d int }{{500, 9216}, {100, 512}, {200, 512}, {500, 512}, {1000, 512}, {2000, 512}}
 
 func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }

@@ -40,7 +40,7 @@
 //   - [Learner.Reject] is a negative label, and [Learner.Conflicts] names labels that contradict each other.
 //   - Settings.Freeze stops all learning.
 //
-// docs/results.md has the recall that each setting costs. [Learner.Room] says whether Settings.K is large enough.
+// lab/NOTES.md has the recall that each setting costs. [Learner.Room] says whether Settings.K is large enough.
 //
 // # Taking back
 //

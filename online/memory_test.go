@@ -89,7 +89,7 @@ func measure(t *testing.T) (m memory) {
 
 // After 20,000 steps a learner takes no more memory than after 5,000 steps, when it has had all its 500 centroids
 // several times, and 500 entries in its journal. The test checks the heap, which is exact. The resident memory of such
-// a small process varies by a few per cent because of the runtime, and is only logged for docs/results.md.
+// a small process varies by a few per cent because of the runtime, and is only logged for lab/NOTES.md.
 func TestSystemMemoryFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20,000 steps take a while")

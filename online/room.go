@@ -31,7 +31,7 @@ const (
 	forOne = 12
 )
 
-// Room returns whether there is room to learn more. docs/results.md ("Over repeated passes") has the recordings that
+// Room returns whether there is room to learn more. lab/NOTES.md ("Over repeated passes") has the recordings that
 // chose the constants of the estimate, and how well it does on others.
 func (l *Learner) Room() Room {
 	r := Room{K: l.settings.K, Full: l.graph.Full(), PassedOver: l.counts.PassedOver}

@@ -9,7 +9,7 @@ import (
 )
 
 // A frame whose white, the 99th percentile of its grey values, is below dim is brightened until its white is bright.
-// docs/results.md has the measurements.
+// lab/NOTES.md has the measurements.
 const (
 	dim, bright = 160, 220
 	mostGain    = 16

@@ -85,7 +85,7 @@ func TestRedChannel(t *testing.T) {
 			t.Logf("%s, %s, %d people: FNMR %d of %d (%.4f), FMR %d of %d (%.6f) at the anchor %.2f", set.name,
 				channel, len(all), missed, genuine, float64(missed)/float64(genuine), let, impostor,
 				float64(let)/float64(impostor), anchor)
-			// A hundred times the rate of docs/results.md would be another network.
+			// A hundred times the rate of lab/NOTES.md would be another network.
 			if len(all) < 4 || float64(let) > .01*float64(impostor) {
 				t.Errorf("%s, %s: %d of %d faces of others are let in", set.name, channel, let, impostor)
 			}

@@ -18,7 +18,7 @@ import (
 const (
 	// votes is the number of frames with faces that decide how a source is turned.
 	votes = 5
-	// lead is the ratio by which another turn must be better than the frames as they are (docs/results.md).
+	// lead is the ratio by which another turn must be better than the frames as they are (lab/NOTES.md).
 	lead = 1.15
 	// mostWaiting and longestWaiting limit the frames that wait for the decision.
 	mostWaiting    = 10

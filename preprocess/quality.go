@@ -68,12 +68,12 @@ type Gate struct {
 
 // LearnGate accepts faces that may be learned. It accepts a turned head: the graph learns it from the frames before. It
 // refuses a profile, because its landmarks are guesses: embeddings of two people in profile come as near as .54, and in
-// accepted faces never nearer than .84 (umist; docs/results.md).
+// accepted faces never nearer than .84 (umist; lab/NOTES.md).
 var LearnGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12,
 	MaxTurn: 1.5, MinStill: 45, MaxRoll: 40, MaxCut: .25, MinEyes: .08, MinMouth: .06, MaxGain: 16}
 
 // LoginGate accepts faces for a login: faces that may be learned, are not turned away, and need no brighter frame.
-// Above its noise in colour, replays pass the liveness check (docs/results.md).
+// Above its noise in colour, replays pass the liveness check (lab/NOTES.md).
 var LoginGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12,
 	MaxTurn: .6, MaxNoise: 2.5}
 

@@ -82,7 +82,7 @@ func LookOf(s face.Sample) Look { return Look{s.Vector, s.Landmarks} }
 // stirred is how far landmarks of a live face move against each other, as a share of their spread. Stills of vidtimit_rot
 // that turn grey, dim, turn, tilt, or are zoomed and panned come to .026 where their vectors are a look apart, and all
 // of that at once to .050; one of faces94_subset in grey and half of the light comes to .052. Of 19 live people one stays
-// below it for three seconds, speaking to a camera (docs/results.md).
+// below it for three seconds, speaking to a camera (lab/NOTES.md).
 const stirred = .055
 
 // NewLook reports whether a face shows another look than all that were counted before: it differs from each by more

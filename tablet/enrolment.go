@@ -36,7 +36,7 @@ const (
 )
 
 // leastLit is the least mean liveness score in infrared: the emitter brightens the face a fifth more than the strips
-// beside the head. docs/results.md has the made-up recordings it was tried on.
+// beside the head. lab/NOTES.md has the made-up recordings it was tried on.
 const leastLit = .55
 
 // dullFrames is the number of judged frames in a row taken for a picture after which an enrolment ends: every login

@@ -117,7 +117,7 @@ type Options struct {
 }
 
 // Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For the built-in
-// network this is 1.0; no face of another person among 39 was within it of four enrolled faces (docs/results.md).
+// network this is 1.0; no face of another person among 39 was within it of four enrolled faces (lab/NOTES.md).
 func Anchor(space face.Space) float64 { return 1.075 * space.ImpostorRadius }
 
 func (o Options) defaults(space face.Space) Options {

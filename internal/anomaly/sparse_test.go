@@ -86,7 +86,7 @@ func TestNear(t *testing.T) {
 }
 
 // Ten thousand people with four vectors each, as the network makes them: one pair of people in some thousands is nearer
-// than an edge. A figure of docs/results.md; otherwise a thousand people.
+// than an edge. A figure of lab/NOTES.md; otherwise a thousand people.
 func TestNearMany(t *testing.T) {
 	people := 1000
 	if os.Getenv("FACEAUTH_FIGURES") != "" {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package compact makes a learner of long recordings at once: [Learner] replaces all faces without a label by
-// centroids, which it finds offline (elastic-joint; package joint). docs/results.md compares it with learning face
+// centroids, which it finds offline (elastic-joint; package joint). lab/NOTES.md compares it with learning face
 // after face.
 package compact
 

@@ -15,7 +15,7 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// The test checks the statements of docs/results.md and the README about vidtimit_rot: with the default settings, over
+// The test checks the statements of lab/NOTES.md and the README about vidtimit_rot: with the default settings, over
 // all choices of two strangers, the learner recognises the people, accepts no stranger, and is better than the nearest
 // labelled face.
 func TestSystemMainBenchmark(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSystemMainBenchmark(t *testing.T) {
 		learner, nearest := s.Methods[0], s.Methods[1]
 		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR,
 			nearest.Recall, nearest.FAR)
-		// The limit of a name costs single faces .012: those of one person who turns far away (docs/results.md).
+		// The limit of a name costs single faces .012: those of one person who turns far away (lab/NOTES.md).
 		if learner.Recall < .985 || learner.FAR > .001 || learner.Recall < nearest.Recall+.05 {
 			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR,
 				nearest.Recall)

@@ -4,7 +4,7 @@
 //
 // [New] learns a [Verifier] from a learner's labelled and learned faces: a max-margin graph cut (M. Valko, 2011,
 // Section "Max-Margin Graph Cuts"; package maxmargin), of which only the support vectors remain. [Verifier.Value]
-// judges a face. A verifier does not learn, and later faces of its learner do not change it. docs/results.md compares
+// judges a face. A verifier does not learn, and later faces of its learner do not change it. lab/NOTES.md compares
 // it with the nearest enrolled faces.
 package distil
 

@@ -42,7 +42,7 @@ type WithoutNorm struct {
 	FNMR    Rate    `json:"fnmr"`
 }
 
-// Shares of missed pairs that give LearnNorm and ClearNorm (docs/results.md), and the fewest pairs for them.
+// Shares of missed pairs that give LearnNorm and ClearNorm (lab/NOTES.md), and the fewest pairs for them.
 const (
 	missedLearn    = 4. / 5
 	missedClear    = 1. / 3

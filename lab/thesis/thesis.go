@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package thesis makes the figures and tables of docs/results.md from recordings and tables. [New] returns the command:
+// Package thesis makes the figures and tables of lab/NOTES.md from recordings and tables. [New] returns the command:
 // each figure or table has a subcommand, which writes a CSV file and a picture below --out.
 package thesis
 
@@ -16,7 +16,7 @@ func New() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "thesis",
-		Short: "make the figures and tables of docs/results.md",
+		Short: "make the figures and tables of lab/NOTES.md",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // With sixteen cameras, a hundred strangers and a week of events every view stays small, and nothing on it moves while
-// it is filled. The figures are those of docs/results.md.
+// it is filled. The figures are those of lab/NOTES.md.
 func TestSystemWeek(t *testing.T) {
 	b := newBrowser(t)
 	const cameras, strangers, kept = 16, 100, 50 // an office keeps the 50 groups that were seen last

@@ -29,7 +29,7 @@
  * PAM_IGNORE, as if it were not there.
  *
  * It is C, not Go, because login programs fork between pam_authenticate and pam_setcred, and a Go runtime does not
- * survive that: docs/results.md has the experiment. It starts no thread and no process and sets no signal handler. */
+ * survive that: lab/NOTES.md has the experiment. It starts no thread and no process and sets no signal handler. */
 
 #include <crypt.h>
 #include <ctype.h>

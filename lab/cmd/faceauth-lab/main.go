@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command faceauth-lab measures how well faceauth recognises people, on labelled recordings, chooses settings on them,
-// and makes the figures of docs/results.md.
+// and makes the figures of lab/NOTES.md.
 //
 // Run "faceauth-lab help" for its commands. Results go to standard output and words for people to standard error. The
 // exit codes are those of faceauth, and 8 if the recordings do not support the settings that were chosen.
@@ -21,7 +21,7 @@ func newRoot() *cobra.Command {
 		Short: "measure faceauth on recordings",
 		Long: "faceauth-lab measures on labelled recordings how well faceauth recognises people, how it withstands\n" +
 			"attacks, and how logins and an office do. It chooses settings that faceauth reads, and makes the\n" +
-			"figures of docs/results.md.",
+			"figures of lab/NOTES.md.",
 	}, newEval(), newTune(), newAttack(), newTrial(), thesis.New())
 }
 

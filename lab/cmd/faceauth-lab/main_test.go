@@ -21,7 +21,7 @@ var flagsThatDiffer = map[string]string{
 	"methods":          "eval compares methods, attack attacks those that learn",
 	"out":              "each command writes other files, and says which and where",
 	"people":           "a figure of thesis varies it, another has one number",
-	"seed":             "the figures of docs/results.md rest on the default of each of the two commands",
+	"seed":             "the figures of lab/NOTES.md rest on the default of each of the two commands",
 }
 
 func TestFlags(t *testing.T) { clitest.Flags(t, newRoot(), flagsThatDiffer) }
