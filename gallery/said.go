@@ -142,6 +142,11 @@ func latest(what, of string, columns []string) string {
 
 // fold gives the things about which a statement spoke the values that count now.
 func (t *Tx) fold(what string, statement int64) error {
+	return t.values(what, "statement = ?", statement)
+}
+
+// values gives things the values that count now: those that a condition finds in table said.
+func (t *Tx) values(what, condition string, of int64) error {
 	p := places[what]
 	there, said := p.columns()
 	for i, s := range said {
@@ -150,8 +155,24 @@ func (t *Tx) fold(what string, statement int64) error {
 		}
 	}
 	return t.Exec(fmt.Sprintf(`update %s set (%s) = %s where %s in
-		(select of from said where statement = ? and what = '%s')`, p.table, strings.Join(there, ", "),
-		latest(what, p.table+"."+p.key, said), p.key, what), statement)
+		(select of from said where what = '%s' and %s)`, p.table, strings.Join(there, ", "),
+		latest(what, p.table+"."+p.key, said), p.key, what, condition), of)
+}
+
+// Found gives something the value that it has without statements: a camera knows more than when a user spoke. The
+// statements that are not undone still count. Without found the value of a camera is not known.
+func (t *Tx) Found(what string, of int64, v Value, found bool) error {
+	if found {
+		var person any
+		if v.Person != 0 {
+			person = v.Person
+		}
+		if err := t.Exec(`update said set person = ?3, text = ?4, value = ?5 where what = ?1 and of = ?2 and
+			statement is null`, what, of, person, v.Text, v.Value); err != nil {
+			return err
+		}
+	}
+	return t.values(what, "of = ?", of)
 }
 
 // Undo takes back a statement, in any order with others.

@@ -3,9 +3,14 @@
 package office_test
 
 import (
+	"context"
+	"image"
+	"io"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 )
@@ -73,4 +78,70 @@ func TestElsewhereLeave(t *testing.T) {
 			}
 		},
 	})
+}
+
+// together runs an office over people who take the same place, so that a track is theirs one after the other. Do are
+// called within a frame, after the office has heeded other programs.
+func (h *home) together(script string, do map[int]func(w *office.Office), within map[int]func()) *office.Office {
+	h.t.Helper()
+	var w *office.Office
+	o, clock, at := h.o, h.o.Clock, 0
+	o.Clock = func(f face.Frame) time.Time {
+		if say := within[at]; say != nil {
+			say()
+		}
+		at++
+		return clock(f)
+	}
+	w = office.New(h.g, o)
+	say := make(map[int]func())
+	for i, f := range do {
+		say[i] = func() { f(w) }
+	}
+	all := frames(script)
+	for i := range all {
+		for j := range all[i].Samples {
+			all[i].Samples[j].Box = image.Rect(10*j, 0, 10*j+8, 8)
+		}
+	}
+	nothing(h.t, w.Run(h.t.Context(), []office.Camera{{Name: "door", Ends: true,
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &acts{stream{frames: all, end: io.EOF}, say, 0}, nil
+		}}}))
+	nothing(h.t, w.Save())
+	return w
+}
+
+// What users say stays what they say, whatever a camera finds afterwards and whenever another program speaks; and what a
+// camera finds stays when what was said is undone or removed.
+func TestStatementsCount(t *testing.T) {
+	deny := func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[0].ID, "")) }
+	undo := func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) }
+	forget := func(w *office.Office) { nothing(t, w.ForgetGroup(w.Strangers()[0].ID)) }
+	for what, c := range map[string]struct {
+		script string
+		do     map[int]func(w *office.Office)
+		within func(w *office.Office) error // another office, within frame 60
+	}{
+		"denied, and somebody else": {n(30, "a") + n(60, "k"), map[int]func(*office.Office){30: deny}, nil},
+		"denied and undone, and somebody else": {n(30, "a") + n(60, "k"),
+			map[int]func(*office.Office){30: deny, 35: undo}, nil},
+		"denied, and the stranger forgotten": {n(99, "a"), map[int]func(*office.Office){30: deny, 40: forget}, nil},
+		"another office says who she is": {n(30, "a") + n(70, "-") + n(9, "b") + n(60, "-"),
+			map[int]func(*office.Office){20: deny, 22: undo}, func(w *office.Office) error { return w.Rename("alice", "bob") }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := enter(t, t.TempDir(), office.Options{Freeze: true})
+			nothing(t, h.g.Label("carl", [][]float32{looks['k']}, noon))
+			within := make(map[int]func())
+			if c.within != nil {
+				g, err := gallery.Open(h.dir+"/gallery", space)
+				nothing(t, err)
+				defer g.Close()
+				within[60] = func() { nothing(t, c.within(office.New(g, office.Options{}))) }
+			}
+			h.together(c.script, c.do, within)
+			nothing(t, office.Folded(h.g))
+		})
+	}
 }

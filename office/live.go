@@ -34,6 +34,7 @@ type sighted struct {
 	Sighting
 	wrong   bool    // a user said that it is nobody known
 	said    bool    // a user said who it is
+	placed  bool    // a user said in which group of unknown faces it is
 	denied  []int64 // people whom a user denied, as the camera was told
 	learned ranges  // observations from which the learner learned
 	written bool    // it has a row

@@ -24,7 +24,7 @@ import (
 var (
 	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
-	looks = map[byte][]float32{'a': {0, 0}, 'b': {2, 0}, 's': {0, 2}} // alice, bob, a stranger
+	looks = map[byte][]float32{'a': {0, 0}, 'b': {2, 0}, 's': {0, 2}, 'k': {1, 0}} // alice, bob, a stranger, carl
 )
 
 // people returns a gallery in memory that knows alice and bob.

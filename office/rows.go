@@ -61,6 +61,18 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5, person = ?6,
 		trust = ?7, wrong = ?8, stranger = ?9, size = ?10`, int64(s.ID), office, s.Camera, nanoseconds(s.First),
 		nanoseconds(s.Last), person, string(s.Trust), s.wrong, int64(s.Group), int64(size))
+	// What users have said counts more, also what another program has just heard.
+	wrong := int64(0)
+	if s.wrong {
+		wrong = 1
+	}
+	if err == nil {
+		err = t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: wrong},
+			!s.said)
+	}
+	if err == nil {
+		err = t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
+	}
 	for _, f := range s.album.Faces {
 		if err == nil {
 			err = f.write(t, office, s.ID, 0)
@@ -158,19 +170,35 @@ func (w *Office) reloadLive(t *gallery.Tx) (err error) {
 
 // reread takes over what a user said about a sighting in view.
 func (w *Office) reread(t *gallery.Tx, s *sighted) error {
-	n, err := t.Int(`select count(*) from said join statement on statement.id = said.statement
-		where what in ('sighting', 'group') and of = ? and not undone`, int64(s.ID))
+	said := func(what string) (bool, error) {
+		n, err := t.Int(`select count(*) from said join statement on statement.id = said.statement
+			where what = ? and of = ? and not undone`, what, int64(s.ID))
+		return n > 0, err
+	}
+	who, err := said(gallery.WhoOf)
 	if err != nil {
 		return err
 	}
-	told := s.said || n > 0 // otherwise the camera knows more than the row
-	s.said, s.written = n > 0, false
+	where, err := said(gallery.GroupOf)
+	if err != nil {
+		return err
+	}
+	named, moved := s.said || who, s.placed || where // otherwise the camera knows more than the row
+	s.said, s.placed, s.written = who, where, false
 	err = w.sightings(t, "id = ?", func(row *sighted) {
 		s.written = true
-		if told {
-			s.Person, s.Trust, s.wrong, s.Group = row.Person, row.Trust, row.wrong, row.Group
+		if named {
+			s.Person, s.Trust, s.wrong = row.Person, row.Trust, row.wrong
+		}
+		if moved {
+			s.Group = row.Group
 		}
 	}, int64(s.ID))
+	if err == nil && s.began { // perhaps a user has added others to its group
+		var n int64
+		n, err = t.Int("select count(*) from statement where stranger = ? and not undone", int64(s.Group))
+		s.began = n == 0 && !moved
+	}
 	if err == nil && !s.written { // it was forgotten
 		w.wipe(s)
 	}
@@ -179,7 +207,7 @@ func (w *Office) reread(t *gallery.Tx, s *sighted) error {
 
 // wipe removes everything about a person from a sighting in view.
 func (w *Office) wipe(s *sighted) {
-	s.Person, s.Trust, s.wrong, s.said, s.learned = 0, sighting.Nobody, false, false, nil
+	s.Person, s.Trust, s.wrong, s.said, s.placed, s.learned = 0, sighting.Nobody, false, false, false, nil
 	s.album, s.film = Album{}, film{}
 	s.ungroup()
 }

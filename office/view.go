@@ -177,14 +177,14 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
 // recognition, or if it shows somebody in view a second time.
 func (w *Office) group(s *sighted, b sighting.Belief) {
-	if b.Person != 0 || s.double {
+	if s.said && s.Person != 0 {
+		return
+	}
+	if b.Person != 0 && !s.said || s.double {
 		if s.began { // the group has only this sighting
 			w.unknown.remove(func(p *Group) bool { return p.ID == s.Group })
 		}
 		s.ungroup()
-		return
-	}
-	if s.said && s.Person != 0 {
 		return
 	}
 	faces := s.album.Faces
