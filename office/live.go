@@ -32,33 +32,36 @@ type Sighting struct {
 // sighted is a sighting that can be corrected.
 type sighted struct {
 	Sighting
-	wrong   bool    // a user said that it is nobody known
-	said    bool    // a user said who it is
-	placed  bool    // a user said in which group of unknown faces it is
-	denied  []int64 // people whom a user denied, as the camera was told
-	learned ranges  // observations from which the learner learned
-	written bool    // it has a row
-	done    bool    // it has ended
-	track   int     // 0 for a sighting of an earlier run
-	album   Album   // empty for a past sighting
-	began   bool    // the group was made for this sighting
-	grouped uint64  // number of its last face in the group
-	reason  string  // why the last picture was not used
-	film    film    // its clip
-	stills  bool    // its camera gives stills
-	good    int     // number of clear faces
-	small   int     // number of faces that are too small
-	others  int     // number of faces that are not
-	spoilt  int     // number of faces that a movement, an edge or a cover has spoilt
-	double  bool    // it shows somebody in view a second time: a mirror image
-	judged  bool    // enough faces were seen to decide whether the person is known
+	wrong    bool    // a user said that it is nobody known
+	said     bool    // a user said who it is
+	placed   bool    // a user said in which group of unknown faces it is
+	denied   []int64 // people whom a user denied, as the camera was told
+	learned  ranges  // observations from which the learner learned
+	written  bool    // it has a row
+	done     bool    // it has ended
+	track    int     // 0 for a sighting of an earlier run
+	album    Album   // empty for a past sighting
+	began    bool    // the group was made for this sighting
+	grouped  uint64  // number of its last face in the group
+	reason   string  // why the last picture was not used
+	film     film    // its clip
+	good     int     // number of clear faces
+	small    int     // number of faces that are too small
+	others   int     // number of faces that are not
+	spoilt   int     // number of faces that a movement, an edge or a cover has spoilt
+	double   bool    // it shows somebody in view a second time: a mirror image
+	judged   bool    // enough faces were seen to decide whether the person is known
+	believed int64   // the last belief of the camera
+
+	looks           []sighting.Look // clear ones that differ, at most leastClear
+	looked, glanced time.Time       // first and last clear face
 }
 
 // sighting returns the sighting of a track in view.
 func (w *Office) sighting(v *view, track int, at time.Time) *sighted {
 	s := v.sightings[track]
 	if s == nil {
-		s = &sighted{track: track, stills: v.camera.Stills,
+		s = &sighted{track: track,
 			Sighting: Sighting{ID: w.past.next("sighting", 1000), Camera: v.camera.Name, First: at, Live: true}}
 		v.sightings[track] = s
 	}
@@ -66,13 +69,31 @@ func (w *Office) sighting(v *view, track int, at time.Time) *sighted {
 	return s
 }
 
-// leastClear is the number of clear faces from which somebody unknown is told. Of the faces of somebody who runs past,
-// or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be mostSpoilt times as many.
-// TestSpoiltFaces chose both, on p3 and p5 of vidtimit_rot.
+// leastClear is the number of clear faces that differ ([sighting.NewLook]) from which somebody unknown is told, and
+// leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of somebody
+// who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be mostSpoilt
+// times as many. TestSpoiltFaces chose leastClear and mostSpoilt, on p3 and p5 of vidtimit_rot.
 const (
 	leastClear = 3
+	leastTime  = 1500 * time.Millisecond
 	mostSpoilt = 2
 )
+
+// look takes in a clear face.
+func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
+	if len(s.looks) == 0 {
+		s.looked = at
+	}
+	s.glanced = at
+	if l := sighting.LookOf(x); len(s.looks) < leastClear && sighting.NewLook(space, l, s.looks) {
+		s.looks = append(s.looks, l)
+	}
+}
+
+// unknown reports whether enough was seen to say that it is nobody known, if it has no name.
+func (s *sighted) unknown() bool {
+	return len(s.looks) >= leastClear && s.glanced.Sub(s.looked) >= leastTime && s.spoilt <= mostSpoilt*s.good
+}
 
 // count counts a face of the sighting.
 func (s *sighted) count(clear bool, why face.Reason) {
@@ -87,11 +108,6 @@ func (s *sighted) count(clear bool, why face.Reason) {
 	case why == face.Blurred, why == face.Moved, why == face.CutOff, why == face.Covered:
 		s.spoilt++
 	}
-}
-
-// clear reports whether the sighting has clear faces enough. Each still was chosen by another program.
-func (s *sighted) clear() bool {
-	return s.stills && s.good > 0 || s.good >= leastClear && s.spoilt <= mostSpoilt*s.good
 }
 
 // ungroup removes a sighting from its group.
@@ -110,6 +126,7 @@ func (s *sighted) latest() (last Face) {
 // end ends the sightings of a camera whose tracks are not live.
 func (w *Office) end(v *view, live []int) {
 	var ended []*sighted
+	var faceless []time.Time
 	for track, s := range v.sightings {
 		if slices.Contains(live, track) {
 			continue
@@ -117,8 +134,11 @@ func (w *Office) end(v *view, live []int) {
 		delete(v.sightings, track)
 		if !s.judged {
 			w.poor++
-			if s.small >= leastClear && s.others == 0 {
+			switch far := s.others == 0; {
+			case far && s.small >= leastClear:
 				v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
+			case !far && s.others >= leastClear && s.Last.Sub(s.First) >= leastTime && w.o.Faceless:
+				faceless = append(faceless, s.First)
 			}
 		}
 		ended = append(ended, s)
@@ -136,6 +156,16 @@ func (w *Office) end(v *view, live []int) {
 		}
 		if w.tracks[s.ID] = s.track; len(w.tracks) > mostTracks {
 			delete(w.tracks, slices.Min(mapKeys(w.tracks)))
+		}
+	}
+	w.faceless(v, faceless...)
+}
+
+// faceless tells that somebody was there whose face could not be used.
+func (w *Office) faceless(v *view, since ...time.Time) {
+	for _, at := range since {
+		if w.o.Faceless {
+			w.tell(w.room.Faceless(v.camera.Name, at))
 		}
 	}
 }

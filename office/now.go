@@ -33,6 +33,7 @@ type Now struct {
 // View is the present view of one camera.
 type View struct {
 	Health
+	Door Door   `json:"door,omitempty"`
 	Seen []Seen `json:"seen"`
 	// Far is the number of sightings of the day whose faces were all too small to judge.
 	Far int `json:"far"`
@@ -56,7 +57,7 @@ func (w *Office) Now() Now {
 	}
 	slices.SortFunc(n.People, func(a, b Presence) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range w.views {
-		n.Cameras = append(n.Cameras, View{Health: v.health, Seen: append([]Seen{}, v.seen...), Far: v.farOn(n.At)})
+		n.Cameras = append(n.Cameras, View{Health: v.health, Door: v.camera.Door, Seen: append([]Seen{}, v.seen...), Far: v.farOn(n.At)})
 	}
 	return n
 }

@@ -37,6 +37,8 @@ type Options struct {
 	Rules    sighting.Rules
 	Track    sighting.Settings
 	Freeze   bool // recognise people and learn nothing
+	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
+	Faceless bool
 
 	Keep bool  // save newly learned faces once a minute; they are also saved with each correction
 	Past *Past // keeps events, sightings, corrections and strangers. Default: one for this run

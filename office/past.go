@@ -53,6 +53,7 @@ type Past struct {
 	s      PastSettings
 	clips  bool
 	id     int64 // number in the database
+	name   string
 	code   string
 	off    bool // faces of strangers are not kept
 	events *events
@@ -84,7 +85,7 @@ func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Pas
 	clips := s.Clips.Bytes > 0
 	s.Corrections.Age = cmp.Or(s.Corrections.Age, 90*24*time.Hour)
 	s.Sightings, s.Corrections, s.Clips = s.Sightings.defaults(), s.Corrections.defaults(), s.Clips.defaults()
-	p := &Past{g: g, s: s, clips: clips, temporary: temporary, events: newEvents(s.Events),
+	p := &Past{g: g, s: s, clips: clips, temporary: temporary, name: name, events: newEvents(s.Events),
 		given: make(map[string]*numbers)}
 	err := p.hold(name)
 	if err == nil {
@@ -170,6 +171,9 @@ func (p *Past) begin(t *gallery.Tx, name string) error {
 
 // ID returns the identifier of the office, which no other office has. It stays over restarts.
 func (p *Past) ID() string { return p.code }
+
+// Name returns the name of the office.
+func (p *Past) Name() string { return p.name }
 
 // Close writes what sinks have got, and lets other programs run an office of this name.
 func (p *Past) Close() (err error) {

@@ -16,10 +16,12 @@ type EventKind string
 
 // Kinds of events.
 const (
-	Arrived EventKind = "arrived"
-	Left    EventKind = "left"
-	Unknown EventKind = "unknown" // a person without a name is in view
-	Mistake EventKind = "mistake" // an earlier arrival was wrong: it was another person
+	Arrived  EventKind = "arrived"
+	Saw      EventKind = "seen" // somebody who is here came into view again
+	Left     EventKind = "left"
+	Unknown  EventKind = "unknown"  // a person without a name is in view
+	Faceless EventKind = "faceless" // somebody was there, and no face could be used
+	Mistake  EventKind = "mistake"  // an earlier arrival was wrong: it was another person
 )
 
 // Event is an event in a room.
@@ -37,10 +39,23 @@ type Event struct {
 	Known time.Time `json:"known,omitzero"`
 }
 
+// Door says what being seen by a camera means for who is here.
+type Door string
+
+// Kinds of doors. The empty one is a camera in a room.
+const (
+	Entrance Door = "entrance" // it sees the faces of people who come in
+	Exit     Door = "exit"     // it sees the faces of people who go out
+)
+
 // PresenceSettings of a room. A zero field means the default.
 type PresenceSettings struct {
-	Away   time.Duration // a person who is not seen for this time has left. Default 10 s
-	Judged float64       // number of frames of an unknown person before an event. Default 25
+	// Away is the time after which a person who is not seen is no longer in view. Without an entrance they have left.
+	// Default 10 s.
+	Away time.Duration
+	// HomeFor is how long a person stays here unseen where a camera is an [Entrance], unless they were last seen at an
+	// [Exit]. Default 16 h.
+	HomeFor time.Duration
 	// Hold is the longest time that an unseen person counts as present while the camera that saw them last does not
 	// work. Default 5 min.
 	Hold time.Duration
@@ -52,7 +67,7 @@ type PresenceSettings struct {
 // Defaults returns s with defaults filled in.
 func (s PresenceSettings) Defaults() PresenceSettings {
 	s.Away = cmp.Or(s.Away, 10*time.Second)
-	s.Judged = cmp.Or(s.Judged, 25)
+	s.HomeFor = max(cmp.Or(s.HomeFor, 16*time.Hour), s.Away)
 	s.Hold = max(cmp.Or(s.Hold, 5*time.Minute), s.Away)
 	return s
 }
@@ -69,6 +84,9 @@ type Presence struct {
 	Near                 // of the nearest face seen since they came
 	// Unsure is true if the person may have left: the camera that saw them last does not work.
 	Unsure bool `json:"unsure,omitempty"`
+	InView bool `json:"in_view"` // a camera sees them, or did a moment ago
+
+	unseen bool // they were out of view, and were not told to be seen since
 }
 
 // roomState is the whole state of a room.
@@ -79,12 +97,12 @@ type roomState struct {
 
 // inView is the belief about one track of a camera.
 type inView struct {
-	Track  int
-	Person int64          // 0: nobody known
-	Trust  sighting.Trust // how it is known who they are
-	Frames float64        // number of judged frames
-	Group  uint64         // group of unknown faces; 0 for none
-	Near   Near           // of the face in this frame
+	Track   int
+	Person  int64          // 0: nobody known
+	Trust   sighting.Trust // how it is known who they are
+	Unknown bool           // enough was seen to say that it is nobody known
+	Group   uint64         // group of unknown faces; 0 for none
+	Near    Near           // of the face in this frame
 }
 
 // room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
@@ -96,6 +114,10 @@ type inView struct {
 // last has worked for Away without seeing them, or after Hold without any sighting. Until then they count as present,
 // and [Presence].Unsure tells that this is not certain. After a restart nobody leaves before all cameras have worked,
 // except failed ones.
+//
+// Where a camera is an [Entrance], to be seen and to be here are two things: people stay here out of view until they are
+// seen at an [Exit], or until [PresenceSettings].HomeFor. When they come into view again, they are seen, and do not
+// arrive.
 type room struct {
 	s      PresenceSettings
 	last   uint64
@@ -105,9 +127,10 @@ type room struct {
 	groups map[uint64]time.Time // last sighting of each group of unknown faces
 
 	cameras  map[string]*watched // cameras after Watch
-	restored map[int64]bool      // people of an earlier run who were not seen yet
-	begun    time.Time           // the first time of this run
-	now      time.Time           // the latest time
+	doors    map[string]Door
+	restored map[int64]bool // people of an earlier run who were not seen yet
+	begun    time.Time      // the first time of this run
+	now      time.Time      // the latest time
 }
 
 // watched is a camera after Watch.
@@ -147,20 +170,31 @@ func newRoom(s PresenceSettings, from roomState) *room {
 	r := &room{
 		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence), left: make(map[int64]time.Time),
 		tracks: make(map[place]*tracked), groups: make(map[uint64]time.Time),
-		cameras: make(map[string]*watched), restored: make(map[int64]bool),
+		cameras: make(map[string]*watched), restored: make(map[int64]bool), doors: make(map[string]Door),
 	}
 	for _, p := range from.People {
-		p.Unsure = false
+		p.Unsure, p.unseen = false, true
 		r.people[p.ID], r.restored[p.ID] = &p, true
 	}
 	return r
 }
 
 // Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
-func (r *room) Watch(name string) {
+func (r *room) Watch(name string, door Door) {
 	if r.cameras[name] == nil {
 		r.cameras[name] = new(watched)
 	}
+	r.doors[name] = door
+}
+
+// stays reports whether a person who is out of view may still be here.
+func (r *room) stays(p *Presence) bool {
+	for _, door := range r.doors {
+		if door == Entrance {
+			return r.doors[p.Camera] != Exit
+		}
+	}
+	return false
 }
 
 // Down records that a camera has failed. The next call of See for it ends the failure.
@@ -193,7 +227,7 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 			v.person = b.Person // neither present nor unknown
 		case b.Person != 0:
 			events = append(events, r.present(b, camera, v, at)...)
-		case b.Frames >= r.s.Judged && v.person == 0:
+		case b.Unknown && v.person == 0:
 			_, there := r.groups[b.Group]
 			if b.Group != 0 {
 				r.groups[b.Group] = at
@@ -237,6 +271,15 @@ func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Even
 		e.Trust = b.Trust
 		events = append(events, e)
 	}
+	if p.unseen && r.stays(p) && (b.Trust == sighting.Confirmed || r.s.Learned) {
+		since := v.first
+		if since.Before(p.Last) {
+			since = at
+		}
+		e := r.event(Saw, b.Person, camera, since)
+		e.Trust = b.Trust
+		events, p.unseen = append(events, e), false
+	}
 	if b.Trust == sighting.Confirmed {
 		p.Trust = b.Trust
 	}
@@ -261,6 +304,9 @@ func (r *room) Tick(now time.Time) []Event {
 	}
 	maps.DeleteFunc(r.groups, func(_ uint64, last time.Time) bool { return now.Sub(last) > r.s.Away })
 	maps.DeleteFunc(r.tracks, func(_ place, v *tracked) bool { return now.Sub(v.last) > r.s.Away })
+	for _, p := range r.people {
+		p.unseen = p.unseen || now.Sub(p.Last) > r.s.Away
+	}
 	return r.leave(func(p *Presence) bool { return r.away(p, now) })
 }
 
@@ -268,6 +314,9 @@ func (r *room) Tick(now time.Time) []Event {
 func (r *room) away(p *Presence, now time.Time) bool {
 	if now.Sub(p.Last) <= r.s.Away {
 		return false
+	}
+	if r.stays(p) {
+		return now.Sub(p.Last) > r.s.HomeFor
 	}
 	held := p.Last
 	if r.restored[p.ID] {
@@ -291,6 +340,17 @@ func (r *room) Empty() []Event {
 	clear(r.tracks)
 	clear(r.groups)
 	return r.leave(func(*Presence) bool { return true })
+}
+
+// Before reports whether a person came before a moment, and may have stayed here out of view.
+func (r *room) Before(person int64, at time.Time) bool {
+	p := r.people[person]
+	return p != nil && r.stays(p) && p.Since.Before(at)
+}
+
+// Faceless records that somebody was there from a time on whose face could not be used, and returns the event.
+func (r *room) Faceless(camera string, from time.Time) []Event {
+	return []Event{r.event(Faceless, 0, camera, from)}
 }
 
 // Retract records that a track was recognised as a person by mistake, and returns the events: the person is not
@@ -366,8 +426,9 @@ const grace = 2 * time.Second
 // People returns the people in the room, by number.
 func (r *room) People() []Presence {
 	all := r.State().People
-	for i := range all {
-		all[i].Unsure = r.now.Sub(all[i].Last) > r.s.Away+grace
+	for i, p := range all {
+		all[i].InView = r.now.Sub(p.Last) <= r.s.Away+grace
+		all[i].Unsure = !all[i].InView && !r.stays(&p)
 	}
 	return all
 }

@@ -29,9 +29,9 @@ func person(name string) int64 {
 	return int64(n)
 }
 
-// as is a track with a name, or without a known name after so many frames.
-func tracked(id int, name string, frames float64) office.InView {
-	return office.InView{Track: id, Person: person(name), Frames: frames}
+// tracked is a track with a name, or without a known name after so many frames, of which 25 are enough.
+func tracked(id int, name string, frames int) office.InView {
+	return office.InView{Track: id, Person: person(name), Unknown: frames >= 25}
 }
 
 // words describes events in short form.
@@ -142,8 +142,8 @@ func watches(r *office.Room, camera string, from, to float64, seen ...office.InV
 func TestCameraDown(t *testing.T) {
 	begin := func() *office.Room {
 		r := office.NewRoom(office.PresenceSettings{Hold: time.Minute}, office.RoomState{})
-		r.Watch("door")
-		r.Watch("desk")
+		r.Watch("door", "")
+		r.Watch("desk", "")
 		watches(r, "door", 0, 3, tracked(1, "alice", 9))
 		watches(r, "desk", 0, 3, tracked(1, "bob", 9))
 		return r
@@ -219,8 +219,8 @@ func TestGrace(t *testing.T) {
 	}}
 	begin := func(now float64) *office.Room {
 		r := office.NewRoom(office.PresenceSettings{Hold: time.Minute}, state)
-		r.Watch("door")
-		r.Watch("desk")
+		r.Watch("door", "")
+		r.Watch("desk", "")
 		if got := r.Tick(moment(now)); got != nil {
 			t.Errorf("at the start: %q", described(got))
 		}
@@ -261,7 +261,7 @@ func TestHolds(t *testing.T) {
 		start := func(from office.RoomState) *office.Room {
 			r := office.NewRoom(s, from)
 			for _, c := range cameras {
-				r.Watch(c)
+				r.Watch(c, "")
 			}
 			return r
 		}
@@ -322,6 +322,60 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// Where a camera is an entrance, people stay here out of view, also over a restart, until they are seen at an exit, or for
+// too long. Who comes into view again is seen, and does not arrive.
+func TestEntrance(t *testing.T) {
+	begin := func(from office.RoomState) *office.Room {
+		r := office.NewRoom(office.PresenceSettings{HomeFor: time.Hour}, from)
+		r.Watch("door", office.Entrance)
+		r.Watch("kitchen", "")
+		r.Watch("porch", office.Exit)
+		return r
+	}
+	r := begin(office.RoomState{})
+	likely := tracked(3, "alice", 9)
+	likely.Trust = sighting.Likely
+	certain := tracked(3, "alice", 9)
+	certain.Trust = sighting.Confirmed
+	for i, c := range []struct {
+		camera string
+		at     float64
+		seen   []office.InView
+		want   []string
+	}{
+		{"door", 0, []office.InView{tracked(1, "alice", 9), tracked(2, "bob", 9)},
+			[]string{"1 arrived alice door 0", "2 arrived bob door 0"}},
+		{"door", 60, nil, nil},
+		{"porch", 60, nil, nil},
+		{"kitchen", 70, []office.InView{likely}, nil}, // what is only likely announces nothing
+		{"kitchen", 71, []office.InView{certain}, []string{"3 seen alice kitchen 70"}},
+		{"kitchen", 75, []office.InView{certain}, nil},
+		{"porch", 100, []office.InView{certain}, []string{"4 seen alice porch 100"}},
+		{"porch", 109, nil, nil},
+		{"porch", 110.1, nil, []string{"5 left alice porch 100"}},
+		{"porch", 3600, nil, nil},
+		{"porch", 3600.1, nil, []string{"6 left bob door 0"}},
+		{"door", 4000, []office.InView{certain}, []string{"7 arrived alice door 4000"}},
+	} {
+		if got := described(r.See(c.camera, moment(c.at), c.seen)); !slices.Equal(got, c.want) {
+			t.Errorf("step %d: %q, want %q", i, got, c.want)
+		}
+		for _, p := range r.People() {
+			if p.Unsure || p.InView != (moment(c.at).Sub(p.Last) <= 12*time.Second) {
+				t.Errorf("step %d: %+v", i, p)
+			}
+		}
+	}
+	r = begin(r.State())
+	if got := described(r.See("kitchen", moment(5000), []office.InView{certain})); !slices.Equal(got,
+		[]string{"8 seen alice kitchen 5000"}) {
+		t.Errorf("after a restart: %q", got)
+	}
+	if got := described(r.Faceless("door", moment(6000))); !slices.Equal(got, []string{"9 faceless  door 6000"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // Strangers are counted once for each group.
 func TestCounts(t *testing.T) {
 	r := office.NewRoom(office.PresenceSettings{}, office.RoomState{})
@@ -356,7 +410,7 @@ func TestAlternates(t *testing.T) {
 			now += 8 * rnd.Float64() * rnd.Float64()
 			var seen []office.InView
 			for k := range rnd.IntN(3) {
-				seen = append(seen, tracked(k+rnd.IntN(3)*3, names[rnd.IntN(4)], 40*rnd.Float64()))
+				seen = append(seen, tracked(k+rnd.IntN(3)*3, names[rnd.IntN(4)], rnd.IntN(40)))
 			}
 			camera := []string{"door", "desk"}[rnd.IntN(2)]
 			for _, e := range r.See(camera, moment(now), seen) {

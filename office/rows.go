@@ -144,10 +144,10 @@ func (w *Office) leave() {
 // reloadLive brings the sightings in view in line with the rows.
 func (w *Office) reloadLive(t *gallery.Tx) (err error) {
 	w.live(func(s *sighted, v *view) {
-		v.people.Reset(s.track)
 		if err != nil {
 			return
 		}
+		w.rejudge(s, v)
 		if s.written {
 			err = w.reread(t, s)
 		}
@@ -166,6 +166,19 @@ func (w *Office) reloadLive(t *gallery.Tx) (err error) {
 		}
 	})
 	return err
+}
+
+// rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which
+// may be many in a second, leave it.
+func (w *Office) rejudge(s *sighted, v *view) {
+	if last := s.latest(); last.Vector != nil {
+		is, err := w.gallery.Learner().Judge(last.Vector)
+		if err == nil && is.Person == s.believed {
+			return
+		}
+	}
+	v.people.Reset(s.track)
+	s.looks = nil
 }
 
 // reread takes over what a user said about a sighting in view.

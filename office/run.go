@@ -34,16 +34,13 @@ type Camera struct {
 	Hide func(error) error
 	// Stills says that the frames are single pictures, some seconds apart, and that the Track of their samples says
 	// which faces are one person. Two of them, and not three, then give a name, if they agree. What confirms a name
-	// stays: two different looks near enrolled faces. Three without a name make an unknown person.
+	// stays: two different looks near enrolled faces.
 	Stills bool
+	Door   Door // whose faces it sees: "" for people in a room
 }
 
-// Numbers of judged pictures of [Camera].Stills, instead of those of frames. The fading of evidence makes the third
-// picture of an unknown person count a little less than three.
-const (
-	stillsNamed   = 2
-	stillsUnknown = 2.5
-)
+// stillsNamed is the number of judged pictures of [Camera].Stills that give a name.
+const stillsNamed = 2
 
 // watcher returns the watcher for the camera.
 func (w *Office) watcher(c Camera) *sighting.Watcher {
@@ -90,7 +87,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*sighted),
 			people: w.watcher(c),
 		})
-		w.room.Watch(c.Name)
+		w.room.Watch(c.Name, c.Door)
 	}
 	views := w.views
 	w.record(nil)
@@ -260,6 +257,11 @@ func (w *Office) read(ctx context.Context, v *view) error {
 			return &failure{err}
 		}
 		v.people.Ask(s)
+		if f, ok := s.(interface{ Faceless() []time.Time }); ok {
+			w.mu.Lock()
+			w.faceless(v, f.Faceless()...)
+			w.mu.Unlock()
+		}
 		if w.o.Rate > 0 {
 			due = due.Add(time.Duration(float64(time.Second) / w.o.Rate))
 			if late := time.Since(due); late > 0 {

@@ -338,7 +338,7 @@ func (w *Office) retract(s *sighted, mistaken int64) {
 	elsewhere := false
 	if known {
 		near := w.visits(Wanted{Person: mistaken, From: s.Last.Add(-w.o.Presence.Away), To: s.Last.Add(w.o.Presence.Away)})
-		elsewhere = len(near) > 0
+		elsewhere = len(near) > 0 || w.room.Before(mistaken, s.First)
 	}
 	w.live(func(other *sighted, _ *view) {
 		if other.Person == mistaken && !known { // of this track only: the event is told below

@@ -77,7 +77,7 @@ func named(t *testing.T) (*gallery.Gallery, []string) {
 	t.Helper()
 	g := people(t)
 	return g, play(t, g, office.Options{}, n(60, "s"), map[int]func(*office.Office){
-		20: func(w *office.Office) {
+		7: func(w *office.Office) {
 			if all := w.Strangers(); len(all) != 0 {
 				t.Errorf("before anybody is unknown: %+v", all)
 			}

@@ -95,13 +95,8 @@ func (w *Office) frame(v *view, f face.Frame) error {
 	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
-		if v.camera.Stills { // each counts as many frames
-			b.Frames *= w.o.Presence.Judged / stillsUnknown
-		}
-		if b.Person == 0 && !s.clear() {
-			b.Frames = 0
-		}
 		person := b.Person
+		s.believed = person
 		if person != 0 && !s.said && (person != s.Person || b.Trust == sighting.Confirmed) {
 			s.Person, s.Trust = person, b.Trust
 		}
@@ -111,10 +106,10 @@ func (w *Office) frame(v *view, f face.Frame) error {
 		ignored := w.unknown.Ignored(s.Group)
 		// A track without a clear picture is not reported: it may be a distant face, or no face.
 		pictured := len(s.album.Faces) > 0
-		s.judged = s.judged || b.Person != 0 || s.double || pictured && b.Frames >= w.o.Presence.Judged
+		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
 		// A mirror image of somebody in view is nobody else.
 		if !ignored && !s.double && (pictured || b.Person != 0) {
-			told = append(told, inView{ids[i], person, b.Trust, b.Frames, s.Group, nearness})
+			told = append(told, inView{ids[i], person, b.Trust, s.unknown(), s.Group, nearness})
 		}
 		v.seen = append(v.seen, Seen{
 			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Share: b.Share, Trust: b.Trust,
@@ -145,6 +140,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 		good := x.Vector != nil && x.Reason == "" && sure
 		s.count(good, x.Reason)
 		if good {
+			s.look(w.gallery.Space(), x, at)
 			s.album.Add(w.gallery.Space(), Face{
 				ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
@@ -188,7 +184,7 @@ func (w *Office) group(s *sighted, b sighting.Belief) {
 		return
 	}
 	faces := s.album.Faces
-	if s.Group == 0 && b.Frames >= w.o.Presence.Judged && len(faces) > 0 && !w.past.off {
+	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
 		if s.Group = w.unknown.Find(faces); s.Group == 0 {
 			s.Group, s.began = w.past.next("stranger", 1), true
 			w.unknown.Begin(s.Group, faces)

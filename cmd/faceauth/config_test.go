@@ -134,7 +134,7 @@ func TestConfigErrors(t *testing.T) {
 		"cameras:\n- source: 0\n":  "line 2: the camera needs a name",
 		"cameras:\n- name: desk\n": "line 2: camera \"desk\" needs a source",
 		"cameras:\n- name: desk\n  url: 0\n": "line 3: unknown key \"url\"; there are name, " +
-			"source, rotate, substream, user, password",
+			"source, rotate, substream, door, user, password",
 		"cameras:\n- {name: a, source: 0, user: me, password: hush}": "line 2: " +
 			"camera \"a\" has a user, but its source is not a URL",
 		"cameras:\n- {name: a, source: http://x/, password: hush}": "line 2: camera \"a\" has a password and no user",

@@ -33,6 +33,10 @@ type room struct {
 	substreams []string
 	state      string
 	away, hold time.Duration
+	homeFor    time.Duration
+	entrances  []string
+	exits      []string
+	faceless   bool
 	fast       bool
 	fps        float64
 	noUnknown  bool
@@ -65,6 +69,9 @@ func newOffice() *cobra.Command {
 		SuggestFor: []string{"serve", "server", "web", "start", "run"},
 		RunE: func(c *cobra.Command, args []string) error {
 			all, secrets, err := config.Read(c, r.config, args, r.substreams)
+			if err == nil {
+				err = config.Doors(all, r.entrances, r.exits)
+			}
 			if err != nil {
 				return cli.Fail(cli.BadUsage, err)
 			}
@@ -88,6 +95,12 @@ func (r *room) flags(c *cobra.Command) {
 	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
 		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
 	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
+	f.StringArrayVar(&r.entrances, "entrance", nil,
+		"name of a camera that sees people come in; may be repeated. Then people stay here out of view")
+	f.StringArrayVar(&r.exits, "exit", nil,
+		"name of a camera that sees people go out; may be repeated. Who was seen there last has left")
+	f.DurationVar(&r.homeFor, "home-for", 16*time.Hour, "with --entrance, how long a person who is not seen stays here")
+	f.BoolVar(&r.faceless, "faceless", false, "report people of whom no face could be used, too")
 	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
@@ -109,6 +122,8 @@ func (r *room) check(c *cobra.Command, all []config.Camera) error {
 	switch {
 	case r.away <= 0:
 		return fmt.Errorf("--away must be positive, got %v", r.away)
+	case r.homeFor < r.away:
+		return fmt.Errorf("--home-for must not be shorter than --away, %v, got %v", r.away, r.homeFor)
 	case r.hold < r.away && c.Flags().Changed("hold"):
 		return fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold)
 	case r.retention <= 0:
@@ -151,7 +166,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	}
 	defer func() { err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close())) }()
 	opt := office.Options{
-		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold}, Freeze: o.freeze, Rate: r.fps, Keep: o.keep,
+		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold, HomeFor: r.homeFor}, Faceless: r.faceless,
+		Freeze: o.freeze, Rate: r.fps, Keep: o.keep,
 	}
 	past := office.PastSettings{
 		Sightings: office.Limits{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
@@ -295,11 +311,12 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			if err != nil {
 				return nil, done, err
 			}
+			camera.Door = office.Door(n.Door)
 			cameras, told[n.Name] = append(cameras, camera), tell
 			continue
 		}
 		opened = append(opened, v.Close)
-		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide,
+		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide, Door: office.Door(n.Door),
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				return o.camera(ctx, c, v, n, !r.fast, picture, hide)
 			}})
@@ -342,6 +359,10 @@ func (o *options) say(w io.Writer, e office.Event) error {
 		if e.Group > 0 {
 			who += fmt.Sprintf(" (%d)", e.Group)
 		}
+	case office.Saw:
+		who = e.Name + " is in view again"
+	case office.Faceless:
+		who = "somebody was there, and no face could be used"
 	case office.Mistake:
 		who = "that was not " + e.Name
 	}

@@ -128,7 +128,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		report, deliver := group.Reserve("mqtt", r.mqttFaces)
 		m, err := sink.NewMQTT(sink.Broker{
 			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: past.ID(),
-			Name: strings.TrimSpace("faceauth " + host), Version: version.Version, Page: link,
+			Name: "faceauth " + past.Name(), Version: version.Version, Page: link,
 			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
 			Now: w.Now, Face: w.LastFace,
 		})

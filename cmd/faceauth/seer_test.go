@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"image/jpeg"
 	"io"
@@ -136,7 +137,7 @@ func TestStrangersPicture(t *testing.T) {
 	select {
 	case m := <-got:
 		if m.Kind != office.Unknown || m.Sighting == 0 || m.Face == 0 || m.Better ||
-			m.Link != "https://home.example/office/#inbox" {
+			m.Link != fmt.Sprintf("https://home.example/office/#inbox/stranger-%d", m.Group) {
 			t.Errorf("%+v", m)
 		}
 		a, err := http.Post(r.page()+"/api/recognise", "image/jpeg", bytes.NewReader(m.Picture))

@@ -67,6 +67,7 @@ type Camera struct {
 	Name, Source string
 	Rotate       cli.Rotation // "" for --rotate
 	Substream    string       // a smaller stream; "" for none
+	Door         string       // "entrance", "exit", or "" for a room
 }
 
 // sources parses the arguments. The scheme of a URL stands before its first "=".
@@ -107,6 +108,20 @@ func substreams(all []Camera, given []string) error {
 	for _, n := range all {
 		if n.Substream != "" && !(input.IsURL(n.Substream) && input.IsURL(n.Source)) {
 			return fmt.Errorf("camera %q has a substream, which is for cameras with a URL, and needs a URL", n.Name)
+		}
+	}
+	return nil
+}
+
+// Doors makes cameras entrances and exits by name.
+func Doors(all []Camera, entrances, exits []string) error {
+	for door, names := range map[string][]string{"entrance": entrances, "exit": exits} {
+		for _, name := range names {
+			at := slices.IndexFunc(all, func(n Camera) bool { return n.Name == name })
+			if at < 0 {
+				return fmt.Errorf("--%s %s: no camera has this name", door, name)
+			}
+			all[at].Door = door
 		}
 	}
 	return nil
@@ -225,7 +240,10 @@ func (f *configFile) take(n *yaml.Node, flags *pflag.FlagSet) error {
 	names := []string{"cameras", "secrets"}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		given[flag.Name] = flag.Changed
-		if flag.Name != "config" && flag.Name != "help" && flag.Name != "substream" { // each camera has its own
+		switch flag.Name {
+		case "config", "help":
+		case "substream", "entrance", "exit": // each camera has its own
+		default:
 			names = append(names, flag.Name)
 		}
 	})
@@ -306,7 +324,7 @@ func (f *configFile) takeCameras(n *yaml.Node) error {
 // camera reads one camera of the list.
 func (f *configFile) camera(n *yaml.Node) (camera Camera, err error) {
 	var user, password string
-	names := []string{"name", "source", "rotate", "substream", "user", "password"}
+	names := []string{"name", "source", "rotate", "substream", "door", "user", "password"}
 	err = f.each(n, names, func(key string, value *yaml.Node) (err error) {
 		switch key {
 		case "name":
@@ -320,6 +338,11 @@ func (f *configFile) camera(n *yaml.Node) (camera Camera, err error) {
 			}
 		case "substream":
 			camera.Substream, err = f.value(key, value)
+		case "door":
+			camera.Door, err = f.value(key, value)
+			if err == nil && camera.Door != "entrance" && camera.Door != "exit" {
+				err = f.wrong(value, "door needs entrance or exit")
+			}
 		case "user":
 			user, err = f.value(key, value)
 		case "password":

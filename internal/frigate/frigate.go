@@ -79,6 +79,7 @@ type Camera struct {
 
 	mu      sync.Mutex // guards the fields below
 	events  []*event   // not ended, the oldest first
+	turned  []time.Time
 	news    chan struct{}
 	dropped int
 }
@@ -86,6 +87,7 @@ type Camera struct {
 // event is a person whom Frigate follows.
 type event struct {
 	id       string
+	begun    time.Time
 	heard    time.Time       // the last message
 	box      image.Rectangle // at that time
 	snapshot snapshot        // the best until then
@@ -212,12 +214,15 @@ func (c *Camera) hear(text []byte) {
 	switch {
 	case m.Type == "end":
 		if at >= 0 {
+			if e := c.events[at]; e.face.Track == 0 && !e.due() && len(c.turned) < mostEvents {
+				c.turned = append(c.turned, e.begun)
+			}
 			c.events = slices.Delete(c.events, at, at+1)
 		}
 		return
 	case at < 0:
 		at = len(c.events)
-		c.events = append(c.events, &event{id: x.ID})
+		c.events = append(c.events, &event{id: x.ID, begun: time.Now()})
 	}
 	e := c.events[at]
 	e.heard, e.box = time.Now(), rectangle(x.Box)
@@ -334,7 +339,9 @@ func (s *stream) look(ctx context.Context, e *event, best snapshot, others []ima
 		}
 		f.Samples[i], s.shown = x, append(s.shown, e)
 		x.Held, x.Vector, x.Landmarks, x.JPEG = true, nil, nil, nil
+		s.mu.Lock()
 		e.face = x
+		s.mu.Unlock()
 	}
 	return f, nil
 }
@@ -436,6 +443,14 @@ func (s *stream) ask(ctx context.Context, method, what string, body []byte) ([]b
 		return nil, fmt.Errorf("%w %s", errRefused, a.Status)
 	}
 	return nil, fmt.Errorf("the API of Frigate answers %s", a.Status)
+}
+
+// Faceless returns when the people came who have left since the last call, and of whom no snapshot showed a face.
+func (s *stream) Faceless() (all []time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, s.turned = s.turned, nil
+	return all
 }
 
 // Dropped implements [office.Stream].

@@ -93,7 +93,7 @@ func newHouse(t *testing.T, parameters string) *house {
 	}
 	h.office = office.New(g, office.Options{
 		Presence: office.PresenceSettings{Away: 2 * time.Second}, Backoff: 50 * time.Millisecond,
-		MaxBackoff: 200 * time.Millisecond,
+		MaxBackoff: 200 * time.Millisecond, Faceless: true,
 		Frame: func(_ string, _ time.Time, seen []office.Seen) {
 			c.Seen(seen)
 			h.mu.Lock()
@@ -311,17 +311,22 @@ func TestSystemNotConfirmed(t *testing.T) {
 	}
 }
 
-// A stranger is told of once, and gets no label.
+// A stranger is told of once, after three looks in a second and a half, and gets no label. Who leaves without a face in a
+// snapshot is told of, too.
 func TestSystemStranger(t *testing.T) {
 	h := newHouse(t, "")
+	h.show(other)
+	h.send("end", other, func(map[string]any) {})
+	h.until("somebody without a face", func() bool { return h.has("faceless ") })
 	for i := range 5 {
 		h.show(event, at(0, 2+float32(i)/10))
+		time.Sleep(400 * time.Millisecond)
 		if i < 2 && h.has("unknown") {
 			t.Errorf("after picture %d", i)
 		}
 	}
 	h.rest()
-	if got := h.labels(); got != nil || h.count("unknown") != 1 {
+	if got := h.labels(); got != nil || h.count("unknown") != 1 || h.count("faceless") != 1 {
 		t.Errorf("%q", got)
 	}
 }

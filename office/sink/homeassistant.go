@@ -80,7 +80,15 @@ func (m *MQTT) messages(now office.Now) []message {
 		}
 		states = append(states, message{topic: topic + "/state", payload: state(there[name])})
 		entity("sensor", id+"_place", map[string]any{"name": name + " place", "state_topic": topic + "/place"})
-		states = append(states, message{topic: topic + "/place", payload: place(there[name])})
+		entity("device_tracker", id+"_tracker", map[string]any{
+			"name": name + " tracker", "state_topic": topic + "/tracker", "source_type": "router",
+		})
+		entity("event", id+"_event", map[string]any{
+			"name": name + " event", "state_topic": topic + "/event",
+			"event_types": []office.EventKind{office.Arrived, office.Saw, office.Left, office.Mistake},
+		})
+		states = append(states, message{topic: topic + "/place", payload: place(there[name])},
+			message{topic: topic + "/tracker", payload: tracker(there[name])})
 	}
 	for _, c := range now.Cameras {
 		id := "camera_" + ID(c.Camera)
@@ -103,7 +111,7 @@ func (m *MQTT) messages(now office.Now) []message {
 		})
 		names := []string{}
 		for _, p := range now.People {
-			if p.Camera == c.Camera {
+			if p.Camera == c.Camera && (p.InView || p.Unsure) {
 				names = append(names, p.Name)
 			}
 		}
@@ -123,7 +131,7 @@ func (m *MQTT) messages(now office.Now) []message {
 	}{len(now.People), now.Unknown})})
 	states = append(states, message{topic: m.base + "/count", payload: text(len(now.People) + now.Unknown)})
 	entity("event", "unknown", map[string]any{
-		"name": "Somebody unknown", "event_types": []string{string(office.Unknown), betterPicture},
+		"name": "Somebody unknown", "event_types": []string{string(office.Unknown), betterPicture, string(office.Faceless)},
 		"state_topic": m.base + "/unknown",
 	})
 	if m.b.Faces {
@@ -151,10 +159,24 @@ func state(p *office.Presence) string {
 
 // place returns the camera where a person is.
 func place(p *office.Presence) string {
-	if p == nil {
+	switch {
+	case p == nil:
 		return "away"
+	case p.InView || p.Unsure:
+		return p.Camera
 	}
-	return p.Camera
+	return "out of view"
+}
+
+// tracker returns the state of a device tracker, of which a person of Home Assistant can be made.
+func tracker(p *office.Presence) string {
+	switch {
+	case p == nil:
+		return "not_home"
+	case p.Unsure:
+		return none
+	}
+	return "home"
 }
 
 func attributes(p *office.Presence) string {
@@ -192,8 +214,8 @@ func (m *MQTT) lastSeen(who gallery.Person, topic string, p *office.Presence, ab
 // betterPicture is the type of the second event of an unknown person.
 const betterPicture = "better_picture"
 
-// stranger returns the event of an unknown person for an event entity.
-func stranger(e Message) string {
+// eventText returns an event for an event entity.
+func eventText(e Message) string {
 	kind := string(e.Kind)
 	if e.Better {
 		kind = betterPicture

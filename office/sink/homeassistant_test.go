@@ -184,7 +184,8 @@ func TestHomeAssistant(t *testing.T) {
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob", odd)
 		h.People = []office.Presence{
-			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed"},
+			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed",
+				InView: true},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
 		h.LastSeen = map[int64]time.Time{number("bob"): noon.Add(-time.Hour).In(time.FixedZone("", 3600))}
@@ -275,7 +276,7 @@ func TestHomeAssistant(t *testing.T) {
 		unique[d.ID+strings.Split(topic, "/")[1]] = true
 		kinds[strings.Split(topic, "/")[1]]++
 	}
-	if want := map[string]int{"binary_sensor": 5, "sensor": 9, "event": 1}; !reflect.DeepEqual(kinds, want) {
+	if want := map[string]int{"binary_sensor": 5, "sensor": 9, "event": 4, "device_tracker": 3}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
 	order := topics(l)
@@ -311,6 +312,18 @@ func TestHomeAssistant(t *testing.T) {
 	// The places of people.
 	expect(person("alice", "place"), "away")
 	expect(person(odd, "place"), "yard")
+	expect(person("alice", "tracker"), "not_home")
+	expect(person(odd, "tracker"), "None")
+	h.change(func(h *office.Now) { h.People = slices.Clone(h.People); h.People[0].Unsure = false }) // at an entrance
+	m.Update()
+	expect(person(odd, "place"), "out of view")
+	expect(person(odd, "tracker"), "home")
+	expect(person(odd, "state"), "ON")
+	again := sink.Message{Event: office.Event{ID: 4, Kind: office.Saw, Person: number("bob"), Camera: "door", At: noon}}
+	if err := m.Send(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	expect(person("bob", "event"), `{"event_type":"seen","camera":"door","at":"2026-11-21T12:00:00Z"}`)
 	places := "homeassistant/sensor/faceauth_3fa2/" + id("bob") + "_place/config"
 	if err := r.check(places, l.Get(places)); err != nil {
 		t.Error(err)

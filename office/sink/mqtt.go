@@ -275,8 +275,11 @@ func (m *MQTT) Send(ctx context.Context, e Message) error {
 		e.Picture = nil
 	}
 	publish("/events", text(e))
-	if e.Kind == office.Unknown {
-		publish("/unknown", stranger(e))
+	switch {
+	case e.Kind == office.Unknown, e.Kind == office.Faceless:
+		publish("/unknown", eventText(e))
+	case e.Person != 0:
+		publish("/people/"+PersonID(e.Person)+"/event", eventText(e))
 	}
 	for _, sent := range all {
 		select {

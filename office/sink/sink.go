@@ -10,6 +10,7 @@ package sink
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -99,7 +100,9 @@ func (d *delivery) message(e office.Event) (m Message, s office.Shot) {
 	if e.Kind != office.Unknown {
 		return m, s
 	}
-	m.Link = d.Link
+	if m.Link = d.Link; m.Link != "" && e.Group > 0 {
+		m.Link = fmt.Sprintf("%s/stranger-%d", m.Link, e.Group)
+	}
 	if d.Shot != nil {
 		s = d.Shot(e)
 		if m.Sighting = s.Sighting; d.Faces {

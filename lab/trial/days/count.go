@@ -172,7 +172,7 @@ func (c *counter) end(o Options) {
 			switch {
 			case s.unknown:
 				r.Comings.Unknown++
-			case float64(s.faces) < o.judged():
+			case s.faces < 3 || s.to.Sub(s.from) < 1500*time.Millisecond: // as an office asks for
 				r.Comings.Short++
 			}
 			continue

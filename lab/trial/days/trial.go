@@ -52,9 +52,6 @@ type Options struct {
 	Day    func() // called when a day is over
 }
 
-// judged returns the number of faces that an Unknown event needs.
-func (o Options) judged() float64 { return office.PresenceSettings{}.Defaults().Judged }
-
 func (o Options) defaults() Options {
 	o.Cameras = cmp.Or(o.Cameras, 2)
 	o.Enroll = cmp.Or(o.Enroll, 4)
