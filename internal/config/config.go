@@ -207,7 +207,7 @@ func like(name string, names []string) string {
 			return fmt.Sprintf("; did you mean %s?", n)
 		}
 	}
-	if len(names) <= 6 {
+	if len(names) <= 7 {
 		return "; there are " + strings.Join(names, ", ")
 	}
 	return "; the keys are cameras, secrets, and the flags of faceauth office without their dashes"
