@@ -52,7 +52,10 @@ func (g *Gallery) align() error {
 	case generation != g.saved.generation:
 		return g.again()
 	}
-	_, err = g.follow(false, false)
+	whole, err := g.beside()
+	if err == nil {
+		_, err = g.follow(whole, whole)
+	}
 	return err
 }
 
@@ -96,7 +99,8 @@ func (g *Gallery) load() error {
 	}
 	all := make(map[int64]whole)
 	last := int64(0)
-	err = g.db.Query("select id, person, number, rejected, vector from label where valid order by id",
+	err = g.db.Query(`select id, person, number, rejected, vector from label union all
+		select id, person, number, rejected, vector from dropped`,
 		func(r store.Row) error {
 			h := held{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1}
 			all[h.row] = whole{h, vector.Floats(r.ColumnRawBlob(4))}
@@ -122,7 +126,11 @@ func (g *Gallery) load() error {
 	s.observed = l.Counts().Observed
 	*g.learner, g.saved, g.labels, g.last = l, s, labels, last
 	g.saved.print = g.fingerprint()
-	if _, err := g.follow(true, true); err != nil {
+	_, err = g.beside()
+	if err == nil {
+		_, err = g.follow(true, true)
+	}
+	if err != nil {
 		*g = before
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -310,6 +318,11 @@ func (g *Gallery) learnAgain(unsaved []online.Taught) error {
 // save writes what was learned, if it has changed or if too many labels are beyond it.
 func (t *Tx) save() error {
 	g, next := t.g, t.g.saved
+	gone, err := t.Int("select count(*) from dropped")
+	if err != nil {
+		return err
+	}
+	t.gone, t.saved.forced = t.gone || gone > 0, t.saved.forced || gone > 0
 	next.print = g.fingerprint()
 	if !t.saved.forced && next.print == g.saved.print && next.generation > 0 && next.loose <= mostLoose {
 		t.saved = saved{}
@@ -329,6 +342,9 @@ func (t *Tx) save() error {
 	}
 	next.generation, next.loose, next.observed = max(next.generation, 0)+1, 0, g.learner.Counts().Observed
 	t.saved = next
+	if err := t.Exec("delete from dropped"); err != nil {
+		return err
+	}
 	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, faces, snapshot)
 }
 

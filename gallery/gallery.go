@@ -98,6 +98,7 @@ type Gallery struct {
 	turn    uint64         // changes with each change of people or labels
 	saved   saved
 	version int64 // of the database
+	rows    int64 // how often a program without a learner has changed rows
 
 	unsaved    []online.Taught // faces learned since the last save
 	renumbered map[int64]int64
@@ -561,15 +562,7 @@ func (g *Gallery) Rename(from, to string) error {
 		if err := face.CheckName(to); err != nil {
 			return err
 		}
-		t.whole, t.named, t.gone = true, true, true
-		// The name is final: an office cannot take it back.
-		err := t.Exec("delete from statement where person = ? and kind = 'renamed' and other is null", person)
-		if err == nil {
-			err = t.Exec("delete from said where what = 'name' and of = ?", person)
-		}
-		if err == nil {
-			err = t.Exec("update person set name = ? where id = ?", to, person)
-		}
+		err := t.Call(person, to)
 		if err == nil {
 			err = t.Follow()
 		}

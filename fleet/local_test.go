@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+)
+
+// randomRecord is a record of few faces and clocks, so that records contradict each other.
+func randomRecord(r *rand.Rand) Record {
+	rec := Record{Name: fmt.Sprint("n", r.IntN(3)), Named: r.Uint64N(4), Enrolled: r.Int64N(3),
+		Faces: make(map[faceKey]Face), Forgotten: r.IntN(8) == 0}
+	if r.IntN(6) == 0 {
+		rec.Into[0] = byte(1 + r.IntN(3))
+	}
+	for i := range 5 {
+		if r.IntN(2) == 0 {
+			f := Face{Clock: r.Uint64N(4), Gone: r.IntN(2) == 0}
+			if !f.Gone {
+				f.Not, f.Space, f.Vector = i == 0, "room", []byte{byte(i)}
+			}
+			rec.Faces[faceKey(fmt.Sprint(i))] = f
+		}
+	}
+	return rec
+}
+
+// The join of records is commutative, associative and idempotent; its clock never falls.
+func TestJoin(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 45))
+	same := func(law string, a, b Record) {
+		t.Helper()
+		if !bytes.Equal(encode(a), encode(b)) {
+			t.Fatalf("%s:\n%+v\n%+v", law, a, b)
+		}
+	}
+	for range 20000 {
+		a, b, c := randomRecord(r), randomRecord(r), randomRecord(r)
+		same("commutative", join(a, b), join(b, a))
+		same("associative", join(join(a, b), c), join(a, join(b, c)))
+		same("idempotent", join(join(a, b), b), join(a, b))
+		if j := join(a, b); !j.ended() && j.clock() < max(a.clock(), b.clock()) {
+			t.Fatalf("a clock falls: %+v %+v", a, b)
+		}
+	}
+	marks := Record{Name: "n", Faces: make(map[faceKey]Face)}
+	for i := range mostGone + 50 {
+		marks.Faces[faceKey(fmt.Sprint(i))] = Face{Clock: uint64(i), Gone: true}
+	}
+	trimmed := join(marks, Record{})
+	if len(trimmed.Faces) != mostGone || trimmed.Faces["49"].Gone || !trimmed.Faces["50"].Gone {
+		t.Errorf("%d marks are kept", len(trimmed.Faces))
+	}
+}
+
+// A sealed value opens with its key and at its place only, and no bytes make it panic.
+func TestSeal(t *testing.T) {
+	k := Keys{}
+	k.add()
+	old := maps.Clone(k)
+	k.add()
+	sealed := k.seal("here", []byte("alice"))
+	if b, n, err := k.open("here", sealed); err != nil || n != 2 || string(b) != "alice" {
+		t.Errorf("%q %d %v", b, n, err)
+	}
+	if _, n, err := old.open("here", sealed); err != errSealed || n != 2 {
+		t.Errorf("an old key: %d %v", n, err)
+	}
+	if _, _, err := k.open("there", sealed); err != errSealed {
+		t.Errorf("another place: %v", err)
+	}
+	for i := range sealed {
+		bad := bytes.Clone(sealed)
+		bad[i] ^= 1 << (i % 8)
+		if _, _, err := k.open("here", bad); err != errSealed {
+			t.Errorf("byte %d: %v", i, err)
+		}
+		if _, _, err := k.open("here", sealed[:i]); err != errSealed {
+			t.Errorf("%d bytes: %v", i, err)
+		}
+	}
+}
+
+// bucket is the server's part in memory: a value for each person, written over what was read.
+type shelf struct {
+	values map[ID]remote
+	rev    uint64
+}
+
+func (s *shelf) put(r remote, over uint64) bool {
+	if s.values[r.id].rev != over {
+		return false
+	}
+	s.rev++
+	r.rev = s.rev
+	s.values[r.id] = r
+	return true
+}
+
+// sync is a session without a network: list, fetch and join, give. Partly ends it anywhere.
+func (h *home) sync(s *shelf, listed *bool, partly bool) {
+	d := h.local()
+	defer d.rows.Close()
+	stop := func() bool { return partly && h.w.r.IntN(4) == 0 }
+	lost := make(map[ID]bool) // who was second joins and tries again
+	for range 10 {
+		var all []remote
+		there := make(map[ID]bool)
+		for id, v := range s.values {
+			there[id] = true
+			lacks, err := d.lacks(id, v.write)
+			try(h.w.t, err)
+			if lacks || lost[id] {
+				var rec Record
+				try(h.w.t, decoding.Unmarshal(encode(v.rec), &rec))
+				v.rec = rec
+				all = append(all, v)
+			}
+		}
+		for len(all) > 0 { // in pieces, as they come
+			n := min(len(all), 1+h.w.r.IntN(3))
+			try(h.w.t, d.take(all[:n]))
+			if all = all[n:]; stop() {
+				return
+			}
+		}
+		if !*listed {
+			_, err := d.missing(there)
+			try(h.w.t, err)
+			*listed = true
+		}
+		try(h.w.t, d.look())
+		puts, err := d.unsent(100)
+		try(h.w.t, err)
+		if len(puts) == 0 {
+			return
+		}
+		var won []*state
+		for _, p := range puts {
+			p.write = fmt.Sprint(h.name, s.rev)
+			if s.put(remote{id: p.id, rec: p.rec, write: p.write}, p.rev) {
+				p.rev = s.rev
+				won = append(won, p)
+			}
+			lost[p.id] = len(won) == 0 || won[len(won)-1] != p
+			if stop() {
+				return // without the acknowledgement
+			}
+		}
+		try(h.w.t, d.written(won))
+	}
+	if !partly {
+		h.w.fail("%s is not in step after ten rounds", h.name)
+	}
+}
+
+// TestRandomRecords runs random worlds of three galleries and a shelf in one process: what users say
+// beside each other and while they are away, ends between any two steps, and old copies put back.
+func TestRandomRecords(t *testing.T) {
+	seen := make(map[string]int)
+	few := 40
+	if testing.Short() {
+		few = 8
+	}
+	for _, seed := range worlds(few) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newPeople(t, seed)
+			shelves := &shelf{values: make(map[ID]remote)}
+			var old []*shelf
+			homes := []*home{w.home("a"), w.home("b"), w.home("c")}
+			listed := make([]bool, len(homes))
+			for range *steps {
+				i := w.r.IntN(len(homes))
+				h := homes[i]
+				switch k := w.r.IntN(20); {
+				case k < 11:
+					h.edit()
+				case k < 17:
+					h.sync(shelves, &listed[i], w.r.IntN(3) == 0)
+				case k == 17 && seed%2 == 0:
+					old = append(old, &shelf{maps.Clone(shelves.values), shelves.rev})
+				case k == 18 && len(old) > 0:
+					w.say("server is-put-back")
+					shelves.values = maps.Clone(old[w.r.IntN(len(old))].values)
+					clear(listed)
+					for id, v := range shelves.values { // a new stream has other numbers
+						shelves.rev++
+						v.rev = shelves.rev
+						shelves.values[id] = v
+					}
+				case k == 17 && seed%2 == 1:
+					h.sync(shelves, &listed[i], false) // what it says later is with the others first
+					h.copies = append(h.copies, fmt.Sprint(h.path, len(h.copies), "/faceauth.db"))
+					h.copyTo(h.copies[len(h.copies)-1])
+				case k == 18 && len(h.copies) > 0:
+					h.sync(shelves, &listed[i], false)
+					w.say("%s is-put-back", h.name)
+					now := h.path
+					h.path = h.copies[w.r.IntN(len(h.copies))]
+					h.copyTo(now)
+					h.path, listed[i] = now, false
+				}
+			}
+			for range 3 {
+				for i, h := range homes {
+					h.sync(shelves, &listed[i], false)
+				}
+			}
+			w.check(homes)
+			for what, n := range w.seen {
+				seen[what] += n
+			}
+		})
+	}
+	t.Log(seen)
+}

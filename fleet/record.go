@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fleet lets devices share people: who is enrolled on one is known on all, and who is
+// forgotten on one is forgotten on all.
+//
+// [Serve] runs the server of a fleet, [Join] makes a device a member, and [Open] and [Device.Run]
+// keep the gallery of a member in step.
+//
+// The truth about a person is one record. Each device keeps the records in the database of its
+// gallery, and the server keeps them for all in a key-value bucket of NATS JetStream, each sealed
+// with the key of the fleet, which the server does not have. What a program changes in the gallery
+// is found by comparing it with the record, in one transaction; what others have changed is joined
+// into the record, and brought into the gallery by package gallery. A record is written only over
+// the value that its writer has read (compare and set), so nothing is lost between two writers: the
+// one who comes second joins and tries again. Each session begins with a list of the keys of all
+// values, so that a device that was away, an old copy of a device, an old copy of the server and a
+// crash between a write and its acknowledgement are one case.
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// ID is the number of a person in the fleet: a hash of the face that was enrolled first, so that an
+// old copy of a device gives nobody another number.
+type ID [16]byte
+
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+func parseID(s string) (id ID, ok bool) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(id) {
+		return id, false
+	}
+	return ID(b), true
+}
+
+// Face is what is known of one face of a person: it is theirs, or not, or was and is no more. Of two
+// words about a face the one with the later clock counts.
+type Face struct {
+	Clock  uint64 `cbor:"1,keyasint"`
+	Gone   bool   `cbor:"2,keyasint,omitempty"`
+	Not    bool   `cbor:"3,keyasint,omitempty"` // a face that is not this person's
+	Space  string `cbor:"4,keyasint,omitempty"`
+	Vector []byte `cbor:"5,keyasint,omitempty"` // little-endian float32
+}
+
+// faceKey is the number of a face: the same face has it on every device.
+type faceKey = cbor.ByteString
+
+// Record is all that the fleet knows of a person. A person who has ended stays as a mark of a few
+// bytes: forgotten, or found to be another person, who has the faces now.
+type Record struct {
+	Name      string           `cbor:"1,keyasint,omitempty"`
+	Named     uint64           `cbor:"2,keyasint,omitempty"` // the clock of the name
+	Enrolled  int64            `cbor:"3,keyasint,omitempty"` // seconds since 1970
+	Faces     map[faceKey]Face `cbor:"4,keyasint,omitempty"`
+	Forgotten bool             `cbor:"5,keyasint,omitempty"`
+	Into      ID               `cbor:"6,keyasint,omitempty"`
+}
+
+func (r Record) ended() bool { return r.Forgotten || r.Into != ID{} }
+
+// clock returns the latest clock of a record. A change gets the next one of all records that its
+// device knows: a Lamport clock, so no device needs the time.
+func (r Record) clock() uint64 {
+	c := r.Named
+	for _, f := range r.Faces {
+		c = max(c, f.Clock)
+	}
+	return c
+}
+
+func keyOf(space string, not bool, vector []byte) faceKey {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %t ", space, not)
+	h.Write(vector)
+	return faceKey(h.Sum(nil)[:16])
+}
+
+// join returns what follows from two records of one person. It is commutative and idempotent, and
+// associative as long as no record has more than mostGone marks.
+func join(a, b Record) Record {
+	r := Record{
+		Forgotten: a.Forgotten || b.Forgotten, Into: a.Into, Enrolled: max(a.Enrolled, b.Enrolled),
+	}
+	if r.Into == (ID{}) || b.Into != (ID{}) && bytes.Compare(b.Into[:], r.Into[:]) < 0 {
+		r.Into = b.Into
+	}
+	if r.ended() {
+		r.Enrolled = 0
+		return r
+	}
+	r.Name, r.Named = a.Name, a.Named
+	if cmp.Or(cmp.Compare(b.Named, a.Named), cmp.Compare(b.Name, a.Name)) > 0 {
+		r.Name, r.Named = b.Name, b.Named
+	}
+	r.Faces = joinFaces(a.Faces, b.Faces)
+	r.trim()
+	return r
+}
+
+func joinFaces(all ...map[faceKey]Face) map[faceKey]Face {
+	r := make(map[faceKey]Face)
+	for _, of := range all {
+		for key, f := range of {
+			old, there := r[key]
+			if !there || f.Clock > old.Clock || f.Clock == old.Clock && f.Gone {
+				r[key] = f
+			}
+		}
+	}
+	return r
+}
+
+// mostGone is the number of faces that were taken back of which a record keeps the mark.
+const mostGone = 1024
+
+// trim drops the oldest marks of faces that were taken back.
+func (r *Record) trim() {
+	for {
+		n, oldest, at := 0, faceKey(""), uint64(0)
+		for key, f := range r.Faces {
+			if !f.Gone {
+				continue
+			}
+			n++
+			if oldest == "" || cmp.Or(cmp.Compare(f.Clock, at), cmp.Compare(key, oldest)) < 0 {
+				oldest, at = key, f.Clock
+			}
+		}
+		if n <= mostGone {
+			return
+		}
+		delete(r.Faces, oldest)
+	}
+}
+
+var (
+	encoding, _ = cbor.CoreDetEncOptions().EncMode() // the options are constants
+	decoding, _ = cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxNestedLevels: 8, IndefLength: cbor.IndefLengthForbidden,
+	}.DecMode()
+)
+
+func encode(v any) []byte {
+	b, err := encoding.Marshal(v)
+	if err != nil {
+		panic("fleet: " + err.Error()) // types of this package always have an encoding
+	}
+	return b
+}
+
+// Keys are the keys of a fleet, by number. The highest seals; the others open values until all are
+// sealed anew.
+type Keys map[uint32][]byte
+
+var errSealed = errors.New("a value that this device cannot read")
+
+// format is the first byte of a sealed value.
+const format = 1
+
+func (k Keys) now() (n uint32) {
+	for i := range k {
+		n = max(n, i)
+	}
+	return n
+}
+
+func (k Keys) add() {
+	b := make([]byte, chacha20poly1305.KeySize)
+	rand.Read(b)
+	k[k.now()+1] = b
+}
+
+const sealedHead = 5 + chacha20poly1305.NonceSizeX
+
+// seal encrypts a value for its place: XChaCha20-Poly1305 behind the number of the key.
+func (k Keys) seal(place string, plain []byte) []byte {
+	n := k.now()
+	a, err := chacha20poly1305.NewX(k[n])
+	if err != nil {
+		panic("fleet: " + err.Error()) // a key of another length is refused when it is read
+	}
+	out := binary.BigEndian.AppendUint32([]byte{format}, n)
+	nonce := make([]byte, chacha20poly1305.NonceSizeX)
+	rand.Read(nonce)
+	return a.Seal(append(out, nonce...), nonce, plain, []byte("faceauth fleet "+place))
+}
+
+// open decrypts what seal has made, and returns the number of the key. The error is errSealed; the
+// number is 0 if the value is of no use to anybody.
+func (k Keys) open(place string, sealed []byte) ([]byte, uint32, error) {
+	if len(sealed) > 0 && sealed[0] > format && sealed[0] < 32 {
+		return nil, 1, errSealed // of a newer program
+	}
+	if len(sealed) < sealedHead || sealed[0] != format {
+		return nil, 0, errSealed
+	}
+	n := binary.BigEndian.Uint32(sealed[1:])
+	if k[n] == nil {
+		return nil, n, errSealed
+	}
+	a, err := chacha20poly1305.NewX(k[n])
+	if err != nil {
+		return nil, n, errSealed
+	}
+	plain, err := a.Open(nil, sealed[5:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
+	if err != nil {
+		return nil, 0, errSealed
+	}
+	return plain, n, nil
+}

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/online"
+)
+
+var (
+	seeds = flag.Int("seeds", 0, "random worlds (0: a few)")
+	seed0 = flag.Uint64("seed", 1, "the first one")
+	steps = flag.Int("steps", 60, "steps of each")
+)
+
+// room is a space in which strangers are far apart, and small enough that the learner takes no time.
+var room = face.Space{ID: "room", Dim: 16, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .6,
+	GenuineRadius: .5, ImpostorRadius: .55}
+
+func try(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// people is what users have said in a world, and its devices.
+type people struct {
+	t     testing.TB
+	r     *rand.Rand
+	dir   string
+	names int
+	faces map[string]*fact // by the number of the face
+	log   []string
+	seen  map[string]int
+}
+
+// fact is what the model knows of a face.
+type fact struct {
+	group *group
+	gone  string // who has taken it back or forgotten it
+}
+
+// group is the people who were found to be one.
+type group struct {
+	parent *group
+	forgot bool
+}
+
+func (g *group) root() *group {
+	for g.parent != nil {
+		g = g.parent
+	}
+	return g
+}
+
+func newPeople(t testing.TB, seed uint64) *people {
+	dir, err := os.MkdirTemp(memory(), "fleet")
+	try(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return &people{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: dir, faces: make(map[string]*fact),
+		seen: make(map[string]int)}
+}
+
+// memory returns a folder in memory if there is one: a write waits for the disk.
+func memory() string {
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		return "/dev/shm"
+	}
+	return ""
+}
+
+func (w *people) say(s string, args ...any) {
+	s = fmt.Sprintf(s, args...)
+	w.log = append(w.log, s)
+	w.seen[strings.Fields(s)[1]]++
+}
+
+func (w *people) fail(s string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf("%s\n%s", fmt.Sprintf(s, args...), strings.Join(w.log, "\n"))
+}
+
+func unit(v []float32) []float32 {
+	sum := 0.
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(sum))
+	}
+	return v
+}
+
+func (w *people) vector() []float32 {
+	v := make([]float32, room.Dim)
+	for i := range v {
+		v[i] = float32(w.r.NormFloat64())
+	}
+	return unit(v)
+}
+
+func (w *people) near(x []float32) []float32 {
+	v := slices.Clone(x)
+	for i := range v {
+		v[i] += float32(w.r.NormFloat64() * .06)
+	}
+	return unit(v)
+}
+
+func keyText(x []float32) string { return string(keyOf(room.ID, false, vector.Bytes(x))) }
+
+// home is a gallery that users change.
+type home struct {
+	w      *people
+	name   string
+	path   string
+	copies []string
+}
+
+func (w *people) home(name string) *home {
+	h := &home{w: w, name: name, path: filepath.Join(w.dir, name, "faceauth.db")}
+	g, err := gallery.Create(h.path, room, online.Settings{})
+	try(w.t, err)
+	try(w.t, g.Close())
+	return h
+}
+
+// hand changes a gallery as another program does, beside the one that takes part.
+func (h *home) hand(do func(g *gallery.Gallery) error) {
+	h.w.t.Helper()
+	g, err := gallery.Open(h.path, room)
+	if err == nil {
+		err = errors.Join(do(g), g.Close())
+	}
+	if err != nil {
+		h.w.fail("%s: %v", h.name, err)
+	}
+}
+
+// said has an office make a correction.
+func (h *home) said(do func(w *office.Office) error) {
+	h.w.t.Helper()
+	h.hand(func(g *gallery.Gallery) error {
+		past, err := office.OpenPast(g, "home", office.PastSettings{})
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(office.New(g, office.Options{Past: past})), past.Close())
+	})
+}
+
+type labelled struct {
+	row int64
+	vec []float32
+}
+
+func (h *home) labels(name string) (all []labelled) {
+	h.hand(func(g *gallery.Gallery) error {
+		return g.Look(func(t *gallery.Tx) error {
+			k, err := t.Known(g.Number(name))
+			for _, f := range k.Faces {
+				if !f.Rejected {
+					all = append(all, labelled{f.Row, vector.Floats(f.Vector)})
+				}
+			}
+			return err
+		})
+	})
+	return all
+}
+
+func (w *people) fact(v []float32) *fact {
+	f := w.faces[keyText(v)]
+	if f == nil {
+		w.fail("a face that nobody has enrolled")
+	}
+	return f
+}
+
+func (w *people) said(g *group, faces ...[]float32) [][]float32 {
+	for _, f := range faces {
+		w.faces[keyText(f)] = &fact{group: g}
+	}
+	return faces
+}
+
+// edit does something at random in a gallery.
+func (h *home) edit() {
+	w := h.w
+	var names []string
+	h.hand(func(g *gallery.Gallery) error {
+		for _, p := range g.People() {
+			names = append(names, p.Name)
+		}
+		return nil
+	})
+	kind := w.r.IntN(14)
+	if len(names) < 2 || kind < 3 && len(names) < 12 {
+		w.names++
+		name := fmt.Sprint("p", w.names)
+		if w.r.IntN(6) == 0 {
+			name = fmt.Sprint("same", w.r.IntN(2)) // others may have this name
+		}
+		if !slices.Contains(names, name) {
+			x := w.vector()
+			h.enrol(name, w.said(&group{}, x, w.near(x), w.near(x))...)
+		}
+		return
+	}
+	name := names[w.r.IntN(len(names))]
+	faces := h.labels(name)
+	one := faces[w.r.IntN(len(faces))]
+	switch kind {
+	case 0, 1, 2, 3, 4:
+		h.enrol(name, w.said(w.fact(one.vec).group, w.near(one.vec))...)
+	case 5, 6:
+		w.say("%s removes %x from %s", h.name, keyText(one.vec)[:4], name)
+		w.fact(one.vec).gone = h.name
+		if len(faces) == 1 {
+			w.fact(one.vec).group.root().forgot = true
+		}
+		h.hand(func(g *gallery.Gallery) error {
+			return g.Change(func(t *gallery.Tx) error { return t.Drop(one.row) })
+		})
+	case 7:
+		h.rename(name, fmt.Sprint("n", len(w.log)))
+	case 8:
+		w.say("%s says-a-name %s", h.name, name)
+		h.said(func(o *office.Office) error { return o.Rename(name, fmt.Sprint("o", len(w.log))) })
+	case 9:
+		w.say("%s rejects a face of %s", h.name, name)
+		h.hand(func(g *gallery.Gallery) error { return g.Reject(w.near(one.vec), name) })
+	case 10:
+		h.forget(name)
+	case 11, 12:
+		into := names[w.r.IntN(len(names))]
+		if into != name {
+			h.merge(name, into)
+		}
+	default:
+		h.said(func(o *office.Office) error {
+			for _, c := range o.Corrections(0, 5) {
+				if !c.CanUndo {
+					continue
+				}
+				w.say("%s undoes %s %s was %s", h.name, c.Kind, c.Name, c.Was)
+				return o.Undo(c.ID)
+			}
+			return nil
+		})
+	}
+}
+
+func (h *home) enrol(name string, faces ...[]float32) {
+	h.w.say("%s enrols %s %x", h.name, name, keyText(faces[0])[:4])
+	h.hand(func(g *gallery.Gallery) error { return g.Label(name, faces, time.Unix(1700000000, 0)) })
+}
+
+func (h *home) rename(name, to string) {
+	h.w.say("%s renames %s to %s", h.name, name, to)
+	h.hand(func(g *gallery.Gallery) error { return g.Rename(name, to) })
+}
+
+func (h *home) forget(name string) {
+	h.w.say("%s forgets %s", h.name, name)
+	for _, f := range h.labels(name) {
+		fact := h.w.fact(f.vec)
+		fact.gone, fact.group.root().forgot = h.name, true
+	}
+	h.hand(func(g *gallery.Gallery) error { return g.Forget(name) })
+}
+
+func (h *home) merge(name, into string) {
+	w := h.w
+	w.say("%s merges %s into %s", h.name, name, into)
+	all := append(h.labels(into), h.labels(name)...)
+	root := w.fact(all[0].vec).group.root()
+	for _, f := range all {
+		if r := w.fact(f.vec).group.root(); r != root {
+			r.parent, root.forgot = root, root.forgot || r.forgot
+		}
+	}
+	h.said(func(o *office.Office) error { return o.Rename(name, into) })
+}
+
+// content returns who is in a gallery, and under which names each face is.
+func (h *home) content() (text string, where map[string][]string) {
+	where = make(map[string][]string)
+	all := make(map[string][]string)
+	h.query(`select name, rejected, vector from label join person on person.id = person where valid`,
+		func(r store.Row) error {
+			key := string(keyOf(room.ID, r.ColumnBool(1), r.ColumnRawBlob(2)))
+			all[r.ColumnText(0)] = append(all[r.ColumnText(0)], fmt.Sprintf("%x", key[:4]))
+			where[key] = append(where[key], r.ColumnText(0))
+			return nil
+		})
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		slices.Sort(all[name])
+		text += fmt.Sprintln(name, all[name])
+	}
+	return text, where
+}
+
+func (h *home) query(sql string, each func(store.Row) error, args ...any) {
+	h.w.t.Helper()
+	db, err := store.Open(h.path, false)
+	try(h.w.t, err)
+	try(h.w.t, errors.Join(db.Query(sql, each, args...), db.Close()))
+}
+
+func (h *home) count(sql string, args ...any) (n int64) {
+	h.w.t.Helper()
+	h.query(sql, func(r store.Row) error { n = r.ColumnInt64(0); return nil }, args...)
+	return n
+}
+
+// records returns what a device knows of everybody.
+func (h *home) records() (text string) {
+	d := h.local()
+	defer d.rows.Close()
+	try(h.w.t, d.rows.Look(func(t *gallery.Tx) error {
+		var ids []ID
+		err := t.Query("select id from shared order by id", func(r gallery.Row) error {
+			ids = append(ids, ID(r.ColumnRawBlob(0)))
+			return nil
+		})
+		for _, id := range ids {
+			s, failed := d.load(t, "id = ?", id[:])
+			if failed != nil {
+				return failed
+			}
+			text += fmt.Sprintf("%x row %d n %d sent %v %q forgotten %v into %x:", id[:3], s.person, s.n, s.sent,
+				s.rec.Name, s.rec.Forgotten, s.rec.Into[:3])
+			for _, key := range slices.Sorted(maps.Keys(s.rec.Faces)) {
+				f := s.rec.Faces[key]
+				text += fmt.Sprintf(" %x@%d%s%s", string(key[:4]), f.Clock, map[bool]string{true: "-"}[f.Gone],
+					map[bool]string{true: "!"}[f.Not])
+			}
+			text += "\n"
+		}
+		return err
+	}))
+	return text
+}
+
+func (h *home) local() *local {
+	rows, err := gallery.OpenRows(h.path)
+	try(h.w.t, err)
+	return &local{rows: rows, space: room}
+}
+
+// check compares the galleries with each other and with what users have said.
+func (w *people) check(all []*home) {
+	w.t.Helper()
+	text, where := all[0].content()
+	for _, h := range all[1:] {
+		if other, _ := h.content(); other != text {
+			w.t.Errorf("%s and %s differ:\n%s\n%s", all[0].name, h.name, text, other)
+		}
+	}
+	for key, f := range w.faces {
+		at := where[key]
+		switch {
+		case f.gone != "" && len(at) > 0:
+			w.t.Errorf("%x is back at %v, and was gone at %s", key[:4], at, f.gone)
+		case len(at) > 1:
+			w.t.Errorf("%x belongs to %v", key[:4], at)
+		case len(at) == 0 && f.gone == "" && !f.group.root().forgot:
+			w.t.Errorf("%x is lost", key[:4])
+		}
+	}
+	for _, h := range all {
+		h.hand(func(g *gallery.Gallery) error { // the learner has followed
+			n := int64(len(g.Learner().Labels()))
+			if rows := h.count("select count(*) from label where valid"); n != rows {
+				w.t.Errorf("%s: the learner has %d labels of %d", h.name, n, rows)
+			}
+			return g.Save()
+		})
+		if n := h.count("select count(*) from dropped"); n != 0 {
+			w.t.Errorf("%s: %d labels that were removed are there", h.name, n)
+		}
+	}
+	if w.t.Failed() {
+		w.t.Logf("%s\n%s\n%s", strings.Join(w.log, "\n"), text, all[0].records())
+	}
+}
+
+// copyTo copies a gallery, as a backup of the whole disk does.
+func (h *home) copyTo(to string) {
+	try(h.w.t, os.MkdirAll(filepath.Dir(to), 0o700))
+	for _, of := range []string{"", "-wal", "-shm"} {
+		os.Remove(to + of)
+		in, err := os.Open(h.path + of)
+		if os.IsNotExist(err) || of == "-shm" {
+			continue
+		}
+		try(h.w.t, err)
+		out, err := os.OpenFile(to+of, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		try(h.w.t, err)
+		_, err = io.Copy(out, in)
+		try(h.w.t, errors.Join(err, in.Close(), out.Close()))
+	}
+}
+
+func worlds(few int) []uint64 {
+	n := *seeds
+	if n == 0 {
+		n = few
+	}
+	var all []uint64
+	for i := range n {
+		all = append(all, *seed0+uint64(i))
+	}
+	return all
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Rows are the people and labels of a gallery, for a program that brings them in line with other
+// devices and needs no learner. Programs with a learner follow: at once if they have the gallery
+// open, and otherwise when they open it. The tables shared and touched belong to that program.
+// Rows are not safe for concurrent use.
+type Rows struct{ g *Gallery }
+
+// OpenRows opens the gallery at path. The error wraps [fs.ErrNotExist] or one of the package.
+func OpenRows(path string) (*Rows, error) {
+	db, err := store.Open(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+	}
+	// The learner finds the vectors of the labels in its snapshot, until it has followed.
+	err = db.Exec(`create temp trigger kept after delete on label begin
+		insert into dropped values(old.id, old.person, old.number, old.rejected, old.vector);
+	end`)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Rows{&Gallery{db: db, path: path}}, nil
+}
+
+// Close closes the database.
+func (r *Rows) Close() error { return r.g.Close() }
+
+// Version returns a number that changes when another program has changed the database.
+func (r *Rows) Version() (int64, error) { return r.g.db.Version() }
+
+// Look calls do, which sees one state of the database and must not change it.
+func (r *Rows) Look(do func(t *Tx) error) error { return r.g.Look(do) }
+
+// Change calls do in one transaction. On error nothing has changed.
+func (r *Rows) Change(do func(t *Tx) error) error {
+	return r.g.Records(false, func(t *Tx) error {
+		err := do(t)
+		if err != nil || !t.whole && !t.named {
+			return err
+		}
+		return t.Exec(`insert into meta values('rows', 1) on conflict(key) do update set value = value + 1`)
+	})
+}
+
+// Space returns the feature space of the gallery, as its last snapshot has it.
+func (r *Rows) Space() (space face.Space, err error) {
+	err = r.Look(func(t *Tx) error {
+		return t.Query("select snapshot from learned", func(r Row) error {
+			var s struct {
+				Space face.Space `cbor:"space"`
+			}
+			err := cbor.Unmarshal(r.ColumnRawBlob(0), &s)
+			space = s.Space
+			return err
+		})
+	})
+	if err == nil && space.ID == "" {
+		err = fmt.Errorf("gallery %s: nothing was written into it yet", r.g.path)
+	}
+	return space, err
+}
+
+// Behind reports whether the last snapshot of the learner has labels that are gone, or lacks so
+// many that opening the gallery takes long. A program that opens and saves it makes it new.
+func (r *Rows) Behind() (behind bool, err error) {
+	err = r.Look(func(t *Tx) error {
+		gone, err := t.Int("select count(*) from dropped")
+		behind = gone > 0
+		if err != nil || behind {
+			return err
+		}
+		rows := make(map[int64]int64)
+		err = t.Query("select faces from learned", func(r Row) error {
+			return cbor.Unmarshal(r.ColumnRawBlob(0), &rows)
+		})
+		if err != nil {
+			return err
+		}
+		last := int64(0)
+		for _, row := range rows {
+			last = max(last, row)
+		}
+		loose, err := t.Int("select count(*) from label where id > ? and valid", last)
+		behind = loose > mostLoose
+		return err
+	})
+	return behind, err
+}
+
+// beside reports whether a program without a learner has removed labels or given names.
+func (g *Gallery) beside() (bool, error) {
+	now, was := int64(0), g.rows
+	err := g.db.Query("select value from meta where key = 'rows'", func(r store.Row) error {
+		now = r.ColumnInt64(0)
+		return nil
+	})
+	if err == nil {
+		g.rows = now
+	}
+	return now != was, err
+}
+
+// Touched returns the people whose name or labels have changed, and those who were removed, since
+// [Tx.Looked] was called for them.
+func (t *Tx) Touched() ([]int64, error) { return t.Ints("select person from touched order by 1") }
+
+// Looked says that the changes of a person until now are known.
+func (t *Tx) Looked(person int64) error {
+	return t.Exec("delete from touched where person = ?", person)
+}
+
+// Known is a person and the faces that are labelled now.
+type Known struct {
+	Name     string
+	Enrolled int64 // seconds since 1970
+	Faces    []KnownFace
+}
+
+// KnownFace is a label. Its Vector is little-endian float32, the lowest dimension first.
+type KnownFace struct {
+	Row      int64
+	Rejected bool // it is not this person's
+	Vector   []byte
+}
+
+// Known returns a person, or no name if there is none of the number.
+func (t *Tx) Known(person int64) (k Known, err error) {
+	err = t.Query("select name, enrolled from person where id = ?", func(r Row) error {
+		k.Name, k.Enrolled = r.ColumnText(0), r.ColumnInt64(1)
+		return nil
+	}, person)
+	if err != nil {
+		return k, err
+	}
+	err = t.Query("select id, rejected, vector from label where person = ? and valid order by id",
+		func(r Row) error {
+			k.Faces = append(k.Faces, KnownFace{r.ColumnInt64(0), r.ColumnInt64(1) == 1,
+				bytes.Clone(r.ColumnRawBlob(2))})
+			return nil
+		}, person)
+	return k, err
+}
+
+// Add makes a person, and returns the number.
+func (t *Tx) Add(name string) (int64, error) {
+	err := t.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name)
+	return t.Last(), err
+}
+
+// Call gives a person a name that no statement can take back.
+func (t *Tx) Call(person int64, name string) error {
+	t.whole, t.named, t.gone = true, true, true
+	for _, sql := range []string{
+		"delete from statement where person = ?1 and kind = 'renamed' and other is null",
+		"delete from said where what = 'name' and of = ?1",
+	} {
+		if err := t.Exec(sql, person); err != nil {
+			return err
+		}
+	}
+	return t.Exec("update person set name = ? where id = ?", name, person)
+}
+
+// Learnt adds faces that another device has labelled or rejected.
+func (t *Tx) Learnt(person int64, rejected bool, faces [][]float32, enrolled int64) error {
+	if len(faces) == 0 {
+		return nil
+	}
+	last, err := t.Next("face", len(faces))
+	if err != nil {
+		return err
+	}
+	var numbers []uint64
+	for i := range faces {
+		numbers = append(numbers, uint64(last)-uint64(len(faces)-i-1))
+	}
+	if _, err := t.Label(person, rejected, faces, numbers); err != nil || enrolled == 0 {
+		return err
+	}
+	return t.Exec("update person set enrolled = max(enrolled, ?) where id = ?", enrolled, person)
+}
+
+// Drop removes labels that another device has taken back, also where an undo would make them valid.
+func (t *Tx) Drop(rows ...int64) error {
+	for _, row := range rows {
+		t.whole, t.named, t.gone = true, true, true
+		all, err := t.Ints(`select id from label where id = ?1 or not valid and (number, rejected) =
+			(select number, rejected from label where id = ?1)`, row)
+		if err != nil {
+			return err
+		}
+		for _, id := range all {
+			if err := t.removeLabel(id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Tx) removeLabel(row int64) error {
+	err := t.Exec("delete from said where what = 'label' and of = ?", row)
+	if err == nil {
+		err = t.Exec("delete from label where id = ?", row)
+	}
+	return err
+}
+
+// Merge makes a person another one, whom the events, sightings and labels belong to from now on,
+// with what users said of them. It cannot be undone.
+func (t *Tx) Merge(from, to int64) error {
+	t.whole, t.named, t.gone = true, true, true
+	type label struct{ row, twice int64 }
+	var labels []label
+	err := t.Query(`select id, valid and exists(select 1 from label l where l.person = ?2 and
+		l.rejected = label.rejected and l.valid and l.vector = label.vector) from label
+		where person = ?1 order by id`, func(r Row) error {
+		labels = append(labels, label{r.ColumnInt64(0), r.ColumnInt64(1)})
+		return nil
+	}, from, to)
+	if err != nil {
+		return err
+	}
+	for _, l := range labels {
+		if l.twice == 0 {
+			err := t.Exec(`insert into label(number, person, rejected, vector, valid)
+				select number, ?, rejected, vector, valid from label where id = ?`, to, l.row)
+			if err == nil {
+				err = t.Exec("update or replace said set of = ? where what = 'label' and of = ?", t.Last(), l.row)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := t.removeLabel(l.row); err != nil {
+			return err
+		}
+	}
+	for _, sql := range []string{
+		"delete from statement where person = ?1 and kind = 'renamed' and other is null",
+		"delete from said where what = 'name' and of = ?1",
+		"update sighting set person = ?2 where person = ?1",
+		"update event set person = ?2 where person = ?1",
+		"update or ignore present set person = ?2 where person = ?1",
+		"update statement set person = ?2 where person = ?1",
+		"update statement set other = ?2 where other = ?1",
+		"update said set person = ?2 where person = ?1",
+		`update person set (enrolled, upright) = (select max(person.enrolled, p.enrolled),
+			person.upright + p.upright from person p where p.id = ?1) where id = ?2`,
+		"delete from person where id = ?1",
+	} {
+		args := []any{from, to}
+		if !strings.Contains(sql, "?2") {
+			args = args[:1]
+		}
+		if err := t.Exec(sql, args...); err != nil {
+			return fmt.Errorf("merging two people: %w", err)
+		}
+	}
+	return nil
+}
+
+// Refresh opens the gallery at path, lets its learner follow the rows, and saves it: what was
+// removed is then nowhere in the file, and the next program opens it quickly.
+func Refresh(path string, space face.Space) error {
+	g, err := Open(path, space)
+	if err != nil {
+		return err
+	}
+	err = g.Save()
+	return errors.Join(err, g.Close())
+}
