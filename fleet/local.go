@@ -265,7 +265,7 @@ func (d *local) fold(t *gallery.Tx, s *state, clock uint64, moved map[faceKey]Fa
 		s.rec.Faces[key], changed = f, true
 	}
 	if s.known.Name != s.rec.Name {
-		s.rec.Name, s.rec.Named, changed = s.known.Name, clock + 1, true
+		s.rec.Name, s.rec.Named, changed = s.known.Name, clock+1, true
 	}
 	if !changed {
 		return nil
