@@ -14,7 +14,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/vector"
-	"github.com/faceauth/faceauth/online"
 )
 
 // local is the gallery of a device with the records beside it.
@@ -391,7 +390,7 @@ func (b *batch) unite(s *state, into ID, before Record) error {
 
 // lives reports whether a person has a place in this gallery.
 func (d *local) lives(r Record) bool {
-	if r.ended() || online.CheckName(r.Name) != nil {
+	if r.ended() || face.CheckName(r.Name) != nil {
 		return false
 	}
 	for _, f := range r.Faces {
