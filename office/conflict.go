@@ -4,6 +4,7 @@ package office
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
@@ -45,26 +46,40 @@ func (w *Office) Conflicts() []Conflict {
 	return all
 }
 
+// side is one side of a contradiction: the labels of a person, or the negative ones.
+type side struct {
+	person   int64
+	negative bool
+}
+
+func sideOf(l online.Label) side { return side{l.Person, l.Negative} }
+
 // conflicts returns the contradictions without pictures.
 func (w *Office) conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Conflict{}
-	at := make(map[[2]ConflictFace]int)
+	alike := make(map[[2]int64]bool)
+	w.note(w.past.look(func(t *gallery.Tx) error {
+		return t.Query("select person, other from statement where kind = 'alike' and not undone", func(r gallery.Row) error {
+			a, b := r.ColumnInt64(0), r.ColumnInt64(1)
+			alike[[2]int64{a, b}], alike[[2]int64{b, a}] = true, true
+			return nil
+		})
+	}))
+	at := make(map[[2]side]int)
 	of := func(l online.Label) ConflictFace {
 		label, _ := w.gallery.LabelOf(l.ID)
 		return ConflictFace{w.gallery.Name(l.Person), l.Negative, label.Face, l.ID, Portrait{}}
 	}
-	for _, c := range w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius) { // the nearest first
-		a := ConflictFace{Name: w.gallery.Name(c.A.Person), Negative: c.A.Negative}
-		b := ConflictFace{Name: w.gallery.Name(c.B.Person), Negative: c.B.Negative}
-		if b.Name < a.Name || b.Name == a.Name && a.Negative {
-			a, b = b, a
+	for _, c := range w.contradictions() { // the nearest first
+		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {
+			continue
 		}
-		i, there := at[[2]ConflictFace{a, b}]
+		i, there := at[[2]side{sideOf(c.A), sideOf(c.B)}]
 		if !there {
 			i = len(all)
-			at[[2]ConflictFace{a, b}] = i
+			at[[2]side{sideOf(c.A), sideOf(c.B)}], at[[2]side{sideOf(c.B), sideOf(c.A)}] = i, i
 			all = append(all, Conflict{A: of(c.A), B: of(c.B), Distance: c.Distance})
 		}
 		all[i].Pairs++
@@ -72,23 +87,77 @@ func (w *Office) conflicts() []Conflict {
 	return all
 }
 
-// Unlabel removes a label: one of the two of a conflict. The error wraps [online.ErrUnknown], or comes from the database.
-func (w *Office) Unlabel(face uint64, name string, negative bool) error {
+// contradictions returns the contradicting pairs of labels.
+func (w *Office) contradictions() []online.Conflict {
+	return w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
+}
+
+// Same says that two people with names are one: the other one gets the name. The errors are those of [Office.Rename].
+func (w *Office) Same(name, other string) error {
+	if w.Number(name) == 0 {
+		return fmt.Errorf("%w: %s", online.ErrUnknown, name)
+	}
+	return w.Rename(other, name)
+}
+
+// Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
+// error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
+func (w *Office) Alike(name, other string) error {
 	return w.change(func(t *gallery.Tx) error {
+		a, b := w.gallery.Number(name), w.gallery.Number(other)
+		switch {
+		case a == 0:
+			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
+		case b == 0:
+			return fmt.Errorf("%w: %s", online.ErrUnknown, other)
+		case a == b:
+			return fmt.Errorf("%w: %s", ErrSame, name)
+		}
+		_, err := w.state(t, statement{kind: Alike, person: a, other: b})
+		return err
+	})
+}
+
+// Against is the other side of a [Conflict].
+type Against struct {
+	Name     string
+	Negative bool
+}
+
+// Unlabel removes a label: one of the two of a conflict. With the other side, all labels of this side that contradict it
+// are removed in one correction. The error wraps [online.ErrUnknown], or comes from the database.
+func (w *Office) Unlabel(face uint64, name string, negative bool, all ...Against) error {
+	return w.change(func(t *gallery.Tx) error {
+		person := w.gallery.Number(name)
 		row, err := t.Int("select max(id) from label where number = ? and person = ? and rejected = ? and valid",
-			int64(face), w.gallery.Number(name), negative)
+			int64(face), person, negative)
 		if err == nil && row == 0 {
 			err = fmt.Errorf("%w: face %d has no such label; it may have been taken back already", online.ErrUnknown, face)
 		}
 		if err != nil {
 			return err
 		}
-		return w.unlabel(t, gallery.Label{Row: row, Face: face, Person: w.gallery.Number(name), Negative: negative})
+		rows := []int64{row}
+		for _, other := range all {
+			mine, theirs := side{person, negative}, side{w.gallery.Number(other.Name), other.Negative}
+			for _, c := range w.contradictions() {
+				if sideOf(c.B) == mine {
+					c.A, c.B = c.B, c.A
+				}
+				if sideOf(c.A) != mine || sideOf(c.B) != theirs {
+					continue
+				}
+				if label, there := w.gallery.LabelOf(c.A.ID); there && !slices.Contains(rows, label.Row) {
+					rows = append(rows, label.Row)
+				}
+			}
+		}
+		return w.unlabel(t, gallery.Label{Row: row, Face: face, Person: person, Negative: negative}, rows)
 	})
 }
 
-// unlabel removes a label.
-func (w *Office) unlabel(t *gallery.Tx, x gallery.Label) error {
+// unlabel removes labels, of which one is shown.
+func (w *Office) unlabel(t *gallery.Tx, x gallery.Label, rows []int64) error {
 	s := statement{kind: Unlabelled}
 	if !x.Negative {
 		s.other = x.Person
@@ -102,7 +171,7 @@ func (w *Office) unlabel(t *gallery.Tx, x gallery.Label) error {
 	}
 	said, err := w.state(t, s)
 	if err == nil {
-		err = t.Say(said, gallery.ValidLabel, []int64{x.Row}, gallery.Value{Value: int64(0)})
+		err = t.Say(said, gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 	}
 	return err
 }
@@ -113,7 +182,7 @@ func (w *Office) unlabel(t *gallery.Tx, x gallery.Label) error {
 func (w *Office) TakeBack(stored int64) (learned int, err error) {
 	err = w.change(func(t *gallery.Tx) error {
 		if x, labelled := w.gallery.LabelOf(stored); labelled {
-			return w.unlabel(t, x)
+			return w.unlabel(t, x, []int64{x.Row})
 		}
 		learned, err = t.Learner().Remove(stored)
 		return err

@@ -32,7 +32,9 @@ const (
 	Ignored     CorrectionKind = "ignored"    // a group is ignored
 	Noticed     CorrectionKind = "noticed"    // a group is no longer ignored
 	Split       CorrectionKind = "split"      // some faces of a group show another person
-	Unlabelled  CorrectionKind = "unlabelled" // one of two contradicting labels was removed
+	Unlabelled  CorrectionKind = "unlabelled" // one of two contradicting labels was removed, or all of one side
+	Alike       CorrectionKind = "alike"      // two people who look alike are two
+	Pictured    CorrectionKind = "pictured"   // a picture was chosen for a person
 	ForgotGroup CorrectionKind = "forgot-group"
 	Forgot      CorrectionKind = "forgot"
 )

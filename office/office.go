@@ -98,6 +98,7 @@ type Office struct {
 
 	mu       *sync.Mutex          // guards the fields below and the order of events; it is that of the Past
 	profiled map[int64]remembered // learned faces that Profile has returned
+	guesses  guesses
 
 	gallery *gallery.Gallery
 	past    *Past

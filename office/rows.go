@@ -235,7 +235,9 @@ func (w *Office) deny(t *gallery.Tx, s *sighted, v *view) error {
 		}
 	}
 	for _, person := range now {
-		v.people.Deny(s.track, person)
+		if !slices.Contains(s.denied, person) {
+			v.people.Deny(s.track, person)
+		}
 	}
 	s.denied = now
 	return err
@@ -338,7 +340,7 @@ func (w *Office) expire(t *gallery.Tx, now time.Time) error {
 		return err
 	}
 	old, err := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
-		where office = ?1 order by id desc limit ?3)) order by id`, p.id, before(s.Corrections.Age),
+		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id, before(s.Corrections.Age),
 		int64(s.Corrections.Records))
 	if err == nil {
 		err = t.Settle(old...)

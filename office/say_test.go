@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -389,19 +390,96 @@ func TestTellsOnce(t *testing.T) {
 	}), "arrived alice door 0", "left alice door 5.8", "unknown  door 0")
 }
 
-// Labels that contradict each other are shown, and one of them can be taken back.
+// Labels that contradict each other are a question with four answers, of which each ends it, and can be undone.
 func TestConflicts(t *testing.T) {
 	g := people(t)
-	if _, err := g.Enroll("eve", [][]float32{{.1, 0}}, noon, gallery.Enrolment{Force: true}); err != nil {
+	if _, err := g.Enroll("eve", [][]float32{{.1, 0}, {.2, 0}, {9, 0}}, noon, gallery.Enrolment{Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	w := office.New(g, office.Options{})
+	now := noon
+	w := office.New(g, office.Options{Now: func() time.Time { return now }})
 	all := w.Conflicts()
-	if len(all) != 1 || all[0].A.Name != "alice" || all[0].B.Name != "eve" {
+	if len(all) != 1 || all[0].Pairs != 2 {
 		t.Fatalf("%+v", all)
 	}
-	if err := w.Unlabel(all[0].B.Face, "eve", false); err != nil || len(w.Conflicts()) != 0 || len(g.People()) != 2 {
-		t.Errorf("%v, %+v", err, w.Conflicts())
+	if all[0].A.Name != "eve" {
+		all[0].A, all[0].B = all[0].B, all[0].A
+	}
+	for what, c := range map[string]struct {
+		do    func() error
+		pairs int
+		faces map[string]int
+	}{
+		"this face": {func() error { return w.Unlabel(all[0].A.Face, "eve", false) }, 1, map[string]int{"alice": 1, "eve": 2}},
+		"all faces": {func() error { return w.Unlabel(all[0].A.Face, "eve", false, office.Against{Name: "alice"}) }, 0,
+			map[string]int{"alice": 1, "eve": 1}},
+		"two people": {func() error { return w.Alike("eve", "alice") }, 0, map[string]int{"alice": 1, "eve": 3}},
+		"one person": {func() error { return w.Same("eve", "alice") }, 0, map[string]int{"eve": 4}},
+	} {
+		check := func(pairs int, faces map[string]int) {
+			t.Helper()
+			n, got := 0, make(map[string]int)
+			for _, x := range w.Conflicts() {
+				n += x.Pairs
+			}
+			for _, p := range g.People() {
+				if p.Name != "bob" {
+					got[p.Name] = p.Faces
+				}
+			}
+			if n != pairs || !maps.Equal(got, faces) {
+				t.Errorf("%s: %d pairs, %v", what, n, got)
+			}
+		}
+		nothing(t, c.do())
+		check(c.pairs, c.faces)
+		if what == "two people" { // it is a fact, which stays
+			now = now.Add(300 * 24 * time.Hour)
+			office.Minute(w)
+			check(c.pairs, c.faces)
+		}
+		nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
+		check(2, map[string]int{"alice": 1, "eve": 3})
+	}
+	for _, err := range []error{w.Same("nobody", "eve"), w.Alike("eve", "nobody"), w.Alike("nobody", "eve"),
+		w.Choose("nobody", 0), w.Choose("eve", 99)} {
+		if !errors.Is(err, online.ErrUnknown) && !errors.Is(err, office.ErrNoFaces) {
+			t.Error(err)
+		}
+	}
+	if err := w.Alike("eve", "eve"); !errors.Is(err, office.ErrSame) {
+		t.Error(err)
+	}
+}
+
+// A stranger probably is the known person who comes nearest, and a person has the picture that a user chose.
+func TestProbable(t *testing.T) {
+	g := people(t)
+	looks['p'] = []float32{.99, .1} // nearer to bob than to alice, and near nobody
+	all := frames(n(30, "p"))
+	for i := range all {
+		all[i].Samples[0].JPEG = []byte{1}
+	}
+	w, err := run(t.Context(), t, g, new(recorded).options(), office.Camera{Name: "door", Ends: true,
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &stream{frames: all, end: io.EOF}, nil
+		}})
+	nothing(t, err)
+	is := w.Probable(w.Strangers())
+	if p, there := is[1]; len(is) != 1 || !there || p.Name != "alice" || p.Distance < .99 || p.Distance > 1 {
+		t.Errorf("%+v", is)
+	}
+	nothing(t, w.Name(1, "paul", false))
+	p, err := w.Profile("paul")
+	nothing(t, err)
+	face := p.Faces[1].Portrait.Face
+	nothing(t, w.Choose("paul", face))
+	if got := w.Chosen()[w.Number("paul")]; got != face || face == 0 {
+		t.Errorf("%d, want %d", got, face)
+	}
+	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
+	if got := w.Chosen(); len(got) != 0 {
+		t.Errorf("%v", got)
 	}
 }
 

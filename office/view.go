@@ -35,9 +35,13 @@ type Near struct {
 // near returns how near a face with a name is.
 func near(space face.Space, v *online.Verdict) (n Near) {
 	if v != nil && v.Person != 0 {
-		n = Near{math.Round(v.Distance*1e4) / 1e4, space.Stills.Rarity(v.Distance)}
+		n = nearAt(space, v.Distance)
 	}
 	return n
+}
+
+func nearAt(space face.Space, distance float64) Near {
+	return Near{math.Round(distance*1e4) / 1e4, space.Stills.Rarity(distance)}
 }
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.

@@ -90,12 +90,35 @@ func (p *Page) change(m *http.ServeMux) {
 	}, _ *said) error {
 		return w.Undo(q.ID)
 	})
-	post(p, m, "unlabel", func(q struct {
-		Face uint64 `json:"face"`
-		Name string `json:"name"`
-		Not  bool   `json:"not"`
+	post(p, m, "same", func(q struct {
+		Name  string `json:"name"`
+		Other string `json:"other"`
 	}, _ *said) error {
-		return w.Unlabel(q.Face, q.Name, q.Not)
+		return w.Same(q.Name, q.Other)
+	})
+	post(p, m, "alike", func(q struct {
+		Name  string `json:"name"`
+		Other string `json:"other"`
+	}, _ *said) error {
+		return w.Alike(q.Name, q.Other)
+	})
+	post(p, m, "picture", func(q struct {
+		Name string `json:"name"`
+		Face uint64 `json:"face"`
+	}, _ *said) error {
+		return w.Choose(q.Name, q.Face)
+	})
+	post(p, m, "unlabel", func(q struct {
+		Face     uint64 `json:"face"`
+		Name     string `json:"name"`
+		Not      bool   `json:"not"`
+		Other    string `json:"other,omitempty"`
+		OtherNot bool   `json:"other_not,omitempty"`
+	}, _ *said) error {
+		if q.Other == "" {
+			return w.Unlabel(q.Face, q.Name, q.Not)
+		}
+		return w.Unlabel(q.Face, q.Name, q.Not, office.Against{Name: q.Other, Negative: q.OtherNot})
 	})
 	post(p, m, "take-back", func(q struct {
 		Face int64 `json:"face"`

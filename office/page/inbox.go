@@ -50,13 +50,15 @@ func inbox(w *office.Office) []question {
 
 // stranger is a group of unknown faces without the faces themselves.
 type stranger struct {
-	ID      uint64      `json:"id"`
-	First   time.Time   `json:"first"`
-	Last    time.Time   `json:"last"`
-	Visits  int         `json:"visits"`
-	Ignored bool        `json:"ignored"`
-	Best    []uint64    `json:"best"` // numbers of the faces that show the person best
-	Faces   []faceShown `json:"faces"`
+	ID      uint64    `json:"id"`
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+	Visits  int       `json:"visits"`
+	Ignored bool      `json:"ignored"`
+	// Probably is the known person who comes nearest, beyond the limit of a name.
+	Probably *office.Probably `json:"probably,omitempty"`
+	Best     []uint64         `json:"best"` // numbers of the faces that show the person best
+	Faces    []faceShown      `json:"faces"`
 }
 
 type faceShown struct {
@@ -70,10 +72,15 @@ const bestFaces = 4
 
 func strangers(w *office.Office) []stranger {
 	all := []stranger{}
-	for _, g := range w.Strangers() {
+	groups := w.Strangers()
+	probable := w.Probable(groups)
+	for _, g := range groups {
 		s := stranger{
 			ID: g.ID, First: g.First, Last: g.Last, Visits: g.Visits, Ignored: g.Ignored,
 			Best: w.Best(g.Album.Faces, bestFaces), Faces: []faceShown{},
+		}
+		if is, there := probable[g.ID]; there {
+			s.Probably = &is
 		}
 		for _, f := range g.Album.Faces {
 			s.Faces = append(s.Faces, faceShown{f.ID, f.At, f.Camera})

@@ -180,10 +180,11 @@ func eventsBefore(w *office.Office, before uint64) iter.Seq[office.Event] {
 type person struct {
 	gallery.Person
 	Here   bool      `json:"here"`
-	Since  time.Time `json:"since,omitzero"`   // time of arrival, for a present person
-	Last   time.Time `json:"last,omitzero"`    // time of the last sighting; zero if unknown
-	Camera string    `json:"camera,omitempty"` // camera of the last sighting
-	Face   uint64    `json:"face,omitempty"`   // number of a picture; 0 for none
+	Since  time.Time `json:"since,omitzero"`    // time of arrival, for a present person
+	Last   time.Time `json:"last,omitzero"`     // time of the last sighting; zero if unknown
+	Camera string    `json:"camera,omitempty"`  // camera of the last sighting
+	Face   uint64    `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
+	Chosen uint64    `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
 }
 
 // everybody returns all known people.
@@ -202,6 +203,11 @@ func everybody(w *office.Office) []person {
 	for id, v := range w.Latest() {
 		if i, ok := at[id]; ok {
 			all[i].Last, all[i].Camera, all[i].Face = v.Last, v.Cameras[0], v.Face
+		}
+	}
+	for id, face := range w.Chosen() {
+		if i, ok := at[id]; ok {
+			all[i].Face, all[i].Chosen = face, face
 		}
 	}
 	return all
