@@ -155,7 +155,7 @@ func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error
 			http.Error(w, err.Error(), http.StatusConflict)
 			return
 		}
-		answer(w, s)
+		answer(w, r, s)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -55,6 +56,7 @@ func TestOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{See: see})
 	p := scene.page
 	doc, router := description(t, p)
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
 	var described []string
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {
@@ -89,6 +91,12 @@ func TestOpenAPI(t *testing.T) {
 			},
 		}
 		refused := openapi3filter.ValidateRequest(t.Context(), in)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		if strings.HasPrefix(path, "/api/changes") { // it has no end
+			ctx, stop = context.WithTimeout(ctx, time.Second)
+		}
+		defer stop()
+		r = r.WithContext(ctx)
 		r.Body = io.NopCloser(strings.NewReader(body))
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, r)
@@ -113,7 +121,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/sightings",
 		"/api/sightings?before=100000&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door",
 		"/api/corrections?n=5", "/api/visits?days=3&n=5&name=Ann%20Archer", "/api/visits",
-		"/api/sinks", "/api/openapi.json", "/camera/door",
+		"/api/sinks", "/api/openapi.json", "/camera/door", "/api/changes?live=true",
 	} {
 		if w := try("GET", path, ""); w.Code != http.StatusOK ||
 			w.Body.Len() < 5 && !strings.Contains(path, "corrections") {
@@ -122,7 +130,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0", "/api/way?face=999999",
-		"/api/events?n=0", "/api/events?n=201",
+		"/api/events?n=0", "/api/events?n=201", "/api/changes?live=yes",
 		"/api/sightings?before=x", "/face/999999", "/face/x", "/clip/999999", "/clip/x", "/camera/nowhere",
 	} {
 		if w := try("GET", path, ""); w.Code == http.StatusOK {

@@ -22,9 +22,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -91,6 +91,9 @@ type Page struct {
 	sent    misses      // pictures
 	routes  []string    // of the API: method and path
 
+	run     string // of this run: numbers of pictures may begin anew with the next
+	watched watched
+
 	seeing chan struct{} // holds a value while a picture is looked at
 	saying sync.Mutex    // one change at a time, so that the new correction is its own
 }
@@ -107,7 +110,7 @@ func New(w *office.Office, o Options) (*Page, error) {
 			ErrBase, o.Base)
 	}
 	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1),
-		misses: misses{most: mostMisses}, sent: misses{most: mostSent}}
+		misses: misses{most: mostMisses}, sent: misses{most: mostSent}, run: rand.Text()[:8]}
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err
@@ -167,7 +170,12 @@ func (p *Page) mux() http.Handler {
 	inside := http.NewServeMux()
 	var modules []string
 	inside.HandleFunc("GET /{$}",
-		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "index.html.tmpl", modules) })
+		func(w http.ResponseWriter, _ *http.Request) {
+			p.show(w, http.StatusOK, "index.html.tmpl", struct {
+				Modules []string
+				Run     string
+			}{modules, p.run})
+		})
 	p.read(inside)
 	p.change(inside)
 	p.pictures(inside)
@@ -190,11 +198,11 @@ func (p *Page) mux() http.Handler {
 			w.Header().Set("Content-Type", kind)
 			w.Header().Set("Vary", "Accept-Encoding")
 			b := text
-			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			if zips(r) {
 				w.Header().Set("Content-Encoding", "gzip")
 				b = small
 			}
-			w.Write(b) // an error means a lost connection
+			give(w, r, b, false)
 		})
 	}
 	m.HandleFunc("GET /login",
@@ -297,7 +305,14 @@ func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Cer
 }
 
 // answer writes a value.
-func answer(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v) // an error means a lost connection
+func answer(w http.ResponseWriter, r *http.Request, v any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Vary", "Accept-Encoding")
+	b := encoded(v)
+	if zips(r) && len(b) > 1000 {
+		h.Set("Content-Encoding", "gzip")
+		b = zipped(b)
+	}
+	w.Write(b) // an error means a lost connection
 }

@@ -44,6 +44,9 @@ func (r *refusal) Error() string { return r.text }
 // refuse answers an error: a refusal, or a conflict.
 func refuse(w http.ResponseWriter, err error) {
 	no := &refusal{status: http.StatusConflict, text: err.Error()}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		no = &refusal{http.StatusServiceUnavailable, "looking at the picture took too long; try again", 10}
+	}
 	errors.As(err, &no)
 	if no.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(no.retry))
@@ -82,7 +85,7 @@ func (p *Page) pictures(m *http.ServeMux) {
 				refuse(w, err)
 				return
 			}
-			answer(w, v)
+			answer(w, r, v)
 		})
 	}
 	handle("/api/recognise", p.recognise)

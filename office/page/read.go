@@ -44,7 +44,7 @@ func (p *Page) read(m *http.ServeMux) {
 			case err != nil:
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 			default:
-				answer(w, v)
+				answer(w, r, v)
 			}
 		})
 	}
@@ -90,12 +90,13 @@ func (p *Page) read(m *http.ServeMux) {
 		}), nil
 	}, "before", "n", "name", "kind", "camera")
 	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}",
-		"GET /clip/{sighting}/{picture}", "GET /camera/{name}")
+		"GET /clip/{sighting}/{picture}", "GET /camera/{name}", "GET /api/changes")
+	m.HandleFunc("GET /api/changes", p.changes)
 	m.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(file("openapi.json")) // an error means a lost connection
 	})
-	numbered := func(path string, do func(w http.ResponseWriter, n ...uint64), names ...string) {
+	numbered := func(path string, do func(w http.ResponseWriter, r *http.Request, n ...uint64), names ...string) {
 		m.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			var numbers []uint64
 			for _, name := range names {
@@ -106,14 +107,16 @@ func (p *Page) read(m *http.ServeMux) {
 				}
 				numbers = append(numbers, n)
 			}
-			do(w, numbers...)
+			do(w, r, numbers...)
 		})
 	}
-	numbered("/face/{id}", func(w http.ResponseWriter, n ...uint64) { image(w, p.office.Face(n[0])) }, "id")
-	numbered("/clip/{sighting}/{picture}", func(w http.ResponseWriter, n ...uint64) {
-		image(w, p.office.ClipPicture(n[0], n[1]))
+	numbered("/face/{id}", func(w http.ResponseWriter, r *http.Request, n ...uint64) {
+		p.image(w, r, p.office.Face(n[0]))
+	}, "id")
+	numbered("/clip/{sighting}/{picture}", func(w http.ResponseWriter, r *http.Request, n ...uint64) {
+		p.image(w, r, p.office.ClipPicture(n[0], n[1]))
 	}, "sighting", "picture")
-	numbered("/clip/{sighting}", func(w http.ResponseWriter, n ...uint64) {
+	numbered("/clip/{sighting}", func(w http.ResponseWriter, r *http.Request, n ...uint64) {
 		clip := p.office.Clip(n[0])
 		if clip == nil {
 			http.Error(w, "there is no clip of this sighting; start the office with --clips-mb to keep clips",
@@ -122,7 +125,7 @@ func (p *Page) read(m *http.ServeMux) {
 		}
 		w.Header().Set("Content-Type", "video/x-msvideo")
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"sighting-%d.avi\"", n[0]))
-		w.Write(clip) // an error means a lost connection
+		give(w, r, clip, false)
 	}, "sighting")
 	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) {
 		jpeg, known := p.office.Picture(r.PathValue("name"))
@@ -130,18 +133,18 @@ func (p *Page) read(m *http.ServeMux) {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		image(w, jpeg)
+		p.image(w, r, jpeg)
 	})
 }
 
-// image writes a picture, or the error 404 for nil.
-func image(w http.ResponseWriter, jpeg []byte) {
+// image writes a picture, or the error 404 for nil. One with the number of this run in its address never changes.
+func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte) {
 	if jpeg == nil {
 		http.Error(w, "there is no picture", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "image/jpeg")
-	w.Write(jpeg)
+	give(w, r, jpeg, r.URL.Query().Get("run") == p.run)
 }
 
 // events returns the last n wanted events before the event with the given number, the newest first.

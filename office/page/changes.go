@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/online"
+)
+
+const (
+	lookEvery    = 500 * time.Millisecond // pause between two looks at the state
+	listEvery    = 2 * time.Second        // pause between two looks at the lists, which take longer
+	beatEvery    = 15 * time.Second       // silence after which a stream shows that it is alive
+	longestWrite = 10 * time.Second
+	mostStreams  = 64
+)
+
+// state is what every view shows. Lists have requests of their own.
+type state struct {
+	At        time.Time         `json:"at"`
+	People    []office.Presence `json:"people"`
+	Unknown   int               `json:"unknown"`
+	Keeps     bool              `json:"keeps"`
+	Learns    bool              `json:"learns"`
+	Room      online.Room       `json:"room"`
+	Disk      office.Disk       `json:"disk"`
+	Poor      int               `json:"poor"`
+	Questions int               `json:"questions"`
+}
+
+// change is a message of the stream: only what differs from the message before.
+type change struct {
+	Now   *state        `json:"now,omitempty"`
+	Views []office.View `json:"views,omitempty"` // of the cameras that have changed
+	Stale []string      `json:"stale,omitempty"` // lists that have changed
+}
+
+// watched is the state of an office, looked at once for all pages that are open.
+type watched struct {
+	mu        sync.Mutex
+	now       office.Now
+	at        time.Time
+	lists     map[string]uint64 // a hash of each list
+	questions int
+	listed    time.Time
+	streams   int
+}
+
+// lookAround returns the state, at most a moment old. Do not change it.
+func (p *Page) lookAround() (office.Now, int, map[string]uint64) {
+	p.watched.mu.Lock()
+	defer p.watched.mu.Unlock()
+	w, at := &p.watched, time.Now()
+	if at.Sub(w.at) >= lookEvery*4/5 {
+		w.now, w.at = p.office.Now(), at
+	}
+	if at.Sub(w.listed) >= listEvery*4/5 {
+		w.lists, w.questions = p.listsNow()
+		w.listed = at
+	}
+	return w.now, w.questions, w.lists
+}
+
+// listsNow returns a hash of each list. Who is in view changes the time at which they were last seen with each frame;
+// only the minute counts.
+func (p *Page) listsNow() (lists map[string]uint64, questions int) {
+	lists = make(map[string]uint64)
+	put := func(name string, list any) {
+		h := fnv.New64a()
+		json.NewEncoder(h).Encode(list) // a hash takes all
+		lists[name] = h.Sum64()
+	}
+	people, seen, open := everybody(p.office), p.office.SightingsBefore(0, mostSightings), inbox(p.office)
+	for i := range people {
+		people[i].Last = people[i].Last.Truncate(time.Minute)
+	}
+	for i := range seen {
+		seen[i].Last = seen[i].Last.Truncate(time.Minute)
+	}
+	questions = len(open)
+	for i := range open {
+		q := &open[i]
+		q.At = q.At.Truncate(time.Minute)
+		if q.Stranger != nil {
+			q.Stranger.Last = q.Stranger.Last.Truncate(time.Minute)
+		}
+		if q.Sighting != nil {
+			q.Sighting.Last = q.Sighting.Last.Truncate(time.Minute)
+		}
+	}
+	put("people", people)
+	put("sightings", seen)
+	put("inbox", open)
+	put("events", p.office.Events(0, 1))
+	put("corrections", p.office.Corrections(0, usualEvents))
+	put("sinks", p.o.Sinks())
+	return lists, questions
+}
+
+// stream is what one open page has been told.
+type stream struct {
+	live  bool // where each face is, too
+	now   []byte
+	views map[string]string
+	lists map[string]uint64
+}
+
+// next returns what has changed.
+func (s *stream) next(now office.Now, questions int, lists map[string]uint64) (c change) {
+	st := state{At: now.At, People: slices.Clone(now.People), Unknown: now.Unknown, Keeps: now.Keeps,
+		Learns: now.Learns, Room: now.Room, Disk: now.Disk, Poor: now.Poor, Questions: questions}
+	for i := range st.People {
+		st.People[i].Last = st.People[i].Last.Truncate(time.Minute)
+	}
+	as := encoded(func(st state) state { st.At = time.Time{}; return st }(st))
+	if !bytes.Equal(as, s.now) {
+		c.Now, s.now = &st, as
+	}
+	// The speed of a camera changes with each frame, and is told from time to time.
+	every := time.Minute
+	if s.live {
+		every = 10 * time.Second
+	}
+	told := make(map[string]string)
+	for _, v := range now.Cameras {
+		if !s.live {
+			v.Seen = []office.Seen{}
+		}
+		as := v
+		as.Frames, as.Dropped, as.Rate = 0, 0, 0
+		told[v.Camera] = string(encoded(as)) + now.At.Truncate(every).String()
+		if told[v.Camera] != s.views[v.Camera] {
+			c.Views = append(c.Views, v)
+		}
+	}
+	s.views = told
+	for name, of := range lists {
+		if was, there := s.lists[name]; !there || was != of {
+			c.Stale = append(c.Stale, name)
+		}
+	}
+	slices.Sort(c.Stale)
+	s.lists = lists
+	return c
+}
+
+func encoded(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // our own types
+	}
+	return b
+}
+
+// changes sends an open page what has changed, until it is closed: server-sent events, packed as one text.
+func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
+	q := asked(r, "live")
+	s := &stream{live: q.truth("live")}
+	if q.err != nil {
+		http.Error(w, q.err.Error()+"; see api/openapi.json", http.StatusBadRequest)
+		return
+	}
+	if !p.watched.enter() {
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.watched.leave()
+	c := http.NewResponseController(w)
+	c.SetReadDeadline(time.Time{}) // without a connection, as in a test, there are no deadlines
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // for nginx
+	h.Set("Vary", "Accept-Encoding")
+	out, flush := io.Writer(w), c.Flush
+	if zips(r) {
+		h.Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		out, flush = z, func() error {
+			if err := z.Flush(); err != nil {
+				return err
+			}
+			return c.Flush()
+		}
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for spoken := (time.Time{}); ; {
+		message := ":\n\n"
+		next := s.next(p.lookAround())
+		news := next.Now != nil || len(next.Views) > 0 || len(next.Stale) > 0
+		if news {
+			message = "data: " + string(encoded(next)) + "\n\n"
+		}
+		if news || time.Since(spoken) > beatEvery {
+			spoken = time.Now()
+			c.SetWriteDeadline(spoken.Add(longestWrite))
+			_, err := io.WriteString(out, message)
+			if errors.Join(err, flush()) != nil {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (w *watched) enter() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.streams == mostStreams {
+		return false
+	}
+	w.streams++
+	return true
+}
+
+func (w *watched) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams--
+}
+
+// zips reports whether a client takes gzip.
+func zips(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") }
+
+// give writes bytes that a client may keep, as long as they are the same. Those that never change under this address of
+// this run are not asked for again.
+func give(w http.ResponseWriter, r *http.Request, b []byte, never bool) {
+	h := w.Header()
+	h.Set("Cache-Control", "private, no-cache")
+	if never {
+		h.Set("Cache-Control", "private, max-age=86400, immutable")
+	}
+	sum := sha256.Sum256(b)
+	h.Set("ETag", fmt.Sprintf("%q", hex.EncodeToString(sum[:12])))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
+}
