@@ -20,6 +20,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/rand"
@@ -29,6 +30,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -180,30 +182,21 @@ func (p *Page) mux() http.Handler {
 	p.change(inside)
 	p.pictures(inside)
 	m := http.NewServeMux()
-	static, err := files.ReadDir("static")
+	static, err := fs.Sub(files, "static")
+	if err == nil {
+		err = fs.WalkDir(static, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			if path.Ext(name) == ".js" {
+				modules = append(modules, name)
+			}
+			m.HandleFunc("GET /"+name, serve(name))
+			return nil
+		})
+	}
 	if err != nil {
 		panic("page: nothing is embedded")
-	}
-	for _, f := range static {
-		name := f.Name()
-		kind, text := kinds[path.Ext(name)], file("static/"+name)
-		if path.Ext(name) == ".js" {
-			modules = append(modules, name)
-		}
-		if name == "page.css" {
-			text = append([]byte(pagestyle.CSS), text...)
-		}
-		small := zipped(text)
-		m.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			w.Header().Set("Vary", "Accept-Encoding")
-			b := text
-			if zips(r) {
-				w.Header().Set("Content-Encoding", "gzip")
-				b = small
-			}
-			give(w, r, b, false)
-		})
 	}
 	m.HandleFunc("GET /login",
 		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "login.html.tmpl", "") })
@@ -214,6 +207,25 @@ func (p *Page) mux() http.Handler {
 
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// serve returns the handler of an embedded file.
+func serve(name string) http.HandlerFunc {
+	text := file("static/" + name)
+	if name == "page.css" {
+		text = append([]byte(pagestyle.CSS), text...)
+	}
+	kind, small := cmp.Or(kinds[path.Ext(name)], "text/plain; charset=utf-8"), zipped(text)
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Vary", "Accept-Encoding")
+		b := text
+		if zips(r) {
+			w.Header().Set("Content-Encoding", "gzip")
+			b = small
+		}
+		give(w, r, b, false)
+	}
 }
 
 // zipped returns a file as most browsers take it, a quarter of its size.

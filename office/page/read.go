@@ -73,22 +73,26 @@ func (p *Page) read(m *http.ServeMux) {
 	}, "before", "n")
 	get("visits", func(q *query) (any, error) {
 		days := time.Duration(q.number("days", 1, 7, 366)) * 24 * time.Hour
-		wanted := office.Wanted{From: w.Now().At.Add(-days), N: int(q.number("n", 1, mostVisits, mostVisits))}
+		wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"), N: int(q.number("n", 1, mostVisits, mostVisits))}
+		if wanted.From.IsZero() {
+			wanted.From = w.Now().At.Add(-days)
+		}
 		if name := q.text("name", false); name != "" {
 			if wanted.Person = w.Number(name); wanted.Person == 0 {
 				return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
 			}
 		}
 		return w.Visits(wanted), nil
-	}, "name", "days", "n")
+	}, "name", "days", "from", "to", "n")
 	get("events", func(q *query) (any, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
-		return events(w, before, int(n), func(e office.Event) bool {
+		from, to := q.moment("from"), q.moment("to")
+		return events(w, before, int(n), from.Add(-longestStay), func(e office.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
-				(camera == "" || e.Camera == camera)
+				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to))
 		}), nil
-	}, "before", "n", "name", "kind", "camera")
+	}, "before", "n", "name", "kind", "camera", "from", "to")
 	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}",
 		"GET /clip/{sighting}/{picture}", "GET /camera/{name}", "GET /api/changes")
 	m.HandleFunc("GET /api/changes", p.changes)
@@ -147,10 +151,17 @@ func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte) {
 	give(w, r, jpeg, r.URL.Query().Get("run") == p.run)
 }
 
-// events returns the last n wanted events before the event with the given number, the newest first.
-func events(w *office.Office, before uint64, n int, wanted func(office.Event) bool) []office.Event {
+// longestStay is how much earlier than the events before it an event may be: somebody arrives when they come into view,
+// and leaves when they were last seen.
+const longestStay = 24 * time.Hour
+
+// events returns the last n wanted events before the event with the given number and after a time, the newest first.
+func events(w *office.Office, before uint64, n int, after time.Time, wanted func(office.Event) bool) []office.Event {
 	found := []office.Event{}
 	for e := range eventsBefore(w, before) {
+		if e.At.Before(after) {
+			break
+		}
 		if wanted(e) {
 			found = append(found, e)
 		}

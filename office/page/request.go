@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -180,4 +181,16 @@ func (q *query) truth(name string) bool {
 		q.fail("the parameter %q must be true or false", name)
 	}
 	return false
+}
+
+// moment returns a time as RFC 3339 writes it, or the zero time if it is missing.
+func (q *query) moment(name string) time.Time {
+	if !q.values.Has(name) {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, q.values.Get(name))
+	if err != nil {
+		q.fail("the parameter %q must be a time such as 2026-11-25T00:00:00Z", name)
+	}
+	return t
 }

@@ -1,30 +1,92 @@
 // What is asked of the office and said to it. All paths are relative: the page can be below any path of a server.
 
-import {$, cut, make, many, sentence, show} from "./dom.js";
+import {$, cut, html, many, render, sentence, update} from "./dom.js";
 
-let again = async () => {};
+export const query = (path, values) =>
+  path + "?" + new URLSearchParams(Object.entries(values).filter(([, v]) => v !== "" && v !== undefined));
 
-// afterwards sets what is done when something was said.
-export function afterwards(f) {
-  again = f;
+// data is what is known of the office: who is here, what each camera sees, and lists that are asked for when a view
+// shows them and they have changed.
+export const data = {now: null, cameras: []};
+const paths = {
+  people: "people",
+  sightings: query("sightings", {n: 100}),
+  inbox: "inbox",
+  strangers: "strangers",
+  corrections: query("corrections", {n: 25}),
+  sinks: "sinks",
+  events: "", // a view asks for its own
+};
+const stale = new Set(Object.keys(paths));
+for (const l of stale) data[l] = [];
+
+// need fetches those lists that have changed, and returns whether any has.
+export async function need(lists) {
+  const gone = lists.filter((l) => stale.delete(l));
+  const fetching = gone.map(async (l) => {
+    try {
+      if (paths[l]) data[l] = await get(paths[l]);
+    } catch (e) {
+      stale.add(l);
+      throw e;
+    }
+  });
+  await Promise.all(fetching);
+  return gone.length > 0;
+}
+
+let source = null,
+  live = false,
+  retry = 0;
+
+// listen hears of what changes; live, also of where each face is.
+export function listen(wanted, heard) {
+  if (source && live === wanted) return;
+  source?.close();
+  clearTimeout(retry);
+  live = wanted;
+  source = new EventSource("api/changes" + (live ? "?live=true" : ""));
+  source.onmessage = (m) => {
+    const c = JSON.parse(m.data);
+    data.now = c.now || data.now;
+    for (const v of c.views || []) {
+      const i = data.cameras.findIndex((x) => x.camera === v.camera);
+      data.cameras[i < 0 ? data.cameras.length : i] = v;
+    }
+    for (const l of c.stale || []) stale.add(l);
+    if (stale.has("inbox")) stale.add("strangers");
+    heard();
+  };
+  source.onerror = async () => {
+    const closed = source?.readyState === EventSource.CLOSED; // by an answer, and not by a lost connection
+    try {
+      await get("sinks");
+    } catch (e) {
+      silent(e);
+    }
+    if (closed) retry = setTimeout(() => (deaf(), listen(wanted, heard)), 5000);
+  };
+}
+
+// deaf hears no more.
+export function deaf() {
+  source?.close();
+  source = null;
 }
 
 export async function get(path) {
   const r = await fetch("api/" + path, {cache: "no-store"});
   if (r.status === 401) location.href = "login";
-  if (!r.ok) {
-    const e = new Error((await r.text()).trim());
-    e.status = r.status;
-    throw e;
-  }
-  return r.json();
+  if (r.ok) return r.json();
+  const e = new Error((await r.text()).trim());
+  e.status = r.status;
+  throw e;
 }
 
-export const query = (path, values) =>
-  path + "?" + new URLSearchParams(Object.entries(values).filter(([, v]) => v !== "" && v !== undefined));
+let again = async () => {};
 
-// refused is an answer that says why something cannot be done.
-class Refused extends Error {}
+// afterwards sets what is done when something was said.
+export const afterwards = (f) => (again = f);
 
 async function post(path, what) {
   const form = what instanceof FormData;
@@ -34,48 +96,66 @@ async function post(path, what) {
     body: form ? what : JSON.stringify(what),
   });
   if (r.status === 401) location.href = "login";
-  if (!r.ok) throw new Refused((await r.text()).trim());
+  if (!r.ok) throw Object.assign(new Error((await r.text()).trim()), {refused: true});
   return r.json();
 }
 
-// tell says something to the office and shows what came of it. It returns the answer, or null.
-export async function tell(path, what, done) {
+// act does something of which somebody is told, and shows what else it has changed. It returns the answer, or null.
+async function act(f) {
   try {
-    const answer = await post(path, what);
+    const answer = await f();
     trouble("");
-    toast(typeof done === "string" ? done : done(answer), answer.correction?.can_undo ? answer.correction : null);
     return answer;
   } catch (e) {
     trouble(e.message);
     return null;
   } finally {
+    for (const l of Object.keys(paths)) stale.add(l);
     await again();
   }
 }
 
-// name says who a group is, and asks where the faces look like somebody else.
-export async function name(group, who) {
-  try {
-    const answer = await post("name", {group: group, name: who});
-    trouble("");
-    toast("Named " + who + ".", answer.correction?.can_undo ? answer.correction : null);
-    return true;
-  } catch (e) {
-    if (!(e instanceof Refused) || !/look like/.test(e.message)) {
-      trouble(e.message);
-      return false;
+const undoable = (answer) => (answer.correction?.can_undo ? [answer.correction] : []);
+
+// tell says something to the office. It returns the answer, or null.
+export const tell = (path, what, done) =>
+  act(async () => {
+    const answer = await post(path, what);
+    toast(typeof done === "string" ? done : done(answer), undoable(answer));
+    return answer;
+  });
+
+// name says who groups of unknown faces are, and asks where the faces look like somebody else.
+export const name = (groups, who) =>
+  act(async () => {
+    const said = [];
+    for (const group of groups) {
+      const what = {group: group, name: who};
+      try {
+        said.unshift(...undoable(await post("name", what)));
+      } catch (e) {
+        if (!e.refused || !/look like/.test(e.message)) throw e;
+        if (await ask(sentence(e.message), "Name them " + who + " all the same", "Do not name them"))
+          said.unshift(...undoable(await post("name", {...what, force: true})));
+      }
     }
-    if (!(await ask(sentence(e.message), "Name them " + who + " all the same", "Do not name them"))) return false;
-    return (await tell("name", {group: group, name: who, force: true}, "Named " + who + ".")) !== null;
-  } finally {
-    await again();
-  }
-}
+    if (said.length) toast("Named " + who + ".", said);
+    return said.length > 0;
+  });
+
+// each says the same of several groups.
+export const each = (path, groups, what, done) =>
+  act(async () => {
+    const said = [];
+    for (const g of groups) said.unshift(...undoable(await post(path, what(g))));
+    toast(done, said);
+    return true;
+  });
 
 // enrol sends pictures of somebody, and asks about those that look like somebody else. It returns what came of each
 // picture, or null.
-export async function enrol(path, values, files, who) {
-  try {
+export const enrol = (path, values, files, who) =>
+  act(async () => {
     const send = (some, more) => {
       const form = new FormData();
       for (const f of some) form.append("picture", f);
@@ -93,35 +173,22 @@ export async function enrol(path, values, files, who) {
       doubtful.forEach((i, n) => (pictures[i] = answer.pictures[n]));
       correction = answer.correction || correction;
     }
-    trouble("");
     const n = pictures.filter((p) => p.enrolled).length;
-    if (n) toast(n + " of " + many(files.length, "picture") + " of " + cut(who) + " enrolled.", correction);
+    if (n) toast(n + " of " + many(files.length, "picture") + " of " + cut(who) + " enrolled.", undoable({correction}));
     return pictures;
-  } catch (e) {
-    trouble(e.message);
-    return null;
-  } finally {
-    await again();
-  }
-}
+  });
 
 // correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
 export async function correct(sighting, was, is) {
-  const answer = await tell(
-    "correct",
-    {sighting: sighting, is: is},
-    is ? "That was " + is + "." : "That was not " + was + ", and will not be again.",
-  );
-  if (
-    answer?.naming &&
-    (await ask("Was it wrong to name these faces " + answer.naming.name + "?", "Undo the naming", "Keep it"))
-  ) {
-    await tell("undo", {id: answer.naming.id}, "The naming is undone.");
-  }
+  const done = is ? "That was " + is + "." : "That was not " + was + ", and will not be again.";
+  const answer = await tell("correct", {sighting: sighting, is: is}, done);
+  const naming = answer?.naming;
+  if (naming && (await ask("Was it wrong to name these faces " + naming.name + "?", "Undo the naming", "Keep it")))
+    await tell("undo", {id: naming.id}, "The naming is undone.");
   return answer !== null;
 }
 
-export const undo = (c) => tell("undo", {id: c.id}, "Undone.");
+export const undo = (...corrections) => each("undo", corrections, (c) => ({id: c.id}), "Undone.");
 
 let leaves = 0;
 
@@ -130,7 +197,7 @@ export function trouble(text) {
   const box = $("trouble");
   clearTimeout(leaves);
   delete box.dataset.silent;
-  show(box.firstChild, text && sentence(text));
+  box.firstChild.textContent = text && sentence(text);
   box.hidden = !text;
   if (!text) return;
   box.scrollIntoView({block: "nearest"});
@@ -146,86 +213,82 @@ $("trouble").lastChild.onclick = () => {
 export function silent(e) {
   const box = $("trouble");
   if (e) {
+    trouble("the office does not answer: " + e.message);
     clearTimeout(leaves);
-    show(box.firstChild, "The office does not answer: " + e.message);
-    box.hidden = false;
     box.dataset.silent = "yes";
   } else if (box.dataset.silent) {
     trouble("");
   }
 }
 
+let fades = 0;
+
 // toast says for a while what was done, with a button that undoes it where that can be.
-export function toast(text, correction) {
-  const box = make("div", {className: "toast"}, make("span", {className: "two"}, text));
+export function toast(text, corrections = []) {
+  const box = $("toasts");
   const close = () => {
+    clearTimeout(fades);
     const held = box.contains(document.activeElement);
-    box.remove();
+    render("", box);
     if (held) $("content").focus();
   };
-  if (correction)
-    box.append(
-      make(
-        "button",
-        {
-          type: "button",
-          onclick: () => {
-            close();
-            undo(correction);
-          },
-        },
-        "Undo",
-      ),
-    );
-  box.append(make("button", {type: "button", onclick: close, "aria-label": "Close this message"}, "✕"));
-  $("toasts").replaceChildren(box);
-  const wait = () =>
-    setTimeout(() => (box.matches(":hover,:focus-within") ? wait() : close()), correction ? 15000 : 7000);
+  const wait = () => {
+    fades = setTimeout(() => (box.querySelector(":hover,:focus-within") ? wait() : close()), corrections.length ? 15000 : 7000);
+  };
+  clearTimeout(fades);
+  render(
+    html`<div class="toast"><span class="two">${text}</span>${
+      corrections.length ? html`<button type="button" @click=${() => (close(), undo(...corrections))}>Undo</button>` : ""
+    }<button type="button" aria-label="Close this message" @click=${close}>✕</button></div>`,
+    box,
+  );
   wait();
 }
 
 // ask asks for a decision, and returns whether it is yes.
-export function ask(text, yes, no) {
-  const dialog = $("ask"),
-    row = dialog.querySelector(".row");
-  $("ask-text").textContent = text;
-  row.replaceChildren(
-    make("button", {value: ""}, no || "Cancel"),
-    make("button", {value: "yes", className: "main"}, yes),
+export function ask(text, yes, no = "Cancel") {
+  const dialog = $("ask");
+  render(
+    html`<form method="dialog"><p id="ask-text">${text}</p><div class="row"><button value="">${no}</button
+      ><button value="yes" class="main">${yes}</button></div></form>`,
+    dialog,
   );
   dialog.returnValue = "";
   dialog.showModal();
-  row.lastChild.focus();
+  dialog.querySelector(".main").focus();
   return new Promise((done) => {
     dialog.onclose = () => done(dialog.returnValue === "yes");
   });
 }
 
-// naming returns a form that asks for a name.
-export function naming(label, button, say) {
-  const input = make("input", {
-    type: "text",
-    required: true,
-    maxLength: 100,
-    autocomplete: "off",
-    autocapitalize: "words",
-    "aria-label": label,
-    placeholder: "Name",
-  });
-  input.setAttribute("list", "names");
-  return make(
-    "form",
-    {
-      className: "answer",
-      onsubmit: async (e) => {
-        e.preventDefault();
-        const name = input.value.trim();
-        if (!name) return;
-        input.blur();
-        await say(name);
-      },
-    },
-    input,
-    button,
+let content = null; // of the sheet
+
+// sheet shows a sheet before the view until somebody closes it; its content is drawn anew with the view.
+export function sheet(f, label) {
+  content = f;
+  const dialog = $("sheet");
+  dialog.setAttribute("aria-label", label);
+  drawSheet();
+  if (!dialog.open) dialog.showModal();
+}
+
+export const closeSheet = () => $("sheet").close();
+
+$("sheet").onclose = () => {
+  content = null;
+  update();
+};
+$("sheet").onclick = (e) => {
+  if (e.target === $("sheet")) closeSheet(); // beside it
+};
+
+export function drawSheet() {
+  if (!content) return;
+  const inside = content();
+  if (!inside) return closeSheet();
+  render(
+    html`<div class="inside"><button type="button" class="quiet close" aria-label="Close" @click=${closeSheet}>✕</button
+      >${inside}</div>`,
+    $("sheet"),
   );
 }

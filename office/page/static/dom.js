@@ -1,132 +1,111 @@
-// Elements, times and words that all views share.
+// Templates, times and words that all views share.
+
+import {html, nothing, render, svg} from "./lit/lit-html.js";
+import {repeat} from "./lit/directives/repeat.js";
+export {html, nothing, render, repeat, svg};
 
 export const $ = (id) => document.getElementById(id);
 
-// make returns an element with properties and children.
-export function make(tag, properties, ...children) {
-  const e = document.createElement(tag);
-  for (const [k, v] of Object.entries(properties || {})) {
-    if (k in e) e[k] = v;
-    else e.setAttribute(k, v);
-  }
-  e.append(...children);
-  return e;
+let draw = () => {},
+  due = false;
+
+// onUpdate sets what draws the page.
+export const onUpdate = (f) => (draw = f);
+
+// update draws the page anew, once for all that has just changed.
+export function update() {
+  if (due) return;
+  due = true;
+  queueMicrotask(() => {
+    due = false;
+    draw();
+  });
 }
 
-const svgNames = "http://www.w3.org/2000/svg";
+// keyed is a part that is made anew, with what was typed into it, where its key is another one.
+export const keyed = (key, part) => repeat([key], (k) => k, () => part);
 
-// svg returns an element of a drawing.
-export function svg(tag, attributes, ...children) {
-  const e = document.createElementNS(svgNames, tag);
-  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
-  e.append(...children);
-  return e;
-}
+export const icon = (name) => html`<svg aria-hidden="true"><use href=${"#i-" + name}></use></svg>`;
 
-export const icon = (name) => svg("svg", {"aria-hidden": "true"}, svg("use", {href: "#i-" + name}));
+const run = "?run=" + document.documentElement.dataset.run; // numbers of pictures may begin anew with the next run
+export const clipPicture = (sighting, n) => "clip/" + sighting + "/" + n + run;
 
-// show puts text into an element, and nothing where it is there already: a screen reader says a text that changes.
-export function show(e, text) {
-  e.hidden = !text;
-  if (e.textContent !== text) e.textContent = text;
-}
+const there = (e) => (e.target.hidden = false);
+const missing = (e) => (e.target.hidden = true);
 
-// keyed shows a list: an element is made anew only where its item has changed, and not while somebody is at it.
-export function keyed(list, items, key, draw) {
-  const old = new Map([...list.children].map((e) => [e.dataset.key, e]));
-  let at = list.firstChild;
-  for (const item of items) {
-    const id = String(key(item)),
-      text = JSON.stringify(item);
-    let e = old.get(id);
-    old.delete(id);
-    const busy =
-      e &&
-      ((e.contains(document.activeElement) && document.activeElement.matches("input,select")) ||
-        e.querySelector("details[open],input:checked"));
-    if (!e || (e.dataset.text !== text && !busy)) {
-      const fresh = draw(item);
-      fresh.dataset.key = id;
-      fresh.dataset.text = text;
-      if (e) {
-        if (e === at) at = fresh;
-        const held = e.contains(document.activeElement)
-          ? [...e.querySelectorAll("a,button,summary")].indexOf(document.activeElement)
-          : -1;
-        e.replaceWith(fresh);
-        if (held >= 0) fresh.querySelectorAll("a,button,summary")[held]?.focus();
-      }
-      e = fresh;
-    }
-    if (e === at) at = e.nextSibling;
-    else list.insertBefore(e, at);
-  }
-  for (const e of old.values()) e.remove();
-}
+// image is a picture that is not shown where there is none.
+export const image = (src, alt) => html`<img alt=${alt} src=${src} @load=${there} @error=${missing}>`;
 
-// portrait returns the picture that shows a stored face: its own, or one that is like it, which looks so.
-export function portrait(p, alt) {
-  const box = face(p.face, p.apart > 0 ? alt + ": a picture like it" : alt);
-  if (p.apart > 0) {
-    box.classList.add("like");
-    box.title = "A picture like this face, at a distance of " + p.apart.toFixed(2);
-  }
-  return box;
-}
+// face is the picture of a face, or a drawing where there is none.
+export const face = (id, alt, src) => html`<div class="face">${icon("face")}${
+  id ? image(src || "face/" + id + run, alt) : html`<span class="skip">${alt}: no picture</span>`
+}</div>`;
 
-// face returns the picture of a face, or a drawing where there is none.
-export function face(id, alt) {
-  const box = make("div", {className: "face"}, icon("face"));
-  if (!id) {
-    box.append(make("span", {className: "skip"}, alt + ": no picture"));
-    return box;
-  }
-  const img = make("img", {alt: alt, src: "face/" + id});
-  img.onerror = () => {
-    img.hidden = true;
-  };
-  box.append(img);
-  return box;
-}
+// portrait is the picture that shows a stored face: its own, or one that is like it, which looks so.
+export const portrait = (p, alt) =>
+  p.apart > 0
+    ? html`<div class="like" title=${"A picture like this face, at a distance of " + p.apart.toFixed(2)}>
+        ${face(p.face, alt + ": a picture like it")}</div>`
+    : face(p.face, alt);
+
+// press is a button that a single key presses, too.
+export const press = (text, key, click, type = "", more = {}) => html`<button type="button" class=${type}
+  data-press=${key || nothing} ?disabled=${more.disabled} title=${more.title || nothing}
+  aria-expanded=${more.expanded ?? nothing} @click=${click}>${text}${
+    key ? html` <kbd aria-hidden="true">${key.toUpperCase()}</kbd>` : ""}</button>`;
+
+// faces is a grid of pictures of stored or seen faces by their numbers.
+export const best = (ids, alt) => html`<ul class="best">${ids.map(
+  (id, i) => html`<li>${face(id, alt + ", picture " + (i + 1))}</li>`)}</ul>`;
+
+// naming is a form that asks for a name.
+export const naming = (label, button, say, type = "main") => html`<form class="answer" @submit=${async (e) => {
+  e.preventDefault();
+  const form = e.target,
+    input = form.querySelector("input"),
+    name = input.value.trim();
+  if (!name) return;
+  input.blur();
+  if (await say(name)) form.reset();
+}}><input type="text" required maxlength="100" autocomplete="off" autocapitalize="words" aria-label=${label}
+  placeholder="Name" list="names" data-press="n"><button class=${type}>${button}</button></form>`;
 
 const language = "en-GB"; // the words of the page are English
-export const clock = (t) =>
-  new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
-export const exact = (t) =>
-  new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23"});
+const time = (more) => (t) =>
+  new Date(t).toLocaleTimeString(language, {hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...more});
+export const clock = time({}),
+  exact = time({second: "2-digit"});
 
-// dayKey is the same for two times of one day of this browser's.
-export const dayKey = (t) => new Date(t).toDateString();
+// dayKey is the same for two times of one day of this browser's: 2026-11-25.
+export function dayKey(t) {
+  const d = new Date(t),
+    two = (n) => String(n).padStart(2, "0");
+  return d.getFullYear() + "-" + two(d.getMonth() + 1) + "-" + two(d.getDate());
+}
+
+// midnight is the beginning of a day, or of one so many days later.
+export function midnight(key, days = 0) {
+  const d = new Date(key + "T00:00");
+  d.setDate(d.getDate() + days);
+  return d;
+}
 
 export function day(t) {
-  const date = new Date(t),
-    yesterday = new Date();
-  yesterday.setDate(yesterday.getDate() - 1);
-  if (dayKey(date) === dayKey(Date.now())) return "Today";
-  if (dayKey(date) === dayKey(yesterday)) return "Yesterday";
+  const today = dayKey(Date.now());
+  if (dayKey(t) === today) return "Today";
+  if (dayKey(t) === dayKey(midnight(today, -1))) return "Yesterday";
+  const date = new Date(t);
   const year = date.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
   return date.toLocaleDateString(language, {weekday: "long", day: "numeric", month: "long", year: year});
 }
 
 export const when = (t) =>
   (dayKey(t) === dayKey(Date.now()) ? "" : day(t).replace(/^Yesterday$/, "yesterday") + " ") + clock(t);
+export const span = (s) => when(s.first) + (s.live ? ", still there" : " to " + clock(s.last));
 
 export const many = (n, one, more) => n + " " + (n === 1 ? one : more || one + "s");
 
 export const personLink = (name) => "#person/" + encodeURIComponent(name);
-
-// personCard links to a person, with the picture, the name and more of this person.
-export const personCard = (p, ...more) =>
-  make(
-    "li",
-    {},
-    make(
-      "a",
-      {href: personLink(p.name)},
-      face(p.face, p.name),
-      make("div", {}, make("b", {className: "two"}, p.name), ...more),
-    ),
-  );
 
 // cut returns a name that fits into a line; titles have all of it.
 export const cut = (name) => (name.length > 40 ? name.slice(0, 39) + "…" : name);

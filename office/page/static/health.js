@@ -1,11 +1,22 @@
 // How everything is, and what was said.
 
-import {ask, get, query, tell, undo} from "./api.js";
-import {$, keyed, make, many, sentence, show, when} from "./dom.js";
+import {ask, data, get, query, tell, undo} from "./api.js";
+import {html, many, repeat, sentence, update, when} from "./dom.js";
+
+export const title = "Health",
+  needs = ["corrections", "sinks"];
+
+const room = (r, learns) =>
+  !learns ? "Faces are judged, but not learned."
+  : (r.full ? `All ${r.k} places for learned faces are taken, and no two are near enough to be merged. ` +
+        `Most new faces are not learned (${r.passed_over} so far). `
+    : r.needed ? `With ${r.k} places for learned faces, faces that differ are merged, and turned heads are lost. `
+    : `Up to ${r.k} learned faces are kept. `) + (r.needed ? `Start the office with --k ${r.needed}.` : "");
 
 // states returns how each part is: what it is, whether it is well, and how it is in words.
-function states(now, sinks) {
-  const cameras = now.cameras.map((c) => ({
+function states() {
+  const now = data.now;
+  const cameras = data.cameras.map((c) => ({
     what: "Camera " + c.camera,
     bad: !c.up && Boolean(c.error),
     how: c.up ? "Connected" : c.error ? "Down" : "Ended",
@@ -15,34 +26,26 @@ function states(now, sinks) {
       (c.up ? Math.round(c.rate) + " frames a second." : "") +
       (c.far ? " People too far away: " + c.far + " today." : ""),
   }));
-  const room = {
-    what: "Learning",
-    bad: now.room.needed > 0,
-    how: !now.learns ? "Off" : now.room.full ? "No room" : now.room.needed ? "Little room" : "There is room",
-    more: !now.learns
-      ? "Faces are judged, but not learned."
-      : (now.room.full
-          ? `All ${now.room.k} places for learned faces are taken, and no two are near enough to be merged. ` +
-            `Most new faces are not learned (${now.room.passed_over} so far). `
-          : now.room.needed
-            ? `With ${now.room.k} places for learned faces, faces that differ are merged, and turned heads are lost. `
-            : `Up to ${now.room.k} learned faces are kept. `) +
-        (now.room.needed ? `Start the office with --k ${now.room.needed}.` : ""),
-  };
-  if (now.poor)
-    room.more += " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was.";
-  const state = now.disk?.error;
-  const disk = {
-    what: "Disk",
-    bad: Boolean(state),
-    how: state ? "Cannot be written" : "Well",
-    more: state
-      ? sentence(state) +
-        " All goes on in memory, and is written when there is room. " +
-        (now.disk?.held ? many(now.disk.held, "event") + " would be lost if the program ended now." : "")
-      : "Everything is written.",
-  };
-  const told = sinks.map((s) => ({
+  const r = now.room,
+    disk = now.disk;
+  const own = [
+    {
+      what: "Learning",
+      bad: r.needed > 0,
+      how: !now.learns ? "Off" : r.full ? "No room" : r.needed ? "Little room" : "There is room",
+      more: room(r, now.learns) +
+        (now.poor ? " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was." : ""),
+    },
+    {
+      what: "Disk",
+      bad: Boolean(disk.error),
+      how: disk.error ? "Cannot be written" : "Well",
+      more: !disk.error ? "Everything is written."
+        : sentence(disk.error) + " All goes on in memory, and is written when there is room. " +
+          (disk.held ? many(disk.held, "event") + " would be lost if the program ended now." : ""),
+    },
+  ];
+  const sinks = data.sinks.map((s) => ({
     what: "Sink " + s.name,
     bad: Boolean(s.error) || s.lost > 0,
     how: s.error ? "Not delivered" : s.lost ? "Events were lost" : "Well",
@@ -51,26 +54,11 @@ function states(now, sinks) {
       (s.waiting ? many(s.waiting, "event waits", "events wait") + ". " : "No event waits. ") +
       (s.lost ? many(s.lost, "event was lost", "events were lost") + ", as there was no room." : ""),
   }));
-  return cameras.concat([room, disk], told);
+  return cameras.concat(own, sinks);
 }
 
-const drawState = (s) =>
-  make(
-    "li",
-    {className: s.bad ? "bad" : ""},
-    make("h2", {className: "first"}, s.what),
-    make("div", {className: "how"}, s.how),
-    make("div", {className: "soft small"}, s.more),
-  );
-
-let sinks = [];
-
-// badge says on the tab how many parts are not well.
-export function badge(now) {
-  const n = states(now, sinks).filter((s) => s.bad).length;
-  show($("ill"), n ? String(n) : "");
-  if (n) $("ill").setAttribute("aria-label", many(n, "part is not well", "parts are not well"));
-}
+// ill returns how many parts are not well.
+export const ill = () => states().filter((s) => s.bad).length;
 
 const words = {
   named: (c) => "Named person " + (c.group || "") + " " + c.name,
@@ -82,62 +70,55 @@ const words = {
   noticed: (c) => "Noticed person " + (c.group || "") + " again",
   split: (c) => "Took faces of person " + (c.group || "") + " for somebody else",
   unlabelled: (c) => "Took back a face" + (c.was ? " of " + c.was : ""),
+  alike: (c) => "Said that " + c.name + " and " + c.was + " are two people who look alike",
   "forgot-group": (c) => "Forgot stranger " + (c.group || ""),
   forgot: () => "Forgot a person",
 };
 
-const page = 25;
-let older = [];
+let older = [],
+  more = true; // there may be others
 
-function drawCorrection(c) {
-  return make(
-    "li",
-    {},
-    make(
-      "div",
-      {},
-      make("div", {className: c.undone ? "undone" : ""}, (words[c.kind] || ((x) => x.kind + " " + x.name))(c)),
-      make("span", {className: "soft small"}, when(c.at) + (c.undone ? ", undone" : "")),
-    ),
-    ...(c.can_undo && !c.undone ? [make("button", {type: "button", onclick: () => undo(c)}, "Undo")] : []),
-  );
-}
+const correction = (c) => html`<li><div><div class=${c.undone ? "undone" : ""}>${(words[c.kind] || (() => c.kind + " " + c.name))(c)}</div>
+  <span class="soft small">${when(c.at)}${c.undone ? ", undone" : ""}</span></div>${
+  c.can_undo && !c.undone ? html`<button type="button" @click=${() => undo(c)}>Undo</button>` : ""}</li>`;
 
-export function reset() {
-  older = [];
-}
-
-export async function refreshSinks() {
-  sinks = await get("sinks");
-}
-
-export async function refresh(now) {
-  const said = await get(query("corrections", {n: page}));
-  keyed($("states"), states(now, sinks), (s) => s.what, drawState);
-  if (document.activeElement !== $("keep")) $("keep").checked = now.keeps;
-  const all = said.concat(older.filter((c) => said.length === 0 || c.id < said.at(-1).id));
-  $("no-corrections").hidden = all.length > 0;
-  keyed($("corrections"), all, (c) => c.id, drawCorrection);
-  if (older.length === 0) $("older-corrections").hidden = said.length < page;
-}
-
-$("older-corrections").onclick = async () => {
-  const some = await get(query("corrections", {before: $("corrections").lastElementChild.dataset.key, n: page}));
+async function showOlder(last) {
+  const some = await get(query("corrections", {before: last.id, n: 25}));
   older = older.concat(some);
-  $("older-corrections").hidden = some.length < page;
-  for (const c of some) {
-    const e = drawCorrection(c);
-    Object.assign(e.dataset, {key: c.id, text: JSON.stringify(c)});
-    $("corrections").append(e);
-  }
-};
+  more = some.length === 25;
+  update();
+}
 
-$("keep").onchange = async (e) => {
+async function keep(e) {
   const on = e.target.checked;
-  e.target.blur();
   if (!on && !(await ask("Forget the strangers that are kept, and keep none from now on?", "Forget them"))) {
     e.target.checked = true;
     return;
   }
   await tell("keep", {on: on}, on ? "Faces of strangers are kept." : "No face of a stranger is kept.");
+}
+
+export const open = () => {
+  older = [];
+  more = true;
 };
+
+export function draw() {
+  const parts = states(),
+    bad = parts.filter((s) => s.bad),
+    well = parts.filter((s) => !s.bad),
+    last = data.corrections.at(-1)?.id;
+  const said = data.corrections.concat(older.filter((c) => !(c.id >= last)));
+  return html`<h1 tabindex="-1">Health</h1>
+    <ul id="states" class="states">${repeat(bad, (s) => s.what, (s) => html`<li class="bad"><h2 class="first">${s.what}</h2>
+      <div class="how">${s.how}</div><div class="soft small">${s.more}</div></li>`)}</ul>
+    <p class="how">${bad.length ? "All else is well." : "All is well."}</p>
+    <details id="well"><summary>${many(well.length, "part is", "parts are")} well</summary><dl>${repeat(well, (s) => s.what, (s) =>
+      html`<div><dt>${s.what}</dt><dd>${s.how}. <span class="soft">${s.more}</span></dd></div>`)}</dl></details>
+    <h2>Strangers</h2>
+    <p><label class="row"><input type="checkbox" id="keep" .checked=${data.now.keeps} @change=${keep}> <span>Keep faces of strangers, so that you can name them</span></label></p>
+    <h2>Corrections</h2>
+    ${said.length ? "" : html`<p class="soft">There are no corrections yet.</p>`}
+    <ul id="corrections" class="plain">${repeat(said, (c) => c.id, correction)}</ul>
+    ${more && data.corrections.length === 25 ? html`<p><button type="button" @click=${() => showOlder(said.at(-1))}>Show older ones</button></p>` : ""}`;
+}

@@ -1,443 +1,278 @@
-// One question at a time: who is this, is it still them, which of these labels is wrong?
+// One question at a time, or all strangers at once: who is this, is it still them, which of these labels is wrong?
 
-import {ask, correct, get, name, naming, query, tell, toast} from "./api.js";
-import {$, clock, cut, face, icon, keyed, make, many, personLink, portrait, show, when} from "./dom.js";
+import {ask, correct, data, each as forEach, get, name, query, tell, toast} from "./api.js";
+import {$, best, cut, face, html, icon, keyed, many, naming, personLink, portrait, press, repeat, span, update, when} from "./dom.js";
+import {showVisit} from "./visit.js";
 
-let questions = [],
-  known = [],
-  strangers = [];
+export const title = "Inbox",
+  needs = ["inbox", "strangers", "people", "sightings"];
+
 let at = 0,
-  key = ""; // of the question that is shown
-let wanted = ""; // the question of the address
+  key = "", // of the question that is shown
+  wanted = "", // the question of the address
+  held = false; // the question that was answered had the focus
+const chosen = new Set(); // strangers in the grid
 
-const current = () => questions[at];
-
-// hint is the key that presses a button.
-function button(text, press, more) {
-  const b = make("button", {type: "button", ...more}, text);
-  if (press) {
-    b.dataset.press = press;
-    b.append(make("kbd", {"aria-hidden": "true"}, press.toUpperCase()));
-  }
-  return b;
+// open shows the question of that key, or the grid.
+export function open(which) {
+  wanted = which;
+  chosen.clear();
 }
 
-const pictures = (ids, alt, few) =>
-  make(
-    "ul",
-    {className: few ? "best few" : "best"},
-    ...ids.map((id, i) => make("li", {}, face(id, alt + ", picture " + (i + 1)))),
-  );
+const probably = (g, text = "Probably ") =>
+  html`<button type="button" class="main" data-press="p" @click=${() => name([g.id], g.probably.name)}>
+    <span class="clip">${text}${g.probably.name}</span> (${g.probably.distance.toFixed(2)}) <kbd aria-hidden="true">P</kbd></button>`;
 
-function drawStranger(g) {
-  const box = make("article", {className: "question", "aria-labelledby": "question-title"});
-  const submit = make("button", {className: "main"}, "Save");
-  const form = naming("Who is unknown person " + g.id + "?", submit, (who) => name(g.id, who));
-  form.querySelector("input").dataset.press = "n";
-  form.prepend(
-    make("span", {className: "soft small whole", "aria-hidden": "true"}, "Their name ", make("kbd", {}, "N")),
-  );
-  box.append(
-    make("h2", {id: "question-title", tabIndex: -1}, "Who is this?"),
-    make("p", {className: "soft meta"}),
-    pictures(g.best, "Unknown person " + g.id),
-    form,
-  );
-  if (known.length > 0) {
-    box.append(
-      make(
-        "ul",
-        {className: "chips", "aria-label": "People who are known"},
-        ...known
-          .slice(0, 12)
-          .map((p) =>
-            make(
-              "li",
-              {},
-              make(
-                "button",
-                {type: "button", onclick: () => name(g.id, p.name)},
-                make("span", {className: "clip"}, p.name),
-              ),
-            ),
-          ),
-      ),
-    );
-  }
-  const others = strangers.filter((o) => o.id !== g.id && !o.ignored);
-  const same = make(
-    "div",
-    {className: "panel", hidden: true},
-    make("h3", {}, "Which of these is the same person?"),
-    make(
-      "ul",
-      {className: "faces large"},
-      ...others.map((o) =>
-        make(
-          "li",
-          {},
-          make(
-            "button",
-            {
-              type: "button",
-              className: "pick",
-              onclick: () => tell("merge", {into: o.id, from: g.id}, "They are one person now."),
-            },
-            face(o.best[0], "Unknown person " + o.id),
-            make("span", {className: "under"}, "Person " + o.id + ", " + when(o.last)),
-          ),
-        ),
-      ),
-    ),
-  );
-  const actions = make("div", {className: "actions"});
-  if (others.length > 0) {
-    const open = button("Same as …", "m", {"aria-expanded": "false"});
-    open.onclick = () => {
-      same.hidden = !same.hidden;
-      open.setAttribute("aria-expanded", String(!same.hidden));
-      if (!same.hidden) same.querySelector("button").focus();
-    };
-    actions.append(open);
-  }
-  actions.append(
-    button("Ignore", "i", {
-      title: "No event and no new faces of them from now on",
-      onclick: () => tell("ignore", {group: g.id, ignored: true}, "They are ignored from now on."),
-    }),
-    button("Forget", "f", {
-      className: "bad",
-      onclick: () => tell("forget-stranger", {group: g.id}, "They are forgotten."),
-    }),
-  );
-  box.append(actions, same, split(g));
-  return box;
+const seenTimes = (g) => "Seen " + (g.visits === 1 ? "once" : g.visits + " times") + ", last " + when(g.last);
+
+const chips = (say) => html`<ul class="chips" aria-label="People who are known">${data.people.slice(0, 12).map((p) => html`<li
+  ><button type="button" @click=${() => say(p.name)}><span class="clip">${p.name}</span></button></li>`)}</ul>`;
+
+// whole are the sightings of a stranger, which show more of them than the face.
+const whole = (g) => data.sightings.filter((s) => s.group === g.id && !s.name);
+
+let same = ""; // the question of which the others are shown
+
+function stranger(g, k) {
+  const others = data.strangers.filter((o) => o.id !== g.id && !o.ignored),
+    camera = g.faces.at(-1)?.camera,
+    seen = whole(g),
+    film = seen.find((s) => s.clip);
+  const toggle = () => {
+    same = same === k ? "" : k;
+    update();
+    queueMicrotask(() => $("question").querySelector(".same button")?.focus());
+  };
+  return html`<h2 id="question-title" tabindex="-1">Who is this?</h2>
+    <p class="soft">${seenTimes(g)}${camera ? " at " + camera : ""}</p>
+    ${seen.length ? html`<p><button type="button" class="quiet" @click=${() => showVisit(() => whole(g), (film || seen[0]).id)}>${
+      film ? "The whole picture" : "Their visits"}</button></p>` : ""}
+    ${best(g.best, "Unknown person " + g.id)}
+    ${g.probably ? html`<p class="row">${probably(g)}</p>` : ""}
+    ${naming("Who is unknown person " + g.id + "?", "Save", (who) => name([g.id], who))}
+    ${data.people.length ? chips((who) => name([g.id], who)) : ""}
+    <div class="actions">${others.length ? press("Same as …", "m", toggle, "", {expanded: same === k}) : ""}
+      ${press("Ignore", "i", () => tell("ignore", {group: g.id, ignored: true}, "They are ignored from now on."), "", {
+        title: "No event and no new faces of them from now on"})}
+      ${press("Forget", "f", () => tell("forget-stranger", {group: g.id}, "They are forgotten."), "bad")}</div>
+    ${same === k ? html`<div class="panel same"><h3>Which of these is the same person?</h3>
+      <ul class="faces large">${others.map((o) => html`<li><button type="button" class="pick"
+        @click=${() => tell("merge", {into: o.id, from: g.id}, "They are one person now.")}>${
+        face(o.best[0], "Unknown person " + o.id)}<span class="under">Person ${o.id}, ${when(o.last)}</span></button></li>`)}
+      </ul></div>` : ""}
+    ${split(g)}`;
 }
 
 // split shows all faces of a stranger, and takes some of them for somebody else.
 function split(g) {
-  const box = make("details", {}, make("summary", {}, "All " + many(g.faces.length, "picture")));
-  box.ontoggle = () => {
-    if (!box.open || box.children.length > 1) return;
-    const faces = make(
-      "ul",
-      {className: "faces"},
-      ...g.faces.map((f) =>
-        make(
-          "li",
-          {},
-          make(
-            "label",
-            {},
-            make("input", {
-              type: "checkbox",
-              value: f.id,
-              "aria-label": "Choose the face of " + when(f.at) + " at " + f.camera,
-            }),
-            face(f.id, ""),
-          ),
-        ),
-      ),
-    );
-    const chosen = () => [...faces.querySelectorAll("input:checked")].map((i) => Number(i.value));
-    const apart = make(
-      "button",
-      {
-        type: "button",
-        disabled: true,
-        onclick: async () => {
-          const f = chosen();
-          faces.querySelectorAll("input").forEach((i) => (i.checked = false));
-          await tell("split", {group: g.id, faces: f}, "The chosen faces are somebody else now.");
-        },
-      },
-      "The chosen faces are somebody else",
-    );
-    faces.onchange = () => {
-      apart.disabled = chosen().length === 0 || chosen().length === g.faces.length;
-    };
-    box.append(faces, apart);
+  const picked = (form) => [...form.querySelectorAll("input:checked")].map((i) => Number(i.value));
+  const change = (e) => {
+    const n = picked(e.currentTarget).length;
+    e.currentTarget.querySelector("button").disabled = n === 0 || n === g.faces.length;
   };
-  return box;
+  const submit = async (e) => {
+    e.preventDefault();
+    const form = e.currentTarget;
+    if (await tell("split", {group: g.id, faces: picked(form)}, "The chosen faces are somebody else now.")) form.reset();
+  };
+  return html`<details><summary>All ${many(g.faces.length, "picture")}</summary>
+    <form @change=${change} @submit=${submit}><ul class="faces">${repeat(g.faces, (f) => f.id, (f) => html`<li><label>
+      <input type="checkbox" value=${f.id} aria-label=${"Choose the face of " + when(f.at) + " at " + f.camera}>${face(f.id, "")}
+      </label></li>`)}</ul><button disabled>The chosen faces are somebody else</button></form></details>`;
 }
 
-// confirming asks whether somebody in view is still the person: it shows the faces that a yes would enrol, those far from
-// the enrolled ones first, and some of the enrolled ones.
-export function confirming(s, enrolled, answer) {
-  const box = make("div", {className: "confirming"});
-  get(query("confirmable", {sighting: s.id}))
-    .then((faces) => {
-      answer.disabled = false;
-      answer.onclick = () =>
-        tell(
-          "confirm",
-          {sighting: s.id, faces: faces.map((f) => f.face)},
-          "These faces of " + cut(s.name) + " are enrolled now.",
-        );
-      const shown = (f, alt, apart) =>
-        make("li", {}, face(f, alt), make("span", {className: "under soft small"}, apart || "enrolled"));
-      box.append(
-        make("h3", {}, "To be enrolled, and how far each is from the enrolled faces"),
-        make(
-          "ul",
-          {className: "best few"},
-          ...faces.map((f, i) => shown(f.face, "Face " + (i + 1) + " to be enrolled", f.apart.toFixed(2))),
-        ),
-        make("h3", {}, "Enrolled"),
-        make("ul", {className: "best few"}, ...enrolled.slice(0, 4).map((f) => shown(f, "Enrolled face of " + s.name))),
-      );
-    })
-    .catch(() => box.append(make("p", {}, "This sighting can no longer be confirmed.")));
-  return box;
+const asked = new Map(); // by sighting: the faces that a yes would enrol; null: it can no longer be confirmed
+const enrolled = new Map(); // by name: pictures of enrolled faces
+
+async function fetchStill(s) {
+  asked.set(s.id, []);
+  const [faces, person] = await Promise.all([
+    get(query("confirmable", {sighting: s.id})).catch(() => null),
+    get(query("person", {name: s.name})).catch(() => ({faces: []})), // the question stands without them
+  ]);
+  asked.set(s.id, faces);
+  enrolled.set(s.name, person.faces.filter((f) => !f.learned && !f.not && f.portrait.face).map((f) => f.portrait.face));
+  update();
 }
 
-function drawStill(s) {
-  const yes = button("Yes, all of these are " + (s.name.length > 30 ? "them" : s.name), "y", {
-    className: "main",
-    disabled: true,
-  });
-  const box = make("div", {});
-  get(query("person", {name: s.name}))
-    .then((p) => p.faces.filter((f) => !f.learned && !f.not && f.portrait.face).map((f) => f.portrait.face))
-    .catch(() => []) // the question stands without them
-    .then((enrolled) => box.append(confirming(s, enrolled, yes)));
-  return make(
-    "article",
-    {className: "question", "aria-labelledby": "question-title"},
-    make("h2", {id: "question-title", tabIndex: -1}, "Still " + s.name + "?"),
-    make("p", {className: "soft meta"}),
-    make(
-      "p",
-      {},
-      "Only learned faces support this name. " +
-        "Yes enrols these faces, so the office follows a beard, new glasses or older age.",
-    ),
-    box,
-    make(
-      "div",
-      {className: "actions"},
-      yes,
-      button("No", "x", {onclick: () => correct(s.id, s.name, "")}),
-      make("a", {href: personLink(s.name), className: "row"}, "Their page"),
-    ),
-  );
+// still asks whether somebody in view is still the person: it shows the faces that a yes would enrol, those far from the
+// enrolled ones first, and some of the enrolled ones.
+function still(s) {
+  if (!asked.has(s.id)) fetchStill(s);
+  const faces = asked.get(s.id);
+  if (!faces) return html`<p>This sighting can no longer be confirmed.</p>`;
+  const yes = () => {
+    asked.delete(s.id);
+    return tell("confirm", {sighting: s.id, faces: faces.map((f) => f.face)}, "These faces of " + cut(s.name) + " are enrolled now.");
+  };
+  const shown = (id, alt, under) => html`<li>${face(id, alt)}<span class="under soft small">${under}</span></li>`;
+  return html`<p>Only learned faces support this name. Yes enrols these faces, so the office follows a beard, new glasses or
+      older age.</p>
+    <div class="confirming"><h3>To be enrolled, and how far each is from the enrolled faces</h3>
+      <ul class="best few">${faces.map((f, i) => shown(f.face, "Face " + (i + 1) + " to be enrolled", f.apart.toFixed(2)))}</ul>
+      <h3>Enrolled</h3><ul class="best few">${(enrolled.get(s.name) || []).slice(0, 4).map((f) =>
+        shown(f, "Enrolled face of " + s.name, "enrolled"))}</ul></div>
+    <div class="actions">${press("Yes, all of these are " + (s.name.length > 30 ? "them" : s.name), "y", yes, "main", {disabled: !faces.length})}
+      ${press("No", "x", () => correct(s.id, s.name, ""))}</div>`;
+}
+
+function stillQuestion(s) {
+  return html`<h2 id="question-title" class="two" tabindex="-1">Still ${s.name}?</h2>
+    <p class="soft">${s.camera}, ${span(s)}. <a href=${personLink(s.name)}>Their page</a></p>${still(s)}`;
 }
 
 const whose = (s) => (s.not ? "Not " + s.name : s.name);
 
-function drawConflict(c) {
-  const side = (s, press) =>
-    make(
-      "div",
-      {},
-      make("h3", {className: "two"}, whose(s)),
-      make(
-        "div",
-        {className: "one"},
-        portrait(s.portrait, whose(s)),
-        make(
-          "p",
-          {className: "soft small"},
-          s.portrait.face
-            ? (s.portrait.apart > 0 ? "seen like this " : "seen ") + when(s.portrait.seen) + " at " + s.portrait.camera
-            : "no picture is kept",
-        ),
-      ),
-      button("Take back", press, {onclick: () => takeBack(s)}),
-    );
-  return make(
-    "article",
-    {className: "question", "aria-labelledby": "question-title"},
-    make("h2", {id: "question-title", tabIndex: -1}, "Which of these is wrong?"),
-    make(
-      "p",
-      {className: "soft"},
-      "These two faces look like one person and cannot both be right: the distance between them is " +
-        c.distance.toFixed(2) +
-        "." +
-        (c.pairs > 1 ? " There are " + many(c.pairs, "such pair") + " of these two." : ""),
-    ),
-    make("div", {className: "sides"}, side(c.a, "1"), side(c.b, "2")),
-  );
+function conflict(c) {
+  const two = {name: c.a.name, other: c.b.name};
+  const side = (s, o, key) => html`<div><h3 class="two">${whose(s)}</h3>
+    <div class="one">${portrait(s.portrait, whose(s))}<p class="soft small">${
+      s.portrait.face ? (s.portrait.apart > 0 ? "seen like this " : "seen ") + when(s.portrait.seen) + " at " + s.portrait.camera
+      : "no picture is kept"}</p></div>${press("This face is wrong", key, () => takeBack(s, o))}</div>`;
+  return html`<h2 id="question-title" tabindex="-1">${c.a.name === c.b.name ? "Which of these is wrong?" : "One person, or two?"}</h2>
+    <p class="soft">These two faces look like one person: the distance between them is ${c.distance.toFixed(2)}.${
+      c.pairs > 1 ? " There are " + many(c.pairs, "such pair") + " of these two; one answer is for all." : ""}</p>
+    <div class="sides">${side(c.a, c.b, "1")}${side(c.b, c.a, "2")}</div>
+    ${c.a.name === c.b.name ? "" : html`<div class="actions">${
+      press("They are one person", "o", () => tell("same", two, cut(c.b.name) + " is " + cut(c.a.name) + " now."))}${
+      press("Two people who look alike", "t", () => tell("alike", two, "They are two people, and are not asked about again."))}</div>`}`;
 }
 
-// takeBack takes a label back, and asks first where the person would go with it.
-async function takeBack(s) {
-  const person = known.find((p) => p.name === s.name);
-  const last = !s.not && person && person.faces === 1;
-  if (
-    last &&
-    !(await ask(
-      "This is the only face that " +
-        s.name +
-        " was enrolled with. They and all that was learned of them will be forgotten.",
-      "Forget them",
-    ))
-  )
-    return;
-  await tell("unlabel", {face: s.face, name: s.name, not: s.not}, "The face is taken back.");
+// takeBack takes the labels of one side back that contradict the other, and asks first where the person would go.
+async function takeBack(s, o) {
+  const person = data.people.find((p) => p.name === s.name);
+  const text = "This is the only face that " + s.name + " was enrolled with. They and all that was learned of them will be forgotten.";
+  if (!s.not && person?.faces === 1 && !(await ask(text, "Forget them"))) return;
+  await tell("unlabel", {face: s.face, name: s.name, not: s.not, other: o.name, other_not: o.not}, "The face is taken back.");
 }
 
-const meta = (q) => {
-  if (q.kind === "stranger") {
-    const g = q.stranger,
-      camera = g.faces.at(-1)?.camera;
-    return (
-      "Seen " +
-      (g.visits === 1 ? "once" : g.visits + " times") +
-      ", last " +
-      when(g.last) +
-      (camera ? " at " + camera : "")
-    );
-  }
-  const s = q.sighting;
-  return s.camera + ", " + when(s.first) + (s.live ? ", still there" : " to " + clock(s.last));
+const question = {
+  stranger: (q) => stranger(q.stranger, q.key),
+  still: (q) => stillQuestion(q.sighting),
+  conflict: (q) => conflict(q.conflict),
 };
 
-const draw = {
-  stranger: (q) => drawStranger(q.stranger),
-  still: (q) => drawStill(q.sighting),
-  conflict: (q) => drawConflict(q.conflict),
-};
+const strangers = () => data.inbox.filter((q) => q.kind === "stranger").map((q) => q.stranger);
 
-// same tells two states of a question apart, of which the pictures or the answers differ.
-const same = (q) =>
-  JSON.stringify(
-    q.kind === "stranger" ? [q.key, q.stranger.best, known.map((p) => p.name)] : q.kind === "conflict" ? q : q.key,
-  );
-
-function render(focus) {
-  show($("position"), questions.length ? at + 1 + " of " + questions.length : "");
-  $("steps").hidden = questions.length < 2;
-  const box = $("question"),
-    q = current();
-  if (!q) {
-    if (!box.querySelector(".empty"))
-      box.replaceChildren(make("div", {className: "empty"}, icon("inbox"), make("p", {}, "No question is open.")));
-    return;
-  }
-  const old = box.firstChild,
-    busy =
-      key === q.key &&
-      old &&
-      (old.querySelector("details[open],.panel:not([hidden])") ||
-        (old.contains(document.activeElement) && document.activeElement.matches("input,select")));
-  if (old?.dataset.text !== same(q) && !busy) {
-    const held = old && old.contains(document.activeElement);
-    const fresh = draw[q.kind](q);
-    fresh.dataset.text = same(q);
-    box.replaceChildren(fresh);
-    if (key !== q.key && (held || focus)) fresh.querySelector("h2").focus();
-    else if (held) fresh.querySelector("h2").focus();
-  }
-  key = q.key;
-  const line = box.querySelector(".meta");
-  if (line && line.textContent !== meta(q)) line.textContent = meta(q);
+// grid shows all strangers: those that are chosen get one name.
+function grid() {
+  const all = strangers(),
+    ids = all.map((g) => g.id).filter((id) => chosen.has(id));
+  const choose = (id) => (e) => {
+    if (e.target.checked) chosen.add(id);
+    else chosen.delete(id);
+    update();
+  };
+  const done = (answer) => {
+    if (answer) chosen.clear();
+    update();
+    return answer;
+  };
+  const say = async (who) => done(await name(ids, who));
+  return html`<ul class="wall" id="grid">${repeat(all, (g) => g.id, (g) => html`<li><label class="tile">
+      <input type="checkbox" .checked=${chosen.has(g.id)} aria-label=${"Choose person " + g.id} @change=${choose(g.id)}>
+      ${face(g.best[0], "Unknown person " + g.id)}${g.visits > 1 ? html`<span class="times">${g.visits}×</span>` : ""}
+      <span class="soft small">${when(g.last)}</span></label>
+      ${g.probably ? probably(g, "") : ""}</li>`)}</ul>
+    ${all.length ? "" : html`<p class="soft">There are no strangers.</p>`}
+    ${ids.length ? html`<div class="bottom"><b>${many(ids.length, "person", "people")} chosen</b>
+      ${naming("Who are the chosen people?", "Name", say)}
+      <div class="row"><button type="button" @click=${async () => done(await forEach("ignore", ids, (g) => ({group: g, ignored: true}), "They are ignored from now on."))}>Ignore</button>
+      <button type="button" class="bad" @click=${async () => done(await forEach("forget-stranger", ids, (g) => ({group: g}), "They are forgotten."))}>Forget</button></div></div>` : ""}`;
 }
 
-// refresh takes in the questions that are open. The one that is shown stays; where it is answered, the next one comes.
-export async function refresh(now, all) {
-  known = now.known;
-  strangers = await get("strangers");
-  questions = all;
-  if (wanted) {
+// current finds the question that is shown. It stays; where it is answered, the next one comes.
+function current() {
+  const all = data.inbox;
+  if (wanted && wanted !== "all") {
     key = wanted;
-    wanted = "";
+    if (all.some((q) => q.key === wanted) || all.length) wanted = "";
   }
-  const found = questions.findIndex((q) => q.key === key);
-  const answered = found < 0 && key !== "";
-  at = found >= 0 ? found : Math.min(at, Math.max(0, questions.length - 1));
-  render(answered && document.activeElement === document.body);
-  const ignored = strangers.filter((g) => g.ignored);
-  $("ignored").hidden = ignored.length === 0;
-  show($("ignored").querySelector("summary"), many(ignored.length, "person", "people") + " ignored");
-  keyed(
-    $("ignored").querySelector("ul"),
-    ignored,
-    (g) => g.id,
-    (g) =>
-      make(
-        "li",
-        {},
-        face(g.best[0], "Ignored person " + g.id),
-        make(
-          "div",
-          {},
-          make("h3", {}, "Person " + g.id),
-          make("p", {className: "soft small"}, "last seen " + when(g.last)),
-          make(
-            "button",
-            {type: "button", onclick: () => tell("ignore", {group: g.id, ignored: false}, "They are reported again.")},
-            "No longer ignore",
-          ),
-        ),
-      ),
-  );
+  const found = all.findIndex((q) => q.key === key);
+  held ||= found < 0 && key !== "" && (document.activeElement === document.body || $("question")?.contains(document.activeElement));
+  at = found >= 0 ? found : Math.min(at, Math.max(0, all.length - 1));
+  key = all[at]?.key || "";
+  return all[at];
 }
 
-// open shows the question of that key.
-export function open(which) {
-  wanted = which;
+export function draw() {
+  const all = data.inbox,
+    every = wanted === "all",
+    q = every ? null : current(),
+    ignored = data.strangers.filter((g) => g.ignored);
+  return html`<div class="title"><h1 id="inbox-title" tabindex="-1">Inbox</h1>
+      <p id="position" class="soft">${q ? at + 1 + " of " + all.length : ""}</p>
+      ${strangers().length > 1 || every ? html`<a href=${every ? "#inbox" : "#inbox/all"}>${every ? "One by one" : "Many at once"}</a>` : ""}</div>
+    ${every ? grid() : html`<div id="question" @pointerdown=${down} @pointerup=${up}>${
+      q ? keyed(q.key, html`<article class="question" aria-labelledby="question-title">${question[q.kind](q)}</article>`)
+      : html`<div class="empty">${icon("inbox")}<p>No question is open.</p></div>`}</div>
+    ${all.length > 1 ? html`<div id="steps" class="steps">
+      <button type="button" id="previous" @click=${() => step(-1)}>${icon("back")} Previous <kbd aria-hidden="true">K</kbd></button>
+      <button type="button" id="next" @click=${() => step(1)}>Skip <kbd aria-hidden="true">J</kbd> ${icon("next")}</button></div>` : ""}
+    <p class="keys soft small"><label><input type="checkbox" id="keys" .checked=${keys} @change=${switchKeys}> Answer with
+      single keys, as the buttons show them</label></p>`}
+    ${ignored.length ? html`<details id="ignored"><summary>${many(ignored.length, "person", "people")} ignored</summary>
+      <ul class="wall">${repeat(ignored, (g) => g.id, (g) => html`<li>${face(g.best[0], "Ignored person " + g.id)}<b>Person ${g.id}</b>
+        <span class="soft small">last seen ${when(g.last)}</span><button type="button"
+        @click=${() => tell("ignore", {group: g.id, ignored: false}, "They are reported again.")}>No longer ignore</button></li>`)}
+      </ul></details>` : ""}`;
+}
+
+// after moves the focus to a new question where the old one had it.
+export function after() {
+  if (!held) return;
+  held = false;
+  $("question-title")?.focus({preventScroll: true});
 }
 
 function step(by) {
-  if (questions.length < 2) return;
-  at = (at + by + questions.length) % questions.length;
-  key = "";
-  $("question").replaceChildren();
-  render(true);
+  if (data.inbox.length < 2) return;
+  at = (at + by + data.inbox.length) % data.inbox.length;
+  key = data.inbox[at].key;
+  held = true;
+  update();
 }
-
-$("previous").onclick = () => step(-1);
-$("next").onclick = () => step(1);
 
 // A finger that goes sideways skips. Pictures and buttons stay where they are.
 let from = null;
-$("question").addEventListener("pointerdown", (e) => {
+const down = (e) => {
   from = e.pointerType === "touch" ? [e.clientX, e.clientY] : null;
-});
-$("question").addEventListener("pointerup", (e) => {
+};
+const up = (e) => {
   if (!from) return;
   const [x, y] = [e.clientX - from[0], e.clientY - from[1]];
   from = null;
   if (Math.abs(x) > 70 && Math.abs(x) > 2 * Math.abs(y)) step(x < 0 ? 1 : -1);
-});
+};
 
 // Single keys can be switched off: who speaks to a computer types by accident.
-const keys = $("keys");
+let keys = true;
 try {
-  keys.checked = localStorage.getItem("keys") !== "off";
+  keys = localStorage.getItem("keys") !== "off";
 } catch {
-  keys.checked = true; // the browser keeps nothing
+  // the browser keeps nothing
 }
-const mark = () => document.body.classList.toggle("nokeys", !keys.checked);
+const mark = () => document.body.classList.toggle("nokeys", !keys);
 mark();
-keys.onchange = () => {
+function switchKeys(e) {
+  keys = e.target.checked;
   mark();
   try {
-    localStorage.setItem("keys", keys.checked ? "on" : "off");
+    localStorage.setItem("keys", keys ? "on" : "off");
   } catch {
     toast("This browser keeps no settings: your choice holds until the page is closed.");
   }
-};
+}
 document.addEventListener("keydown", (e) => {
-  const view = document.querySelector("[data-view=inbox]");
   if (e.target.matches("input[type=text],input[type=search],select") && e.key === "Escape") e.target.blur();
-  if (
-    view.hidden ||
-    !keys.checked ||
-    e.ctrlKey ||
-    e.metaKey ||
-    e.altKey ||
-    $("ask").open ||
-    e.target.matches("input:not([type=checkbox]),select,textarea")
-  )
-    return;
+  const box = $("question"),
+    typing = e.target.matches("input:not([type=checkbox]),select,textarea");
+  if (!box || !keys || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]") || typing) return;
   const k = e.key.toLowerCase();
   if (k === "j" || e.key === "ArrowRight") step(1);
   else if (k === "k" || e.key === "ArrowLeft") step(-1);
   else {
-    const target = /^[a-z0-9]$/.test(k) && view.querySelector(`#question [data-press="${k}"]`);
+    const target = /^[a-z0-9]$/.test(k) && box.querySelector(`[data-press="${k}"]`);
     if (!target) return;
     if (target.matches("input")) target.focus();
     else target.click();

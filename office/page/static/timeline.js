@@ -1,267 +1,80 @@
-// What has happened, by day, from now to the beginning.
+// What has happened on a day.
 
-import {get, query} from "./api.js";
-import {$, clock, cut, day, dayKey, exact, face, make, many, personLink, svg} from "./dom.js";
+import {data, get, query} from "./api.js";
+import {bars} from "./bars.js";
+import {$, cut, day, dayKey, exact, face, html, icon, many, midnight, nothing, personLink, repeat, update} from "./dom.js";
 
-// stays returns who of the people with a name was there from when to when, the first first.
-export function stays(visits, now) {
-  return visits
-    .filter((v) => v.name)
-    .map((v) => ({
-      name: v.name,
-      from: Date.parse(v.first),
-      to: v.live ? now : Date.parse(v.last),
-      here: v.live,
-      camera: v.cameras.at(-1),
-    }))
-    .toReversed();
-}
+export const title = "Timeline",
+  needs = ["events", "people", "sightings", "corrections"];
 
-// bars draws the stays of a day, a line for each person, with their names where these are wanted.
-export function bars(all, at, named) {
-  const midnight = new Date(at);
-  midnight.setHours(0, 0, 0, 0);
-  const from = midnight.getTime(),
-    next = new Date(midnight);
-  next.setDate(next.getDate() + 1);
-  const length = next - from;
-  const lines = [];
-  for (const [name, own] of Map.groupBy(all, (s) => s.name)) {
-    const rects = own
-      .filter((s) => s.to >= from && s.from < from + length)
-      .map((s) => {
-        const a = Math.max(s.from, from),
-          b = Math.min(s.to, from + length);
-        return svg("rect", {
-          x: (1440 * (a - from)) / length,
-          y: 0,
-          height: 10,
-          width: Math.max(4, (1440 * (b - a)) / length),
-        });
-      });
-    if (rects.length === 0) continue;
-    const text = own.map((s) => clock(s.from) + " to " + (s.here ? "now" : clock(s.to))).join(", ");
-    const line = svg(
-      "svg",
-      {viewBox: "0 0 1440 10", preserveAspectRatio: "none", role: "img", "aria-label": name + " was there " + text},
-      ...rects,
-    );
-    if (named)
-      lines.push(
-        make(
-          "span",
-          {className: "who", title: name},
-          face(faces.get(name), name),
-          make("span", {className: "clip"}, name),
-        ),
-      );
-    lines.push(line);
-  }
-  if (lines.length === 0) return [];
-  const hours = make("div", {className: "hours", "aria-hidden": "true"});
-  const box = make("div", {className: named ? "bars" : "bars alone"}, ...lines, hours);
-  zoomed(box, hours, from, length);
-  return [box];
-}
-
-const shortest = 15 / 1440; // the part of a day that is shown at most enlarged: a quarter of an hour
-const views = new Map(); // by the beginning of the day, what of it is shown: its beginning and length, as parts of it
-
-// zoomed lets the wheel, two fingers and keys enlarge a part of a day, and move it.
-function zoomed(box, hours, midnight, length) {
-  const lines = box.querySelectorAll("svg");
-  let [at, part] = views.get(midnight) || [0, 1];
-  const draw = () => {
-    part = Math.min(1, Math.max(shortest, part));
-    at = Math.min(1 - part, Math.max(0, at));
-    views.set(midnight, [at, part]);
-    for (const l of lines) l.setAttribute("viewBox", [1440 * at, 0, 1440 * part, 10].join(" "));
-    hours.replaceChildren(
-      ...[0, 1, 2, 3, 4].map((i) => {
-        const time = clock(midnight + length * (at + (part * i) / 4));
-        return make("span", {}, i === 4 && at + part === 1 ? "24:00" : time);
-      }),
-    );
-  };
-  // zoom enlarges around a place, given as a part of the width.
-  const zoom = (factor, place) => {
-    const before = part;
-    part = Math.min(1, Math.max(shortest, part * factor));
-    at += (before - part) * place;
-    draw();
-  };
-  const place = (x) => {
-    const r = lines[0].getBoundingClientRect();
-    return Math.min(1, Math.max(0, (x - r.left) / r.width));
-  };
-  box.addEventListener(
-    "wheel",
-    (e) => {
-      if (e.deltaX) at += (part * e.deltaX) / 500;
-      if (part === 1 && e.deltaY > 0) return; // all is shown: the page scrolls
-      e.preventDefault();
-      zoom(1.002 ** e.deltaY, place(e.clientX));
-    },
-    {passive: false},
-  );
-  const fingers = new Map();
-  box.onpointerdown = (e) => fingers.set(e.pointerId, e.clientX);
-  box.onpointerup = box.onpointercancel = box.onpointerleave = (e) => fingers.delete(e.pointerId);
-  box.onpointermove = (e) => {
-    if (!fingers.has(e.pointerId)) return;
-    const was = [...fingers.values()];
-    fingers.set(e.pointerId, e.clientX);
-    const is = [...fingers.values()];
-    const middle = (all) => all.reduce((sum, x) => sum + x, 0) / all.length;
-    at -= part * (place(middle(is)) - place(middle(was)));
-    if (is.length === 2) zoom(Math.abs(was[0] - was[1]) / Math.max(1, Math.abs(is[0] - is[1])), place(middle(is)));
-    else draw();
-  };
-  box.tabIndex = 0;
-  box.setAttribute("role", "group");
-  box.setAttribute(
-    "aria-label",
-    "The day by person. Plus and minus enlarge it, the arrows move it, 0 shows all of it.",
-  );
-  box.onkeydown = (e) => {
-    const keys = {"+": () => zoom(0.5, 0.5), "-": () => zoom(2, 0.5), 0: () => zoom(1e4, 0.5)};
-    const move = (by) => () => {
-      at += by * part;
-      draw();
-    };
-    Object.assign(keys, {ArrowLeft: move(-0.25), ArrowRight: move(0.25)});
-    if (e.target !== box || !(e.key in keys) || e.ctrlKey || e.metaKey || e.altKey) return;
-    e.preventDefault();
-    keys[e.key]();
-  };
-  draw();
-}
-
-const words = {arrived: "arrived", left: "left", unknown: "is there", mistake: "was not there: a mistake"};
-const page = 50;
-
-let events = new Map(),
+let key = "", // the day
+  events = [],
   visits = [],
-  complete = false,
-  faces = new Map(); // pictures of people, by name
+  filters = {name: "", kind: "", camera: ""};
 
-const filters = () => ({name: $("f-name").value, kind: $("f-kind").value, camera: $("f-camera").value});
-
-function drawEvent(e) {
-  const who = make("span", {});
-  if (e.name) who.append(make("a", {href: personLink(e.name), title: e.name}, cut(e.name)));
-  else if (e.group)
-    who.append("somebody unknown (", make("a", {href: "#inbox/stranger-" + e.group}, "person " + e.group), ")");
-  else who.append("somebody unknown");
-  who.append(" " + (e.name && e.kind === "unknown" ? "was there, and named later" : words[e.kind] || e.kind));
-  return make("li", {}, make("time", {dateTime: e.at}, exact(e.at)), who, make("span", {className: "where"}, e.camera));
+// open shows a day.
+export function open(which) {
+  const is = /^\d{4}-\d\d-\d\d$/.test(which) && !isNaN(Date.parse(which)) ? which : dayKey(Date.now());
+  if (is !== key) events = visits = [];
+  key = is;
 }
 
-let drawn = "";
+const most = 200;
 
-function draw() {
-  const all = [...events.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at) || b.id - a.id);
-  const f = filters();
-  const text = JSON.stringify([all, visits, f, new Date().getHours() * 60 + new Date().getMinutes()]);
-  $("older").hidden = complete;
-  $("beginning").hidden = !complete || all.length === 0;
-  if (text === drawn) return;
-  drawn = text;
-  const whole = !f.kind && !f.camera ? stays(visits, Date.now()) : [];
-  const what = (e) => e.href || e.closest(".day")?.ariaLabel + e.className; // a link, a title or a chart
-  const held = document.activeElement.closest?.("#days") ? what(document.activeElement) : "";
-  $("days").replaceChildren(
-    ...[...Map.groupBy(all, (e) => dayKey(e.at)).values()].map((own) => {
-      const at = own[0].at,
-        midnight = new Date(at).setHours(0, 0, 0, 0);
-      const those = whole.filter((s) => s.from < midnight + 25 * 3600e3 && s.to >= midnight);
-      return make(
-        "section",
-        {className: "day", "aria-label": day(at)},
-        make("h2", {tabIndex: -1}, day(at), " ", make("small", {}, many(own.length, "event"))),
-        ...bars(those, at, true),
-        make("ul", {className: "events"}, ...own.map(drawEvent)),
-      );
-    }),
-  );
-  if (all.length === 0) $("days").append(make("p", {className: "soft"}, "There are no such events."));
-  if (held) [...$("days").querySelectorAll("a,h2,.bars")].find((e) => what(e) === held)?.focus({preventScroll: true});
+export async function load() {
+  const own = key,
+    f = {from: midnight(key).toISOString(), to: midnight(key, 1).toISOString()};
+  const [e, v] = await Promise.all([get(query("events", {...f, ...filters, n: most})), get(query("visits", {...f, name: filters.name}))]);
+  if (own === key) [events, visits] = [e, v];
 }
 
-// reset forgets what was loaded: something was said, and what is remembered may have changed.
-export function reset() {
-  events = new Map();
-  complete = false;
-}
-
-function choices(id, values) {
-  const select = $(id),
-    chosen = select.value;
-  const all = [...new Set(values)].filter((v) => v).sort((a, b) => a.localeCompare(b));
-  if (chosen && !all.includes(chosen)) all.push(chosen);
-  const old = [...select.options].slice(1).map((o) => o.value);
-  if (JSON.stringify(old) === JSON.stringify(all)) return;
-  select.replaceChildren(
-    select.options[0],
-    ...all.map((v) => make("option", {value: v}, v.length > 60 ? v.slice(0, 59) + "…" : v)),
-  );
-  select.value = chosen;
-}
-
-export async function refresh(now) {
-  const f = filters();
-  const [some, people, there] = await Promise.all([
-    get(query("events", {...f, n: page})),
-    get("people"),
-    get(query("visits", {name: f.name, days: 31})),
-  ]);
-  faces = new Map(people.map((p) => [p.name, p.face]));
-  if (JSON.stringify(f) !== JSON.stringify(filters())) return; // another choice was made meanwhile
-  visits = there;
-  if (events.size === 0) complete = some.length < page;
-  // If none of them is known, more has happened than one answer holds, and there may be a gap.
-  else if (some.length === page && !some.some((e) => events.has(e.id))) reset();
-  for (const e of some) events.set(e.id, e);
-  choices("f-name", now.known.map((p) => p.name).concat([...events.values()].map((e) => e.name)));
-  choices("f-camera", now.cameras.map((c) => c.camera).concat([...events.values()].map((e) => e.camera)));
-  draw();
-}
-
-// turn goes to the next day, or with -1 to the day before, and fetches that if it must.
-async function turn(step) {
-  const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
-  const days = () => [...document.querySelectorAll("#days .day")];
-  const top = (d) => d.getBoundingClientRect().top;
-  const now = Math.max(
-    0,
-    days().findLastIndex((d) => top(d) <= bar + 8),
-  );
-  const to = step > 0 ? now - 1 : now + 1; // the newest day is the first
-  if (to >= days().length && !complete) await older();
-  const day = days()[Math.min(Math.max(to, 0), days().length - 1)];
-  day?.scrollIntoView();
-  day?.querySelector("h2").focus({preventScroll: true});
-}
-$("earlier-day").onclick = () => turn(-1);
-$("later-day").onclick = () => turn(1);
-
-$("older").onclick = older;
 async function older() {
-  const f = filters();
-  const before = Math.min(...events.keys());
-  const some = await get(query("events", {...f, n: page, before: before}));
-  if (JSON.stringify(f) !== JSON.stringify(filters())) return;
-  for (const e of some) events.set(e.id, e);
-  complete = some.length < page;
-  draw();
+  const f = {from: midnight(key).toISOString(), to: midnight(key, 1).toISOString()};
+  const more = await get(query("events", {...f, ...filters, n: most, before: events.at(-1).id}));
+  events = events.concat(more);
+  update();
 }
 
-let again = () => {};
-export function onFilter(f) {
-  again = f;
+const kinds = {arrived: "arrived", seen: "came into view again", left: "left", unknown: "is there", faceless: "was there without a face", mistake: "was not there: a mistake"};
+
+function event(e) {
+  const p = data.people.find((x) => x.name === e.name);
+  const v = visits.find((x) => (e.name ? x.name === e.name : e.group && x.group === e.group));
+  const what = e.name && e.kind === "unknown" ? "was there, and named later" : kinds[e.kind] || e.kind;
+  return html`<li><time datetime=${e.at}>${exact(e.at)}</time>${face(v?.face || p?.face, "")}<span>${
+    e.name ? html`<a href=${personLink(e.name)} title=${e.name}>${cut(e.name)}</a>`
+    : e.group ? html`somebody unknown (<a href=${"#inbox/stranger-" + e.group}>person ${e.group}</a>)` : "somebody unknown"} ${what}</span
+    ><span class="where">${e.camera}</span></li>`;
 }
-$("filters").onchange = () => {
-  reset();
-  again();
-};
-$("filters").onsubmit = (e) => e.preventDefault();
+
+const go = (days) => () => (location.hash = "#timeline/" + dayKey(midnight(key, days)));
+
+function choice(name, label, every, values) {
+  const all = [...new Map(values.filter(([v]) => v))].sort((a, b) => a[1].localeCompare(b[1]));
+  const change = async (e) => {
+    filters[name] = e.target.value;
+    await load();
+    update();
+  };
+  return html`<label>${label} <select id=${"f-" + name} @change=${change}><option value="">${every}</option>${all.map(
+    ([v, text]) => html`<option value=${v} ?selected=${filters[name] === v}>${text.length > 60 ? text.slice(0, 59) + "…" : text}</option>`)}</select></label>`;
+}
+
+export function draw() {
+  const today = dayKey(Date.now());
+  const same = (all) => all.map((x) => [x, x]);
+  return html`<h1 id="timeline-title" tabindex="-1">Timeline</h1>
+    <div class="filters">
+      <div class="row date"><button type="button" id="earlier-day" aria-label="The day before" @click=${go(-1)}>${icon("back")}</button>
+        <input type="date" id="date" aria-label="Day" .value=${key} max=${today} @change=${(e) => e.target.value && (location.hash = "#timeline/" + e.target.value)}>
+        <button type="button" id="later-day" aria-label="The next day" ?disabled=${key >= today} @click=${go(1)}>${icon("next")}</button></div>
+      ${choice("name", "Person", "Everybody", same(data.people.map((p) => p.name)))}
+      ${choice("kind", "Event", "All events", Object.keys(kinds).map((k) => [k, {unknown: "somebody unknown", mistake: "mistake"}[k] || k]))}
+      ${choice("camera", "Camera", "All cameras", same(data.cameras.map((c) => c.camera)))}</div>
+    <section class="day" aria-label=${day(midnight(key))}><h2 tabindex="-1">${day(midnight(key))} <small>${
+        events.length === most ? "the last " : ""}${many(events.length, "event")}</small></h2>
+      ${visits.length && !filters.kind && !filters.camera ? bars(visits.filter((v) => v.name || v.group), key, true) : ""}
+      <ul class="events">${repeat(events, (e) => e.id, event)}</ul>
+      ${events.length ? nothing : html`<p class="soft">There are no such events on this day.</p>`}
+      ${events.length && events.length % most === 0 ? html`<p><button type="button" id="older" @click=${older}>Show older events</button></p>` : ""}</section>`;
+}

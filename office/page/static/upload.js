@@ -1,41 +1,36 @@
 // Pictures that enrol somebody: dropped, chosen, or taken with the camera of a phone.
 
 import {enrol} from "./api.js";
-import {make} from "./dom.js";
+import {html, update} from "./dom.js";
 
-// upload returns a place for pictures. Path returns where they go, the parameters, and the name of the person, or null
+// uploads returns a place for pictures. Path returns where they go, the parameters, and the name of the person, or null
 // while somebody has to say more. Afterwards it says of each picture what is wrong with it.
-export function upload(label, path) {
-  const input = make("input", {type: "file", multiple: true, accept: "image/jpeg,image/png,image/webp"});
-  const results = make("ul", {className: "plain small"});
-  const box = make(
-    "div",
-    {className: "drop"},
-    make("label", {}, make("b", {}, label), " Drop them here, or ", input),
-    make("div", {role: "status"}, results),
-  );
-  const send = async (files) => {
+export function uploads(label, path) {
+  let results = [],
+    busy = false,
+    over = false;
+  const send = async (files, input) => {
     const to = path();
     if (!to || files.length === 0) return;
-    input.disabled = true;
-    results.replaceChildren(make("li", {}, "Looking at the pictures …"));
-    const pictures = (await enrol(to.path, to.values, files, to.who)) || [];
-    results.replaceChildren(
-      ...pictures.map((p) => make("li", {}, make("b", {}, p.file), p.enrolled ? "enrolled" : p.wrong)),
-    );
-    input.value = "";
-    input.disabled = false;
+    busy = true;
+    update();
+    results = (await enrol(to.path, to.values, files, to.who)) || [];
+    if (input) input.value = "";
+    busy = false;
+    update();
   };
-  input.onchange = () => send([...input.files]);
-  box.ondragover = (e) => {
+  const drag = (on) => (e) => {
     e.preventDefault();
-    box.classList.add("over");
+    over = on;
+    update();
   };
-  box.ondragleave = () => box.classList.remove("over");
-  box.ondrop = (e) => {
-    e.preventDefault();
-    box.classList.remove("over");
+  const drop = (e) => {
+    drag(false)(e);
     send([...e.dataTransfer.files]);
   };
-  return box;
+  return () => html`<div class=${over ? "drop over" : "drop"} @dragover=${drag(true)} @dragleave=${drag(false)} @drop=${drop}>
+    <label class="choose">${label} <span class="button">Choose pictures</span><input type="file" multiple ?disabled=${busy}
+      accept="image/jpeg,image/png,image/webp" @change=${(e) => send([...e.target.files], e.target)}></label>
+    <div role="status">${busy ? "Looking at the pictures …" : html`<ul class="plain small">${results.map(
+      (p) => html`<li><b>${p.file}</b>${p.enrolled ? "enrolled" : p.wrong}</li>`)}</ul>`}</div></div>`;
 }

@@ -1,0 +1,78 @@
+// The bars of a day: who was there when.
+
+import {data} from "./api.js";
+import {clock, face, html, keyed, midnight, personLink, svg, update} from "./dom.js";
+
+const shortest = 15 / 1440; // the part of a day that is shown at most enlarged: a quarter of an hour
+const views = new Map(); // by day, what of it is shown: its beginning and length, as parts of it
+
+// bars draws the visits of a day, a line for each person or stranger, with their pictures and names where these are
+// wanted. The wheel, two fingers and keys enlarge a part of the day, and move it.
+export function bars(visits, key, named) {
+  const from = midnight(key).getTime(),
+    length = midnight(key, 1) - from;
+  const [at, part] = views.get(key) || [0, 1];
+  const set = (a, p) => {
+    const size = Math.min(1, Math.max(shortest, p));
+    views.set(key, [Math.min(1 - size, Math.max(0, a)), size]);
+    update();
+  };
+  // zoom enlarges around a place, given as a part of the width.
+  const zoom = (factor, place) => {
+    const size = Math.min(1, Math.max(shortest, part * factor));
+    set(at + (part - size) * place, size);
+  };
+  const until = (v) => (v.live ? Date.now() : Date.parse(v.last));
+  const line = ([who, own]) => {
+    const v = own[0],
+      text = own.map((x) => clock(x.first) + " to " + (x.live ? "now" : clock(x.last))).join(", "),
+      label = v.name || "Person " + v.group;
+    return html`${named ? html`<a class="who" href=${v.name ? personLink(v.name) : "#inbox/stranger-" + v.group} title=${label}>${
+      face(v.face || data.people.find((p) => p.name === v.name)?.face, "")}<span class="clip">${label}</span></a>` : ""}
+      <svg viewBox=${[1440 * at, 0, 1440 * part, 10].join(" ")} preserveAspectRatio="none" role="img" class=${v.name ? "" : "stranger"}
+        aria-label=${label + " was there " + text}>${own.map((x) => {
+          const a = Math.max(Date.parse(x.first), from),
+            b = Math.min(until(x), from + length);
+          return svg`<rect x=${(1440 * (a - from)) / length} y="0" height="10" width=${Math.max(4, (1440 * (b - a)) / length)}></rect>`;
+        })}</svg>`;
+  };
+  const place = (box, x) => {
+    const r = box.querySelector("svg[viewBox]").getBoundingClientRect();
+    return Math.min(1, Math.max(0, (x - r.left) / r.width));
+  };
+  const wheel = {
+    passive: false,
+    handleEvent(e) {
+      if (part === 1 && e.deltaY > 0) return; // all is shown: the page scrolls
+      e.preventDefault();
+      zoom(1.002 ** e.deltaY, place(e.currentTarget, e.clientX));
+    },
+  };
+  const keys = (e) => {
+    const does = {"+": () => zoom(0.5, 0.5), "-": () => zoom(2, 0.5), 0: () => set(0, 1),
+      ArrowLeft: () => set(at - 0.25 * part, part), ArrowRight: () => set(at + 0.25 * part, part)}[e.key];
+    if (e.target !== e.currentTarget || !does || e.ctrlKey || e.metaKey || e.altKey) return;
+    e.preventDefault();
+    does();
+  };
+  const move = (e) => {
+    const box = e.currentTarget,
+      was = [...fingers.values()],
+      middle = (all) => all.reduce((sum, x) => sum + x, 0) / all.length;
+    if (!fingers.has(e.pointerId)) return;
+    fingers.set(e.pointerId, e.clientX);
+    const is = [...fingers.values()];
+    const factor = is.length === 2 ? Math.abs(was[0] - was[1]) / Math.max(1, Math.abs(is[0] - is[1])) : 1;
+    const size = Math.min(1, Math.max(shortest, part * factor));
+    set(at - part * (place(box, middle(is)) - place(box, middle(was))) + (part - size) * place(box, middle(is)), size);
+  };
+  const lift = (e) => fingers.delete(e.pointerId);
+  return keyed(key, html`<div class=${named ? "bars" : "bars alone"} tabindex="0" role="group"
+      aria-label="The day by person. Plus and minus enlarge it, the arrows move it, 0 shows all of it." @wheel=${wheel} @keydown=${keys}
+      @pointerdown=${(e) => fingers.set(e.pointerId, e.clientX)} @pointermove=${move} @pointerup=${lift} @pointercancel=${lift} @pointerleave=${lift}>
+    ${[...Map.groupBy(visits, (v) => v.name || "stranger " + v.group)].map(line)}
+    <div class="hours" aria-hidden="true">${[0, 1, 2, 3, 4].map((i) => html`<span>${
+      i === 4 && at + part === 1 ? "24:00" : clock(from + length * (at + (part * i) / 4))}</span>`)}</div></div>`);
+}
+
+const fingers = new Map(); // on a chart, by their number: where they are

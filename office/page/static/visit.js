@@ -1,0 +1,110 @@
+// Sightings as pictures: a wall of faces that play, and a sheet behind each with what can be said of it.
+
+import {closeSheet, correct, data, get, name, query, sheet} from "./api.js";
+import {clipPicture, cut, face, html, image, keyed, many, naming, nothing, personLink, repeat, span, update, when} from "./dom.js";
+
+// The film that plays: the pictures of a clip, two a second. They come as they are; the office encodes no video.
+const film = {id: 0, at: 0, of: 0, timer: 0};
+
+// play plays the film of a sighting from its beginning, or goes on, until it is over.
+function play(s, at = 0) {
+  stop();
+  Object.assign(film, {id: s.id, at: at, of: s.clip});
+  film.timer = setInterval(() => (film.at + 1 < film.of ? film.at++ : stop(), update()), 500);
+  update();
+}
+
+function stop() {
+  clearInterval(film.timer);
+  film.timer = 0;
+  update();
+}
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+// player shows a film in the sheet.
+export function player(s) {
+  if (film.id !== s.id) {
+    Object.assign(film, {id: s.id, at: 0, of: s.clip});
+    if (!calm.matches) play(s);
+  }
+  const on = film.timer > 0;
+  const seek = (e) => {
+    stop();
+    film.at = Number(e.target.value);
+  };
+  return html`<div class="film">${image(clipPicture(s.id, film.at), "The film at this place")}<div class="row">
+    <button type="button" @click=${() => (on ? stop() : play(s, film.at + 1 < s.clip ? film.at : 0))}>${on ? "Pause" : "Play"}</button>
+    <input type="range" min="0" max=${s.clip - 1} .value=${String(film.at)} aria-label="Place in the film" @input=${seek}>
+    <a class="small" href=${"clip/" + s.id}>Save</a></div></div>`;
+}
+
+export const who = (s) => s.name || "Somebody unknown";
+export const whose = (s) => s.name || (s.group ? "stranger " + s.group : "");
+
+// tile is the picture of a sighting, which plays under a mouse, and opens its sheet.
+export function tile(s, caption, more, open) {
+  const playing = film.id === s.id && film.timer;
+  const hover = (e) => e.pointerType === "mouse" && s.clip && play(s);
+  const out = () => film.id === s.id && !document.querySelector("#sheet[open]") && (stop(), (film.id = 0));
+  return html`<li><button type="button" class="tile" @click=${open} @pointerenter=${hover} @pointerleave=${out}>${
+    face(s.face, who(s), playing ? clipPicture(s.id, film.at) : "")}${
+    more > 1 ? html`<span class="times" aria-label=${more + " times"}>${more}×</span>` : ""}${
+    s.clip ? html`<span class="plays" aria-hidden="true">▶</span>` : ""}
+    ${caption || s.name ? html`<b class="two">${caption || s.name}</b>` : ""}${caption ? "" : html`<span class="soft small">${when(s.last)}${s.live ? ", there" : ""}</span>`}</button></li>`;
+}
+
+// showVisit opens the sheet of sightings of one person; find returns those that are known now, the latest first.
+export function showVisit(find, id) {
+  let chosen = id;
+  film.id = 0;
+  sheet(() => {
+    const all = find();
+    const s = all.find((x) => x.id === chosen) || all[0];
+    if (!s) return null;
+    const choose = (x) => () => {
+      chosen = x.id;
+      update();
+    };
+    return html`<h2 class="first two">${s.name ? html`<a href=${personLink(s.name)} @click=${closeSheet}>${s.name}</a>` : who(s)}</h2>
+      <p class="soft">${s.camera}, ${span(s)}</p>
+      <div class="looks">${s.clip ? player(s) : ""}${face(s.face, who(s))}</div>
+      ${s.fixed ? "" : keyed(s.id, s.name ? known(s) : unknown(s))}
+      ${all.length > 1 ? html`<h3>${many(all.length, "time")} since ${when(all.at(-1).first)}</h3>
+        <ul class="faces">${repeat(all, (x) => x.id, (x) => html`<li><button type="button" class="pick"
+          aria-pressed=${x === s ? "true" : "false"} @click=${choose(x)}>${face(x.face, who(x))}
+          <span class="under">${when(x.first)}</span></button></li>`)}</ul>` : ""}`;
+  }, "A visit");
+}
+
+function known(s) {
+  return html`${s.trust === "likely" ? html`<p>Recognised only by learned faces. <a href=${personLink(s.name)}
+      @click=${closeSheet}>Still ${cut(s.name)}?</a></p>` : ""}
+    <h3>This is not ${cut(s.name)}?</h3>
+    <p><button type="button" @click=${() => correct(s.id, s.name, "")}>It is somebody else</button></p>
+    ${naming("Who is it, if not " + s.name + "?", "It is them", (n) => correct(s.id, s.name, n), "")}`;
+}
+
+function unknown(s) {
+  const open = s.group && data.inbox.find((q) => q.stranger?.id === s.group);
+  return html`<h3>Who is this?</h3>${naming(
+    "Who is this, seen " + when(s.first) + " at " + s.camera + "?",
+    "Save",
+    (n) => (open ? name([s.group], n) : correct(s.id, "", n)),
+  )}${open ? html`<p><a href=${"#inbox/stranger-" + s.group} @click=${closeSheet}>All pictures of them</a></p>` : nothing}`;
+}
+
+// visitTile is the picture of a visit: sightings of one person, which may be older than those that are known.
+export function visitTile(v, caption) {
+  const whole = {id: v.sightings.at(-1), camera: v.cameras.at(-1), name: v.name || "", group: v.group, first: v.first,
+    last: v.last, live: v.live, face: v.face, fixed: true};
+  let own = data.sightings.filter((s) => v.sightings.includes(s.id));
+  const open = async () => {
+    if (own.length < v.sightings.length) {
+      const some = await get(query("sightings", {before: whole.id + 1, n: 100}));
+      own = some.filter((s) => v.sightings.includes(s.id));
+    }
+    showVisit(() => own.map((s) => data.sightings.find((x) => x.id === s.id) || s).concat(own.length ? [] : [whole]), whole.id);
+  };
+  return tile({...whole, clip: own[0]?.clip}, caption, v.sightings.length, open);
+}
