@@ -198,12 +198,12 @@ const longestWay = `(() => {
 const faults = `(() => {
 	const badge = document.querySelector("#badge");
 	if (badge) badge.textContent = "128";
-	const all = [...document.querySelectorAll("main *, .bar *, dialog[open] *, body.report *")].filter(e =>
-		e.getClientRects().length && !e.closest(".skip:not(:focus), svg, option, .box, .frame"));
+	const all = [...document.querySelectorAll("body *")].filter(e =>
+		e.getClientRects().length && !e.closest(".skip:not(:focus), svg, option, .box, .frame, .wide"));
 	const name = e => e.outerHTML.slice(0, 100), found = [];
 	for (const e of all) {
 		const r = e.getBoundingClientRect(), style = getComputedStyle(e);
-		if (r.right > innerWidth + 1 && !e.closest(".wide") || r.left < -1) found.push("outside: " + name(e));
+		if (r.right > innerWidth + 1 || r.left < -1) found.push("outside: " + name(e));
 		if (e.scrollWidth > e.clientWidth + 1 && style.overflowX === "visible" && style.display !== "inline")
 			found.push("wider than its box: " + name(e));
 		for (const t of e.childNodes) {

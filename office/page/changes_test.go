@@ -4,14 +4,20 @@ package page_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/chromedp/chromedp"
+
+	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 )
 
@@ -56,6 +62,49 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 	etag := ask(p, "GET", "/page.css", "").Header().Get("ETag")
 	if w := ask(p, "GET", "/page.css", "", "If-None-Match", etag); w.Code != http.StatusNotModified {
 		t.Errorf("%q: %d", etag, w.Code)
+	}
+}
+
+// An open page costs little: with sixteen still cameras and one person Now moves less than 60 MB in an hour, and Health
+// less than 1 MB.
+func TestSystemCosts(t *testing.T) {
+	b := newBrowser(t)
+	still := []part{{frames: 1 << 30}}
+	cameras := []office.Camera{film("door", []part{{frames: 10}, {who: "Ann Archer", frames: 1 << 30, unsteady: .1}}, 40)}
+	for i := range 15 {
+		cameras = append(cameras, film(fmt.Sprint("camera ", i+2), still, 40))
+	}
+	s := perform(t, page.Options{}, 1, 40, cameras...)
+	s.until(func() bool { return len(s.office.Now().People) == 1 })
+	l, err := s.page.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := &counted{Listener: l}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.page.Serve(ctx, sent, nil) }()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	b.do(chromedp.Navigate("http://" + l.Addr().String() + "/"))
+	for _, v := range []struct {
+		name, there string
+		most        float64 // MB in an hour
+	}{
+		{"now", "document.querySelector('#now-cameras img:not([hidden])')", 60},
+		{"health", has("#view", "All is well."), 1},
+	} {
+		b.script("location.hash = '#" + v.name + "'")
+		b.awaits(v.there)
+		time.Sleep(3 * time.Second) // what the view shows at first
+		before := sent.n.Load()
+		time.Sleep(20 * time.Second)
+		hour := float64(sent.n.Load()-before) * 180 / 1e6
+		if t.Logf("%s moves %.2f MB in an hour", v.name, hour); hour > v.most {
+			t.Errorf("%s moves more than %g MB", v.name, v.most)
+		}
 	}
 }
 

@@ -93,8 +93,11 @@ func TestSystemReportInBrowser(t *testing.T) {
 	if n := b.script("document.images.length - [...document.images].filter(i => i.naturalWidth).length"); n != "0" {
 		t.Errorf("%s pictures are broken", n)
 	}
-	if b.script("document.documentElement.scrollWidth > innerWidth") == "true" {
-		t.Error("the report is wider than the window")
+	for _, width := range []int64{390, 1100} {
+		b.screen(width, 900, "light")
+		if got := b.script(faults); got != "" {
+			t.Errorf("%d:\n%s", width, got)
+		}
 	}
 	b.picture("report")
 }

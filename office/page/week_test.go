@@ -69,7 +69,7 @@ func TestSystemWeek(t *testing.T) {
 		{"now", "document.querySelectorAll('#sightings img:not([hidden])').length > 0", 900},
 		{"inbox", has("#position", "of 51"), 900},
 		{"people", "document.querySelectorAll('#people-list>li').length === 5", 900},
-		{"timeline", "document.querySelectorAll('.events li').length >= 50", 3000},
+		{"timeline", "document.querySelectorAll('.events li').length >= 50", 1200},
 		{"cameras", "document.querySelectorAll('#camera-list figure').length === 16", 1200},
 		{"health", has("#view", "All is well."), 1400},
 	} {

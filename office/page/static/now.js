@@ -11,7 +11,7 @@ export const title = "Now",
 
 let older = [], // sightings that were asked for
   more = true, // there may be others
-  few = 24; // people in the wall, until somebody asks for more
+  few = 18; // people in the wall, until somebody asks for more
 
 const active = () => data.cameras.filter(somebody);
 export const each = () => look(active());

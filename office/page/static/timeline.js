@@ -19,7 +19,7 @@ export function open(which) {
   key = is;
 }
 
-const most = 200;
+const most = 50;
 
 export async function load() {
   const own = key,
