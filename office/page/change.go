@@ -5,6 +5,7 @@ package page
 import (
 	"errors"
 	"net/http"
+	"reflect"
 
 	"github.com/faceauth/faceauth/office"
 )
@@ -130,7 +131,7 @@ func (p *Page) change(m *http.ServeMux) {
 
 // post adds a handler that decodes a strict JSON request and calls do.
 func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error) {
-	p.routes = append(p.routes, "POST /api/"+path)
+	p.route("POST /api/"+path, reflect.TypeFor[Q]())
 	m.HandleFunc("POST /api/"+path, func(w http.ResponseWriter, r *http.Request) {
 		if mediaType(r) != "application/json" {
 			http.Error(w, "send JSON, with the header Content-Type: application/json", http.StatusUnsupportedMediaType)

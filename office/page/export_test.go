@@ -4,10 +4,13 @@ package page
 
 import "github.com/faceauth/faceauth/office"
 
-import "slices"
-
 // Routes returns the method and path of every request that programs may make.
-func Routes(p *Page) []string { return slices.Clone(p.routes) }
+func Routes(p *Page) (all []string) {
+	for _, r := range p.routes {
+		all = append(all, r.pattern)
+	}
+	return all
+}
 
 // Say applies a correction, and returns the correction in the answer.
 func (p *Page) Say(do func() error) (*office.Correction, error) {

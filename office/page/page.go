@@ -3,7 +3,8 @@
 // Package page shows an office in a browser, and takes the user's corrections.
 //
 // [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. All files of the page are
-// embedded in the program. The API for programs is described with OpenAPI, at api/openapi.json.
+// embedded in the program. api/openapi.json describes the API for programs with OpenAPI. It is made from the types of the
+// answers and of the bodies of changes, and from the comments on their fields (fields.json).
 //
 // # Who may see it
 //
@@ -60,7 +61,7 @@ const leastToken = 16
 // mostBody is the greatest size of a request in bytes, but for a picture.
 const mostBody = 1 << 16
 
-//go:embed static *.tmpl openapi.json
+//go:embed static *.tmpl fields.json
 var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "*.tmpl"))
@@ -91,7 +92,9 @@ type Page struct {
 	cookie  http.Cookie // of visitors who gave the token
 	misses  misses      // wrong tokens
 	sent    misses      // pictures
-	routes  []string    // of the API: method and path
+	routes  []route     // of the API
+
+	description func() []byte
 
 	run     string // of this run: numbers of pictures may begin anew with the next
 	watched watched
@@ -113,6 +116,7 @@ func New(w *office.Office, o Options) (*Page, error) {
 	}
 	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1),
 		misses: misses{most: mostMisses}, sent: misses{most: mostSent}, run: rand.Text()[:8]}
+	p.description = sync.OnceValue(p.describe)
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ const multipartForm = "multipart/form-data"
 // pictures adds the handlers of pictures that visitors send.
 func (p *Page) pictures(m *http.ServeMux) {
 	handle := func(path string, do func(*http.Request) (any, error)) {
-		p.routes = append(p.routes, "POST "+path)
+		p.route("POST " + path)
 		m.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 			c := http.NewResponseController(w)
 			until := time.Now().Add(longestSend)
@@ -125,10 +125,13 @@ func (p *Page) recognise(r *http.Request) (any, error) {
 		return nil, err
 	}
 	faces, err := p.office.Recognise(f.Samples)
-	return struct {
-		Size  [2]int              `json:"size"`
-		Faces []office.Recognised `json:"faces"`
-	}{[2]int{f.Size.X, f.Size.Y}, faces}, err
+	return recognition{[2]int{f.Size.X, f.Size.Y}, faces}, err
+}
+
+// recognition is the answer about a picture.
+type recognition struct {
+	Size  [2]int              `json:"size"`
+	Faces []office.Recognised `json:"faces"`
 }
 
 // enrolled is the answer about a picture of an enrolment.
@@ -194,10 +197,13 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (any, error) {
 	if errors.Is(err, gallery.ErrMixed) {
 		err = errors.New("the pictures do not look like one person; send those of one person")
 	}
-	return struct {
-		Pictures   []enrolled         `json:"pictures"`
-		Correction *office.Correction `json:"correction,omitempty"`
-	}{all, s.Correction}, err
+	return enrolment{all, s.Correction}, err
+}
+
+// enrolment is the answer to an enrolment. Without a usable picture nothing has changed.
+type enrolment struct {
+	Pictures   []enrolled         `json:"pictures"`
+	Correction *office.Correction `json:"correction,omitempty"`
 }
 
 // fileName returns the name of a picture's file for the answer.

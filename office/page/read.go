@@ -31,7 +31,7 @@ var errGone = errors.New("it is not there")
 func (p *Page) read(m *http.ServeMux) {
 	w := p.office
 	get := func(path string, do func(q *query) (any, error), parameters ...string) {
-		p.routes = append(p.routes, "GET /api/"+path)
+		p.route("GET /api/" + path)
 		m.HandleFunc("GET /api/"+path, func(w http.ResponseWriter, r *http.Request) {
 			q := asked(r, parameters...)
 			v, err := do(q) // it changes nothing, so it may run with wrong parameters
@@ -93,13 +93,12 @@ func (p *Page) read(m *http.ServeMux) {
 				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to))
 		}), nil
 	}, "before", "n", "name", "kind", "camera", "from", "to")
-	p.routes = append(p.routes, "GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}",
-		"GET /clip/{sighting}/{picture}", "GET /camera/{name}", "GET /api/changes")
+	for _, pattern := range []string{"GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}",
+		"GET /clip/{sighting}/{picture}", "GET /camera/{name}", "GET /api/changes"} {
+		p.route(pattern)
+	}
 	m.HandleFunc("GET /api/changes", p.changes)
-	m.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Write(file("openapi.json")) // an error means a lost connection
-	})
+	m.HandleFunc("GET /api/openapi.json", p.serveDescription)
 	numbered := func(path string, do func(w http.ResponseWriter, r *http.Request, n ...uint64), names ...string) {
 		m.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			var numbers []uint64
@@ -190,8 +189,8 @@ func eventsBefore(w *office.Office, before uint64) iter.Seq[office.Event] {
 	}
 }
 
-// person is a known person, with the last sighting.
-type person struct {
+// personShown is a known person, with the last sighting.
+type personShown struct {
 	gallery.Person
 	Here   bool      `json:"here"`
 	Since  time.Time `json:"since,omitzero"`    // time of arrival, for a present person
@@ -202,11 +201,11 @@ type person struct {
 }
 
 // everybody returns all known people.
-func everybody(w *office.Office) []person {
-	now, all := w.Now(), []person{}
+func everybody(w *office.Office) []personShown {
+	now, all := w.Now(), []personShown{}
 	at := make(map[int64]int)
 	for i, k := range now.Known {
-		all = append(all, person{Person: k})
+		all = append(all, personShown{Person: k})
 		at[k.ID] = i
 	}
 	for _, p := range now.People {

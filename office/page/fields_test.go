@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	source "go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write fields.json anew")
+
+// The description of the API explains fields by the comments in the source: fields.json has them. After a change of a
+// comment: go test ./office/page -run TestFields -update
+func TestFields(t *testing.T) {
+	all := make(map[string]string)
+	for _, folder := range []string{"office", "office/page", "office/sink", "gallery", "online"} {
+		files, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(folder, err)
+		}
+		for _, name := range files {
+			f, err := parser.ParseFile(source.NewFileSet(), name, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				s, ok := n.(*ast.TypeSpec)
+				if !ok {
+					return true
+				}
+				if of, ok := s.Type.(*ast.StructType); ok {
+					comments(of, folder+"."+s.Name.Name, all)
+				}
+				return false
+			})
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(all); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("fields.json", b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if is, err := os.ReadFile("fields.json"); err != nil || !bytes.Equal(is, b.Bytes()) {
+		t.Errorf("fields.json is not what the comments say (%v); run: go test ./office/page -run TestFields -update", err)
+	}
+}
+
+// comments adds the comments on the fields of a struct that JSON has.
+func comments(of *ast.StructType, name string, all map[string]string) {
+	for _, f := range of.Fields.List {
+		if f.Tag == nil || !strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, `json:"-"`) {
+			continue
+		}
+		text := strings.TrimSpace(f.Comment.Text() + f.Doc.Text())
+		text = strings.NewReplacer("\n", " ", "[", "", "]", "").Replace(text)
+		for _, n := range f.Names {
+			if text != "" {
+				all[name+"."+n.Name] = strings.ToUpper(text[:1]) + text[1:]
+			}
+		}
+	}
+}
