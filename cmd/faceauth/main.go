@@ -26,7 +26,7 @@ func newRoot() *cobra.Command {
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newWho(), newAudit(),
-		newDaemon(), newLogin(), newModels(), newDemo(), newDoctor(), newBackup(), newVersion(),
+		newFleet(), newDaemon(), newLogin(), newModels(), newDemo(), newDoctor(), newBackup(), newVersion(),
 	}
 }
 

@@ -217,7 +217,15 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		defer close(copied)
 		copyDaily(ctx, g.Path(), note)
 	}()
-	defer func() { <-copied }()
+	shared := make(chan struct{})
+	go func() {
+		defer close(shared)
+		share(ctx, g.Path(), note)
+	}()
+	defer func() {
+		<-copied
+		<-shared
+	}()
 	defer cancel(nil)
 	space := g.Space()
 	v, err := o.Plan(&space, func(string) {})

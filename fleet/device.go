@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+)
+
+// ErrRunning is an error of [Open]: another program keeps the gallery in step.
+var ErrRunning = errors.New("another program keeps this gallery in step with the fleet")
+
+// Device is a member that keeps its gallery in step. It is not safe for concurrent use.
+type Device struct {
+	local
+	path   string
+	tell   func(string)
+	lock   *os.File
+	m      membership
+	unread map[ID]bool // values that this device cannot read
+}
+
+// Open opens the gallery at path for its fleet. Tell gets a sentence for people when something
+// changes. Close the device after use. The error wraps [ErrNotMember], [ErrRunning], or comes from
+// package gallery.
+func Open(path string, tell func(string)) (_ *Device, err error) {
+	d := &Device{path: path, tell: tell, unread: make(map[ID]bool)}
+	if d.m, err = readMembership(path); err != nil {
+		return nil, err
+	}
+	if d.lock, err = os.OpenFile(membershipFile(path)+"-lock", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if err = safefile.Lock(d.lock, 2*time.Second); errors.Is(err, safefile.ErrLocked) {
+		err = ErrRunning
+	}
+	if err == nil {
+		d.rows, err = gallery.OpenRows(path)
+	}
+	if err == nil {
+		d.space, err = d.rows.Space()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Close closes the gallery.
+func (d *Device) Close() (err error) {
+	if d.rows != nil {
+		err = d.rows.Close()
+	}
+	return errors.Join(err, d.lock.Close())
+}
+
+// The bucket: one value for each person, one for each member, and one for the keys.
+const (
+	stream       = "KV_people"
+	place        = "$KV.people."
+	keyName      = "key"
+	memberPrefix = "member."
+)
+
+const (
+	every    = 400 * time.Millisecond // after it a program's change of the gallery is seen
+	answer   = 20 * time.Second       // for which an acknowledgement is awaited
+	fetchers = 32
+	portion  = 256 // values that are taken or given at once
+)
+
+// errAgain ends a session whose keys are old.
+var errAgain = errors.New("the keys are new")
+
+// Run keeps the gallery and the fleet in step until ctx ends. Without a connection the device goes on
+// alone, and Run tries again.
+func (d *Device) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.refresh(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	pause := backoff.Pause{First: 250 * time.Millisecond, Longest: 30 * time.Second}
+	for last := ""; ; {
+		err := d.session(ctx, func() {
+			pause.Reset()
+			if last != "" {
+				d.tell("the fleet is connected again")
+			}
+			last = ""
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, errAgain) {
+			pause.Reset()
+		} else if errors.Is(err, nats.ErrAuthorization) {
+			err = fmt.Errorf("the server does not know this device: it was revoked, or the server is an old copy "+
+				"(%w)", err)
+		}
+		if err != nil && !errors.Is(err, errAgain) && err.Error() != last {
+			last = err.Error()
+			d.tell(last)
+		}
+		if !pause.Wait(ctx) {
+			return nil
+		}
+	}
+}
+
+// refresh lets a learner follow the rows when no other program does: what was removed is then
+// nowhere in the file, and other programs open the gallery quickly.
+func (d *Device) refresh(ctx context.Context) {
+	rows, err := gallery.OpenRows(d.path)
+	if err != nil {
+		return // the sessions say so
+	}
+	defer rows.Close()
+	seen, behind := int64(-1), false
+	for backoff.Wait(ctx, 20*time.Second) {
+		now, err := rows.Version()
+		if err != nil || now == seen && !behind {
+			continue
+		}
+		was := behind
+		if behind, err = rows.Behind(); err == nil && behind && was {
+			err = gallery.Refresh(d.path, d.space)
+			behind = false
+		}
+		if seen = now; err != nil {
+			d.tell(err.Error())
+		}
+	}
+}
+
+// note says that a value was written.
+type note struct {
+	name, write string
+	key         uint32
+	last        bool // the list of all ends here
+}
+
+// session takes part until the connection ends.
+func (d *Device) session(ctx context.Context, connected func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	nc, js, s, err := d.m.stream(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }),
+		nats.PingInterval(20*time.Second))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	was := len(d.m.Keys)
+	now := d.m.Keys.now()
+	if d.m, err = d.m.renewed(ctx, s); err != nil {
+		return err
+	}
+	if d.m.Keys.now() != now || len(d.m.Keys) != was {
+		if err := d.m.save(d.path); err != nil {
+			return err
+		}
+	}
+	if err := d.m.introduce(ctx, js, s); err != nil {
+		return err
+	}
+	notes, stop, err := listen(ctx, s, cancel)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	connected()
+	err = d.follow(ctx, js, s, notes)
+	if ctx.Err() != nil && nc.LastError() != nil {
+		err = nc.LastError()
+	}
+	return err
+}
+
+// listen returns the names of all values, and then of those that are written.
+func listen(ctx context.Context, s jetstream.Stream, lost func()) (<-chan note, func(), error) {
+	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)
+	}
+	notes := make(chan note, 4096)
+	listening, err := c.Consume(func(m jetstream.Msg) {
+		n := note{name: strings.TrimPrefix(m.Subject(), place), write: m.Headers().Get("Write")}
+		key, _ := strconv.ParseUint(m.Headers().Get("Key"), 10, 32) // without one it counts as old
+		n.key = uint32(key)
+		if info, err := m.Metadata(); err == nil {
+			n.last = info.NumPending == 0
+		}
+		select {
+		case notes <- n:
+		case <-ctx.Done():
+		}
+	}, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+		if errors.Is(err, jetstream.ErrOrderedConsumerReset) || errors.Is(err, jetstream.ErrNoHeartbeat) {
+			lost()
+		}
+	}))
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)
+	}
+	return notes, listening.Stop, nil
+}
+
+// follow takes what others write and gives what changes here. It begins with the list of all names:
+// who was away, has an old gallery, or finds a server from an old copy learns the same way what
+// differs. There is at least the introduction of this device, so the list ends.
+func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream.Stream,
+	notes <-chan note) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	seen, version := make(map[ID]bool), int64(-1)
+	listed, stale := false, len(d.m.Keys) > 1
+	for {
+		var batch []note
+		select {
+		case <-ctx.Done():
+			return errors.New("the connection to the server of the fleet has ended")
+		case n := <-notes:
+			for batch = append(batch, n); len(batch) < portion && len(notes) > 0; {
+				batch = append(batch, <-notes)
+			}
+		case <-tick.C:
+		}
+		ended := false
+		for _, n := range batch {
+			if id, ok := parseID(n.name); ok {
+				stale = stale || n.key < d.m.Keys.now()
+				seen[id] = true
+			} else if n.name == keyName && listed {
+				return errAgain
+			}
+			ended = ended || n.last
+		}
+		if err := d.pull(ctx, s, batch); err != nil {
+			return err
+		}
+		if ended && !listed {
+			if err := d.give(seen); err != nil {
+				return err
+			}
+			listed, version = true, -1
+		}
+		if !listed || len(notes) > 0 {
+			continue
+		}
+		clear(seen)
+		now, err := d.rows.Version()
+		if err != nil {
+			return err
+		}
+		if now != version || len(batch) > 0 {
+			if err := d.look(); err != nil {
+				return err
+			}
+			version = now
+		}
+		more, err := d.push(ctx, js, s)
+		if err != nil {
+			return err
+		}
+		if stale && !more && d.m.AdminBox != "" {
+			if stale, err = d.retire(ctx, js, s); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// give has what the server lacks given back.
+func (d *Device) give(there map[ID]bool) error {
+	n, err := d.missing(there)
+	if n > 0 {
+		d.tell(fmt.Sprintf("the server lacks %d people whom it had: they are given back", n))
+	}
+	return err
+}
+
+// pull fetches values that this device has not seen, and takes them.
+func (d *Device) pull(ctx context.Context, s jetstream.Stream, batch []note) error {
+	want := make(map[ID]bool)
+	for _, n := range batch {
+		id, ok := parseID(n.name)
+		if !ok {
+			continue
+		}
+		lacks, err := d.lacks(id, n.write)
+		if err != nil {
+			return err
+		}
+		if delete(want, id); lacks {
+			want[id] = true
+		}
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	got, spoilt, err := d.fetch(ctx, s, want)
+	if err == nil && len(spoilt) > 0 {
+		err = d.spoilt(spoilt)
+	}
+	if err != nil || len(got) == 0 {
+		return err
+	}
+	return d.take(got)
+}
+
+// fetch reads values. Spoilt are those that nobody can read.
+func (d *Device) fetch(ctx context.Context, s jetstream.Stream, want map[ID]bool) (got, spoilt []remote,
+	err error) {
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	slots := make(chan struct{}, fetchers)
+	for id := range want {
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			r, failed := d.value(ctx, s, id)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case failed == nil:
+				delete(d.unread, id)
+				got = append(got, r)
+			case !errors.Is(failed, errSealed):
+				err = failed
+			case r.key == 0:
+				spoilt = append(spoilt, r)
+				fallthrough
+			default:
+				if !d.unread[id] {
+					d.tell("a value of the fleet cannot be read: it is damaged, of a newer program, or sealed with " +
+						"a key that this device lacks")
+				}
+				d.unread[id] = true
+			}
+		})
+	}
+	work.Wait()
+	return got, spoilt, err
+}
+
+func (d *Device) value(ctx context.Context, s jetstream.Stream, id ID) (r remote, err error) {
+	r.id = id
+	m, err := s.GetLastMsgForSubject(ctx, place+id.String())
+	if err != nil {
+		return r, fmt.Errorf("reading from the fleet: %w", err)
+	}
+	b, key, err := d.m.Keys.open(id.String(), m.Data)
+	r.write, r.rev, r.key = m.Header.Get("Write"), m.Sequence, key
+	if err == nil && decoding.Unmarshal(b, &r.rec) != nil {
+		err = errSealed
+	}
+	return r, err
+}
+
+// spoilt has an administrator's device write what it knows over values that nobody can read.
+func (d *Device) spoilt(all []remote) error {
+	if d.m.AdminBox == "" {
+		return nil
+	}
+	return d.rows.Change(func(t *gallery.Tx) error {
+		for _, r := range all {
+			if err := t.Exec("update shared set rev = ?, sent = 0 where id = ?", int64(r.rev), r.id[:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// push gives the server what it lacks, and reports whether something is left.
+func (d *Device) push(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (more bool, err error) {
+	for {
+		all, err := d.unsent(portion)
+		if err != nil || len(all) == 0 {
+			return false, err
+		}
+		won, lost, err := d.put(ctx, js, all)
+		if err = errors.Join(err, d.written(won)); err != nil {
+			return true, err
+		}
+		if err := d.pull(ctx, s, lost); err != nil { // others were faster: join, and try again
+			return true, err
+		}
+		if len(won) == 0 {
+			return true, nil // after the next tick
+		}
+	}
+}
+
+// put writes records over the values that they are made of. Lost are those that others have written.
+func (d *Device) put(ctx context.Context, js jetstream.JetStream, all []*state) (won []*state, lost []note,
+	err error) {
+	futures := make([]jetstream.PubAckFuture, len(all))
+	for i, p := range all {
+		p.write, p.key = nuid.Next(), d.m.Keys.now()
+		m := nats.NewMsg(place + p.id.String())
+		m.Header.Set("Write", p.write)
+		m.Header.Set("Key", strconv.FormatUint(uint64(p.key), 10))
+		m.Data = d.m.Keys.seal(p.id.String(), encode(p.rec))
+		futures[i], err = js.PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(p.rev))
+		if err != nil {
+			return nil, nil, fmt.Errorf("giving people to the fleet: %w", err)
+		}
+	}
+	late := time.After(answer)
+	for i, p := range all {
+		select {
+		case ack := <-futures[i].Ok():
+			p.rev = ack.Sequence
+			won = append(won, p)
+		case failed := <-futures[i].Err():
+			var api *jetstream.APIError
+			if !errors.As(failed, &api) || api.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequence &&
+				api.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequenceConstant {
+				return won, nil, fmt.Errorf("giving people to the fleet: %w", failed)
+			}
+			lost = append(lost, note{name: p.id.String(), write: "of another device"})
+		case <-late:
+			return won, nil, errors.New("the server of the fleet does not answer")
+		case <-ctx.Done():
+			return won, nil, ctx.Err()
+		}
+	}
+	return won, lost, nil
+}
+
+// Waiting returns how many people have changed here of whom the server knows nothing yet.
+func Waiting(path string) (n int64, err error) {
+	rows, err := gallery.OpenRows(path)
+	if err != nil {
+		return 0, err
+	}
+	err = rows.Look(func(t *gallery.Tx) error {
+		n, err = t.Int("select (select count(*) from shared where not sent) + (select count(*) from touched)")
+		return err
+	})
+	return n, errors.Join(err, rows.Close())
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+)
+
+// TestMain lets the test's program be a server or a device, so that they can be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv("FLEET_TEST") == "" {
+		os.Exit(m.Run())
+	}
+	ctx, end := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer end()
+	err := program(ctx, os.Args[1:])
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func program(ctx context.Context, args []string) error {
+	if args[0] == "serve" {
+		s, err := Serve(args[1], ServerSettings{Listen: args[2], URLs: []string{"tls://" + args[2]}})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		fmt.Println(s.First)
+		return s.Wait(ctx)
+	}
+	d, err := Open(args[1], func(s string) { fmt.Println(s) })
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Run(ctx)
+}
+
+// world is a server and some devices, all processes of their own.
+type world struct {
+	*people
+	at      string // address of the server
+	folder  string
+	server  *process
+	devices []*device
+	backups []string
+}
+
+type device struct {
+	*home
+	run *process
+}
+
+type process struct {
+	*exec.Cmd
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+func (p *process) end(hard bool) {
+	if p == nil {
+		return
+	}
+	if hard {
+		p.Process.Kill()
+	} else {
+		p.Process.Signal(syscall.SIGTERM)
+	}
+	p.Wait()
+}
+
+func start(t testing.TB, args ...string) *process {
+	p := &process{Cmd: exec.Command(os.Args[0], args...)}
+	p.Env = append(os.Environ(), "FLEET_TEST=1")
+	p.Stdout, p.Stderr = p, p
+	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	try(t, p.Start())
+	return p
+}
+
+func (w *world) serve() { w.server = start(w.t, "serve", w.folder, w.at) }
+
+// newWorld returns a server and n devices that run. The ports of worlds with other numbers differ.
+func newWorld(t testing.TB, seed uint64, n int) *world {
+	w := &world{people: newPeople(t, seed), at: fmt.Sprintf("127.0.0.1:%d", 21000+seed%9000)}
+	w.folder = filepath.Join(w.dir, "server")
+	w.serve()
+	t.Cleanup(func() {
+		w.server.end(true)
+		for _, d := range w.devices {
+			d.run.end(true)
+		}
+	})
+	w.wait("the server runs", func() bool { return strings.Contains(w.server.said(), "\n") })
+	for range n {
+		w.device()
+	}
+	return w
+}
+
+// device makes a device a member, and runs it.
+func (w *world) device() *device {
+	d := &device{home: w.home(fmt.Sprint("d", len(w.devices)))}
+	var i Invitation
+	var err error
+	if len(w.devices) == 0 {
+		i, err = ParseInvitation(w.server.said())
+	} else {
+		i, err = Invite(w.devices[0].path, d.name, false)
+	}
+	try(w.t, err)
+	try(w.t, Join(w.t.Context(), d.path, i, ""))
+	w.devices = append(w.devices, d)
+	d.start()
+	return d
+}
+
+func (d *device) start() {
+	if d.run == nil {
+		d.run = start(d.w.t, "run", d.path)
+	}
+}
+
+func (d *device) stop(hard bool) {
+	d.run.end(hard)
+	d.run = nil
+}
+
+// settled reports whether the fleet has all that a device has.
+func (d *device) settled() bool {
+	return d.count("select (select count(*) from shared where not sent) + (select count(*) from touched)") == 0
+}
+
+func (w *world) wait(what string, is func() bool) {
+	w.t.Helper()
+	for begun := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begun) < time.Minute {
+			continue
+		}
+		all := ""
+		for _, d := range w.devices {
+			text, _ := d.content()
+			all += d.name + ":\n" + text + d.records()
+			if d.run != nil {
+				all += d.run.said()
+			}
+		}
+		w.fail("not after a minute: %s\n%s", what, all)
+	}
+}
+
+// agreed reports whether all devices have told all, and know the same.
+func (w *world) agreed() bool {
+	first := ""
+	for i, d := range w.devices {
+		if !d.settled() {
+			return false
+		}
+		text, _ := d.content()
+		if i == 0 {
+			first = text
+		} else if text != first {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) known(name string, at ...*device) {
+	w.t.Helper()
+	for _, d := range at {
+		w.wait(d.name+" knows "+name, func() bool {
+			text, _ := d.content()
+			return strings.Contains("\n"+text, "\n"+name+" [")
+		})
+	}
+}
+
+func (w *world) enrolled(d *device, name string) [][]float32 {
+	x := w.vector()
+	faces := w.said(&group{}, x, w.near(x), w.near(x))
+	d.enrol(name, faces...)
+	return faces
+}
+
+// TestRandomWorlds runs random worlds of processes: users' words beside each other and while both
+// sides are away, devices and servers killed, old copies of both put back.
+func TestRandomWorlds(t *testing.T) {
+	seen := make(map[string]int)
+	few := 4
+	if testing.Short() {
+		few = 1
+	}
+	for _, seed := range worlds(few) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newWorld(t, seed, 3)
+			for range *steps {
+				w.step(seed%2 == 0)
+			}
+			for _, d := range w.devices {
+				d.start()
+			}
+			begun := time.Now()
+			w.wait("one state", w.agreed)
+			took := time.Since(begun)
+			time.Sleep(2 * every)
+			w.wait("it stays", w.agreed)
+			var all []*home
+			for _, d := range w.devices {
+				d.stop(false)
+				all = append(all, d.home)
+			}
+			w.check(all)
+			for what, n := range w.seen {
+				seen[what] += n
+			}
+			t.Logf("one state after %v", took.Round(10*time.Millisecond))
+		})
+	}
+	t.Log(seen)
+}
+
+func (w *world) step(oldServers bool) {
+	d := w.devices[w.r.IntN(len(w.devices))]
+	switch k := w.r.IntN(20); {
+	case k < 12:
+		d.edit()
+	case k == 12:
+		w.say("%s is-killed", d.name)
+		d.stop(true)
+		d.start()
+	case k == 13:
+		d.stop(w.r.IntN(2) == 0)
+	case k == 14:
+		d.start()
+	case k == 15:
+		w.say("server was-killed")
+		w.server.end(true)
+		w.serve()
+		time.Sleep(time.Duration(w.r.IntN(2)) * 300 * time.Millisecond)
+	case k == 16 && oldServers:
+		b := filepath.Join(w.dir, fmt.Sprint("backup", len(w.backups)))
+		if Backup(w.t.Context(), w.folder, b) == nil { // otherwise the server is just starting
+			w.backups = append(w.backups, b)
+		}
+	case k == 17 && oldServers && len(w.backups) > 0:
+		w.say("server is-put-back")
+		w.server.end(true)
+		w.folder = filepath.Join(w.dir, fmt.Sprint("server", len(w.log)))
+		try(w.t, Restore(w.backups[w.r.IntN(len(w.backups))], w.folder))
+		w.serve()
+	case k == 16:
+		d.start() // nobody can know of people who were never shared, and forgotten after the copy
+		w.wait(d.name+" settles", d.settled)
+		d.stop(true)
+		if !d.settled() {
+			return
+		}
+		d.copies = append(d.copies, filepath.Join(w.dir, "copies", fmt.Sprint(len(w.log)), "faceauth.db"))
+		d.copyTo(d.copies[len(d.copies)-1])
+	case k == 17 && len(d.copies) > 0:
+		d.start() // what it said since is with the server first
+		w.wait(d.name+" settles", d.settled)
+		d.stop(w.r.IntN(2) == 0)
+		if !d.settled() {
+			return
+		}
+		w.say("%s is-put-back", d.name)
+		now := d.path
+		d.path = d.copies[w.r.IntN(len(d.copies))]
+		d.copyTo(now)
+		d.path = now
+		d.start()
+	default:
+		time.Sleep(time.Duration(w.r.IntN(700)) * time.Millisecond)
+	}
+}
+

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+)
+
+// Member is a device of a fleet, or an invitation.
+type Member struct {
+	Name    string    `json:"name"`
+	Key     string    `json:"key,omitempty"` // public; none: it has not joined yet
+	Admin   bool      `json:"administrator,omitempty"`
+	Invited string    `json:"invited,omitempty"` // key of the invitation
+	Until   time.Time `json:"until,omitzero"`
+	Seen    time.Time `json:"seen,omitzero"` // when it connected last
+	Online  bool      `json:"connected"`
+}
+
+// books are what a server keeps beside the bucket.
+type books struct {
+	URLs    []string  `json:"urls"`
+	Cert    []byte    `json:"cert"` // PEM
+	Key     []byte    `json:"key"`
+	Local   string    `json:"local"` // key of the commands on this machine
+	Members []*Member `json:"members"`
+}
+
+// ServerSettings say how a server is reached.
+type ServerSettings struct {
+	Listen  string   // address
+	URLs    []string // at which devices find it; default: the name of this machine and the port
+	Monitor string   // address of /healthz without TLS; "": none
+}
+
+// Server is a NATS server with JetStream that lets the members of one fleet in. Beside what NATS does
+// it knows the members. It has no key of the fleet.
+type Server struct {
+	// First is the invitation of the first device, if the server is new.
+	First *Invitation
+
+	folder string
+	nats   *server.Server
+	nc     *nats.Conn
+
+	mu sync.Mutex // guards books
+	books
+}
+
+// invitedFor is the time for which an invitation is good.
+const invitedFor = time.Hour
+
+func readBooks(folder string) (b books, err error) {
+	text, err := safefile.ReadSecret(filepath.Join(folder, "server.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	if err == nil {
+		if block, _ := pem.Decode(b.Cert); block == nil || len(b.URLs) == 0 {
+			err = fmt.Errorf("%s is damaged; restore a backup", filepath.Join(folder, "server.json"))
+		}
+	}
+	return b, err
+}
+
+func (s *Server) save() error {
+	b, err := json.MarshalIndent(s.books, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(s.folder, 0o700)
+	}
+	if err == nil {
+		err = safefile.Write(filepath.Join(s.folder, "server.json"), b)
+	}
+	return err
+}
+
+// pin returns the hash by which devices know the server.
+func (b *books) pin() []byte {
+	block, _ := pem.Decode(b.Cert)
+	sum := sha256.Sum256(block.Bytes)
+	return sum[:]
+}
+
+// Serve starts the server of a fleet, which keeps its files in folder. Close it after use.
+func Serve(folder string, set ServerSettings) (s *Server, err error) {
+	s = &Server{folder: folder}
+	host, port, err := net.SplitHostPort(set.Listen)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("%s has no port: %w", set.Listen, err)
+	}
+	s.books, err = readBooks(folder)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if fresh {
+		s.Local = newSeed(nkeys.CreateUser)
+		s.Cert, s.Key, err = certificate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(set.URLs) > 0 {
+		s.URLs = set.URLs
+	} else if len(s.URLs) == 0 {
+		name, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("the name of this machine: %w; use --url", err)
+		}
+		s.URLs = []string{"tls://" + net.JoinHostPort(name, port)}
+	}
+	if !fresh {
+		err = s.save()
+	} else if i, invited := s.invite("first", true); invited == nil {
+		s.First = &i
+	} else {
+		err = invited
+	}
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.options(host, int(number), set.Monitor)
+	if err != nil {
+		return nil, err
+	}
+	if s.nats, err = server.NewServer(o); err != nil {
+		return nil, fmt.Errorf("starting the server: %w", err)
+	}
+	s.nats.Start()
+	if !s.nats.ReadyForConnections(time.Minute) {
+		err = fmt.Errorf("the server does not start: is another one running at %s, or the disk full?", set.Listen)
+	} else {
+		err = s.begin()
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// options returns the settings of NATS.
+func (s *Server) options(host string, port int, monitor string) (*server.Options, error) {
+	pair, err := tls.X509KeyPair(s.Cert, s.Key)
+	if err != nil {
+		return nil, err
+	}
+	o := &server.Options{
+		ServerName: "faceauth", Host: host, Port: port, NoSigs: true, NoLog: true, AlwaysEnableNonce: true,
+		CustomClientAuthentication: s, TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
+		JetStream: true, StoreDir: s.folder, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
+		DisableJetStreamBanner: true,
+		SyncAlways:             true, // an acknowledged value is on the disk even if the power fails
+	}
+	if monitor == "" {
+		return o, nil
+	}
+	at, port2, err := net.SplitHostPort(monitor)
+	if err == nil {
+		o.HTTPHost = at
+		o.HTTPPort, err = strconv.Atoi(port2)
+	}
+	return o, err
+}
+
+// begin opens the bucket, and answers requests.
+func (s *Server) begin() error {
+	local, err := nkeys.FromSeed([]byte(s.Local))
+	if err != nil {
+		return err
+	}
+	s.nc, err = nats.Connect("", nats.InProcessServer(s.nats), nats.Nkey(public(s.Local), local.Sign),
+		nats.MaxReconnects(-1))
+	if err != nil {
+		return err
+	}
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err = js.Stream(ctx, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, bucketOf(1))
+	}
+	if err == nil {
+		err = s.putBack(ctx, js)
+	}
+	if err != nil {
+		return fmt.Errorf("opening the bucket: %w", err)
+	}
+	for _, of := range []struct {
+		subject string
+		answer  func(by string, r request) (any, error)
+	}{{"fleet.join.", s.joins}, {"fleet.admin.", s.admin}, {"fleet.members.", s.list}} {
+		_, err := s.nc.Subscribe(of.subject+"*", func(m *nats.Msg) {
+			// NATS lets a device publish only at the subject that ends with its own key.
+			m.Respond(encode(answerTo(m.Data, m.Subject[len(of.subject):], of.answer)))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Wait returns when the server has ended by itself, or when ctx ends.
+func (s *Server) Wait(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		s.nats.WaitForShutdown()
+		close(ended)
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-ended:
+		return errors.New("the server has ended: is the disk full?")
+	}
+}
+
+// Close ends the server.
+func (s *Server) Close() {
+	if s.nc != nil {
+		s.nc.Close()
+	}
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+}
+
+// bucketOf is a JetStream key-value bucket of one value for each key. Its sequence numbers begin with
+// the time, so those of a later bucket, after the first was lost, are never those of an earlier one.
+func bucketOf(copies int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: stream, Subjects: []string{place + ">"}, MaxMsgsPerSubject: 1, MaxMsgSize: 1 << 20,
+		Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
+		Storage: jetstream.FileStorage, Replicas: copies, Duplicates: 100 * time.Millisecond,
+		FirstSeq: uint64(time.Now().UnixMilli()), MaxBytes: 4 << 30,
+	}
+}
+
+type request struct {
+	What  string `cbor:"1,keyasint,omitempty"`
+	Name  string `cbor:"2,keyasint,omitempty"`
+	Key   string `cbor:"3,keyasint,omitempty"`
+	Admin bool   `cbor:"4,keyasint,omitempty"`
+}
+
+type reply struct {
+	Error  string `cbor:"1,keyasint,omitempty"`
+	Result []byte `cbor:"2,keyasint,omitempty"`
+}
+
+func answerTo(data []byte, by string, do func(by string, r request) (any, error)) (out reply) {
+	var r request
+	err := decoding.Unmarshal(data, &r)
+	if err != nil {
+		return reply{Error: "that is for a newer server"}
+	}
+	result, err := do(by, r)
+	if err != nil {
+		return reply{Error: err.Error()}
+	}
+	if result != nil {
+		out.Result = encode(result)
+	}
+	return out
+}
+
+// ask sends a request to the server.
+func ask(nc *nats.Conn, subject string, r request) ([]byte, error) {
+	m, err := nc.Request(subject, encode(r), 10*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("asking the server: %w", err)
+	}
+	var out reply
+	if err := decoding.Unmarshal(m.Data, &out); err != nil {
+		return nil, fmt.Errorf("asking the server: %w", err)
+	}
+	if out.Error != "" {
+		return nil, errors.New(out.Error)
+	}
+	return out.Result, nil
+}
+
+// Rights returns the subjects at which a device with a key may publish.
+func rights(key string, admin bool) []string {
+	may := []string{
+		place + ">", "fleet.members." + key, "$JS.API.STREAM.INFO." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
+		"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.CONSUMER.CREATE." + stream + ".>",
+		"$JS.API.CONSUMER.MSG.NEXT." + stream + ".>", "$JS.API.CONSUMER.INFO." + stream + ".>",
+		"$JS.API.CONSUMER.DELETE." + stream + ".>",
+	}
+	if admin {
+		may = append(may, "fleet.admin."+key)
+	}
+	return may
+}
+
+var _ server.Authentication = (*Server)(nil)
+
+// Check lets members and invitations in, by the signature of their key.
+func (s *Server) Check(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	sig, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil {
+		return false
+	}
+	key, err := nkeys.FromPublicKey(o.Nkey)
+	if err != nil || key.Verify(c.GetNonce(), sig) != nil {
+		return false
+	}
+	if o.Nkey == public(s.Local) {
+		c.RegisterUser(&server.User{Username: o.Nkey})
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.Members {
+		var may []string
+		switch {
+		case m.Key == o.Nkey:
+			m.Seen = time.Now()
+			may = rights(o.Nkey, m.Admin)
+		case m.Invited == o.Nkey && time.Now().Before(m.Until):
+			may = []string{"fleet.join." + o.Nkey}
+		default:
+			continue
+		}
+		inbox := []string{"_INBOX_" + o.Nkey + ".>"}
+		c.RegisterUser(&server.User{Username: o.Nkey, Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: inbox},
+		}})
+		return true
+	}
+	return false
+}
+
+// invite makes an invitation, without the keys of the fleet, which the server does not have.
+func (s *Server) invite(name string, admin bool) (i Invitation, err error) {
+	taken := slices.ContainsFunc(s.Members, func(m *Member) bool { return m.Name == name && m.Key != "" })
+	if len(name) == 0 || len(name) > 64 || taken {
+		return i, fmt.Errorf("%q cannot be the name of a further device: it needs 1 to 64 bytes that no other one "+
+			"has", name)
+	}
+	i = Invitation{Name: name, URLs: s.URLs, Seed: newSeed(nkeys.CreateUser), Pin: s.pin()}
+	s.Members = slices.DeleteFunc(s.Members, func(m *Member) bool {
+		return m.Name == name || m.Key == "" && time.Now().After(m.Until)
+	})
+	s.Members = append(s.Members, &Member{Name: name, Admin: admin, Invited: public(i.Seed),
+		Until: time.Now().Add(invitedFor)})
+	return i, s.save()
+}
+
+func (s *Server) joins(by string, r request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.Members {
+		if m.Invited != by || !nkeys.IsValidPublicUserKey(r.Key) {
+			continue
+		}
+		if m.Key != "" && m.Key != r.Key {
+			return nil, errors.New("another device has used this invitation; if you do not know it, revoke it")
+		}
+		m.Key = r.Key
+		return nil, s.save()
+	}
+	return nil, errors.New("the invitation is too old")
+}
+
+func (s *Server) admin(by string, r request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.ContainsFunc(s.Members, func(m *Member) bool { return m.Key == by && m.Admin }) {
+		return nil, errNoAdmin
+	}
+	switch r.What {
+	case "invite":
+		return s.invite(r.Name, r.Admin)
+	case "revoke":
+		i := slices.IndexFunc(s.Members, func(m *Member) bool { return m.Name == r.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("no device has the name %q", r.Name)
+		}
+		gone := *s.Members[i]
+		s.Members = slices.Delete(s.Members, i, i+1)
+		if err := s.save(); err != nil {
+			return nil, err
+		}
+		s.kick(gone.Key)
+		s.kick(gone.Invited)
+		return gone, nil
+	}
+	return nil, errors.New("that is for a newer server")
+}
+
+// kick ends the connections of a device.
+func (s *Server) kick(key string) {
+	if key == "" {
+		return
+	}
+	c, err := s.nats.Connz(&server.ConnzOptions{Username: true, User: key, Limit: 1000})
+	if err != nil {
+		return // the server is ending
+	}
+	for _, of := range c.Conns {
+		s.nats.DisconnectClientByID(of.Cid) // an error: it is gone already
+	}
+}
+
+func (s *Server) list(string, request) (any, error) {
+	here := make(map[string]bool)
+	c, err := s.nats.Connz(&server.ConnzOptions{Username: true, Limit: 100000})
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range c.Conns {
+		here[of.AuthorizedUser] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Member
+	for _, m := range s.Members {
+		of := *m
+		of.Online = m.Key != "" && here[m.Key]
+		all = append(all, of)
+	}
+	return all, nil
+}
+
+// certificate makes the certificate of a server, for ever: devices know it by its hash.
+func certificate() (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faceauth fleet"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := x509.MarshalPKCS8PrivateKey(private)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: k}), err
+}
