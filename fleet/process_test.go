@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
 )
 
 // TestMain lets the test's program be a server or a device, so that they can be killed.
@@ -301,4 +300,3 @@ func (w *world) step(oldServers bool) {
 		time.Sleep(time.Duration(w.r.IntN(700)) * time.Millisecond)
 	}
 }
-
