@@ -15,6 +15,44 @@
 // a face belongs and which labels are valid is what the statements of users say that are not undone
 // ([gallery.Tx.Say]).
 //
+// # How it decides
+//
+// A face is followed from frame to frame, by its place and its looks. A person in view has a name when three frames
+// were judged and three fifths of them agree; of stills, which come seconds apart, two. Two people in one view never
+// have the same name: a face that would get the name of somebody in view, as in a mirror or a video call, is nobody
+// else, and no unknown person is made of it.
+//
+// A name is confirmed when two different looks of the sighting lie near enrolled faces. A still before the camera, or
+// a camera that is stuck, is one look, also when the light falls by half, or the picture is turned, zoomed or panned:
+// the points of its face do not move against each other. In less light, in small or noisy pictures, and if a picture
+// is bent, this does not hold; what opens doors needs a login's liveness. Only a confirmed person arrives. Who is here
+// already stays with a confirmed or a learned name. If only learned faces support a name, a user is asked; a yes
+// enrols these faces ([Office.Confirm]). If a face suddenly looks different, as when somebody else has sat down in the
+// same place, the sighting is not confirmed until a face looks as before, or is near an enrolled one.
+//
+// The office learns only good pictures, near known faces, from confirmed sightings that nobody has corrected. A face
+// whose eyes or mouth seem covered is not learned: two people with sunglasses, or with masks, are mistaken for each
+// other more often than the promised rate says. Faces that are too small or too poor in all pictures of a sighting are
+// counted, and neither announced nor kept.
+//
+// Somebody unknown is announced after three clear, different looks over a second and a half, at any rate of frames,
+// and kept as a group of at most 24 faces: the first four, and others that differ from each other. A name makes labels
+// of the first four, and the others are learned ([Office.Name]).
+//
+// A correction takes back what was learned from its sighting, with everything that was learned through it; the newest
+// faces of the sighting, 16 at most, become negative labels; the arrival is withdrawn unless the person is seen
+// elsewhere; and the rest of the sighting does not get the name ([Office.Correct]). If the user had given this name to
+// nearly the same pictures, the new answer counts, and [Office.Naming] tells of the old one. The corrections that are
+// left after an undo count as if the others had never been made, but faces that were taken back are not learned again;
+// and if two people have one name then, the second has a number beside it.
+//
+// Forgetting a person removes labels, learned faces, sightings, clips, events, corrections, groups of unknown faces
+// that look like the person, and all names, and overwrites their bytes ([Office.Forget]). An event that a sink is just
+// sending may still arrive.
+//
+// Nobody leaves because a camera is down: who was seen there last stays for [PresenceSettings].Hold, and the camera
+// must be back and look for Away before they can leave. After a restart all cameras must look first.
+//
 // # Caveats
 //
 // An Office keeps pictures of faces in memory, and in the database of the gallery.

@@ -106,7 +106,7 @@ secrets:
 func TestConfigErrors(t *testing.T) {
 	camera := "cameras: [{name: desk, source: 0}]\n"
 	for text, want := range map[string]string{
-		"":                                     ": FILE is empty; docs/office.md shows what it may hold",
+		"":                                     ": FILE is empty; docs/office-reference.md shows what it may hold",
 		"# nothing\n":                          ": FILE is empty",
 		camera + "---\naway: 5s\n":             "FILE has more after a line with ---; write one document",
 		camera + "secrets: {token: *hush}\n":   "FILE: a value begins with *; put it in quotes",
@@ -183,7 +183,7 @@ func TestConfigErrors(t *testing.T) {
 
 // The example in the documentation can be read, and uses only keys that exist.
 func TestConfigExample(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "office.md"))
+	doc, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "office-reference.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestConfigExample(t *testing.T) {
 	_, text, _ = strings.Cut(text, "```yaml\n")
 	text, _, ok := strings.Cut(text, "\n```")
 	if !ok {
-		t.Fatal("docs/office.md has no example")
+		t.Fatal("docs/office-reference.md has no example")
 	}
 	r, cameras, _, err := configured(t, 0o600, text)
 	if err != nil {

@@ -149,7 +149,7 @@ func (f *configFile) read(flags *pflag.FlagSet) error {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	switch err := d.Decode(&document); {
 	case errors.Is(err, io.EOF) || err == nil && len(document.Content) == 0:
-		return fmt.Errorf("%s is empty; docs/office.md shows what it may hold", f.path)
+		return fmt.Errorf("%s is empty; docs/office-reference.md shows what it may hold", f.path)
 	// the text quotes a value, which may be a password
 	case err != nil && strings.Contains(err.Error(), "unknown anchor"):
 		return fmt.Errorf("%s: a value begins with *; put it in quotes", f.path)

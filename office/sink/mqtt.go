@@ -53,7 +53,7 @@ type Broker struct {
 	Failed func(error)
 }
 
-// MQTT is a connection to a broker. It reconnects by itself. docs/office.md lists its topics and messages; Home
+// MQTT is a connection to a broker. It reconnects by itself. docs/office-reference.md lists its topics and messages; Home
 // Assistant gets all of them. It removes retained messages about forgotten people, and never changes messages of
 // another office. [NewMQTT] makes one; close it.
 type MQTT struct {
