@@ -81,17 +81,15 @@ func (w *Office) Probable(groups []Group) map[uint64]Probably {
 	if w.guesses.turn != w.gallery.Turn() || w.guesses.of == nil {
 		w.guesses = guesses{w.gallery.Turn(), make(map[uint64]guess)}
 	}
-	var known []online.Stored
 	for _, g := range groups {
 		asked := g.Album.Faces[:min(mostAsked, len(g.Album.Faces))]
 		is, there := w.guesses.of[g.ID]
 		if !there || is.faces != len(asked) {
-			if known == nil {
-				known = w.gallery.Learner().Stored()
-			}
 			is = guess{len(asked), 0, farthest * space.ImpostorRadius}
 			for _, f := range asked {
-				is.nearest(f.Vector, known, space.Scale)
+				if p, d := w.gallery.Learner().Closest(f.Vector, is.distance); p != 0 {
+					is.person, is.distance = p, d
+				}
 			}
 			w.guesses.of[g.ID] = is
 		}
@@ -100,16 +98,4 @@ func (w *Office) Probable(groups []Group) map[uint64]Probably {
 		}
 	}
 	return all
-}
-
-// nearest takes in the nearest labelled face.
-func (g *guess) nearest(x []float32, known []online.Stored, scale float64) {
-	for _, k := range known {
-		if !k.Labelled || k.Negative {
-			continue
-		}
-		if d, near := within(x, k.Vector, scale, g.distance); near {
-			g.person, g.distance = k.Person, d
-		}
-	}
 }

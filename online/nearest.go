@@ -25,3 +25,25 @@ func (l *Learner) Nearest(x []float32, p Person) (float64, error) {
 	}
 	return nearest, nil
 }
+
+// Closest returns the person of the labelled face that is nearest to x, and its distance, if that is below a bound; or 0
+// and the bound.
+func (l *Learner) Closest(x []float32, bound float64) (p Person, distance float64) {
+	const stretch = 64 // most faces are far, which shows early
+	most := bound / l.space.Scale * (bound / l.space.Scale)
+	for i := range l.graph.Len() {
+		c, ok := l.graph.Class(i)
+		if !ok || l.classes[c].Negative {
+			continue
+		}
+		y, sum := l.graph.Point(i), 0.
+		for at := 0; at < len(x) && sum < most; at += stretch {
+			end := min(at+stretch, len(x))
+			sum += graph.SquaredDistance(x[at:end], y[at:end])
+		}
+		if sum < most {
+			p, most = l.classes[c].Person, sum
+		}
+	}
+	return p, l.space.Scale * math.Sqrt(most)
+}
