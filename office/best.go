@@ -106,15 +106,8 @@ func (c *clarities) best(space face.Space, faces []Face, n int) []Face {
 	return chosen
 }
 
-// space returns the feature space of the faces. The lock must not be held.
-func (w *Office) space() face.Space {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.gallery.Space()
-}
-
 // Best returns the numbers of at most n faces, for [Office.Face], by which a user best recognises the person: clear
 // faces that differ from each other.
-func (w *Office) Best(faces []Face, n int) []uint64 {
+func (w *pictures) Best(faces []Face, n int) []uint64 {
 	return append([]uint64{}, numbersOf(w.clear.best(w.space(), faces, n))...)
 }

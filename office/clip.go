@@ -29,7 +29,7 @@ type film struct {
 }
 
 // films reports whether the clip of a person in view needs a picture now. The lock must be held.
-func (w *Office) films(v *view) bool {
+func (w *memory) films(v *view) bool {
 	if !w.past.clips {
 		return false
 	}
@@ -42,7 +42,7 @@ func (w *Office) films(v *view) bool {
 }
 
 // roll adds the picture of a frame to the clips of the people in it. The lock must be held.
-func (w *Office) roll(f face.Frame, all []*sighted) {
+func (w *cameras) roll(f face.Frame, all []*sighted) {
 	if !w.past.clips || f.JPEG == nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (w *Office) roll(f face.Frame, all []*sighted) {
 
 // others completes the film of an ended sighting. Everybody else in it must be kept, too: when one of them is forgotten,
 // the film goes.
-func (f *film) others(w *Office) {
+func (f *film) others(w *memory) {
 	for id, o := range f.with {
 		if !w.keeps(o) || len(o.album.Faces) == 0 {
 			*f = film{}
@@ -92,10 +92,10 @@ func (f *film) put(t *gallery.Tx, sighting uint64) error {
 
 // Clip returns the beginning of a sighting as a film with two pictures per second: AVI with motion JPEG. It returns nil
 // if there is no clip; clips are stored only if [PastSettings] says so.
-func (w *Office) Clip(sighting uint64) []byte { return avi(w.film(sighting)) }
+func (w *pictures) Clip(sighting uint64) []byte { return avi(w.film(sighting)) }
 
 // ClipPicture returns a picture of a clip, counted from 0, as JPEG, or nil.
-func (w *Office) ClipPicture(sighting, n uint64) []byte {
+func (w *pictures) ClipPicture(sighting, n uint64) []byte {
 	if pictures := w.film(sighting); n < uint64(len(pictures)) {
 		return pictures[n]
 	}
@@ -103,7 +103,7 @@ func (w *Office) ClipPicture(sighting, n uint64) []byte {
 }
 
 // film returns the pictures of a clip.
-func (w *Office) film(sighting uint64) (pictures [][]byte) {
+func (w *memory) film(sighting uint64) (pictures [][]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fresh(func(s *sighted) {

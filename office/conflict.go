@@ -30,7 +30,7 @@ type Conflict struct {
 
 // Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
 // first.
-func (w *Office) Conflicts() []Conflict {
+func (w *pictures) Conflicts() []Conflict {
 	all := w.conflicts()
 	if len(all) == 0 {
 		return all
@@ -55,7 +55,7 @@ type side struct {
 func sideOf(l online.Label) side { return side{l.Person, l.Negative} }
 
 // conflicts returns the contradictions without pictures.
-func (w *Office) conflicts() []Conflict {
+func (w *pictures) conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Conflict{}
@@ -88,12 +88,12 @@ func (w *Office) conflicts() []Conflict {
 }
 
 // contradictions returns the contradicting pairs of labels.
-func (w *Office) contradictions() []online.Conflict {
+func (w *memory) contradictions() []online.Conflict {
 	return w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
 }
 
 // Same says that two people with names are one: the other one gets the name. The errors are those of [Office.Rename].
-func (w *Office) Same(name, other string) error {
+func (w *book) Same(name, other string) error {
 	if w.Number(name) == 0 {
 		return fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}
@@ -102,7 +102,7 @@ func (w *Office) Same(name, other string) error {
 
 // Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
 // error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
-func (w *Office) Alike(name, other string) error {
+func (w *book) Alike(name, other string) error {
 	return w.change(func(t *gallery.Tx) error {
 		a, b := w.gallery.Number(name), w.gallery.Number(other)
 		switch {
@@ -126,7 +126,7 @@ type Against struct {
 
 // Unlabel removes a label: one of the two of a conflict. With the other side, all labels of this side that contradict it
 // are removed in one correction. The error wraps [online.ErrUnknown], or comes from the database.
-func (w *Office) Unlabel(face uint64, name string, negative bool, all ...Against) error {
+func (w *book) Unlabel(face uint64, name string, negative bool, all ...Against) error {
 	return w.change(func(t *gallery.Tx) error {
 		person := w.gallery.Number(name)
 		row, err := t.Int("select max(id) from label where number = ? and person = ? and rejected = ? and valid",
@@ -157,7 +157,7 @@ func (w *Office) Unlabel(face uint64, name string, negative bool, all ...Against
 }
 
 // unlabel removes labels, of which one is shown.
-func (w *Office) unlabel(t *gallery.Tx, x gallery.Label, rows []int64) error {
+func (w *book) unlabel(t *gallery.Tx, x gallery.Label, rows []int64) error {
 	s := statement{kind: Unlabelled}
 	if !x.Negative {
 		s.other = x.Person
@@ -179,7 +179,7 @@ func (w *Office) unlabel(t *gallery.Tx, x gallery.Label, rows []int64) error {
 // TakeBack removes a face of a [Profile] by its number: a labelled face as [Office.Unlabel] does, and a learned face
 // with all faces that were accepted through it, of which it returns the number. An undo gives labels back, and no
 // learned faces. The error wraps [online.ErrUnknown], or comes from the database.
-func (w *Office) TakeBack(stored int64) (learned int, err error) {
+func (w *book) TakeBack(stored int64) (learned int, err error) {
 	err = w.change(func(t *gallery.Tx) error {
 		if x, labelled := w.gallery.LabelOf(stored); labelled {
 			return w.unlabel(t, x, []int64{x.Row})

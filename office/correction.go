@@ -39,6 +39,9 @@ const (
 	Forgot      CorrectionKind = "forgot"
 )
 
+// book takes in what users say.
+type book struct{ *keeper }
+
 // Correction is an entry in the journal of corrections.
 type Correction struct {
 	ID       uint64         `json:"id"`
@@ -64,7 +67,7 @@ type statement struct {
 }
 
 // state writes a statement, and returns its number.
-func (w *Office) state(t *gallery.Tx, s statement) (int64, error) {
+func (w *book) state(t *gallery.Tx, s statement) (int64, error) {
 	whom := func(person int64) any {
 		if person == 0 {
 			return nil
@@ -78,7 +81,7 @@ func (w *Office) state(t *gallery.Tx, s statement) (int64, error) {
 }
 
 // corrections calls each with the corrections for which a condition holds.
-func (w *Office) corrections(t *gallery.Tx, condition string, each func(Correction), args ...any) error {
+func (w *book) corrections(t *gallery.Tx, condition string, each func(Correction), args ...any) error {
 	return t.Query(`select statement.id, at, kind, statement.name, was, stranger, sighting, face, undone,
 		coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '') from statement
 		left join person p on p.id = person left join person o on o.id = other where office = ? and `+condition,
@@ -98,7 +101,7 @@ func (w *Office) corrections(t *gallery.Tx, condition string, each func(Correcti
 
 // Corrections returns the last n entries of the journal before the entry with the given number (0: before none), the
 // newest first.
-func (w *Office) Corrections(before uint64, n int) []Correction {
+func (w *book) Corrections(before uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Correction{}
@@ -118,7 +121,7 @@ func (w *Office) Corrections(before uint64, n int) []Correction {
 // taken back; those that the learner forgot because of the correction do not come back.
 //
 // The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
-func (w *Office) Undo(id uint64) error {
+func (w *book) Undo(id uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		var c *Correction
 		err := w.corrections(t, "statement.id = ?", func(x Correction) { c = &x }, int64(id))
@@ -152,7 +155,7 @@ type naming struct {
 }
 
 // distance returns the distance of the nearest face to a sighting.
-func (n *naming) distance(w *Office, s *sighted) float64 {
+func (n *naming) distance(w *memory, s *sighted) float64 {
 	nearest := math.Inf(1)
 	for _, x := range n.vectors {
 		nearest = min(nearest, s.album.Distance(w.gallery.Space(), x))
@@ -162,7 +165,7 @@ func (n *naming) distance(w *Office, s *sighted) float64 {
 
 // namings returns the valid labels of a person by the statement that made them: 0 for none. With taken also those that
 // another statement took back.
-func (w *Office) namings(t *gallery.Tx, person int64, about uint64, taken bool) (all []*naming, err error) {
+func (w *book) namings(t *gallery.Tx, person int64, about uint64, taken bool) (all []*naming, err error) {
 	at := make(map[int64]*naming)
 	err = t.Query(`select label.id, vector, coalesce(max(said.statement), 0) as made, exists (select 1 from said a where
 		a.what = 'sighting' and a.of = ?2 and a.statement = (select max(m.statement) from said m where m.what = 'label' and
@@ -188,7 +191,7 @@ func (w *Office) namings(t *gallery.Tx, person int64, about uint64, taken bool) 
 // Naming returns the correction that gave a sighting's person the name. For a corrected sighting it is the person
 // before the correction. It is the naming with the nearest faces; it reports false if other labels of the person are
 // nearer.
-func (w *Office) Naming(id uint64) (c Correction, ok bool) {
+func (w *book) Naming(id uint64) (c Correction, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, _ := w.find(id)
@@ -207,7 +210,7 @@ func (w *Office) Naming(id uint64) (c Correction, ok bool) {
 		all, err := w.namings(t, person, id, true)
 		found, nearest := int64(0), math.Inf(1)
 		for _, n := range all {
-			d := n.distance(w, s)
+			d := n.distance(w.memory, s)
 			if n.about && n.id != 0 {
 				d = 0
 			}

@@ -3,12 +3,24 @@
 package office
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
 )
+
+// keeper keeps the rows in line with what cameras see, and memory in line with the rows.
+type keeper struct {
+	*pictures
+	turn  uint64           // of the gallery, as far as the office has taken it in
+	names map[int64]string // the last names of the people who are present
+	told  []Event          // events that are not reported yet
+	tried time.Time        // when writing was last tried
+	disk  Disk
+	kept  int64 // number of learned faces at the last save of the gallery
+}
 
 // Disk tells whether the database can be written. A failure does not end an office: what cameras see stays in memory,
 // within limits, and is written as soon as possible. Corrections are refused meanwhile.
@@ -37,7 +49,7 @@ const retryEvery = 2 * time.Second
 
 // change makes a correction: one transaction, with everything that is not written yet. No other program changes people
 // meanwhile. On error nothing has changed. Then is done after it, with the lock.
-func (w *Office) change(do func(t *gallery.Tx) error, then ...func()) error {
+func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := errChanged
@@ -60,7 +72,7 @@ func (w *Office) change(do func(t *gallery.Tx) error, then ...func()) error {
 var errChanged = errors.New("another program has just changed people")
 
 // said makes the transaction of a correction.
-func (w *Office) said(do func(t *gallery.Tx) error) error {
+func (w *keeper) said(do func(t *gallery.Tx) error) error {
 	var live []*sighted
 	err := w.gallery.Change(func(t *gallery.Tx) error {
 		if w.gallery.Turn() != w.turn {
@@ -94,7 +106,7 @@ func (w *Office) said(do func(t *gallery.Tx) error) error {
 
 // keep writes what is not written, except what was learned, and reports new events. Lazily does not wait for the disk.
 // After a failure it tries again after a pause.
-func (w *Office) keep(lazily bool) {
+func (w *keeper) keep(lazily bool) {
 	dirty := w.past.events.dirty() || w.unknown.dirty() || len(w.ended) > 0
 	if (dirty || w.fault != nil) && (w.fault == nil || time.Since(w.tried) >= retryEvery) {
 		w.tried = time.Now()
@@ -106,7 +118,7 @@ func (w *Office) keep(lazily bool) {
 }
 
 // Save writes everything, with all faces that were learned until now.
-func (w *Office) Save() error {
+func (w *keeper) Save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.save()
@@ -114,7 +126,7 @@ func (w *Office) Save() error {
 	return err
 }
 
-func (w *Office) save() error {
+func (w *keeper) save() error {
 	err := w.gallery.Change(func(t *gallery.Tx) error { return errors.Join(w.write(t), w.writeLearned(t)) })
 	if w.fault = err; err != nil {
 		w.tried = time.Now()
@@ -125,15 +137,8 @@ func (w *Office) save() error {
 	return nil
 }
 
-// note records an error of the database.
-func (w *Office) note(err error) {
-	if err != nil {
-		w.fault = err
-	}
-}
-
 // heed takes in what other programs have changed in the gallery. The lock must be held.
-func (w *Office) heed() {
+func (w *keeper) heed() {
 	w.note(w.gallery.Update())
 	if now := w.gallery.Renumbered(); len(now) > 0 {
 		for id, r := range w.learned {
@@ -156,14 +161,14 @@ func (w *Office) heed() {
 }
 
 // latest writes the last sightings of people, and what could not be written before, and tells about trouble.
-func (w *Office) latest() {
+func (w *keeper) latest() {
 	w.heed()
 	w.record(nil)
 	w.keep(true)
 }
 
 // tellDisk updates the state of writing, and calls the option Disk if it has changed.
-func (w *Office) tellDisk() {
+func (w *keeper) tellDisk() {
 	b := w.past.events
 	d := Disk{Held: len(b.waiting), Lost: b.lost}
 	if w.fault != nil {
@@ -180,7 +185,7 @@ func (w *Office) tellDisk() {
 }
 
 // minute saves newly learned faces if Keep is set, and removes what is too old.
-func (w *Office) minute() {
+func (w *keeper) minute() {
 	w.unknown.Expire(w.o.Now())
 	w.latest()
 	if w.fault == nil {
@@ -190,4 +195,42 @@ func (w *Office) minute() {
 		w.save()
 	}
 	w.tellDisk()
+}
+
+// tell records events, writes them with the state of the room, and then reports them. Events whose numbers do not rise
+// end the run, and are not reported.
+func (w *keeper) tell(events []Event) {
+	if len(events) == 0 || !w.record(events) {
+		return
+	}
+	w.told = append(w.told, events...)
+	w.keep(false)
+}
+
+// record records events and the state of the room, and reports whether their numbers rise.
+func (w *keeper) record(events []Event) bool {
+	for _, p := range w.room.State().People {
+		if name := w.gallery.Name(p.ID); name != "" {
+			w.names[p.ID] = name
+		}
+	}
+	for i, e := range events {
+		events[i].Name = cmp.Or(w.gallery.Name(e.Person), w.names[e.Person])
+		if e.Kind == Left || e.Kind == Mistake {
+			delete(w.names, e.Person)
+		}
+	}
+	if w.broken == nil {
+		w.broken = w.past.events.Record(w.room.State(), events)
+	}
+	return w.broken == nil
+}
+
+// reportEvents reports the events that are written, or held because they cannot be written.
+func (w *keeper) reportEvents() {
+	told := w.told
+	w.told = nil
+	for _, e := range told {
+		w.o.Event(e)
+	}
 }

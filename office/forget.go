@@ -12,7 +12,7 @@ import (
 // Forget removes a person with all learned faces, and the person's name, faces, sightings and events of the past, and
 // strangers who look like this person. It cannot be undone. The error wraps [online.ErrUnknown], or comes from the
 // database; nothing has changed then.
-func (w *Office) Forget(name string) error {
+func (w *book) Forget(name string) error {
 	return w.change(func(t *gallery.Tx) error {
 		person := w.gallery.Number(name)
 		if person == 0 {

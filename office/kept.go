@@ -16,6 +16,14 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
+// pictures shows faces: of sightings, of strangers, and of what the learner keeps.
+type pictures struct {
+	*memory
+	clear    clarities
+	profiled map[int64]remembered // learned faces that Profile has returned
+	guesses  guesses
+}
+
 // Portrait is a picture that shows a face of the learner. The learner itself keeps no pictures.
 type Portrait struct {
 	Face uint64 `json:"face"` // number for [Office.Face]; 0 if no picture is similar
@@ -79,7 +87,7 @@ type remembered struct {
 
 // rememberShown remembers the learned faces of a profile, because the learner may merge them later. The lock must be
 // held.
-func (w *Office) rememberShown(person int64, p Profile, vectors [][]float32) {
+func (w *pictures) rememberShown(person int64, p Profile, vectors [][]float32) {
 	if w.profiled == nil || len(w.profiled)+len(vectors) > mostRemembered {
 		w.profiled = make(map[int64]remembered)
 	}
@@ -92,7 +100,7 @@ func (w *Office) rememberShown(person int64, p Profile, vectors [][]float32) {
 
 // instead returns the nearest face of the same person for a shown face that the learner no longer keeps. The lock must
 // be held.
-func (w *Office) instead(gone int64) (id int64, ok bool) {
+func (w *pictures) instead(gone int64) (id int64, ok bool) {
 	was, ok := w.profiled[gone]
 	if !ok {
 		return 0, false
@@ -119,7 +127,7 @@ type pictured struct {
 }
 
 // pictured collects the present pictures: of the sightings in view, of strangers, of labels, and of the latest past.
-func (w *Office) pictured() *pictured {
+func (w *pictures) pictured() *pictured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := &pictured{space: w.gallery.Space()}
@@ -173,7 +181,7 @@ func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
 }
 
 // Profile returns the record of a person. The error wraps [online.ErrUnknown].
-func (w *Office) Profile(name string) (Profile, error) {
+func (w *pictures) Profile(name string) (Profile, error) {
 	p, vectors, err := w.profile(name)
 	if err != nil {
 		return Profile{}, err
@@ -196,7 +204,7 @@ func (w *Office) Profile(name string) (Profile, error) {
 }
 
 // profile returns a profile without pictures, and the vectors of its faces.
-func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error) {
+func (w *pictures) profile(name string) (p Profile, vectors [][]float32, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner, person := w.gallery.Learner(), w.gallery.Number(name)
@@ -225,7 +233,7 @@ func (w *Office) profile(name string) (p Profile, vectors [][]float32, err error
 }
 
 // Way returns the path by which the learner accepted a face. The error wraps [online.ErrUnknown].
-func (w *Office) Way(stored int64) (Way, error) {
+func (w *pictures) Way(stored int64) (Way, error) {
 	way, err := w.way(stored)
 	if err != nil {
 		return Way{}, err
@@ -241,7 +249,7 @@ func (w *Office) Way(stored int64) (Way, error) {
 }
 
 // way returns a path without pictures.
-func (w *Office) way(stored int64) (Way, error) {
+func (w *pictures) way(stored int64) (Way, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
@@ -268,7 +276,7 @@ func (w *Office) way(stored int64) (Way, error) {
 
 // Portraits returns pictures for faces of the learner, by number. The Portrait is zero for a face that the learner does
 // not keep.
-func (w *Office) Portraits(stored []int64) []Portrait {
+func (w *pictures) Portraits(stored []int64) []Portrait {
 	pictures := w.pictured()
 	w.mu.Lock()
 	l := w.gallery.Learner()

@@ -58,7 +58,7 @@ type sighted struct {
 }
 
 // sighting returns the sighting of a track in view.
-func (w *Office) sighting(v *view, track int, at time.Time) *sighted {
+func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 	s := v.sightings[track]
 	if s == nil {
 		s = &sighted{track: track,
@@ -124,7 +124,7 @@ func (s *sighted) latest() (last Face) {
 }
 
 // end ends the sightings of a camera whose tracks are not live.
-func (w *Office) end(v *view, live []int) {
+func (w *cameras) end(v *view, live []int) {
 	var ended []*sighted
 	var faceless []time.Time
 	for track, s := range v.sightings {
@@ -149,7 +149,7 @@ func (w *Office) end(v *view, live []int) {
 		if !w.keeps(s) {
 			continue
 		}
-		s.film.others(w)
+		s.film.others(w.memory)
 		w.ended = append(w.ended, s)
 		if len(s.learned) > 0 {
 			w.learned[s.ID], s.learned = s.learned, nil // the row gets them when they are saved
@@ -162,7 +162,7 @@ func (w *Office) end(v *view, live []int) {
 }
 
 // faceless tells that somebody was there whose face could not be used.
-func (w *Office) faceless(v *view, since ...time.Time) {
+func (w *cameras) faceless(v *view, since ...time.Time) {
 	for _, at := range since {
 		if w.o.Faceless {
 			w.tell(w.room.Faceless(v.camera.Name, at))
@@ -181,7 +181,7 @@ func mapKeys[V any](m map[uint64]V) (all []uint64) {
 }
 
 // keeps reports whether a sighting is kept.
-func (w *Office) keeps(s *sighted) bool {
+func (w *memory) keeps(s *sighted) bool {
 	if w.gallery.Name(s.Person) != "" {
 		return true
 	}
@@ -189,7 +189,7 @@ func (w *Office) keeps(s *sighted) bool {
 }
 
 // live calls do with each sighting that has not ended.
-func (w *Office) live(do func(*sighted, *view)) {
+func (w *memory) live(do func(*sighted, *view)) {
 	for _, v := range w.views {
 		for _, s := range v.sightings {
 			do(s, v)
@@ -198,7 +198,7 @@ func (w *Office) live(do func(*sighted, *view)) {
 }
 
 // all calls each with the sightings in view, and those that are not written yet.
-func (w *Office) fresh(each func(*sighted)) {
+func (w *memory) fresh(each func(*sighted)) {
 	w.live(func(s *sighted, _ *view) { each(s) })
 	for _, s := range w.ended {
 		each(s)
@@ -206,7 +206,7 @@ func (w *Office) fresh(each func(*sighted)) {
 }
 
 // find returns a sighting with its faces, or nil. The view is nil for a past sighting.
-func (w *Office) find(id uint64) (found *sighted, in *view) {
+func (w *memory) find(id uint64) (found *sighted, in *view) {
 	w.live(func(s *sighted, v *view) {
 		if s.ID == id {
 			found, in = s, v
@@ -238,7 +238,7 @@ func (w *Office) find(id uint64) (found *sighted, in *view) {
 }
 
 // show returns a sighting with the present name of its person. Who is nobody any more is unknown.
-func (w *Office) show(s *sighted) Sighting {
+func (w *memory) show(s *sighted) Sighting {
 	x := s.Sighting
 	if x.Name = w.gallery.Name(x.Person); x.Name == "" {
 		x.Person, x.Trust = 0, sighting.Nobody

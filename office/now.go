@@ -95,13 +95,6 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	return all[:min(n, len(all))]
 }
 
-// Number returns the number of the person with a name, or 0.
-func (w *Office) Number(name string) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.gallery.Number(name)
-}
-
 // Strangers returns the groups of unknown faces, the last seen group first. Do not change the vectors and pictures.
 func (w *Office) Strangers() []Group {
 	w.mu.Lock()
@@ -114,7 +107,7 @@ func (w *Office) Strangers() []Group {
 }
 
 // Face returns the picture of a face of a stranger, a sighting, a correction or a label, or nil.
-func (w *Office) Face(id uint64) (jpeg []byte) {
+func (w *pictures) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fresh(func(s *sighted) {
@@ -140,7 +133,7 @@ func (w *Office) Face(id uint64) (jpeg []byte) {
 }
 
 // LastFace returns the latest picture of a person's face, of a sighting that was confirmed, or nil.
-func (w *Office) LastFace(name string) (jpeg []byte) {
+func (w *pictures) LastFace(name string) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	person := w.gallery.Number(name)
@@ -168,7 +161,7 @@ func (w *Office) LastFace(name string) (jpeg []byte) {
 
 // Picture returns the latest picture of a camera, or nil while there is none, and whether there is such a camera.
 // Pictures are made only for some seconds after a call.
-func (w *Office) Picture(camera string) (jpeg []byte, known bool) {
+func (w *pictures) Picture(camera string) (jpeg []byte, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range w.views {

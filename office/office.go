@@ -59,113 +59,22 @@
 package office
 
 import (
-	"cmp"
 	"sync"
-	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/sighting"
 )
 
-// Options of an [Office]. A zero field means the default.
-type Options struct {
-	Presence PresenceSettings
-	Rules    sighting.Rules
-	Track    sighting.Settings
-	Freeze   bool // recognise people and learn nothing
-	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
-	Faceless bool
-
-	Keep bool  // save newly learned faces once a minute; they are also saved with each correction
-	Past *Past // keeps events, sightings, corrections and strangers. Default: one for this run
-	// Number of past sightings that [Office.Sightings] lists. Default 64.
-	Sightings  int
-	Faces      int           // number of faces that are kept of each sighting. Default 24
-	Backoff    time.Duration // pause before a failed camera is opened again; each failure doubles it. Default 1 s
-	MaxBackoff time.Duration // longest pause. Default 1 min
-	Rate       float64       // greatest number of frames per second and camera. Default: no limit
-
-	// Clock returns the time of a frame. Default: the time when it was read.
-	Clock func(f face.Frame) time.Time
-	Now   func() time.Time // default time.Now
-
-	// All cameras wait while one of these functions runs. They must not call the Office.
-	Event  func(Event)                                    // called with each event, in order
-	Health func(Health)                                   // called when a camera fails or works again
-	Frame  func(camera string, at time.Time, seen []Seen) // called with each frame
-	Room   func(online.Room)                              // called when room becomes short, or is no longer
-	Disk   func(Disk)                                     // called when writing to disk fails or works again
-}
-
-func (o Options) defaults() Options {
-	o.Presence = o.Presence.Defaults()
-	o.Sightings = cmp.Or(o.Sightings, 64)
-	o.Faces = cmp.Or(o.Faces, 24)
-	o.Backoff = cmp.Or(o.Backoff, time.Second)
-	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Clock == nil {
-		o.Clock = func(face.Frame) time.Time { return o.Now() }
-	}
-	if o.Event == nil {
-		o.Event = func(Event) {}
-	}
-	if o.Health == nil {
-		o.Health = func(Health) {}
-	}
-	if o.Frame == nil {
-		o.Frame = func(string, time.Time, []Seen) {}
-	}
-	if o.Room == nil {
-		o.Room = func(online.Room) {}
-	}
-	if o.Disk == nil {
-		o.Disk = func(Disk) {}
-	}
-	return o
-}
-
-// Office is a set of rooms with people. It is safe for concurrent use. [New] makes one.
-type Office struct {
-	o     Options
-	clear clarities
-
-	mu       *sync.Mutex          // guards the fields below and the order of events; it is that of the Past
-	profiled map[int64]remembered // learned faces that Profile has returned
-	guesses  guesses
-
-	gallery *gallery.Gallery
-	past    *Past
-	turn    uint64 // of the gallery, as far as the office has taken it in
-	unknown *groups
-	room    *room
-	views   []*view
-	ended   []*sighted        // sightings that are not written yet
-	learned map[uint64]ranges // observations of written sightings that are not saved yet
-	tracks  map[uint64]int    // tracks of the latest past sightings
-	names   map[int64]string  // the last names of the people who are present
-
-	poor      int         // number of sightings that were too short or too poor to recognise anybody
-	told      []Event     // events that are not reported yet
-	broken    error       // the error that ends the run
-	learnable online.Room // as Options.Room was told
-	fault     error       // the last error of writing; nil: all is written
-	tried     time.Time   // when it was last tried
-	disk      Disk
-	kept      int64 // number of learned faces at the last save of the gallery
-}
+// Office is a set of rooms with people. It is safe for concurrent use. [New] makes one. Each of its parts uses the ones
+// below only: cameras, the book of what users say, the keeper of rows, pictures, and memory.
+type Office struct{ *cameras }
 
 // New returns an office for the people in g. Nobody else may use g meanwhile. An error of the database ends [Office.Run].
 func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults()
-	w := &Office{
-		o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges), tracks: make(map[uint64]int),
-		names: make(map[int64]string), mu: new(sync.Mutex),
-	}
+	m := &memory{o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges), tracks: make(map[uint64]int),
+		mu: new(sync.Mutex)}
+	k := &keeper{pictures: &pictures{memory: m}, names: make(map[int64]string)}
+	w := &Office{&cameras{book: &book{k}}}
 	if w.past == nil {
 		w.past, w.broken = TemporaryPast(g, PastSettings{Sightings: Limits{Records: o.Sightings}})
 	}
@@ -180,42 +89,4 @@ func New(g *gallery.Gallery, o Options) *Office {
 	w.note(w.reload())
 	w.leave()
 	return w
-}
-
-// tell records events, writes them with the state of the room, and then reports them. Events whose numbers do not rise
-// end the run, and are not reported.
-func (w *Office) tell(events []Event) {
-	if len(events) == 0 || !w.record(events) {
-		return
-	}
-	w.told = append(w.told, events...)
-	w.keep(false)
-}
-
-// record records events and the state of the room, and reports whether their numbers rise.
-func (w *Office) record(events []Event) bool {
-	for _, p := range w.room.State().People {
-		if name := w.gallery.Name(p.ID); name != "" {
-			w.names[p.ID] = name
-		}
-	}
-	for i, e := range events {
-		events[i].Name = cmp.Or(w.gallery.Name(e.Person), w.names[e.Person])
-		if e.Kind == Left || e.Kind == Mistake {
-			delete(w.names, e.Person)
-		}
-	}
-	if w.broken == nil {
-		w.broken = w.past.events.Record(w.room.State(), events)
-	}
-	return w.broken == nil
-}
-
-// reportEvents reports the events that are written, or held because they cannot be written.
-func (w *Office) reportEvents() {
-	told := w.told
-	w.told = nil
-	for _, e := range told {
-		w.o.Event(e)
-	}
 }

@@ -27,7 +27,7 @@ type Recognised struct {
 }
 
 // Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
-func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
+func (w *pictures) Recognise(faces []face.Sample) ([]Recognised, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := make([]Recognised, len(faces))
@@ -59,7 +59,7 @@ func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X
 //
 // Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
 // [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
-func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
+func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
 	if err := face.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []
 }
 
 // unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
-func (w *Office) unfit(name string, picture face.Frame, before []Face, force bool) (string, error) {
+func (w *book) unfit(name string, picture face.Frame, before []Face, force bool) (string, error) {
 	switch n := len(picture.Samples); {
 	case n == 0:
 		return "no face was found", nil

@@ -11,7 +11,7 @@ import (
 
 // Choose sets the picture of a person: the number of one of the enrolled faces, or 0 for none. The error wraps
 // [online.ErrUnknown], is [ErrNoFaces] for a face without a picture, or comes from the database.
-func (w *Office) Choose(name string, face uint64) error {
+func (w *book) Choose(name string, face uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		person := w.gallery.Number(name)
 		if person == 0 {
@@ -31,7 +31,7 @@ func (w *Office) Choose(name string, face uint64) error {
 }
 
 // Chosen returns the numbers of the pictures that users chose for people, by number of the person.
-func (w *Office) Chosen() map[int64]uint64 {
+func (w *pictures) Chosen() map[int64]uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := make(map[int64]uint64)
@@ -74,7 +74,7 @@ const (
 )
 
 // Probable returns, for groups of unknown faces, the known person who comes nearest, if anybody does.
-func (w *Office) Probable(groups []Group) map[uint64]Probably {
+func (w *pictures) Probable(groups []Group) map[uint64]Probably {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all, space := make(map[uint64]Probably), w.gallery.Space()

@@ -14,7 +14,7 @@ import (
 // events of the first are the other's, and the learner learns the first person's faces again. The error wraps
 // [online.ErrUnknown] or [face.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
 // changed then.
-func (w *Office) Rename(from, to string) error {
+func (w *book) Rename(from, to string) error {
 	var person, other int64
 	return w.change(func(t *gallery.Tx) error {
 		person, other = w.gallery.Number(from), w.gallery.Number(to)
@@ -47,7 +47,7 @@ func (w *Office) Rename(from, to string) error {
 }
 
 // join makes a person another one.
-func (w *Office) join(t *gallery.Tx, from, to int64, was, name string) error {
+func (w *book) join(t *gallery.Tx, from, to int64, was, name string) error {
 	gone, made, err := t.Join(from, to)
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func facesOf(t *gallery.Tx, sighting uint64) (all []Face, err error) {
 }
 
 // sightings calls each with the written sightings for which a condition holds, without their faces.
-func (w *Office) sightings(t *gallery.Tx, condition string, each func(*sighted), args ...any) error {
+func (w *memory) sightings(t *gallery.Tx, condition string, each func(*sighted), args ...any) error {
 	return t.Query(`select id, camera, first, last, coalesce(person, 0), trust, wrong, stranger,
 		coalesce((select min(number) from face where sighting = sighting.id), 0), coalesce((select pictures from film
 		where film.sighting = sighting.id), 0) from sighting where office = ? and `+condition,
@@ -121,7 +121,7 @@ func (w *Office) sightings(t *gallery.Tx, condition string, each func(*sighted),
 }
 
 // reload brings memory in line with the rows, after whatever has changed them.
-func (w *Office) reload() error {
+func (w *keeper) reload() error {
 	w.turn, w.profiled = w.gallery.Turn(), nil
 	known := func(person int64) bool { return w.gallery.Name(person) != "" }
 	return w.past.look(func(t *gallery.Tx) error {
@@ -133,7 +133,7 @@ func (w *Office) reload() error {
 }
 
 // leave lets people leave who are nobody any more.
-func (w *Office) leave() {
+func (w *keeper) leave() {
 	for _, p := range w.room.People() {
 		if w.gallery.Name(p.ID) == "" {
 			w.tell(w.room.Leave(p.ID))
@@ -142,7 +142,7 @@ func (w *Office) leave() {
 }
 
 // reloadLive brings the sightings in view in line with the rows.
-func (w *Office) reloadLive(t *gallery.Tx) (err error) {
+func (w *keeper) reloadLive(t *gallery.Tx) (err error) {
 	w.live(func(s *sighted, v *view) {
 		if err != nil {
 			return
@@ -170,7 +170,7 @@ func (w *Office) reloadLive(t *gallery.Tx) (err error) {
 
 // rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which
 // may be many in a second, leave it.
-func (w *Office) rejudge(s *sighted, v *view) {
+func (w *keeper) rejudge(s *sighted, v *view) {
 	if last := s.latest(); last.Vector != nil {
 		is, err := w.gallery.Learner().Judge(last.Vector)
 		if err == nil && is.Person == s.believed {
@@ -182,7 +182,7 @@ func (w *Office) rejudge(s *sighted, v *view) {
 }
 
 // reread takes over what a user said about a sighting in view.
-func (w *Office) reread(t *gallery.Tx, s *sighted) error {
+func (w *keeper) reread(t *gallery.Tx, s *sighted) error {
 	said := func(what string) (bool, error) {
 		n, err := t.Int(`select count(*) from said join statement on statement.id = said.statement
 			where what = ? and of = ? and not undone`, what, int64(s.ID))
@@ -219,14 +219,14 @@ func (w *Office) reread(t *gallery.Tx, s *sighted) error {
 }
 
 // wipe removes everything about a person from a sighting in view.
-func (w *Office) wipe(s *sighted) {
+func (w *memory) wipe(s *sighted) {
 	s.Person, s.Trust, s.wrong, s.said, s.placed, s.learned = 0, sighting.Nobody, false, false, false, nil
 	s.album, s.film = Album{}, film{}
 	s.ungroup()
 }
 
 // deny tells a camera who a person in view is not.
-func (w *Office) deny(t *gallery.Tx, s *sighted, v *view) error {
+func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) error {
 	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
 		other is not null`, int64(s.ID))
 	for _, person := range s.denied {
@@ -244,7 +244,7 @@ func (w *Office) deny(t *gallery.Tx, s *sighted, v *view) error {
 }
 
 // write writes everything that is not written yet, except what was learned.
-func (w *Office) write(t *gallery.Tx) error {
+func (w *keeper) write(t *gallery.Tx) error {
 	if err := w.past.events.write(t, w.past.id); err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (w *Office) write(t *gallery.Tx) error {
 }
 
 // written notes that write was committed, or that it could not be.
-func (w *Office) written(committed bool) {
+func (w *keeper) written(committed bool) {
 	w.past.events.written(committed)
 	if committed {
 		w.unknown.written()
@@ -279,7 +279,7 @@ func (w *Office) written(committed bool) {
 const mostEnded = 64
 
 // writeLearned writes which observations taught something, in a transaction that saves what was learned.
-func (w *Office) writeLearned(t *gallery.Tx) error {
+func (w *keeper) writeLearned(t *gallery.Tx) error {
 	for id, r := range w.learned {
 		was, err := w.taught(t, "sighting", int64(id))
 		if err == nil {
@@ -293,7 +293,7 @@ func (w *Office) writeLearned(t *gallery.Tx) error {
 }
 
 // taught returns the observations that a row of a table has.
-func (w *Office) taught(t *gallery.Tx, table string, id int64) (r ranges, err error) {
+func (w *memory) taught(t *gallery.Tx, table string, id int64) (r ranges, err error) {
 	err = t.Query("select learned from "+table+" where id = ? and learned is not null", func(row gallery.Row) error {
 		return cbor.Unmarshal(row.ColumnRawBlob(0), &r)
 	}, id)
@@ -301,7 +301,7 @@ func (w *Office) taught(t *gallery.Tx, table string, id int64) (r ranges, err er
 }
 
 // limit removes sightings that are too many or too old beside those that have just ended.
-func (w *Office) limit(t *gallery.Tx) error {
+func (w *keeper) limit(t *gallery.Tx) error {
 	latest := slices.MaxFunc(w.ended, func(a, b *sighted) int { return a.Last.Compare(b.Last) })
 	err := t.Exec("delete from sighting where office = ? and last < ?", w.past.id,
 		nanoseconds(latest.Last.Add(-min(w.past.s.Sightings.Age, 100*365*24*time.Hour))))
@@ -317,7 +317,7 @@ func (w *Office) limit(t *gallery.Tx) error {
 }
 
 // expire removes what is too old or too much.
-func (w *Office) expire(t *gallery.Tx, now time.Time) error {
+func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-min(age, 100*365*24*time.Hour))) }
 	if err := t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Sightings.Age)); err != nil {

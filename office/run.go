@@ -13,8 +13,16 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
+
+// cameras reads cameras, and judges who is in view.
+type cameras struct {
+	*book
+	learnable online.Room // as Options.Room was told
+	poor      int         // number of sightings that were too short or too poor to recognise anybody
+}
 
 // Stream reads the frames of a camera. Next returns when its context ends.
 type Stream interface {
@@ -43,7 +51,7 @@ type Camera struct {
 const stillsNamed = 2
 
 // watcher returns the watcher for the camera.
-func (w *Office) watcher(c Camera) *sighting.Watcher {
+func (w *cameras) watcher(c Camera) *sighting.Watcher {
 	track, rules := w.o.Track, w.o.Rules
 	if track.Given = c.Stills; c.Stills {
 		rules.Frames = stillsNamed
@@ -169,7 +177,7 @@ func (f *failure) Error() string { return f.err.Error() }
 
 // watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera again. The error is
 // a *failure.
-func (w *Office) watch(ctx context.Context, v *view) error {
+func (w *cameras) watch(ctx context.Context, v *view) error {
 	pause := backoff.Pause{First: w.o.Backoff, Longest: w.o.MaxBackoff}
 	for {
 		begun := v.health.Frames
@@ -206,7 +214,7 @@ func (w *Office) watch(ctx context.Context, v *view) error {
 }
 
 // report records the state of a camera, and calls Health if it has changed.
-func (w *Office) report(v *view, up bool, why string) {
+func (w *cameras) report(v *view, up bool, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := &v.health
@@ -222,7 +230,7 @@ func (w *Office) report(v *view, up bool, why string) {
 }
 
 // blank records that a camera shows nothing any more.
-func (w *Office) blank(v *view) {
+func (w *cameras) blank(v *view) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v.seen, v.picture, v.health.Up, v.health.Rate = nil, nil, false, 0
@@ -230,7 +238,7 @@ func (w *Office) blank(v *view) {
 }
 
 // read opens a camera and processes its frames until it fails.
-func (w *Office) read(ctx context.Context, v *view) error {
+func (w *cameras) read(ctx context.Context, v *view) error {
 	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ var (
 // Without force, faces are refused if they look like another person, like several people, or unlike the person of that
 // name. The error wraps [ErrResembles] or [ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
 // changed then.
-func (w *Office) Name(group uint64, name string, force bool) error {
+func (w *book) Name(group uint64, name string, force bool) error {
 	return w.change(func(t *gallery.Tx) error {
 		g, err := w.unknown.Get(group)
 		if err != nil {
@@ -56,7 +56,7 @@ func (w *Office) Name(group uint64, name string, force bool) error {
 }
 
 // enrol labels faces with a name, and returns the person and the rows of the labels.
-func (w *Office) enrol(t *gallery.Tx, name string, faces []Face, force bool) (person int64, rows []int64, err error) {
+func (w *book) enrol(t *gallery.Tx, name string, faces []Face, force bool) (person int64, rows []int64, err error) {
 	x := vectors(faces)
 	if !force {
 		other, err := w.gallery.Resembles(name, x)
@@ -74,7 +74,7 @@ func (w *Office) enrol(t *gallery.Tx, name string, faces []Face, force bool) (pe
 }
 
 // study lets the learner see faces from before they had a name.
-func (w *Office) study(t *gallery.Tx, said int64, faces []Face) error {
+func (w *book) study(t *gallery.Tx, said int64, faces []Face) error {
 	if w.o.Freeze || len(faces) == 0 {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (w *Office) study(t *gallery.Tx, said int64, faces []Face) error {
 }
 
 // named gives the sightings and events of a group of unknown faces to a person. The group has no faces any more.
-func (w *Office) named(t *gallery.Tx, said int64, group uint64, person int64) error {
+func (w *book) named(t *gallery.Tx, said int64, group uint64, person int64) error {
 	sightings, err := t.Ints("select id from sighting where stranger = ?", int64(group))
 	if err == nil {
 		err = w.is(t, said, sightings, person, sighting.Confirmed)
@@ -115,7 +115,7 @@ func (w *Office) named(t *gallery.Tx, said int64, group uint64, person int64) er
 }
 
 // is says that sightings are a person, who is in no group of unknown faces.
-func (w *Office) is(t *gallery.Tx, said int64, sightings []int64, person int64, trust sighting.Trust) error {
+func (w *book) is(t *gallery.Tx, said int64, sightings []int64, person int64, trust sighting.Trust) error {
 	err := t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(trust), Value: int64(0)})
 	if err == nil {
 		err = t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
@@ -153,7 +153,7 @@ const rejectedFaces = 8
 //
 // The error wraps [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or of
 // the database. Nothing has changed then.
-func (w *Office) Correct(id uint64, is string) error {
+func (w *book) Correct(id uint64, is string) error {
 	var mistaken int64
 	var s *sighted
 	return w.change(func(t *gallery.Tx) error {
@@ -182,7 +182,7 @@ func (w *Office) Correct(id uint64, is string) error {
 }
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known.
-func (w *Office) wrong(t *gallery.Tx, s *sighted, is string) error {
+func (w *book) wrong(t *gallery.Tx, s *sighted, is string) error {
 	faces := s.album.Faces
 	first, _ := s.album.First()
 	if len(faces) == 0 && is != "" {
@@ -243,7 +243,7 @@ func int64s(all []uint64) (same []int64) {
 }
 
 // reject makes faces of a sighting labels that say that they are not the person.
-func (w *Office) reject(t *gallery.Tx, said int64, s *sighted) error {
+func (w *book) reject(t *gallery.Tx, said int64, s *sighted) error {
 	faces, wrong := s.album.Faces, s.Person
 	var some []Face
 	n := min(rejectedFaces, len(faces))
@@ -278,11 +278,11 @@ func (w *Office) reject(t *gallery.Tx, said int64, s *sighted) error {
 
 // overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
 // this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
-func (w *Office) overruled(t *gallery.Tx, s *sighted) (rows []int64, stranger uint64, err error) {
+func (w *book) overruled(t *gallery.Tx, s *sighted) (rows []int64, stranger uint64, err error) {
 	space := w.gallery.Space()
 	all, err := w.namings(t, s.Person, s.ID, false)
 	for _, n := range all {
-		near := n.distance(w, s)
+		near := n.distance(w.memory, s)
 		if n.id != 0 && (n.about && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius) {
 			rows = append(rows, n.rows...)
 			var group int64
@@ -306,7 +306,7 @@ const (
 
 // regroup puts a sighting into the matching group of unknown faces, or into the one that was named by mistake. If there
 // is none, it makes a group.
-func (w *Office) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) error {
+func (w *book) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) error {
 	faces := s.album.Faces
 	group := cmp.Or(w.unknown.Find(faces), mistaken)
 	if group == 0 {
@@ -327,13 +327,13 @@ func (w *Office) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64)
 }
 
 // newGroup makes the row of a group.
-func (w *Office) newGroup(t *gallery.Tx, id uint64, last Face) error {
+func (w *book) newGroup(t *gallery.Tx, id uint64, last Face) error {
 	return t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, 0)", int64(id), w.past.id,
 		nanoseconds(last.At))
 }
 
 // retract withdraws the arrival of a person whom a sighting was taken for, unless the person is seen elsewhere.
-func (w *Office) retract(s *sighted, mistaken int64) {
+func (w *book) retract(s *sighted, mistaken int64) {
 	known := w.gallery.Name(mistaken) != ""
 	elsewhere := false
 	if known {
@@ -353,7 +353,7 @@ func (w *Office) retract(s *sighted, mistaken int64) {
 
 // identify names the person in an unknown sighting: its first faces become labels. Its group of unknown faces gets the
 // same name if most faces of the group are then recognised as this person.
-func (w *Office) identify(t *gallery.Tx, s *sighted, name string) error {
+func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
 	if len(s.album.Faces) == 0 {
 		return ErrNoFaces
 	}
@@ -387,7 +387,7 @@ func (w *Office) identify(t *gallery.Tx, s *sighted, name string) error {
 }
 
 // seems returns the person that most of the faces look like, or 0.
-func (w *Office) seems(faces []Face) int64 {
+func (w *memory) seems(faces []Face) int64 {
 	votes := make(map[int64]int)
 	for _, f := range faces {
 		if v, err := w.gallery.Learner().Judge(f.Vector); err == nil {
@@ -410,7 +410,7 @@ type Confirmable struct {
 
 // Confirmable returns the faces that [Office.Confirm] would enrol, those far from the enrolled ones first: with a face
 // of somebody else among them, the other person would be let in. The errors are those of Confirm.
-func (w *Office) Confirmable(id uint64) ([]Confirmable, error) {
+func (w *pictures) Confirmable(id uint64) ([]Confirmable, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, err := w.confirmable(id)
@@ -431,7 +431,7 @@ func (w *Office) Confirmable(id uint64) ([]Confirmable, error) {
 }
 
 // confirmable returns a sighting whose name can be confirmed.
-func (w *Office) confirmable(id uint64) (*sighted, error) {
+func (w *pictures) confirmable(id uint64) (*sighted, error) {
 	s, _ := w.find(id)
 	switch {
 	case s == nil:
@@ -448,7 +448,7 @@ func (w *Office) confirmable(id uint64) (*sighted, error) {
 // become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
 // the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
 // [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then.
-func (w *Office) Confirm(id uint64, seen ...uint64) error {
+func (w *book) Confirm(id uint64, seen ...uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		s, err := w.confirmable(id)
 		if err != nil {

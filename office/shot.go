@@ -14,7 +14,7 @@ type Shot struct {
 
 // Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
 // not kept, or if a user has named, ignored or forgotten this person since.
-func (w *Office) Shot(e Event) (s Shot) {
+func (w *pictures) Shot(e Event) (s Shot) {
 	if e.Kind != Unknown {
 		return s
 	}
@@ -38,7 +38,7 @@ func (w *Office) Shot(e Event) (s Shot) {
 }
 
 // began returns the sighting with which an event began, or nil. The lock must be held.
-func (w *Office) began(e Event) (found *sighted) {
+func (w *memory) began(e Event) (found *sighted) {
 	w.fresh(func(s *sighted) {
 		if s.Camera == e.Camera && s.First.Equal(e.At) {
 			found = s

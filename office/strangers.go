@@ -10,7 +10,7 @@ import (
 )
 
 // Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes from the database.
-func (w *Office) Ignore(group uint64, ignored bool) error {
+func (w *book) Ignore(group uint64, ignored bool) error {
 	return w.change(func(t *gallery.Tx) error {
 		g, err := w.unknown.Get(group)
 		if err != nil || g.Ignored == ignored {
@@ -30,7 +30,7 @@ func (w *Office) Ignore(group uint64, ignored bool) error {
 
 // Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup], or comes from the
 // database.
-func (w *Office) Merge(into, from uint64) error {
+func (w *book) Merge(into, from uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		a, err := w.unknown.Get(into)
 		if err != nil {
@@ -63,7 +63,7 @@ func (w *Office) Merge(into, from uint64) error {
 
 // Split moves some faces of a group into a new group: they show another person. The error wraps [ErrNoGroup],
 // [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from the database.
-func (w *Office) Split(group uint64, faces []uint64) error {
+func (w *book) Split(group uint64, faces []uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		g, err := w.unknown.Get(group)
 		if err != nil {
@@ -97,7 +97,7 @@ func (w *Office) Split(group uint64, faces []uint64) error {
 
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
 // [ErrNoGroup], or comes from the database.
-func (w *Office) ForgetGroup(group uint64) error {
+func (w *book) ForgetGroup(group uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		if _, err := w.unknown.Get(group); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (w *Office) ForgetGroup(group uint64) error {
 }
 
 // forgetGroup removes a group of unknown faces with its sightings and everything that was said about it.
-func (w *Office) forgetGroup(t *gallery.Tx, group uint64) error {
+func (w *book) forgetGroup(t *gallery.Tx, group uint64) error {
 	t.Erase()
 	if err := w.erase(t, "stranger = ?2", int64(group)); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (w *Office) forgetGroup(t *gallery.Tx, group uint64) error {
 }
 
 // erase removes the sightings for which a condition holds, with their faces and what was said about them.
-func (w *Office) erase(t *gallery.Tx, condition string, args ...any) error {
+func (w *book) erase(t *gallery.Tx, condition string, args ...any) error {
 	t.Erase()
 	all, err := t.Ints("select id from sighting where office = ?1 and "+condition, append([]any{w.past.id}, args...)...)
 	if err != nil || len(all) == 0 {
@@ -159,7 +159,7 @@ func (w *Office) erase(t *gallery.Tx, condition string, args ...any) error {
 
 // KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past. The error comes
 // from the database.
-func (w *Office) KeepUnknown(on bool) error {
+func (w *book) KeepUnknown(on bool) error {
 	return w.change(func(t *gallery.Tx) error {
 		if err := t.Exec("update office set off = ? where id = ?", !on, w.past.id); err != nil || on {
 			return err

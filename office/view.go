@@ -69,7 +69,7 @@ func (v *view) farOn(at time.Time) int {
 }
 
 // frame processes a frame of a camera.
-func (w *Office) frame(v *view, f face.Frame) error {
+func (w *cameras) frame(v *view, f face.Frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.heed()
@@ -132,7 +132,7 @@ func (w *Office) frame(v *view, f face.Frame) error {
 const leastScore = .85
 
 // judge lets the learner see the faces of a frame, and collects the results.
-func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
+func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
 	learner := w.gallery.Learner()
 	for i, x := range f.Samples {
 		s := all[i]
@@ -176,7 +176,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
 // recognition, or if it shows somebody in view a second time.
-func (w *Office) group(s *sighted, b sighting.Belief) {
+func (w *cameras) group(s *sighted, b sighting.Belief) {
 	if s.said && s.Person != 0 {
 		return
 	}
@@ -210,7 +210,7 @@ func (w *Office) group(s *sighted, b sighting.Belief) {
 }
 
 // watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a clip.
-func (w *Office) watched(v *view) bool {
+func (w *cameras) watched(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.o.Now().Sub(v.wanted) < 5*time.Second || w.films(v)

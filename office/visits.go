@@ -38,13 +38,13 @@ type Wanted struct {
 
 // Visits returns visits, the latest first, as far back as sightings are kept. All other lists of who was there when are
 // made of them.
-func (w *Office) Visits(q Wanted) []Visit {
+func (w *memory) Visits(q Wanted) []Visit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.visits(q)
 }
 
-func (w *Office) visits(q Wanted) []Visit {
+func (w *memory) visits(q Wanted) []Visit {
 	all := []Visit{}
 	open := make(map[[2]int64]int) // the latest visit of each person and group, by its place
 	take := func(s *sighted) bool {
@@ -87,7 +87,7 @@ func (w *Office) visits(q Wanted) []Visit {
 
 // eachSighting calls each with the sightings of a person or a group, or with all, the one that ended last first, until
 // it returns false.
-func (w *Office) eachSighting(q Wanted, each func(*sighted) bool) {
+func (w *memory) eachSighting(q Wanted, each func(*sighted) bool) {
 	var fresh []*sighted
 	written := make(map[uint64]bool)
 	w.fresh(func(s *sighted) {
@@ -127,7 +127,7 @@ func (w *Office) eachSighting(q Wanted, each func(*sighted) bool) {
 }
 
 // last returns the last visit of each person: when and where, with a picture.
-func (w *Office) last() map[int64]Visit {
+func (w *memory) last() map[int64]Visit {
 	all := make(map[int64]Visit)
 	take := func(s *sighted) {
 		if x := w.show(s); x.Person != 0 && !x.Last.Before(all[x.Person].Last) {
@@ -145,7 +145,7 @@ func (w *Office) last() map[int64]Visit {
 }
 
 // Latest returns the last sighting of each person, by number, as far back as sightings are kept: [Visit].Last is when.
-func (w *Office) Latest() map[int64]Visit {
+func (w *memory) Latest() map[int64]Visit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last()
