@@ -16,7 +16,7 @@ import (
 // small returns a snapshot with every possible part: people, a rejected face, centroids and a journal.
 func small(t testing.TB) []byte {
 	t.Helper()
-	l, err := online.New(plane, online.Settings{K: 3, Journal: 4})
+	l, err := online.New(plane, online.Settings{K: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

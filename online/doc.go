@@ -57,7 +57,7 @@
 //	                       which a face accepted as theirs has gone              person as somebody else's
 //	Configure, Freeze      nothing; Freeze stops learning                        all
 //
-// A removed centroid goes with all faces that were merged into it. The last Settings.Journal merged faces are known one
+// A removed centroid goes with all faces that were merged into it. The last 16,384 merged faces are known one
 // by one; Undo refuses to go further back, and Unlearn leaves older merged faces in place.
 //
 // # Caveats

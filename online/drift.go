@@ -19,7 +19,7 @@ type Drift struct {
 	// Constancy is the cosine, in [-1,1], of the angle between two directions: from the labelled centre to the centre
 	// of the older half, and from there to the centre of the newer half.
 	Constancy float64 `json:"constancy"`
-	Alarm     bool    `json:"alarm"` // Distance and Constancy exceed the settings DriftDistance and DriftConstancy
+	Alarm     bool    `json:"alarm"` // Distance exceeds Settings.DriftDistance, and Constancy .5
 }
 
 // Drift returns the drift of a person. It costs one pass over the stored faces. Without learned faces all fields are 0.
@@ -59,8 +59,7 @@ func (l *Learner) Drift(p Person) (Drift, error) {
 	if half < len(learned) {
 		d.Constancy = cosine(start, l.centre(learned[:half]), l.centre(learned[half:]))
 	}
-	d.Alarm = l.settings.DriftDistance > 0 && d.Distance > l.settings.DriftDistance &&
-		d.Constancy > l.settings.DriftConstancy
+	d.Alarm = l.settings.DriftDistance > 0 && d.Distance > l.settings.DriftDistance && d.Constancy > leastConstancy
 	return d, nil
 }
 

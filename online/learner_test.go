@@ -145,9 +145,9 @@ func TestWarnings(t *testing.T) {
 
 func TestSettingsErrors(t *testing.T) {
 	for _, s := range []online.Settings{
-		{K: -1}, {K: math.MaxInt}, {K: 1 << 28}, {Reach: -2}, {Reach: math.NaN()}, {Journal: -2}, {DriftDistance: -2},
+		{K: -1}, {K: math.MaxInt}, {K: 1 << 28}, {Reach: -2}, {Reach: math.NaN()},
 		{Sigma: -1}, {Sigma: math.NaN()}, {Gamma: -1}, {Gamma: math.Inf(1)},
-		{Epsilon: 2}, {Multiplier: 1}, {Accept: 2}, {Accept: math.NaN()}, {Learn: -1},
+		{Accept: 2}, {Accept: math.NaN()}, {Learn: -1},
 	} {
 		if _, err := online.New(plane, s); !errors.Is(err, online.ErrSettings) {
 			t.Errorf("%+v: %v", s, err)

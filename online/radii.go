@@ -34,8 +34,8 @@ const facesOfSighting = 10
 // numbers.
 //
 // The chance that a stranger's face is near any of n enrolled faces is at most n times the rate for one face (Boole's
-// inequality). So Anchor and Enrolled are the distances at AnchorRate/n and NameRate/n between stills. Learned is the
-// distance at NameRate/(10 p) between faces of streams, for p people, for three reasons: turned faces come nearer to
+// inequality). So Anchor and Enrolled are the distances at 1e-4/n and 1e-3/n between stills. Learned is the
+// distance at 1e-3/(10 p) between faces of streams, for p people, for three reasons: turned faces come nearer to
 // each other; a sighting of a stranger shows some ten different faces; and the learned faces of one person are near
 // each other, so a stranger who is near one of them is near many. Learn is the smaller of Learned and Reach.
 //
@@ -67,12 +67,12 @@ func (l *Learner) measure() Radii {
 	}
 	if l.space.Stills.Measured() {
 		n := float64(max(l.graph.Labelled(), 1))
-		r.Anchor, r.Enrolled = l.space.Stills.Within(s.AnchorRate/n), l.space.Stills.Within(s.NameRate/n)
+		r.Anchor, r.Enrolled = l.space.Stills.Within(anchorRate/n), l.space.Stills.Within(nameRate/n)
 		streams := l.space.Streams
 		if !streams.Measured() {
 			streams = l.space.Stills
 		}
-		r.Learned = streams.Within(s.NameRate / (facesOfSighting * float64(max(people, 1))))
+		r.Learned = streams.Within(nameRate / (facesOfSighting * float64(max(people, 1))))
 		r.Learn = min(r.Learned, edge)
 	}
 	if l.space.GenuineRadius > 0 {

@@ -22,8 +22,8 @@ func TestRadii(t *testing.T) {
 		t.Errorf("nothing was measured: %+v", r)
 	}
 	space.Stills = face.Impostors{People: 10, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
-	space.Streams = face.Impostors{People: 10, Pairs: 1e4, Distances: [5]float64{1, .9, .8}}
-	if l, err = online.New(space, online.Settings{NameRate: 1e-2, AnchorRate: 1e-3}); err != nil {
+	space.Streams = face.Impostors{People: 10, Pairs: 1e4, Distances: [5]float64{1.1, 1, .9, .8, .7}}
+	if l, err = online.New(space, online.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	for people := 1; people <= 100; people++ {
@@ -31,7 +31,7 @@ func TestRadii(t *testing.T) {
 			t.Fatal(err)
 		}
 		tens := math.Log10(float64(people))
-		want := online.Radii{Anchor: 1.1 - .1*tens, Enrolled: 1.2 - .1*tens, Learned: .9 - .1*tens,
+		want := online.Radii{Anchor: 1 - .1*tens, Enrolled: 1.1 - .1*tens, Learned: .9 - .1*tens,
 			Learn: min(.8, .9-.1*tens), Link: 1.2}
 		got := l.Radii()
 		for _, d := range []float64{

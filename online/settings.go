@@ -14,8 +14,17 @@ import (
 // ErrSettings is wrapped by the errors of [New] and [Learner.Configure]; they name the setting that cannot be used.
 var ErrSettings = quantized.ErrConfig
 
-// Off switches off a setting whose zero value means its default: Reach, Link, Journal and DriftDistance.
+// Off switches off a setting whose zero value means its default: Reach, Link and DriftDistance.
 const Off = -1
+
+const (
+	nameRate       = 1e-3    // share of strangers' faces that may get a name; see [Learner.Radii]
+	anchorRate     = 1e-4    // share of strangers' faces that may be near an enrolled face
+	epsilon        = .1      // of gamma: a smaller compact weight is no edge, as in the thesis
+	growth         = 1.2     // of R at a repartition; 1.5 in the thesis
+	journal        = 1 << 14 // learned faces that [Learner.Undo] can take back one by one
+	leastConstancy = .5      // no alarm of [Learner.Drift] below it
+)
 
 // Settings of a learner. The zero value of each field means its default.
 type Settings struct {
@@ -28,25 +37,14 @@ type Settings struct {
 	Reach float64 `json:"reach"`
 	// Link is the longest edge between successive faces of one person, see [Observation]. Default: the space's distance
 	// at a false match rate of 1e-2 between stills, if that was measured. Off: as long as other edges.
-	Link float64 `json:"link"`
-	// NameRate is the share of strangers' faces that may get a name; see [Learner.Radii]. Default 1e-3.
-	NameRate float64 `json:"name_rate"`
-	// AnchorRate is the share of strangers' faces that may be near an enrolled face; see [Learner.Radii]. Default 1e-4.
-	AnchorRate float64 `json:"anchor_rate"`
-	// Epsilon: a compact weight below it is no edge. Default 0.1 Gamma, as in the thesis.
-	Epsilon    float64 `json:"epsilon"`
-	Multiplier float64 `json:"multiplier"` // growth of R at a repartition. Default 1.2; 1.5 in the thesis
-	Accept     float64 `json:"accept"`     // least confidence of a verdict with a name, in [0,1]. Default: any above 0
+	Link   float64 `json:"link"`
+	Accept float64 `json:"accept"` // least confidence of a verdict with a name, in [0,1]. Default: any above 0
 	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that is not an outlier is
 	// learned.
 	Learn float64 `json:"learn"`
-	// Journal is the number of learned faces that [Learner.Undo] can take back one by one. Default 16384. Off: none.
-	Journal int `json:"journal"`
-	// DriftDistance: no alarm of [Learner.Drift] while the learned centre is nearer than this. Default: Reach, if there
-	// is one. Off: no alarm.
-	DriftDistance  float64 `json:"drift_distance"`
-	DriftConstancy float64 `json:"drift_constancy"` // no alarm below this constancy. Default 0.5
-	Freeze         bool    `json:"freeze"`          // judge, but learn nothing
+	// DriftDistance: no alarm of [Learner.Drift] while the learned centre is nearer than this. Default: Reach.
+	DriftDistance float64 `json:"drift_distance"`
+	Freeze        bool    `json:"freeze"` // judge, but learn nothing
 	// NoPictures keeps no pictures of learned faces, and drops those that were kept.
 	NoPictures bool `json:"no_pictures,omitempty"`
 }
@@ -54,21 +52,14 @@ type Settings struct {
 // defaults fills in default values.
 func (s Settings) defaults(space face.Space) Settings {
 	s.K = cmp.Or(s.K, 300)
-	s.Journal = cmp.Or(s.Journal, 1<<14)
-	s.DriftConstancy = cmp.Or(s.DriftConstancy, .5)
 	s.Sigma = cmp.Or(s.Sigma, space.Sigma)
 	s.Gamma = cmp.Or(s.Gamma, space.Gamma)
-	s.Reach = cmp.Or(s.Reach, space.Reach)
-	s.DriftDistance = cmp.Or(s.DriftDistance, s.Reach, Off)
-	s.Reach = cmp.Or(s.Reach, Off)
+	s.Reach = cmp.Or(s.Reach, space.Reach, Off)
+	s.DriftDistance = cmp.Or(s.DriftDistance, s.Reach)
 	if s.Link == 0 && space.Stills.Measured() {
 		s.Link = space.Stills.Within(1e-2)
 	}
 	s.Link = cmp.Or(s.Link, Off)
-	s.NameRate = cmp.Or(s.NameRate, 1e-3)
-	s.AnchorRate = cmp.Or(s.AnchorRate, 1e-4)
-	s.Epsilon = cmp.Or(s.Epsilon, 0.1*s.Gamma)
-	s.Multiplier = cmp.Or(s.Multiplier, 1.2)
 	return s
 }
 
@@ -81,25 +72,14 @@ func (s Settings) check() error {
 		what = fmt.Sprintf("learn is %g, but must lie between 0 and 1", s.Learn)
 	case !(s.Sigma > 0):
 		what = fmt.Sprintf("sigma is %g, but must be positive", s.Sigma)
-	case !(s.Gamma > 0):
-		what = fmt.Sprintf("gamma is %g, but must be positive", s.Gamma)
-	case !(s.Epsilon > 0 && s.Epsilon < 1):
-		what = fmt.Sprintf("epsilon, a tenth of gamma unless it is given, is %g, but must lie between 0 and 1",
-			s.Epsilon)
+	case !(s.Gamma > 0 && s.Gamma < 1/epsilon):
+		what = fmt.Sprintf("gamma is %g, but must lie between 0 and %g", s.Gamma, 1/epsilon)
 	case !(s.Reach > 0 || s.Reach == Off):
 		what = fmt.Sprintf("reach is %g, but must be positive, or %d for no bound", s.Reach, Off)
 	case !(s.Link > 0 && s.Link < 1e30 || s.Link == Off):
 		what = fmt.Sprintf("link is %g, but must be positive, or %d for no longer edges", s.Link, Off)
-	case !(s.NameRate > 0 && s.NameRate <= 1):
-		what = fmt.Sprintf("name_rate is %g, but must be above 0 and at most 1", s.NameRate)
-	case !(s.AnchorRate > 0 && s.AnchorRate <= 1):
-		what = fmt.Sprintf("anchor_rate is %g, but must be above 0 and at most 1", s.AnchorRate)
-	case s.Journal < Off:
-		what = fmt.Sprintf("journal is %d, but must not be negative, or %d for none", s.Journal, Off)
 	case !(s.DriftDistance > 0 || s.DriftDistance == Off):
 		what = fmt.Sprintf("drift_distance is %g, but must be positive, or %d for no alarm", s.DriftDistance, Off)
-	case !(s.DriftConstancy >= -1 && s.DriftConstancy <= 1):
-		what = fmt.Sprintf("drift_constancy is %g, but must lie between -1 and 1", s.DriftConstancy)
 	default:
 		return nil
 	}
@@ -109,14 +89,14 @@ func (s Settings) check() error {
 func (s Settings) graph(space face.Space) quantized.Config {
 	return quantized.Config{
 		K:          s.K,
-		Multiplier: s.Multiplier,
+		Multiplier: growth,
 		Dim:        space.Dim,
 		Scale:      space.Scale,
 		Kernel:     graph.Heat(s.Sigma),
-		Epsilon:    s.Epsilon,
+		Epsilon:    epsilon * s.Gamma,
 		Reach:      max(s.Reach, 0),
 		Link:       max(s.Link, 0),
 		Gamma:      s.Gamma,
-		Journal:    max(s.Journal, 0),
+		Journal:    journal,
 	}
 }

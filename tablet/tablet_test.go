@@ -504,7 +504,7 @@ func TestLearning(t *testing.T) {
 		}
 	}))
 	t.Run("drift", bubble(func(t *testing.T) {
-		d := ready(t, tablet.Options{Learner: online.Settings{DriftDistance: .3, DriftConstancy: .5}})
+		d := ready(t, tablet.Options{Learner: online.Settings{DriftDistance: .3}})
 		for step := float32(.1); step < .9; step += .05 {
 			d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -step), 5), nil)
 			d.pass(time.Minute)

@@ -131,7 +131,7 @@ func (o *Options) Settings(c *cobra.Command, s online.Settings) online.Settings 
 	for name, apply := range map[string]func(){
 		"k":          func() { s.K = o.k.n },
 		"sigma":      func() { s.Sigma = o.sigma.n },
-		"gamma":      func() { s.Gamma, s.Epsilon = o.gamma.n, 0 }, // epsilon follows gamma
+		"gamma":      func() { s.Gamma = o.gamma.n },
 		"reach":      func() { s.Reach = o.reach.n },
 		"accept":     func() { s.Accept = o.accept },
 		"learn-from": func() { s.Learn = o.learnFrom },

@@ -196,9 +196,7 @@ func Describe(v *Vision, s online.Settings, path string) []replay.Setting {
 		add("centroids k", "%d", s.K),
 		add("kernel width sigma", "%g", s.Sigma),
 		add("regulariser gamma_g", "%g", s.Gamma),
-		add("edge threshold epsilon", "%g", s.Epsilon),
 		add("longest edge", "%g", s.Reach),
-		add("growth of R", "%g", s.Multiplier),
 		add("accept from", "%g", s.Accept),
 		add("learn from", "%g", s.Learn),
 	}

@@ -41,8 +41,8 @@ func NewLearner(space face.Space, s online.Settings) *Learner {
 
 func (l *Learner) config(s online.Settings) quantized.Config {
 	return quantized.Config{
-		K: s.K, Multiplier: s.Multiplier, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
-		Epsilon: s.Epsilon, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: max(s.Journal, 0),
+		K: s.K, Multiplier: 1.2, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
+		Epsilon: .1 * s.Gamma, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: 1 << 14,
 	}
 }
 
@@ -258,7 +258,6 @@ func (l *Learner) Drift(p online.Person) online.Drift {
 			d.Constancy = ab / math.Sqrt(aa*bb)
 		}
 	}
-	d.Alarm = l.Settings.DriftDistance > 0 && d.Distance > l.Settings.DriftDistance &&
-		d.Constancy > l.Settings.DriftConstancy
+	d.Alarm = l.Settings.DriftDistance > 0 && d.Distance > l.Settings.DriftDistance && d.Constancy > .5
 	return d
 }

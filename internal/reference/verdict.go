@@ -37,10 +37,10 @@ func (l *Learner) radii() online.Radii {
 		}
 	}
 	n, people = max(n, 1), max(people, 1)
-	r.Anchor, r.Enrolled = l.Space.Stills.Within(l.Settings.AnchorRate/n), l.Space.Stills.Within(l.Settings.NameRate/n)
-	r.Learned = l.Space.Stills.Within(l.Settings.NameRate / (10 * people))
+	r.Anchor, r.Enrolled = l.Space.Stills.Within(1e-4/n), l.Space.Stills.Within(1e-3/n)
+	r.Learned = l.Space.Stills.Within(1e-3 / (10 * people))
 	if l.Space.Streams.Distances[1] > 0 {
-		r.Learned = l.Space.Streams.Within(l.Settings.NameRate / (10 * people))
+		r.Learned = l.Space.Streams.Within(1e-3 / (10 * people))
 	}
 	r.Learn = min(edge, r.Learned)
 	return r

@@ -92,7 +92,6 @@ type Choice struct {
 // Apply returns s with the chosen settings.
 func (c Choice) Apply(s online.Settings) online.Settings {
 	s.Sigma, s.Gamma, s.Accept, s.Learn = c.Sigma, c.Gamma, c.Accept, c.Learn
-	s.Epsilon = 0 // follows gamma
 	return s
 }
 

@@ -116,10 +116,8 @@ func TestSystemMainBenchmark(t *testing.T) {
 		{online.Settings{Sigma: .30, Gamma: 1e-4}, false},
 		{online.Settings{Sigma: .30, Gamma: 1e-2}, false},
 		{online.Settings{Sigma: .16, Gamma: 1e-4}, false},
-		// The measured rates of the space keep strangers out, too, unless a NameRate of 1 allows a name for everybody
-		// within the limit.
+		// The measured rates of the space keep strangers out, too.
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, false},
-		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3, NameRate: 1}, true},
 	} {
 		s, err := evaluate.RunAll(context.Background(), ids,
 			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),

@@ -99,7 +99,7 @@ func TestMeanOfUnitVectors(t *testing.T) {
 }
 
 func TestEntries(t *testing.T) {
-	s := online.Settings{Sigma: .2, Epsilon: 1e-4, Reach: .5}
+	s := online.Settings{Sigma: .2, Gamma: 1e-3, Reach: .5}
 	for _, c := range []struct {
 		names, want []string
 	}{

@@ -24,7 +24,7 @@ const weakLearners = 500
 //	h_i(x) = 1 where w(x, x_i) >= epsilon, else 0,    H(x) = Σ α_i h_i(x),
 //
 // for faces x_i drawn at random from a part of the stream, given as two shares of its length, which the method gets
-// beforehand. W and epsilon are the learner's. Each person has a regressor. The score is the largest H, and a face with
+// beforehand. W and epsilon, a tenth of gamma, are the learner's. Each person has a regressor. The score is the largest H, and a face with
 // H > 0 is accepted, so a face far from all weak learners is an outlier.
 //
 // The thesis does not print its listing. Here a weak learner that says 0 abstains, and α_i = ½ ln(W+/W-), half the
@@ -35,10 +35,10 @@ const weakLearners = 500
 // itself, and a face that is near no labelled face teaches nothing.
 func Boost(name string, space face.Space, s online.Settings, from, to float64) Entry {
 	return Entry{Name: name, New: func() (Method, error) {
-		if !(s.Epsilon > 0 && s.Sigma > 0) {
-			return nil, errors.New("boosting needs the learner's sigma and epsilon")
+		if !(s.Gamma > 0 && s.Sigma > 0) {
+			return nil, errors.New("boosting needs the learner's sigma and gamma")
 		}
-		edges := quantized.Config{Kernel: graph.Heat(s.Sigma), Epsilon: s.Epsilon, Reach: s.Reach}
+		edges := quantized.Config{Kernel: graph.Heat(s.Sigma), Epsilon: .1 * s.Gamma, Reach: s.Reach}
 		return &boost{templates: templates{space: space}, edges: edges, from: from, to: to}, nil
 	}}
 }

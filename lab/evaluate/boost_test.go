@@ -12,7 +12,7 @@ import (
 
 // Three weak learners on a line, at .1, .5 and .9, with a radius of .25; alice is at 0 and bob at 1.
 func TestBoost(t *testing.T) {
-	m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Epsilon: 1e-4, Reach: .25}, 0, 1).New()
+	m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Gamma: 1e-3, Reach: .25}, 0, 1).New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestBoostSeesItsPart(t *testing.T) {
 		from, to float64
 		x        float32
 	}{{0, .25, 0}, {.75, 1, 30}} {
-		m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Epsilon: 1e-4, Reach: .25}, c.from,
+		m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Gamma: 1e-3, Reach: .25}, c.from,
 			c.to).New()
 		if err != nil {
 			t.Fatal(err)

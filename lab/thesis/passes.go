@@ -42,7 +42,6 @@ func newPasses(o *options) *cobra.Command {
 	c.Flags().IntSliceVar(&r.ks, "k", []int{15, 30, 45, 60, 100, 200, 300, 1000}, "numbers of centroids")
 	c.Flags().IntVar(&r.passes, "passes", 5, "number of passes")
 	c.Flags().Float64Var(&r.noise, "noise", 0, "length of random noise that each face gets in each pass")
-	c.Flags().Float64Var(&r.settings.Multiplier, "multiplier", 0, "growth of R (0: default)")
 	return c
 }
 
