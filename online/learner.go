@@ -97,8 +97,8 @@ func (l *Learner) Settings() Settings { return l.settings }
 // Counts returns how many faces l has seen.
 func (l *Learner) Counts() Counts { return l.counts }
 
-// Graph returns a view of the compact graph of l.
-func (l *Learner) Graph() quantized.View { return l.graph.View() }
+// Graph returns the compact graph of l, to read.
+func (l *Learner) Graph() *quantized.Graph { return &l.graph }
 
 // People returns the people that l knows, in the order of their first label.
 func (l *Learner) People() (all []Person) {

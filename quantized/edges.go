@@ -10,70 +10,17 @@ type edge struct {
 	w, d float64
 }
 
-// slab is the number of edges in one allocation.
-const slab = 1024
-
 // maxEdges bounds the edges of a graph: 800 MB. Many points at one place, or a malicious file, can reach it.
 var maxEdges = 1 << 25
 
-// edgeLists hold the edges of each vertex in ascending order. Unused lists and lists that became too short are reused,
-// so a graph that does not grow allocates nothing.
+// edgeLists hold the edges of each vertex in ascending order.
 type edgeLists struct {
-	of   [][]edge   // by vertex
-	n    int        // edges
-	free [][][]edge // empty lists, by the rank of their capacity
-	rest []edge     // unused part of the last slab
+	of [][]edge // by vertex
+	n  int      // edges
 }
 
-// rank returns the smallest rank whose lists hold n edges, and the capacity of these lists: 2, 3, 4, 6, 8, 12, and so
-// on.
-func rank(n int) (rank, capacity int) {
-	for low := 2; ; low *= 2 {
-		if n <= low {
-			return rank, low
-		}
-		if n <= low+low/2 {
-			return rank + 1, low + low/2
-		}
-		rank += 2
-	}
-}
-
-// empty returns an empty list for at least n edges.
-func (e *edgeLists) empty(n int) []edge {
-	r, capacity := rank(n)
-	if r < len(e.free) && len(e.free[r]) > 0 {
-		last := len(e.free[r]) - 1
-		list := e.free[r][last]
-		e.free[r] = e.free[r][:last]
-		return list
-	}
-	if capacity > slab {
-		return make([]edge, 0, capacity)
-	}
-	if capacity > len(e.rest) {
-		e.rest = make([]edge, slab)
-	}
-	list := e.rest[:0:capacity]
-	e.rest = e.rest[capacity:]
-	return list
-}
-
-// release takes back an unused list.
-func (e *edgeLists) release(list []edge) {
-	if cap(list) < 2 {
-		return
-	}
-	r, _ := rank(cap(list))
-	e.free = slices.Grow(e.free, max(r+1-len(e.free), 0))
-	for len(e.free) <= r {
-		e.free = append(e.free, nil)
-	}
-	e.free[r] = append(e.free[r], list[:0])
-}
-
-// push adds a vertex that will have n edges to begin with.
-func (e *edgeLists) push(n int) { e.of = append(e.of, e.empty(n)) }
+// push adds a vertex without edges.
+func (e *edgeLists) push() { e.of = append(e.of, nil) }
 
 // join adds the edge between two vertices to the lists of both.
 func (e *edgeLists) join(i, j int, d, w float64) {
@@ -97,13 +44,7 @@ func (e *edgeLists) find(i, j int) (at int, ok bool) {
 }
 
 func (e *edgeLists) add(i int, x edge) {
-	list := e.of[i]
-	if len(list) == cap(list) {
-		longer := append(e.empty(len(list)+1), list...)
-		e.release(list)
-		list = longer
-	}
-	list = append(list, x)
+	list := append(e.of[i], x)
 	for q := len(list) - 1; q > 0 && list[q-1].to > x.to; q-- { // seldom: new vertices have the greatest numbers
 		list[q-1], list[q] = list[q], list[q-1]
 	}
@@ -119,11 +60,6 @@ func (e *edgeLists) keep(kept []int) {
 	place := slices.Repeat([]int{-1}, len(e.of))
 	for q, i := range kept {
 		place[i] = q
-	}
-	for i, q := range place {
-		if q < 0 {
-			e.release(e.of[i])
-		}
 	}
 	for q, i := range kept {
 		list := e.of[i][:0]

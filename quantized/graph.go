@@ -53,7 +53,6 @@ type Graph struct {
 	parts    [][]int   // vertices that sketches do not prove to be too far
 	stamp    uint64    // number of the current trial and of the state of the graph
 	solver   solver
-	sources  []int // spare storage for source
 }
 
 const unlabelled = -1
@@ -189,16 +188,10 @@ func (g *Graph) add(square float64, near []edge, class int) {
 	g.squares = append(g.squares, square)
 	g.v = append(g.v, 1)
 	g.label = append(g.label, class)
-	g.source = longer(g.source, n+1)
-	if g.source[n] = g.source[n][:0]; cap(g.source[n]) == 0 {
-		if len(g.sources) == 0 {
-			g.sources = make([]int, slab)
-		}
-		g.source[n], g.sources = g.sources[:0:1], g.sources[1:]
-	}
+	g.source = append(g.source, nil)
 	g.lastID++
 	g.origin = append(g.origin, Origin{ID: g.lastID})
-	g.edges.push(len(near))
+	g.edges.push()
 	for _, e := range near {
 		g.edges.join(n, e.to, e.d, e.w)
 	}
@@ -217,17 +210,13 @@ func (g *Graph) keep(kept []int) {
 	g.full = false
 	for q, i := range kept {
 		g.v[q], g.squares[q] = g.v[i], g.squares[i]
-		g.label[q], g.origin[q] = g.label[i], g.origin[i]
-		// The swap lets each vertex keep its own storage.
-		g.source[q], g.source[i] = g.source[i], g.source[q]
+		g.label[q], g.origin[q], g.source[q] = g.label[i], g.origin[i], g.source[i]
 	}
 	g.edges.keep(kept)
 	g.points.keep(kept)
 	g.sketches.keep(kept)
 	n := len(kept)
-	for _, s := range g.source[n:] {
-		clear(s)
-	}
+	clear(g.source[n:])
 	g.squares, g.v, g.label = g.squares[:n], g.v[:n], g.label[:n]
 	clear(g.origin[n:])
 	g.origin, g.source = g.origin[:n], g.source[:n]
@@ -375,7 +364,7 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 			return false
 		}
 		slices.SortFunc(list, func(a, b edge) int { return a.to - b.to })
-		g.edges.push(len(list))
+		g.edges.push()
 		for _, e := range list {
 			g.edges.join(i, e.to, e.d, e.w)
 		}
@@ -387,13 +376,4 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 // resized returns s with length n, and reuses its storage if this is large enough.
 func resized[S ~[]E, E any](s S, n int) S {
 	return slices.Grow(s[:0], n)[:n]
-}
-
-// longer returns s with length n, and keeps all elements, also elements beyond its length.
-func longer[S ~[]E, E any](s S, n int) S {
-	if n <= cap(s) {
-		return s[:n]
-	}
-	all := s[:cap(s)]
-	return slices.Grow(all, n-len(all))[:n]
 }

@@ -340,7 +340,7 @@ func (t Trial) Solve() (Solution, error) {
 	if err != nil {
 		return Solution{}, err
 	}
-	s.slot = longer(s.slot, g.classes)
+	s.slot = append(s.slot, make([]int32, max(0, g.classes-len(s.slot)))...)
 	total := 0.
 	for _, e := range s.rim {
 		value := s.x[e.place] / s.s[e.place] * e.a
