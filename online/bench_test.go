@@ -181,3 +181,28 @@ func BenchmarkDenseStep(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPeople measures a step of a learner that knows people by four labelled faces each, with a face of one of them
+// and with a stranger's.
+func BenchmarkPeople(b *testing.B) {
+	for _, people := range []int{100, 1000, 10_000} {
+		c := newCrowd(people, 512)
+		l, err := online.New(sphereOf(c.dim), online.Settings{K: people})
+		for i := 0; i < 4*people && err == nil; i++ {
+			err = l.Label(c.face(i%people), personOf(i%people))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		for name, face := range map[string]func() []float32{
+			"known":    func() []float32 { return c.face(c.r.IntN(people)) },
+			"stranger": c.stranger,
+		} {
+			var faces [][]float32
+			for range 15 {
+				faces = append(faces, face())
+			}
+			b.Run(fmt.Sprintf("%d/%s", people, name), func(b *testing.B) { observe(b, l, faces) })
+		}
+	}
+}
