@@ -442,16 +442,6 @@ func (m *machine) step() {
 				return g.Learner().Recall(o, number)
 			})
 		}
-	case 13, 14:
-		x, n := m.vector(), pick(m, 1, 2, 3, 7, 100, 0, -1, 1<<16)
-		var want online.Verdict
-		err := online.ErrSettings
-		if n > 0 {
-			want, err = l.Adopt(x, n), nil
-		}
-		m.both(fmt.Sprintf("Adopt %v %d", x[:2], n), want, err, func(g *gallery.Gallery) (any, error) {
-			return g.Learner().Adopt(x, n)
-		})
 	case 15, 16:
 		since := l.Counts.Observed - int64(m.next()%32)
 		m.undo(fmt.Sprintf("Undo %d", since), func() (int, bool) { return l.Undo(since) },
@@ -708,7 +698,6 @@ func (m *machine) refuse() {
 		"Observe":  func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
 		"Judge":    func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
 		"Nearest":  func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, 1); return err },
-		"Adopt":    func(g *gallery.Gallery) error { _, err := g.Learner().Adopt(x, 1); return err },
 		"Reject":   func(g *gallery.Gallery) error { return g.Learner().Reject(x, 1) },
 		"Resembles": func(g *gallery.Gallery) error {
 			_, err := g.Resembles("alice", [][]float32{good, x})
@@ -743,7 +732,6 @@ func (m *machine) refuse() {
 		"Reject":         func(g *gallery.Gallery) error { return g.Learner().Reject(good, 1000) },
 		"Forget":         func(g *gallery.Gallery) error { return g.Learner().Forget(1000) },
 		"Gallery.Forget": func(g *gallery.Gallery) error { return g.Forget("nobody") },
-		"Margins":        func(g *gallery.Gallery) error { _, err := g.Learner().Margins(1000); return err },
 		"person 0":       func(g *gallery.Gallery) error { return g.Learner().Label(good, 0) },
 		"Drift":          func(g *gallery.Gallery) error { _, err := g.Learner().Drift(1000); return err },
 	} {
@@ -827,9 +815,6 @@ func (m *machine) compare() {
 	m.note("conflict", len(slow.Conflicts(.3)) > 0)
 	m.look("Stored", slow.Stored(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Stored(), nil })
 	if person != 0 {
-		m.look("Margins", slow.Margins(person), nil, func(g *gallery.Gallery) (any, error) {
-			return g.Learner().Margins(person)
-		})
 		want := slow.Drift(person)
 		m.note("drift", want.Alarm)
 		m.look("Drift", want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Drift(person) })

@@ -114,7 +114,6 @@ func works(t *testing.T, l *online.Learner) {
 	x[0] = .3
 	l.Label(x, carol)
 	l.Reject(x, carol)
-	l.Adopt(x, 3)
 	l.Unlearn([][2]int64{{3, 5}})
 	l.Undo(l.Counts().Observed - 3)
 	s := l.Settings()

@@ -278,11 +278,11 @@ func TestAllocations(t *testing.T) {
 	still := learner(t, frozen)
 	nowhere, near := []float32{-50, -50}, []float32{0, .1}
 	for name, f := range map[string]func(){
-		"merged":     func() { l.Observe(stream[0]) },
-		"outlier":    func() { l.Observe(nowhere) },
-		"judged":     func() { l.Judge(stream[1]) },
-		"rejected":   func() { told.Observe(stream[0]) },
-		"frozen":     func() { still.Observe(near) },
+		"merged":   func() { l.Observe(stream[0]) },
+		"outlier":  func() { l.Observe(nowhere) },
+		"judged":   func() { l.Judge(stream[1]) },
+		"rejected": func() { told.Observe(stream[0]) },
+		"frozen":   func() { still.Observe(near) },
 	} {
 		if n := testing.AllocsPerRun(300, f); n != 0 {
 			t.Errorf("%s: %g allocations a step", name, n)

@@ -18,7 +18,7 @@ func (l *Learner) Observe(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	all, err := l.step([]Observation{o}, 1)
+	all, err := l.step([]Observation{o})
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -61,7 +61,7 @@ func (l *Learner) ObserveFrame(faces []Observation, held ...Person) ([]Verdict, 
 			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
 		}
 	}
-	all, err := l.step(faces, 1, held...)
+	all, err := l.step(faces, held...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (l *Learner) ObserveFrame(faces []Observation, held ...Person) ([]Verdict, 
 	return verdicts, nil
 }
 
-// step looks at the faces of a frame, decides who is who, and keeps what may be learned. A kept face stands for n
-// faces. The next call overwrites the result.
-func (l *Learner) step(faces []Observation, n int, held ...Person) ([]judgement, error) {
+// step looks at the faces of a frame, decides who is who, and keeps what may be learned. The next call
+// overwrites the result.
+func (l *Learner) step(faces []Observation, held ...Person) ([]judgement, error) {
 	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
 	l.frame = all
 	for i, f := range faces {
@@ -89,7 +89,7 @@ func (l *Learner) step(faces []Observation, n int, held ...Person) ([]judgement,
 			continue
 		}
 		observation := l.counts.Observed + int64(i) + 1
-		if err := l.keep(f, &all[i], n, observation); err != nil {
+		if err := l.keep(f, &all[i], observation); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +111,7 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if l.learns(o, j) {
-		if err := l.keep(o, j, 1, observation); err != nil {
+		if err := l.keep(o, j, observation); err != nil {
 			return Verdict{}, err
 		}
 	}
@@ -151,9 +151,8 @@ func (l *Learner) learns(o Observation, j *judgement) bool {
 }
 
 // keep is the listing "Online quantized harmonic solution" for one face: place it, solve, read its value. If the claim
-// is the same as in the judgement, and the face may be learned, it stays in the graph as this observation, and stands
-// for n faces.
-func (l *Learner) keep(o Observation, j *judgement, n int, observation int64) error {
+// is the same as in the judgement, and the face may be learned, it stays in the graph as this observation.
+func (l *Learner) keep(o Observation, j *judgement, observation int64) error {
 	t, err := l.graph.Place(o.Vector, o.Follows...)
 	if err != nil || t.Outlier() {
 		return err
@@ -170,7 +169,7 @@ func (l *Learner) keep(o Observation, j *judgement, n int, observation int64) er
 		return nil
 	}
 	v := &j.verdict
-	v.Stored, v.Learned = t.Keep(c.class, n, quantized.Moment{Observation: observation, Time: l.time})
+	v.Stored, v.Learned = t.Keep(c.class, 1, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
 		if l.learned != nil {

@@ -50,27 +50,6 @@ func (l *Learner) Stored() []Stored {
 	return all
 }
 
-// Margins returns, for each face of [Learner.Stored], the harmonic value of a person minus the values of all others and
-// of rejected faces. It is in [-1,1], and 0 if nothing is known. The error wraps [ErrUnknown].
-func (l *Learner) Margins(p Person) ([]float64, error) {
-	class := l.class(p, false)
-	if class < 0 {
-		return nil, unknown(p)
-	}
-	own, err := l.graph.Values(func(c int) bool { return c == class })
-	if err != nil {
-		return nil, err
-	}
-	every, err := l.graph.Values(func(int) bool { return true })
-	if err != nil {
-		return nil, err
-	}
-	for i := range own {
-		own[i] = 2*own[i] - every[i]
-	}
-	return own, nil
-}
-
 // Remove takes back a face that l keeps. It removes a labelled face as [Learner.Unlabel] does. It removes a learned
 // face with all faces merged into it or accepted through it, as [Learner.Unlearn] does. It returns the number of
 // learned faces that were removed. The error wraps [ErrUnknown]. On error l is unchanged.
@@ -88,35 +67,6 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 
 // mostObserved bounds the number of observations: float64 holds all whole numbers up to it.
 const mostObserved = 1 << 53
-
-// Adopt adds a face that stands for n faces seen elsewhere, such as a centroid that was found offline. It works as
-// [Learner.Observe], but the face counts as n observations and has their multiplicity. If the face is an outlier or may
-// not be learned, nothing is learned.
-//
-// The error comes from [face.Space.Check], or wraps [ErrSettings] if n < 1 or if there are more than 2^53 observations.
-// On error l is unchanged.
-func (l *Learner) Adopt(x []float32, n int) (Verdict, error) {
-	if err := l.space.Check(x); err != nil {
-		return Verdict{}, err
-	}
-	if n < 1 || n > 1<<40 {
-		return Verdict{}, fmt.Errorf("%w: a face that stands for %d", ErrSettings, n)
-	}
-	if l.counts.Observed > mostObserved-int64(n) {
-		return Verdict{}, fmt.Errorf("%w: a face that stands for %d, after %d observations, is beyond %d", ErrSettings,
-			n,
-			l.counts.Observed, int64(mostObserved))
-	}
-	all, err := l.step([]Observation{{Vector: x}}, n)
-	if err != nil {
-		return Verdict{}, err
-	}
-	if all[0].verdict.Learned {
-		l.counts.Observed += int64(n)
-		l.counts.Learned += int64(n)
-	}
-	return all[0].verdict, nil
-}
 
 // Vector returns the vector of the stored face with this number, or nil if there is none. The caller must not change
 // it.

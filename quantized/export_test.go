@@ -2,6 +2,11 @@
 
 package quantized
 
+import (
+	"github.com/faceauth/faceauth/graph"
+	"gonum.org/v1/gonum/mat"
+)
+
 // SetMaxEdges bounds the edges of all graphs until the returned function is called.
 func SetMaxEdges(n int) (undo func()) {
 	old := maxEdges
@@ -25,4 +30,34 @@ func (g *Graph) Edge(i, j int) float64 {
 		return 0
 	}
 	return g.edges.of[i][at].w
+}
+
+// Values returns the harmonic values of all vertices, solved directly, for the function that is 1 at the labelled
+// vertices of some classes and 0 at the others.
+func (g *Graph) Values(of func(class int) bool) ([]float64, error) {
+	n := g.Len()
+	if g.Labelled() == 0 {
+		return make([]float64, n), nil
+	}
+	w := mat.NewSymDense(n, nil)
+	p := graph.Problem{Gamma: g.c.Gamma, V: g.v, W: w}
+	var y []float64
+	for i, class := range g.label {
+		for _, e := range g.edges.of[i] {
+			w.SetSym(i, e.to, e.w)
+		}
+		if class == unlabelled {
+			continue
+		}
+		p.Labelled = append(p.Labelled, i)
+		if y = append(y, 0); of(class) {
+			y[len(y)-1] = 1
+		}
+	}
+	p.Y = mat.NewDense(len(y), 1, y)
+	l, err := graph.Harmonic(p)
+	if err != nil {
+		return nil, err
+	}
+	return mat.Col(nil, 0, l), nil
 }

@@ -85,8 +85,6 @@ func (s *solver) begin(g *Graph) {
 	}
 }
 
-func (s *solver) seen(i int) bool { return s.when[i] == s.epoch }
-
 // enter puts a vertex into the part if it is not there, and returns its place.
 func (s *solver) enter(i int) int32 {
 	if s.when[i] != s.epoch {
@@ -280,32 +278,6 @@ func (s *solver) solve() (bound float64, err error) {
 	return bound, nil
 }
 
-// forward solves on the part for the function that is 1 at the labelled vertices of some classes and 0 at all others.
-// It leaves the values at the vertices of the part in x.
-//
-// A residual r_i leaves an error of at most Σ |r_i| / (gamma v_i) at any vertex, because no entry of the inverse of A
-// in column i exceeds 1/(gamma v_i): A is an M-matrix, and its rows sum to at least gamma v_i.
-func (s *solver) forward(g *Graph, of func(class int) bool) error {
-	n := len(s.part)
-	s.b, s.weight = resized(s.b, n), resized(s.weight, n)
-	clear(s.b)
-	for _, e := range s.rim {
-		if of(e.class) {
-			s.b[e.place] += e.a / s.s[e.place]
-		}
-	}
-	for i, v := range s.mass {
-		s.weight[i] = s.s[i] / (g.c.Gamma * v)
-	}
-	if _, err := s.solve(); err != nil {
-		return err
-	}
-	for i, d := range s.s {
-		s.x[i] = min(max(s.x[i]/d, 0), 1)
-	}
-	return nil
-}
-
 // Solve returns the harmonic solution at the point, on the graph with the point in it. All values of an outlier are 0.
 //
 // Only one system is solved, for the potential g of a unit of current at the point. Because A is symmetric, the value
@@ -360,34 +332,4 @@ func (t Trial) Solve() (Solution, error) {
 		s.solved, s.solution = t.stamp, solution
 	}
 	return solution, nil
-}
-
-// Values returns the harmonic values of all vertices for the function that is 1 at the labelled vertices of some
-// classes and 0 at the others. Its time grows with the whole graph. It fails only for weights of
-// extremely different size.
-func (g *Graph) Values(of func(class int) bool) ([]float64, error) {
-	dst := make([]float64, g.Len())
-	s := &g.solver
-	s.begin(g)
-	g.stamp++
-	for i, class := range g.label {
-		if class != unlabelled {
-			dst[i] = 0
-			if of(class) {
-				dst[i] = 1
-			}
-			continue
-		}
-		if s.seen(i) {
-			continue
-		}
-		s.gather(g, i, -1, nil)
-		if err := s.forward(g, of); err != nil {
-			return nil, err
-		}
-		for q, j := range s.part {
-			dst[j] = s.x[q]
-		}
-	}
-	return dst, nil
 }

@@ -153,22 +153,6 @@ func (l *Learner) Stored() (all []online.Stored) {
 	return all
 }
 
-// Margins returns the margins of the stored faces for a known person.
-func (l *Learner) Margins(p online.Person) []float64 {
-	own, solution := l.class(p, false), l.Graph.Solution()
-	all := make([]float64, len(l.Graph.Vertices))
-	for i := range all {
-		for c := range l.People {
-			if value := solution.At(i, c); c == own {
-				all[i] += value
-			} else {
-				all[i] -= value
-			}
-		}
-	}
-	return all
-}
-
 // Labels returns the labelled faces, the oldest first.
 func (l *Learner) Labels() (all []online.Label) {
 	for _, v := range l.Graph.Vertices {

@@ -10,9 +10,9 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// keep keeps a face that stands for n faces, if the graph makes the same claim when the face is placed in it, and if it
+// keep keeps a face, if the graph makes the same claim when the face is placed in it, and if it
 // may be learned.
-func (l *Learner) keep(o online.Observation, must claim, n int, observation int64, v *online.Verdict) {
+func (l *Learner) keep(o online.Observation, must claim, observation int64, v *online.Verdict) {
 	t := l.Graph.Place(o.Vector, o.Follows...)
 	if t.Outlier {
 		return
@@ -32,7 +32,7 @@ func (l *Learner) keep(o online.Observation, must claim, n int, observation int6
 		return
 	}
 	class := slices.Index(l.People, c.class)
-	v.Stored, v.Learned = l.Graph.Keep(t, class, n, quantized.Moment{Observation: observation, Time: l.Time})
+	v.Stored, v.Learned = l.Graph.Keep(t, class, 1, quantized.Moment{Observation: observation, Time: l.Time})
 	v.NoRoom = !v.Learned
 }
 
@@ -45,7 +45,7 @@ func (l *Learner) learns(o online.Observation, v online.Verdict, c claim) bool {
 func (l *Learner) Recall(o online.Observation, observation int64) online.Verdict {
 	v, c := l.verdict(o)
 	if l.learns(o, v, c) {
-		l.keep(o, c, 1, observation, &v)
+		l.keep(o, c, observation, &v)
 	}
 	if v.Learned {
 		l.Counts.Learned++
@@ -74,7 +74,7 @@ func (l *Learner) count(v online.Verdict) {
 // learns faces in order: a face that is no outlier, is not joined to a learned face of this frame, is claimed by the
 // graph and not by the enrolled faces alone, and is still claimed by the same person.
 func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
-	verdicts := l.step(faces, 1)
+	verdicts := l.step(faces)
 	for i, v := range verdicts {
 		l.count(v)
 		l.portray(faces[i], v, l.Counts.Observed)
@@ -98,8 +98,8 @@ func (l *Learner) portray(o online.Observation, v online.Verdict, observation in
 	}
 }
 
-// step judges the faces of a frame and learns from them, each as n faces.
-func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
+// step judges the faces of a frame and learns from them.
+func (l *Learner) step(faces []online.Observation) []online.Verdict {
 	all := make([]online.Verdict, len(faces))
 	claims := make([]claim, len(faces))
 	for i, f := range faces {
@@ -118,7 +118,7 @@ func (l *Learner) step(faces []online.Observation, n int) []online.Verdict {
 	for i, f := range faces {
 		if l.learns(f, all[i], claims[i]) && !worse[i] && !alike(i) {
 			observation := l.Counts.Observed + int64(i) + 1
-			l.keep(f, claims[i], n, observation, &all[i])
+			l.keep(f, claims[i], observation, &all[i])
 		}
 	}
 	return all
@@ -153,14 +153,4 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict)
 // Observe judges a face and learns from it.
 func (l *Learner) Observe(x []float32) online.Verdict {
 	return l.ObserveFrame([]online.Observation{{Vector: x}})[0]
-}
-
-// Adopt adds a face that stands for n faces.
-func (l *Learner) Adopt(x []float32, n int) online.Verdict {
-	v := l.step([]online.Observation{{Vector: x}}, n)[0]
-	if v.Learned {
-		l.Counts.Observed += int64(n)
-		l.Counts.Learned += int64(n)
-	}
-	return v
 }

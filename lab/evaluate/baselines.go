@@ -17,7 +17,7 @@ import (
 
 // Methods are the names for [Entries], the learner first.
 var Methods = []string{"learner", "sightings", "confirmed", "nearest", "knn", "mean", "boost", "boost-first",
-	"boost-last", "selftrain", "distilled"}
+	"boost-last", "selftrain"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")
@@ -36,7 +36,6 @@ func Entries(names []string, space face.Space, s online.Settings) ([]Entry, erro
 		"boost-first": Boost("boost-first", space, s, 0, .25),
 		"boost-last":  Boost("boost-last", space, s, .75, 1),
 		"selftrain":   SelfTraining(space, s.Reach),
-		"distilled":   Distilled(space, s),
 	}
 	entries := []Entry{all["learner"]}
 	for _, name := range names {

@@ -130,38 +130,11 @@ func TestEntries(t *testing.T) {
 	}
 	_, err := evaluate.Entries([]string{"oracle"}, line, s)
 	want := `unknown method "oracle"; use learner, sightings, confirmed, nearest, knn, mean, ` +
-		`boost, boost-first, boost-last, selftrain, distilled`
+		`boost, boost-first, boost-last, selftrain`
 	if !errors.Is(err, evaluate.ErrMethod) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if _, err := evaluate.SelfTraining(line, 0).New(); !errors.Is(err, evaluate.ErrMethod) {
 		t.Errorf("self-training without a radius: %v", err)
-	}
-}
-
-// The distilled method learns until the test begins, and then judges only with its verifiers.
-func TestDistilled(t *testing.T) {
-	var there, back, bob []float32
-	for i := range 30 {
-		there, back, bob = append(there, float32(i)/10), append(back, 3-float32(i)/10), append(bob, 8+float32(i)/100)
-	}
-	ids := []evaluate.Identity{{Name: "alice", Faces: at(append(there, back...)...)}, {Name: "bob", Faces: at(bob...)}}
-	p := evaluate.Protocol{Enroll: 2, Strangers: []string{"bob"}, Order: evaluate.Sequential, Stride: 1}
-	l, err := online.New(line, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := l.Settings()
-	for _, apart := range []float64{0, .5} {
-		p.Apart = apart
-		_, results, err := evaluate.Run(ids, p,
-			[]evaluate.Entry{evaluate.Learner(line, s), evaluate.Distilled(line, s)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := results[1]
-		if r.FAR > 0 || apart > 0 && r.Recall < .9 || apart == 0 && r.Recall > .5 {
-			t.Errorf("apart %g: recall %g, FAR %g", apart, r.Recall, r.FAR)
-		}
 	}
 }

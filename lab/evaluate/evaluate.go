@@ -135,11 +135,6 @@ type Foreseer interface {
 	Foresee(stream [][]float32) error
 }
 
-// Finisher is a method that is told when learning ends: before the first face that is counted.
-type Finisher interface {
-	Finish() error
-}
-
 // Bounded is a method with limited memory.
 type Bounded interface {
 	PassedOver() int64 // faces that were not learned for lack of room
@@ -204,17 +199,10 @@ func runOne(ctx context.Context, e Entry, labelled, stream []streamed) (Result, 
 	if slices.ContainsFunc(labelled, func(f streamed) bool { return f.name != user }) {
 		user = ""
 	}
-	finish, _ := m.(Finisher)
 	start := time.Now()
 	for _, f := range stream {
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
-		}
-		if f.test && finish != nil {
-			if err := finish.Finish(); err != nil {
-				return Result{}, err
-			}
-			finish = nil
 		}
 		claim, score, err := f.judge(m)
 		if err != nil {

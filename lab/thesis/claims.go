@@ -131,10 +131,7 @@ func (e experiment) run(ctx context.Context, features string, space face.Space,
 	for m, method := range append([]string{"learner"}, e.methods...) {
 		c := curve{method: method}
 		if method == "nearest" {
-			for _, p := range nearest {
-				c.points = append(c.points, plotter.XY{X: float64(p.Recall), Y: float64(p.Precision)})
-			}
-			curves = append(curves, c)
+			curves = append(curves, curveOf(method, nearest))
 			continue
 		}
 		for i, sum := range outcomes {
@@ -150,6 +147,15 @@ func (e experiment) run(ctx context.Context, features string, space face.Space,
 		curves = append(curves, c)
 	}
 	return curves, rows, nil
+}
+
+// curveOf returns the curve of a method over its threshold.
+func curveOf(method string, points []evaluate.Point) curve {
+	c := curve{method: method}
+	for _, p := range points {
+		c.points = append(c.points, plotter.XY{X: float64(p.Recall), Y: float64(p.Precision)})
+	}
+	return c
 }
 
 // precisionAt returns the best precision of a curve with at least this recall, or NaN if there is none.
@@ -168,6 +174,9 @@ func claimPanel(title string, curves []curve) (*plot.Plot, error) {
 		"learner":     {Colour: figure.Black},
 		"nearest":     {Colour: figure.Sky, Plain: true},
 		"boost":       {Colour: figure.Red},
+		ways[0].name:  {Colour: figure.Black},
+		ways[1].name:  {Colour: figure.Red},
+		ways[2].name:  {Colour: figure.Blue},
 		"boost-first": {Colour: figure.Orange, Dashed: true},
 		"boost-last":  {Colour: figure.Purple, Dashed: true},
 	}

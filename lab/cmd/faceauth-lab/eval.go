@@ -72,9 +72,8 @@ func newEval() *cobra.Command {
 			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of\n" +
 			"the labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole\n" +
 			"stream, boost-first and boost-last from its first and last quarter; selftrain, the nearest of all\n" +
-			"faces that were ever accepted; distilled, small verifiers (package distil) made of the faces that\n" +
-			"the learner holds when the test begins (give --apart). A method without a threshold gets the best\n" +
-			"one, chosen on the test itself, that accepts no larger share of strangers than the learner.",
+			"faces that were ever accepted. A method without a threshold gets the best one, chosen on the test\n" +
+			"itself, that accepts no larger share of strangers than the learner.",
 		Example: "  faceauth-lab eval recordings --strangers dave,erin\n" +
 			"  faceauth-lab eval recordings --choose-strangers 2 --json\n" +
 			"  faceauth-lab eval recordings --protocol authentication --methods nearest,mean,boost\n" +
