@@ -37,7 +37,7 @@ type Sample struct {
 	Track     int             `json:"track"`               // constant while one person stays in view; counts from 1
 	Box       image.Rectangle `json:"box"`                 // in pixels, inside the frame
 	Score     float32         `json:"score"`               // the detector's own confidence; 1 where it has none
-	Landmarks []Point         `json:"landmarks,omitempty"` // 68 points in the iBUG 300-W order, or none
+	Landmarks []Point         `json:"landmarks,omitempty"` // 68 points in the iBUG 300-W order, 5, or none
 	Space     string          `json:"space"`               // Space.ID of Vector
 	// Vector has Space.Dim values. It is nil if Reason says why no vector could be made.
 	Vector  []float32 `json:"vector,omitempty"`

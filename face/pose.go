@@ -8,8 +8,15 @@ import (
 )
 
 // FivePoints returns the centres of both eyes, the left one of the picture first, the tip of the nose, and both
-// corners of the mouth, from 68 landmarks in the iBUG 300-W order. Ok is false for any other number.
+// corners of the mouth, from 68 landmarks in the iBUG 300-W order, or from these five themselves, as YuNet, SCRFD,
+// RetinaFace and MTCNN give them. Ok is false for any other number.
 func FivePoints(landmarks []Point) (p [5][2]float64, ok bool) {
+	if len(landmarks) == 5 {
+		for i, q := range landmarks {
+			p[i] = [2]float64{float64(q.X), float64(q.Y)}
+		}
+		return p, true
+	}
 	if len(landmarks) != 68 {
 		return p, false
 	}
@@ -43,8 +50,8 @@ type Pose struct {
 	Width float64
 }
 
-// PoseOf returns the pose of a face with 68 landmarks. Ok is false if there are no landmarks, or if both eyes are at
-// the same place.
+// PoseOf returns the pose of a face with 5 or 68 landmarks; five say nothing of Eyes. Ok is false for any other number, or
+// if both eyes are at the same place.
 func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	f, ok := FivePoints(landmarks)
 	if !ok {
@@ -56,7 +63,9 @@ func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	turn := 2*along(left, right, nose) - 1
 	p.Turn = bounded(turn, -2, 2)
 	p.Nod = bounded(along(middle, mouth, nose), -1, 2)
-	p.Eyes = bounded((opening(landmarks[36:42])+opening(landmarks[42:48]))/2, 0, 2)
+	if len(landmarks) == 68 {
+		p.Eyes = bounded((opening(landmarks[36:42])+opening(landmarks[42:48]))/2, 0, 2)
+	}
 	p.Width = bounded(distance(left, right)/distance(middle, mouth), 0, 4)
 	return p, !math.IsNaN(turn)
 }

@@ -165,33 +165,98 @@ func (n *Network) mark(img *cv.Image, faces []Face) (err error) {
 	return nil
 }
 
-// decode reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2]. The second score is the score of a
-// face.
+// decode returns the faces in a part of the given size, by the layout of the network.
 func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
+	var found []Face
+	var err error
+	if n.boxes.Layout == models.Corners {
+		found, err = n.corners(out, size)
+	} else {
+		found, err = n.cells(out, size)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("detecting faces: %w", err)
+	}
+	found = suppress(found, n.boxes.NMS)
+	largestFirst(found)
+	return found, nil
+}
+
+// cells reads the outputs of YuNet and SCRFD: a score and a box for each cell of 8, 16 and 32 pixels.
+func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err error) {
+	in := n.boxes.Input
+	anchors, boxes := 2, 3 // SCRFD has two boxes a cell
+	if n.boxes.Layout == models.YuNet {
+		anchors, boxes = 1, 6
+	}
+	for level := range 3 {
+		side := 8 << level
+		columns := in.Width / side
+		cells := columns * (in.Height / side) * anchors
+		for i, values := range map[int]int{level: 1, boxes - 3 + level: 1, boxes + level: 4} {
+			if len(out[i].Data) != cells*values {
+				return nil, n.boxes.Unfit("output %s has the shape %v, want %d values for each of %d cells",
+					n.boxes.Outputs[i], out[i].Shape, values, cells)
+			}
+		}
+		for i := range cells {
+			score := float64(out[level].Data[i])
+			if n.boxes.Layout == models.YuNet { // the probability of a face, and that there is an object
+				score = math.Sqrt(min(max(score, 0), 1) * min(max(float64(out[3+level].Data[i]), 0), 1))
+			}
+			if !(score >= n.boxes.Threshold) {
+				continue
+			}
+			x, y := float64(i/anchors%columns), float64(i/anchors/columns)
+			var b [4]float64 // left, top, right and bottom, in cells
+			for k, v := range out[boxes+level].Data[4*i : 4*i+4] {
+				b[k] = float64(v)
+			}
+			if n.boxes.Layout == models.YuNet { // the centre, and the logarithm of width and height
+				w, h := math.Exp(b[2])/2, math.Exp(b[3])/2
+				b = [4]float64{x + b[0] - w, y + b[1] - h, x + b[0] + w, y + b[1] + h}
+			} else { // distances from the corner of the cell
+				b = [4]float64{x - b[0], y - b[1], x + b[2], y + b[3]}
+			}
+			wide, high := float64(side)/float64(in.Width), float64(side)/float64(in.Height)
+			f, ok := boxed([4]float64{b[0] * wide, b[1] * high, b[2] * wide, b[3] * high}, score, size)
+			if ok {
+				found = append(found, f)
+			}
+		}
+	}
+	return found, nil
+}
+
+// boxed returns the face with these corners, relative to a part of the given size; ok is false if the part holds nothing
+// of it.
+func boxed(b [4]float64, score float64, size image.Point) (f Face, ok bool) {
+	at := func(rel float64, side int) int { return int(math.Round(min(max(rel, -1), 2) * float64(side))) }
+	box := image.Rect(at(b[0], size.X), at(b[1], size.Y), at(b[2], size.X), at(b[3], size.Y))
+	box = box.Intersect(image.Rectangle{Max: size})
+	return Face{Box: box, Score: float32(min(score, 1))}, box.Dx() >= 2 && box.Dy() >= 2
+}
+
+// corners reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2]. The second score is the score of a
+// face.
+func (n *Network) corners(out []cv.Tensor, size image.Point) (found []Face, err error) {
 	boxes, scores := out[0], out[1]
 	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 || scores.Shape[2] != 2 ||
 		boxes.Shape[1] != scores.Shape[1] {
-		return nil, fmt.Errorf("detecting faces: %w",
-			n.boxes.Unfit("its outputs have the shapes %v and %v, want [1 N 4] and [1 N 2]", boxes.Shape, scores.Shape))
+		return nil, n.boxes.Unfit("its outputs have the shapes %v and %v, want [1 N 4] and [1 N 2]", boxes.Shape,
+			scores.Shape)
 	}
-	frame := image.Rectangle{Max: size}
-	var found []Face
 	for i := range boxes.Shape[1] {
 		score := scores.Data[2*i+1]
 		if !(float64(score) >= n.boxes.Threshold) {
 			continue
 		}
 		b := boxes.Data[4*i:]
-		at := func(rel float32, side int) int {
-			return int(math.Round(min(max(float64(rel), -1), 2) * float64(side)))
-		}
-		box := image.Rect(at(b[0], size.X), at(b[1], size.Y), at(b[2], size.X), at(b[3], size.Y)).Intersect(frame)
-		if box.Dx() >= 2 && box.Dy() >= 2 {
-			found = append(found, Face{Box: box, Score: min(score, 1)})
+		f, ok := boxed([4]float64{float64(b[0]), float64(b[1]), float64(b[2]), float64(b[3])}, float64(score), size)
+		if ok {
+			found = append(found, f)
 		}
 	}
-	found = suppress(found, n.boxes.NMS)
-	largestFirst(found)
 	return found, nil
 }
 

@@ -24,8 +24,9 @@
 //
 //	"crop": "square", "box_scale": 1.65, "threshold": 0.5
 //
-// A relative file is looked for beside the description. A channel x of the input is fed as
-// (x - mean)·scale.
+// A relative file is looked for beside the description, and then in the folder of the installed networks. A channel x of the input is fed as
+// (x - mean)·scale. Without sigma and gamma nobody can be recognised yet: faceauth-lab tune measures them and the radii on
+// pictures of a few people.
 package models
 
 import (
@@ -89,6 +90,8 @@ type Description struct {
 	Input   Input    `json:"input"`
 	Outputs []string `json:"outputs,omitempty"` // names of the outputs, in order; default: the last output
 
+	// Layout says what the outputs of a detector are; see [Layout].
+	Layout    Layout  `json:"layout,omitempty"`
 	Threshold float64 `json:"threshold,omitempty"` // detector: least score; liveness: see below
 	NMS       float64 `json:"nms,omitempty"`       // detector: overlap above which the weaker of two boxes is dropped
 
@@ -110,6 +113,23 @@ type Description struct {
 	Crop     Crop    `json:"crop,omitempty"`
 	BoxScale float64 `json:"box_scale,omitempty"` // size of this part, relative to the box or its longer side
 }
+
+// Layout says how a detector writes boxes. Except in the first, there are outputs for cells of 8, 16 and 32 pixels, in this
+// order, and both sides of the input are multiples of 32. Landmarks that a detector finds are not used: a network of the
+// kind [Landmarks] finds 68 in each box.
+type Layout string
+
+const (
+	// Two outputs: boxes [1 N 4], corners relative to the input, and scores [1 N 2], the second of which is a face's.
+	Corners Layout = ""
+	// YuNet of OpenCV's zoo: cls_8, cls_16, cls_32, obj_8, obj_16, obj_32, bbox_8, bbox_16, bbox_32; one box a cell.
+	YuNet Layout = "yunet"
+	// SCRFD of InsightFace: three scores [N 1] and three distances to the sides of the box [N 4]; two boxes a cell.
+	SCRFD Layout = "scrfd"
+)
+
+// outputs is the number of outputs of each layout.
+var outputs = map[Layout]int{Corners: 2, YuNet: 9, SCRFD: 6}
 
 // Crop is the shape of the part of a frame around a face that is the input of a network.
 type Crop string
@@ -189,13 +209,24 @@ func Dir() string {
 	return filepath.Join(own, below)
 }
 
+// in returns the path of the network's file, if the folder of the installed networks is dir.
+func (d Description) in(dir string) string {
+	if !filepath.IsAbs(d.File) {
+		return filepath.Join(dir, d.File)
+	}
+	installed := filepath.Join(dir, filepath.Base(d.File))
+	if _, err := os.Stat(d.File); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(installed); err == nil {
+			return installed
+		}
+	}
+	return d.File
+}
+
 // Missing returns nil if the network's file exists, without a check of its content, or else the error of
 // [Description.Path].
 func (d Description) Missing(dir string) error {
-	path := d.File
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, d.File)
-	}
+	path := d.in(dir)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return nil
 	}
@@ -206,10 +237,7 @@ func (d Description) Missing(dir string) error {
 // Path checks the SHA-256 of the file in dir, or at d.File if that is absolute, and returns its path. The error wraps
 // [ErrMissing] or [ErrHash].
 func (d Description) Path(dir string) (string, error) {
-	path := d.File
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, d.File)
-	}
+	path := d.in(dir)
 	f, err := safefile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("model %s: %w: there is no %s; run: faceauth models install", d.Name, ErrMissing, path)
@@ -284,6 +312,16 @@ func ParseDescription(path string) (Description, error) {
 	return d, nil
 }
 
+// Tuned returns nil if the space of an embedding has settings, and otherwise an error that says how to get them. It wraps
+// [ErrDescription].
+func (d Description) Tuned() error {
+	if d.Kind != Embedding || d.Sigma > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: model %s has no sigma and gamma; measure them: faceauth-lab tune PICTURES --embedding-model "+
+		"DESCRIPTION", ErrDescription, d.Name)
+}
+
 // Check returns nil if the description can be used. The error wraps [ErrDescription].
 func (d Description) Check() error {
 	if what := d.flaw(); what != "" {
@@ -312,13 +350,20 @@ func (d Description) flaw() string {
 	}
 	switch d.Kind {
 	case Detector:
-		if len(d.Outputs) != 2 || !positive(d.Threshold) || !positive(d.NMS) {
-			return "a detector needs the names of two outputs, boxes and scores, a threshold and an nms"
+		n, known := outputs[d.Layout]
+		switch {
+		case !known:
+			return fmt.Sprintf("the layout is %q; use yunet, scrfd, or none for boxes and scores", d.Layout)
+		case len(d.Outputs) != n || !positive(d.Threshold) || !positive(d.NMS):
+			return fmt.Sprintf("this detector needs the names of %d outputs, a threshold and an nms", n)
+		case d.Layout != Corners && (d.Input.Width%32 != 0 || d.Input.Height%32 != 0):
+			return fmt.Sprintf("the input is %dx%d; both sides must be multiples of 32", d.Input.Width, d.Input.Height)
 		}
 	case Embedding:
-		if d.Dim < 1 || d.Dim > 1<<16 || !positive(d.Sigma) || !positive(d.Gamma) || !(d.Reach >= 0) ||
+		both := positive(d.Sigma) && positive(d.Gamma) || d.Sigma == 0 && d.Gamma == 0
+		if d.Dim < 1 || d.Dim > 1<<16 || !both || !(d.Reach >= 0) ||
 			!(d.ImpostorRadius >= 0) || !(d.GenuineRadius >= 0) || !(d.Look >= 0) {
-			return "an embedding needs a dim of 1 to 65536, a sigma and a gamma"
+			return "an embedding needs a dim of 1 to 65536, and a sigma and a gamma, or neither"
 		}
 		if !(d.LearnNorm >= 0) || !(d.LearnNorm <= d.ClearNorm) || math.IsInf(d.ClearNorm, 1) {
 			return "an embedding needs a learn_norm of at most its clear_norm, or neither"

@@ -27,7 +27,7 @@ type Extractor interface {
 	// Space returns the feature space of the vectors.
 	Space() face.Space
 	// Align returns the face in the size and position in which faces are compared; the vector is made from it.
-	// Landmarks are 68 points or nil. The caller closes the picture.
+	// Landmarks are 5 or 68 points, see [face.FivePoints], or nil. The caller closes the picture.
 	Align(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (*facedet.Picture, error)
 	// Vector returns the vector of a picture that Align has made.
 	Vector(aligned *facedet.Picture) ([]float32, error)
@@ -44,7 +44,7 @@ func Blend(from, to *facedet.Picture, share float64) (*facedet.Picture, error) {
 	return (*facedet.Picture)(mixed), err
 }
 
-// Extract returns the vector of the face in the box of img. Landmarks are 68 points or nil.
+// Extract returns the vector of the face in the box of img. Landmarks are 5 or 68 points, see [face.FivePoints], or nil.
 func Extract(e Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) ([]float32, error) {
 	aligned, err := e.Align(img, box, landmarks)
 	if err != nil {

@@ -41,7 +41,6 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The path in the description is relative to its file. Only a plain name would be looked up in this folder.
 	embedding, err := preprocess.NewEmbedding(description, models.Dir())
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ type Options struct {
 	Timeout                       time.Duration // of a source
 	EveryFrame                    bool
 	JSON                          bool
+	Untuned                       bool // the embedding need not have settings
 
 	k                   Positive[int]
 	sigma, gamma, reach Positive[float64]

@@ -117,6 +117,9 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := embedding.Tuned(); err != nil && !o.Untuned {
+		return nil, Fail(BadModel, err)
+	}
 	pixels := models.Pixels()
 	v := &Vision{Name: o.Detector, Space: pixels}
 	features := o.Features

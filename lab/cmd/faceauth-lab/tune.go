@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/lab/calibrate"
 	"github.com/faceauth/faceauth/lab/evaluate"
@@ -26,7 +27,8 @@ func newTune() *cobra.Command {
 		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds except one, and\n" +
 			"measures them on the people of that fold; each person in turn is the user, and the others are\n" +
 			"impostors. Then it chooses on all people, and prints the choice as flags of faceauth and as lines\n" +
-			"for office.yaml. It reports the false match rate that the recordings support.\n\n" +
+			"for office.yaml. It reports the false match rate that the recordings support. If the description of\n" +
+			"a network of your own has no sigma and gamma, tune measures them first, with the radii.\n\n" +
 			"If the recordings do not support the target, or if at least half of the users' faces are missed,\n" +
 			"tune says so and exits with 8.\n\n" + labelledRecordings,
 		Example: "  faceauth-lab tune recordings --fmr 1e-3",
@@ -39,6 +41,7 @@ func newTune() *cobra.Command {
 				return cli.Fail(cli.BadUsage,
 					errors.New("--enroll and --stride must be at least 1, and --folds at least 2"))
 			}
+			o.Untuned = true
 			return o.tune(c, args[0], t)
 		},
 	}
@@ -71,6 +74,11 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options) error 
 	ids, names, err := o.recordings(c, v, dir)
 	if err != nil {
 		return err
+	}
+	if space.Sigma == 0 {
+		if space, err = measured(c, space, ids); err != nil {
+			return err
+		}
 	}
 	t.Grid = calibrate.Around(space)
 	bar := cli.NewProgress(1, "choosing")
@@ -113,6 +121,31 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options) error 
 		return cli.Fail(cli.Unsupported, errors.New(doubts+"; give more recordings"))
 	}
 	return nil
+}
+
+// measured returns the space of an embedding with settings that follow from labelled faces, and prints them as fields of
+// its description.
+func measured(c *cobra.Command, space face.Space, ids []evaluate.Identity) (face.Space, error) {
+	people := map[string][][]float32{}
+	for _, id := range ids {
+		for _, f := range id.Faces {
+			if f.Usable {
+				people[id.Name] = append(people[id.Name], f.Vector)
+			}
+		}
+	}
+	m, err := face.Measure(space.ID, people)
+	if err != nil {
+		return space, cli.Fail(cli.BadSource, err)
+	}
+	space.Sigma, space.Gamma, space.Reach = m.Sigma, m.Gamma, m.Reach
+	space.ImpostorRadius, space.GenuineRadius = m.ImpostorRadius, m.GenuineRadius
+	cli.Note(c, fmt.Sprintf(`measured, for the description of this network: "sigma": %.4g, "gamma": %.4g, "reach": %.4g, `+
+		`"impostor_radius": %.4g, "genuine_radius": %.4g`, m.Sigma, m.Gamma, m.Reach, m.ImpostorRadius, m.GenuineRadius))
+	if w := m.Warning(); w != "" {
+		cli.Warn(c, w)
+	}
+	return space, nil
 }
 
 // printChoice prints settings as flags, and as lines of a configuration.
