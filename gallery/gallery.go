@@ -486,14 +486,23 @@ func (g *Gallery) Resembles(name string, faces [][]float32) (string, error) {
 	return most(likeness, name, len(faces)), err
 }
 
-// most returns the person other than name who has more than half of all n, or "".
-func most(likeness map[string]int, name string, n int) string {
+// most returns whom more than half of all n faces look like, if they look like people other than name, or "": of several,
+// the one whom most look like.
+func most(likeness map[string]int, name string, n int) (best string) {
+	total := 0
 	for other, k := range likeness {
-		if other != name && 2*k > n {
-			return other
+		if other == name {
+			continue
+		}
+		total += k
+		if k > likeness[best] || k == likeness[best] && other < best {
+			best = other
 		}
 	}
-	return ""
+	if 2*total <= n {
+		return ""
+	}
+	return best
 }
 
 // onePerson reports whether each face is near another of the faces.
@@ -515,7 +524,7 @@ func (g *Gallery) onePerson(faces [][]float32) bool {
 	return true
 }
 
-// likeness counts the names as which the faces are recognised.
+// likeness counts the names as which the faces are recognised, or would be if there were no other name for the face.
 func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 	if g.learner == nil {
 		return nil, ErrClosed
@@ -526,11 +535,37 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.Person != 0 {
-			n[g.Name(v.Person)]++
+		is := v.Person
+		if is == 0 {
+			if is, err = g.double(x, v); err != nil {
+				return nil, err
+			}
+		}
+		if is != 0 {
+			n[g.Name(is)]++
 		}
 	}
 	return n, nil
+}
+
+// double returns the nearest person of those who share a face that is recognised as none of them, or 0: one face under
+// two names has no verdict.
+func (g *Gallery) double(x []float32, v online.Verdict) (is online.Person, err error) {
+	all := []online.Person{v.Best}
+	if v.Reason == online.Tie {
+		all = g.learner.People()
+	}
+	least := g.Space().ImpostorRadius
+	for _, p := range all {
+		d, err := g.learner.Nearest(x, p)
+		if err != nil {
+			return 0, err
+		}
+		if d < least {
+			is, least = p, d
+		}
+	}
+	return is, nil
 }
 
 // Forget forgets a person, the faces that were learned through this person, and everything else about this person. The

@@ -208,6 +208,10 @@ func TestEnroll(t *testing.T) {
 	if like, err := g.Enroll("alicia", person(0, 4), noon, gallery.Enrolment{}); err != nil || like != "alice" {
 		t.Errorf("under two names: %q, %v", like, err)
 	}
+	// Under a third one, too, although the face is recognised as neither of the two by now.
+	if like, err := g.Enroll("al", person(0, 8)[4:], noon, gallery.Enrolment{}); err != nil || like == "" {
+		t.Errorf("under three names: %q, %v", like, err)
+	}
 	// Force allows an enrolment that would be refused.
 	if _, err := g.Enroll("couple", append(person(2, 1), person(3, 1)...), noon,
 		gallery.Enrolment{Force: true}); err != nil {

@@ -3,6 +3,7 @@
 package reference
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -55,21 +56,37 @@ func (g *Gallery) People() (all []gallery.Person) {
 	return all
 }
 
-// Resembles returns the other person whom most of the faces look like.
-func (g *Gallery) Resembles(name string, faces [][]float32) string {
-	for other, n := range g.likeness(faces) {
-		if other != name && 2*n > len(faces) {
-			return other
+// Resembles returns the other person whom most of the faces look like, if more than half look like others.
+func (g *Gallery) Resembles(name string, faces [][]float32) (best string) {
+	all, total := g.likeness(faces), 0
+	for _, other := range slices.Sorted(maps.Keys(all)) {
+		if other == name {
+			continue
+		}
+		total += all[other]
+		if all[other] > all[best] {
+			best = other
 		}
 	}
-	return ""
+	if 2*total <= len(faces) {
+		return ""
+	}
+	return best
 }
 
 func (g *Gallery) likeness(faces [][]float32) map[string]int {
 	n := make(map[string]int)
 	for _, x := range faces {
-		if v := g.Learner.Judge(x); v.Person != 0 {
-			n[g.Name(v.Person)]++
+		v := g.Learner.Judge(x)
+		is, least := v.Person, g.Learner.Space.ImpostorRadius
+		for _, p := range g.Learner.Known() {
+			d := g.Learner.Nearest(x, p)
+			if v.Person == 0 && (p == v.Best || v.Reason == online.Tie) && g.Learner.Graph.less(d, least) {
+				is, least = p, d
+			}
+		}
+		if is != 0 {
+			n[g.Name(is)]++
 		}
 	}
 	return n
