@@ -4,8 +4,8 @@
 #
 #   packaging/tree.sh bookworm build OUT      builds the packages of HEAD into the folder OUT
 #   packaging/tree.sh bookworm packages OUT   installs them, upgrades, removes and purges them
-#   packaging/tree.sh bookworm release        make demo, then make test: the two commands of the README
 #   packaging/tree.sh bookworm demo           make demo alone
+#   packaging/tree.sh bookworm empty          all that README, docs/packages.md, docs/library.md and examples print
 #   packaging/tree.sh bookworm user           make demo twice, as a user with sudo
 #   packaging/tree.sh bookworm office OUT     from the packages to an office with a first name, by docs/office.md
 #   packaging/tree.sh bookworm shell          a shell, to look around

@@ -2,7 +2,7 @@
 
 // Command network compares two pictures of faces with a neural network of your own.
 //
-//	go run ./examples/network network.json a.jpg b.jpg
+//	go run ./examples/network examples/network/network.json a.jpg b.jpg
 //
 // A description in JSON gives the input and the output of the network. network.json beside this file is an example, and
 // models.Description documents the fields. The program checks the SHA-256 of the file, opens the network and runs it
