@@ -75,12 +75,14 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 		defer dev.Close()
 		first := opened{declared: -1, rate: dev.Rate(), others: dev.Others(), live: live}
 		// A film behind a URL has a length, and an end. A single picture is a camera's.
-		if n := dev.Frames(); live && o.mayEnd && n > 1 {
+		if n := dev.Frames(); live && o.hasLength != nil && (n > 1 || n != 1 && o.hasLength()) {
 			first.live = false
 		}
 		if !first.live {
-			first.declared = dev.Frames()
-			if first.rate > 0 {
+			if first.declared = dev.Frames(); first.declared < 1 {
+				first.declared = -1
+			}
+			if first.rate > 0 && first.declared > 0 {
 				first.length = time.Duration(float64(first.declared) / first.rate * float64(time.Second))
 			}
 		}
@@ -134,7 +136,7 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 		if s.err != nil {
 			return nil, fmt.Errorf("reading frame %d: %w", c.count.Read, s.err)
 		}
-		if !c.live {
+		if !c.live || c.count.Read == 0 {
 			return nil, endOf(c.count)
 		}
 		return nil, io.EOF

@@ -27,7 +27,8 @@ type Options struct {
 	// program still sends the name of the host to an HTTP server.
 	Address string
 
-	mayEnd bool // a live source whose container has a length is a recording
+	// hasLength, if it is not nil, reports whether a source is a recording although its container has no length.
+	hasLength func() bool
 
 	// Damaged, if it is not nil, is called for each image file of a folder that cannot be read and is skipped.
 	Damaged func(path string, err error)

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -317,6 +318,39 @@ func TestURL(t *testing.T) {
 	for i := 1; i < len(times); i++ {
 		if times[i] < times[i-1] {
 			t.Fatalf("frame %d at %v, after %v", i, times[i], times[i-1])
+		}
+	}
+}
+
+// A film of which the server knows the length is a recording, although its container has none: its times do not depend
+// on this machine.
+func TestURLLength(t *testing.T) {
+	var film bytes.Buffer
+	for i := range 8 {
+		m := image.NewGray(image.Rect(0, 0, 64, 48))
+		m.Pix[i] = 255
+		if err := jpeg.Encode(&film, m, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Length", strconv.Itoa(film.Len()))
+		w.Write(film.Bytes())
+	}))
+	defer s.Close()
+	src, err := facedet.Open(t.Context(), s.URL+"/a.mjpeg", facedet.Options{Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	times, err := drain(t, src)
+	if err != nil || len(times) != 8 {
+		t.Fatalf("%d frames, %v", len(times), err)
+	}
+	for i, at := range times {
+		if want := time.Duration(i) * 40 * time.Millisecond; at != want {
+			t.Errorf("frame %d at %v, want %v", i, at, want)
 		}
 	}
 }

@@ -42,7 +42,9 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 		}
 		name = u.String()
 	}
-	o.mayEnd = strings.HasPrefix(strings.ToLower(scheme), "http")
+	if strings.HasPrefix(strings.ToLower(scheme), "http") {
+		o.hasLength = func() bool { return hasLength(ctx, *u, host, min(o.Timeout, 5*time.Second)) }
+	}
 	s, err := openCapture(ctx, o, true, func() (grabber, error) {
 		if o.Address != "" && strings.HasPrefix(strings.ToLower(scheme), "http") {
 			defer named(host, served)()
@@ -82,6 +84,30 @@ func named(host, served string) (done func()) {
 // ErrServer is wrapped by errors of [Open] if a server was reached but gives no video.
 var ErrServer = face.ErrServer
 
+// hasLength reports whether a server says how long a film is. MPEG transport streams have no length of their own.
+func hasLength(ctx context.Context, u url.URL, host string, timeout time.Duration) bool {
+	ctx, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	answer, err := get(ctx, &u, host)
+	if err != nil {
+		return false
+	}
+	answer.Body.Close()
+	kind := answer.Header.Get("Content-Type")
+	return answer.StatusCode == http.StatusOK && answer.ContentLength > 0 && !strings.HasPrefix(kind, "image/")
+}
+
+// get asks a server for a URL whose host may be an address. The body may be without end.
+func get(ctx context.Context, u *url.URL, host string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Host = host
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}
+	return client.Do(request)
+}
+
 // diagnose finds out why a URL gives no video, because OpenCV does not say. It returns nil if it finds no reason.
 func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, timeout)
@@ -89,13 +115,7 @@ func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duratio
 	if u.Scheme = strings.ToLower(u.Scheme); strings.HasPrefix(u.Scheme, "rtsp") {
 		return diagnoseRTSP(ctx, u)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil
-	}
-	request.Host = host
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}
-	answer, err := client.Do(request)
+	answer, err := get(ctx, u, host)
 	if err != nil {
 		return unreachable(err)
 	}
