@@ -565,7 +565,7 @@ func TestSystemHistory(t *testing.T) {
 			value, id))
 	}
 	choose("#date", time.Now().Add(-48*time.Hour).Format(time.DateOnly))
-	b.awaits("location.hash.startsWith('#timeline/20') && " + n + " > 50")
+	b.awaits("location.hash.startsWith('#timeline/20') && " + n + " === 50")
 	choose("#f-kind", "mistake")
 	b.awaits(n + " > 0 && [...document.querySelectorAll('.events li')].every(e => e.innerText.includes('a mistake'))")
 	choose("#f-kind", "")

@@ -1,6 +1,6 @@
 // What is asked of the office and said to it. All paths are relative: the page can be below any path of a server.
 
-import {$, cut, html, many, render, sentence, update} from "./dom.js";
+import {$, button, cut, html, many, render, sentence, update} from "./dom.js";
 
 export const query = (path, values) =>
   path + "?" + new URLSearchParams(Object.entries(values).filter(([, v]) => v !== "" && v !== undefined));
@@ -233,13 +233,14 @@ export function toast(text, corrections = []) {
     if (held) $("content").focus();
   };
   const wait = () => {
-    fades = setTimeout(() => (box.querySelector(":hover,:focus-within") ? wait() : close()), corrections.length ? 15000 : 7000);
+    const over = () => (box.querySelector(":hover,:focus-within") ? wait() : close());
+    fades = setTimeout(over, corrections.length ? 15000 : 7000);
   };
   clearTimeout(fades);
   render(
     html`<div class="toast"><span class="two">${text}</span>${
-      corrections.length ? html`<button type="button" @click=${() => (close(), undo(...corrections))}>Undo</button>` : ""
-    }<button type="button" aria-label="Close this message" @click=${close}>✕</button></div>`,
+      corrections.length ? button("Undo", () => (close(), undo(...corrections))) : ""}${
+      button("✕", close, "", {label: "Close this message"})}</div>`,
     box,
   );
   wait();
@@ -286,9 +287,6 @@ export function drawSheet() {
   if (!content) return;
   const inside = content();
   if (!inside) return closeSheet();
-  render(
-    html`<div class="inside"><button type="button" class="quiet close" aria-label="Close" @click=${closeSheet}>✕</button
-      >${inside}</div>`,
-    $("sheet"),
-  );
+  const close = button("✕", closeSheet, "quiet close", {label: "Close"});
+  render(html`<div class="inside">${close}${inside}</div>`, $("sheet"));
 }

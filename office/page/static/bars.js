@@ -1,6 +1,7 @@
 // The bars of a day: who was there when.
 
 import {data} from "./api.js";
+import {faceOf} from "./visit.js";
 import {clock, face, html, keyed, midnight, personLink, svg, update} from "./dom.js";
 
 const shortest = 15 / 1440; // the part of a day that is shown at most enlarged: a quarter of an hour
@@ -27,14 +28,18 @@ export function bars(visits, key, named) {
     const v = own[0],
       text = own.map((x) => clock(x.first) + " to " + (x.live ? "now" : clock(x.last))).join(", "),
       label = v.name || "Person " + v.group;
-    return html`${named ? html`<a class="who" href=${v.name ? personLink(v.name) : "#inbox/stranger-" + v.group} title=${label}>${
-      face(v.face || data.people.find((p) => p.name === v.name)?.face, "")}<span class="clip">${label}</span></a>` : ""}
-      <svg viewBox=${[1440 * at, 0, 1440 * part, 10].join(" ")} preserveAspectRatio="none" role="img" class=${v.name ? "" : "stranger"}
-        aria-label=${label + " was there " + text}>${own.map((x) => {
-          const a = Math.max(Date.parse(x.first), from),
-            b = Math.min(until(x), from + length);
-          return svg`<rect x=${(1440 * (a - from)) / length} y="0" height="10" width=${Math.max(4, (1440 * (b - a)) / length)}></rect>`;
-        })}</svg>`;
+    const link = v.name ? personLink(v.name) : "#inbox/stranger-" + v.group,
+      id = faceOf(v) || data.people.find((p) => p.name === v.name)?.face;
+    const bar = (x) => {
+      const a = Math.max(Date.parse(x.first), from),
+        b = Math.min(until(x), from + length),
+        wide = Math.max(4, (1440 * (b - a)) / length);
+      return svg`<rect x=${(1440 * (a - from)) / length} y="0" height="10" width=${wide}></rect>`;
+    };
+    const whose = html`<a class="who" href=${link} title=${label}>${face(id, "")}<span class="clip">${label}</span></a>`;
+    return html`${named ? whose : ""}
+      <svg viewBox=${[1440 * at, 0, 1440 * part, 10].join(" ")} preserveAspectRatio="none" role="img"
+        class=${v.name ? "" : "stranger"} aria-label=${label + " was there " + text}>${own.map(bar)}</svg>`;
   };
   const place = (box, x) => {
     const r = box.querySelector("svg[viewBox]").getBoundingClientRect();
@@ -67,9 +72,11 @@ export function bars(visits, key, named) {
     set(at - part * (place(box, middle(is)) - place(box, middle(was))) + (part - size) * place(box, middle(is)), size);
   };
   const lift = (e) => fingers.delete(e.pointerId);
+  const press = (e) => fingers.set(e.pointerId, e.clientX);
   return keyed(key, html`<div class=${named ? "bars" : "bars alone"} tabindex="0" role="group"
-      aria-label="The day by person. Plus and minus enlarge it, the arrows move it, 0 shows all of it." @wheel=${wheel} @keydown=${keys}
-      @pointerdown=${(e) => fingers.set(e.pointerId, e.clientX)} @pointermove=${move} @pointerup=${lift} @pointercancel=${lift} @pointerleave=${lift}>
+      aria-label="The day by person. Plus and minus enlarge it, the arrows move it, 0 shows all of it."
+      @wheel=${wheel} @keydown=${keys} @pointerdown=${press} @pointermove=${move} @pointerup=${lift}
+      @pointercancel=${lift} @pointerleave=${lift}>
     ${[...Map.groupBy(visits, (v) => v.name || "stranger " + v.group)].map(line)}
     <div class="hours" aria-hidden="true">${[0, 1, 2, 3, 4].map((i) => html`<span>${
       i === 4 && at + part === 1 ? "24:00" : clock(from + length * (at + (part * i) / 4))}</span>`)}</div></div>`);

@@ -30,7 +30,8 @@ function box(s, [width, height]) {
   const part = (n, of) => ((100 * n) / of).toFixed(2) + "%";
   const style = `left:${part(left, width)};top:${part(top, height)};width:${part(right - left, width)};height:${part(
     bottom - top, height)}`;
-  return html`<div class=${s.name ? "box known" : "box"} title=${s.reason || ""} .style=${style}><b>${label(s)}</b></div>`;
+  return html`<div class=${s.name ? "box known" : "box"} title=${s.reason || ""} .style=${style}>
+    <b>${label(s)}</b></div>`;
 }
 
 const who = (s) =>

@@ -48,13 +48,13 @@ export const portrait = (p, alt) =>
         ${face(p.face, alt + ": a picture like it")}</div>`
     : face(p.face, alt);
 
-// press is a button that a single key presses, too.
-export const press = (text, key, click, type = "", more = {}) => html`<button type="button" class=${type}
-  data-press=${key || nothing} ?disabled=${more.disabled} title=${more.title || nothing}
-  aria-expanded=${more.expanded ?? nothing} @click=${click}>${text}${
-    key ? html` <kbd aria-hidden="true">${key.toUpperCase()}</kbd>` : ""}</button>`;
+// button is a button, which a single key may press, too.
+export const button = (text, click, type = "", more = {}) => html`<button type="button" class=${type}
+  id=${more.id || nothing} data-press=${more.key || nothing} ?disabled=${more.disabled} title=${more.title || nothing}
+  aria-label=${more.label || nothing} aria-expanded=${more.expanded ?? nothing} @click=${click}>${text}${
+    more.key ? html` <kbd aria-hidden="true">${more.key.toUpperCase()}</kbd>` : ""}</button>`;
 
-// faces is a grid of pictures of stored or seen faces by their numbers.
+// best are the pictures by which somebody is known best.
 export const best = (ids, alt) => html`<ul class="best">${ids.map(
   (id, i) => html`<li>${face(id, alt + ", picture " + (i + 1))}</li>`)}</ul>`;
 

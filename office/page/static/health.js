@@ -1,7 +1,7 @@
 // How everything is, and what was said.
 
 import {ask, data, get, query, tell, undo} from "./api.js";
-import {html, many, repeat, sentence, update, when} from "./dom.js";
+import {button, html, many, repeat, sentence, update, when} from "./dom.js";
 
 export const title = "Health",
   needs = ["corrections", "sinks"];
@@ -33,8 +33,9 @@ function states() {
       what: "Learning",
       bad: r.needed > 0,
       how: !now.learns ? "Off" : r.full ? "No room" : r.needed ? "Little room" : "There is room",
-      more: room(r, now.learns) +
-        (now.poor ? " " + many(now.poor, "sighting was", "sightings were") + " too short or too poor to say who it was." : ""),
+      more:
+        room(r, now.learns) +
+        (now.poor ? ` ${many(now.poor, "sighting")} too short or too poor to say who it was.` : ""),
     },
     {
       what: "Disk",
@@ -78,9 +79,11 @@ const words = {
 let older = [],
   more = true; // there may be others
 
-const correction = (c) => html`<li><div><div class=${c.undone ? "undone" : ""}>${(words[c.kind] || (() => c.kind + " " + c.name))(c)}</div>
+const said = (c) => (words[c.kind] ? words[c.kind](c) : c.kind + " " + c.name);
+
+const correction = (c) => html`<li><div><div class=${c.undone ? "undone" : ""}>${said(c)}</div>
   <span class="soft small">${when(c.at)}${c.undone ? ", undone" : ""}</span></div>${
-  c.can_undo && !c.undone ? html`<button type="button" @click=${() => undo(c)}>Undo</button>` : ""}</li>`;
+  c.can_undo && !c.undone ? button("Undo", () => undo(c)) : ""}</li>`;
 
 async function showOlder(last) {
   const some = await get(query("corrections", {before: last.id, n: 25}));
@@ -103,22 +106,26 @@ export const open = () => {
   more = true;
 };
 
+const part = (s) => html`<li class="bad"><h2 class="first">${s.what}</h2><div class="how">${s.how}</div>
+  <div class="soft small">${s.more}</div></li>`;
+const line = (s) => html`<div><dt>${s.what}</dt><dd>${s.how}. <span class="soft">${s.more}</span></dd></div>`;
+
 export function draw() {
   const parts = states(),
     bad = parts.filter((s) => s.bad),
     well = parts.filter((s) => !s.bad),
     last = data.corrections.at(-1)?.id;
-  const said = data.corrections.concat(older.filter((c) => !(c.id >= last)));
+  const all = data.corrections.concat(older.filter((c) => !(c.id >= last)));
   return html`<h1 tabindex="-1">Health</h1>
-    <ul id="states" class="states">${repeat(bad, (s) => s.what, (s) => html`<li class="bad"><h2 class="first">${s.what}</h2>
-      <div class="how">${s.how}</div><div class="soft small">${s.more}</div></li>`)}</ul>
+    <ul id="states" class="states">${repeat(bad, (s) => s.what, part)}</ul>
     <p class="how">${bad.length ? "All else is well." : "All is well."}</p>
-    <details id="well"><summary>${many(well.length, "part is", "parts are")} well</summary><dl>${repeat(well, (s) => s.what, (s) =>
-      html`<div><dt>${s.what}</dt><dd>${s.how}. <span class="soft">${s.more}</span></dd></div>`)}</dl></details>
+    <details id="well"><summary>${many(well.length, "part is", "parts are")} well</summary>
+      <dl>${repeat(well, (s) => s.what, line)}</dl></details>
     <h2>Strangers</h2>
-    <p><label class="row"><input type="checkbox" id="keep" .checked=${data.now.keeps} @change=${keep}> <span>Keep faces of strangers, so that you can name them</span></label></p>
+    <p><label class="row"><input type="checkbox" id="keep" .checked=${data.now.keeps} @change=${keep}>
+      <span>Keep faces of strangers, so that you can name them</span></label></p>
     <h2>Corrections</h2>
-    ${said.length ? "" : html`<p class="soft">There are no corrections yet.</p>`}
-    <ul id="corrections" class="plain">${repeat(said, (c) => c.id, correction)}</ul>
-    ${more && data.corrections.length === 25 ? html`<p><button type="button" @click=${() => showOlder(said.at(-1))}>Show older ones</button></p>` : ""}`;
+    ${all.length ? "" : html`<p class="soft">There are no corrections yet.</p>`}
+    <ul id="corrections" class="plain">${repeat(all, (c) => c.id, correction)}</ul>
+    ${more && data.corrections.length === 25 ? button("Show older ones", () => showOlder(all.at(-1))) : ""}`;
 }

@@ -1,7 +1,8 @@
 // One question at a time, or all strangers at once: who is this, is it still them, which of these labels is wrong?
 
 import {ask, correct, data, each as forEach, get, name, query, tell, toast} from "./api.js";
-import {$, best, cut, face, html, icon, keyed, many, naming, personLink, portrait, press, repeat, span, update, when} from "./dom.js";
+import {$, best, button, cut, face, html, icon, keyed, many} from "./dom.js";
+import {naming, personLink, portrait, repeat, span, update, when} from "./dom.js";
 import {showVisit} from "./visit.js";
 
 export const title = "Inbox",
@@ -19,48 +20,55 @@ export function open(which) {
   chosen.clear();
 }
 
-const probably = (g, text = "Probably ") =>
-  html`<button type="button" class="main" data-press="p" @click=${() => name([g.id], g.probably.name)}>
-    <span class="clip">${text}${g.probably.name}</span> (${g.probably.distance.toFixed(2)}) <kbd aria-hidden="true">P</kbd></button>`;
+const probably = (g, text) =>
+  button(
+    html`<span class="clip">${text}${g.probably.name}</span> (${g.probably.distance.toFixed(2)})`,
+    () => name([g.id], g.probably.name),
+    "main",
+    {key: "p"},
+  );
 
-const seenTimes = (g) => "Seen " + (g.visits === 1 ? "once" : g.visits + " times") + ", last " + when(g.last);
-
-const chips = (say) => html`<ul class="chips" aria-label="People who are known">${data.people.slice(0, 12).map((p) => html`<li
-  ><button type="button" @click=${() => say(p.name)}><span class="clip">${p.name}</span></button></li>`)}</ul>`;
+const chips = (say) => html`<ul class="chips" aria-label="People who are known">${data.people
+  .slice(0, 12)
+  .map((p) => html`<li>${button(html`<span class="clip">${p.name}</span>`, () => say(p.name))}</li>`)}</ul>`;
 
 // whole are the sightings of a stranger, which show more of them than the face.
 const whole = (g) => data.sightings.filter((s) => s.group === g.id && !s.name);
 
 let same = ""; // the question of which the others are shown
 
+const others = (g, all) => html`<div class="panel same"><h3>Which of these is the same person?</h3>
+  <ul class="faces large">${all.map((o) => html`<li><button type="button" class="pick"
+    @click=${() => tell("merge", {into: o.id, from: g.id}, "They are one person now.")}>${
+    face(o.best[0], "Unknown person " + o.id)}<span class="under">Person ${o.id}, ${when(o.last)}</span></button></li>`)}
+  </ul></div>`;
+
 function stranger(g, k) {
-  const others = data.strangers.filter((o) => o.id !== g.id && !o.ignored),
+  const rest = data.strangers.filter((o) => o.id !== g.id && !o.ignored),
     camera = g.faces.at(-1)?.camera,
     seen = whole(g),
-    film = seen.find((s) => s.clip);
+    film = seen.find((s) => s.clip),
+    say = (who) => name([g.id], who);
   const toggle = () => {
     same = same === k ? "" : k;
     update();
     queueMicrotask(() => $("question").querySelector(".same button")?.focus());
   };
+  const visits = () => showVisit(() => whole(g), (film || seen[0]).id);
+  const ignore = () => tell("ignore", {group: g.id, ignored: true}, "They are ignored from now on.");
+  const forget = () => tell("forget-stranger", {group: g.id}, "They are forgotten.");
   return html`<h2 id="question-title" tabindex="-1">Who is this?</h2>
-    <p class="soft">${seenTimes(g)}${camera ? " at " + camera : ""}</p>
-    ${seen.length ? html`<p><button type="button" class="quiet" @click=${() => showVisit(() => whole(g), (film || seen[0]).id)}>${
-      film ? "The whole picture" : "Their visits"}</button></p>` : ""}
+    <p class="soft">Seen ${g.visits === 1 ? "once" : g.visits + " times"}, last ${when(g.last)}${
+      camera ? " at " + camera : ""}</p>
+    ${seen.length ? button(film ? "The whole picture" : "Their visits", visits, "quiet") : ""}
     ${best(g.best, "Unknown person " + g.id)}
-    ${g.probably ? html`<p class="row">${probably(g)}</p>` : ""}
-    ${naming("Who is unknown person " + g.id + "?", "Save", (who) => name([g.id], who))}
-    ${data.people.length ? chips((who) => name([g.id], who)) : ""}
-    <div class="actions">${others.length ? press("Same as …", "m", toggle, "", {expanded: same === k}) : ""}
-      ${press("Ignore", "i", () => tell("ignore", {group: g.id, ignored: true}, "They are ignored from now on."), "", {
-        title: "No event and no new faces of them from now on"})}
-      ${press("Forget", "f", () => tell("forget-stranger", {group: g.id}, "They are forgotten."), "bad")}</div>
-    ${same === k ? html`<div class="panel same"><h3>Which of these is the same person?</h3>
-      <ul class="faces large">${others.map((o) => html`<li><button type="button" class="pick"
-        @click=${() => tell("merge", {into: o.id, from: g.id}, "They are one person now.")}>${
-        face(o.best[0], "Unknown person " + o.id)}<span class="under">Person ${o.id}, ${when(o.last)}</span></button></li>`)}
-      </ul></div>` : ""}
-    ${split(g)}`;
+    ${g.probably ? html`<p class="row">${probably(g, "Probably ")}</p>` : ""}
+    ${naming("Who is unknown person " + g.id + "?", "Save", say)}
+    ${data.people.length ? chips(say) : ""}
+    <div class="actions">${rest.length ? button("Same as …", toggle, "", {key: "m", expanded: same === k}) : ""}
+      ${button("Ignore", ignore, "", {key: "i", title: "No event and no new faces of them from now on"})}
+      ${button("Forget", forget, "bad", {key: "f"})}</div>
+    ${same === k ? others(g, rest) : ""}${split(g)}`;
 }
 
 // split shows all faces of a stranger, and takes some of them for somebody else.
@@ -75,10 +83,11 @@ function split(g) {
     const form = e.currentTarget;
     if (await tell("split", {group: g.id, faces: picked(form)}, "The chosen faces are somebody else now.")) form.reset();
   };
+  const one = (f) => html`<li><label><input type="checkbox" value=${f.id}
+    aria-label=${"Choose the face of " + when(f.at) + " at " + f.camera}>${face(f.id, "")}</label></li>`;
   return html`<details><summary>All ${many(g.faces.length, "picture")}</summary>
-    <form @change=${change} @submit=${submit}><ul class="faces">${repeat(g.faces, (f) => f.id, (f) => html`<li><label>
-      <input type="checkbox" value=${f.id} aria-label=${"Choose the face of " + when(f.at) + " at " + f.camera}>${face(f.id, "")}
-      </label></li>`)}</ul><button disabled>The chosen faces are somebody else</button></form></details>`;
+    <form @change=${change} @submit=${submit}><ul class="faces">${repeat(g.faces, (f) => f.id, one)}</ul>
+      <button disabled>The chosen faces are somebody else</button></form></details>`;
 }
 
 const asked = new Map(); // by sighting: the faces that a yes would enrol; null: it can no longer be confirmed
@@ -102,48 +111,58 @@ function still(s) {
   const faces = asked.get(s.id);
   if (!faces) return html`<p>This sighting can no longer be confirmed.</p>`;
   const yes = () => {
+    const what = {sighting: s.id, faces: faces.map((f) => f.face)};
     asked.delete(s.id);
-    return tell("confirm", {sighting: s.id, faces: faces.map((f) => f.face)}, "These faces of " + cut(s.name) + " are enrolled now.");
+    return tell("confirm", what, "These faces of " + cut(s.name) + " are enrolled now.");
   };
   const shown = (id, alt, under) => html`<li>${face(id, alt)}<span class="under soft small">${under}</span></li>`;
-  return html`<p>Only learned faces support this name. Yes enrols these faces, so the office follows a beard, new glasses or
-      older age.</p>
+  const old = (enrolled.get(s.name) || []).slice(0, 4),
+    them = s.name.length > 30 ? "them" : s.name;
+  return html`<p>Only learned faces support this name. Yes enrols these faces, so the office follows a beard, new glasses
+      or older age.</p>
     <div class="confirming"><h3>To be enrolled, and how far each is from the enrolled faces</h3>
-      <ul class="best few">${faces.map((f, i) => shown(f.face, "Face " + (i + 1) + " to be enrolled", f.apart.toFixed(2)))}</ul>
-      <h3>Enrolled</h3><ul class="best few">${(enrolled.get(s.name) || []).slice(0, 4).map((f) =>
-        shown(f, "Enrolled face of " + s.name, "enrolled"))}</ul></div>
-    <div class="actions">${press("Yes, all of these are " + (s.name.length > 30 ? "them" : s.name), "y", yes, "main", {disabled: !faces.length})}
-      ${press("No", "x", () => correct(s.id, s.name, ""))}</div>`;
+      <ul class="best few">${faces.map((f, i) => shown(f.face, `Face ${i + 1} to be enrolled`, f.apart.toFixed(2)))}</ul>
+      <h3>Enrolled</h3>
+      <ul class="best few">${old.map((f) => shown(f, "Enrolled face of " + s.name, "enrolled"))}</ul></div>
+    <div class="actions">${button("Yes, all of these are " + them, yes, "main", {key: "y", disabled: !faces.length})}
+      ${button("No", () => correct(s.id, s.name, ""), "", {key: "x"})}</div>`;
 }
 
-function stillQuestion(s) {
-  return html`<h2 id="question-title" class="two" tabindex="-1">Still ${s.name}?</h2>
-    <p class="soft">${s.camera}, ${span(s)}. <a href=${personLink(s.name)}>Their page</a></p>${still(s)}`;
-}
+const stillQuestion = (s) => html`<h2 id="question-title" class="two" tabindex="-1">Still ${s.name}?</h2>
+  <p class="soft">${s.camera}, ${span(s)}. <a href=${personLink(s.name)}>Their page</a></p>${still(s)}`;
 
 const whose = (s) => (s.not ? "Not " + s.name : s.name);
 
+const pictured = (p) =>
+  p.face ? (p.apart > 0 ? "seen like this " : "seen ") + when(p.seen) + " at " + p.camera : "no picture is kept";
+
 function conflict(c) {
-  const two = {name: c.a.name, other: c.b.name};
+  const one = c.a.name === c.b.name,
+    two = {name: c.a.name, other: c.b.name},
+    pairs = c.pairs > 1 ? ` There are ${c.pairs} such pairs of these two; one answer is for all.` : "";
   const side = (s, o, key) => html`<div><h3 class="two">${whose(s)}</h3>
-    <div class="one">${portrait(s.portrait, whose(s))}<p class="soft small">${
-      s.portrait.face ? (s.portrait.apart > 0 ? "seen like this " : "seen ") + when(s.portrait.seen) + " at " + s.portrait.camera
-      : "no picture is kept"}</p></div>${press("This face is wrong", key, () => takeBack(s, o))}</div>`;
-  return html`<h2 id="question-title" tabindex="-1">${c.a.name === c.b.name ? "Which of these is wrong?" : "One person, or two?"}</h2>
-    <p class="soft">These two faces look like one person: the distance between them is ${c.distance.toFixed(2)}.${
-      c.pairs > 1 ? " There are " + many(c.pairs, "such pair") + " of these two; one answer is for all." : ""}</p>
+    <div class="one">${portrait(s.portrait, whose(s))}<p class="soft small">${pictured(s.portrait)}</p></div>${
+    button("This face is wrong", () => takeBack(s, o), "", {key: key})}</div>`;
+  const same = () => tell("same", two, cut(c.b.name) + " is " + cut(c.a.name) + " now.");
+  const alike = () => tell("alike", two, "They are two people, and are not asked about again.");
+  return html`<h2 id="question-title" tabindex="-1">${one ? "Which of these is wrong?" : "One person, or two?"}</h2>
+    <p class="soft">These two faces look like one person: the distance between them is ${
+      c.distance.toFixed(2)}.${pairs}</p>
     <div class="sides">${side(c.a, c.b, "1")}${side(c.b, c.a, "2")}</div>
-    ${c.a.name === c.b.name ? "" : html`<div class="actions">${
-      press("They are one person", "o", () => tell("same", two, cut(c.b.name) + " is " + cut(c.a.name) + " now."))}${
-      press("Two people who look alike", "t", () => tell("alike", two, "They are two people, and are not asked about again."))}</div>`}`;
+    ${one ? "" : html`<div class="actions">${button("They are one person", same, "", {key: "o"})}${
+      button("Two people who look alike", alike, "", {key: "t"})}</div>`}`;
 }
 
 // takeBack takes the labels of one side back that contradict the other, and asks first where the person would go.
 async function takeBack(s, o) {
   const person = data.people.find((p) => p.name === s.name);
-  const text = "This is the only face that " + s.name + " was enrolled with. They and all that was learned of them will be forgotten.";
+  const text =
+    "This is the only face that " +
+    s.name +
+    " was enrolled with. They and all that was learned of them will be forgotten.";
   if (!s.not && person?.faces === 1 && !(await ask(text, "Forget them"))) return;
-  await tell("unlabel", {face: s.face, name: s.name, not: s.not, other: o.name, other_not: o.not}, "The face is taken back.");
+  const what = {face: s.face, name: s.name, not: s.not, other: o.name, other_not: o.not};
+  await tell("unlabel", what, "The face is taken back.");
 }
 
 const question = {
@@ -169,16 +188,18 @@ function grid() {
     return answer;
   };
   const say = async (who) => done(await name(ids, who));
-  return html`<ul class="wall" id="grid">${repeat(all, (g) => g.id, (g) => html`<li><label class="tile">
+  const ignore = async () =>
+    done(await forEach("ignore", ids, (g) => ({group: g, ignored: true}), "They are ignored from now on."));
+  const forget = async () => done(await forEach("forget-stranger", ids, (g) => ({group: g}), "They are forgotten."));
+  const one = (g) => html`<li><label class="tile">
       <input type="checkbox" .checked=${chosen.has(g.id)} aria-label=${"Choose person " + g.id} @change=${choose(g.id)}>
       ${face(g.best[0], "Unknown person " + g.id)}${g.visits > 1 ? html`<span class="times">${g.visits}×</span>` : ""}
-      <span class="soft small">${when(g.last)}</span></label>
-      ${g.probably ? probably(g, "") : ""}</li>`)}</ul>
+      <span class="soft small">${when(g.last)}</span></label>${g.probably ? probably(g, "") : ""}</li>`;
+  return html`<ul class="wall" id="grid">${repeat(all, (g) => g.id, one)}</ul>
     ${all.length ? "" : html`<p class="soft">There are no strangers.</p>`}
     ${ids.length ? html`<div class="bottom"><b>${many(ids.length, "person", "people")} chosen</b>
       ${naming("Who are the chosen people?", "Name", say)}
-      <div class="row"><button type="button" @click=${async () => done(await forEach("ignore", ids, (g) => ({group: g, ignored: true}), "They are ignored from now on."))}>Ignore</button>
-      <button type="button" class="bad" @click=${async () => done(await forEach("forget-stranger", ids, (g) => ({group: g}), "They are forgotten."))}>Forget</button></div></div>` : ""}`;
+      <div class="row">${button("Ignore", ignore)}${button("Forget", forget, "bad")}</div></div>` : ""}`;
 }
 
 // current finds the question that is shown. It stays; where it is answered, the next one comes.
@@ -189,33 +210,40 @@ function current() {
     if (all.some((q) => q.key === wanted) || all.length) wanted = "";
   }
   const found = all.findIndex((q) => q.key === key);
-  held ||= found < 0 && key !== "" && (document.activeElement === document.body || $("question")?.contains(document.activeElement));
+  const focus = document.activeElement;
+  held ||= found < 0 && key !== "" && (focus === document.body || $("question")?.contains(focus));
   at = found >= 0 ? found : Math.min(at, Math.max(0, all.length - 1));
   key = all[at]?.key || "";
   return all[at];
 }
 
+const ignored = (g) => html`<li>${face(g.best[0], "Ignored person " + g.id)}<b>Person ${g.id}</b>
+  <span class="soft small">last seen ${when(g.last)}</span>${
+  button("No longer ignore", () => tell("ignore", {group: g.id, ignored: false}, "They are reported again."))}</li>`;
+
+function single(q) {
+  const none = html`<div class="empty">${icon("inbox")}<p>No question is open.</p></div>`;
+  const kbd = (k) => html`<kbd aria-hidden="true">${k}</kbd>`;
+  const back = button(html`${icon("back")} Previous ${kbd("K")}`, () => step(-1), "", {id: "previous"}),
+    next = button(html`Skip ${kbd("J")} ${icon("next")}`, () => step(1), "", {id: "next"}),
+    article = () => html`<article class="question" aria-labelledby="question-title">${question[q.kind](q)}</article>`;
+  return html`<div id="question" @pointerdown=${down} @pointerup=${up}>${q ? keyed(q.key, article()) : none}</div>
+    ${data.inbox.length > 1 ? html`<div id="steps" class="steps">${back}${next}</div>` : ""}
+    <p class="keys soft small"><label><input type="checkbox" id="keys" .checked=${keys} @change=${switchKeys}>
+      Answer with single keys, as the buttons show them</label></p>`;
+}
+
 export function draw() {
-  const all = data.inbox,
-    every = wanted === "all",
+  const every = wanted === "all",
     q = every ? null : current(),
-    ignored = data.strangers.filter((g) => g.ignored);
+    gone = data.strangers.filter((g) => g.ignored);
+  const other = html`<a href=${every ? "#inbox" : "#inbox/all"}>${every ? "One by one" : "Many at once"}</a>`;
   return html`<div class="title"><h1 id="inbox-title" tabindex="-1">Inbox</h1>
-      <p id="position" class="soft">${q ? at + 1 + " of " + all.length : ""}</p>
-      ${strangers().length > 1 || every ? html`<a href=${every ? "#inbox" : "#inbox/all"}>${every ? "One by one" : "Many at once"}</a>` : ""}</div>
-    ${every ? grid() : html`<div id="question" @pointerdown=${down} @pointerup=${up}>${
-      q ? keyed(q.key, html`<article class="question" aria-labelledby="question-title">${question[q.kind](q)}</article>`)
-      : html`<div class="empty">${icon("inbox")}<p>No question is open.</p></div>`}</div>
-    ${all.length > 1 ? html`<div id="steps" class="steps">
-      <button type="button" id="previous" @click=${() => step(-1)}>${icon("back")} Previous <kbd aria-hidden="true">K</kbd></button>
-      <button type="button" id="next" @click=${() => step(1)}>Skip <kbd aria-hidden="true">J</kbd> ${icon("next")}</button></div>` : ""}
-    <p class="keys soft small"><label><input type="checkbox" id="keys" .checked=${keys} @change=${switchKeys}> Answer with
-      single keys, as the buttons show them</label></p>`}
-    ${ignored.length ? html`<details id="ignored"><summary>${many(ignored.length, "person", "people")} ignored</summary>
-      <ul class="wall">${repeat(ignored, (g) => g.id, (g) => html`<li>${face(g.best[0], "Ignored person " + g.id)}<b>Person ${g.id}</b>
-        <span class="soft small">last seen ${when(g.last)}</span><button type="button"
-        @click=${() => tell("ignore", {group: g.id, ignored: false}, "They are reported again.")}>No longer ignore</button></li>`)}
-      </ul></details>` : ""}`;
+      <p id="position" class="soft">${q ? at + 1 + " of " + data.inbox.length : ""}</p>${
+      every || strangers().length > 1 ? other : ""}</div>
+    ${every ? grid() : single(q)}
+    ${gone.length ? html`<details id="ignored"><summary>${many(gone.length, "person", "people")} ignored</summary>
+      <ul class="wall">${repeat(gone, (g) => g.id, ignored)}</ul></details>` : ""}`;
 }
 
 // after moves the focus to a new question where the old one had it.

@@ -2,7 +2,7 @@
 
 import {data, get, query} from "./api.js";
 import {figures, look, somebody} from "./cameras.js";
-import {cut, face, html, list, many, personLink, repeat, update, when} from "./dom.js";
+import {button, cut, face, html, list, many, personLink, repeat, update, when} from "./dom.js";
 import {showVisit, tile, whose} from "./visit.js";
 
 export const title = "Now",
@@ -75,5 +75,5 @@ export function draw() {
     <ul id="sightings" class="wall">${repeat(shown.slice(0, few), ([key]) => key, ([key, own]) =>
       tile(own[0], "", own.length, () => showVisit(() => visits().get(key) || [], own[0].id)))}</ul>
     ${shown.length > few || (more && data.sightings.length === 100)
-      ? html`<p><button type="button" id="older-sightings" @click=${showOlder}>Show older sightings</button></p>` : ""}`;
+      ? button("Show older sightings", showOlder, "", {id: "older-sightings"}) : ""}`;
 }

@@ -36,7 +36,8 @@ export function draw() {
       none ? html`<p><a href="#inbox">Name somebody in the inbox</a>, or add a person below.</p>` : ""}</div>`}
     <ul id="people-list" class="people">${repeat(all, (p) => p.name, person)}</ul>
     <details id="add"><summary>Add a person</summary>
-      <p class="soft small">Three or four pictures, from the front and a little from both sides, each with this person alone.</p>
+      <p class="soft small">Three or four pictures, from the front and a little from both sides, each with this person
+        alone.</p>
       <input type="text" id="newcomer" maxlength="100" autocomplete="off" autocapitalize="words" placeholder="Name"
         aria-label="Name of the new person">${newcomer()}</details>`;
 }

@@ -1,7 +1,8 @@
 // The page of a person: who it is, when they were here, and how the office knows them.
 
 import {ask, closeSheet, data, get, query, sheet, tell} from "./api.js";
-import {clock, cut, day, dayKey, face, html, icon, many, naming, personLink, portrait, repeat, update, when} from "./dom.js";
+import {button, clock, cut, day, dayKey, face, html, icon} from "./dom.js";
+import {many, naming, personLink, portrait, repeat, update, when} from "./dom.js";
 import {bars} from "./bars.js";
 import {uploads} from "./upload.js";
 import {visitTile} from "./visit.js";
@@ -25,7 +26,8 @@ export function open(who) {
   visits = [];
   knowing = renaming = all = false;
   way = null;
-  pictures = uploads("More pictures of them: drop them here.", () => ({path: "people/" + summary().id + "/faces", values: {}, who: who}));
+  const path = () => ({path: "people/" + summary().id + "/faces", values: {}, who: who});
+  pictures = uploads("More pictures of them: drop them here.", path);
 }
 
 const summary = () => data.people.find((p) => p.name === name);
@@ -54,27 +56,36 @@ const toggle = (f) => () => {
 async function rename(to) {
   const other = data.people.some((p) => p.name === to && p.name !== name);
   if (other && !(await ask(to + " is known already. Are they one person?", "One person"))) return false;
-  const done = other ? await tell("same", {name: to, other: name}, "They are one person now.")
+  const done = other
+    ? await tell("same", {name: to, other: name}, "They are one person now.")
     : await tell("rename", {from: name, to: to}, "They are " + to + " now.");
   if (done) location.replace(personLink(to));
   return done;
 }
 
-// others lets somebody choose who is the same person.
-const merge = () => sheet(() => html`<h2 class="first">Who is the same person as ${cut(name)}?</h2>
-  <ul class="wall">${data.people.filter((p) => p.name !== name).map((p) => html`<li><button type="button" class="tile"
-    @click=${() => (closeSheet(), rename(p.name))}>${face(p.face, p.name)}<b class="two">${p.name}</b></button></li>`)}</ul>`, "The same person");
+// merge lets somebody choose who is the same person.
+const merge = () => {
+  const one = (p) => html`<li><button type="button" class="tile" @click=${() => (closeSheet(), rename(p.name))}>${
+    face(p.face, p.name)}<b class="two">${p.name}</b></button></li>`;
+  const draw = () => html`<h2 class="first">Who is the same person as ${cut(name)}?</h2>
+    <ul class="wall">${data.people.filter((p) => p.name !== name).map(one)}</ul>`;
+  sheet(draw, "The same person");
+};
+
+const isEnrolled = (f) => !f.learned && !f.not;
 
 // choose lets somebody choose the picture that stands for the person.
 function choose() {
-  const faces = [...new Set(profile.faces.filter((f) => !f.learned && !f.not && f.portrait.face).map((f) => f.portrait.face))];
+  const faces = profile.faces.filter((f) => isEnrolled(f) && f.portrait.face).map((f) => f.portrait.face);
   const take = (f) => async () => {
-    if (await tell("picture", {name: name, face: f}, f ? "This is their picture now." : "Their last picture is shown now.")) closeSheet();
+    const done = f ? "This is their picture now." : "Their last picture is shown now.";
+    if (await tell("picture", {name: name, face: f}, done)) closeSheet();
   };
-  sheet(() => html`<h2 class="first">Which picture stands for ${cut(name)}?</h2>
-    <ul class="faces large">${faces.map((f, i) => html`<li><button type="button" class="pick" @click=${take(f)}
-      aria-pressed=${summary()?.picture === f ? "true" : "false"}>${face(f, "Enrolled face " + (i + 1))}</button></li>`)}</ul>
-    <p><button type="button" @click=${take(0)}>Always the last one</button></p>`, "Their picture");
+  const one = (f, i) => html`<li><button type="button" class="pick" @click=${take(f)}
+    aria-pressed=${summary()?.picture === f ? "true" : "false"}>${face(f, "Enrolled face " + (i + 1))}</button></li>`;
+  const draw = () => html`<h2 class="first">Which picture stands for ${cut(name)}?</h2>
+    <ul class="faces large">${[...new Set(faces)].map(one)}</ul><p>${button("Always the last one", take(0))}</p>`;
+  sheet(draw, "Their picture");
 }
 
 async function forget() {
@@ -84,28 +95,42 @@ async function forget() {
 
 const where = (p) => (p.camera ? " at " + p.camera : "");
 
-const under = (f) => html`<span class="under">${
-  f.learned ? (f.at ? when(f.at) : "learned") + ", " + many(f.hops, "step") + (f.points > 1 ? ", stands for " + f.points : "")
-  : !f.portrait.face ? "no picture is kept"
-  : (f.portrait.apart > 0 ? "seen like this " : "seen ") + when(f.portrait.seen) + where(f.portrait)}</span>`;
+function seenAs(f) {
+  const points = f.points > 1 ? ", stands for " + f.points : "";
+  if (f.learned) return (f.at ? when(f.at) : "learned") + ", " + many(f.hops, "step") + points;
+  if (!f.portrait.face) return "no picture is kept";
+  return (f.portrait.apart > 0 ? "seen like this " : "seen ") + when(f.portrait.seen) + where(f.portrait);
+}
+const under = (f) => html`<span class="under">${seenAs(f)}</span>`;
 
-// back returns a button that takes back a face.
-const back = (stored, label, question, done) => html`<button type="button" class="quiet small" @click=${async () =>
-  (await ask(question, "Take back")) && tell("take-back", {face: stored}, done)}>${label}</button>`;
+// back is a button that takes back a face.
+const back = (stored, label, question, done) => {
+  const click = async () => (await ask(question, "Take back")) && tell("take-back", {face: stored}, done);
+  return button(label, click, "quiet small");
+};
+
+const takeBack = (f) =>
+  back(f.id, "Take back", "Take this face back? Faces that were learned through it stay.", "The face is taken back.");
+const fromHere = (s) =>
+  back(
+    s.stored,
+    "Take back from here",
+    "Take this learned face back, with all faces that were learned through it? This cannot be undone.",
+    (a) => many(a.learned, "learned face") + " taken back.",
+  );
 
 const grid = (faces, alt, taken) => html`<ul class="faces large">${repeat(faces, (f) => f.id, (f) => html`<li>${
-  portrait(f.portrait, alt)}${under(f)}${taken ? back(f.id, "Take back", "Take this face back? Faces that were learned through it stay.",
-    "The face is taken back.") : ""}</li>`)}</ul>`;
+  portrait(f.portrait, alt)}${under(f)}${taken ? takeBack(f) : ""}</li>`)}</ul>`;
 
 // step is a face on the way by which a learned face came to be somebody's, from the enrolled one on.
 function step(s, i, steps) {
   const next = steps[i - 1]; // the one before it on the way
-  const what = s.name ? (s.not ? "known not to be theirs" : "enrolled") : i === steps.length - 1 ? "this face" : s.merged ? "learned, merged since" : "learned";
-  return html`<li>${next ? html`<span class="hop"><span class="skip">at a distance of </span>${next.distance.toFixed(2)}</span>` : ""}
-    <div class=${s.name ? "stop enrolled" : "stop"}>${portrait(s.portrait, "Step " + (i + 1) + ", " + what)}<b>${what}</b><br>${
-      s.at ? when(s.at) : ""}${s.name || s.merged ? "" : back(s.stored, "Take back from here",
-        "Take this learned face back, with all faces that were learned through it? This cannot be undone.",
-        (a) => many(a.learned, "learned face") + " taken back.")}</div></li>`;
+  const learned = i === steps.length - 1 ? "this face" : s.merged ? "learned, merged since" : "learned",
+    what = !s.name ? learned : s.not ? "known not to be theirs" : "enrolled";
+  const far = () => html`<span class="hop"><span class="skip">at a distance of </span>${next.distance.toFixed(2)}</span>`;
+  return html`<li>${next ? far() : ""}<div class=${s.name ? "stop enrolled" : "stop"}>${
+    portrait(s.portrait, `Step ${i + 1}, ${what}`)}<b>${what}</b><br>${s.at ? when(s.at) : ""}${
+    s.name || s.merged ? "" : fromHere(s)}</div></li>`;
 }
 
 async function choosePath(f) {
@@ -113,77 +138,103 @@ async function choosePath(f) {
   update();
   if (!way) return;
   const own = way;
-  own.way = await get(query("way", {face: f.id})).catch((e) => {
-    own.text = e.status === 404 ? "This face is not kept any more: it was merged with another one, or taken back." : e.message;
-  });
+  try {
+    own.way = await get(query("way", {face: f.id}));
+  } catch (e) {
+    if (e.status !== 404) throw e;
+    own.gone = true;
+  }
   update();
   queueMicrotask(() => document.querySelector(".panel[role]")?.scrollIntoView({block: "nearest"}));
 }
 
+const texts = {
+  gone: "This face is not kept any more: it was merged with another one, or taken back.",
+  instead:
+    "This face is no longer kept by itself: it was merged with a very similar face, or taken back. " +
+    "Below is the chain of the face that is nearest to it now.",
+  part: "The faces before the first one are no longer kept.",
+  drift:
+    "The learned faces have moved far from the enrolled faces, in one direction. " +
+    "Check that the learned faces below are of this person.",
+  learned:
+    "Choose a face to see the chain of faces that led to it. Learned faces alone announce nobody. " +
+    "A paler picture is of a similar face: not every picture is kept.",
+};
+
 function path() {
   const w = way.way;
-  return html`<div class="panel" role="region" aria-label="How this face came to be theirs"><h3>How this face came to be theirs</h3>
-    ${way.text ? html`<p>${way.text}</p>` : !w ? "" : html`${w.instead ? html`<p>This face is no longer kept by itself: it was merged
-      with a very similar face, or taken back. Below is the chain of the face that is nearest to it now.</p>` : ""}
-      <p class="soft small">${w.whole ? "After the enrolled face, each face was accepted because it is near the face before it. " +
-        "The numbers are the distances; a step may have " + w.link.toFixed(2) + " at most."
-        : "The faces before the first one are no longer kept."}</p>
-      <ol class="way">${w.steps.toReversed().map(step)}</ol>`}</div>`;
+  const whole = () =>
+    "After the enrolled face, each face was accepted because it is near the face before it. " +
+    `The numbers are the distances; a step may have ${w.link.toFixed(2)} at most.`;
+  const label = "How this face came to be theirs";
+  return html`<div class="panel" role="region" aria-label=${label}><h3>${label}</h3>
+    ${way.gone ? html`<p>${texts.gone}</p>` : ""}${w?.instead ? html`<p>${texts.instead}</p>` : ""}
+    ${w ? html`<p class="soft small">${w.whole ? whole() : texts.part}</p>
+      <ol class="way">${w.steps.toReversed().map(step)}</ol>` : ""}</div>`;
 }
 
 function known(p) {
-  const enrolled = p.faces.filter((f) => !f.learned && !f.not),
+  const enrolled = p.faces.filter(isEnrolled),
     rejected = p.faces.filter((f) => f.not),
     learned = p.faces.filter((f) => f.learned).toReversed(),
     few = all ? learned : learned.slice(0, 24);
-  return html`<p class="soft small">${many(enrolled.length, "enrolled face")}${p.enrolled ? ", the last " + when(p.enrolled) : ""};
-      ${many(Math.round(p.drift.learned), "face")} learned, kept as ${learned.length}</p>
-    ${p.drift.alarm ? html`<p class="warn">The learned faces have moved far from the enrolled faces, in one direction. Check that the
-      learned faces below are of this person.</p>` : ""}
+  const one = (f) => html`<li><button type="button" class="pick" @click=${() => choosePath(f)}
+    aria-expanded=${way?.id === f.id ? "true" : "false"}>${portrait(f.portrait, "Learned face")}${under(f)}</button></li>`;
+  const rest = () => button("Show the other " + (learned.length - few.length), toggle(() => (all = true)));
+  return html`<p class="soft small">${many(enrolled.length, "enrolled face")}${
+      p.enrolled ? ", the last " + when(p.enrolled) : ""}; ${many(Math.round(p.drift.learned), "face")} learned, kept as
+      ${learned.length}</p>${p.drift.alarm ? html`<p class="warn">${texts.drift}</p>` : ""}
     <h2 class="first">Enrolled</h2>${grid(enrolled, "Enrolled face of " + p.name, enrolled.length > 1)}${pictures()}
     <h2>Learned</h2>
-    ${learned.length ? html`<p class="soft small">Choose a face to see the chain of faces that led to it. Learned faces alone announce
-        nobody. A paler picture is of a similar face: not every picture is kept.</p>
-      ${way ? path() : ""}
-      <ul class="faces large">${repeat(few, (f) => f.id, (f) => html`<li><button type="button" class="pick"
-        aria-expanded=${way?.id === f.id ? "true" : "false"} @click=${() => choosePath(f)}>${portrait(f.portrait, "Learned face")}${
-        under(f)}</button></li>`)}</ul>
-      ${few.length < learned.length ? html`<button type="button" @click=${toggle(() => (all = true))}>Show the other ${
-        learned.length - few.length}</button>` : ""}`
-      : html`<p class="soft">No face was learned besides the enrolled faces.</p>`}
+    <p class="soft small">${learned.length ? texts.learned : "No face was learned besides the enrolled faces."}</p>
+    ${way ? path() : ""}<ul class="faces large">${repeat(few, (f) => f.id, one)}</ul>
+    ${few.length < learned.length ? rest() : ""}
     ${rejected.length ? html`<h2>Known not to be them</h2>${grid(rejected, "Not " + p.name, true)}` : ""}`;
 }
 
 function visited() {
-  const days = Map.groupBy(visits, (v) => dayKey(v.first));
-  if (days.size === 0) return html`<p class="soft">There are no visits.</p>`;
-  return repeat([...days].slice(0, 31), ([d]) => d, ([d, own]) => {
-    const minutes = Math.round(own.reduce((sum, v) => sum + (v.live ? Date.now() : Date.parse(v.last)) - Date.parse(v.first), 0) / 60000);
+  const days = [...Map.groupBy(visits, (v) => dayKey(v.first))].slice(0, 31);
+  if (days.length === 0) return html`<p class="soft">There are no visits.</p>`;
+  const until = (v) => (v.live ? Date.now() : Date.parse(v.last)),
+    one = (v) => visitTile(v, clock(v.first) + (v.live ? " until now" : " to " + clock(v.last)));
+  const draw = ([d, own]) => {
+    const minutes = Math.round(own.reduce((sum, v) => sum + until(v) - Date.parse(v.first), 0) / 60000);
     const long = minutes < 60 ? minutes + " min" : Math.floor(minutes / 60) + " h " + (minutes % 60) + " min";
     return html`<section class="day"><h2>${day(own[0].first)} <small>${many(own.length, "visit")}, ${long}</small></h2>
-      ${bars(own, d)}<ul class="wall small-wall">${repeat(own, (v) => v.sightings[0], (v) =>
-        visitTile(v, clock(v.first) + (v.live ? " until now" : " to " + clock(v.last))))}</ul></section>`;
-  });
+      ${bars(own, d)}<ul class="wall small-wall">${repeat(own, (v) => v.sightings[0], one)}</ul></section>`;
+  };
+  return repeat(days, ([d]) => d, draw);
+}
+
+function head(s) {
+  const state =
+    !s ? ""
+    : s.here ? html`<span class="tag here">here since ${clock(s.since)}, at ${s.camera}</span>`
+    : s.last ? "Last seen " + when(s.last) + where(s)
+    : "Not seen yet";
+  const title = renaming
+    ? html`<h1 id="person-title" class="skip" tabindex="-1">${name}</h1>${
+        naming("Another name for " + name, "Rename", rename)}`
+    : html`<h1 id="person-title" tabindex="-1">${
+        button(name, toggle(() => (renaming = true)), "name", {title: "Change the name"})}</h1>`;
+  const first = profile.faces.find((f) => isEnrolled(f) && f.portrait.face)?.portrait.face;
+  return html`<div class="portrait">${face(s?.face || first, name)}<div>${title}<p>${state}</p><p class="row">${
+    data.people.length > 1 ? button("Same as …", merge) : ""}${button("Picture …", choose)}${
+    button("Forget", forget, "bad")}</p></div></div>`;
 }
 
 export function draw() {
-  const up = html`<p><a class="up" href="#people">${icon("back")} People</a></p>`;
+  const up = html`<p><a class="up" href="#people">${icon("back")} People</a></p>`,
+    nobody = "No person with this name is known. The person may have been renamed or forgotten.";
   if (!profile)
-    return html`${up}<h1 id="person-title" tabindex="-1">${name}</h1>${
-      profile === undefined ? html`<p>No person with this name is known. The person may have been renamed or forgotten.</p>` : ""}`;
-  const s = summary(),
+    return html`${up}<h1 id="person-title" tabindex="-1">${name}</h1><p>${profile === undefined ? nobody : ""}</p>`;
+  const still = data.inbox.find((q) => q.kind === "still" && q.sighting.name === name),
     tab = (label, on) => html`<button type="button" role="tab" aria-selected=${knowing === on ? "true" : "false"}
       aria-controls="known" @click=${toggle(() => (knowing = on))}>${label}</button>`;
-  const still = data.inbox.find((q) => q.kind === "still" && q.sighting.name === name);
-  const state = !s ? "" : s.here ? html`<span class="tag here">here since ${clock(s.since)}, at ${s.camera}</span>`
-    : s.last ? "Last seen " + when(s.last) + where(s) : "Not seen yet";
-  return html`${up}<div class="portrait">${face(s?.face || profile.faces.find((f) => !f.learned && f.portrait.face)?.portrait.face, name)}
-      <div>${renaming ? html`<h1 id="person-title" class="skip" tabindex="-1">${name}</h1>${naming("Another name for " + name, "Rename", rename)}`
-        : html`<h1 id="person-title" tabindex="-1"><button type="button" class="name" title="Change the name" @click=${toggle(() => (renaming = true))}
-          >${name}</button></h1>`}
-        <p>${state}</p><p class="row">${data.people.length > 1 ? html`<button type="button" @click=${merge}>Same as …</button>` : ""}
-          <button type="button" @click=${choose}>Picture …</button><button type="button" class="bad" @click=${forget}>Forget</button></p></div></div>
-    ${still ? html`<p><a class="callout" href=${"#inbox/" + still.key}>Still ${cut(name)}? Only learned faces say so.</a></p>` : ""}
+  const ask = () => html`<p><a class="callout" href=${"#inbox/" + still.key}>Still ${cut(name)}? Only learned faces say
+    so.</a></p>`;
+  return html`${up}${head(summary())}${still ? ask() : ""}
     <div class="tabs2" role="tablist">${tab("Visits", false)}${tab("How we know them", true)}</div>
     <div id="known" role="tabpanel">${knowing ? known(profile) : visited()}</div>`;
 }

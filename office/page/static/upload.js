@@ -28,9 +28,12 @@ export function uploads(label, path) {
     drag(false)(e);
     send([...e.dataTransfer.files]);
   };
-  return () => html`<div class=${over ? "drop over" : "drop"} @dragover=${drag(true)} @dragleave=${drag(false)} @drop=${drop}>
-    <label class="choose">${label} <span class="button">Choose pictures</span><input type="file" multiple ?disabled=${busy}
-      accept="image/jpeg,image/png,image/webp" @change=${(e) => send([...e.target.files], e.target)}></label>
-    <div role="status">${busy ? "Looking at the pictures …" : html`<ul class="plain small">${results.map(
-      (p) => html`<li><b>${p.file}</b>${p.enrolled ? "enrolled" : p.wrong}</li>`)}</ul>`}</div></div>`;
+  const result = (p) => html`<li><b>${p.file}</b>${p.enrolled ? "enrolled" : p.wrong}</li>`;
+  return () => html`<div class=${over ? "drop over" : "drop"} @dragover=${drag(true)} @dragleave=${drag(false)}
+      @drop=${drop}>
+    <label class="choose">${label} <span class="button">Choose pictures</span><input type="file" multiple
+      ?disabled=${busy} accept="image/jpeg,image/png,image/webp"
+      @change=${(e) => send([...e.target.files], e.target)}></label>
+    <div role="status">${
+      busy ? "Looking at the pictures …" : html`<ul class="plain small">${results.map(result)}</ul>`}</div></div>`;
 }

@@ -1,7 +1,8 @@
 // Sightings as pictures: a wall of faces that play, and a sheet behind each with what can be said of it.
 
 import {closeSheet, correct, data, get, name, query, sheet} from "./api.js";
-import {clipPicture, cut, face, html, image, keyed, many, naming, nothing, personLink, repeat, span, update, when} from "./dom.js";
+import {button, clipPicture, cut, face, html, image, keyed, many} from "./dom.js";
+import {naming, personLink, repeat, span, update, when} from "./dom.js";
 
 // The film that plays: the pictures of a clip, two a second. They come as they are; the office encodes no video.
 const film = {id: 0, at: 0, of: 0, timer: 0};
@@ -34,10 +35,15 @@ export function player(s) {
     film.at = Number(e.target.value);
   };
   return html`<div class="film">${image(clipPicture(s.id, film.at), "The film at this place")}<div class="row">
-    <button type="button" @click=${() => (on ? stop() : play(s, film.at + 1 < s.clip ? film.at : 0))}>${on ? "Pause" : "Play"}</button>
-    <input type="range" min="0" max=${s.clip - 1} .value=${String(film.at)} aria-label="Place in the film" @input=${seek}>
+    ${button(on ? "Pause" : "Play", () => (on ? stop() : play(s, film.at + 1 < s.clip ? film.at : 0)))}
+    <input type="range" min="0" max=${s.clip - 1} .value=${String(film.at)} aria-label="Place in the film"
+      @input=${seek}>
     <a class="small" href=${"clip/" + s.id}>Save</a></div></div>`;
 }
+
+// faceOf is the picture of a sighting, or the best of those of a stranger.
+export const faceOf = (s) => (s.group && asked(s)?.stranger.best[0]) || s.face;
+const asked = (s) => data.inbox.find((q) => q.stranger?.id === s.group);
 
 export const who = (s) => s.name || "Somebody unknown";
 export const whose = (s) => s.name || (s.group ? "stranger " + s.group : "");
@@ -48,10 +54,11 @@ export function tile(s, caption, more, open) {
   const hover = (e) => e.pointerType === "mouse" && s.clip && play(s);
   const out = () => film.id === s.id && !document.querySelector("#sheet[open]") && (stop(), (film.id = 0));
   return html`<li><button type="button" class="tile" @click=${open} @pointerenter=${hover} @pointerleave=${out}>${
-    face(s.face, who(s), playing ? clipPicture(s.id, film.at) : "")}${
+    face(faceOf(s), who(s), playing ? clipPicture(s.id, film.at) : "")}${
     more > 1 ? html`<span class="times" aria-label=${more + " times"}>${more}×</span>` : ""}${
     s.clip ? html`<span class="plays" aria-hidden="true">▶</span>` : ""}
-    ${caption || s.name ? html`<b class="two">${caption || s.name}</b>` : ""}${caption ? "" : html`<span class="soft small">${when(s.last)}${s.live ? ", there" : ""}</span>`}</button></li>`;
+    ${caption || s.name ? html`<b class="two">${caption || s.name}</b>` : ""}
+    <span class="soft small">${caption ? "" : when(s.last) + (s.live ? ", there" : "")}</span></button></li>`;
 }
 
 // showVisit opens the sheet of sightings of one person; find returns those that are known now, the latest first.
@@ -66,7 +73,8 @@ export function showVisit(find, id) {
       chosen = x.id;
       update();
     };
-    return html`<h2 class="first two">${s.name ? html`<a href=${personLink(s.name)} @click=${closeSheet}>${s.name}</a>` : who(s)}</h2>
+    const link = (name) => html`<a href=${personLink(name)} @click=${closeSheet}>${name}</a>`;
+    return html`<h2 class="first two">${s.name ? link(s.name) : who(s)}</h2>
       <p class="soft">${s.camera}, ${span(s)}</p>
       <div class="looks">${s.clip ? player(s) : ""}${face(s.face, who(s))}</div>
       ${s.fixed ? "" : keyed(s.id, s.name ? known(s) : unknown(s))}
@@ -81,17 +89,18 @@ function known(s) {
   return html`${s.trust === "likely" ? html`<p>Recognised only by learned faces. <a href=${personLink(s.name)}
       @click=${closeSheet}>Still ${cut(s.name)}?</a></p>` : ""}
     <h3>This is not ${cut(s.name)}?</h3>
-    <p><button type="button" @click=${() => correct(s.id, s.name, "")}>It is somebody else</button></p>
+    <p>${button("It is somebody else", () => correct(s.id, s.name, ""))}</p>
     ${naming("Who is it, if not " + s.name + "?", "It is them", (n) => correct(s.id, s.name, n), "")}`;
 }
 
 function unknown(s) {
-  const open = s.group && data.inbox.find((q) => q.stranger?.id === s.group);
+  const open = s.group && asked(s),
+    all = html`<p><a href=${"#inbox/stranger-" + s.group} @click=${closeSheet}>All pictures of them</a></p>`;
   return html`<h3>Who is this?</h3>${naming(
     "Who is this, seen " + when(s.first) + " at " + s.camera + "?",
     "Save",
     (n) => (open ? name([s.group], n) : correct(s.id, "", n)),
-  )}${open ? html`<p><a href=${"#inbox/stranger-" + s.group} @click=${closeSheet}>All pictures of them</a></p>` : nothing}`;
+  )}${open ? all : ""}`;
 }
 
 // visitTile is the picture of a visit: sightings of one person, which may be older than those that are known.
@@ -104,7 +113,8 @@ export function visitTile(v, caption) {
       const some = await get(query("sightings", {before: whole.id + 1, n: 100}));
       own = some.filter((s) => v.sightings.includes(s.id));
     }
-    showVisit(() => own.map((s) => data.sightings.find((x) => x.id === s.id) || s).concat(own.length ? [] : [whole]), whole.id);
+    const now = (s) => data.sightings.find((x) => x.id === s.id) || s;
+    showVisit(() => (own.length ? own.map(now) : [whole]), whole.id);
   };
   return tile({...whole, clip: own[0]?.clip}, caption, v.sightings.length, open);
 }
