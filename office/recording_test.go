@@ -415,3 +415,48 @@ func TestSystemSpoiltFaces(t *testing.T) {
 		}
 	}
 }
+
+// A stranger in clear view is told of after a second and a half or little more, at any rate of frames, and somebody who
+// is known never is.
+func TestSystemStrangerAtAnyRate(t *testing.T) {
+	names := []string{"vidtimit_rot/p3", "vidtimit_rot/p4", "vidtimit_rot/p5", "vidtimit_rot/p1", "fast_videos/clm_video14.wmv",
+		"fast_videos/0490_03_007_bill_gates.avi"}
+	space, all := films(t, names...)
+	for _, name := range names {
+		for _, step := range []int{1, 6, 15} { // of 30 frames a second
+			for _, known := range []bool{false, true} {
+				g, err := gallery.New(space, online.Settings{})
+				nothing(t, err)
+				if known {
+					var faces [][]float32
+					for _, f := range all[name] {
+						if len(f.Samples) == 1 && f.Samples[0].Vector != nil && f.Samples[0].Reason == "" {
+							faces = append(faces, f.Samples[0].Vector)
+						}
+					}
+					nothing(t, g.Label("ann", [][]float32{faces[0], faces[len(faces)/3], faces[2*len(faces)/3]}, noon))
+				}
+				var film []face.Frame
+				for i := 0; i < len(all[name]); i += step {
+					f := all[name][i]
+					f.Index, f.Time = i, time.Duration(i)*time.Second/30
+					film = append(film, f)
+				}
+				var told []time.Duration
+				o := office.Options{Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }, Event: func(e office.Event) {
+					if e.Kind == office.Unknown {
+						told = append(told, e.Known.Sub(noon))
+					}
+				}}
+				_, err = run(t.Context(), t, g, o, office.Camera{Name: "door", Ends: true,
+					Open: func(context.Context, func() bool) (office.Stream, error) {
+						return &stream{frames: film, end: io.EOF}, nil
+					}})
+				nothing(t, err)
+				if good := len(told) == 1 && told[0] <= 2500*time.Millisecond; known && len(told) > 0 || !known && !good {
+					t.Errorf("%s, %d frames a second, known %t: %v", name, 30/step, known, told)
+				}
+			}
+		}
+	}
+}
