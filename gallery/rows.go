@@ -13,7 +13,9 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Tx is a transaction on the rows of a gallery. The learner follows the rows at [Tx.Follow], and before the commit.
+// Tx is a transaction on the rows of a gallery. The learner follows the rows at [Tx.Follow], and before the commit. After
+// an error of the database its methods do nothing and return that error, and it is not committed: a caller may do
+// several steps and look at the last error only.
 type Tx struct {
 	g         *Gallery
 	whole     bool    // labels have changed otherwise than by new ones
@@ -23,6 +25,7 @@ type Tx struct {
 	saved     saved   // what is written of the learner
 	withdrawn []int64 // rejected faces that new labels have made wrong
 	statement int64   // the last one that has made labels
+	failed    error   // the first error of the database
 }
 
 // Row is a row of a result. The bytes of a blob are valid until the next row.
@@ -77,6 +80,9 @@ func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
 	g.tx = t
 	err := do(t)
 	g.tx = nil
+	if err == nil {
+		err = t.failed
+	}
 	if err != nil {
 		g.db.Rollback()
 		return t.undone(err)
@@ -134,11 +140,30 @@ func (g *Gallery) explained(what string, err error) error {
 }
 
 // Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
-func (t *Tx) Exec(sql string, args ...any) error { return t.g.db.Exec(sql, args...) }
+func (t *Tx) Exec(sql string, args ...any) error {
+	if t.failed == nil {
+		t.failed = t.g.db.Exec(sql, args...)
+	}
+	return t.failed
+}
+
+// Err returns the first error of the database in this transaction.
+func (t *Tx) Err() error { return t.failed }
 
 // Query runs a statement, and calls each with its rows.
 func (t *Tx) Query(sql string, each func(Row) error, args ...any) error {
-	return t.g.db.Query(sql, func(r store.Row) error { return each(r) }, args...)
+	if t.failed != nil {
+		return t.failed
+	}
+	var stopped error
+	err := t.g.db.Query(sql, func(r store.Row) error {
+		stopped = each(r)
+		return stopped
+	}, args...)
+	if stopped == nil {
+		t.failed = err
+	}
+	return err
 }
 
 // Int returns the number in the first row of a result, or 0.
@@ -175,23 +200,24 @@ func (t *Tx) Erase() { t.gone = true }
 func (t *Tx) Follow() error {
 	t.saved.forced = t.saved.forced || t.whole || t.gone
 	t.g.evicted = nil
-	_, err := t.g.follow(t.whole, t.named)
+	if t.failed != nil {
+		return t.failed
+	}
+	_, t.failed = t.g.follow(t.whole, t.named)
 	t.ahead, t.whole, t.named = true, false, false
-	if err != nil || len(t.g.evicted) == 0 {
-		return err
+	if t.failed != nil || len(t.g.evicted) == 0 {
+		return t.failed
 	}
 	t.saved.forced = true // the last snapshot has them
 	if t.statement != 0 {
-		err = t.Say(t.statement, ValidLabel, t.g.evicted, Value{Value: int64(0)})
+		t.Say(t.statement, ValidLabel, t.g.evicted, Value{Value: int64(0)})
 		t.whole = false // the learner has done it
-		return err
+		return t.failed
 	}
 	for _, row := range t.g.evicted {
-		if err := t.Exec("update label set valid = 0 where id = ?", row); err != nil {
-			return err
-		}
+		t.Exec("update label set valid = 0 where id = ?", row)
 	}
-	return nil
+	return t.failed
 }
 
 // Person returns the number of the person with a name, and makes one if there is none.
@@ -215,33 +241,24 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 			number = int64(numbers[i])
 		}
 		if number == 0 {
-			if number, err = t.Next("face", 1); err != nil {
-				return nil, err
-			}
+			number, _ = t.Next("face", 1)
 		}
-		if err := t.Exec("insert into label(number, person, rejected, vector) values(?, ?, ?, ?)", number, person,
-			rejected, vector.Bytes(x)); err != nil {
-			return nil, err
-		}
+		t.Exec("insert into label(number, person, rejected, vector) values(?, ?, ?, ?)", number, person, rejected,
+			vector.Bytes(x))
 		rows = append(rows, t.Last())
 		if rejected {
 			continue
 		}
 		// A face of this person is nobody else's: that it is not another's needs no label.
-		needless, err := t.Ints("select id from label where rejected and valid and vector = ? and person <> ?",
+		needless, _ := t.Ints("select id from label where rejected and valid and vector = ? and person <> ?",
 			vector.Bytes(x), person)
-		if err != nil {
-			return nil, err
-		}
 		// The learner withdraws them itself when it is shown the face.
 		t.withdrawn, t.saved.forced = append(t.withdrawn, needless...), t.saved.forced || len(needless) > 0
 	}
 	for _, row := range t.withdrawn {
-		if err := t.Exec("update label set valid = 0 where id = ?", row); err != nil {
-			return nil, err
-		}
+		t.Exec("update label set valid = 0 where id = ?", row)
 	}
-	return rows, nil
+	return rows, t.failed
 }
 
 // Enrolled notes when faces of a person were added, and how many of them were seen to be the right way up.
@@ -260,20 +277,12 @@ func (t *Tx) Next(kind string, n int) (int64, error) {
 // be undone.
 func (t *Tx) Forget(person int64) error {
 	// Who was found to be this person, as far as it was not undone, is this person.
-	them, err := t.Ints(`with recursive them(id) as (select ?1 union select s.other from statement s join them on
+	them, _ := t.Ints(`with recursive them(id) as (select ?1 union select s.other from statement s join them on
 		s.person = them.id where s.kind = 'renamed' and s.other is not null and not s.undone) select id from them`, person)
-	if err != nil {
-		return err
-	}
 	t.whole, t.named, t.gone = true, true, true
 	for _, id := range them {
-		said, err := t.Ints("select id from statement where person = ?1 or other = ?1 order by id", id)
-		if err != nil {
-			return err
-		}
-		if err := t.Settle(said...); err != nil {
-			return err
-		}
+		said, _ := t.Ints("select id from statement where person = ?1 or other = ?1 order by id", id)
+		t.Settle(said...)
 		for _, sql := range []string{
 			`update said set person = null, text = '' where person = ?1 and what = 'sighting'`,
 			`update said set person = null where person = ?1 and what = 'event'`,
@@ -281,28 +290,24 @@ func (t *Tx) Forget(person int64) error {
 			`delete from face where stranger = 0 and number in (select number from label where person = ?1 and not rejected)`,
 			`delete from person where id = ?1`,
 		} {
-			if err := t.Exec(sql, id); err != nil {
-				return err
-			}
+			t.Exec(sql, id)
 		}
 	}
-	return nil
+	return t.failed
 }
 
 // Sweep removes people without faces whom nothing mentions.
 func (t *Tx) Sweep() error {
-	gone, err := t.Ints(`select id from person where not exists (select 1 from label where person = person.id) and
+	gone, _ := t.Ints(`select id from person where not exists (select 1 from label where person = person.id) and
 		not exists (select 1 from sighting where person = person.id) and
 		not exists (select 1 from event where person = person.id) and
 		not exists (select 1 from present where person = person.id) and
 		not exists (select 1 from said where person = person.id) and
 		not exists (select 1 from statement where person = person.id or other = person.id)`)
 	for _, id := range gone {
-		if err == nil {
-			err = t.Exec("delete from person where id = ?", id)
-		}
+		t.Exec("delete from person where id = ?", id)
 	}
-	return err
+	return t.failed
 }
 
 // Retract takes back labels by the learner's numbers, with everything that was learned through them. Numbers that are not
@@ -311,9 +316,7 @@ func (t *Tx) Retract(stored ...int64) error {
 	for _, id := range stored {
 		if h, there := t.g.labels[id]; there {
 			t.whole, t.gone = true, true
-			if err := t.Exec("delete from label where id = ?", h.row); err != nil {
-				return err
-			}
+			t.Exec("delete from label where id = ?", h.row)
 		}
 	}
 	return t.Follow()
@@ -327,15 +330,11 @@ func (t *Tx) rows(person int64) ([]int64, error) {
 // Join makes a person another one: the labels of the first become labels of the second. The rows are those that it
 // takes back, and those that it adds.
 func (t *Tx) Join(from, to int64) (gone, made []int64, err error) {
-	if gone, err = t.rows(from); err != nil {
-		return nil, nil, err
-	}
+	gone, _ = t.rows(from)
 	for _, row := range gone {
-		if err := t.Exec(`insert into label(number, person, rejected, vector)
-			select number, ?, rejected, vector from label where id = ?`, to, row); err != nil {
-			return nil, nil, err
-		}
+		t.Exec(`insert into label(number, person, rejected, vector) select number, ?, rejected, vector from label
+			where id = ?`, to, row)
 		made = append(made, t.Last())
 	}
-	return gone, slices.Clip(made), nil
+	return gone, slices.Clip(made), t.failed
 }

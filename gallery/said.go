@@ -91,10 +91,8 @@ func (t *Tx) Say(statement int64, what string, of []int64, v Value) error {
 	}
 	t.whole, t.named = t.whole || what == ValidLabel || what == NameOf, t.named || what == NameOf
 	among := fmt.Sprintf(" from %s where %s in (select value from json_each(?1))", p.table, p.key)
-	if err := t.Exec(fmt.Sprintf("insert or ignore into said(what, of, person, text, value) select ?2, %s, %s, %s, %s%s",
-		p.key, p.owner(), or(p.text), or(p.value), among), string(ids), what); err != nil {
-		return err
-	}
+	t.Exec(fmt.Sprintf("insert or ignore into said(what, of, person, text, value) select ?2, %s, %s, %s, %s%s", p.key,
+		p.owner(), or(p.text), or(p.value), among), string(ids), what)
 	var person any
 	if v.Person != 0 {
 		person = v.Person
@@ -103,20 +101,16 @@ func (t *Tx) Say(statement int64, what string, of []int64, v Value) error {
 	if p.person == "" {
 		who = "coalesce(?4, " + p.owner() + ")"
 	}
-	if err := t.Exec(fmt.Sprintf(`insert or replace into said(statement, what, of, person, text, value)
+	t.Exec(fmt.Sprintf(`insert or replace into said(statement, what, of, person, text, value)
 		select ?3, ?2, %s, %s, coalesce(?5, %s), coalesce(?6, %s)%s`, p.key, who, or(p.text), or(p.value), among),
-		string(ids), what, statement, person, v.Text, v.Value); err != nil {
-		return err
-	}
+		string(ids), what, statement, person, v.Text, v.Value)
 	return t.fold(what, statement)
 }
 
 // Made records that a statement has made labels: without it they are not valid, and what they have made wrong is.
 func (t *Tx) Made(statement int64, labels []int64) error {
 	t.statement = statement
-	if err := t.Say(statement, ValidLabel, labels, Value{Value: int64(1)}); err != nil {
-		return err
-	}
+	t.Say(statement, ValidLabel, labels, Value{Value: int64(1)})
 	err := t.Exec(`update said set value = 0 where statement is null and what = 'label' and
 		of in (select of from said where statement = ? and what = 'label' and value = 1)
 		and not exists (select 1 from said s where s.what = 'label' and s.of = said.of and s.statement < ?1)`, statement)
@@ -126,9 +120,7 @@ func (t *Tx) Made(statement int64, labels []int64) error {
 	gone := t.withdrawn
 	t.withdrawn = nil
 	for _, row := range gone { // they were valid until now
-		if err := t.Exec("update label set valid = 1 where id = ?", row); err != nil {
-			return err
-		}
+		t.Exec("update label set valid = 1 where id = ?", row)
 	}
 	return t.Say(statement, ValidLabel, gone, Value{Value: int64(0)})
 }
@@ -167,26 +159,20 @@ func (t *Tx) Found(what string, of int64, v Value, found bool) error {
 		if v.Person != 0 {
 			person = v.Person
 		}
-		if err := t.Exec(`update said set person = ?3, text = ?4, value = ?5 where what = ?1 and of = ?2 and
-			statement is null`, what, of, person, v.Text, v.Value); err != nil {
-			return err
-		}
+		t.Exec(`update said set person = ?3, text = ?4, value = ?5 where what = ?1 and of = ?2 and statement is null`, what,
+			of, person, v.Text, v.Value)
 	}
 	return t.values(what, "of = ?", of)
 }
 
 // Undo takes back a statement, in any order with others.
 func (t *Tx) Undo(statement int64) error {
-	if err := t.Exec("update statement set undone = 1 where id = ?", statement); err != nil {
-		return err
-	}
+	t.Exec("update statement set undone = 1 where id = ?", statement)
 	t.whole, t.named = true, true
 	for _, what := range slices.Sorted(maps.Keys(places)) {
-		if err := t.fold(what, statement); err != nil {
-			return err
-		}
+		t.fold(what, statement)
 	}
-	return nil
+	return t.failed
 }
 
 // Settle removes statements, whose values become those from before all statements. They can no longer be undone.
@@ -200,12 +186,10 @@ func (t *Tx) Settle(statements ...int64) error {
 				exists (select 1 from statement where id = ?1 and not undone)`,
 			`delete from statement where id = ?1`,
 		} {
-			if err := t.Exec(sql, s); err != nil {
-				return err
-			}
+			t.Exec(sql, s)
 		}
 	}
-	return nil
+	return t.failed
 }
 
 // SettleDone forgets the values of things about which no statement is left.

@@ -113,8 +113,8 @@ func (w *book) Alike(name, other string) error {
 		case a == b:
 			return fmt.Errorf("%w: %s", ErrSame, name)
 		}
-		_, err := w.state(t, statement{kind: Alike, person: a, other: b})
-		return err
+		w.state(t, statement{kind: Alike, person: a, other: b})
+		return nil
 	})
 }
 
@@ -161,19 +161,12 @@ func (w *book) unlabel(t *gallery.Tx, x gallery.Label, rows []int64) error {
 	s := statement{kind: Unlabelled}
 	if !x.Negative {
 		s.other = x.Person
-		n, err := t.Int("select count(*) from face where number = ? and jpeg is not null", int64(x.Face))
-		if err != nil {
-			return err
-		}
+		n, _ := t.Int("select count(*) from face where number = ? and jpeg is not null", int64(x.Face))
 		if n > 0 {
 			s.face = x.Face
 		}
 	}
-	said, err := w.state(t, s)
-	if err == nil {
-		err = t.Say(said, gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
-	}
-	return err
+	return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 }
 
 // TakeBack removes a face of a [Profile] by its number: a labelled face as [Office.Unlabel] does, and a learned face

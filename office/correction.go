@@ -67,17 +67,17 @@ type statement struct {
 }
 
 // state writes a statement, and returns its number.
-func (w *book) state(t *gallery.Tx, s statement) (int64, error) {
+func (w *book) state(t *gallery.Tx, s statement) int64 {
 	whom := func(person int64) any {
 		if person == 0 {
 			return nil
 		}
 		return person
 	}
-	err := t.Exec(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
+	t.Exec(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
 		values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(s.kind), whom(s.person),
 		whom(s.other), s.name, s.was, int64(s.group), int64(s.sighting), int64(s.face))
-	return t.Last(), err
+	return t.Last()
 }
 
 // corrections calls each with the corrections for which a condition holds.

@@ -96,61 +96,41 @@ func (b *events) shed(p *progress) {
 }
 
 // write writes what is not written.
-func (b *events) write(t *gallery.Tx, office int64) error {
+func (b *events) write(t *gallery.Tx, office int64) {
 	for _, e := range b.waiting {
 		var person any
 		if e.Person != 0 {
 			person = e.Person
 		}
 		// Of a person whom another program has forgotten there are no events.
-		err := t.Exec(`insert or replace into event(office, number, kind, person, stranger, camera, trust, at, known)
+		t.Exec(`insert or replace into event(office, number, kind, person, stranger, camera, trust, at, known)
 			select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 where ?4 is null or exists (select 1 from person where id = ?4)`,
 			office, int64(e.ID), string(e.Kind), person, int64(e.Group), e.Camera, string(e.Trust), nanoseconds(e.At),
 			nanoseconds(e.Known))
-		if err != nil {
-			return err
-		}
 	}
 	if len(b.waiting) > 0 {
-		err := t.Exec("update office set last = ? where id = ?", int64(b.state.Last), office)
-		if err == nil {
-			err = t.Exec("delete from event where office = ? and number <= ?", office,
-				int64(b.state.Last)-int64(max(b.s.Events, b.s.Waiting)))
-		}
-		if err != nil {
-			return err
-		}
+		t.Exec("update office set last = ? where id = ?", int64(b.state.Last), office)
+		t.Exec("delete from event where office = ? and number <= ?", office,
+			int64(b.state.Last)-int64(max(b.s.Events, b.s.Waiting)))
 	}
 	if b.present {
-		if err := b.writePresent(t, office); err != nil {
-			return err
-		}
+		b.writePresent(t, office)
 	}
 	for name, p := range b.sinks {
-		if !p.changed {
-			continue
-		}
-		if err := t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", office, name,
-			int64(p.done), int64(p.lost)); err != nil {
-			return err
+		if p.changed {
+			t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", office, name,
+				int64(p.done), int64(p.lost))
 		}
 	}
-	return nil
 }
 
-func (b *events) writePresent(t *gallery.Tx, office int64) error {
-	if err := t.Exec("delete from present where office = ?", office); err != nil {
-		return err
-	}
+func (b *events) writePresent(t *gallery.Tx, office int64) {
+	t.Exec("delete from present where office = ?", office)
 	for _, p := range b.state.People {
-		err := t.Exec(`insert into present(office, person, since, last, camera, trust)
+		t.Exec(`insert into present(office, person, since, last, camera, trust)
 			select ?1, ?2, ?3, ?4, ?5, ?6 where exists (select 1 from person where id = ?2)`, office, p.ID,
 			nanoseconds(p.Since), nanoseconds(p.Last), p.Camera, string(p.Trust))
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // written notes that write was committed, or that it could not be: then sinks get the events all the same.

@@ -104,49 +104,32 @@ func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool
 }
 
 // write writes what cameras have changed.
-func (g *groups) write(t *gallery.Tx, office int64) error {
+func (g *groups) write(t *gallery.Tx, office int64) {
 	for _, id := range g.lost {
-		if err := drop(t, "number", id); err != nil {
-			return err
-		}
+		drop(t, "number", id)
 	}
 	for _, id := range g.gone {
-		if err := drop(t, "stranger", id); err != nil {
-			return err
-		}
-		if err := t.Exec("delete from stranger where id = ?", int64(id)); err != nil {
-			return err
-		}
+		drop(t, "stranger", id)
+		t.Exec("delete from stranger where id = ?", int64(id))
 	}
 	for _, p := range g.groups {
 		if !p.changed {
 			continue
 		}
-		err := t.Exec(`insert into stranger(id, office, last, ignored) values(?1, ?2, ?3, 0)
+		t.Exec(`insert into stranger(id, office, last, ignored) values(?1, ?2, ?3, 0)
 			on conflict(id) do update set last = ?3`, int64(p.ID), office, nanoseconds(p.Last))
 		for _, f := range p.Album.Faces {
-			if err == nil && slices.Contains(p.fresh, f.ID) {
-				err = f.write(t, office, 0, p.ID)
+			if slices.Contains(p.fresh, f.ID) {
+				f.write(t, office, 0, p.ID)
 			}
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // drop takes faces out of their group: those with a value in a column. Nobody can put them back.
-func drop(t *gallery.Tx, column string, of uint64) error {
-	for _, sql := range []string{
-		`delete from said where what = 'face' and of in (select number from face where ` + column + ` = ?1)`,
-		`update face set stranger = 0 where ` + column + ` = ?1`,
-	} {
-		if err := t.Exec(sql, int64(of)); err != nil {
-			return err
-		}
-	}
-	return nil
+func drop(t *gallery.Tx, column string, of uint64) {
+	t.Exec("delete from said where what = 'face' and of in (select number from face where "+column+" = ?1)", int64(of))
+	t.Exec("update face set stranger = 0 where "+column+" = ?1", int64(of))
 }
 
 // written notes that write was committed.

@@ -188,7 +188,10 @@ func (p *Past) Close() (err error) {
 			return t.Exec("delete from office where id = ?", p.id)
 		})
 	} else if p.events.dirty() {
-		err = p.g.Records(false, func(t *gallery.Tx) error { return p.events.write(t, p.id) })
+		err = p.g.Records(false, func(t *gallery.Tx) error {
+			p.events.write(t, p.id)
+			return nil
+		})
 	}
 	if errors.Is(err, gallery.ErrClosed) {
 		err = nil // with the gallery everything was closed

@@ -90,15 +90,9 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 			return err
 		}
 		for _, f := range faces {
-			if err := f.write(t, w.past.id, 0, 0); err != nil {
-				return err
-			}
+			f.write(t, w.past.id, 0, 0)
 		}
-		said, err := w.state(t, statement{kind: Named, person: w.gallery.Number(name), face: faces[0].ID})
-		if err == nil {
-			err = t.Made(said, rows)
-		}
-		return err
+		return t.Made(w.state(t, statement{kind: Named, person: w.gallery.Number(name), face: faces[0].ID}), rows)
 	})
 	if err != nil {
 		return nil, err

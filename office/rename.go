@@ -31,13 +31,11 @@ func (w *book) Rename(from, to string) error {
 			return err
 		}
 		if other != 0 {
-			return w.join(t, person, other, from, to)
+			w.join(t, person, other, from, to)
+			return nil
 		}
-		said, err := w.state(t, statement{kind: Renamed, person: person, name: to, was: from})
-		if err == nil {
-			err = t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
-		}
-		return err
+		said := w.state(t, statement{kind: Renamed, person: person, name: to, was: from})
+		return t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
 	}, func() {
 		if other != 0 {
 			w.room.Join(person, other)
@@ -47,29 +45,16 @@ func (w *book) Rename(from, to string) error {
 }
 
 // join makes a person another one.
-func (w *book) join(t *gallery.Tx, from, to int64, was, name string) error {
-	gone, made, err := t.Join(from, to)
-	if err != nil {
-		return err
-	}
-	said, err := w.state(t, statement{kind: Renamed, person: to, other: from, name: name, was: was})
-	if err == nil {
-		err = t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
-	}
-	if err == nil {
-		err = t.Made(said, made)
-	}
+func (w *book) join(t *gallery.Tx, from, to int64, was, name string) {
+	gone, made, _ := t.Join(from, to)
+	said := w.state(t, statement{kind: Renamed, person: to, other: from, name: name, was: was})
+	t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
+	t.Made(said, made)
 	for _, of := range []struct{ what, sql string }{
 		{gallery.WhoOf, "select id from sighting where person = ?"},
 		{gallery.EventWho, "select id from event where person = ?"},
 	} {
-		var all []int64
-		if err == nil {
-			all, err = t.Ints(of.sql, from)
-		}
-		if err == nil {
-			err = t.Say(said, of.what, all, gallery.Value{Person: to})
-		}
+		all, _ := t.Ints(of.sql, from)
+		t.Say(said, of.what, all, gallery.Value{Person: to})
 	}
-	return err
 }

@@ -57,7 +57,7 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 	for _, f := range s.album.Faces {
 		size += f.size()
 	}
-	err := t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
+	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
 		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5, person = ?6,
 		trust = ?7, wrong = ?8, stranger = ?9, size = ?10`, int64(s.ID), office, s.Camera, nanoseconds(s.First),
 		nanoseconds(s.Last), person, string(s.Trust), s.wrong, int64(s.Group), int64(size))
@@ -66,26 +66,19 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 	if s.wrong {
 		wrong = 1
 	}
-	if err == nil {
-		err = t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: wrong},
-			!s.said)
-	}
-	if err == nil {
-		err = t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
-	}
+	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: wrong}, !s.said)
+	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
 	for _, f := range s.album.Faces {
-		if err == nil {
-			err = f.write(t, office, s.ID, 0)
-		}
+		f.write(t, office, s.ID, 0)
 	}
-	if err == nil && s.written { // the album may have dropped faces since
-		err = t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
+	if s.written { // the album may have dropped faces since
+		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
 			int64(s.ID), ids(numbersOf(s.album.Faces)))
 	}
-	if err == nil && len(s.film.pictures) > 0 && s.done {
-		err = s.film.put(t, s.ID)
+	if len(s.film.pictures) > 0 && s.done {
+		return s.film.put(t, s.ID)
 	}
-	return err
+	return nil
 }
 
 // ids returns numbers as JSON, for json_each.
@@ -245,21 +238,17 @@ func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) error {
 
 // write writes everything that is not written yet, except what was learned.
 func (w *keeper) write(t *gallery.Tx) error {
-	if err := w.past.events.write(t, w.past.id); err != nil {
-		return err
-	}
+	w.past.events.write(t, w.past.id)
 	for _, s := range w.ended {
 		if err := s.put(t, w.past.id); err != nil {
 			return err
 		}
 	}
-	if err := w.unknown.write(t, w.past.id); err != nil {
-		return err
+	w.unknown.write(t, w.past.id)
+	if len(w.ended) > 0 {
+		w.limit(t)
 	}
-	if len(w.ended) == 0 {
-		return nil
-	}
-	return w.limit(t)
+	return t.Err()
 }
 
 // written notes that write was committed, or that it could not be.
@@ -282,14 +271,12 @@ const mostEnded = 64
 func (w *keeper) writeLearned(t *gallery.Tx) error {
 	for id, r := range w.learned {
 		was, err := w.taught(t, "sighting", int64(id))
-		if err == nil {
-			err = t.Exec("update sighting set learned = ? where id = ?", was.with(r).encoded(), int64(id))
-		}
 		if err != nil {
 			return err
 		}
+		t.Exec("update sighting set learned = ? where id = ?", was.with(r).encoded(), int64(id))
 	}
-	return nil
+	return t.Err()
 }
 
 // taught returns the observations that a row of a table has.
@@ -301,60 +288,41 @@ func (w *memory) taught(t *gallery.Tx, table string, id int64) (r ranges, err er
 }
 
 // limit removes sightings that are too many or too old beside those that have just ended.
-func (w *keeper) limit(t *gallery.Tx) error {
+func (w *keeper) limit(t *gallery.Tx) {
 	latest := slices.MaxFunc(w.ended, func(a, b *sighted) int { return a.Last.Compare(b.Last) })
-	err := t.Exec("delete from sighting where office = ? and last < ?", w.past.id,
+	t.Exec("delete from sighting where office = ? and last < ?", w.past.id,
 		nanoseconds(latest.Last.Add(-min(w.past.s.Sightings.Age, 100*365*24*time.Hour))))
-	if err != nil {
-		return err
+	n, _ := t.Int("select count(*) from sighting where office = ?", w.past.id)
+	if n > int64(w.past.s.Sightings.Records) {
+		t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
+			offset ?)`, w.past.id, int64(w.past.s.Sightings.Records))
 	}
-	n, err := t.Int("select count(*) from sighting where office = ?", w.past.id)
-	if err != nil || n <= int64(w.past.s.Sightings.Records) {
-		return err
-	}
-	return t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
-		offset ?)`, w.past.id, int64(w.past.s.Sightings.Records))
 }
 
 // expire removes what is too old or too much.
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-min(age, 100*365*24*time.Hour))) }
-	if err := t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Sightings.Age)); err != nil {
-		return err
-	}
-	err := t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
+	t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Sightings.Age))
+	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
 		total from sighting where office = ?) where total > ?)`, p.id, s.Sightings.Bytes)
-	if err != nil {
-		return err
-	}
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
-	err = t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or
+	t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or
 		sighting in (select film from film_with x where not exists (select 1 from sighting where id = x.sighting) and
 			x.sighting not in (select value from json_each(?3))) or
 		sighting in (select sighting from (select film.sighting, sum(film.size + 1024) over (order by film.sighting desc) as
 			total from film join sighting on sighting.id = film.sighting where office = ?1) where total > ?4)`,
 		p.id, before(s.Clips.Age), ids(live), s.Clips.Bytes)
-	if err != nil {
-		return err
+	old, _ := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
+		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,
+		before(s.Corrections.Age), int64(s.Corrections.Records))
+	t.Settle(old...)
+	if len(old) > 0 {
+		t.SettleDone()
 	}
-	old, err := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
-		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id, before(s.Corrections.Age),
-		int64(s.Corrections.Records))
-	if err == nil {
-		err = t.Settle(old...)
-	}
-	if err == nil && len(old) > 0 {
-		err = t.SettleDone()
-	}
-	if err == nil {
-		err = t.Exec(`delete from face where office = ? and sighting is null and stranger = 0 and
-			not exists (select 1 from said where what = 'face' and of = number) and
-			not exists (select 1 from label where label.number = face.number)`, p.id)
-	}
-	if err == nil {
-		err = t.Sweep()
-	}
-	return err
+	t.Exec(`delete from face where office = ? and sighting is null and stranger = 0 and
+		not exists (select 1 from said where what = 'face' and of = number) and
+		not exists (select 1 from label where label.number = face.number)`, p.id)
+	return t.Sweep()
 }

@@ -41,17 +41,10 @@ func (w *book) Name(group uint64, name string, force bool) error {
 		if err != nil {
 			return err
 		}
-		said, err := w.state(t, statement{kind: Named, person: person, group: group, face: g.Album.Faces[0].ID})
-		if err == nil {
-			err = t.Made(said, rows)
-		}
-		if err == nil {
-			err = w.study(t, said, rest)
-		}
-		if err == nil {
-			err = w.named(t, said, group, person)
-		}
-		return err
+		said := w.state(t, statement{kind: Named, person: person, group: group, face: g.Album.Faces[0].ID})
+		t.Made(said, rows)
+		w.named(t, said, group, person)
+		return w.study(t, said, rest)
 	})
 }
 
@@ -98,29 +91,19 @@ func (w *book) study(t *gallery.Tx, said int64, faces []Face) error {
 }
 
 // named gives the sightings and events of a group of unknown faces to a person. The group has no faces any more.
-func (w *book) named(t *gallery.Tx, said int64, group uint64, person int64) error {
-	sightings, err := t.Ints("select id from sighting where stranger = ?", int64(group))
-	if err == nil {
-		err = w.is(t, said, sightings, person, sighting.Confirmed)
-	}
-	faces, e := t.Ints("select number from face where stranger = ?", int64(group))
-	if err = errors.Join(err, e); err == nil {
-		err = t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: int64(0)})
-	}
-	events, e := t.Ints("select id from event where stranger = ? and kind = 'unknown'", int64(group))
-	if err = errors.Join(err, e); err == nil {
-		err = t.Say(said, gallery.EventWho, events, gallery.Value{Person: person})
-	}
-	return err
+func (w *book) named(t *gallery.Tx, said int64, group uint64, person int64) {
+	sightings, _ := t.Ints("select id from sighting where stranger = ?", int64(group))
+	w.is(t, said, sightings, person)
+	faces, _ := t.Ints("select number from face where stranger = ?", int64(group))
+	t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: int64(0)})
+	events, _ := t.Ints("select id from event where stranger = ? and kind = 'unknown'", int64(group))
+	t.Say(said, gallery.EventWho, events, gallery.Value{Person: person})
 }
 
 // is says that sightings are a person, who is in no group of unknown faces.
-func (w *book) is(t *gallery.Tx, said int64, sightings []int64, person int64, trust sighting.Trust) error {
-	err := t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(trust), Value: int64(0)})
-	if err == nil {
-		err = t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
-	}
-	return err
+func (w *book) is(t *gallery.Tx, said int64, sightings []int64, person int64) {
+	t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(sighting.Confirmed), Value: int64(0)})
+	t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
 }
 
 // numbersOf returns the numbers of faces.
@@ -197,24 +180,21 @@ func (w *book) wrong(t *gallery.Tx, s *sighted, is string) error {
 		return err
 	}
 	t.Learner().Unlearn(s.learned)
-	if err := t.Exec("update sighting set learned = null where id = ?", int64(s.ID)); err != nil {
-		return err
-	}
+	t.Exec("update sighting set learned = null where id = ?", int64(s.ID))
 	var rows []int64
 	if is != "" {
 		if q.person, rows, err = w.enrol(t, is, first, true); err != nil {
 			return err
 		}
 	}
-	said, err := w.state(t, q)
-	if err == nil {
-		err = t.Made(said, rows)
-	}
-	if err == nil {
-		err = t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
-	}
-	if err == nil && q.person == 0 {
+	said := w.state(t, q)
+	t.Made(said, rows)
+	t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
+	if q.person == 0 {
 		err = w.reject(t, said, s)
+	}
+	if err == nil {
+		err = t.Err()
 	}
 	if err != nil {
 		return err
@@ -222,11 +202,8 @@ func (w *book) wrong(t *gallery.Tx, s *sighted, is string) error {
 	s.learned = nil
 	delete(w.learned, s.ID)
 	if q.person != 0 {
-		err = w.is(t, said, []int64{int64(s.ID)}, q.person, sighting.Confirmed)
-		if err == nil {
-			err = t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(0)})
-		}
-		return err
+		w.is(t, said, []int64{int64(s.ID)}, q.person)
+		return t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(0)})
 	}
 	err = t.Say(said, gallery.WhoOf, []int64{int64(s.ID)}, gallery.Value{Text: string(sighting.Nobody), Value: int64(1)})
 	if err == nil && len(faces) > 0 && !w.past.off {
@@ -251,14 +228,9 @@ func (w *book) reject(t *gallery.Tx, said int64, s *sighted) error {
 		some = append(some, faces[i*len(faces)/n])
 	}
 	not := func(some []Face) error {
-		rows, err := t.Label(wrong, true, vectors(some), numbersOf(some))
-		if err == nil {
-			err = t.Made(said, rows)
-		}
-		if err == nil {
-			err = t.Follow()
-		}
-		return err
+		rows, _ := t.Label(wrong, true, vectors(some), numbersOf(some))
+		t.Made(said, rows)
+		return t.Follow()
 	}
 	if err := not(some); err != nil {
 		return err
@@ -285,10 +257,7 @@ func (w *book) overruled(t *gallery.Tx, s *sighted) (rows []int64, stranger uint
 		near := n.distance(w.memory, s)
 		if n.id != 0 && (n.about && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius) {
 			rows = append(rows, n.rows...)
-			var group int64
-			if err == nil {
-				group, err = t.Int("select stranger from statement where id = ?", n.id)
-			}
+			group, _ := t.Int("select stranger from statement where id = ?", n.id)
 			stranger = cmp.Or(stranger, uint64(group))
 		}
 	}
@@ -310,26 +279,13 @@ func (w *book) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) e
 	faces := s.album.Faces
 	group := cmp.Or(w.unknown.Find(faces), mistaken)
 	if group == 0 {
-		n, err := t.Next("stranger", 1)
-		if err != nil {
-			return err
-		}
+		n, _ := t.Next("stranger", 1)
 		group = uint64(n)
-		if err := w.newGroup(t, group, faces[len(faces)-1]); err != nil {
-			return err
-		}
+		t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, 0)", n, w.past.id,
+			nanoseconds(faces[len(faces)-1].At))
 	}
-	err := t.Say(said, gallery.GroupOf, []int64{int64(s.ID)}, gallery.Value{Value: int64(group)})
-	if err == nil {
-		err = t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(group)})
-	}
-	return err
-}
-
-// newGroup makes the row of a group.
-func (w *book) newGroup(t *gallery.Tx, id uint64, last Face) error {
-	return t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, 0)", int64(id), w.past.id,
-		nanoseconds(last.At))
+	t.Say(said, gallery.GroupOf, []int64{int64(s.ID)}, gallery.Value{Value: int64(group)})
+	return t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(group)})
 }
 
 // retract withdraws the arrival of a person whom a sighting was taken for, unless the person is seen elsewhere.
@@ -367,23 +323,16 @@ func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
 	if none == nil && w.seems(g.Album.Faces) == person {
 		q.group = g.ID
 	}
-	said, err := w.state(t, q)
-	if err == nil {
-		err = t.Made(said, rows)
+	said := w.state(t, q)
+	t.Made(said, rows)
+	if err := w.study(t, said, rest); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.study(t, said, rest)
+	if q.group != 0 {
+		w.named(t, said, q.group, person)
 	}
-	if err == nil && q.group != 0 {
-		err = w.named(t, said, q.group, person)
-	}
-	if err == nil {
-		err = w.is(t, said, []int64{int64(s.ID)}, person, sighting.Confirmed)
-	}
-	if err == nil {
-		err = t.Say(said, gallery.FaceGroup, int64s(numbersOf(s.album.Faces)), gallery.Value{Value: int64(0)})
-	}
-	return err
+	w.is(t, said, []int64{int64(s.ID)}, person)
+	return t.Say(said, gallery.FaceGroup, int64s(numbersOf(s.album.Faces)), gallery.Value{Value: int64(0)})
 }
 
 // seems returns the person that most of the faces look like, or 0.
@@ -462,14 +411,9 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 		if err != nil {
 			return err
 		}
-		said, err := w.state(t, statement{kind: Confirmed, person: person, sighting: id, face: first[0].ID})
-		if err == nil {
-			err = t.Made(said, rows)
-		}
-		if err == nil {
-			err = t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
-				Text: string(sighting.Confirmed), Value: int64(0)})
-		}
-		return err
+		said := w.state(t, statement{kind: Confirmed, person: person, sighting: id, face: first[0].ID})
+		t.Made(said, rows)
+		return t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
+			Text: string(sighting.Confirmed), Value: int64(0)})
 	})
 }

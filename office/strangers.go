@@ -20,11 +20,8 @@ func (w *book) Ignore(group uint64, ignored bool) error {
 		if !ignored {
 			kind, value = Noticed, 0
 		}
-		said, err := w.state(t, statement{kind: kind, group: group, face: g.Album.Faces[0].ID})
-		if err == nil {
-			err = t.Say(said, gallery.IgnoredOf, []int64{int64(group)}, gallery.Value{Value: value})
-		}
-		return err
+		said := w.state(t, statement{kind: kind, group: group, face: g.Album.Faces[0].ID})
+		return t.Say(said, gallery.IgnoredOf, []int64{int64(group)}, gallery.Value{Value: value})
 	})
 }
 
@@ -40,24 +37,17 @@ func (w *book) Merge(into, from uint64) error {
 		if err != nil || into == from {
 			return err
 		}
-		said, err := w.state(t, statement{kind: Merged, group: into, face: a.Album.Faces[0].ID})
-		if err == nil {
-			err = t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(b.Last), int64(into))
-		}
+		said := w.state(t, statement{kind: Merged, group: into, face: a.Album.Faces[0].ID})
+		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(b.Last), int64(into))
 		for _, of := range []struct{ what, sql string }{
 			{gallery.FaceGroup, "select number from face where stranger = ?"},
 			{gallery.GroupOf, "select id from sighting where stranger = ?"},
 			{gallery.EventGroup, "select id from event where stranger = ?"},
 		} {
-			var all []int64
-			if err == nil {
-				all, err = t.Ints(of.sql, int64(from))
-			}
-			if err == nil {
-				err = t.Say(said, of.what, all, gallery.Value{Value: int64(into)})
-			}
+			all, _ := t.Ints(of.sql, int64(from))
+			t.Say(said, of.what, all, gallery.Value{Value: int64(into)})
 		}
-		return err
+		return nil
 	})
 }
 
@@ -79,19 +69,11 @@ func (w *book) Split(group uint64, faces []uint64) error {
 		if len(stay) == 0 || len(faces) == 0 {
 			return ErrAll
 		}
-		made, err := t.Next("stranger", 1)
-		if err == nil {
-			err = t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id,
-				nanoseconds(g.Last), g.Ignored)
-		}
-		if err != nil {
-			return err
-		}
-		said, err := w.state(t, statement{kind: Split, group: group, face: slices.Min(faces)})
-		if err == nil {
-			err = t.Say(said, gallery.FaceGroup, int64s(faces), gallery.Value{Value: made})
-		}
-		return err
+		made, _ := t.Next("stranger", 1)
+		t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id, nanoseconds(g.Last),
+			g.Ignored)
+		said := w.state(t, statement{kind: Split, group: group, face: slices.Min(faces)})
+		return t.Say(said, gallery.FaceGroup, int64s(faces), gallery.Value{Value: made})
 	})
 }
 
@@ -102,59 +84,36 @@ func (w *book) ForgetGroup(group uint64) error {
 		if _, err := w.unknown.Get(group); err != nil {
 			return err
 		}
-		err := w.forgetGroup(t, group)
-		if err == nil {
-			_, err = w.state(t, statement{kind: ForgotGroup, group: group})
-		}
-		return err
+		w.forgetGroup(t, group)
+		w.state(t, statement{kind: ForgotGroup, group: group})
+		return nil
 	})
 }
 
 // forgetGroup removes a group of unknown faces with its sightings and everything that was said about it.
-func (w *book) forgetGroup(t *gallery.Tx, group uint64) error {
-	t.Erase()
-	if err := w.erase(t, "stranger = ?2", int64(group)); err != nil {
-		return err
-	}
-	for _, sql := range []string{
-		`delete from face where stranger = ?`,
-		`delete from stranger where id = ?`,
-	} {
-		if err := t.Exec(sql, int64(group)); err != nil {
-			return err
-		}
-	}
+func (w *book) forgetGroup(t *gallery.Tx, group uint64) {
+	w.erase(t, "stranger = ?2", int64(group))
+	t.Exec("delete from face where stranger = ?", int64(group))
+	t.Exec("delete from stranger where id = ?", int64(group))
 	// What was said about its faces, while they were in it or before.
-	said, err := t.Ints(`select id from statement where stranger = ?1 or id in (select statement from said where
+	said, _ := t.Ints(`select id from statement where stranger = ?1 or id in (select statement from said where
 		what in ('face', 'group', 'egroup') and value = ?1) order by id`, int64(group))
-	if err == nil {
-		err = t.Settle(said...)
-	}
-	return err
+	t.Settle(said...)
 }
 
 // erase removes the sightings for which a condition holds, with their faces and what was said about them.
-func (w *book) erase(t *gallery.Tx, condition string, args ...any) error {
+func (w *book) erase(t *gallery.Tx, condition string, args ...any) {
 	t.Erase()
-	all, err := t.Ints("select id from sighting where office = ?1 and "+condition, append([]any{w.past.id}, args...)...)
-	if err != nil || len(all) == 0 {
-		return err
+	all, _ := t.Ints("select id from sighting where office = ?1 and "+condition, append([]any{w.past.id}, args...)...)
+	if len(all) == 0 {
+		return
 	}
 	these := ids(all)
-	said, err := t.Ints("select id from statement where sighting in (select value from json_each(?)) order by id", these)
-	if err == nil {
-		err = t.Settle(said...)
-	}
-	for _, sql := range []string{
-		`delete from face where sighting in (select value from json_each(?)) and
-			not exists (select 1 from label where label.number = face.number and valid)`,
-		`delete from sighting where id in (select value from json_each(?))`,
-	} {
-		if err == nil {
-			err = t.Exec(sql, these)
-		}
-	}
-	return err
+	said, _ := t.Ints("select id from statement where sighting in (select value from json_each(?)) order by id", these)
+	t.Settle(said...)
+	t.Exec(`delete from face where sighting in (select value from json_each(?)) and
+		not exists (select 1 from label where label.number = face.number and valid)`, these)
+	t.Exec("delete from sighting where id in (select value from json_each(?))", these)
 }
 
 // KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past. The error comes
@@ -168,10 +127,9 @@ func (w *book) KeepUnknown(on bool) error {
 			if g.Ignored {
 				continue
 			}
-			if err := w.forgetGroup(t, g.ID); err != nil {
-				return err
-			}
+			w.forgetGroup(t, g.ID)
 		}
-		return w.erase(t, "person is null and stranger not in (select id from stranger where ignored)")
+		w.erase(t, "person is null and stranger not in (select id from stranger where ignored)")
+		return nil
 	}, func() { w.past.off = !on })
 }
