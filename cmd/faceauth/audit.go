@@ -3,13 +3,10 @@
 package main
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
-	"image"
-	"image/png"
 	"io"
 	"strings"
 
@@ -120,7 +117,7 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 	turned, unchecked := portraits.Turned()
 	a.Turned, a.Unchecked = append(a.Turned, turned...), append(a.Unchecked, unchecked...)
 	if i.sheet != "" {
-		if err := auditSheet(i, a, g.Space(), portraits); err != nil {
+		if err := auditSheet(i, a, portraits); err != nil {
 			return err
 		}
 	}
@@ -197,9 +194,8 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	}{id, faces}, "face %d is taken out%s\n", id, more)
 }
 
-// auditSheet writes a page with pictures of the ranked faces. The picture is the vector itself if the vector is made of
-// pixels, or else comes from the recordings.
-func auditSheet(i inspection, a audited, space face.Space, portraits *gallery.Portraits) error {
+// auditSheet writes a page with pictures of the ranked faces, from the recordings.
+func auditSheet(i inspection, a audited, portraits *gallery.Portraits) error {
 	type card struct {
 		gallery.Unusual
 		Picture template.URL
@@ -212,11 +208,6 @@ func auditSheet(i inspection, a audited, space face.Space, portraits *gallery.Po
 		picture := template.URL("")
 		if jpeg := portraits.Picture(q); jpeg != nil {
 			picture = pagestyle.JPEG(jpeg)
-		} else if space.ID == models.Pixels().ID {
-			var err error
-			if picture, err = grey(u.Vector); err != nil {
-				return err
-			}
 		}
 		page.Cards = append(page.Cards, card{u, picture})
 	}
@@ -251,25 +242,6 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 		}
 	}
 	return p, nil
-}
-
-// grey converts a vector of pixels to a picture.
-func grey(x []float32) (template.URL, error) {
-	side := models.PixelSide
-	img := image.NewGray(image.Rect(0, 0, side, side))
-	for i, v := range x {
-		img.Pix[i] = uint8(min(max(v, 0), 1) * 255)
-	}
-	var b strings.Builder
-	b.WriteString("data:image/png;base64,")
-	e := base64.NewEncoder(base64.StdEncoding, &b)
-	if err := png.Encode(e, img); err != nil {
-		return "", err
-	}
-	if err := e.Close(); err != nil {
-		return "", err
-	}
-	return template.URL(b.String()), nil
 }
 
 // eachFrame calls do with each frame of a recording. It shows the progress with what.

@@ -18,63 +18,51 @@ func newModels() *cobra.Command {
 	var o cli.Options
 	c := &cobra.Command{
 		Use:   "models",
-		Short: "list, verify or install the neural networks",
+		Short: "check or install the neural networks",
+		Long:  "Models lists the networks, and compares their files with the known hashes.",
 		Args:  cobra.NoArgs, SuggestFor: []string{"download", "fetch"},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error { return checkModels(c, &o) },
 	}
 	c.PersistentFlags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
-	o.JSONFlag(c.PersistentFlags())
-	c.AddCommand(&cobra.Command{
-		Use: "list", Short: "list the networks, and whether they are installed", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			type row struct {
-				models.Description
-				Installed bool   `json:"installed"`
-				Problem   string `json:"problem,omitempty"`
-			}
-			var rows []row
-			for _, d := range models.Builtin() {
-				_, err := d.Path(o.Models)
-				r := row{Description: d, Installed: err == nil}
-				if err != nil {
-					r.Problem = err.Error()
-				}
-				rows = append(rows, r)
-			}
-			if o.JSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(rows)
-			}
-			t := table.New(c.OutOrStdout(), 3)
-			for _, r := range rows {
-				state := "installed"
-				if !r.Installed {
-					state = "not usable"
-				}
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, state, r.Licence, r.Source)
-			}
-			return t.Flush()
-		},
-	}, &cobra.Command{
-		Use: "verify", Short: "compare the files with their known hashes", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			broken := 0
-			for _, d := range models.Builtin() {
-				path, err := d.Path(o.Models)
-				if err != nil {
-					broken++
-					fmt.Fprintln(c.OutOrStdout(), err)
-					continue
-				}
-				fmt.Fprintf(c.OutOrStdout(), "%s: as it should be\n", path)
-			}
-			if broken > 0 {
-				return cli.Fail(cli.BadModel, fmt.Errorf("%s cannot be used; run: faceauth models install",
-					cli.Count(broken, "model")))
-			}
-			return nil
-		},
-	}, newInstall(&o.Models))
+	o.JSONFlag(c.Flags())
+	c.AddCommand(newInstall(&o.Models))
 	return c
+}
+
+// checkModels lists the networks. The error says how many cannot be used.
+func checkModels(c *cobra.Command, o *cli.Options) error {
+	type row struct {
+		models.Description
+		Installed bool   `json:"installed"`
+		Problem   string `json:"problem,omitempty"`
+	}
+	var rows []row
+	broken := 0
+	t := table.New(c.OutOrStdout(), 3)
+	for _, d := range models.Builtin() {
+		r := row{Description: d, Installed: true}
+		state := "as it should be"
+		if _, err := d.Path(o.Models); err != nil {
+			broken++
+			r.Installed, r.Problem, state = false, err.Error(), err.Error()
+		}
+		rows = append(rows, r)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, r.Licence, r.Source, state)
+	}
+	var err error
+	if o.JSON {
+		err = json.NewEncoder(c.OutOrStdout()).Encode(rows)
+	} else {
+		err = t.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	if broken > 0 {
+		return cli.Fail(cli.BadModel, fmt.Errorf("%s cannot be used; run: faceauth models install",
+			cli.Count(broken, "model")))
+	}
+	return nil
 }
 
 func newInstall(dir *string) *cobra.Command {

@@ -120,8 +120,12 @@ func newHelp(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return Fail(BadUsage, fmt.Errorf("unknown help topic %q; see %s help", strings.Join(args, " "),
-					root.Name()))
+				topic := strings.Join(args, " ")
+				if like := meant(root, root, args[0]); len(like) > 0 {
+					return Fail(BadUsage, fmt.Errorf("unknown help topic %q; did you mean %s?", topic,
+						strings.Join(like, " or ")))
+				}
+				return Fail(BadUsage, fmt.Errorf("unknown help topic %q; see %s help", topic, root.Name()))
 			}
 			c.InitDefaultHelpFlag()
 			return c.Help()

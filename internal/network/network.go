@@ -58,8 +58,8 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 	}
 	if n.net, err = cv.OpenNet(path); errors.Is(err, cv.ErrMemory) {
 		return nil, fmt.Errorf("model %s: %w", n.Name, err)
-	} else if err != nil {
-		return nil, n.Unfit("%w", err)
+	} else if err != nil { // what OpenCV says of it is about OpenCV's own code
+		return nil, n.Unfit("%s holds no network that OpenCV can read", path)
 	}
 	return n, nil
 }
@@ -106,7 +106,8 @@ func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
 		return nil, fmt.Errorf("model %s: %w", n.Name, err)
 	}
 	if err != nil {
-		return nil, n.Unfit("%w", err)
+		return nil, n.Unfit("it does not run with an input of %dx%d, colour %s, and the outputs %q", n.Input.Width,
+			n.Input.Height, n.Input.Colour, n.Outputs)
 	}
 	return out, nil
 }

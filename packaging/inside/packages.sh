@@ -38,7 +38,7 @@ grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tm
 apt install $debs
 say 'installed'
 must faceauth version
-quietly faceauth models verify
+quietly faceauth models
 must getent passwd faceauth
 id -nG faceauth | grep -qw video && stop 'the user faceauth may use cameras, which is for its eyes'
 id -nG faceauth-eye | grep -qw video || stop 'the user faceauth-eye may not use cameras'
