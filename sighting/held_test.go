@@ -74,21 +74,6 @@ func TestHeldForgotten(t *testing.T) {
 	}
 }
 
-// Held faces confirm nobody who was not confirmed.
-func TestHeldUnconfirmed(t *testing.T) {
-	w, _ := watched(t)
-	see(t, w, 0, .1)
-	for i := range 50 {
-		if s := hold(t, w, time.Duration(i+1)*frame, at(0)); s.Belief.Person != 0 || s.Trust == sighting.Confirmed ||
-			s.Belief.Frames > 1.01 {
-			t.Fatalf("after one face and %d held ones: %+v", i+1, s)
-		}
-		if !w.Look() {
-			t.Fatal("nobody asks for another look after one face")
-		}
-	}
-}
-
 // A face that is held from the beginning, and one after the verdicts were taken back, has no verdict, and is asked for.
 func TestHeldWithoutVerdict(t *testing.T) {
 	w, _ := watched(t)

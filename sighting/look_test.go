@@ -48,26 +48,6 @@ func TestLooksConfirm(t *testing.T) {
 	}
 }
 
-// What is no new look keeps a person confirmed who was confirmed before.
-func TestSameLookKeepsConfirmed(t *testing.T) {
-	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
-	who := sighting.NewIdentities(space, sighting.Rules{})
-	trust := func(at time.Duration, x float32) sighting.Trust {
-		who.Add(1, at, sighting.Look{Vector: []float32{x}}, online.Verdict{Person: alice, Anchored: true})
-		return who.Who(at, []int{1})[0].Trust
-	}
-	for n := range 3 {
-		if got := trust(time.Duration(n)*time.Second, .2*float32(n%2)); n == 2 && got != sighting.Confirmed {
-			t.Fatalf("after three faces: %q", got)
-		}
-	}
-	for n := 3; n < 100; n++ {
-		if got := trust(time.Duration(n)*time.Second, .2); got != sighting.Confirmed {
-			t.Fatalf("after %d s with one look: %q", n, got)
-		}
-	}
-}
-
 // A picture whose vector changes with the light is one look as long as its landmarks do not move against each other, and
 // a face whose landmarks move is another look only if its vector is another, too.
 func TestDusk(t *testing.T) {

@@ -136,23 +136,3 @@ func TestTurnsFarBetweenFrames(t *testing.T) {
 		}
 	}
 }
-
-// A nil hold means the reasons of the samples.
-func TestNilHold(t *testing.T) {
-	for _, c := range []struct {
-		reason  face.Reason
-		learned int64
-	}{{"", 5}, {face.Blurred, 0}} {
-		w, l := watched(t)
-		for i := range 5 {
-			s := at(0, .1+.01*float32(i), 0)
-			s.Reason = c.reason
-			if _, err := w.See(time.Duration(i)*frame, []face.Sample{s}, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := l.Counts().Learned; got != c.learned {
-			t.Errorf("reason %q: %d faces learned, want %d", c.reason, got, c.learned)
-		}
-	}
-}

@@ -4,7 +4,6 @@ package sighting_test
 
 import (
 	"cmp"
-	"fmt"
 	"image"
 	"math"
 	"math/rand/v2"
@@ -163,24 +162,6 @@ func TestTrackerAgreesWithSlow(t *testing.T) {
 	}
 }
 
-// Before a slow camera people walk on between two frames. A face as near as two pictures of one person continues the
-// track if the boxes touch.
-func TestWalksOn(t *testing.T) {
-	measured := plane
-	measured.Stills = face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.5, 1.4, 1.3, 1.2, 1}}
-	for _, c := range []struct {
-		x     int
-		looks float32
-		want  int
-	}{{80, .79, 1}, {80, .81, 2}, {100, .79, 2}, {100, .74, 1}, {70, 1.1, 2}, {60, 1.1, 1}} { // 70 overlaps by .18
-		tr := sighting.NewTracker(measured, sighting.Settings{})
-		tr.Update(0, []face.Sample{at(0, 0, 0)})
-		if got := tr.Update(time.Second, []face.Sample{at(c.x, c.looks, 0)}); got[0] != c.want {
-			t.Errorf("%d away with looks %g away: track %d, want %d", c.x, c.looks, got[0], c.want)
-		}
-	}
-}
-
 // If the clock of the source stands, or goes back, a track ends after fifty frames, and the clock may go on. A coarse
 // clock does not shorten the gap.
 func TestClockStands(t *testing.T) {
@@ -251,60 +232,5 @@ func TestManyElsewhere(t *testing.T) {
 	}
 	if want := 10000 / n; found != want {
 		t.Errorf("%d people found, want %d", found, want)
-	}
-}
-
-// shortest returns the shortest time of an update with n people.
-func shortest(n, move int) time.Duration {
-	frames, best := crowd(n, move), time.Hour
-	for range 5 {
-		tr := sighting.NewTracker(sphere, sighting.Settings{})
-		for k, f := range frames {
-			begun := time.Now()
-			tr.Update(time.Duration(k)*frame, f)
-			if took := time.Since(begun); k == len(frames)-1 {
-				best = min(best, took)
-			}
-		}
-	}
-	return best
-}
-
-// Sixteen times as many people who stay where they are take less than sixty-four times as long; the square would be
-// 256 times.
-func TestSystemTrackingTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures time")
-	}
-	ratio := 0.
-	for range 20 { // on a busy machine some updates wait
-		ratio = float64(shortest(800, 5)) / float64(shortest(50, 5))
-		if ratio < 64 {
-			return
-		}
-	}
-	t.Errorf("800 people take %.0f times as long as 50", ratio)
-}
-
-func BenchmarkTracker(b *testing.B) {
-	for _, move := range []int{5, 10000} {
-		name := "stay"
-		if move > 5 {
-			name = "jump"
-		}
-		for _, n := range []int{50, 200, 800} {
-			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				frames := crowd(n, move)
-				tr := sighting.NewTracker(sphere, sighting.Settings{})
-				for i := range 5 {
-					tr.Update(time.Duration(i)*frame, frames[i])
-				}
-				i := 5
-				for b.Loop() {
-					tr.Update(time.Duration(i)*frame, frames[i%len(frames)])
-					i++
-				}
-			})
-		}
 	}
 }

@@ -150,18 +150,6 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// Another person who takes the place gets the name for a few faces at most, and never confirmed.
-func TestTakenPlace(t *testing.T) {
-	w, _ := watched(t)
-	see(t, w, 0, .1, .1, .1, .1, .5, .5, .5, .5, .5)
-	for i := range 100 {
-		s := see(t, w, time.Duration(9+i)*frame, 1.5)
-		if s.Track != 1 || s.Belief.Trust == sighting.Confirmed || s.Verdict.Learned || i > 10 && s.Belief.Person != 0 {
-			t.Fatalf("face %d of the other person: %+v, %+v", i, s, s.Verdict)
-		}
-	}
-}
-
 // After a denial no more faces of the sighting are learned for this person.
 func TestDeny(t *testing.T) {
 	w, _ := watched(t)
