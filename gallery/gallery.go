@@ -409,7 +409,7 @@ func (g *Gallery) Remove(stored int64) (faces int, err error) {
 
 // label labels faces that were checked.
 func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint64, upright int) ([]int64, error) {
-	if n := t.g.learner.LabelRoom(); n < len(faces) {
+	if n := t.g.learner.Graph().LabelRoom(); n < len(faces) {
 		return nil, fmt.Errorf("enrolling %s: %w: %d more, and there is room for %d", name, online.ErrFull, len(faces), n)
 	}
 	person, err := t.Person(name)

@@ -51,7 +51,7 @@
 //	Retract                labels, and every face accepted through one of these;  other faces
 //	                       a person with the last one, as Forget
 //	Remove, learned face   as Unlearn of its own observation                     as Unlearn
-//	Remove, label; Unlabel the label; with a person's last one as Forget         what was learned through it
+//	Remove, label          the label; with a person's last one as Forget         what was learned through it
 //	Reject                 nothing; the face is known not to be the person's     labels; faces learned before
 //	Forget                 a person: labels, rejected faces, every centroid to   others' faces; what came through the
 //	                       which a face accepted as theirs has gone              person as somebody else's

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Drift says how far the learned faces of a person have moved from the labelled faces. If another person slowly takes
@@ -47,8 +48,8 @@ func (l *Learner) Drift(p Person) (Drift, error) {
 	slices.SortStableFunc(learned, func(a, b int) int {
 		return int(l.graph.Origin(a).Observation - l.graph.Origin(b).Observation)
 	})
-	start, centre := l.centre(labelled), l.centre(learned)
-	d.Distance = graph.Distance(start, centre, l.space.Scale)
+	start, now := centre(&l.graph, labelled), centre(&l.graph, learned)
+	d.Distance = graph.Distance(start, now, l.space.Scale)
 	// The halves have equal mass. A vertex lies at its first point, so the older half is the older half of all places
 	// ever reached.
 	half, mass := 0, 0.
@@ -57,24 +58,24 @@ func (l *Learner) Drift(p Person) (Drift, error) {
 		half++
 	}
 	if half < len(learned) {
-		d.Constancy = cosine(start, l.centre(learned[:half]), l.centre(learned[half:]))
+		d.Constancy = cosine(start, centre(&l.graph, learned[:half]), centre(&l.graph, learned[half:]))
 	}
 	d.Alarm = l.settings.DriftDistance > 0 && d.Distance > l.settings.DriftDistance && d.Constancy > leastConstancy
 	return d, nil
 }
 
 // centre returns the mean of the points at vertices, weighted by their multiplicities.
-func (l *Learner) centre(vertices []int) []float32 {
-	sum := make([]float64, l.space.Dim)
+func centre(g *quantized.Graph, vertices []int) []float32 {
+	sum := make([]float64, g.Config().Dim)
 	mass := 0.
 	for _, i := range vertices {
-		v := l.graph.Multiplicity(i)
+		v := g.Multiplicity(i)
 		mass += v
-		for q, x := range l.graph.Point(i) {
+		for q, x := range g.Point(i) {
 			sum[q] += v * float64(x)
 		}
 	}
-	c := make([]float32, l.space.Dim)
+	c := make([]float32, len(sum))
 	for q := range c {
 		c[q] = float32(sum[q] / mass)
 	}

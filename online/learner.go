@@ -142,7 +142,7 @@ func (l *Learner) LabelAll(faces [][]float32, p Person) error {
 	for _, x := range faces {
 		if err := l.label(x, class{p, false}); err != nil {
 			for i := l.graph.Len() - 1; i >= before; i-- {
-				l.unlabel(i, l.class(p, false))
+				l.unlabel(i)
 			}
 			return err
 		}
@@ -186,6 +186,3 @@ func (l *Learner) Warnings() []string {
 	}
 	return w
 }
-
-// LabelRoom returns how many more faces can be labelled.
-func (l *Learner) LabelRoom() int { return l.graph.LabelRoom() }

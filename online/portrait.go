@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // mostPicture bounds the bytes of a picture. A JPEG of 112x112 pixels has about 4,000.
@@ -52,18 +54,17 @@ func (l *Learner) dropPortraits() {
 	}
 }
 
-// restorePortraits takes in the portraits of a snapshot. The graph must be there.
-func (l *Learner) restorePortraits(all map[int64]portrait) error {
+// checkPortraits returns an error unless all portraits are of learned faces.
+func checkPortraits(g *quantized.Graph, all map[int64]portrait) error {
 	for id, p := range all {
-		i, ok := l.graph.Find(id)
+		i, ok := g.Find(id)
 		if ok {
-			_, labelled := l.graph.Class(i)
+			_, labelled := g.Class(i)
 			ok = !labelled
 		}
 		if !ok || len(p.Picture) > mostPicture {
 			return fmt.Errorf("the portrait of face %d is not of a learned face, or too large", id)
 		}
 	}
-	l.portraits = all
 	return nil
 }

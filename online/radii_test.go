@@ -51,7 +51,7 @@ func TestRadii(t *testing.T) {
 	rejected := l.Radii()
 	for _, label := range l.Labels() {
 		if label.Negative {
-			if _, err := l.Unlabel(label.ID); err != nil {
+			if _, err := l.Remove(label.ID); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -67,24 +67,27 @@ func (l *Learner) withdraw(x []float32, p Person) {
 	// Remove by ID: the last face of a class takes with it all that was learned through it, and vertices move up.
 	for _, id := range gone {
 		if i, ok := l.graph.Find(id); ok {
-			c, _ := l.graph.Class(i)
-			l.unlabel(i, c)
+			l.unlabel(i)
 		}
 	}
 }
 
-// unlabel removes a label, and with the last label its class.
-func (l *Learner) unlabel(vertex, class int) {
-	if len(l.labelled(class)) == 1 {
+// unlabel removes a label, and with the last label of a class the class: of a person as [Learner.Forget].
+func (l *Learner) unlabel(vertex int) {
+	class, _ := l.graph.Class(vertex)
+	switch c := l.classes[class]; {
+	case len(l.labelled(class)) > 1:
+		l.graph.Remove(vertex)
+	case c.Negative:
 		l.forget(class)
-		return
+	default:
+		l.Forget(c.Person) // who is known
 	}
-	l.graph.Remove(vertex)
 }
 
 // Label is a labelled or rejected face.
 type Label struct {
-	ID       int64  `json:"id"` // for [Learner.Unlabel]
+	ID       int64  `json:"id"` // for [Learner.Remove]
 	Person   Person `json:"person"`
 	Negative bool   `json:"not,omitempty"` // the face was rejected: it is not this person's
 }
@@ -160,27 +163,6 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 	return all
 }
 
-// Unlabel removes a labelled face and returns its label. With the last label the person is removed, too. Faces that
-// were learned through the label stay, except after the last label of the person: then all faces are removed, as with
-// [Learner.Forget]. The last rejected face of a person takes with it the faces learned through rejections. The error
-// wraps [ErrUnknown].
-func (l *Learner) Unlabel(id int64) (Label, error) {
-	i, _ := l.graph.Find(id)
-	gone, ok := Label{}, false
-	if i < l.graph.Len() {
-		gone, ok = l.labelAt(i)
-	}
-	if !ok || gone.ID != id {
-		return Label{}, fmt.Errorf("%w: no labelled face has the number %d", ErrUnknown, id)
-	}
-	class := l.class(gone.Person, gone.Negative)
-	if !gone.Negative && len(l.labelled(class)) == 1 {
-		return gone, l.Forget(gone.Person)
-	}
-	l.unlabel(i, class)
-	return gone, nil
-}
-
 // Unlearn takes back the faces learned from ranges of observations, both ends included, and all faces accepted through
 // them. It returns the number of faces. Observations have the numbers of [Counts].Observed. If a face was merged into
 // another before the journal begins, it stays in the multiplicity of that face. Faces accepted through a centroid stay
@@ -191,7 +173,7 @@ func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
 	}))
 }
 
-// Retract removes labelled faces by their numbers, as [Learner.Unlabel] does, and takes back the faces learned through
+// Retract removes labelled faces by their numbers, as [Learner.Remove] does, and takes back the faces learned through
 // them, as [Learner.Unlearn] does. It returns the number of learned faces that were removed. Numbers that are not
 // labelled faces are ignored.
 func (l *Learner) Retract(ids ...int64) (faces int) {
@@ -205,7 +187,9 @@ func (l *Learner) Retract(ids ...int64) (faces int) {
 	faces = int(l.graph.UnlearnThrough(ids...))
 	stored := l.graph.Learned()
 	for _, id := range ids {
-		l.Unlabel(id) // the only error is that there is no such label
+		if i, ok := l.graph.Find(id); ok { // it may have gone with the last label of a person
+			l.unlabel(i)
+		}
 	}
 	return faces + stored - l.graph.Learned() // with faces that the last label of a person took along
 }

@@ -166,6 +166,6 @@ func (s *snapshot) learner() (*Learner, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.graph = *g
-	return l, l.restorePortraits(s.Portraits)
+	l.graph, l.portraits = *g, s.Portraits
+	return l, checkPortraits(g, s.Portraits)
 }

@@ -50,17 +50,19 @@ func (l *Learner) Stored() []Stored {
 	return all
 }
 
-// Remove takes back a face that l keeps. It removes a labelled face as [Learner.Unlabel] does. It removes a learned
-// face with all faces merged into it or accepted through it, as [Learner.Unlearn] does. It returns the number of
-// learned faces that were removed. The error wraps [ErrUnknown]. On error l is unchanged.
+// Remove takes back a face that l keeps. Faces that were learned through a labelled face stay, except after the last
+// label of the person: then all faces are removed, as with [Learner.Forget]. The last rejected face of a person takes
+// with it the faces learned through rejections. A learned face goes with all faces merged into it or accepted through
+// it, as with [Learner.Unlearn]. The result is the number of learned faces that were removed, 0 for a labelled face. The
+// error wraps [ErrUnknown]. On error l is unchanged.
 func (l *Learner) Remove(id int64) (faces int, err error) {
 	i, ok := l.graph.Find(id)
 	if !ok {
 		return 0, fmt.Errorf("%w: no stored face has the number %d", ErrUnknown, id)
 	}
 	if _, labelled := l.labelAt(i); labelled {
-		_, err := l.Unlabel(id)
-		return 0, err
+		l.unlabel(i)
+		return 0, nil
 	}
 	return int(l.graph.UnlearnVertex(i)), nil
 }

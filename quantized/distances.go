@@ -10,11 +10,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// near returns the edges of x to the vertices, in ascending order.
-func (g *Graph) near(x []float32, square float64) []edge {
-	return g.within(x, square, g.reach, g.reach)
-}
-
 // within returns the edges of x to labelled and to learned vertices up to these distances, in ascending order: ordinary
 // edges up to the edge radius, and beyond it edges that serve only a judgement.
 //

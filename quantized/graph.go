@@ -150,7 +150,7 @@ func (g *Graph) Label(x []float32, class int) error {
 	if g.LabelRoom() < 1 {
 		return fmt.Errorf("%w: there are %d, and a graph holds no more", ErrFull, g.Labelled())
 	}
-	near := g.near(g.probe, square)
+	near := g.within(g.probe, square, g.reach, g.reach)
 	if !g.edges.fit(len(near)) {
 		return fmt.Errorf("%w: there are too many points within the edge radius of each other", ErrFull)
 	}
@@ -320,7 +320,7 @@ func (g *Graph) Configure(c Config) error {
 	} else {
 		p, ok := g.plan(c.K)
 		if !ok {
-			n := g.fewest()
+			n := g.cover(make([]bool, g.Len()), g.order(), g.reach) // at the edge radius
 			restore()
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
 				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K,
@@ -340,7 +340,7 @@ func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d floa
 	for i := range g.v {
 		list = list[:0]
 		if all {
-			for _, e := range g.near(g.points.at(i), g.squares[i]) {
+			for _, e := range g.within(g.points.at(i), g.squares[i], g.reach, g.reach) {
 				if e.to < i {
 					list = append(list, e)
 				}

@@ -106,9 +106,6 @@ func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 	return learned
 }
 
-// fewest returns the number of learned vertices that a repartition at the edge radius leaves.
-func (g *Graph) fewest() int { return g.cover(make([]bool, g.Len()), g.order(), g.reach) }
-
 // firstRadius returns the smallest positive distance between two vertices that are not both labelled, or the edge
 // radius if it is smaller.
 func (g *Graph) firstRadius() float64 {

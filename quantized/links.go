@@ -4,7 +4,6 @@ package quantized
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -17,11 +16,6 @@ type Link struct {
 }
 
 func (l Link) ends() [2]int64 { return [2]int64{l.A, l.B} }
-
-// Links returns the contracted edges, in ascending order of their vertices.
-func (g *Graph) Links() []Link {
-	return slices.SortedFunc(maps.Values(g.contracted), compareLinks)
-}
 
 func compareLinks(a, b Link) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
 

@@ -4,6 +4,7 @@ package quantized
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -68,7 +69,7 @@ type Vertex struct {
 func (g *Graph) State() State {
 	s := State{
 		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full, Vertices: make([]Vertex, g.Len()), Reach: g.reach,
-		LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost, Links: g.Links(),
+		LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost, Links: slices.SortedFunc(maps.Values(g.contracted), compareLinks),
 	}
 	for q := range g.journal.entries {
 		s.Journal = append(s.Journal, g.journal.entries[(g.journal.next+q)%len(g.journal.entries)])

@@ -106,28 +106,25 @@ func (g *Graph) links(square float64, follows []int) (links []edge) {
 	return links
 }
 
-// standIns returns the vertices with these IDs, or the vertices into which they were merged. It leaves out removed
-// vertices.
+// standIns returns the vertices with these IDs, or the vertices into which they were merged as far as the journal knows.
+// It leaves out removed vertices.
 func (g *Graph) standIns(ids []int64) (vertices []int) {
 	for _, id := range ids {
-		if i := g.standIn(id); i >= 0 {
+		i := g.vertex(id)
+		for _, e := range g.journal.entries {
+			if i >= 0 || id < 1 {
+				break
+			}
+			if e.ID == id {
+				i = g.vertex(e.Vertex)
+				break
+			}
+		}
+		if i >= 0 {
 			vertices = append(vertices, i)
 		}
 	}
 	return vertices
-}
-
-// standIn returns the vertex with this ID, or the vertex into which it was merged as far as the journal knows, or -1.
-func (g *Graph) standIn(id int64) int {
-	if i := g.vertex(id); i >= 0 || id < 1 {
-		return i
-	}
-	for _, e := range g.journal.entries {
-		if e.ID == id {
-			return g.vertex(e.Vertex)
-		}
-	}
-	return -1
 }
 
 // merge returns one ascending list of both lists. List a is in ascending order, and no vertex is in both.
@@ -144,10 +141,14 @@ func merge(a, b []edge) []edge {
 // a vertex too many, the graph is repartitioned first, as at the start of a step in the thesis's listing, unless x is
 // an outlier before or after that.
 func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
-	square, near, err := g.edgesOf(x, follows)
-	if err != nil {
-		return Candidate{}, err
-	}
+	square, near := g.looked.square, g.looked.near
+	if g.looked.stamp != g.stamp || !slices.Equal(g.probe, x) || !slices.Equal(g.looked.follows, follows) {
+		var err error
+		if square, err = g.take(x); err != nil {
+			return Candidate{}, err
+		}
+		near = merge(g.within(g.probe, square, g.reach, g.reach), g.links(square, g.standIns(follows)))
+	} // else Look has just tried this point
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
 		if !ok {
@@ -164,17 +165,6 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 		g.apply(p)
 	}
 	return Candidate{g.try(square, near, g.standIns(follows))}, nil
-}
-
-// edgesOf returns the ordinary edges and links of the point x. It knows them if Look has just tried this point.
-func (g *Graph) edgesOf(x []float32, follows []int64) (square float64, near []edge, err error) {
-	if l := &g.looked; l.stamp == g.stamp && slices.Equal(g.probe, x) && slices.Equal(l.follows, follows) {
-		return l.square, l.near, nil
-	}
-	if square, err = g.take(x); err != nil {
-		return 0, nil, err
-	}
-	return square, merge(g.near(g.probe, square), g.links(square, g.standIns(follows))), nil
 }
 
 // home returns the nearest learned vertex closer than R among the neighbours, which takes the point in, or -1.

@@ -5,10 +5,13 @@ package thesis
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/evaluate"
@@ -137,5 +140,34 @@ func TestRecordingsExist(t *testing.T) {
 		for _, r := range p.recordings {
 			fixture.Recordings(t, "faces/"+r)
 		}
+	}
+}
+
+// Films have ten frames a second, cut into tries of two seconds; stills count as frames. No labelled face is in a try.
+func TestTries(t *testing.T) {
+	film := func(take, frames int) (faces []evaluate.Face) {
+		for i := range frames {
+			at := time.Duration(i) * 40 * time.Millisecond
+			faces = append(faces, evaluate.Face{Vector: []float32{float32(i)}, Usable: true, Take: take, At: at})
+		}
+		return faces
+	}
+	ids := []evaluate.Identity{{Name: "film", Faces: append(film(0, 131), film(1, 26)...)},
+		{Name: "stills", Faces: film(0, 20)}}
+	labelled, all, err := tries(ids)
+	if err != nil || len(labelled) != 2 || len(labelled[0]) != examples {
+		t.Fatal(labelled, err)
+	}
+	got := map[string]int{}
+	for _, x := range all {
+		got[fmt.Sprintf("%s, elsewhere %t: %d frames, from %g", ids[x.person].Name, x.elsewhere, len(x.faces),
+			x.faces[0][0])]++
+	}
+	// Every third of 25 frames a second is a tenth of a second after the one before.
+	want := map[string]int{"film, elsewhere false: 20 frames, from 6": 1, "film, elsewhere false: 20 frames, from 66": 1,
+		"film, elsewhere false: 2 frames, from 126": 1, "film, elsewhere true: 9 frames, from 0": 1,
+		"stills, elsewhere false: 14 frames, from 6": 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
