@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/office"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// readable counts the values about people in a backup that keys open.
+func (w *world) readable(path string, k Keys) (n, all int) {
+	b, err := safefile.ReadBytes(path)
+	try(w.t, err)
+	var in backup
+	try(w.t, decoding.Unmarshal(b, &in))
+	for _, v := range in.Values {
+		if _, ok := parseID(v.Name); !ok {
+			continue
+		}
+		all++
+		if _, _, err := k.open(v.Name, v.Data); err == nil {
+			n++
+		}
+	}
+	return n, all
+}
+
+func (w *world) backup(name string) string {
+	path := filepath.Join(w.dir, name)
+	try(w.t, Backup(w.t.Context(), w.folder, path))
+	return path
+}
+
+func (d *device) member() membership {
+	m, err := readMembership(d.path)
+	try(d.w.t, err)
+	return m
+}
+
+// A stolen device is shut out within a second and reads nothing later, whoever gives it the server's
+// values; what it has said stays. Others go on, even one that was off.
+func TestRevoke(t *testing.T) {
+	w := newWorld(t, 9001, 3)
+	a, b, stolen := w.devices[0], w.devices[1], w.devices[2]
+	w.enrolled(stolen, "alice") // only the stolen device has enrolled her
+	w.enrolled(a, "bob")
+	w.known("alice", a, b)
+	w.known("bob", stolen)
+	before := w.backup("before")
+	thief := stolen.member()
+	if n, all := w.readable(before, thief.Keys); n != 2 || all != 2 {
+		t.Fatalf("%d of %d", n, all)
+	}
+	b.stop(true)
+	try(t, Revoke(t.Context(), a.path, stolen.name))
+	begun := time.Now()
+	w.wait("it is told", func() bool { return strings.Contains(stolen.run.said(), "was revoked") })
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("it was connected for %v", took)
+	}
+	w.enrolled(a, "carol")
+	w.enrolled(stolen, "mallory")
+	w.wait("one key is left", func() bool { return len(a.member().Keys) == 1 })
+	b.start()
+	w.known("carol", b)
+	w.known("alice", a, b)
+	w.wait("b has the key", func() bool { return len(b.member().Keys) == 1 })
+	after := w.backup("after")
+	if n, all := w.readable(after, thief.Keys); n != 0 || all != 3 {
+		t.Errorf("the thief reads %d of %d", n, all)
+	}
+	if n, _ := w.readable(before, a.member().Keys); n != 0 {
+		t.Errorf("members still read %d values of the old backup", n)
+	}
+	// With all that the server has, the thief gets no new key.
+	nc, _, s, err := membership{URLs: []string{"tls://" + w.at}, Pin: thief.Pin, Seed: w.local()}.stream(t.Context())
+	try(t, err)
+	defer nc.Close()
+	if m, err := thief.renewed(t.Context(), s); err != nil || m.Keys.now() != 1 {
+		t.Errorf("the thief has a key: %v", err)
+	}
+	if text, _ := a.content(); strings.Contains(text, "mallory") {
+		t.Error("a revoked device is heard")
+	}
+	try(t, Renew(t.Context(), a.path))
+	w.wait("the renewed key is the only one", func() bool {
+		k := b.member().Keys
+		return len(k) == 1 && k.now() == 3
+	})
+	w.enrolled(b, "dora")
+	w.known("dora", a)
+	all, err := Members(t.Context(), b.path)
+	if err != nil || len(all) != 2 || !all[0].Online || !all[1].Online || !all[0].Admin || all[1].Admin {
+		t.Errorf("%v %+v", err, all)
+	}
+	if err := Revoke(t.Context(), b.path, "d0"); !errors.Is(err, errNoAdmin) {
+		t.Errorf("a member that is no administrator revokes: %v", err)
+	}
+}
+
+// local returns the key of the commands on the server's machine.
+func (w *world) local() string {
+	b, err := readBooks(w.folder)
+	try(w.t, err)
+	return b.Local
+}
+
+// A forgotten person is in no later copy of the server, and in no file of a device; an old copy brings
+// nobody back, and can be read until the key is renewed.
+func TestForgotten(t *testing.T) {
+	w := newWorld(t, 9002, 2)
+	a, b := w.devices[0], w.devices[1]
+	w.enrolled(a, "alice-of-the-test")
+	w.known("alice-of-the-test", b)
+	old := w.backup("old")
+	b.forget("alice-of-the-test")
+	w.wait("a forgets", func() bool { text, _ := a.content(); return text == "" })
+	if n, _ := w.readable(old, a.member().Keys); n != 1 {
+		t.Errorf("%d values of the old copy", n)
+	}
+	if n, all := w.readable(w.backup("new"), a.member().Keys); n != 1 || all != 1 { // the mark
+		t.Errorf("%d of %d", n, all)
+	}
+	a.stop(false)
+	a.hand(func(g *gallery.Gallery) error { return g.Save() }) // the learner follows
+	for _, d := range w.devices {
+		b, err := os.ReadFile(d.path)
+		if err != nil || strings.Contains(string(b), "alice-of-the-test") {
+			t.Errorf("%s has the name still: %v", d.name, err)
+		}
+	}
+	a.start()
+	w.server.end(true)
+	w.folder = filepath.Join(w.dir, "again")
+	try(t, Restore(old, w.folder))
+	w.serve()
+	w.enrolled(a, "bob")
+	w.known("bob", b)
+	w.wait("she is gone there, too", func() bool {
+		_, all := w.readable(w.backup(fmt.Sprint(time.Now().UnixNano())), nil)
+		return all == 2 && w.agreed()
+	})
+	if text, _ := b.content(); strings.Contains(text, "alice") {
+		t.Error(text)
+	}
+	try(t, Renew(t.Context(), a.path))
+	w.wait("the old key is gone", func() bool {
+		return len(a.member().Keys) == 1 && len(b.member().Keys) == 1 && b.member().Keys.now() == 2
+	})
+	for _, d := range w.devices {
+		if n, _ := w.readable(old, d.member().Keys); n != 0 {
+			t.Errorf("%s reads the old copy", d.name)
+		}
+	}
+}
+
+// An invitation admits one device, and one that is damaged nobody.
+func TestInvitation(t *testing.T) {
+	w := newWorld(t, 9003, 2)
+	i, err := Invite(w.devices[0].path, "hall", false)
+	try(t, err)
+	one, two := w.home("x"), w.home("y")
+	try(t, Join(t.Context(), one.path, i, ""))
+	try(t, Join(t.Context(), one.path, i, "")) // the answer may get lost
+	if err := Join(t.Context(), two.path, i, ""); err == nil || !strings.Contains(err.Error(), "another device") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Invite(w.devices[1].path, "x", false); !errors.Is(err, errNoAdmin) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Open(w.devices[1].path, nil); !errors.Is(err, ErrRunning) {
+		t.Errorf("a second program takes part: %v", err)
+	}
+	if _, err := Open(filepath.Join(w.dir, "nobody"), nil); !errors.Is(err, ErrNotMember) {
+		t.Errorf("%v", err)
+	}
+	text := i.String()
+	for n := range len(text) {
+		if _, err := ParseInvitation(text[:n]); err == nil {
+			t.Fatalf("%d bytes of an invitation are one", n)
+		}
+	}
+	i.Pin[0]++
+	if err := Join(t.Context(), two.path, i, ""); err == nil || !strings.Contains(err.Error(), "another server") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What the key of a member may not do; and a device of an administrator mends garbage.
+func TestRights(t *testing.T) {
+	w := newWorld(t, 9004, 2)
+	w.enrolled(w.devices[0], "alice")
+	w.known("alice", w.devices[1])
+	m := w.devices[1].member()
+	nc, js, s, err := m.stream(t.Context())
+	try(t, err)
+	defer nc.Close()
+	for _, subject := range []string{
+		"$JS.API.STREAM.PURGE.KV_people", "$JS.API.STREAM.DELETE.KV_people", "$JS.API.STREAM.CREATE.X",
+		"$JS.API.STREAM.UPDATE.KV_people", "$JS.API.STREAM.MSG.DELETE.KV_people", "fleet.admin." + public(m.Seed),
+		"fleet.admin.X", "fleet.join." + public(m.Seed), "$SYS.REQ.SERVER.PING",
+	} {
+		if _, err := nc.Request(subject, nil, 300*time.Millisecond); err == nil {
+			t.Error(subject, "answers")
+		}
+	}
+	x := nats.NewMsg(place + ID{1}.String())
+	x.Header.Set("Nats-Rollup", "all")
+	x.Data = []byte("garbage")
+	if _, err := js.PublishMsg(t.Context(), x); err == nil {
+		t.Error("a member empties the bucket")
+	}
+	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(place+"*"))
+	try(t, err)
+	for subject := range info.State.Subjects {
+		if _, ok := parseID(strings.TrimPrefix(subject, place)); ok {
+			_, err := js.Publish(t.Context(), subject, []byte("garbage"))
+			try(t, err)
+		}
+	}
+	w.enrolled(w.devices[1], "bob")
+	w.known("bob", w.devices[0])
+	w.known("alice", w.devices...)
+	w.devices[1].rename("alice", "anna")
+	w.known("anna", w.devices...)
+}
+
+// Two devices enrol people of one name before they know of each other: like faces are one person, and
+// others get another name, the same everywhere.
+func TestTwice(t *testing.T) {
+	w := newWorld(t, 9005, 2)
+	a, b := w.devices[0], w.devices[1]
+	b.stop(true)
+	faces := w.enrolled(a, "alice")
+	b.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
+	w.enrolled(a, "tom")
+	w.enrolled(b, "tom")
+	b.start()
+	w.known("tom (2)", a, b)
+	w.wait("one state", w.agreed)
+	if text, _ := a.content(); strings.Contains(text, "alice (2)") {
+		t.Error("one person became two")
+	}
+}
+
+// Two people who are merged elsewhere keep the events and sightings of both, and what a user said of
+// their labels can still be undone. A rejected face that comes before the first labelled one waits.
+func TestMerged(t *testing.T) {
+	w := newPeople(t, 1)
+	s := &shelf{values: make(map[ID]remote)}
+	a, b := w.home("a"), w.home("b")
+	synced := func(all ...*home) {
+		listed := true
+		for _, h := range all {
+			h.sync(s, &listed, false)
+		}
+	}
+	x := w.vector()
+	a.enrol("alice", w.said(&group{}, x)...)
+	a.enrol("ann", w.said(&group{}, w.near(x), w.near(x))...)
+	synced(a, b)
+	b.said(func(*office.Office) error { return nil }) // its row
+	b.hand(func(g *gallery.Gallery) error {
+		return g.Records(false, func(t *gallery.Tx) error {
+			for i, name := range []string{"alice", "ann"} {
+				if err := t.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
+					values((select max(id) from office), ?, 'arrived', ?, 0, 'door', 'confirmed', 1, 1)`,
+					int64(i+1), g.Number(name)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	a.merge("alice", "ann")
+	synced(a, b)
+	if n := b.count("select count(*) from event join person on person.id = person where name = 'ann'"); n != 2 {
+		t.Errorf("%d events are left of two", n)
+	}
+	if text, _ := b.content(); strings.Contains(text, "alice") || !strings.Contains(text, "ann [") {
+		t.Errorf("%s", text)
+	}
+	a.said(func(o *office.Office) error { return o.Undo(o.Corrections(0, 1)[0].ID) })
+	synced(a, b, a)
+	w.check([]*home{a, b})
+	if text, _ := b.content(); !strings.Contains(text, "alice [") || !strings.Contains(text, "ann [") {
+		t.Errorf("%s", text)
+	}
+	// Of one person a device knows a rejected face only.
+	rec := Record{Name: "zoe", Named: 1, Faces: map[faceKey]Face{}}
+	put := func(not bool, clock uint64) {
+		v := w.near(x)
+		f := Face{Clock: clock, Not: not, Space: room.ID, Vector: vector.Bytes(v)}
+		rec.Faces[keyOf(room.ID, not, f.Vector)] = f
+		r := remote{id: ID{9}, rec: rec, write: fmt.Sprint("zoe", clock)}
+		if !s.put(r, s.values[ID{9}].rev) {
+			t.Fatal("it was written by another one")
+		}
+		synced(b)
+	}
+	put(true, 2)
+	if n := b.count("select count(*) from label join person on person.id = person where name = 'zoe'"); n != 0 {
+		t.Errorf("%d labels of nobody", n)
+	}
+	put(false, 3)
+	if n := b.count("select count(*) from label join person on person.id = person where name = 'zoe'"); n != 2 {
+		t.Errorf("%d labels of two", n)
+	}
+	b.hand(func(g *gallery.Gallery) error { return g.Save() })
+}
+
+// A NATS server that is there already, that of Debian or of $FLEET_NATS, with plain users.
+func TestForeign(t *testing.T) {
+	program := os.Getenv("FLEET_NATS")
+	if program == "" {
+		program = "/usr/sbin/nats-server"
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("no NATS server: apt-get install nats-server")
+	}
+	w := &world{people: newPeople(t, 9006)}
+	at := "127.0.0.1:30917"
+	c := exec.Command(program, "-js", "-sd", filepath.Join(w.dir, "js"), "-a", "127.0.0.1", "-p", "30917", "--user", "u",
+		"--pass", "p")
+	try(t, c.Start())
+	defer func() {
+		c.Process.Kill()
+		c.Wait()
+	}()
+	first := Invitation{Name: "d0", URLs: []string{"nats://u:p@" + at}}
+	w.wait("it runs", func() bool {
+		nc, err := nats.Connect(first.URLs[0])
+		if err == nil {
+			nc.Close()
+		}
+		return err == nil
+	})
+	for n := range 2 {
+		d := &device{home: w.home(fmt.Sprint("d", n))}
+		i, err := first, error(nil)
+		if n > 0 {
+			i, err = Invite(w.devices[0].path, d.name, false)
+		}
+		try(t, err)
+		try(t, Join(t.Context(), d.path, i, ""))
+		w.devices = append(w.devices, d)
+		d.start()
+	}
+	t.Cleanup(func() {
+		for _, d := range w.devices {
+			d.run.end(true)
+		}
+	})
+	w.enrolled(w.devices[0], "alice")
+	w.enrolled(w.devices[1], "bob")
+	w.known("alice", w.devices...)
+	w.known("bob", w.devices...)
+	w.devices[1].rename("alice", "anna")
+	w.known("anna", w.devices...)
+	try(t, Revoke(t.Context(), w.devices[0].path, "d1"))
+	w.wait("one key is left", func() bool { return len(w.devices[0].member().Keys) == 1 })
+	if len(w.devices[1].member().Keys) != 1 || w.devices[1].member().Keys.now() != 1 {
+		t.Error("a revoked device has the new key")
+	}
+}
