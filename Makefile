@@ -169,6 +169,8 @@ install-files:
 	install -m 644 office/install/faceauth-office.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf
 	install -m 644 office/install/office.yaml $(DESTDIR)$(datadir)/faceauth/
 	sed 's|@bindir@|$(bindir)|g; s|@datadir@|$(datadir)|g' office/install/faceauth-office@.service >$(DESTDIR)$(unitdir)/faceauth-office@.service
+	for u in faceauth-fleet-server faceauth-fleet@; do \
+		sed 's|@bindir@|$(bindir)|' fleet/install/$$u.service >$(DESTDIR)$(unitdir)/$$u.service || exit 1; done
 	install -m 644 tablet/install/faceauth.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf
 	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/system.d/
 	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(datadir)/dbus-1/interfaces/
@@ -218,6 +220,7 @@ uninstall:
 		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
 		$(DESTDIR)$(unitdir)/faceauth-key.service \
 		$(DESTDIR)$(unitdir)/faceauth-office@.service \
+		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(unitdir)/faceauth-fleet@.service \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \

@@ -233,7 +233,7 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	seen, version := make(map[ID]bool), int64(-1)
-	listed, stale := false, len(d.m.Keys) > 1
+	listed, more, stale := false, false, len(d.m.Keys) > 1
 	for {
 		var batch []note
 		select {
@@ -272,14 +272,14 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 		if err != nil {
 			return err
 		}
-		if now != version || len(batch) > 0 {
-			if err := d.look(); err != nil {
-				return err
-			}
-			version = now
+		if now == version && len(batch) == 0 && !more && !stale {
+			continue
 		}
-		more, err := d.push(ctx, js, s)
-		if err != nil {
+		version = now
+		if err := d.look(); err != nil {
+			return err
+		}
+		if more, err = d.push(ctx, js, s); err != nil {
 			return err
 		}
 		if stale && !more && d.m.AdminBox != "" {

@@ -583,13 +583,19 @@ func (b *batch) apply(s *state) error {
 func (b *batch) add(s *state) error {
 	var faces [2][]Face
 	for key, f := range s.rec.Faces {
-		if s.have[key] == nil && b.usable(f) {
-			kind := 0
-			if f.Not {
-				kind = 1
-			}
-			faces[kind], s.have[key] = append(faces[kind], f), []int64{0}
+		if s.have[key] != nil || !b.usable(f) {
+			continue
 		}
+		if f.Not {
+			faces[1] = append(faces[1], f)
+		} else if lost, err := b.claim(s, key, f); err != nil {
+			return err
+		} else if lost {
+			continue
+		} else {
+			faces[0] = append(faces[0], f)
+		}
+		s.have[key] = []int64{0}
 	}
 	for kind, all := range faces { // who has no face cannot have one that is not theirs
 		slices.SortFunc(all, func(a, b Face) int {
@@ -604,6 +610,43 @@ func (b *batch) add(s *state) error {
 		}
 	}
 	return nil
+}
+
+// claim finds the one to whom a face belongs that two people have: the one of whom it was said later.
+// It reports whether that is the other one.
+func (b *batch) claim(s *state, key faceKey, f Face) (lost bool, err error) {
+	row, person, err := b.t.Held(f.Vector, s.person)
+	if err != nil || row == 0 {
+		return false, err
+	}
+	other, err := b.load(b.t, "person = ?", person)
+	if err != nil || other == nil {
+		return false, err
+	}
+	if b.states[other.id] != nil {
+		other = b.states[other.id]
+	}
+	its, there := other.rec.Faces[key]
+	if !there || its.Gone { // it goes when the other one is looked at
+		return false, nil
+	}
+	lost = cmp.Or(cmp.Compare(f.Clock, its.Clock), bytes.Compare(other.id[:], s.id[:])) < 0
+	gone := Face{Clock: min(f.Clock, its.Clock), Gone: true}
+	f.Clock = max(f.Clock, its.Clock, gone.Clock+1) // later than the mark, if the two are merged
+	s.sent, other.sent = false, false
+	if lost {
+		s.rec.Faces[key], other.rec.Faces[key] = gone, f
+		return true, b.save(b.t, other)
+	}
+	s.rec.Faces[key], other.rec.Faces[key] = f, gone
+	if err := b.t.Drop(row); err != nil {
+		return false, err
+	}
+	delete(other.have, key)
+	if err := b.save(b.t, other); err != nil {
+		return false, err
+	}
+	return false, b.t.Looked(person)
 }
 
 // look takes what programs have changed in the gallery into the records.

@@ -73,28 +73,12 @@ func (r *Rows) Space() (space face.Space, err error) {
 	return space, err
 }
 
-// Behind reports whether the last snapshot of the learner has labels that are gone, or lacks so
-// many that opening the gallery takes long. A program that opens and saves it makes it new.
+// Behind reports whether the last snapshot of the learner may have labels that are gone. A program
+// that opens the gallery and saves it makes it new.
 func (r *Rows) Behind() (behind bool, err error) {
 	err = r.Look(func(t *Tx) error {
 		gone, err := t.Int("select count(*) from dropped")
 		behind = gone > 0
-		if err != nil || behind {
-			return err
-		}
-		rows := make(map[int64]int64)
-		err = t.Query("select faces from learned", func(r Row) error {
-			return cbor.Unmarshal(r.ColumnRawBlob(0), &rows)
-		})
-		if err != nil {
-			return err
-		}
-		last := int64(0)
-		for _, row := range rows {
-			last = max(last, row)
-		}
-		loose, err := t.Int("select count(*) from label where id > ? and valid", last)
-		behind = loose > mostLoose
 		return err
 	})
 	return behind, err
@@ -172,6 +156,16 @@ func (t *Tx) Call(person int64, name string) error {
 		}
 	}
 	return t.Exec("update person set name = ? where id = ?", name, person)
+}
+
+// Held returns the label by which a face is another person's, and that person, or 0.
+func (t *Tx) Held(vector []byte, person int64) (row, other int64, err error) {
+	err = t.Query(`select id, person from label where substr(vector, 1, 16) = substr(?1, 1, 16) and not rejected
+		and valid and vector = ?1 and person <> ?2`, func(r Row) error {
+		row, other = r.ColumnInt64(0), r.ColumnInt64(1)
+		return nil
+	}, vector, person)
+	return row, other, err
 }
 
 // Learnt adds faces that another device has labelled or rejected.

@@ -25,6 +25,7 @@ create table label( -- a face may have several
 create index label_of on label(person, rejected, valid);
 create index label_face on label(number);
 create index label_rejected on label(vector) where rejected;
+create index label_vector on label(substr(vector, 1, 16)) where not rejected;
 create table number(kind text primary key, last integer not null) strict; -- numbers that were given
 create table learned(
 	id integer primary key check(id = 1),

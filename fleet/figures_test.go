@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/vector"
+)
+
+var crowd = flag.Int("people", 0, "people of the figures, such as 10000")
+
+// used returns the seconds of processor and the resident megabytes of a process.
+func (p *process) used() (seconds, mb float64) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+2:]))
+	of := func(i int) float64 {
+		x, _ := strconv.ParseFloat(f[i], 64)
+		return x
+	}
+	return (of(11) + of(12)) / 100, of(21) * 4096 / 1e6
+}
+
+// write enrols people as rows, four faces each: the learner of 10,000 people would take minutes.
+func (h *home) write(name string, people int) {
+	db, err := store.Open(h.path, false)
+	try(h.w.t, err)
+	try(h.w.t, db.Write(func() error {
+		for i := range people {
+			err := db.Exec("insert into person(name, enrolled, upright) values(?, 1700000000, 0)", fmt.Sprint(name, " ", i))
+			id := db.Last()
+			for range 4 {
+				err = errors.Join(err, db.Exec("insert into label(number, person, rejected, vector) values(?, ?, 0, ?)",
+					int64(h.w.r.Uint64()>>12), id, vector.Bytes(h.w.vector())))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	try(h.w.t, db.Close())
+}
+
+func (w *world) until(what string, patience time.Duration, is func() bool) time.Duration {
+	w.t.Helper()
+	begun := time.Now()
+	for ; !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			w.t.Fatalf("not after %v: %s", patience, what)
+		}
+	}
+	return time.Since(begun).Round(10 * time.Millisecond)
+}
+
+const peopleHere = "select count(*) from person"
+
+// TestFigures measures a large fleet: go test ./fleet -run TestFigures -people 10000 -v
+func TestFigures(t *testing.T) {
+	if *crowd == 0 {
+		t.Skip("it takes minutes: -people 10000")
+	}
+	was := room
+	defer func() { room = was }()
+	room = face.Space{ID: "wide", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, GenuineRadius: 1.3,
+		ImpostorRadius: .93}
+	w := newWorld(t, 9007, 3)
+	a, b, c := w.devices[0], w.devices[1], w.devices[2]
+	b.stop(false)
+	c.stop(false)
+	n := int64(*crowd)
+	a.write("person", *crowd)
+	took := w.until("given", 5*time.Minute, func() bool { return a.count(peopleHere) == n && a.settled() })
+	ca, ma := a.run.used()
+	cs, ms := w.server.used()
+	t.Logf("%d people on the server's disk: %v; processor %.1f s (%.0f MB), server %.1f s (%.0f MB)", n, took, ca, ma, cs, ms)
+	b.start()
+	took = w.until("taken", 5*time.Minute, func() bool { return b.count(peopleHere) == n })
+	cb, mb := b.run.used()
+	t.Logf("a new device has all in its gallery: %v; processor %.1f s (%.0f MB)", took, cb, mb)
+	var known []time.Duration
+	for i := range 10 {
+		time.Sleep(500 * time.Millisecond)
+		a.write(fmt.Sprint("late ", i), 1)
+		known = append(known, w.until("known", time.Minute, func() bool { return b.count(peopleHere) == n+int64(i)+1 }))
+	}
+	slices.Sort(known)
+	t.Logf("an enrolment is known at the other device: %v median, %v at worst", known[5], known[9])
+	c.start() // it has a row for the office that stays
+	w.until("taken", 5*time.Minute, func() bool { return c.count(peopleHere) == n+10 })
+	time.Sleep(25 * time.Second) // beyond the first look at what a learner should follow
+	ca, _ = a.run.used()
+	cb, _ = b.run.used()
+	cs, _ = w.server.used()
+	time.Sleep(40 * time.Second)
+	ca2, ma := a.run.used()
+	cb2, mb := b.run.used()
+	cs2, ms := w.server.used()
+	t.Logf("idle: devices %.2f %% and %.2f %% of a core (%.0f, %.0f MB), server %.2f %% (%.0f MB)", (ca2-ca)*2.5, (cb2-cb)*2.5,
+		ma, mb, (cs2-cs)*2.5, ms)
+
+	b.stop(false)
+	a.write("while away", 250)
+	db, err := store.Open(a.path, false)
+	try(t, err)
+	try(t, db.Write(func() error {
+		return errors.Join(
+			db.Exec("update person set name = name || ' x' where id in (select id from person where name like 'person %' limit 500)"),
+			db.Exec("delete from person where id in (select id from person where name like 'person % %' limit 250 offset 1000)"))
+	}))
+	try(t, db.Close())
+	w.until("given", 5*time.Minute, a.settled)
+	b.start()
+	took = w.until("all changes", 5*time.Minute, func() bool {
+		return b.count("select count(*) from person where name like 'while away %' or name like '% x'") == min(750, n+250)
+	})
+	cb, _ = b.run.used()
+	t.Logf("after an absence of 250 new people, 500 new names: %v; processor %.1f s", took, cb)
+	before := time.Now()
+	try(t, Revoke(t.Context(), a.path, c.name))
+	t.Logf("shut out: %v", time.Since(before).Round(time.Millisecond))
+	took = w.until("one key", 5*time.Minute, func() bool { return len(a.member().Keys) == 1 && len(b.member().Keys) == 1 })
+	t.Logf("all is sealed anew: %v", took)
+	var size [2]int64
+	for i, dir := range []string{filepath.Dir(a.path), w.folder} {
+		try(t, filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // a file that is just being removed
+			}
+			info, err := e.Info()
+			if err == nil && info.Mode().IsRegular() {
+				size[i] += info.Size()
+			}
+			return nil
+		}))
+	}
+	t.Logf("files: device %d MB, server %d MB", size[0]>>20, size[1]>>20)
+}
