@@ -168,17 +168,18 @@ func (d *Device) session(ctx context.Context, connected func()) error {
 		return err
 	}
 	defer nc.Close()
-	was := len(d.m.Keys)
-	now := d.m.Keys.now()
-	if d.m, err = d.m.renewed(ctx, s); err != nil {
-		return err
+	m, old, err := d.m.renewed(ctx, s)
+	if err == nil && (m.Keys.now() != d.m.Keys.now() || len(m.Keys) != len(d.m.Keys)) {
+		err = m.save(d.path)
 	}
-	if d.m.Keys.now() != now || len(d.m.Keys) != was {
-		if err := d.m.save(d.path); err != nil {
-			return err
-		}
+	if err == nil {
+		d.m = m
+		err = m.introduce(ctx, js, s)
 	}
-	if err := d.m.introduce(ctx, js, s); err != nil {
+	if err == nil && old && m.AdminBox != "" {
+		err = m.publishKeys(ctx, js, s, m.AdminBox, nil)
+	}
+	if err != nil {
 		return err
 	}
 	notes, stop, err := listen(ctx, s, cancel)

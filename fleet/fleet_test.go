@@ -13,35 +13,46 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/office"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// readable counts the values about people in a backup that keys open.
-func (w *world) readable(path string, k Keys) (n, all int) {
-	b, err := safefile.ReadBytes(path)
+// values returns all that the server has, as its owner or a thief of its disk reads it.
+func (w *world) values() map[string][]byte {
+	b, err := readBooks(booksOf(w.folder))
 	try(w.t, err)
-	var in backup
-	try(w.t, decoding.Unmarshal(b, &in))
-	for _, v := range in.Values {
-		if _, ok := parseID(v.Name); !ok {
+	var nc *nats.Conn
+	var s jetstream.Stream
+	w.wait("the server runs", func() bool {
+		nc, _, s, err = membership{URLs: b.URLs, Pin: b.pin(), Seed: b.Local}.stream(w.t.Context())
+		return err == nil
+	})
+	defer nc.Close()
+	info, err := s.Info(w.t.Context(), jetstream.WithSubjectFilter(place+">"))
+	try(w.t, err)
+	all := make(map[string][]byte)
+	for subject := range info.State.Subjects {
+		name := strings.TrimPrefix(subject, place)
+		all[name], err = get(w.t.Context(), s, name)
+		try(w.t, err)
+	}
+	return all
+}
+
+// readable counts the values about people that keys open.
+func readable(values map[string][]byte, k Keys) (n, all int) {
+	for name, data := range values {
+		if _, ok := parseID(name); !ok {
 			continue
 		}
 		all++
-		if _, _, err := k.open(v.Name, v.Data); err == nil {
+		if _, _, err := k.open(name, data); err == nil {
 			n++
 		}
 	}
 	return n, all
-}
-
-func (w *world) backup(name string) string {
-	path := filepath.Join(w.dir, name)
-	try(w.t, Backup(w.t.Context(), w.folder, path))
-	return path
 }
 
 func (d *device) member() membership {
@@ -59,9 +70,9 @@ func TestRevoke(t *testing.T) {
 	w.enrolled(a, "bob")
 	w.known("alice", a, b)
 	w.known("bob", stolen)
-	before := w.backup("before")
+	before := w.values()
 	thief := stolen.member()
-	if n, all := w.readable(before, thief.Keys); n != 2 || all != 2 {
+	if n, all := readable(before, thief.Keys); n != 2 || all != 2 {
 		t.Fatalf("%d of %d", n, all)
 	}
 	b.stop(true)
@@ -78,19 +89,18 @@ func TestRevoke(t *testing.T) {
 	w.known("carol", b)
 	w.known("alice", a, b)
 	w.wait("b has the key", func() bool { return len(b.member().Keys) == 1 })
-	after := w.backup("after")
-	if n, all := w.readable(after, thief.Keys); n != 0 || all != 3 {
+	after := w.values()
+	if n, all := readable(after, thief.Keys); n != 0 || all != 3 {
 		t.Errorf("the thief reads %d of %d", n, all)
 	}
-	if n, _ := w.readable(before, a.member().Keys); n != 0 {
+	if n, _ := readable(before, a.member().Keys); n != 0 {
 		t.Errorf("members still read %d values of the old backup", n)
 	}
 	// With all that the server has, the thief gets no new key.
-	nc, _, s, err := membership{URLs: []string{"tls://" + w.at}, Pin: thief.Pin, Seed: w.local()}.stream(t.Context())
-	try(t, err)
-	defer nc.Close()
-	if m, err := thief.renewed(t.Context(), s); err != nil || m.Keys.now() != 1 {
-		t.Errorf("the thief has a key: %v", err)
+	var r renewal
+	try(t, decoding.Unmarshal(w.values()[keyName], &r))
+	if len(r.For) != 2 || r.For[public(thief.Seed)] != nil {
+		t.Errorf("%d devices have the new key", len(r.For))
 	}
 	if text, _ := a.content(); strings.Contains(text, "mallory") {
 		t.Error("a revoked device is heard")
@@ -111,13 +121,6 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// local returns the key of the commands on the server's machine.
-func (w *world) local() string {
-	b, err := readBooks(w.folder)
-	try(w.t, err)
-	return b.Local
-}
-
 // A forgotten person is in no later copy of the server, and in no file of a device; an old copy brings
 // nobody back, and can be read until the key is renewed.
 func TestForgotten(t *testing.T) {
@@ -125,13 +128,16 @@ func TestForgotten(t *testing.T) {
 	a, b := w.devices[0], w.devices[1]
 	w.enrolled(a, "alice-of-the-test")
 	w.known("alice-of-the-test", b)
-	old := w.backup("old")
+	old := w.values()
+	w.server.end(true)
+	copied := w.copied(w.folder)
+	w.serve()
 	b.forget("alice-of-the-test")
 	w.wait("a forgets", func() bool { text, _ := a.content(); return text == "" })
-	if n, _ := w.readable(old, a.member().Keys); n != 1 {
+	if n, _ := readable(old, a.member().Keys); n != 1 {
 		t.Errorf("%d values of the old copy", n)
 	}
-	if n, all := w.readable(w.backup("new"), a.member().Keys); n != 1 || all != 1 { // the mark
+	if n, all := readable(w.values(), a.member().Keys); n != 1 || all != 1 { // the mark
 		t.Errorf("%d of %d", n, all)
 	}
 	a.stop(false)
@@ -144,24 +150,36 @@ func TestForgotten(t *testing.T) {
 	}
 	a.start()
 	w.server.end(true)
-	w.folder = filepath.Join(w.dir, "again")
-	try(t, Restore(old, w.folder))
+	w.folder = copied
 	w.serve()
 	w.enrolled(a, "bob")
 	w.known("bob", b)
 	w.wait("she is gone there, too", func() bool {
-		_, all := w.readable(w.backup(fmt.Sprint(time.Now().UnixNano())), nil)
+		_, all := readable(w.values(), nil)
 		return all == 2 && w.agreed()
 	})
 	if text, _ := b.content(); strings.Contains(text, "alice") {
 		t.Error(text)
 	}
+	// All but the members is lost: the devices give it back, and the keys.
+	w.server.end(true)
+	w.folder = filepath.Join(w.dir, "again")
+	try(t, Backup(copied, filepath.Join(w.dir, "backup")))
+	try(t, Restore(filepath.Join(w.dir, "backup"), w.folder))
+	if err := Restore(filepath.Join(w.dir, "backup"), w.folder); err == nil {
+		t.Error("a server was overwritten")
+	}
+	w.serve()
+	w.wait("all is back", func() bool {
+		_, all := readable(w.values(), nil)
+		return all == 2 && w.values()[keyName] != nil
+	})
 	try(t, Renew(t.Context(), a.path))
 	w.wait("the old key is gone", func() bool {
 		return len(a.member().Keys) == 1 && len(b.member().Keys) == 1 && b.member().Keys.now() == 2
 	})
 	for _, d := range w.devices {
-		if n, _ := w.readable(old, d.member().Keys); n != 0 {
+		if n, _ := readable(old, d.member().Keys); n != 0 {
 			t.Errorf("%s reads the old copy", d.name)
 		}
 	}

@@ -78,10 +78,13 @@ func (m membership) introduced(ctx context.Context, s jetstream.Stream) (map[str
 
 // publishKeys seals the keys of the fleet for all members, and their introductions with the present
 // key, so that who is away is known when the old key is gone. Signer is the administrators' key that
-// the members know.
-func (m membership) publishKeys(ctx context.Context, js jetstream.JetStream, all map[string]introduction,
-	signer string) error {
+// the members know; without all, they are those that the server has.
+func (m membership) publishKeys(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, signer string,
+	all map[string]introduction) error {
 	box, err := nkeys.FromCurveSeed([]byte(signer))
+	if err == nil && all == nil {
+		all, err = m.introduced(ctx, s)
+	}
 	if err != nil {
 		return err
 	}
@@ -112,7 +115,7 @@ func renew(ctx context.Context, gallery string, m membership, name, key string) 
 		return err
 	}
 	defer nc.Close()
-	if m, err = m.renewed(ctx, s); err != nil { // another administrator may have made a key
+	if m, _, err = m.renewed(ctx, s); err != nil { // another administrator may have made a key
 		return err
 	}
 	all, err := m.introduced(ctx, s)
@@ -139,33 +142,33 @@ func renew(ctx context.Context, gallery string, m membership, name, key string) 
 	if name != "" && !found {
 		return fmt.Errorf("no device has the name %q", name)
 	}
-	if err := m.publishKeys(ctx, js, all, signer); err != nil {
+	if err := m.publishKeys(ctx, js, s, signer, all); err != nil {
 		return err
 	}
 	return m.save(gallery) // after a crash before it, the next session takes them from the server
 }
 
-// renewed returns the membership with the newest keys that an administrator has sealed for it.
-func (m membership) renewed(ctx context.Context, s jetstream.Stream) (membership, error) {
+// renewed returns the membership with the newest keys that an administrator has sealed for it. Old
+// says that the server has none or older ones: it is a new one or an old copy.
+func (m membership) renewed(ctx context.Context, s jetstream.Stream) (_ membership, old bool, err error) {
 	sealed, err := get(ctx, s, keyName)
 	if err != nil || sealed == nil {
-		return m, err
+		return m, true, err
 	}
 	var r renewal
 	box, err := nkeys.FromCurveSeed([]byte(m.Box))
 	if err != nil || decoding.Unmarshal(sealed, &r) != nil {
-		return m, err // of a newer program
+		return m, false, err // of a newer program
 	}
 	b, err := box.Open(r.For[public(m.Seed)], m.Admin)
 	var in ring
-	if err != nil || decoding.Unmarshal(b, &in) != nil || in.check() != nil || in.Keys.now() < m.Keys.now() {
-		return m, nil // nothing for this device, or of an old copy of the server
+	if err != nil || decoding.Unmarshal(b, &in) != nil || in.check() != nil {
+		return m, err != nil && m.AdminBox != "", nil // nothing for this device
 	}
-	if in.AdminBox == "" && in.Admin == m.Admin {
-		in.AdminBox = m.AdminBox
+	if in.Keys.now() > m.Keys.now() || in.Keys.now() == m.Keys.now() && len(in.Keys) < len(m.Keys) {
+		m.ring = in
 	}
-	m.ring = in
-	return m, nil
+	return m, in.Keys.now() < m.Keys.now(), nil
 }
 
 // retire has all values sealed with the present key, and drops the old ones when that is done. It
@@ -191,5 +194,5 @@ func (d *Device) retire(ctx context.Context, js jetstream.JetStream, s jetstream
 	if err := d.m.save(d.path); err != nil {
 		return true, err
 	}
-	return false, d.m.publishKeys(ctx, js, all, d.m.AdminBox)
+	return false, d.m.publishKeys(ctx, js, s, d.m.AdminBox, all)
 }

@@ -56,7 +56,7 @@ type world struct {
 	folder  string
 	server  *process
 	devices []*device
-	backups []string
+	copies  []string // of the server
 }
 
 type device struct {
@@ -154,6 +154,14 @@ func (d *device) stop(hard bool) {
 // settled reports whether the fleet has all that a device has.
 func (d *device) settled() bool {
 	return d.count("select (select count(*) from shared where not sent) + (select count(*) from touched)") == 0
+}
+
+// copied copies a folder, as a backup of the whole disk does.
+func (w *world) copied(folder string) string {
+	to := filepath.Join(w.dir, fmt.Sprint("copy", w.r.Uint32()))
+	try(w.t, os.CopyFS(to, os.DirFS(folder)))
+	try(w.t, os.Chmod(filepath.Join(to, "server.json"), 0o600))
+	return to
 }
 
 func (w *world) wait(what string, is func() bool) {
@@ -264,15 +272,16 @@ func (w *world) step(oldServers bool) {
 		w.serve()
 		time.Sleep(time.Duration(w.r.IntN(2)) * 300 * time.Millisecond)
 	case k == 16 && oldServers:
-		b := filepath.Join(w.dir, fmt.Sprint("backup", len(w.backups)))
-		if Backup(w.t.Context(), w.folder, b) == nil { // otherwise the server is just starting
-			w.backups = append(w.backups, b)
-		}
-	case k == 17 && oldServers && len(w.backups) > 0:
+		w.server.end(true)
+		w.copies = append(w.copies, w.copied(w.folder))
+		w.serve()
+	case k == 17 && oldServers && len(w.copies) > 0:
 		w.say("server is-put-back")
 		w.server.end(true)
-		w.folder = filepath.Join(w.dir, fmt.Sprint("server", len(w.log)))
-		try(w.t, Restore(w.backups[w.r.IntN(len(w.backups))], w.folder))
+		w.folder = w.copied(w.copies[w.r.IntN(len(w.copies))])
+		if w.r.IntN(3) == 0 { // all but the members is lost
+			try(w.t, os.RemoveAll(filepath.Join(w.folder, "jetstream")))
+		}
 		w.serve()
 	case k == 16:
 		d.start() // nobody can know of people who were never shared, and forgotten after the copy

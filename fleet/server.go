@@ -77,28 +77,51 @@ type Server struct {
 // invitedFor is the time for which an invitation is good.
 const invitedFor = time.Hour
 
-func readBooks(folder string) (b books, err error) {
-	text, err := safefile.ReadSecret(filepath.Join(folder, "server.json"))
+func booksOf(folder string) string { return filepath.Join(folder, "server.json") }
+
+func readBooks(path string) (b books, err error) {
+	text, err := safefile.ReadSecret(path)
 	if err == nil {
 		err = json.Unmarshal(text, &b)
 	}
-	if err == nil {
-		if block, _ := pem.Decode(b.Cert); block == nil || len(b.URLs) == 0 {
-			err = fmt.Errorf("%s is damaged; restore a backup", filepath.Join(folder, "server.json"))
-		}
+	if block, _ := pem.Decode(b.Cert); err == nil && (block == nil || len(b.URLs) == 0) {
+		err = errors.New("the file is damaged, or not of a server")
+	}
+	if err != nil {
+		err = fmt.Errorf("reading the server's members from %s: %w", path, err)
 	}
 	return b, err
 }
 
-func (s *Server) save() error {
-	b, err := json.MarshalIndent(s.books, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(s.folder, 0o700)
+func (b books) write(path string) error {
+	text, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = safefile.Write(filepath.Join(s.folder, "server.json"), b)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
 	}
-	return err
+	return safefile.Write(path, text)
+}
+
+func (s *Server) save() error { return s.books.write(booksOf(s.folder)) }
+
+// Backup writes what of the server with a folder no device can give back: who its members are, and its
+// certificate. Who reads the file can pose as the server, and learns no name and no face.
+func Backup(folder, path string) error { return copyBooks(booksOf(folder), path) }
+
+// Restore makes the folder of a server of a backup. The devices give it the people when they connect.
+func Restore(path, folder string) error { return copyBooks(path, booksOf(folder)) }
+
+func copyBooks(from, to string) error {
+	b, err := readBooks(from)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Errorf("%s is there already; name another place", to)
+	}
+	return b.write(to)
 }
 
 // pin returns the hash by which devices know the server.
@@ -119,7 +142,7 @@ func Serve(folder string, set ServerSettings) (s *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s has no port: %w", set.Listen, err)
 	}
-	s.books, err = readBooks(folder)
+	s.books, err = readBooks(booksOf(folder))
 	fresh := errors.Is(err, fs.ErrNotExist)
 	if fresh {
 		s.Local = newSeed(nkeys.CreateUser)
@@ -211,9 +234,6 @@ func (s *Server) begin() error {
 	defer cancel()
 	if _, err = js.Stream(ctx, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = js.CreateStream(ctx, bucketOf(1))
-	}
-	if err == nil {
-		err = s.putBack(ctx, js)
 	}
 	if err != nil {
 		return fmt.Errorf("opening the bucket: %w", err)

@@ -33,15 +33,13 @@ func newFleet() *cobra.Command {
 	c.AddCommand(fleetServe(), o.fleetInvite(), o.fleetJoin(), o.fleetRun(), o.fleetDevices(), o.fleetRevoke(),
 		&cobra.Command{
 			Use:   "backup FOLDER FILE",
-			Short: "copy what the server that runs in FOLDER has into the new file FILE",
+			Short: "copy the members of the server in FOLDER into the new file FILE",
 			Args:  cobra.ExactArgs(2),
-			RunE: func(c *cobra.Command, args []string) error {
-				return fleet.Backup(c.Context(), args[0], args[1])
-			},
+			RunE:  func(_ *cobra.Command, args []string) error { return fleet.Backup(args[0], args[1]) },
 		},
 		&cobra.Command{
 			Use:   "restore FILE FOLDER",
-			Short: "make the folder of a server from a backup; fleet serve runs it",
+			Short: "make the folder of a server from a backup; its devices give it the people",
 			Args:  cobra.ExactArgs(2),
 			RunE:  func(_ *cobra.Command, args []string) error { return fleet.Restore(args[0], args[1]) },
 		})
