@@ -147,8 +147,8 @@ pam-module:
 # programs are for another one; the licences of what they link; and the demo's stills, which come with gocv.
 man:
 	@rm -rf bin/share
-	@$(foreach p,$(DOCUMENTED),mkdir -p bin/share/$(p)/doc/$(p) && (cd $(or $(MODULE_$(p)),.) && \
-		sh $(CURDIR)/scripts/licences.sh ./cmd/...) >bin/share/$(p)/doc/$(p)/licences.txt &&) true
+	@$(foreach p,$(DOCUMENTED),mkdir -p bin/share/$(p)/faceauth/licences && (cd $(or $(MODULE_$(p)),.) && \
+		sh $(CURDIR)/scripts/licences.sh ./cmd/...) >bin/share/$(p)/faceauth/licences/$(p).txt &&) true
 	@mkdir -p bin/share/faceauth/faceauth && cp -R "$$(go list -m -f '{{.Dir}}' gocv.io/x/gocv)/contrib/att_faces" \
 		bin/share/faceauth/faceauth/demo && chmod -R u+w,a+rX bin/share
 	@$(foreach p,$(DOCUMENTED),env -u GOARCH -u CC -u CXX -u PKG_CONFIG \
@@ -224,7 +224,7 @@ uninstall:
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
 		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
-		$(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/doc/$(p)/licences.txt) $(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
+		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
 		$(DESTDIR)$(pamdir)/pam_faceauth.so
 	rm -f $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/bash-completion/completions/$(p) \
 		$(DESTDIR)$(datadir)/zsh/vendor-completions/_$(p) $(DESTDIR)$(datadir)/fish/vendor_completions.d/$(p).fish)

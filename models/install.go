@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/faceauth/faceauth/internal/safefile"
 )
@@ -39,7 +40,8 @@ func Install(ctx context.Context, r Registry, dir string, report func(string)) e
 }
 
 func (f *fetcher) install(ctx context.Context, integrity string, all []Description, dir string,
-	report func(string)) error {
+	report func(string)) (err error) {
+	defer room(&err)
 	if len(wanting(all, dir)) == 0 {
 		return nil
 	}
@@ -57,7 +59,16 @@ func (f *fetcher) install(ctx context.Context, integrity string, all []Descripti
 
 // InstallFrom is Install from a tarball of the package that was fetched already.
 func InstallFrom(tarball, dir string, report func(string)) error {
-	return installFrom(tarball, integrity, Builtin(), dir, report)
+	err := installFrom(tarball, integrity, Builtin(), dir, report)
+	room(&err)
+	return err
+}
+
+// room says what to do about a full disk.
+func room(err *error) {
+	if errors.Is(*err, syscall.ENOSPC) {
+		*err = fmt.Errorf("%w: make room there, then run it again", *err)
+	}
 }
 
 func installFrom(tarball, integrity string, all []Description, dir string, report func(string)) error {

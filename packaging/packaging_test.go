@@ -80,7 +80,7 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 	installed := files(t, root)
 	for _, name := range []string{"usr/share/man/man1/faceauth.1", "usr/share/bash-completion/completions/faceauth",
 		"usr/share/zsh/vendor-completions/_faceauth", "usr/share/fish/vendor_completions.d/faceauth.fish",
-		"usr/bin/faceauth", "usr/share/doc/faceauth/licences.txt", "usr/share/faceauth/demo/s1/1.pgm",
+		"usr/bin/faceauth", "usr/share/faceauth/licences/faceauth.txt", "usr/share/faceauth/demo/s1/1.pgm",
 		"usr/lib/triplet/security/pam_faceauth.so", "usr/share/faceauth/models/fr_detect.onnx"} {
 		installed = append(installed, name)
 		path := filepath.Join(root, name)

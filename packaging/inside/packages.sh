@@ -30,7 +30,7 @@ users=$(cat /etc/passwd)
 apt install $(printf '%s\n' "$debs" | grep '/faceauth_\|-models_')
 [ "$(cat /etc/passwd)" = "$users" ] || stop 'the package faceauth adds a user'
 mustnt ls /lib/systemd/system/faceauth* /usr/lib/systemd/system/faceauth* 2>/dev/null
-must zgrep -q 'Permission is hereby granted' /usr/share/doc/faceauth/licences.txt*
+must grep -q 'Permission is hereby granted' /usr/share/faceauth/licences/faceauth.txt
 su - alice -s /bin/sh -c 'faceauth demo' >/tmp/demo.log 2>&1 || { tail -n 5 /tmp/demo.log; stop 'the demo failed'; }
 grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tmp/demo.log)"
 
