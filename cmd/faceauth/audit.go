@@ -35,11 +35,10 @@ func newAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "find faces in the gallery that have the wrong name",
-		Long: "Audit finds labelled faces that look more like another person, for example because two names were\n" +
-			"swapped. With --learned it checks learned faces, too. It does not report a face that is unlike all\n" +
-			"others. The gallery holds no pictures. With --pictures, the pictures of a contact sheet come from\n" +
-			"the recordings of the faces, and audit says who was enrolled from pictures that are not the right way\n" +
-			"up.",
+		Long: "Finds labelled faces that look more like another person, as when two names were swapped. --learned\n" +
+			"checks learned faces as well. A face unlike all others is not reported. The gallery holds no\n" +
+			"pictures of enrolled faces: with --pictures, the contact sheet takes them from your recordings, and\n" +
+			"you also hear who was enrolled from pictures that were not the right way up.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
 			"  faceauth audit --undo 17",
 		Args: cobra.NoArgs,

@@ -30,13 +30,13 @@ func newBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "copy the gallery into a new file, beside running programs, also with another key",
-		Long: "Backup copies the gallery, as it is now, into the new file FILE. Other programs may use the gallery\n" +
-			"meanwhile. Only you can read FILE, and it has the key of the gallery, if there is one, or the key in\n" +
-			"--new-key. Forgotten people are not in it. Every command opens it with --gallery FILE; to restore it,\n" +
-			"end all programs, remove the gallery and the files beside it (-wal, -shm, and the daily copies, which\n" +
-			"have the old key), and copy FILE to its place. A key is a file of 32 random bytes:\n\n" +
+		Long: "Copies the gallery into the new file FILE while other programs go on using it. Only you can read\n" +
+			"FILE. It is encrypted with the gallery's key, if there is one, or with --new-key, and contains\n" +
+			"nobody you have forgotten. Every command can open it with --gallery FILE. To restore it, stop all\n" +
+			"programs, remove the gallery and the files beside it (-wal, -shm, and the daily copies, which have\n" +
+			"the old key), and copy FILE to its place. A key is a file of 32 random bytes:\n\n" +
 			"    (umask 077; head -c 32 /dev/urandom >KEY)\n\n" +
-			"Without its key nobody can read a gallery: keep a copy of the key in another place.",
+			"Nobody can read a gallery without its key, so keep a copy of the key elsewhere.",
 		Args: cobra.ExactArgs(1), SuggestFor: []string{"export", "save", "dump"},
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := o.galleryPath()

@@ -25,14 +25,13 @@ func newConfirm(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "confirm NAME",
 		Short: "look at the learned faces of a person, and enrol them",
-		Long: "Confirm makes up to eight learned faces of a person enrolled faces: faces of a turned head that no\n" +
-			"enrolled face is near, and that stand for most other faces. Learned faces alone never confirm a\n" +
-			"person. First it writes a page with the pictures of these faces, the farthest from the enrolled ones\n" +
-			"first, and prints the path. In a terminal it then asks. Elsewhere look at the page, and give the\n" +
-			"numbers of the right faces with --faces. The page lies beside the gallery, only its owner can read it,\n" +
-			"and it is removed after the answer.\n\n" +
-			"Frontal faces that are far from the enrolled ones are not offered, because a film that changes one\n" +
-			"face into another makes such faces. After a new beard or new glasses use faceauth enroll --add.",
+		Long: "Turns up to eight learned faces of a person into enrolled ones: faces of a turned head that no\n" +
+			"enrolled face is near and that stand for most other faces. (Learned faces alone never confirm a\n" +
+			"person.) You first get a page with their pictures, the farthest from the enrolled faces first. In a\n" +
+			"terminal you are then asked; elsewhere, look at the page and name the right faces with --faces. The\n" +
+			"page is next to the gallery, only you can read it, and it is removed after your answer.\n\n" +
+			"Frontal faces far from the enrolled ones are not offered, because a film that changes one face into\n" +
+			"another produces such faces. After a new beard or new glasses, use faceauth enroll --add.",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: o.names,
 		RunE: func(c *cobra.Command, args []string) error { return o.confirm(c, args[0], numbers) },
 	}

@@ -22,8 +22,8 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "try the program on real faces without a camera",
-		Long: "Demo makes short moving recordings of three people from stills, enrols two of them from their first\n" +
-			"faces, replays a recording of all three, and prints who was recognised.",
+		Long: "Makes short films of three people from photographs, enrols two of them from their first faces,\n" +
+			"replays a film of all three, and prints who was recognised.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.reading = &reading{}

@@ -43,11 +43,11 @@ func newEnroll() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enroll SOURCE... --name NAME",
 		Short: "enrol a person: label the first usable faces in pictures or a recording",
-		Long: "Enroll labels the first usable faces in SOURCE: a camera (0), a video, pictures, a folder of pictures\n" +
-			"or a URL. Only one person may be in view. Poor pictures and heads that are turned away are skipped.\n" +
-			"One picture is enough to begin; four recognise better.\n\n" +
-			"--people FOLDER enrols everybody in it: each folder, or each picture, below it has the name of a\n" +
-			"person. To log in to this computer by face: faceauth login enroll.",
+		Long: "Enrols a person from the first usable faces in SOURCE: a camera (0), a video, pictures, a folder of\n" +
+			"pictures or a URL. Only that person may be in view. Poor pictures and heads that are turned away are\n" +
+			"skipped. One picture is enough to begin; four recognise better.\n\n" +
+			"--people FOLDER enrols everybody in it: every folder or picture below it is named after a person. To\n" +
+			"log in to this computer by face, use faceauth login enroll.",
 		Example: "  faceauth enroll 0 --name alice\n" +
 			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
 			"  faceauth enroll alice.jpg holiday.jpg --name alice\n" +

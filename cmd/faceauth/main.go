@@ -17,8 +17,8 @@ func newRoot() *cobra.Command {
 	return cli.Root(&cobra.Command{
 		Use:   "faceauth",
 		Short: "recognise people by their faces, on this device alone",
-		Long: "faceauth recognises people whom you have enrolled. It learns from later faces by itself,\n" +
-			"refuses strangers, and its memory has a fixed limit.",
+		Long: "faceauth recognises the people you enrolled. It goes on learning from the faces it sees, refuses\n" +
+			"strangers, and never uses more than a fixed amount of memory.",
 	}, commands()...)
 }
 

@@ -54,14 +54,13 @@ func newOffice() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "office ([NAME=]SOURCE... | --config FILE)",
 		Short: "report who comes and goes, on several cameras",
-		Long: "Office watches cameras and reports each arrival, each departure and each stranger once, with the\n" +
-			"time at which it happened. If a camera fails, office opens it again. A recording is played at its\n" +
-			"own speed and then ends. Times are local times of this machine.\n\n" +
-			"With --page a browser shows the office. There you can name strangers and correct mistakes. With\n" +
-			"--state the office remembers over a restart who is there, what happened, which events wait for\n" +
-			"delivery, and strangers: all of it in the file of the gallery, under the name that --state gives.\n" +
-			"Corrections on the page are saved at once, together with the faces learned until then. Meanwhile\n" +
-			"other programs may use the gallery.\n\n" +
+		Long: "Watches cameras and reports each arrival, each departure and each stranger once, with the time it\n" +
+			"happened. A camera that fails is opened again. A recording plays at its own speed and then ends.\n" +
+			"Times are local.\n\n" +
+			"--page shows the office in a browser, where you can name strangers and correct mistakes. With\n" +
+			"--state the office survives a restart: who is there, what happened, which events still wait for\n" +
+			"delivery, and strangers are kept in the gallery's file under that name. What you correct on the page\n" +
+			"is saved at once, with the faces learned so far. Other programs can use the gallery meanwhile.\n\n" +
 			"--config reads cameras, flags and secrets from a file; the command line overrides the file.",
 		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state home --page 127.0.0.1:8090\n" +
 			"  faceauth office 'door=frigate://broker.local/door?api=http://frigate.local:5000'\n" +

@@ -144,9 +144,8 @@ func newPeople() *cobra.Command {
 	undo := &cobra.Command{
 		Use:   "undo SINCE",
 		Short: "take back the faces learned since a moment",
-		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a number of\n" +
-			"observations that faceauth people has printed, or a time such as \"2026-11-20 17:30\", or a time span\n" +
-			"such as 90m or 12h.",
+		Long: "Takes back what was learned since a moment. Enrolled faces stay. SINCE is the number of faces observed,\n" +
+			"as faceauth people prints it, a time such as \"2026-11-20 17:30\", or how long ago, such as 90m or 12h.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			undo, err := undoSince(args[0], time.Now())

@@ -28,15 +28,14 @@ func newReplay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
-		Long: "Replay judges every face in SOURCE. It writes a folder with events.jsonl, a line for each face and\n" +
-			"frame, and report.html, a page that needs no network. It learns while it runs; learned faces are\n" +
-			"forgotten at the end unless --learn is given.\n\n" +
-			"With several recordings, or a folder of recordings, each recording is judged separately with the\n" +
-			"gallery, on all cores at once, and gets its own folder below --out. With --learn they are judged\n" +
-			"one after the other, each with the faces learned from those before it.\n\n" +
-			"Of photographs each is judged on its own: one look names a person, and confirms nobody. If a\n" +
-			"recording could not be read, or not to its end, or something in a folder was left out, the exit\n" +
-			"code is 9.",
+		Long: "Judges every face in SOURCE and writes a folder with events.jsonl, a line for each face and frame,\n" +
+			"and report.html, a page that works offline. It learns as it goes, and forgets what it learned at the\n" +
+			"end unless you give --learn.\n\n" +
+			"Several recordings, or a folder of them, are judged separately, on all cores at once, and each gets\n" +
+			"a folder of its own below --out. With --learn they are judged one after the other, each with the\n" +
+			"faces learned from those before.\n\n" +
+			"Photographs are judged one by one: a single look can name a person but not confirm one. If a\n" +
+			"recording could not be read to its end, or something in a folder was left out, the exit code is 9.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -31,13 +31,13 @@ func newSearch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
 		Short: "find a person in old recordings and photographs",
-		Long: "Search says which photographs show a person, and in which recordings the person is, and when. The\n" +
-			"person is enrolled, or is in a picture. Search looks into folders and their subfolders. It looks\n" +
-			"through each recording once, which takes a while, and through several at once, on all cores. It\n" +
-			"keeps the faces in an index, so the next search is quick, and an interrupted search continues,\n" +
-			"also within a long recording. What replay has looked at is in the index, too. Only its owner can\n" +
-			"read the index. If the person is nowhere, the exit code is 7; if something could not be looked at,\n" +
-			"it is 9.",
+		Long: "Finds the photographs that show a person, and the recordings the person is in, with times. The\n" +
+			"person is enrolled (--name) or shown in a picture (--like). Folders are searched with everything\n" +
+			"below them.\n\n" +
+			"The first search looks through each recording, which takes a while, on all cores. It keeps the faces\n" +
+			"in an index that only you can read, so the next search is quick, and an interrupted one continues\n" +
+			"where it stopped, even within a recording. What replay has seen is in the index as well. If the\n" +
+			"person is nowhere, the exit code is 7; if something could not be read, it is 9.",
 		Example: "  faceauth search album --name sam --out found\n" +
 			"  faceauth search ~/recordings --name alice\n" +
 			"  faceauth search day.mp4 --like face.jpg --sheet found.html",

@@ -27,9 +27,9 @@ func newWatch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
-		Long: "Watch judges every face until the source ends or you press Ctrl-C. It prints a line when the\n" +
-			"verdict on a face in view changes. It learns while it runs; learned faces are forgotten at the end\n" +
-			"unless --learn is given.",
+		Long: "Judges every face until the source ends or you press Ctrl-C, and prints a line when the verdict on\n" +
+			"somebody in view changes. It learns as it goes, and forgets what it learned at the end unless you\n" +
+			"give --learn.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
 		SuggestFor: []string{"live", "camera", "show"},

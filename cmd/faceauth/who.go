@@ -26,9 +26,9 @@ func newWho() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "who PICTURE...",
 		Short: "say who is in photographs",
-		Long: "Who judges each face in photographs, or in folders of them: its place, its name, the distance to the\n" +
-			"nearest face that was enrolled, and why somebody is unknown. It writes nothing and learns nothing.\n" +
-			"If nobody is recognised, the exit code is 7; if a file could not be looked at, it is 9.",
+		Long: "Says who is in photographs, or in folders of them: for each face its place, its name, its distance\n" +
+			"to the nearest enrolled face, and why it has no name. Nothing is written or learned. If nobody is\n" +
+			"recognised, the exit code is 7; if a file could not be read, it is 9.",
 		Example:    "  faceauth who party.jpg\n  faceauth who album --json",
 		Args:       cobra.MinimumNArgs(1),
 		Aliases:    []string{"recognise", "recognize", "identify"},
