@@ -141,7 +141,7 @@ pam: setup-login pam-module
 pam-module:
 	@mkdir -p $(dir $(PAM_MODULE))
 	$(CC) -std=c11 -D_GNU_SOURCE -DSYSCONFDIR='"$(sysconfdir)"' $(CPPFLAGS) -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fvisibility=hidden -fstack-protector-strong \
-		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/*.c -lpam -lcrypt
+		$(CFLAGS) -fPIC -shared -Wl,-z,relro,-z,now $(LDFLAGS) -o $(PAM_MODULE) tablet/pam/pam_faceauth.c -lpam -lcrypt
 
 # What is installed beside the programs: manual pages and completions, made by a program for this machine even if the
 # programs are for another one; the licences of what they link; and the demo's stills, which come with gocv.
@@ -161,8 +161,7 @@ deb:
 
 # The files that can be installed without a camera, a compiler and a network.
 install-files:
-	install -d $(DESTDIR)$(datadir)/dbus-1/system.d $(DESTDIR)$(datadir)/dbus-1/system-services \
-		$(DESTDIR)$(datadir)/dbus-1/interfaces $(DESTDIR)$(datadir)/polkit-1/actions $(DESTDIR)$(datadir)/pam-configs \
+	install -d $(DESTDIR)$(datadir)/polkit-1/actions $(DESTDIR)$(datadir)/pam-configs \
 		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d $(DESTDIR)$(sysconfdir)/apparmor.d \
 		$(DESTDIR)$(datadir)/faceauth
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
@@ -172,17 +171,15 @@ install-files:
 	for u in faceauth-fleet-server faceauth-fleet@; do \
 		sed 's|@bindir@|$(bindir)|' fleet/install/$$u.service >$(DESTDIR)$(unitdir)/$$u.service || exit 1; done
 	install -m 644 tablet/install/faceauth.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf
-	install -m 644 tablet/install/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/system.d/
-	install -m 644 tablet/bus/org.faceauth.Device.xml $(DESTDIR)$(datadir)/dbus-1/interfaces/
-	install -m 644 tablet/install/org.faceauth.policy $(DESTDIR)$(datadir)/polkit-1/actions/
+	sed 's|@bindir@|$(bindir)|' tablet/install/org.faceauth.policy >$(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy
 	install -d $(DESTDIR)$(sysconfdir)/faceauth
 	[ -e $(DESTDIR)$(sysconfdir)/faceauth/services ] || install -m 644 tablet/install/services $(DESTDIR)$(sysconfdir)/faceauth/services
 	install -m 644 tablet/install/pam-config $(DESTDIR)$(datadir)/pam-configs/faceauth
 	install -m 644 tablet/install/pam-config-password $(DESTDIR)$(datadir)/pam-configs/faceauth-password
-	sed 's|@bindir@|$(bindir)|' tablet/install/org.faceauth.service >$(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth.service >$(DESTDIR)$(unitdir)/faceauth.service
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
-	install -m 644 tablet/install/faceauth-eye.socket tablet/install/faceauth-key.service $(DESTDIR)$(unitdir)/
+	install -m 644 tablet/install/faceauth.socket tablet/install/faceauth-root.socket tablet/install/faceauth-eye.socket tablet/install/faceauth-key.service \
+		$(DESTDIR)$(unitdir)/
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
 
 # The programs and the module that have been built.
@@ -214,10 +211,9 @@ install-docs:
 install: install-programs install-pam install-models install-docs install-files
 
 uninstall:
-	rm -f $(DESTDIR)$(datadir)/dbus-1/system.d/org.faceauth.conf $(DESTDIR)$(datadir)/dbus-1/interfaces/org.faceauth.Device.xml \
-		$(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(datadir)/pam-configs/faceauth \
-		$(DESTDIR)$(datadir)/pam-configs/faceauth-password $(DESTDIR)$(datadir)/dbus-1/system-services/org.faceauth.service \
-		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
+	rm -f $(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy $(DESTDIR)$(datadir)/pam-configs/faceauth \
+		$(DESTDIR)$(datadir)/pam-configs/faceauth-password \
+		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth.socket $(DESTDIR)$(unitdir)/faceauth-root.socket $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
 		$(DESTDIR)$(unitdir)/faceauth-key.service \
 		$(DESTDIR)$(unitdir)/faceauth-office@.service \
 		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(unitdir)/faceauth-fleet@.service \
@@ -229,7 +225,7 @@ uninstall:
 	rm -f $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/bash-completion/completions/$(p) \
 		$(DESTDIR)$(datadir)/zsh/vendor-completions/_$(p) $(DESTDIR)$(datadir)/fish/vendor_completions.d/$(p).fish)
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%) $(DESTDIR)$(bindir)/faceauth-lab
-	rm -rf $(DESTDIR)$(datadir)/faceauth
+	rm -rf $(DESTDIR)$(datadir)/faceauth $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/doc/$(p))
 
 PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Boots a copy of this system, installs the packages of a folder into it, and checks whether systemd, the bus and the
-# packages fit together: the bus starts the service, an upgrade restarts it, a removal stops it.
+# Boots a copy of this system, installs the packages of a folder into it, and checks whether systemd and the
+# packages fit together: a request starts the service, an upgrade restarts it, a removal stops it.
 #
 #   packaging/check-booted.sh OUT
 #
@@ -52,11 +52,11 @@ quietly dpkg -i ./*.deb
 [ "$(pid)" = 0 ] || stop 'the service runs, and nobody has asked'
 quietly faceauth login health
 first=$(pid)
-[ "$first" -gt 0 ] || stop 'the bus has not started the service'
+[ "$first" -gt 0 ] || stop 'no request has started the service'
 [ "$(stat -c %U "/proc/$first")" = faceauth ] || stop "the service runs as $(stat -c %U "/proc/$first")"
 [ -n "$(ls -A /var/lib/faceauth)" ] || stop 'the service made no key'
 key=$(sha256sum /var/lib/faceauth/key.sealed)
-echo 'booted: installed, and started by the bus'
+echo 'booted: installed, and started by a request'
 
 quietly dpkg -i next/*.deb
 second=$(pid)

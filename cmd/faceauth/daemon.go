@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,9 +15,8 @@ import (
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/bus"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/godbus/dbus/v5"
+	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
 
@@ -30,7 +28,7 @@ type login struct {
 	infrared       string
 	turn           cli.Rotation
 	store, keyFile string
-	eye            string
+	eye, socket    string
 	idle           time.Duration
 }
 
@@ -38,10 +36,10 @@ func newDaemon() *cobra.Command {
 	var o login
 	c := &cobra.Command{
 		Use:   "daemon",
-		Short: "serve logins by face on the system bus",
-		Long: "Daemon tells other programs (PAM, screen lockers, faceauth login) over D-Bus whether the person\n" +
-			"in front of the camera is a user of this device. It opens the camera only for a request. The bus\n" +
-			"or systemd starts it, as root; docs/login.md says how to install it.",
+		Short: "serve logins by face",
+		Long: "Daemon tells other programs (PAM, screen lockers, faceauth login) at a socket whether the person\n" +
+			"in front of the camera is a user of this device. It opens the camera only for a request. systemd\n" +
+			"starts it at the first one; docs/login.md says how to install it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.serve(c) },
 	}
@@ -56,6 +54,7 @@ func newDaemon() *cobra.Command {
 	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the "+
 		"camera (default: a child of the "+
 		"daemon)")
+	c.Flags().StringVar(&o.socket, "socket", socket.Path, "socket at which it is asked, unless systemd gives one")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
 		"end after this time without a request; 0 for never")
 	c.Flags().StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
@@ -91,7 +90,7 @@ func (o *login) serve(c *cobra.Command) error {
 	if opt.Policy.MinLiveness == 0 {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
-	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, bus.UID, tablet.Boot, tablet.Wipe
+	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, socket.UID, tablet.Boot, tablet.Wipe
 	eyes := tablet.NewEyes(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
 	defer eyes.Close()
 	if o.infrared != "" {
@@ -113,27 +112,19 @@ func (o *login) serve(c *cobra.Command) error {
 		}
 		defer a.Close()
 	}
-	conn, err := bus.Connect(context.Background()) // the deferred calls end everything else before the connection
+	l, err := socket.Listen(o.socket)
 	if broken != nil && err != nil {
 		return cli.Fail(cli.BadGallery, broken)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("listening for requests: %w", err)
 	}
-	defer conn.Close()
-	asks, err := dbus.ConnectSystemBus()
-	if err != nil {
-		return fmt.Errorf("connecting to the system bus: %w", err)
-	}
-	defer asks.Close()
-	ctx, cancel := context.WithCancel(c.Context())
-	defer cancel()
 	if broken != nil { // whoever asks is told, and does not wait for a daemon that cannot start
 		log.Error("nobody is recognised: the store cannot be used", "error", broken)
-		return bus.Serve(ctx, conn, asks, nil, bus.Options{Log: log, Idle: brokenIdle, Broken: broken}, func() {})
+		return socket.Serve(c.Context(), l, nil, socket.Options{Log: log, Idle: brokenIdle, Broken: broken}, func() {})
 	}
-	return bus.Serve(ctx, conn, asks, a, bus.Options{Log: log, Idle: o.idle}, func() {
-		resident, _ := bus.Resident() // 0 if the system does not say
+	return socket.Serve(c.Context(), l, a, socket.Options{Log: log, Idle: o.idle}, func() {
+		resident, _ := socket.Resident() // 0 if the system does not say
 		log.Info("ready", "sources", len(o.devices), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
 			"challenge", o.Challenge, "min_liveness", opt.Policy.MinLiveness)
 	})

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/words"
-	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
 
@@ -45,7 +44,7 @@ var managers = map[string]string{"gdm.service": "gdm-password", "gdm3.service": 
 
 // answered is how the daemon has answered questions about a user.
 type answered struct {
-	status bus.Status
+	status socket.Status
 	err    error // of the status
 	here   error // nil if this program is at the device
 }
@@ -74,11 +73,11 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 		missing = errors.New("the unit faceauth.service is not installed: docs/login.md")
 	}
 	add("service", missing, "faceauth.service is installed")
-	var e *bus.Error
+	var e *socket.Error
 	switch refused := errors.As(d.err, &e); {
 	case d.err != nil && !refused:
 		add("daemon", d.err, "")
-	case refused && strings.HasSuffix(e.Name, ".Internal"):
+	case refused && e.Name == "Internal":
 		add("daemon", errors.New(e.Message), "")
 	default:
 		add("daemon", nil, "it answers")
@@ -141,7 +140,7 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 	switch placed := errors.As(d.here, &e); {
 	case d.here == nil:
 		note("terminal", "a face counts in this terminal")
-	case placed && strings.HasSuffix(e.Name, ".Elsewhere"):
+	case placed && e.Name == "Elsewhere":
 		note("terminal", "this terminal runs outside the sessions, or elsewhere: a face counts here only for a service "+
 			"with a challenge, as sudo turn, and only at the device")
 	default:
@@ -188,14 +187,10 @@ func verdict(all []finding) (works bool, text string) {
 
 // doctorLogin prints what a login needs, with the verdict in the first line. An error follows if it does not work.
 func (o *options) doctorLogin(c *cobra.Command) error {
-	who, d := caller(), answered{}
-	client, err := bus.Dial(c.Context())
-	if err != nil {
-		d.err, d.here = err, err
-	} else {
-		defer client.Close()
-		d.status, d.err = client.Status(c.Context(), who)
-		d.here = atDevice(c.Context(), client, who)
+	who, d, client := caller(), answered{here: errors.New("run this without sudo")}, socket.Client(socket.Path)
+	d.status, d.err = client.Status(c.Context(), who)
+	if os.Geteuid() != 0 { // root may ask from everywhere
+		d.here = client.Here(c.Context())
 	}
 	all := loginFindings(systemRoot, os.Getenv, who, d)
 	all = append(all, cameraFindings()...)
@@ -227,18 +222,6 @@ func caller() string {
 		return ""
 	}
 	return u.Username
-}
-
-// atDevice returns nil if the daemon would look for a user who asks in this terminal. Root may ask from everywhere, so
-// for root there is no answer.
-func atDevice(ctx context.Context, client *bus.Client, who string) error {
-	if os.Geteuid() == 0 {
-		return errors.New("run this without sudo")
-	}
-	if err := client.Call(ctx, "Claim", who); err != nil {
-		return err
-	}
-	return client.Call(ctx, "Release")
 }
 
 // cameraFindings tells of each camera whether it is an infrared one, by the formats that it offers.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/socket"
 )
 
 // Whatever is missing for a login by face, the first line names the first reason.
@@ -21,7 +21,7 @@ func TestDoctorLogin(t *testing.T) {
 	}
 	const unit, module = "usr/lib/systemd/system/faceauth.service", "usr/lib/x86_64-linux-gnu/security/pam_faceauth.so"
 	const auth, list = "etc/pam.d/common-auth", "etc/faceauth/services"
-	refused := func(name string) error { return &bus.Error{Name: "org.faceauth.Error." + name, Message: name} }
+	refused := func(name string) error { return &socket.Error{Name: name, Message: name} }
 	for _, c := range []struct {
 		name, without string
 		d             answered
@@ -35,7 +35,7 @@ func TestDoctorLogin(t *testing.T) {
 			"daemon: the faceauth daemon", ""},
 		{"a damaged store", "", answered{err: refused("Internal")}, "", "daemon: Internal", ""},
 		{"not enrolled", "", answered{err: refused("NoProfile")}, "", "account: alice: NoProfile", ""},
-		{"the password is due", "", answered{status: bus.Status{Labelled: 4, Refusal: "too many failures"}}, "",
+		{"the password is due", "", answered{status: socket.Status{Labelled: 4, Refusal: "too many failures"}}, "",
 			"account: alice: log in with the password first: too many failures", ""},
 		{"no module", module, answered{}, "", "module: pam_faceauth.so is not installed", ""},
 		{"PAM does not ask", auth, answered{}, "", "PAM: no service asks", ""},

@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/shadow"
 	"github.com/faceauth/faceauth/internal/words"
-	"github.com/faceauth/faceauth/tablet/bus"
+	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
 
 func newLogin() *cobra.Command {
-	var user string
+	var user, at string
 	var o cli.Options
 	c := &cobra.Command{
 		Use:   "login",
@@ -29,35 +31,33 @@ func newLogin() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.PersistentFlags().StringVar(&user, "user", "", "user (default: you)")
+	c.PersistentFlags().StringVar(&at, "socket", socket.Path, "socket of the daemon")
+	c.PersistentFlags().MarkHidden("socket")
 	o.JSONFlag(c.PersistentFlags())
 
-	// ask calls f with a connection to the daemon.
-	ask := func(c *cobra.Command, f func(*bus.Client) error) error {
-		client, err := bus.Dial(c.Context())
-		if err != nil {
+	client := func() socket.Client { return socket.Client(at) }
+	// command makes a command that asks the daemon. About other users root alone may ask.
+	command := func(use, short string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error {
+			if user != "" && user != caller() || c.Name() == "enroll" {
+				if err := asRoot(c, user); err != nil {
+					return err
+				}
+			}
+			err := run(c, args)
+			var e *socket.Error
+			if errors.As(err, &e) {
+				return cli.Fail(cli.Refused, errors.New(words.Of(os.Getenv).Refusal(e.Name, e.Message, e.Wait)))
+			}
 			return err
-		}
-		defer client.Close()
-		err = f(client)
-		var e *bus.Error
-		if errors.As(err, &e) {
-			return cli.Fail(cli.Refused, errors.New(words.Of(os.Getenv).Refusal(e.Name, e.Message, e.Wait)))
-		}
-		return err
-	}
-	// command makes a command that asks the daemon.
-	command := func(use, short string, run func(*cobra.Command, *bus.Client) error) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				return ask(c, func(client *bus.Client) error { return run(c, client) })
-			}}
+		}}
 	}
 	// look makes the command for an action in which the daemon uses the camera.
 	look := func(use, short, good, otherwise string,
-		run func(*bus.Client, *cobra.Command, func(string)) (string, error)) *cobra.Command {
-		return command(use, short, func(c *cobra.Command, client *bus.Client) error {
+		run func(*cobra.Command, func(string)) (string, error)) *cobra.Command {
+		return command(use, short, cobra.NoArgs, func(c *cobra.Command, _ []string) error {
 			sentence := words.Of(os.Getenv).Sentence
-			word, err := run(client, c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), sentence(word)) })
+			word, err := run(c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), sentence(word)) })
 			if err != nil {
 				return err
 			}
@@ -71,28 +71,28 @@ func newLogin() *cobra.Command {
 		})
 	}
 	known, more := false, false
-	enroll := look("enroll", "show the device your face, in four poses", "enroll-completed",
+	enroll := look("enroll", "show the device your face, in four poses", "completed",
 		"nothing was enrolled; an earlier profile is unchanged",
-		func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
+		func(c *cobra.Command, tell func(string)) (string, error) {
+			kind := ""
 			switch {
 			case more:
-				return client.AddLook(c.Context(), user, tell)
+				kind = socket.AddLook
 			case known:
-				return client.EnrollRoot(c.Context(), user, markOf(c, user), tell)
+				kind = socket.AsRoot
 			}
-			return client.Enroll(c.Context(), user, markOf(c, user), tell)
+			return client().Enroll(c.Context(), user, kind, markOf(c, user), tell)
 		})
-	enroll.Long = "Enroll shows the device your face in four poses, so that you can log in with it. With sudo, and\n" +
-		"--user NAME, the face counts at once. In a desktop session it works without sudo; then your\n" +
-		"password is needed once more, within a minute after your face. To enrol a person for recordings\n" +
-		"or an office: faceauth enroll."
+	enroll.Long = "Enroll shows the device a user's face in four poses, so that the user can log in with it. It needs\n" +
+		"an administrator: run it with sudo and --user NAME, or without, and it asks for a password by polkit.\n" +
+		"The face counts at once. To enrol a person for recordings or an office: faceauth enroll."
 	enroll.Example = "  sudo faceauth login enroll --user \"$USER\""
 	enroll.Flags().BoolVar(&known, "i-know", false, "enrol root, too: a photograph of that face could become root")
 	enroll.Flags().BoolVar(&more, "add-look", false, "keep the enrolled faces and add another look of you, as with "+
 		"glasses; twice at most")
-	history := command("history", "show the latest attempts to log in as a user",
-		func(c *cobra.Command, client *bus.Client) error {
-			events, err := client.History(c.Context(), user)
+	history := command("history", "show the latest attempts to log in as a user", cobra.NoArgs,
+		func(c *cobra.Command, _ []string) error {
+			events, err := client().History(c.Context(), user)
 			if err != nil {
 				return err
 			}
@@ -115,27 +115,23 @@ func newLogin() *cobra.Command {
 	history.Long = "History shows when somebody tried to log in as a user by face, through which service, with\n" +
 		"which result, and whether by the infrared camera, and when the password was given and a face\n" +
 		"enrolled. A login that saw no usable face is no attempt."
-	undo := &cobra.Command{
-		Use: "undo SINCE", Short: "take back the faces learned since a moment", Args: cobra.ExactArgs(1),
-		Long: "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
-			"as \"2026-11-20 17:30\", or a time span such as 90m or 12h.",
-		RunE: func(c *cobra.Command, args []string) error {
+	undo := command("undo SINCE", "take back the faces learned since a moment", cobra.ExactArgs(1),
+		func(c *cobra.Command, args []string) error {
 			since, err := moment(args[0], time.Now())
 			if err != nil {
 				return cli.Fail(cli.BadUsage, err)
 			}
-			return ask(c, func(client *bus.Client) error {
-				n, err := client.Undo(c.Context(), user, since)
-				if err != nil {
-					return err
-				}
-				return o.Print(c, map[string]uint32{"faces": n}, "%s taken back\n", cli.Count(int(n), "learned face"))
-			})
-		},
-	}
-	health := command("health", "print the memory use of the daemon (root only)",
-		func(c *cobra.Command, client *bus.Client) error {
-			h, err := client.Health(c.Context())
+			n, err := client().Undo(c.Context(), user, since)
+			if err != nil {
+				return err
+			}
+			return o.Print(c, map[string]int{"faces": n}, "%s taken back\n", cli.Count(n, "learned face"))
+		})
+	undo.Long = "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
+		"as \"2026-11-20 17:30\", or a time span such as 90m or 12h."
+	health := command("health", "print the memory use of the daemon (root only)", cobra.NoArgs,
+		func(c *cobra.Command, _ []string) error {
+			h, err := client().Health(c.Context())
 			if err != nil {
 				return err
 			}
@@ -144,24 +140,24 @@ func newLogin() *cobra.Command {
 	health.Hidden = true // for tests; faceauth doctor --login says whether the daemon answers
 	c.AddCommand(
 		enroll, allow(),
-		look("try", "try a login: look into the camera", "verify-match", "use your password",
-			func(client *bus.Client, c *cobra.Command, tell func(string)) (string, error) {
-				return client.Verify(c.Context(), user, tell)
+		look("try", "try a login: look into the camera", "match", "use your password",
+			func(c *cobra.Command, tell func(string)) (string, error) {
+				return client().Verify(c.Context(), user, tell)
 			}),
-		command("status", "show a user's profile, and whether a login is possible",
-			func(c *cobra.Command, client *bus.Client) error {
-				s, err := client.Status(c.Context(), user)
+		command("status", "show a user's profile, and whether a login is possible", cobra.NoArgs,
+			func(c *cobra.Command, _ []string) error {
+				s, err := client().Status(c.Context(), user)
 				if err != nil {
 					return err
 				}
 				had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
-					s.Enrolled.Local().Format("2006-01-02 15:04"), cli.Count(int(s.Labelled), "face"),
-					cli.Count(int(s.Learned), "face"), learning(s))
+					s.Enrolled.Local().Format("2006-01-02 15:04"), cli.Count(s.Labelled, "face"),
+					cli.Count(s.Learned, "face"), learning(s))
 				return o.Print(c, s, "%s%s\n", had, may(s))
 			}),
 		history, undo,
-		command("forget", "remove a profile and every trace of it", func(c *cobra.Command, client *bus.Client) error {
-			if err := client.Forget(c.Context(), user); err != nil {
+		command("forget", "remove a profile and every trace of it", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+			if err := client().Forget(c.Context(), user); err != nil {
 				return err
 			}
 			return o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
@@ -171,11 +167,25 @@ func newLogin() *cobra.Command {
 	return c
 }
 
-// markOf returns the mark of a user's account, which only root can read; without it the next password binds the face.
-func markOf(c *cobra.Command, user string) string {
-	if os.Geteuid() != 0 {
-		return ""
+// asRoot runs this command anew by polkit, if this is not root.
+func asRoot(c *cobra.Command, user string) error {
+	if os.Geteuid() == 0 {
+		return nil
 	}
+	pkexec, err := exec.LookPath("pkexec")
+	self, unknown := os.Executable()
+	if err != nil || unknown != nil {
+		return cli.Fail(cli.Refused, errors.New("an administrator is needed for that: run the command with sudo"))
+	}
+	args := append([]string{pkexec, self}, os.Args[1:]...)
+	if user == "" {
+		args = append(args, "--user", caller())
+	}
+	return fmt.Errorf("asking polkit for leave: %w", syscall.Exec(pkexec, args, os.Environ()))
+}
+
+// markOf returns the mark of a user's account; without it the next password binds the face.
+func markOf(c *cobra.Command, user string) string {
 	if user == "" {
 		user = "root"
 	}
@@ -187,7 +197,7 @@ func markOf(c *cobra.Command, user string) string {
 }
 
 // learning says whether a profile still learns.
-func learning(s bus.Status) string {
+func learning(s socket.Status) string {
 	if s.Drifted {
 		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
 			"this account, then: faceauth login undo 1000h, or enrol again"
@@ -196,7 +206,7 @@ func learning(s bus.Status) string {
 }
 
 // may says whether a login may begin.
-func may(s bus.Status) string {
+func may(s socket.Status) string {
 	switch {
 	case s.Refusal != "" && s.Wait > 0:
 		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(int(s.Wait), "second"), s.Refusal)

@@ -129,6 +129,23 @@ func TestSudo(t *testing.T) {
 	}
 }
 
+// An administrator enrols without sudo: polkit asks for the password.
+func TestEnrolByPolkit(t *testing.T) {
+	needs(t, "pkexec")
+	s := programs(t)
+	s.run(t, "faceauth login allow polkit-1 --off; faceauth login forget --user alice")
+	out := s.session(t, "alice", atDevice, typed("alice", "bash -c 'me=$BASHPID; pkttyagent --process $me & sleep 1; "+
+		"faceauth login enroll; exit $?'"))
+	for _, w := range []string{"manage the faces of logins", "AUTHENTICATION COMPLETE", "\nenrolled\n", "code 0"} {
+		if !strings.Contains(out, w) {
+			t.Errorf("it does not say %q: %s\n%s", w, out, s.journal(t))
+		}
+	}
+	if a := s.console(t, "login", "", 0); !a.in {
+		t.Errorf("the face, at once after the enrolment: %s\n%s", a.said, s.journal(t))
+	}
+}
+
 // The program login, on a console of the device, lets in by Enter and the face, and by the password when somebody else
 // is there.
 func TestConsole(t *testing.T) {

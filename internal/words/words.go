@@ -2,7 +2,7 @@
 
 // Package words holds the sentences of a login for users, in several languages.
 //
-// [Of] returns the language of an environment. [Language.Sentence] translates a word of the bus into a sentence, and
+// [Of] returns the language of an environment. [Language.Sentence] translates a word of the daemon into a sentence, and
 // [Language.Refusal] an error. The PAM module, which is in C, has the same sentences in words.h, which the test of this
 // package writes:
 //
@@ -50,19 +50,13 @@ func Of(getenv func(string) string) Language {
 	return English
 }
 
-// Say returns the sentence for a word, if there is one. Words of verifications and enrolments work with and without
-// their prefix, and so do names of errors.
+// Say returns the sentence for a word, or for the name of a refusal, if there is one.
 func (l Language) Say(word string, args ...any) (string, bool) {
-	for _, prefix := range []string{"", "verify-", "enroll-", "org.faceauth.Error."} {
-		rest, ok := strings.CutPrefix(word, prefix)
-		if !ok {
-			continue
-		}
-		if s, ok := catalogue[rest]; ok {
-			return fmt.Sprintf(s[l], args...), true
-		}
+	s, ok := catalogue[word]
+	if !ok {
+		return "", false
 	}
-	return "", false
+	return fmt.Sprintf(s[l], args...), true
 }
 
 // Sentence returns the sentence for a word. An unknown word, from a newer service, is returned as it is.
@@ -73,7 +67,7 @@ func (l Language) Sentence(word string) string {
 	return word
 }
 
-// Refusal returns the sentence for an error of the bus with a name and a message, with advice. Wait is the number of
+// Refusal returns the sentence for a refusal with a name and a message, with advice. Wait is the number of
 // seconds until the next try is allowed; 0 if it is not known.
 func (l Language) Refusal(name, message string, wait uint32) string {
 	if wait > 0 {
@@ -273,11 +267,6 @@ var catalogue = map[string][languages]string{
 		"eine andere Anmeldung benutzt die Kamera; bitte in ein paar Sekunden noch einmal versuchen, oder das " +
 			"Passwort eingeben",
 		"une autre connexion utilise la caméra ; réessayez dans quelques secondes, ou utilisez votre mot de passe",
-	},
-	"ClaimDevice": {
-		"another program took the camera; try again",
-		"ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen",
-		"un autre programme a pris la caméra ; réessayez",
 	},
 	"NoProfile": {
 		"this user has no profile; make one: sudo faceauth login enroll --user NAME",

@@ -99,7 +99,7 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 	}
-	if s, ok := German.Say("verify-too-small"); !ok || s != "näher kommen" {
+	if s, ok := German.Say("too-small"); !ok || s != "näher kommen" {
 		t.Error(s, ok)
 	}
 	if s, ok := French.Say("Wait", 4); !ok ||
@@ -115,10 +115,10 @@ func TestCatalogue(t *testing.T) {
 		wait    uint32
 		refusal string
 	}{
-		{English, "org.faceauth.Error.TooSoon", 4, "too soon after a failure; wait 4 s, or use your password"},
-		{French, "org.faceauth.Error.TooManyRequests", 0, "trop de demandes ; attendez quelques secondes"},
-		{English, "org.faceauth.Error.TooManyRequests", 0, "said by the daemon"},
-		{German, "org.faceauth.Error.OfTomorrow", 0, "said by the daemon"},
+		{English, "TooSoon", 4, "too soon after a failure; wait 4 s, or use your password"},
+		{French, "TooManyRequests", 0, "trop de demandes ; attendez quelques secondes"},
+		{English, "TooManyRequests", 0, "said by the daemon"},
+		{German, "OfTomorrow", 0, "said by the daemon"},
 	} {
 		if got := c.l.Refusal(c.name, "said by the daemon", c.wait); got != c.refusal {
 			t.Errorf("%s, %d s: %q", c.name, c.wait, got)

@@ -15,10 +15,10 @@
  *   placed       with password: only modules that check a password lead to this line, so it is not checked again; for
  *                users whose entry is elsewhere, as in LDAP
  *
- * The prompt comes first. Before it the module sends what has the camera look, and waits for nothing, whatever the bus
- * and the daemon do. What they answer while the password is typed waits in the socket. A password that was typed goes on
- * at once. After Enter nobody waits longer than SILENCE for a daemon, a bus or an eye that says nothing, and a signal
- * such as that of ^C ends the wait.
+ * The prompt comes first. Before it the module sends what has the camera look, to the daemon's socket, and waits for
+ * nothing. What the daemon answers while the password is typed waits there (tablet/socket says what). A password that was
+ * typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon or an eye that says nothing, and a
+ * signal such as that of ^C ends the wait.
  *
  * Only services that stand in SERVICES ask, and only for somebody at the device: in an active session on a seat of it,
  * for a greeter at one of its seats, and under the user's manager for lockers, and for sudo and the like with a
@@ -45,7 +45,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,7 +55,6 @@
 #include <security/pam_ext.h>
 #include <security/pam_modules.h>
 
-#include "bus.h"
 #include "words.h"
 
 #ifndef SYSCONFDIR
@@ -62,22 +63,19 @@
 #ifndef SERVICES
 #define SERVICES SYSCONFDIR "/faceauth/services"
 #endif
-#define SERVICE "org.faceauth"
-#define OBJECT "/org/faceauth/Device"
-#define DEVICE "org.faceauth.Device"
-#define DBUS "org.freedesktop.DBus"
+#ifndef SOCKET
+#define SOCKET "/run/faceauth"
+#endif
 #define SESSIONS "/run/systemd/sessions/"
 #define USERS "/run/systemd/users/"
 #define SECOND UINT64_C(1000000)
 #define BEFORE (SECOND / 25)  /* to read what has come while the prompt waited */
-#define AFTER (SECOND / 10)   /* to tell the daemon that the password was right */
-#define SILENCE (SECOND * 5 / 2) /* of the daemon, which the bus may have to start, after Enter */
-#define OFTEN SECOND          /* a silent daemon is asked whether it is there */
+#define AFTER 100             /* milliseconds for the daemon to note that the password was right */
+#define SILENCE (SECOND * 5 / 2) /* of the daemon, which may have to be started, after Enter */
 #define FRESH (10 * SECOND)   /* a refusal that came while the prompt waited, counted from the start */
 #define UNKNOWN_ASKER 65534   /* nobody */
 #define SHOWN 400             /* characters of a command: a longer one gets no face */
 #define MATCHED "faceauth-matched"
-#define TELLING "faceauth-telling"
 
 struct attempt {
 	pam_handle_t *pamh;
@@ -85,14 +83,13 @@ struct attempt {
 	uint32_t asker;    /* who wants to be the user */
 	char challenge[8]; /* of the service, or empty */
 	char mark[128];    /* of the account, or empty */
-	struct bus bus;
-	uint32_t claim, start, ask, ping; /* serials of the calls */
-	char daemon[64];   /* its unique name: nobody else's signals count */
+	int fd;            /* to the daemon, or -1 */
+	char said[512];    /* of which this much is there */
+	size_t have;
+	bool asked;        /* for the verdict */
 	uint64_t began;
-	uint64_t heard;    /* the daemon's last message */
-	bool asked;        /* whether it is there */
+	uint64_t heard;    /* the daemon's last line */
 	int signals;       /* a signalfd of what ends the wait, or -1 */
-	bool started;      /* the daemon has begun to look */
 	bool done;         /* nothing more will come */
 	bool match, other; /* the verdict: the user; or somebody else, a picture, or the user with the password only */
 	const char *why;   /* word for what ended it, or NULL */
@@ -126,8 +123,6 @@ static int language(pam_handle_t *pamh)
 /* The entry of the catalogue for a word, or NULL. Words are static, so they may be kept. */
 static const char *sentence(const char *word, int language)
 {
-	if (strncmp(word, "verify-", 7) == 0)
-		word += 7;
 	for (size_t i = 0; i < sizeof catalogue / sizeof *catalogue; i++)
 		if (strcmp(word, catalogue[i].word) == 0)
 			return catalogue[i].in[language];
@@ -148,63 +143,80 @@ static void end(struct attempt *a, const char *why)
 	a->why = why == NULL ? NULL : known(why);
 }
 
-/* A signal. Anybody may send us one that looks the same as the daemon's: only those of the daemon itself count. */
-static void hear_signal(struct attempt *a, const struct message *m)
+/* Connects to the daemon and sends a line, without waiting: systemd listens, and starts the daemon. Root has a socket of
+ * its own, which users cannot keep busy. Returns the connection, or a negative errno. The numbers below 3 are where a
+ * program writes what it says. */
+static int hail(const char *line)
 {
-	const char *word, *old, *new, *say;
-	uint32_t last;
-	if (a->done || a->daemon[0] == '\0')
-		return;
-	if (strcmp(m->text[SENDER], DBUS) == 0 && strcmp(m->text[MEMBER], "NameOwnerChanged") == 0) {
-		if (message_read(m, "sss", &word, &old, &new) && strcmp(word, SERVICE) == 0 && strcmp(new, a->daemon) != 0)
-			end(a, "error");
-		return;
-	}
-	if (strcmp(m->text[SENDER], a->daemon) != 0 || strcmp(m->text[INTERFACE], DEVICE) != 0 ||
-	    strcmp(m->text[MEMBER], "VerifyStatus") != 0 || !message_read(m, "sb", &word, &last) ||
-	    strncmp(word, "verify-", 7) != 0)
-		return;
+	static const struct sockaddr_un ours = {.sun_family = AF_UNIX, .sun_path = SOCKET},
+		roots = {.sun_family = AF_UNIX, .sun_path = SOCKET "-root"};
+	const struct sockaddr_un *to = geteuid() == 0 ? &roots : &ours;
+	int first = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = first < 0 ? -1 : fcntl(first, F_DUPFD_CLOEXEC, 3), r = errno;
+	if (first >= 0)
+		close(first);
+	if (fd < 0)
+		return -r;
+	if (connect(fd, (const struct sockaddr *)to, sizeof *to) == 0 &&
+	    send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line))
+		return fd;
+	r = errno == 0 ? EMSGSIZE : errno;
+	close(fd);
+	return -r;
+}
+
+static void hang_up(struct attempt *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+}
+
+/* A line of the daemon. */
+static void hear(struct attempt *a, char *line)
+{
+	char *word, *next, *kind = strtok_r(line, " ", &next);
+	const char *say;
 	a->heard = now();
-	if (last) {
-		end(a, word + 7);
-		a->match = a->ask != 0 && strcmp(word, "verify-match") == 0; /* before it is asked the daemon tells none */
-		a->other = strcmp(word, "verify-no-match") == 0 || strcmp(word, "verify-taken-for-picture") == 0 ||
-			strcmp(word, "verify-give-password") == 0;
-	} else if ((say = sentence(word, a->language)) != NULL) {
+	if (kind == NULL || (word = strtok_r(NULL, " ", &next)) == NULL)
+		return; /* it is there */
+	if (strcmp(kind, "say") == 0 && (say = sentence(word, a->language)) != NULL) {
 		pam_info(a->pamh, "%s", say);
+	} else if (strcmp(kind, "end") == 0) {
+		end(a, word);
+		a->match = a->asked && strcmp(word, "match") == 0; /* before it is asked the daemon tells none */
+		a->other = strcmp(word, "no-match") == 0 || strcmp(word, "taken-for-picture") == 0 ||
+			strcmp(word, "give-password") == 0;
+	} else if (strcmp(kind, "no") == 0) {
+		end(a, word);
+		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", a->why == NULL ? "unknown" : a->why);
 	}
 }
 
-/* A message of the bus. The bus lets only the called program answer a call. */
-static void hear(struct attempt *a, const struct message *m)
+/* Reads what the daemon has sent. Returns a negative errno when there will be no more. */
+static int listen_to(struct attempt *a)
 {
-	const char *point = strrchr(m->text[ERROR], '.'), *sender = m->text[SENDER];
-	if (m->type == SIGNAL)
-		hear_signal(a, m);
-	if ((m->type != RETURN && m->type != FAILURE) ||
-	    (m->reply != a->claim && m->reply != a->start && m->reply != a->ask && m->reply != a->ping))
-		return;
-	a->heard = now();
-	if (m->reply == a->ping)
-		a->asked = false;
-	if (m->type == FAILURE && !a->done) { /* the name behind the last point is a word of the catalogue */
-		end(a, strncmp(m->text[ERROR], SERVICE ".", strlen(SERVICE ".")) == 0 && point != NULL ? point + 1 : NULL);
-		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", m->text[ERROR]);
-	} else if (m->type == FAILURE) {
-		return;
-	} else if (m->reply == a->claim && strlen(sender) < sizeof a->daemon) {
-		strcpy(a->daemon, sender);
-	} else if (m->reply == a->claim) {
-		end(a, NULL);
-	} else if (m->reply == a->start) {
-		a->started = true;
+	char *line = a->said, *stop;
+	ssize_t n = recv(a->fd, a->said + a->have, sizeof a->said - a->have, 0);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n == 0) /* the daemon has ended, or sends a line that is too long */
+		return -ECONNRESET;
+	a->have += (size_t)n;
+	while (!a->done && (stop = memchr(line, '\n', a->have - (size_t)(line - a->said))) != NULL) {
+		*stop = '\0';
+		hear(a, line);
+		line = stop + 1;
 	}
+	a->have -= (size_t)(line - a->said);
+	memmove(a->said, line, a->have);
+	return 0;
 }
 
-/* Waits for the bus, or for a signal, which stays for the program. */
+/* Waits for the daemon, or for a signal, which stays for the program. */
 static int await(const struct attempt *a, uint64_t most)
 {
-	struct pollfd on[] = {{.fd = a->bus.fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
+	struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
 	struct timespec left = {.tv_sec = (time_t)(most / SECOND), .tv_nsec = (long)(most % SECOND) * 1000};
 	if (ppoll(on, 2, &left, NULL) < 0)
 		return -errno;
@@ -214,86 +226,62 @@ static int await(const struct attempt *a, uint64_t most)
 /* Wants the verdict. Until then the daemon tells nothing, and nothing counts. */
 static int ask(struct attempt *a)
 {
-	int r = bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "Ask", "");
-	a->ask = a->bus.serial;
-	return r;
+	a->asked = true;
+	return send(a->fd, "ask\n", 4, MSG_NOSIGNAL) == 4 ? 0 : -ECONNRESET;
 }
 
-/* Sends what has the daemon look for a user. The daemon answers calls in their order. */
-static int look(struct attempt *a, const char *user)
-{
-	const void *service = NULL;
-	int r;
-	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL)
-		return -EINVAL;
-	if ((r = bus_open(&a->bus)) >= 0)
-		r = bus_call(&a->bus, DBUS, "/org/freedesktop/DBus", DBUS, "AddMatch", "s",
-			"type='signal',sender='" DBUS "',interface='" DBUS "',member='NameOwnerChanged',arg0='" SERVICE "'");
-	if (r >= 0)
-		r = geteuid() != 0 ? bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "Claim", "s", user)
-			: bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "ClaimFor", "susss", user, a->asker, (const char *)service,
-				a->challenge, a->mark);
-	a->claim = a->bus.serial;
-	if (r >= 0)
-		r = bus_call(&a->bus, SERVICE, OBJECT, DEVICE, "Prepare", "");
-	a->start = a->bus.serial;
-	return r;
-}
-
-/* Handles what the bus sends until the attempt is done, or the deadline has passed. */
+/* Handles what the daemon sends until the attempt is done, or the deadline has passed. */
 static int until(struct attempt *a, uint64_t deadline)
 {
 	for (;;) {
-		struct message m;
 		uint64_t t;
-		int r = bus_read(&a->bus, &m);
-		if (r < 0)
-			return r;
-		if (m.type != NO_MESSAGE)
-			hear(a, &m);
-		if (a->done)
-			return 0;
-		if ((t = now()) >= deadline) /* also while somebody floods this program */
+		int r = listen_to(a);
+		if (a->done || r < 0)
+			return a->done ? 0 : r;
+		if ((t = now()) >= deadline)
 			return -ETIMEDOUT;
-		if (r == 0 && (r = await(a, deadline - t)) < 0 && r != -EINTR)
+		if ((r = await(a, deadline - t)) < 0 && r != -EINTR)
 			return r;
 	}
 }
 
-/* Has the daemon look for a user, and waits for nothing. Asks says that the verdict is wanted at once. Without the
- * connection an earlier claim ends, too: the daemon releases the camera when its client is gone. */
+/* Has the daemon look for a user, and waits for nothing. Asks says that the verdict is wanted at once. The end of an
+ * earlier connection ends an earlier look. */
 static int begin(struct attempt *a, const char *user, bool asks)
 {
-	int r;
-	bus_close(&a->bus);
-	a->daemon[0] = '\0';
-	a->claim = a->start = a->ask = a->ping = 0;
-	a->started = a->done = a->match = a->other = a->asked = false;
+	const void *service = NULL;
+	char line[1024];
+	int n;
+	hang_up(a);
+	a->have = 0;
+	a->done = a->match = a->other = a->asked = false;
 	a->why = NULL;
 	a->began = a->heard = now();
-	if ((r = look(a, user)) < 0 || (asks && (r = ask(a)) < 0))
-		bus_close(&a->bus);
-	return r;
+	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
+	    strpbrk(user, "\t\n") != NULL || strpbrk(service, "\t\n") != NULL)
+		return -EINVAL;
+	if (geteuid() != 0)
+		n = snprintf(line, sizeof line, "%s\t%s\t\t\t\t\n", asks ? "verify" : "prepare", user);
+	else
+		n = snprintf(line, sizeof line, "%s\t%s\t%lu\t%s\t%s\t%s\n", asks ? "verify" : "prepare", user,
+			(unsigned long)a->asker,
+			(const char *)service, a->challenge, a->mark);
+	if (n < 0 || (size_t)n >= sizeof line)
+		return -EINVAL;
+	a->asked = asks;
+	a->fd = hail(line);
+	return a->fd < 0 ? a->fd : 0;
 }
 
-/* Waits for the verdict. A daemon, or a bus, that says nothing is asked, and not waited for as long. */
+/* Waits for the verdict. A daemon that says nothing is not waited for as long. */
 static int verdict(struct attempt *a, uint64_t deadline)
 {
 	uint64_t begun = now();
-	int r = 0;
 	while (!a->done) {
-		uint64_t t = now() + SECOND / 20, heard = a->heard > begun ? a->heard : begun;
-		if (now() >= deadline || now() >= heard + SILENCE) {
-			a->why = known("error");
-			return -ETIMEDOUT;
-		}
-		if (a->started && !a->asked && now() >= heard + OFTEN) {
-			a->asked = true;
-			if ((r = bus_call(&a->bus, a->daemon, OBJECT, DBUS ".Peer", "Ping", "")) < 0)
-				return r;
-			a->ping = a->bus.serial;
-		}
-		if ((r = until(a, t < deadline ? t : deadline)) < 0 && r != -ETIMEDOUT)
+		uint64_t heard = a->heard > begun ? a->heard : begun;
+		uint64_t t = heard + SILENCE < deadline ? heard + SILENCE : deadline;
+		int r = until(a, t);
+		if (r < 0 && (r != -ETIMEDOUT || a->heard <= heard || now() >= deadline))
 			return r;
 	}
 	return 0;
@@ -594,12 +582,6 @@ static uint32_t asking(pam_handle_t *pamh)
 	return found->pw_uid;
 }
 
-static void hang_up(pam_handle_t *pamh, void *fd, int status)
-{
-	(void)pamh, (void)status;
-	close((int)(intptr_t)fd);
-}
-
 /* How the system's entry of a user stands. */
 enum standing { GOOD, LOCKED, NO_PASSWORD };
 
@@ -662,19 +644,15 @@ static bool right(pam_handle_t *pamh, const char *user, const char *password)
 	return same;
 }
 
-/* Tells the daemon that the password was given. Only a password that is not empty, and is right, is one. A daemon that
- * has yet to be started answers later than anybody should wait; it asks the bus who calls, so the connection then stays
- * open until the program is done with PAM. A password counts only where a face would, so that a mail client which
- * tries again and again does not reset the count of failures. */
+/* Tells the daemon that the password was given. Only a password that is not empty, and is right, is one. Nobody waits for
+ * a daemon that has yet to be started: the line waits for it. A password counts only where a face would, so that a mail
+ * client which tries again and again does not reset the count of failures. */
 static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 {
 	const void *matched = NULL, *password = NULL;
-	struct bus bus;
-	struct message m;
-	uint64_t deadline, t;
-	char challenge[8], mark[128];
+	struct pollfd on = {.events = POLLIN};
+	char challenge[8], mark[128], line[1024];
 	enum kind kind;
-	int r;
 	if ((pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS && matched != NULL) || geteuid() != 0)
 		return PAM_IGNORE; /* it was the face; or the daemon would not believe it */
 	if (pam_get_item(pamh, PAM_AUTHTOK, &password) != PAM_SUCCESS || password == NULL ||
@@ -682,23 +660,15 @@ static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 	    (!placed && !right(pamh, user, password)))
 		return PAM_IGNORE;
 	account(user, mark);
-	deadline = now() + AFTER;
-	if ((r = bus_open(&bus)) >= 0)
-		r = bus_call(&bus, SERVICE, OBJECT, DEVICE, "PasswordUsedFor", "sus", user, asking(pamh), mark);
-	while (r >= 0 && (r = bus_read(&bus, &m)) >= 0 &&
-		!((m.type == RETURN || m.type == FAILURE) && m.reply == bus.serial)) {
-		struct pollfd on = {.fd = bus.fd, .events = POLLIN};
-		if ((t = now()) >= deadline) {
-			if (pam_set_data(pamh, TELLING, (void *)(intptr_t)bus.fd, hang_up) == PAM_SUCCESS)
-				return PAM_IGNORE;
-			r = -ETIMEDOUT;
-		} else if (r == 0) {
-			poll(&on, 1, (int)((deadline - t) / 1000) + 1);
-		}
+	if (strpbrk(user, "\t\n") != NULL || (size_t)snprintf(line, sizeof line, "password\t%s\t%lu\t%s\n", user,
+		(unsigned long)asking(pamh), mark) >= sizeof line)
+		return PAM_IGNORE;
+	if ((on.fd = hail(line)) < 0) {
+		pam_syslog(pamh, LOG_WARNING, "faceauth was not told of the password: %s", strerror(-on.fd));
+		return PAM_IGNORE;
 	}
-	if (r < 0)
-		pam_syslog(pamh, LOG_WARNING, "faceauth was not told of the password: %s", strerror(-r));
-	bus_close(&bus);
+	poll(&on, 1, AFTER);
+	close(on.fd);
 	return PAM_IGNORE;
 }
 
@@ -730,7 +700,7 @@ __attribute__((visibility("default")))
 int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
 	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
-	struct attempt a = {.pamh = pamh, .signals = -1, .bus = {.fd = -1}};
+	struct attempt a = {.pamh = pamh, .signals = -1, .fd = -1};
 	sigset_t ending, before;
 	bool prompt = true, password = false, placed = false, typed = false;
 	uint64_t timeout = 12, deadline;
@@ -780,7 +750,7 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	r = begin(&a, user, !prompt);
 	if (prompt) {
 		if (prompted(&a, &typed) != PAM_SUCCESS || typed) {
-			bus_close(&a.bus);
+			hang_up(&a);
 			return PAM_IGNORE;
 		}
 	} else if (r < 0) {
@@ -792,28 +762,30 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		sigaddset(&ending, endings[i]);
 	/* A signal that should end the program ends the wait: it is blocked meanwhile, and then comes to the program. */
 	if (pthread_sigmask(SIG_BLOCK, &ending, &before) != 0) {
-		bus_close(&a.bus);
+		hang_up(&a);
 		return PAM_IGNORE;
 	}
 	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (prompt && a.bus.fd >= 0)
+	if (prompt && a.fd >= 0)
 		r = until(&a, now() + BEFORE); /* what has come meanwhile */
 	if (prompt && r != -ECANCELED) {
-		/* A refusal or a look of long ago is none any more. */
-		if (a.bus.fd < 0 || now() - a.began > FRESH || (a.done && !final(&a)))
+		/* A refusal or a look of long ago is none any more, nor is one whose daemon has ended. */
+		if (a.fd < 0 || (r < 0 && r != -ETIMEDOUT) || now() - a.began > FRESH || (a.done && !final(&a)) ||
+		    (!a.done && ask(&a) < 0))
 			r = begin(&a, user, true);
-		else if (!a.done && (r = ask(&a)) < 0)
-			bus_close(&a.bus);
 	}
-	for (int again = 0; a.bus.fd >= 0 && r != -ECANCELED; again++) {
-		if ((r = verdict(&a, deadline)) < 0 || again == 1 || a.why == NULL || strcmp(a.why, "ClaimDevice") != 0)
+	for (int again = 0; a.fd >= 0 && r != -ECANCELED; again++) {
+		r = verdict(&a, deadline);
+		/* The look ended while Enter was pressed, or the daemon did before it could answer. */
+		if (again == 1 || !((a.done && a.why != NULL && strcmp(a.why, "unasked") == 0) ||
+			(r == -ECONNRESET && a.heard <= a.began)))
 			break;
-		r = begin(&a, user, true); /* the look ended while Enter was pressed */
+		r = begin(&a, user, true);
 	}
 	if (a.signals >= 0)
 		close(a.signals);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	bus_close(&a.bus);
+	hang_up(&a);
 	if (r < 0 && r != -ECANCELED && a.why == NULL)
 		a.why = known("error");
 	if (!a.match && a.why != NULL && sentence(a.why, a.language) != NULL)

@@ -6,7 +6,6 @@ static const char *const languages[] = {"en", "de", "fr", NULL};
 
 static const struct { const char *word, *in[3]; } catalogue[] = {
 	{"AlreadyInUse", {"Another login is using the camera; try again in a few seconds, or use your password.", "Eine andere Anmeldung benutzt die Kamera; bitte in ein paar Sekunden noch einmal versuchen, oder das Passwort eingeben.", "Une autre connexion utilise la caméra ; réessayez dans quelques secondes, ou utilisez votre mot de passe."}},
-	{"ClaimDevice", {"Another program took the camera; try again.", "Ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen.", "Un autre programme a pris la caméra ; réessayez."}},
 	{"Elsewhere", {"The face counts only at the device; use your password.", "Das Gesicht gilt nur am Gerät; bitte das Passwort eingeben.", "Le visage ne compte que devant l'appareil ; utilisez votre mot de passe."}},
 	{"Internal", {"Something went wrong; use your password. The log tells the reason: journalctl -u faceauth.", "Etwas ging schief; bitte das Passwort eingeben. Einzelheiten stehen im Protokoll: journalctl -u faceauth.", "Quelque chose a échoué ; utilisez votre mot de passe. Les détails sont dans le journal : journalctl -u faceauth."}},
 	{"InvalidUser", {"No user of this system has that name; check the spelling.", "Kein Benutzer dieses Systems heißt so; bitte die Schreibweise prüfen.", "Aucun utilisateur de ce système ne porte ce nom ; vérifiez l'orthographe."}},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/* Logs a user in through PAM, as sudo and login do: login SERVICE USER handle|ignore|default. It presses Enter at each
- * prompt, and prints what it is told, PAM's answer, and whether SIGINT came. */
+/* Logs a user in through PAM, as sudo and login do: login SERVICE USER handle|ignore|default TIMES. It presses Enter at
+ * each prompt, and prints what it is told, PAM's answer, and whether SIGINT came. */
 
 #include <security/pam_appl.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 	struct pam_conv conv = {talk, NULL};
 	pam_handle_t *pamh = NULL;
 	int r;
-	if (argc != 4)
+	if (argc != 5)
 		return 2;
 	if (strcmp(argv[3], "handle") == 0)
 		signal(SIGINT, note);
@@ -44,10 +44,13 @@ int main(int argc, char **argv)
 		signal(SIGINT, SIG_IGN);
 	else
 		signal(SIGINT, SIG_DFL); /* a shell's job in the background ignores it */
-	if (pam_start(argv[1], argv[2], &conv, &pamh) != PAM_SUCCESS || pam_set_item(pamh, PAM_TTY, "tty7") != PAM_SUCCESS)
-		return 2;
-	r = pam_authenticate(pamh, 0);
-	printf("answer %d interrupted %d\n", r, (int)interrupted);
-	pam_end(pamh, r);
+	for (int left = atoi(argv[4]); left > 0; left--) {
+		if (pam_start(argv[1], argv[2], &conv, &pamh) != PAM_SUCCESS ||
+		    pam_set_item(pamh, PAM_TTY, "tty7") != PAM_SUCCESS)
+			return 2;
+		r = pam_authenticate(pamh, 0);
+		printf("answer %d interrupted %d\n", r, (int)interrupted);
+		pam_end(pamh, r);
+	}
 	return 0;
 }

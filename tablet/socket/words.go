@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bus
+package socket
 
 import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// busWords are the words as they go over the bus, after verify- or enroll-.
-var busWords = map[tablet.Word]string{
+// named are the words as they are sent.
+var named = map[tablet.Word]string{
 	tablet.Match: "match", tablet.NoMatch: "no-match", tablet.NotLive: "taken-for-picture", tablet.NoFace: "no-face",
 	tablet.Poor: "poor-picture", tablet.Failed: "error", tablet.Unproven: "give-password",
 	tablet.Unasked: "unasked", tablet.NoCamera: "no-camera",
@@ -21,11 +21,11 @@ var busWords = map[tablet.Word]string{
 
 // took are the words for a pose that was taken.
 var took = map[tablet.Word]string{
-	tablet.Straight: "enroll-took-straight", tablet.TurnLeft: "enroll-took-left",
-	tablet.TurnRight: "enroll-took-right", tablet.Tilt: "enroll-took-tilt",
+	tablet.Straight: "took-straight", tablet.TurnLeft: "took-left",
+	tablet.TurnRight: "took-right", tablet.Tilt: "took-tilt",
 }
 
-// reasons are the words on the bus for the reasons of [tablet.Retry].
+// reasons are the words for the reasons of [tablet.Retry].
 var reasons = map[face.Reason]string{
 	face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
 	face.Moved: "blurred", face.Tilted: "tilted", face.CutOff: "no-vector", face.Covered: "covered",
@@ -33,18 +33,12 @@ var reasons = map[face.Reason]string{
 	face.Unclear: "unclear",
 }
 
-func busWord(prefix string, r tablet.Result) string {
+func wordOf(r tablet.Result, enrolling bool) string {
 	switch {
 	case r.Word != tablet.Retry:
-		return prefix + busWords[r.Word]
-	case prefix == enrolling && r.Reason == face.TurnedAway: // people are asked to turn, but not so far
-		return prefix + "turned-too-far"
+		return named[r.Word]
+	case enrolling && r.Reason == face.TurnedAway: // people are asked to turn, but not so far
+		return "turned-too-far"
 	}
-	return prefix + reasons[r.Reason]
+	return reasons[r.Reason]
 }
-
-// Prefixes of the words of verifications and enrolments.
-const (
-	verifying = "verify-"
-	enrolling = "enroll-"
-)

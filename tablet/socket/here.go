@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bus
+package socket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
 )
 
 // greeters are the units of systemd in which a program of root verifies before there is a session, or for the person of
@@ -64,42 +67,94 @@ type place struct {
 
 // here returns the place of a program that asks. It refuses if that is not at the device, or if this is unknown. What
 // counts is the session of the program itself, and not the sessions that its user has.
-func (s *service) here(by caller, q question) (p place, failed *dbus.Error) {
+func (s *service) here(by caller, q question) (p place, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
-	p, err := s.place(ctx, by, q)
-	if err != nil {
+	p, err = s.place(ctx, by, q)
+	switch {
+	case ctx.Err() != nil:
+		s.o.Log.Error("logind or systemd does not answer", "error", err)
+		return p, refusal{internal, 0, "logind does not answer; use your password"}
+	case err != nil:
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
-		return p, failure(elsewhere, "the face counts only at the device; use your password")
+		return p, refusal{elsewhere, 0, "the face counts only at the device; use your password"}
 	}
 	if s.lid(ctx, "LidClosed") && !s.lid(ctx, "Docked") {
-		return p, failure(lidClosed, "the lid is closed, so the camera sees nobody; use your password")
+		return p, refusal{lidClosed, 0, "the lid is closed, so the camera sees nobody; use your password"}
 	}
 	return p, nil
 }
 
 // lid returns a property of logind about the lid. Without an answer it is false: a closed lid only costs time.
 func (s *service) lid(ctx context.Context, name string) (is bool) {
+	logind, err := s.bus(ctx, "org.freedesktop.login1", "/org/freedesktop/login1")
+	if err != nil {
+		return false
+	}
 	var v dbus.Variant
-	err := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1").
-		CallWithContext(ctx, propertiesInterface+".Get", 0, loginManager, name).Store(&v)
+	err = logind.CallWithContext(ctx, properties+".Get", 0, loginManager, name).Store(&v)
 	return err == nil && v.Store(&is) == nil && is
 }
 
-func (s *service) place(ctx context.Context, by caller, q question) (p place, err error) {
-	var pid uint32
-	reply := s.asks.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, by.sender)
-	if err := reply.Store(&pid); err != nil {
-		return p, err
+// Interfaces on the bus of logind and systemd.
+const (
+	loginManager = "org.freedesktop.login1.Manager"
+	properties   = "org.freedesktop.DBus.Properties"
+)
+
+// bus returns an object on the bus of logind and systemd, to which it connects when that is needed.
+func (s *service) bus(ctx context.Context, name string, path dbus.ObjectPath) (dbus.BusObject, error) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	if s.asks == nil || !s.asks.Connected() {
+		live, cancel := context.WithCancel(s.ctx)
+		stop := context.AfterFunc(ctx, cancel) // a bus that hangs
+		conn, err := dbus.Connect(cmp.Or(s.o.Bus, systemBus()), dbus.WithContext(live))
+		if stop(); err != nil {
+			cancel()
+			return nil, fmt.Errorf("connecting to the system bus: %w", err)
+		}
+		s.asks = conn
 	}
-	if pid == 0 { // of another namespace; for logind it would mean this daemon
+	return s.asks.Object(name, path), nil
+}
+
+func systemBus() string {
+	return cmp.Or(os.Getenv("DBUS_SYSTEM_BUS_ADDRESS"), "unix:path=/run/dbus/system_bus_socket")
+}
+
+// place returns where the program at the other end of a connection runs. That program must still be there afterwards,
+// so that its number is not that of another one.
+func (s *service) place(ctx context.Context, by caller, q question) (p place, err error) {
+	if by.pid <= 0 { // of another namespace; for logind it would mean this daemon
 		return p, errElsewhere
 	}
-	return s.placeOf(ctx, pid, by, q)
+	var fd int
+	err = control(by.conn, func(socket int) (err error) {
+		fd, err = unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		return err
+	})
+	if errors.Is(err, unix.ENOPROTOOPT) { // before Linux 6.5
+		fd, err = unix.PidfdOpen(int(by.pid), 0)
+	}
+	if err != nil {
+		return p, err
+	}
+	defer unix.Close(fd)
+	if p, err = s.placeOf(ctx, uint32(by.pid), by, q); err != nil {
+		return p, err
+	}
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 || err != nil {
+		return p, errors.New("the program has ended")
+	}
+	return p, nil
 }
 
 func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question) (p place, err error) {
-	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
+	logind, err := s.bus(ctx, "org.freedesktop.login1", "/org/freedesktop/login1")
+	if err != nil {
+		return p, err
+	}
 	var path dbus.ObjectPath
 	err = logind.CallWithContext(ctx, loginManager+".GetSessionByPID", 0, pid).Store(&path)
 	var answer dbus.Error
@@ -170,7 +225,10 @@ func (s *service) used(ctx context.Context, which func(seated) bool) error {
 		Seat string
 		Path dbus.ObjectPath
 	}
-	logind := s.asks.Object("org.freedesktop.login1", "/org/freedesktop/login1")
+	logind, err := s.bus(ctx, "org.freedesktop.login1", "/org/freedesktop/login1")
+	if err != nil {
+		return err
+	}
 	reply := logind.CallWithContext(ctx, loginManager+".ListSessions", 0)
 	if err := reply.Store(&all); err != nil {
 		return err
@@ -187,9 +245,10 @@ func (s *service) used(ctx context.Context, which func(seated) bool) error {
 // session asks logind about a session.
 func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
 	var all map[string]dbus.Variant
-	err = s.asks.Object("org.freedesktop.login1", path).
-		CallWithContext(ctx, propertiesInterface+".GetAll", 0, "org.freedesktop.login1.Session").
-		Store(&all)
+	session, err := s.bus(ctx, "org.freedesktop.login1", path)
+	if err == nil {
+		err = session.CallWithContext(ctx, properties+".GetAll", 0, "org.freedesktop.login1.Session").Store(&all)
+	}
 	if err != nil {
 		return x, err
 	}
@@ -220,15 +279,21 @@ func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 
 // units asks systemd for the names of the unit of a process.
 func (s *service) units(ctx context.Context, pid uint32) (names []string, err error) {
+	systemd, err := s.bus(ctx, "org.freedesktop.systemd1", "/org/freedesktop/systemd1")
+	if err != nil {
+		return nil, err
+	}
 	var path dbus.ObjectPath
-	systemd := s.asks.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
 	reply := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid)
 	if err := reply.Store(&path); err != nil {
 		return nil, err
 	}
+	unit, err := s.bus(ctx, "org.freedesktop.systemd1", path)
+	if err != nil {
+		return nil, err
+	}
 	var v dbus.Variant
-	reply = s.asks.Object("org.freedesktop.systemd1", path).
-		CallWithContext(ctx, propertiesInterface+".Get", 0, "org.freedesktop.systemd1.Unit", "Names")
+	reply = unit.CallWithContext(ctx, properties+".Get", 0, "org.freedesktop.systemd1.Unit", "Names")
 	if err := reply.Store(&v); err != nil {
 		return nil, err
 	}

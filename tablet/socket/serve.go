@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package socket offers an authenticator to other programs on a Unix socket, and is the client to it.
+//
+// [Serve] answers until its context ends; a [Client] asks. A connection carries one request, a line of fields with tabs
+// between them, and its answers, a line each. The end of the connection is the end of what was asked for.
+//
+//	verify USER ASKER SERVICE CHALLENGE MARK   look for a user. PAM modules of root name the asking user's number, the
+//	                                           service, and a challenge and the account's mark, or nothing
+//	prepare, with the same fields              look, but tell and count nothing before a second line, ask
+//	enroll USER KIND MARK                      KIND is root, look or nothing
+//	status USER, history USER, undo USER SECONDS, forget USER, health
+//	password USER ASKER MARK                   the password was given
+//	here USER                                  whether the caller is at the device
+//
+//	say WORD               what the person must do
+//	end WORD               the result of verify and enroll
+//	ok JSON                the result of the others
+//	no NAME WAIT MESSAGE   a refusal; WAIT is the number of seconds until the next try is allowed, or 0
+//
+// An empty line each second says that the daemon is there while the camera looks.
+//
+// # Who may do what
+//
+// The kernel tells who calls. Root may do everything. Others may verify themselves where they are at the device, see
+// and undo what is kept of them, and forget it. Only root may enrol, and ask about other users.
+package socket
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
+)
+
+// Path is the socket of the daemon. Root has one of its own, with [ForRoot] behind it, which users cannot keep busy.
+const (
+	Path    = "/run/faceauth"
+	ForRoot = "-root"
+)
+
+// Options of [Serve].
+type Options struct {
+	Log  *slog.Logger  // audit: callers, requests and results; never a score or a face. Default none
+	Idle time.Duration // Serve returns after this time without requests. Default never
+	// Patience is the time limit for answers of logind and systemd. Default 2 s.
+	Patience time.Duration
+	Bus      string // address of the bus of logind and systemd. Default: the system bus
+	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
+	// one.
+	Broken error
+}
+
+// Listen returns the sockets of the service manager, and without them makes those at a path: everybody may connect to the
+// first, and root to the second.
+func Listen(path string) (all []*net.UnixListener, err error) {
+	given, err := activation.Listeners()
+	if err != nil {
+		return nil, fmt.Errorf("taking the sockets of the service manager: %w", err)
+	}
+	for _, l := range given {
+		unix, ok := l.(*net.UnixListener)
+		if !ok {
+			return nil, fmt.Errorf("the service manager gives %v, which is no Unix socket", l.Addr())
+		}
+		all = append(all, unix)
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	for name, mode := range map[string]os.FileMode{path: 0o666, path + ForRoot: 0o600} {
+		if s, err := os.Stat(name); err == nil && s.Mode().Type() == os.ModeSocket {
+			os.Remove(name) // of a daemon that has ended: two cannot have the same store
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Chmod(name, mode); err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// Quotas of users other than root.
+const (
+	openPerUser       = 8      // connections at once
+	perSecond, atOnce = 20, 60 // requests
+	usersKnown        = 1024   // whose requests are counted
+	longestLine       = 4096   // bytes
+	requestPatience   = 5 * time.Second
+	heartbeat         = time.Second
+	longestBeat       = 10 * time.Second // between two signs of life for the service manager
+	openOfRoot        = 256
+)
+
+// quota is what a user has asked for.
+type quota struct {
+	open   int
+	left   float64 // requests
+	at     time.Time
+	logged time.Time // of the last log line about too many requests
+}
+
+// service answers requests.
+type service struct {
+	a   *tablet.Authenticator
+	o   Options
+	ctx context.Context
+
+	running  sync.WaitGroup
+	sessions atomic.Uint64
+	requests atomic.Uint64
+
+	mu    sync.Mutex
+	users map[uint32]*quota
+	open  int       // connections
+	last  time.Time // when the last one ended
+	held  *claim    // who uses the camera, or nil
+
+	asking sync.Mutex
+	asks   *dbus.Conn // to the bus, or nil
+}
+
+// Serve answers requests at sockets until ctx ends, or until there were none for some time; then it ends all work, and
+// returns nil. It closes the sockets. Ready is called after the start.
+func Serve(ctx context.Context, at []*net.UnixListener, a *tablet.Authenticator, o Options, ready func()) error {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Patience = cmp.Or(o.Patience, 2*time.Second)
+	ctx, cancel := context.WithCancel(ctx)
+	s := &service{a: a, o: o, ctx: ctx, users: make(map[uint32]*quota), last: time.Now()}
+	defer s.running.Wait()
+	defer cancel()
+	for _, l := range at {
+		context.AfterFunc(ctx, func() { l.Close() })
+		s.running.Go(func() { s.accept(l) })
+	}
+	beat := longestBeat
+	if o.Idle > 0 {
+		beat = min(beat, o.Idle/4)
+	}
+	if watchdog, err := daemon.SdWatchdogEnabled(false); err == nil && watchdog > 0 {
+		beat = min(beat, watchdog/2)
+	}
+	ready()
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	for state := daemon.SdNotifyReady; ; state = daemon.SdNotifyWatchdog {
+		if _, err := daemon.SdNotify(false, state); err != nil {
+			o.Log.Warn("the service manager is not told", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-beats.C:
+			if s.idle(now) {
+				o.Log.Info("nobody asks for anything")
+				return nil
+			}
+		}
+	}
+}
+
+// accept takes the requests at a socket until it is closed.
+func (s *service) accept(l *net.UnixListener) {
+	for {
+		conn, err := l.AcceptUnix()
+		switch {
+		case err == nil:
+			s.take(conn)
+		case s.ctx.Err() != nil:
+			return
+		default:
+			s.o.Log.Warn("taking a request", "error", err) // too many open files, for example
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// idle reports whether there were no requests for a while.
+func (s *service) idle(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.o.Idle > 0 && s.open == 0 && now.Sub(s.last) >= s.o.Idle
+}
+
+// take answers the request of a connection, if its user has not too many.
+func (s *service) take(conn *net.UnixConn) {
+	by, err := calling(conn)
+	by.number = s.requests.Add(1)
+	if err != nil || !s.admit(by, time.Now()) {
+		c := answers{conn: conn}
+		c.refuse(refusal{tooManyRequests, 0, "too many requests of this user are waiting for an answer; wait a few seconds"})
+		conn.Close()
+		return
+	}
+	s.running.Go(func() {
+		defer s.leave(by)
+		defer conn.Close()
+		stop := context.AfterFunc(s.ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
+		defer stop()
+		s.serve(by, conn)
+	})
+}
+
+// admit counts a request, and reports whether it is answered.
+func (s *service) admit(by caller, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.users[by.uid]
+	if q == nil {
+		for uid, other := range s.users {
+			if len(s.users) >= usersKnown && other.open == 0 {
+				delete(s.users, uid)
+			}
+		}
+		q = &quota{left: atOnce, at: now}
+		s.users[by.uid] = q
+	}
+	q.left, q.at = min(atOnce, q.left+now.Sub(q.at).Seconds()*perSecond), now
+	if full := q.open >= openPerUser || q.left < 1; full && !by.root() || q.open >= openOfRoot {
+		if now.Sub(q.logged) > time.Minute {
+			q.logged = now
+			s.o.Log.Warn("too many requests", "uid", by.uid)
+		}
+		return false
+	}
+	q.left, q.open, s.open = q.left-1, q.open+1, s.open+1
+	return true
+}
+
+func (s *service) leave(by caller) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[by.uid].open--
+	s.open--
+	s.last = time.Now()
+}
+
+// serve reads a request and answers it.
+func (s *service) serve(by caller, conn *net.UnixConn) {
+	conn.SetReadDeadline(time.Now().Add(requestPatience))
+	lines := bufio.NewReaderSize(conn, longestLine)
+	line, err := lines.ReadSlice('\n')
+	if err != nil || s.ctx.Err() != nil {
+		return // it said nothing, or too much
+	}
+	c := &answers{conn: conn, lines: lines}
+	f := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
+	do, ok := requests[f[0]]
+	if !ok || len(f) != 1+do.fields {
+		c.refuse(refusal{internal, 0, "the daemon does not know this request; it is of another version"})
+		return
+	}
+	if s.o.Broken != nil {
+		c.refuse(refusal{internal, 0, "nobody is recognised, because the store cannot be used: " + s.o.Broken.Error()})
+		return
+	}
+	result, err := do.call(s, by, c, f[1:])
+	var r refusal
+	switch {
+	case errors.As(err, &r):
+		c.refuse(r)
+	case err != nil:
+		c.refuse(s.told(err))
+	case result != nil:
+		b, _ := json.Marshal(result) // of numbers and texts
+		c.send("ok " + string(b))
+	}
+}
+
+// requests are what can be asked for, with the number of fields.
+var requests = map[string]struct {
+	fields int
+	call   func(s *service, by caller, c *answers, f []string) (result any, err error)
+}{
+	"verify": {5, func(s *service, by caller, c *answers, f []string) (any, error) { return s.verify(by, c, f, nil) }},
+	"prepare": {5, func(s *service, by caller, c *answers, f []string) (any, error) {
+		return s.verify(by, c, f, make(chan struct{}))
+	}},
+	"enroll": {3, (*service).enroll}, "status": {1, (*service).status},
+	"history": {1, (*service).history}, "undo": {2, (*service).undo}, "forget": {1, (*service).forget},
+	"password": {3, (*service).password}, "here": {1, (*service).amHere}, "health": {0, (*service).health},
+}
+
+// answers writes lines to a client. It is safe for concurrent use.
+type answers struct {
+	conn  *net.UnixConn
+	lines *bufio.Reader // what the client says
+	mu    sync.Mutex
+	word  string // the last one that was said
+}
+
+func (c *answers) send(line string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, err := c.conn.Write([]byte(line + "\n"))
+	return err
+}
+
+func (c *answers) refuse(r refusal) { c.send(fmt.Sprintf("no %s %d %s", r.name, r.wait, r.message)) }
+
+// say sends a word, but not the same one twice.
+func (c *answers) say(word string, final bool) {
+	if final {
+		c.send("end " + word)
+	} else if c.word != word {
+		c.word = word
+		c.send("say " + word)
+	}
+}
+
+// caller is the program that asks, as the kernel knows it.
+type caller struct {
+	uid  uint32
+	pid  int32 // 0 if it is in another namespace
+	conn *net.UnixConn
+
+	number uint64 // of the request
+}
+
+func (c caller) root() bool { return c.uid == 0 }
+
+func calling(conn *net.UnixConn) (c caller, err error) {
+	var cred *unix.Ucred
+	err = control(conn, func(fd int) (err error) {
+		cred, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		return err
+	})
+	if err != nil {
+		return c, err
+	}
+	return caller{uid: cred.Uid, pid: cred.Pid, conn: conn}, nil
+}
+
+func control(conn *net.UnixConn, f func(fd int) error) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = f(int(fd)) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+// Names of refusals.
+const (
+	permissionDenied = "PermissionDenied"
+	elsewhere        = "Elsewhere"
+	alreadyInUse     = "AlreadyInUse"
+	noProfile        = "NoProfile"
+	tooSoon          = "TooSoon"
+	passwordNeeded   = "PasswordNeeded"
+	invalidUser      = "InvalidUser"
+	tooManyRequests  = "TooManyRequests"
+	tooManyLooks     = "TooManyLooks"
+	lidClosed        = "LidClosed"
+	internal         = "Internal"
+)
+
+// refusal is why a request is not done.
+type refusal struct {
+	name    string
+	wait    uint32 // seconds until the next try is allowed, or 0
+	message string
+}
+
+func (r refusal) Error() string { return r.message }
+
+// told returns the refusal for an error. Details that an unprivileged caller must not see go to the log only.
+func (s *service) told(err error) refusal {
+	var r *tablet.Refused
+	var gone user.UnknownUserError
+	switch {
+	case errors.As(err, &gone):
+		return refusal{invalidUser, 0, "no user of this system has that name; check the spelling"}
+	case errors.As(err, &r) && r.Why == tablet.Wait:
+		return refusal{tooSoon, seconds(r.Wait), err.Error()}
+	case errors.As(err, &r):
+		return refusal{passwordNeeded, 0, err.Error()}
+	case errors.Is(err, profile.ErrUnknown):
+		return refusal{noProfile, 0, "there is no profile of that user; make one: sudo faceauth login enroll --user NAME"}
+	case errors.Is(err, face.ErrName):
+		return refusal{invalidUser, 0, "no user can have that name; check the spelling"}
+	case errors.Is(err, tablet.ErrLooks):
+		return refusal{tooManyLooks, 0, err.Error()}
+	case errors.Is(err, online.ErrJournal):
+		return refusal{internal, 0,
+			"the learned faces of so long ago cannot be taken back; forget the profile and enrol again"}
+	}
+	s.o.Log.Error("failed", "error", err)
+	return refusal{internal, 0, "something went wrong; the log tells the reason: journalctl -u faceauth"}
+}
+
+// seconds rounds up.
+func seconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package socket
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/words"
+	"github.com/faceauth/faceauth/tablet"
+)
+
+// Each word has a sentence.
+func TestWords(t *testing.T) {
+	all := slices.Collect(maps.Values(named))
+	all = slices.AppendSeq(all, maps.Values(took))
+	all = slices.AppendSeq(all, maps.Values(reasons))
+	all = append(all, wordOf(tablet.Result{Word: tablet.Retry, Reason: face.TurnedAway}, true), "interrupted")
+	for _, w := range all {
+		if _, ok := words.German.Say(w); !ok && w != "looking" {
+			t.Errorf("%q has no sentence", w)
+		}
+	}
+}
+
+// Nobody is let in by what was seen before the device slept.
+func TestSlept(t *testing.T) {
+	for sleep, want := range map[time.Duration]string{0: "match", time.Second: "interrupted"} {
+		if got := (&claim{slept: slept() - sleep}).final("match"); got != want {
+			t.Errorf("after %v of sleep: %s", sleep, got)
+		}
+	}
+}
