@@ -80,7 +80,7 @@ case $(go_env GOVERSION) in
 go1.2[1-5]*) [ "${GOTOOLCHAIN:-auto}" = local ] || part 'Go 1.26 itself' 65 240 "$modules" ;;
 esac
 wanted=$(sed -n 's|^.*gocv.io/x/gocv \(v[0-9.]*\)$|\1|p' go.mod)
-[ -d "$modules/gocv.io/x/gocv@$wanted" ] || part 'Go modules' 35 160 "$modules"
+[ -d "$modules/gocv.io/x/gocv@$wanted" ] || part 'Go modules' 80 275 "$modules"
 [ -e "$cache/faceauth-built" ] || part 'compiled code' 0 300 "$cache"
 [ -e "$networks/fr_feature.onnx" ] || [ -e /usr/share/faceauth/models/fr_feature.onnx ] || part networks 41 85 "$networks"
 
