@@ -31,10 +31,11 @@ if [ "$what" = system ]; then
 	command -v pamtester >/dev/null 2>&1 || want pamtester
 	# Programs that ask for a face. Display managers are not installed, because they would change how people log in to
 	# this machine; where they are, the tests use them: lightdm lightdm-gtk-greeter sddm.
-	for program in sudo pkexec i3lock xdotool sway swaylock wtype; do
+	for program in sudo pkexec at i3lock xdotool sway swaylock wtype; do
 		command -v $program >/dev/null 2>&1 || want $program
 	done
 	command -v Xvfb >/dev/null 2>&1 || want xvfb
+	{ command -v testsaslauthd >/dev/null 2>&1 || [ -x /usr/sbin/testsaslauthd ]; } || want sasl2-bin
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd

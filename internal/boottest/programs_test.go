@@ -167,20 +167,35 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// A login that somebody asks for from elsewhere, while the owner sits at the device, gets no look, by any way, also
-// with a challenge.
+// A login that somebody asks for from elsewhere, or that nobody asks for, while the owner sits at the device, gets no
+// look, by any way, also with a challenge.
 func TestSudoFromElsewhere(t *testing.T) {
-	needs(t, "sudo")
+	needs(t, "sudo", "at", "atd")
 	s := programs(t)
 	s.run(t, "faceauth login allow sudo --challenge turn")
-	sudo := typed("|wrong|wrong|wrong", "sudo -k -u bob id -un")
-	s.write(t, "/etc/systemd/system/cron-like.service", "[Service]\nUser=alice\nType=oneshot\n"+
-		"ExecStart=-/bin/bash -c \""+strings.ReplaceAll(sudo, "'", "\\'")+"\"\nStandardOutput=file:/srv/share/said\n")
+	sudo := typed("", "sudo -k -u bob id -un")
+	s.write(t, "/srv/share/far", sudo+" >/tmp/far 2>&1; touch /tmp/over\n")
+	// there runs a command for alice while she is at the device, and returns what sudo says.
+	there := func(command string) string {
+		s.run(t, "rm -f /tmp/far /tmp/over /tmp/there; "+command)
+		return s.session(t, "alice", atDevice, "touch /tmp/there\n"+
+			"for i in {1..200}; do [ -e /tmp/over ] && break; sleep .1; done; cat /tmp/far")
+	}
+	const wait = "bash -c 'until [ -e /tmp/there ]; do sleep .05; done; bash /srv/share/far'"
 	for name, run := range map[string]func() string{
 		"a session from elsewhere": func() string { return s.session(t, "alice", elsewhere, sudo) },
 		"a timer of hers":          func() string { return s.later(t, "alice", sudo) },
-		"a service of the system": func() string {
-			return s.run(t, "systemctl daemon-reload; systemctl start cron-like; cat /srv/share/said")
+		"a service of the system, as cron's": func() string {
+			return there("systemd-run -q --collect --uid=alice " + wait)
+		},
+		"a timer of the system": func() string {
+			return there("systemd-run -q --collect --on-active=1 --timer-property=AccuracySec=100ms --uid=alice " + wait)
+		},
+		"a session without a seat, as machinectl's": func() string {
+			return there("systemd-run -q --collect --uid=alice --property=PAMName=login " + wait)
+		},
+		"at": func() string {
+			return there("systemctl start atd; cd /; echo \"" + wait + "\" | runuser -u alice -- at now")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

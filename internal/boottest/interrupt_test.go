@@ -4,45 +4,8 @@ package boottest
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 )
-
-// Whenever the daemon or an eye stops after Enter, or the daemon dies, the wait ends within three seconds,
-// with a word.
-func TestStopped(t *testing.T) {
-	s := people(t)
-	defer func() {
-		s.camera(t, "vidtimit_rot/p2")
-		s.trust(t)
-	}()
-	s.camera(t, "vidtimit_rot/p3") // a stranger, at whom the camera looks for five seconds
-	s.write(t, "/etc/pam.d/only", "auth sufficient pam_faceauth.so\nauth required pam_deny.so\n")
-	s.run(t, "echo 'greeter only' >>/etc/faceauth/services")
-	const daemon, eyes = "kill -%s $(systemctl show -p MainPID --value faceauth)",
-		"systemctl kill -s %s 'faceauth-eye@*'"
-	for what, c := range map[string]struct{ signal, first, after, moments string }{
-		"daemon": {daemon, "STOP", "CONT", ".05 .4 1.5"},
-		"eye":    {eyes, "STOP", "KILL", ".4 1.5"}, "dead daemon": {daemon, "KILL", "CONT", ".05 .4"},
-	} {
-		for _, after := range strings.Fields(c.moments) {
-			t.Run(what+after, func(t *testing.T) {
-				s.trust(t)
-				s.run(t, "faceauth login health")
-				out, _ := s.try(t, prompted("", "pamtester -I tty=tty7 only alice authenticate")+" >/srv/share/said & sleep "+after+
-					"\n"+
-					fmt.Sprintf(c.signal, c.first)+"\nbegun=$(date +%s%N); wait; "+
-					"echo took $((($(date +%s%N)-begun)/1000000)); "+fmt.Sprintf(c.signal, c.after)+
-					"; cat /srv/share/said", onConsole())
-				var took int
-				if _, err := fmt.Sscanf(out, "took %d", &took); err != nil || took > 3000 || parse(t, out).in ||
-					!strings.Contains(out, "The camera or the service has failed") {
-					t.Errorf("%s\n%s", out, s.journal(t))
-				}
-			})
-		}
-	}
-}
 
 // keys starts a program on a terminal of its own, presses Enter at the prompt and ^C a second later, and prints how
 // many milliseconds later the program asks for the password or ends.
