@@ -52,8 +52,8 @@ func newAudit() *cobra.Command {
 	o.VisionFlags(c)
 	o.galleryFlag(c)
 	f := c.Flags()
-	f.BoolVar(&i.learned, "learned", false, "rank learned faces, too")
-	f.BoolVar(&i.all, "all", false, "list all faces, and not only suspect faces")
+	f.BoolVar(&i.learned, "learned", false, "also rank learned faces")
+	f.BoolVar(&i.all, "all", false, "list all faces, not only suspicious ones")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	f.StringSliceVar(&i.pictures, "pictures", nil,
 		"recordings, or folders of recordings, with the pictures of the faces")

@@ -104,7 +104,7 @@ func (o *options) ask(c *cobra.Command, name, path string, far []gallery.Offered
 	in, terminal := c.InOrStdin().(*os.File)
 	if !terminal || !term.IsTerminal(int(in.Fd())) {
 		return nil, cli.Fail(cli.Refused,
-			fmt.Errorf("nothing was enrolled, as nobody can be asked here: look at the "+
+			fmt.Errorf("nothing was enrolled, because there is nobody here to ask: look at the "+
 				"pictures, and run faceauth people confirm %q --faces %s with the numbers of the right ones", name,
 				strings.Join(list, ",")))
 	}

@@ -191,7 +191,7 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("a picture was decoded, with the detector %s, which finds faces from %d "+
-		"pixels in large frames, too, and the features %s", v.Name,
+		"pixels even in large frames, and the features %s", v.Name,
 		face.LeastSide, v.Config.Vision.Features), nil
 }
 

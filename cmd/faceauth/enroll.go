@@ -58,7 +58,7 @@ func newEnroll() *cobra.Command {
 			how.fewer = how.fewer || !c.Flags().Changed("frames")
 			switch {
 			case folder != "" && (name != "" || len(args) > 0):
-				return cli.Fail(cli.BadUsage, errors.New("--people names the people and the pictures: give no more"))
+				return cli.Fail(cli.BadUsage, errors.New("--people names both people and pictures; give nothing else"))
 			case folder != "":
 				all, err := peopleIn(folder)
 				if err != nil {
@@ -341,7 +341,7 @@ func (o *options) gather(c *cobra.Command, v *vision, sources []string, want gal
 		"frame"),
 		passedOver(g.Refused))
 	if g.Unclear > 0 {
-		short += fmt.Sprintf("; give clearer pictures, or --unclear labels %s, too", cli.Count(g.Unclear, "face"))
+		short += fmt.Sprintf("; give clearer pictures, or label %s anyway with --unclear", cli.Count(g.Unclear, "face"))
 	}
 	switch {
 	case len(g.Vectors) == 0:

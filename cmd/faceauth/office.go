@@ -134,7 +134,7 @@ func (r *room) check(c *cobra.Command, all []config.Camera) error {
 	case r.clipSize < 0 || r.clipSize > 1<<20:
 		return fmt.Errorf("--clips-mb must be between 0 and %d, got %d", 1<<20, r.clipSize)
 	case r.clipSize > 0 && r.state == "":
-		return errors.New("--clips-mb keeps clips over a restart; give --state, too")
+		return errors.New("--clips-mb keeps clips across restarts, which needs --state")
 	case !(r.fps >= 0):
 		return fmt.Errorf("--fps must not be negative, got %g", r.fps)
 	case r.fast && (len(all) != 1 || !input.IsRecording(all[0].Source)):

@@ -74,7 +74,7 @@ func newReplay() *cobra.Command {
 	o.recogniserFlags(c)
 	o.SpareFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
-	c.Flags().BoolVar(&p.video, "video", false, "write an annotated recording, too")
+	c.Flags().BoolVar(&p.video, "video", false, "also write an annotated recording")
 	cli.JobsFlag(c, &jobs)
 	return c
 }

@@ -83,7 +83,7 @@ func (o *Options) EmbeddingFlags(c *cobra.Command) {
 // SpareFlag adds --every-frame, for commands that otherwise skip frames.
 func (o *Options) SpareFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&o.EveryFrame, "every-frame", false,
-		"look for faces in every frame, also if nothing moves")
+		"look for faces in every frame, even if nothing moves")
 }
 
 // Embedding returns the description of the network that makes vectors.
