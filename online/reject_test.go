@@ -39,15 +39,6 @@ func judged(t *testing.T, l *online.Learner, x float32) online.Verdict {
 	return v
 }
 
-func rejected(t *testing.T, l *online.Learner, p online.Person, xs ...float32) {
-	t.Helper()
-	for _, x := range xs {
-		if err := l.Reject([]float32{x, 0}, p); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // To deny truthfully that a face is somebody else's harms nobody: for every pair of people, five denials of B about A's
 // faces leave A's faces recognised as before, and all but one in a hundred of B's.
 func TestDenialHarmsNobody(t *testing.T) {

@@ -348,7 +348,7 @@ func (s schemas) operation(a about, path string, takes reflect.Type) object {
 		op["parameters"] = parameters
 	}
 	more := a.refusals + " Unauthorized Forbidden Tired"
-	good := content("application/json", object{})
+	var good object
 	switch {
 	case takes != nil:
 		op["requestBody"] = object{"required": true, "content": content("application/json", s.request(takes))}
