@@ -30,14 +30,14 @@ type Device struct {
 	tell   func(string)
 	lock   *os.File
 	m      membership
-	unread map[ID]bool // values that this device cannot read
+	unread bool // it was said that a value cannot be read
 }
 
 // Open opens the gallery at path for its fleet. Tell gets a sentence for people when something
 // changes. Close the device after use. The error wraps [ErrNotMember], [ErrRunning], or comes from
 // package gallery.
 func Open(path string, tell func(string)) (_ *Device, err error) {
-	d := &Device{path: path, tell: tell, unread: make(map[ID]bool)}
+	d := &Device{path: path, tell: tell}
 	if d.m, err = readMembership(path); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (d *Device) session(ctx context.Context, connected func()) error {
 	}
 	notes, stop, err := listen(ctx, s, cancel)
 	if err != nil {
-		return err
+		return fmt.Errorf("listing the values of the fleet: %w", err)
 	}
 	defer stop()
 	connected()
@@ -201,7 +201,7 @@ func listen(ctx context.Context, s jetstream.Stream, lost func()) (<-chan note, 
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)
+		return nil, nil, err
 	}
 	notes := make(chan note, 4096)
 	listening, err := c.Consume(func(m jetstream.Msg) {
@@ -221,7 +221,7 @@ func listen(ctx context.Context, s jetstream.Stream, lost func()) (<-chan note, 
 		}
 	}))
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)
+		return nil, nil, err
 	}
 	return notes, listening.Stop, nil
 }
@@ -248,27 +248,31 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 		}
 		ended := false
 		for _, n := range batch {
-			if id, ok := parseID(n.name); ok {
-				stale = stale || n.key < d.m.Keys.now()
+			id, person := parseID(n.name)
+			if person && !listed {
 				seen[id] = true
-			} else if n.name == keyName && listed {
+			}
+			if n.name == keyName && listed {
 				return errAgain
 			}
-			ended = ended || n.last
+			stale, ended = stale || person && n.key < d.m.Keys.now(), ended || n.last
 		}
 		if err := d.pull(ctx, s, batch); err != nil {
 			return err
 		}
 		if ended && !listed {
-			if err := d.give(seen); err != nil {
+			n, err := d.missing(seen)
+			if err != nil {
 				return err
 			}
-			listed, version = true, -1
+			if n > 0 {
+				d.tell(fmt.Sprintf("the server lacks %d people whom it had: they are given back", n))
+			}
+			listed, version, seen = true, -1, nil
 		}
 		if !listed || len(notes) > 0 {
 			continue
 		}
-		clear(seen)
 		now, err := d.rows.Version()
 		if err != nil {
 			return err
@@ -291,15 +295,6 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 	}
 }
 
-// give has what the server lacks given back.
-func (d *Device) give(there map[ID]bool) error {
-	n, err := d.missing(there)
-	if n > 0 {
-		d.tell(fmt.Sprintf("the server lacks %d people whom it had: they are given back", n))
-	}
-	return err
-}
-
 // pull fetches values that this device has not seen, and takes them.
 func (d *Device) pull(ctx context.Context, s jetstream.Stream, batch []note) error {
 	want := make(map[ID]bool)
@@ -316,87 +311,55 @@ func (d *Device) pull(ctx context.Context, s jetstream.Stream, batch []note) err
 			want[id] = true
 		}
 	}
-	if len(want) == 0 {
-		return nil
-	}
-	got, spoilt, err := d.fetch(ctx, s, want)
-	if err == nil && len(spoilt) > 0 {
-		err = d.spoilt(spoilt)
-	}
-	if err != nil || len(got) == 0 {
-		return err
-	}
-	return d.take(got)
-}
-
-// fetch reads values. Spoilt are those that nobody can read.
-func (d *Device) fetch(ctx context.Context, s jetstream.Stream, want map[ID]bool) (got, spoilt []remote,
-	err error) {
-	var mu sync.Mutex
+	var mu sync.Mutex // guards got and failed
+	var got []kept
+	var failed error
 	var work sync.WaitGroup
 	slots := make(chan struct{}, fetchers)
 	for id := range want {
 		slots <- struct{}{}
 		work.Go(func() {
 			defer func() { <-slots }()
-			r, failed := d.value(ctx, s, id)
+			k, readable, err := d.value(ctx, s, id)
 			mu.Lock()
 			defer mu.Unlock()
-			switch {
-			case failed == nil:
-				delete(d.unread, id)
-				got = append(got, r)
-			case !errors.Is(failed, errSealed):
-				err = failed
-			case r.key == 0:
-				spoilt = append(spoilt, r)
-				fallthrough
-			default:
-				if !d.unread[id] {
-					d.tell("a value of the fleet cannot be read: it is damaged, of a newer program, or sealed with " +
-						"a key that this device lacks")
-				}
-				d.unread[id] = true
+			if failed = errors.Join(failed, err); readable {
+				got = append(got, k)
+			} else if err == nil && !d.unread {
+				d.unread = true
+				d.tell("a value of the fleet is of a newer program, or sealed with a key that this device lacks")
 			}
 		})
 	}
 	work.Wait()
-	return got, spoilt, err
+	if failed != nil || len(got) == 0 {
+		return failed
+	}
+	return d.take(got)
 }
 
-func (d *Device) value(ctx context.Context, s jetstream.Stream, id ID) (r remote, err error) {
-	r.id = id
+// value reads a value. Garbage counts as a record of which nothing is known, so that a device that
+// knows more writes over it.
+func (d *Device) value(ctx context.Context, s jetstream.Stream, id ID) (k kept, readable bool, err error) {
 	m, err := s.GetLastMsgForSubject(ctx, place+id.String())
 	if err != nil {
-		return r, fmt.Errorf("reading from the fleet: %w", err)
+		return k, false, fmt.Errorf("reading from the fleet: %w", err)
 	}
+	k = kept{id: id, write: m.Header.Get("Write"), rev: m.Sequence}
 	b, key, err := d.m.Keys.open(id.String(), m.Data)
-	r.write, r.rev, r.key = m.Header.Get("Write"), m.Sequence, key
-	if err == nil && decoding.Unmarshal(b, &r.rec) != nil {
-		err = errSealed
+	if err == nil {
+		err = decoding.Unmarshal(b, &k.rec)
 	}
-	return r, err
-}
-
-// spoilt has an administrator's device write what it knows over values that nobody can read.
-func (d *Device) spoilt(all []remote) error {
-	if d.m.AdminBox == "" {
-		return nil
+	if k.key = key; err != nil {
+		k.rec = Record{}
 	}
-	return d.rows.Change(func(t *gallery.Tx) error {
-		for _, r := range all {
-			if err := t.Exec("update shared set rev = ?, sent = 0 where id = ?", int64(r.rev), r.id[:]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return k, err == nil || key == 0, nil
 }
 
 // push gives the server what it lacks, and reports whether something is left.
 func (d *Device) push(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (more bool, err error) {
 	for {
-		all, err := d.unsent(portion)
+		all, err := d.unsent()
 		if err != nil || len(all) == 0 {
 			return false, err
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -164,11 +165,9 @@ func (d *local) scan(t *gallery.Tx) error {
 	for _, s := range gone {
 		into := whither(s.rec, holds)
 		for _, rows := range s.have { // faces that are not those of nobody
-			if err := t.Drop(rows...); err != nil {
-				return err
-			}
+			err = errors.Join(err, t.Drop(rows...))
 		}
-		if err := t.Looked(s.person); err != nil {
+		if err = errors.Join(err, t.Looked(s.person)); err != nil {
 			return err
 		}
 		s.person, s.sent = 0, false
@@ -274,17 +273,8 @@ func (d *local) fold(t *gallery.Tx, s *state, clock uint64, moved map[faceKey]Fa
 	return d.save(t, s)
 }
 
-// remote is a value of the server.
-type remote struct {
-	id    ID
-	rec   Record
-	write string
-	rev   uint64
-	key   uint32
-}
-
 // take brings records and gallery in line with values of the server.
-func (d *local) take(all []remote) error {
+func (d *local) take(all []kept) error {
 	return d.rows.Change(func(t *gallery.Tx) error {
 		if err := d.scan(t); err != nil {
 			return err
@@ -335,7 +325,7 @@ func (b *batch) of(id ID) (*state, error) {
 }
 
 // join joins a value into its record, and into those of the people whom it was found to be.
-func (b *batch) join(r remote) error {
+func (b *batch) join(r kept) error {
 	s, err := b.of(r.id)
 	if err != nil {
 		return err
@@ -480,9 +470,10 @@ func (b *batch) tellApart(first, second ID) error {
 	if err != nil {
 		return err
 	}
-	stays.sent, other.sent = stays.sent && !b.alike(stays.rec, other.rec), false
+	other.sent = false
 	if b.alike(stays.rec, other.rec) {
 		stays.rec, other.rec = join(stays.rec, other.rec), join(other.rec, Record{Into: stays.id})
+		stays.sent = false
 		return nil
 	}
 	clock, err := tick(b.t)
@@ -517,34 +508,24 @@ func (b *batch) merge(s *state) error {
 	}
 	from := s.person
 	s.person = 0
-	if err := b.save(b.t, s); err != nil { // before the row of the person goes
-		return err
-	}
+	err = b.save(b.t, s) // before the row of the person goes
 	if to.person == 0 {
 		to.person = from
-	} else if err := b.t.Merge(from, to.person); err != nil {
-		return err
+	} else if err == nil {
+		err = b.t.Merge(from, to.person)
 	}
-	if err := b.t.Looked(from); err != nil {
-		return err
-	}
-	return b.read(b.t, to)
+	return errors.Join(err, b.t.Looked(from), b.read(b.t, to))
 }
 
 // apply brings the gallery in line with a record, and saves it.
 func (b *batch) apply(s *state) error {
 	lives := b.lives(s.rec)
-	if s.person != 0 && s.rec.ended() {
-		gone := s.person
+	if gone := s.person; gone != 0 && s.rec.ended() {
 		s.person = 0
-		err := b.save(b.t, s)
-		if err == nil {
-			err = b.t.Forget(gone)
+		if err := b.save(b.t, s); err != nil {
+			return err
 		}
-		if err == nil {
-			err = b.t.Looked(gone)
-		}
-		return err
+		return errors.Join(b.t.Forget(gone), b.t.Looked(gone))
 	}
 	if lives && s.person == 0 {
 		number, err := b.t.Add(s.rec.Name)
@@ -570,13 +551,10 @@ func (b *batch) apply(s *state) error {
 	if err == nil && lives {
 		err = b.add(s)
 	}
-	if err == nil {
-		err = b.save(b.t, s)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.t.Looked(s.person)
-	}
-	return err
+	return errors.Join(b.save(b.t, s), b.t.Looked(s.person))
 }
 
 // add adds the faces of a record that the gallery lacks.
@@ -586,16 +564,18 @@ func (b *batch) add(s *state) error {
 		if s.have[key] != nil || !b.usable(f) {
 			continue
 		}
-		if f.Not {
-			faces[1] = append(faces[1], f)
-		} else if lost, err := b.claim(s, key, f); err != nil {
-			return err
-		} else if lost {
-			continue
-		} else {
-			faces[0] = append(faces[0], f)
+		kind := 1
+		if !f.Not {
+			kind = 0
+			lost, err := b.claim(s, key, f)
+			if err != nil {
+				return err
+			}
+			if lost {
+				continue
+			}
 		}
-		s.have[key] = []int64{0}
+		faces[kind], s.have[key] = append(faces[kind], f), []int64{0}
 	}
 	for kind, all := range faces { // who has no face cannot have one that is not theirs
 		slices.SortFunc(all, func(a, b Face) int {
@@ -639,45 +619,31 @@ func (b *batch) claim(s *state, key faceKey, f Face) (lost bool, err error) {
 		return true, b.save(b.t, other)
 	}
 	s.rec.Faces[key], other.rec.Faces[key] = f, gone
-	if err := b.t.Drop(row); err != nil {
-		return false, err
-	}
 	delete(other.have, key)
-	if err := b.save(b.t, other); err != nil {
-		return false, err
-	}
-	return false, b.t.Looked(person)
+	return false, errors.Join(b.t.Drop(row), b.save(b.t, other), b.t.Looked(person))
 }
 
 // look takes what programs have changed in the gallery into the records.
 func (d *local) look() error { return d.rows.Change(d.scan) }
 
 // lacks reports whether this device has not seen a write of the server's value of a person.
-func (d *local) lacks(id ID, write string) (lacks bool, err error) {
-	lacks = true
-	err = d.rows.Look(func(t *gallery.Tx) error {
-		return t.Query("select write from shared where id = ?", func(r gallery.Row) error {
-			lacks = r.ColumnText(0) != write
-			return nil
-		}, id[:])
+func (d *local) lacks(id ID, write string) (bool, error) {
+	seen := int64(0)
+	err := d.rows.Look(func(t *gallery.Tx) (err error) {
+		seen, err = t.Int("select count(*) from shared where id = ? and write = ?", id[:], write)
+		return err
 	})
-	return lacks, err
+	return seen == 0, err
 }
 
 // missing finds records that the server had once and has no more, because it is an old copy or a new
 // one. They are given to it again.
 func (d *local) missing(there map[ID]bool) (n int, err error) {
 	err = d.rows.Change(func(t *gallery.Tx) error {
-		var gone []ID
-		err := t.Query("select id from shared where rev > 0", func(r gallery.Row) error {
-			if id := ID(r.ColumnRawBlob(0)); !there[id] {
-				gone = append(gone, id)
-			}
-			return nil
-		})
-		n = len(gone)
-		for _, id := range gone {
-			if err == nil {
+		ids, err := idsOf(t, "rev > 0")
+		for _, id := range ids {
+			if err == nil && !there[id] {
+				n++
 				err = t.Exec("update shared set sent = 0, rev = 0 where id = ?", id[:])
 			}
 		}
@@ -686,20 +652,25 @@ func (d *local) missing(there map[ID]bool) (n int, err error) {
 	return n, err
 }
 
+// idsOf returns the people of the fleet for whom a condition holds.
+func idsOf(t *gallery.Tx, condition string) (all []ID, err error) {
+	err = t.Query("select id from shared where "+condition, func(r gallery.Row) error {
+		all = append(all, ID(r.ColumnRawBlob(0)))
+		return nil
+	})
+	return all, err
+}
+
 // unsent returns some records that the server does not have as they are.
-func (d *local) unsent(most int) (all []*state, err error) {
+func (d *local) unsent() (all []*state, err error) {
 	err = d.rows.Look(func(t *gallery.Tx) error {
-		var ids []ID
-		err := t.Query("select id from shared where not sent limit ?", func(r gallery.Row) error {
-			ids = append(ids, ID(r.ColumnRawBlob(0)))
-			return nil
-		}, int64(most))
+		ids, err := idsOf(t, fmt.Sprint("not sent limit ", portion))
 		for _, id := range ids {
 			if err != nil {
 				return err
 			}
 			var s *state
-			if s, err = d.load(t, "id = ?", id[:]); err == nil && d.whole(s.rec) {
+			if s, err = d.load(t, "id = ?", id[:]); err == nil && whole(s.rec) {
 				all = append(all, s)
 			}
 		}
@@ -710,7 +681,7 @@ func (d *local) unsent(most int) (all []*state, err error) {
 
 // whole reports whether a record can be given to others: not if nothing has come yet of the person
 // but faces of another one who was found to be this person, nor if a program has just removed labels.
-func (d *local) whole(r Record) bool {
+func whole(r Record) bool {
 	for _, f := range r.Faces {
 		if !f.Gone && f.Vector == nil {
 			return false
@@ -721,13 +692,11 @@ func (d *local) whole(r Record) bool {
 
 // written notes what the server has acknowledged. Records that have changed since are sent again.
 func (d *local) written(all []*state) error {
-	return d.rows.Change(func(t *gallery.Tx) error {
+	return d.rows.Change(func(t *gallery.Tx) (err error) {
 		for _, s := range all {
-			if err := t.Exec("update shared set write = ?, rev = ?, key = ?, sent = (n = ?) where id = ?",
-				s.write, int64(s.rev), int64(s.key), s.n, s.id[:]); err != nil {
-				return err
-			}
+			err = errors.Join(err, t.Exec("update shared set write = ?, rev = ?, key = ?, sent = (n = ?) where id = ?",
+				s.write, int64(s.rev), int64(s.key), s.n, s.id[:]))
 		}
-		return nil
+		return err
 	})
 }

@@ -87,11 +87,11 @@ func TestSeal(t *testing.T) {
 
 // bucket is the server's part in memory: a value for each person, written over what was read.
 type shelf struct {
-	values map[ID]remote
+	values map[ID]kept
 	rev    uint64
 }
 
-func (s *shelf) put(r remote, over uint64) bool {
+func (s *shelf) put(r kept, over uint64) bool {
 	if s.values[r.id].rev != over {
 		return false
 	}
@@ -108,7 +108,7 @@ func (h *home) sync(s *shelf, listed *bool, partly bool) {
 	stop := func() bool { return partly && h.w.r.IntN(4) == 0 }
 	lost := make(map[ID]bool) // who was second joins and tries again
 	for range 10 {
-		var all []remote
+		var all []kept
 		there := make(map[ID]bool)
 		for id, v := range s.values {
 			there[id] = true
@@ -134,7 +134,7 @@ func (h *home) sync(s *shelf, listed *bool, partly bool) {
 			*listed = true
 		}
 		try(h.w.t, d.look())
-		puts, err := d.unsent(100)
+		puts, err := d.unsent()
 		try(h.w.t, err)
 		if len(puts) == 0 {
 			return
@@ -142,7 +142,7 @@ func (h *home) sync(s *shelf, listed *bool, partly bool) {
 		var won []*state
 		for _, p := range puts {
 			p.write = fmt.Sprint(h.name, s.rev)
-			if s.put(remote{id: p.id, rec: p.rec, write: p.write}, p.rev) {
+			if s.put(kept{id: p.id, rec: p.rec, write: p.write}, p.rev) {
 				p.rev = s.rev
 				won = append(won, p)
 			}
@@ -169,7 +169,7 @@ func TestRandomRecords(t *testing.T) {
 	for _, seed := range worlds(few) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newPeople(t, seed)
-			shelves := &shelf{values: make(map[ID]remote)}
+			shelves := &shelf{values: make(map[ID]kept)}
 			var old []*shelf
 			homes := []*home{w.home("a"), w.home("b"), w.home("c")}
 			listed := make([]bool, len(homes))

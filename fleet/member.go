@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"time"
 
@@ -49,13 +50,13 @@ type ring struct {
 
 // check returns an error if no value could be sealed with the keys.
 func (r ring) check() error {
-	if len(r.Keys) == 0 {
-		return errors.New("there is no key of the fleet")
-	}
 	for _, k := range r.Keys {
 		if len(k) != chacha20poly1305.KeySize {
 			return errors.New("a key of the fleet has another length")
 		}
+	}
+	if len(r.Keys) == 0 {
+		return errors.New("there is no key of the fleet")
 	}
 	return nil
 }
@@ -101,15 +102,8 @@ func ParseInvitation(s string) (i Invitation, err error) {
 // membershipFile returns the path of the membership of the device with a gallery.
 func membershipFile(gallery string) string { return gallery + "-fleet" }
 
-// Joined reports whether the device with a gallery is a member of a fleet.
-func Joined(gallery string) bool {
-	_, err := readMembership(gallery)
-	return !errors.Is(err, ErrNotMember)
-}
-
 func readMembership(gallery string) (m membership, err error) {
-	path := membershipFile(gallery)
-	b, err := safefile.ReadSecret(path)
+	b, err := safefile.ReadSecret(membershipFile(gallery))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, fmt.Errorf("%w; faceauth fleet join makes it a member", ErrNotMember)
 	}
@@ -120,7 +114,7 @@ func readMembership(gallery string) (m membership, err error) {
 		err = m.ring.check()
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w; join again with a new invitation", path, err)
+		err = fmt.Errorf("reading %s: %w; join again with a new invitation", membershipFile(gallery), err)
 	}
 	return m, err
 }
@@ -184,7 +178,7 @@ func (m membership) dial(more ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// streamOf connects to the server, and opens the bucket.
+// stream connects to the server, and opens the bucket.
 func (m membership) stream(ctx context.Context, more ...nats.Option) (*nats.Conn, jetstream.JetStream,
 	jetstream.Stream, error) {
 	nc, err := m.dial(more...)
@@ -221,19 +215,15 @@ func Join(ctx context.Context, gallery string, i Invitation, creds string) error
 	}
 	if m.foreign() {
 		if err := m.bucket(ctx); err != nil {
-			return err
+			return fmt.Errorf("opening the bucket of the fleet: %w", err)
 		}
 		return m.save(gallery)
 	}
 	if err := m.save(gallery); err != nil {
 		return err
 	}
-	nc, err := membership{Name: i.Name, URLs: i.URLs, Pin: i.Pin, Seed: i.Seed}.dial()
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	_, err = ask(nc, "fleet.join."+public(i.Seed), request{Key: public(m.Seed)})
+	by := membership{Name: i.Name, URLs: i.URLs, Pin: i.Pin, Seed: i.Seed}
+	_, err = by.ask("join", request{Key: public(m.Seed)})
 	return err
 }
 
@@ -255,20 +245,40 @@ func (m membership) bucket(ctx context.Context) error {
 		}
 		_, err = js.CreateStream(ctx, bucketOf(copies))
 	}
-	if err != nil {
-		return fmt.Errorf("opening the bucket of the fleet: %w", err)
-	}
-	return nil
+	return err
 }
 
-// asks sends a request of the device with a gallery to its server.
-func (m membership) asks(service string, r request) ([]byte, error) {
+type request struct {
+	What  string `cbor:"1,keyasint,omitempty"`
+	Name  string `cbor:"2,keyasint,omitempty"`
+	Key   string `cbor:"3,keyasint,omitempty"`
+	Admin bool   `cbor:"4,keyasint,omitempty"`
+}
+
+type reply struct {
+	Error  string `cbor:"1,keyasint,omitempty"`
+	Result []byte `cbor:"2,keyasint,omitempty"`
+}
+
+// ask sends a request to the server, at the subject that only this device may use.
+func (m membership) ask(service string, r request) ([]byte, error) {
 	nc, err := m.dial()
 	if err != nil {
 		return nil, err
 	}
 	defer nc.Close()
-	return ask(nc, "fleet."+service+"."+public(m.Seed), r)
+	answer, err := nc.Request("fleet."+service+"."+public(m.Seed), encode(r), 10*time.Second)
+	var out reply
+	if err == nil {
+		err = decoding.Unmarshal(answer.Data, &out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the server: %w", err)
+	}
+	if out.Error != "" {
+		return nil, errors.New(out.Error)
+	}
+	return out.Result, nil
 }
 
 // administrator reads the membership of an administrator.
@@ -287,16 +297,17 @@ func Invite(gallery, name string, admin bool) (i Invitation, err error) {
 	if err != nil {
 		return i, err
 	}
-	if m.foreign() {
-		i = Invitation{Name: name, URLs: m.URLs}
-	} else {
-		out, err := m.asks("admin", request{What: "invite", Name: name, Admin: admin})
-		if err == nil {
-			err = decoding.Unmarshal(out, &i)
+	if i = (Invitation{Name: name}); m.foreign() {
+		for _, at := range m.URLs {
+			if u, err := url.Parse(at); err == nil {
+				u.User = nil // that of this device
+				i.URLs = append(i.URLs, u.String())
+			}
 		}
-		if err != nil {
-			return i, err
-		}
+	} else if out, err := m.ask("admin", request{What: "invite", Name: name, Admin: admin}); err != nil {
+		return i, err
+	} else if err := decoding.Unmarshal(out, &i); err != nil {
+		return i, err
 	}
 	if i.Ring = m.ring; !admin {
 		i.Ring.AdminBox = ""
@@ -306,7 +317,8 @@ func Invite(gallery, name string, admin bool) (i Invitation, err error) {
 
 // Revoke shuts a device out at once, and makes a new key for the others; the administrators' devices
 // seal all values anew while they run. What the device has enrolled stays. At a cluster of others,
-// remove its user first.
+// remove its user first. Without a name it only makes a new key, after which nobody can read old
+// copies of the server's values.
 func Revoke(ctx context.Context, gallery, name string) error {
 	m, err := administrator(gallery)
 	if err != nil {
@@ -316,8 +328,8 @@ func Revoke(ctx context.Context, gallery, name string) error {
 		return errors.New("a device cannot revoke itself; do it on another administrator's device")
 	}
 	var gone Member
-	if !m.foreign() {
-		out, err := m.asks("admin", request{What: "revoke", Name: name})
+	if name != "" && !m.foreign() {
+		out, err := m.ask("admin", request{What: "revoke", Name: name})
 		if err == nil {
 			err = decoding.Unmarshal(out, &gone)
 		}
@@ -328,15 +340,6 @@ func Revoke(ctx context.Context, gallery, name string) error {
 	return renew(ctx, gallery, m, name, gone.Key)
 }
 
-// Renew makes a new key of the fleet, after which nobody reads old copies of the server's values.
-func Renew(ctx context.Context, gallery string) error {
-	m, err := administrator(gallery)
-	if err != nil {
-		return err
-	}
-	return renew(ctx, gallery, m, "", "")
-}
-
 // Members lists the devices of the fleet of a device.
 func Members(ctx context.Context, gallery string) (all []Member, err error) {
 	m, err := readMembership(gallery)
@@ -344,7 +347,7 @@ func Members(ctx context.Context, gallery string) (all []Member, err error) {
 		return nil, err
 	}
 	if !m.foreign() {
-		out, err := m.asks("members", request{})
+		out, err := m.ask("members", request{})
 		if err == nil {
 			err = decoding.Unmarshal(out, &all)
 		}

@@ -208,9 +208,6 @@ func (k Keys) open(place string, sealed []byte) ([]byte, uint32, error) {
 		return nil, 0, errSealed
 	}
 	n := binary.BigEndian.Uint32(sealed[1:])
-	if k[n] == nil {
-		return nil, n, errSealed
-	}
 	a, err := chacha20poly1305.NewX(k[n])
 	if err != nil {
 		return nil, n, errSealed

@@ -134,20 +134,16 @@ func (b *books) pin() []byte {
 // Serve starts the server of a fleet, which keeps its files in folder. Close it after use.
 func Serve(folder string, set ServerSettings) (s *Server, err error) {
 	s = &Server{folder: folder}
-	host, port, err := net.SplitHostPort(set.Listen)
-	if err != nil {
-		return nil, err
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("%s has no port: %w", set.Listen, err)
-	}
 	s.books, err = readBooks(booksOf(folder))
 	fresh := errors.Is(err, fs.ErrNotExist)
 	if fresh {
 		s.Local = newSeed(nkeys.CreateUser)
 		s.Cert, s.Key, err = certificate()
 	}
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.options(set)
 	if err != nil {
 		return nil, err
 	}
@@ -158,19 +154,13 @@ func Serve(folder string, set ServerSettings) (s *Server, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("the name of this machine: %w; use --url", err)
 		}
-		s.URLs = []string{"tls://" + net.JoinHostPort(name, port)}
+		s.URLs = []string{fmt.Sprintf("tls://%s:%d", name, o.Port)}
 	}
-	if !fresh {
-		err = s.save()
-	} else if i, invited := s.invite("first", true); invited == nil {
+	if err = s.save(); err == nil && fresh {
+		var i Invitation
+		i, err = s.invite("first", true)
 		s.First = &i
-	} else {
-		err = invited
 	}
-	if err != nil {
-		return nil, err
-	}
-	o, err := s.options(host, int(number), set.Monitor)
 	if err != nil {
 		return nil, err
 	}
@@ -191,28 +181,30 @@ func Serve(folder string, set ServerSettings) (s *Server, err error) {
 }
 
 // options returns the settings of NATS.
-func (s *Server) options(host string, port int, monitor string) (*server.Options, error) {
+func (s *Server) options(set ServerSettings) (*server.Options, error) {
 	pair, err := tls.X509KeyPair(s.Cert, s.Key)
 	if err != nil {
 		return nil, err
 	}
 	o := &server.Options{
-		ServerName: "faceauth", Host: host, Port: port, NoSigs: true, NoLog: true, AlwaysEnableNonce: true,
-		CustomClientAuthentication: s, TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20,
+		ServerName: "faceauth", NoSigs: true, NoLog: true, AlwaysEnableNonce: true, CustomClientAuthentication: s,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		JetStream: true, StoreDir: s.folder, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
-		DisableJetStreamBanner: true,
-		SyncAlways:             true, // an acknowledged value is on the disk even if the power fails
+		TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
+		SyncAlways: true, // an acknowledged value is on the disk even if the power fails
 	}
-	if monitor == "" {
-		return o, nil
-	}
-	at, port2, err := net.SplitHostPort(monitor)
-	if err == nil {
-		o.HTTPHost = at
-		o.HTTPPort, err = strconv.Atoi(port2)
+	if o.Host, o.Port, err = address(set.Listen); err == nil && set.Monitor != "" {
+		o.HTTPHost, o.HTTPPort, err = address(set.Monitor)
 	}
 	return o, err
+}
+
+func address(text string) (host string, port int, err error) {
+	host, number, err := net.SplitHostPort(text)
+	if err == nil {
+		port, err = strconv.Atoi(number)
+	}
+	return host, port, err
 }
 
 // begin opens the bucket, and answers requests.
@@ -288,51 +280,20 @@ func bucketOf(copies int) jetstream.StreamConfig {
 	}
 }
 
-type request struct {
-	What  string `cbor:"1,keyasint,omitempty"`
-	Name  string `cbor:"2,keyasint,omitempty"`
-	Key   string `cbor:"3,keyasint,omitempty"`
-	Admin bool   `cbor:"4,keyasint,omitempty"`
-}
-
-type reply struct {
-	Error  string `cbor:"1,keyasint,omitempty"`
-	Result []byte `cbor:"2,keyasint,omitempty"`
-}
-
-func answerTo(data []byte, by string, do func(by string, r request) (any, error)) (out reply) {
+func answerTo(data []byte, by string, do func(by string, r request) (any, error)) reply {
 	var r request
+	var result any
 	err := decoding.Unmarshal(data, &r)
-	if err != nil {
-		return reply{Error: "that is for a newer server"}
+	if err == nil {
+		result, err = do(by, r)
 	}
-	result, err := do(by, r)
 	if err != nil {
 		return reply{Error: err.Error()}
 	}
-	if result != nil {
-		out.Result = encode(result)
-	}
-	return out
+	return reply{Result: encode(result)}
 }
 
-// ask sends a request to the server.
-func ask(nc *nats.Conn, subject string, r request) ([]byte, error) {
-	m, err := nc.Request(subject, encode(r), 10*time.Second)
-	if err != nil {
-		return nil, fmt.Errorf("asking the server: %w", err)
-	}
-	var out reply
-	if err := decoding.Unmarshal(m.Data, &out); err != nil {
-		return nil, fmt.Errorf("asking the server: %w", err)
-	}
-	if out.Error != "" {
-		return nil, errors.New(out.Error)
-	}
-	return out.Result, nil
-}
-
-// Rights returns the subjects at which a device with a key may publish.
+// rights returns the subjects at which a device with a key may publish.
 func rights(key string, admin bool) []string {
 	may := []string{
 		place + ">", "fleet.members." + key, "$JS.API.STREAM.INFO." + stream, "$JS.API.DIRECT.GET." + stream + ".>",

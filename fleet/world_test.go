@@ -183,10 +183,10 @@ func (h *home) labels(name string) (all []labelled) {
 	h.hand(func(g *gallery.Gallery) error {
 		return g.Look(func(t *gallery.Tx) error {
 			return t.Query(`select label.id, vector from label join person on person.id = person
-				where (person = ?1 or ?1 = 0 and name = ?2) and valid and not rejected`, func(r gallery.Row) error {
+				where person = ? and valid and not rejected`, func(r gallery.Row) error {
 				all = append(all, labelled{r.ColumnInt64(0), vector.Floats(r.ColumnRawBlob(1))})
 				return nil
-			}, g.Number(name), name)
+			}, g.Number(name))
 		})
 	})
 	return all
@@ -281,10 +281,13 @@ func (h *home) change() {
 				if err := o.Undo(c.ID); err != nil {
 					return err
 				}
-				for _, f := range append(h.labels(c.Was), h.labels(c.Name)...) {
-					w.fact(f.vec).again = true
-				}
-				return nil
+				return h.open.Look(func(t *gallery.Tx) error {
+					return t.Query(`select vector from label join person on person.id = person
+						where name in (?, ?) and valid and not rejected`, func(r gallery.Row) error {
+						w.fact(vector.Floats(r.ColumnRawBlob(0))).again = true
+						return nil
+					}, c.Was, c.Name)
+				})
 			}
 			return nil
 		})

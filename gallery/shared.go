@@ -57,15 +57,13 @@ func (r *Rows) Change(do func(t *Tx) error) error {
 
 // Space returns the feature space of the gallery, as its last snapshot has it.
 func (r *Rows) Space() (space face.Space, err error) {
-	err = r.Look(func(t *Tx) error {
-		return t.Query("select snapshot from learned", func(r Row) error {
-			var s struct {
-				Space face.Space `cbor:"space"`
-			}
-			err := cbor.Unmarshal(r.ColumnRawBlob(0), &s)
-			space = s.Space
-			return err
-		})
+	err = (&Tx{g: r.g}).Query("select snapshot from learned", func(r Row) error {
+		var s struct {
+			Space face.Space `cbor:"space"`
+		}
+		err := cbor.Unmarshal(r.ColumnRawBlob(0), &s)
+		space = s.Space
+		return err
 	})
 	if err == nil && space.ID == "" {
 		err = fmt.Errorf("gallery %s: nothing was written into it yet", r.g.path)
@@ -75,22 +73,15 @@ func (r *Rows) Space() (space face.Space, err error) {
 
 // Behind reports whether the last snapshot of the learner may have labels that are gone. A program
 // that opens the gallery and saves it makes it new.
-func (r *Rows) Behind() (behind bool, err error) {
-	err = r.Look(func(t *Tx) error {
-		gone, err := t.Int("select count(*) from dropped")
-		behind = gone > 0
-		return err
-	})
-	return behind, err
+func (r *Rows) Behind() (bool, error) {
+	n, err := (&Tx{g: r.g}).Int("select count(*) from dropped")
+	return n > 0, err
 }
 
 // beside reports whether a program without a learner has removed labels or given names.
 func (g *Gallery) beside() (bool, error) {
-	now, was := int64(0), g.rows
-	err := g.db.Query("select value from meta where key = 'rows'", func(r store.Row) error {
-		now = r.ColumnInt64(0)
-		return nil
-	})
+	was := g.rows
+	now, err := (&Tx{g: g}).Int("select value from meta where key = 'rows'")
 	if err == nil {
 		g.rows = now
 	}
@@ -126,16 +117,27 @@ func (t *Tx) Known(person int64) (k Known, err error) {
 		k.Name, k.Enrolled = r.ColumnText(0), r.ColumnInt64(1)
 		return nil
 	}, person)
-	if err != nil {
-		return k, err
-	}
-	err = t.Query("select id, rejected, vector from label where person = ? and valid order by id",
-		func(r Row) error {
-			k.Faces = append(k.Faces, KnownFace{r.ColumnInt64(0), r.ColumnInt64(1) == 1,
-				bytes.Clone(r.ColumnRawBlob(2))})
+	if err == nil {
+		err = t.Query("select id, rejected, vector from label where person = ? and valid order by id", func(r Row) error {
+			f := KnownFace{r.ColumnInt64(0), r.ColumnInt64(1) == 1, bytes.Clone(r.ColumnRawBlob(2))}
+			k.Faces = append(k.Faces, f)
 			return nil
 		}, person)
+	}
 	return k, err
+}
+
+// all runs statements with those of the arguments that they name.
+func (t *Tx) all(args []any, statements ...string) error {
+	for _, sql := range statements {
+		n := len(args)
+		for ; n > 0 && !strings.Contains(sql, fmt.Sprint("?", n)); n-- {
+		}
+		if err := t.Exec(sql, args[:n]...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Add makes a person, and returns the number.
@@ -147,15 +149,8 @@ func (t *Tx) Add(name string) (int64, error) {
 // Call gives a person a name that no statement can take back.
 func (t *Tx) Call(person int64, name string) error {
 	t.whole, t.named, t.gone = true, true, true
-	for _, sql := range []string{
-		"delete from statement where person = ?1 and kind = 'renamed' and other is null",
-		"delete from said where what = 'name' and of = ?1",
-	} {
-		if err := t.Exec(sql, person); err != nil {
-			return err
-		}
-	}
-	return t.Exec("update person set name = ? where id = ?", name, person)
+	return t.all([]any{person, name}, "delete from statement where person = ?1 and kind = 'renamed' and other is null",
+		"delete from said where what = 'name' and of = ?1", "update person set name = ?2 where id = ?1")
 }
 
 // Held returns the label by which a face is another person's, and that person, or 0.
@@ -191,26 +186,14 @@ func (t *Tx) Learnt(person int64, rejected bool, faces [][]float32, enrolled int
 func (t *Tx) Drop(rows ...int64) error {
 	for _, row := range rows {
 		t.whole, t.named, t.gone = true, true, true
-		all, err := t.Ints(`select id from label where id = ?1 or not valid and (number, rejected) =
-			(select number, rejected from label where id = ?1)`, row)
-		if err != nil {
+		const gone = `(select id from label where id = ?1 or not valid and (number, rejected) =
+			(select number, rejected from label where id = ?1))`
+		if err := t.all([]any{row}, "delete from said where what = 'label' and of in "+gone,
+			"delete from label where id in "+gone); err != nil {
 			return err
-		}
-		for _, id := range all {
-			if err := t.removeLabel(id); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
-}
-
-func (t *Tx) removeLabel(row int64) error {
-	err := t.Exec("delete from said where what = 'label' and of = ?", row)
-	if err == nil {
-		err = t.Exec("delete from label where id = ?", row)
-	}
-	return err
 }
 
 // Merge makes a person another one, whom the events, sightings and labels belong to from now on,
@@ -230,41 +213,29 @@ func (t *Tx) Merge(from, to int64) error {
 	}
 	for _, l := range labels {
 		if l.twice == 0 {
-			err := t.Exec(`insert into label(number, person, rejected, vector, valid)
+			err = t.Exec(`insert into label(number, person, rejected, vector, valid)
 				select number, ?, rejected, vector, valid from label where id = ?`, to, l.row)
 			if err == nil {
-				err = t.Exec("update or replace said set of = ? where what = 'label' and of = ?", t.Last(), l.row)
-			}
-			if err != nil {
-				return err
+				err = t.Exec("update said set of = ? where what = 'label' and of = ?", t.Last(), l.row)
 			}
 		}
-		if err := t.removeLabel(l.row); err != nil {
+		if err == nil {
+			err = t.all([]any{l.row}, "delete from said where what = 'label' and of = ?1", "delete from label where id = ?1")
+		}
+		if err != nil {
 			return err
 		}
 	}
-	for _, sql := range []string{
+	return t.all([]any{from, to},
 		"delete from statement where person = ?1 and kind = 'renamed' and other is null",
 		"delete from said where what = 'name' and of = ?1",
-		"update sighting set person = ?2 where person = ?1",
-		"update event set person = ?2 where person = ?1",
+		"update sighting set person = ?2 where person = ?1", "update event set person = ?2 where person = ?1",
 		"update or ignore present set person = ?2 where person = ?1",
-		"update statement set person = ?2 where person = ?1",
-		"update statement set other = ?2 where other = ?1",
+		"update statement set person = ?2 where person = ?1", "update statement set other = ?2 where other = ?1",
 		"update said set person = ?2 where person = ?1",
-		`update person set (enrolled, upright) = (select max(person.enrolled, p.enrolled),
-			person.upright + p.upright from person p where p.id = ?1) where id = ?2`,
-		"delete from person where id = ?1",
-	} {
-		args := []any{from, to}
-		if !strings.Contains(sql, "?2") {
-			args = args[:1]
-		}
-		if err := t.Exec(sql, args...); err != nil {
-			return fmt.Errorf("merging two people: %w", err)
-		}
-	}
-	return nil
+		`update person set (enrolled, upright) = (select max(person.enrolled, p.enrolled), person.upright + p.upright
+			from person p where p.id = ?1) where id = ?2`,
+		"delete from person where id = ?1")
 }
 
 // Refresh opens the gallery at path, lets its learner follow the rows, and saves it: what was
