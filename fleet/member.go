@@ -215,7 +215,7 @@ func Join(ctx context.Context, gallery string, i Invitation, creds string) error
 	}
 	if m.foreign() {
 		if err := m.bucket(ctx); err != nil {
-			return fmt.Errorf("opening the bucket of the fleet: %w", err)
+			return err
 		}
 		return m.save(gallery)
 	}
@@ -238,14 +238,10 @@ func (m membership) bucket(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = js.Stream(ctx, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
-		copies := 1
-		if len(m.URLs) >= 3 {
-			copies = 3
-		}
-		_, err = js.CreateStream(ctx, bucketOf(copies))
+	if len(m.URLs) < 3 {
+		return openBucket(ctx, js, 1)
 	}
-	return err
+	return openBucket(ctx, js, 3)
 }
 
 type request struct {

@@ -224,11 +224,8 @@ func (s *Server) begin() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if _, err = js.Stream(ctx, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = js.CreateStream(ctx, bucketOf(1))
-	}
-	if err != nil {
-		return fmt.Errorf("opening the bucket: %w", err)
+	if err := openBucket(ctx, js, 1); err != nil {
+		return err
 	}
 	for _, of := range []struct {
 		subject string
@@ -269,15 +266,23 @@ func (s *Server) Close() {
 	s.nats.WaitForShutdown()
 }
 
-// bucketOf is a JetStream key-value bucket of one value for each key. Its sequence numbers begin with
-// the time, so those of a later bucket, after the first was lost, are never those of an earlier one.
-func bucketOf(copies int) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name: stream, Subjects: []string{place + ">"}, MaxMsgsPerSubject: 1, MaxMsgSize: 1 << 20,
-		Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
-		Storage: jetstream.FileStorage, Replicas: copies, Duplicates: 100 * time.Millisecond,
-		FirstSeq: uint64(time.Now().UnixMilli()), MaxBytes: 4 << 30,
+// openBucket makes the bucket if there is none: a JetStream key-value bucket of one value for each
+// key. Its sequence numbers begin with the time, so those of a later bucket, after the first was
+// lost, are never those of an earlier one.
+func openBucket(ctx context.Context, js jetstream.JetStream, copies int) error {
+	_, err := js.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: stream, Subjects: []string{place + ">"}, MaxMsgsPerSubject: 1, MaxMsgSize: 1 << 20,
+			Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
+			Storage: jetstream.FileStorage, Replicas: copies, Duplicates: 100 * time.Millisecond,
+			FirstSeq: uint64(time.Now().UnixMilli()), MaxBytes: 4 << 30,
+		})
 	}
+	if err != nil {
+		return fmt.Errorf("opening the bucket of the fleet: %w", err)
+	}
+	return nil
 }
 
 func answerTo(data []byte, by string, do func(by string, r request) (any, error)) reply {
@@ -291,20 +296,6 @@ func answerTo(data []byte, by string, do func(by string, r request) (any, error)
 		return reply{Error: err.Error()}
 	}
 	return reply{Result: encode(result)}
-}
-
-// rights returns the subjects at which a device with a key may publish.
-func rights(key string, admin bool) []string {
-	may := []string{
-		place + ">", "fleet.members." + key, "$JS.API.STREAM.INFO." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
-		"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.CONSUMER.CREATE." + stream + ".>",
-		"$JS.API.CONSUMER.MSG.NEXT." + stream + ".>", "$JS.API.CONSUMER.INFO." + stream + ".>",
-		"$JS.API.CONSUMER.DELETE." + stream + ".>",
-	}
-	if admin {
-		may = append(may, "fleet.admin."+key)
-	}
-	return may
 }
 
 var _ server.Authentication = (*Server)(nil)
@@ -326,24 +317,31 @@ func (s *Server) Check(c server.ClientAuthentication) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.Members {
-		var may []string
-		switch {
-		case m.Key == o.Nkey:
-			m.Seen = time.Now()
-			may = rights(o.Nkey, m.Admin)
-		case m.Invited == o.Nkey && time.Now().Before(m.Until):
-			may = []string{"fleet.join." + o.Nkey}
-		default:
-			continue
-		}
-		inbox := []string{"_INBOX_" + o.Nkey + ".>"}
-		c.RegisterUser(&server.User{Username: o.Nkey, Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: inbox},
-		}})
-		return true
+	i := slices.IndexFunc(s.Members, func(m *Member) bool {
+		return m.Key == o.Nkey || m.Invited == o.Nkey && time.Now().Before(m.Until)
+	})
+	if i < 0 {
+		return false
 	}
-	return false
+	m := s.Members[i]
+	may := []string{"fleet.join." + o.Nkey}
+	if m.Key == o.Nkey {
+		m.Seen = time.Now()
+		may = []string{
+			place + ">", "fleet.members." + o.Nkey, "$JS.API.STREAM.INFO." + stream,
+			"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
+			"$JS.API.CONSUMER.CREATE." + stream + ".>", "$JS.API.CONSUMER.MSG.NEXT." + stream + ".>",
+			"$JS.API.CONSUMER.INFO." + stream + ".>", "$JS.API.CONSUMER.DELETE." + stream + ".>",
+		}
+		if m.Admin {
+			may = append(may, "fleet.admin."+o.Nkey)
+		}
+	}
+	inbox := []string{"_INBOX_" + o.Nkey + ".>"}
+	c.RegisterUser(&server.User{Username: o.Nkey, Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: inbox},
+	}})
+	return true
 }
 
 // invite makes an invitation, without the keys of the fleet, which the server does not have.
@@ -397,42 +395,39 @@ func (s *Server) admin(by string, r request) (any, error) {
 		if err := s.save(); err != nil {
 			return nil, err
 		}
-		s.kick(gone.Key)
-		s.kick(gone.Invited)
-		return gone, nil
+		here, err := s.connected()
+		for _, id := range append(here[gone.Key], here[gone.Invited]...) {
+			s.nats.DisconnectClientByID(id) // an error: it is gone already
+		}
+		return gone, err
 	}
 	return nil, errors.New("that is for a newer server")
 }
 
-// kick ends the connections of a device.
-func (s *Server) kick(key string) {
-	if key == "" {
-		return
-	}
-	c, err := s.nats.Connz(&server.ConnzOptions{Username: true, User: key, Limit: 1000})
-	if err != nil {
-		return // the server is ending
-	}
-	for _, of := range c.Conns {
-		s.nats.DisconnectClientByID(of.Cid) // an error: it is gone already
-	}
-}
-
-func (s *Server) list(string, request) (any, error) {
-	here := make(map[string]bool)
+// connected returns the numbers of the connections of each device.
+func (s *Server) connected() (map[string][]uint64, error) {
 	c, err := s.nats.Connz(&server.ConnzOptions{Username: true, Limit: 100000})
 	if err != nil {
 		return nil, err
 	}
+	here := make(map[string][]uint64)
 	for _, of := range c.Conns {
-		here[of.AuthorizedUser] = true
+		here[of.AuthorizedUser] = append(here[of.AuthorizedUser], of.Cid)
+	}
+	return here, nil
+}
+
+func (s *Server) list(string, request) (any, error) {
+	here, err := s.connected()
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []Member
 	for _, m := range s.Members {
 		of := *m
-		of.Online = m.Key != "" && here[m.Key]
+		of.Online = len(here[m.Key]) > 0
 		all = append(all, of)
 	}
 	return all, nil
