@@ -76,7 +76,7 @@ const (
 )
 
 const (
-	every    = 400 * time.Millisecond // after it a program's change of the gallery is seen
+	every    = 600 * time.Millisecond // after it a program's change of the gallery is seen
 	answer   = 20 * time.Second       // for which an acknowledgement is awaited
 	fetchers = 32
 	portion  = 256 // values that are taken or given at once

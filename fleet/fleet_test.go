@@ -3,12 +3,12 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -341,8 +341,12 @@ func TestMerged(t *testing.T) {
 	b.hand(func(g *gallery.Gallery) error { return g.Save() })
 }
 
-// A NATS server that is there already, that of Debian or of $FLEET_NATS, with plain users.
-func TestForeign(t *testing.T) {
+// Three NATS servers that are there already, those of Debian or of $FLEET_NATS, with the configuration
+// of docs/fleet.md: each is killed in turn, and people are shared meanwhile.
+func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
 	program := os.Getenv("FLEET_NATS")
 	if program == "" {
 		program = "/usr/sbin/nats-server"
@@ -350,52 +354,72 @@ func TestForeign(t *testing.T) {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("no NATS server: apt-get install nats-server")
 	}
+	page, err := os.ReadFile("../docs/fleet.md")
+	try(t, err)
+	_, configuration, _ := strings.Cut(string(page), "```\n")
+	configuration, _, _ = strings.Cut(configuration, "```")
 	w := &world{people: newPeople(t, 9006)}
-	at := "127.0.0.1:30917"
-	c := exec.Command(program, "-js", "-sd", filepath.Join(w.dir, "js"), "-a", "127.0.0.1", "-p", "30917", "--user", "u",
-		"--pass", "p")
-	try(t, c.Start())
-	defer func() {
-		c.Process.Kill()
-		c.Wait()
-	}()
-	first := Invitation{Name: "d0", URLs: []string{"nats://u:p@" + at}}
-	w.wait("it runs", func() bool {
-		nc, err := nats.Connect(first.URLs[0])
-		if err == nil {
-			nc.Close()
-		}
-		return err == nil
-	})
-	for n := range 2 {
-		d := &device{home: w.home(fmt.Sprint("d", n))}
-		i, err := first, error(nil)
-		if n > 0 {
-			i, err = Invite(w.devices[0].path, d.name, false)
-			if err == nil && slices.Contains(i.URLs, first.URLs[0]) {
-				t.Error("an invitation has the password of another device")
-			}
-			i.URLs = first.URLs
-		}
-		try(t, err)
-		try(t, Join(t.Context(), d.path, i, ""))
-		w.devices = append(w.devices, d)
-		d.start()
+	node := func(n int) *process {
+		text := strings.NewReplacer("server_name: n1", fmt.Sprint("server_name: n", n), "0.0.0.0:4222",
+			fmt.Sprint("127.0.0.1:3091", n), "0.0.0.0:6222", fmt.Sprint("127.0.0.1:3092", n), "/var/lib/nats",
+			filepath.Join(w.dir, fmt.Sprint("n", n)), "n2:6222", fmt.Sprint("127.0.0.1:3092", n%3+1), "n3:6222",
+			fmt.Sprint("127.0.0.1:3092", (n+1)%3+1), "tls {", "# {", `"..."`, `"p"`).Replace(configuration)
+		path := filepath.Join(w.dir, fmt.Sprint(n, ".conf"))
+		try(t, os.WriteFile(path, []byte(text), 0o600))
+		p := &process{Cmd: exec.Command(program, "-c", path)}
+		p.Stdout, p.Stderr = p, p
+		try(t, p.Start())
+		return p
 	}
+	nodes := []*process{node(1), node(2), node(3)}
 	t.Cleanup(func() {
+		for _, p := range nodes {
+			p.end(true)
+		}
 		for _, d := range w.devices {
 			d.run.end(true)
 		}
 	})
-	w.enrolled(w.devices[0], "alice")
-	w.enrolled(w.devices[1], "bob")
-	w.known("alice", w.devices...)
-	w.known("bob", w.devices...)
-	w.devices[1].rename("alice", "anna")
-	w.known("anna", w.devices...)
-	try(t, Revoke(t.Context(), w.devices[0].path, "d1"))
-	w.wait("one key is left", func() bool { return len(w.devices[0].member().Keys) == 1 })
-	if len(w.devices[1].member().Keys) != 1 || w.devices[1].member().Keys.now() != 1 {
+	of := func(user string) (urls []string) {
+		for n := range 3 {
+			urls = append(urls, fmt.Sprintf("nats://%s:p@127.0.0.1:3091%d", user, n+1))
+		}
+		return urls
+	}
+	for _, user := range []string{"first", "hall"} {
+		d := &device{home: w.home(user)}
+		i := Invitation{Name: user, URLs: of(user)}
+		if user == "hall" {
+			i, err = Invite(w.devices[0].path, user, false)
+			if try(t, err); strings.Contains(fmt.Sprint(i.URLs), ":p@") {
+				t.Error("an invitation has the password of another device")
+			}
+			i.URLs = of(user)
+		}
+		w.wait(user+" joins", func() bool {
+			ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+			defer end()
+			err = Join(ctx, d.path, i, "")
+			return err == nil
+		})
+		w.devices = append(w.devices, d)
+		d.start()
+	}
+	first, hall := w.devices[0], w.devices[1]
+	for n := range nodes {
+		nodes[n].end(true)
+		w.enrolled(first, fmt.Sprint("alice", n))
+		w.enrolled(hall, fmt.Sprint("bob", n))
+		w.known(fmt.Sprint("alice", n), hall)
+		w.known(fmt.Sprint("bob", n), first)
+		nodes[n] = node(n + 1)
+		time.Sleep(2 * time.Second) // it catches up
+	}
+	hall.rename("alice0", "anna")
+	w.known("anna", first)
+	try(t, Revoke(t.Context(), first.path, "hall"))
+	w.wait("one key is left", func() bool { return len(first.member().Keys) == 1 })
+	if k := hall.member().Keys; len(k) != 1 || k.now() != 1 {
 		t.Error("a revoked device has the new key")
 	}
 }
