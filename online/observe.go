@@ -169,7 +169,7 @@ func (l *Learner) keep(o Observation, j *judgement, observation int64) error {
 		return nil
 	}
 	v := &j.verdict
-	v.Stored, v.Learned = t.Keep(c.class, 1, quantized.Moment{Observation: observation, Time: l.time})
+	v.Stored, v.Learned = t.Keep(c.class, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
 	if v.Learned {
 		if l.learned != nil {

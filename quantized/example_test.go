@@ -32,7 +32,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		point.Keep(solution.Values[0].Class, 1, quantized.Moment{Observation: int64(i + 1)})
+		point.Keep(solution.Values[0].Class, quantized.Moment{Observation: int64(i + 1)})
 	}
 	fmt.Printf("%d vertices for %g points, none further than %.2f from its own\n", g.Len(), g.Mass(), g.Bound())
 	// Output:

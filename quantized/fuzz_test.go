@@ -154,7 +154,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 				t.Fatalf("step %d: the graph that was restored is another one", steps)
 			}
 		default:
-			x, class, n := point(), int(next()%4)-1, 1+int(next()%3)
+			x, class := point(), int(next()%4)-1
 			class = min(class, r.Classes-1)
 			observation++
 			var follows []int64
@@ -192,8 +192,8 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 				break
 			}
 			m := quantized.Moment{Observation: observation, Time: observation / 3}
-			id, kept := candidate.Keep(class, n, m)
-			if at, want := r.Keep(trial, class, n, m); kept != want || id != at || room && !kept {
+			id, kept := candidate.Keep(class, m)
+			if at, want := r.Keep(trial, class, m); kept != want || id != at || room && !kept {
 				t.Fatalf("step %d: kept %t at %d, want %d, and there was room: %t", steps, kept, id, at, room)
 			}
 		}

@@ -137,8 +137,8 @@ func TestAgainstReference(t *testing.T) {
 						t.Fatal(err)
 					}
 					m := quantized.Moment{Observation: int64(step + 1)}
-					_, kept := c.Keep(-1, 1, m)
-					if _, wanted := r.Keep(want, -1, 1, m); kept != wanted {
+					_, kept := c.Keep(-1, m)
+					if _, wanted := r.Keep(want, -1, m); kept != wanted {
 						t.Fatalf("step %d: kept %t, and the reference otherwise", step, kept)
 					}
 					if kept {
@@ -282,7 +282,7 @@ func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation 
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, kept := c.Keep(class, 1, quantized.Moment{Observation: observation})
+	_, kept := c.Keep(class, quantized.Moment{Observation: observation})
 	return kept
 }
 
@@ -325,7 +325,7 @@ func TestTrialIsOver(t *testing.T) {
 		"look":      func(g *quantized.Graph) { g.Look(far, quantized.Sight{}) },
 		"place":     func(g *quantized.Graph) { g.Place(far) },
 		"label":     func(g *quantized.Graph) { g.Label(far, 1) },
-		"keep":      func(g *quantized.Graph) { c, _ := g.Place(far); c.Keep(0, 1, quantized.Moment{}) },
+		"keep":      func(g *quantized.Graph) { c, _ := g.Place(far); c.Keep(0, quantized.Moment{}) },
 		"forget":    func(g *quantized.Graph) { g.Forget(0) },
 		"remove":    func(g *quantized.Graph) { g.Remove(0) },
 		"unlearn":   func(g *quantized.Graph) { g.Unlearn(func(int64) bool { return true }) },
@@ -333,7 +333,7 @@ func TestTrialIsOver(t *testing.T) {
 	} {
 		for method, call := range map[string]func(quantized.Candidate){
 			"Solve":   func(c quantized.Candidate) { c.Solve() },
-			"Keep":    func(c quantized.Candidate) { c.Keep(0, 1, quantized.Moment{}) },
+			"Keep":    func(c quantized.Candidate) { c.Keep(0, quantized.Moment{}) },
 			"Outlier": func(c quantized.Candidate) { c.Outlier() },
 			"Nearest": func(c quantized.Candidate) { c.Nearest(0) },
 		} {
@@ -652,14 +652,14 @@ func TestRestoreInvalid(t *testing.T) {
 		return quantized.State{
 			R: .1, Classes: 1, LastID: 4,
 			Journal: []quantized.Entry{
-				{Moment: quantized.Moment{Observation: 8}, Vertex: 2, Via: 2, Count: 1},
-				{Moment: quantized.Moment{Observation: 9}, Vertex: 2, Via: 2, Count: 1},
+				{Moment: quantized.Moment{Observation: 8}, Vertex: 2, Via: 2},
+				{Moment: quantized.Moment{Observation: 9}, Vertex: 2, Via: 2},
 			},
 			Vertices: []quantized.Vertex{
 				{Point: []float32{0}, Multiplicity: 1, Class: 0, Origin: quantized.Origin{ID: 1}},
 				{
 					Point: []float32{1}, Multiplicity: 3, Class: -1, Source: []int{0}, Neighbours: []int{0},
-					Origin: quantized.Origin{ID: 2, Moment: quantized.Moment{Observation: 7}, Via: 1, Hops: 1, Own: 1},
+					Origin: quantized.Origin{ID: 2, Moment: quantized.Moment{Observation: 7}, Via: 1, Hops: 1},
 				},
 			},
 		}
@@ -686,9 +686,6 @@ func TestRestoreInvalid(t *testing.T) {
 		"source":       func(s *quantized.State) { s.Vertices[1].Source = []int{0, 0} },
 		"spread":       func(s *quantized.State) { s.Spread = math.Inf(1) },
 		"reach":        func(s *quantized.State) { s.Reach = -1 },
-		"own":          func(s *quantized.State) { s.Vertices[1].Origin.Own = 0 },
-		"own points":   func(s *quantized.State) { s.Vertices[1].Origin.Own = 2 },
-		"entry count":  func(s *quantized.State) { s.Journal[0].Count = .5 },
 		"entry via":    func(s *quantized.State) { s.Journal[0].Via = 9 },
 		"neighbour":    func(s *quantized.State) { s.Vertices[1].Neighbours = []int{1} },
 		"neighbours":   func(s *quantized.State) { s.Vertices[1].Neighbours = []int{0, 0} },

@@ -27,7 +27,6 @@ type Origin struct {
 	Moment          // when its own point was kept; zero for a labelled vertex
 	Via    int64    // ID of the vertex through which its own point was accepted; 0 for none
 	Hops   int      // vertices on the path to a labelled vertex, along Via; 0 for a labelled vertex
-	Own    float64  // number of points kept as its own point; 0 for a labelled vertex
 }
 
 // A journal remembers for the last merged points into which vertex they were merged. A vertex's own point is not in it;
@@ -103,8 +102,7 @@ func (g *Graph) rewrite(to []int) {
 	}
 	for i, j := range to {
 		if o := g.origin[i]; i != j {
-			g.journal.add(g.c.Journal, Entry{Moment: o.Moment, Vertex: g.origin[j].ID, ID: o.ID, Via: o.Via,
-				Count: o.Own})
+			g.journal.add(g.c.Journal, Entry{Moment: o.Moment, Vertex: g.origin[j].ID, ID: o.ID, Via: o.Via})
 		}
 	}
 }
@@ -178,9 +176,8 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 			return true
 		}
 		if !spoilt[e.Vertex] {
-			i := g.vertex(e.Vertex)
-			g.v[i] -= e.Count
-			points += e.Count
+			g.v[g.vertex(e.Vertex)]--
+			points++
 		}
 		return false
 	})

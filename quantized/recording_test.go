@@ -108,8 +108,8 @@ func TestSystemRecordingAgainstReference(t *testing.T) {
 			t.Fatalf("face %d: class %d, reference %d", step, first, best)
 		}
 		m := quantized.Moment{Observation: int64(step + 1)}
-		_, kept := c.Keep(first, 1, m)
-		if _, wanted := r.Keep(want, first, 1, m); kept != wanted {
+		_, kept := c.Keep(first, m)
+		if _, wanted := r.Keep(want, first, m); kept != wanted {
 			t.Fatalf("face %d: room differs", step)
 		}
 	}

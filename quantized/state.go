@@ -47,10 +47,9 @@ func (p *Point) UnmarshalBinary(b []byte) error {
 type Entry struct {
 	_ struct{} `cbor:",toarray"`
 	Moment
-	Vertex int64   // ID of the vertex
-	ID     int64   // ID of the point when it was a vertex; 0 for none
-	Via    int64   // ID of the vertex through which it was accepted; 0 for none
-	Count  float64 // number of points that it stands for; whole and positive
+	Vertex int64 // ID of the vertex
+	ID     int64 // ID of the point when it was a vertex; 0 for none
+	Via    int64 // ID of the vertex through which it was accepted; 0 for none
 }
 
 // Vertex is one vertex of a State. Vertices are in the order of their age.
@@ -174,10 +173,10 @@ func (s State) check(dim int) error {
 	}
 	taken := make(map[int64]float64) // points that the journal assigns to a vertex
 	for _, e := range s.Journal {
-		if !whole(e.Count) || e.Observation < 0 || e.ID < 0 || e.ID > s.LastID || e.Via < 0 || e.Via > s.LastID {
+		if e.Observation < 0 || e.ID < 0 || e.ID > s.LastID || e.Via < 0 || e.Via > s.LastID {
 			return invalid("journal entry %+v", e)
 		}
-		taken[e.Vertex] += e.Count
+		taken[e.Vertex]++
 	}
 	last := int64(0)
 	for i, v := range s.Vertices {
@@ -192,18 +191,14 @@ func (s State) check(dim int) error {
 		if square := squaredNorm(v.Point); math.IsNaN(square) || math.IsInf(square, 0) {
 			return invalid("vertex %d has a value that is not finite", i)
 		}
-		own := v.Origin.Own
-		if v.Class != unlabelled {
-			own = 1
-			if v.Multiplicity != 1 || len(v.Source) > 0 {
-				return invalid("labelled vertex %d has multiplicity %g, learned through %d classes", i, v.Multiplicity,
-					len(v.Source))
-			}
+		if v.Class != unlabelled && (v.Multiplicity != 1 || len(v.Source) > 0) {
+			return invalid("labelled vertex %d has multiplicity %g, learned through %d classes", i, v.Multiplicity,
+				len(v.Source))
 		}
-		if !whole(v.Multiplicity) || !whole(own) {
-			return invalid("vertex %d stands for %g points, %g of them its own", i, v.Multiplicity, own)
+		if !whole(v.Multiplicity) {
+			return invalid("vertex %d stands for %g points", i, v.Multiplicity)
 		}
-		if taken[v.Origin.ID] > v.Multiplicity-own {
+		if taken[v.Origin.ID] > v.Multiplicity-1 {
 			return invalid("vertex %d stands for %g points, and has taken in %g", i, v.Multiplicity,
 				taken[v.Origin.ID])
 		}

@@ -272,29 +272,25 @@ func (c Candidate) room() bool {
 	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
 }
 
-// Keep ends the trial and keeps the point, as n points of the same moment. Class is the class through which the point
+// Keep ends the trial and keeps the point. Class is the class through which the point
 // was accepted, for [Graph.Forget], or negative if no class claimed it. Keep returns the ID of the vertex where the
 // point is now. It reports false and changes nothing for an outlier, and without room, unless the class
-// with the most learned vertices has two more than this class and can give one up. It panics unless n is positive.
-func (c Candidate) Keep(class, n int, m Moment) (id int64, ok bool) {
+// with the most learned vertices has two more than this class and can give one up.
+func (c Candidate) Keep(class int, m Moment) (id int64, ok bool) {
 	if !c.room() && !c.share(class) {
 		return 0, false
-	}
-	if n < 1 {
-		panic("quantized: a point that stands for none")
 	}
 	g, i := c.g, c.home
 	via, hops := c.via(class)
 	if i >= 0 {
 		g.stamp++
-		g.v[i] += float64(n)
-		g.journal.add(g.c.Journal, Entry{Moment: m, Vertex: g.origin[i].ID, Via: via, Count: float64(n)})
+		g.v[i]++
+		g.journal.add(g.c.Journal, Entry{Moment: m, Vertex: g.origin[i].ID, Via: via})
 	} else {
 		i = g.Len()
 		g.add(c.square, c.near, unlabelled)
-		g.v[i] = float64(n)
 		o := &g.origin[i]
-		o.Moment, o.Via, o.Hops, o.Own = m, via, hops, float64(n)
+		o.Moment, o.Via, o.Hops = m, via, hops
 	}
 	if class >= 0 {
 		if at, found := slices.BinarySearch(g.source[i], class); !found {

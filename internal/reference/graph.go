@@ -58,19 +58,13 @@ type Point struct {
 	X       []float32
 	When    quantized.Moment
 	ID, Via int64 // present or former vertex ID, or 0; ID of the vertex through which it was accepted
-	Count   float64
 	At      *Vertex
 	Lost    bool // the journal does not have it any more
 	Label   bool
 }
 
 // Sum returns the number of points at a vertex.
-func (v *Vertex) Sum() (n float64) {
-	for _, p := range v.Points {
-		n += p.Count
-	}
-	return n
-}
+func (v *Vertex) Sum() float64 { return float64(len(v.Points)) }
 
 // Distance returns the distance of two points.
 func (g *Graph) Distance(a, b []float32) float64 {
@@ -189,7 +183,7 @@ func (g *Graph) Label(x []float32, class int) {
 	g.Classes = max(g.Classes, class+1)
 	g.LastID++
 	v := &Vertex{ID: g.LastID, X: x, Class: class, Source: map[int]bool{}}
-	v.Points = []*Point{{X: x, ID: v.ID, Count: 1, At: v, Label: true}}
+	v.Points = []*Point{{X: x, ID: v.ID, At: v, Label: true}}
 	g.Vertices = append(g.Vertices, v)
 }
 
@@ -382,7 +376,7 @@ func (g *Graph) points() (n float64) {
 	for _, v := range g.Vertices {
 		for _, p := range v.Points {
 			if !p.Label {
-				n += p.Count
+				n++
 			}
 		}
 	}

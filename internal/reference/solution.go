@@ -29,9 +29,9 @@ func (g *Graph) Complete() (*mat.Dense, []int) {
 	var class, first []int
 	for _, v := range g.Vertices {
 		first = append(first, len(at))
-		for _, q := range v.Points {
+		for range v.Points {
 			at, class = append(at, v), append(class, v.Class)
-			p.V = append(p.V, q.Count)
+			p.V = append(p.V, 1)
 		}
 	}
 	return g.solve(p, class, func(i, j int) float64 { return g.Edge(at[i], at[j]) }), first

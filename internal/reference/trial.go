@@ -81,7 +81,7 @@ func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
 	of := make(map[*Vertex]*Vertex)
 	for _, v := range g.Vertices {
 		if v.Class >= 0 {
-			u := &Vertex{X: v.X, Class: v.Class, Points: []*Point{{X: v.X, Count: 1, Label: true}}}
+			u := &Vertex{X: v.X, Class: v.Class, Points: []*Point{{X: v.X, Label: true}}}
 			alone.Vertices, of[u] = append(alone.Vertices, u), v
 		}
 	}
@@ -118,7 +118,7 @@ func (g *Graph) try(t Trial) Trial {
 			t.Home = v
 		}
 	}
-	p := &Point{X: t.X, Count: 1}
+	p := &Point{X: t.X}
 	at := t.Home
 	if at == nil {
 		at = &Vertex{X: t.X, Class: -1, Points: []*Point{p}}
@@ -168,7 +168,7 @@ func (g *Graph) Place(x []float32, follows ...int64) Trial {
 
 // Keep keeps a point that was placed, and reports whether there was room. If there is none, the class with the most
 // learned vertices gives one up, if it has two more than the class of the point.
-func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bool) {
+func (g *Graph) Keep(t Trial, class int, m quantized.Moment) (id int64, ok bool) {
 	if t.Outlier {
 		return 0, false
 	}
@@ -180,7 +180,7 @@ func (g *Graph) Keep(t Trial, class, n int, m quantized.Moment) (id int64, ok bo
 		g.Remove(v)
 		g.Shared++
 	}
-	p := &Point{X: t.X, When: m, Count: float64(n)}
+	p := &Point{X: t.X, When: m}
 	var hops int
 	p.Via, hops = g.Via(t, class)
 	if t.Home != nil {

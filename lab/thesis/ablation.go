@@ -109,7 +109,7 @@ func (a ablation) run(ctx context.Context, k int, by decision) (given []int, ver
 			if class, err = by(t.Trial, a.classes); err != nil {
 				return nil, 0, err
 			}
-			t.Keep(class, 1, quantized.Moment{Observation: int64(i) + 1})
+			t.Keep(class, quantized.Moment{Observation: int64(i) + 1})
 		}
 		given = append(given, class)
 	}

@@ -164,7 +164,7 @@ func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t
 			return r, err
 		}
 		at, merged := c.Home()
-		if _, kept := c.Keep(-1, 1, quantized.Moment{Observation: int64(t)}); !kept {
+		if _, kept := c.Keep(-1, quantized.Moment{Observation: int64(t)}); !kept {
 			return r, fmt.Errorf("point %d is an outlier of the full graph, or has no room in it", t)
 		}
 		if !merged {
