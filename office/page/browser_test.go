@@ -401,6 +401,18 @@ func TestSystemInbox(t *testing.T) {
 	b.awaits(has("#toasts", "The face is taken back."))
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#toasts", "Undone."))
+	// They may be one person, or two who look alike: one answer is for all pairs, and each can be undone.
+	for key, done := range map[string]string{"o": "Dana is Dan now.", "t": "They are two people"} {
+		b.script("location.hash = '#inbox'")
+		b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
+		b.awaits("document.querySelectorAll('.sides>*').length === 2")
+		b.script("document.activeElement.blur()")
+		b.press(key)
+		b.awaits(has("#toasts", done))
+		b.awaits("!document.querySelector('.sides')")
+		b.script("document.querySelector('#toasts button').click()")
+		b.awaits(has("#toasts", "Undone."))
+	}
 	if n := len(s.office.Conflicts()); n != faces {
 		t.Errorf("%d conflicts, and %d after the undo", faces, n)
 	}
@@ -495,6 +507,8 @@ func TestSystemVisits(t *testing.T) {
 	b.awaits("document.querySelector('.film input').value > 0") // it moves by itself
 	b.script("document.querySelector('#sheet .close').click()")
 	b.awaits("!document.querySelector('#sheet').open")
+	b.script(ann + "[0].firstElementChild.dispatchEvent(new PointerEvent('pointerenter', {pointerType: 'mouse'}))")
+	b.awaits("/clip[/][0-9]+[/][1-9]/.test(" + ann + "[0].querySelector('img').src)") // it plays under a mouse
 
 	b.script("import('./api.js').then(m => m.trouble('the disk is full'))")
 	b.awaits(has("#trouble", "The disk is full.") + " && !document.querySelector('#trouble').hidden")
@@ -537,6 +551,11 @@ func TestSystemUpload(t *testing.T) {
 	b.awaits(has("#known", "More pictures of them"))
 	choose("#known", "third", "empty")
 	b.awaits(has("#known .drop", "no face was found") + " && " + has("#known", "2 enrolled faces"))
+	// One of them is chosen to stand for her.
+	b.script("[...document.querySelectorAll('.portrait button')].find(e => e.innerText === 'Picture …').click()")
+	b.awaits("document.querySelectorAll('#sheet .pick').length === 2")
+	b.script("document.querySelector('#sheet .pick').click()")
+	b.awaits(has("#toasts", "This is their picture now.") + " && !document.querySelector('#sheet').open")
 }
 
 // Each view has an address, and the browser's buttons move between the views. Every day can be read.

@@ -200,6 +200,7 @@ export function trouble(text) {
   box.firstChild.textContent = text && sentence(text);
   box.hidden = !text;
   if (!text) return;
+  if (sheetIsOpen()) closeSheet(); // it lies over the text
   box.scrollIntoView({block: "nearest"});
   leaves = setTimeout(() => trouble(""), 30000);
 }
@@ -273,12 +274,15 @@ export function sheet(f, label) {
   if (!dialog.open) dialog.showModal();
 }
 
-export const closeSheet = () => $("sheet").close();
+export const sheetIsOpen = () => content !== null;
 
-$("sheet").onclose = () => {
+export function closeSheet() {
   content = null;
+  $("sheet").close();
   update();
-};
+}
+
+$("sheet").onclose = closeSheet; // by a key
 $("sheet").onclick = (e) => {
   if (e.target === $("sheet")) closeSheet(); // beside it
 };

@@ -76,7 +76,8 @@ const isEnrolled = (f) => !f.learned && !f.not;
 
 // choose lets somebody choose the picture that stands for the person.
 function choose() {
-  const faces = profile.faces.filter((f) => isEnrolled(f) && f.portrait.face).map((f) => f.portrait.face);
+  const own = (f) => isEnrolled(f) && f.portrait.face && !(f.portrait.apart > 0); // a picture of its own
+  const faces = () => [...new Set(profile.faces.filter(own).map((f) => f.portrait.face))];
   const take = (f) => async () => {
     const done = f ? "This is their picture now." : "Their last picture is shown now.";
     if (await tell("picture", {name: name, face: f}, done)) closeSheet();
@@ -84,7 +85,8 @@ function choose() {
   const one = (f, i) => html`<li><button type="button" class="pick" @click=${take(f)}
     aria-pressed=${summary()?.picture === f ? "true" : "false"}>${face(f, "Enrolled face " + (i + 1))}</button></li>`;
   const draw = () => html`<h2 class="first">Which picture stands for ${cut(name)}?</h2>
-    <ul class="faces large">${[...new Set(faces)].map(one)}</ul><p>${button("Always the last one", take(0))}</p>`;
+    ${faces().length ? "" : html`<p class="soft">No picture of an enrolled face is kept.</p>`}
+    <ul class="faces large">${faces().map(one)}</ul><p>${button("Always the last one", take(0))}</p>`;
   sheet(draw, "Their picture");
 }
 

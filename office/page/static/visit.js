@@ -1,17 +1,21 @@
 // Sightings as pictures: a wall of faces that play, and a sheet behind each with what can be said of it.
 
-import {closeSheet, correct, data, get, name, query, sheet} from "./api.js";
+import {closeSheet, correct, data, get, name, query, sheet, sheetIsOpen} from "./api.js";
 import {button, clipPicture, cut, face, html, image, keyed, many} from "./dom.js";
 import {naming, personLink, repeat, span, update, when} from "./dom.js";
 
 // The film that plays: the pictures of a clip, two a second. They come as they are; the office encodes no video.
-const film = {id: 0, at: 0, of: 0, timer: 0};
+const film = {id: 0, at: 0, of: 0, timer: 0, hover: false};
 
 // play plays the film of a sighting from its beginning, or goes on, until it is over.
 function play(s, at = 0) {
   stop();
   Object.assign(film, {id: s.id, at: at, of: s.clip});
-  film.timer = setInterval(() => (film.at + 1 < film.of ? film.at++ : stop(), update()), 500);
+  film.timer = setInterval(() => {
+    if (film.at + 1 === film.of || (!film.hover && !sheetIsOpen())) stop();
+    else film.at++;
+    update();
+  }, 500);
   update();
 }
 
@@ -51,8 +55,14 @@ export const whose = (s) => s.name || (s.group ? "stranger " + s.group : "");
 // tile is the picture of a sighting, which plays under a mouse, and opens its sheet.
 export function tile(s, caption, more, open) {
   const playing = film.id === s.id && film.timer;
-  const hover = (e) => e.pointerType === "mouse" && s.clip && play(s);
-  const out = () => film.id === s.id && !document.querySelector("#sheet[open]") && (stop(), (film.id = 0));
+  const hover = (e) => {
+    film.hover = e.pointerType === "mouse";
+    if (film.hover && s.clip) play(s);
+  };
+  const out = () => {
+    film.hover = false;
+    if (!sheetIsOpen()) stop();
+  };
   return html`<li><button type="button" class="tile" @click=${open} @pointerenter=${hover} @pointerleave=${out}>${
     face(faceOf(s), who(s), playing ? clipPicture(s.id, film.at) : "")}${
     more > 1 ? html`<span class="times" aria-label=${more + " times"}>${more}×</span>` : ""}${
