@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/office"
+)
+
+// fleet runs a command of the fleet on the device of a site.
+func (s *site) fleet(args ...string) string {
+	s.t.Helper()
+	args = append([]string{"fleet"}, args...)
+	out, err := exec.CommandContext(s.t.Context(), "faceauth", append(args, "--gallery",
+		filepath.Join(s.dir, "gallery"))...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// Somebody is enrolled, renamed and forgotten on one device, and an office on another one, which was given no flag,
+// says so.
+func TestFleetOffice(t *testing.T) {
+	a, b := newSite(t), &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: films(t)}
+	said := new(fixture.Log)
+	start := func(args ...string) {
+		c := exec.CommandContext(t.Context(), "faceauth", append([]string{"fleet"}, args...)...)
+		c.Stdout, c.Stderr = said, said
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			c.Process.Kill()
+			c.Wait()
+		})
+	}
+	const at = "127.0.0.1:30931"
+	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at)
+	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
+	for end := time.Now().Add(time.Minute); line.FindString(said.String()) == "" && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	join := func(s *site, invitation string) {
+		if out, err := s.command("fleet", "join", invitation).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	join(a, line.FindString(said.String()))
+	join(b, line.FindString(a.fleet("invite", "hall")))
+	start("run", "--gallery", filepath.Join(b.dir, "gallery"))
+	door := a.newStage("")
+	r := a.office("door="+door.URL, "--json", "--away", "4s")
+	r.until("door: camera connected")
+	a.show(door, "bob")
+	r.awaits(office.Unknown, "", time.Minute)
+	b.enrol("bob")
+	r.awaits(office.Arrived, "bob", time.Minute)
+	b.tells("rename", "bob", "robert")
+	in := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("not after 20 s: %s; the devices said %s", what, said)
+			}
+		}
+	}
+	in("the other name", func() bool { return strings.Join(a.people(), " ") == "robert" })
+	var now struct {
+		Devices []struct {
+			Name      string
+			Connected bool
+		}
+		Waiting int
+	}
+	in("both devices are connected", func() bool {
+		if err := json.Unmarshal([]byte(a.fleet("devices", "--json")), &now); err != nil {
+			t.Fatal(err)
+		}
+		return len(now.Devices) == 2 && now.Devices[0].Connected && now.Devices[1].Connected && now.Waiting == 0
+	})
+	b.tells("remove", "robert")
+	in("robert is forgotten", func() bool { return len(a.people()) == 0 })
+	a.fleet("revoke", "hall")
+	in("the device is shut out", func() bool { return strings.Contains(said.String(), "was revoked") })
+}
