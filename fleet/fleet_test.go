@@ -339,6 +339,48 @@ func TestMerged(t *testing.T) {
 		t.Errorf("%d labels of two", n)
 	}
 	b.hand(func(g *gallery.Gallery) error { return g.Save() })
+	// One face under two names belongs to the one of whom it was said later, everywhere.
+	rec = Record{Name: "eve", Named: 9, Faces: map[faceKey]Face{
+		keyOf(room.ID, false, vector.Bytes(x)): {Clock: 99, Space: room.ID, Vector: vector.Bytes(x)}}}
+	s.put(kept{id: ID{8}, rec: rec, write: "eve"}, 0)
+	synced(b, a, b)
+	for _, h := range []*home{a, b} {
+		if _, where := h.content(); fmt.Sprint(where[keyText(x)]) != "[eve]" {
+			t.Errorf("%s: the face belongs to %v", h.name, where[keyText(x)])
+		}
+	}
+}
+
+// A record is written only over the value that its writer has read: what a member said who never
+// returns is not lost.
+func TestSecondWriter(t *testing.T) {
+	w := newWorld(t, 9008, 3)
+	a, b, c := w.devices[0], w.devices[1], w.devices[2]
+	faces := w.enrolled(a, "alice")
+	w.known("alice", b, c)
+	w.wait("all is told", w.agreed)
+	a.stop(false)
+	d, err := Open(a.path, func(string) {})
+	try(t, err)
+	nc, js, _, err := d.m.stream(t.Context())
+	try(t, err)
+	a.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
+	try(t, d.look())
+	mine, err := d.unsent()
+	try(t, err)
+	b.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
+	w.wait("b tells", b.settled)
+	b.stop(true) // for ever
+	won, lost, err := d.put(t.Context(), js, mine)
+	if err != nil || len(won) != 0 || len(lost) != 1 {
+		t.Errorf("%v: %d were written over a value that was not read", err, len(won))
+	}
+	nc.Close()
+	try(t, errors.Join(d.written(won), d.Close()))
+	a.start()
+	w.devices = []*device{a, c}
+	w.wait("one state", w.agreed)
+	w.check([]*home{a.home, c.home})
 }
 
 // Three NATS servers that are there already, those of Debian or of $FLEET_NATS, with the configuration
