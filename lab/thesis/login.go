@@ -177,11 +177,10 @@ func (o *options) login(ctx context.Context) error {
 				if !math.IsNaN(p.Y) {
 					c.points = append(c.points, p)
 				}
-				down := func(x float64) string { return figureOf(evaluate.Rate(x), math.Floor) }
-				rows = append(rows, []string{features, way.name, fmt.Sprint(gamma), down(p.Y), down(p.X), down(least),
-					down(float64(sum.right[0]) / float64(sum.own[0])), down(float64(sum.right[1]) / float64(sum.own[1])),
-					figureOf(evaluate.Rate(float64(sum.accepted)/float64(sum.others)), math.Ceil),
-					figureOf(precisionAt(nearest, evaluate.Rate(p.X)), math.Ceil)})
+				four := func(x float64) string { return fmt.Sprintf("%.4f", x) }
+				rows = append(rows, []string{features, way.name, fmt.Sprint(gamma), four(p.Y), four(p.X), four(least),
+					four(float64(sum.right[0]) / float64(sum.own[0])), four(float64(sum.right[1]) / float64(sum.own[1])),
+					four(float64(sum.accepted) / float64(sum.others)), four(float64(precisionAt(nearest, evaluate.Rate(p.X))))})
 			}
 			curves = append(curves, c)
 		}
