@@ -41,6 +41,7 @@ type state struct {
 	Disk      office.Disk       `json:"disk"`
 	Poor      int               `json:"poor"`
 	Questions int               `json:"questions"`
+	Run       string            `json:"run"` // of the program; a page of another run must be loaded anew
 }
 
 // change is a message of the stream: only what differs from the message before.
@@ -121,9 +122,10 @@ type stream struct {
 }
 
 // next returns what has changed.
-func (s *stream) next(now office.Now, questions int, lists map[string]uint64) (c change) {
+func (s *stream) next(run string, now office.Now, questions int, lists map[string]uint64) (c change) {
 	st := state{At: now.At, People: slices.Clone(now.People), Unknown: now.Unknown, Keeps: now.Keeps,
-		Learns: now.Learns, Room: now.Room, Disk: now.Disk, Poor: now.Poor, Questions: questions}
+		Learns: now.Learns, Room: now.Room, Disk: now.Disk, Poor: now.Poor, Questions: questions,
+		Run: run}
 	for i := range st.People {
 		st.People[i].Last = st.People[i].Last.Truncate(time.Minute)
 	}
@@ -201,7 +203,8 @@ func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	for spoken := (time.Time{}); ; {
 		message := ":\n\n"
-		next := s.next(p.lookAround())
+		now, questions, lists := p.lookAround()
+		next := s.next(p.run, now, questions, lists)
 		news := next.Now != nil || len(next.Views) > 0 || len(next.Stale) > 0
 		if news {
 			message = "data: " + string(encoded(next)) + "\n\n"

@@ -1,6 +1,6 @@
 // What is asked of the office and said to it. All paths are relative: the page can be below any path of a server.
 
-import {$, button, cut, html, many, render, sentence, update} from "./dom.js";
+import {$, button, cut, html, many, render, run, sentence, update} from "./dom.js";
 
 export const query = (path, values) =>
   path + "?" + new URLSearchParams(Object.entries(values).filter(([, v]) => v !== "" && v !== undefined));
@@ -49,6 +49,7 @@ export function listen(wanted, heard) {
   source.onmessage = (m) => {
     const c = JSON.parse(m.data);
     data.now = c.now || data.now;
+    if (data.now.run !== run) location.reload(); // the office has been started anew
     for (const v of c.views || []) {
       const i = data.cameras.findIndex((x) => x.camera === v.camera);
       data.cameras[i < 0 ? data.cameras.length : i] = v;

@@ -27,8 +27,8 @@ export const keyed = (key, part) => repeat([key], (k) => k, () => part);
 
 export const icon = (name) => html`<svg aria-hidden="true"><use href=${"#i-" + name}></use></svg>`;
 
-const run = "?run=" + document.documentElement.dataset.run; // numbers of pictures may begin anew with the next run
-export const clipPicture = (sighting, n) => "clip/" + sighting + "/" + n + run;
+export const run = document.documentElement.dataset.run; // numbers of pictures may begin anew with the next one
+export const clipPicture = (sighting, n) => "clip/" + sighting + "/" + n + "?run=" + run;
 
 const there = (e) => (e.target.hidden = false);
 const missing = (e) => (e.target.hidden = true);
@@ -38,7 +38,7 @@ export const image = (src, alt) => html`<img alt=${alt} src=${src} @load=${there
 
 // face is the picture of a face, or a drawing where there is none.
 export const face = (id, alt, src) => html`<div class="face">${icon("face")}${
-  id ? image(src || "face/" + id + run, alt) : html`<span class="skip">${alt}: no picture</span>`
+  id ? image(src || "face/" + id + "?run=" + run, alt) : html`<span class="skip">${alt}: no picture</span>`
 }</div>`;
 
 // portrait is the picture that shows a stored face: its own, or one that is like it, which looks so.
