@@ -149,14 +149,3 @@ func TestDoubt(t *testing.T) {
 		}
 	}
 }
-
-// After a denial no more faces of the sighting are learned for this person.
-func TestDeny(t *testing.T) {
-	w, _ := watched(t)
-	see(t, w, 0, .1, .1, .1, .1)
-	w.Deny(1, alice)
-	if s := see(t, w, 4*frame, .1, .1, .1, .1); s.Belief.Person != 0 || s.Verdict.Learned ||
-		s.Trust == sighting.Confirmed {
-		t.Errorf("%+v", s)
-	}
-}
