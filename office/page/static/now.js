@@ -2,7 +2,7 @@
 
 import {data, get, query} from "./api.js";
 import {figures, look, somebody} from "./cameras.js";
-import {button, cut, face, html, list, many, personLink, repeat, update, when} from "./dom.js";
+import {button, cut, face, html, list, many, nothing, personLink, repeat, update, when} from "./dom.js";
 import {showVisit, tile, whose} from "./visit.js";
 
 export const title = "Now",
@@ -40,9 +40,8 @@ function heading() {
 function person(p) {
   const face_ = data.people.find((x) => x.name === p.name)?.face;
   const where = p.in_view === false ? "out of view, last at " : "at ";
-  return html`<li><a href=${personLink(p.name)}>${face(face_, p.name)}<b class="two">${p.name}</b>
+  return html`<li><a href=${personLink(p.name)} title=${p.rarity || nothing}>${face(face_, p.name)}<b class="two">${p.name}</b>
     <span class="soft small">since ${when(p.since)}, ${where}${p.camera}</span>${
-      p.rarity ? html`<span class="soft small">${p.rarity}</span>` : ""}${
       p.trust === "likely" ? html`<span class="tag">not confirmed</span>` : ""}${
       p.unsure ? html`<span class="tag">may have left</span>` : ""}</a></li>`;
 }
