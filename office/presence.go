@@ -335,11 +335,11 @@ func (r *room) away(p *Presence, now time.Time) bool {
 	return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold
 }
 
-// Empty records that no more people will be seen, and returns the departures.
+// Empty records that no more people will be seen, and returns the departures: of all who do not stay out of view.
 func (r *room) Empty() []Event {
 	clear(r.tracks)
 	clear(r.groups)
-	return r.leave(func(*Presence) bool { return true })
+	return r.leave(func(p *Presence) bool { return !r.stays(p) })
 }
 
 // Before reports whether a person came before a moment, and may have stayed here out of view.

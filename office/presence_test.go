@@ -371,6 +371,9 @@ func TestEntrance(t *testing.T) {
 		[]string{"8 seen alice kitchen 5000"}) {
 		t.Errorf("after a restart: %q", got)
 	}
+	if got := r.Empty(); got != nil {
+		t.Errorf("at the end of recordings: %q", described(got))
+	}
 	if got := described(r.Faceless("door", moment(6000))); !slices.Equal(got, []string{"9 faceless  door 6000"}) {
 		t.Errorf("%q", got)
 	}

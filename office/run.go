@@ -84,8 +84,8 @@ func (h Health) Sentence() string {
 }
 
 // Run watches cameras until ctx ends or all cameras have ended. Call it once. When all cameras have ended, it reports
-// that all people have left. The error comes from the learner or from a camera with Ends, or tells that data could not
-// be written until the end. A failure to write in between does not end Run: see [Disk].
+// that all people have left, unless one is an [Entrance]. The error comes from the learner or from a camera with Ends, or
+// tells that data could not be written until the end. A failure to write in between does not end Run: see [Disk].
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
