@@ -272,57 +272,6 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// When the last face of a person is removed, the person is removed, and the file can be read.
-func TestUnlabel(t *testing.T) {
-	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .4, Gamma: 1e-3, Reach: 1}
-	path := filepath.Join(t.TempDir(), "gallery")
-	g, err := gallery.Create(path, line, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	near := [][]float32{{0, 0}, {.01, 0}}
-	for i, name := range []string{"alice", "bob"} {
-		if _, err := g.Enroll(name, near[i:], noon, gallery.Enrolment{Force: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for want := range 3 {
-		c := g.Learner().Conflicts(.1)
-		if len(c) == 0 {
-			break
-		}
-		if err := g.Retract(c[0].B.ID); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gallery.Open(path, line); err != nil {
-			t.Errorf("after %d: %v", want, err)
-		}
-	}
-	if p := g.People(); len(p) != 1 || p[0].Name != "alice" || len(g.Learner().Conflicts(9)) != 0 {
-		t.Errorf("%+v", p)
-	}
-	if err := g.Retract(1 << 40); err != nil {
-		t.Error(err)
-	}
-}
-
-// A person who gets another name keeps the date and the place among the others.
-func TestRename(t *testing.T) {
-	g := newGallery(t, "alice", "bob")
-	if err := g.Rename("alice", "bob"); !errors.Is(err, gallery.ErrTaken) {
-		t.Error(err)
-	}
-	if err := g.Rename("alice", "anna"); err != nil {
-		t.Fatal(err)
-	}
-	if p := g.People(); len(p) != 2 || p[0].Name != "anna" || !p[0].Enrolled.Equal(noon) || p[0].Faces != 4 {
-		t.Errorf("%+v", p)
-	}
-	if g, err := gallery.Open(g.Path(), space); err != nil || g.People()[0].Name != "anna" {
-		t.Error(err)
-	}
-}
-
 // An operation that fails half way leaves the people and their faces unchanged.
 func TestAttempt(t *testing.T) {
 	g := newGallery(t, "alice")
