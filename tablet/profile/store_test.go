@@ -3,21 +3,16 @@
 package profile_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -290,35 +285,6 @@ func TestAltered(t *testing.T) {
 	}
 }
 
-// Several goroutines read and write at the same time.
-func TestConcurrent(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "store"), profile.NewKey())
-	var wait sync.WaitGroup
-	for g := range uint64(4) {
-		wait.Go(func() {
-			user := fmt.Sprint("user", g)
-			for range 5 {
-				if err := s.Save(user, numbered(g, 2000)); err != nil {
-					t.Error(err)
-				}
-				if p, err := s.Load(user); err != nil || !bytes.Equal(p.Learner, numbered(g, 2000).Learner) {
-					t.Errorf("%s: %v", user, err)
-				}
-				if _, err := s.Users(); err != nil {
-					t.Error(err)
-				}
-			}
-			if g%2 == 0 {
-				if err := s.Delete(user); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wait.Wait()
-	users(t, s, map[string]uint64{"user1": 1, "user3": 3})
-}
-
 func BenchmarkStore(b *testing.B) {
 	path, key, p := filepath.Join(b.TempDir(), "store"), profile.NewKey(), numbered(1, 600_000)
 	s, err := profile.Open(path, key, space)
@@ -349,145 +315,6 @@ func BenchmarkStore(b *testing.B) {
 		}
 	})
 	s.Close()
-}
-
-// writer is the environment variable that makes the test binary a program that saves profiles until it ends.
-const writer = "FACEAUTH_TEST_WRITER"
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(writer); path != "" {
-		write(path)
-	}
-	os.Exit(m.Run())
-}
-
-// write saves numbered profiles, and prints each number after it is saved.
-func write(path string) {
-	var limit uint64
-	path, rest, _ := strings.Cut(path, "|")
-	from, size, _ := strings.Cut(rest, "|")
-	n, _ := strconv.ParseUint(from, 10, 64)
-	if l, err := strconv.ParseUint(size, 10, 64); err == nil && l > 0 {
-		limit = l
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
-			fmt.Println("failed:", err)
-			os.Exit(1)
-		}
-	}
-	key, err := profile.KeyFile(path + ".key")
-	if err != nil {
-		fmt.Println("failed:", err)
-		os.Exit(1)
-	}
-	s, err := profile.Open(path, key, space)
-	if err != nil {
-		fmt.Println("failed:", err)
-		os.Exit(1)
-	}
-	for ; ; n++ {
-		size := 20_000
-		if limit > 0 {
-			size = int(n) * 50_000 // until the disk is full
-		}
-		if err := s.Save("alice", numbered(n, size)); err != nil {
-			fmt.Println("failed:", err)
-			os.Exit(1)
-		}
-		fmt.Println(n)
-	}
-}
-
-// start starts a writer and returns it, and what it prints.
-func start(t *testing.T, path string, from, limit uint64) (*exec.Cmd, *bufio.Scanner) {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(exe)
-	c.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%d", writer, path, from, limit))
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return c, bufio.NewScanner(out)
-}
-
-// After a kill at any moment, within 200 writes, the store holds the last profile that was reported as saved, or the
-// next one.
-func TestSystemKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("programs are killed for a while")
-	}
-	path := filepath.Join(t.TempDir(), "store")
-	var last uint64
-	kills := 0
-	for last < 200 {
-		c, lines := start(t, path, last+1, 0)
-		stop := last + 1 + uint64(kills%13)
-		for lines.Scan() {
-			n, err := strconv.ParseUint(lines.Text(), 10, 64)
-			if err != nil {
-				t.Fatal(lines.Text())
-			}
-			last = n
-			if n >= stop {
-				time.Sleep(time.Duration(kills%7) * time.Millisecond) // so that the kill comes during the next write
-				break
-			}
-		}
-		c.Process.Kill()
-		for lines.Scan() { // the output from before the kill
-			if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
-				last = n
-			}
-		}
-		c.Wait()
-		kills++
-		key, err := profile.KeyFile(path + ".key")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := open(t, path, key)
-		p, err := s.Load("alice")
-		if err != nil {
-			t.Fatalf("after %d kills: %v", kills, err)
-		}
-		n := binary.BigEndian.Uint64(p.Learner)
-		if n != last && n != last+1 || !bytes.Equal(p.Learner, numbered(n, 20_000).Learner) {
-			t.Fatalf("after %d kills: profile %d, and %d was the last that was saved", kills, n, last)
-		}
-		last = n
-		s.Close()
-	}
-	t.Logf("%d kills", kills)
-}
-
-// On a full disk a write fails with an error, and the last profile stays.
-func TestDiskFull(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store")
-	c, lines := start(t, path, 1, 1<<20)
-	var last uint64
-	failed := ""
-	for lines.Scan() {
-		if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
-			last = n
-		} else {
-			failed = lines.Text()
-		}
-	}
-	c.Wait()
-	if last == 0 || !strings.Contains(failed, "disk I/O error") || strings.Contains(failed, "goroutine") {
-		t.Fatalf("%d saved, then: %s", last, failed)
-	}
-	key, err := profile.KeyFile(path + ".key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	users(t, open(t, path, key), map[string]uint64{"alice": last})
 }
 
 func read(t *testing.T, path string) []byte {
