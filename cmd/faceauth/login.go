@@ -35,9 +35,15 @@ func newLogin() *cobra.Command {
 	c.PersistentFlags().MarkHidden("socket")
 	o.JSONFlag(c.PersistentFlags())
 
-	client := func() socket.Client { return socket.Client(at) }
+	client := func() socket.Client {
+		if os.Getenv("PKEXEC_UID") != "" { // whom polkit has made root does not choose who is told
+			return socket.Path
+		}
+		return socket.Client(at)
+	}
 	// command makes a command that asks the daemon. About other users root alone may ask.
-	command := func(use, short string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	command := func(use, short string, args cobra.PositionalArgs,
+		run func(*cobra.Command, []string) error) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error {
 			if user != "" && user != caller() || c.Name() == "enroll" {
 				if err := asRoot(c, user); err != nil {

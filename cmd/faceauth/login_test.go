@@ -23,8 +23,8 @@ import (
 	"github.com/faceauth/faceauth/tablet/socket"
 )
 
-// device is a device with a daemon, a camera that plays recordings, PAM, and a stand-in for logind on a bus. Its user is
-// nobody, whose password is "secret".
+// device is a device with a daemon, a camera that plays recordings, PAM, and a stand-in for logind on a bus. Its user
+// is nobody, whose password is "secret".
 type device struct {
 	t      testing.TB
 	bus    fixture.Bus

@@ -204,7 +204,8 @@ func (s *system) prepare(t testing.TB) {
 		"systemctl daemon-reload")
 	s.run(t, "for u in alice bob; do useradd -m -s /bin/bash $u; echo $u:$u | chpasswd; done")
 	// Nobody guesses passwords here, so no refusal has to wait.
-	s.run(t, "sed -i 's/pam_unix.so nullok/& nodelay/' /usr/share/pam-configs/unix; sed -i /pam_faildelay/d /etc/pam.d/login")
+	s.run(t, "sed -i 's/pam_unix.so nullok/& nodelay/' /usr/share/pam-configs/unix; "+
+		"sed -i /pam_faildelay/d /etc/pam.d/login")
 	s.camera(t, "vidtimit_rot/p2")
 	s.write(t, "/etc/default/faceauth", "FACEAUTH_OPTIONS=--source /srv/share/camera\n")
 	s.install(t)

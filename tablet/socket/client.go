@@ -72,8 +72,8 @@ func (c Client) ask(ctx context.Context, tell func(word string), fields ...strin
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	return "", fmt.Errorf("%w any more: it ended during the request; try again, and if it ends again, read: journalctl -u "+
-		"faceauth -u faceauth-key", ErrNoService)
+	return "", fmt.Errorf("%w any more: it ended during the request; try again, and if it ends again, read: "+
+		"journalctl -u faceauth -u faceauth-key", ErrNoService)
 }
 
 // Verify verifies a user and returns the last word. An empty user means the caller. Tell is called with the earlier
@@ -88,8 +88,8 @@ const (
 	AddLook = "look" // the enrolled faces are kept: for another look of the user, as with glasses
 )
 
-// Enroll enrols a user and returns the last word; only root may call it. Kind is "", [AsRoot] or [AddLook], mark that of
-// the account, or "": see [tablet.Authenticator.Account]. Tell is called with the earlier words.
+// Enroll enrols a user and returns the last word; only root may call it. Kind is "", [AsRoot] or [AddLook]. Mark is that
+// of the account, or "": see [tablet.Authenticator.Account]. Tell is called with the earlier words.
 func (c Client) Enroll(ctx context.Context, user, kind, mark string, tell func(word string)) (string, error) {
 	return c.ask(ctx, tell, "enroll", user, kind, mark)
 }

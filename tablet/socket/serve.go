@@ -70,8 +70,8 @@ type Options struct {
 	Broken error
 }
 
-// Listen returns the sockets of the service manager, and without them makes those at a path: everybody may connect to the
-// first, and root to the second.
+// Listen returns the sockets of the service manager, and without them makes those at a path: everybody may connect to
+// the first, and root to the second.
 func Listen(path string) (all []*net.UnixListener, err error) {
 	given, err := activation.Listeners()
 	if err != nil {
@@ -105,14 +105,15 @@ func Listen(path string) (all []*net.UnixListener, err error) {
 
 // Quotas of users other than root.
 const (
-	openPerUser       = 8      // connections at once
+	openPerUser       = 8   // connections at once
+	openOfUsers       = 512 // of all users
+	openOfRoot        = 256
 	perSecond, atOnce = 20, 60 // requests
 	usersKnown        = 1024   // whose requests are counted
 	longestLine       = 4096   // bytes
 	requestPatience   = 5 * time.Second
 	heartbeat         = time.Second
 	longestBeat       = 10 * time.Second // between two signs of life for the service manager
-	openOfRoot        = 256
 )
 
 // quota is what a user has asked for.
@@ -239,7 +240,8 @@ func (s *service) admit(by caller, now time.Time) bool {
 		s.users[by.uid] = q
 	}
 	q.left, q.at = min(atOnce, q.left+now.Sub(q.at).Seconds()*perSecond), now
-	if full := q.open >= openPerUser || q.left < 1; full && !by.root() || q.open >= openOfRoot {
+	full := q.open >= openPerUser || q.left < 1 || s.open >= openOfUsers
+	if full && !by.root() || q.open >= openOfRoot {
 		if now.Sub(q.logged) > time.Minute {
 			q.logged = now
 			s.o.Log.Warn("too many requests", "uid", by.uid)
@@ -320,7 +322,9 @@ func (c *answers) send(line string) error {
 	return err
 }
 
-func (c *answers) refuse(r refusal) { c.send(fmt.Sprintf("no %s %d %s", r.name, r.wait, r.message)) }
+func (c *answers) refuse(r refusal) {
+	c.send(fmt.Sprintf("no %s %d %s", r.name, r.wait, strings.ReplaceAll(r.message, "\n", " ")))
+}
 
 // say sends a word, but not the same one twice.
 func (c *answers) say(word string, final bool) {

@@ -354,7 +354,8 @@ func TestClaims(t *testing.T) {
 		line string
 	}
 	const program = "verify\t\t\t\t\t\n"
-	own, greeter, other := start{0, pam("nobody", nobody, "")}, start{0, pam("games", 0, "")}, start{0, pam("nobody", games, "")}
+	own, greeter := start{0, pam("nobody", nobody, "")}, start{0, pam("games", 0, "")}
+	other := start{0, pam("nobody", games, "")}
 	for _, c := range []struct {
 		name         string
 		first, newer start

@@ -50,7 +50,8 @@ func foreign(user string, asker uint32) uint32 {
 }
 
 // hold gives a claim the camera. The newest gets it, but a user who wants to be another user cannot take it from a
-// user's own login, nor can a program that is no login. When it is interrupted, or the client is gone, its context ends.
+// user's own login, nor can a program that is no login. When the claim is interrupted, or its client is gone, its
+// context ends.
 func (s *service) hold(c *claim, lines *answers, asked chan struct{}) error {
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.ended, c.slept = make(chan struct{}), slept()
