@@ -77,14 +77,6 @@ func labelled(l *online.Learner) (faces [][]float32) {
 	return faces
 }
 
-// Stages returns the number of faces that an enrolment takes, with those by infrared.
-func (a *Authenticator) Stages() int {
-	if a.o.Infrared != nil {
-		return 2 * Stages
-	}
-	return Stages
-}
-
 // guide guides a person through an enrolment by colour, and then by infrared if there is such a camera. If faces are
 // known, those that are taken are added to them; infrared faces only to infrared faces.
 func (a *Authenticator) guide(
