@@ -22,7 +22,7 @@ func needs(t testing.TB, programs ...string) {
 
 // typist starts a program on a terminal of its own, and answers its prompts for a password, and those of a shell, with
 // one line after the other. It prints all that the program has said, and its exit code.
-const typist = `import os, pty, re, select, sys, time
+const typist = `import os, pty, re, select, sys, termios, time
 lines, said, answered, code = sys.argv[1].split("|"), b"", 0, None
 pid, terminal = pty.fork()
 if pid == 0:
@@ -42,6 +42,9 @@ while time.monotonic() < end:
         answered = len(said)
         if not lines:
             break
+        # pkttyagent drops what is typed before it has switched the echo off.
+        while termios.tcgetattr(terminal)[3] & termios.ECHO and time.monotonic() < end:
+            time.sleep(.02)
         os.write(terminal, lines.pop(0).encode() + b"\n")
 if code is None:
     os.kill(pid, 9)
