@@ -42,9 +42,52 @@ type kept struct {
 	sent  bool
 }
 
+// ledger is a transaction on the records and rows of a gallery. Its first error ends it: what follows
+// is not written either. It holds the people whom it concerns until now.
+type ledger struct {
+	*local
+	*gallery.Tx
+	err    error
+	states map[ID]*state
+	order  []*state
+	named  map[string][]ID // the people of the gallery by name
+}
+
+// write calls do in one transaction.
+func (d *local) write(do func(b *ledger)) error {
+	return d.rows.Change(func(t *gallery.Tx) error {
+		b := &ledger{local: d, Tx: t, states: make(map[ID]*state)}
+		do(b)
+		return b.err
+	})
+}
+
+// note notes errors, and reports whether there was none until now.
+func (b *ledger) note(errs ...error) bool {
+	if b.err == nil {
+		b.err = errors.Join(errs...)
+	}
+	return b.err == nil
+}
+
+func (b *ledger) count(sql string, args ...any) int64 {
+	n, err := b.Int(sql, args...)
+	b.note(err)
+	return n
+}
+
+// ids returns the people of the fleet for whom a condition holds.
+func (b *ledger) ids(condition string) (all []ID) {
+	b.note(b.Query("select id from shared where "+condition, func(r gallery.Row) error {
+		all = append(all, ID(r.ColumnRawBlob(0)))
+		return nil
+	}))
+	return all
+}
+
 // load returns the record of a person, or nil.
-func (d *local) load(t *gallery.Tx, condition string, arg any) (s *state, err error) {
-	err = t.Query(`select id, coalesce(person, 0), write, rev, key, n, sent, data from shared where `+condition,
+func (b *ledger) load(condition string, arg any) (s *state) {
+	b.note(b.Query(`select id, coalesce(person, 0), write, rev, key, n, sent, data from shared where `+condition,
 		func(r gallery.Row) error {
 			s = &state{person: r.ColumnInt64(1), kept: kept{
 				id: ID(r.ColumnRawBlob(0)), write: r.ColumnText(2), rev: uint64(r.ColumnInt64(3)),
@@ -55,96 +98,72 @@ func (d *local) load(t *gallery.Tx, condition string, arg any) (s *state, err er
 				return nil
 			}
 			return decoding.Unmarshal(data, &s.rec)
-		}, arg)
-	if err != nil || s == nil {
-		return nil, err
+		}, arg))
+	if s != nil {
+		b.read(s)
 	}
-	return s, d.read(t, s)
+	return s
 }
 
 // read reads the rows of a person, and gives the record their vectors.
-func (d *local) read(t *gallery.Tx, s *state) (err error) {
+func (b *ledger) read(s *state) {
 	s.have, s.known = make(map[faceKey][]int64), gallery.Known{}
 	if s.person == 0 {
-		return nil
+		return
 	}
-	if s.known, err = t.Known(s.person); err != nil {
-		return err
-	}
+	var err error
+	s.known, err = b.Known(s.person)
+	b.note(err)
 	for _, f := range s.known.Faces {
-		key := keyOf(d.space.ID, f.Rejected, f.Vector)
+		key := keyOf(b.space.ID, f.Rejected, f.Vector)
 		s.have[key] = append(s.have[key], f.Row)
 		if r, there := s.rec.Faces[key]; there && !r.Gone {
 			r.Vector = f.Vector
 			s.rec.Faces[key] = r
 		}
 	}
-	return nil
-}
-
-// faces returns the number of labelled faces that a person has in the gallery.
-func (s *state) faces() (n int) {
-	for _, f := range s.known.Faces {
-		if !f.Rejected {
-			n++
-		}
-	}
-	return n
 }
 
 // save writes a record, without the vectors that its labels have.
-func (d *local) save(t *gallery.Tx, s *state) error {
+func (b *ledger) save(s *state) {
 	rec := s.rec
 	rec.Faces = maps.Clone(rec.Faces)
 	for key := range s.have {
-		if f, there := rec.Faces[key]; there && f.Space == d.space.ID {
+		if f, there := rec.Faces[key]; there && f.Space == b.space.ID {
 			f.Vector = nil
 			rec.Faces[key] = f
 		}
 	}
-	var person any
-	if s.person != 0 {
-		person = s.person
-	}
-	return t.Exec(`insert into shared values(?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8) on conflict(id) do update
-		set person = ?2, write = ?3, rev = ?4, key = ?5, n = n + 1, sent = ?6, clock = max(clock, ?7), data = ?8`,
-		s.id[:], person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()), encode(rec))
+	b.note(b.Exec(`insert into shared values(?1, nullif(?2, 0), ?3, ?4, ?5, 1, ?6, ?7, ?8) on conflict(id) do update
+		set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5, n = n + 1, sent = ?6, clock = max(clock, ?7), data = ?8`,
+		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()), encode(rec)))
 }
 
 // tick returns the clock of the next change.
-func tick(t *gallery.Tx) (uint64, error) {
-	n, err := t.Int("select coalesce(max(clock), 0) + 1 from shared")
-	return uint64(n), err
+func (b *ledger) tick() uint64 {
+	return uint64(b.count("select coalesce(max(clock), 0) + 1 from shared"))
 }
 
 // scan takes what programs have changed in the gallery into the records.
-func (d *local) scan(t *gallery.Tx) error {
-	people, err := t.Touched()
-	if err != nil || len(people) == 0 {
-		return err
+func (b *ledger) scan() {
+	people, err := b.Touched()
+	if !b.note(err) || len(people) == 0 {
+		return
 	}
 	// What is gone has the earlier clock, so that a face that went from one person to another one is
 	// not lost where only half of it has arrived.
-	clock, err := tick(t)
-	if err != nil {
-		return err
-	}
+	clock := b.tick()
 	var there, gone []*state
 	for _, person := range people {
-		s, err := d.of(t, person)
-		if err != nil {
-			return err
-		}
+		s := b.of(person)
 		switch {
 		case s == nil: // never shared
-		case s.faces() > 0:
+		case s.first() != nil:
 			there = append(there, s)
 		case !s.rec.ended():
 			gone = append(gone, s)
 		}
-		if err := t.Looked(person); err != nil {
-			return err
-		}
+		b.note(b.Looked(person))
 	}
 	// Faces that another one of these people had before keep their clocks: nothing new is said of them.
 	var moved map[faceKey]Face
@@ -153,45 +172,31 @@ func (d *local) scan(t *gallery.Tx) error {
 	}
 	holds := make(map[faceKey]*state)
 	for _, s := range there {
-		if err := d.fold(t, s, clock, moved); err != nil {
-			return err
-		}
-		for _, f := range s.known.Faces {
-			if !f.Rejected {
-				holds[keyOf(d.space.ID, false, f.Vector)] = s
-			}
+		b.fold(s, clock, moved)
+		for key := range s.have {
+			holds[key] = s
 		}
 	}
 	for _, s := range gone {
 		into := whither(s.rec, holds)
 		for _, rows := range s.have { // faces that are not those of nobody
-			err = errors.Join(err, t.Drop(rows...))
+			b.note(b.Drop(rows...))
 		}
-		if err = errors.Join(err, t.Looked(s.person)); err != nil {
-			return err
-		}
+		b.note(b.Looked(s.person))
 		s.person, s.sent = 0, false
 		if into == nil {
 			s.rec = join(s.rec, Record{Forgotten: true})
-		} else {
-			if bytes.Compare(s.id[:], into.id[:]) < 0 { // the smaller number stays: two merges make no ring
-				s.kept, into.kept = into.kept, s.kept
-			}
-			into.rec.Faces = joinFaces(into.rec.Faces, s.rec.Faces)
-			s.rec = join(s.rec, Record{Into: into.id})
-		}
-		if err := d.save(t, s); err != nil {
-			return err
-		}
-		if into == nil {
+			b.save(s)
 			continue
 		}
-		into.sent = false
-		if err := d.fold(t, into, clock, moved); err != nil {
-			return err
+		if bytes.Compare(s.id[:], into.id[:]) < 0 { // the smaller number stays: two merges make no ring
+			s.kept, into.kept = into.kept, s.kept
 		}
+		into.rec.Faces, into.sent = joinFaces(into.rec.Faces, s.rec.Faces), false
+		s.rec = join(s.rec, Record{Into: into.id})
+		b.save(s)
+		b.fold(into, clock, moved)
 	}
-	return nil
 }
 
 // whither returns the person who has most faces of a person who has none any more: they were merged.
@@ -210,53 +215,57 @@ func whither(r Record, holds map[faceKey]*state) (into *state) {
 	return into
 }
 
+// first returns the first labelled face that a person has in the gallery, or nil.
+func (s *state) first() []byte {
+	for _, f := range s.known.Faces {
+		if !f.Rejected {
+			return f.Vector
+		}
+	}
+	return nil
+}
+
 // of returns the record of a person of the gallery, and makes one for somebody new who has faces.
-func (d *local) of(t *gallery.Tx, person int64) (*state, error) {
-	s, err := d.load(t, "person = ?", person)
-	if err != nil || s != nil {
-		return s, err
+func (b *ledger) of(person int64) *state {
+	s := b.load("person = ?", person)
+	if s != nil {
+		return s
 	}
 	s = &state{person: person}
-	if err := d.read(t, s); err != nil {
-		return nil, err
+	b.read(s)
+	if s.first() == nil {
+		return nil
 	}
-	first := slices.IndexFunc(s.known.Faces, func(f gallery.KnownFace) bool { return !f.Rejected })
-	if first < 0 {
-		return nil, nil
-	}
-	key := keyOf(d.space.ID, false, s.known.Faces[first].Vector)
-	for i := 0; ; i++ {
-		h := sha256.Sum256(fmt.Appendf(nil, "%d %s", i, key))
+	for i := 0; s.n == 0; i++ {
+		h := sha256.Sum256(fmt.Appendf(nil, "%d %s", i, keyOf(b.space.ID, false, s.first())))
 		s.id = ID(h[:])
 		// The number is taken if this person was forgotten or merged, and is here again.
-		n, err := t.Int("select count(*) from shared where id = ?", s.id[:])
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			return s, d.save(t, s)
+		if b.count("select count(*) from shared where id = ?", s.id[:]) == 0 {
+			s.n = 1
 		}
 	}
+	b.save(s)
+	return s
 }
 
 // fold takes the present rows of a person into the record, and saves it if that changes anything.
-func (d *local) fold(t *gallery.Tx, s *state, clock uint64, moved map[faceKey]Face) error {
+func (b *ledger) fold(s *state, clock uint64, moved map[faceKey]Face) {
 	changed := !s.sent
 	if s.rec.Faces == nil {
 		s.rec.Faces = make(map[faceKey]Face)
 	}
 	for key, f := range s.rec.Faces {
-		if s.have[key] == nil && !f.Gone && f.Space == d.space.ID {
+		if s.have[key] == nil && !f.Gone && f.Space == b.space.ID {
 			s.rec.Faces[key], changed = Face{Clock: clock, Gone: true}, true
 		}
 	}
 	for _, k := range s.known.Faces {
-		key := keyOf(d.space.ID, k.Rejected, k.Vector)
+		key := keyOf(b.space.ID, k.Rejected, k.Vector)
 		old, there := s.rec.Faces[key]
 		if there && !old.Gone {
 			continue
 		}
-		f := Face{Clock: clock + 1, Not: k.Rejected, Space: d.space.ID, Vector: k.Vector}
+		f := Face{Clock: clock + 1, Not: k.Rejected, Space: b.space.ID, Vector: k.Vector}
 		if was, there := moved[key]; there && !was.Gone && was.Clock > old.Clock {
 			f.Clock = was.Clock
 		}
@@ -265,116 +274,83 @@ func (d *local) fold(t *gallery.Tx, s *state, clock uint64, moved map[faceKey]Fa
 	if s.known.Name != s.rec.Name {
 		s.rec.Name, s.rec.Named, changed = s.known.Name, clock+1, true
 	}
-	if !changed {
-		return nil
+	if changed {
+		s.rec.Enrolled, s.sent = max(s.rec.Enrolled, s.known.Enrolled), false
+		s.rec.trim()
+		b.save(s)
 	}
-	s.rec.Enrolled, s.sent = max(s.rec.Enrolled, s.known.Enrolled), false
-	s.rec.trim()
-	return d.save(t, s)
 }
 
 // take brings records and gallery in line with values of the server.
 func (d *local) take(all []kept) error {
-	return d.rows.Change(func(t *gallery.Tx) error {
-		if err := d.scan(t); err != nil {
-			return err
-		}
-		b := &batch{local: d, t: t, states: make(map[ID]*state)}
+	return d.write(func(b *ledger) {
+		b.scan()
 		for _, r := range all {
-			if err := b.join(r); err != nil {
-				return err
-			}
+			b.join(r)
 		}
-		if err := b.namesakes(); err != nil {
-			return err
+		b.namesakes()
+		for _, s := range b.order { // first, so that faces go along with what is known of them
+			b.merge(s)
 		}
-		// Merges come first, so that faces go along with what is known of them.
-		for _, do := range []func(*state) error{b.merge, b.apply} {
-			for _, s := range b.order {
-				if err := do(s); err != nil {
-					return err
-				}
-			}
+		for _, s := range b.order {
+			b.apply(s)
 		}
-		return nil
 	})
 }
 
-// batch are the people whom some values of the server concern.
-type batch struct {
-	*local
-	t      *gallery.Tx
-	states map[ID]*state
-	order  []*state
-	named  map[string][]ID // the people of the gallery by name
-}
-
-func (b *batch) of(id ID) (*state, error) {
+// state returns the record of a person, which is empty if nothing is known.
+func (b *ledger) state(id ID) *state {
 	if s := b.states[id]; s != nil {
-		return s, nil
+		return s
 	}
-	s, err := b.load(b.t, "id = ?", id[:])
-	if err != nil {
-		return nil, err
-	}
+	s := b.load("id = ?", id[:])
 	if s == nil {
 		s = &state{kept: kept{id: id}}
 	}
 	b.states[id], b.order = s, append(b.order, s)
-	return s, nil
+	return s
+}
+
+// become gives a person another record, and notes whether the server has it.
+func (s *state) become(r Record) {
+	s.sent = s.sent && bytes.Equal(encode(s.rec), encode(r))
+	s.rec = r
 }
 
 // join joins a value into its record, and into those of the people whom it was found to be.
-func (b *batch) join(r kept) error {
-	s, err := b.of(r.id)
-	if err != nil {
-		return err
-	}
+func (b *ledger) join(r kept) {
+	s := b.state(r.id)
 	before := s.rec
-	s.rec, s.write, s.rev, s.key = join(before, r.rec), r.write, r.rev, r.key
-	s.sent = bytes.Equal(encode(s.rec), encode(r.rec))
+	s.rec, s.write, s.rev, s.key, s.sent = r.rec, r.write, r.rev, r.key, true
+	s.become(join(before, r.rec))
 	for _, into := range []ID{before.Into, r.rec.Into} {
-		if into == (ID{}) {
-			continue
-		}
-		if err := b.unite(s, into, before); err != nil {
-			return err
+		if into != (ID{}) {
+			b.unite(s, into, before)
 		}
 	}
-	return nil
 }
 
 // unite makes one person of a person who has ended and the one they were found to be: what only this
 // device knew of them goes along, and who is forgotten is forgotten under all numbers. A number leads
 // to a smaller one, so this ends.
-func (b *batch) unite(s *state, into ID, before Record) error {
-	for {
-		next, err := b.of(into)
-		if err != nil {
-			return err
-		}
-		was := encode(next.rec)
+func (b *ledger) unite(s *state, into ID, before Record) {
+	for into != (ID{}) {
+		next := b.state(into)
 		if s.rec.Forgotten {
-			next.rec = join(next.rec, Record{Forgotten: true})
+			next.become(join(next.rec, Record{Forgotten: true}))
 		} else if !before.ended() {
-			next.rec = join(next.rec, before)
+			next.become(join(next.rec, before))
 		}
 		if s.rec.Into != into && !s.rec.Forgotten { // others found another one: all three are one
 			lo, hi := s.rec.Into, into
 			if bytes.Compare(lo[:], hi[:]) > 0 {
 				lo, hi = hi, lo
 			}
-			next.sent = next.sent && bytes.Equal(was, encode(next.rec))
-			if next, err = b.of(hi); err != nil {
-				return err
-			}
-			was, before = encode(next.rec), next.rec
-			next.rec = join(next.rec, Record{Into: lo})
+			next = b.state(hi)
+			before = next.rec
+			next.become(join(next.rec, Record{Into: lo}))
 		}
-		next.sent = next.sent && bytes.Equal(was, encode(next.rec))
-		if s, into = next, next.rec.Into; into == (ID{}) {
-			return nil
-		}
+		s, into = next, next.rec.Into
 	}
 }
 
@@ -413,16 +389,15 @@ func (d *local) alike(a, b Record) bool {
 	return false
 }
 
-// holders returns the people of the gallery and of the batch who have a name, by their numbers.
-func (b *batch) holders(name string) (ids []ID, err error) {
+// holders returns the people of the gallery and of this transaction who have a name, by their numbers.
+func (b *ledger) holders(name string) (ids []ID) {
 	if b.named == nil {
 		b.named = make(map[string][]ID)
-		err = b.t.Query("select s.id, p.name from shared s join person p on p.id = s.person",
-			func(r gallery.Row) error {
-				id := ID(r.ColumnRawBlob(0))
-				b.named[r.ColumnText(1)] = append(b.named[r.ColumnText(1)], id)
-				return nil
-			})
+		b.note(b.Query("select s.id, p.name from shared s join person p on p.id = s.person", func(r gallery.Row) error {
+			id, name := ID(r.ColumnRawBlob(0)), r.ColumnText(1)
+			b.named[name] = append(b.named[name], id)
+			return nil
+		}))
 	}
 	for _, id := range b.named[name] {
 		if b.states[id] == nil {
@@ -435,147 +410,112 @@ func (b *batch) holders(name string) (ids []ID, err error) {
 		}
 	}
 	slices.SortFunc(ids, func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
-	return ids, err
+	return ids
 }
 
 // namesakes looks at people of one name. If their faces are alike, they are one person, whom two
 // devices have enrolled. Otherwise the one with the greater number gets another name, in the fleet;
 // so all devices do the same.
-func (b *batch) namesakes() error {
+func (b *ledger) namesakes() {
 	for i := 0; i < len(b.order); i++ {
-		s := b.order[i]
-		for b.lives(s.rec) {
-			ids, err := b.holders(s.rec.Name)
-			if err != nil {
-				return err
-			}
+		for s := b.order[i]; b.lives(s.rec); {
+			ids := b.holders(s.rec.Name)
 			if len(ids) < 2 {
 				break
 			}
-			if err := b.tellApart(ids[0], ids[1]); err != nil {
-				return err
-			}
+			b.tellApart(b.state(ids[0]), b.state(ids[1]))
 		}
 	}
-	return nil
 }
 
 // tellApart makes two people of one name one person, or gives the second another name.
-func (b *batch) tellApart(first, second ID) error {
-	stays, err := b.of(first)
-	if err != nil {
-		return err
-	}
-	other, err := b.of(second)
-	if err != nil {
-		return err
-	}
+func (b *ledger) tellApart(stays, other *state) {
 	other.sent = false
 	if b.alike(stays.rec, other.rec) {
 		stays.rec, other.rec = join(stays.rec, other.rec), join(other.rec, Record{Into: stays.id})
 		stays.sent = false
-		return nil
+		return
 	}
-	clock, err := tick(b.t)
-	if err != nil {
-		return err
+	free := ""
+	for k := 2; free == "" || len(b.holders(free)) > 0; k++ {
+		free = fmt.Sprintf("%s (%d)", other.rec.Name, k)
 	}
-	name := other.rec.Name
-	for k := 2; ; k++ {
-		free := fmt.Sprintf("%s (%d)", name, k)
-		taken, err := b.holders(free)
-		if err != nil {
-			return err
-		}
-		if len(taken) == 0 {
-			other.rec.Name, other.rec.Named = free, max(clock, other.rec.clock()+1)
-			return nil
-		}
-	}
+	other.rec.Name, other.rec.Named = free, max(b.tick(), other.rec.clock()+1)
 }
 
 // merge gives the rows of a person who was found to be another one to that one.
-func (b *batch) merge(s *state) error {
+func (b *ledger) merge(s *state) {
 	if s.person == 0 || s.rec.Into == (ID{}) {
-		return nil
+		return
 	}
-	to, err := b.of(s.rec.Into)
-	for err == nil && to.rec.Into != (ID{}) {
-		to, err = b.of(to.rec.Into)
+	to := b.state(s.rec.Into)
+	for to.rec.Into != (ID{}) {
+		to = b.state(to.rec.Into)
 	}
-	if err != nil || to.rec.Forgotten {
-		return err
+	if to.rec.Forgotten {
+		return
 	}
 	from := s.person
 	s.person = 0
-	err = b.save(b.t, s) // before the row of the person goes
+	b.save(s) // before the row of the person goes
 	if to.person == 0 {
 		to.person = from
-	} else if err == nil {
-		err = b.t.Merge(from, to.person)
+	} else {
+		b.note(b.Merge(from, to.person))
 	}
-	return errors.Join(err, b.t.Looked(from), b.read(b.t, to))
+	b.note(b.Looked(from))
+	b.read(to)
 }
 
 // apply brings the gallery in line with a record, and saves it.
-func (b *batch) apply(s *state) error {
+func (b *ledger) apply(s *state) {
 	lives := b.lives(s.rec)
 	if gone := s.person; gone != 0 && s.rec.ended() {
 		s.person = 0
-		if err := b.save(b.t, s); err != nil {
-			return err
-		}
-		return errors.Join(b.t.Forget(gone), b.t.Looked(gone))
+		b.save(s)
+		b.note(b.Forget(gone), b.Looked(gone))
+		return
 	}
 	if lives && s.person == 0 {
-		number, err := b.t.Add(s.rec.Name)
-		if err != nil {
-			return err
-		}
+		number, err := b.Add(s.rec.Name)
+		b.note(err)
 		s.person, s.known.Name, s.have = number, s.rec.Name, make(map[faceKey][]int64)
 	}
 	if s.person == 0 {
-		return b.save(b.t, s)
+		b.save(s)
+		return
 	}
-	var drop []int64
 	for key, rows := range s.have {
 		if f, there := s.rec.Faces[key]; !lives || !there || f.Gone {
-			drop = append(drop, rows...)
+			b.note(b.Drop(rows...))
 			delete(s.have, key)
 		}
 	}
-	err := b.t.Drop(drop...)
-	if err == nil && lives && s.known.Name != s.rec.Name {
-		err = b.t.Call(s.person, s.rec.Name)
+	if lives && s.known.Name != s.rec.Name {
+		b.note(b.Call(s.person, s.rec.Name))
 	}
-	if err == nil && lives {
-		err = b.add(s)
+	if lives {
+		b.add(s)
 	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(b.save(b.t, s), b.t.Looked(s.person))
+	b.save(s)
+	b.note(b.Looked(s.person))
 }
 
 // add adds the faces of a record that the gallery lacks.
-func (b *batch) add(s *state) error {
+func (b *ledger) add(s *state) {
 	var faces [2][]Face
 	for key, f := range s.rec.Faces {
-		if s.have[key] != nil || !b.usable(f) {
+		switch {
+		case s.have[key] != nil || !b.usable(f):
+			continue
+		case f.Not:
+			faces[1] = append(faces[1], f)
+		case b.claim(s, key, f):
+			faces[0] = append(faces[0], f)
+		default:
 			continue
 		}
-		kind := 1
-		if !f.Not {
-			kind = 0
-			lost, err := b.claim(s, key, f)
-			if err != nil {
-				return err
-			}
-			if lost {
-				continue
-			}
-		}
-		faces[kind], s.have[key] = append(faces[kind], f), []int64{0}
+		s.have[key] = []int64{0}
 	}
 	for kind, all := range faces { // who has no face cannot have one that is not theirs
 		slices.SortFunc(all, func(a, b Face) int {
@@ -585,46 +525,44 @@ func (b *batch) add(s *state) error {
 		for _, f := range all {
 			x = append(x, vector.Floats(f.Vector))
 		}
-		if err := b.t.Learnt(s.person, kind == 1, x, s.rec.Enrolled); err != nil {
-			return err
-		}
+		b.note(b.Learnt(s.person, kind == 1, x, s.rec.Enrolled))
 	}
-	return nil
 }
 
-// claim finds the one to whom a face belongs that two people have: the one of whom it was said later.
-// It reports whether that is the other one.
-func (b *batch) claim(s *state, key faceKey, f Face) (lost bool, err error) {
-	row, person, err := b.t.Held(f.Vector, s.person)
-	if err != nil || row == 0 {
-		return false, err
+// claim reports whether a face belongs to a person. If two people have it, it is the one of whom it
+// was said later, and it is taken from the other.
+func (b *ledger) claim(s *state, key faceKey, f Face) bool {
+	row, person, err := b.Held(f.Vector, s.person)
+	b.note(err)
+	if row == 0 {
+		return true
 	}
-	other, err := b.load(b.t, "person = ?", person)
-	if err != nil || other == nil {
-		return false, err
+	other := b.load("person = ?", person)
+	if other == nil {
+		return true
 	}
 	if b.states[other.id] != nil {
 		other = b.states[other.id]
 	}
 	its, there := other.rec.Faces[key]
 	if !there || its.Gone { // it goes when the other one is looked at
-		return false, nil
+		return true
 	}
-	lost = cmp.Or(cmp.Compare(f.Clock, its.Clock), bytes.Compare(other.id[:], s.id[:])) < 0
+	wins := cmp.Or(cmp.Compare(f.Clock, its.Clock), bytes.Compare(other.id[:], s.id[:])) > 0
 	gone := Face{Clock: min(f.Clock, its.Clock), Gone: true}
 	f.Clock = max(f.Clock, its.Clock, gone.Clock+1) // later than the mark, if the two are merged
 	s.sent, other.sent = false, false
-	if lost {
-		s.rec.Faces[key], other.rec.Faces[key] = gone, f
-		return true, b.save(b.t, other)
+	if s.rec.Faces[key], other.rec.Faces[key] = gone, f; wins {
+		s.rec.Faces[key], other.rec.Faces[key] = f, gone
+		b.note(b.Drop(row), b.Looked(person))
+		delete(other.have, key)
 	}
-	s.rec.Faces[key], other.rec.Faces[key] = f, gone
-	delete(other.have, key)
-	return false, errors.Join(b.t.Drop(row), b.save(b.t, other), b.t.Looked(person))
+	b.save(other)
+	return wins
 }
 
 // look takes what programs have changed in the gallery into the records.
-func (d *local) look() error { return d.rows.Change(d.scan) }
+func (d *local) look() error { return d.write((*ledger).scan) }
 
 // lacks reports whether this device has not seen a write of the server's value of a person.
 func (d *local) lacks(id ID, write string) (bool, error) {
@@ -639,42 +577,27 @@ func (d *local) lacks(id ID, write string) (bool, error) {
 // missing finds records that the server had once and has no more, because it is an old copy or a new
 // one. They are given to it again.
 func (d *local) missing(there map[ID]bool) (n int, err error) {
-	err = d.rows.Change(func(t *gallery.Tx) error {
-		ids, err := idsOf(t, "rev > 0")
-		for _, id := range ids {
-			if err == nil && !there[id] {
+	err = d.write(func(b *ledger) {
+		for _, id := range b.ids("rev > 0") {
+			if !there[id] {
 				n++
-				err = t.Exec("update shared set sent = 0, rev = 0 where id = ?", id[:])
+				b.note(b.Exec("update shared set sent = 0, rev = 0 where id = ?", id[:]))
 			}
 		}
-		return err
 	})
 	return n, err
-}
-
-// idsOf returns the people of the fleet for whom a condition holds.
-func idsOf(t *gallery.Tx, condition string) (all []ID, err error) {
-	err = t.Query("select id from shared where "+condition, func(r gallery.Row) error {
-		all = append(all, ID(r.ColumnRawBlob(0)))
-		return nil
-	})
-	return all, err
 }
 
 // unsent returns some records that the server does not have as they are.
 func (d *local) unsent() (all []*state, err error) {
 	err = d.rows.Look(func(t *gallery.Tx) error {
-		ids, err := idsOf(t, fmt.Sprint("not sent limit ", portion))
-		for _, id := range ids {
-			if err != nil {
-				return err
-			}
-			var s *state
-			if s, err = d.load(t, "id = ?", id[:]); err == nil && whole(s.rec) {
+		b := &ledger{local: d, Tx: t}
+		for _, id := range b.ids(fmt.Sprint("not sent limit ", portion)) {
+			if s := b.load("id = ?", id[:]); s != nil && whole(s.rec) {
 				all = append(all, s)
 			}
 		}
-		return err
+		return b.err
 	})
 	return all, err
 }
@@ -692,11 +615,10 @@ func whole(r Record) bool {
 
 // written notes what the server has acknowledged. Records that have changed since are sent again.
 func (d *local) written(all []*state) error {
-	return d.rows.Change(func(t *gallery.Tx) (err error) {
+	return d.write(func(b *ledger) {
 		for _, s := range all {
-			err = errors.Join(err, t.Exec("update shared set write = ?, rev = ?, key = ?, sent = (n = ?) where id = ?",
+			b.note(b.Exec("update shared set write = ?, rev = ?, key = ?, sent = (n = ?) where id = ?",
 				s.write, int64(s.rev), int64(s.key), s.n, s.id[:]))
 		}
-		return err
 	})
 }

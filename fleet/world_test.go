@@ -368,10 +368,7 @@ func (h *home) records() (text string) {
 			return nil
 		})
 		for _, id := range ids {
-			s, failed := d.load(t, "id = ?", id[:])
-			if failed != nil {
-				return failed
-			}
+			s := (&ledger{local: d, Tx: t}).load("id = ?", id[:])
 			text += fmt.Sprintf("%x row %d n %d sent %v %q forgotten %v into %x:", id[:3], s.person, s.n, s.sent,
 				s.rec.Name, s.rec.Forgotten, s.rec.Into[:3])
 			for _, key := range slices.Sorted(maps.Keys(s.rec.Faces)) {
