@@ -323,14 +323,18 @@ func (b *ledger) join(r kept) {
 	before := s.rec
 	s.rec, s.write, s.rev, s.key, s.sent = r.rec, r.write, r.rev, r.key, true
 	s.become(join(before, r.rec))
+	lived := before // what is known of the time before they ended
+	if before.ended() {
+		lived = r.rec
+	}
 	for _, into := range []ID{before.Into, r.rec.Into} {
 		if into != (ID{}) {
-			b.unite(s, into, before)
+			b.unite(s, into, lived)
 		}
 	}
 }
 
-// unite makes one person of a person who has ended and the one they were found to be: what only this
+// unite makes one person of a person who has ended and the one they were found to be: what only one
 // device knew of them goes along, and who is forgotten is forgotten under all numbers. A number leads
 // to a smaller one, so this ends.
 func (b *ledger) unite(s *state, into ID, before Record) {
