@@ -371,6 +371,10 @@ func TestEntrance(t *testing.T) {
 		[]string{"8 seen alice kitchen 5000"}) {
 		t.Errorf("after a restart: %q", got)
 	}
+	if !r.Before(person("alice"), moment(4500)) || r.Before(person("alice"), moment(4000)) ||
+		r.Before(person("bob"), moment(4500)) {
+		t.Error("a later face taken for hers by mistake would withdraw her arrival")
+	}
 	if got := r.Empty(); got != nil {
 		t.Errorf("at the end of recordings: %q", described(got))
 	}
