@@ -143,7 +143,10 @@ func (d *Device) refresh(ctx context.Context) {
 		}
 		was := behind
 		if behind, err = rows.Behind(); err == nil && behind && was {
-			err = gallery.Refresh(d.path, d.space)
+			var g *gallery.Gallery
+			if g, err = gallery.Open(d.path, d.space); err == nil {
+				err = errors.Join(g.Save(), g.Close())
+			}
 			behind = false
 		}
 		if seen = now; err != nil {

@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -26,8 +27,9 @@ func (w *world) values() map[string][]byte {
 	try(w.t, err)
 	var nc *nats.Conn
 	var s jetstream.Stream
+	pin := sha256.Sum256(b.Cert)
 	w.wait("the server runs", func() bool {
-		nc, _, s, err = membership{URLs: b.URLs, Pin: b.pin(), Seed: b.Local}.stream(w.t.Context())
+		nc, _, s, err = membership{URLs: b.URLs, Pin: pin[:], Seed: b.Local}.stream(w.t.Context())
 		return err == nil
 	})
 	defer nc.Close()

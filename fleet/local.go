@@ -70,6 +70,9 @@ func (b *ledger) note(errs ...error) bool {
 	return b.err == nil
 }
 
+// looked says that what has changed of a person until now is known.
+func (b *ledger) looked(person int64) { b.note(b.Exec("delete from touched where person = ?", person)) }
+
 func (b *ledger) count(sql string, args ...any) int64 {
 	n, err := b.Int(sql, args...)
 	b.note(err)
@@ -146,7 +149,7 @@ func (b *ledger) tick() uint64 {
 
 // scan takes what programs have changed in the gallery into the records.
 func (b *ledger) scan() {
-	people, err := b.Touched()
+	people, err := b.Ints("select person from touched order by 1")
 	if !b.note(err) || len(people) == 0 {
 		return
 	}
@@ -163,7 +166,7 @@ func (b *ledger) scan() {
 		case !s.rec.ended():
 			gone = append(gone, s)
 		}
-		b.note(b.Looked(person))
+		b.looked(person)
 	}
 	// Faces that another one of these people had before keep their clocks: nothing new is said of them.
 	var moved map[faceKey]Face
@@ -182,7 +185,7 @@ func (b *ledger) scan() {
 		for _, rows := range s.have { // faces that are not those of nobody
 			b.note(b.Drop(rows...))
 		}
-		b.note(b.Looked(s.person))
+		b.looked(s.person)
 		s.person, s.sent = 0, false
 		if into == nil {
 			s.rec = join(s.rec, Record{Forgotten: true})
@@ -467,7 +470,7 @@ func (b *ledger) merge(s *state) {
 	} else {
 		b.note(b.Merge(from, to.person))
 	}
-	b.note(b.Looked(from))
+	b.looked(from)
 	b.read(to)
 }
 
@@ -477,11 +480,12 @@ func (b *ledger) apply(s *state) {
 	if gone := s.person; gone != 0 && s.rec.ended() {
 		s.person = 0
 		b.save(s)
-		b.note(b.Forget(gone), b.Looked(gone))
+		b.note(b.Forget(gone))
+		b.looked(gone)
 		return
 	}
 	if lives && s.person == 0 {
-		number, err := b.Add(s.rec.Name)
+		number, err := b.Person(s.rec.Name)
 		b.note(err)
 		s.person, s.known.Name, s.have = number, s.rec.Name, make(map[faceKey][]int64)
 	}
@@ -502,7 +506,7 @@ func (b *ledger) apply(s *state) {
 		b.add(s)
 	}
 	b.save(s)
-	b.note(b.Looked(s.person))
+	b.looked(s.person)
 }
 
 // add adds the faces of a record that the gallery lacks.
@@ -529,8 +533,10 @@ func (b *ledger) add(s *state) {
 		for _, f := range all {
 			x = append(x, vector.Floats(f.Vector))
 		}
-		b.note(b.Learnt(s.person, kind == 1, x, s.rec.Enrolled))
+		_, err := b.Label(s.person, kind == 1, x, nil)
+		b.note(err)
 	}
+	b.note(b.Exec("update person set enrolled = max(enrolled, ?) where id = ?", s.rec.Enrolled, s.person))
 }
 
 // claim reports whether a face belongs to a person. If two people have it, it is the one of whom it
@@ -558,7 +564,8 @@ func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	s.sent, other.sent = false, false
 	if s.rec.Faces[key], other.rec.Faces[key] = gone, f; wins {
 		s.rec.Faces[key], other.rec.Faces[key] = f, gone
-		b.note(b.Drop(row), b.Looked(person))
+		b.note(b.Drop(row))
+		b.looked(person)
 		delete(other.have, key)
 	}
 	b.save(other)

@@ -39,7 +39,8 @@ func program(ctx context.Context, args []string) error {
 		}
 		defer s.Close()
 		fmt.Println(s.First)
-		return s.Wait(ctx)
+		<-ctx.Done()
+		return nil
 	}
 	d, err := Open(args[1], func(s string) { fmt.Println(s) })
 	if err != nil {

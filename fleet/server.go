@@ -4,8 +4,7 @@ package fleet
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -13,7 +12,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -47,8 +45,8 @@ type Member struct {
 // books are what a server keeps beside the bucket.
 type books struct {
 	URLs    []string  `json:"urls"`
-	Cert    []byte    `json:"cert"` // PEM
-	Key     []byte    `json:"key"`
+	Cert    []byte    `json:"cert"`  // DER
+	Key     []byte    `json:"key"`   // PKCS #8
 	Local   string    `json:"local"` // key of the commands on this machine
 	Members []*Member `json:"members"`
 }
@@ -84,7 +82,7 @@ func readBooks(path string) (b books, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &b)
 	}
-	if block, _ := pem.Decode(b.Cert); err == nil && (block == nil || len(b.URLs) == 0) {
+	if err == nil && (len(b.Cert) == 0 || len(b.URLs) == 0) {
 		err = errors.New("the file is damaged, or not of a server")
 	}
 	if err != nil {
@@ -122,13 +120,6 @@ func copyBooks(from, to string) error {
 		return fmt.Errorf("%s is there already; name another place", to)
 	}
 	return b.write(to)
-}
-
-// pin returns the hash by which devices know the server.
-func (b *books) pin() []byte {
-	block, _ := pem.Decode(b.Cert)
-	sum := sha256.Sum256(block.Bytes)
-	return sum[:]
 }
 
 // Serve starts the server of a fleet, which keeps its files in folder. Close it after use.
@@ -182,10 +173,11 @@ func Serve(folder string, set ServerSettings) (s *Server, err error) {
 
 // options returns the settings of NATS.
 func (s *Server) options(set ServerSettings) (*server.Options, error) {
-	pair, err := tls.X509KeyPair(s.Cert, s.Key)
+	key, err := x509.ParsePKCS8PrivateKey(s.Key)
 	if err != nil {
 		return nil, err
 	}
+	pair := tls.Certificate{Certificate: [][]byte{s.Cert}, PrivateKey: key}
 	o := &server.Options{
 		ServerName: "faceauth", NoSigs: true, NoLog: true, AlwaysEnableNonce: true, CustomClientAuthentication: s,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
@@ -240,21 +232,6 @@ func (s *Server) begin() error {
 		}
 	}
 	return nil
-}
-
-// Wait returns when the server has ended by itself, or when ctx ends.
-func (s *Server) Wait(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() {
-		s.nats.WaitForShutdown()
-		close(ended)
-	}()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-ended:
-		return errors.New("the server has ended: is the disk full?")
-	}
 }
 
 // Close ends the server.
@@ -351,7 +328,8 @@ func (s *Server) invite(name string, admin bool) (i Invitation, err error) {
 		return i, fmt.Errorf("%q cannot be the name of a further device: it needs 1 to 64 bytes that no other one "+
 			"has", name)
 	}
-	i = Invitation{Name: name, URLs: s.URLs, Seed: newSeed(nkeys.CreateUser), Pin: s.pin()}
+	pin := sha256.Sum256(s.Cert)
+	i = Invitation{Name: name, URLs: s.URLs, Seed: newSeed(nkeys.CreateUser), Pin: pin[:]}
 	s.Members = slices.DeleteFunc(s.Members, func(m *Member) bool {
 		return m.Name == name || m.Key == "" && time.Now().After(m.Until)
 	})
@@ -435,17 +413,14 @@ func (s *Server) list(string, request) (any, error) {
 
 // certificate makes the certificate of a server, for ever: devices know it by its hash.
 func certificate() (cert, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faceauth fleet"},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		return nil, nil, err
+	if cert, err = x509.CreateCertificate(rand.Reader, template, template, public, private); err == nil {
+		key, err = x509.MarshalPKCS8PrivateKey(private)
 	}
-	k, err := x509.MarshalPKCS8PrivateKey(private)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: k}), err
+	return cert, key, err
 }

@@ -15,7 +15,8 @@ import (
 
 // Rows are the people and labels of a gallery, for a program that brings them in line with other
 // devices and needs no learner. Programs with a learner follow: at once if they have the gallery
-// open, and otherwise when they open it. The tables shared and touched belong to that program.
+// open, and otherwise when they open it. The tables shared and touched belong to that program; touched
+// has the people whose name or labels have changed, and those who were removed.
 // Rows are not safe for concurrent use.
 type Rows struct{ g *Gallery }
 
@@ -88,15 +89,6 @@ func (g *Gallery) beside() (bool, error) {
 	return now != was, err
 }
 
-// Touched returns the people whose name or labels have changed, and those who were removed, since
-// [Tx.Looked] was called for them.
-func (t *Tx) Touched() ([]int64, error) { return t.Ints("select person from touched order by 1") }
-
-// Looked says that the changes of a person until now are known.
-func (t *Tx) Looked(person int64) error {
-	return t.Exec("delete from touched where person = ?", person)
-}
-
 // Known is a person and the faces that are labelled now.
 type Known struct {
 	Name     string
@@ -140,12 +132,6 @@ func (t *Tx) all(args []any, statements ...string) error {
 	return nil
 }
 
-// Add makes a person, and returns the number.
-func (t *Tx) Add(name string) (int64, error) {
-	err := t.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name)
-	return t.Last(), err
-}
-
 // Call gives a person a name that no statement can take back.
 func (t *Tx) Call(person int64, name string) error {
 	t.whole, t.named, t.gone = true, true, true
@@ -161,25 +147,6 @@ func (t *Tx) Held(vector []byte, person int64) (row, other int64, err error) {
 		return nil
 	}, vector, person)
 	return row, other, err
-}
-
-// Learnt adds faces that another device has labelled or rejected.
-func (t *Tx) Learnt(person int64, rejected bool, faces [][]float32, enrolled int64) error {
-	if len(faces) == 0 {
-		return nil
-	}
-	last, err := t.Next("face", len(faces))
-	if err != nil {
-		return err
-	}
-	var numbers []uint64
-	for i := range faces {
-		numbers = append(numbers, uint64(last)-uint64(len(faces)-i-1))
-	}
-	if _, err := t.Label(person, rejected, faces, numbers); err != nil || enrolled == 0 {
-		return err
-	}
-	return t.Exec("update person set enrolled = max(enrolled, ?) where id = ?", enrolled, person)
 }
 
 // Drop removes labels that another device has taken back, also where an undo would make them valid.
@@ -236,15 +203,4 @@ func (t *Tx) Merge(from, to int64) error {
 		`update person set (enrolled, upright) = (select max(person.enrolled, p.enrolled), person.upright + p.upright
 			from person p where p.id = ?1) where id = ?2`,
 		"delete from person where id = ?1")
-}
-
-// Refresh opens the gallery at path, lets its learner follow the rows, and saves it: what was
-// removed is then nowhere in the file, and the next program opens it quickly.
-func Refresh(path string, space face.Space) error {
-	g, err := Open(path, space)
-	if err != nil {
-		return err
-	}
-	err = g.Save()
-	return errors.Join(err, g.Close())
 }

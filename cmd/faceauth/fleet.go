@@ -74,7 +74,8 @@ func fleetServe() *cobra.Command {
 			if s.First != nil {
 				fmt.Fprintf(c.OutOrStdout(), "on the first device, within an hour:\n\n    faceauth fleet join %s\n\n", s.First)
 			}
-			return s.Wait(c.Context())
+			<-c.Context().Done()
+			return nil
 		},
 	}
 	f := c.Flags()
