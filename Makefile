@@ -11,7 +11,7 @@ help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth, and bin/faceauth-eye, which alone links a decoder; make lab builds bin/faceauth-lab'
 	@echo 'make test-system  the tests that log in, start a browser and brokers, or look at recordings'
-	@echo 'make test-boot  logins on a system that boots, a quarter of an hour'
+	@echo 'make test-boot  logins on a system that boots, nine minutes'
 	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
@@ -104,7 +104,7 @@ test-system: setup-system models
 	@go -C lab test -tags matprofile -run '^TestSystem' -timeout 30m ./...
 	@go -C lab test -tags matprofile -short -timeout 30m $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
 
-# Logins on a system that boots, a quarter of an hour: before a release, and after a change of logins.
+# Logins on a system that boots, nine minutes: before a release, and after a change of logins.
 test-boot: setup-system models
 	@go test -timeout 60m ./internal/boottest
 
