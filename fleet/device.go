@@ -191,8 +191,7 @@ func (d *Device) session(ctx context.Context, connected func()) error {
 		return fmt.Errorf("listing the values of the fleet: %w", err)
 	}
 	defer stop()
-	connected()
-	err = d.follow(ctx, js, s, notes)
+	err = d.follow(ctx, js, s, notes, connected)
 	if ctx.Err() != nil && nc.LastError() != nil {
 		err = nc.LastError()
 	}
@@ -234,7 +233,7 @@ func listen(ctx context.Context, s jetstream.Stream, lost func()) (<-chan note, 
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
 // differs. There is at least the introduction of this device, so the list ends.
 func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream.Stream,
-	notes <-chan note) error {
+	notes <-chan note, inStep func()) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	seen, version := make(map[ID]bool), int64(-1)
@@ -291,6 +290,7 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 		if more, err = d.push(ctx, js, s); err != nil {
 			return err
 		}
+		inStep()
 		if stale && !more && d.m.AdminBox != "" {
 			if stale, err = d.retire(ctx, js, s); err != nil {
 				return err

@@ -237,6 +237,9 @@ func (b *ledger) of(person int64) *state {
 	s = &state{person: person}
 	b.read(s)
 	if s.first() == nil {
+		for _, rows := range s.have { // faces that are not those of nobody
+			b.note(b.Drop(rows...))
+		}
 		return nil
 	}
 	for i := 0; s.n == 0; i++ {
