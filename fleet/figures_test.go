@@ -6,9 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,18 +131,4 @@ func TestFigures(t *testing.T) {
 	t.Logf("shut out: %v", time.Since(before).Round(time.Millisecond))
 	took = w.until("one key", 5*time.Minute, func() bool { return len(a.member().Keys) == 1 && len(b.member().Keys) == 1 })
 	t.Logf("all is sealed anew: %v", took)
-	var size [2]int64
-	for i, dir := range []string{filepath.Dir(a.path), w.folder} {
-		try(t, filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return nil // a file that is just being removed
-			}
-			info, err := e.Info()
-			if err == nil && info.Mode().IsRegular() {
-				size[i] += info.Size()
-			}
-			return nil
-		}))
-	}
-	t.Logf("files: device %d MB, server %d MB", size[0]>>20, size[1]>>20)
 }

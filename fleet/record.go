@@ -6,15 +6,13 @@
 // [Serve] runs the server of a fleet, [Join] makes a device a member, and [Open] and [Device.Run]
 // keep the gallery of a member in step.
 //
-// The truth about a person is one record. Each device keeps the records in the database of its
-// gallery, and the server keeps them for all in a key-value bucket of NATS JetStream, each sealed
-// with the key of the fleet, which the server does not have. What a program changes in the gallery
-// is found by comparing it with the record, in one transaction; what others have changed is joined
-// into the record, and brought into the gallery by package gallery. A record is written only over
-// the value that its writer has read (compare and set), so nothing is lost between two writers: the
-// one who comes second joins and tries again. Each session begins with a list of the keys of all
-// values, so that a device that was away, an old copy of a device, an old copy of the server and a
-// crash between a write and its acknowledgement are one case.
+// The truth about a person is one record. Each device keeps the records in its gallery's database, and
+// the server for all in a key-value bucket of NATS JetStream, sealed with the key of the fleet, which
+// it does not have. What a program changes in the gallery is compared with the record, in one
+// transaction; what others have changed is joined into the record, and brought into the gallery by
+// package gallery. A record is written only over the value that its writer has read (compare and
+// set): who comes second joins and tries again. Each session begins with a list of all keys, so an
+// absence, an old copy of a device or of the server, and a lost acknowledgement are one case.
 package fleet
 
 import (
