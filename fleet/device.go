@@ -135,21 +135,15 @@ func (d *Device) refresh(ctx context.Context) {
 		return // the sessions say so
 	}
 	defer rows.Close()
-	seen, behind := int64(-1), false
-	for backoff.Wait(ctx, 20*time.Second) {
-		now, err := rows.Version()
-		if err != nil || now == seen && !behind {
-			continue
-		}
-		was := behind
-		if behind, err = rows.Behind(); err == nil && behind && was {
+	for was := int64(0); backoff.Wait(ctx, 20*time.Second); {
+		left, err := rows.Int("select count(*) from dropped")
+		if err == nil && left > 0 && was > 0 {
 			var g *gallery.Gallery
 			if g, err = gallery.Open(d.path, d.space); err == nil {
 				err = errors.Join(g.Save(), g.Close())
 			}
-			behind = false
 		}
-		if seen = now; err != nil {
+		if was = left; err != nil {
 			d.tell(err.Error())
 		}
 	}
@@ -424,9 +418,6 @@ func Waiting(path string) (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = rows.Look(func(t *gallery.Tx) error {
-		n, err = t.Int("select (select count(*) from shared where not sent) + (select count(*) from touched)")
-		return err
-	})
+	n, err = rows.Int("select (select count(*) from shared where not sent) + (select count(*) from touched)")
 	return n, errors.Join(err, rows.Close())
 }

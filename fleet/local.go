@@ -580,11 +580,7 @@ func (d *local) look() error { return d.write((*ledger).scan) }
 
 // lacks reports whether this device has not seen a write of the server's value of a person.
 func (d *local) lacks(id ID, write string) (bool, error) {
-	seen := int64(0)
-	err := d.rows.Look(func(t *gallery.Tx) (err error) {
-		seen, err = t.Int("select count(*) from shared where id = ? and write = ?", id[:], write)
-		return err
-	})
+	seen, err := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], write)
 	return seen == 0, err
 }
 

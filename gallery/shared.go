@@ -15,7 +15,8 @@ import (
 
 // Rows are the people and labels of a gallery, for a program that brings them in line with other
 // devices and needs no learner. Programs with a learner follow: at once if they have the gallery
-// open, and otherwise when they open it. The tables shared and touched belong to that program; touched
+// open, and otherwise when they open it: until one saves, dropped has the labels that are gone and may
+// be in its snapshot. The tables shared and touched belong to that program; touched
 // has the people whose name or labels have changed, and those who were removed.
 // Rows are not safe for concurrent use.
 type Rows struct{ g *Gallery }
@@ -41,6 +42,9 @@ func (r *Rows) Close() error { return r.g.Close() }
 
 // Version returns a number that changes when another program has changed the database.
 func (r *Rows) Version() (int64, error) { return r.g.db.Version() }
+
+// Int returns the number in the first row of a result, or 0.
+func (r *Rows) Int(sql string, args ...any) (int64, error) { return (&Tx{g: r.g}).Int(sql, args...) }
 
 // Look calls do, which sees one state of the database and must not change it.
 func (r *Rows) Look(do func(t *Tx) error) error { return r.g.Look(do) }
@@ -70,13 +74,6 @@ func (r *Rows) Space() (space face.Space, err error) {
 		err = fmt.Errorf("gallery %s: nothing was written into it yet", r.g.path)
 	}
 	return space, err
-}
-
-// Behind reports whether the last snapshot of the learner may have labels that are gone. A program
-// that opens the gallery and saves it makes it new.
-func (r *Rows) Behind() (bool, error) {
-	n, err := (&Tx{g: r.g}).Int("select count(*) from dropped")
-	return n > 0, err
 }
 
 // beside reports whether a program without a learner has removed labels or given names.
