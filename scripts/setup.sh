@@ -82,7 +82,7 @@ go1.2[1-5]*) [ "${GOTOOLCHAIN:-auto}" = local ] || part 'Go 1.26 itself' 65 240 
 esac
 wanted=$(sed -n 's|^.*gocv.io/x/gocv \(v[0-9.]*\)$|\1|p' go.mod)
 [ -d "$modules/gocv.io/x/gocv@$wanted" ] || part 'Go modules' 80 275 "$modules"
-[ -e "$cache/faceauth-built" ] || part 'compiled code' 0 300 "$cache"
+[ -e "$cache/faceauth-built" ] || part 'compiled code' 0 400 "$cache"
 [ -e "$networks/fr_feature.onnx" ] || [ -e /usr/share/faceauth/models/fr_feature.onnx ] || part networks 41 85 "$networks"
 
 # MB turns "1,302 kB" or "1.3 GB" into a whole number of megabytes.
