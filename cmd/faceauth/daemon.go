@@ -54,7 +54,7 @@ func newDaemon() *cobra.Command {
 	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the "+
 		"camera (default: a child of the "+
 		"daemon)")
-	c.Flags().StringVar(&o.socket, "socket", socket.Path, "socket at which it is asked, unless systemd gives one")
+	c.Flags().StringVar(&o.socket, "socket", socket.Path, "socket of the daemon")
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
 		"end after this time without a request; 0 for never")
 	c.Flags().StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
