@@ -4,6 +4,8 @@ package quantized
 
 import (
 	"math"
+	"runtime"
+	"sync"
 
 	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/blas"
@@ -16,7 +18,7 @@ import (
 // A float32 product finds the vertices that may be so near. The computed product of two vectors of n values differs
 // from the true product by at most n·u/(1 - n·u) times the product of their norms, with u = 2^-24, for any order of the
 // sum (Higham, Accuracy and Stability of Numerical Algorithms, Section 3.1). So a vertex is left out only if it is
-// certainly too far. The others are measured in float64.
+// certainly too far. The others are measured in float64. [sketches] spare most vertices even the product.
 //
 // The next call overwrites the result.
 func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
@@ -32,22 +34,74 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	slack := 2 * nu / (1 - nu) * math.Sqrt(square)
 	cut := max(labelled, learned) / g.c.Scale
 	cut *= cut * (1 + 1e-9)
-	// One page at a time: its coordinates stay in the cache for the measurement.
-	for first := 0; first < n; first += g.points.rows {
-		values, rows := g.points.page(first)
-		g.products = resized(g.products, rows)
-		blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: g.c.Dim, Stride: g.points.stride, Data: values},
-			blasVector(x), 0, blas32.Vector{N: rows, Inc: 1, Data: g.products})
-		for q, p := range g.products {
-			i := first + q
-			// The condition is also true for NaN, which comes from an overflow: such a vertex is measured.
+	// For coordinates that stay in the cache, products are as quick as sketches.
+	if n < sketchedFrom/g.points.stride || !g.sketches.ask(x, square) {
+		// One page at a time: its coordinates stay in the cache for the measurement.
+		for first := 0; first < n; first += g.points.rows {
+			values, rows := g.points.page(first)
+			g.products = resized(g.products, rows)
+			blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: g.c.Dim, Stride: g.points.stride,
+				Data: values},
+				blasVector(x), 0, blas32.Vector{N: rows, Inc: 1, Data: g.products})
+			for q, p := range g.products {
+				i := first + q
+				// The condition is also true for NaN, which comes from an overflow: such a vertex is measured.
+				if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
+					continue
+				}
+				g.find(x, square, i, labelled, learned)
+			}
+		}
+		return g.found
+	}
+	left := 0
+	for _, part := range g.sketched(square, cut) {
+		for _, i := range part {
+			p := blas32.Dot(blasVector(x), blasVector(g.points.at(i)))
 			if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
 				continue
 			}
 			g.find(x, square, i, labelled, learned)
 		}
+		left += len(part)
 	}
+	g.sketches.asked += int64(n)
+	g.sketches.left += int64(left)
 	return g.found
+}
+
+// leastPart is the least number of vertices for which another processor is used: about half a millisecond of work.
+var leastPart = 8192
+
+// sketched returns the vertices that sketches do not prove to be too far, in ascending order, in one or more parts.
+// Cut is the greatest square of a distance, without Scale. The next call overwrites the result.
+func (g *Graph) sketched(square, cut float64) [][]int {
+	n := g.Len()
+	count := max(1, min(runtime.GOMAXPROCS(0), n/leastPart))
+	g.parts = resized(g.parts, count)
+	if count == 1 {
+		g.parts[0] = g.unproved(g.parts[0][:0], 0, n, square, cut)
+		return g.parts
+	}
+	var work sync.WaitGroup
+	for q := range count {
+		work.Go(func() {
+			g.parts[q] = g.unproved(g.parts[q][:0], q*n/count, (q+1)*n/count, square, cut)
+		})
+	}
+	work.Wait()
+	return g.parts
+}
+
+// unproved appends those of the vertices from first to before end that sketches do not prove to be too far.
+func (g *Graph) unproved(all []int, first, end int, square, cut float64) []int {
+	for i := first; i < end; i++ {
+		if (square+g.squares[i])*(1-1e-12)-2*g.sketches.most(i, g.c.Dim) > cut {
+			continue
+		}
+		all = append(all, i)
+	}
+	return all
 }
 
 // find measures the distance of x to vertex i, and appends an edge to g.found if it is short enough.

@@ -30,13 +30,14 @@ type Graph struct {
 	full    bool // no repartition within the edge radius makes room
 
 	// Vertices in the order of their creation, as parallel arrays.
-	points  points
-	squares []float64 // squared norms
-	v       []float64 // multiplicities: numbers of points that the vertices stand for
-	label   []int     // class of a labelled vertex, else unlabelled
-	source  [][]int   // classes through which the points of a learned vertex were learned, sorted
-	origin  []Origin  // where each vertex comes from
-	edges   edgeLists
+	points   points
+	sketches sketches
+	squares  []float64 // squared norms
+	v        []float64 // multiplicities: numbers of points that the vertices stand for
+	label    []int     // class of a labelled vertex, else unlabelled
+	source   [][]int   // classes through which the points of a learned vertex were learned, sorted
+	origin   []Origin  // where each vertex comes from
+	edges    edgeLists
 
 	contracted map[[2]int64]Link // by the IDs of their vertices
 
@@ -49,6 +50,7 @@ type Graph struct {
 	apart    []edge    // edges of a trial on labelled vertices alone
 	looked   looked    // the last trial of Look
 	products []float32 // products of the current point with the vertices of a page
+	parts    [][]int   // vertices that sketches do not prove to be too far
 	stamp    uint64    // number of the current trial and of the state of the graph
 	solver   solver
 }
@@ -61,7 +63,7 @@ func New(c Config) (*Graph, error) {
 		return nil, err
 	}
 	return &Graph{
-		c: c, reach: c.EdgeRadius(), points: newPoints(c.Dim),
+		c: c, reach: c.EdgeRadius(), points: newPoints(c.Dim), sketches: newSketches(c.Dim),
 		probe: make([]float32, c.Dim),
 	}, nil
 }
@@ -182,6 +184,7 @@ func (g *Graph) add(square float64, near []edge, class int) {
 	n := g.Len()
 	g.stamp++
 	g.points.push(g.probe)
+	g.sketches.push(g.probe, square)
 	g.squares = append(g.squares, square)
 	g.v = append(g.v, 1)
 	g.label = append(g.label, class)
@@ -211,6 +214,7 @@ func (g *Graph) keep(kept []int) {
 	}
 	g.edges.keep(kept)
 	g.points.keep(kept)
+	g.sketches.keep(kept)
 	n := len(kept)
 	clear(g.source[n:])
 	g.squares, g.v, g.label = g.squares[:n], g.v[:n], g.label[:n]

@@ -107,6 +107,7 @@ func Restore(c Config, s State) (*Graph, error) {
 	for _, v := range s.Vertices {
 		square := squaredNorm(v.Point)
 		g.points.push(v.Point)
+		g.sketches.push(v.Point, square)
 		g.squares = append(g.squares, square)
 		g.v = append(g.v, v.Multiplicity)
 		g.label = append(g.label, v.Class)
