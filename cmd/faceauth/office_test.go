@@ -266,7 +266,12 @@ func browser(t *testing.T, width, height int) context.Context {
 		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(width, height))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	// Events that this chromedp does not know are no errors of the page.
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(func(format string, args ...any) {
+		if !strings.Contains(format, "unhandled") {
+			t.Logf(format, args...)
+		}
+	}))
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(cancel)
