@@ -190,7 +190,8 @@ func TestEmbeddingErrors(t *testing.T) {
 		err       error
 	}{
 		{"none", nil, preprocess.ErrNoLandmarks},
-		{"five", spot[:5], preprocess.ErrNoLandmarks},
+		{"four", spot[:4], preprocess.ErrNoLandmarks},
+		{"five on one spot", spot[:5], preprocess.ErrLandmarks},
 		{"one spot", spot, preprocess.ErrLandmarks},
 		{"not a number", nan, preprocess.ErrLandmarks},
 		{"infinite", far, preprocess.ErrLandmarks},
