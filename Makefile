@@ -109,7 +109,7 @@ test-boot: setup-system models
 	@go test -timeout 60m ./internal/boottest
 
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find.
-RACE = ./cmd/faceauth ./eye ./office/... ./replay ./tablet/... ./internal/frigate
+RACE = ./cmd/faceauth ./eye ./fleet ./office/... ./replay ./tablet/... ./internal/frigate
 
 # Long tests of one goroutine, and the same again with other random numbers. What programs print that are killed, nobody
 # reads.
