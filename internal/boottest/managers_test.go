@@ -83,7 +83,7 @@ func TestManagers(t *testing.T) {
 				s.camera(t, "vidtimit_rot/"+camera)
 				s.trust(t)
 				s.run(t, "systemctl start "+c.unit)
-				defer s.run(t, "systemctl stop "+c.unit+"; pkill Xvfb; true")
+				defer s.run(t, "systemctl kill -s KILL "+c.unit+"; systemctl stop "+c.unit+"; pkill Xvfb; true")
 				out, _ := s.try(t, "enter() { "+c.enter+"; }\n"+greeting)
 				want := map[string]string{"p2": "by face\n", "p3": "by password\n"}[camera]
 				if !strings.HasSuffix(out, want) {
