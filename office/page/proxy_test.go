@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,12 +114,12 @@ http {
 	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
+	c := exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		c.Process.Kill()
+		c.Process.Signal(syscall.SIGTERM) // its workers end with it, which a kill would leave
 		c.Wait()
 	}()
 	jar, _ := cookiejar.New(nil)
