@@ -50,6 +50,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 )
 
 // Path is the socket of the daemon. Root has one of its own, with [ForRoot] behind it, which users cannot keep busy.
@@ -119,9 +120,8 @@ const (
 // quota is what a user has asked for.
 type quota struct {
 	open   int
-	left   float64 // requests
-	at     time.Time
-	logged time.Time // of the last log line about too many requests
+	rate   *rate.Limiter // of requests
+	logged time.Time     // of the last log line about too many requests
 }
 
 // service answers requests.
@@ -236,11 +236,10 @@ func (s *service) admit(by caller, now time.Time) bool {
 				delete(s.users, uid)
 			}
 		}
-		q = &quota{left: atOnce, at: now}
+		q = &quota{rate: rate.NewLimiter(perSecond, atOnce)}
 		s.users[by.uid] = q
 	}
-	q.left, q.at = min(atOnce, q.left+now.Sub(q.at).Seconds()*perSecond), now
-	full := q.open >= openPerUser || q.left < 1 || s.open >= openOfUsers
+	full := q.open >= openPerUser || s.open >= openOfUsers || !q.rate.AllowN(now, 1)
 	if full && !by.root() || q.open >= openOfRoot {
 		if now.Sub(q.logged) > time.Minute {
 			q.logged = now
@@ -248,7 +247,7 @@ func (s *service) admit(by caller, now time.Time) bool {
 		}
 		return false
 	}
-	q.left, q.open, s.open = q.left-1, q.open+1, s.open+1
+	q.open, s.open = q.open+1, s.open+1
 	return true
 }
 
