@@ -66,17 +66,26 @@ func chosen(m mutant) bool {
 	})
 }
 
+// broken returns the text of the file with the broken guard. The file lies below root.
+func (m mutant) broken(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(text), m.from); n != 1 {
+		return "", fmt.Errorf("the text %q is there %d times", m.from, n)
+	}
+	return strings.Replace(string(text), m.from, m.to, 1), nil
+}
+
 // try returns the tests that notice a mutant.
 func (m mutant) try(dir string) (noticed []string, err error) {
-	text, err := os.ReadFile(m.file)
+	text, err := m.broken(".")
 	if err != nil {
 		return nil, err
 	}
-	if n := strings.Count(string(text), m.from); n != 1 {
-		return nil, fmt.Errorf("the text %q is there %d times", m.from, n)
-	}
 	changed := filepath.Join(dir, "changed.go")
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), m.from, m.to, 1)), 0o600); err != nil {
+	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	path, err := filepath.Abs(m.file)
