@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/table"
 	"github.com/spf13/cobra"
 )
 
@@ -229,7 +229,7 @@ func (o *options) fleetDevices() *cobra.Command {
 			if o.JSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"devices": all, "waiting": waiting})
 			}
-			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
+			t := table.New(c.OutOrStdout(), 3)
 			for _, m := range all {
 				fmt.Fprintf(t, "%s\t%s\n", m.Name, state(m))
 			}

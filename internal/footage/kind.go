@@ -32,6 +32,7 @@ var (
 		".tiff", ".webp"}
 	unreadEndings = []string{".heic", ".heif", ".cr2", ".cr3", ".nef", ".arw", ".dng", ".orf", ".rw2", ".raf", ".pef",
 		".srw", ".psd", ".jxl", ".xcf", ".insv", ".braw"}
+	listEndings   = []string{".m3u8", ".m3u", ".mpd"}
 	besideEndings = []string{".mka", ".m4a", ".mp3", ".aac", ".wma", ".opus", ".db", ".nfo", ".lnk",
 		".xmp", ".aae", ".thm", ".svg", ".crdownload", ".part"}
 )
@@ -67,7 +68,7 @@ func kindOf(path string) (k kind, why string) {
 		return film, ""
 	case slices.Contains(pictureEndings, end):
 		return picture, ""
-	case end == ".m3u8" || end == ".m3u" || end == ".mpd":
+	case slices.Contains(listEndings, end):
 		return unread, end + " (a list of other files)"
 	case slices.Contains(unreadEndings, end):
 		return unread, end + " (cannot be read here)"
