@@ -32,15 +32,10 @@ func (s *stretched) Next(ctx context.Context) (*Frame, error) {
 	}
 	size := f.Image.Size()
 	by := s.ratio * float64(size.Y) / float64(size.X)
-	switch {
-	case math.Abs(by-1) <= nearly:
+	if math.Abs(by-1) <= nearly {
 		return f, nil
-	case by > 1:
-		size.X = int(float64(size.X)*by + .5)
-	default:
-		size.Y = int(float64(size.Y)/by + .5)
 	}
-	round, err := f.Image.Resize(size)
+	round, err := picture(f.Image.native().Stretch(by))
 	f.Image.Close()
 	if err != nil {
 		return nil, fmt.Errorf("stretching frame %d: %w", f.Index, err)

@@ -124,15 +124,8 @@ const mostStretched = 8.
 
 // shaped returns a frame as a player shows it. It owns the frame.
 func (c *Capture) shaped(m *Image) (*Image, error) {
-	size := m.Size()
-	wide := size
-	if c.stretch > 1 {
-		wide.X = int(float64(size.X)*c.stretch + .5)
-	} else {
-		wide.Y = int(float64(size.Y)/c.stretch + .5)
-	}
-	if wide != size {
-		round, err := m.Resize(wide)
+	if c.stretch != 1 {
+		round, err := m.Stretch(c.stretch)
 		m.Close()
 		if err != nil {
 			return nil, err

@@ -222,6 +222,17 @@ func (m *Image) Resize(size image.Point) (*Image, error) {
 	return &Image{mat: mat}, nil
 }
 
+// Stretch returns the picture by times as wide, compared with its height. The side that is too short becomes longer.
+func (m *Image) Stretch(by float64) (*Image, error) {
+	size := m.Size()
+	if by > 1 {
+		size.X = int(float64(size.X)*by + .5)
+	} else {
+		size.Y = int(float64(size.Y)/by + .5)
+	}
+	return m.Resize(size)
+}
+
 // Pad returns the picture with a border of this many pixels of one grey value on each side.
 func (m *Image) Pad(border int, value uint8) (*Image, error) {
 	if err := m.check(); err != nil {
