@@ -157,29 +157,16 @@ func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", picture, err)
 	}
+	verdicts, err := online.JudgePhotograph(r.gallery.Learner(), f.Vectors())
+	if err != nil {
+		return nil, err
+	}
 	faces := make([]Face, len(f.Samples))
-	best := map[online.Person]int{}
 	for i, s := range f.Samples {
 		faces[i] = Face{Box: s.Box, Reason: string(s.Reason)}
-		if s.Vector == nil {
-			continue
+		if v := verdicts[i]; s.Vector != nil {
+			faces[i].Name, faces[i].Distance, faces[i].Reason = r.gallery.Name(v.Person), v.Distance, string(v.Reason)
 		}
-		v, err := r.gallery.Learner().Judge(s.Vector)
-		if err != nil {
-			return nil, err
-		}
-		faces[i].Name, faces[i].Distance, faces[i].Reason = r.gallery.Name(v.Person), v.Distance, string(v.Reason)
-		if v.Person == 0 {
-			continue
-		}
-		far := i
-		if first, twice := best[v.Person]; !twice || v.Distance < faces[first].Distance {
-			far, best[v.Person] = first, i
-			if !twice {
-				continue
-			}
-		}
-		faces[far].Name, faces[far].Distance, faces[far].Reason = "", 0, string(online.BetterFace)
 	}
 	return faces, nil
 }

@@ -92,3 +92,12 @@ type Frame struct {
 	Pulse float64 `json:"pulse,omitempty"`
 	JPEG  []byte  `json:"-"` // the picture, perhaps scaled down; nil unless asked for
 }
+
+// Vectors returns the vectors of the faces, in their order; nil for a face without one.
+func (f Frame) Vectors() [][]float32 {
+	all := make([][]float32, len(f.Samples))
+	for i, s := range f.Samples {
+		all[i] = s.Vector
+	}
+	return all
+}

@@ -145,6 +145,39 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	return j.verdict, err
 }
 
+// JudgePhotograph returns the verdicts on the faces of a photograph, nil for one without a vector, and changes nothing.
+// Nobody is in it twice: of several faces of one person, the nearest keeps the name.
+func JudgePhotograph(l *Learner, faces [][]float32) ([]Verdict, error) {
+	all := make([]Verdict, len(faces))
+	nearest := make(map[Person]int)
+	for i, x := range faces {
+		if x == nil {
+			continue
+		}
+		v, err := l.Judge(x)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = v
+		if v.Person == 0 {
+			continue
+		}
+		first, twice := nearest[v.Person]
+		far := first
+		switch {
+		case !twice:
+			nearest[v.Person] = i
+			continue
+		case v.Distance < all[first].Distance:
+			nearest[v.Person] = i
+		default:
+			far = i
+		}
+		all[far].Person, all[far].Distance, all[far].Anchored, all[far].Reason = 0, 0, false, BetterFace
+	}
+	return all, nil
+}
+
 // learns reports whether a face may be learned, before it is placed in the graph.
 func (l *Learner) learns(o Observation, j *judgement) bool {
 	return !o.Hold && !l.settings.Freeze && !j.worse && !j.claim.enrolled && j.verdict.Reason != Outlier

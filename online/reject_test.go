@@ -114,3 +114,44 @@ func TestDenialHarmsNobody(t *testing.T) {
 		}
 	}
 }
+
+// In a photograph the nearest of several faces of a person keeps the name, the first of equal ones.
+func TestJudgePhotograph(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, alice, 0)
+	shown(t, l, bob, 5)
+	for _, c := range []struct {
+		at   []float32 // 99 for a face without a vector
+		want []online.Person
+	}{
+		{[]float32{.2, .1, 5}, []online.Person{0, alice, bob}},
+		{[]float32{.1, .2, .3}, []online.Person{alice, 0, 0}},
+		{[]float32{.2, .2}, []online.Person{alice, 0}},
+		{[]float32{99, .2, 40, .1}, []online.Person{0, 0, 0, alice}},
+		{nil, nil},
+	} {
+		var faces [][]float32
+		for _, x := range c.at {
+			if x == 99 {
+				faces = append(faces, nil)
+				continue
+			}
+			faces = append(faces, []float32{x, 0})
+		}
+		all, err := online.JudgePhotograph(l, faces)
+		if err != nil || len(all) != len(c.want) {
+			t.Fatalf("%v: %d verdicts, %v", c.at, len(all), err)
+		}
+		for i, v := range all {
+			if v.Person != c.want[i] || v.Person == 0 && v.Distance != 0 {
+				t.Errorf("%v: face %d is %d at %g, want %d", c.at, i, v.Person, v.Distance, c.want[i])
+			}
+			if near := c.at[i] < 1; near && v.Person == 0 && v.Reason != online.BetterFace {
+				t.Errorf("%v: face %d: %q", c.at, i, v.Reason)
+			}
+		}
+	}
+	if _, err := online.JudgePhotograph(l, [][]float32{{1}}); err == nil {
+		t.Error("a vector of another length gave no error")
+	}
+}

@@ -133,20 +133,23 @@ func (o *options) photographs(c *cobra.Command, v *vision, g *gallery.Gallery, i
 		if item.Files != nil && item.Path != item.Files[0] {
 			p.File = name(filepath.Join(item.Path, f.File))
 		}
-		for _, s := range f.Samples {
-			one, err := judgedFace(g, s)
+		verdicts, err := online.JudgePhotograph(g.Learner(), f.Vectors())
+		if err != nil {
+			return all, cli.Fail(cli.BadGallery, err)
+		}
+		for i, s := range f.Samples {
+			one, err := judgedFace(g, s, verdicts[i])
 			if err != nil {
 				return all, cli.Fail(cli.BadGallery, err)
 			}
 			p.Faces = append(p.Faces, one)
 		}
-		once(p.Faces)
 		all = append(all, p)
 	}
 }
 
-// judgedFace judges a face, and changes nothing.
-func judgedFace(g *gallery.Gallery, s face.Sample) (judged, error) {
+// judgedFace says what was found of a face, and whom it is near.
+func judgedFace(g *gallery.Gallery, s face.Sample, v online.Verdict) (judged, error) {
 	j := judged{Box: [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()}, Near: []likeness{},
 		Picture: string(s.Reason)}
 	if s.Vector == nil {
@@ -154,10 +157,6 @@ func judgedFace(g *gallery.Gallery, s face.Sample) (judged, error) {
 		return j, nil
 	}
 	l := g.Learner()
-	v, err := l.Judge(s.Vector)
-	if err != nil {
-		return j, err
-	}
 	j.Name, j.Reason = g.Name(v.Person), string(v.Reason)
 	if v.Person != 0 {
 		j.Rarity = l.Space().Stills.Rarity(v.Distance)
@@ -184,20 +183,6 @@ func compare(a, b bool) int {
 		return 1
 	}
 	return -1
-}
-
-// once leaves each name to the best of several faces in a photograph: nobody is in it twice.
-func once(faces []judged) {
-	for i := range faces {
-		for j := range faces {
-			a, b := &faces[i], &faces[j]
-			if i != j && a.Name != "" && a.Name == b.Name && (a.Near[0].Distance > b.Near[0].Distance ||
-				a.Near[0].Distance == b.Near[0].Distance && i > j) {
-				a.Name, a.Reason = "", string(online.BetterFace)
-				break
-			}
-		}
-	}
 }
 
 // printWho prints the faces.
