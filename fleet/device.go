@@ -412,7 +412,7 @@ func (d *Device) put(ctx context.Context, js jetstream.JetStream, all []*state) 
 	return won, lost, nil
 }
 
-// Waiting returns how many people have changed here of whom the server knows nothing yet.
+// Waiting returns the number of people with changes that the server does not have yet.
 func Waiting(path string) (n int64, err error) {
 	rows, err := gallery.OpenRows(path)
 	if err != nil {

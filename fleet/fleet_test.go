@@ -341,7 +341,7 @@ func TestMerged(t *testing.T) {
 		t.Errorf("%d labels of two", n)
 	}
 	b.hand(func(g *gallery.Gallery) error { return g.Save() })
-	// One face under two names belongs to the one of whom it was said later, everywhere.
+	// If one face has two names, the later statement wins on every device.
 	rec = Record{Name: "eve", Named: 9, Faces: map[faceKey]Face{
 		keyOf(room.ID, false, vector.Bytes(x)): {Clock: 99, Space: room.ID, Vector: vector.Bytes(x)}}}
 	s.put(kept{id: ID{8}, rec: rec, write: "eve"}, 0)

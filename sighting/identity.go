@@ -110,7 +110,8 @@ func NewIdentities(space face.Space, r Rules) *Identities {
 	return &Identities{space: space, rules: r, fade: math.Exp2(-1 / r.HalfLife)}
 }
 
-// Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it must not change. A face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
+// Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it must not change. A
+// face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
 func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
 	e.judged, e.anchored = at, 0

@@ -99,7 +99,7 @@ func (r *room) flags(c *cobra.Command) {
 	f.StringArrayVar(&r.exits, "exit", nil,
 		"name of a camera that sees people go out; may be repeated. Who was seen there last has left")
 	f.DurationVar(&r.homeFor, "home-for", 16*time.Hour, "with --entrance, how long a person who is not seen stays here")
-	f.BoolVar(&r.faceless, "faceless", false, "report people of whom no face could be used, too")
+	f.BoolVar(&r.faceless, "faceless", false, "also report people whose face could not be recognised")
 	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
