@@ -5,6 +5,7 @@ package tablet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/faceauth/faceauth/online"
@@ -279,9 +280,9 @@ func (a *Authenticator) History(user string) ([]Event, error) {
 	return c.History, nil
 }
 
-// Password records that a user gave the password: failures are forgotten, and faces from a login of this user within
-// the last minute are learned. Asker is the user who gave it, as for Verify; failures of other askers stay. The error
-// wraps [profile.ErrUnknown] without a profile.
+// Password records that a user gave the password: failures are forgotten, an attempt that is under way is not charged,
+// and faces from a login of this user within the last minute are learned. Asker is the user who gave it, as for Verify;
+// failures of other askers stay. The error wraps [profile.ErrUnknown] without a profile.
 //
 // Mark is that of [Authenticator.Account], or "". If the user's face was seen within the last minute in a login that
 // ended with [Unproven], it binds the profile.
@@ -290,14 +291,19 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 	return a.update(user, func(c *account) error {
 		c.note(Event{At: now, Asker: asker, Result: PasswordGiven})
 		c.Told = cmp.Or(mark, c.Told)
+		own := func(by uint32) bool { // also of programs of the user's own manager
+			return by == asker || asker == 0 && c.UID != nil && by == *c.UID
+		}
+		maps.DeleteFunc(c.Others, func(by uint32, _ limits) bool { return own(by) })
+		for v := range a.trying {
+			if v.user == user && own(v.asker) {
+				a.trying[v] = false
+			}
+		}
 		if asker != 0 {
-			delete(c.Others, asker)
 			return nil
 		}
 		c.Limits.password(moment)
-		if c.UID != nil { // failures of programs of the user's own manager
-			delete(c.Others, *c.UID)
-		}
 		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
 		switch {
 		case unproven && mark != "" && len(faces) >= a.o.Policy.Needed:

@@ -153,6 +153,7 @@ type Authenticator struct {
 
 	mu      sync.Mutex // guards reading and writing of profiles, and the fields below
 	waiting quarantine
+	trying  map[*verification]bool // false: the password was given since, so the attempt is not charged
 }
 
 // New returns an authenticator over a store, which the caller closes. The error wraps [ErrPolicy],
@@ -168,7 +169,7 @@ func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Aut
 	if _, err := online.New(space, o.Learner); err != nil {
 		return nil, err
 	}
-	return &Authenticator{store: store, space: space, o: o, camera: camera}, nil
+	return &Authenticator{store: store, space: space, o: o, camera: camera, trying: make(map[*verification]bool)}, nil
 }
 
 // Close waits for the release of the camera. The contexts of Verify and Enroll must have ended.

@@ -928,3 +928,44 @@ func testAsked(t *testing.T) {
 		t.Errorf("after two that were asked for: %+v, %v", s, err)
 	}
 }
+
+// An attempt that is still under way when its user gives the password is not charged afterwards. Whoever asks later
+// begins another one, and so does another asker.
+func TestPasswordMeanwhile(t *testing.T) {
+	t.Parallel()
+	const own, other = 1000, 5
+	for _, c := range []struct {
+		name    string
+		asker   uint32
+		asks    time.Duration // 0: at once
+		given   uint32
+		charged bool
+	}{
+		{"the user", 0, 0, 0, false},
+		{"a program of the user's own manager", own, 0, 0, false},
+		{"somebody else", other, 0, other, false},
+		{"somebody else, and the user's password", other, 0, 0, true},
+		{"the user, and somebody else's password", 0, 0, other, true},
+		{"asked after the password", 0, 2 * time.Second, 0, true},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			uid := func(string) (uint32, error) { return own, nil }
+			d := ready(t, tablet.Options{UID: uid, Policy: tablet.Policy{Failures: 1}})
+			d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 20), Pace: 1500 * time.Millisecond})
+			try := tablet.Attempt{User: "alice", Asker: c.asker}
+			if c.asks > 0 {
+				asked := make(chan struct{})
+				try.Asked = asked
+				time.AfterFunc(c.asks, func() { close(asked) })
+			}
+			time.AfterFunc(time.Second, func() { d.Password("alice", c.given, "") })
+			if r, err := d.Verify(t.Context(), try, func(tablet.Result) {}); err != nil || r.Word != tablet.NoMatch {
+				t.Errorf("%+v, %v", r, err)
+			}
+			_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: c.asker}, func(tablet.Result) {})
+			if r := new(tablet.Refused); errors.As(err, &r) != c.charged {
+				t.Errorf("the next attempt: %v", err)
+			}
+		}))
+	}
+}

@@ -66,6 +66,8 @@ func (a *Authenticator) Verify(
 	if err := v.restart(); err != nil {
 		return Result{}, err
 	}
+	v.charged(true)
+	defer v.charged(false)
 	last := v.session.Result()
 	report(last)
 	ended := false
@@ -191,10 +193,22 @@ func (v *verification) glimpse(f face.Frame) {
 // ask begins the attempt: with a match of just now, or with a new session.
 func (v *verification) ask() {
 	v.asked = true
+	v.charged(true)
 	if v.found.IsZero() || v.a.o.Now().Sub(v.found) > fresh {
 		v.restart()
 	} else if err := v.count(); err != nil {
 		v.fail(err)
+	}
+}
+
+// charged begins an attempt, or ends it.
+func (v *verification) charged(begins bool) {
+	v.a.mu.Lock()
+	defer v.a.mu.Unlock()
+	if begins {
+		v.a.trying[v] = true
+	} else {
+		delete(v.a.trying, v)
 	}
 }
 
@@ -204,7 +218,11 @@ func (v *verification) count() error {
 		return nil
 	}
 	failed := func(l *limits) { l.failed(v.a.moment()) }
-	err := v.a.limit(v.user, func(c *account) { c.changed(v.asker, failed) })
+	err := v.a.limit(v.user, func(c *account) {
+		if v.a.trying[v] {
+			c.changed(v.asker, failed)
+		}
+	})
 	v.counted = err == nil
 	return err
 }

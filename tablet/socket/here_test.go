@@ -3,6 +3,7 @@
 package socket_test
 
 import (
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,8 @@ func TestHere(t *testing.T) {
 					got = client.last()
 				} else {
 					client.looking()
+					client.conn.(*net.UnixConn).CloseWrite()
+					client.last() // its attempt has ended
 				}
 				client.conn.Close()
 				if got != want {
