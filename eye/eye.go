@@ -146,8 +146,6 @@ type Options struct {
 	// Spare holds unchanged faces, and detects faces only after movement or from time to time. Use it with the gate
 	// Learn, and not with liveness scores: a login must only rest on faces that were really examined.
 	Spare bool
-	// After is the index of the last frame to skip, because an earlier run has seen it; nil for none.
-	After *int
 	// Live delivers present frames: the newest frame of a camera or a stream. For a recording with Pace it delivers the
 	// frame at the recording's clock.
 	Live, Pace bool

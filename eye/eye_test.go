@@ -260,7 +260,7 @@ func TestCharacters(t *testing.T) {
 		{"failed", 2, face.ErrTimeout, "reading frame 2: the source gave no frame in time"},
 		{"no source", 0, face.ErrNotVideo, "opening source: neither"},
 		{"no networks", 0, eye.ErrVision, "model x: it is missing"},
-		{"other version", 0, eye.ErrRules, "the eye speaks version 8, and this program 7"},
+		{"other version", 0, eye.ErrRules, "the eye speaks version 9, and this program 8"},
 		{"other space", 0, eye.ErrRules, "another feature space than test"},
 		{"silent from the beginning", 0, eye.ErrSilent, "gives no answer"},
 		{"killed", 2, eye.ErrEnded, "it was killed, perhaps for want of memory"},

@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 7
+const Version = 8
 
 // Kind is the kind of an eye's message.
 type Kind byte

@@ -36,7 +36,6 @@ type Next struct {
 	// Sure, faces in them may be held, too.
 	Ahead int
 	Sure  bool
-	Renew bool // as if the source began with this frame
 }
 
 // mostAhead is the greatest number of frames of one request. Without movement, a request and an answer per frame would

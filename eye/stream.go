@@ -24,7 +24,6 @@ type Stream struct {
 	turned int                   // Turned of the last frame
 	look   bool                  // examine each face of the next frame
 	sure   bool                  // no closer look will be asked for while faces are held
-	renew  bool                  // start again with the next frame
 	ahead  int                   // number of frames that may still come without a request
 	more   bool                  // the next frame comes without a request
 	looked map[int]time.Duration // time of each track's last face that was not held
@@ -34,8 +33,6 @@ type Stream struct {
 var (
 	_ face.Stream = (*Stream)(nil)
 	_ face.Looker = (*Stream)(nil)
-
-	_ face.Renewer = (*Stream)(nil)
 )
 
 // Look implements [face.Looker]. Empty frames of a recording may be on their way already: then it applies to the next
@@ -44,13 +41,6 @@ func (s *Stream) Look() { s.look = true }
 
 // Sure implements [face.Looker].
 func (s *Stream) Sure() { s.sure = true }
-
-// Renew lets the eye forget earlier frames: later frames come as if the source began with them, except for their number
-// and time. It does nothing and returns false while frames are on their way, and for a live source.
-func (s *Stream) Renew() bool {
-	s.renew = !s.more && !s.o.Live
-	return s.renew
-}
 
 // answer reads messages up to the one that ends the answer. Each message may take as long as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
@@ -133,11 +123,7 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		if s.o.Spare && !s.o.Live && !s.o.Pixels && !q.Picture {
 			q.Ahead, q.Sure = mostAhead, s.sure && !s.look
 		}
-		q.Renew = s.renew
-		if s.renew {
-			s.looked = nil
-		}
-		s.look, s.renew, s.ahead = false, false, q.Ahead
+		s.look, s.ahead = false, q.Ahead
 		if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
 			return f, err
 		}

@@ -68,13 +68,6 @@ type Looker interface {
 	Sure()
 }
 
-// Renewer is a [Stream] that can restart its memory: after Renew, the stream behaves as if the next frame were its
-// first, except that frame numbers and times continue. An interrupted run can therefore continue later with a stream
-// that begins at this frame. If frames are already prepared, Renew does nothing and returns false.
-type Renewer interface {
-	Renew() bool
-}
-
 // Frame holds the place of one frame in a recording, and the faces in it. A frame without faces is also a Frame, so a
 // reader can count frames.
 type Frame struct {

@@ -124,14 +124,6 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-// Renew makes the pipeline forget all earlier frames, as if the source began with the next frame.
-func (p *Pipeline) Renew() {
-	p.tracker = sighting.NewBoxTracker(1)
-	if p.spare != nil {
-		p.spare = &spare{steps: p.spare.steps}
-	}
-}
-
 // all returns a sample of each face in the frame.
 func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 	var gain float64

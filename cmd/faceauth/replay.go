@@ -178,7 +178,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	how player) (replay.Result, error) {
 	opt := o.sought(0)
 	opt.Pixels = how.video
-	collector := search.NewCollector(v.Space, search.Part{})
+	collector := search.NewCollector(v.Space)
 	var src seen
 	var bar progress
 	var film *drawing.Process

@@ -36,7 +36,7 @@ func newSearch() *cobra.Command {
 			"below them.\n\n" +
 			"The first search looks through each recording, which takes a while, on all cores. It keeps the faces\n" +
 			"in an index that only you can read, so the next search is quick, and an interrupted one continues\n" +
-			"where it stopped, even within a recording. What replay has seen is in the index as well. If the\n" +
+			"with the recording at which it stopped. What replay has seen is in the index as well. If the\n" +
 			"person is nowhere, the exit code is 7; if something could not be read, it is 9.",
 		Example: "  faceauth search album --name sam --out found\n" +
 			"  faceauth search ~/recordings --name alice\n" +
@@ -191,14 +191,11 @@ func (o *options) sought(fps float64) eye.Options {
 func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, index *search.Index, item footage.Item,
 	fps float64, what string) (search.Recording, error) {
 	opt := o.sought(fps)
-	return index.Recording(item, opt, func(from search.Part, keep func(search.Part) error) (search.Recording, error) {
+	return index.Recording(item, opt, func() (search.Recording, error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.Drop()
 		var bar progress
 		opt.Step = func(n face.Count) { bar.To(n.Read) }
-		if from.Tracks > 0 {
-			opt.After = &from.Frame
-		}
 		src, err := o.streamIn(ctx, c, v, item.Path, opt)
 		if err != nil {
 			return search.Recording{}, err
@@ -208,7 +205,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, inde
 			bar = cli.NewProgress(src.Count().Declared, what)
 			defer bar.End()
 		}
-		found, err := search.Scan(ctx, src, index.Space, from, keep)
+		found, err := search.Scan(ctx, src, index.Space)
 		if err != nil {
 			return found, fmt.Errorf("searching %s: %w", item.Path, err)
 		}

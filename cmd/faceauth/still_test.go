@@ -44,17 +44,8 @@ var tenth = stillDay{fps: 10, empty: 98 * time.Second, sits: 84 * time.Second, l
 // write composes a day from the frames in a folder.
 func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 	t.Helper()
-	d.writeAll(t, path, seed, 1, folder)
-}
-
-// writeAll composes days from the frames in folders, one after the other, and repeats them.
-func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, folders ...string) {
-	t.Helper()
-	var recordings [][]shot
-	for _, f := range folders {
-		recordings = append(recordings, pixels(t, f))
-	}
-	size := recordings[0][0].size
+	frames := pixels(t, folder)
+	size := frames[0].size
 	writer := cv.NewH264Writer
 	if d.jpeg {
 		writer = cv.NewVideoWriter
@@ -83,20 +74,17 @@ func (d stillDay) writeAll(t testing.TB, path string, seed uint64, times int, fo
 		}
 	}
 	const rate = 25. // frame rate of the recordings
-	for i := range times * len(recordings) {
-		frames := recordings[i%len(recordings)]
-		for range int(d.empty.Seconds() * d.fps) {
-			show(frames[0].room)
-		}
-		for i := 0; int(float64(i)*rate/d.fps) < len(frames); i++ {
-			show(frames[int(float64(i)*rate/d.fps)].pixels)
-		}
-		for range int(d.sits.Seconds() * d.fps) {
-			show(frames[len(frames)-1].pixels)
-		}
-		for range int(d.leaves.Seconds() * d.fps) {
-			show(frames[0].room)
-		}
+	for range int(d.empty.Seconds() * d.fps) {
+		show(frames[0].room)
+	}
+	for i := 0; int(float64(i)*rate/d.fps) < len(frames); i++ {
+		show(frames[int(float64(i)*rate/d.fps)].pixels)
+	}
+	for range int(d.sits.Seconds() * d.fps) {
+		show(frames[len(frames)-1].pixels)
+	}
+	for range int(d.leaves.Seconds() * d.fps) {
+		show(frames[0].room)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

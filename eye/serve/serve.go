@@ -358,9 +358,6 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if q.FPS > 0 {
 		src = facedet.Sampled(src, q.FPS)
 	}
-	if q.After != nil {
-		src = facedet.After(src, *q.After)
-	}
 	if _, _, ok := q.Rotate.Degrees(); !ok {
 		src.Close()
 		return fmt.Errorf("unknown rotation %q", q.Rotate)
@@ -424,9 +421,6 @@ const (
 // next answers with the next frame, and with following frames about which the program need not decide.
 func (s *server) next(ctx context.Context, q eye.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
-	if q.Renew {
-		s.pipeline.Renew()
-	}
 	if q.Look {
 		s.pipeline.Look()
 	}

@@ -26,7 +26,6 @@ type Recording struct {
 	Stills    int        `cbor:"stills,omitempty"` // photographs in it
 	Count     face.Count `cbor:"count"`            // how reading it ended
 	Sightings []Sighting `cbor:"sightings"`
-	Part      *Part      `cbor:"part,omitempty"` // the result so far, if the scan is incomplete; it holds the sightings
 }
 
 // Index stores the results of scans, so that each recording is scanned once. They hold faces.
@@ -41,9 +40,6 @@ const kind = "search"
 
 // keeps is how long a result is kept.
 const keeps = 366 * 24 * time.Hour
-
-// saveEvery is the pause between two saves of the result so far.
-const saveEvery = 5 * time.Second
 
 // ErrIndex is wrapped if the index cannot be opened or written.
 var ErrIndex = errors.New("the index cannot be used")
@@ -95,13 +91,18 @@ func (x *Index) key(item footage.Item, o eye.Options) ([]byte, error) {
 	return sum[:], err
 }
 
-// read returns a result, also an incomplete one. A result that cannot be read is none: the recording is scanned again.
-func (x *Index) read(key []byte) (old Recording, ok bool, err error) {
+// read returns the result for an item. A result that cannot be read is none: the recording is scanned again.
+func (x *Index) read(item footage.Item, o eye.Options) (old Recording, ok bool, err error) {
+	key, err := x.key(item, o)
+	if err != nil || x.cache == nil {
+		return old, false, err
+	}
 	body, err := x.cache.Get(key)
 	if err != nil {
 		return old, false, fmt.Errorf("%w: %w", ErrIndex, err)
 	}
 	old, ok = decode(body, x.Space)
+	old.Path = item.Path
 	return old, ok, nil
 }
 
@@ -109,7 +110,7 @@ func decode(body []byte, space face.Space) (r Recording, ok bool) {
 	if cbor.Unmarshal(body, &r) != nil || r.Space != space.ID {
 		return r, false
 	}
-	for _, s := range r.all() {
+	for _, s := range r.Sightings {
 		for _, f := range s.Album.Faces {
 			if space.Check(f.Vector) != nil {
 				return r, false
@@ -119,79 +120,34 @@ func decode(body []byte, space face.Space) (r Recording, ok bool) {
 	return r, true
 }
 
-// all returns the sightings, also those of an incomplete scan.
-func (r Recording) all() []Sighting {
-	if r.Part != nil {
-		return append(r.Sightings[:len(r.Sightings):len(r.Sightings)], r.Part.Sightings...)
-	}
-	return r.Sightings
-}
-
 // Recording returns the result for a recording that is looked at with options. It comes from the index if its files, with
 // their sizes and times, are in it with the same options, or with all frames, and otherwise from scan; then it is
-// stored. Scan gets the result of an interrupted scan, and a function that stores the result so far; see [Scan]. The
-// error comes from scan or package fs, or wraps [ErrIndex]. It is safe for concurrent use.
-func (x *Index) Recording(item footage.Item, o eye.Options, scan func(from Part, keep func(Part) error) (Recording,
-	error)) (r Recording, err error) {
-	key, err := x.key(item, o)
-	if err != nil {
+// stored. The error comes from scan or package fs, or wraps [ErrIndex]. It is safe for concurrent use.
+func (x *Index) Recording(item footage.Item, o eye.Options, scan func() (Recording, error)) (Recording, error) {
+	r, ok, err := x.read(item, o)
+	if err == nil && !ok && o.FPS != 0 {
+		all := o
+		all.FPS = 0
+		r, ok, err = x.read(item, all)
+	}
+	if err != nil || ok {
 		return r, err
 	}
-	var from Part
-	var saved time.Time // time of the last saved part
-	if x.cache != nil {
-		old, ok, err := x.read(key)
-		if err == nil && (!ok || old.Part != nil) && o.FPS != 0 {
-			all := o
-			all.FPS = 0
-			var whole []byte
-			if whole, err = x.key(item, all); err == nil {
-				var every Recording
-				var have bool
-				if every, have, err = x.read(whole); have && every.Part == nil {
-					old, ok = every, have
-				}
-			}
-		}
-		switch {
-		case err != nil:
-			return r, err
-		case ok && old.Part == nil:
-			old.Path = item.Path
-			return old, nil
-		case ok:
-			from = *old.Part
-		}
+	if r, err = scan(); err != nil {
+		return r, err
 	}
-	r, err = scan(from, func(p Part) error {
-		if time.Since(saved) < saveEvery {
-			return nil
-		}
-		saved = time.Now()
-		return x.put(key, Recording{Path: item.Path, Space: x.Space.ID, Part: &p})
-	})
 	r.Path, r.Space = item.Path, x.Space.ID
-	if err == nil {
-		err = x.put(key, r)
-	}
-	return r, err
+	return r, x.Keep(item, o, r)
 }
 
 // Keep stores the result for a recording that another program than a search has looked at with options. The error wraps
 // [ErrIndex], or comes from package fs.
 func (x *Index) Keep(item footage.Item, o eye.Options, r Recording) error {
 	key, err := x.key(item, o)
-	if err != nil {
+	if err != nil || x.cache == nil {
 		return err
 	}
 	r.Path, r.Space = item.Path, x.Space.ID
-	return x.put(key, r)
-}
-
-func (x *Index) put(key []byte, r Recording) error {
-	if x.cache == nil {
-		return nil
-	}
 	body, err := cbor.Marshal(r)
 	if err == nil {
 		err = x.cache.Put(key, kind, body, time.Now())
@@ -229,7 +185,7 @@ func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
 
 // has reports whether a face of the recording is nearer to one of the faces than to most other people.
 func (r Recording) has(faces [][]float32, space face.Space) bool {
-	for _, s := range r.all() {
+	for _, s := range r.Sightings {
 		for _, x := range faces {
 			if s.Album.Distance(space, x) < space.ImpostorRadius {
 				return true

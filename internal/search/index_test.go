@@ -39,8 +39,7 @@ func TestIndex(t *testing.T) {
 	o := eye.Options{FPS: 5}
 	find := func(x *search.Index) search.Recording {
 		t.Helper()
-		r, err := x.Recording(footage.Item{Path: video}, o, func(search.Part, func(search.Part) error) (search.Recording,
-			error) {
+		r, err := x.Recording(footage.Item{Path: video}, o, func() (search.Recording, error) {
 			scans++
 			return scan(t, n(5, "a"), 0), nil
 		})
@@ -83,7 +82,7 @@ func TestIndex(t *testing.T) {
 	expect("without a file", 5)
 
 	broken := errors.New("broken")
-	none := func(search.Part, func(search.Part) error) (search.Recording, error) {
+	none := func() (search.Recording, error) {
 		return search.Recording{}, broken
 	}
 	if _, err := new(search.Index).Recording(footage.Item{Path: video}, o, none); !errors.Is(err, broken) {
@@ -114,7 +113,7 @@ func TestKey(t *testing.T) {
 	x := opened(t, filepath.Join(dir, "index.db"), search.Index{Space: space})
 	scanned := func(x *search.Index, item footage.Item, o eye.Options) (yes bool) {
 		t.Helper()
-		if _, err := x.Recording(item, o, func(search.Part, func(search.Part) error) (search.Recording, error) {
+		if _, err := x.Recording(item, o, func() (search.Recording, error) {
 			yes = true
 			return search.Recording{}, nil
 		}); err != nil {
@@ -144,9 +143,6 @@ func TestKey(t *testing.T) {
 			of.SetFloat(7)
 		case reflect.Slice:
 			of.Set(reflect.ValueOf([]string{"other"}))
-		case reflect.Pointer:
-			n := 7
-			of.Set(reflect.ValueOf(&n))
 		case reflect.Struct:
 			of.Set(reflect.ValueOf(image.Pt(7, 7)))
 		case reflect.Func:
@@ -198,32 +194,6 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// An interrupted scan continues, also in another program.
-func TestPart(t *testing.T) {
-	video, path := filepath.Join(t.TempDir(), "day.avi"), filepath.Join(t.TempDir(), "index.db")
-	if err := os.WriteFile(video, []byte("film"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	broken := errors.New("broken")
-	whole := scan(t, n(5, "a"), 0).Sightings
-	for i, want := range []int{0, 7, 7, -1} {
-		x := opened(t, path, search.Index{Space: space})
-		r, err := x.Recording(footage.Item{Path: video}, eye.Options{}, func(from search.Part,
-			keep func(search.Part) error) (search.Recording, error) {
-			if from.Frame != want {
-				t.Errorf("%d: it begins after frame %d, want %d", i, from.Frame, want)
-			}
-			if i == 2 {
-				return search.Recording{Sightings: whole}, nil
-			}
-			return search.Recording{}, errors.Join(keep(search.Part{Frame: 7, Sightings: whole}), broken)
-		})
-		if (i < 2) != errors.Is(err, broken) || i >= 2 && len(r.Sightings) != len(whole) {
-			t.Errorf("%d: %v, %d sightings", i, err, len(r.Sightings))
-		}
-	}
-}
-
 // What was found of a person who is forgotten goes, without a trace; that of others stays.
 func TestForget(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index.db")
@@ -233,8 +203,7 @@ func TestForget(t *testing.T) {
 		if err := os.WriteFile(video, []byte("film"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.Recording(footage.Item{Path: video}, eye.Options{}, func(search.Part,
-			func(search.Part) error) (search.Recording, error) {
+		if _, err := x.Recording(footage.Item{Path: video}, eye.Options{}, func() (search.Recording, error) {
 			return scan(t, n(5, string(who)), 0), nil
 		}); err != nil {
 			t.Fatal(err)

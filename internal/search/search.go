@@ -37,18 +37,6 @@ type Sighting struct {
 	File   []byte        `cbor:"file,omitempty"` // the name of a photograph's file, in the folder; perhaps no UTF-8
 }
 
-// Part is the result for the beginning of a recording, up to a frame after which nobody was in view.
-type Part struct {
-	Frame     int           `cbor:"frame"` // index of that frame
-	Time      time.Duration `cbor:"time"`
-	Tracks    int           `cbor:"tracks"` // number of the next track
-	Number    uint64        `cbor:"number"` // number of the last face
-	Sightings []Sighting    `cbor:"sightings"`
-}
-
-// partEvery is the least time between two parts, by the clock of the recording.
-const partEvery = 2 * time.Minute
-
 // Collector gathers the sightings of a recording, frame by frame. A person who leaves and comes back is another
 // sighting; in a photograph each face is one. Tracks without a usable picture are left out. Memory is limited by the
 // number of sightings.
@@ -61,12 +49,9 @@ type Collector struct {
 	stills int
 }
 
-// NewCollector returns a collector that continues after a part; the zero Part is the beginning.
-func NewCollector(space face.Space, from Part) *Collector {
-	return &Collector{
-		space: space, t: sighting.NewTracker(space, sighting.Settings{First: from.Tracks}),
-		live: make(map[int]*Sighting), all: append([]Sighting{}, from.Sightings...), number: from.Number,
-	}
+// NewCollector returns a collector that has no frame yet.
+func NewCollector(space face.Space) *Collector {
+	return &Collector{space: space, t: sighting.NewTracker(space, sighting.Settings{}), live: make(map[int]*Sighting)}
 }
 
 // Add takes a frame.
@@ -122,14 +107,9 @@ type Stream interface {
 	Count() face.Count
 }
 
-// Scan finds the people in a recording. The error comes from the stream or from keep.
-//
-// Scan continues after a part, over a stream that begins after its frame. If the stream is a [face.Renewer], Scan calls
-// keep from time to time, when nobody is in view, with the result so far. Continuing from such a part gives the same
-// result as an uninterrupted scan. Keep may be nil.
-func Scan(ctx context.Context, s Stream, space face.Space, from Part, keep func(Part) error) (Recording, error) {
-	c := NewCollector(space, from)
-	parted := from.Time
+// Scan finds the people in a recording. The error comes from the stream.
+func Scan(ctx context.Context, s Stream, space face.Space) (Recording, error) {
+	c := NewCollector(space)
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -141,15 +121,6 @@ func Scan(ctx context.Context, s Stream, space face.Space, from Part, keep func(
 		c.Add(f)
 		if l, ok := s.(face.Looker); ok {
 			l.Sure() // a scan never needs a closer look
-		}
-		if keep == nil || f.Still || f.Time-parted < partEvery || len(f.Samples)+len(c.t.Live()) > 0 {
-			continue
-		}
-		if r, ok := s.(face.Renewer); ok && r.Renew() {
-			parted = f.Time
-			if err := keep(Part{f.Index, f.Time, c.t.Next(), c.number, slices.Clone(c.all)}); err != nil {
-				return Recording{}, err
-			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (p *play) Count() face.Count { return face.Count{Read: p.at} }
 
 func scan(t *testing.T, script string, drift float32) search.Recording {
 	t.Helper()
-	s, err := search.Scan(t.Context(), &play{words: strings.Fields(script), drift: drift}, space, search.Part{}, nil)
+	s, err := search.Scan(t.Context(), &play{words: strings.Fields(script), drift: drift}, space)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestFindForgets(t *testing.T) {
 
 // A photograph is looked at alone: one look names, and the hit has its file. Nobody is in it twice.
 func TestPhotographs(t *testing.T) {
-	c := search.NewCollector(space, search.Part{})
+	c := search.NewCollector(space)
 	for i, x := range []float32{0, 2, .1, 40} { // alice, bob, alice at the same place, a stranger
 		f := face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Still: true,
 			File: string(rune('a'+i)) + ".jpg"}

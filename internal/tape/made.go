@@ -62,9 +62,6 @@ func open(q eye.Open) (source, error) {
 		return nil, err
 	}
 	r := &recording{film: f, counted: face.Count{Declared: declared, Length: length(f, declared)}, begun: time.Now(), live: q.Live && q.Pace}
-	if q.After != nil {
-		r.skip = *q.After + 1
-	}
 	if q.FPS > 0 && f.FPS > 0 {
 		r.step = max(1, int(f.FPS/q.FPS+.5))
 	}
@@ -125,7 +122,6 @@ func load(name string) (f Film, declared int, err error) {
 type recording struct {
 	film    Film
 	counted face.Count
-	skip    int // frames before this one are passed over
 	step    int // each how manieth frame is given; 0 for all
 	live    bool
 	begun   time.Time
@@ -138,7 +134,7 @@ func (r *recording) next() (shot, error) {
 			return shot{}, io.EOF
 		}
 		r.counted.Read++
-		if i < r.skip || r.step > 1 && i%r.step != 0 {
+		if r.step > 1 && i%r.step != 0 {
 			continue
 		}
 		at := time.Duration(float64(i) / r.film.FPS * float64(time.Second))
@@ -306,9 +302,6 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 	}
 	if err != nil {
 		return eye.Message{}, err
-	}
-	if q.Renew {
-		v.tracks, v.last = nil, 0
 	}
 	turned, _, _ := v.open.Rotate.Degrees()
 	f := face.Frame{Index: x.index, Time: x.at, Size: size, Turned: turned, Still: x.still, File: x.file}

@@ -151,12 +151,8 @@ func newPlayer(setup eye.Setup, q *eye.Open) *player {
 		p.name = q.Name
 		p.kept = input.IsRecording(q.Name) && !q.Live && !q.Pixels // pixels are too many
 		o := q.Options
-		after := -1
-		if o.After != nil {
-			after = *o.After
-		}
 		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces, o.Picture, o.Pixels, o.FPS,
-			o.Spare, after, o.Rotate)
+			o.Spare, o.Rotate)
 	}
 	p.chain = sha256.Sum256(fmt.Appendf(nil, "%q", key))
 	return p
