@@ -175,6 +175,15 @@ func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
 	return n, err
 }
 
+// Blob returns the bytes in the first row of a result, or nil.
+func (t *Tx) Blob(sql string, args ...any) (b []byte, err error) {
+	err = t.Query(sql, func(r Row) error {
+		b = slices.Clone(r.ColumnRawBlob(0))
+		return nil
+	}, args...)
+	return b, err
+}
+
 // Ints returns the numbers in the rows of a result.
 func (t *Tx) Ints(sql string, args ...any) (all []int64, err error) {
 	err = t.Query(sql, func(r Row) error {

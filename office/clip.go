@@ -114,13 +114,14 @@ func (w *memory) film(sighting uint64) (pictures [][]byte) {
 	if pictures != nil {
 		return pictures
 	}
-	err := w.past.look(func(t *gallery.Tx) error {
-		return t.Query("select body from film join sighting on sighting.id = film.sighting where office = ? and id = ?",
-			func(r gallery.Row) error { return cbor.Unmarshal(r.ColumnRawBlob(0), &pictures) }, w.past.id, int64(sighting))
-	})
-	if err != nil {
-		return nil
-	}
+	w.note(w.past.look(func(t *gallery.Tx) error {
+		body, err := t.Blob("select body from film join sighting on sighting.id = film.sighting where office = ? and id = ?",
+			w.past.id, int64(sighting))
+		if err != nil || body == nil {
+			return err
+		}
+		return cbor.Unmarshal(body, &pictures)
+	}))
 	return pictures
 }
 

@@ -194,7 +194,7 @@ func (w *book) namings(t *gallery.Tx, person int64, about uint64, taken bool) (a
 func (w *book) Naming(id uint64) (c Correction, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s, _ := w.find(id)
+	s := w.find(id)
 	if s == nil {
 		return c, false
 	}

@@ -4,6 +4,7 @@ package office
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -205,36 +206,59 @@ func (w *memory) fresh(each func(*sighted)) {
 	}
 }
 
-// find returns a sighting with its faces, or nil. The view is nil for a past sighting.
-func (w *memory) find(id uint64) (found *sighted, in *view) {
-	w.live(func(s *sighted, v *view) {
-		if s.ID == id {
-			found, in = s, v
+// errEnough ends a search of sightings.
+var errEnough = errors.New("enough was found")
+
+// each calls do with the sightings in view and those that are not written yet, the one that ended last first, and then
+// with the others for which a condition holds, without their faces, until do returns false.
+func (w *memory) each(condition string, do func(*sighted) bool, args ...any) {
+	var fresh []*sighted
+	written := make(map[uint64]bool)
+	w.fresh(func(s *sighted) { fresh, written[s.ID] = append(fresh, s), true })
+	slices.SortFunc(fresh, func(a, b *sighted) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.ID, a.ID)) })
+	for _, s := range fresh {
+		if !do(s) {
+			return
 		}
+	}
+	err := w.past.look(func(t *gallery.Tx) error {
+		return w.sightings(t, condition, func(s *sighted) error {
+			if written[s.ID] || do(s) {
+				return nil
+			}
+			return errEnough
+		}, args...)
 	})
-	for _, s := range w.ended {
+	if !errors.Is(err, errEnough) {
+		w.note(err)
+	}
+}
+
+// find returns a sighting with its faces, or nil.
+func (w *memory) find(id uint64) (found *sighted) {
+	w.each("id = ?2", func(s *sighted) bool {
 		if s.ID == id {
 			found = s
 		}
+		return found == nil
+	}, int64(id))
+	if found == nil || !found.done {
+		return found
 	}
-	if found != nil {
-		return found, in
-	}
-	err := w.past.look(func(t *gallery.Tx) error {
-		err := w.sightings(t, "id = ?", func(s *sighted) { found = s }, int64(id))
-		if err == nil && found != nil {
+	err := w.past.look(func(t *gallery.Tx) (err error) {
+		if len(found.album.Faces) == 0 {
 			found.album.Faces, err = facesOf(t, id)
 		}
-		if err == nil && found != nil {
+		if err == nil {
 			found.learned, err = w.taught(t, "sighting", int64(id))
 			found.learned = found.learned.with(w.learned[id])
 		}
 		return err
 	})
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	return found, nil
+	return found
 }
 
 // show returns a sighting with the present name of its person. Who is nobody any more is unknown.

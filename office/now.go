@@ -73,24 +73,23 @@ func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, w.o.Sighti
 func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all, written := []Sighting{}, make(map[uint64]bool)
-	w.fresh(func(s *sighted) {
-		written[s.ID] = true
-		if len(s.album.Faces) > 0 && (id == 0 || s.ID < id) {
-			all = append(all, w.show(s))
-		}
-	})
+	all, rows := []Sighting{}, 0
 	before := int64(math.MaxInt64)
 	if id > 0 {
 		before = int64(id)
 	}
-	w.note(w.past.look(func(t *gallery.Tx) error {
-		return w.sightings(t, "id < ? and size > 0 order by id desc limit ?", func(s *sighted) {
-			if !written[s.ID] {
-				all = append(all, w.show(s))
-			}
-		}, before, int64(n+len(written)))
-	}))
+	w.each("id < ?2 and size > 0 order by id desc", func(s *sighted) bool {
+		if int64(s.ID) >= before {
+			return true
+		}
+		if x := w.show(s); x.Face != 0 {
+			all = append(all, x)
+		}
+		if len(s.album.Faces) == 0 && s.done {
+			rows++
+		}
+		return rows < n
+	}, before)
 	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
 	return all[:min(n, len(all))]
 }
@@ -120,15 +119,12 @@ func (w *pictures) Face(id uint64) (jpeg []byte) {
 			jpeg = f.JPEG
 		}
 	}
-	if jpeg != nil {
-		return jpeg
+	if jpeg == nil {
+		w.note(w.past.look(func(t *gallery.Tx) (err error) {
+			jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
+			return err
+		}))
 	}
-	w.note(w.past.look(func(t *gallery.Tx) error {
-		return t.Query("select jpeg from face where number = ?", func(r gallery.Row) error {
-			jpeg = slices.Clone(r.ColumnRawBlob(0))
-			return nil
-		}, int64(id))
-	}))
 	return jpeg
 }
 
@@ -140,22 +136,14 @@ func (w *pictures) LastFace(name string) (jpeg []byte) {
 	if person == 0 {
 		return nil
 	}
-	var latest time.Time
-	w.fresh(func(s *sighted) {
-		if f := s.latest(); s.Person == person && s.Trust == sighting.Confirmed && f.At.After(latest) {
-			latest, jpeg = f.At, f.JPEG
+	w.each("person = ?2 and trust = 'confirmed' order by last desc", func(s *sighted) bool {
+		if s.Person == person && s.Trust == sighting.Confirmed {
+			if s = w.find(s.ID); s != nil {
+				jpeg = s.latest().JPEG
+			}
 		}
-	})
-	if jpeg != nil {
-		return jpeg
-	}
-	w.note(w.past.look(func(t *gallery.Tx) error {
-		return t.Query(`select jpeg from face where jpeg is not null and sighting = (select id from sighting where
-			person = ? and trust = ? order by last desc limit 1) order by at desc limit 1`, func(r gallery.Row) error {
-			jpeg = slices.Clone(r.ColumnRawBlob(0))
-			return nil
-		}, person, string(sighting.Confirmed))
-	}))
+		return jpeg == nil
+	}, person)
 	return jpeg
 }
 

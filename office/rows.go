@@ -98,7 +98,7 @@ func facesOf(t *gallery.Tx, sighting uint64) (all []Face, err error) {
 }
 
 // sightings calls each with the written sightings for which a condition holds, without their faces.
-func (w *memory) sightings(t *gallery.Tx, condition string, each func(*sighted), args ...any) error {
+func (w *memory) sightings(t *gallery.Tx, condition string, each func(*sighted) error, args ...any) error {
 	return t.Query(`select id, camera, first, last, coalesce(person, 0), trust, wrong, stranger,
 		coalesce((select min(number) from face where sighting = sighting.id), 0), coalesce((select pictures from film
 		where film.sighting = sighting.id), 0) from sighting where office = ? and `+condition,
@@ -108,8 +108,7 @@ func (w *memory) sightings(t *gallery.Tx, condition string, each func(*sighted),
 				Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)),
 				Clip: int(r.ColumnInt64(9))}, wrong: r.ColumnInt64(6) == 1, written: true, done: true}
 			s.track = w.tracks[s.ID]
-			each(s)
-			return nil
+			return each(s)
 		}, append([]any{w.past.id}, args...)...)
 }
 
@@ -191,7 +190,7 @@ func (w *keeper) reread(t *gallery.Tx, s *sighted) error {
 	}
 	named, moved := s.said || who, s.placed || where // otherwise the camera knows more than the row
 	s.said, s.placed, s.written = who, where, false
-	err = w.sightings(t, "id = ?", func(row *sighted) {
+	err = w.sightings(t, "id = ?", func(row *sighted) error {
 		s.written = true
 		if named {
 			s.Person, s.Trust, s.wrong = row.Person, row.Trust, row.wrong
@@ -199,6 +198,7 @@ func (w *keeper) reread(t *gallery.Tx, s *sighted) error {
 		if moved {
 			s.Group = row.Group
 		}
+		return nil
 	}, int64(s.ID))
 	if err == nil && s.began { // perhaps a user has added others to its group
 		var n int64
@@ -281,9 +281,10 @@ func (w *keeper) writeLearned(t *gallery.Tx) error {
 
 // taught returns the observations that a row of a table has.
 func (w *memory) taught(t *gallery.Tx, table string, id int64) (r ranges, err error) {
-	err = t.Query("select learned from "+table+" where id = ? and learned is not null", func(row gallery.Row) error {
-		return cbor.Unmarshal(row.ColumnRawBlob(0), &r)
-	}, id)
+	b, err := t.Blob("select learned from "+table+" where id = ?", id)
+	if err == nil && len(b) > 0 {
+		err = cbor.Unmarshal(b, &r)
+	}
 	return r, err
 }
 

@@ -140,7 +140,7 @@ func (w *book) Correct(id uint64, is string) error {
 	var mistaken int64
 	var s *sighted
 	return w.change(func(t *gallery.Tx) error {
-		s, _ = w.find(id)
+		s = w.find(id)
 		switch {
 		case s == nil:
 			return fmt.Errorf("%w: %d", ErrNoSighting, id)
@@ -381,7 +381,7 @@ func (w *pictures) Confirmable(id uint64) ([]Confirmable, error) {
 
 // confirmable returns a sighting whose name can be confirmed.
 func (w *pictures) confirmable(id uint64) (*sighted, error) {
-	s, _ := w.find(id)
+	s := w.find(id)
 	switch {
 	case s == nil:
 		return nil, fmt.Errorf("%w: %d", ErrNoSighting, id)

@@ -2,8 +2,6 @@
 
 package office
 
-import "github.com/faceauth/faceauth/gallery"
-
 // Shot is the best picture of an unknown person in one sighting.
 type Shot struct {
 	Sighting uint64  // its number; 0 if it is not kept
@@ -39,21 +37,11 @@ func (w *pictures) Shot(e Event) (s Shot) {
 
 // began returns the sighting with which an event began, or nil. The lock must be held.
 func (w *memory) began(e Event) (found *sighted) {
-	w.fresh(func(s *sighted) {
+	w.each("camera = ?2 and first = ?3 order by id desc", func(s *sighted) bool {
 		if s.Camera == e.Camera && s.First.Equal(e.At) {
-			found = s
+			found = w.find(s.ID)
 		}
-	})
-	if found != nil {
-		return found
-	}
-	w.note(w.past.look(func(t *gallery.Tx) error {
-		id, err := t.Int(`select id from sighting where office = ? and camera = ? and first = ? order by id desc limit 1`,
-			w.past.id, e.Camera, nanoseconds(e.At))
-		if err == nil && id != 0 {
-			found, _ = w.find(uint64(id))
-		}
-		return err
-	}))
+		return found == nil
+	}, e.Camera, nanoseconds(e.At))
 	return found
 }

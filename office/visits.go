@@ -4,11 +4,9 @@ package office
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -49,6 +47,9 @@ func (w *memory) visits(q Wanted) []Visit {
 	open := make(map[[2]int64]int) // the latest visit of each person and group, by its place
 	take := func(s *sighted) bool {
 		x := w.show(s)
+		if !s.done && x.Face == 0 && x.Person == 0 { // nothing is known of this one yet
+			return true
+		}
 		who := [2]int64{x.Person, int64(x.Group)}
 		other := q.Person != 0 && x.Person != q.Person || q.Group != 0 && x.Group != q.Group
 		if other || !q.To.IsZero() && !x.First.Before(q.To) || x.Last.Before(q.From) {
@@ -61,8 +62,7 @@ func (w *memory) visits(q Wanted) []Visit {
 				return earliest.First.Sub(x.Last) <= w.o.Presence.Away
 			}
 			open[who] = len(all)
-			all = append(all, Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last,
-				Live: x.Live, Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust})
+			all = append(all, x.visit())
 			return true
 		}
 		v := &all[i]
@@ -80,28 +80,6 @@ func (w *memory) visits(q Wanted) []Visit {
 		}
 		return true
 	}
-	w.eachSighting(q, take)
-	slices.SortStableFunc(all, func(a, b Visit) int { return b.Last.Compare(a.Last) })
-	return all
-}
-
-// eachSighting calls each with the sightings of a person or a group, or with all, the one that ended last first, until
-// it returns false.
-func (w *memory) eachSighting(q Wanted, each func(*sighted) bool) {
-	var fresh []*sighted
-	written := make(map[uint64]bool)
-	w.fresh(func(s *sighted) {
-		written[s.ID] = true
-		if len(s.album.Faces) > 0 || w.gallery.Name(s.Person) != "" {
-			fresh = append(fresh, s)
-		}
-	})
-	slices.SortFunc(fresh, func(a, b *sighted) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.ID, a.ID)) })
-	for _, s := range fresh {
-		if !each(s) {
-			return
-		}
-	}
 	condition, about := "?2 = ?2", int64(0)
 	switch {
 	case q.Person != 0:
@@ -109,38 +87,27 @@ func (w *memory) eachSighting(q Wanted, each func(*sighted) bool) {
 	case q.Group != 0:
 		condition, about = "stranger = ?2", int64(q.Group)
 	}
-	before, from := int64(math.MaxInt64), nanoseconds(q.From)
-	const some = 500
-	for more := true; more; {
-		n := 0
-		err := w.past.look(func(t *gallery.Tx) error {
-			return w.sightings(t, condition+" and last >= ?3 and last < ?4 order by last desc limit ?5", func(s *sighted) {
-				n++
-				before = nanoseconds(s.Last)
-				if more && !written[s.ID] {
-					more = each(s)
-				}
-			}, about, from, before, int64(some))
-		})
-		more = more && err == nil && n == some
-	}
+	w.each(condition+" and last >= ?3 order by last desc", take, about, nanoseconds(q.From))
+	slices.SortStableFunc(all, func(a, b Visit) int { return b.Last.Compare(a.Last) })
+	return all
+}
+
+// visit returns a visit of one sighting.
+func (x Sighting) visit() Visit {
+	return Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
+		Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust}
 }
 
 // last returns the last visit of each person: when and where, with a picture.
 func (w *memory) last() map[int64]Visit {
 	all := make(map[int64]Visit)
-	take := func(s *sighted) {
+	w.each(`id in (select id from (select id, max(last) from sighting where office = ?1 and
+		person is not null group by person))`, func(s *sighted) bool {
 		if x := w.show(s); x.Person != 0 && !x.Last.Before(all[x.Person].Last) {
-			all[x.Person] = Visit{Person: x.Person, Name: x.Name, First: x.First, Last: x.Last, Live: x.Live,
-				Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust}
+			all[x.Person] = x.visit()
 		}
-	}
-	err := w.past.look(func(t *gallery.Tx) error {
-		return w.sightings(t, `id in (select id from (select id, max(last) from sighting where office = ?1 and
-			person is not null group by person))`, take)
+		return true
 	})
-	w.note(err)
-	w.fresh(take)
 	return all
 }
 
