@@ -31,6 +31,7 @@ type Tx struct {
 // Row is a row of a result. The bytes of a blob are valid until the next row.
 type Row interface {
 	ColumnInt64(column int) int64
+	ColumnFloat(column int) float64
 	ColumnText(column int) string
 	ColumnRawBlob(column int) []byte
 }

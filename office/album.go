@@ -13,11 +13,12 @@ import (
 
 // Face is a face with the time and the camera of its picture.
 type Face struct {
-	ID     uint64    `cbor:"id"`
-	Vector []float32 `cbor:"vector"`
-	JPEG   []byte    `cbor:"jpeg"` // a small picture, or nil
-	Camera string    `cbor:"camera"`
-	At     time.Time `cbor:"at"`
+	ID     uint64    `json:"id"`
+	At     time.Time `json:"at"`
+	Camera string    `json:"camera"`
+	Vector []float32 `json:"-"`
+	JPEG   []byte    `json:"-"` // a small picture, or nil
+	Sharp  float64   `json:"-"` // as [face.Quality].Sharpness
 }
 
 // firstFaces is the number of faces of an album that always stay: a name labels them.
@@ -25,7 +26,7 @@ const firstFaces = 4
 
 // Album is a bounded set of faces of one person: the first faces, and later ones that differ from each other.
 type Album struct {
-	Faces []Face `cbor:"faces"`
+	Faces []Face `json:"faces"`
 }
 
 // Add adds a face and reports whether it did. The album keeps at most size faces. Add ignores a face that is closer

@@ -15,7 +15,6 @@ type ConflictFace struct {
 	Name     string   `json:"name"`
 	Negative bool     `json:"not"`  // the face was rejected: it is not this person's
 	Face     uint64   `json:"face"` // number of the face, for [Office.Unlabel] and [Office.Face]
-	Stored   int64    `json:"-"`    // for [Office.Portraits]
 	Portrait Portrait `json:"portrait"`
 }
 
@@ -28,24 +27,6 @@ type Conflict struct {
 	Pairs    int          `json:"pairs"`    // number of contradicting pairs of faces
 }
 
-// Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
-// first.
-func (w *pictures) Conflicts() []Conflict {
-	all := w.conflicts()
-	if len(all) == 0 {
-		return all
-	}
-	var ids []int64
-	for _, c := range all {
-		ids = append(ids, c.A.Stored, c.B.Stored)
-	}
-	pictures := w.Portraits(ids)
-	for i := range all {
-		all[i].A.Portrait, all[i].B.Portrait = pictures[2*i], pictures[2*i+1]
-	}
-	return all
-}
-
 // side is one side of a contradiction: the labels of a person, or the negative ones.
 type side struct {
 	person   int64
@@ -54,8 +35,9 @@ type side struct {
 
 func sideOf(l online.Label) side { return side{l.Person, l.Negative} }
 
-// conflicts returns the contradictions without pictures.
-func (w *pictures) conflicts() []Conflict {
+// Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
+// first.
+func (w *pictures) Conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Conflict{}
@@ -68,9 +50,10 @@ func (w *pictures) conflicts() []Conflict {
 		})
 	}))
 	at := make(map[[2]side]int)
+	var pictures *pictured
 	of := func(l online.Label) ConflictFace {
 		label, _ := w.gallery.LabelOf(l.ID)
-		return ConflictFace{w.gallery.Name(l.Person), l.Negative, label.Face, l.ID, Portrait{}}
+		return ConflictFace{w.gallery.Name(l.Person), l.Negative, label.Face, pictures.find(w.gallery.Learner().Vector(l.ID))}
 	}
 	for _, c := range w.contradictions() { // the nearest first
 		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {
@@ -78,7 +61,9 @@ func (w *pictures) conflicts() []Conflict {
 		}
 		i, there := at[[2]side{sideOf(c.A), sideOf(c.B)}]
 		if !there {
-			i = len(all)
+			if i = len(all); i == 0 {
+				pictures = w.pictured()
+			}
 			at[[2]side{sideOf(c.A), sideOf(c.B)}], at[[2]side{sideOf(c.B), sideOf(c.A)}] = i, i
 			all = append(all, Conflict{A: of(c.A), B: of(c.B), Distance: c.Distance})
 		}

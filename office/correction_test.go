@@ -197,7 +197,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 			most = cameras
 		}
 		if all := w.Strangers(); len(all) == 0 ||
-			undo && !slices.ContainsFunc(all, func(g office.Group) bool { return g.ID == group }) ||
+			undo && !slices.ContainsFunc(all, func(g office.Stranger) bool { return g.ID == group }) ||
 			undo && len(all) > most {
 			t.Errorf("%s: %d strangers", round, len(all))
 		}
@@ -230,9 +230,9 @@ func summary(w *office.Office) string {
 	}
 	b.WriteString("groups")
 	strangers := w.Strangers()
-	slices.SortFunc(strangers, func(a, b office.Group) int { return int(a.ID) - int(b.ID) })
+	slices.SortFunc(strangers, func(a, b office.Stranger) int { return int(a.ID) - int(b.ID) })
 	for _, g := range strangers {
-		fmt.Fprintf(&b, " %d(%d faces, ignored %t)", g.ID, len(g.Album.Faces), g.Ignored)
+		fmt.Fprintf(&b, " %d(%d faces, ignored %t)", g.ID, len(g.Faces), g.Ignored)
 	}
 	b.WriteString(", seen")
 	for _, s := range w.SightingsBefore(0, 99) {
@@ -290,7 +290,7 @@ func TestUndo(t *testing.T) {
 			return w.Ignore(1, true)
 		}, office.Correction{Kind: office.Ignored, Group: 1, Face: 1}},
 		"split": {func(w *office.Office) error {
-			return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID})
+			return w.Split(1, []uint64{w.Strangers()[1].Faces[0].ID})
 		}, office.Correction{Kind: office.Split, Group: 1, Face: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -357,7 +357,7 @@ func TestKilledWhileSaying(t *testing.T) {
 		"deny":   func(w *office.Office) error { return w.Correct(3, "") },
 		"ignore": func(w *office.Office) error { return w.Ignore(1, true) },
 		"split": func(w *office.Office) error {
-			return w.Split(1, []uint64{w.Strangers()[1].Album.Faces[0].ID})
+			return w.Split(1, []uint64{w.Strangers()[1].Faces[0].ID})
 		},
 		"forget":       func(w *office.Office) error { return w.Forget("alice") },
 		"forget group": func(w *office.Office) error { return w.ForgetGroup(2) },
@@ -776,7 +776,7 @@ func TestNumbersAfterKill(t *testing.T) {
 			last = w.Sightings()[0].ID
 			for _, g := range w.Strangers() {
 				group = max(group, g.ID)
-				for _, f := range g.Album.Faces {
+				for _, f := range g.Faces {
 					picture = max(picture, f.ID)
 				}
 			}
@@ -789,10 +789,10 @@ func TestNumbersAfterKill(t *testing.T) {
 	h = enter(t, killed, office.Options{})
 	w = h.plays([]string{n(60, "q")}, nil)
 	all := w.Strangers()
-	slices.SortFunc(all, func(a, b office.Group) int { return cmp.Compare(b.ID, a.ID) })
-	if all[0].ID != group+1 || all[0].Album.Faces[0].ID <= picture || w.Sightings()[0].ID <= last {
+	slices.SortFunc(all, func(a, b office.Stranger) int { return cmp.Compare(b.ID, a.ID) })
+	if all[0].ID != group+1 || all[0].Faces[0].ID <= picture || w.Sightings()[0].ID <= last {
 		t.Errorf("group %d and %d, face %d and %d, sighting %d and %d", group, all[0].ID, picture,
-			all[0].Album.Faces[0].ID, last, w.Sightings()[0].ID)
+			all[0].Faces[0].ID, last, w.Sightings()[0].ID)
 	}
 }
 
@@ -949,7 +949,7 @@ func TestPerhapsNoFace(t *testing.T) {
 	}}
 	nothing(t, w.Run(t.Context(), []office.Camera{camera}))
 	wantEvents(t, "a hand", k.events, "unknown  door 24")
-	if all := w.Strangers(); len(all) != 1 || all[0].Album.Faces[0].Vector[1] != looks['l'][1] || w.Now().Poor != 1 {
+	if all := w.Strangers(); len(all) != 1 || all[0].Faces[0].Vector[1] != looks['l'][1] || w.Now().Poor != 1 {
 		t.Errorf("%d groups, %d poor", len(all), w.Now().Poor)
 	}
 }

@@ -15,6 +15,7 @@ type (
 var (
 	NewRoom   = newRoom
 	NewGroups = newGroups
+	Best      = best
 )
 
 // Minute does the work that an office does once a minute.
@@ -36,7 +37,7 @@ func Folded(g *gallery.Gallery) error { return g.Look(func(t *gallery.Tx) error 
 
 // SetIgnored says that a group is ignored.
 func (g *groups) SetIgnored(id uint64) {
-	p, err := g.group(id)
+	p, err := g.Get(id)
 	if err != nil {
 		panic(err)
 	}

@@ -19,7 +19,7 @@ func (w *book) Forget(name string) error {
 			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
 		}
 		for _, g := range w.unknown.All() {
-			if w.seems(g.Album.Faces) != person {
+			if w.seems(g.Faces) != person {
 				continue
 			}
 			w.forgetGroup(t, g.ID)

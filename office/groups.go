@@ -41,14 +41,18 @@ func (s StrangerSettings) defaults(space face.Space) StrangerSettings {
 	return s
 }
 
-// Group is a person without a name.
-type Group struct {
-	ID      uint64
-	Album   Album
-	First   time.Time // time of the first kept face
-	Last    time.Time // time of the last sighting
-	Visits  int       // number of visits that are kept
-	Ignored bool      // a user ignores them
+// Stranger is a person without a name: a group of unknown faces.
+type Stranger struct {
+	ID      uint64    `json:"id"`
+	First   time.Time `json:"first"`   // time of the first kept face
+	Last    time.Time `json:"last"`    // time of the last sighting
+	Visits  int       `json:"visits"`  // number of visits that are kept
+	Ignored bool      `json:"ignored"` // a user ignores them
+	// Probably is the known person who comes nearest, beyond the limit of a name.
+	Probably *Probably `json:"probably,omitempty"`
+	// Best are the numbers of the faces that show the person best: clear ones that differ from each other.
+	Best []uint64 `json:"best"`
+	Album
 
 	fresh   []uint64 // faces that are not written
 	changed bool     // anything is not written
@@ -60,7 +64,7 @@ type Group struct {
 type groups struct {
 	s      StrangerSettings
 	space  face.Space
-	groups []*Group
+	groups []*Stranger
 	lost   []uint64 // faces that are in no group any more, which is not written
 	gone   []uint64 // groups that are removed, which is not written
 }
@@ -73,18 +77,18 @@ func newGroups(space face.Space, s StrangerSettings) *groups {
 // read replaces the groups by what the rows of an office have. The faces of a sighting of somebody known are in no group.
 func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool) error {
 	g.groups, g.lost, g.gone = nil, nil, nil
-	at := make(map[uint64]*Group)
-	err := t.Query(`select face.stranger, coalesce(stranger.last, 0), coalesce(ignored, 0), number, face.camera, at, vector,
-		jpeg, coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
+	at := make(map[uint64]*Stranger)
+	err := t.Query(`select face.stranger, coalesce(stranger.last, 0), coalesce(ignored, 0), number, face.camera, at, sharp,
+		vector, jpeg, coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
 		left join sighting on sighting.id = face.sighting where face.office = ? and face.stranger > 0 order by number`,
 		func(r gallery.Row) error {
 			id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)
-			if known(r.ColumnInt64(8)) || g.space.Check(f.Vector) != nil {
+			if known(r.ColumnInt64(9)) || g.space.Check(f.Vector) != nil {
 				return nil
 			}
 			p := at[id]
 			if p == nil {
-				p = &Group{ID: id, First: f.At, Last: moment(r.ColumnInt64(1)), Ignored: r.ColumnInt64(2) == 1}
+				p = &Stranger{ID: id, First: f.At, Last: moment(r.ColumnInt64(1)), Ignored: r.ColumnInt64(2) == 1}
 				at[id] = p
 				g.groups = append(g.groups, p)
 			}
@@ -94,12 +98,12 @@ func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool
 			if p.First.After(f.At) {
 				p.First = f.At
 			}
-			if len(p.Album.Faces) < g.s.Faces { // two groups that are one may have more
-				p.Album.Faces = append(p.Album.Faces, f)
+			if len(p.Faces) < g.s.Faces { // two groups that are one may have more
+				p.Faces = append(p.Faces, f)
 			}
 			return nil
 		}, office)
-	slices.SortFunc(g.groups, func(a, b *Group) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(g.groups, func(a, b *Stranger) int { return cmp.Compare(a.ID, b.ID) })
 	return err
 }
 
@@ -118,7 +122,7 @@ func (g *groups) write(t *gallery.Tx, office int64) {
 		}
 		t.Exec(`insert into stranger(id, office, last, ignored) values(?1, ?2, ?3, 0)
 			on conflict(id) do update set last = ?3`, int64(p.ID), office, nanoseconds(p.Last))
-		for _, f := range p.Album.Faces {
+		for _, f := range p.Faces {
 			if slices.Contains(p.fresh, f.ID) {
 				f.write(t, office, 0, p.ID)
 			}
@@ -142,11 +146,11 @@ func (g *groups) written() {
 
 // dirty reports whether anything is not written.
 func (g *groups) dirty() bool {
-	return len(g.lost)+len(g.gone) > 0 || slices.ContainsFunc(g.groups, func(p *Group) bool { return p.changed })
+	return len(g.lost)+len(g.gone) > 0 || slices.ContainsFunc(g.groups, func(p *Stranger) bool { return p.changed })
 }
 
-func (g *groups) remove(gone func(*Group) bool) {
-	g.groups = slices.DeleteFunc(g.groups, func(p *Group) bool {
+func (g *groups) remove(gone func(*Stranger) bool) {
+	g.groups = slices.DeleteFunc(g.groups, func(p *Stranger) bool {
 		if !gone(p) {
 			return false
 		}
@@ -157,43 +161,18 @@ func (g *groups) remove(gone func(*Group) bool) {
 
 // All returns a copy of the groups, the last seen group first. Do not change the vectors and pictures, which are
 // shared.
-func (g *groups) All() []Group {
-	all := make([]Group, len(g.groups))
+func (g *groups) All() []Stranger {
+	all := make([]Stranger, len(g.groups))
 	for i, p := range g.groups {
-		all[i] = p.copy()
+		all[i] = *p
+		all[i].Faces = slices.Clone(p.Faces)
 	}
-	slices.SortStableFunc(all, func(a, b Group) int { return b.Last.Compare(a.Last) })
+	slices.SortStableFunc(all, func(a, b Stranger) int { return b.Last.Compare(a.Last) })
 	return all
 }
 
-func (p *Group) copy() Group {
-	c := *p
-	c.Album.Faces = slices.Clone(p.Album.Faces)
-	return c
-}
-
-// Get returns a copy of a group. The error wraps [ErrNoGroup].
-func (g *groups) Get(id uint64) (Group, error) {
-	p, err := g.group(id)
-	if err != nil {
-		return Group{}, err
-	}
-	return p.copy(), nil
-}
-
-// Has reports whether a group is there.
-func (g *groups) Has(id uint64) bool {
-	_, err := g.group(id)
-	return err == nil
-}
-
-// Ignored reports whether a group exists and is ignored.
-func (g *groups) Ignored(id uint64) bool {
-	p, err := g.group(id)
-	return err == nil && p.Ignored
-}
-
-func (g *groups) group(id uint64) (*Group, error) {
+// Get returns a group. The error wraps [ErrNoGroup].
+func (g *groups) Get(id uint64) (*Stranger, error) {
 	for _, p := range g.groups {
 		if p.ID == id {
 			return p, nil
@@ -202,13 +181,25 @@ func (g *groups) group(id uint64) (*Group, error) {
 	return nil, fmt.Errorf("%w: %d; it may have been named, merged or forgotten", ErrNoGroup, id)
 }
 
+// Has reports whether a group is there.
+func (g *groups) Has(id uint64) bool {
+	_, err := g.Get(id)
+	return err == nil
+}
+
+// Ignored reports whether a group exists and is ignored.
+func (g *groups) Ignored(id uint64) bool {
+	p, err := g.Get(id)
+	return err == nil && p.Ignored
+}
+
 // Find returns the group to which most of the faces belong, or 0.
 func (g *groups) Find(faces []Face) uint64 {
 	votes := make(map[uint64]int)
 	for _, f := range faces {
 		best, at := g.s.Near, uint64(0)
 		for _, p := range g.groups {
-			if d := p.Album.Distance(g.space, f.Vector); d < best {
+			if d := p.Distance(g.space, f.Vector); d < best {
 				best, at = d, p.ID
 			}
 		}
@@ -226,7 +217,7 @@ func (g *groups) Find(faces []Face) uint64 {
 
 // Begin makes a group of faces with a number, in the order in which they were seen.
 func (g *groups) Begin(id uint64, faces []Face) {
-	p := &Group{ID: id, First: faces[0].At, changed: true}
+	p := &Stranger{ID: id, First: faces[0].At, changed: true}
 	g.groups = append(g.groups, p)
 	for _, f := range faces {
 		g.add(p, f)
@@ -236,27 +227,27 @@ func (g *groups) Begin(id uint64, faces []Face) {
 
 // Add adds a face to a group. The error wraps [ErrNoGroup].
 func (g *groups) Add(id uint64, f Face) error {
-	p, err := g.group(id)
+	p, err := g.Get(id)
 	if err == nil {
 		g.add(p, f)
 	}
 	return err
 }
 
-func (g *groups) add(p *Group, f Face) {
+func (g *groups) add(p *Stranger, f Face) {
 	if f.At.After(p.Last) {
 		p.Last, p.changed = f.At, true
 	}
 	if p.Ignored { // enough faces are known of an ignored person
 		return
 	}
-	before := numbersOf(p.Album.Faces)
-	if !p.Album.Add(g.space, f, g.s.Faces, g.s.Apart) {
+	before := numbersOf(p.Faces)
+	if !p.Add(g.space, f, g.s.Faces, g.s.Apart) {
 		return
 	}
 	p.fresh, p.changed = append(p.fresh, f.ID), true
 	for _, id := range before {
-		if _, there := p.Album.Find(id); !there {
+		if _, there := p.Find(id); !there {
 			g.lost = append(g.lost, id)
 		}
 	}
@@ -270,7 +261,7 @@ func (g *groups) shed(but uint64) {
 			room = g.s.Ignored
 		}
 		for {
-			n, oldest := 0, (*Group)(nil)
+			n, oldest := 0, (*Stranger)(nil)
 			for _, p := range g.groups {
 				if p.Ignored != ignored {
 					continue
@@ -283,12 +274,12 @@ func (g *groups) shed(but uint64) {
 			if n <= room || oldest == nil {
 				break
 			}
-			g.remove(func(p *Group) bool { return p == oldest })
+			g.remove(func(p *Stranger) bool { return p == oldest })
 		}
 	}
 }
 
 // Expire removes the groups that were not seen within the retention time.
 func (g *groups) Expire(now time.Time) {
-	g.remove(func(p *Group) bool { return !p.Ignored && now.Sub(p.Last) > g.s.Retention })
+	g.remove(func(p *Stranger) bool { return !p.Ignored && now.Sub(p.Last) > g.s.Retention })
 }

@@ -76,10 +76,10 @@ func TestGroupBounds(t *testing.T) {
 			}
 		}
 		p, err := g.Get(id)
-		if err != nil || len(p.Album.Faces) > 8 {
-			t.Fatalf("%d faces, %v", len(p.Album.Faces), err)
+		if err != nil || len(p.Faces) > 8 {
+			t.Fatalf("%d faces, %v", len(p.Faces), err)
 		}
-		for k, f := range p.Album.Faces[:4] { // the first four stay
+		for k, f := range p.Faces[:4] { // the first four stay
 			if f.Vector[0] != float32(9*i)+.01*float32(k) {
 				t.Fatalf("face %d is at %g", k, f.Vector[0])
 			}

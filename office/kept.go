@@ -3,7 +3,6 @@
 package office
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,9 +18,9 @@ import (
 // pictures shows faces: of sightings, of strangers, and of what the learner keeps.
 type pictures struct {
 	*memory
-	clear    clarities
 	profiled map[int64]remembered // learned faces that Profile has returned
-	guesses  guesses
+	guesses  map[uint64]guess     // by group
+	guessed  uint64               // the turn of the gallery for which they hold
 }
 
 // Portrait is a picture that shows a face of the learner. The learner itself keeps no pictures.
@@ -85,36 +84,18 @@ type remembered struct {
 	vector []float32
 }
 
-// rememberShown remembers the learned faces of a profile, because the learner may merge them later. The lock must be
-// held.
-func (w *pictures) rememberShown(person int64, p Profile, vectors [][]float32) {
-	if w.profiled == nil || len(w.profiled)+len(vectors) > mostRemembered {
-		w.profiled = make(map[int64]remembered)
-	}
-	for i, f := range p.Faces {
-		if f.Learned && len(w.profiled) < mostRemembered {
-			w.profiled[f.ID] = remembered{person, vectors[i]}
-		}
-	}
-}
-
-// instead returns the nearest face of the same person for a shown face that the learner no longer keeps. The lock must
-// be held.
-func (w *pictures) instead(gone int64) (id int64, ok bool) {
-	was, ok := w.profiled[gone]
-	if !ok {
-		return 0, false
-	}
-	least := math.Inf(1)
+// instead returns the nearest face of the same person for a shown face that the learner no longer keeps, or 0.
+func (w *pictures) instead(gone int64) (id int64) {
+	was, least := w.profiled[gone], math.Inf(1)
 	for _, s := range w.gallery.Learner().Stored() {
-		if s.Person != was.person || s.Negative {
+		if was.person == 0 || s.Person != was.person || s.Negative {
 			continue
 		}
 		if d := graph.Distance(s.Vector, was.vector, w.gallery.Space().Scale); d < least {
 			least, id = d, s.ID
 		}
 	}
-	return id, id != 0
+	return id
 }
 
 // mostShown is the number of the latest faces of past sightings that are searched for pictures.
@@ -128,14 +109,12 @@ type pictured struct {
 
 // pictured collects the present pictures: of the sightings in view, of strangers, of labels, and of the latest past.
 func (w *pictures) pictured() *pictured {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	p := &pictured{space: w.gallery.Space()}
 	w.fresh(func(s *sighted) {
 		p.all = append(p.all, slices.DeleteFunc(slices.Clone(s.album.Faces), func(f Face) bool { return f.JPEG == nil })...)
 	})
 	w.note(w.past.look(func(t *gallery.Tx) error {
-		return t.Query(`select number, camera, at, vector, null from face where office = ? and jpeg is not null
+		return t.Query(`select number, camera, at, sharp, vector, null from face where office = ? and jpeg is not null
 			order by number desc limit ?`, func(r gallery.Row) error {
 			if f := faceOf(r, 0); p.space.Check(f.Vector) == nil {
 				p.all = append(p.all, f)
@@ -146,7 +125,7 @@ func (w *pictures) pictured() *pictured {
 	return p
 }
 
-// find returns the picture of a face: its own, or that of the nearest face within half the impostor radius. Two people
+// find returns the picture of a face, or zero for nil: its own, or that of the nearest face within half the impostor radius. Two people
 // are never so alike. An album keeps only a few of the faces that were learned with it.
 func (p *pictured) find(x []float32) Portrait {
 	at, apart := -1, p.space.ImpostorRadius/2
@@ -181,115 +160,67 @@ func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
 }
 
 // Profile returns the record of a person. The error wraps [online.ErrUnknown].
-func (w *pictures) Profile(name string) (Profile, error) {
-	p, vectors, err := w.profile(name)
-	if err != nil {
-		return Profile{}, err
-	}
-	pictures := w.pictured()
-	for i, x := range vectors {
-		p.Faces[i].Portrait = pictures.find(x)
-	}
-	kind := func(k Kept) int {
-		switch {
-		case k.Learned:
-			return 2
-		case k.Negative:
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(p.Faces, func(a, b Kept) int { return cmp.Compare(kind(a), kind(b)) })
-	return p, nil
-}
-
-// profile returns a profile without pictures, and the vectors of its faces.
-func (w *pictures) profile(name string) (p Profile, vectors [][]float32, err error) {
+func (w *pictures) Profile(name string) (p Profile, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner, person := w.gallery.Learner(), w.gallery.Number(name)
 	if person == 0 {
-		return p, nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+		return p, fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}
 	p = Profile{Name: name, Faces: []Kept{}}
 	if p.Drift, err = learner.Drift(person); err != nil {
-		return p, nil, err
+		return Profile{}, err
 	}
 	for _, known := range w.gallery.People() {
-		if known.Name == name {
+		if known.ID == person {
 			p.Enrolled = known.Enrolled
 		}
 	}
-	for _, s := range learner.Stored() {
-		if s.Person == person {
-			p.Faces = append(p.Faces, Kept{
-				ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At, Points: int(s.Points), Hops: s.Hops,
-			})
-			vectors = append(vectors, slices.Clone(s.Vector)) // the learner may move it
-		}
+	if w.profiled == nil || len(w.profiled) > mostRemembered {
+		w.profiled = make(map[int64]remembered)
 	}
-	w.rememberShown(person, p, vectors)
-	return p, vectors, nil
+	pictures := w.pictured()
+	kinds := make([][]Kept, 3) // enrolled, negative and learned ones
+	for _, s := range learner.Stored() {
+		if s.Person != person {
+			continue
+		}
+		kind := 0
+		switch {
+		case !s.Labelled:
+			kind = 2
+			w.profiled[s.ID] = remembered{person, slices.Clone(s.Vector)} // the learner may move or merge it
+		case s.Negative:
+			kind = 1
+		}
+		kinds[kind] = append(kinds[kind], Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At,
+			Points: int(s.Points), Hops: s.Hops, Portrait: pictures.find(s.Vector)})
+	}
+	p.Faces = append(p.Faces, slices.Concat(kinds...)...)
+	return p, nil
 }
 
 // Way returns the path by which the learner accepted a face. The error wraps [online.ErrUnknown].
-func (w *pictures) Way(stored int64) (Way, error) {
-	way, err := w.way(stored)
-	if err != nil {
-		return Way{}, err
-	}
-	ids := make([]int64, len(way.Steps))
-	for i, s := range way.Steps {
-		ids[i] = s.Stored
-	}
-	for i, p := range w.Portraits(ids) {
-		way.Steps[i].Portrait = p
-	}
-	return way, nil
-}
-
-// way returns a path without pictures.
-func (w *pictures) way(stored int64) (Way, error) {
+func (w *pictures) Way(stored int64) (way Way, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
 	path, whole, err := learner.Path(stored)
-	way := Way{Link: learner.Radii().Link}
 	if errors.Is(err, online.ErrUnknown) {
-		if near, ok := w.instead(stored); ok {
-			way.Instead = near
-			path, whole, err = learner.Path(near)
+		if way.Instead = w.instead(stored); way.Instead != 0 {
+			path, whole, err = learner.Path(way.Instead)
 		}
 	}
 	if err != nil {
 		return Way{}, err
 	}
-	way.Whole = whole
+	way.Link, way.Whole = learner.Radii().Link, whole
+	pictures := w.pictured()
 	for _, s := range path {
 		way.Steps = append(way.Steps, Step{
 			Stored: s.Stored, Name: w.gallery.Name(s.Label.Person), Negative: s.Label.Negative, Merged: s.Merged, At: s.At,
-			Distance: s.Distance,
+			Distance: s.Distance, Portrait: pictures.find(learner.Vector(s.Stored)),
 		})
 	}
 	return way, nil
-}
-
-// Portraits returns pictures for faces of the learner, by number. The Portrait is zero for a face that the learner does
-// not keep.
-func (w *pictures) Portraits(stored []int64) []Portrait {
-	pictures := w.pictured()
-	w.mu.Lock()
-	l := w.gallery.Learner()
-	vectors := make([][]float32, len(stored))
-	for q, id := range stored {
-		vectors[q] = slices.Clone(l.Vector(id))
-	}
-	w.mu.Unlock()
-	all := make([]Portrait, len(stored))
-	for i, x := range vectors {
-		if x != nil {
-			all[i] = pictures.find(x)
-		}
-	}
-	return all
 }

@@ -95,12 +95,14 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 }
 
 // Strangers returns the groups of unknown faces, the last seen group first. Do not change the vectors and pictures.
-func (w *Office) Strangers() []Group {
+func (w *Office) Strangers() []Stranger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.unknown.All()
-	for i, g := range all {
-		all[i].Visits = max(1, len(w.visits(Wanted{Group: g.ID})))
+	for i := range all {
+		g := &all[i]
+		g.Visits, g.Probably = max(1, len(w.visits(Wanted{Group: g.ID}))), w.probable(g)
+		g.Best = numbersOf(best(w.gallery.Space(), g.Faces, bestFaces))
 	}
 	return all
 }
@@ -115,7 +117,7 @@ func (w *pictures) Face(id uint64) (jpeg []byte) {
 		}
 	})
 	for _, p := range w.unknown.groups {
-		if f, there := p.Album.Find(id); there && jpeg == nil {
+		if f, there := p.Find(id); there && jpeg == nil {
 			jpeg = f.JPEG
 		}
 	}

@@ -78,7 +78,8 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 				return err
 			}
 			x := p.Samples[0]
-			faces = append(faces, Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, At: w.o.Now()})
+			faces = append(faces, Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness,
+				At: w.o.Now()})
 		}
 		if len(faces) == 0 {
 			return nil

@@ -53,17 +53,10 @@ type Probably struct {
 	Near
 }
 
-// guesses are the people who come nearest to strangers, by group, as long as nobody changes.
-type guesses struct {
-	turn uint64
-	of   map[uint64]guess
-}
-
-// guess is the nearest person of the first faces of a group.
+// guess is the nearest person of the first faces of a stranger, as long as nobody changes.
 type guess struct {
-	faces    int
-	person   int64
-	distance float64
+	faces int
+	is    *Probably // nil: nobody
 }
 
 // mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
@@ -73,29 +66,26 @@ const (
 	farthest  = 1.25
 )
 
-// Probable returns, for groups of unknown faces, the known person who comes nearest, if anybody does.
-func (w *pictures) Probable(groups []Group) map[uint64]Probably {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all, space := make(map[uint64]Probably), w.gallery.Space()
-	if w.guesses.turn != w.gallery.Turn() || w.guesses.of == nil {
-		w.guesses = guesses{w.gallery.Turn(), make(map[uint64]guess)}
+// probable returns the known person who comes nearest to a stranger, or nil.
+func (w *pictures) probable(g *Stranger) *Probably {
+	if w.guessed != w.gallery.Turn() || w.guesses == nil {
+		w.guessed, w.guesses = w.gallery.Turn(), make(map[uint64]guess)
 	}
-	for _, g := range groups {
-		asked := g.Album.Faces[:min(mostAsked, len(g.Album.Faces))]
-		is, there := w.guesses.of[g.ID]
-		if !there || is.faces != len(asked) {
-			is = guess{len(asked), 0, farthest * space.ImpostorRadius}
-			for _, f := range asked {
-				if p, d := w.gallery.Learner().Closest(f.Vector, is.distance); p != 0 {
-					is.person, is.distance = p, d
-				}
-			}
-			w.guesses.of[g.ID] = is
-		}
-		if name := w.gallery.Name(is.person); name != "" {
-			all[g.ID] = Probably{name, is.person, nearAt(space, is.distance)}
+	asked := g.Faces[:min(mostAsked, len(g.Faces))]
+	known, there := w.guesses[g.ID]
+	if there && known.faces == len(asked) {
+		return known.is
+	}
+	person, distance := int64(0), farthest*w.gallery.Space().ImpostorRadius
+	for _, f := range asked {
+		if p, d := w.gallery.Learner().Closest(f.Vector, distance); p != 0 {
+			person, distance = p, d
 		}
 	}
-	return all
+	known = guess{faces: len(asked)}
+	if name := w.gallery.Name(person); name != "" {
+		known.is = &Probably{name, person, nearAt(w.gallery.Space(), distance)}
+	}
+	w.guesses[g.ID] = known
+	return known.is
 }

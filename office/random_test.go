@@ -184,7 +184,7 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 	case 7:
 		return fmt.Sprintf("ignore %d", g.ID), w.Ignore(g.ID, !g.Ignored)
 	}
-	f := g.Album.Faces[r.IntN(len(g.Album.Faces))]
+	f := g.Faces[r.IntN(len(g.Faces))]
 	return fmt.Sprintf("split %d", g.ID), w.Split(g.ID, []uint64{f.ID})
 }
 

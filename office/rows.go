@@ -13,11 +13,11 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// faceOf returns the face in the columns number, camera, at, vector and jpeg of a row, from a column on.
+// faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from a column on.
 func faceOf(r gallery.Row, from int) Face {
 	f := Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1), At: moment(r.ColumnInt64(from + 2)),
-		Vector: vector.Floats(r.ColumnRawBlob(from + 3))}
-	if jpeg := r.ColumnRawBlob(from + 4); len(jpeg) > 0 {
+		Sharp: r.ColumnFloat(from + 3), Vector: vector.Floats(r.ColumnRawBlob(from + 4))}
+	if jpeg := r.ColumnRawBlob(from + 5); len(jpeg) > 0 {
 		f.JPEG = slices.Clone(jpeg)
 	}
 	return f
@@ -32,10 +32,10 @@ func (f Face) write(t *gallery.Tx, office int64, sighting, stranger uint64) erro
 	if f.JPEG != nil {
 		jpeg = f.JPEG
 	}
-	return t.Exec(`insert into face(number, office, sighting, stranger, camera, at, vector, jpeg)
-		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict(number) do update set
+	return t.Exec(`insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
+		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) on conflict(number) do update set
 		sighting = coalesce(?3, sighting), stranger = iif(?4 > 0, ?4, stranger)`,
-		int64(f.ID), office, of, int64(stranger), f.Camera, nanoseconds(f.At), vector.Bytes(f.Vector), jpeg)
+		int64(f.ID), office, of, int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector), jpeg)
 }
 
 // size returns the number of bytes that count for a face.
@@ -89,7 +89,7 @@ func ids[N int64 | uint64](all []N) string {
 
 // facesOf returns the faces of a sighting, in the order in which they were seen.
 func facesOf(t *gallery.Tx, sighting uint64) (all []Face, err error) {
-	err = t.Query("select number, camera, at, vector, jpeg from face where sighting = ? order by number",
+	err = t.Query("select number, camera, at, sharp, vector, jpeg from face where sighting = ? order by number",
 		func(r gallery.Row) error {
 			all = append(all, faceOf(r, 0))
 			return nil

@@ -41,7 +41,7 @@ func (w *book) Name(group uint64, name string, force bool) error {
 		if err != nil {
 			return err
 		}
-		said := w.state(t, statement{kind: Named, person: person, group: group, face: g.Album.Faces[0].ID})
+		said := w.state(t, statement{kind: Named, person: person, group: group, face: g.Faces[0].ID})
 		t.Made(said, rows)
 		w.named(t, said, group, person)
 		return w.study(t, said, rest)
@@ -320,7 +320,7 @@ func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
 	}
 	q := statement{kind: Named, person: person, sighting: s.ID, face: first[0].ID}
 	g, none := w.unknown.Get(s.Group)
-	if none == nil && w.seems(g.Album.Faces) == person {
+	if none == nil && w.seems(g.Faces) == person {
 		q.group = g.ID
 	}
 	said := w.state(t, q)

@@ -27,9 +27,9 @@ func (w *pictures) Shot(e Event) (s Shot) {
 	kept := x.Group != 0 && w.unknown.Has(x.Group) && !w.unknown.Ignored(x.Group)
 	faces := append([]Face(nil), v.album.Faces...)
 	w.mu.Unlock()
-	for _, f := range w.clear.best(w.space(), faces, 1) {
+	for _, f := range best(w.space(), faces, 1) {
 		if kept && f.JPEG != nil {
-			s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, w.clear.of(f)
+			s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.clear()
 		}
 	}
 	return s

@@ -20,7 +20,7 @@ func (w *book) Ignore(group uint64, ignored bool) error {
 		if !ignored {
 			kind, value = Noticed, 0
 		}
-		said := w.state(t, statement{kind: kind, group: group, face: g.Album.Faces[0].ID})
+		said := w.state(t, statement{kind: kind, group: group, face: g.Faces[0].ID})
 		return t.Say(said, gallery.IgnoredOf, []int64{int64(group)}, gallery.Value{Value: value})
 	})
 }
@@ -37,7 +37,7 @@ func (w *book) Merge(into, from uint64) error {
 		if err != nil || into == from {
 			return err
 		}
-		said := w.state(t, statement{kind: Merged, group: into, face: a.Album.Faces[0].ID})
+		said := w.state(t, statement{kind: Merged, group: into, face: a.Faces[0].ID})
 		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(b.Last), int64(into))
 		for _, of := range []struct{ what, sql string }{
 			{gallery.FaceGroup, "select number from face where stranger = ?"},
@@ -59,7 +59,7 @@ func (w *book) Split(group uint64, faces []uint64) error {
 		if err != nil {
 			return err
 		}
-		all := numbersOf(g.Album.Faces)
+		all := numbersOf(g.Faces)
 		for _, f := range faces {
 			if !slices.Contains(all, f) {
 				return fmt.Errorf("%w: %d", ErrNotInGroup, f)

@@ -146,7 +146,8 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 		if good {
 			s.look(w.gallery.Space(), x, at)
 			s.album.Add(w.gallery.Space(), Face{
-				ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, Camera: v.camera.Name, At: at,
+				ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
+				At: at,
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
 		}
 	}
@@ -182,7 +183,7 @@ func (w *cameras) group(s *sighted, b sighting.Belief) {
 	}
 	if b.Person != 0 && !s.said || s.double {
 		if s.began { // the group has only this sighting
-			w.unknown.remove(func(p *Group) bool { return p.ID == s.Group })
+			w.unknown.remove(func(p *Stranger) bool { return p.ID == s.Group })
 		}
 		s.ungroup()
 		return

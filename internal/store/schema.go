@@ -3,7 +3,7 @@
 package store
 
 // version is the version of the schema. No other version is read.
-const version = 3
+const version = 4
 
 // A time is a number of nanoseconds since 1970, except where a comment says something else.
 const schema = `
@@ -70,6 +70,7 @@ create table face(
 	stranger integer not null, -- the group of unknown faces; 0: none
 	camera text not null,
 	at integer not null,
+	sharp real not null, -- variance of the Laplacian of its picture
 	vector blob not null,
 	jpeg blob
 ) strict;

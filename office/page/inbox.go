@@ -17,7 +17,7 @@ type question struct {
 	// Kind is "stranger" (who is it?), "still" (is it still this person?) or "conflict" (which label is wrong?).
 	Kind     string           `json:"kind"`
 	At       time.Time        `json:"at,omitzero"`
-	Stranger *stranger        `json:"stranger,omitempty"`
+	Stranger *office.Stranger `json:"stranger,omitempty"`
 	Sighting *office.Sighting `json:"sighting,omitempty"`
 	Conflict *office.Conflict `json:"conflict,omitempty"`
 }
@@ -26,7 +26,7 @@ type question struct {
 // others, the newest first.
 func inbox(w *office.Office) []question {
 	all := []question{}
-	for _, g := range strangers(w) {
+	for _, g := range w.Strangers() {
 		if !g.Ignored {
 			all = append(all,
 				question{Key: fmt.Sprintf("stranger-%d", g.ID), Kind: "stranger", At: g.Last, Stranger: &g})
@@ -46,46 +46,4 @@ func inbox(w *office.Office) []question {
 		first = append(first, question{Key: key, Kind: "conflict", Conflict: &c})
 	}
 	return append(first, all...)
-}
-
-// stranger is a group of unknown faces without the faces themselves.
-type stranger struct {
-	ID      uint64    `json:"id"`
-	First   time.Time `json:"first"`
-	Last    time.Time `json:"last"`
-	Visits  int       `json:"visits"`
-	Ignored bool      `json:"ignored"`
-	// Probably is the known person who comes nearest, beyond the limit of a name.
-	Probably *office.Probably `json:"probably,omitempty"`
-	Best     []uint64         `json:"best"` // numbers of the faces that show the person best
-	Faces    []faceShown      `json:"faces"`
-}
-
-type faceShown struct {
-	ID     uint64    `json:"id"`
-	At     time.Time `json:"at"`
-	Camera string    `json:"camera"`
-}
-
-// bestFaces is the number of faces of a stranger that the question shows.
-const bestFaces = 4
-
-func strangers(w *office.Office) []stranger {
-	all := []stranger{}
-	groups := w.Strangers()
-	probable := w.Probable(groups)
-	for _, g := range groups {
-		s := stranger{
-			ID: g.ID, First: g.First, Last: g.Last, Visits: g.Visits, Ignored: g.Ignored,
-			Best: w.Best(g.Album.Faces, bestFaces), Faces: []faceShown{},
-		}
-		if is, there := probable[g.ID]; there {
-			s.Probably = &is
-		}
-		for _, f := range g.Album.Faces {
-			s.Faces = append(s.Faces, faceShown{f.ID, f.At, f.Camera})
-		}
-		all = append(all, s)
-	}
-	return all
 }

@@ -72,7 +72,7 @@ var described = map[string]about{
 	"GET /api/now":       {summary: "The present state", answer: office.Now{}},
 	"GET /api/sinks":     {summary: "The state of the delivery of events", answer: []sink.Status{}},
 	"GET /api/inbox":     {summary: "Questions: first contradictions between labels, then the newest first", answer: []question{}},
-	"GET /api/strangers": {summary: "Unknown people, the last seen first", answer: []stranger{}},
+	"GET /api/strangers": {summary: "Unknown people, the last seen first", answer: []office.Stranger{}},
 	"GET /api/conflicts": {summary: "Contradictions between labels", answer: []office.Conflict{}},
 	"GET /api/people":    {summary: "All known people", answer: []personShown{}},
 	"GET /api/person": {summary: "The record of a person: enrolled, rejected and learned faces", answer: office.Profile{},

@@ -51,7 +51,7 @@ func (p *Page) read(m *http.ServeMux) {
 	get("now", func(*query) (any, error) { return w.Now(), nil })
 	get("sinks", func(*query) (any, error) { return p.o.Sinks(), nil })
 	get("inbox", func(*query) (any, error) { return inbox(w), nil })
-	get("strangers", func(*query) (any, error) { return strangers(w), nil })
+	get("strangers", func(*query) (any, error) { return w.Strangers(), nil })
 	get("conflicts", func(*query) (any, error) { return w.Conflicts(), nil })
 	get("people", func(*query) (any, error) { return everybody(w), nil })
 	get("person", func(q *query) (any, error) {

@@ -401,7 +401,7 @@ func draw(m *image.RGBA, box image.Rectangle, who string, turn, soft float64) {
 }
 
 func (s *scene) group(i int) string     { return fmt.Sprint(s.office.Strangers()[i].ID) }
-func (s *scene) groupFace(i int) string { return fmt.Sprint(s.office.Strangers()[i].Album.Faces[0].ID) }
+func (s *scene) groupFace(i int) string { return fmt.Sprint(s.office.Strangers()[i].Faces[0].ID) }
 
 func (s *scene) lastGroup() string {
 	all := s.office.Strangers()
