@@ -141,7 +141,7 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 		}
 		return nil, io.EOF
 	}
-	f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: (*Picture)(s.img)}
+	f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: s.img}
 	if c.count.Read == 0 && !c.live {
 		second, err := c.read(ctx)
 		if err != nil {

@@ -45,7 +45,7 @@ const smallestShare = .1
 // Detect implements [Detector].
 func (d *Cascade) Detect(img *Picture) ([]Face, error) {
 	size := img.Size()
-	boxes, err := d.c.Detect(img.native(), int(smallestShare*float64(min(size.X, size.Y))))
+	boxes, err := d.c.Detect(img, int(smallestShare*float64(min(size.X, size.Y))))
 	if err != nil {
 		return nil, err
 	}

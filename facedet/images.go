@@ -79,7 +79,7 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 			continue
 		}
 		s.count.Read++
-		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: (*Picture)(img), Still: s.still,
+		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: img, Still: s.still,
 			File: filepath.Base(s.paths[i])}, nil
 	}
 }

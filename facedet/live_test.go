@@ -29,7 +29,7 @@ func (s *ticks) Next(context.Context) (*facedet.Frame, error) {
 	}
 	s.read++
 	return &facedet.Frame{Index: s.read - 1, Time: time.Duration(s.read-1) * 10 * time.Millisecond,
-		Image: (*facedet.Picture)(img)}, nil
+		Image: img}, nil
 }
 func (s *ticks) Count() facedet.Count { return facedet.Count{Declared: s.n, Read: s.read} }
 func (s *ticks) Close() error         { return nil }

@@ -33,11 +33,11 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 		return nil, fmt.Errorf("opening detector: %w", err)
 	}
 	n := &Network{boxes, points}
-	err = boxes.Try(func(blank *cv.Image) error {
+	err = boxes.Try(func(blank *Picture) error {
 		if _, err := n.find(blank, blank.Bounds()); err != nil {
 			return err
 		}
-		_, err := n.landmarks(blank, blank.Bounds())
+		_, err := n.Points(blank, blank.Bounds())
 		return err
 	})
 	if err != nil {
@@ -50,12 +50,11 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 // Detect implements [Detector]. The picture is scaled to the input of the network, all of it and each of the [Windows]
 // of a large one. A picture that is hardly larger than the face in it, such as the stills of a gallery, gets a border
 // first, because the network was trained on faces with surroundings.
-func (n *Network) Detect(p *Picture) ([]Face, error) {
-	img := p.native()
+func (n *Network) Detect(img *Picture) ([]Face, error) {
 	if n.small(img) {
 		return n.bordered(img)
 	}
-	found, err := n.Boxes(p, Windows(p.Bounds())...)
+	found, err := n.Boxes(img, Windows(img.Bounds())...)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func (n *Network) Detect(p *Picture) ([]Face, error) {
 }
 
 // bordered detects faces in a small picture.
-func (n *Network) bordered(img *cv.Image) ([]Face, error) {
+func (n *Network) bordered(img *Picture) ([]Face, error) {
 	border := max(img.Size().X, img.Size().Y) / 2
 	padded, err := img.Pad(border, 127)
 	if err != nil {
@@ -94,7 +93,7 @@ func (n *Network) bordered(img *cv.Image) ([]Face, error) {
 
 // small reports whether a picture gets a border. A strip that is too long for a border holds no face that a border
 // would help to find.
-func (n *Network) small(img *cv.Image) bool {
+func (n *Network) small(img *Picture) bool {
 	size := img.Size()
 	return (size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2) && max(size.X, size.Y) <= longestSmall
 }
@@ -103,12 +102,12 @@ func (n *Network) small(img *cv.Image) bool {
 // finds landmarks. Faces in a small picture may already have some. A face that the edge of a part may have cut is left
 // out.
 func (n *Network) Boxes(p *Picture, parts ...image.Rectangle) ([]Face, error) {
-	if n.small(p.native()) {
-		return n.bordered(p.native())
+	if n.small(p) {
+		return n.bordered(p)
 	}
 	var found []Face
 	for _, part := range parts {
-		faces, err := n.find(p.native(), part)
+		faces, err := n.find(p, part)
 		if err != nil {
 			return nil, err
 		}
@@ -120,16 +119,11 @@ func (n *Network) Boxes(p *Picture, parts ...image.Rectangle) ([]Face, error) {
 	return found, nil
 }
 
-// Points returns the landmarks of a face whose box is in the picture.
-func (n *Network) Points(p *Picture, box image.Rectangle) ([]face.Point, error) {
-	return n.landmarks(p.native(), box)
-}
-
 // longestSmall is the longest side in pixels of a picture that gets a border.
 const longestSmall = 4096
 
 // find returns the faces in a part of a picture, the largest first.
-func (n *Network) find(img *cv.Image, part image.Rectangle) ([]Face, error) {
+func (n *Network) find(img *Picture, part image.Rectangle) ([]Face, error) {
 	part = part.Intersect(img.Bounds())
 	in := img
 	if part != img.Bounds() {
@@ -156,9 +150,9 @@ func (n *Network) find(img *cv.Image, part image.Rectangle) ([]Face, error) {
 }
 
 // mark finds the landmarks of faces.
-func (n *Network) mark(img *cv.Image, faces []Face) (err error) {
+func (n *Network) mark(img *Picture, faces []Face) (err error) {
 	for i := range faces {
-		if faces[i].Landmarks, err = n.landmarks(img, faces[i].Box); err != nil {
+		if faces[i].Landmarks, err = n.Points(img, faces[i].Box); err != nil {
 			return err
 		}
 	}
@@ -292,8 +286,9 @@ func bestOf(faces []Face, same func(a, b image.Rectangle) bool) []Face {
 	return kept
 }
 
-// landmarks runs the second network on a box. Its output is relative to the box.
-func (n *Network) landmarks(img *cv.Image, box image.Rectangle) ([]face.Point, error) {
+// Points returns the landmarks of a face whose box is in the picture: the output of the second network, which is relative
+// to the box.
+func (n *Network) Points(img *Picture, box image.Rectangle) ([]face.Point, error) {
 	crop, err := img.Crop(box)
 	if err != nil {
 		return nil, err

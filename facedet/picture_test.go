@@ -126,12 +126,12 @@ func TestPictureClosed(t *testing.T) {
 				"Mat":     func() error { _, err := p.Mat(); return err },
 				"Haar":    func() error { _, err := haar.Detect(p); return err },
 				"Measure": func() error { _, err := preprocess.Measure(p, image.Rect(0, 0, 9, 9), nil); return err },
-				"Blend":   func() error { _, err := preprocess.Blend(open, p, .5); return err },
+				"Blend":   func() error { _, err := open.Blend(p, .5); return err },
 				"Align": func() error {
-					_, err := preprocess.Extract(preprocess.NewPixels(), p, image.Rect(0, 0, 9, 9), nil)
+					_, _, err := preprocess.Extract(preprocess.NewPixels(), p, image.Rect(0, 0, 9, 9), nil)
 					return err
 				},
-				"Vector": func() error { _, err := preprocess.NewPixels().Vector(p); return err },
+				"Vector": func() error { _, _, err := preprocess.NewPixels().Vector(p); return err },
 				"Write":  func() error { return rec.Write(p) },
 			} {
 				if err := f(); !errors.Is(err, facedet.ErrClosed) {

@@ -32,7 +32,7 @@ func (r *Recorder) Write(img *Picture) error {
 		}
 		r.w = w
 	}
-	return r.w.Write(img.native())
+	return r.w.Write(img)
 }
 
 // Close ends the file.

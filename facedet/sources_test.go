@@ -54,7 +54,7 @@ func write(t testing.TB, dir, name string, data []byte) string {
 // shade returns the grey value of a frame of one colour.
 func shade(t testing.TB, f *facedet.Frame) uint8 {
 	t.Helper()
-	g := (*cv.Image)(f.Image).Gray()
+	g := f.Image.Gray()
 	defer g.Close()
 	return g.Bytes()[0]
 }
@@ -68,7 +68,7 @@ func video(t testing.TB, path string, n int) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := rec.Write((*facedet.Picture)(img)); err != nil {
+		if err := rec.Write(img); err != nil {
 			t.Fatal(err)
 		}
 		img.Close()

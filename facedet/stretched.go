@@ -35,7 +35,7 @@ func (s *stretched) Next(ctx context.Context) (*Frame, error) {
 	if math.Abs(by-1) <= nearly {
 		return f, nil
 	}
-	round, err := picture(f.Image.native().Stretch(by))
+	round, err := f.Image.Stretch(by)
 	f.Image.Close()
 	if err != nil {
 		return nil, fmt.Errorf("stretching frame %d: %w", f.Index, err)

@@ -32,7 +32,7 @@ func (r red) Next(ctx context.Context) (*facedet.Frame, error) {
 		pix[i], pix[i+1] = pix[i+2], pix[i+2]
 	}
 	img, err := cv.FromBGR(f.Image.Size(), pix)
-	f.Image = (*facedet.Picture)(img)
+	f.Image = img
 	return f, err
 }
 

@@ -74,7 +74,7 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := e.Vector(aligned)
+		x, _, err := e.Vector(aligned)
 		aligned.Close()
 		if err != nil {
 			t.Fatal(err)

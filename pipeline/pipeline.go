@@ -211,7 +211,7 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 			return err
 		}
 	}
-	s.Vector, s.Quality.Norm, err = preprocess.ExtractNormed(p.extractor, img.Picture, s.Box, s.Landmarks)
+	s.Vector, s.Quality.Norm, err = preprocess.Extract(p.extractor, img.Picture, s.Box, s.Landmarks)
 	switch {
 	case errors.Is(err, preprocess.ErrLandmarks), errors.Is(err, preprocess.ErrNoLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector

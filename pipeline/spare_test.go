@@ -99,9 +99,9 @@ type eyes struct{ s *stage }
 
 func (e eyes) Space() face.Space { return face.Space{ID: "plane", Dim: 2, Scale: 1} }
 func (e eyes) Close() error      { return nil }
-func (e eyes) Vector(*facedet.Picture) ([]float32, error) {
+func (e eyes) Vector(*facedet.Picture) ([]float32, float64, error) {
 	e.s.vectors++
-	return []float32{1, 2}, nil
+	return []float32{1, 2}, 0, nil
 }
 func (e eyes) Align(img *facedet.Picture, _ image.Rectangle, _ []face.Point) (*facedet.Picture, error) {
 	return img.Clone()

@@ -241,7 +241,7 @@ func (u *upright) faces(img *facedet.Picture) (faces []facedet.Face, err error) 
 // normOf returns the norm of a face, or 0 if no vector can be made of it.
 func normOf(e preprocess.Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (float64,
 	error) {
-	_, norm, err := preprocess.ExtractNormed(e, img, box, landmarks)
+	_, norm, err := preprocess.Extract(e, img, box, landmarks)
 	if errors.Is(err, preprocess.ErrLandmarks) || errors.Is(err, preprocess.ErrNoLandmarks) {
 		return 0, nil
 	}
@@ -257,14 +257,9 @@ func (u *upright) Close() error {
 	return u.Source.Close()
 }
 
-// points finds landmarks in a box.
-type points interface {
-	Points(img *facedet.Picture, box image.Rectangle) ([]face.Point, error)
-}
-
 // turns returns the norms of a face that is turned, with landmarks found again, or nil if they cannot be measured.
 func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, error) {
-	d, ok := p.detector.(points)
+	d, ok := p.detector.(steps)
 	if !ok || !preprocess.HasNorm(p.extractor) {
 		return nil, nil
 	}
@@ -284,7 +279,7 @@ func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, err
 	return &t, nil
 }
 
-func (p *Pipeline) turnedNorm(d points, crop *facedet.Picture, box image.Rectangle, degrees int) (float64, error) {
+func (p *Pipeline) turnedNorm(d steps, crop *facedet.Picture, box image.Rectangle, degrees int) (float64, error) {
 	turned, err := crop.Turn(degrees)
 	if err != nil {
 		return 0, err

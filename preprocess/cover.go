@@ -58,7 +58,7 @@ func hidden(img *facedet.Picture, line image.Rectangle) (bool, error) {
 	if !line.In(img.Bounds()) {
 		return true, nil
 	}
-	crop, err := native(img).Crop(line)
+	crop, err := img.Crop(line)
 	if err != nil {
 		return false, err
 	}

@@ -75,22 +75,16 @@ func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle, landmarks []f
 	if err != nil {
 		return nil, err
 	}
-	aligned, err := native(img).Warp(a, image.Pt(e.net.Input.Width, e.net.Input.Height))
+	aligned, err := img.Warp(a, image.Pt(e.net.Input.Width, e.net.Input.Height))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLandmarks, err)
 	}
-	return (*facedet.Picture)(aligned), nil
+	return aligned, nil
 }
 
 // Vector implements [Extractor].
-func (e *Embedding) Vector(aligned *facedet.Picture) ([]float32, error) {
-	x, _, err := e.Normed(aligned)
-	return x, err
-}
-
-// Normed is [Embedding.Vector] with the length of the vector before it is scaled to 1: see [face.Quality].
-func (e *Embedding) Normed(aligned *facedet.Picture) (x []float32, norm float64, err error) {
-	if x, err = forward(e.net, native(aligned), e.space.Dim); err != nil {
+func (e *Embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
+	if x, err = forward(e.net, aligned, e.space.Dim); err != nil {
 		return nil, 0, fmt.Errorf("embedding a face: %w", err)
 	}
 	var sum float64

@@ -31,7 +31,7 @@ func NewLiveness(d models.Description, dir string) (*Liveness, error) {
 
 // Score returns the probability in [0,1] that the face in the box is live.
 func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, error) {
-	crop, err := native(img).Crop(surroundings(box, l.net.Crop, l.net.BoxScale, img.Size()))
+	crop, err := img.Crop(surroundings(box, l.net.Crop, l.net.BoxScale, img.Size()))
 	if err != nil {
 		return 0, err
 	}

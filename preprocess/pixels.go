@@ -31,14 +31,14 @@ func (Pixels) Align(img *facedet.Picture, box image.Rectangle, _ []face.Point) (
 		return nil, err
 	}
 	defer small.Close()
-	return (*facedet.Picture)(small.BGR()), nil
+	return small.BGR(), nil
 }
 
 // Vector implements [Extractor].
-func (Pixels) Vector(aligned *facedet.Picture) ([]float32, error) {
+func (Pixels) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
 	small, err := scaledFace(aligned, aligned.Bounds())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer small.Close()
 	smooth := small.Smooth()
@@ -46,11 +46,11 @@ func (Pixels) Vector(aligned *facedet.Picture) ([]float32, error) {
 	flat := smooth.Equalize()
 	defer flat.Close()
 	pix := flat.Bytes()
-	x := make([]float32, len(pix))
+	x = make([]float32, len(pix))
 	for i, p := range pix {
 		x[i] = float32(p) / 255
 	}
-	return x, nil
+	return x, 0, nil
 }
 
 // Close implements [Extractor].
@@ -58,7 +58,7 @@ func (Pixels) Close() error { return nil }
 
 // scaledFace returns the box in grey, 96x96.
 func scaledFace(img *facedet.Picture, box image.Rectangle) (*cv.Gray, error) {
-	crop, err := native(img).Crop(box)
+	crop, err := img.Crop(box)
 	if err != nil {
 		return nil, err
 	}

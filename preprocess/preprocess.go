@@ -16,7 +16,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 )
 
 // ErrNoLandmarks is returned if an extractor must align a face without landmarks.
@@ -29,26 +28,23 @@ type Extractor interface {
 	// Align returns the face in the size and position in which faces are compared; the vector is made from it.
 	// Landmarks are 5 or 68 points, see [face.FivePoints], or nil. The caller closes the picture.
 	Align(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (*facedet.Picture, error)
-	// Vector returns the vector of a picture that Align has made.
-	Vector(aligned *facedet.Picture) ([]float32, error)
+	// Vector returns the vector of a picture that Align has made. In a space of unit vectors the norm is the length
+	// before the vector was scaled to 1, see [face.Quality], and in others 0.
+	Vector(aligned *facedet.Picture) (x []float32, norm float64, err error)
 	// Close frees the resources of the extractor.
 	Close() error
 }
 
-func native(p *facedet.Picture) *cv.Image { return (*cv.Image)(p) }
+// HasNorm reports whether an extractor measures [face.Quality].Norm. The pixels of the thesis have no such norm.
+func HasNorm(e Extractor) bool { return e.Space().Unit }
 
-// Blend returns (1 - share) times the first picture plus share times the second, which must have the same size. The
-// caller closes the picture.
-func Blend(from, to *facedet.Picture, share float64) (*facedet.Picture, error) {
-	mixed, err := native(from).Blend(native(to), share)
-	return (*facedet.Picture)(mixed), err
-}
-
-// Extract returns the vector of the face in the box of img. Landmarks are 5 or 68 points, see [face.FivePoints], or nil.
-func Extract(e Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) ([]float32, error) {
+// Extract returns the vector of the face in the box of img, and its norm; see [Extractor]. Landmarks are 5 or 68 points,
+// see [face.FivePoints], or nil.
+func Extract(e Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (x []float32, norm float64,
+	err error) {
 	aligned, err := e.Align(img, box, landmarks)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer aligned.Close()
 	return e.Vector(aligned)
@@ -60,11 +56,11 @@ func Extract(e Extractor, img *facedet.Picture, box image.Rectangle, landmarks [
 func Blends(e Extractor, from, to *facedet.Picture, n int) ([][]float32, error) {
 	var all [][]float32
 	for i := 1; i <= n; i++ {
-		mixed, err := Blend(from, to, float64(i)/float64(n))
+		mixed, err := from.Blend(to, float64(i)/float64(n))
 		if err != nil {
 			return nil, err
 		}
-		x, err := e.Vector(mixed)
+		x, _, err := e.Vector(mixed)
 		mixed.Close()
 		if err != nil {
 			return nil, err

@@ -39,12 +39,7 @@ func noise(t testing.TB, size image.Point) *facedet.Picture {
 		t.Fatal(err)
 	}
 	defer large.Close()
-	return (*facedet.Picture)(large.BGR())
-}
-
-func warp(p *facedet.Picture, a cv.Affine, size image.Point) (*facedet.Picture, error) {
-	m, err := (*cv.Image)(p).Warp(a, size)
-	return (*facedet.Picture)(m), err
+	return large.BGR()
 }
 
 // landmarks returns 68 points of a frontal face in a box.
@@ -82,7 +77,7 @@ func TestEmbeddingAligned(t *testing.T) {
 	img := noise(t, size)
 	defer img.Close()
 	points := landmarks(image.Rect(50, 50, 190, 190))
-	x, err := preprocess.Extract(e, img, image.Rect(50, 50, 190, 190), points)
+	x, _, err := preprocess.Extract(e, img, image.Rect(50, 50, 190, 190), points)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +93,7 @@ func TestEmbeddingAligned(t *testing.T) {
 		{"enlarged", cv.Affine{1.5, 0, 10, 0, 1.5, 20}},
 		{"tilted", cv.Affine{cos, -sin, 100, sin, cos, 20}},
 	} {
-		moved, err := warp(img, m.a, image.Pt(420, 420))
+		moved, err := img.Warp(m.a, image.Pt(420, 420))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +103,7 @@ func TestEmbeddingAligned(t *testing.T) {
 			there[i] = face.Point{X: float32(m.a[0]*px + m.a[1]*py + m.a[2]),
 				Y: float32(m.a[3]*px + m.a[4]*py + m.a[5])}
 		}
-		y, err := preprocess.Extract(e, moved, image.Rect(0, 0, 420, 420), there)
+		y, _, err := preprocess.Extract(e, moved, image.Rect(0, 0, 420, 420), there)
 		moved.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -130,13 +125,13 @@ func TestBlends(t *testing.T) {
 	a, b := noise(t, image.Pt(112, 112)), noise(t, image.Pt(112, 112))
 	defer a.Close()
 	defer b.Close()
-	turned, err := warp(b, cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112))
+	turned, err := b.Warp(cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer turned.Close()
 	for _, e := range []preprocess.Extractor{preprocess.NewPixels(), embedding(t)} {
-		end, err := e.Vector(turned)
+		end, _, err := e.Vector(turned)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +163,7 @@ func TestBlends(t *testing.T) {
 		t.Error("blends of pictures of two sizes gave no error")
 	}
 	for _, share := range []float64{-.1, 1.1, math.NaN()} {
-		if _, err := preprocess.Blend(a, turned, share); err == nil {
+		if _, err := a.Blend(turned, share); err == nil {
 			t.Errorf("a share of %g gave no error", share)
 		}
 	}
@@ -196,7 +191,7 @@ func TestEmbeddingErrors(t *testing.T) {
 		{"not a number", nan, preprocess.ErrLandmarks},
 		{"infinite", far, preprocess.ErrLandmarks},
 	} {
-		if _, err := preprocess.Extract(e, img, box, c.landmarks); !errors.Is(err, c.err) {
+		if _, _, err := preprocess.Extract(e, img, box, c.landmarks); !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.err)
 		}
 	}

@@ -89,5 +89,6 @@ func vector(d facedet.Detector, e preprocess.Extractor, path string) ([]float32,
 	if len(faces) == 0 {
 		return nil, errors.New("there is no face in it")
 	}
-	return preprocess.Extract(e, p, faces[0].Box, faces[0].Landmarks)
+	x, _, err := preprocess.Extract(e, p, faces[0].Box, faces[0].Landmarks)
+	return x, err
 }

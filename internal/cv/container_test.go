@@ -155,7 +155,7 @@ func open(t *testing.T, name string, content []byte) *Capture {
 // white returns the middle of the white quarter of a picture, as parts of its sides.
 func white(t *testing.T, m *Image) (x, y float64) {
 	t.Helper()
-	img, err := m.RGBA()
+	img, err := m.Image()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,8 +55,8 @@ func FromImage(m image.Image) (*Image, error) {
 	return &Image{mat: dst}, nil
 }
 
-// RGBA returns a copy of the pixels in Go's memory.
-func (m *Image) RGBA() (*image.RGBA, error) {
+// Image returns a copy of the pixels in Go's memory.
+func (m *Image) Image() (*image.RGBA, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/preprocess"
 	"gocv.io/x/gocv"
@@ -35,7 +34,7 @@ func TestPixelsGolden(t *testing.T) {
 		image.Rect(60, 60, 100, 110), // grows
 		image.Rect(0, 0, 96, 96),
 	} {
-		got, err := preprocess.Extract(preprocess.NewPixels(), (*facedet.Picture)(img), box, nil)
+		got, _, err := preprocess.Extract(preprocess.NewPixels(), img, box, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

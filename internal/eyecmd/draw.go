@@ -38,7 +38,7 @@ func show(frames io.Reader) error {
 			return false, err
 		}
 		defer img.Close()
-		return w.Show((*cv.Image)(img)), nil
+		return w.Show(img), nil
 	})
 }
 

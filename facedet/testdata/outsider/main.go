@@ -88,18 +88,18 @@ func (means) Align(p *facedet.Picture, box image.Rectangle, _ []face.Point) (*fa
 	return p.Crop(box)
 }
 
-func (means) Vector(p *facedet.Picture) ([]float32, error) {
+func (means) Vector(p *facedet.Picture) ([]float32, float64, error) {
 	one, err := p.Resize(image.Pt(1, 1))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer one.Close()
 	m, err := one.Image()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c := m.RGBAAt(0, 0)
-	return []float32{float32(c.R), float32(c.G), float32(c.B)}, nil
+	return []float32{float32(c.R), float32(c.G), float32(c.B)}, 0, nil
 }
 
 func (means) Close() error { return nil }

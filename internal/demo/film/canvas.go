@@ -142,5 +142,5 @@ func (c *canvas) picture() (*facedet.Picture, error) {
 		return nil, err
 	}
 	defer g.Close()
-	return (*facedet.Picture)(g.BGR()), nil
+	return g.BGR(), nil
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
 )
 
@@ -127,7 +126,7 @@ func load(ctx context.Context, dir string) ([]*photo, error) {
 			}
 			return nil, err
 		}
-		g := (*cv.Image)(f.Image).Gray()
+		g := f.Image.Gray()
 		photos = append(photos, newPhoto(g.Size(), g.Bytes()))
 		g.Close()
 		f.Close()
