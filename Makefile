@@ -162,7 +162,7 @@ deb:
 # The files that can be installed without a camera, a compiler and a network.
 install-files:
 	install -d $(DESTDIR)$(datadir)/polkit-1/actions $(DESTDIR)$(datadir)/pam-configs \
-		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d $(DESTDIR)$(sysconfdir)/apparmor.d \
+		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
 		$(DESTDIR)$(datadir)/faceauth
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
 	install -m 644 office/install/faceauth-office.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf
@@ -180,7 +180,6 @@ install-files:
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
 	install -m 644 tablet/install/faceauth.socket tablet/install/faceauth-root.socket tablet/install/faceauth-eye.socket tablet/install/faceauth-key.service \
 		$(DESTDIR)$(unitdir)/
-	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/apparmor >$(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon
 
 # The programs and the module that have been built.
 built = [ -x bin/$$f ] || { echo "there is no bin/$$f; build first, as yourself: make models pam" >&2; exit 1; }
@@ -219,7 +218,7 @@ uninstall:
 		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(unitdir)/faceauth-fleet@.service \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf \
-		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf $(DESTDIR)$(sysconfdir)/apparmor.d/faceauth-daemon \
+		$(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf \
 		$(DESTDIR)$(datadir)/man/man1/faceauth.1 $(DESTDIR)$(datadir)/man/man1/faceauth-*.1 \
 		$(DESTDIR)$(pamdir)/pam_faceauth.so
 	rm -f $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/bash-completion/completions/$(p) \

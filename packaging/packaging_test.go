@@ -191,29 +191,6 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// AppArmor's parser accepts the rules, if it is installed.
-func TestAppArmor(t *testing.T) {
-	parser := "/usr/sbin/apparmor_parser"
-	if _, err := os.Stat(parser); err != nil {
-		t.Skip("there is no apparmor_parser to check the rules with; apt-get install apparmor")
-	}
-	root := t.TempDir()
-	makes(t, "install-files", "DESTDIR="+root)
-	rules := filepath.Join(root, "etc/apparmor.d/faceauth-daemon")
-	if out, err := exec.Command(parser, "-Q", "-K", rules).CombinedOutput(); err != nil {
-		t.Errorf("apparmor_parser: %v\n%s", err, out)
-	}
-	b, err := os.ReadFile(rules)
-	if err != nil || regexp.MustCompile(`@(bindir|datadir)@`).Match(b) {
-		t.Errorf("%v\n%s", err, b)
-	}
-	unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/faceauth.service"))
-	if err != nil || !strings.Contains(string(unit), "\nAppArmorProfile=-faceauth-daemon\n") ||
-		!strings.Contains(string(b), "\nprofile faceauth-daemon ") {
-		t.Errorf("the unit does not name the profile: %v", err)
-	}
-}
-
 // The container fits the compose file and the example of a configuration beside it.
 func TestContainer(t *testing.T) {
 	read := func(name string) string {
