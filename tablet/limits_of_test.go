@@ -10,7 +10,7 @@ import (
 // An asker whom the profile does not remember may try, unless it remembers too many already. The user always may, as far
 // as the user's own limits go.
 func TestLimitsOf(t *testing.T) {
-	now := moment{Wall: time.Unix(1e9, 0)}
+	now := onWall(time.Unix(1e9, 0))
 	remembered := func(n int) map[uint32]limits {
 		others := make(map[uint32]limits)
 		for i := range n {
