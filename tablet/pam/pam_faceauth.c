@@ -92,7 +92,7 @@ struct attempt {
 	int signals;       /* a signalfd of what ends the wait, or -1 */
 	bool done;         /* nothing more will come */
 	bool match, other; /* the verdict: the user; or somebody else, a picture, or the user with the password only */
-	const char *why;   /* word for what ended it, or NULL */
+	char why[32];      /* word for what ended it, or empty */
 };
 
 static uint64_t now(void)
@@ -120,27 +120,13 @@ static int language(pam_handle_t *pamh)
 	return 0;
 }
 
-/* The entry of the catalogue for a word, or NULL. Words are static, so they may be kept. */
+/* The sentence of the catalogue for a word, or NULL. */
 static const char *sentence(const char *word, int language)
 {
 	for (size_t i = 0; i < sizeof catalogue / sizeof *catalogue; i++)
 		if (strcmp(word, catalogue[i].word) == 0)
 			return catalogue[i].in[language];
 	return NULL;
-}
-
-static const char *known(const char *word)
-{
-	for (size_t i = 0; i < sizeof catalogue / sizeof *catalogue; i++)
-		if (strcmp(word, catalogue[i].word) == 0)
-			return catalogue[i].word;
-	return NULL;
-}
-
-static void end(struct attempt *a, const char *why)
-{
-	a->done = true;
-	a->why = why == NULL ? NULL : known(why);
 }
 
 /* Connects to the daemon and sends a line, without waiting: systemd listens, and starts the daemon. Root has a socket of
@@ -182,14 +168,17 @@ static void hear(struct attempt *a, char *line)
 		return; /* it is there */
 	if (strcmp(kind, "say") == 0 && (say = sentence(word, a->language)) != NULL) {
 		pam_info(a->pamh, "%s", say);
-	} else if (strcmp(kind, "end") == 0) {
-		end(a, word);
+		return;
+	}
+	a->done = strcmp(kind, "end") == 0 || strcmp(kind, "no") == 0;
+	if (a->done)
+		snprintf(a->why, sizeof a->why, "%s", word);
+	if (strcmp(kind, "end") == 0) {
 		a->match = a->asked && strcmp(word, "match") == 0; /* before it is asked the daemon tells none */
 		a->other = strcmp(word, "no-match") == 0 || strcmp(word, "taken-for-picture") == 0 ||
 			strcmp(word, "give-password") == 0;
-	} else if (strcmp(kind, "no") == 0) {
-		end(a, word);
-		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", a->why == NULL ? "unknown" : a->why);
+	} else if (a->done) {
+		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", a->why);
 	}
 }
 
@@ -213,16 +202,6 @@ static int listen_to(struct attempt *a)
 	return 0;
 }
 
-/* Waits for the daemon, or for a signal, which stays for the program. */
-static int await(const struct attempt *a, uint64_t most)
-{
-	struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
-	struct timespec left = {.tv_sec = (time_t)(most / SECOND), .tv_nsec = (long)(most % SECOND) * 1000};
-	if (ppoll(on, 2, &left, NULL) < 0)
-		return -errno;
-	return on[1].revents != 0 ? -ECANCELED : 0;
-}
-
 /* Wants the verdict. Until then the daemon tells nothing, and nothing counts. */
 static int ask(struct attempt *a)
 {
@@ -230,18 +209,25 @@ static int ask(struct attempt *a)
 	return send(a->fd, "ask\n", 4, MSG_NOSIGNAL) == 4 ? 0 : -ECONNRESET;
 }
 
-/* Handles what the daemon sends until the attempt is done, or the deadline has passed. */
+/* Handles what the daemon sends until the attempt is done, or the deadline has passed. It ends earlier if the daemon says
+ * nothing for SILENCE, or a signal comes, which stays for the program. */
 static int until(struct attempt *a, uint64_t deadline)
 {
+	uint64_t begun = now();
 	for (;;) {
-		uint64_t t;
+		struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
 		int r = listen_to(a);
+		uint64_t t = now(), end = (a->heard > begun ? a->heard : begun) + SILENCE;
 		if (a->done || r < 0)
 			return a->done ? 0 : r;
-		if ((t = now()) >= deadline)
+		if (end > deadline)
+			end = deadline;
+		if (t >= end)
 			return -ETIMEDOUT;
-		if ((r = await(a, deadline - t)) < 0 && r != -EINTR)
-			return r;
+		if (poll(on, 2, (int)((end - t) / 1000) + 1) < 0 && errno != EINTR)
+			return -errno;
+		if (on[1].revents != 0)
+			return -ECANCELED;
 	}
 }
 
@@ -255,7 +241,7 @@ static int begin(struct attempt *a, const char *user, bool asks)
 	hang_up(a);
 	a->have = 0;
 	a->done = a->match = a->other = a->asked = false;
-	a->why = NULL;
+	*a->why = '\0';
 	a->began = a->heard = now();
 	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
 	    strpbrk(user, "\t\n") != NULL || strpbrk(service, "\t\n") != NULL)
@@ -264,8 +250,7 @@ static int begin(struct attempt *a, const char *user, bool asks)
 		n = snprintf(line, sizeof line, "%s\t%s\t\t\t\t\n", asks ? "verify" : "prepare", user);
 	else
 		n = snprintf(line, sizeof line, "%s\t%s\t%lu\t%s\t%s\t%s\n", asks ? "verify" : "prepare", user,
-			(unsigned long)a->asker,
-			(const char *)service, a->challenge, a->mark);
+			(unsigned long)a->asker, (const char *)service, a->challenge, a->mark);
 	if (n < 0 || (size_t)n >= sizeof line)
 		return -EINVAL;
 	a->asked = asks;
@@ -273,26 +258,12 @@ static int begin(struct attempt *a, const char *user, bool asks)
 	return a->fd < 0 ? a->fd : 0;
 }
 
-/* Waits for the verdict. A daemon that says nothing is not waited for as long. */
-static int verdict(struct attempt *a, uint64_t deadline)
-{
-	uint64_t begun = now();
-	while (!a->done) {
-		uint64_t heard = a->heard > begun ? a->heard : begun;
-		uint64_t t = heard + SILENCE < deadline ? heard + SILENCE : deadline;
-		int r = until(a, t);
-		if (r < 0 && (r != -ETIMEDOUT || a->heard <= heard || now() >= deadline))
-			return r;
-	}
-	return 0;
-}
-
 /* Whether it is of no use to begin again: there is a verdict, or the daemon refuses for a while. */
 static bool final(const struct attempt *a)
 {
 	static const char *const words[] = {"TooSoon", "PasswordNeeded", "NoProfile", "InvalidUser", "PermissionDenied",
 		"Elsewhere"};
-	for (size_t i = 0; a->why != NULL && i < sizeof words / sizeof *words; i++)
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (strcmp(a->why, words[i]) == 0)
 			return true;
 	return a->match || a->other;
@@ -379,23 +350,26 @@ static void unit_of_this(struct unit *u)
 		fclose(f);
 }
 
+/* Whether a file has a line with a beginning. */
+static bool has(const char *path, const char *beginning)
+{
+	char line[256];
+	bool found = false;
+	FILE *f = fopen(path, "re");
+	while (f != NULL && !found && fgets(line, sizeof line, f) != NULL)
+		found = begins(line, beginning);
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
 /* Whether a session is at the device, and the one that is used there now, by the file in which logind keeps it. A file
  * of another form is one of a session from elsewhere. */
 static bool session_here(const char *session)
 {
-	char path[sizeof SESSIONS + 64], line[256];
-	bool near = false, active = false, seat = false;
-	FILE *f;
+	char path[sizeof SESSIONS + 64];
 	snprintf(path, sizeof path, SESSIONS "%s", session);
-	if ((f = fopen(path, "re")) == NULL)
-		return false;
-	while (fgets(line, sizeof line, f) != NULL) {
-		near = near || strcmp(line, "REMOTE=0\n") == 0;
-		active = active || strcmp(line, "ACTIVE=1\n") == 0;
-		seat = seat || (strncmp(line, "SEAT=", 5) == 0 && line[5] != '\n');
-	}
-	fclose(f);
-	return near && active && seat;
+	return has(path, "REMOTE=0\n") && has(path, "ACTIVE=1\n") && has(path, "SEAT=seat");
 }
 
 /* Whether a session of a user is at the device, and used now. */
@@ -439,9 +413,8 @@ static bool seat_here(pam_handle_t *pamh, bool console)
  * systemd-run --user --scope leaves the session, and keeps the number. */
 static bool audited_elsewhere(void)
 {
-	char path[sizeof SESSIONS + 16], line[256];
+	char path[sizeof SESSIONS + 16];
 	unsigned long id;
-	bool far = false;
 	FILE *f = fopen("/proc/self/sessionid", "re");
 	if (f == NULL)
 		return false;
@@ -449,12 +422,7 @@ static bool audited_elsewhere(void)
 		id = 0;
 	fclose(f);
 	snprintf(path, sizeof path, SESSIONS "%lu", id);
-	if (id == 0 || (f = fopen(path, "re")) == NULL)
-		return false;
-	while (fgets(line, sizeof line, f) != NULL)
-		far = far || strcmp(line, "REMOTE=1\n") == 0;
-	fclose(f);
-	return far;
+	return id != 0 && has(path, "REMOTE=1\n");
 }
 
 /* Whether a unit below the user's manager is one in which desktops start terminals: a scope, which is made around a
@@ -582,6 +550,19 @@ static uint32_t asking(pam_handle_t *pamh)
 	return found->pw_uid;
 }
 
+/* Writes the hash of a text by a setting or another hash, as crypt does. */
+static bool hashed(const char *text, const char *setting, char hash[128])
+{
+	struct crypt_data *data = calloc(1, sizeof *data);
+	const char *got = data == NULL ? NULL : crypt_r(text, setting, data);
+	bool good = got != NULL && *got != '*' && strlen(got) < 128;
+	strcpy(hash, good ? got : "");
+	if (data != NULL)
+		explicit_bzero(data, sizeof *data);
+	free(data);
+	return good;
+}
+
 /* How the system's entry of a user stands. */
 enum standing { GOOD, LOCKED, NO_PASSWORD };
 
@@ -591,9 +572,7 @@ static enum standing account(const char *user, char mark[128])
 {
 	struct spwd entry, *shadow = NULL;
 	struct passwd p, *found = NULL;
-	struct crypt_data *data;
 	char buffer[4096], text[512] = "";
-	const char *hash;
 	long today = (long)(time(NULL) / (24L * 60 * 60));
 	enum standing standing = GOOD;
 	*mark = '\0';
@@ -609,13 +588,8 @@ static enum standing account(const char *user, char mark[128])
 	}
 	if (*text == '\0' && getpwnam_r(user, &p, buffer, sizeof buffer, &found) == 0 && found != NULL)
 		snprintf(text, sizeof text, "%s:%lu:%s:%s", p.pw_name, (unsigned long)p.pw_uid, p.pw_gecos, p.pw_dir);
-	if (*text != '\0' && (data = calloc(1, sizeof *data)) != NULL) {
-		hash = crypt_r(text, "$5$rounds=1000$faceauth$", data);
-		if (hash != NULL && *hash != '*' && strlen(hash) < 128)
-			strcpy(mark, hash);
-		explicit_bzero(data, sizeof *data);
-		free(data);
-	}
+	if (*text != '\0')
+		hashed(text, "$5$rounds=1000$faceauth$", mark);
 	explicit_bzero(buffer, sizeof buffer);
 	explicit_bzero(text, sizeof text);
 	return standing;
@@ -626,20 +600,13 @@ static enum standing account(const char *user, char mark[128])
 static bool right(pam_handle_t *pamh, const char *user, const char *password)
 {
 	struct spwd entry, *found = NULL;
-	char buffer[4096];
-	struct crypt_data *data;
-	const char *hash;
-	bool same = false;
+	char buffer[4096], hash[128];
+	bool same;
 	if (getspnam_r(user, &entry, buffer, sizeof buffer, &found) != 0 || found == NULL) {
 		pam_syslog(pamh, LOG_NOTICE, "the password of %s cannot be checked here; see the option placed", user);
 		return false;
 	}
-	if (*entry.sp_pwdp != '\0' && (data = calloc(1, sizeof *data)) != NULL) {
-		hash = crypt_r(password, entry.sp_pwdp, data);
-		same = hash != NULL && *hash != '*' && strcmp(hash, entry.sp_pwdp) == 0;
-		explicit_bzero(data, sizeof *data);
-		free(data);
-	}
+	same = *entry.sp_pwdp != '\0' && hashed(password, entry.sp_pwdp, hash) && strcmp(hash, entry.sp_pwdp) == 0;
 	explicit_bzero(buffer, sizeof buffer);
 	return same;
 }
@@ -775,10 +742,9 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 			r = begin(&a, user, true);
 	}
 	for (int again = 0; a.fd >= 0 && r != -ECANCELED; again++) {
-		r = verdict(&a, deadline);
+		r = until(&a, deadline);
 		/* The look ended while Enter was pressed, or the daemon did before it could answer. */
-		if (again == 1 || !((a.done && a.why != NULL && strcmp(a.why, "unasked") == 0) ||
-			(r == -ECONNRESET && a.heard <= a.began)))
+		if (again == 1 || !((a.done && strcmp(a.why, "unasked") == 0) || (r == -ECONNRESET && a.heard <= a.began)))
 			break;
 		r = begin(&a, user, true);
 	}
@@ -786,9 +752,9 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		close(a.signals);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	hang_up(&a);
-	if (r < 0 && r != -ECANCELED && a.why == NULL)
-		a.why = known("error");
-	if (!a.match && a.why != NULL && sentence(a.why, a.language) != NULL)
+	if (r < 0 && r != -ECANCELED && !a.done)
+		strcpy(a.why, "error");
+	if (!a.match && sentence(a.why, a.language) != NULL)
 		pam_info(pamh, "%s", sentence(a.why, a.language));
 	if (!a.match && prompt && answers_once(pamh))
 		pam_set_item(pamh, PAM_AUTHTOK, "");
