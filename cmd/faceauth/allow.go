@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/tablet"
+	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
 
@@ -23,8 +25,7 @@ var rootServices = []string{"sudo", "sudo-i", "su", "su-l", "polkit-1"}
 func isRootService(name string) bool { return slices.Contains(rootServices, name) }
 
 // greeterServices are the PAM services that ask before anybody has a session; others ask in one.
-var greeterServices = []string{"login", "gdm-password", "gdm-fingerprint", "gdm-face", "lightdm", "sddm", "greetd",
-	"lxdm", "xdm", "plasmalogin", "cosmic-greeter", "ly"}
+var greeterServices = slices.AppendSeq([]string{"login", "gdm-fingerprint", "gdm-face"}, maps.Values(socket.Greeters))
 
 // pamService matches the name of a PAM service.
 var pamService = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,126}$`)

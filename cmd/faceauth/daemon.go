@@ -3,9 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
@@ -58,16 +61,13 @@ func newDaemon() *cobra.Command {
 	c.Flags().DurationVar(&o.idle, "idle", 10*time.Minute,
 		"end after this time without a request; 0 for never")
 	c.Flags().StringVar(&o.store, "store", "/var/lib/faceauth/profiles", "file of the encrypted profiles")
-	c.Flags().StringVar(&o.keyFile, "key-file", "/var/lib/faceauth/key", "file of the key, made at first use; the "+
-		"credential faceauth-key, which the unit has, overrides it")
+	c.Flags().StringVar(&o.keyFile, "key-file", "", "file of the key, 32 random bytes (default: faceauth-key in "+
+		"$CREDENTIALS_DIRECTORY, where the unit has it)")
 	o.NetworkFlags(c)
 	o.PolicyFlags(c)
 	o.LearnerFlags(c)
 	return c
 }
-
-// credential is the name of the key among the service manager's credentials.
-const credential = "faceauth-key"
 
 func (o *login) serve(c *cobra.Command) error {
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: func(groups []string,
@@ -124,8 +124,7 @@ func (o *login) serve(c *cobra.Command) error {
 		return socket.Serve(c.Context(), l, nil, socket.Options{Log: log, Idle: brokenIdle, Broken: broken}, func() {})
 	}
 	return socket.Serve(c.Context(), l, a, socket.Options{Log: log, Idle: o.idle}, func() {
-		resident, _ := socket.Resident() // 0 if the system does not say
-		log.Info("ready", "sources", len(o.devices), "resident_mb", resident>>20, "deadline", a.Policy().Deadline,
+		log.Info("ready", "sources", len(o.devices), "deadline", a.Policy().Deadline,
 			"challenge", o.Challenge, "min_liveness", opt.Policy.MinLiveness)
 	})
 }
@@ -133,12 +132,9 @@ func (o *login) serve(c *cobra.Command) error {
 // brokenIdle is how long a daemon without a store waits for the next request: the daemon after it tries again.
 const brokenIdle = 5 * time.Second
 
-// openStore opens the store with the key of the service manager, and without one with the key file.
+// openStore opens the store with its key.
 func (o *login) openStore(space face.Space) (*profile.Store, error) {
-	key, ok, err := profile.Credential(credential)
-	if err == nil && !ok {
-		key, err = profile.KeyFile(o.keyFile)
-	}
+	key, err := profile.ReadKey(cmp.Or(o.keyFile, filepath.Join(os.Getenv("CREDENTIALS_DIRECTORY"), "faceauth-key")))
 	if err != nil {
 		return nil, err
 	}

@@ -37,11 +37,6 @@ var desktops = []struct{ part, service string }{
 	{"COSMIC", "cosmic-greeter"}, {"I3", "i3lock"},
 }
 
-// managers are the PAM services of display managers, by the unit that display-manager.service is.
-var managers = map[string]string{"gdm.service": "gdm-password", "gdm3.service": "gdm-password", "sddm.service": "sddm",
-	"lightdm.service": "lightdm", "greetd.service": "greetd", "lxdm.service": "lxdm", "xdm.service": "xdm",
-	"plasmalogin.service": "plasmalogin", "cosmic-greeter.service": "cosmic-greeter", "ly.service": "ly"}
-
 // answered is how the daemon has answered questions about a user.
 type answered struct {
 	status socket.Status
@@ -122,7 +117,7 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 		}
 	}
 	if unit, err := os.Readlink(filepath.Join(root, "etc/systemd/system/display-manager.service")); err == nil {
-		wanted(managers[filepath.Base(unit)])
+		wanted(socket.Greeters[filepath.Base(unit)])
 	}
 	desktop := getenv("XDG_CURRENT_DESKTOP")
 	for _, d := range desktops {

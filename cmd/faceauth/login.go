@@ -135,15 +135,6 @@ func newLogin() *cobra.Command {
 		})
 	undo.Long = "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
 		"as \"2026-11-20 17:30\", or a time span such as 90m or 12h."
-	health := command("health", "print the memory use of the daemon (root only)", cobra.NoArgs,
-		func(c *cobra.Command, _ []string) error {
-			h, err := client().Health(c.Context())
-			if err != nil {
-				return err
-			}
-			return o.Print(c, h, "%d MB resident, %s\n", h.Resident>>20, cli.Count(int(h.Sessions), "verification"))
-		})
-	health.Hidden = true // for tests; faceauth doctor --login says whether the daemon answers
 	c.AddCommand(
 		enroll, allow(),
 		look("try", "try a login: look into the camera", "match", "use your password",
@@ -168,7 +159,6 @@ func newLogin() *cobra.Command {
 			}
 			return o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
 		}),
-		health,
 	)
 	return c
 }

@@ -20,7 +20,7 @@ const eyes = `for p in $(systemctl show -p MainPID --value 'faceauth-eye@*' | gr
 // The daemon and its eyes are processes of different users, both without root's rights, and the daemon has no camera.
 func TestEyesUser(t *testing.T) {
 	s := people(t)
-	s.run(t, "faceauth login health")
+	s.run(t, wake)
 	out := s.run(
 		t,
 		`user() { id -nu $(grep ^Uid: /proc/$1/status | cut -f2); }

@@ -71,9 +71,9 @@ func TestForgotten(t *testing.T) {
 	s.run(t,
 		"rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; "+
 			"systemd-creds decrypt --name=faceauth-key /srv/share/copy/key.sealed /srv/share/copy/key; "+
-			"chmod 600 /srv/share/copy/key; chown -R root /srv/share/copy")
+			"chown -R root /srv/share/copy")
 	copied := filepath.Join(s.dir, "copy")
-	key, err := profile.KeyFile(filepath.Join(copied, "key"))
+	key, err := profile.ReadKey(filepath.Join(copied, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}

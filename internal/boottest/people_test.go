@@ -344,7 +344,7 @@ func TestOnlyPasswords(t *testing.T) {
 		{"no password, and then a finger", "finger-true", "|", 0},
 		{"no password, and then nothing is checked", "empty", "|", 0},
 	} {
-		s.run(t, "faceauth login health")
+		s.run(t, wake)
 		before := told()
 		a := s.console(t, c.service, c.lines, 0)
 		time.Sleep(300 * time.Millisecond)

@@ -2,8 +2,8 @@
 
 // Package profile stores the profiles of users for logins, sealed, in one file.
 //
-// [Open] opens a store with a [Key] from [KeyFile] or [Credential]. [Store.Save], [Store.Load] and [Store.Delete]
-// write, read and remove profiles.
+// [Open] opens a store with a [Key] from [ReadKey]. [Store.Save], [Store.Load] and [Store.Delete] write, read
+// and remove profiles.
 //
 // # File format
 //

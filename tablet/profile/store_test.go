@@ -337,7 +337,10 @@ func TestGolden(t *testing.T) {
 			for _, old := range []string{path, profiles} {
 				os.Remove(old)
 			}
-			key, err := profile.KeyFile(path)
+			if err := os.WriteFile(path, []byte("32 bytes that are no secret here"), 0o600); err != nil {
+				return err
+			}
+			key, err := profile.ReadKey(path)
 			if err != nil {
 				return err
 			}
@@ -358,7 +361,7 @@ func TestGolden(t *testing.T) {
 	}
 	file := place("key", "")
 	path := place("profiles", file)
-	key, err := profile.KeyFile(file)
+	key, err := profile.ReadKey(file)
 	if err != nil {
 		t.Fatal(err)
 	}

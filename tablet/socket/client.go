@@ -135,6 +135,3 @@ func (c Client) Here(ctx context.Context) error {
 	_, err := data[bool](ctx, c, "here", "")
 	return err
 }
-
-// Health returns the state of the daemon. Only root may call it.
-func (c Client) Health(ctx context.Context) (Health, error) { return data[Health](ctx, c, "health") }

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// greeters are the units of systemd in which a program of root verifies before there is a session, or for the person of
-// a session: display managers, which also unlock the screen. So is the unit that the system calls displayManager.
-var greeters = []string{
-	"gdm.service", "gdm3.service", "lightdm.service", "sddm.service", "greetd.service", "lxdm.service", "xdm.service",
-	"plasmalogin.service", "cosmic-greeter.service", "ly.service",
-}
+// Greeters are the PAM services of display managers, by the units of systemd in which these verify as root: before there
+// is a session, or for the person of a session, because they also unlock the screen. So does the unit that the system
+// calls displayManager.
+var Greeters = map[string]string{"gdm.service": "gdm-password", "gdm3.service": "gdm-password", "sddm.service": "sddm",
+	"lightdm.service": "lightdm", "greetd.service": "greetd", "lxdm.service": "lxdm", "xdm.service": "xdm",
+	"plasmalogin.service": "plasmalogin", "cosmic-greeter.service": "cosmic-greeter", "ly.service": "ly"}
 
 const displayManager = "display-manager.service"
 
@@ -191,7 +191,7 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question
 		}
 		q.asker, q.helped = uint32(asker), true
 		return s.placeOf(ctx, uint32(pid), by, q)
-	case by.root() && is(func(u string) bool { return u == displayManager || slices.Contains(greeters, u) }):
+	case by.root() && is(func(u string) bool { return u == displayManager || Greeters[u] != "" }):
 		uid, err := UID(q.user)
 		if err != nil {
 			return p, err

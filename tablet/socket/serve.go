@@ -9,7 +9,7 @@
 //	                                           service, and a challenge and the account's mark, or nothing
 //	prepare, with the same fields              look, but tell and count nothing before a second line, ask
 //	enroll USER KIND MARK                      KIND is root, look or nothing
-//	status USER, history USER, undo USER SECONDS, forget USER, health
+//	status USER, history USER, undo USER SECONDS, forget USER
 //	password USER ASKER MARK                   the password was given
 //	here USER                                  whether the caller is at the device
 //
@@ -131,7 +131,6 @@ type service struct {
 	ctx context.Context
 
 	running  sync.WaitGroup
-	sessions atomic.Uint64
 	requests atomic.Uint64
 
 	mu    sync.Mutex
@@ -302,7 +301,7 @@ var requests = map[string]struct {
 	}},
 	"enroll": {3, (*service).enroll}, "status": {1, (*service).status},
 	"history": {1, (*service).history}, "undo": {2, (*service).undo}, "forget": {1, (*service).forget},
-	"password": {3, (*service).password}, "here": {1, (*service).amHere}, "health": {0, (*service).health},
+	"password": {3, (*service).password}, "here": {1, (*service).amHere},
 }
 
 // answers writes lines to a client. It is safe for concurrent use.

@@ -272,9 +272,6 @@ func TestVerify(t *testing.T) {
 	if !errors.As(err, &e) || e.Name != "TooSoon" || e.Wait == 0 || !strings.Contains(e.Message, "use your password") {
 		t.Errorf("refused: %+v", err)
 	}
-	if health, err := c.Health(t.Context()); err != nil || health.Resident == 0 || health.Sessions < 4 {
-		t.Errorf("health %+v, %v", health, err)
-	}
 }
 
 // Who may ask for what, of whom.
@@ -297,7 +294,6 @@ func TestCallers(t *testing.T) {
 		{"history\tnobody", "[", "[", denied},
 		{"undo\tnobody\t0", "0", "0", denied},
 		{"password\tnobody\t0\t", "true", denied, denied},
-		{"health", "{", denied, denied},
 		{"here\tnobody", "true", "true", denied},
 		{"forget\tnobody", "true", "true", denied},
 	} {
@@ -546,7 +542,7 @@ func TestIdle(t *testing.T) {
 	h := newHouse(t, tablet.Options{}, socket.Options{Idle: 400 * time.Millisecond})
 	for range 4 {
 		time.Sleep(200 * time.Millisecond)
-		if _, err := socket.Client(h.path).Health(t.Context()); err != nil {
+		if _, err := socket.Client(h.path).Status(t.Context(), "nobody"); name(err) != "NoProfile" {
 			t.Fatalf("while it is asked: %v", err)
 		}
 	}

@@ -5,10 +5,7 @@ package socket
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -201,7 +198,6 @@ func (s *service) verify(by caller, lines *answers, f []string, asked chan struc
 		return nil, err
 	}
 	defer s.release(c)
-	s.sessions.Add(1)
 	begun := time.Now()
 	stopped := false
 	try := tablet.Attempt{User: user, Asker: c.foreign, Service: service, Challenge: challenge, Still: still, Asked: asked}
@@ -373,34 +369,6 @@ func (s *service) amHere(by caller, _ *answers, f []string) (any, error) {
 		_, err = s.here(by, question{user: user, asker: by.uid})
 	}
 	return true, err
-}
-
-// Health is the state of the daemon, for root.
-type Health struct {
-	Resident uint64 `json:"resident"` // memory, in bytes
-	Sessions uint64 `json:"sessions"` // number of verifications since the start
-}
-
-func (s *service) health(by caller, _ *answers, _ []string) (any, error) {
-	if !by.root() {
-		return nil, onlyRoot()
-	}
-	resident, err := Resident()
-	return Health{resident, s.sessions.Load()}, err
-}
-
-// Resident returns the resident memory of this process in bytes.
-func Resident() (uint64, error) {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(b))
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("/proc/self/statm holds %q", b)
-	}
-	pages, err := strconv.ParseUint(fields[1], 10, 64)
-	return pages * uint64(os.Getpagesize()), err
 }
 
 func onlyRoot() error {
