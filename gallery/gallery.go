@@ -102,8 +102,7 @@ type Gallery struct {
 
 	unsaved    []online.Taught // faces learned since the last save
 	renumbered map[int64]int64
-	given      uint64 // the last number of a face that was given
-	reserved   uint64 // the last number of a face that g may give
+	given      map[string]*numbers // by kind
 }
 
 // New returns an empty gallery in memory, for a feature space. Close it after use. The error comes from [online.New].
@@ -291,6 +290,14 @@ func (g *Gallery) Names() []string {
 // Number returns the number of the enrolled person with a name ([Person].ID), or 0.
 func (g *Gallery) Number(name string) int64 { return g.numbers[name] }
 
+// Find returns the number of the enrolled person with a name. The error wraps [online.ErrUnknown].
+func (g *Gallery) Find(name string) (person int64, err error) {
+	if person = g.numbers[name]; person == 0 {
+		err = fmt.Errorf("%w: %s", online.ErrUnknown, name)
+	}
+	return person, err
+}
+
 // Name returns the name of an enrolled person, or "".
 func (g *Gallery) Name(person int64) string { return g.names[person] }
 
@@ -303,7 +310,7 @@ type Enrolment struct {
 	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
 	// Upright says that the faces are the right way up: see [face.Turns].
 	Upright bool
-	// Numbers are the numbers of the faces, if they have numbers already ([Gallery.NextFace]).
+	// Numbers are the numbers of the faces, if they have numbers already ([Gallery.Next]).
 	Numbers []uint64
 }
 
@@ -371,14 +378,13 @@ func (g *Gallery) Label(name string, faces [][]float32, now time.Time, numbers .
 // comes from [face.Space.Check] or the database.
 func (g *Gallery) Reject(x []float32, name string, number ...uint64) error {
 	return g.Change(func(t *Tx) error {
-		person := g.Number(name)
 		if err := g.Space().Check(x); err != nil {
 			return err
 		}
-		if person == 0 {
-			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
+		person, err := g.Find(name)
+		if err == nil {
+			_, err = t.Label(person, true, [][]float32{x}, number)
 		}
-		_, err := t.Label(person, true, [][]float32{x}, number)
 		return err
 	})
 }
@@ -426,27 +432,38 @@ func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint
 	return rows, err
 }
 
-// reservedFaces is the number of faces that a program can number before it writes the database again.
-const reservedFaces = 50000
+// numbers are numbers of a kind that the database has reserved: the last that was given, and the last of them.
+type numbers struct{ given, last uint64 }
 
-// NextFace returns a number that no other face has or gets. The database reserves numbers. While it cannot be written,
-// they go on from a random number above 2^52.
-func (g *Gallery) NextFace() uint64 {
-	if g.given == g.reserved && (g.tx != nil || g.reserve() != nil) { // what a transaction reserves could be taken back
-		g.given = 1<<52 + rand.Uint64N(1<<51)
-		g.reserved = g.given + 1<<51
+// reserved is how many numbers of a kind a program reserves at once. It can give them while it cannot write the database.
+var reserved = map[string]int{"face": 50000, "sighting": 1000, "stranger": 1}
+
+// Next returns a number of a kind, "face", "sighting" or "stranger", that no other thing of this kind has or gets, also
+// after a crash. If the database cannot be written to reserve more, numbers go on from a random one above 2^52.
+func (g *Gallery) Next(kind string) uint64 {
+	if g.given == nil {
+		g.given = make(map[string]*numbers)
 	}
-	g.given++
-	return g.given
-}
-
-// reserve reserves numbers for faces.
-func (g *Gallery) reserve() error {
-	return g.Records(false, func(t *Tx) error {
-		last, err := t.Next("face", reservedFaces)
-		g.given, g.reserved = uint64(last)-reservedFaces, uint64(last)
-		return err
-	})
+	n := g.given[kind]
+	if n == nil {
+		n = new(numbers)
+		g.given[kind] = n
+	}
+	if n.given == n.last {
+		n.given = 1<<52 + rand.Uint64N(1<<51)
+		n.last = n.given + 1<<51
+		if g.tx == nil { // what a transaction reserves could be taken back
+			g.Records(false, func(t *Tx) error {
+				last, err := t.Next(kind, reserved[kind])
+				if err == nil {
+					n.given, n.last = uint64(last)-uint64(reserved[kind]), uint64(last)
+				}
+				return err
+			})
+		}
+	}
+	n.given++
+	return n.given
 }
 
 // Label is a labelled or rejected face. A face may have several.
@@ -572,13 +589,11 @@ func (g *Gallery) double(x []float32, v online.Verdict) (is online.Person, err e
 // error wraps [online.ErrUnknown], or comes from the database.
 func (g *Gallery) Forget(name string) error {
 	return g.Change(func(t *Tx) error {
-		person := g.Number(name)
-		if person == 0 {
-			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
-		}
-		if err := t.Forget(person); err != nil {
+		person, err := g.Find(name)
+		if err != nil {
 			return err
 		}
+		t.Forget(person)
 		return t.Follow()
 	})
 }
@@ -587,21 +602,18 @@ func (g *Gallery) Forget(name string) error {
 // from the database.
 func (g *Gallery) Rename(from, to string) error {
 	return g.Change(func(t *Tx) error {
-		person := g.Number(from)
+		person, err := g.Find(from)
 		switch {
-		case person == 0:
-			return fmt.Errorf("%w: %s", online.ErrUnknown, from)
+		case err != nil:
+			return err
 		case g.Number(to) != 0:
 			return fmt.Errorf("%w: %s", ErrTaken, to)
 		}
 		if err := face.CheckName(to); err != nil {
 			return err
 		}
-		err := t.Call(person, to)
-		if err == nil {
-			err = t.Follow()
-		}
-		return err
+		t.Call(person, to)
+		return t.Follow()
 	})
 }
 
@@ -622,9 +634,10 @@ type Offered struct {
 // distance may be a blend of two people: it looks right to a user, and enrolled it confirms the other person
 // (lab/NOTES.md, "Morphs"). Enrol such a face before a camera. The error wraps [online.ErrUnknown].
 func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
-	l, person := g.learner, g.Number(name)
-	if person == 0 {
-		return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+	l := g.learner
+	person, err := g.Find(name)
+	if err != nil {
+		return nil, err
 	}
 	measured := g.Space().Stills.Measured()
 	stored := slices.DeleteFunc(l.Stored(), func(s online.Stored) bool {

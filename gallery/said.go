@@ -76,34 +76,32 @@ func or(column string) string {
 type Value struct {
 	Person int64 // 0: nobody
 	Text   any   // string or nil
-	Value  any   // int64 or nil
+	Value  any   // int64, bool or nil
 }
 
-// Say records that a statement gives some things a value.
-func (t *Tx) Say(statement int64, what string, of []int64, v Value) error {
-	if len(of) == 0 {
-		return nil
-	}
-	p := places[what]
+// Say records that a statement gives some things, a slice of numbers, a value.
+func (t *Tx) Say(statement int64, what string, of any, v Value) error {
 	ids, err := json.Marshal(of)
 	if err != nil {
 		return err
 	}
+	return t.SayOf(statement, what, places[what].key+" in (select value from json_each(?1))", string(ids), v)
+}
+
+// SayOf records that a statement gives a value to the things for which a condition on an argument, ?1, holds.
+func (t *Tx) SayOf(statement int64, what, condition string, of any, v Value) error {
+	p := places[what]
 	t.whole, t.named = t.whole || what == ValidLabel || what == NameOf, t.named || what == NameOf
-	among := fmt.Sprintf(" from %s where %s in (select value from json_each(?1))", p.table, p.key)
+	among := " from " + p.table + " where " + condition
 	t.Exec(fmt.Sprintf("insert or ignore into said(what, of, person, text, value) select ?2, %s, %s, %s, %s%s", p.key,
-		p.owner(), or(p.text), or(p.value), among), string(ids), what)
-	var person any
-	if v.Person != 0 {
-		person = v.Person
-	}
-	who := "?4"
+		p.owner(), or(p.text), or(p.value), among), of, what)
+	who := "nullif(?4, 0)"
 	if p.person == "" {
-		who = "coalesce(?4, " + p.owner() + ")"
+		who = "coalesce(" + who + ", " + p.owner() + ")"
 	}
 	t.Exec(fmt.Sprintf(`insert or replace into said(statement, what, of, person, text, value)
 		select ?3, ?2, %s, %s, coalesce(?5, %s), coalesce(?6, %s)%s`, p.key, who, or(p.text), or(p.value), among),
-		string(ids), what, statement, person, v.Text, v.Value)
+		of, what, statement, v.Person, v.Text, v.Value)
 	return t.fold(what, statement)
 }
 
@@ -155,12 +153,8 @@ func (t *Tx) values(what, condition string, of int64) error {
 // statements that are not undone still count. Without found the value of a camera is not known.
 func (t *Tx) Found(what string, of int64, v Value, found bool) error {
 	if found {
-		var person any
-		if v.Person != 0 {
-			person = v.Person
-		}
-		t.Exec(`update said set person = ?3, text = ?4, value = ?5 where what = ?1 and of = ?2 and statement is null`, what,
-			of, person, v.Text, v.Value)
+		t.Exec(`update said set person = nullif(?3, 0), text = ?4, value = ?5 where what = ?1 and of = ?2 and statement is null`, what,
+			of, v.Person, v.Text, v.Value)
 	}
 	return t.values(what, "of = ?", of)
 }

@@ -559,14 +559,14 @@ func TestFaceNumbers(t *testing.T) {
 	given := make(map[uint64]bool)
 	for range 3 {
 		for _, g := range []*gallery.Gallery{a, b} {
-			n := g.NextFace()
+			n := g.Next("face")
 			if given[n] || slices.Contains(anns, n) {
 				t.Errorf("%d is given twice", n)
 			}
 			given[n] = true
 		}
 	}
-	mine := []uint64{a.NextFace(), a.NextFace()}
+	mine := []uint64{a.Next("face"), a.Next("face")}
 	if _, err := a.Enroll("bob", person(1, 2), noon, gallery.Enrolment{Numbers: mine}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package office
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -89,12 +90,11 @@ func (w *book) Same(name, other string) error {
 // error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
 func (w *book) Alike(name, other string) error {
 	return w.change(func(t *gallery.Tx) error {
-		a, b := w.gallery.Number(name), w.gallery.Number(other)
+		a, err := w.gallery.Find(name)
+		b, none := w.gallery.Find(other)
 		switch {
-		case a == 0:
-			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
-		case b == 0:
-			return fmt.Errorf("%w: %s", online.ErrUnknown, other)
+		case err != nil || none != nil:
+			return cmp.Or(err, none)
 		case a == b:
 			return fmt.Errorf("%w: %s", ErrSame, name)
 		}

@@ -68,15 +68,9 @@ type statement struct {
 
 // state writes a statement, and returns its number.
 func (w *book) state(t *gallery.Tx, s statement) int64 {
-	whom := func(person int64) any {
-		if person == 0 {
-			return nil
-		}
-		return person
-	}
 	t.Exec(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
-		values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(s.kind), whom(s.person),
-		whom(s.other), s.name, s.was, int64(s.group), int64(s.sighting), int64(s.face))
+		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(s.kind),
+		s.person, s.other, s.name, s.was, int64(s.group), int64(s.sighting), int64(s.face))
 	return t.Last()
 }
 

@@ -47,19 +47,15 @@ func (d Disk) Sentence() string {
 // retryEvery is the pause between two tries after a failure.
 const retryEvery = 2 * time.Second
 
-// change makes a correction: one transaction, with everything that is not written yet. No other program changes people
-// meanwhile. On error nothing has changed. Then is done after it, with the lock.
+// change makes a correction: one transaction, with everything that is not written yet. On error nothing has changed.
+// Then is done after it, with the lock.
 func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := errChanged
-	for errors.Is(err, errChanged) {
-		w.heed()
-		err = w.said(do)
-	}
-	if err != nil {
+	if err := w.said(do); err != nil {
 		return err
 	}
+	w.fault = nil
 	w.note(w.reload())
 	for _, f := range then {
 		f()
@@ -71,36 +67,38 @@ func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
 
 var errChanged = errors.New("another program has just changed people")
 
-// said makes the transaction of a correction.
+// said makes a transaction with everything that is not written yet. No other program changes people meanwhile.
 func (w *keeper) said(do func(t *gallery.Tx) error) error {
 	var live []*sighted
+	w.heed()
 	err := w.gallery.Change(func(t *gallery.Tx) error {
 		if w.gallery.Turn() != w.turn {
 			return errChanged
 		}
-		err := w.write(t)
+		w.write(t)
 		w.live(func(s *sighted, _ *view) {
-			if err == nil && w.keeps(s) {
-				err = s.put(t, w.past.id)
+			if w.keeps(s) {
+				s.put(t, w.past.id)
 				live = append(live, s)
 			}
 		})
+		err := t.Err()
 		if err == nil {
 			err = do(t)
 		}
-		if err == nil {
-			err = w.writeLearned(t)
-		}
-		return err
+		return cmp.Or(err, w.writeLearned(t))
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, errChanged):
+		return w.said(do)
+	case err != nil:
 		return err
 	}
 	for _, s := range live {
 		s.written = true
 	}
 	w.written(true)
-	w.learned, w.fault, w.kept = make(map[uint64]ranges), nil, w.gallery.Learner().Counts().Learned
+	w.learned, w.kept = make(map[uint64]ranges), w.gallery.Learner().Counts().Learned
 	return nil
 }
 
@@ -114,27 +112,23 @@ func (w *keeper) keep(lazily bool) {
 		w.written(w.fault == nil)
 	}
 	w.tellDisk()
-	w.reportEvents()
+	told := w.told
+	w.told = nil
+	for _, e := range told { // they are written, or held because they cannot be written
+		w.o.Event(e)
+	}
 }
 
 // Save writes everything, with all faces that were learned until now.
 func (w *keeper) Save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.save()
-	w.heed()
-	return err
+	return w.save()
 }
 
 func (w *keeper) save() error {
-	err := w.gallery.Change(func(t *gallery.Tx) error { return errors.Join(w.write(t), w.writeLearned(t)) })
-	if w.fault = err; err != nil {
-		w.tried = time.Now()
-		return err
-	}
-	w.written(true)
-	w.learned, w.kept = make(map[uint64]ranges), w.gallery.Learner().Counts().Learned
-	return nil
+	w.fault, w.tried = w.said(func(*gallery.Tx) error { return nil }), time.Now()
+	return w.fault
 }
 
 // heed takes in what other programs have changed in the gallery. The lock must be held.
@@ -224,13 +218,4 @@ func (w *keeper) record(events []Event) bool {
 		w.broken = w.past.events.Record(w.room.State(), events)
 	}
 	return w.broken == nil
-}
-
-// reportEvents reports the events that are written, or held because they cannot be written.
-func (w *keeper) reportEvents() {
-	told := w.told
-	w.told = nil
-	for _, e := range told {
-		w.o.Event(e)
-	}
 }

@@ -98,14 +98,10 @@ func (b *events) shed(p *progress) {
 // write writes what is not written.
 func (b *events) write(t *gallery.Tx, office int64) {
 	for _, e := range b.waiting {
-		var person any
-		if e.Person != 0 {
-			person = e.Person
-		}
 		// Of a person whom another program has forgotten there are no events.
 		t.Exec(`insert or replace into event(office, number, kind, person, stranger, camera, trust, at, known)
-			select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 where ?4 is null or exists (select 1 from person where id = ?4)`,
-			office, int64(e.ID), string(e.Kind), person, int64(e.Group), e.Camera, string(e.Trust), nanoseconds(e.At),
+			select ?1, ?2, ?3, nullif(?4, 0), ?5, ?6, ?7, ?8, ?9 where ?4 = 0 or exists (select 1 from person where id = ?4)`,
+			office, int64(e.ID), string(e.Kind), e.Person, int64(e.Group), e.Camera, string(e.Trust), nanoseconds(e.At),
 			nanoseconds(e.Known))
 	}
 	if len(b.waiting) > 0 {
@@ -114,22 +110,18 @@ func (b *events) write(t *gallery.Tx, office int64) {
 			int64(b.state.Last)-int64(max(b.s.Events, b.s.Waiting)))
 	}
 	if b.present {
-		b.writePresent(t, office)
+		t.Exec("delete from present where office = ?", office)
+		for _, p := range b.state.People {
+			t.Exec(`insert into present(office, person, since, last, camera, trust)
+				select ?1, ?2, ?3, ?4, ?5, ?6 where exists (select 1 from person where id = ?2)`, office, p.ID,
+				nanoseconds(p.Since), nanoseconds(p.Last), p.Camera, string(p.Trust))
+		}
 	}
 	for name, p := range b.sinks {
 		if p.changed {
 			t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", office, name,
 				int64(p.done), int64(p.lost))
 		}
-	}
-}
-
-func (b *events) writePresent(t *gallery.Tx, office int64) {
-	t.Exec("delete from present where office = ?", office)
-	for _, p := range b.state.People {
-		t.Exec(`insert into present(office, person, since, last, camera, trust)
-			select ?1, ?2, ?3, ?4, ?5, ?6 where exists (select 1 from person where id = ?2)`, office, p.ID,
-			nanoseconds(p.Since), nanoseconds(p.Last), p.Camera, string(p.Trust))
 	}
 }
 
@@ -163,10 +155,6 @@ func (b *events) dirty() bool {
 func (p *Past) Events(before uint64, n int) []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.eventsBefore(before, n)
-}
-
-func (p *Past) eventsBefore(before uint64, n int) []Event {
 	all := []Event{}
 	if before == 0 {
 		before = math.MaxInt64

@@ -4,7 +4,6 @@ package office
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -163,9 +162,10 @@ func within(x, y []float32, scale, bound float64) (d float64, ok bool) {
 func (w *pictures) Profile(name string) (p Profile, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	learner, person := w.gallery.Learner(), w.gallery.Number(name)
-	if person == 0 {
-		return p, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+	learner := w.gallery.Learner()
+	person, err := w.gallery.Find(name)
+	if err != nil {
+		return p, err
 	}
 	p = Profile{Name: name, Faces: []Kept{}}
 	if p.Drift, err = learner.Drift(person); err != nil {

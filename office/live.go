@@ -63,7 +63,7 @@ func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 	s := v.sightings[track]
 	if s == nil {
 		s = &sighted{track: track,
-			Sighting: Sighting{ID: w.past.next("sighting", 1000), Camera: v.camera.Name, First: at, Live: true}}
+			Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at, Live: true}}
 		v.sightings[track] = s
 	}
 	s.Last = at

@@ -58,13 +58,9 @@ type Past struct {
 	off    bool // faces of strangers are not kept
 	events *events
 	lock   *os.File
-	given  map[string]*numbers
 
 	temporary bool
 }
-
-// numbers are numbers of a kind that the database has reserved: the last that was given, and the last of them.
-type numbers struct{ given, last uint64 }
 
 // OpenPast opens what is kept of the office with a name in the database of a gallery. The error wraps [ErrBusy] if
 // another program runs an office of this name, or comes from the database.
@@ -85,8 +81,7 @@ func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Pas
 	clips := s.Clips.Bytes > 0
 	s.Corrections.Age = cmp.Or(s.Corrections.Age, 90*24*time.Hour)
 	s.Sightings, s.Corrections, s.Clips = s.Sightings.defaults(), s.Corrections.defaults(), s.Clips.defaults()
-	p := &Past{g: g, s: s, clips: clips, temporary: temporary, name: name, events: newEvents(s.Events),
-		given: make(map[string]*numbers)}
+	p := &Past{g: g, s: s, clips: clips, temporary: temporary, name: name, events: newEvents(s.Events)}
 	err := p.hold(name)
 	if err == nil {
 		err = g.Records(false, func(t *gallery.Tx) error { return p.begin(t, name) })
@@ -202,26 +197,3 @@ func (p *Past) Close() (err error) {
 
 // look reads the database. An error of reading gives less, and is noted with the next write.
 func (p *Past) look(do func(t *gallery.Tx) error) error { return p.g.Look(do) }
-
-// next returns the next number of a kind, which nobody else gets, also after a crash. The database reserves some at
-// once; while it cannot be written they go on from a random number.
-func (p *Past) next(kind string, some int) uint64 {
-	n := p.given[kind]
-	if n == nil {
-		n = new(numbers)
-		p.given[kind] = n
-	}
-	if n.given == n.last {
-		err := p.g.Records(false, func(t *gallery.Tx) error {
-			last, err := t.Next(kind, some)
-			n.given, n.last = uint64(last)-uint64(some), uint64(last)
-			return err
-		})
-		if err != nil {
-			n.given = 1<<52 + uint64(time.Now().UnixNano())&(1<<51-1)
-			n.last = n.given + 1<<51
-		}
-	}
-	n.given++
-	return n.given
-}

@@ -2,20 +2,15 @@
 
 package office
 
-import (
-	"fmt"
-
-	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/online"
-)
+import "github.com/faceauth/faceauth/gallery"
 
 // Choose sets the picture of a person: the number of one of the enrolled faces, or 0 for none. The error wraps
 // [online.ErrUnknown], is [ErrNoFaces] for a face without a picture, or comes from the database.
 func (w *book) Choose(name string, face uint64) error {
 	return w.change(func(t *gallery.Tx) error {
-		person := w.gallery.Number(name)
-		if person == 0 {
-			return fmt.Errorf("%w: %s", online.ErrUnknown, name)
+		person, err := w.gallery.Find(name)
+		if err != nil {
+			return err
 		}
 		n, err := t.Int(`select count(*) from label join face on face.number = label.number where label.number = ? and
 			person = ? and not rejected and valid and jpeg is not null`, int64(face), person)

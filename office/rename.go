@@ -7,7 +7,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/online"
 )
 
 // Rename gives a person a new name. If another person has it, the two become one person: the labels, sightings and
@@ -16,12 +15,13 @@ import (
 // changed then.
 func (w *book) Rename(from, to string) error {
 	var person, other int64
-	return w.change(func(t *gallery.Tx) error {
-		person, other = w.gallery.Number(from), w.gallery.Number(to)
+	return w.change(func(t *gallery.Tx) (err error) {
+		person, err = w.gallery.Find(from)
+		other = w.gallery.Number(to)
 		alike := w.gallery.Alike(to)
 		switch {
-		case person == 0:
-			return fmt.Errorf("%w: %s", online.ErrUnknown, from)
+		case err != nil:
+			return err
 		case from == to:
 			return fmt.Errorf("%w: %s", ErrSame, to)
 		case other == 0 && alike != "" && alike != from:
@@ -30,31 +30,20 @@ func (w *book) Rename(from, to string) error {
 		if err := face.CheckName(to); err != nil {
 			return err
 		}
-		if other != 0 {
-			w.join(t, person, other, from, to)
-			return nil
+		if other == 0 {
+			said := w.state(t, statement{kind: Renamed, person: person, name: to, was: from})
+			return t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
 		}
-		said := w.state(t, statement{kind: Renamed, person: person, name: to, was: from})
-		return t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
+		gone, made, _ := t.Join(person, other)
+		said := w.state(t, statement{kind: Renamed, person: other, other: person, name: to, was: from})
+		t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
+		t.Made(said, made)
+		t.SayOf(said, gallery.WhoOf, "person = ?1", person, gallery.Value{Person: other})
+		return t.SayOf(said, gallery.EventWho, "person = ?1", person, gallery.Value{Person: other})
 	}, func() {
 		if other != 0 {
 			w.room.Join(person, other)
 			w.record(nil)
 		}
 	})
-}
-
-// join makes a person another one.
-func (w *book) join(t *gallery.Tx, from, to int64, was, name string) {
-	gone, made, _ := t.Join(from, to)
-	said := w.state(t, statement{kind: Renamed, person: to, other: from, name: name, was: was})
-	t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
-	t.Made(said, made)
-	for _, of := range []struct{ what, sql string }{
-		{gallery.WhoOf, "select id from sighting where person = ?"},
-		{gallery.EventWho, "select id from event where person = ?"},
-	} {
-		all, _ := t.Ints(of.sql, from)
-		t.Say(said, of.what, all, gallery.Value{Person: to})
-	}
 }

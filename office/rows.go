@@ -25,17 +25,10 @@ func faceOf(r gallery.Row, from int) Face {
 
 // write writes a face of a sighting, or of a group of unknown faces; 0 keeps what it is.
 func (f Face) write(t *gallery.Tx, office int64, sighting, stranger uint64) error {
-	var of, jpeg any
-	if sighting != 0 {
-		of = int64(sighting)
-	}
-	if f.JPEG != nil {
-		jpeg = f.JPEG
-	}
 	return t.Exec(`insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
-		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) on conflict(number) do update set
-		sighting = coalesce(?3, sighting), stranger = iif(?4 > 0, ?4, stranger)`,
-		int64(f.ID), office, of, int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector), jpeg)
+		values(?1, ?2, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, nullif(?9, x'')) on conflict(number) do update set
+		sighting = iif(?3 > 0, ?3, sighting), stranger = iif(?4 > 0, ?4, stranger)`,
+		int64(f.ID), office, int64(sighting), int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector), f.JPEG)
 }
 
 // size returns the number of bytes that count for a face.
@@ -49,24 +42,16 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 			return err
 		}
 	}
-	var person any
-	if s.Person != 0 {
-		person = s.Person
-	}
 	size := 0
 	for _, f := range s.album.Faces {
 		size += f.size()
 	}
 	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
-		values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5, person = ?6,
+		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5, person = nullif(?6, 0),
 		trust = ?7, wrong = ?8, stranger = ?9, size = ?10`, int64(s.ID), office, s.Camera, nanoseconds(s.First),
-		nanoseconds(s.Last), person, string(s.Trust), s.wrong, int64(s.Group), int64(size))
+		nanoseconds(s.Last), s.Person, string(s.Trust), s.wrong, int64(s.Group), int64(size))
 	// What users have said counts more, also what another program has just heard.
-	wrong := int64(0)
-	if s.wrong {
-		wrong = 1
-	}
-	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: wrong}, !s.said)
+	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: s.wrong}, !s.said)
 	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
 	for _, f := range s.album.Faces {
 		f.write(t, office, s.ID, 0)

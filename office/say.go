@@ -92,18 +92,16 @@ func (w *book) study(t *gallery.Tx, said int64, faces []Face) error {
 
 // named gives the sightings and events of a group of unknown faces to a person. The group has no faces any more.
 func (w *book) named(t *gallery.Tx, said int64, group uint64, person int64) {
-	sightings, _ := t.Ints("select id from sighting where stranger = ?", int64(group))
-	w.is(t, said, sightings, person)
-	faces, _ := t.Ints("select number from face where stranger = ?", int64(group))
-	t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: int64(0)})
-	events, _ := t.Ints("select id from event where stranger = ? and kind = 'unknown'", int64(group))
-	t.Say(said, gallery.EventWho, events, gallery.Value{Person: person})
+	w.is(t, said, "stranger = ?1", group, person)
+	t.SayOf(said, gallery.FaceGroup, "stranger = ?1", int64(group), gallery.Value{Value: int64(0)})
+	t.SayOf(said, gallery.EventWho, "stranger = ?1 and kind = 'unknown'", int64(group), gallery.Value{Person: person})
 }
 
-// is says that sightings are a person, who is in no group of unknown faces.
-func (w *book) is(t *gallery.Tx, said int64, sightings []int64, person int64) {
-	t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(sighting.Confirmed), Value: int64(0)})
-	t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
+// is says that the sightings for which a condition holds are a person, who is in no group of unknown faces.
+func (w *book) is(t *gallery.Tx, said int64, condition string, of uint64, person int64) {
+	t.SayOf(said, gallery.WhoOf, condition, int64(of), gallery.Value{Person: person, Text: string(sighting.Confirmed),
+		Value: int64(0)})
+	t.SayOf(said, gallery.GroupOf, condition, int64(of), gallery.Value{Value: int64(0)})
 }
 
 // numbersOf returns the numbers of faces.
@@ -202,21 +200,14 @@ func (w *book) wrong(t *gallery.Tx, s *sighted, is string) error {
 	s.learned = nil
 	delete(w.learned, s.ID)
 	if q.person != 0 {
-		w.is(t, said, []int64{int64(s.ID)}, q.person)
-		return t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(0)})
+		w.is(t, said, "id = ?1", s.ID, q.person)
+		return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(0)})
 	}
 	err = t.Say(said, gallery.WhoOf, []int64{int64(s.ID)}, gallery.Value{Text: string(sighting.Nobody), Value: int64(1)})
 	if err == nil && len(faces) > 0 && !w.past.off {
 		err = w.regroup(t, said, s, stranger)
 	}
 	return err
-}
-
-func int64s(all []uint64) (same []int64) {
-	for _, n := range all {
-		same = append(same, int64(n))
-	}
-	return same
 }
 
 // reject makes faces of a sighting labels that say that they are not the person.
@@ -284,8 +275,8 @@ func (w *book) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) e
 		t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, 0)", n, w.past.id,
 			nanoseconds(faces[len(faces)-1].At))
 	}
-	t.Say(said, gallery.GroupOf, []int64{int64(s.ID)}, gallery.Value{Value: int64(group)})
-	return t.Say(said, gallery.FaceGroup, int64s(numbersOf(faces)), gallery.Value{Value: int64(group)})
+	t.SayOf(said, gallery.GroupOf, "id = ?1", int64(s.ID), gallery.Value{Value: int64(group)})
+	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(group)})
 }
 
 // retract withdraws the arrival of a person whom a sighting was taken for, unless the person is seen elsewhere.
@@ -331,8 +322,8 @@ func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
 	if q.group != 0 {
 		w.named(t, said, q.group, person)
 	}
-	w.is(t, said, []int64{int64(s.ID)}, person)
-	return t.Say(said, gallery.FaceGroup, int64s(numbersOf(s.album.Faces)), gallery.Value{Value: int64(0)})
+	w.is(t, said, "id = ?1", s.ID, person)
+	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(0)})
 }
 
 // seems returns the person that most of the faces look like, or 0.

@@ -39,13 +39,8 @@ func (w *book) Merge(into, from uint64) error {
 		}
 		said := w.state(t, statement{kind: Merged, group: into, face: a.Faces[0].ID})
 		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(b.Last), int64(into))
-		for _, of := range []struct{ what, sql string }{
-			{gallery.FaceGroup, "select number from face where stranger = ?"},
-			{gallery.GroupOf, "select id from sighting where stranger = ?"},
-			{gallery.EventGroup, "select id from event where stranger = ?"},
-		} {
-			all, _ := t.Ints(of.sql, int64(from))
-			t.Say(said, of.what, all, gallery.Value{Value: int64(into)})
+		for _, what := range []string{gallery.FaceGroup, gallery.GroupOf, gallery.EventGroup} {
+			t.SayOf(said, what, "stranger = ?1", int64(from), gallery.Value{Value: int64(into)})
 		}
 		return nil
 	})
@@ -73,7 +68,7 @@ func (w *book) Split(group uint64, faces []uint64) error {
 		t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id, nanoseconds(g.Last),
 			g.Ignored)
 		said := w.state(t, statement{kind: Split, group: group, face: slices.Min(faces)})
-		return t.Say(said, gallery.FaceGroup, int64s(faces), gallery.Value{Value: made})
+		return t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: made})
 	})
 }
 
@@ -123,13 +118,33 @@ func (w *book) KeepUnknown(on bool) error {
 		if err := t.Exec("update office set off = ? where id = ?", !on, w.past.id); err != nil || on {
 			return err
 		}
-		for _, g := range w.unknown.All() {
-			if g.Ignored {
-				continue
+		for _, g := range w.unknown.groups {
+			if !g.Ignored {
+				w.forgetGroup(t, g.ID)
 			}
-			w.forgetGroup(t, g.ID)
 		}
 		w.erase(t, "person is null and stranger not in (select id from stranger where ignored)")
 		return nil
 	}, func() { w.past.off = !on })
+}
+
+// Forget removes a person with all learned faces, and the person's name, faces, sightings and events of the past, and
+// strangers who look like this person. It cannot be undone. The error wraps [online.ErrUnknown], or comes from the
+// database; nothing has changed then.
+func (w *book) Forget(name string) error {
+	return w.change(func(t *gallery.Tx) error {
+		person, err := w.gallery.Find(name)
+		if err != nil {
+			return err
+		}
+		for _, g := range w.unknown.groups {
+			if w.seems(g.Faces) == person {
+				w.forgetGroup(t, g.ID)
+			}
+		}
+		w.erase(t, "person = ?2", person)
+		t.Forget(person)
+		w.state(t, statement{kind: Forgot})
+		return nil
+	})
 }

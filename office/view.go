@@ -146,7 +146,7 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 		if good {
 			s.look(w.gallery.Space(), x, at)
 			s.album.Add(w.gallery.Space(), Face{
-				ID: w.gallery.NextFace(), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
+				ID: w.gallery.Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
 				At: at,
 			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
 		}
@@ -191,7 +191,7 @@ func (w *cameras) group(s *sighted, b sighting.Belief) {
 	faces := s.album.Faces
 	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
 		if s.Group = w.unknown.Find(faces); s.Group == 0 {
-			s.Group, s.began = w.past.next("stranger", 1), true
+			s.Group, s.began = w.gallery.Next("stranger"), true
 			w.unknown.Begin(s.Group, faces)
 			s.grouped = faces[len(faces)-1].ID
 		}
