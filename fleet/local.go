@@ -536,7 +536,7 @@ func (b *ledger) add(s *state) {
 		for _, f := range all {
 			x = append(x, vector.Floats(f.Vector))
 		}
-		_, err := b.Label(s.person, kind == 1, x, nil)
+		err := b.Label(s.person, kind == 1, x, nil)
 		b.note(err)
 	}
 	b.note(b.Exec("update person set enrolled = max(enrolled, ?) where id = ?", s.rec.Enrolled, s.person))

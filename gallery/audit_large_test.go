@@ -66,7 +66,7 @@ func TestAuditOfMany(t *testing.T) {
 					}
 					ids[of] = id
 				}
-				if _, err := tx.Label(id, false, [][]float32{x}, nil); err != nil {
+				if err := tx.Label(id, false, [][]float32{x}, nil); err != nil {
 					return err
 				}
 			}

@@ -56,7 +56,7 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 		for i := range people {
 			id, err := t.Person(fmt.Sprint("person ", i))
 			if err == nil {
-				_, err = t.Label(id, false, next(), nil)
+				err = t.Label(id, false, next(), nil)
 			}
 			if err != nil {
 				return err

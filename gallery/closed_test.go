@@ -165,7 +165,7 @@ func TestUpdateCost(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					if _, err := tx.Label(id, false, faces, nil); err != nil {
+					if err := tx.Label(id, false, faces, nil); err != nil {
 						return err
 					}
 				}

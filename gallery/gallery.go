@@ -321,42 +321,41 @@ type Enrolment struct {
 // [online.Learner.Label] or the database. On error g is unchanged.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
 	err = g.Change(func(t *Tx) error {
-		resembles, _, err = t.Enroll(name, faces, now, how)
+		resembles, err = t.Enroll(name, faces, now, how)
 		return err
 	})
 	return resembles, err
 }
 
-// Enroll does the work of [Gallery.Enroll], and returns the rows of the labels.
-func (t *Tx) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, rows []int64,
-	err error) {
+// Enroll does the work of [Gallery.Enroll].
+func (t *Tx) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
 	g := t.g
 	if err := g.check(name, faces); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	known := g.Number(name) != 0
 	if known && !how.Add {
-		return "", nil, fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
+		return "", fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
 	}
 	if other := g.Alike(name); other != "" && !known && !how.Force {
-		return "", nil, fmt.Errorf("enrolling %s: %w: %s; use this spelling for the same person", name, ErrAlike, other)
+		return "", fmt.Errorf("enrolling %s: %w: %s; use this spelling for the same person", name, ErrAlike, other)
 	}
 	if !how.Force && !g.onePerson(faces) {
-		return "", nil, fmt.Errorf("enrolling %s: %w; use a recording of one person", name, ErrMixed)
+		return "", fmt.Errorf("enrolling %s: %w; use a recording of one person", name, ErrMixed)
 	}
 	likeness, err := g.likeness(faces)
 	if err != nil {
-		return "", nil, fmt.Errorf("enrolling %s: %w", name, err)
+		return "", fmt.Errorf("enrolling %s: %w", name, err)
 	}
 	if known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
-		return "", nil, fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
+		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
 	upright := 0
 	if how.Upright {
 		upright = len(faces)
 	}
-	rows, err = t.label(name, faces, now, how.Numbers, upright)
-	return most(likeness, name, len(faces)), rows, err
+	err = t.label(name, faces, now, how.Numbers, upright)
+	return most(likeness, name, len(faces)), err
 }
 
 // Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares
@@ -368,7 +367,7 @@ func (g *Gallery) Label(name string, faces [][]float32, now time.Time, numbers .
 	return g.Change(func(t *Tx) error {
 		err := g.check(name, faces)
 		if err == nil {
-			_, err = t.label(name, faces, now, numbers, 0)
+			err = t.label(name, faces, now, numbers, 0)
 		}
 		return err
 	})
@@ -383,7 +382,7 @@ func (g *Gallery) Reject(x []float32, name string, number ...uint64) error {
 		}
 		person, err := g.Find(name)
 		if err == nil {
-			_, err = t.Label(person, true, [][]float32{x}, number)
+			err = t.Label(person, true, [][]float32{x}, number)
 		}
 		return err
 	})
@@ -414,22 +413,18 @@ func (g *Gallery) Remove(stored int64) (faces int, err error) {
 }
 
 // label labels faces that were checked.
-func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint64, upright int) ([]int64, error) {
+func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint64, upright int) error {
 	if n := t.g.learner.Graph().LabelRoom(); n < len(faces) {
-		return nil, fmt.Errorf("enrolling %s: %w: %d more, and there is room for %d", name, online.ErrFull, len(faces), n)
+		return fmt.Errorf("enrolling %s: %w: %d more, and there is room for %d", name, online.ErrFull, len(faces), n)
 	}
 	person, err := t.Person(name)
 	if err != nil {
-		return nil, fmt.Errorf("enrolling %s: %w", name, err)
+		return fmt.Errorf("enrolling %s: %w", name, err)
 	}
-	rows, err := t.Label(person, false, faces, numbers)
-	if err == nil {
-		err = t.Enrolled(person, now, upright)
-	}
-	if err == nil {
-		err = t.Follow()
-	}
-	return rows, err
+	t.Label(person, false, faces, numbers)
+	t.named = true
+	t.Exec("update person set enrolled = ?, upright = upright + ? where id = ?", now.Unix(), int64(upright), person)
+	return t.Follow()
 }
 
 // numbers are numbers of a kind that the database has reserved: the last that was given, and the last of them.

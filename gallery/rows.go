@@ -5,7 +5,6 @@ package gallery
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
@@ -23,7 +22,8 @@ type Tx struct {
 	gone      bool    // something was deleted of which no trace may stay
 	ahead     bool    // the learner is ahead of the database
 	saved     saved   // what is written of the learner
-	withdrawn []int64 // rejected faces that new labels have made wrong
+	made      []int64 // new labels
+	withdrawn []int64 // rejected faces that they have made wrong
 	statement int64   // the last one that has made labels
 	failed    error   // the first error of the database
 }
@@ -88,13 +88,18 @@ func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
 		g.db.Rollback()
 		return t.undone(err)
 	}
-	err = t.complete(learned)
-	if err == nil {
-		err = g.db.Commit()
+	if learned && t.Follow() == nil {
+		t.failed = t.save()
 	}
-	if err != nil {
+	if t.failed == nil && t.gone {
+		t.failed = g.db.Erasing()
+	}
+	if t.failed == nil {
+		t.failed = g.db.Commit()
+	}
+	if t.failed != nil {
 		g.db.Rollback()
-		return t.undone(fmt.Errorf("saving gallery %s: %w; nothing was written", g.path, err))
+		return t.undone(fmt.Errorf("saving gallery %s: %w; nothing was written", g.path, t.failed))
 	}
 	if t.saved.generation != 0 {
 		g.saved, g.unsaved = t.saved, nil
@@ -104,22 +109,6 @@ func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
 	}
 	if err := g.db.Erase(); err != nil {
 		return fmt.Errorf("saving gallery %s: what was removed is still in the file: %w", g.path, err)
-	}
-	return nil
-}
-
-// complete does what is left before the commit.
-func (t *Tx) complete(learned bool) error {
-	if learned {
-		if err := t.Follow(); err != nil {
-			return err
-		}
-		if err := t.save(); err != nil {
-			return err
-		}
-	}
-	if t.gone {
-		return t.g.db.Erasing()
 	}
 	return nil
 }
@@ -242,9 +231,9 @@ func (t *Tx) Person(name string) (int64, error) {
 	return t.Last(), err
 }
 
-// Label adds labelled faces of a person, or faces that are not this person's, and returns their rows. Numbers are the
-// numbers of the faces; without them they get new ones.
-func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uint64) (rows []int64, err error) {
+// Label adds labelled faces of a person, or faces that are not this person's. Numbers are the numbers of the faces;
+// without them they get new ones.
+func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uint64) error {
 	for i, x := range faces {
 		number := int64(0)
 		if i < len(numbers) {
@@ -255,7 +244,7 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 		}
 		t.Exec("insert into label(number, person, rejected, vector) values(?, ?, ?, ?)", number, person, rejected,
 			vector.Bytes(x))
-		rows = append(rows, t.Last())
+		t.made = append(t.made, t.Last())
 		if rejected {
 			continue
 		}
@@ -268,13 +257,7 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 	for _, row := range t.withdrawn {
 		t.Exec("update label set valid = 0 where id = ?", row)
 	}
-	return rows, t.failed
-}
-
-// Enrolled notes when faces of a person were added, and how many of them were seen to be the right way up.
-func (t *Tx) Enrolled(person int64, at time.Time, upright int) error {
-	t.named = true
-	return t.Exec("update person set enrolled = ?, upright = upright + ? where id = ?", at.Unix(), int64(upright), person)
+	return t.failed
 }
 
 // Next reserves n numbers of a kind, and returns the last of them. Nobody else gets them.
@@ -332,19 +315,14 @@ func (t *Tx) Retract(stored ...int64) error {
 	return t.Follow()
 }
 
-// rows returns the rows of the valid labels of a person, the oldest first.
-func (t *Tx) rows(person int64) ([]int64, error) {
-	return t.Ints("select id from label where person = ? and valid order by id", person)
-}
-
-// Join makes a person another one: the labels of the first become labels of the second. The rows are those that it
-// takes back, and those that it adds.
-func (t *Tx) Join(from, to int64) (gone, made []int64, err error) {
-	gone, _ = t.rows(from)
+// Join makes a person another one: it adds the labels of the first as labels of the second, and returns the rows of the
+// first, which the statement takes back.
+func (t *Tx) Join(from, to int64) (gone []int64) {
+	gone, _ = t.Ints("select id from label where person = ? and valid order by id", from)
 	for _, row := range gone {
 		t.Exec(`insert into label(number, person, rejected, vector) select number, ?, rejected, vector from label
 			where id = ?`, to, row)
-		made = append(made, t.Last())
+		t.made = append(t.made, t.Last())
 	}
-	return gone, slices.Clip(made), t.failed
+	return gone
 }

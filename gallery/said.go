@@ -13,7 +13,7 @@ import (
 // What users say about people, sightings and strangers are statements: rows that say which value something has from now
 // on. Of the statements about one thing that are not undone, the last one counts; without any, the value is what it was
 // before all of them. So an undo needs no inverse, and the order of undoing cannot matter. The values lie in columns,
-// which are filled in the statement's own transaction ([Tx.Folded] compares).
+// which are filled in the statement's own transaction.
 
 // Something of which a statement can give the value.
 const (
@@ -27,49 +27,19 @@ const (
 	EventGroup = "egroup"   // its group of unknown faces: Value
 )
 
-// place says where the present value of something lies. An empty column has no value.
-type place struct{ table, key, person, text, value string }
+// place says where the present value of something lies: a row of a table, and the columns that a statement sets. Owner is
+// the person with whom the row goes; owner, text and value are what becomes those columns of table said.
+type place struct{ table, key, owner, text, value, columns string }
 
 var places = map[string]place{
-	NameOf:     {"person", "id", "", "name", ""},
-	WhoOf:      {"sighting", "id", "person", "trust", "wrong"},
-	GroupOf:    {"sighting", "id", "", "", "stranger"},
-	FaceGroup:  {"face", "number", "", "", "stranger"},
-	ValidLabel: {"label", "id", "", "", "valid"},
-	IgnoredOf:  {"stranger", "id", "", "", "ignored"},
-	EventWho:   {"event", "id", "person", "", ""},
-	EventGroup: {"event", "id", "", "", "stranger"},
-}
-
-// columns returns the columns of a place, and those of table said that they come from.
-func (p place) columns() (there, said []string) {
-	for column, from := range map[string]string{p.person: "person", p.text: "text", p.value: "value"} {
-		if column != "" {
-			there, said = append(there, column), append(said, from)
-		}
-	}
-	return there, said
-}
-
-// owner returns an SQL expression for the person with whom a row goes when the person is forgotten.
-func (p place) owner() string {
-	switch {
-	case p.person != "":
-		return p.person
-	case p.table == "person":
-		return "id"
-	case p.table == "label":
-		return "person"
-	}
-	return "null"
-}
-
-// or returns an expression, or null for an empty one.
-func or(column string) string {
-	if column == "" {
-		return "null"
-	}
-	return column
+	NameOf:     {"person", "id", "id", "name", "null", "name"},
+	WhoOf:      {"sighting", "id", "person", "trust", "wrong", "person trust wrong"},
+	GroupOf:    {"sighting", "id", "null", "null", "stranger", "stranger"},
+	FaceGroup:  {"face", "number", "null", "null", "stranger", "stranger"},
+	ValidLabel: {"label", "id", "person", "null", "valid", "valid"},
+	IgnoredOf:  {"stranger", "id", "null", "null", "ignored", "ignored"},
+	EventWho:   {"event", "id", "person", "null", "null", "person"},
+	EventGroup: {"event", "id", "null", "null", "stranger", "stranger"},
 }
 
 // Value is a value that a statement gives. A nil value of Text or Value leaves it as it is.
@@ -94,59 +64,55 @@ func (t *Tx) SayOf(statement int64, what, condition string, of any, v Value) err
 	t.whole, t.named = t.whole || what == ValidLabel || what == NameOf, t.named || what == NameOf
 	among := " from " + p.table + " where " + condition
 	t.Exec(fmt.Sprintf("insert or ignore into said(what, of, person, text, value) select ?2, %s, %s, %s, %s%s", p.key,
-		p.owner(), or(p.text), or(p.value), among), of, what)
+		p.owner, p.text, p.value, among), of, what)
 	who := "nullif(?4, 0)"
-	if p.person == "" {
-		who = "coalesce(" + who + ", " + p.owner() + ")"
+	if !strings.Contains(p.columns, "person") {
+		who = "coalesce(" + who + ", " + p.owner + ")"
 	}
 	t.Exec(fmt.Sprintf(`insert or replace into said(statement, what, of, person, text, value)
-		select ?3, ?2, %s, %s, coalesce(?5, %s), coalesce(?6, %s)%s`, p.key, who, or(p.text), or(p.value), among),
+		select ?3, ?2, %s, %s, coalesce(?5, %s), coalesce(?6, %s)%s`, p.key, who, p.text, p.value, among),
 		of, what, statement, v.Person, v.Text, v.Value)
-	return t.fold(what, statement)
+	return t.values(what, "statement = ?", statement)
 }
 
-// Made records that a statement has made labels: without it they are not valid, and what they have made wrong is.
-func (t *Tx) Made(statement int64, labels []int64) error {
-	t.statement = statement
-	t.Say(statement, ValidLabel, labels, Value{Value: int64(1)})
-	err := t.Exec(`update said set value = 0 where statement is null and what = 'label' and
+// Made records that a statement has made the labels that were added since the last statement: without it they are not
+// valid, and what they have made wrong is.
+func (t *Tx) Made(statement int64) error {
+	if len(t.made) == 0 {
+		return t.failed
+	}
+	made, gone := t.made, t.withdrawn
+	t.statement, t.made, t.withdrawn = statement, nil, nil
+	t.Say(statement, ValidLabel, made, Value{Value: int64(1)})
+	t.Exec(`update said set value = 0 where statement is null and what = 'label' and
 		of in (select of from said where statement = ? and what = 'label' and value = 1)
 		and not exists (select 1 from said s where s.what = 'label' and s.of = said.of and s.statement < ?1)`, statement)
-	if err != nil || len(t.withdrawn) == 0 {
-		return err
-	}
-	gone := t.withdrawn
-	t.withdrawn = nil
 	for _, row := range gone { // they were valid until now
 		t.Exec("update label set valid = 1 where id = ?", row)
 	}
 	return t.Say(statement, ValidLabel, gone, Value{Value: int64(0)})
 }
 
-// latest returns an SQL expression for columns of the value that counts for something.
-func latest(what, of string, columns []string) string {
-	return fmt.Sprintf(`(select %s from said left join statement on statement.id = said.statement
-		where said.what = '%s' and said.of = %s and (said.statement is null or not statement.undone)
-		order by coalesce(said.statement, 0) desc limit 1)`, strings.Join(columns, ", "), what, of)
-}
-
-// fold gives the things about which a statement spoke the values that count now.
-func (t *Tx) fold(what string, statement int64) error {
-	return t.values(what, "statement = ?", statement)
-}
-
 // values gives things the values that count now: those that a condition finds in table said.
 func (t *Tx) values(what, condition string, of int64) error {
 	p := places[what]
-	there, said := p.columns()
-	for i, s := range said {
-		if said[i] = "said." + s; s != "person" { // the value of a forgotten person is gone
-			said[i] = fmt.Sprintf("coalesce(said.%s, %s.%s)", s, p.table, there[i])
+	columns := strings.Fields(p.columns)
+	said := slices.Clone(columns)
+	for i, c := range columns { // the value of a forgotten person is gone
+		switch c {
+		case p.text:
+			said[i] = fmt.Sprintf("coalesce(said.text, %s.%s)", p.table, c)
+		case p.value:
+			said[i] = fmt.Sprintf("coalesce(said.value, %s.%s)", p.table, c)
+		default:
+			said[i] = "said.person"
 		}
 	}
-	return t.Exec(fmt.Sprintf(`update %s set (%s) = %s where %s in
-		(select of from said where what = '%s' and %s)`, p.table, strings.Join(there, ", "),
-		latest(what, p.table+"."+p.key, said), p.key, what, condition), of)
+	return t.Exec(fmt.Sprintf(`update %[1]s set (%[2]s) = (select %[3]s from said left join statement on
+		statement.id = said.statement where said.what = '%[4]s' and said.of = %[1]s.%[5]s and
+		(said.statement is null or not statement.undone) order by coalesce(said.statement, 0) desc limit 1)
+		where %[5]s in (select of from said where what = '%[4]s' and %[6]s)`, p.table, strings.Join(columns, ", "),
+		strings.Join(said, ", "), what, p.key, condition), of)
 }
 
 // Found gives something the value that it has without statements: a camera knows more than when a user spoke. The
@@ -164,7 +130,7 @@ func (t *Tx) Undo(statement int64) error {
 	t.Exec("update statement set undone = 1 where id = ?", statement)
 	t.whole, t.named = true, true
 	for _, what := range slices.Sorted(maps.Keys(places)) {
-		t.fold(what, statement)
+		t.values(what, "statement = ?", statement)
 	}
 	return t.failed
 }
@@ -190,22 +156,4 @@ func (t *Tx) Settle(statements ...int64) error {
 func (t *Tx) SettleDone() error {
 	return t.Exec(`delete from said where statement is null and not exists
 		(select 1 from said s where s.what = said.what and s.of = said.of and s.statement is not null)`)
-}
-
-// Folded returns an error if a column is not what the statements say. It reads all of them.
-func (t *Tx) Folded() error {
-	for what, p := range places {
-		there, said := p.columns()
-		for i, column := range there {
-			n, err := t.Int(fmt.Sprintf(`select count(*) from %s where %s in (select of from said where what = '%s') and
-				%s is not %s`, p.table, p.key, what, column, latest(what, p.table+"."+p.key, []string{"said." + said[i]})))
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				return fmt.Errorf("%s: %d rows have another %s than statements say", what, n, column)
-			}
-		}
-	}
-	return nil
 }

@@ -66,12 +66,14 @@ type statement struct {
 	face          uint64 // a picture
 }
 
-// state writes a statement, and returns its number.
+// state writes a statement, which has made the new labels, and returns its number.
 func (w *book) state(t *gallery.Tx, s statement) int64 {
 	t.Exec(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
 		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(s.kind),
 		s.person, s.other, s.name, s.was, int64(s.group), int64(s.sighting), int64(s.face))
-	return t.Last()
+	said := t.Last()
+	t.Made(said)
+	return said
 }
 
 // corrections calls each with the corrections for which a condition holds.

@@ -319,8 +319,9 @@ func TestSystemKilledTogether(t *testing.T) {
 			}
 			*n = int(all)
 		}
-		return tx.Folded()
+		return nil
 	}))
+	nothing(t, office.Folded(g))
 	if labels := len(g.Learner().Labels()); labels != faces {
 		t.Errorf("%d labels, and %d faces", labels, faces)
 	}

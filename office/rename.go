@@ -34,10 +34,9 @@ func (w *book) Rename(from, to string) error {
 			said := w.state(t, statement{kind: Renamed, person: person, name: to, was: from})
 			return t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
 		}
-		gone, made, _ := t.Join(person, other)
+		gone := t.Join(person, other)
 		said := w.state(t, statement{kind: Renamed, person: other, other: person, name: to, was: from})
 		t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
-		t.Made(said, made)
 		t.SayOf(said, gallery.WhoOf, "person = ?1", person, gallery.Value{Person: other})
 		return t.SayOf(said, gallery.EventWho, "person = ?1", person, gallery.Value{Person: other})
 	}, func() {

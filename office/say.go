@@ -37,33 +37,32 @@ func (w *book) Name(group uint64, name string, force bool) error {
 			return err
 		}
 		first, rest := g.Album.First()
-		person, rows, err := w.enrol(t, name, first, force)
+		person, err := w.enrol(t, name, first, force)
 		if err != nil {
 			return err
 		}
 		said := w.state(t, statement{kind: Named, person: person, group: group, face: g.Faces[0].ID})
-		t.Made(said, rows)
 		w.named(t, said, group, person)
 		return w.study(t, said, rest)
 	})
 }
 
-// enrol labels faces with a name, and returns the person and the rows of the labels.
-func (w *book) enrol(t *gallery.Tx, name string, faces []Face, force bool) (person int64, rows []int64, err error) {
+// enrol labels faces with a name, and returns the person.
+func (w *book) enrol(t *gallery.Tx, name string, faces []Face, force bool) (person int64, err error) {
 	x := vectors(faces)
 	if !force {
 		other, err := w.gallery.Resembles(name, x)
 		if err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 		if other != "" {
-			return 0, nil, fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
+			return 0, fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
 		}
 	}
-	_, rows, err = t.Enroll(name, x, w.o.Now(), gallery.Enrolment{
+	_, err = t.Enroll(name, x, w.o.Now(), gallery.Enrolment{
 		Add: w.gallery.Number(name) != 0, Force: force, Numbers: numbersOf(faces),
 	})
-	return w.gallery.Number(name), rows, err
+	return w.gallery.Number(name), err
 }
 
 // study lets the learner see faces from before they had a name.
@@ -179,14 +178,12 @@ func (w *book) wrong(t *gallery.Tx, s *sighted, is string) error {
 	}
 	t.Learner().Unlearn(s.learned)
 	t.Exec("update sighting set learned = null where id = ?", int64(s.ID))
-	var rows []int64
 	if is != "" {
-		if q.person, rows, err = w.enrol(t, is, first, true); err != nil {
+		if q.person, err = w.enrol(t, is, first, true); err != nil {
 			return err
 		}
 	}
 	said := w.state(t, q)
-	t.Made(said, rows)
 	t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
 	if q.person == 0 {
 		err = w.reject(t, said, s)
@@ -219,8 +216,8 @@ func (w *book) reject(t *gallery.Tx, said int64, s *sighted) error {
 		some = append(some, faces[i*len(faces)/n])
 	}
 	not := func(some []Face) error {
-		rows, _ := t.Label(wrong, true, vectors(some), numbersOf(some))
-		t.Made(said, rows)
+		t.Label(wrong, true, vectors(some), numbersOf(some))
+		t.Made(said)
 		return t.Follow()
 	}
 	if err := not(some); err != nil {
@@ -305,7 +302,7 @@ func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
 		return ErrNoFaces
 	}
 	first, rest := s.album.First()
-	person, rows, err := w.enrol(t, name, first, true)
+	person, err := w.enrol(t, name, first, true)
 	if err != nil {
 		return err
 	}
@@ -315,7 +312,6 @@ func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
 		q.group = g.ID
 	}
 	said := w.state(t, q)
-	t.Made(said, rows)
 	if err := w.study(t, said, rest); err != nil {
 		return err
 	}
@@ -398,12 +394,11 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 		if len(seen) > 0 && slices.ContainsFunc(first, func(f Face) bool { return !slices.Contains(seen, f.ID) }) {
 			return ErrOthers
 		}
-		person, rows, err := w.enrol(t, w.gallery.Name(s.Person), first, false)
+		person, err := w.enrol(t, w.gallery.Name(s.Person), first, false)
 		if err != nil {
 			return err
 		}
 		said := w.state(t, statement{kind: Confirmed, person: person, sighting: id, face: first[0].ID})
-		t.Made(said, rows)
 		return t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
 			Text: string(sighting.Confirmed), Value: int64(0)})
 	})
