@@ -30,7 +30,7 @@ type film struct {
 
 // films reports whether the clip of a person in view needs a picture now. The lock must be held.
 func (w *memory) films(v *view) bool {
-	if !w.past.clips {
+	if w.past.s.Clips == 0 {
 		return false
 	}
 	for _, s := range v.sightings {
@@ -43,7 +43,7 @@ func (w *memory) films(v *view) bool {
 
 // roll adds the picture of a frame to the clips of the people in it. The lock must be held.
 func (w *cameras) roll(f face.Frame, all []*sighted) {
-	if !w.past.clips || f.JPEG == nil {
+	if w.past.s.Clips == 0 || f.JPEG == nil {
 		return
 	}
 	for _, s := range all {

@@ -43,7 +43,7 @@ func (f *filmed) Next(ctx context.Context) (face.Frame, error) {
 // enterWithClips is enter with room for so many bytes of clips.
 func enterWithClips(t *testing.T, dir string, bytes int64) *home {
 	t.Helper()
-	return enterWith(t, dir, office.Options{}, office.PastSettings{Clips: office.Limits{Bytes: bytes}})
+	return enterWith(t, dir, office.Options{}, office.PastSettings{Clips: bytes})
 }
 
 // films runs an office with a camera that makes pictures, and returns the number of pictures that it made.

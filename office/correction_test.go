@@ -696,8 +696,8 @@ func TestPastBounds(t *testing.T) {
 		s    office.PastSettings
 		want int
 	}{
-		"few":  {office.PastSettings{Sightings: office.Limits{Records: 4}}, 4},
-		"old":  {office.PastSettings{Sightings: office.Limits{Age: 11 * time.Second}}, 3},
+		"few":  {office.PastSettings{Records: 4}, 4},
+		"old":  {office.PastSettings{Age: 11 * time.Second}, 3},
 		"free": {office.PastSettings{}, 12},
 	} {
 		if h.o.Past, err = office.OpenPast(h.g, name, c.s); err != nil {
@@ -718,8 +718,8 @@ func TestPastBounds(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", name, rows, c.want)
 		}
 	}
-	h.o.Past = nil
-	h.o.Sightings = 3
+	h.o.Past, err = office.TemporaryPast(h.g, office.PastSettings{Records: 3})
+	nothing(t, err)
 	if w := h.plays([]string{script}, nil); len(w.SightingsBefore(0, 99)) != 3 {
 		t.Errorf("in memory: %+v", w.SightingsBefore(0, 99))
 	}

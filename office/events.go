@@ -3,7 +3,6 @@
 package office
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,12 +11,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/sighting"
 )
-
-// EventLimits limit the events. A zero field means the default.
-type EventLimits struct {
-	Events  int // number of kept events, the newest. Default 5,000
-	Waiting int // greatest number of waiting events of a sink; the oldest are dropped. Default 10,000
-}
 
 // progress is the progress of a sink.
 type progress struct {
@@ -28,7 +21,7 @@ type progress struct {
 
 // events has what is not written yet of the events of an office, the people in it, and what sinks have got.
 type events struct {
-	s       EventLimits
+	s       PastSettings
 	state   roomState
 	present bool    // who is present is not written
 	waiting []Event // not written, the oldest first
@@ -38,10 +31,7 @@ type events struct {
 	sinks   map[string]*progress
 }
 
-func newEvents(s EventLimits) *events {
-	s.Events, s.Waiting = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000)
-	return &events{s: s, sinks: make(map[string]*progress)}
-}
+func newEvents(s PastSettings) *events { return &events{s: s, sinks: make(map[string]*progress)} }
 
 // read reads who is present in an office, and what sinks have got.
 func (b *events) read(t *gallery.Tx, office int64) error {

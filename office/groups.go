@@ -20,26 +20,11 @@ var (
 	ErrAll        = errors.New("a group keeps at least one of its faces")
 )
 
-// StrangerSettings of groups. A zero field means the default.
-type StrangerSettings struct {
-	Groups  int // greatest number of groups; the one not seen for longest is removed. Default 50
-	Ignored int // greatest number of ignored groups. Default 50
-	Faces   int // greatest number of faces of a group. Default 24
-	// Greatest distance of a face to its group, in units of the space. Default: 0.75 times the impostor radius.
-	Near      float64
-	Apart     float64       // a face nearer than this to one of the group is ignored. Default: a third of Near
-	Retention time.Duration // a group that is not seen for this time is removed, unless it is ignored. Default 30 days
-}
-
-func (s StrangerSettings) defaults(space face.Space) StrangerSettings {
-	s.Groups = cmp.Or(s.Groups, 50)
-	s.Ignored = cmp.Or(s.Ignored, 50)
-	s.Faces = max(firstFaces, cmp.Or(s.Faces, 24))
-	s.Near = cmp.Or(s.Near, .75*space.ImpostorRadius)
-	s.Apart = cmp.Or(s.Apart, s.Near/3)
-	s.Retention = cmp.Or(s.Retention, 30*24*time.Hour)
-	return s
-}
+// Bounds of strangers.
+const (
+	mostGroups = 50 // not ignored, and again as many ignored ones; the one not seen for longest is removed
+	mostFaces  = 24 // of a group, and of a sighting
+)
 
 // Stranger is a person without a name: a group of unknown faces.
 type Stranger struct {
@@ -62,16 +47,17 @@ type Stranger struct {
 // is found again. It follows the rows ([groups.read]), and writes what cameras add ([groups.write]). The numbers of
 // groups and of faces are limited; groups that are not seen for a long time are removed.
 type groups struct {
-	s      StrangerSettings
-	space  face.Space
-	groups []*Stranger
-	lost   []uint64 // faces that are in no group any more, which is not written
-	gone   []uint64 // groups that are removed, which is not written
+	space     face.Space
+	retention time.Duration // a group that is not seen for this time is removed, unless it is ignored
+	near      float64       // greatest distance of a face to its group
+	groups    []*Stranger
+	lost      []uint64 // faces that are in no group any more, which is not written
+	gone      []uint64 // groups that are removed, which is not written
 }
 
 // newGroups returns an empty set for faces of a space. Without an impostor radius, no face is recognised again.
-func newGroups(space face.Space, s StrangerSettings) *groups {
-	return &groups{s: s.defaults(space), space: space}
+func newGroups(space face.Space, retention time.Duration) *groups {
+	return &groups{space: space, retention: retention, near: .75 * space.ImpostorRadius}
 }
 
 // read replaces the groups by what the rows of an office have. The faces of a sighting of somebody known are in no group.
@@ -98,7 +84,7 @@ func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool
 			if p.First.After(f.At) {
 				p.First = f.At
 			}
-			if len(p.Faces) < g.s.Faces { // two groups that are one may have more
+			if len(p.Faces) < mostFaces { // two groups that are one may have more
 				p.Faces = append(p.Faces, f)
 			}
 			return nil
@@ -197,7 +183,7 @@ func (g *groups) Ignored(id uint64) bool {
 func (g *groups) Find(faces []Face) uint64 {
 	votes := make(map[uint64]int)
 	for _, f := range faces {
-		best, at := g.s.Near, uint64(0)
+		best, at := g.near, uint64(0)
 		for _, p := range g.groups {
 			if d := p.Distance(g.space, f.Vector); d < best {
 				best, at = d, p.ID
@@ -242,7 +228,7 @@ func (g *groups) add(p *Stranger, f Face) {
 		return
 	}
 	before := numbersOf(p.Faces)
-	if !p.Add(g.space, f, g.s.Faces, g.s.Apart) {
+	if !p.Add(g.space, f, mostFaces, g.near/3) {
 		return
 	}
 	p.fresh, p.changed = append(p.fresh, f.ID), true
@@ -256,30 +242,19 @@ func (g *groups) add(p *Stranger, f Face) {
 // shed removes the groups beyond the limits, but not the given one.
 func (g *groups) shed(but uint64) {
 	for _, ignored := range []bool{false, true} {
-		room := g.s.Groups
-		if ignored {
-			room = g.s.Ignored
-		}
-		for {
-			n, oldest := 0, (*Stranger)(nil)
-			for _, p := range g.groups {
-				if p.Ignored != ignored {
-					continue
-				}
-				n++
-				if p.ID != but && (oldest == nil || p.Last.Before(oldest.Last)) {
-					oldest = p
-				}
+		all := slices.DeleteFunc(slices.Clone(g.groups), func(p *Stranger) bool { return p.Ignored != ignored })
+		slices.SortStableFunc(all, func(a, b *Stranger) int {
+			if a.ID == but || b.ID == but {
+				return cmp.Compare(b.ID, but) - cmp.Compare(a.ID, but)
 			}
-			if n <= room || oldest == nil {
-				break
-			}
-			g.remove(func(p *Stranger) bool { return p == oldest })
-		}
+			return b.Last.Compare(a.Last)
+		})
+		over := all[min(mostGroups, len(all)):]
+		g.remove(func(p *Stranger) bool { return slices.Contains(over, p) })
 	}
 }
 
 // Expire removes the groups that were not seen within the retention time.
 func (g *groups) Expire(now time.Time) {
-	g.remove(func(p *Stranger) bool { return !p.Ignored && now.Sub(p.Last) > g.s.Retention })
+	g.remove(func(p *Stranger) bool { return !p.Ignored && now.Sub(p.Last) > g.retention })
 }

@@ -40,7 +40,7 @@ func beginGroup(g *office.Groups, minute int, x, y float32) uint64 {
 }
 
 func TestFind(t *testing.T) {
-	g := office.NewGroups(plane, office.StrangerSettings{})
+	g := office.NewGroups(plane, time.Hour)
 	a, b := beginGroup(g, 0, 0, 0), beginGroup(g, 0, 3, 0)
 	for _, c := range []struct {
 		x    []float32
@@ -55,7 +55,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%v: group %d, want %d", c.x, got, c.want)
 		}
 	}
-	blind := office.NewGroups(face.Space{ID: "blind", Dim: 2, Scale: 1}, office.StrangerSettings{})
+	blind := office.NewGroups(face.Space{ID: "blind", Dim: 2, Scale: 1}, time.Hour)
 	beginGroup(blind, 0, 0, 0)
 	if got := blind.Find([]office.Face{faceAt(blind, 0, 0, 0)}); got != 0 {
 		t.Errorf("a space that tells nobody apart: group %d", got)
@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 
 // For any number of strangers the file and the memory stay below their limits.
 func TestGroupBounds(t *testing.T) {
-	g := office.NewGroups(plane, office.StrangerSettings{Groups: 5, Ignored: 2, Faces: 8})
+	g := office.NewGroups(plane, time.Hour)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	poster := beginGroup(g, 0, -9, -9)
 	g.SetIgnored(poster)
@@ -76,7 +76,7 @@ func TestGroupBounds(t *testing.T) {
 			}
 		}
 		p, err := g.Get(id)
-		if err != nil || len(p.Faces) > 8 {
+		if err != nil || len(p.Faces) > 24 {
 			t.Fatalf("%d faces, %v", len(p.Faces), err)
 		}
 		for k, f := range p.Faces[:4] { // the first four stay
@@ -86,13 +86,13 @@ func TestGroupBounds(t *testing.T) {
 		}
 	}
 	all := g.All()
-	if len(all) != 6 || all[0].Last.Before(all[1].Last) {
+	if len(all) != 51 || all[0].Last.Before(all[1].Last) {
 		t.Fatalf("%d groups", len(all))
 	}
 	if _, err := g.Get(poster); err != nil {
 		t.Error(err)
 	}
-	for i := range 4 {
+	for i := range 60 {
 		id := beginGroup(g, 300+i, -9, float32(9*i))
 		g.SetIgnored(id)
 	}
@@ -102,7 +102,7 @@ func TestGroupBounds(t *testing.T) {
 			ignored++
 		}
 	}
-	if ignored != 2 {
+	if ignored != 50 {
 		t.Errorf("%d are ignored", ignored)
 	}
 }
@@ -110,7 +110,7 @@ func TestGroupBounds(t *testing.T) {
 // A full album keeps the faces that differ from each other.
 func TestAlbum(t *testing.T) {
 	var a office.Album
-	g := office.NewGroups(plane, office.StrangerSettings{})
+	g := office.NewGroups(plane, time.Hour)
 	for i := range 4 {
 		a.Add(plane, faceAt(g, 0, 0, float32(i)/100), 6, .25)
 	}
@@ -130,7 +130,7 @@ func TestAlbum(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	g := office.NewGroups(plane, office.StrangerSettings{Retention: time.Hour})
+	g := office.NewGroups(plane, time.Hour)
 	a, b := beginGroup(g, 0, 0, 0), beginGroup(g, 0, 9, 9)
 	g.SetIgnored(b)
 	g.Expire(noon.Add(time.Hour))

@@ -22,11 +22,8 @@ type Options struct {
 	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
 	Faceless bool
 
-	Keep bool  // save newly learned faces once a minute; they are also saved with each correction
-	Past *Past // keeps events, sightings, corrections and strangers. Default: one for this run
-	// Number of past sightings that [Office.Sightings] lists. Default 64.
-	Sightings  int
-	Faces      int           // number of faces that are kept of each sighting. Default 24
+	Keep       bool          // save newly learned faces once a minute; they are also saved with each correction
+	Past       *Past         // keeps events, sightings, corrections and strangers. Default: one for this run
 	Backoff    time.Duration // pause before a failed camera is opened again; each failure doubles it. Default 1 s
 	MaxBackoff time.Duration // longest pause. Default 1 min
 	Rate       float64       // greatest number of frames per second and camera. Default: no limit
@@ -45,8 +42,6 @@ type Options struct {
 
 func (o Options) defaults() Options {
 	o.Presence = o.Presence.Defaults()
-	o.Sightings = cmp.Or(o.Sightings, 64)
-	o.Faces = cmp.Or(o.Faces, 24)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
 	if o.Now == nil {

@@ -65,8 +65,11 @@ func (w *Office) Now() Now {
 // Events returns the last n events before the event with the given number (0: before none), the newest first.
 func (w *Office) Events(before uint64, n int) []Event { return w.past.Events(before, n) }
 
+// listed is the number of sightings that [Office.Sightings] returns.
+const listed = 64
+
 // Sightings returns the latest sightings that can be corrected, the latest first.
-func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, w.o.Sightings) }
+func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, listed) }
 
 // SightingsBefore returns the last n sightings that can be corrected, before the sighting with the given number (0:
 // before none), the latest first.

@@ -76,13 +76,13 @@ func New(g *gallery.Gallery, o Options) *Office {
 	k := &keeper{pictures: &pictures{memory: m}, names: make(map[int64]string)}
 	w := &Office{&cameras{book: &book{k}}}
 	if w.past == nil {
-		w.past, w.broken = TemporaryPast(g, PastSettings{Sightings: Limits{Records: o.Sightings}})
+		w.past, w.broken = TemporaryPast(g, PastSettings{})
 	}
 	if w.broken != nil {
-		w.past = &Past{g: g, events: newEvents(EventLimits{})}
+		w.past = &Past{g: g, events: newEvents(PastSettings{}.defaults())}
 	}
 	w.mu = &w.past.mu
-	w.unknown = newGroups(g.Space(), w.past.s.Strangers)
+	w.unknown = newGroups(g.Space(), w.past.s.Retention)
 	w.room = newRoom(o.Presence, w.past.events.state)
 	w.kept = g.Learner().Counts().Learned
 	w.note(g.Update())

@@ -20,29 +20,30 @@ import (
 // ErrBusy is an error of [OpenPast].
 var ErrBusy = errors.New("another program runs an office of this name")
 
-// Limits of what is kept of one kind. A zero field means the default.
-type Limits struct {
-	Age     time.Duration // greatest age. Default 7 days
-	Bytes   int64         // greatest size of all pictures and faces, plus 1 KB for each record. Default 256 MB
-	Records int           // greatest number of records. Default 20,000
-}
-
-func (s Limits) defaults() Limits {
-	s.Age = cmp.Or(s.Age, 7*24*time.Hour)
-	s.Bytes = cmp.Or(s.Bytes, 256<<20)
-	s.Records = cmp.Or(s.Records, 20000)
-	return s
-}
-
 // PastSettings limit a [Past]. A zero field means the default.
 type PastSettings struct {
-	Sightings   Limits // default: 7 days and 256 MB
-	Corrections Limits // default: 90 days
-	// Clips holds the limits for clips: the beginnings of sightings as films, about 1 MB at most each. With Bytes 0,
-	// the default, no clips are kept, and those of earlier runs are removed.
-	Clips     Limits
-	Events    EventLimits
-	Strangers StrangerSettings
+	Age     time.Duration // greatest age of sightings and clips. Default 7 days
+	Bytes   int64         // greatest size of all faces of sightings, plus 1 KB for each sighting. Default 256 MB
+	Records int           // greatest number of sightings. Default 20,000
+	// Clips is the greatest size of clips: the beginnings of sightings as films, about 1 MB at most each. With 0, the
+	// default, none are kept, and those of earlier runs are removed.
+	Clips     int64
+	Events    int           // number of kept events, the newest. Default 5,000
+	Waiting   int           // greatest number of waiting events of a sink; the oldest are dropped. Default 10,000
+	Retention time.Duration // a stranger who is not seen for this time is removed, unless ignored. Default 30 days
+}
+
+// Corrections are kept for a time, the latest of them.
+const (
+	correctionsAge = 90 * 24 * time.Hour
+	mostStatements = 20000
+)
+
+func (s PastSettings) defaults() PastSettings {
+	s.Age, s.Retention = cmp.Or(s.Age, 7*24*time.Hour), cmp.Or(s.Retention, 30*24*time.Hour)
+	s.Bytes, s.Records = cmp.Or(s.Bytes, 256<<20), cmp.Or(s.Records, 20000)
+	s.Events, s.Waiting = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000)
+	return s
 }
 
 // Past keeps the sightings of an [Office], so that they can be corrected, the corrections, so that they can be undone,
@@ -51,7 +52,6 @@ type Past struct {
 	mu     sync.Mutex // guards the fields below, the gallery, and the office
 	g      *gallery.Gallery
 	s      PastSettings
-	clips  bool
 	id     int64 // number in the database
 	name   string
 	code   string
@@ -71,17 +71,15 @@ func OpenPast(g *gallery.Gallery, name string, s PastSettings) (*Past, error) {
 // TemporaryPast opens a Past of which nothing outlives the program: Close removes it, and after a crash the next
 // OpenPast of any name does.
 func TemporaryPast(g *gallery.Gallery, s PastSettings) (*Past, error) {
-	s.Sightings.Records = cmp.Or(s.Sightings.Records, 64)
+	s.Records = cmp.Or(s.Records, listed)
 	var name [8]byte
 	rand.Read(name[:])
 	return open(g, "\n"+hex.EncodeToString(name[:]), s, true)
 }
 
 func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Past, error) {
-	clips := s.Clips.Bytes > 0
-	s.Corrections.Age = cmp.Or(s.Corrections.Age, 90*24*time.Hour)
-	s.Sightings, s.Corrections, s.Clips = s.Sightings.defaults(), s.Corrections.defaults(), s.Clips.defaults()
-	p := &Past{g: g, s: s, clips: clips, temporary: temporary, name: name, events: newEvents(s.Events)}
+	s = s.defaults()
+	p := &Past{g: g, s: s, temporary: temporary, name: name, events: newEvents(s)}
 	err := p.hold(name)
 	if err == nil {
 		err = g.Records(false, func(t *gallery.Tx) error { return p.begin(t, name) })
@@ -158,7 +156,7 @@ func (p *Past) begin(t *gallery.Tx, name string) error {
 			err = t.Exec("delete from office where id = ?", id)
 		}
 	}
-	if err == nil && !p.clips { // nobody would remove those of earlier runs
+	if err == nil && p.s.Clips == 0 { // nobody would remove those of earlier runs
 		err = t.Exec("delete from film where sighting in (select id from sighting where office = ?)", p.id)
 	}
 	return err

@@ -74,7 +74,7 @@ func TestBusy(t *testing.T) {
 // are dropped and counted. Pages see the newest.
 func TestQueue(t *testing.T) {
 	dir := t.TempDir()
-	limits := office.PastSettings{Events: office.EventLimits{Events: 6, Waiting: 4}}
+	limits := office.PastSettings{Events: 6, Waiting: 4}
 	h := enterWith(t, dir, office.Options{}, limits)
 	q := h.past.Queue("hook")
 	h.plays([]string{n(9, "a") + n(60, "-") + n(9, "b") + n(60, "-")}, nil)

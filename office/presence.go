@@ -32,7 +32,7 @@ type Event struct {
 	Person int64     `json:"person,omitempty"` // number of the person
 	Group  uint64    `json:"group,omitempty"`  // group of unknown faces; 0 for none
 	Camera string    `json:"camera"`           // the camera that saw it; for a departure, the last one
-	// Trust tells how the name of an arrival is known: sighting.Confirmed, unless [PresenceSettings].Learned is set.
+	// Trust tells how the name of an arrival is known: sighting.Confirmed.
 	Trust sighting.Trust `json:"trust,omitempty"`
 	At    time.Time      `json:"at"` // when it happened, before Known; for a mistake, the time of the wrong arrival
 	// Known is when the event was recognised. The faces of an arrived person count from At on.
@@ -59,9 +59,6 @@ type PresenceSettings struct {
 	// Hold is the longest time that an unseen person counts as present while the camera that saw them last does not
 	// work. Default 5 min.
 	Hold time.Duration
-	// Learned lets people arrive whose name rests on learned faces only. Otherwise such faces keep a present person
-	// present, and cause no arrival.
-	Learned bool
 }
 
 // Defaults returns s with defaults filled in.
@@ -223,7 +220,7 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 	for _, b := range seen {
 		v := r.visit(place{camera, b.Track}, at)
 		switch {
-		case b.Person != 0 && b.Trust == sighting.Likely && !r.s.Learned && r.people[b.Person] == nil:
+		case b.Person != 0 && b.Trust == sighting.Likely && r.people[b.Person] == nil:
 			v.person = b.Person // neither present nor unknown
 		case b.Person != 0:
 			events = append(events, r.present(b, camera, v, at)...)
@@ -271,7 +268,7 @@ func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Even
 		e.Trust = b.Trust
 		events = append(events, e)
 	}
-	if p.unseen && r.stays(p) && (b.Trust == sighting.Confirmed || r.s.Learned) {
+	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
 		if since.Before(p.Last) {
 			since = at

@@ -277,21 +277,18 @@ func (w *memory) taught(t *gallery.Tx, table string, id int64) (r ranges, err er
 func (w *keeper) limit(t *gallery.Tx) {
 	latest := slices.MaxFunc(w.ended, func(a, b *sighted) int { return a.Last.Compare(b.Last) })
 	t.Exec("delete from sighting where office = ? and last < ?", w.past.id,
-		nanoseconds(latest.Last.Add(-min(w.past.s.Sightings.Age, 100*365*24*time.Hour))))
-	n, _ := t.Int("select count(*) from sighting where office = ?", w.past.id)
-	if n > int64(w.past.s.Sightings.Records) {
-		t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
-			offset ?)`, w.past.id, int64(w.past.s.Sightings.Records))
-	}
+		nanoseconds(latest.Last.Add(-w.past.s.Age)))
+	t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
+		offset ?)`, w.past.id, int64(w.past.s.Records))
 }
 
 // expire removes what is too old or too much.
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
-	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-min(age, 100*365*24*time.Hour))) }
-	t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Sightings.Age))
+	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-age)) }
+	t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Age))
 	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
-		total from sighting where office = ?) where total > ?)`, p.id, s.Sightings.Bytes)
+		total from sighting where office = ?) where total > ?)`, p.id, s.Bytes)
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
 	t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or
@@ -299,10 +296,10 @@ func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 			x.sighting not in (select value from json_each(?3))) or
 		sighting in (select sighting from (select film.sighting, sum(film.size + 1024) over (order by film.sighting desc) as
 			total from film join sighting on sighting.id = film.sighting where office = ?1) where total > ?4)`,
-		p.id, before(s.Clips.Age), ids(live), s.Clips.Bytes)
+		p.id, before(s.Age), ids(live), s.Clips)
 	old, _ := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
 		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,
-		before(s.Corrections.Age), int64(s.Corrections.Records))
+		before(correctionsAge), int64(mostStatements))
 	t.Settle(old...)
 	if len(old) > 0 {
 		t.SettleDone()

@@ -148,7 +148,7 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 			s.album.Add(w.gallery.Space(), Face{
 				ID: w.gallery.Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
 				At: at,
-			}, w.o.Faces, w.gallery.Space().ImpostorRadius/4)
+			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
 		}
 	}
 	learner.SetTime(at)

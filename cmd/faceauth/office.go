@@ -169,9 +169,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		Freeze: o.freeze, Rate: r.fps, Keep: o.keep,
 	}
 	past := office.PastSettings{
-		Sightings: office.Limits{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20},
-		Clips:     office.Limits{Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.clipSize) << 20},
-		Strangers: office.StrangerSettings{Retention: r.retention},
+		Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20, Clips: int64(r.clipSize) << 20,
+		Retention: r.retention,
 	}
 	if r.state == "" {
 		opt.Past, err = office.TemporaryPast(g, past)

@@ -149,7 +149,7 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 	}
 	begun := time.Now().Add(-time.Duration(played) * time.Second / fps)
 	history(t, g, begun, days)
-	past, err := office.OpenPast(g, "office", office.PastSettings{Clips: office.Limits{Bytes: 8 << 20}})
+	past, err := office.OpenPast(g, "office", office.PastSettings{Clips: 8 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

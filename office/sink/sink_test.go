@@ -134,7 +134,7 @@ func book(t *testing.T, waiting int) *office.Past {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := office.OpenPast(g, "home", office.PastSettings{Events: office.EventLimits{Waiting: waiting}})
+	b, err := office.OpenPast(g, "home", office.PastSettings{Waiting: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
