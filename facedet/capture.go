@@ -136,6 +136,11 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 		if s.err != nil {
 			return nil, fmt.Errorf("reading frame %d: %w", c.count.Read, s.err)
 		}
+		if c.count.Read == 0 && c.o.diagnose != nil {
+			if why := c.o.diagnose(ctx); why != nil {
+				return nil, why
+			}
+		}
 		if !c.live || c.count.Read == 0 {
 			return nil, endOf(c.count)
 		}

@@ -29,6 +29,8 @@ type Options struct {
 
 	// hasLength, if it is not nil, reports whether a source is a recording although its container has no length.
 	hasLength func() bool
+	// diagnose, if it is not nil, finds out why a source gives no frame, or returns nil.
+	diagnose func(context.Context) error
 
 	// Damaged, if it is not nil, is called for each image file of a folder that cannot be read and is skipped.
 	Damaged func(path string, err error)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -45,6 +46,9 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 	if strings.HasPrefix(strings.ToLower(scheme), "http") {
 		o.hasLength = func() bool { return hasLength(ctx, *u, host, min(o.Timeout, 5*time.Second)) }
 	}
+	o.diagnose = func(ctx context.Context) error {
+		return diagnose(ctx, *u, host, min(o.Timeout, 5*time.Second))
+	}
 	s, err := openCapture(ctx, o, true, func() (grabber, error) {
 		if o.Address != "" && strings.HasPrefix(strings.ToLower(scheme), "http") {
 			defer named(host, served)()
@@ -55,7 +59,7 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 		return s, nil
 	}
 	if ctx.Err() == nil {
-		if why := diagnose(ctx, u, host, min(o.Timeout, 5*time.Second)); why != nil {
+		if why := o.diagnose(ctx); why != nil {
 			err = why
 		}
 	}
@@ -109,17 +113,17 @@ func get(ctx context.Context, u *url.URL, host string) (*http.Response, error) {
 }
 
 // diagnose finds out why a URL gives no video, because OpenCV does not say. It returns nil if it finds no reason.
-func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duration) error {
+func diagnose(ctx context.Context, u url.URL, host string, timeout time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	if u.Scheme = strings.ToLower(u.Scheme); strings.HasPrefix(u.Scheme, "rtsp") {
-		return diagnoseRTSP(ctx, u)
+		return diagnoseRTSP(ctx, &u)
 	}
-	answer, err := get(ctx, u, host)
+	answer, err := get(ctx, &u, host)
 	if err != nil {
 		return unreachable(err)
 	}
-	defer answer.Body.Close() // the body is the video, perhaps without end, and is not read
+	defer answer.Body.Close() // the body is the video, perhaps without end
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	switch {
 	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden:
@@ -131,6 +135,13 @@ func diagnose(ctx context.Context, u *url.URL, host string, timeout time.Duratio
 		return fmt.Errorf("%w: it answers %s", ErrServer, answer.Status)
 	case strings.HasPrefix(kind, "text/") || kind == "application/json":
 		return fmt.Errorf("%w but %s; the URL of the video itself is needed", ErrServer, kind)
+	}
+	// The index of an MP4 may stand at its end, and FFmpeg must go there and back.
+	var head [8]byte
+	_, err = io.ReadFull(answer.Body, head[:])
+	if err == nil && string(head[4:]) == "ftyp" && answer.Header.Get("Accept-Ranges") != "bytes" {
+		return fmt.Errorf("%w that can be read from there: it sends files only as a whole, and the index of this "+
+			"one is at its end; download the file first", ErrServer)
 	}
 	return nil
 }

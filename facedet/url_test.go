@@ -30,6 +30,9 @@ func TestURLErrors(t *testing.T) {
 		case "/garbage":
 			w.Header().Set("Content-Type", "video/mp4")
 			w.Write([]byte("no video"))
+		case "/index-at-end":
+			w.Header().Set("Content-Type", "video/mp4")
+			w.Write([]byte("\x00\x00\x00\x10ftypisom\x00\x00\x02\x00\x00\x00\x10\x00mdat"))
 		default:
 			http.NotFound(w, r)
 		}
@@ -51,6 +54,7 @@ func TestURLErrors(t *testing.T) {
 		{"http://" + host + "/broken", "500 Internal Server Error", true},
 		{"http://me:hidden@" + host + "/page", "gives no video but text/html", true},
 		{"http://" + host + "/garbage", "opening source http://" + host, false},
+		{"http://" + host + "/index-at-end", "gives no video that can be read from there", true},
 		{"http://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused",
 			false},
 		{"rtsp://me:hidden@" + nobody + "/", "cannot be reached: dial tcp " + nobody + ": connect: connection refused",
