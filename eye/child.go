@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -40,39 +41,39 @@ var kept = []string{
 // and what one heap has free is lost for the others. The library reads it before the process can set anything.
 const oneArena = "MALLOC_ARENA_MAX=1"
 
-func environment() (kind []string) {
-	for _, v := range os.Environ() {
-		for _, k := range kept {
-			if strings.HasPrefix(v, k) {
-				kind = append(kind, v)
-				break
-			}
-		}
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return !slices.ContainsFunc(kept, func(k string) bool { return strings.HasPrefix(v, k) })
+	})
+}
+
+// sockets returns a pair of sockets: one for this program, and one for a child.
+func sockets(kind int) (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
 	}
-	return kind
+	return os.NewFile(uintptr(pair[0]), "eye"), os.NewFile(uintptr(pair[1]), "program"), nil
 }
 
 // spawn starts a child with a socket to it.
 func spawn(c Config) (net.Conn, *child, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	ours, theirs, err := sockets(unix.SOCK_STREAM)
 	if err != nil {
 		return nil, nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "eye"), os.NewFile(uintptr(pair[1]), "program")
 	defer theirs.Close()
-	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		ours.Close()
-		return nil, nil, err
-	}
-	line, theirLine := os.NewFile(uintptr(pair[0]), "line"), os.NewFile(uintptr(pair[1]), "line")
-	defer theirLine.Close()
 	conn, err := net.FileConn(ours)
 	ours.Close()
 	if err != nil {
-		line.Close()
 		return nil, nil, err
 	}
+	line, theirLine, err := sockets(unix.SOCK_SEQPACKET | unix.SOCK_NONBLOCK)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	defer theirLine.Close()
 	path, command := "/proc/self/exe", []string{os.Args[0], "eye"}
 	if len(c.Command) > 0 {
 		path, command = c.Command[0], c.Command

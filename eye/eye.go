@@ -307,13 +307,6 @@ func (e *Eye) await(ctx context.Context) error {
 	return nil
 }
 
-// Await waits until the networks are open or ctx ends, which ends the eye. Calling it is optional.
-func (e *Eye) Await(ctx context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.await(ctx)
-}
-
 // Open lets the eye open a source, named as for facedet.Open, and ends the stream before. The first source decides
 // which files the eye may ever read: see [Options].Roots. The error comes from the source, which leaves the eye usable,
 // or one of this package's errors.

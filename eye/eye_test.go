@@ -418,7 +418,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Await(t.Context()); !errors.Is(err, eye.ErrEnded) {
+	if _, err := e.Open(t.Context(), "x", eye.Options{}); !errors.Is(err, eye.ErrEnded) {
 		t.Error(err)
 	}
 	e.Close()

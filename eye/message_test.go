@@ -322,31 +322,3 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
-
-// A message is written and read: a frame without faces, one with two faces, and one with its pixels.
-func BenchmarkMessage(b *testing.B) {
-	space := face.Space{ID: "test", Dim: 512, Scale: 1, Unit: true}
-	faces := truth(b)
-	faces.Frame.Samples[0].Vector = append(make([]float32, 511), 1)
-	second := faces.Frame.Samples[0]
-	second.Track = 2
-	faces.Frame.Samples[1] = second
-	empty := truth(b)
-	empty.Frame.Samples = nil
-	pixels := empty
-	pixels.Frame.Size = image.Pt(640, 480)
-	pixels.Pixels = make([]byte, 3*640*480)
-	for name, m := range map[string]eye.Message{"empty": empty, "faces": faces, "pixels": pixels} {
-		b.Run(name, func(b *testing.B) {
-			l := eye.Limits{Space: space, Faces: 8, Picture: 112, Pixels: m.Pixels != nil}
-			b.ReportAllocs()
-			var buf []byte
-			for b.Loop() {
-				buf = eye.Append(buf[:0], m)
-				if _, err := eye.Read(bytes.NewReader(buf), l); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 )
 
 // LineVariable is the environment variable of a child with the number of the file to which the child sends the
@@ -47,11 +48,14 @@ type target struct {
 	within  time.Duration
 }
 
-// Limits of one eye: connections being made at once, and connections per minute. A camera needs two or three.
+// Limits of one eye: connections being made at once, and connections in a row, after which there is one a second. A
+// camera needs two or three.
 const (
-	relaysAtOnce    = 4
-	relaysPerMinute = 60
+	relaysAtOnce = 4
+	relaysInARow = 60
 )
+
+func newLimit() *rate.Limiter { return rate.NewLimiter(1, relaysInARow) }
 
 // relay makes the connections of a child.
 type relay struct {
@@ -60,11 +64,11 @@ type relay struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	begun  []time.Time
+	limit  *rate.Limiter
 }
 
 func newRelay(line *os.File) *relay {
-	r := &relay{line: line}
+	r := &relay{line: line, limit: newLimit()}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.done.Add(1)
 	go func() {
@@ -127,7 +131,7 @@ func (r *relay) serve() {
 			respond(listener, q.id, unix.EAGAIN)
 			continue
 		}
-		if !r.allow(time.Now()) {
+		if !r.limit.Allow() {
 			<-slots
 			respond(listener, q.id, unix.ECONNREFUSED)
 			continue
@@ -139,18 +143,6 @@ func (r *relay) serve() {
 			respond(listener, q.id, r.connect(listener, q))
 		}()
 	}
-}
-
-// allow counts a connection and reports whether it is allowed.
-func (r *relay) allow(now time.Time) bool {
-	for len(r.begun) > 0 && now.Sub(r.begun[0]) > time.Minute {
-		r.begun = r.begun[1:]
-	}
-	if len(r.begun) >= relaysPerMinute {
-		return false
-	}
-	r.begun = append(r.begun, now)
-	return true
 }
 
 // listener receives the descriptor of the listener.

@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// An eye makes at most so many connections in any minute.
+// An eye makes so many connections in a row, and then one a second.
 func TestRelayAllows(t *testing.T) {
-	r := new(relay)
-	begin := time.Unix(1e9, 0)
-	for i := range relaysPerMinute {
-		if !r.allow(begin.Add(time.Duration(i) * time.Second / 2)) {
-			t.Fatalf("connection %d is refused", i+1)
-		}
-	}
+	limit, begin := newLimit(), time.Unix(1e9, 0)
 	for _, c := range []struct {
-		after time.Duration
-		want  bool
-	}{{30 * time.Second, false}, {time.Minute, false}, {time.Minute + 1, true}, {time.Minute + 2, false},
-		{3 * time.Minute, true}} {
-		if got := r.allow(begin.Add(c.after)); got != c.want {
-			t.Errorf("after %v: %t, want %t", c.after, got, c.want)
+		after   time.Duration
+		n, want int
+	}{{0, 70, 60}, {time.Second, 2, 1}, {time.Hour, 70, 60}} {
+		got := 0
+		for range c.n {
+			if limit.AllowN(begin.Add(c.after), 1) {
+				got++
+			}
+		}
+		if got != c.want {
+			t.Errorf("after %v: %d of %d, want %d", c.after, got, c.n, c.want)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -170,21 +169,13 @@ func (f *fetcher) unreachable(ctx context.Context, u *url.URL, err error) error 
 			"shows a certificate of its own, add it with update-ca-certificates; or %s", ErrFetch, u.Host, err,
 			byHand(u))
 	}
-	through := "; is there a network? Behind a proxy set HTTPS_PROXY"
+	through := "; is there a network? Behind a proxy set HTTPS_PROXY."
 	if proxy, perr := f.proxy(&http.Request{URL: u}); perr != nil {
 		through = "; is HTTPS_PROXY right?"
 	} else if proxy != nil {
 		through = fmt.Sprintf(" through the proxy %s; is HTTPS_PROXY right?", proxy.Redacted())
 	}
-	return fmt.Errorf("%w: %s cannot be reached (%w)%s Or %s", ErrFetch, u.Host, err, sentence(through), byHand(u))
-}
-
-// sentence returns text with a full stop at its end.
-func sentence(text string) string {
-	if strings.HasSuffix(text, "?") {
-		return text
-	}
-	return text + "."
+	return fmt.Errorf("%w: %s cannot be reached (%w)%s Or %s", ErrFetch, u.Host, err, through, byHand(u))
 }
 
 // refused explains an answer that is not a package.
@@ -192,11 +183,12 @@ func (f *fetcher) refused(u *url.URL, answer *http.Response) error {
 	hint := checkRegistry
 	switch answer.StatusCode {
 	case http.StatusProxyAuthRequired:
-		hint = "put the proxy's user name and password into HTTPS_PROXY"
+		hint = "put the proxy's user name and password into HTTPS_PROXY."
 	case http.StatusUnauthorized, http.StatusForbidden:
-		hint = "a registry that wants a password has it in ~/.npmrc, or in NPM_CONFIG_REGISTRY: https://USER:PASSWORD@HOST/"
+		hint = "a registry that wants a password has it in ~/.npmrc, or in NPM_CONFIG_REGISTRY: " +
+			"https://USER:PASSWORD@HOST/."
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		hint = "try again later"
+		hint = "try again later."
 	}
-	return fmt.Errorf("%w: %s answers %s; %s Or %s", ErrFetch, u.Redacted(), answer.Status, sentence(hint), byHand(u))
+	return fmt.Errorf("%w: %s answers %s; %s Or %s", ErrFetch, u.Redacted(), answer.Status, hint, byHand(u))
 }

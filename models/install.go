@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -42,7 +43,8 @@ func Install(ctx context.Context, r Registry, dir string, report func(string)) e
 func (f *fetcher) install(ctx context.Context, integrity string, all []Description, dir string,
 	report func(string)) (err error) {
 	defer room(&err)
-	if len(wanting(all, dir)) == 0 {
+	wanting := func(d Description) bool { _, err := d.Path(dir); return err != nil }
+	if !slices.ContainsFunc(all, wanting) {
 		return nil
 	}
 	tmp, err := os.MkdirTemp("", "faceauth-models-")
@@ -148,15 +150,4 @@ func (d Description) write(r io.Reader, dir string) error {
 		return err
 	}
 	return f.Commit()
-}
-
-// wanting returns the networks that are missing or wrong in dir.
-func wanting(all []Description, dir string) []Description {
-	var w []Description
-	for _, d := range all {
-		if _, err := d.Path(dir); err != nil {
-			w = append(w, d)
-		}
-	}
-	return w
 }

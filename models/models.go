@@ -189,6 +189,15 @@ func Default(k Kind) Description {
 	panic("models: no builtin network of kind " + string(k))
 }
 
+// Of returns the network of a kind: the builtin one, or, if path is not empty, that of your own description there. The
+// error is that of [ParseDescription].
+func Of(k Kind, path string) (Description, error) {
+	if path == "" {
+		return Default(k), nil
+	}
+	return ParseDescription(path)
+}
+
 // Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below $XDG_DATA_HOME or
 // ~/.local/share. If this folder does not exist, it is the folder for all users below $XDG_DATA_DIRS or
 // /usr/local/share and /usr/share, if there is one.

@@ -16,9 +16,9 @@ type Face struct {
 	ID     uint64    `json:"id"`
 	At     time.Time `json:"at"`
 	Camera string    `json:"camera"`
-	Vector []float32 `json:"-"`
-	JPEG   []byte    `json:"-"` // a small picture, or nil
-	Sharp  float64   `json:"-"` // as [face.Quality].Sharpness
+	Vector []float32 `json:"-" cbor:"vector"` // the index of searches keeps it
+	JPEG   []byte    `json:"-" cbor:"jpeg"`   // a small picture, or nil
+	Sharp  float64   `json:"-"`               // as [face.Quality].Sharpness
 }
 
 // firstFaces is the number of faces of an album that always stay: a name labels them.

@@ -296,28 +296,6 @@ func BenchmarkPath(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkReplay measures the same with decoding, from a recording of one or two faces.
-func BenchmarkReplay(b *testing.B) {
-	s := recordings(b)
-	d, e := network(b)
-	frames := 0
-	for b.Loop() {
-		src, err := facedet.Open(context.Background(), s.Recording, facedet.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112})
-		for {
-			if _, err := p.Next(context.Background()); err != nil {
-				break
-			}
-			frames++
-		}
-		src.Close()
-	}
-	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
-}
-
 // broken is a source of frames without a picture.
 type broken struct{ frame *facedet.Frame }
 

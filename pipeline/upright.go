@@ -107,29 +107,32 @@ func (u *upright) still(f *facedet.Frame) (*facedet.Frame, error) {
 	if f.Image.Size() == (image.Point{}) {
 		return f, nil
 	}
-	var gain exposure
-	grey, err := f.Image.Thumbnail(still.Shrunk(f.Image.Size()))
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	img, err := expose(f.Image, gain.see(grey))
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	t, err := u.norms(img.Picture)
-	img.Close()
+	degrees, err := u.upright(f.Image)
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	one := *u
-	one.degrees = 0
-	if slices.Max(t[:]) >= u.extractor.Space().ClearNorm {
-		one.degrees = t.Best(lead)
-	}
+	one.degrees = degrees
 	return one.turn(f)
+}
+
+// upright returns the degrees by which a photograph is to be turned.
+func (u *upright) upright(p *facedet.Picture) (int, error) {
+	grey, err := p.Thumbnail(still.Shrunk(p.Size()))
+	if err != nil {
+		return 0, err
+	}
+	img, err := expose(p, new(exposure).see(grey))
+	if err != nil {
+		return 0, err
+	}
+	defer img.Close()
+	t, err := u.norms(img.Picture)
+	if err != nil || slices.Max(t[:]) < u.extractor.Space().ClearNorm {
+		return 0, err
+	}
+	return t.Best(lead), nil
 }
 
 // turn replaces the picture of a frame by the turned one.

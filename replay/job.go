@@ -3,7 +3,9 @@
 package replay
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,10 +68,12 @@ func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 		return r, fmt.Errorf("writing report: %w", err)
 	}
 	defer lines.Abort()
-	report, each, log := NewReport(), j.Each, NewLog(lines)
+	report, each, buffer := NewReport(), j.Each, bufio.NewWriter(lines)
+	log := json.NewEncoder(buffer) // the same events give the same bytes
+	log.SetEscapeHTML(false)
 	j.Each = func(f face.Frame, events []Event) error {
 		for _, e := range events {
-			if err := log.Write(e); err != nil {
+			if err := log.Encode(e); err != nil {
 				return fmt.Errorf("writing %s: %w", r.Events, err)
 			}
 		}
@@ -83,7 +87,7 @@ func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 		return r, err
 	}
 	r.Count, r.Summary = src.Count(), report.Summary()
-	if err := log.Flush(); err != nil {
+	if err := buffer.Flush(); err != nil {
 		return r, fmt.Errorf("writing %s: %w", r.Events, err)
 	}
 	page, err := safefile.Create(r.Report)

@@ -5,6 +5,7 @@ package replay_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -75,21 +76,18 @@ func runAs(t testing.TB, names func(online.Person) string, l *online.Learner, r 
 	s ...face.Frame) string {
 	t.Helper()
 	var b bytes.Buffer
-	log := replay.NewLog(&b)
+	log := json.NewEncoder(&b)
 	stream := frames(s)
 	err := replay.Run(context.Background(), &stream, l, r,
 		replay.Options{Freeze: freeze, Names: names, Each: func(_ face.Frame, events []replay.Event) error {
 			for _, e := range events {
-				if err := log.Write(e); err != nil {
+				if err := log.Encode(e); err != nil {
 					return err
 				}
 			}
 			return nil
 		}})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -312,14 +310,6 @@ func TestWriteErrors(t *testing.T) {
 	r := replay.NewReport()
 	if err := r.WriteHTML(full{}, replay.Meta{}); err == nil {
 		t.Error("WriteHTML to a full disk gave no error")
-	}
-	log := replay.NewLog(full{})
-	err := log.Write(replay.Event{})
-	if err == nil {
-		err = log.Flush()
-	}
-	if err == nil {
-		t.Error("a log on a full disk gave no error")
 	}
 }
 

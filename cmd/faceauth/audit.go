@@ -50,7 +50,7 @@ func newAudit() *cobra.Command {
 		},
 	}
 	o.VisionFlags(c)
-	o.galleryFlag(c)
+	o.galleryFlags(c.Flags())
 	f := c.Flags()
 	f.BoolVar(&i.learned, "learned", false, "also rank learned faces")
 	f.BoolVar(&i.all, "all", false, "list all faces, not only suspicious ones")
@@ -244,9 +244,9 @@ func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, 
 }
 
 // eachFrame calls do with each frame of a recording. It shows the progress with what.
-func (o *options) eachFrame(c *cobra.Command, v *vision, path, what string, opt eye.Options,
+func (o *options) eachFrame(c *cobra.Command, v *cli.Vision, path, what string, opt eye.Options,
 	do func(face.Frame)) error {
-	src, err := o.stream(c, v, path, opt)
+	src, err := o.stream(c.Context(), c, v, path, opt)
 	if err != nil {
 		return err
 	}

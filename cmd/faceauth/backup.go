@@ -79,7 +79,7 @@ func newBackup() *cobra.Command {
 			return nil
 		},
 	}
-	o.galleryFlag(c)
+	o.galleryFlags(c.Flags())
 	c.Flags().StringVar(&file, "new-key", "", "file of the 32 random bytes that encrypt the copy; \"\" for a copy "+
 		"without encryption (default: the key of the gallery)")
 	return c

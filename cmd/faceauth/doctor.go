@@ -139,7 +139,7 @@ func newDoctor() *cobra.Command {
 			"will do for logins; no picture is shown or kept")
 	c.Flags().BoolVar(&login, "login", false, "instead, say whether logins by face work here, and if not, why")
 	o.JSONFlag(c.Flags())
-	o.galleryFlag(c)
+	o.galleryFlags(c.Flags())
 	return c
 }
 

@@ -80,7 +80,7 @@ func newEnroll() *cobra.Command {
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
 	o.picturesFlag(c)
-	o.galleryFlag(c)
+	o.galleryFlags(c.Flags())
 	c.Flags().StringVar(&name, "name", "", "the person's name")
 	c.Flags().StringVar(&folder, "people", "", "enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
 	o.namesFlag(c)
@@ -212,7 +212,7 @@ func taken(g *gallery.Gallery, name string, how enrolment) error {
 }
 
 // enrollOne enrols a person in a gallery, which it makes if there is none, and returns the number of recordings.
-func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *vision, path string, p toEnrol,
+func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Vision, path string, p toEnrol,
 	how enrolment) (n int, err error) {
 	if err := taken(*to, p.name, how); err != nil {
 		return 0, err
@@ -320,10 +320,10 @@ func (s *several) Next(ctx context.Context) (face.Frame, error) {
 }
 
 // gather returns the first faces of sources that may be labelled. With fewer, one face is enough.
-func (o *options) gather(c *cobra.Command, v *vision, sources []string, want gallery.Wanted, fewer bool) (
+func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want gallery.Wanted, fewer bool) (
 	gallery.Gathered, error) {
 	src := &several{sources: sources, alone: len(sources) == 1, open: func(source string) (seen, error) {
-		return o.stream(c, v, source, eye.Options{Gate: eye.Enrol})
+		return o.stream(c.Context(), c, v, source, eye.Options{Gate: eye.Enrol})
 	}, failed: func(source string, err error) { o.failed(c, source, err) }}
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.End()

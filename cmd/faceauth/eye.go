@@ -24,7 +24,7 @@ import (
 )
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *vision, n config.Camera, pace bool,
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n config.Camera, pace bool,
 	picture func() bool, hide func(error) error) (office.Stream, error) {
 	recording := input.IsRecording(n.Source)
 	how := eye.Options{
@@ -89,12 +89,7 @@ func turned(c *cobra.Command, source string) func(int) {
 }
 
 // stream opens a source in the eye of v. Its errors have exit codes.
-func (o *options) stream(c *cobra.Command, v *vision, name string, opt eye.Options) (seen, error) {
-	return o.streamIn(c.Context(), c, v, name, opt)
-}
-
-// streamIn is [options.stream] with its own context.
-func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, name string, opt eye.Options) (seen,
+func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (seen,
 	error) {
 	if err := o.CheckTimeout(); err != nil {
 		return seen{}, err
@@ -120,10 +115,10 @@ func (o *options) streamIn(ctx context.Context, c *cobra.Command, v *vision, nam
 }
 
 // watch opens a source without an end. A recording ends; a camera ends only when it fails.
-func (o *options) watch(c *cobra.Command, v *vision, name string, opt eye.Options) (*eye.Lasting, error) {
+func (o *options) watch(c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (*eye.Lasting, error) {
 	opt.Live = true
 	return eye.OpenLasting(c.Context(), name, func(_ context.Context, name string) (*eye.Stream, error) {
-		s, err := o.stream(c, v, name, opt)
+		s, err := o.stream(c.Context(), c, v, name, opt)
 		return s.Stream, err
 	}, func(err error) { cli.Warn(c, err.Error()) })
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
@@ -210,21 +211,11 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 			return cli.Fail(cli.BadUsage, err)
 		}
 	}
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		copyDaily(ctx, g.Path(), note)
-	}()
-	shared := make(chan struct{})
-	go func() {
-		defer close(shared)
-		share(ctx, g.Path(), note)
-	}()
-	defer func() {
-		<-copied
-		<-shared
-	}()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer cancel(nil)
+	beside.Go(func() { copyDaily(ctx, g.Path(), note) })
+	beside.Go(func() { share(ctx, g.Path(), note) })
 	space := g.Space()
 	v, err := o.Plan(&space, func(string) {})
 	if err != nil {

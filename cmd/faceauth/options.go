@@ -16,11 +16,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-type (
-	vision   = cli.Vision
-	progress = cli.Progress
-)
-
 // options holds the flags that several commands share, beside those of the laboratory.
 type options struct {
 	cli.Options
@@ -47,7 +42,7 @@ func (o *options) recogniserFlags(c *cobra.Command) {
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
 	o.picturesFlag(c)
-	o.galleryFlag(c)
+	o.galleryFlags(c.Flags())
 	c.Flags().BoolVar(&o.keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&o.freeze, "freeze", false, "judge, but learn nothing")
 }
@@ -58,8 +53,7 @@ func (o *options) picturesFlag(c *cobra.Command) {
 		"remove those that are there; the gallery remembers this (--no-pictures=false keeps them again)")
 }
 
-func (o *options) galleryFlag(c *cobra.Command) { o.galleryFlags(c.Flags()) }
-
+// galleryFlags adds the flags of commands that use the gallery.
 func (o *options) galleryFlags(f *pflag.FlagSet) {
 	o.reading = &reading{}
 	f.StringVar(&o.gallery, "gallery", os.Getenv("FACEAUTH_GALLERY"), "file of the gallery (default: "+
@@ -211,7 +205,7 @@ func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, p
 }
 
 // recogniser opens the gallery and its detector and extractor.
-func (o *options) recogniser(c *cobra.Command) (g *gallery.Gallery, path string, v *vision, err error) {
+func (o *options) recogniser(c *cobra.Command) (g *gallery.Gallery, path string, v *cli.Vision, err error) {
 	g, path, err = o.ownGallery(c, false)
 	if err != nil {
 		return nil, path, nil, err

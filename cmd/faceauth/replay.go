@@ -174,13 +174,13 @@ type player struct {
 }
 
 // play replays a source with the learner of g and writes the report.
-func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gallery.Gallery, path, source string,
+func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *gallery.Gallery, path, source string,
 	how player) (replay.Result, error) {
 	opt := o.sought(0)
 	opt.Pixels = how.video
 	collector := search.NewCollector(v.Space)
 	var src seen
-	var bar progress
+	var bar cli.Progress
 	var film *drawing.Process
 	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
 	video := filepath.Join(how.out, "annotated.avi")
@@ -195,7 +195,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 	}
 	job.Freeze, job.Now = o.freeze, time.Now
 	job.Open = func() (_ replay.Source, err error) {
-		if src, err = o.streamIn(ctx, c, v, source, opt); err != nil {
+		if src, err = o.stream(ctx, c, v, source, opt); err != nil {
 			return nil, err
 		}
 		if how.video {
@@ -255,7 +255,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *vision, g *gall
 }
 
 // remember keeps in the index of search what a replay has seen.
-func (o *options) remember(c *cobra.Command, v *vision, source string, r search.Recording) {
+func (o *options) remember(c *cobra.Command, v *cli.Vision, source string, r search.Recording) {
 	found, err := footage.Find([]string{source})
 	if err != nil {
 		return

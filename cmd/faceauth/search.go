@@ -49,7 +49,7 @@ func newSearch() *cobra.Command {
 	o.rotateFlag(c)
 	o.SpareFlag(c)
 	o.LearnerFlags(c)
-	o.galleryFlag(c)
+	o.galleryFlags(c.Flags())
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
 	o.namesFlag(c)
@@ -113,7 +113,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		r, err := o.scanned(ctx, c, own, index, items[i], h.fps, what)
 		return scanned{r, err}
 	}
-	var bar progress
+	var bar cli.Progress
 	if jobs > 1 {
 		bar = cli.NewProgress(len(items), "recordings")
 		defer bar.End()
@@ -159,7 +159,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 }
 
 // index opens the index in a file; "" is the default. None keeps nothing.
-func (o *options) index(v *vision, file string, none bool) (*search.Index, error) {
+func (o *options) index(v *cli.Vision, file string, none bool) (*search.Index, error) {
 	x := &search.Index{Space: v.Space, Vision: v.Config.Vision}
 	if none {
 		return x, nil
@@ -188,15 +188,15 @@ func (o *options) sought(fps float64) eye.Options {
 
 // scanned returns the sightings of a recording, from the index if they are there. What, if it is not empty, is shown
 // with the progress.
-func (o *options) scanned(ctx context.Context, c *cobra.Command, v *vision, index *search.Index, item footage.Item,
+func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index, item footage.Item,
 	fps float64, what string) (search.Recording, error) {
 	opt := o.sought(fps)
 	return index.Recording(item, opt, func() (search.Recording, error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.Drop()
-		var bar progress
+		var bar cli.Progress
 		opt.Step = func(n face.Count) { bar.To(n.Read) }
-		src, err := o.streamIn(ctx, c, v, item.Path, opt)
+		src, err := o.stream(ctx, c, v, item.Path, opt)
 		if err != nil {
 			return search.Recording{}, err
 		}

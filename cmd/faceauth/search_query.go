@@ -45,7 +45,7 @@ func place(h search.Hit) string {
 
 // query returns the query for the person, and opens the detector. Poor is the defect of the given picture, if there is
 // one.
-func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vision, poor face.Reason, err error) {
+func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *cli.Vision, poor face.Reason, err error) {
 	if h.name != "" {
 		g, _, v, err := o.recogniser(c)
 		if err != nil {
@@ -71,7 +71,7 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *vi
 }
 
 // likeness returns a query for the person in a picture, and the defect of the picture.
-func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Query, face.Reason, error) {
+func (o *options) likeness(c *cobra.Command, v *cli.Vision, path string) (*search.Query, face.Reason, error) {
 	x, poor, err := o.portrait(c, v, path)
 	if err != nil {
 		return nil, "", err
@@ -88,8 +88,8 @@ func (o *options) likeness(c *cobra.Command, v *vision, path string) (*search.Qu
 }
 
 // portrait returns the vector of the face in a picture, and the defect of the picture.
-func (o *options) portrait(c *cobra.Command, v *vision, path string) ([]float32, face.Reason, error) {
-	src, err := o.stream(c, v, path, eye.Options{Gate: eye.Learn})
+func (o *options) portrait(c *cobra.Command, v *cli.Vision, path string) ([]float32, face.Reason, error) {
+	src, err := o.stream(c.Context(), c, v, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
 		return nil, "", err
 	}

@@ -38,7 +38,7 @@ func newWho() *cobra.Command {
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
-	o.galleryFlag(c)
+	o.galleryFlags(c.Flags())
 	return c
 }
 
@@ -109,9 +109,9 @@ func (o *options) who(c *cobra.Command, args []string) error {
 }
 
 // photographs judges the pictures of an item.
-func (o *options) photographs(c *cobra.Command, v *vision, g *gallery.Gallery, item footage.Item) (all []photograph,
+func (o *options) photographs(c *cobra.Command, v *cli.Vision, g *gallery.Gallery, item footage.Item) (all []photograph,
 	err error) {
-	src, err := o.stream(c, v, item.Path, eye.Options{Gate: eye.Learn})
+	src, err := o.stream(c.Context(), c, v, item.Path, eye.Options{Gate: eye.Learn})
 	if err != nil {
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func TestInfraredIsAnotherSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Await(t.Context()); !errors.Is(err, eye.ErrRules) {
+		if _, err := e.Open(t.Context(), "x", eye.Options{}); !errors.Is(err, eye.ErrRules) {
 			t.Errorf("infrared %t: %v", infrared, err)
 		}
 		e.Close()

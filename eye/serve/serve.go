@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"image"
 	"io"
 	"net"
@@ -33,6 +32,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -203,11 +203,9 @@ func (s *server) setup(q eye.Setup) error {
 	}
 	s.detector, s.extractor, s.infrared = d, e, q.Vision.Infrared
 	if q.Vision.Liveness {
-		d := models.Default(models.Liveness)
-		if q.Vision.LivenessModel != "" {
-			if d, err = models.ParseDescription(q.Vision.LivenessModel); err != nil {
-				return err
-			}
+		d, err := models.Of(models.Liveness, q.Vision.LivenessModel)
+		if err != nil {
+			return err
 		}
 		if s.liveness, err = preprocess.NewLiveness(d, q.Vision.Models); err != nil {
 			return err
@@ -261,12 +259,9 @@ func openExtractor(v eye.Vision) (preprocess.Extractor, error) {
 	case "pixels":
 		return preprocess.NewPixels(), nil
 	case "embedding":
-		description := models.Default(models.Embedding)
-		if v.EmbeddingModel != "" {
-			var err error
-			if description, err = models.ParseDescription(v.EmbeddingModel); err != nil {
-				return nil, err
-			}
+		description, err := models.Of(models.Embedding, v.EmbeddingModel)
+		if err != nil {
+			return nil, err
 		}
 		network, err := preprocess.NewEmbedding(description, v.Models)
 		switch {
@@ -283,12 +278,9 @@ func openExtractor(v eye.Vision) (preprocess.Extractor, error) {
 func openDetector(v eye.Vision) (facedet.Detector, error) {
 	switch v.Detector {
 	case "network":
-		boxes := models.Default(models.Detector)
-		if v.DetectorModel != "" {
-			var err error
-			if boxes, err = models.ParseDescription(v.DetectorModel); err != nil {
-				return nil, err
-			}
+		boxes, err := models.Of(models.Detector, v.DetectorModel)
+		if err != nil {
+			return nil, err
 		}
 		network, err := facedet.NewNetwork(boxes, models.Default(models.Landmarks), v.Models)
 		if err != nil {
@@ -318,9 +310,6 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	if q.Spare && (q.Gate != eye.Learn || s.liveness != nil) {
 		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")
-	}
-	if q.Faces < 1 || q.Faces > eye.MostFaces {
-		return fmt.Errorf("%d faces per frame are not allowed", q.Faces)
 	}
 	if !s.sandboxed {
 		if s.line >= 0 && relays() {
@@ -357,10 +346,6 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	if q.FPS > 0 {
 		src = facedet.Sampled(src, q.FPS)
-	}
-	if _, _, ok := q.Rotate.Degrees(); !ok {
-		src.Close()
-		return fmt.Errorf("unknown rotation %q", q.Rotate)
 	}
 	if q.Shape != (image.Point{}) {
 		src = facedet.Stretched(src, q.Shape)

@@ -88,20 +88,14 @@ func (o *Options) SpareFlag(c *cobra.Command) {
 
 // Embedding returns the description of the network that makes vectors.
 func (o *Options) Embedding() (models.Description, error) {
-	if o.EmbeddingModel == "" {
-		return models.Default(models.Embedding), nil
-	}
-	d, err := models.ParseDescription(o.EmbeddingModel)
+	d, err := models.Of(models.Embedding, o.EmbeddingModel)
 	return d, Fail(BadModel, err)
 }
 
 // Detectors returns the descriptions of the networks for faces and for landmarks.
 func (o *Options) Detectors() (boxes, points models.Description, err error) {
-	boxes, points = models.Default(models.Detector), models.Default(models.Landmarks)
-	if o.DetectorModel != "" {
-		boxes, err = models.ParseDescription(o.DetectorModel)
-	}
-	return boxes, points, Fail(BadModel, err)
+	boxes, err = models.Of(models.Detector, o.DetectorModel)
+	return boxes, models.Default(models.Landmarks), Fail(BadModel, err)
 }
 
 // VerifyNetworks reads the files of networks, so that a missing or altered file is found before the work.

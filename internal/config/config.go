@@ -323,32 +323,25 @@ func (f *configFile) takeCameras(n *yaml.Node) error {
 
 // camera reads one camera of the list.
 func (f *configFile) camera(n *yaml.Node) (camera Camera, err error) {
-	var user, password string
+	var user, password, rotate string
+	texts := map[string]*string{"name": &camera.Name, "source": &camera.Source, "rotate": &rotate,
+		"substream": &camera.Substream, "door": &camera.Door, "user": &user}
 	names := []string{"name", "source", "rotate", "substream", "door", "user", "password"}
 	err = f.each(n, names, func(key string, value *yaml.Node) (err error) {
-		switch key {
-		case "name":
-			camera.Name, err = f.value(key, value)
-		case "source":
-			camera.Source, err = f.value(key, value)
-		case "rotate":
-			var s string
-			if s, err = f.value(key, value); err == nil && camera.Rotate.Set(s) != nil {
-				err = f.wrong(value, "rotate needs %s", kinds["rotation"])
-			}
-		case "substream":
-			camera.Substream, err = f.value(key, value)
-		case "door":
-			camera.Door, err = f.value(key, value)
-			if err == nil && camera.Door != "entrance" && camera.Door != "exit" {
-				err = f.wrong(value, "door needs entrance or exit")
-			}
-		case "user":
-			user, err = f.value(key, value)
-		case "password":
+		if key == "password" {
 			password, err = f.hide(key, value)
+			return err
 		}
-		return err
+		*texts[key], err = f.value(key, value)
+		switch {
+		case err != nil:
+			return err
+		case key == "rotate" && camera.Rotate.Set(rotate) != nil:
+			return f.wrong(value, "rotate needs %s", kinds["rotation"])
+		case key == "door" && camera.Door != "entrance" && camera.Door != "exit":
+			return f.wrong(value, "door needs entrance or exit")
+		}
+		return nil
 	})
 	switch {
 	case err != nil:

@@ -334,29 +334,3 @@ func decoded(t testing.TB, data []byte) []byte {
 	defer m.Close()
 	return bgr(t, m)
 }
-
-// BenchmarkStillJPEG measures what a frame costs in which nothing moves: the whole picture and its thumbnail, and the
-// thumbnail alone.
-func BenchmarkStillJPEG(b *testing.B) {
-	for _, size := range []image.Point{{640, 480}, {1280, 720}, {1920, 1080}} {
-		data := jpegOf(b, size, 1)
-		for name, whole := range map[string]bool{"whole": true, "thumbnail": false} {
-			b.Run(fmt.Sprintf("%d/%s", size.Y, name), func(b *testing.B) {
-				for b.Loop() {
-					m, err := cv.FromJPEG(data)
-					if whole {
-						m, err = cv.DecodeImage(data)
-					}
-					if err != nil {
-						b.Fatal(err)
-					}
-					if _, err := m.Thumbnail(image.Pt(160, 160*size.Y/size.X)); err != nil {
-						b.Fatal(err)
-					}
-					m.Close()
-				}
-				b.ReportMetric(float64(len(data))/1000, "kB")
-			})
-		}
-	}
-}

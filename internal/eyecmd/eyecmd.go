@@ -9,6 +9,7 @@ package eyecmd
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/faceauth/faceauth/eye/serve"
 	"github.com/faceauth/faceauth/internal/cli"
@@ -21,41 +22,34 @@ import (
 // Main runs the command line of the process, and ends it.
 func Main() {
 	var of string
-	root := cli.Root(&cobra.Command{
-		Use:   "faceauth-eye",
-		Short: "decode and see for other programs of faceauth; not for people",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return serve.Main(c.Context(), 3, of) },
-	}, &cobra.Command{
-		Use: "opencv", Short: "print the version of OpenCV", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return json.NewEncoder(c.OutOrStdout()).Encode(cv.Version())
-		},
-	}, &cobra.Command{
-		Use: "check MODELS", Short: "print which parts of the machine work", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return json.NewEncoder(c.OutOrStdout()).Encode(check(args[0]))
-		},
-	}, &cobra.Command{
-		Use: "demo FOLDER", Short: "make the demo's recordings", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+	command := func(use, short string, run func(c *cobra.Command, args []string) (answer any, err error)) *cobra.Command {
+		arguments := strings.Count(use, " ")
+		return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(arguments),
+			RunE: func(c *cobra.Command, args []string) error {
+				answer, err := run(c, args)
+				if err != nil || answer == nil {
+					return err
+				}
+				return json.NewEncoder(c.OutOrStdout()).Encode(answer)
+			}}
+	}
+	root := cli.Root(command("faceauth-eye", "decode and see for other programs of faceauth; not for people",
+		func(c *cobra.Command, _ []string) (any, error) { return nil, serve.Main(c.Context(), 3, of) }),
+		command("opencv", "print the version of OpenCV",
+			func(*cobra.Command, []string) (any, error) { return cv.Version(), nil }),
+		command("check MODELS", "print which parts of the machine work",
+			func(_ *cobra.Command, args []string) (any, error) { return check(args[0]), nil }),
+		command("demo FOLDER", "make the demo's recordings", func(c *cobra.Command, args []string) (any, error) {
 			stills, err := demo.Find()
 			if err != nil {
-				return err
+				return nil, err
 			}
-			script, err := film.Write(c.Context(), stills, args[0])
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(c.OutOrStdout()).Encode(script)
-		},
-	}, &cobra.Command{
-		Use: "show", Short: "show the frames of the input in a window", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return show(c.InOrStdin()) },
-	}, &cobra.Command{
-		Use: "film FILE", Short: "write the frames of the input to a video", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return write(c.InOrStdin(), args[0]) },
-	})
+			return film.Write(c.Context(), stills, args[0])
+		}),
+		command("show", "show the frames of the input in a window",
+			func(c *cobra.Command, _ []string) (any, error) { return nil, show(c.InOrStdin()) }),
+		command("film FILE", "write the frames of the input to a video",
+			func(c *cobra.Command, args []string) (any, error) { return nil, write(c.InOrStdin(), args[0]) }))
 	root.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the user who runs it)")
 	cli.Main(func() *cobra.Command { return root }, "")
 }

@@ -41,11 +41,8 @@ func (l *Flags) PolicyFlags(c *cobra.Command) {
 // Liveness returns the description of the liveness network. Without --min-liveness the policy uses the threshold of the
 // description.
 func (l *Flags) Liveness(c *cobra.Command) (d models.Description, err error) {
-	d = models.Default(models.Liveness)
-	if l.LivenessModel != "" {
-		if d, err = models.ParseDescription(l.LivenessModel); err != nil {
-			return d, cli.Fail(cli.BadModel, err)
-		}
+	if d, err = models.Of(models.Liveness, l.LivenessModel); err != nil {
+		return d, cli.Fail(cli.BadModel, err)
 	}
 	if f := c.Flags().Lookup("min-liveness"); f != nil && !f.Changed {
 		l.MinLiveness = d.Threshold

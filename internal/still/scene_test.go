@@ -292,11 +292,3 @@ func TestSceneAgainstObvious(t *testing.T) {
 		t.Errorf("%d frames moved: the test shows nothing", moved)
 	}
 }
-
-func BenchmarkScene(b *testing.B) {
-	f, s := newFilm(1), new(still.Scene)
-	_, pix := f.next()
-	for b.Loop() {
-		s.See(0, size, pix)
-	}
-}
