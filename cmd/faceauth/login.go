@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/shadow"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
@@ -185,7 +184,7 @@ func markOf(c *cobra.Command, user string) string {
 	if user == "" {
 		user = "root"
 	}
-	mark, err := shadow.Mark(c.Context(), user)
+	mark, err := socket.Mark(user)
 	if err != nil {
 		cli.Warn(c, err.Error()+"; log in once with the password within a minute after your face")
 	}

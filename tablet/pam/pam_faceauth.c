@@ -35,12 +35,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
 #include <shadow.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +75,7 @@
 #define FRESH (10 * SECOND)   /* a refusal that came while the prompt waited, counted from the start */
 #define UNKNOWN_ASKER 65534   /* nobody */
 #define SHOWN 400             /* characters of a command: a longer one gets no face */
+#define MARK 17               /* size of the mark of an account */
 #define MATCHED "faceauth-matched"
 
 struct attempt {
@@ -82,7 +83,7 @@ struct attempt {
 	int language;
 	uint32_t asker;    /* who wants to be the user */
 	char challenge[8]; /* of the service, or empty */
-	char mark[128];    /* of the account, or empty */
+	char mark[MARK];    /* of the account, or empty */
 	int fd;            /* to the daemon, or -1 */
 	char said[512];    /* of which this much is there */
 	size_t have;
@@ -550,29 +551,17 @@ static uint32_t asking(pam_handle_t *pamh)
 	return found->pw_uid;
 }
 
-/* Writes the hash of a text by a setting or another hash, as crypt does. */
-static bool hashed(const char *text, const char *setting, char hash[128])
-{
-	struct crypt_data *data = calloc(1, sizeof *data);
-	const char *got = data == NULL ? NULL : crypt_r(text, setting, data);
-	bool good = got != NULL && *got != '*' && strlen(got) < 128;
-	strcpy(hash, good ? got : "");
-	if (data != NULL)
-		explicit_bzero(data, sizeof *data);
-	free(data);
-	return good;
-}
-
 /* How the system's entry of a user stands. */
 enum standing { GOOD, LOCKED, NO_PASSWORD };
 
 /* Reads the system's entry of a user. Its mark is the same as long as the account and its password are: a hash of the
  * hash of the password, or for users whose password is elsewhere, of what getpwnam tells. Only root sees the entry. */
-static enum standing account(const char *user, char mark[128])
+static enum standing account(const char *user, char mark[MARK])
 {
 	struct spwd entry, *shadow = NULL;
 	struct passwd p, *found = NULL;
 	char buffer[4096], text[512] = "";
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
 	long today = (long)(time(NULL) / (24L * 60 * 60));
 	enum standing standing = GOOD;
 	*mark = '\0';
@@ -588,8 +577,10 @@ static enum standing account(const char *user, char mark[128])
 	}
 	if (*text == '\0' && getpwnam_r(user, &p, buffer, sizeof buffer, &found) == 0 && found != NULL)
 		snprintf(text, sizeof text, "%s:%lu:%s:%s", p.pw_name, (unsigned long)p.pw_uid, p.pw_gecos, p.pw_dir);
+	for (char *c = text; *c != '\0'; c++)
+		hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
 	if (*text != '\0')
-		hashed(text, "$5$rounds=1000$faceauth$", mark);
+		snprintf(mark, MARK, "%016" PRIx64, hash);
 	explicit_bzero(buffer, sizeof buffer);
 	explicit_bzero(text, sizeof text);
 	return standing;
@@ -600,13 +591,21 @@ static enum standing account(const char *user, char mark[128])
 static bool right(pam_handle_t *pamh, const char *user, const char *password)
 {
 	struct spwd entry, *found = NULL;
-	char buffer[4096], hash[128];
-	bool same;
+	char buffer[4096];
+	struct crypt_data *data = calloc(1, sizeof *data);
+	const char *hash;
+	bool same = false;
 	if (getspnam_r(user, &entry, buffer, sizeof buffer, &found) != 0 || found == NULL) {
 		pam_syslog(pamh, LOG_NOTICE, "the password of %s cannot be checked here; see the option placed", user);
+		free(data);
 		return false;
 	}
-	same = *entry.sp_pwdp != '\0' && hashed(password, entry.sp_pwdp, hash) && strcmp(hash, entry.sp_pwdp) == 0;
+	if (data != NULL && *entry.sp_pwdp != '\0') {
+		hash = crypt_r(password, entry.sp_pwdp, data);
+		same = hash != NULL && *hash != '*' && strcmp(hash, entry.sp_pwdp) == 0;
+		explicit_bzero(data, sizeof *data);
+	}
+	free(data);
 	explicit_bzero(buffer, sizeof buffer);
 	return same;
 }

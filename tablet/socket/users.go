@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os/exec"
 	"os/user"
 	"strconv"
@@ -17,9 +18,11 @@ import (
 // there is no such user.
 func UID(name string) (uint32, error) {
 	u, err := user.Lookup(name)
-	var unknown user.UnknownUserError
-	if errors.As(err, &unknown) {
-		u, err = getent(name, func(u *user.User) bool { return u.Username == name })
+	if errors.As(err, new(user.UnknownUserError)) {
+		u, err = userOf(name)
+		if err == nil && u.Username != name { // getent also finds users by their number
+			err = user.UnknownUserError(name)
+		}
 	}
 	if err != nil {
 		return 0, err
@@ -31,9 +34,11 @@ func UID(name string) (uint32, error) {
 func lookup(uid uint32) (string, error) {
 	number := strconv.FormatUint(uint64(uid), 10)
 	u, err := user.LookupId(number)
-	var unknown user.UnknownUserIdError
-	if errors.As(err, &unknown) {
-		u, err = getent(number, func(u *user.User) bool { return u.Uid == number })
+	if errors.As(err, new(user.UnknownUserIdError)) {
+		u, err = userOf(number)
+		if err == nil && u.Uid != number {
+			err = user.UnknownUserError(number)
+		}
 	}
 	if err != nil {
 		return "", err
@@ -41,18 +46,53 @@ func lookup(uid uint32) (string, error) {
 	return u.Username, nil
 }
 
+// Mark returns the mark of a user's account, which tells one state of it from another, as the PAM module makes it: a
+// hash of the hash of the password, or for users whose password is elsewhere, of name, number, comment and home. Only
+// root can read the former.
+func Mark(name string) (string, error) {
+	e, err := entry("shadow", name)
+	if err == nil && e[1] != "" && e[1][0] != '*' {
+		return hashed(e[1]), nil
+	}
+	if err == nil || errors.As(err, new(user.UnknownUserError)) {
+		e, err = entry("passwd", name)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case e[0] != name:
+		return "", user.UnknownUserError(name)
+	}
+	return hashed(e[0] + ":" + e[2] + ":" + e[4] + ":" + e[5]), nil
+}
+
+// hashed returns a hash of 64 bits. They are fewer than the salt of a password has, so no password can be guessed by it.
+func hashed(text string) string {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
 // getentPatience is how long a source of users, such as a server, may take.
 const getentPatience = 2 * time.Second
 
-// getent asks the system for a user by name or number. Without cgo, package user reads only /etc/passwd, and knows
-// nobody of LDAP, SSSD or systemd-homed.
-func getent(key string, is func(*user.User) bool) (*user.User, error) {
+func userOf(key string) (*user.User, error) {
+	e, err := entry("passwd", key)
+	if err != nil {
+		return nil, err
+	}
+	return &user.User{Username: e[0], Uid: e[2]}, nil
+}
+
+// entry asks the system for the entry of a user, by name or number: six fields or more. Without cgo, package user reads
+// only /etc/passwd, and knows nobody of LDAP, SSSD or systemd-homed.
+func entry(database, key string) ([]string, error) {
 	if key == "" || len(key) > 256 || strings.ContainsAny(key, ":\n\x00") {
 		return nil, user.UnknownUserError(key)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), getentPatience)
 	defer cancel()
-	c := exec.CommandContext(ctx, "/usr/bin/getent", "passwd", "--", key)
+	c := exec.CommandContext(ctx, "/usr/bin/getent", database, "--", key)
 	c.WaitDelay = time.Second
 	out, err := c.Output()
 	var exit *exec.ExitError
@@ -60,11 +100,8 @@ func getent(key string, is func(*user.User) bool) (*user.User, error) {
 		return nil, fmt.Errorf("asking the system for a user: %w", err)
 	}
 	f := strings.Split(strings.TrimSuffix(string(out), "\n"), ":")
-	if len(f) < 4 {
+	if len(f) < 6 {
 		return nil, user.UnknownUserError(key)
 	}
-	if u := (&user.User{Username: f[0], Uid: f[2]}); is(u) {
-		return u, nil
-	}
-	return nil, user.UnknownUserError(key)
+	return f, nil
 }

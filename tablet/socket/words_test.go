@@ -34,3 +34,19 @@ func TestSlept(t *testing.T) {
 		}
 	}
 }
+
+// The mark of an account is that of FNV-1a, which the PAM module computes, too; there is none of a user whom no system
+// has.
+func TestMark(t *testing.T) {
+	if got := hashed("foobar"); got != "85944171f73967e8" {
+		t.Errorf("the hash is %s", got)
+	}
+	for _, name := range []string{"nobody-at-all", "0", "", "a:b", "-s"} {
+		if m, err := Mark(name); err == nil {
+			t.Errorf("%q: %s", name, m)
+		}
+	}
+	if m, err := Mark("nobody"); err != nil || len(m) != 16 {
+		t.Errorf("%q, %v", m, err)
+	}
+}
