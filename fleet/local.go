@@ -5,7 +5,6 @@ package fleet
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -175,10 +174,10 @@ func (b *ledger) scan() {
 	}
 	holds := make(map[faceKey]*state)
 	for _, s := range there {
-		b.fold(s, clock, moved)
 		for key := range s.have {
 			holds[key] = s
 		}
+		b.fold(s, clock, moved)
 	}
 	for _, s := range gone {
 		into := whither(s.rec, holds)
@@ -192,12 +191,17 @@ func (b *ledger) scan() {
 			b.save(s)
 			continue
 		}
-		if bytes.Compare(s.id[:], into.id[:]) < 0 { // the smaller number stays: two merges make no ring
+		if s.id.compare(into.id) < 0 { // the smaller number stays: two merges make no ring
 			s.kept, into.kept = into.kept, s.kept
 		}
 		into.rec.Faces, into.sent = joinFaces(into.rec.Faces, s.rec.Faces), false
 		s.rec = join(s.rec, Record{Into: into.id})
 		b.save(s)
+		for key := range into.have {
+			if into.rec.Faces[key].Gone { // one of them lost it, later than the other one got it
+				b.drop(into, key)
+			}
+		}
 		b.fold(into, clock, moved)
 	}
 }
@@ -211,11 +215,18 @@ func whither(r Record, holds map[faceKey]*state) (into *state) {
 		}
 		s := holds[key]
 		count[s]++
-		if count[s] > most || count[s] == most && bytes.Compare(s.id[:], into.id[:]) < 0 {
+		if count[s] > most || count[s] == most && s.id.compare(into.id) < 0 {
 			into, most = s, count[s]
 		}
 	}
 	return into
+}
+
+// drop removes a face that was taken back.
+func (b *ledger) drop(s *state, key faceKey) {
+	b.note(b.Drop(s.have[key]...))
+	b.looked(s.person)
+	delete(s.have, key)
 }
 
 // first returns the first labelled face that a person has in the gallery, or nil.
@@ -243,8 +254,7 @@ func (b *ledger) of(person int64) *state {
 		return nil
 	}
 	for i := 0; s.n == 0; i++ {
-		h := sha256.Sum256(fmt.Appendf(nil, "%d %s", i, keyOf(b.space.ID, false, s.first())))
-		s.id = ID(h[:])
+		s.id = idOf(b.space.ID, s.first(), i)
 		// The number is taken if this person was forgotten or merged, and is here again.
 		if b.count("select count(*) from shared where id = ?", s.id[:]) == 0 {
 			s.n = 1
@@ -268,12 +278,16 @@ func (b *ledger) fold(s *state, clock uint64, moved map[faceKey]Face) {
 	for _, k := range s.known.Faces {
 		key := keyOf(b.space.ID, k.Rejected, k.Vector)
 		old, there := s.rec.Faces[key]
-		if there && !old.Gone {
+		if there && !old.Gone || s.have[key] == nil {
 			continue
 		}
 		f := Face{Clock: clock + 1, Not: k.Rejected, Space: b.space.ID, Vector: k.Vector}
-		if was, there := moved[key]; there && !was.Gone && was.Clock > old.Clock {
+		if was, there := moved[key]; there && !was.Gone {
 			f.Clock = was.Clock
+		}
+		if old.Gone && old.Clock >= f.Clock { // it was taken back since
+			b.drop(s, key)
+			continue
 		}
 		s.rec.Faces[key], changed = f, true
 	}
@@ -323,45 +337,48 @@ func (s *state) become(r Record) {
 	s.rec = r
 }
 
-// join joins a value into its record, and into those of the people whom it was found to be.
+// join joins a value into its record. If they were found to be other people, they all are one: the
+// least number stays and has what is known of all, and who is forgotten is forgotten under all numbers.
 func (b *ledger) join(r kept) {
 	s := b.state(r.id)
 	before := s.rec
 	s.rec, s.write, s.rev, s.key, s.sent = r.rec, r.write, r.rev, r.key, true
 	s.become(join(before, r.rec))
-	lived := before // what is known of the time before they ended
-	if before.ended() {
-		lived = r.rec
+	if s.rec.Into == (ID{}) {
+		return
 	}
-	for _, into := range []ID{before.Into, r.rec.Into} {
-		if into != (ID{}) {
-			b.unite(s, into, lived)
+	one, least := Record{Forgotten: s.rec.Forgotten}, b.root(s.rec.Into)
+	roots := []*state{least}
+	for _, rec := range []Record{before, r.rec} {
+		if rec.Into == (ID{}) { // what only this device, or only others knew
+			one = join(one, rec)
+			continue
+		}
+		root := b.root(rec.Into)
+		roots = append(roots, root)
+		if root.id.compare(least.id) < 0 {
+			least = root
 		}
 	}
+	for _, root := range roots {
+		one = join(one, root.rec)
+	}
+	for _, root := range roots {
+		if root != least && root.rec.Into == (ID{}) {
+			root.become(join(root.rec, Record{Into: least.id}))
+		}
+	}
+	least.become(one)
 }
 
-// unite makes one person of a person who has ended and the one they were found to be: what only one
-// device knew of them goes along, and who is forgotten is forgotten under all numbers. A number leads
-// to a smaller one, so this ends.
-func (b *ledger) unite(s *state, into ID, before Record) {
-	for into != (ID{}) {
-		next := b.state(into)
-		if s.rec.Forgotten {
-			next.become(join(next.rec, Record{Forgotten: true}))
-		} else if !before.ended() {
-			next.become(join(next.rec, before))
-		}
-		if s.rec.Into != into && !s.rec.Forgotten { // others found another one: all three are one
-			lo, hi := s.rec.Into, into
-			if bytes.Compare(lo[:], hi[:]) > 0 {
-				lo, hi = hi, lo
-			}
-			next = b.state(hi)
-			before = next.rec
-			next.become(join(next.rec, Record{Into: lo}))
-		}
-		s, into = next, next.rec.Into
+// root returns the person whom the people under a number were found to be. A number leads to a
+// smaller one, so this ends.
+func (b *ledger) root(id ID) *state {
+	s := b.state(id)
+	for s.rec.Into != (ID{}) {
+		s = b.state(s.rec.Into)
 	}
+	return s
 }
 
 // lives reports whether a person has a place in this gallery.
@@ -419,7 +436,7 @@ func (b *ledger) holders(name string) (ids []ID) {
 			ids = append(ids, s.id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, ID.compare)
 	return ids
 }
 
@@ -458,10 +475,7 @@ func (b *ledger) merge(s *state) {
 	if s.person == 0 || s.rec.Into == (ID{}) {
 		return
 	}
-	to := b.state(s.rec.Into)
-	for to.rec.Into != (ID{}) {
-		to = b.state(to.rec.Into)
-	}
+	to := b.root(s.rec.Into)
 	if to.rec.Forgotten {
 		return
 	}
@@ -496,10 +510,9 @@ func (b *ledger) apply(s *state) {
 		b.save(s)
 		return
 	}
-	for key, rows := range s.have {
+	for key := range s.have {
 		if f, there := s.rec.Faces[key]; !lives || !there || f.Gone {
-			b.note(b.Drop(rows...))
-			delete(s.have, key)
+			b.drop(s, key)
 		}
 	}
 	if lives && s.known.Name != s.rec.Name {
@@ -561,7 +574,7 @@ func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	if !there || its.Gone { // it goes when the other one is looked at
 		return true
 	}
-	wins := cmp.Or(cmp.Compare(f.Clock, its.Clock), bytes.Compare(other.id[:], s.id[:])) > 0
+	wins := cmp.Or(cmp.Compare(f.Clock, its.Clock), other.id.compare(s.id)) > 0
 	gone := Face{Clock: min(f.Clock, its.Clock), Gone: true}
 	f.Clock = max(f.Clock, its.Clock, gone.Clock+1) // later than the mark, if the two are merged
 	s.sent, other.sent = false, false

@@ -33,7 +33,15 @@ import (
 // old copy of a device gives nobody another number.
 type ID [16]byte
 
+// idOf returns the number of a person who was enrolled by a face for the nth time.
+func idOf(space string, vector []byte, n int) ID {
+	h := sha256.Sum256(fmt.Appendf(nil, "%d %s", n, keyOf(space, false, vector)))
+	return ID(h[:])
+}
+
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+func (id ID) compare(other ID) int { return bytes.Compare(id[:], other[:]) }
 
 func parseID(s string) (id ID, ok bool) {
 	b, err := hex.DecodeString(s)

@@ -183,7 +183,7 @@ func (h *home) labels(name string) (all []labelled) {
 	h.hand(func(g *gallery.Gallery) error {
 		return g.Look(func(t *gallery.Tx) error {
 			return t.Query(`select label.id, vector from label join person on person.id = person
-				where person = ? and valid and not rejected`, func(r gallery.Row) error {
+				where person = ? and valid and not rejected order by vector`, func(r gallery.Row) error {
 				all = append(all, labelled{r.ColumnInt64(0), vector.Floats(r.ColumnRawBlob(1))})
 				return nil
 			}, g.Number(name))
