@@ -14,10 +14,9 @@ import (
 // keeper keeps the rows in line with what cameras see, and memory in line with the rows.
 type keeper struct {
 	*pictures
-	turn  uint64           // of the gallery, as far as the office has taken it in
-	names map[int64]string // the last names of the people who are present
-	told  []Event          // events that are not reported yet
-	tried time.Time        // when writing was last tried
+	turn  uint64    // of the gallery, as far as the office has taken it in
+	told  []Event   // events that are not reported yet
+	tried time.Time // when writing was last tried
 	disk  Disk
 	kept  int64 // number of learned faces at the last save of the gallery
 }
@@ -203,16 +202,11 @@ func (w *keeper) tell(events []Event) {
 
 // record records events and the state of the room, and reports whether their numbers rise.
 func (w *keeper) record(events []Event) bool {
-	for _, p := range w.room.State().People {
-		if name := w.gallery.Name(p.ID); name != "" {
-			w.names[p.ID] = name
-		}
+	for id, p := range w.room.people {
+		p.Name = cmp.Or(w.gallery.Name(id), p.Name) // the last one, of somebody who is forgotten
 	}
 	for i, e := range events {
-		events[i].Name = cmp.Or(w.gallery.Name(e.Person), w.names[e.Person])
-		if e.Kind == Left || e.Kind == Mistake {
-			delete(w.names, e.Person)
-		}
+		events[i].Name = cmp.Or(w.gallery.Name(e.Person), e.Name)
 	}
 	if w.broken == nil {
 		w.broken = w.past.events.Record(w.room.State(), events)

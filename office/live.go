@@ -5,6 +5,7 @@ package office
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -127,26 +128,18 @@ func (s *sighted) latest() (last Face) {
 // end ends the sightings of a camera whose tracks are not live.
 func (w *cameras) end(v *view, live []int) {
 	var ended []*sighted
-	var faceless []time.Time
 	for track, s := range v.sightings {
-		if slices.Contains(live, track) {
-			continue
+		if !slices.Contains(live, track) {
+			delete(v.sightings, track)
+			ended = append(ended, s)
 		}
-		delete(v.sightings, track)
-		if !s.judged {
-			w.poor++
-			switch far := s.others == 0; {
-			case far && s.small >= leastClear:
-				v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
-			case !far && s.others >= leastClear && s.Last.Sub(s.First) >= leastTime && w.o.Faceless:
-				faceless = append(faceless, s.First)
-			}
-		}
-		ended = append(ended, s)
 	}
 	slices.SortFunc(ended, func(a, b *sighted) int { return cmp.Compare(a.ID, b.ID) })
 	for _, s := range ended {
 		s.done, s.Live = true, false
+		if !s.judged {
+			w.unjudged(v, s)
+		}
 		if !w.keeps(s) {
 			continue
 		}
@@ -156,30 +149,31 @@ func (w *cameras) end(v *view, live []int) {
 			w.learned[s.ID], s.learned = s.learned, nil // the row gets them when they are saved
 		}
 		if w.tracks[s.ID] = s.track; len(w.tracks) > mostTracks {
-			delete(w.tracks, slices.Min(mapKeys(w.tracks)))
+			delete(w.tracks, slices.Min(slices.Collect(maps.Keys(w.tracks))))
 		}
 	}
-	w.faceless(v, faceless...)
+}
+
+// unjudged counts a sighting that was too short or too poor to recognise anybody.
+func (w *cameras) unjudged(v *view, s *sighted) {
+	w.poor++
+	switch far := s.others == 0; {
+	case far && s.small >= leastClear:
+		v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
+	case !far && s.others >= leastClear && s.Last.Sub(s.First) >= leastTime:
+		w.faceless(v, s.First)
+	}
 }
 
 // faceless tells that somebody was there whose face could not be used.
-func (w *cameras) faceless(v *view, since ...time.Time) {
-	for _, at := range since {
-		if w.o.Faceless {
-			w.tell(w.room.Faceless(v.camera.Name, at))
-		}
+func (w *cameras) faceless(v *view, since time.Time) {
+	if w.o.Faceless {
+		w.tell([]Event{w.room.event(Faceless, 0, v.camera.Name, since)})
 	}
 }
 
 // mostTracks is the number of past sightings whose track is kept: presence needs only the latest.
 const mostTracks = 256
-
-func mapKeys[V any](m map[uint64]V) (all []uint64) {
-	for k := range m {
-		all = append(all, k)
-	}
-	return all
-}
 
 // keeps reports whether a sighting is kept.
 func (w *memory) keeps(s *sighted) bool {

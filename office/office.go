@@ -73,8 +73,7 @@ func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults()
 	m := &memory{o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges), tracks: make(map[uint64]int),
 		mu: new(sync.Mutex)}
-	k := &keeper{pictures: &pictures{memory: m}, names: make(map[int64]string)}
-	w := &Office{&cameras{book: &book{k}}}
+	w := &Office{&cameras{book: &book{&keeper{pictures: &pictures{memory: m}}}}}
 	if w.past == nil {
 		w.past, w.broken = TemporaryPast(g, PastSettings{})
 	}

@@ -72,7 +72,7 @@ func (s PresenceSettings) Defaults() PresenceSettings {
 // Presence is a person in the room.
 type Presence struct {
 	ID     int64     `json:"id"`   // number of the person
-	Name   string    `json:"name"` // the present name; a room does not know it
+	Name   string    `json:"name"` // the present name
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // time of the last sighting
 	Camera string    `json:"camera"`
@@ -345,11 +345,6 @@ func (r *room) Before(person int64, at time.Time) bool {
 	return p != nil && r.stays(p) && p.Since.Before(at)
 }
 
-// Faceless records that somebody was there from a time on whose face could not be used, and returns the event.
-func (r *room) Faceless(camera string, from time.Time) []Event {
-	return []Event{r.event(Faceless, 0, camera, from)}
-}
-
 // Retract records that a track was recognised as a person by mistake, and returns the events: the person is not
 // present, unless they are seen elsewhere.
 func (r *room) Retract(person int64, camera string, track int, elsewhere bool) []Event {
@@ -363,7 +358,9 @@ func (r *room) Retract(person int64, camera string, track int, elsewhere bool) [
 	delete(r.people, person)
 	delete(r.restored, person)
 	r.left[person] = p.Last
-	return []Event{r.event(Mistake, person, p.Camera, p.Since)}
+	e := r.event(Mistake, person, p.Camera, p.Since)
+	e.Name = p.Name
+	return []Event{e}
 }
 
 // Leave removes a person who no longer exists, and returns the events.
@@ -395,7 +392,9 @@ func (r *room) leave(has func(*Presence) bool) []Event {
 	})
 	var events []Event
 	for _, p := range gone {
-		events = append(events, r.event(Left, p.ID, p.Camera, p.Last))
+		e := r.event(Left, p.ID, p.Camera, p.Last)
+		e.Name = p.Name
+		events = append(events, e)
 	}
 	return events
 }

@@ -378,9 +378,6 @@ func TestEntrance(t *testing.T) {
 	if got := r.Empty(); got != nil {
 		t.Errorf("at the end of recordings: %q", described(got))
 	}
-	if got := described(r.Faceless("door", moment(6000))); !slices.Equal(got, []string{"9 faceless  door 6000"}) {
-		t.Errorf("%q", got)
-	}
 }
 
 // Strangers are counted once for each group.

@@ -3,6 +3,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,8 +88,8 @@ func (h Health) Sentence() string {
 // that all people have left, unless one is an [Entrance]. The error comes from the learner or from a camera with Ends, or
 // tells that data could not be written until the end. A failure to write in between does not end Run: see [Disk].
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	w.mu.Lock()
 	for _, c := range cameras {
 		w.views = append(w.views, &view{
@@ -97,19 +98,18 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		})
 		w.room.Watch(c.Name, c.Door)
 	}
-	views := w.views
 	w.record(nil)
 	w.keep(false)
-	broken := w.broken
 	w.mu.Unlock()
-	if broken != nil {
-		return broken
+	if err := w.fail(nil); err != nil {
+		return err
 	}
 	var all sync.WaitGroup
-	for _, v := range views {
+	for _, v := range w.views {
 		all.Go(func() {
-			if err := w.watch(ctx, v); err != nil {
-				cancel(err)
+			w.watch(ctx, v)
+			if w.fail(nil) != nil {
+				cancel()
 			}
 		})
 	}
@@ -129,7 +129,6 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		case <-tick.C: // without frames, only the clock tells that people have left
 			w.mu.Lock()
 			w.tell(w.room.Tick(w.o.Now()))
-			broken = w.broken
 			w.mu.Unlock()
 		case <-look.C: // keeps the last sightings if the program is killed
 			w.mu.Lock()
@@ -138,11 +137,10 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		case <-minute.C: // keeps them if the machine loses power
 			w.mu.Lock()
 			w.minute()
-			broken = w.broken
 			w.mu.Unlock()
 		}
-		if broken != nil {
-			cancel(&failure{broken})
+		if w.fail(nil) != nil {
+			cancel()
 		}
 	}
 }
@@ -159,25 +157,22 @@ func (w *Office) finish(ctx context.Context) error {
 	}
 	w.tried = time.Time{} // the last try has no pause before it
 	w.latest()
-	var failed *failure
-	if errors.As(context.Cause(ctx), &failed) {
-		return failed.err
-	}
 	if w.broken == nil && w.fault != nil {
-		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w",
-			w.fault)
+		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w", w.fault)
 	}
 	return w.broken
 }
 
-// failure ends all cameras.
-type failure struct{ err error }
+// fail ends the run with an error, unless it is nil, and returns the first one.
+func (w *cameras) fail(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = cmp.Or(w.broken, err)
+	return w.broken
+}
 
-func (f *failure) Error() string { return f.err.Error() }
-
-// watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera again. The error is
-// a *failure.
-func (w *cameras) watch(ctx context.Context, v *view) error {
+// watch reads a camera until ctx, the run or the camera ends. After a failure it waits and opens the camera again.
+func (w *cameras) watch(ctx context.Context, v *view) {
 	pause := backoff.Pause{First: w.o.Backoff, Longest: w.o.MaxBackoff}
 	for {
 		begun := v.health.Frames
@@ -185,38 +180,32 @@ func (w *cameras) watch(ctx context.Context, v *view) error {
 		if v.camera.Hide != nil {
 			err = v.camera.Hide(err)
 		}
-		var failed *failure
 		switch {
-		case errors.As(err, &failed):
-			return err
-		case ctx.Err() != nil:
-			w.blank(v)
-			return nil
-		case v.camera.Ends && errors.Is(err, io.EOF):
-			w.blank(v)
-			w.mu.Lock()
-			w.room.End(v.camera.Name)
-			w.mu.Unlock()
-			return nil
+		case w.fail(nil) != nil:
+			return
+		case ctx.Err() != nil, v.camera.Ends && errors.Is(err, io.EOF):
+			w.blank(v, ctx.Err() == nil)
+			return
 		case v.camera.Ends:
-			return &failure{fmt.Errorf("%s: %w", v.camera.Name, err)}
+			w.fail(fmt.Errorf("%s: %w", v.camera.Name, err))
+			return
 		case errors.Is(err, io.EOF):
 			err = errors.New("it has ended")
 		}
 		if v.health.Frames > begun {
 			pause.Reset()
 		}
+		w.mu.Lock()
 		w.report(v, false, err.Error())
+		w.mu.Unlock()
 		if !pause.Wait(ctx) {
-			return nil
+			return
 		}
 	}
 }
 
-// report records the state of a camera, and calls Health if it has changed.
+// report records the state of a camera, and calls Health if it has changed. The lock must be held.
 func (w *cameras) report(v *view, up bool, why string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	h := &v.health
 	if !up {
 		v.seen, v.picture = nil, nil
@@ -229,12 +218,15 @@ func (w *cameras) report(v *view, up bool, why string) {
 	w.o.Health(*h)
 }
 
-// blank records that a camera shows nothing any more.
-func (w *cameras) blank(v *view) {
+// blank records that a camera shows nothing any more, and that nobody waits for it if it has ended.
+func (w *cameras) blank(v *view, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v.seen, v.picture, v.health.Up, v.health.Rate = nil, nil, false, 0
 	w.end(v, nil)
+	if ended {
+		w.room.End(v.camera.Name)
+	}
 }
 
 // read opens a camera and processes its frames until it fails.
@@ -254,20 +246,20 @@ func (w *cameras) read(ctx context.Context, v *view) error {
 		if f.JPEG != nil || !v.camera.Stills { // the size of stills is that of a crop
 			v.health.Size = [2]int{f.Size.X, f.Size.Y}
 		}
-		w.mu.Unlock()
 		w.report(v, true, "")
-		w.mu.Lock()
 		v.health.Frames++
 		v.health.Dropped = before + s.Dropped()
 		v.health.Rate = v.pace.rate(w.o.Now())
 		w.mu.Unlock()
-		if err := w.frame(v, f); err != nil {
-			return &failure{err}
+		if err := w.fail(w.frame(v, f)); err != nil {
+			return err
 		}
 		v.people.Ask(s)
 		if f, ok := s.(interface{ Faceless() []time.Time }); ok {
 			w.mu.Lock()
-			w.faceless(v, f.Faceless()...)
+			for _, since := range f.Faceless() {
+				w.faceless(v, since)
+			}
 			w.mu.Unlock()
 		}
 		if w.o.Rate > 0 {
