@@ -267,8 +267,8 @@ func (g *Gallery) teach(h held) error {
 func (g *Gallery) readPeople() error {
 	var people []Person
 	ids, names := make(map[string]int64), make(map[int64]string)
-	err := g.db.Query(`select id, name, enrolled, upright, (select count(*) from label where person = person.id and
-		not rejected and valid) as faces from person where faces > 0 order by id`, func(r store.Row) error {
+	err := g.db.Query(`select person, name, enrolled, upright, count(*) from label join person on person.id = person
+		where not rejected and valid group by person`, func(r store.Row) error {
 		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
 			Upright: int(r.ColumnInt64(3)), Faces: int(r.ColumnInt64(4))}
 		if ids[p.Name] != 0 {

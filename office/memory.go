@@ -80,6 +80,7 @@ type memory struct {
 	ended   []*sighted        // sightings that are not written yet
 	learned map[uint64]ranges // observations of written sightings that are not saved yet
 	tracks  map[uint64]int    // tracks of the latest past sightings
+	lasts   map[int64]*Visit  // the last visit of each person in rows; nil if they may have changed
 	fault   error             // the last error of writing; nil: all is written
 	broken  error             // the error that ends the run
 }

@@ -135,7 +135,7 @@ func TestVisits(t *testing.T) {
 	if after := w.Visits(office.Wanted{}); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("%+v, want %+v", after, before)
 	}
-	if there := w.Latest()[sue]; !there.Last.IsZero() {
+	if there := w.Latest()[sue]; there != nil {
 		t.Errorf("nobody was seen at %v", there.Last.Sub(noon).Round(time.Second))
 	}
 }

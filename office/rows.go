@@ -99,7 +99,7 @@ func (w *memory) sightings(t *gallery.Tx, condition string, each func(*sighted) 
 
 // reload brings memory in line with the rows, after whatever has changed them.
 func (w *keeper) reload() error {
-	w.turn, w.profiled = w.gallery.Turn(), nil
+	w.turn, w.profiled, w.lasts = w.gallery.Turn(), nil, nil
 	known := func(person int64) bool { return w.gallery.Name(person) != "" }
 	return w.past.look(func(t *gallery.Tx) error {
 		if err := w.unknown.read(t, w.past.id, known); err != nil {
@@ -241,7 +241,9 @@ func (w *keeper) written(committed bool) {
 	w.past.events.written(committed)
 	if committed {
 		w.unknown.written()
-		w.ended = nil
+		if len(w.ended) > 0 {
+			w.ended, w.lasts = nil, nil
+		}
 		return
 	}
 	if over := len(w.ended) - mostEnded; over > 0 {
@@ -285,6 +287,7 @@ func (w *keeper) limit(t *gallery.Tx) {
 // expire removes what is too old or too much.
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
+	w.lasts = nil
 	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-age)) }
 	t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Age))
 	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as

@@ -4,9 +4,11 @@ package office
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -62,7 +64,7 @@ func (w *memory) visits(q Wanted) []Visit {
 				return earliest.First.Sub(x.Last) <= w.o.Presence.Away
 			}
 			open[who] = len(all)
-			all = append(all, x.visit())
+			all = append(all, *x.visit())
 			return true
 		}
 		v := &all[i]
@@ -93,26 +95,33 @@ func (w *memory) visits(q Wanted) []Visit {
 }
 
 // visit returns a visit of one sighting.
-func (x Sighting) visit() Visit {
-	return Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
+func (x Sighting) visit() *Visit {
+	return &Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
 		Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust}
 }
 
 // last returns the last visit of each person: when and where, with a picture.
-func (w *memory) last() map[int64]Visit {
-	all := make(map[int64]Visit)
-	w.each(`id in (select id from (select id, max(last) from sighting where office = ?1 and
-		person is not null group by person))`, func(s *sighted) bool {
-		if x := w.show(s); x.Person != 0 && !x.Last.Before(all[x.Person].Last) {
+func (w *memory) last() map[int64]*Visit {
+	take := func(all map[int64]*Visit, s *sighted) {
+		x := w.show(s)
+		if was := all[x.Person]; x.Person != 0 && (was == nil || !x.Last.Before(was.Last)) {
 			all[x.Person] = x.visit()
 		}
-		return true
-	})
+	}
+	if w.lasts == nil {
+		w.lasts = make(map[int64]*Visit)
+		w.note(w.past.look(func(t *gallery.Tx) error {
+			return w.sightings(t, `id in (select id from (select id, max(last) from sighting where office = ?1 and
+				person is not null group by person))`, func(s *sighted) error { take(w.lasts, s); return nil })
+		}))
+	}
+	all := maps.Clone(w.lasts)
+	w.fresh(func(s *sighted) { take(all, s) })
 	return all
 }
 
 // Latest returns the last sighting of each person, by number, as far back as sightings are kept: [Visit].Last is when.
-func (w *memory) Latest() map[int64]Visit {
+func (w *memory) Latest() map[int64]*Visit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last()
