@@ -5,9 +5,11 @@
 package footage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,22 +50,39 @@ func (v Inventory) Paths() (all []string) {
 	return all
 }
 
-// String says in one line what is left out; "" if nothing is.
+// mostKinds are the kinds of files that are named in one line.
+const mostKinds = 5
+
+// plural makes "2 broken links" of "2 broken link"; endings such as .heic stay.
+var plural = strings.NewReplacer("file", "files", "link", "links")
+
+// String says in one line what is left out, the most frequent kinds first; "" if nothing is.
 func (v Inventory) String() string {
-	var kinds []string
-	n := map[string]int{}
-	for _, l := range v.Left {
-		if n[l.Why]++; n[l.Why] == 1 {
-			kinds = append(kinds, l.Why)
-		}
-	}
-	for i, k := range kinds {
-		kinds[i] = fmt.Sprintf("%d %s", n[k], k)
-	}
-	if len(kinds) == 0 {
+	if len(v.Left) == 0 {
 		return ""
 	}
-	return "left out: " + strings.Join(kinds, ", ")
+	n := map[string]int{}
+	for _, l := range v.Left {
+		n[l.Why]++
+	}
+	kinds := slices.SortedFunc(maps.Keys(n), func(a, b string) int {
+		return cmp.Or(n[b]-n[a], strings.Compare(a, b))
+	})
+	text, rest := "left out: ", len(v.Left)
+	for i, k := range kinds[:min(len(kinds), mostKinds)] {
+		rest -= n[k]
+		if n[k] > 1 {
+			k = plural.Replace(k)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d %s", n[kinds[i]], k)
+	}
+	if rest > 0 {
+		text += fmt.Sprintf(", and %d of other kinds", rest)
+	}
+	return text
 }
 
 // file is a device and an inode.

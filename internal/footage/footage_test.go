@@ -59,7 +59,7 @@ func TestFind(t *testing.T) {
 		"mixed 1", "mixed/below/x.mp4 0", "mixed/door.mp4 0", "x.mp4/y.mkv 0"}; !slices.Equal(items, want) {
 		t.Errorf("%q, want %q", items, want)
 	}
-	const left = "left out: 2 .heic (cannot be read here), 2 broken link, 1 file (cannot be read here)"
+	const left = "left out: 2 .heic (cannot be read here), 2 broken links, 1 file without an ending (cannot be read here)"
 	if got.String() != left {
 		t.Errorf("%q", got)
 	}
@@ -79,6 +79,20 @@ func TestFind(t *testing.T) {
 		if got, err := footage.Find([]string{name}); err != nil || len(got.Items) == 0 || len(got.Left) > 0 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+// The line stays one of a few kinds, and counts all.
+func TestLine(t *testing.T) {
+	var v footage.Inventory
+	for i := range 30 {
+		for range i {
+			v.Left = append(v.Left, footage.Left{Why: fmt.Sprintf(".%d (cannot be read here)", i)})
+		}
+	}
+	if got := v.String(); strings.Count(got, "cannot") != 5 || !strings.HasPrefix(got, "left out: 29 .29 ") ||
+		!strings.HasSuffix(got, "25 .25 (cannot be read here), and 300 of other kinds") {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -90,7 +90,7 @@ func kindOf(path string) (k kind, why string) {
 		return k, ""
 	}
 	if end == "" {
-		end = "file"
+		end = "file without an ending"
 	}
 	return unread, end + " (cannot be read here)"
 }
