@@ -17,6 +17,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // acts is the environment variable that makes this program act as an eye.
@@ -219,10 +220,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("a negative slack: error %v", err)
 	}
 	c.Slack = 10 * time.Second
-	e, err := eye.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(eye.Start(t.Context(), c))(t)
 	defer e.Close()
 	for want, o := range map[string]eye.Options{
 		"the timeout is -1s":          {Timeout: -time.Second},
@@ -435,10 +433,7 @@ func TestEnvironment(t *testing.T) {
 // A socket on which another user listens is refused.
 func TestPeer(t *testing.T) {
 	path := t.TempDir() + "/eye"
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(net.Listen("unix", path))(t)
 	defer l.Close()
 	go func() {
 		c, err := l.Accept()
@@ -451,10 +446,7 @@ func TestPeer(t *testing.T) {
 			io.Copy(io.Discard, io.LimitReader(c, math.MaxInt64))
 		}
 	}()
-	e, err := eye.Start(t.Context(), eye.Config{Space: space, Socket: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(eye.Start(t.Context(), eye.Config{Space: space, Socket: path}))(t)
 	e.Close()
 	if _, err := eye.Start(t.Context(), eye.Config{Space: space, Socket: path + "none"}); err == nil {
 		t.Error("an eye is started where nobody listens")

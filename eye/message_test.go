@@ -17,6 +17,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // space has few values, so that a frame is small.
@@ -27,9 +28,7 @@ var limits = eye.Limits{Space: space, Faces: 8, Picture: 112, Turns: true}
 func jpegOf(t testing.TB, side int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, side, side)), nil); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, side, side)), nil))
 	return b.Bytes()
 }
 

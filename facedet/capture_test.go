@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 )
@@ -58,10 +59,7 @@ func TestOneFrame(t *testing.T) {
 		close(d.hang)
 		c := d.open(t, Options{}, false)
 		for i := range frames {
-			f, err := c.Next(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := fixture.Must(c.Next(context.Background()))(t)
 			if f.Index != i || f.Still != (frames == 1) {
 				t.Errorf("of %d, frame %d: %d, %t", frames, i, f.Index, f.Still)
 			}
@@ -74,10 +72,7 @@ func TestOneFrame(t *testing.T) {
 	}
 	d := newDevice(2) // it is closed with a frame read ahead
 	c := d.open(t, Options{}, false)
-	f, err := c.Next(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(c.Next(context.Background()))(t)
 	f.Close()
 	c.Close()
 }
@@ -87,10 +82,7 @@ func TestReadHangs(t *testing.T) {
 	d := newDevice(3)
 	c := d.open(t, Options{Timeout: 50 * time.Millisecond}, true)
 	for range 3 {
-		f, err := c.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(c.Next(context.Background()))(t)
 		f.Close()
 	}
 	if _, err := c.Next(context.Background()); !errors.Is(err, ErrTimeout) {
@@ -145,10 +137,7 @@ func TestTimes(t *testing.T) {
 	c := newDevice(3).open(t, Options{Now: func() time.Time { return now }}, true)
 	for i := range 3 {
 		now = now.Add(time.Second)
-		f, err := c.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(c.Next(context.Background()))(t)
 		if want := time.Duration(i+1) * time.Second; f.Time != want {
 			t.Errorf("live frame %d at %v, want %v", i, f.Time, want)
 		}
@@ -157,10 +146,7 @@ func TestTimes(t *testing.T) {
 	c.Close()
 	c = newDevice(3).open(t, Options{}, false)
 	for i := range 3 {
-		f, err := c.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(c.Next(context.Background()))(t)
 		if want := time.Duration(i) * 40 * time.Millisecond; f.Time != want {
 			t.Errorf("frame %d at %v, want %v", i, f.Time, want)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // ticks returns n frames, a hundredth of a second apart.
@@ -39,10 +40,7 @@ func TestLive(t *testing.T) {
 	s := facedet.Live(&ticks{n: 40})
 	next := func() int {
 		t.Helper()
-		f, err := s.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(s.Next(t.Context()))(t)
 		defer f.Close()
 		if early := f.Time - time.Since(begun); early > 0 {
 			t.Errorf("frame %d came %v too soon", f.Index, early)

@@ -20,10 +20,7 @@ func TestNetworkShapes(t *testing.T) {
 	defer d.Close()
 	for _, size := range []image.Point{{1, 65535}, {65535, 1}, {20, 30000}, {1, 1}, {4096, 1}, {5000, 100},
 		{160, 120}} {
-		p, err := facedet.FromImage(image.NewGray(image.Rectangle{Max: size}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := fixture.Must(facedet.FromImage(image.NewGray(image.Rectangle{Max: size})))(t)
 		if faces, err := d.Detect(p); err != nil || len(faces) > 0 {
 			t.Errorf("%v: %d faces, %v", size, len(faces), err)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/preprocess"
 )
 
@@ -31,17 +32,11 @@ func gradient() *image.NRGBA {
 // A picture made from an image or a Mat gives the same image or Mat again, as a copy.
 func TestPictureConversions(t *testing.T) {
 	m := gradient()
-	p, err := facedet.FromImage(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(facedet.FromImage(m))(t)
 	defer p.Close()
 	same := func(name string, p *facedet.Picture) {
 		t.Helper()
-		got, err := p.Image()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixture.Must(p.Image())(t)
 		if p.Size() != m.Rect.Size() || got.Rect != p.Bounds() {
 			t.Fatalf("%s: %v and %v pixels, want %v", name, p.Size(), got.Rect, m.Rect.Size())
 		}
@@ -55,18 +50,12 @@ func TestPictureConversions(t *testing.T) {
 		}
 	}
 	same("image", p)
-	mat, err := p.Mat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mat := fixture.Must(p.Mat())(t)
 	defer mat.Close()
 	if b := mat.ToBytes(); b[0] != m.NRGBAAt(-3, 5).B || b[2] != m.NRGBAAt(-3, 5).R {
 		t.Errorf("the Mat begins with %v: not in the order BGR", b[:3])
 	}
-	back, err := facedet.FromMat(mat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := fixture.Must(facedet.FromMat(mat))(t)
 	defer back.Close()
 	mat.SetUCharAt(0, 0, 99)
 	back.DrawBox(image.Rect(0, 0, 1, 1), "", color.RGBA{1, 2, 3, 255})
@@ -82,10 +71,7 @@ func TestPictureConversions(t *testing.T) {
 func TestPictureAlpha(t *testing.T) {
 	m := image.NewNRGBA(image.Rect(0, 0, 1, 1))
 	m.SetNRGBA(0, 0, color.NRGBA{200, 100, 50, 128})
-	p, err := facedet.FromImage(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(facedet.FromImage(m))(t)
 	defer p.Close()
 	if got, err := p.Image(); err != nil || got.RGBAAt(0, 0) != (color.RGBA{200, 100, 50, 255}) {
 		t.Errorf("%v, %v", got.RGBAAt(0, 0), err)
@@ -94,15 +80,9 @@ func TestPictureAlpha(t *testing.T) {
 
 // A picture that is nil, zero or closed is an error everywhere, and never a call of OpenCV with a null pointer.
 func TestPictureClosed(t *testing.T) {
-	closed, err := facedet.FromImage(gradient())
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := fixture.Must(facedet.FromImage(gradient()))(t)
 	closed.Close()
-	open, err := facedet.FromImage(gradient())
-	if err != nil {
-		t.Fatal(err)
-	}
+	open := fixture.Must(facedet.FromImage(gradient()))(t)
 	defer open.Close()
 	haar, err := facedet.Haar()
 	if err != nil {
@@ -167,14 +147,8 @@ func TestOutsider(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := fixture.Must(filepath.Abs(".."))(t)
+	mod := fixture.Must(os.ReadFile(filepath.Join(root, "go.mod")))(t)
 	const module = "github.com/faceauth/faceauth"
 	head, rest, ok := strings.Cut(string(mod), "module "+module+"\n")
 	if !ok {
@@ -184,10 +158,7 @@ func TestOutsider(t *testing.T) {
 	write(t, dir, "go.mod", []byte(head+"module example.org/outsider\n"+rest+
 		"\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+root+"\n"))
 	for from, to := range map[string]string{"go.sum": "go.sum", "facedet/testdata/outsider/main.go": "main.go"} {
-		b, err := os.ReadFile(filepath.Join(root, from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(os.ReadFile(filepath.Join(root, from)))(t)
 		write(t, dir, to, b)
 	}
 	cmd := exec.Command("go", "run", "-mod=mod", ".")
@@ -210,29 +181,14 @@ func TestOutsider(t *testing.T) {
 
 // Valid pixels from another process become a picture again, and invalid pixels are refused.
 func TestPixels(t *testing.T) {
-	p, err := facedet.FromImage(gradient())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(facedet.FromImage(gradient()))(t)
 	defer p.Close()
-	pix, err := p.BGR()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := facedet.FromBGR(p.Size(), pix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pix := fixture.Must(p.BGR())(t)
+	again := fixture.Must(facedet.FromBGR(p.Size(), pix))(t)
 	defer again.Close()
 	clear(pix) // the picture has a copy
-	a, err := p.Image()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := again.Image()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := fixture.Must(p.Image())(t)
+	b := fixture.Must(again.Image())(t)
 	if !bytes.Equal(a.Pix, b.Pix) || len(a.Pix) == 0 {
 		t.Error("another picture comes out than went in")
 	}

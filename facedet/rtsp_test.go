@@ -15,14 +15,12 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // rtspAnswers is a camera that answers each path in its own way. It asks for the user "me" with the password "right".
 func rtspAnswers(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	sum := func(s string) string { return fmt.Sprintf("%x", md5.Sum([]byte(s))) }
 	host := l.Addr().String()

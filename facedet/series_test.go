@@ -20,6 +20,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // drawn returns a PNG of a size in which squares lie where the seed says, moved to the right.
@@ -36,9 +37,7 @@ func drawn(t *testing.T, size image.Point, seed uint64, moved int) []byte {
 		}
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, png.Encode(&b, img))
 	return b.Bytes()
 }
 
@@ -80,14 +79,9 @@ func TestSeries(t *testing.T) {
 		for i := range 10 {
 			file, s, seed, at := c.change(i)
 			path := write(t, dir, file, drawn(t, s, seed, i/2))
-			if err := os.Chtimes(path, begin.Add(at), begin.Add(at)); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, os.Chtimes(path, begin.Add(at), begin.Add(at)))
 		}
-		s, err := facedet.Open(t.Context(), dir, facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{}))(t)
 		s = facedet.Sampled(s, 5)
 		n := 0
 		for {
@@ -116,10 +110,7 @@ func TestClip(t *testing.T) {
 	t.Cleanup(server.Close)
 	var all [][]time.Duration
 	for _, name := range []string{path, server.URL + "/clip.avi"} {
-		s, err := facedet.Open(t.Context(), name, facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(facedet.Open(t.Context(), name, facedet.Options{}))(t)
 		times, err := drain(t, s)
 		if n := s.Count(); err != nil || n.Read != 12 || n.Ending() != face.Whole {
 			t.Errorf("%s: %+v, %v", name, n, err)
@@ -135,10 +126,7 @@ func TestClip(t *testing.T) {
 // A container that is in order and holds no frame that can be decoded was not read.
 func TestNothing(t *testing.T) {
 	path := video(t, filepath.Join(t.TempDir(), "film.avi"), 12)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(path))(t)
 	for at := bytes.Index(b, []byte("00dc")); at >= 0 && at+8 < len(b); {
 		next := bytes.Index(b[at+8:], []byte("00dc"))
 		end := len(b)
@@ -151,9 +139,7 @@ func TestNothing(t *testing.T) {
 		}
 		at = end
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, b, 0o600))
 	s, err := facedet.Open(t.Context(), path, facedet.Options{Timeout: 10 * time.Second})
 	if err == nil {
 		defer s.Close()

@@ -27,6 +27,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 func picture(t testing.TB, shade uint8, w, h int) []byte {
@@ -36,18 +37,14 @@ func picture(t testing.TB, shade uint8, w, h int) []byte {
 		m.Pix[i] = shade
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 
 func write(t testing.TB, dir, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -68,14 +65,10 @@ func video(t testing.TB, path string, n int) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := rec.Write(img); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, rec.Write(img))
 		img.Close()
 	}
-	if err := rec.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, rec.Close())
 	return path
 }
 
@@ -104,10 +97,7 @@ func TestFolder(t *testing.T) {
 	write(t, dir, "3.png", []byte("no picture"))
 	write(t, dir, ".hidden.png", picture(t, 1, 8, 8))
 	write(t, dir, "notes.txt", []byte("notes"))
-	s, err := facedet.Open(context.Background(), dir, facedet.Options{FPS: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(facedet.Open(context.Background(), dir, facedet.Options{FPS: 2}))(t)
 	defer s.Close()
 	var got []string
 	for {
@@ -131,15 +121,9 @@ func TestFolder(t *testing.T) {
 
 func TestVideo(t *testing.T) {
 	path := video(t, filepath.Join(t.TempDir(), "a:b.avi"), 12)
-	s, err := facedet.Open(context.Background(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(facedet.Open(context.Background(), path, facedet.Options{}))(t)
 	defer s.Close()
-	times, err := drain(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	times := fixture.Must(drain(t, s))(t)
 	for i, at := range times {
 		if want := time.Duration(i) * 100 * time.Millisecond; at != want {
 			t.Errorf("frame %d at %v, want %v", i, at, want)
@@ -159,18 +143,12 @@ func TestVideo(t *testing.T) {
 func TestStretched(t *testing.T) {
 	path := video(t, filepath.Join(t.TempDir(), "a.avi"), 2)
 	size := func(shape image.Point) image.Point {
-		s, err := facedet.Open(t.Context(), path, facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
 		defer s.Close()
 		if shape != (image.Point{}) {
 			s = facedet.Stretched(s, shape)
 		}
-		f, err := s.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(s.Next(t.Context()))(t)
 		defer f.Close()
 		return f.Image.Size()
 	}
@@ -190,19 +168,13 @@ func TestStretched(t *testing.T) {
 // A recording cut in half gives its remaining frames, and the number of frames that it declared.
 func TestVideoCutOff(t *testing.T) {
 	dir := t.TempDir()
-	whole, err := os.ReadFile(video(t, filepath.Join(dir, "whole.avi"), 40))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fixture.Must(os.ReadFile(video(t, filepath.Join(dir, "whole.avi"), 40)))(t)
 	s, err := facedet.Open(context.Background(), write(t, dir, "half.avi", whole[:len(whole)/2]), facedet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	times, err := drain(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	times := fixture.Must(drain(t, s))(t)
 	if c := s.Count(); c.Read != len(times) || c.Read < 5 || c.Declared <= c.Read {
 		t.Errorf("count %+v with %d frames", c, len(times))
 	}
@@ -210,15 +182,9 @@ func TestVideoCutOff(t *testing.T) {
 
 func TestImageUnderAnotherName(t *testing.T) {
 	path := write(t, t.TempDir(), "face.dat", picture(t, 77, 30, 20))
-	s, err := facedet.Open(context.Background(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(facedet.Open(context.Background(), path, facedet.Options{}))(t)
 	defer s.Close()
-	f, err := s.Next(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(s.Next(context.Background()))(t)
 	defer f.Close()
 	if f.Image.Size() != image.Pt(30, 20) || shade(t, f) != 77 {
 		t.Errorf("another picture: %v", f.Image.Size())
@@ -228,13 +194,9 @@ func TestImageUnderAnotherName(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	secret := write(t, dir, "secret.avi", []byte("x"))
-	if err := os.Chmod(secret, 0); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Chmod(secret, 0))
 	empty := filepath.Join(dir, "empty")
-	if err := os.Mkdir(empty, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Mkdir(empty, 0o700))
 	for _, c := range []struct {
 		name, source string
 		err          error
@@ -308,10 +270,7 @@ func TestURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	times, err := drain(t, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	times := fixture.Must(drain(t, src))(t)
 	if c := src.Count(); len(times) < 18 || c.Declared != -1 || c.Read != len(times) {
 		t.Errorf("%d frames of 20, count %+v", len(times), c)
 	}
@@ -329,9 +288,7 @@ func TestURLLength(t *testing.T) {
 	for i := range 8 {
 		m := image.NewGray(image.Rect(0, 0, 64, 48))
 		m.Pix[i] = 255
-		if err := jpeg.Encode(&film, m, nil); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, jpeg.Encode(&film, m, nil))
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")
@@ -375,10 +332,7 @@ func TestURLStalls(t *testing.T) {
 // silent accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -438,10 +392,7 @@ func TestURLCancelled(t *testing.T) {
 }
 
 func TestURLRefused(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := l.Addr().String()
 	l.Close()
 	if s, err := facedet.Open(context.Background(), "http://"+address, facedet.Options{}); err == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // pixelsOf returns the size and the pixels of a picture, and closes it.
@@ -22,10 +23,7 @@ func pixelsOf(t *testing.T, p *facedet.Picture, err error) (image.Point, []byte)
 		t.Fatal(err)
 	}
 	defer p.Close()
-	pix, err := p.BGR()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pix := fixture.Must(p.BGR())(t)
 	return p.Size(), pix
 }
 
@@ -37,10 +35,7 @@ func TestTurn(t *testing.T) {
 		}
 		return all
 	}
-	p, err := facedet.FromBGR(image.Pt(3, 2), grey("abcdef"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(facedet.FromBGR(image.Pt(3, 2), grey("abcdef")))(t)
 	defer p.Close()
 	for _, test := range []struct {
 		degrees int
@@ -70,9 +65,7 @@ func TestOrientation(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}))
 	for _, test := range []struct {
 		orientation byte
 		size        image.Point
@@ -87,17 +80,9 @@ func TestOrientation(t *testing.T) {
 		exif[29] = test.orientation
 		name := filepath.Join(t.TempDir(), "portrait.jpg")
 		data := append(append(bytes.Clone(b.Bytes()[:2]), exif...), b.Bytes()[2:]...)
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		src, err := facedet.Open(context.Background(), name, facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := src.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(name, data, 0o600))
+		src := fixture.Must(facedet.Open(context.Background(), name, facedet.Options{}))(t)
+		f := fixture.Must(src.Next(context.Background()))(t)
 		size, pix := pixelsOf(t, f.Image, nil)
 		src.Close()
 		if size != test.size {

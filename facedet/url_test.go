@@ -5,6 +5,7 @@ package facedet_test
 import (
 	"context"
 	"errors"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/input"
 	"net"
 	"net/http"
@@ -38,10 +39,7 @@ func TestURLErrors(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	nobody := closed.Addr().String()
 	closed.Close()
 	host := strings.TrimPrefix(s.URL, "http://")

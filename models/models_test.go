@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
 )
 
@@ -24,18 +25,13 @@ const example = `{
 func describe(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "d.json")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func TestParseDescription(t *testing.T) {
 	path := describe(t, example)
-	d, err := models.ParseDescription(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fixture.Must(models.ParseDescription(path))(t)
 	want := models.Default(models.Embedding)
 	if d.Input != want.Input || d.Dim != want.Dim || d.Sigma != want.Sigma || d.Gamma != want.Gamma {
 		t.Errorf("description %+v", d)
@@ -44,10 +40,7 @@ func TestParseDescription(t *testing.T) {
 		t.Errorf("file %s, want it beside the description", d.File)
 	}
 	// The package's documentation shows the same description.
-	source, err := os.ReadFile("models.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := fixture.Must(os.ReadFile("models.go"))(t)
 	for _, line := range strings.Split(example, "\n") {
 		if !strings.Contains(string(source), "//\t"+line+"\n") {
 			t.Errorf("the documentation has no line %q", line)
@@ -59,10 +52,7 @@ func TestParseDescription(t *testing.T) {
 func TestBuiltin(t *testing.T) {
 	seen := map[models.Kind]bool{}
 	for _, d := range models.Builtin() {
-		b, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(json.Marshal(d))(t)
 		if _, err := models.ParseDescription(describe(t, string(b))); err != nil {
 			t.Error(err)
 		}
@@ -139,9 +129,7 @@ func TestDir(t *testing.T) {
 	for _, name := range []string{"shared", "own"} { // the user's own folder comes first
 		t.Setenv("XDG_DATA_HOME", filepath.Join(dirs, "own"))
 		want := filepath.Join(dirs, name, "faceauth", "models")
-		if err := os.MkdirAll(want, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.MkdirAll(want, 0o700))
 		if got := models.Dir(); got != want {
 			t.Errorf("folder %s, want %s", got, want)
 		}
@@ -155,9 +143,7 @@ func TestMissing(t *testing.T) {
 	if err := d.Missing(dir); !errors.Is(err, models.ErrMissing) {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, d.File), []byte("no network"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, d.File), []byte("no network"), 0o600))
 	if err := d.Missing(dir); err != nil {
 		t.Error(err)
 	}

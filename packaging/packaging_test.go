@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // makes runs make in the project's folder.
@@ -53,10 +55,7 @@ func files(t *testing.T, dir string) (all []string) {
 
 // Every folder of cmd is a program that is built, installed and packaged.
 func TestPrograms(t *testing.T) {
-	b, err := os.ReadFile("../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile("../Makefile"))(t)
 	line := regexp.MustCompile(`(?m)^PROGRAMS = (.*)$`).FindSubmatch(b)
 	if line == nil {
 		t.Fatal("the Makefile has no PROGRAMS")
@@ -84,12 +83,8 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 		"usr/lib/triplet/security/pam_faceauth.so", "usr/share/faceauth/models/fr_detect.onnx"} {
 		installed = append(installed, name)
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		fixture.Check(t, os.WriteFile(path, nil, 0o600))
 	}
 	if len(installed) < 18 {
 		t.Errorf("only %d files are installed", len(installed))
@@ -101,10 +96,7 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, list := range lists {
-		b, err := os.ReadFile(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(os.ReadFile(list))(t)
 		patterns[list] = strings.Fields(strings.NewReplacer("${env:SYSLIB}", "usr/lib", "${DEB_HOST_MULTIARCH}",
 			"triplet").Replace(string(b)))
 	}
@@ -195,10 +187,7 @@ func TestScripts(t *testing.T) {
 func TestContainer(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
-		b, err := os.ReadFile(filepath.Join("container", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(os.ReadFile(filepath.Join("container", name)))(t)
 		return string(b)
 	}
 	file := regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(read("Dockerfile"), "")
@@ -250,9 +239,7 @@ func TestContainer(t *testing.T) {
 	}
 	d := yaml.NewDecoder(strings.NewReader(read("compose.yaml")))
 	d.KnownFields(true)
-	if err := d.Decode(&compose); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Decode(&compose))
 	o := compose.Services["office"]
 	if path := filepath.Join("container", o.Build.Context, o.Build.Dockerfile); path != filepath.Join("..", "packaging",
 		"container", "Dockerfile") {
@@ -288,18 +275,13 @@ func TestWorkflows(t *testing.T) {
 	}
 	action := regexp.MustCompile(`^[a-z-]+/[a-z-]+@[0-9a-f]{40}$`)
 	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(os.ReadFile(path))(t)
 		var w struct {
 			Jobs map[string]struct {
 				Steps []struct{ Uses, Run string }
 			}
 		}
-		if err := yaml.Unmarshal(b, &w); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, yaml.Unmarshal(b, &w))
 		for name, job := range w.Jobs {
 			for _, s := range job.Steps {
 				if s.Uses != "" && !action.MatchString(s.Uses) {

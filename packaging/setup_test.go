@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // If a step fails, its last line says why, and what to do.
@@ -38,16 +40,11 @@ func machine(t *testing.T, commands map[string]string) string {
 	bin := t.TempDir()
 	for _, name := range []string{"sh", "cat", "grep", "tail", "mktemp", "rm", "env", "ls", "printf", "sed", "awk",
 		"df", "dirname", "head"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := fixture.Must(exec.LookPath(name))(t)
 		if _, replaced := commands[name]; replaced {
 			continue
 		}
-		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.Symlink(path, filepath.Join(bin, name)))
 	}
 	for name, script := range commands {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {

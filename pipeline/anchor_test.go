@@ -34,34 +34,21 @@ func TestAnchor(t *testing.T) {
 		var enrolled, looks []*online.Learner // with four faces, and with up to twelve, as after two further looks
 		var probes [][][]float32
 		for _, p := range people {
-			src, err := facedet.Open(context.Background(), p, facedet.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := fixture.Must(facedet.Open(context.Background(), p, facedet.Options{}))(t)
 			faces := fixture.Faces(t, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate}))
 			src.Close()
-			l, err := online.New(e.Space(), online.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			more, err := online.New(e.Space(), online.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
+			more := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
 			var rest [][]float32
 			labelled := 0
 			for _, f := range faces {
 				if more.Counts().Labelled < 12 && f.Reason != face.Unclear && preprocess.EnrolGate.Passes(f.Quality) {
-					if err := more.Label(f.Vector, 1); err != nil {
-						t.Fatal(err)
-					}
+					fixture.Check(t, more.Label(f.Vector, 1))
 				}
 				switch {
 				case labelled < 4 && f.Reason != face.Unclear && preprocess.EnrolGate.Passes(f.Quality):
 					labelled++
-					if err := l.Label(f.Vector, 1); err != nil {
-						t.Fatal(err)
-					}
+					fixture.Check(t, l.Label(f.Vector, 1))
 				case f.Reason == "":
 					rest = append(rest, f.Vector)
 				}
@@ -74,10 +61,7 @@ func TestAnchor(t *testing.T) {
 		for i, l := range enrolled {
 			for j, faces := range probes {
 				for _, x := range faces {
-					at, err := l.Nearest(x, 1)
-					if err != nil {
-						t.Fatal(err)
-					}
+					at := fixture.Must(l.Nearest(x, 1))(t)
 					if i == j {
 						genuine = append(genuine, at)
 					} else {

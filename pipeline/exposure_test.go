@@ -63,15 +63,9 @@ func (s seer) Align(img *facedet.Picture, box image.Rectangle, l []face.Point) (
 }
 
 func mean(t *testing.T, img *facedet.Picture, part image.Rectangle) (sum float64) {
-	crop, err := img.Crop(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	crop := fixture.Must(img.Crop(part))(t)
 	defer crop.Close()
-	grey, err := crop.Thumbnail(image.Pt(32, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	grey := fixture.Must(crop.Thumbnail(image.Pt(32, 32)))(t)
 	for _, v := range grey {
 		sum += float64(v) / (32 * 32)
 	}
@@ -128,10 +122,7 @@ func TestDim(t *testing.T) {
 			}
 			continue
 		}
-		img, err := facedet.DecodePicture(s.JPEG)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(facedet.DecodePicture(s.JPEG))(t)
 		if got := mean(t, img, img.Bounds()); got < 100 {
 			t.Errorf("%s: the picture of the face is at %.0f", c.name, got)
 		}
@@ -187,20 +178,11 @@ func TestDimLiveness(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	src, err := facedet.Open(t.Context(), dir, facedet.Options{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{Timeout: time.Minute}))(t)
 	defer src.Close()
-	f, err := src.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(src.Next(t.Context()))(t)
 	defer f.Close()
-	dim, err := f.Image.Brightened(.2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dim := fixture.Must(f.Image.Brightened(.2))(t)
 	defer dim.Close()
 	p := pipeline.New(&loop{images: []*facedet.Picture{dim}}, d, preprocess.NewPixels(),
 		pipeline.Options{Gate: preprocess.LearnGate, Liveness: live})

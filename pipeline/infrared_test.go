@@ -96,10 +96,7 @@ func TestRedChannel(t *testing.T) {
 // usable returns the vectors of the faces of a recording that a login may use.
 func usable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path string, oneChannel bool) (all [][]float32) {
 	t.Helper()
-	src, err := facedet.Open(t.Context(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
 	defer src.Close()
 	if src.Count().Declared > 100 { // many frames of a head that turns
 		src = every{src, 5}

@@ -33,10 +33,7 @@ func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 		all = append(all, q)
 	}
 	for _, quality := range []int{80, 95} {
-		b, err := p.JPEG(quality)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(p.JPEG(quality))(t)
 		add(facedet.DecodePicture(b))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -44,10 +41,7 @@ func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 		gain, noise float64
 		grey        bool
 	}{{.9, 0, false}, {.95, 0, false}, {1.05, 0, false}, {1, 2, false}, {1, 2, true}, {.55, 2, true}} {
-		m, err := p.Image()
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(p.Image())(t)
 		for i := 0; c.grey && i < len(m.Pix); i += 4 {
 			y := .299*float64(m.Pix[i]) + .587*float64(m.Pix[i+1]) + .114*float64(m.Pix[i+2])
 			m.Pix[i], m.Pix[i+1], m.Pix[i+2] = uint8(y), uint8(y), uint8(y)
@@ -65,15 +59,9 @@ func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 // looksOf returns the looks of the faces in a picture.
 func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.Extractor) (all []sighting.Look) {
 	t.Helper()
-	faces, err := d.Detect(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	faces := fixture.Must(d.Detect(p))(t)
 	for _, f := range faces {
-		aligned, err := e.Align(p, f.Box, f.Landmarks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		aligned := fixture.Must(e.Align(p, f.Box, f.Landmarks))(t)
 		x, _, err := e.Vector(aligned)
 		aligned.Close()
 		if err != nil {
@@ -88,10 +76,7 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.
 func eachFrame(t *testing.T, path string, d facedet.Detector, e preprocess.Extractor, gate preprocess.Gate,
 	do func(p *facedet.Picture, f face.Frame) bool) {
 	t.Helper()
-	src, err := facedet.Open(context.Background(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(context.Background(), path, facedet.Options{}))(t)
 	defer src.Close()
 	more := true
 	stream := pipeline.New(src, d, e, pipeline.Options{Gate: gate, Show: func(p *facedet.Picture, f face.Frame) error {

@@ -102,10 +102,7 @@ func TestLargeFrames(t *testing.T) {
 		p := pipeline.New(h, h, eyes{&stage{}}, pipeline.Options{Spare: true})
 		seen, all := 0, 0
 		for frame := range 80 {
-			f, err := p.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := fixture.Must(p.Next(t.Context()))(t)
 			if frame < 20 {
 				continue
 			}
@@ -141,10 +138,7 @@ func TestLargeFrameForgets(t *testing.T) {
 	}}
 	p := pipeline.New(h, h, eyes{&stage{}}, pipeline.Options{Spare: true})
 	for frame := range 60 {
-		f, err := p.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(p.Next(t.Context()))(t)
 		if frame >= 20 && frame < 40 && len(f.Samples) != 1 {
 			t.Errorf("frame %d: %d faces of one person who stands still", frame, len(f.Samples))
 		}

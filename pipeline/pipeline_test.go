@@ -48,11 +48,7 @@ var makeDemo = sync.OnceValues(func() (demo.Script, error) {
 
 func recordings(t testing.TB) demo.Script {
 	t.Helper()
-	s, err := makeDemo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return fixture.Must(makeDemo())(t)
 }
 
 // network opens the networks.
@@ -64,10 +60,7 @@ func network(t testing.TB) (facedet.Detector, preprocess.Extractor) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
 	t.Cleanup(func() { e.Close() })
 	return d, e
 }
@@ -97,10 +90,7 @@ func (l *loop) Close() error         { return nil }
 // load reads the frames of a recording into memory.
 func load(t testing.TB, path string) []*facedet.Picture {
 	t.Helper()
-	src, err := facedet.Open(context.Background(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(context.Background(), path, facedet.Options{}))(t)
 	defer src.Close()
 	var images []*facedet.Picture
 	t.Cleanup(func() {
@@ -155,20 +145,14 @@ func TestSamples(t *testing.T) {
 				t.Fatalf("frame %d: track %d, reason %q, %d landmarks, space %s, %d pixels", f.Index, x.Track, x.Reason,
 					len(x.Landmarks), x.Space, x.Quality.Size)
 			}
-			if err := e.Space().Check(x.Vector); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, e.Space().Check(x.Vector))
 			if img, err := cv.DecodeImage(x.JPEG); err != nil || max(img.Size().X, img.Size().Y) != 64 {
 				t.Fatalf("frame %d: the JPEG has another size than 64 pixels: %v", f.Index, err)
 			} else {
 				img.Close()
 			}
 		}
-		b, err := json.Marshal(frames)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
+		return fixture.Must(json.Marshal(frames))(t)
 	}
 	if !bytes.Equal(read(), read()) {
 		t.Error("the same recording gave other samples")
@@ -215,10 +199,7 @@ func TestMatsClosed(t *testing.T) {
 	}
 	s := recordings(t)
 	d, e := network(t)
-	haar, err := facedet.Haar()
-	if err != nil {
-		t.Fatal(err)
-	}
+	haar := fixture.Must(facedet.Haar())(t)
 	defer haar.Close()
 	live, err := preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t))
 	if err != nil {
@@ -231,10 +212,7 @@ func TestMatsClosed(t *testing.T) {
 		frames = 550
 	}
 	play := func(d facedet.Detector, e preprocess.Extractor, frames int, o pipeline.Options) {
-		src, err := facedet.Open(context.Background(), s.Recording, facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := fixture.Must(facedet.Open(context.Background(), s.Recording, facedet.Options{}))(t)
 		defer src.Close()
 		p := pipeline.New(src, d, e, o)
 		for range frames {
@@ -263,22 +241,14 @@ func BenchmarkPath(b *testing.B) {
 	images := load(b, s.Enrolment[0].Path)
 	cv.OneThread() // as in an eye
 	p := pipeline.New(&loop{images: images}, d, e, pipeline.Options{Gate: preprocess.LearnGate})
-	l, err := online.New(e.Space(), online.Settings{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := fixture.Must(online.New(e.Space(), online.Settings{}))(b)
 	step := func() {
-		f, err := p.Next(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
+		f := fixture.Must(p.Next(context.Background()))(b)
 		if len(f.Samples) != 1 {
 			b.Fatalf("%d faces", len(f.Samples))
 		}
 		if len(l.People()) == 0 {
-			if err := l.Label(f.Samples[0].Vector, 1); err != nil {
-				b.Fatal(err)
-			}
+			fixture.Check(b, l.Label(f.Samples[0].Vector, 1))
 		}
 		if _, err := l.Observe(f.Samples[0].Vector); err != nil {
 			b.Fatal(err)
@@ -306,10 +276,7 @@ func (b *broken) Close() error                                 { return nil }
 // If a source, a detector or an extractor of another module breaks its contract, Next returns an error and does not
 // crash.
 func TestBrokenParts(t *testing.T) {
-	closed, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := fixture.Must(facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50))))(t)
 	closed.Close()
 	for name, f := range map[string]*facedet.Frame{"no frame": nil, "no picture": {},
 		"zero": {Image: &facedet.Picture{}}, "closed": {Image: closed}} {
@@ -320,20 +287,14 @@ func TestBrokenParts(t *testing.T) {
 	}
 	for _, box := range []image.Rectangle{{}, image.Rect(60, 60, 70, 70), image.Rect(-9, -9, 0, 0),
 		image.Rect(0, 0, 0, 9)} {
-		open, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		open := fixture.Must(facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50))))(t)
 		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box}, preprocess.NewPixels(),
 			pipeline.Options{Picture: 32})
 		if _, err := p.Next(context.Background()); err == nil {
 			t.Errorf("a face at %v of a picture of 50x50 pixels gave no error", box)
 		}
 	}
-	open, err := facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	open := fixture.Must(facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50))))(t)
 	p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: open.Bounds()}, nothing{}, pipeline.Options{})
 	if _, err := p.Next(context.Background()); !errors.Is(err, facedet.ErrClosed) {
 		t.Errorf("an extractor that aligns to nil: error %v", err)

@@ -59,10 +59,7 @@ func TestImpostorRadius(t *testing.T) {
 		}
 	}
 	for _, e := range []preprocess.Extractor{preprocess.NewPixels(), embedding} {
-		l, err := online.New(e.Space(), online.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
 		reach := l.Graph().Config().EdgeRadius()
 		if reach > e.Space().ImpostorRadius {
 			t.Errorf("%s: by default edges reach %.3f, and the impostor radius is %.3f", e.Space().ID, reach,
@@ -114,10 +111,7 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	for _, chosen := range names {
-		s, err := face.Measure(chosen, sets[chosen])
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(face.Measure(chosen, sets[chosen]))(t)
 		for _, on := range names {
 			if on == chosen {
 				continue
@@ -159,10 +153,7 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	if known {
 		return faces
 	}
-	src, err := facedet.Open(context.Background(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(context.Background(), path, facedet.Options{}))(t)
 	defer src.Close()
 	stills := filepath.Ext(path) == ""
 	frames := every{src, map[bool]int{true: 1, false: 5}[stills]}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -39,14 +40,9 @@ func TestSlowSeats(t *testing.T) {
 					if i == j {
 						continue
 					}
-					l, err := online.New(e.Space(), online.Settings{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
 					for _, f := range user[:4] {
-						if err := l.Label(f.Vector, 1); err != nil {
-							t.Fatal(err)
-						}
+						fixture.Check(t, l.Label(f.Vector, 1))
 					}
 					w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
 					left, came := 4+(len(user)-4)*(n%6+1)/6, len(other)*(n/6)/4

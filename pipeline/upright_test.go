@@ -23,10 +23,7 @@ func turnedBy(t testing.TB, images []*facedet.Picture, degrees int) *loop {
 	t.Helper()
 	l := &loop{last: len(images)}
 	for _, img := range images {
-		turned, err := img.Turn(degrees)
-		if err != nil {
-			t.Fatal(err)
-		}
+		turned := fixture.Must(img.Turn(degrees))(t)
 		t.Cleanup(func() { turned.Close() })
 		l.images = append(l.images, turned)
 	}
@@ -95,10 +92,7 @@ func TestUpright(t *testing.T) {
 		for _, degrees := range []int{0, 90, 180, 270} {
 			src := pipeline.Upright(turnedBy(t, images, degrees), d, e, face.Auto)
 			for i := range images {
-				f, err := src.Next(context.Background())
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := fixture.Must(src.Next(context.Background()))(t)
 				if f.Index != i || f.Turned != (360-degrees)%360 || f.Image.Size() != images[i].Size() {
 					t.Fatalf("%s turned by %d: frame %d of %v is turned by %d at %d", name, degrees, f.Index,
 						f.Image.Size(), f.Turned, i)
@@ -141,10 +135,7 @@ func TestUprightWithoutDecision(t *testing.T) {
 		src := pipeline.Upright(turnedBy(t, test.images, 180), d, e, test.how)
 		last := -1
 		for i := range test.images {
-			f, err := src.Next(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := fixture.Must(src.Next(context.Background()))(t)
 			if f.Index != i {
 				t.Errorf("%s: frame %d at %d", test.name, f.Index, i)
 			}
@@ -173,18 +164,12 @@ func (c *counting) Detect(img *facedet.Picture) ([]facedet.Face, error) {
 func TestUprightEmptyRoom(t *testing.T) {
 	d, e := network(t)
 	pixels := make([]byte, 3*320*240)
-	blank, err := facedet.FromBGR(image.Pt(320, 240), pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	blank := fixture.Must(facedet.FromBGR(image.Pt(320, 240), pixels))(t)
 	defer blank.Close()
 	for i := range pixels[:len(pixels)/2] {
 		pixels[i] = 200
 	}
-	moved, err := facedet.FromBGR(image.Pt(320, 240), pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	moved := fixture.Must(facedet.FromBGR(image.Pt(320, 240), pixels))(t)
 	defer moved.Close()
 	room := make([]*facedet.Picture, 40)
 	for i := range room {
@@ -196,10 +181,7 @@ func TestUprightEmptyRoom(t *testing.T) {
 	src := pipeline.Upright(&loop{images: room, last: len(room)}, c, e, face.Auto)
 	defer src.Close()
 	for i := range room {
-		f, err := src.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(src.Next(context.Background()))(t)
 		f.Close()
 		if want := map[bool]int{false: 4, true: 8}[i >= 30]; i <= 30 && c.searches != want {
 			t.Fatalf("%d searches after frame %d, want %d", c.searches, i, want)
@@ -260,20 +242,14 @@ func TestPhotographs(t *testing.T) {
 	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[:4]
 	all := &loop{last: len(images)}
 	for i, img := range images {
-		turned, err := img.Turn(90 * i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		turned := fixture.Must(img.Turn(90 * i))(t)
 		defer turned.Close()
 		all.images = append(all.images, turned)
 	}
 	src := pipeline.Upright(photographs{all}, d, e, face.Auto)
 	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
 	for i := range images {
-		f, err := p.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(p.Next(context.Background()))(t)
 		if f.Turned != (360-90*i)%360 || !f.Still || len(f.Samples) != 1 || f.Samples[0].Track != i+1 ||
 			f.Samples[0].Held {
 			t.Errorf("picture %d: turned by %d, still %t, %d faces", i, f.Turned, f.Still, len(f.Samples))

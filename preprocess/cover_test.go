@@ -10,6 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/preprocess"
 )
 
@@ -37,11 +38,7 @@ func TestMeasureFaults(t *testing.T) {
 				pix[3*(y*size.X+x)+1], pix[3*(y*size.X+x)+2] = pix[3*(y*size.X+x)], pix[3*(y*size.X+x)]
 			}
 		}
-		img, err := facedet.FromBGR(size, pix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return img
+		return fixture.Must(facedet.FromBGR(size, pix))(t)
 	}
 	around := func(p [2]float64, by int) image.Rectangle {
 		at := image.Pt(int(p[0]), int(p[1]))

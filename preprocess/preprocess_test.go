@@ -29,15 +29,9 @@ func noise(t testing.TB, size image.Point) *facedet.Picture {
 	for i := range pix {
 		pix[i] = uint8(r.IntN(256))
 	}
-	g, err := cv.GrayFromBytes(image.Pt(size.X/8, size.Y/8), pix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(cv.GrayFromBytes(image.Pt(size.X/8, size.Y/8), pix))(t)
 	defer g.Close()
-	large, err := g.Resize(size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := fixture.Must(g.Resize(size))(t)
 	defer large.Close()
 	return large.BGR()
 }
@@ -81,9 +75,7 @@ func TestEmbeddingAligned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Space().Check(x); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, e.Space().Check(x))
 	sin, cos := math.Sincos(.3)
 	for _, m := range []struct {
 		name string
@@ -93,10 +85,7 @@ func TestEmbeddingAligned(t *testing.T) {
 		{"enlarged", cv.Affine{1.5, 0, 10, 0, 1.5, 20}},
 		{"tilted", cv.Affine{cos, -sin, 100, sin, cos, 20}},
 	} {
-		moved, err := img.Warp(m.a, image.Pt(420, 420))
-		if err != nil {
-			t.Fatal(err)
-		}
+		moved := fixture.Must(img.Warp(m.a, image.Pt(420, 420)))(t)
 		there := make([]face.Point, len(points))
 		for i, p := range points {
 			px, py := float64(p.X), float64(p.Y)
@@ -125,10 +114,7 @@ func TestBlends(t *testing.T) {
 	a, b := noise(t, image.Pt(112, 112)), noise(t, image.Pt(112, 112))
 	defer a.Close()
 	defer b.Close()
-	turned, err := b.Warp(cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112))
-	if err != nil {
-		t.Fatal(err)
-	}
+	turned := fixture.Must(b.Warp(cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112)))(t)
 	defer turned.Close()
 	for _, e := range []preprocess.Extractor{preprocess.NewPixels(), embedding(t)} {
 		end, _, err := e.Vector(turned)
@@ -141,9 +127,7 @@ func TestBlends(t *testing.T) {
 		}
 		last := math.Inf(1)
 		for i, x := range all {
-			if err := e.Space().Check(x); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, e.Space().Check(x))
 			var d float64
 			for q := range x {
 				d += float64(x[q]-end[q]) * float64(x[q]-end[q])
@@ -221,10 +205,7 @@ func TestEmbeddingOfAnotherShape(t *testing.T) {
 }
 
 func TestLiveness(t *testing.T) {
-	l, err := preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t)))(t)
 	defer l.Close()
 	img := noise(t, image.Pt(160, 80))
 	defer img.Close()
@@ -312,16 +293,10 @@ func TestMeasure(t *testing.T) {
 	for i := range grey.Pix {
 		grey.Pix[i] = 100
 	}
-	flat, err := facedet.FromImage(grey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := fixture.Must(facedet.FromImage(grey))(t)
 	defer flat.Close()
 	box := image.Rect(10, 20, 70, 90)
-	q, err := preprocess.Measure(flat, box, landmarks(box))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := fixture.Must(preprocess.Measure(flat, box, landmarks(box)))(t)
 	if q.Size != 60 || q.Sharpness != 0 || q.Brightness != 100 || q.Contrast != 0 || math.Abs(q.Turn) > 1e-6 {
 		t.Errorf("quality %+v", q)
 	}
@@ -385,18 +360,10 @@ func TestSampleIsPlain(t *testing.T) {
 		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred, Liveness: &live,
 		JPEG: []byte{1, 2},
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(json.Marshal(s))(t)
 	var back face.Sample
-	if err := json.Unmarshal(b, &back); err != nil {
-		t.Fatal(err)
-	}
-	again, err := json.Marshal(back)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, json.Unmarshal(b, &back))
+	again := fixture.Must(json.Marshal(back))(t)
 	if !bytes.Equal(b, again) {
 		t.Errorf("%s became %s", b, again)
 	}
@@ -406,9 +373,7 @@ func TestSampleIsPlain(t *testing.T) {
 func TestEmbeddingWrongHash(t *testing.T) {
 	d := models.Default(models.Embedding)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, d.File), []byte("another network"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, d.File), []byte("another network"), 0o600))
 	if _, err := preprocess.NewEmbedding(d, dir); !errors.Is(err, models.ErrHash) {
 		t.Errorf("a changed file: error %v", err)
 	}

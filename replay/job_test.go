@@ -12,6 +12,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/faceauth/faceauth/sighting"
@@ -37,10 +38,7 @@ func (r *recorded) Count() face.Count { return face.Count{Declared: 400, Read: 4
 
 // A job writes the page and the events, and one that breaks off leaves the older ones as they were.
 func TestJob(t *testing.T) {
-	g, err := gallery.New(line, online.Settings{K: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.New(line, online.Settings{K: 50}))(t)
 	defer g.Close()
 	for i, name := range []string{"alice", "bob"} {
 		x := [][]float32{{float32(10 * i)}}
@@ -63,10 +61,7 @@ func TestJob(t *testing.T) {
 		}
 		return j.Run(t.Context(), g)
 	}
-	r, err := play(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fixture.Must(play(0))(t)
 	if s := r.Summary; s.Faces != 15 || len(s.People) != 2 || r.Source != "film.avi" {
 		t.Errorf("%+v", r)
 	}
@@ -95,13 +90,8 @@ func TestJob(t *testing.T) {
 
 // A photograph continues nothing: the same face in ten of them is named each time, and confirmed in none.
 func TestPhotographs(t *testing.T) {
-	l, err := online.New(line, online.Settings{K: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Label([]float32{0}, 1); err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(line, online.Settings{K: 50}))(t)
+	fixture.Check(t, l.Label([]float32{0}, 1))
 	for _, still := range []bool{true, false} {
 		var s frames
 		for i := range 10 {

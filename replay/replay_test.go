@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 )
@@ -54,14 +55,9 @@ func called(names ...string) func(online.Person) string {
 
 func learner(t testing.TB, people int) *online.Learner {
 	t.Helper()
-	l, err := online.New(line, online.Settings{K: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(line, online.Settings{K: 50}))(t)
 	for i := range people {
-		if err := l.Label([]float32{float32(10 * i)}, online.Person(i+1)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label([]float32{float32(10 * i)}, online.Person(i+1)))
 	}
 	return l
 }
@@ -181,10 +177,7 @@ func TestStrangersAtOnce(t *testing.T) {
 
 func TestFreeze(t *testing.T) {
 	l := learner(t, 1)
-	before, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := fixture.Must(l.MarshalBinary())(t)
 	if got := run(t, l, replay.NewReport(), true, frame(0, sample(1, .1))); strings.Contains(got, `"learned":true`) {
 		t.Error(got)
 	}
@@ -228,9 +221,7 @@ func cancelled() context.Context {
 func page(t testing.TB, r *replay.Report, m replay.Meta) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.WriteHTML(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, r.WriteHTML(&b, m))
 	return b.String()
 }
 
@@ -283,9 +274,7 @@ func TestReportBounded(t *testing.T) {
 			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * time.Duration(hours) * time.Hour / 3000,
 				Samples: []face.Sample{f}})
 		}
-		if err := replay.Run(context.Background(), &s, l, r, replay.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, replay.Run(context.Background(), &s, l, r, replay.Options{}))
 		sum := 0
 		for _, p := range r.Summary().People {
 			sum += p.Faces
@@ -319,14 +308,9 @@ func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on 
 
 // If there is no room for a face, it is still recognised. The log and the report say that it was not learned, and why.
 func TestNoRoom(t *testing.T) {
-	l, err := online.New(line, online.Settings{K: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(line, online.Settings{K: 1}))(t)
 	for i := range 3 {
-		if err := l.Label([]float32{float32(10 * i)}, online.Person(i+1)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label([]float32{float32(10 * i)}, online.Person(i+1)))
 	}
 	var all []replay.Event
 	r := replay.NewReport()
@@ -340,9 +324,7 @@ func TestNoRoom(t *testing.T) {
 		all = append(all, events...)
 		return nil
 	}}
-	if err := replay.Run(t.Context(), &s, l, r, o); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, replay.Run(t.Context(), &s, l, r, o))
 	for i, want := range []replay.Event{
 		{Label: "alice", Learned: true}, {Label: "bob", Learned: true},
 		{Label: "carol", NoRoom: true, Reason: "no room for another centroid"},
@@ -353,9 +335,7 @@ func TestNoRoom(t *testing.T) {
 		}
 	}
 	var text, page bytes.Buffer
-	if err := errors.Join(r.Summary().WriteText(&text), r.WriteHTML(&page, replay.Meta{})); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, errors.Join(r.Summary().WriteText(&text), r.WriteHTML(&page, replay.Meta{})))
 	if !regexp.MustCompile(`not learned +2 faces +no room +use a larger k`).MatchString(text.String()) ||
 		!strings.Contains(page.String(), "no room for another centroid: 2. Use a larger k.") {
 		t.Errorf("%s", text.String())

@@ -27,20 +27,14 @@ type asked struct {
 func configured(t *testing.T, mode os.FileMode, text string, args ...string) (asked, []config.Camera, string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "office.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, []byte(text), 0o600))
+	fixture.Check(t, os.Chmod(path, mode))
 	var r room
 	var o options
 	c := &cobra.Command{Use: "office"}
 	o.recogniserFlags(c)
 	r.flags(c)
-	if err := c.ParseFlags(append([]string{"--config", path}, args...)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, c.ParseFlags(append([]string{"--config", path}, args...)))
 	all, secrets, err := config.Read(c, path, c.Flags().Args(), nil)
 	r.inline = secrets
 	return asked{r, o.keep}, all, path, err

@@ -56,12 +56,8 @@ func TestDoctorLogin(t *testing.T) {
 					continue
 				}
 				at := filepath.Join(root, path)
-				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, os.MkdirAll(filepath.Dir(at), 0o755))
+				fixture.Check(t, os.WriteFile(at, []byte(text), 0o644))
 			}
 			if c.d.err == nil && c.d.status.Labelled == 0 {
 				c.d.status.Labelled = 4

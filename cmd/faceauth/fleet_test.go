@@ -35,9 +35,7 @@ func TestFleetOffice(t *testing.T) {
 	start := func(args ...string) {
 		c := exec.CommandContext(t.Context(), "faceauth", append([]string{"fleet"}, args...)...)
 		c.Stdout, c.Stderr = said, said
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, c.Start())
 		t.Cleanup(func() {
 			c.Process.Kill()
 			c.Wait()
@@ -82,9 +80,7 @@ func TestFleetOffice(t *testing.T) {
 		Waiting int
 	}
 	in("both devices are connected", func() bool {
-		if err := json.Unmarshal([]byte(a.fleet("devices", "--json")), &now); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, json.Unmarshal([]byte(a.fleet("devices", "--json")), &now))
 		return len(now.Devices) == 2 && now.Devices[0].Connected && now.Devices[1].Connected && now.Waiting == 0
 	})
 	b.tells("remove", "robert")

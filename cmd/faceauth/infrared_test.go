@@ -23,16 +23,10 @@ func infraredFilm(t *testing.T, recording string) string {
 		t.Fatalf("%d pictures, %v", len(names), err)
 	}
 	path := filepath.Join(t.TempDir(), "film.512x384.GREY")
-	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixture.Must(os.Create(path))(t)
 	defer out.Close()
 	for _, name := range names {
-		in, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := fixture.Must(os.Open(name))(t)
 		img, err := jpeg.Decode(in)
 		in.Close()
 		if err != nil || img.Bounds().Dx() != 512 || img.Bounds().Dy() != 384 {
@@ -69,9 +63,7 @@ func TestInfraredLogin(t *testing.T) {
 		if err := os.Remove(infrared); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(film, infrared); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.Symlink(film, infrared))
 	}
 	mine := infraredFilm(t, user)
 	shows(mine)
@@ -93,9 +85,7 @@ func TestInfraredLogin(t *testing.T) {
 	}
 	d.camera(user)
 	black := filepath.Join(t.TempDir(), "black")
-	if err := os.WriteFile(black, make([]byte, 100*512*384), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(black, make([]byte, 100*512*384), 0o600))
 	for name, film := range map[string]string{"a screen": black, "a stranger": infraredFilm(t, stranger)} {
 		if shows(film); let() {
 			t.Errorf("%s is let in by infrared, while colour shows the user", name)

@@ -77,9 +77,7 @@ func newDevice(t testing.TB, args ...string) *device {
 			"auth required pam_permit.so\n", so, options, check, so)
 		// pamtester knows no other folder. Only these tests use services of these names.
 		path := filepath.Join("/etc/pam.d", d.service(name))
-		if err := os.WriteFile(path, []byte(stack), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, []byte(stack), 0o644))
 		t.Cleanup(func() { os.Remove(path) })
 		listed += "greeter " + d.service(name)
 		if name == "turned" {
@@ -88,9 +86,7 @@ func newDevice(t testing.TB, args ...string) *device {
 		listed += "\n"
 	}
 	for name, text := range map[string]string{"services": listed, "key": "32 bytes that are no secret here"} {
-		if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o644))
 	}
 	t.Cleanup(func() {
 		if t.Failed() && d.log != nil {
@@ -166,9 +162,7 @@ func (d *device) stop(sig os.Signal) {
 func posing(t testing.TB, who string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), who)
-	if err := tape.Posing(who, 10*60*15).Write(path); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, tape.Posing(who, 10*60*15).Write(path))
 	return path
 }
 
@@ -411,14 +405,9 @@ func BenchmarkUnlock(b *testing.B) {
 		for _, person := range []string{"p0", "p1", "p2", "p3", "p5"} { // p4 shows only three of the four poses
 			recording := fixture.Recordings(b, "faces/vidtimit_rot/"+person)
 			d.enrol(recording)
-			frames, err := os.ReadDir(recording)
-			if err != nil {
-				b.Fatal(err)
-			}
+			frames := fixture.Must(os.ReadDir(recording))(b)
 			for from := 0; from+10 < len(frames); from += 10 {
-				if err := d.client.PasswordUsed(b.Context(), "nobody"); err != nil {
-					b.Fatal(err)
-				}
+				fixture.Check(b, d.client.PasswordUsed(b.Context(), "nobody"))
 				rest := b.TempDir()
 				for _, f := range frames[from:] {
 					if err := os.Symlink(filepath.Join(recording, f.Name()),
@@ -492,10 +481,7 @@ func TestSystemInstalled(t *testing.T) {
 	}
 	// systemd checks that the program exists, and it is not installed here.
 	unit := filepath.Join(root, "usr/lib/systemd/system/faceauth.service")
-	b, err := os.ReadFile(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(unit))(t)
 	if err := os.WriteFile(unit, bytes.ReplaceAll(b, []byte("/usr/bin/faceauth"), []byte("/bin/true")),
 		0o644); err != nil {
 		t.Fatal(err)

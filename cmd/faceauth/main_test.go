@@ -82,10 +82,7 @@ func TestInterrupted(t *testing.T) {
 	if code := run(context.Background(), enroll, &out, &words); code != 0 {
 		t.Fatalf("enrolling: exit code %d: %s", code, &words)
 	}
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := fixture.Must(os.ReadFile(path))(t)
 	for _, c := range []struct {
 		args []string
 		code int

@@ -43,14 +43,10 @@ func newPAMLogin(t *testing.T, options string) *pamLogin {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	path := filepath.Join("/etc/pam.d", l.service)
-	if err := os.WriteFile(path, []byte("auth required "+so+" "+options+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, []byte("auth required "+so+" "+options+"\n"), 0o644))
 	t.Cleanup(func() { os.Remove(path) })
 	services := "greeter " + l.service + " turn\n"
-	if err := os.WriteFile(filepath.Join(dir, "services"), []byte(services), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, "services"), []byte(services), 0o644))
 	return l
 }
 
@@ -68,10 +64,7 @@ func (l *pamLogin) command(signals string, logins int, out *fixture.Log) *exec.C
 // impostor listens in place of the daemon, and calls answer with each connection, which it then closes.
 func (l *pamLogin) impostor(t *testing.T, answer func(net.Conn, *bufio.Reader)) {
 	t.Helper()
-	listener, err := net.Listen("unix", filepath.Join(l.dir, "socket"+socket.ForRoot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := fixture.Must(net.Listen("unix", filepath.Join(l.dir, "socket"+socket.ForRoot)))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -252,9 +245,7 @@ func TestSystemModuleWaits(t *testing.T) {
 		t.Run(signals, func(t *testing.T) {
 			out := new(fixture.Log)
 			c := l.command(signals, 1, out)
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, c.Start())
 			select {
 			case <-looking:
 			case <-time.After(10 * time.Second):
@@ -291,10 +282,7 @@ func TestSystemModuleWaits(t *testing.T) {
 // The compiler's analyzer finds nothing in the module, which brings no library but these into a program that asks PAM.
 func TestSystemModuleAnalyzed(t *testing.T) {
 	t.Parallel()
-	f, err := elf.Open(module(t, t.TempDir(), "CFLAGS=-O2 -fanalyzer"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(elf.Open(module(t, t.TempDir(), "CFLAGS=-O2 -fanalyzer")))(t)
 	defer f.Close()
 	libraries, err := f.ImportedLibraries()
 	if slices.Sort(libraries); err != nil ||

@@ -69,9 +69,7 @@ func TestSystemOfficeFrigate(t *testing.T) {
 		t.Helper()
 		for _, picture := range pictures {
 			var m map[string]any
-			if err := json.Unmarshal(text, &m); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, json.Unmarshal(text, &m))
 			n++
 			after := m["after"].(map[string]any)
 			after["id"], after["box"] = id, []int{0, 0, 0, 0}

@@ -117,10 +117,7 @@ func (r *running) page() string {
 // jpegs returns the frames of a film.
 func jpegs(t *testing.T, path string) (pictures [][]byte) {
 	t.Helper()
-	f, err := tape.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(tape.Read(path))(t)
 	for _, shot := range f.Frames {
 		pictures = append(pictures, tape.JPEG(shot...))
 	}
@@ -233,9 +230,7 @@ func TestOfficeWebhook(t *testing.T) {
 	play := func() {
 		t.Helper()
 		r := s.office("door="+s.recording("alice"), "--fast", "--webhook", hook.URL)
-		if err := r.c.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, r.c.Wait())
 		r.once.Do(func() {})
 	}
 	play()
@@ -323,20 +318,14 @@ func picture(t *testing.T, b context.Context, name string) {
 	script(t, b,
 		"document.styleSheets[0].insertRule('img{filter:blur(9px)}', document.styleSheets[0].cssRules.length)")
 	var png []byte
-	if err := chromedp.Run(b, chromedp.FullScreenshot(&png, 100)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, chromedp.Run(b, chromedp.FullScreenshot(&png, 100)))
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
 // press presses keys, as a user without a mouse does.
 func press(t *testing.T, b context.Context, keys string) {
 	t.Helper()
-	if err := chromedp.Run(b, chromedp.KeyEvent(keys)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, chromedp.Run(b, chromedp.KeyEvent(keys)))
 }
 
 // Tests the whole story in a browser: a stranger appears, is named, is recognised in the next recording, and is
@@ -353,9 +342,7 @@ func TestSystemOfficePage(t *testing.T) {
 	view := func(anchor string) { script(t, b, fmt.Sprintf("location.hash = %q", anchor)) }
 
 	r := s.office("hall="+s.camera("alice"), "--page", "127.0.0.1:0")
-	if err := chromedp.Run(b, chromedp.Navigate(r.page()+"/")); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, chromedp.Run(b, chromedp.Navigate(r.page()+"/")))
 	awaits(t, b, has(".box b", "unknown"))
 	view("#inbox")
 	awaits(t, b, "document.querySelectorAll('#question .best img').length >= 3")
@@ -371,9 +358,7 @@ func TestSystemOfficePage(t *testing.T) {
 	r.stop()
 
 	r = s.office("hall="+s.camera("alice"), "--page", "127.0.0.1:0")
-	if err := chromedp.Run(b, chromedp.Navigate(r.page()+"/#now")); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, chromedp.Run(b, chromedp.Navigate(r.page()+"/#now")))
 	awaits(t, b, has("#now-title", "alice is here"))
 	awaits(t, b, has(".box.known b", "alice"))
 	awaits(t, b, has("#sightings li", "alice"))
@@ -422,9 +407,7 @@ func TestSystemOfficePhone(t *testing.T) {
 	s := newSite(t)
 	s.enrol("bob")
 	token := filepath.Join(s.dir, "token")
-	if err := os.WriteFile(token, []byte("correct horse battery staple\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(token, []byte("correct horse battery staple\n"), 0o600))
 	r := s.office("hall="+s.camera("recording"), "--page", "0.0.0.0:0", "--token", token)
 	page := strings.Replace(r.page(), "[::]", "127.0.0.1", 1)
 	page = strings.Replace(page, "0.0.0.0", "127.0.0.1", 1)
@@ -458,10 +441,7 @@ func TestSystemOfficePhone(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("%v cannot be reached with the keyboard", missing)
 	}
-	answer, err := http.Get(page + "/api/now")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := fixture.Must(http.Get(page + "/api/now"))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without a token: %s", answer.Status)

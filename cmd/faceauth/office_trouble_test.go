@@ -274,9 +274,7 @@ away: 4s
 json: true
 secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 `, door.URL, s.silent(), fixture.ClosedAddress(t), fixture.ClosedAddress(t), broker.Address, s.silent())
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(config, []byte(text), 0o600))
 	r := s.office("--config", config)
 	r.awaits(office.Arrived, "alice", time.Minute)
 	for _, name := range []string{"yard", "attic", "cellar"} {

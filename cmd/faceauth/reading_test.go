@@ -10,22 +10,18 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/footage"
 )
 
 // A program can open the file of any name that it gets, and a table keeps its lines and columns.
 func TestNames(t *testing.T) {
 	for _, n := range []string{"plain.mp4", "caf\xe9.mp4", "new\nline\ttab.mp4", "張.mp4", ""} {
-		b, err := json.Marshal(name(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(json.Marshal(name(n)))(t)
 		var got string
 		if json.Unmarshal(b, &got) != nil {
 			var both struct{ Text, Base64 string }
-			if err := json.Unmarshal(b, &both); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, json.Unmarshal(b, &both))
 			raw, err := base64.StdEncoding.DecodeString(both.Base64)
 			if err != nil || !strings.Contains(both.Text, "caf") {
 				t.Errorf("%q: %s, %v", n, b, err)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
@@ -43,15 +44,9 @@ func TestRecognise(t *testing.T) {
 	}
 	ask := func(kind string, body []byte) (int, string, found) {
 		t.Helper()
-		a, err := http.Post(r.page()+"/api/recognise", kind, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := fixture.Must(http.Post(r.page()+"/api/recognise", kind, bytes.NewReader(body)))(t)
 		defer a.Body.Close()
-		b, err := io.ReadAll(a.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(io.ReadAll(a.Body))(t)
 		var f found
 		if a.StatusCode == http.StatusOK {
 			if err := json.Unmarshal(b, &f); err != nil {

@@ -26,10 +26,7 @@ func TestSeveralAtOnce(t *testing.T) {
 	replay := func(out string, args ...string) string {
 		args = append([]string{"replay", "--gallery", gallery, "--models", fixture.Models(t), "--out",
 			filepath.Join(dir, out)}, args...)
-		said, err := exec.CommandContext(t.Context(), "faceauth", args...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		said := fixture.Must(exec.CommandContext(t.Context(), "faceauth", args...).Output())(t)
 		return string(said)
 	}
 	content := func(path ...string) string {

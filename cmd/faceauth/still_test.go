@@ -64,14 +64,9 @@ func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 		for i := range noisy {
 			noisy[i] = uint8(max(0, min(255, int(noisy[i])+int(grain[(at+i)%len(grain)]))))
 		}
-		img, err := cv.FromBGR(size, noisy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(cv.FromBGR(size, noisy))(t)
 		defer img.Close()
-		if err := w.Write(img); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, w.Write(img))
 	}
 	const rate = 25. // frame rate of the recordings
 	for range int(d.empty.Seconds() * d.fps) {
@@ -86,9 +81,7 @@ func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 	for range int(d.leaves.Seconds() * d.fps) {
 		show(frames[0].room)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, w.Close())
 }
 
 // eachFrame shows every frame of a recording.
@@ -145,24 +138,12 @@ func pixels(t testing.TB, name string) (all []shot) {
 func without(t testing.TB, img *facedet.Picture) []byte {
 	t.Helper()
 	size := img.Size()
-	small, err := img.Resize(size.Div(32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := fixture.Must(img.Resize(size.Div(32)))(t)
 	defer small.Close()
-	blurred, err := small.Resize(size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	blurred := fixture.Must(small.Resize(size))(t)
 	defer blurred.Close()
-	room, err := img.BGR()
-	if err != nil {
-		t.Fatal(err)
-	}
-	smeared, err := blurred.BGR()
-	if err != nil {
-		t.Fatal(err)
-	}
+	room := fixture.Must(img.BGR())(t)
+	smeared := fixture.Must(blurred.BGR())(t)
 	for y := range size.Y {
 		row := 3 * size.X * y
 		copy(room[row+3*size.X/6:row+3*size.X*5/6], smeared[row+3*size.X/6:row+3*size.X*5/6])
@@ -179,9 +160,7 @@ func own(t testing.TB) time.Duration {
 	var sum time.Duration
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
-		if err := syscall.Getrusage(who, &u); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, syscall.Getrusage(who, &u))
 		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	return sum

@@ -33,10 +33,7 @@ func turnedFolder(t *testing.T, person string) string {
 		t.Fatalf("%s has %d pictures: %v", person, len(names), err)
 	}
 	for _, name := range names[:30] {
-		img, err := facedet.ReadPicture(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(facedet.ReadPicture(name))(t)
 		turned, err := img.Turn(180)
 		img.Close()
 		if err != nil {
@@ -101,9 +98,7 @@ func TestSystemTurnedCamera(t *testing.T) {
 					} `json:"people"`
 				} `json:"summary"`
 			}
-			if err := json.Unmarshal([]byte(out), &report); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, json.Unmarshal([]byte(out), &report))
 			confirmed := 0
 			for _, p := range report.Summary.People {
 				if p.Name == "p3" {
@@ -126,29 +121,17 @@ func TestSystemTurnedGallery(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
 	defer e.Close()
 	path := filepath.Join(t.TempDir(), "gallery")
-	g, err := gallery.Create(path, e.Space(), online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.Create(path, e.Space(), online.Settings{}))(t)
 	recording := turnedFolder(t, "p3")
-	src, err := facedet.Open(t.Context(), recording, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(t.Context(), recording, facedet.Options{}))(t)
 	defer src.Close()
 	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.EnrolGate})
 	var faces [][]float32
 	for len(faces) < 4 {
-		f, err := p.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(p.Next(t.Context()))(t)
 		if len(f.Samples) == 1 && f.Samples[0].Reason == "" {
 			faces = append(faces, f.Samples[0].Vector)
 		}

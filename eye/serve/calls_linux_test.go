@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // This call has different names on different processors, and os.Stat needs it.
@@ -14,10 +16,7 @@ func TestNeededHasStatOfEveryMachine(t *testing.T) {
 	// Numbers of newfstatat, from the tables of the kernel: arch/x86/entry/syscalls/syscall_64.tbl and
 	// include/uapi/asm-generic/unistd.h.
 	for name, number := range map[string]int{"x86_64": 262, "aarch64": 79} {
-		machine, err := arch.GetInfo(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		machine := fixture.Must(arch.GetInfo(name))(t)
 		if !slices.ContainsFunc(needed, func(n string) bool {
 			got, ok := machine.SyscallNames[n]
 			return ok && got == number

@@ -40,14 +40,10 @@ func TestFaults(t *testing.T) {
 	program := faulty(t)
 	dir := t.TempDir()
 	people := filepath.Join(dir, "people")
-	if err := os.Mkdir(people, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Mkdir(people, 0o700))
 	for i := 1; i <= 4; i++ {
 		name := fmt.Sprintf("s%d", i)
-		if err := os.Symlink(filepath.Join(att, name), filepath.Join(people, name)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.Symlink(filepath.Join(att, name), filepath.Join(people, name)))
 	}
 	gallery := filepath.Join(dir, "gallery")
 	run := func(fault string, args ...string) (out string, code int, took time.Duration) {
@@ -145,9 +141,7 @@ func TestCameraAgain(t *testing.T) {
 	said := new(fixture.Log)
 	c := exec.Command(program, "watch", camera.URL, "--gallery", filepath.Join(dir, "gallery"), "--timeout", "30s")
 	c.Env, c.Stdout, c.Stderr = append(env, "FACEAUTH_EYE_FAULT=abort 4"), said, said
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, c.Start())
 	const again = "has ended: a fault in a library, or in Go: exit code 2; the camera is opened again"
 	for end := time.Now().Add(2 * time.Minute); strings.Count(said.String(), again) < 3 && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)

@@ -28,10 +28,7 @@ func sitter(t *testing.T) (grey []byte, size image.Point, box image.Rectangle) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	f, err := src.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(src.Next(t.Context()))(t)
 	defer f.Close()
 	dir := fixture.Models(t)
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
@@ -101,9 +98,7 @@ func film(
 		}
 	}
 	name := filepath.Join(dir, fmt.Sprintf("film.%dx%d.%s", size.X, size.Y, format))
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(name, b, 0o600))
 	return name
 }
 
@@ -118,10 +113,7 @@ func TestInfrared(t *testing.T) {
 	grey, size, box := sitter(t)
 	lit, dark := light{person: 1, room: .25}, light{person: .02, room: .02}
 	const least = .55 // of a login
-	e, err := eye.Start(t.Context(), infraredConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(eye.Start(t.Context(), infraredConfig(t)))(t)
 	defer e.Close()
 	dir := t.TempDir()
 	formats := []string{"GREY", "Y16"}
@@ -204,10 +196,7 @@ func TestInfraredIsAnotherSpace(t *testing.T) {
 		if c.Vision.Infrared = infrared; infrared {
 			c.Space = models.Default(models.Embedding).Space()
 		}
-		e, err := eye.Start(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := fixture.Must(eye.Start(t.Context(), c))(t)
 		if _, err := e.Open(t.Context(), "x", eye.Options{}); !errors.Is(err, eye.ErrRules) {
 			t.Errorf("infrared %t: %v", infrared, err)
 		}

@@ -27,10 +27,7 @@ import (
 // start starts an eye as the program does: this program is an eye if its first argument says so.
 func start(t testing.TB) *eye.Eye {
 	t.Helper()
-	e, err := eye.Start(t.Context(), config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(eye.Start(t.Context(), config(t)))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -51,10 +48,7 @@ func here(t testing.TB, path string, o pipeline.Options, most int) (all []face.F
 	}
 	defer d.Close()
 	defer e.Close()
-	src, err := facedet.Open(t.Context(), path, facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
 	defer src.Close()
 	p := pipeline.New(src, d, e, o)
 	for len(all) < most {
@@ -89,10 +83,7 @@ func TestSame(t *testing.T) {
 		}
 		faces := 0
 		for i, w := range want {
-			f, err := s.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := fixture.Must(s.Next(t.Context()))(t)
 			if fmt.Sprintf("%+v", plain(f)) != fmt.Sprintf("%+v", plain(w)) {
 				t.Errorf("%s, frame %d differs", recording, i)
 			}
@@ -191,10 +182,7 @@ func TestMutatedMedia(t *testing.T) {
 	stills := fixture.Recordings(t, "faces/att/s1")
 	var seeds []string
 	for _, dir := range []string{videos, stills, fixture.Recordings(t, "faces/vidtimit_rot/p0")} {
-		names, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := fixture.Must(os.ReadDir(dir))(t)
 		for i, n := range names {
 			if i < 16 && (dir == videos || i < 4) {
 				seeds = append(seeds, filepath.Join(dir, n.Name()))
@@ -208,14 +196,9 @@ func TestMutatedMedia(t *testing.T) {
 	longest := time.Duration(0)
 	for i := range 300 {
 		seed := seeds[i%len(seeds)]
-		b, err := os.ReadFile(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(os.ReadFile(seed))(t)
 		path := filepath.Join(dir, fmt.Sprintf("%03d%s", i, filepath.Ext(seed)))
-		if err := os.WriteFile(path, mutated(random, b), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, mutated(random, b), 0o600))
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		s, err := e.Open(ctx, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: 1, Roots: []string{dir},

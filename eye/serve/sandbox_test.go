@@ -315,10 +315,7 @@ func tryAll(text string) {
 // Inside the sandbox every forbidden action is refused.
 func TestSandbox(t *testing.T) {
 	listen := func(address, name string) string {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := fixture.Must(net.Listen("tcp", address))(t)
 		t.Cleanup(func() { l.Close() })
 		go func() {
 			for {
@@ -360,9 +357,7 @@ func TestSandbox(t *testing.T) {
 				Camera: camera, Elsewhere: elsewhere, Parent: os.Getpid(),
 			}
 			for _, f := range []string{s.Inside, s.Outside} {
-				if err := os.WriteFile(f, []byte("text"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, os.WriteFile(f, []byte("text"), 0o600))
 			}
 			s.Roots, s.Relayed = roots(s.Inside, folder), name == relayedScene
 			if s.Relayed && !relays() {
@@ -406,10 +401,7 @@ func tryRelayed(t *testing.T, text, url string) []byte {
 	said := new(fixture.Log)
 	c := config(t)
 	c.Stderr = said
-	e, err := eye.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(eye.Start(t.Context(), c))(t)
 	defer e.Close()
 	if _, err := e.Open(t.Context(), url, eye.Options{Gate: eye.Learn}); !errors.Is(err, eye.ErrEnded) {
 		t.Errorf("it says %v", err)

@@ -19,15 +19,9 @@ import (
 // seen returns the frames that an eye gives of a recording. In make test these are only the first 120 frames.
 func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame) {
 	t.Helper()
-	e, err := eye.Start(t.Context(), config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(eye.Start(t.Context(), config(t)))(t)
 	defer e.Close()
-	s, err := e.Open(t.Context(), path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(e.Open(t.Context(), path, o))(t)
 	for {
 		if look {
 			s.Look()
@@ -83,16 +77,10 @@ func TestAhead(t *testing.T) {
 	path := fixture.Recordings(t, "faces/fast_videos/"+film)
 	play := func(o eye.Options) (events []replay.Event, more int) {
 		t.Helper()
-		e, err := eye.Start(t.Context(), config(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := fixture.Must(eye.Start(t.Context(), config(t)))(t)
 		defer e.Close()
 		o.Gate, o.Spare = eye.Learn, true
-		s, err := e.Open(t.Context(), path, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(e.Open(t.Context(), path, o))(t)
 		l, err := online.New(config(t).Space, online.Settings{})
 		if err != nil {
 			t.Fatal(err)

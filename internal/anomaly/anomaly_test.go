@@ -12,6 +12,7 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -35,10 +36,7 @@ func TestSoftHarmonicReference(t *testing.T) {
 		x, y := points(rnd, 2+rnd.IntN(30), 2)
 		w := weights(x, .1+rnd.Float64())
 		c, gamma := .1+5*rnd.Float64(), .01+rnd.Float64()
-		got, err := anomaly.SoftHarmonic(w, nil, y, c, gamma)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixture.Must(anomaly.SoftHarmonic(w, nil, y, c, gamma))(t)
 		n := len(y)
 		a, sign := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
 		for i := range n {
@@ -51,9 +49,7 @@ func TestSoftHarmonicReference(t *testing.T) {
 			a.Set(i, i, degree/c+1+gamma/c)
 		}
 		var inverse mat.Dense
-		if err := inverse.Inverse(a); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, inverse.Inverse(a))
 		var l mat.VecDense
 		l.MulVec(&inverse, sign)
 		for i := range n {
@@ -78,14 +74,8 @@ func TestSoftHarmonicMultiplicities(t *testing.T) {
 				all, labels, of = append(all, x[i]), append(labels, y[i]), append(of, i)
 			}
 		}
-		compact, err := anomaly.SoftHarmonic(weights(x, .5), v, y, 2, .1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		full, err := anomaly.SoftHarmonic(weights(all, .5), nil, labels, 2, .1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		compact := fixture.Must(anomaly.SoftHarmonic(weights(x, .5), v, y, 2, .1))(t)
+		full := fixture.Must(anomaly.SoftHarmonic(weights(all, .5), nil, labels, 2, .1))(t)
 		for q, i := range of {
 			if math.Abs(full[q]-compact[i]) > 1e-9 {
 				t.Fatalf("example %d: %g, and %g for its vertex", q, full[q], compact[i])
@@ -108,10 +98,7 @@ func TestLeads(t *testing.T) {
 	y[10], y[11] = 1, 0 // wrong
 	x, y = append(x, []float32{3, 40}, []float32{-1.7, 0}), append(y, 1, 0)
 	w := weights(x, .5)
-	s, err := anomaly.SoftHarmonic(w, nil, y, 1, .1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(anomaly.SoftHarmonic(w, nil, y, 1, .1))(t)
 	order := make([]int, len(s))
 	for i := range order {
 		order[i] = i

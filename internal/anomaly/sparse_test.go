@@ -14,6 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // The scores, margins and edges by neighbours are those of the dense matrices.
@@ -38,10 +39,7 @@ func TestNear(t *testing.T) {
 		least := kernel.Weight(.2 + .5*rnd.Float64())
 		d := graph.Distances(x, scale)
 		w := graph.Similarity(d, kernel, least)
-		want, err := anomaly.SoftHarmonic(w, v, y, .1, .01)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := fixture.Must(anomaly.SoftHarmonic(w, v, y, .1, .01))(t)
 		near := anomaly.Near(x, y, scale, kernel, least)
 		margins := anomaly.OwnMinusOther(d, y)
 		edges := 0
@@ -67,10 +65,7 @@ func TestNear(t *testing.T) {
 			t.Fatalf("run %d: %d edges too many", run, edges)
 		}
 		agree := func(what string, most float64) {
-			got, err := near.SoftHarmonic(v, .1, .01)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fixture.Must(near.SoftHarmonic(v, .1, .01))(t)
 			for i := range got {
 				if math.Abs(got[i]-want[i]) > most {
 					t.Fatalf("run %d, %s: the score of %d is %g, want %g", run, what, i, got[i], want[i])
@@ -127,10 +122,7 @@ func TestNearMany(t *testing.T) {
 	start := time.Now()
 	kernel := graph.Kernel{Denominator: 3.5 * 3.5 * .08}
 	near := anomaly.Near(x, y, 1, kernel, kernel.Weight(1.3*.86))
-	scores, err := near.SoftHarmonic(v, .1, .01)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := fixture.Must(near.SoftHarmonic(v, .1, .01))(t)
 	runtime.ReadMemStats(&after)
 	edges := 0
 	for i, all := range near.Edges {

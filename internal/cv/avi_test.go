@@ -19,15 +19,9 @@ import (
 // film writes a video of n frames to path, and returns the error of writing or closing it.
 func film(t *testing.T, path string, n int) error {
 	t.Helper()
-	w, err := cv.NewVideoWriter(path, 10, 320, 240)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := fixture.Must(cv.NewVideoWriter(path, 10, 320, 240))(t)
 	for i := range n {
-		img, err := cv.NewImage(image.Pt(320, 240), color.RGBA{uint8(i), 50, 90, 255})
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(cv.NewImage(image.Pt(320, 240), color.RGBA{uint8(i), 50, 90, 255}))(t)
 		for j := range 20 { // so that the compressed pictures are not tiny
 			img.DrawBox(image.Rect(9*j, 7*j, 9*j+100, 7*j+80), strings.Repeat("faces ", j%5),
 				color.RGBA{uint8(11 * j), uint8(255 - 7*j), uint8(i), 255})
@@ -44,18 +38,11 @@ func film(t *testing.T, path string, n int) error {
 
 func TestCountFrames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.avi")
-	if err := film(t, path, 20); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, film(t, path, 20))
+	whole := fixture.Must(os.ReadFile(path))(t)
 	last := 21
 	for _, size := range []int{len(whole), len(whole) * 3 / 4, len(whole) / 2, 100, 8, 3, 0} {
-		if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, whole[:size], 0o600))
 		n, err := cv.CountFrames(path)
 		if err != nil || n > last || size == len(whole) && n != 20 || size <= len(whole)/2 && n > 12 ||
 			size <= 100 && n != 0 {
@@ -66,9 +53,7 @@ func TestCountFrames(t *testing.T) {
 	// A length that points back, or beyond the end of the file, ends the count.
 	for _, text := range []string{"RIFF\x00\x00\x00\x00AVI LIST\x00\x00\x00\x00movi00dc\xff\xff\xff\xff",
 		"junk\xff\xff\xff\xff", "RIFFRIFFRIFFRIFFRIFF"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, []byte(text), 0o600))
 		if n, err := cv.CountFrames(path); n != 0 || err != nil {
 			t.Errorf("%q: %d frames, %v", text, n, err)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"gocv.io/x/gocv"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // track is a video stream of motion JPEG.
@@ -32,10 +34,7 @@ func (k track) pictures(t *testing.T) (all [][]byte) {
 	gocv.Rectangle(&mat, image.Rectangle{Max: k.size.Div(2)}, color.RGBA{255, 255, 255, 0}, -1)
 	img := &Image{mat: mat}
 	defer img.Close()
-	jpeg, err := img.JPEG(95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jpeg := fixture.Must(img.JPEG(95))(t)
 	for range k.frames {
 		all = append(all, jpeg)
 	}
@@ -141,9 +140,7 @@ func mkv(t *testing.T, tracks ...track) []byte {
 func open(t *testing.T, name string, content []byte) *Capture {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, content, 0o600))
 	c, err := OpenVideo(path, 10*time.Second)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -155,10 +152,7 @@ func open(t *testing.T, name string, content []byte) *Capture {
 // white returns the middle of the white quarter of a picture, as parts of its sides.
 func white(t *testing.T, m *Image) (x, y float64) {
 	t.Helper()
-	img, err := m.Image()
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := fixture.Must(m.Image())(t)
 	n := 0.
 	size := m.Size()
 	for i := range size.X {
@@ -234,10 +228,7 @@ func TestFilm(t *testing.T) {
 			video := open(t, "film."+kind, muxed(t, c.tracks...))
 			n := 0
 			for {
-				m, err := video.Read()
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := fixture.Must(video.Read())(t)
 				if m == nil {
 					break
 				}
@@ -269,9 +260,7 @@ func TestChooseDamaged(t *testing.T) {
 			if r.IntN(2) == 0 {
 				b = b[:r.IntN(len(b))]
 			}
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, os.WriteFile(path, b, 0o600))
 			choose(path)
 		}
 	}
@@ -283,10 +272,7 @@ func TestOrientation(t *testing.T) {
 	defer m.Close()
 	m.SetTo(gocv.NewScalar(0, 0, 0, 0))
 	gocv.Rectangle(&m, image.Rect(0, 0, 32, 24), color.RGBA{255, 255, 255, 0}, -1)
-	b, err := gocv.IMEncode(".webp", m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(gocv.IMEncode(".webp", m))(t)
 	defer b.Close()
 	for orientation, at := range [][2]float64{{}, {.25, .25}, {.75, .25}, {.75, .75}, {.25, .75}, {.25, .25},
 		{.75, .25},
@@ -298,10 +284,7 @@ func TestOrientation(t *testing.T) {
 		file := append(bytes.Clone(b.GetBytes()), "EXIF"...)
 		file = append(binary.LittleEndian.AppendUint32(file, uint32(len(exif))), exif...)
 		binary.LittleEndian.PutUint32(file[4:], uint32(len(file)-8))
-		img, err := DecodeImage(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(DecodeImage(file))(t)
 		want := image.Pt(64, 48)
 		if orientation >= 5 {
 			want = image.Pt(48, 64)

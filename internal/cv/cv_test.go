@@ -26,9 +26,7 @@ import (
 func encode(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 
@@ -105,10 +103,7 @@ func TestDecodeDepth(t *testing.T) {
 	see := image.NewNRGBA(image.Rect(0, 0, 1, 1))
 	see.SetNRGBA(0, 0, color.NRGBA{200, 200, 200, 0})
 	for _, m := range []image.Image{deep, see} {
-		img, err := cv.DecodeImage(encode(t, m))
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(cv.DecodeImage(encode(t, m)))(t)
 		g := img.Gray()
 		if b := g.Bytes()[0]; b != 200 {
 			t.Errorf("%T: grey value %d, want 200", m, b)
@@ -140,15 +135,9 @@ func FuzzDecodeImage(f *testing.F) {
 }
 
 func TestImageBounds(t *testing.T) {
-	m, err := cv.NewImage(image.Pt(20, 10), color.RGBA{10, 20, 30, 255})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fixture.Must(cv.NewImage(image.Pt(20, 10), color.RGBA{10, 20, 30, 255}))(t)
 	defer m.Close()
-	part, err := m.Crop(image.Rect(15, 5, 100, 100))
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := fixture.Must(m.Crop(image.Rect(15, 5, 100, 100)))(t)
 	if part.Size() != image.Pt(5, 5) {
 		t.Errorf("cropped to %v, want the 5x5 pixels inside the image", part.Size())
 	}
@@ -180,10 +169,7 @@ func TestFilters(t *testing.T) {
 	for i := range pix {
 		pix[i] = byte(i * i * 7)
 	}
-	g, err := cv.GrayFromBytes(image.Pt(w, h), pix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(cv.GrayFromBytes(image.Pt(w, h), pix))(t)
 	defer g.Close()
 	smooth := g.Smooth()
 	defer smooth.Close()
@@ -238,16 +224,10 @@ func TestFilters(t *testing.T) {
 }
 
 func TestWarp(t *testing.T) {
-	m, err := cv.DecodeImage(encode(t, chart(6, 8)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fixture.Must(cv.DecodeImage(encode(t, chart(6, 8))))(t)
 	defer m.Close()
 	// A quarter turn: x,y goes to 7-y,x.
-	turned, err := m.Warp(cv.Affine{0, -1, 7, 1, 0, 0}, image.Pt(8, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	turned := fixture.Must(m.Warp(cv.Affine{0, -1, 7, 1, 0, 0}, image.Pt(8, 6)))(t)
 	defer turned.Close()
 	a, b := m.Gray(), turned.Gray()
 	defer a.Close()
@@ -270,9 +250,7 @@ func TestNetErrors(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	paths := []string{
@@ -280,10 +258,7 @@ func TestNetErrors(t *testing.T) {
 		write("empty.onnx", nil),
 		write("garbage.onnx", bytes.Repeat([]byte("not a network"), 99)),
 	}
-	whole, err := os.ReadFile(filepath.Join(fixture.Models(t), "fr_landmark.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fixture.Must(os.ReadFile(filepath.Join(fixture.Models(t), "fr_landmark.onnx")))(t)
 	for _, share := range []int{2, 10, 100} {
 		paths = append(paths, write("cut.onnx", whole[:len(whole)/share]))
 	}
@@ -308,10 +283,7 @@ func TestForwardErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := cv.NewImage(image.Pt(30, 30), color.RGBA{90, 90, 90, 255})
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := fixture.Must(cv.NewImage(image.Pt(30, 30), color.RGBA{90, 90, 90, 255}))(t)
 	defer img.Close()
 	right := cv.Blob{Size: image.Pt(64, 64), Scale: 1. / 256, Gray: true}
 	out, err := n.Forward(img, right)
@@ -352,9 +324,7 @@ func TestCascadeErrors(t *testing.T) {
 		"not a cascade": "<?xml version=\"1.0\"?><opencv_storage><a>1</a></opencv_storage>",
 	} {
 		path := filepath.Join(dir, "c.xml")
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, []byte(data), 0o600))
 		if c, err := cv.OpenCascade(path); err == nil {
 			c.Close()
 			t.Errorf("%s gave no error", name)
@@ -367,48 +337,32 @@ func TestCascadeErrors(t *testing.T) {
 
 func TestVideo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.avi")
-	w, err := cv.NewVideoWriter(path, 10, 64, 48)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := fixture.Must(cv.NewVideoWriter(path, 10, 64, 48))(t)
 	for i := range 5 {
 		img, err := cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(50 * i), 80, 80, 255})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Write(img); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, w.Write(img))
 		img.Close()
 	}
-	other, err := cv.NewImage(image.Pt(32, 48), color.RGBA{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := fixture.Must(cv.NewImage(image.Pt(32, 48), color.RGBA{}))(t)
 	defer other.Close()
 	if err := w.Write(other); err == nil {
 		t.Error("a frame of another size gave no error")
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, w.Close())
 	if err := w.Write(other); !errors.Is(err, cv.ErrClosed) {
 		t.Errorf("Write after Close: error %v", err)
 	}
 
-	c, err := cv.OpenVideo(path, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.Must(cv.OpenVideo(path, time.Second))(t)
 	if c.Frames() != 5 || c.Rate() != 10 {
 		t.Errorf("%d frames at %g a second, want 5 at 10", c.Frames(), c.Rate())
 	}
 	n := 0
 	for {
-		img, err := c.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(c.Read())(t)
 		if img == nil {
 			break
 		}
@@ -442,11 +396,7 @@ func TestFrames(t *testing.T) {
 	}
 	shoot(t, w, size, frames)
 	open := func() *cv.Capture {
-		c, err := cv.OpenVideo(path, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return fixture.Must(cv.OpenVideo(path, time.Minute))(t)
 	}
 	next := func(c *cv.Capture) *cv.Image {
 		img, err := c.Read()
@@ -536,10 +486,7 @@ func TestThumbnail(t *testing.T) {
 				}
 			}
 		}
-		img, err := cv.FromBGR(c.from, pix)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(cv.FromBGR(c.from, pix))(t)
 		defer img.Close()
 		got, err := img.Thumbnail(c.to)
 		if err != nil || len(got) != c.to.X*c.to.Y {
@@ -551,10 +498,7 @@ func TestThumbnail(t *testing.T) {
 			}
 		}
 	}
-	img, err := cv.FromBGR(image.Pt(4, 4), make([]byte, 48))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := fixture.Must(cv.FromBGR(image.Pt(4, 4), make([]byte, 48)))(t)
 	for _, size := range []image.Point{{}, {5, 4}, {4, 5}, {-1, 2}} {
 		if _, err := img.Thumbnail(size); err == nil {
 			t.Errorf("a thumbnail of %v pixels from 4x4 pixels gave no error", size)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // scene is a picture with soft shapes and some noise.
@@ -30,31 +31,19 @@ func scene(t testing.TB, size image.Point, seed uint64) *cv.Image {
 		x, y, c := i/3%size.X, i/3/size.X, i%3
 		pix[i] = uint8(120 + 50*math.Sin(float64(x)/23+float64(c)) + 40*math.Cos(float64(y)/17) + 6*rnd.Float64())
 	}
-	img, err := cv.FromBGR(size, pix)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return img
+	return fixture.Must(cv.FromBGR(size, pix))(t)
 }
 
 func jpegOf(t testing.TB, size image.Point, seed uint64) []byte {
 	t.Helper()
 	img := scene(t, size, seed)
 	defer img.Close()
-	data, err := img.JPEG(90)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return fixture.Must(img.JPEG(90))(t)
 }
 
 func bgr(t testing.TB, m *cv.Image) []byte {
 	t.Helper()
-	pix, err := m.BGR()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pix
+	return fixture.Must(m.BGR())(t)
 }
 
 // A packed JPEG has the pixels of the decoded one. Its size and its thumbnail need no pixels, and the thumbnail is
@@ -63,15 +52,9 @@ func TestFromJPEG(t *testing.T) {
 	for _, size := range []image.Point{{1280, 720}, {640, 480}, {641, 479}, {512, 384}, {1920, 1080}, {200, 150},
 		{9, 7}} {
 		data := jpegOf(t, size, 1)
-		m, err := cv.FromJPEG(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(cv.FromJPEG(data))(t)
 		defer m.Close()
-		whole, err := cv.DecodeImage(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := fixture.Must(cv.DecodeImage(data))(t)
 		defer whole.Close()
 		long := max(size.X, size.Y, 160)
 		small := image.Pt(max(1, size.X*160/long), max(1, size.Y*160/long))
@@ -81,10 +64,7 @@ func TestFromJPEG(t *testing.T) {
 		}
 		grey := whole.Gray()
 		defer grey.Close()
-		mean, err := grey.Resize(small)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mean := fixture.Must(grey.Resize(small))(t)
 		defer mean.Close()
 		for i, want := range mean.Bytes() {
 			if d := math.Abs(float64(got[i]) - float64(want)); d > 8 { // the DCT's low frequencies are no exact mean
@@ -158,30 +138,19 @@ func shoot(t testing.TB, w *cv.VideoWriter, size image.Point, n int) {
 	t.Helper()
 	for i := range n {
 		img := scene(t, size, uint64(i))
-		if err := w.Write(img); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, w.Write(img))
 		img.Close()
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, w.Close())
 }
 
 // avi writes a motion JPEG of n frames, and returns the bytes of the file.
 func avi(t testing.TB, path string, n int) []byte {
 	t.Helper()
 	size := image.Pt(160, 120)
-	w, err := cv.NewVideoWriter(path, 12.5, size.X, size.Y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := fixture.Must(cv.NewVideoWriter(path, 12.5, size.X, size.Y))(t)
 	shoot(t, w, size, n)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return fixture.Must(os.ReadFile(path))(t)
 }
 
 // pictures returns the places of the chunks with a picture.
@@ -205,10 +174,7 @@ func frames(t testing.TB, c *cv.Capture) (all []shown) {
 	t.Helper()
 	defer c.Close()
 	for {
-		m, err := c.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(c.Read())(t)
 		if m == nil {
 			return all
 		}
@@ -241,9 +207,7 @@ func TestMotionJPEG(t *testing.T) {
 		"damaged":         {damaged, 11},
 		"half damaged":    {half, 12},
 	} {
-		if err := os.WriteFile(path, c.data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, c.data, 0o600))
 		capture, err := cv.OpenVideo(path, time.Second)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -284,13 +248,8 @@ func TestMotionJPEGByFFmpeg(t *testing.T) {
 	for _, at := range pictures(data) { // in place of the first segment
 		copy(limited[at+8+2:], "\xff\xfe\x00\x10CS=ITU601\x00\x00\x00\x00\x00")
 	}
-	if err := os.WriteFile(path, limited, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := cv.OpenVideo(path, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, limited, 0o600))
+	c := fixture.Must(cv.OpenVideo(path, time.Second))(t)
 	if got := frames(t, c); len(got) == 0 || got[0].packed {
 		t.Errorf("%d frames of limited colours, or JPEGs", len(got))
 	}
@@ -310,10 +269,7 @@ func TestMotionJPEGStream(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	c, err := cv.OpenVideo(s.URL, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.Must(cv.OpenVideo(s.URL, time.Minute))(t)
 	got := frames(t, c)
 	if len(got) < 17 || len(got) > 18 { // FFmpeg may lose the last one
 		t.Errorf("%d frames of 18", len(got))
@@ -327,10 +283,7 @@ func TestMotionJPEGStream(t *testing.T) {
 
 func decoded(t testing.TB, data []byte) []byte {
 	t.Helper()
-	m, err := cv.DecodeImage(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fixture.Must(cv.DecodeImage(data))(t)
 	defer m.Close()
 	return bgr(t, m)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/preprocess"
 	"gocv.io/x/gocv"
 )
@@ -24,10 +25,7 @@ func TestPixelsGolden(t *testing.T) {
 		m.Pix[i] = 255
 	}
 	file := encode(t, m)
-	img, err := cv.DecodeImage(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := fixture.Must(cv.DecodeImage(file))(t)
 	defer img.Close()
 	for _, box := range []image.Rectangle{
 		image.Rect(20, 10, 170, 150), // shrinks
@@ -52,10 +50,7 @@ func TestPixelsGolden(t *testing.T) {
 
 func pixels(t *testing.T, file []byte, box image.Rectangle) []byte {
 	t.Helper()
-	frame, err := gocv.IMDecode(file, gocv.IMReadColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	frame := fixture.Must(gocv.IMDecode(file, gocv.IMReadColor))(t)
 	defer frame.Close()
 	part := frame.Region(box)
 	defer part.Close()

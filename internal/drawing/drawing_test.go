@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/drawing"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 func frame(n int) drawing.Frame {
@@ -22,18 +23,11 @@ func frame(n int) drawing.Frame {
 // The process reads the frames that the program has drawn, up to the one that it does not want.
 func TestFrames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frames")
-	p, err := drawing.Start(t.Context(), "sh", "-c", `cat >"$1"`, "sh", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(drawing.Start(t.Context(), "sh", "-c", `cat >"$1"`, "sh", path))(t)
 	for n := range 3 {
-		if err := p.Draw(frame(n + 5)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, p.Draw(frame(n+5)))
 	}
-	if err := errors.Join(p.Close(), p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, errors.Join(p.Close(), p.Close()))
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)

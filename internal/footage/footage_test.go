@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/footage"
 )
 
@@ -21,12 +22,8 @@ import (
 func write(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	fixture.Check(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -42,14 +39,9 @@ func TestFind(t *testing.T) {
 	}
 	for name, to := range map[string]string{"phone/gone": "nowhere", "b/loop": "..", "mixed/again": "door.mp4",
 		"phone/self": "self"} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
-	got, err := footage.Find([]string{filepath.Join(dir, "alone.txt"), dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixture.Must(footage.Find([]string{filepath.Join(dir, "alone.txt"), dir}))(t)
 	var items []string
 	for _, i := range got.Items {
 		name, _ := filepath.Rel(dir, i.Path)
@@ -72,9 +64,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
-	if err := os.Symlink("a", "lnk"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Symlink("a", "lnk"))
 	for _, name := range []string{"2019", "lnk"} { // a name that exists is a file, and a link is followed
 		if got, err := footage.Find([]string{name}); err != nil || len(got.Items) == 0 || len(got.Left) > 0 {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -110,22 +100,16 @@ func TestRandom(t *testing.T) {
 			path := filepath.Join(in, fmt.Sprintf("%d%s", n, ends[r.IntN(len(ends))]))
 			switch r.IntN(5) {
 			case 0:
-				if err := os.Mkdir(path, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, os.Mkdir(path, 0o700))
 				folders = append(folders, path)
 			case 1: // a link to anything, also to nothing, to itself, or out of the tree
 				to := []string{path, filepath.Join(root, "none"), folders[r.IntN(len(folders))], t.TempDir()}
 				if len(all) > 0 {
 					to = append(to, all[r.IntN(len(all))])
 				}
-				if err := os.Symlink(to[r.IntN(len(to))], path); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, os.Symlink(to[r.IntN(len(to))], path))
 			case 2:
-				if err := syscall.Mkfifo(path, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, syscall.Mkfifo(path, 0o600))
 			default:
 				write(t, "/", path, heads[r.IntN(len(heads))])
 				all = append(all, path)

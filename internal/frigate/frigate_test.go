@@ -64,10 +64,7 @@ func newHouse(t *testing.T, parameters string) *house {
 	h.connect()
 	api := httptest.NewServer(h)
 	t.Cleanup(api.Close)
-	g, err := gallery.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.New(space, online.Settings{}))(t)
 	for i, name := range []string{"alice", "bob"} {
 		if _, err := g.Enroll(name, [][]float32{{float32(2 * i), 0}}, time.Now(), gallery.Enrolment{}); err != nil {
 			t.Fatal(err)

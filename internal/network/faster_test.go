@@ -23,10 +23,7 @@ func TestPrefer(t *testing.T) {
 	}
 	runs := func(want error) {
 		t.Helper()
-		n, err := Open(d, d.Kind, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := fixture.Must(Open(d, d.Kind, dir))(t)
 		defer n.Close()
 		if name, why := n.Runs(); why != want {
 			t.Fatalf("%s runs it, because %v, want %v", name, why, want)
@@ -45,9 +42,7 @@ func TestPrefer(t *testing.T) {
 	runs(ErrSlower)
 	prefer(false, true)
 	runs(nil)
-	if err := os.WriteFile(filepath.Join(dir, faster), []byte("another processor\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, faster), []byte("another processor\n"), 0o600))
 	runs(nil)
 	prefer(true, true)
 	runs(ErrSlower)

@@ -41,10 +41,7 @@ func both(t testing.TB, d models.Description, dir string) (opencv, ort *Network)
 	}
 	t.Cleanup(func() { opencv.Close() })
 	t.Setenv(Variable, "")
-	ort, err = Open(d, d.Kind, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ort = fixture.Must(Open(d, d.Kind, dir))(t)
 	t.Cleanup(func() { ort.Close() })
 	if runs, err := ort.Runs(); err != nil || !strings.HasPrefix(runs, "ONNX Runtime ") {
 		t.Fatalf("%s runs %s, because %v", runs, d.Name, err)
@@ -59,14 +56,8 @@ func both(t testing.TB, d models.Description, dir string) (opencv, ort *Network)
 // the unit sphere.
 func difference(t testing.TB, a, b *Network, img *cv.Image) (most float64) {
 	t.Helper()
-	x, err := a.Forward(img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := b.Forward(img)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := fixture.Must(a.Forward(img))(t)
+	y := fixture.Must(b.Forward(img))(t)
 	for i := range x {
 		if len(x[i].Data) != len(y[i].Data) || len(x[i].Data) == 0 {
 			t.Fatalf("%s: output %d has the shapes %v and %v", a.Name, i, x[i].Shape, y[i].Shape)
@@ -93,10 +84,7 @@ func TestBothAgree(t *testing.T) {
 	if err != nil || len(files) < 100 {
 		t.Fatalf("%d pictures, error %v", len(files), err)
 	}
-	blank, err := cv.NewImage(image.Pt(320, 240), color.RGBA{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	blank := fixture.Must(cv.NewImage(image.Pt(320, 240), color.RGBA{}))(t)
 	defer blank.Close()
 	for _, d := range models.Builtin() {
 		opencv, ort := both(t, d, dir)
@@ -106,10 +94,7 @@ func TestBothAgree(t *testing.T) {
 			pictures = 12
 		}
 		for i := 0; i < len(files); i += len(files) / pictures {
-			img, err := cv.ReadImage(files[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			img := fixture.Must(cv.ReadImage(files[i]))(t)
 			most = max(most, difference(t, opencv, ort, img))
 			img.Close()
 		}
@@ -147,10 +132,7 @@ func model(op string, dims []int, values []float32) []byte {
 // run returns the output of a model for a picture.
 func run(t *testing.T, library string, model []byte, img *cv.Image) []float32 {
 	t.Helper()
-	net, err := cv.OpenRuntime(library, model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := fixture.Must(cv.OpenRuntime(library, model))(t)
 	defer net.Close()
 	out, err := net.Forward(img, cv.Blob{Size: image.Pt(5, 4), Scale: 1. / 64, Mean: [3]float64{128, 128, 128}})
 	if err != nil {
@@ -173,10 +155,7 @@ func TestRewriteIsExact(t *testing.T) {
 			for i := range noise {
 				noise[i] = byte(r.Uint32())
 			}
-			img, err := cv.FromBGR(image.Pt(5, 4), noise)
-			if err != nil {
-				t.Fatal(err)
-			}
+			img := fixture.Must(cv.FromBGR(image.Pt(5, 4), noise))(t)
 			original := model("PRelu", []int{3, 1, 1}, a)
 			rewritten, err := rewrite(original)
 			if err != nil || strings.Contains(string(rewritten), "PRelu") ||
@@ -236,9 +215,7 @@ func TestRuntimeErrors(t *testing.T) {
 		return path
 	}
 	text := filepath.Join(dir, "text.so")
-	if err := os.WriteFile(text, []byte("no library"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(text, []byte("no library"), 0o600))
 	for _, c := range []struct{ library, want string }{
 		{filepath.Join(dir, "none.so"), "cannot open shared object file"},
 		{text, "file too short"},
@@ -283,10 +260,7 @@ func TestLoads(t *testing.T) {
 func TestFallsBackToOpenCV(t *testing.T) {
 	from := fixture.Models(t)
 	d := models.Default(models.Landmarks)
-	content, err := os.ReadFile(filepath.Join(from, d.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := fixture.Must(os.ReadFile(filepath.Join(from, d.File)))(t)
 	for _, c := range []struct {
 		name, library, want string
 	}{
@@ -294,18 +268,13 @@ func TestFallsBackToOpenCV(t *testing.T) {
 		{"garbled", "garbled", "model onnxruntime: the model file does not match its description: "},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, d.File), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(filepath.Join(dir, d.File), content, 0o600))
 		if c.library != "" {
 			if err := os.WriteFile(filepath.Join(dir, "libonnxruntime.so"), []byte(c.library), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		n, err := Open(d, d.Kind, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := fixture.Must(Open(d, d.Kind, dir))(t)
 		runs, why := n.Runs()
 		if want := strings.ReplaceAll(c.want, "DIR", dir); why == nil || !strings.HasPrefix(why.Error(), want) ||
 			!strings.HasPrefix(runs, "OpenCV ") {
@@ -348,33 +317,19 @@ func BenchmarkNetworks(b *testing.B) {
 func TestDenormalsAreZero(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	grey, err := cv.NewImage(image.Pt(5, 4), color.RGBA{128, 128, 128, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	grey := fixture.Must(cv.NewImage(image.Pt(5, 4), color.RGBA{128, 128, 128, 0}))(t)
 	defer grey.Close()
 	const tiny = 1e-39
 	m := model("Add", []int{1, 3, 4, 5}, slices.Repeat([]float32{tiny}, 60))
 	path := filepath.Join(t.TempDir(), "tiny.onnx")
-	if err := os.WriteFile(path, m, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	opencv, err := cv.OpenNet(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, m, 0o600))
+	opencv := fixture.Must(cv.OpenNet(path))(t)
 	defer opencv.Close()
-	ort, err := cv.OpenRuntime(library(t), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ort := fixture.Must(cv.OpenRuntime(library(t), m))(t)
 	defer ort.Close()
 	in := cv.Blob{Size: image.Pt(5, 4), Scale: 1. / 64, Mean: [3]float64{128, 128, 128}}
 	for _, n := range []*cv.Net{opencv, ort} {
-		out, err := n.Forward(grey, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := fixture.Must(n.Forward(grey, in))(t)
 		if i := slices.IndexFunc(out[0].Data, func(x float32) bool { return x != 0 }); i >= 0 {
 			t.Errorf("%s: %v is not flushed to zero", n.Runs(), out[0].Data[i])
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/npm"
 	"github.com/faceauth/faceauth/models"
 )
@@ -53,9 +54,7 @@ func TestRegistry(t *testing.T) {
 				}
 			}
 			for dir, text := range map[string]string{home: c.npmrc, t.TempDir(): "registry=https://bad.example/\n"} {
-				if err := os.WriteFile(filepath.Join(dir, ".npmrc"), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, os.WriteFile(filepath.Join(dir, ".npmrc"), []byte(text), 0o600))
 				if dir != home {
 					t.Chdir(dir)
 				}

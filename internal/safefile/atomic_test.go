@@ -9,24 +9,20 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(path))(t)
 	return string(b)
 }
 
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for _, s := range []string{"first", "second and longer", ""} {
-		if err := safefile.Write(path, []byte(s)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, safefile.Write(path, []byte(s)))
 		if got := content(t, path); got != s {
 			t.Errorf("content %q, want %q", got, s)
 		}
@@ -47,13 +43,8 @@ func TestWrite(t *testing.T) {
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	if err := safefile.Write(path, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
-	f, err := safefile.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, safefile.Write(path, []byte("old")))
+	f := fixture.Must(safefile.Create(path))(t)
 	if _, err := f.WriteString("half"); err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +55,7 @@ func TestAbort(t *testing.T) {
 	}
 	// A file cannot replace a directory.
 	blocked := filepath.Join(dir, "d")
-	if err := os.MkdirAll(filepath.Join(blocked, "full"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.MkdirAll(filepath.Join(blocked, "full"), 0o700))
 	if err := safefile.Write(blocked, []byte("x")); err == nil {
 		t.Error("replacing a directory gave no error")
 	}
@@ -83,14 +72,9 @@ func TestSweep(t *testing.T) {
 	path := filepath.Join(dir, "events.jsonl")
 	left, others := ".events.jsonl-123", []string{"events.jsonl", ".events.jsonl-", ".events.jsonl-1a", ".other-123"}
 	for _, name := range append([]string{left}, others...) {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	f, err := safefile.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(safefile.Create(path))(t)
 	safefile.Sweep(path)
 	if _, err := os.Stat(filepath.Join(dir, left)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file of a killed program is still there: error %v", err)
@@ -103,9 +87,7 @@ func TestSweep(t *testing.T) {
 	if _, err := f.WriteString("new"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, f.Commit())
 	if b, err := os.ReadFile(path); err != nil || string(b) != "new" {
 		t.Errorf("content %q, error %v", b, err)
 	}

@@ -11,26 +11,18 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	file, pipe, link := filepath.Join(dir, "file"), filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
-	if err := os.WriteFile(file, []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(file, []byte("content"), 0o600))
+	fixture.Check(t, syscall.Mkfifo(pipe, 0o600))
+	fixture.Check(t, os.Symlink(file, link))
 	for _, path := range []string{file, link} {
-		f, err := safefile.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := fixture.Must(safefile.Open(path))(t)
 		if b, err := io.ReadAll(f); err != nil || string(b) != "content" {
 			t.Errorf("%s: %q, %v", path, b, err)
 		}
@@ -49,14 +41,10 @@ func TestOpen(t *testing.T) {
 // A secret is read only from a file that nobody but its owner can read.
 func TestReadSecret(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte("word"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, []byte("word"), 0o600))
 	for mode, readable := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false,
 		0o620: false, 0o700: true} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.Chmod(path, mode))
 		b, err := safefile.ReadSecret(path)
 		if readable != (err == nil) || readable && string(b) != "word" {
 			t.Errorf("mode %o: %q, %v", mode, b, err)

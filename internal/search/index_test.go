@@ -14,6 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/search"
 )
@@ -21,9 +22,7 @@ import (
 // opened opens an index for the test.
 func opened(t *testing.T, path string, x search.Index) *search.Index {
 	t.Helper()
-	if err := x.Open(path); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, x.Open(path))
 	t.Cleanup(func() { x.Close() })
 	return &x
 }
@@ -32,9 +31,7 @@ func opened(t *testing.T, path string, x search.Index) *search.Index {
 func TestIndex(t *testing.T) {
 	dir := t.TempDir()
 	video, path := filepath.Join(dir, "day.avi"), filepath.Join(dir, "cache", "index.db")
-	if err := os.WriteFile(video, []byte("film"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(video, []byte("film"), 0o600))
 	scans := 0
 	o := eye.Options{FPS: 5}
 	find := func(x *search.Index) search.Recording {
@@ -68,9 +65,7 @@ func TestIndex(t *testing.T) {
 	find(opened(t, path, other))
 	find(opened(t, path, other))
 	expect("another detector", 2)
-	if err := os.WriteFile(video, []byte("another film"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(video, []byte("another film"), 0o600))
 	find(x)
 	find(x)
 	expect("another file", 3)
@@ -101,14 +96,10 @@ func TestIndex(t *testing.T) {
 func TestKey(t *testing.T) {
 	dir := t.TempDir()
 	item := footage.Item{Path: filepath.Join(dir, "album")}
-	if err := os.Mkdir(item.Path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Mkdir(item.Path, 0o700))
 	for _, name := range []string{"a.jpg", "b.jpg"} {
 		item.Files = append(item.Files, filepath.Join(item.Path, name))
-		if err := os.WriteFile(item.Files[len(item.Files)-1], []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(item.Files[len(item.Files)-1], []byte(name), 0o600))
 	}
 	x := opened(t, filepath.Join(dir, "index.db"), search.Index{Space: space})
 	scanned := func(x *search.Index, item footage.Item, o eye.Options) (yes bool) {
@@ -175,9 +166,7 @@ func TestKey(t *testing.T) {
 	if fields < 20 {
 		t.Errorf("only %d fields", fields)
 	}
-	if err := os.WriteFile(item.Files[1], []byte("longer"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(item.Files[1], []byte("longer"), 0o600))
 	if !scanned(x, item, eye.Options{}) {
 		t.Error("a picture has changed, and nothing was scanned")
 	}
@@ -200,9 +189,7 @@ func TestForget(t *testing.T) {
 	x := opened(t, path, search.Index{Space: space})
 	for _, who := range "ab" {
 		video := filepath.Join(t.TempDir(), "film of "+string(who))
-		if err := os.WriteFile(video, []byte("film"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(video, []byte("film"), 0o600))
 		if _, err := x.Recording(footage.Item{Path: video}, eye.Options{}, func() (search.Recording, error) {
 			return scan(t, n(5, string(who)), 0), nil
 		}); err != nil {

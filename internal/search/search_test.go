@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/online"
 )
@@ -62,14 +63,9 @@ func scan(t *testing.T, script string, drift float32) search.Recording {
 
 func query(t *testing.T, name string) *search.Query {
 	t.Helper()
-	l, err := online.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(space, online.Settings{}))(t)
 	for i := range 2 {
-		if err := l.Label([]float32{2 * float32(i), 0}, online.Person(i+1)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label([]float32{2 * float32(i), 0}, online.Person(i+1)))
 	}
 	q, err := search.NewQuery(l, map[string]online.Person{"alice": 1, "bob": 2}[name], name)
 	if err != nil {
@@ -82,10 +78,7 @@ func n(k int, word string) string { return strings.Repeat(word+" ", k) }
 
 func hits(t *testing.T, q *search.Query, r search.Recording) (all []string) {
 	t.Helper()
-	found, err := q.Find(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := fixture.Must(q.Find(r))(t)
 	for _, h := range found {
 		all = append(all,
 			fmt.Sprintf("%g-%g %d %.2f %s", h.From.Seconds(), h.To.Seconds(), h.Frames, h.Distance, h.JPEG))
@@ -204,10 +197,7 @@ func TestFindOnce(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	l, err := online.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(space, online.Settings{}))(t)
 	if _, err := search.NewQuery(l, 1, "alice"); !errors.Is(err, online.ErrUnknown) {
 		t.Error(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
 	"github.com/faceauth/faceauth/models"
 )
@@ -40,10 +41,7 @@ func started(t *testing.T, v eye.Vision, s face.Space) *eye.Eye {
 
 func frames(t *testing.T, e *eye.Eye, name string, o eye.Options) (all []face.Frame) {
 	t.Helper()
-	s, err := e.Open(t.Context(), name, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(e.Open(t.Context(), name, o))(t)
 	for {
 		f, err := s.Next(t.Context())
 		if errors.Is(err, io.EOF) {
@@ -69,9 +67,7 @@ func distance(s face.Space, a, b []float32) float64 {
 func TestMade(t *testing.T) {
 	dir := t.TempDir()
 	space := models.Default(models.Embedding).Space()
-	if err := tape.Demo(dir); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, tape.Demo(dir))
 	e := started(t, eye.Vision{Features: "embedding", Detector: "network", Liveness: true}, space)
 	all := frames(t, e, filepath.Join(dir, "recording.avi"), eye.Options{Gate: eye.Enrol, Picture: 112,
 		Frame: func() bool { return true }, Pixels: true})
@@ -89,13 +85,9 @@ func TestMade(t *testing.T) {
 	}
 
 	pictures := filepath.Join(dir, "pictures")
-	if err := tape.Alone("alice", 3).Folder(pictures); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, tape.Alone("alice", 3).Folder(pictures))
 	png := filepath.Join(dir, "a.png")
-	if err := os.WriteFile(png, tape.PNG(tape.Moving("alice", .5, 0)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(png, tape.PNG(tape.Moving("alice", .5, 0)), 0o600))
 	camera := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
 		b := tape.JPEG(tape.Moving("alice", .5, 0))
@@ -125,9 +117,7 @@ func TestRecorded(t *testing.T) {
 	t.Setenv("FACEAUTH_EYE_TAPES", cache)
 	video, other := filepath.Join(dir, "video.avi"), filepath.Join(dir, "other.avi")
 	for path, text := range map[string]string{video: "a recording", other: "another one"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	ask := func(path string, o eye.Options) string {
 		t.Helper()
@@ -156,9 +146,7 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("without a real eye: %q", again)
 	}
 	moved := filepath.Join(t.TempDir(), "video.avi")
-	if err := os.Link(video, moved); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Link(video, moved))
 	if again := ask(moved, eye.Options{Gate: eye.Learn}); again != strings.ReplaceAll(first, video, moved) {
 		t.Errorf("%q, and for the same recording elsewhere %q", first, again)
 	}

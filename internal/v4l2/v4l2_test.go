@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // raw returns a frame of a format in which the pixel x of each line has the value of ramp.
@@ -158,10 +160,7 @@ func TestEveryFormat(t *testing.T) {
 		t.Run(strings.TrimSpace(string(l.format)), func(t *testing.T) {
 			for _, stride := range []int{0, 192} { // lines may be longer than their pixels
 				k := &kernel{formats: []Format{"MJPG", l.format}, stride: stride}
-				c, err := open(k, time.Second)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := fixture.Must(open(k, time.Second))(t)
 				for range 6 { // more than there is memory for
 					size, pix, err := c.Read()
 					if err != nil {
@@ -177,13 +176,8 @@ func TestEveryFormat(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "ramp.52x4."+strings.TrimSpace(string(l.format)))
 			frame := raw(l.format, size, 0)
 			// A last frame that was cut off is none.
-			if err := os.WriteFile(name, append(append(frame, frame...), 1, 2, 3), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			r, err := OpenRecording(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, os.WriteFile(name, append(append(frame, frame...), 1, 2, 3), 0o600))
+			r := fixture.Must(OpenRecording(name))(t)
 			defer r.Close()
 			for range 2 {
 				size, pix, err := r.Read()

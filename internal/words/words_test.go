@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 var update = flag.Bool("update", false, "write the header of the PAM module")
@@ -54,9 +56,7 @@ func render() []byte {
 func TestHeader(t *testing.T) {
 	want := render()
 	if *update {
-		if err := os.WriteFile(header, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(header, want, 0o644))
 	}
 	got, err := os.ReadFile(header)
 	if err != nil || !bytes.Equal(got, want) {
