@@ -263,7 +263,11 @@ func (h *home) change() {
 		h.said(func(o *office.Office) error { return o.Rename(name, fmt.Sprint("o", len(w.log))) })
 	case 9:
 		w.say("%s rejects a face of %s", h.name, name)
-		h.hand(func(g *gallery.Gallery) error { return g.Reject(w.near(one.vec), name) })
+		h.hand(func(g *gallery.Gallery) error {
+			return g.Change(func(t *gallery.Tx) error {
+				return t.Label(g.Number(name), true, [][]float32{w.near(one.vec)}, nil)
+			})
+		})
 	case 10:
 		h.forget(name)
 	case 11, 12:

@@ -5,7 +5,6 @@ package gallery_test
 import (
 	"errors"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -80,72 +79,6 @@ func TestAudit(t *testing.T) {
 	}
 	if _, err := g.Remove(worst.ID); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("twice: %v", err)
-	}
-}
-
-// Two of alice's faces are connected, and one of them is nearer to bob than to her other faces. A margin and the graph
-// disagree here, and the graph alone cannot tell an unusual face from a swapped label.
-func TestAuditMargin(t *testing.T) {
-	g, err := gallery.New(field, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []struct {
-		name  string
-		faces [][]float32
-	}{
-		{"alice", spots(0, 0, 6)}, {"bob", spots(1.5, 0, 6)},
-		{"bob", [][]float32{{.9, 0}}},    // in between: .05 further from bob's than from alice's
-		{"alice", [][]float32{{1.3, 0}}}, // bob's, enrolled as alice: .2 from bob's, and 1.05 from alice's
-	} {
-		if _, err := g.Enroll(p.name, p.faces, time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := g.Audit(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u := all[0]; u.Vector[0] != 1.3 || math.Abs(u.Margin-(1.05-.2)) > 1e-6 || !u.Suspect {
-		t.Errorf("%+v", u)
-	}
-}
-
-// A learned face among the faces of another person is found, and is removed with the faces learned through it.
-func TestAuditLearned(t *testing.T) {
-	g, err := gallery.New(field, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Enroll("alice", spots(0, 0, 3), time.Unix(0, 0), gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 6 { // alice seems to walk to where bob is, in large steps
-		if _, err := g.Learner().Observe([]float32{.6 * float32(i), 0}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := g.Audit(true); !errors.Is(err, gallery.ErrOnePerson) {
-		t.Errorf("one person: %v", err)
-	}
-	if _, err := g.Enroll("bob", spots(2.3, .02, 20), time.Unix(0, 0), gallery.Enrolment{Force: true}); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := g.Audit(false); err != nil || all[0].Suspect {
-		t.Errorf("no label is wrong: %+v, %v", all[0], err)
-	}
-	all, err := g.Audit(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	worst := all[slices.IndexFunc(all, func(u gallery.Unusual) bool { return u.Learned })]
-	if worst.Name != "alice" || worst.Likes != "bob" || !worst.Suspect || worst.Vector[0] < 2.2 {
-		t.Fatalf("%+v", worst)
-	}
-	n := g.Learner().Graph().Len()
-	gone, err := g.Remove(worst.ID)
-	if err != nil || gone < 1 || g.Learner().Graph().Len() != n-gone {
-		t.Errorf("%d gone, %v", gone, err)
 	}
 }
 

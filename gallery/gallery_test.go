@@ -193,72 +193,6 @@ func TestEnrollErrors(t *testing.T) {
 	}
 }
 
-func TestEnroll(t *testing.T) {
-	g := newGallery(t, "alice", "bob")
-	// More faces of the same person.
-	if like, err := g.Enroll("alice", person(0, 7)[4:], noon.Add(time.Hour),
-		gallery.Enrolment{Add: true}); err != nil ||
-		like != "" {
-		t.Errorf("adding: %q, %v", like, err)
-	}
-	if p := g.People()[0]; p.Faces != 7 || !p.Enrolled.Equal(noon.Add(time.Hour)) {
-		t.Errorf("%+v", p)
-	}
-	// The same person under another name is allowed with a warning.
-	if like, err := g.Enroll("alicia", person(0, 4), noon, gallery.Enrolment{}); err != nil || like != "alice" {
-		t.Errorf("under two names: %q, %v", like, err)
-	}
-	// Under a third one, too, although the face is recognised as neither of the two by now.
-	if like, err := g.Enroll("al", person(0, 8)[4:], noon, gallery.Enrolment{}); err != nil || like == "" {
-		t.Errorf("under three names: %q, %v", like, err)
-	}
-	// Force allows an enrolment that would be refused.
-	if _, err := g.Enroll("couple", append(person(2, 1), person(3, 1)...), noon,
-		gallery.Enrolment{Force: true}); err != nil {
-		t.Error(err)
-	}
-	// Remove forgets the person.
-	if err := g.Forget("bob"); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := g.Learner().Judge(person(1, 9)[8]); err != nil || v.Person != 0 {
-		t.Errorf("bob is still %+v, %v", v, err)
-	}
-	if err := g.Forget("bob"); !errors.Is(err, online.ErrUnknown) {
-		t.Errorf("removing twice: %v", err)
-	}
-	if _, err := gallery.Open(save(t, g), space); err != nil {
-		t.Error(err)
-	}
-}
-
-// Label compares faces with nobody, and checks everything else.
-func TestLabel(t *testing.T) {
-	g := newGallery(t)
-	far := append(person(0, 1), person(1, 1)...) // two people
-	if err := g.Label("ann", far, noon); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Label("ann", person(0, 2)[1:], noon.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if p := g.People()[0]; p.Faces != 3 || !p.Enrolled.Equal(noon.Add(time.Hour)) {
-		t.Errorf("%+v", p)
-	}
-	for what, err := range map[string]error{
-		"no face":    g.Label("bob", nil, noon),
-		"a bad name": g.Label("\x00", far, noon),
-		"a bad face": g.Label("bob", append(far, []float32{1}), noon),
-	} {
-		if err == nil {
-			t.Errorf("%s: no error", what)
-		}
-	}
-	if all := g.People(); len(all) != 1 || all[0].Faces != 3 {
-		t.Errorf("after errors: %+v", all)
-	}
-}
-
 func TestDefault(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
 	for xdg, want := range map[string]string{
@@ -314,5 +248,32 @@ func TestUpright(t *testing.T) {
 	}
 	if p := g.People(); p[0].Upright != 3 || p[0].Faces != 4 || p[1].Upright != 0 || p[1].Faces != 3 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// An opened gallery uses the present values of its space, and not the values from when it was made.
+func TestOpenMeasured(t *testing.T) {
+	old := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6}
+	path := filepath.Join(t.TempDir(), "gallery")
+	g, err := gallery.Create(path, old, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, time.Unix(0, 0), gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	now := old
+	now.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1}}
+	for _, c := range []struct {
+		space face.Space
+		want  float64
+	}{{old, .6}, {now, 1}} {
+		g, err := gallery.Open(path, c.space)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := g.Learner().Radii(); math.Abs(r.Anchor-c.want) > 1e-9 {
+			t.Errorf("anchor %g, want %g", r.Anchor, c.want)
+		}
 	}
 }

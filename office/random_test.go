@@ -264,44 +264,6 @@ func TestRandomCorrections(t *testing.T) {
 	}
 }
 
-// Two corrections that concern each other, undone with the older one first, leave everything as it was.
-func TestUndoOlderFirst(t *testing.T) {
-	type step func(w *office.Office) error
-	name := func(g uint64, n string) step { return func(w *office.Office) error { return w.Name(g, n, true) } }
-	merge := func(a, b uint64) step { return func(w *office.Office) error { return w.Merge(a, b) } }
-	rename := func(a, b string) step { return func(w *office.Office) error { return w.Rename(a, b) } }
-	correct := func(s uint64, n string) step { return func(w *office.Office) error { return w.Correct(s, n) } }
-	for what, do := range map[string][2]step{
-		"rename twice":                {rename("bob", "xenia"), rename("xenia", "sue")},
-		"merge, name":                 {merge(1, 2), name(1, "carl")},
-		"name, deny":                  {name(1, "carl"), correct(1, "")},
-		"correct to sue, then deny":   {correct(3, "sue"), correct(3, "")},
-		"correct to sue, to xenia":    {correct(3, "sue"), correct(3, "xenia")},
-		"name two alike":              {name(1, "carl"), name(2, "carl")},
-		"rename, correct another":     {rename("alice", "ann"), correct(5, "ann")},
-		"make two one, rename":        {rename("alice", "bob"), rename("bob", "rob")},
-		"make two one, then the name": {rename("alice", "bob"), name(1, "alice")},
-	} {
-		h := enter(t, village(t), office.Options{Freeze: true})
-		w := office.New(h.g, h.o)
-		was := summary(w)
-		var ids []uint64
-		for _, s := range do {
-			if err := s(w); err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			ids = append(ids, w.Corrections(0, 1)[0].ID)
-		}
-		for _, id := range ids {
-			nothing(t, w.Undo(id))
-		}
-		if got := summary(w); got != was {
-			t.Errorf("%s, and undone, gives\n%s, want\n%s", what, got, was)
-		}
-		h.leave()
-	}
-}
-
 // After somebody is forgotten, no name of theirs is left, also not among what others were denied to be, whatever was
 // said and undone before. The others are as they were.
 func TestForgetAfterAll(t *testing.T) {

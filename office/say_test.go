@@ -285,39 +285,6 @@ func TestCorrectElsewhere(t *testing.T) {
 	}
 }
 
-// A past sighting can be corrected, too. A sighting that is too old cannot.
-func TestCorrectPast(t *testing.T) {
-	g := people(t)
-	gone := n(12, "-") // longer than a track may be out of view
-	got := play(
-		t,
-		g,
-		office.Options{},
-		n(5, "x")+gone+n(5, "b")+gone+n(5, "b")+gone,
-		map[int]func(*office.Office){
-			18: func(w *office.Office) {
-				all := w.Sightings()
-				if len(all) != 2 || all[0].Live == all[1].Live || all[1].Name != "alice" {
-					t.Fatalf("%+v", all)
-				}
-				if err := w.Correct(all[1].ID, ""); err != nil {
-					t.Error(err)
-				}
-				if jpeg := w.Face(all[1].Face); jpeg != nil {
-					t.Error("a picture where there was none")
-				}
-			},
-			51: func(w *office.Office) {
-				if all := w.Sightings(); len(all) != 3 || all[1].Name != "bob" {
-					t.Errorf("%+v", all)
-				}
-			},
-		},
-	)
-	wantEvents(t, "past", got, "arrived alice door 0", "mistake alice door 0", "arrived bob door 3.4",
-		"left bob door 7.6")
-}
-
 // A poster is ignored for ever, whatever happens to the program in between.
 func TestIgnore(t *testing.T) {
 	g := peopleAt(t, filepath.Join(t.TempDir(), "gallery"))
@@ -356,23 +323,6 @@ func TestIgnore(t *testing.T) {
 			}
 		},
 	}), "unknown  door 0")
-}
-
-// If strangers are not to be kept, they are not, but their events are still reported.
-func TestKeepUnknown(t *testing.T) {
-	got := play(t, people(t), office.Options{}, n(80, "s"), map[int]func(*office.Office){
-		40: func(w *office.Office) {
-			if err := w.KeepUnknown(false); err != nil || len(w.Strangers()) != 0 || w.Now().Keeps {
-				t.Errorf("%v, %+v", err, w.Strangers())
-			}
-		},
-		79: func(w *office.Office) {
-			if len(w.Strangers()) != 0 {
-				t.Errorf("%+v", w.Strangers())
-			}
-		},
-	})
-	wantEvents(t, "off", got, "unknown  door 0")
 }
 
 // An unknown person who leaves the view and comes back is reported once. A person who is forgotten leaves.
@@ -537,23 +487,6 @@ func TestTakeBack(t *testing.T) {
 	if len(g.People()) != 2 {
 		t.Errorf("after the undo: %+v", g.People())
 	}
-}
-
-// Without a logbook the latest events are known, too.
-func TestEvents(t *testing.T) {
-	play(t, people(t), office.Options{}, n(5, "a")+n(80, "-")+n(5, "b")+n(5, "-"), map[int]func(*office.Office){
-		94: func(w *office.Office) {
-			for _, c := range []struct {
-				before uint64
-				n      int
-				want   int
-			}{{0, 9, 3}, {0, 2, 2}, {2, 9, 1}, {1, 9, 0}} {
-				if all := w.Events(c.before, c.n); len(all) != c.want {
-					t.Errorf("%d before %d: %+v", c.n, c.before, all)
-				}
-			}
-		},
-	})
 }
 
 // A camera is looked at no more often than the rate allows.

@@ -82,7 +82,7 @@ func (d *DB) daily(path string, now time.Time, erased int64) error {
 	}
 	for _, c := range d.copies() {
 		age := now.Sub(c.day)
-		if !c.whole || age < -24*time.Hour || age > 7*24*time.Hour || d.key != nil && plain(c.path) {
+		if !c.whole || age < -24*time.Hour || age > 7*24*time.Hour || errors.Is((&DB{path: c.path, key: d.key}).inspect(), ErrPlain) {
 			os.Remove(c.path)
 		}
 	}
@@ -108,18 +108,6 @@ func (d *DB) makeRoom() error {
 		return ErrFull
 	}
 	return nil
-}
-
-// plain reports whether a file is a database that is not encrypted.
-func plain(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, len(magic))
-	n, _ := f.ReadAt(head, 0)
-	return string(head[:n]) == magic
 }
 
 // dropCopies removes all daily copies, and parts of copies that were never finished.
