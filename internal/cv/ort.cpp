@@ -3,6 +3,7 @@
 #include "net.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include <dlfcn.h>
@@ -146,6 +147,9 @@ const char *fa_ort_load(const char *path, char **err) {
 	guard(err, [&] {
 		if (table)
 			return;
+		// Else it writes a number of the device and reports of use below ~/.cache and /tmp, and sends them to its
+		// publisher, before DisableTelemetryEvents can be called.
+		setenv("ORT_DISABLE_TELEMETRY", "1", 1);
 		void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		if (!library)
 			throw std::runtime_error(dlerror());

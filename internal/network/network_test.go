@@ -248,7 +248,22 @@ const void *OrtGetApiBase(void) { return base; }`), "its version 1.9.0 is older 
 	}
 }
 
-// TestLoads is a process of TestRuntimeErrors.
+// ONNX Runtime reports to its publisher, by files at home and in the folder of temporary files. Here it writes none.
+func TestReportsNothing(t *testing.T) {
+	path, dir := library(t), t.TempDir()
+	self := exec.Command(os.Args[0], "-test.run", "^TestLoads$")
+	self.Env = []string{"LOADS=" + path, "HOME=" + dir, "TMPDIR=" + dir}
+	out, err := self.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "does not take the network") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	left := fixture.Must(os.ReadDir(dir))(t)
+	if len(left) > 0 {
+		t.Errorf("it has left %v", left)
+	}
+}
+
+// TestLoads is a process of the tests above.
 func TestLoads(t *testing.T) {
 	if path := os.Getenv("LOADS"); path != "" {
 		_, err := cv.OpenRuntime(path, nil)
