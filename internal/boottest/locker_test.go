@@ -24,7 +24,33 @@ x=$!
 for i in {1..100}; do xdotool getmouselocation >/dev/null 2>&1 && break; sleep .1; done
 `
 
+// kdeDisplay has the widgets of Plasma that the built-in screen of KDE's locker imports. Without Plasma this locker shows
+// that screen; it asks PAM as always, and answers all prompts with what stands in the field.
+const kdeDisplay = xDisplay + `export QML2_IMPORT_PATH=/tmp/qml QT_QUICK_BACKEND=software
+type() { d=/tmp/qml/$(dirname $1); n=$(basename $1); mkdir -p $d; echo "$n $2 $n.qml" >>$d/qmldir
+printf 'import QtQuick 2.15\n%s' "$3" >$d/$n.qml; }
+k=org/kde/plasma
+rm -rf /tmp/qml
+type QtQuick/Layouts/RowLayout 1.15 'Row {}'
+type org/kde/kquickcontrolsaddons/Unused 2.0 'Item {}'
+type $k/private/sessions/SessionsModel 2.0 'QtObject { property bool canSwitchUser; property bool canStartNewSession }'
+type $k/core/FrameSvgItem 2.0 'Item { property string imagePath; property var margins: ({left: 0, right: 0, top: 0, bottom: 0}) }'
+type $k/components/Label 2.0 'Text {}'
+type $k/components/TextField 2.0 'TextInput { width: 200; height: 30 }'
+type $k/components/Button 2.0 'Item { property string text; property string iconSource; signal clicked() }'
+type $k/components/ButtonRow 2.0 'Row { property bool exclusive }'
+type $k/components/PageStack 2.0 'Item { property Item initialPage; property Item currentPage: initialPage }'
+type $k/components/ListItem 2.0 'Item { property Item content }'
+type $k/components/Highlight 2.0 'Item { property bool hover }'
+type $k/extras/ScrollArea 2.0 'Item {}'
+unset -f type
+`
+
+const kdeLocker = "/usr/lib/x86_64-linux-gnu/libexec/kscreenlocker_greet"
+
 var lockers = []locker{
+	{"KDE's locker", "kde", []string{kdeLocker, "Xvfb", "xdotool"}, kdeDisplay, kdeLocker + " --testing",
+		"xdotool key Return", "xdotool type "},
 	{"i3lock", "i3lock", []string{"i3lock", "Xvfb", "xdotool"}, xDisplay, "i3lock -n", "xdotool key Return",
 		"xdotool type "},
 	{"swaylock", "swaylock", []string{"sway", "swaylock", "wtype"}, `export WLR_BACKENDS=headless WLR_RENDERER=pixman
