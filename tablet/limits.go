@@ -80,7 +80,7 @@ func (l limits) ask(p Policy, now moment) (why Refusal, wait time.Duration) {
 	return "", 0
 }
 
-// askUnproven does the same as Ask for a session that lets nobody in ([Session.Unproven]). A due password is no reason
+// askUnproven does the same as Ask for a session that lets nobody in ([Unproven]). A due password is no reason
 // against it, because the password comes next anyway.
 func (l limits) askUnproven(p Policy, now moment) (why Refusal, wait time.Duration) {
 	l.Given, l.Noted, l.Age = true, now, 0

@@ -154,7 +154,6 @@ type Session struct {
 	matched  bool    // enough frames matched
 	liveness float64 // the highest mean score when they did
 	short    bool    // only the liveness score prevented a match
-	unproven bool    // a match lets nobody in
 	still    bool    // the last judged face was no new look
 }
 
@@ -181,10 +180,6 @@ func NewSession(p Policy, space face.Space, side Side, now time.Time) (*Session,
 		gesture: newGesture(p.Challenge, side),
 	}, nil
 }
-
-// Unproven makes the session let nobody in: it ends with the word Unproven instead of [Match]. Call it before the first
-// frame.
-func (s *Session) Unproven() { s.unproven = true }
 
 // Result returns the state of the session.
 func (s *Session) Result() Result { return s.result }
@@ -341,9 +336,6 @@ func (s *Session) say(w Word, why face.Reason) Result {
 }
 
 func (s *Session) finish(w Word, why face.Reason) Result {
-	if w == Match && s.unproven {
-		w = Unproven
-	}
 	s.result = Result{Word: w, Reason: why, Final: true}
 	return s.result
 }

@@ -68,15 +68,15 @@ func (a *Authenticator) Verify(
 	}
 	v.charged(true)
 	defer v.charged(false)
-	last := v.session.Result()
+	last := v.result()
 	report(last)
 	ended := false
 	tell := func() bool {
-		r := v.session.Result()
+		r := v.result()
 		if r.Final && !ended {
 			ended = true
 			v.end() // write the limits to disk before anybody is let in
-			r = v.session.Result()
+			r = v.result()
 		}
 		if r != last {
 			report(r)
@@ -96,7 +96,7 @@ func (a *Authenticator) Verify(
 		return tell()
 	})
 	switch {
-	case v.asked && v.session.Result().Final:
+	case v.asked && v.result().Final:
 	case err != nil:
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("verifying", "user", user, "error", err)
@@ -110,7 +110,7 @@ func (a *Authenticator) Verify(
 	tell()
 	v.learn()
 	a.o.Wipe()
-	return v.session.Result(), nil
+	return v.result(), nil
 }
 
 // admit returns the learner of a user who may try. Unproven is true if a match lets nobody in without the password: the
@@ -165,11 +165,17 @@ type verification struct {
 // restart begins a new session.
 func (v *verification) restart() (err error) {
 	v.session, err = NewSession(v.policy, v.space, v.a.o.Draw(), v.a.o.Now())
-	if err == nil && v.unproven {
-		v.session.Unproven()
-	}
 	v.found = time.Time{}
 	return err
+}
+
+// result is that of the session, with another word for a match that lets nobody in.
+func (v *verification) result() Result {
+	r := v.session.Result()
+	if r.Word == Match && v.unproven {
+		r.Word = Unproven
+	}
+	return r
 }
 
 // glimpse looks at a frame before somebody asks. A challenge is told to nobody yet, so there is nothing to judge.
@@ -177,11 +183,11 @@ func (v *verification) glimpse(f face.Frame) {
 	if v.policy.Challenge != "" || !v.found.IsZero() && v.a.o.Now().Sub(v.found) <= fresh {
 		return
 	}
-	if v.session.Result().Final {
+	if v.result().Final {
 		v.restart() // a session with this policy was made before
 	}
 	v.frame(f)
-	switch v.session.Result().Word {
+	switch v.result().Word {
 	case Match:
 		v.found = v.a.o.Now()
 	case Unproven:
@@ -298,7 +304,7 @@ func (v *verification) fail(err error) {
 // end writes the result of the session. If it cannot be written, or who asked may do so no more, the result is not a
 // match.
 func (v *verification) end() {
-	if w := v.session.Result().Word; v.still != nil && (w == Match || w == Unproven) {
+	if w := v.result().Word; v.still != nil && (w == Match || w == Unproven) {
 		if err := v.still(); err != nil {
 			v.a.o.Log.Warn("a match is void", "user", v.user, "error", err)
 			v.session.revoke()
@@ -307,8 +313,8 @@ func (v *verification) end() {
 	if !v.counted {
 		return
 	}
-	now, match := v.a.moment(), v.session.Result().Word == Match
-	e := Event{At: v.a.o.Now(), Service: v.service, Asker: v.asker, Result: string(v.session.Result().Word),
+	now, match := v.a.moment(), v.result().Word == Match
+	e := Event{At: v.a.o.Now(), Service: v.service, Asker: v.asker, Result: string(v.result().Word),
 		Infrared: v.infrared}
 	err := v.a.limit(v.user, func(c *account) {
 		c.note(e)
@@ -325,7 +331,7 @@ func (v *verification) end() {
 		v.session.revoke()
 	}
 	// The password may come at once after the result, so the faces for it must wait in quarantine before.
-	if v.session.Result().Word == Unproven {
+	if v.result().Word == Unproven {
 		v.wait()
 	}
 }
@@ -342,7 +348,7 @@ func (v *verification) learn() {
 		return
 	}
 	now := v.a.o.Now()
-	matched := v.session.Result().Word == Match
+	matched := v.result().Word == Match
 	if matched && median(v.worths) >= v.a.o.Learner.Learn {
 		if err := v.a.update(v.user, func(c *account) error { return v.a.learn(v.user, c, v.faces, now) }); err != nil {
 			v.a.o.Log.Error("learning", "user", v.user, "error", err)
