@@ -118,7 +118,6 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 	}
 }
 
-// Next implements [Source].
 func (c *capture) Next(ctx context.Context) (*Frame, error) {
 	if c.closed {
 		return nil, io.EOF
@@ -206,7 +205,6 @@ func (c *capture) time(at time.Duration) time.Duration {
 	return at
 }
 
-// Count implements [Source].
 func (c *capture) Count() Count { return c.count }
 
 // abandon ends the worker without waiting for it.

@@ -6,7 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"math"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
@@ -84,11 +90,104 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 	}
 }
 
-// Count implements [Source].
 func (s *images) Count() Count { return s.count }
 
-// Close implements [Source].
 func (s *images) Close() error {
 	s.next = len(s.paths)
 	return nil
+}
+
+// A camera writes the frames of a series within seconds, and they look alike.
+const (
+	apart      = 10 * time.Second
+	fewest     = 3
+	compared   = 9   // neighbours that are compared
+	alike      = .08 // the median of 1 - r, r the correlation of two small grey pictures; of photographs it is above .1
+	thumbnails = 16  // side of the small picture
+)
+
+// follow reports whether pictures, in natural order, are frames of a series that follow one another: their names have
+// consecutive numbers, their sizes are equal, their times lie within seconds, and neighbours look alike. Otherwise they
+// are photographs.
+func follow(paths []string) bool {
+	if len(paths) < fewest {
+		return false
+	}
+	head, number, tail := numbered(paths[0])
+	var last time.Time
+	for i, path := range paths {
+		h, n, t := numbered(path)
+		info, err := os.Stat(path)
+		if err != nil || n < 0 || n != number+i || h != head || t != tail {
+			return false
+		}
+		if i > 0 && info.ModTime().Sub(last).Abs() > apart {
+			return false
+		}
+		last = info.ModTime()
+	}
+	var unlike []float64
+	var size image.Point
+	step := max(1, (len(paths)-1)/compared)
+	for i := 0; i+1 < len(paths); i += step {
+		a, sizeA := small(paths[i])
+		b, sizeB := small(paths[i+1])
+		if a == nil || b == nil {
+			continue // it cannot be read, or is tiny
+		}
+		if size == (image.Point{}) {
+			size = sizeA
+		}
+		if sizeA != size || sizeB != size {
+			return false
+		}
+		unlike = append(unlike, 1-correlation(a, b))
+	}
+	slices.Sort(unlike)
+	return len(unlike) > 0 && unlike[len(unlike)/2] <= alike
+}
+
+// numbered splits the name of a file at its last number; the number is -1 if there is none.
+func numbered(path string) (head string, n int, tail string) {
+	name := filepath.Base(path)
+	const digits = "0123456789"
+	end := strings.LastIndexAny(strings.TrimSuffix(name, filepath.Ext(name)), digits) + 1
+	begin := len(strings.TrimRight(name[:end], digits))
+	n, err := strconv.Atoi(name[begin:end])
+	if err != nil {
+		return name, -1, ""
+	}
+	return name[:begin], n, name[end:]
+}
+
+// small returns the small grey picture of a file, and the size of the file's picture, or nil.
+func small(path string) ([]byte, image.Point) {
+	img, err := cv.ReadImage(path)
+	if err != nil {
+		return nil, image.Point{}
+	}
+	defer img.Close()
+	grey, err := img.Thumbnail(image.Pt(thumbnails, thumbnails))
+	if err != nil {
+		return nil, image.Point{}
+	}
+	return grey, img.Size()
+}
+
+// correlation returns the correlation of the values; that of a picture of one colour is 1.
+func correlation(a, b []byte) float64 {
+	n := float64(len(a))
+	var sumA, sumB float64
+	for i := range a {
+		sumA, sumB = sumA+float64(a[i]), sumB+float64(b[i])
+	}
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i])-sumA/n, float64(b[i])-sumB/n
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	if aa == 0 || bb == 0 {
+		return 1
+	}
+	return ab / math.Sqrt(aa*bb)
 }

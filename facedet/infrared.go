@@ -54,7 +54,6 @@ type grey struct {
 	}
 }
 
-// Read implements grabber.
 func (g grey) Read() (*cv.Image, error) {
 	size, bgr, err := g.raw.Read()
 	if err != nil || bgr == nil {

@@ -59,7 +59,6 @@ func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r fac
 	return &upright{Source: s, detector: d, extractor: e, degrees: degrees, undecided: auto}
 }
 
-// Next implements [facedet.Source].
 func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 	for u.undecided && !u.flush && u.ended == nil {
 		f, err := u.Source.Next(ctx)
@@ -251,7 +250,6 @@ func normOf(e preprocess.Extractor, img *facedet.Picture, box image.Rectangle, l
 	return norm, err
 }
 
-// Close implements [facedet.Source].
 func (u *upright) Close() error {
 	for _, f := range u.waiting {
 		f.Close()

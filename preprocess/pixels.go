@@ -21,7 +21,6 @@ var _ Extractor = Pixels{}
 // NewPixels returns the thesis's extractor.
 func NewPixels() Pixels { return Pixels{} }
 
-// Space implements [Extractor].
 func (Pixels) Space() face.Space { return models.Pixels() }
 
 // Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.
@@ -34,7 +33,6 @@ func (Pixels) Align(img *facedet.Picture, box image.Rectangle, _ []face.Point) (
 	return small.BGR(), nil
 }
 
-// Vector implements [Extractor].
 func (Pixels) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
 	small, err := scaledFace(aligned, aligned.Bounds())
 	if err != nil {
@@ -53,7 +51,6 @@ func (Pixels) Vector(aligned *facedet.Picture) (x []float32, norm float64, err e
 	return x, 0, nil
 }
 
-// Close implements [Extractor].
 func (Pixels) Close() error { return nil }
 
 // scaledFace returns the box in grey, 96x96.

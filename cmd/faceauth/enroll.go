@@ -287,7 +287,6 @@ type several struct {
 	alone   bool // it is the only source: its error is the result
 }
 
-// Next implements [face.Stream].
 func (s *several) Next(ctx context.Context) (face.Frame, error) {
 	for {
 		if s.now == nil && len(s.sources) == 0 {

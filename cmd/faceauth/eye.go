@@ -67,7 +67,6 @@ type seen struct {
 	end   func(face.Count)  // is called at the end; may be nil
 }
 
-// Next implements [face.Stream].
 func (s seen) Next(ctx context.Context) (face.Frame, error) {
 	f, err := s.Stream.Next(ctx)
 	if errors.Is(err, io.EOF) && s.end != nil {

@@ -44,7 +44,6 @@ type nearby struct {
 
 var _ facedet.Detector = (*nearby)(nil)
 
-// Detect implements [facedet.Detector].
 func (n *nearby) Detect(p *facedet.Picture) ([]facedet.Face, error) {
 	faces, err := n.detect(p)
 	if err != nil {

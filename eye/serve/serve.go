@@ -450,7 +450,6 @@ type watched struct {
 // progressEvery is the time between two reports of progress.
 const progressEvery = time.Second
 
-// Next implements [facedet.Source].
 func (w *watched) Next(ctx context.Context) (*facedet.Frame, error) {
 	f, err := w.Source.Next(ctx)
 	s := w.server

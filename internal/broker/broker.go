@@ -90,7 +90,6 @@ type limited struct {
 	length int
 }
 
-// Read implements [net.Conn].
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
 	for b := p[:n]; len(b) > 0; {

@@ -4,11 +4,17 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 )
 
 // output passes on printed text. Names of files and texts of servers may hold escape codes, which can make a terminal
@@ -70,3 +76,90 @@ func printable(text []byte) []byte {
 
 // bidi reports whether a character changes the direction of text.
 func bidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
+
+// Printer prints events in the background. A stopped terminal, or a program that does not read, must not stop the
+// cameras.
+type Printer struct {
+	lines chan func() error
+	ended chan struct{}
+	stop  func(error)
+}
+
+// mostLines is the largest number of waiting lines.
+const mostLines = 10000
+
+var errBlocked = errors.New("output blocked: the queue of lines to print is full")
+
+// NewPrinter returns a printer that calls stop if printing fails.
+func NewPrinter(stop func(error)) *Printer {
+	p := &Printer{lines: make(chan func() error, mostLines), ended: make(chan struct{}), stop: stop}
+	go func() {
+		defer close(p.ended)
+		for line := range p.lines {
+			if err := line(); err != nil {
+				stop(err)
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// Print queues a line. It does not wait until the line is printed.
+func (p *Printer) Print(line func() error) {
+	select {
+	case p.lines <- line:
+	default:
+		p.stop(errBlocked)
+	}
+}
+
+// End waits until all lines are printed, and at most for the given time, as a reader may not read. Later lines are
+// dropped.
+func (p *Printer) End(most time.Duration) {
+	close(p.lines)
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+	}
+}
+
+// Progress shows the progress of long work, only on a terminal.
+type Progress struct{ bar *progressbar.ProgressBar }
+
+// NewProgress begins a bar with a number of steps; -1 if it is unknown.
+func NewProgress(total int, what string) Progress {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return Progress{}
+	}
+	return Progress{progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+// Step counts a step.
+func (p Progress) Step() {
+	if p.bar != nil {
+		p.bar.Add(1)
+	}
+}
+
+// To sets the number of finished steps.
+func (p Progress) To(n int) {
+	if p.bar != nil {
+		p.bar.Set(n)
+	}
+}
+
+// End removes the bar.
+func (p Progress) End() {
+	if p.bar != nil {
+		p.bar.Finish()
+	}
+}

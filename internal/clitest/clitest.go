@@ -46,7 +46,6 @@ type tests struct {
 	after []func()
 }
 
-// Run implements testscript.TestingM.
 func (a tests) Run() int {
 	// Tests mostly wait for other processes.
 	flag.Parse()

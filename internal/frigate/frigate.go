@@ -453,14 +453,12 @@ func (s *stream) Faceless() (all []time.Time) {
 	return all
 }
 
-// Dropped implements [office.Stream].
 func (s *stream) Dropped() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dropped
 }
 
-// Close implements [office.Stream].
 func (s *stream) Close() error {
 	s.link.Disconnect(100)
 	return nil

@@ -6,9 +6,11 @@ package input
 import (
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Schemes are the schemes of URLs that can be opened.
@@ -56,4 +58,82 @@ func Shown(name string) string {
 		text += "?..."
 	}
 	return text
+}
+
+// masked is an error without the secrets in its text.
+type masked struct {
+	err  error
+	text string
+}
+
+func (m *masked) Error() string { return m.text }
+func (m *masked) Unwrap() error { return m.err }
+
+// telling matches names in a query whose values are always secret.
+var telling = regexp.MustCompile(`(?i)tok|pass|pwd|key|auth|secret|sig|user|usr|cred|session`)
+
+// shortest is the length from which a secret of letters alone is masked wherever it stands as a word: a shorter one may
+// be a word of the message.
+const shortest = 4
+
+// Masker returns a function that removes the secrets of a source's URL from errors: user and password, the query, and
+// its values. Foreign code decodes the stream, and may quote the URL. Other words of an error stay as they are.
+func Masker(source string) func(error) error {
+	u, err := url.Parse(source)
+	if !strings.Contains(source, "://") {
+		return func(err error) error { return err }
+	}
+	if err != nil {
+		return func(err error) error { return &masked{err, strings.ReplaceAll(err.Error(), source, "URL")} }
+	}
+	var words, parts []string // masked as words, and only as parts of a URL
+	add := func(s string, secret bool) {
+		if s == "" {
+			return
+		}
+		all := &words
+		if !secret || len(s) < shortest && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0 {
+			all = &parts
+		}
+		*all = append(*all, s, url.QueryEscape(s), url.PathEscape(s))
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		add(password, true)
+		add(u.User.Username(), true)
+		words = append(words, u.User.String())
+	}
+	if u.RawQuery != "" {
+		words = append(words, u.RawQuery)
+		for name, values := range u.Query() {
+			for _, v := range values {
+				add(v, telling.MatchString(name))
+			}
+		}
+	}
+	whole := strings.NewReplacer(source, Shown(source))
+	word := oneOf(`(^|[^\pL\pN])`, words, `($|[^\pL\pN])`)
+	part := oneOf(`([:/=])`, parts, `($|[@&:/\s])`)
+	return func(err error) error {
+		text := whole.Replace(err.Error())
+		for _, r := range []*regexp.Regexp{word, word, part} { // twice: two neighbours share the character between them
+			text = r.ReplaceAllString(text, "${1}***${2}")
+		}
+		if text != err.Error() {
+			return &masked{err, text}
+		}
+		return err
+	}
+}
+
+// oneOf matches one of several texts between two groups; it matches nothing if there are none.
+func oneOf(before string, texts []string, after string) *regexp.Regexp {
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	for i, s := range texts {
+		texts[i] = regexp.QuoteMeta(s)
+	}
+	if len(texts) == 0 {
+		return regexp.MustCompile(`$^()()`)
+	}
+	return regexp.MustCompile(before + "(?:" + strings.Join(texts, "|") + ")" + after)
 }

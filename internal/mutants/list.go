@@ -129,7 +129,7 @@ var all = []mutant{
 	{"tokens are guessed without end", "office/page/guard.go",
 		"case ok && p.misses.many(p.source(r)):",
 		"case false:", "office/page"},
-	{"others can read a secret", "internal/safefile/regular.go",
+	{"others can read a secret", "internal/safefile/safefile.go",
 		"info.Mode().Perm()&0o077 != 0",
 		"info.Mode().Perm()&0 != 0", "internal/safefile"},
 	{"a face far from all enrolled ones is learned", "online/observe.go",

@@ -7,9 +7,13 @@
 package safefile
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // File is a temporary file beside the file that it will replace. End it with Commit or Abort.
@@ -124,4 +128,68 @@ func Write(path string, data []byte) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// ErrNotRegular is returned for a folder, a pipe, a socket or a device.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Open opens a regular file for reading. It never waits: an ordinary open of a pipe waits for a writer, perhaps for
+// ever. The error wraps [ErrNotRegular] or comes from package fs.
+func Open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", path, ErrNotRegular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// ReadSecret returns the content of a regular file that only its owner can read, at most 64 kB of it.
+func ReadSecret(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
+	}
+	return io.ReadAll(io.LimitReader(f, 1<<16))
+}
+
+// largest is the largest size of a file that is read whole, in bytes.
+const largest = 1 << 28
+
+// ReadBytes returns the bytes of a regular file, at most 256 MB of it.
+func ReadBytes(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, largest))
+}
+
+// ErrLocked is returned for a file that another program has locked.
+var ErrLocked = errors.New("another program has locked the file")
+
+// lockPause is the pause before the next attempt to lock.
+const lockPause = 50 * time.Millisecond
+
+// Lock locks an open file until it is closed. If another program holds the lock for longer than patience, the error is
+// [ErrLocked]; other errors come from the system.
+func Lock(f *os.File, patience time.Duration) error {
+	for end := time.Now().Add(patience); ; time.Sleep(lockPause) {
+		err := tryLock(f)
+		if !errors.Is(err, ErrLocked) || time.Now().After(end) {
+			return err
+		}
+	}
 }
