@@ -202,6 +202,8 @@ func TestInvitation(t *testing.T) {
 	if _, err := Invite(w.devices[1].path, "x", false); !errors.Is(err, errNoAdmin) {
 		t.Errorf("%v", err)
 	}
+	w.enrolled(w.devices[0], "carol")
+	w.known("carol", w.devices[1]) // it takes part
 	if _, err := Open(w.devices[1].path, nil); !errors.Is(err, ErrRunning) {
 		t.Errorf("a second program takes part: %v", err)
 	}
