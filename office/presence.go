@@ -295,6 +295,13 @@ func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Even
 func (r *room) Tick(now time.Time) []Event {
 	if r.begun.IsZero() {
 		r.begun = now
+		for _, p := range r.people { // the clock may have been set back before the restart
+			for _, at := range []*time.Time{&p.Since, &p.Last} {
+				if at.After(now) {
+					*at = now
+				}
+			}
+		}
 	}
 	if now.After(r.now) {
 		r.now = now

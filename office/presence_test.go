@@ -250,12 +250,18 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// Cameras fail and come back, and the program is restarted, at random. Each person arrives and leaves by turns. Nobody
-// leaves whom a working camera has just seen, and nobody is held for too long.
+// Cameras fail and come back, and the program is restarted at random, also hours later, or with a clock that was set back,
+// in the night in which daylight saving begins. Each person arrives and leaves by turns. Nobody leaves whom a working
+// camera has just seen, and nobody is held for too long.
 func TestHolds(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	names, cameras := []string{"", "alice", "bob", "carol"}, []string{"door", "desk"}
-	held, left := 0, 0
+	held, left, back := 0, 0, 0
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	nothing(t, err)
+	moment := func(s float64) time.Time {
+		return time.Date(2026, 3, 29, 1, 55, 0, 0, berlin).Add(time.Duration(s * float64(time.Second)))
+	}
 	for run := range 200 {
 		s := office.PresenceSettings{Hold: time.Minute}
 		start := func(from office.RoomState) *office.Room {
@@ -275,7 +281,17 @@ func TestHolds(t *testing.T) {
 			var events []office.Event
 			switch n := rnd.IntN(60); {
 			case n == 0:
+				if rnd.IntN(2) == 0 {
+					now += 7200 * (2*rnd.Float64() - 1)
+				}
 				r, begun = start(r.State()), now
+				events = r.Tick(moment(now))
+				for name, last := range seen {
+					if last.After(moment(now)) {
+						seen[name] = moment(now)
+						back++
+					}
+				}
 			case n < 4:
 				r.Down(camera)
 			case n < 10:
@@ -317,8 +333,8 @@ func TestHolds(t *testing.T) {
 			}
 		}
 	}
-	if held < 1000 || left < 1000 {
-		t.Errorf("it proves little: %d held, %d left", held, left)
+	if held < 1000 || left < 1000 || back < 100 {
+		t.Errorf("it proves little: %d held, %d left, %d times seen in the future", held, left, back)
 	}
 }
 
