@@ -114,7 +114,7 @@ func (w *keeper) keep(lazily bool) {
 	told := w.told
 	w.told = nil
 	for _, e := range told { // they are written, or held because they cannot be written
-		w.o.Event(e)
+		call(w.o.Event, e)
 	}
 }
 
@@ -173,7 +173,7 @@ func (w *keeper) tellDisk() {
 	news := (d.Error == "") != (w.disk.Error == "")
 	w.disk = d
 	if news {
-		w.o.Disk(d)
+		call(w.o.Disk, d)
 	}
 }
 
@@ -190,26 +190,22 @@ func (w *keeper) minute() {
 	w.tellDisk()
 }
 
-// tell records events, writes them with the state of the room, and then reports them. Events whose numbers do not rise
-// end the run, and are not reported.
+// tell records events, writes them with the state of the room, and then reports them.
 func (w *keeper) tell(events []Event) {
-	if len(events) == 0 || !w.record(events) {
-		return
+	if len(events) > 0 {
+		w.record(events)
+		w.told = append(w.told, events...)
+		w.keep(false)
 	}
-	w.told = append(w.told, events...)
-	w.keep(false)
 }
 
-// record records events and the state of the room, and reports whether their numbers rise.
-func (w *keeper) record(events []Event) bool {
+// record records events and the state of the room.
+func (w *keeper) record(events []Event) {
 	for id, p := range w.room.people {
 		p.Name = cmp.Or(w.gallery.Name(id), p.Name) // the last one, of somebody who is forgotten
 	}
 	for i, e := range events {
 		events[i].Name = cmp.Or(w.gallery.Name(e.Person), e.Name)
 	}
-	if w.broken == nil {
-		w.broken = w.past.events.Record(w.room.State(), events)
-	}
-	return w.broken == nil
+	w.past.events.record(w.room.State(), events)
 }

@@ -3,7 +3,6 @@
 package office
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -55,18 +54,10 @@ func (b *events) read(t *gallery.Tx, office int64) error {
 	}, office)
 }
 
-// Record adds events, whose numbers must rise, and the state of the room after them. Otherwise the error says so, and
-// nothing has changed.
-func (b *events) Record(s roomState, all []Event) error {
-	last := b.state.Last
-	for _, e := range all {
-		if e.ID <= last {
-			return fmt.Errorf("event %d follows %d", e.ID, last)
-		}
-		last = e.ID
-	}
+// record adds events and the state of the room after them.
+func (b *events) record(s roomState, all []Event) {
 	b.present = b.present || !slices.Equal(s.People, b.state.People)
-	b.state, b.state.Last = s, last
+	b.state = s
 	b.waiting = append(b.waiting, all...)
 	if over := len(b.waiting) - max(b.s.Events, b.s.Waiting); over > 0 {
 		b.lost += over
@@ -75,7 +66,6 @@ func (b *events) Record(s roomState, all []Event) error {
 	for _, p := range b.sinks {
 		b.shed(p)
 	}
-	return nil
 }
 
 // shed drops the oldest events of a sink of this run that has too many.
@@ -142,9 +132,10 @@ func (b *events) dirty() bool {
 }
 
 // Events returns the last n events before the event with the given number (0: before none), the newest first.
-func (p *Past) Events(before uint64, n int) []Event {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (w *Office) Events(before uint64, n int) []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.past
 	all := []Event{}
 	if before == 0 {
 		before = math.MaxInt64

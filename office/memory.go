@@ -50,22 +50,14 @@ func (o Options) defaults() Options {
 	if o.Clock == nil {
 		o.Clock = func(face.Frame) time.Time { return o.Now() }
 	}
-	if o.Event == nil {
-		o.Event = func(Event) {}
-	}
-	if o.Health == nil {
-		o.Health = func(Health) {}
-	}
-	if o.Frame == nil {
-		o.Frame = func(string, time.Time, []Seen) {}
-	}
-	if o.Room == nil {
-		o.Room = func(online.Room) {}
-	}
-	if o.Disk == nil {
-		o.Disk = func(Disk) {}
-	}
 	return o
+}
+
+// call calls a function of Options, if it is set.
+func call[T any](told func(T), x T) {
+	if told != nil {
+		told(x)
+	}
 }
 
 // memory is what an office knows: who is in view, what is not written yet, and the rows of the past.

@@ -62,9 +62,6 @@ func (w *Office) Now() Now {
 	return n
 }
 
-// Events returns the last n events before the event with the given number (0: before none), the newest first.
-func (w *Office) Events(before uint64, n int) []Event { return w.past.Events(before, n) }
-
 // listed is the number of sightings that [Office.Sightings] returns.
 const listed = 64
 

@@ -129,21 +129,16 @@ func (p *Past) release() error {
 func (p *Past) begin(t *gallery.Tx, name string) error {
 	var random [4]byte
 	rand.Read(random[:])
-	err := t.Exec(`insert or ignore into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)`, name,
-		hex.EncodeToString(random[:]), p.temporary)
-	if err != nil {
-		return err
-	}
-	left := make(map[int64]string)
-	err = t.Query("select id, name, code, off, temporary from office", func(r gallery.Row) error {
-		switch {
-		case r.ColumnText(1) == name:
-			p.id, p.code, p.off = r.ColumnInt64(0), r.ColumnText(2), r.ColumnInt64(3) == 1
-		case r.ColumnInt64(4) == 1:
-			left[r.ColumnInt64(0)] = r.ColumnText(1)
-		}
+	t.Query(`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
+		on conflict(name) do update set name = name returning id, code, off`, func(r gallery.Row) error {
+		p.id, p.code, p.off = r.ColumnInt64(0), r.ColumnText(1), r.ColumnInt64(2) == 1
 		return nil
-	})
+	}, name, hex.EncodeToString(random[:]), p.temporary)
+	left := make(map[int64]string)
+	t.Query("select id, name from office where temporary and id <> ?", func(r gallery.Row) error {
+		left[r.ColumnInt64(0)] = r.ColumnText(1)
+		return nil
+	}, p.id)
 	for id, name := range left {
 		f, held := os.OpenFile(lockOf(p.g, name), os.O_RDWR|os.O_CREATE, 0o600)
 		if held == nil {
@@ -152,14 +147,14 @@ func (p *Past) begin(t *gallery.Tx, name string) error {
 			}
 			f.Close()
 		}
-		if err == nil && held == nil {
-			err = t.Exec("delete from office where id = ?", id)
+		if held == nil {
+			t.Exec("delete from office where id = ?", id)
 		}
 	}
-	if err == nil && p.s.Clips == 0 { // nobody would remove those of earlier runs
-		err = t.Exec("delete from film where sighting in (select id from sighting where office = ?)", p.id)
+	if p.s.Clips == 0 { // nobody would remove those of earlier runs
+		t.Exec("delete from film where sighting in (select id from sighting where office = ?)", p.id)
 	}
-	return err
+	return t.Err()
 }
 
 // ID returns the identifier of the office, which no other office has. It stays over restarts.

@@ -83,7 +83,8 @@ type Presence struct {
 	Unsure bool `json:"unsure,omitempty"`
 	InView bool `json:"in_view"` // a camera sees them, or did a moment ago
 
-	unseen bool // they were out of view, and were not told to be seen since
+	unseen   bool // they were out of view, and were not told to be seen since
+	restored bool // they are of an earlier run, and were not seen yet
 }
 
 // roomState is the whole state of a room.
@@ -123,11 +124,10 @@ type room struct {
 	tracks map[place]*tracked
 	groups map[uint64]time.Time // last sighting of each group of unknown faces
 
-	cameras  map[string]*watched // cameras after Watch
-	doors    map[string]Door
-	restored map[int64]bool // people of an earlier run who were not seen yet
-	begun    time.Time      // the first time of this run
-	now      time.Time      // the latest time
+	cameras map[string]*watched // cameras after Watch
+	doors   map[string]Door
+	begun   time.Time // the first time of this run
+	now     time.Time // the latest time
 }
 
 // watched is a camera after Watch.
@@ -167,11 +167,11 @@ func newRoom(s PresenceSettings, from roomState) *room {
 	r := &room{
 		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence), left: make(map[int64]time.Time),
 		tracks: make(map[place]*tracked), groups: make(map[uint64]time.Time),
-		cameras: make(map[string]*watched), restored: make(map[int64]bool), doors: make(map[string]Door),
+		cameras: make(map[string]*watched), doors: make(map[string]Door),
 	}
 	for _, p := range from.People {
-		p.Unsure, p.unseen = false, true
-		r.people[p.ID], r.restored[p.ID] = &p, true
+		p.Unsure, p.unseen, p.restored = false, true, true
+		r.people[p.ID] = &p
 	}
 	return r
 }
@@ -218,7 +218,12 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 	}
 	events := r.Tick(at)
 	for _, b := range seen {
-		v := r.visit(place{camera, b.Track}, at)
+		v := r.tracks[place{camera, b.Track}]
+		if v == nil {
+			v = &tracked{first: at}
+			r.tracks[place{camera, b.Track}] = v
+		}
+		v.last = at
 		switch {
 		case b.Person != 0 && b.Trust == sighting.Likely && r.people[b.Person] == nil:
 			v.person = b.Person // neither present nor unknown
@@ -238,17 +243,6 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 		}
 	}
 	return events
-}
-
-// visit returns the visit of a track in view.
-func (r *room) visit(p place, at time.Time) *tracked {
-	v := r.tracks[p]
-	if v == nil {
-		v = &tracked{first: at}
-		r.tracks[p] = v
-	}
-	v.last = at
-	return v
 }
 
 // present records that a person is in view.
@@ -287,7 +281,7 @@ func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Even
 	if !at.Before(p.Last) {
 		p.Last, p.Camera = at, camera
 	}
-	delete(r.restored, b.Person)
+	p.restored = false
 	return events
 }
 
@@ -297,7 +291,7 @@ func (r *room) Tick(now time.Time) []Event {
 		r.begun = now
 		for _, p := range r.people { // the clock may have been set back before the restart
 			for _, at := range []*time.Time{&p.Since, &p.Last} {
-				if at.After(now) {
+				if at.Sub(now) > r.s.Away {
 					*at = now
 				}
 			}
@@ -323,7 +317,7 @@ func (r *room) away(p *Presence, now time.Time) bool {
 		return now.Sub(p.Last) > r.s.HomeFor
 	}
 	held := p.Last
-	if r.restored[p.ID] {
+	if p.restored {
 		if r.begun.After(held) {
 			held = r.begun
 		}
@@ -363,7 +357,6 @@ func (r *room) Retract(person int64, camera string, track int, elsewhere bool) [
 		return nil
 	}
 	delete(r.people, person)
-	delete(r.restored, person)
 	r.left[person] = p.Last
 	e := r.event(Mistake, person, p.Camera, p.Since)
 	e.Name = p.Name
@@ -379,7 +372,6 @@ func (r *room) Leave(person int64) []Event {
 	}
 	events := r.leave(func(p *Presence) bool { return p.ID == person })
 	delete(r.left, person)
-	delete(r.restored, person)
 	return events
 }
 
@@ -390,7 +382,6 @@ func (r *room) leave(has func(*Presence) bool) []Event {
 		if has(p) {
 			gone = append(gone, p)
 			delete(r.people, person)
-			delete(r.restored, person)
 			r.left[person] = p.Last
 		}
 	}
@@ -456,10 +447,6 @@ func (r *room) Join(from, to int64) {
 		r.left[to] = at
 	}
 	delete(r.left, from)
-	if r.restored[from] {
-		delete(r.restored, from)
-		r.restored[to] = true
-	}
 	p := r.people[from]
 	if p == nil {
 		return
@@ -471,6 +458,7 @@ func (r *room) Join(from, to int64) {
 		r.people[to] = p
 		return
 	}
+	q.restored = q.restored || p.restored
 	if p.Since.Before(q.Since) {
 		q.Since = p.Since
 	}

@@ -215,7 +215,7 @@ func (w *cameras) report(v *view, up bool, why string) {
 		return
 	}
 	h.Up, h.Error, h.Since, h.Rate = up, why, w.o.Now(), 0
-	w.o.Health(*h)
+	call(w.o.Health, *h)
 }
 
 // blank records that a camera shows nothing any more, and that nobody waits for it if it has ended.

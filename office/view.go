@@ -92,7 +92,7 @@ func (w *cameras) frame(v *view, f face.Frame) error {
 	}
 	if room := w.gallery.Learner().Room(); room.Changed(w.learnable) {
 		w.learnable = room
-		w.o.Room(room)
+		call(w.o.Room, room)
 	}
 	w.end(v, v.people.Live())
 	var told []inView
@@ -121,7 +121,9 @@ func (w *cameras) frame(v *view, f face.Frame) error {
 		})
 	}
 	w.tell(w.room.See(v.camera.Name, at, told))
-	w.o.Frame(v.camera.Name, at, v.seen)
+	if w.o.Frame != nil {
+		w.o.Frame(v.camera.Name, at, v.seen)
+	}
 	return w.broken
 }
 

@@ -96,6 +96,7 @@ var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Re
 
 // scene is a camera that shows what a test wants, one frame after the other.
 type scene struct {
+	office *office.Office
 	frames chan face.Frame
 	at     time.Duration
 }
@@ -139,9 +140,10 @@ func book(t *testing.T, waiting int) *office.Past {
 		t.Fatal(err)
 	}
 	s := &scene{frames: make(chan face.Frame)}
-	scenes.Store(b, s)
 	w := office.New(g, office.Options{Past: b, Freeze: true, Now: func() time.Time { return noon },
 		Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }})
+	s.office = w
+	scenes.Store(b, s)
 	ctx, stop := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() {
@@ -158,7 +160,7 @@ func happens(t *testing.T, b *office.Past, id uint64, show func(*scene)) {
 	t.Helper()
 	s, _ := scenes.Load(b)
 	for range 100 {
-		if all := b.Events(0, 1); len(all) == 1 && all[0].ID >= id {
+		if all := s.(*scene).office.Events(0, 1); len(all) == 1 && all[0].ID >= id {
 			return
 		}
 		show(s.(*scene))
@@ -171,7 +173,7 @@ func record(t *testing.T, b *office.Past, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
 		happens(t, b, id, func(s *scene) {
-			if all := b.Events(0, 1); len(all) == 1 && all[0].Kind == office.Arrived {
+			if all := s.office.Events(0, 1); len(all) == 1 && all[0].Kind == office.Arrived {
 				s.show(11 * time.Second)
 				return
 			}
