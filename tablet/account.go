@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"time"
 
 	"github.com/faceauth/faceauth/online"
@@ -234,12 +235,12 @@ const Moved Refusal = "the password is another one since the enrolment, or was n
 
 // Status is the public part of a user's profile.
 type Status struct {
-	Enrolled time.Time     // time of the enrolment
-	Labelled int64         // number of faces taken at the enrolment
-	Learned  float64       // number of stored faces that were learned since
-	Drifted  bool          // learning is stopped: the learned faces had moved too far from the enrolled faces
-	Refusal  Refusal       // why a login may not begin now, or ""
-	Wait     time.Duration // time until a login may begin
+	Enrolled time.Time `json:"enrolled"` // to the second, in UTC
+	Labelled int       `json:"labelled"` // number of faces taken at the enrolment
+	Learned  int       `json:"learned"`  // number of stored faces that were learned since
+	Drifted  bool      `json:"drifted"`  // learning is stopped: the learned faces had moved far from the enrolled ones
+	Refusal  Refusal   `json:"refusal"`  // why a login may not begin now, or ""
+	Wait     int       `json:"wait"`     // seconds until a login may begin, rounded up
 }
 
 // Status returns the public part of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
@@ -256,11 +257,13 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	}
 	s := Status{
 		Enrolled: c.enrolled,
-		Labelled: c.learner.Counts().Labelled,
-		Learned:  d.Learned,
+		Labelled: int(c.learner.Counts().Labelled),
+		Learned:  int(d.Learned),
 		Drifted:  c.Drifted,
 	}
-	s.Refusal, s.Wait = c.ask(0, a.o.Policy, a.moment())
+	var wait time.Duration
+	s.Refusal, wait = c.ask(0, a.o.Policy, a.moment())
+	s.Wait = int(math.Ceil(wait.Seconds()))
 	if s.Refusal == "" && c.moved() {
 		s.Refusal = Moved
 	}

@@ -71,25 +71,25 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// Word is the state of a login or an enrolment, or its result.
+// Word is the state of a login or an enrolment, or its result, as it is sent. Package words has a sentence for each.
 type Word string
 
 // Words of a login and an enrolment: instructions for the person in front of the camera.
 const (
-	TwoFaces  Word = "more than one face"
-	NoFace    Word = "no face" // no person was seen; the last word of a login
-	Lifeless  Word = "taken for a picture so far"
+	TwoFaces  Word = "two-faces"
+	NoFace    Word = "no-face" // no person was seen; the last word of a login
+	Lifeless  Word = "not-live"
 	Retry     Word = "retry" // the result's Reason tells why the picture was not used
-	Straight  Word = "look straight into the camera"
-	TurnLeft  Word = "turn your head to your left"
-	TurnRight Word = "turn your head to your right"
+	Straight  Word = "look-straight"
+	TurnLeft  Word = "turn-left"
+	TurnRight Word = "turn-right"
 
 	// Failed is the last word if the camera, the models or the program itself failed.
-	Failed Word = "something went wrong"
+	Failed Word = "error"
 	// NoCamera is the last word if the camera cannot be opened.
-	NoCamera Word = "no camera"
+	NoCamera Word = "no-camera"
 	// Unasked is the last word of a login whose verdict nobody wanted.
-	Unasked Word = "nobody has asked"
+	Unasked Word = "unasked"
 )
 
 // Words of a login. Only Match lets anybody in; after each other final word the password is asked for.
@@ -97,23 +97,23 @@ const (
 	Looking  Word = "looking"
 	BlinkNow Word = "blink"
 	Match    Word = "match"
-	NoMatch  Word = "no match"            // final: a person was seen well enough and was not the user
-	NotLive  Word = "taken for a picture" // final: the user was seen, with a picture's score or as unmoved as one
-	Poor     Word = "no usable picture"   // final: a person was seen, but never well enough to be judged
+	NoMatch  Word = "no-match"          // final: a person was seen well enough and was not the user
+	NotLive  Word = "taken-for-picture" // final: the user was seen, with a picture's score or as unmoved as one
+	Poor     Word = "poor-picture"      // final: a person was seen, but never well enough to be judged
 	// Unproven is the end of a session that would be a match if the faces belonged to the account beyond doubt. If the
 	// password is given now, it proves that.
-	Unproven Word = "the face needs the password"
+	Unproven Word = "give-password"
 )
 
 // Words of an enrolment.
 const (
-	Tilt        Word = "look straight again and tilt your head a little up or down"
-	OtherPerson Word = "not the person who began"
+	Tilt        Word = "tilt"
+	OtherPerson Word = "other-person"
 	Enrolled    Word = "enrolled"
-	ScreenLike  Word = "all pictures of the camera look like a screen's"
-	TimedOut    Word = "out of time"
-	Taken       Word = "this face is another user's"
-	Turned      Word = "the camera is turned" // see [face.Turns]
+	ScreenLike  Word = "camera-like-screen"
+	TimedOut    Word = "timed-out"
+	Taken       Word = "already-another-user"
+	Turned      Word = "camera-turned" // see [face.Turns]
 )
 
 // Result is the state of a login or an enrolment.

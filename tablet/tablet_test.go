@@ -443,7 +443,7 @@ func testAnchor(t *testing.T) {
 
 func TestLearning(t *testing.T) {
 	t.Parallel()
-	learned := func(d *desk) float64 {
+	learned := func(d *desk) int {
 		t.Helper()
 		s, err := d.Status("alice")
 		if err != nil {
@@ -458,7 +458,7 @@ func TestLearning(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		if n := learned(d); n != 3 {
-			t.Errorf("learned %g faces, want 3", n)
+			t.Errorf("learned %d faces, want 3", n)
 		}
 	}))
 	t.Run("not by a match alone", bubble(func(t *testing.T) {
@@ -467,16 +467,16 @@ func TestLearning(t *testing.T) {
 			t.Fatal(w)
 		}
 		if n := learned(d); n != 0 {
-			t.Errorf("learned %g faces", n)
+			t.Errorf("learned %d faces", n)
 		}
 		if err := d.Password("alice", 0, ""); err != nil {
 			t.Fatal(err)
 		}
 		if n := learned(d); n != 3 {
-			t.Errorf("after the password: %g faces, want 3", n)
+			t.Errorf("after the password: %d faces, want 3", n)
 		}
 		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 3 {
-			t.Errorf("after the next: %g faces, %v", learned(d), err)
+			t.Errorf("after the next: %d faces, %v", learned(d), err)
 		}
 	}))
 	t.Run("too late for the password", bubble(func(t *testing.T) {
@@ -484,14 +484,14 @@ func TestLearning(t *testing.T) {
 		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
 		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 0 {
-			t.Errorf("learned %g faces, %v", learned(d), err)
+			t.Errorf("learned %d faces, %v", learned(d), err)
 		}
 	}))
 	t.Run("nobody else's", bubble(func(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
 		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 0 {
-			t.Errorf("learned %g faces, %v", learned(d), err)
+			t.Errorf("learned %d faces, %v", learned(d), err)
 		}
 	}))
 	t.Run("undone", bubble(func(t *testing.T) {
@@ -500,7 +500,7 @@ func TestLearning(t *testing.T) {
 		d.pass(time.Hour)
 		d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -.35), 5), nil)
 		if n, err := d.Undo("alice", d.now().Add(-time.Minute)); err != nil || n != 3 || learned(d) != 3 {
-			t.Errorf("undone %d, %v; left %g", n, err, learned(d))
+			t.Errorf("undone %d, %v; left %d", n, err, learned(d))
 		}
 	}))
 	t.Run("drift", bubble(func(t *testing.T) {
@@ -515,7 +515,7 @@ func TestLearning(t *testing.T) {
 		}
 		before := s.Learned
 		if d.verify(t, "alice", stage.Seen(near, 5), nil); learned(d) != before {
-			t.Errorf("learned after the alarm: %g, before %g", learned(d), before)
+			t.Errorf("learned after the alarm: %d, before %d", learned(d), before)
 		}
 		if n, err := d.Undo("alice", d.now().Add(-24*time.Hour)); err != nil || n == 0 {
 			t.Fatal(n, err)
@@ -779,7 +779,7 @@ func testHistory(t *testing.T) {
 		}
 		return all
 	}
-	want := []string{"enrolled  0", "password  0", "match login 0", "no match su 5"}
+	want := []string{"enrolled  0", "password  0", "match login 0", "no-match su 5"}
 	if got := said(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

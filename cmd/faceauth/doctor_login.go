@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/words"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
@@ -39,7 +40,7 @@ var desktops = []struct{ part, service string }{
 
 // answered is how the daemon has answered questions about a user.
 type answered struct {
-	status socket.Status
+	status tablet.Status
 	err    error // of the status
 	here   error // nil if this program is at the device
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 )
 
@@ -35,7 +36,7 @@ func TestDoctorLogin(t *testing.T) {
 			"daemon: the faceauth daemon", ""},
 		{"a damaged store", "", answered{err: refused("Internal")}, "", "daemon: Internal", ""},
 		{"not enrolled", "", answered{err: refused("NoProfile")}, "", "account: alice: NoProfile", ""},
-		{"the password is due", "", answered{status: socket.Status{Labelled: 4, Refusal: "too many failures"}}, "",
+		{"the password is due", "", answered{status: tablet.Status{Labelled: 4, Refusal: "too many failures"}}, "",
 			"account: alice: log in with the password first: too many failures", ""},
 		{"no module", module, answered{}, "", "module: pam_faceauth.so is not installed", ""},
 		{"PAM does not ask", auth, answered{}, "", "PAM: no service asks", ""},

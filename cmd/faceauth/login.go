@@ -13,6 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
@@ -76,7 +77,7 @@ func newLogin() *cobra.Command {
 		})
 	}
 	known, more := false, false
-	enroll := look("enroll", "show the device your face, in four poses", "completed",
+	enroll := look("enroll", "show the device your face, in four poses", "enrolled",
 		"nothing was enrolled; an earlier profile is unchanged",
 		func(c *cobra.Command, tell func(string)) (string, error) {
 			kind := ""
@@ -103,7 +104,7 @@ func newLogin() *cobra.Command {
 			}
 			var text strings.Builder
 			for _, e := range events {
-				fmt.Fprintf(&text, "%s  %s", e.At.Local().Format(time.DateTime), e.Result)
+				fmt.Fprintf(&text, "%s  %s", e.At.Local().Format(time.DateTime), strings.ReplaceAll(e.Result, "-", " "))
 				if e.Service != "" {
 					fmt.Fprintf(&text, ", service %s", e.Service)
 				}
@@ -192,7 +193,7 @@ func markOf(c *cobra.Command, user string) string {
 }
 
 // learning says whether a profile still learns.
-func learning(s socket.Status) string {
+func learning(s tablet.Status) string {
 	if s.Drifted {
 		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
 			"this account, then: faceauth login undo 1000h, or enrol again"
@@ -201,10 +202,10 @@ func learning(s socket.Status) string {
 }
 
 // may says whether a login may begin.
-func may(s socket.Status) string {
+func may(s tablet.Status) string {
 	switch {
 	case s.Refusal != "" && s.Wait > 0:
-		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(int(s.Wait), "second"), s.Refusal)
+		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(s.Wait, "second"), s.Refusal)
 	case s.Refusal != "":
 		return fmt.Sprintf("log in with the password first: %s", s.Refusal)
 	}

@@ -200,7 +200,7 @@ func (d *device) refusal() string {
 	if err != nil {
 		return "no answer"
 	}
-	return s.Refusal
+	return string(s.Refusal)
 }
 
 // mayLogIn waits until a login of nobody may begin.
@@ -339,7 +339,7 @@ func TestSystemLogin(t *testing.T) {
 	// The password wins, both while the camera sees a stranger and while the camera does not answer.
 	d.camera(stranger)
 	try("a stranger", "login", enter+wrong, false)
-	d.said(1, `result="no match"`)
+	d.said(1, `result=no-match`)
 	try("a stranger with a password", "login", right, true)
 	d.said(4, `msg="password used"`)
 	d.camera(noFace)
@@ -388,7 +388,7 @@ func TestSystemLogin(t *testing.T) {
 	d.args = append(d.args, "--min-liveness", "1")
 	d.start()
 	try("the user, taken for a picture", "face", enter, false)
-	d.said(1, `result="taken for a picture"`)
+	d.said(1, `result=taken-for-picture`)
 	try("the password", "login", right, true)
 }
 

@@ -143,7 +143,7 @@ var catalogue = map[string][languages]string{
 		"ein anderes Programm hat die Kamera übernommen; bitte noch einmal versuchen",
 		"un autre programme a pris la caméra ; réessayez",
 	},
-	"completed": {"enrolled", "Gesicht registriert", "visage enregistré"},
+	"enrolled": {"enrolled", "Gesicht registriert", "visage enregistré"},
 	"timed-out": {
 		"out of time; try again",
 		"die Zeit ist um; bitte noch einmal versuchen",
@@ -241,10 +241,10 @@ var catalogue = map[string][languages]string{
 		"das ist zu weit; ein wenig zurückdrehen",
 		"c'est trop loin ; revenez un peu",
 	},
-	"took-straight": {"good: straight", "gut: gerade", "bien : de face"},
-	"took-left":     {"good: your left", "gut: links", "bien : à gauche"},
-	"took-right":    {"good: your right", "gut: rechts", "bien : à droite"},
-	"took-tilt":     {"good: tilted", "gut: gehoben oder gesenkt", "bien : tête levée ou baissée"},
+	"took-look-straight": {"good: straight", "gut: gerade", "bien : de face"},
+	"took-turn-left":     {"good: your left", "gut: links", "bien : à gauche"},
+	"took-turn-right":    {"good: your right", "gut: rechts", "bien : à droite"},
+	"took-tilt":          {"good: tilted", "gut: gehoben oder gesenkt", "bien : tête levée ou baissée"},
 
 	// The face scores like a picture of a face.
 	"not-live": {"your face looks like a picture; look straight into the camera, and add more light",

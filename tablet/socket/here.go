@@ -58,76 +58,80 @@ type question struct {
 	helped bool   // polkit's helper asks for the process
 }
 
-// place is where a program runs whose person is at the device.
-type place struct {
-	// The program runs under the manager of the user, in no session. Nobody knows who started it, and from where: it
-	// may unlock a session that is locked, and its failures do not count against the user's logins.
-	manager bool
-}
-
-// here returns the place of a program that asks. It refuses if that is not at the device, or if this is unknown. What
+// here returns nil if a program that asks is at the device. It refuses if that is not so, or if this is unknown. What
 // counts is the session of the program itself, and not the sessions that its user has.
-func (s *service) here(by caller, q question) (p place, err error) {
+//
+// Managed is true if the program runs under the manager of the user, in no session. Nobody knows who started it, and
+// from where: it may unlock a session that is locked, and its failures do not count against the user's logins.
+func (s *service) here(by caller, q question) (managed bool, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
 	defer cancel()
-	p, err = s.place(ctx, by, q)
+	managed, err = s.place(ctx, by, q)
 	switch {
 	case ctx.Err() != nil:
 		s.o.Log.Error("logind or systemd does not answer", "error", err)
-		return p, refusal{internal, 0, "logind does not answer; use your password"}
+		return managed, refusal{internal, 0, "logind does not answer; use your password"}
 	case err != nil:
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
-		return p, refusal{elsewhere, 0, "the face counts only at the device; use your password"}
+		return managed, refusal{elsewhere, 0, "the face counts only at the device; use your password"}
+	case s.lid(ctx, "LidClosed") && !s.lid(ctx, "Docked"):
+		return managed, refusal{lidClosed, 0, "the lid is closed, so the camera sees nobody; use your password"}
 	}
-	if s.lid(ctx, "LidClosed") && !s.lid(ctx, "Docked") {
-		return p, refusal{lidClosed, 0, "the lid is closed, so the camera sees nobody; use your password"}
-	}
-	return p, nil
+	return managed, nil
 }
 
 // lid returns a property of logind about the lid. Without an answer it is false: a closed lid only costs time.
 func (s *service) lid(ctx context.Context, name string) (is bool) {
-	logind, err := s.bus(ctx, "org.freedesktop.login1", "/org/freedesktop/login1")
-	if err != nil {
-		return false
-	}
 	var v dbus.Variant
-	err = logind.CallWithContext(ctx, properties+".Get", 0, loginManager, name).Store(&v)
+	err := s.call(ctx, logind, logindPath, properties+".Get", &v, loginManager, name)
 	return err == nil && v.Store(&is) == nil && is
 }
 
-// Interfaces on the bus of logind and systemd.
+// Names on the bus of logind and systemd.
 const (
-	loginManager = "org.freedesktop.login1.Manager"
+	logind       = "org.freedesktop.login1"
+	logindPath   = "/org/freedesktop/login1"
+	loginManager = logind + ".Manager"
+	systemd      = "org.freedesktop.systemd1"
 	properties   = "org.freedesktop.DBus.Properties"
 )
 
-// bus returns an object on the bus of logind and systemd, to which it connects when that is needed.
-func (s *service) bus(ctx context.Context, name string, path dbus.ObjectPath) (dbus.BusObject, error) {
+// call asks a program on the bus of logind and systemd, to which it connects when that is needed.
+func (s *service) call(ctx context.Context, name string, path dbus.ObjectPath, method string, answer any,
+	args ...any) error {
+	conn, err := s.bus(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting to the system bus: %w", err)
+	}
+	return conn.Object(name, path).CallWithContext(ctx, method, 0, args...).Store(answer)
+}
+
+func (s *service) bus(ctx context.Context) (*dbus.Conn, error) {
 	s.asking.Lock()
 	defer s.asking.Unlock()
-	if s.asks == nil || !s.asks.Connected() {
-		live, cancel := context.WithCancel(s.ctx)
-		stop := context.AfterFunc(ctx, cancel) // a bus that hangs
-		conn, err := dbus.Connect(cmp.Or(s.o.Bus, systemBus()), dbus.WithContext(live))
-		if stop(); err != nil {
-			cancel()
-			return nil, fmt.Errorf("connecting to the system bus: %w", err)
-		}
-		s.asks = conn
+	if s.asks != nil && s.asks.Connected() {
+		return s.asks, nil
 	}
-	return s.asks.Object(name, path), nil
+	live, cancel := context.WithCancel(s.ctx)
+	stop := context.AfterFunc(ctx, cancel) // a bus that hangs
+	conn, err := dbus.Connect(cmp.Or(s.o.Bus, systemBus()), dbus.WithContext(live))
+	if stop(); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.asks = conn
+	return conn, nil
 }
 
 func systemBus() string {
 	return cmp.Or(os.Getenv("DBUS_SYSTEM_BUS_ADDRESS"), "unix:path=/run/dbus/system_bus_socket")
 }
 
-// place returns where the program at the other end of a connection runs. That program must still be there afterwards,
-// so that its number is not that of another one.
-func (s *service) place(ctx context.Context, by caller, q question) (p place, err error) {
+// place asks where the program at the other end of a connection runs. That program must still be there afterwards, so
+// that its number is not that of another one.
+func (s *service) place(ctx context.Context, by caller, q question) (managed bool, err error) {
 	if by.pid <= 0 { // of another namespace; for logind it would mean this daemon
-		return p, errElsewhere
+		return false, errElsewhere
 	}
 	var fd int
 	err = control(by.conn, func(socket int) (err error) {
@@ -138,25 +142,21 @@ func (s *service) place(ctx context.Context, by caller, q question) (p place, er
 		fd, err = unix.PidfdOpen(int(by.pid), 0)
 	}
 	if err != nil {
-		return p, err
+		return false, err
 	}
 	defer unix.Close(fd)
-	if p, err = s.placeOf(ctx, uint32(by.pid), by, q); err != nil {
-		return p, err
+	if managed, err = s.placeOf(ctx, uint32(by.pid), by, q); err != nil {
+		return managed, err
 	}
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 || err != nil {
-		return p, errors.New("the program has ended")
+		return managed, errors.New("the program has ended")
 	}
-	return p, nil
+	return managed, nil
 }
 
-func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question) (p place, err error) {
-	logind, err := s.bus(ctx, "org.freedesktop.login1", "/org/freedesktop/login1")
-	if err != nil {
-		return p, err
-	}
+func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question) (managed bool, err error) {
 	var path dbus.ObjectPath
-	err = logind.CallWithContext(ctx, loginManager+".GetSessionByPID", 0, pid).Store(&path)
+	err = s.call(ctx, logind, logindPath, loginManager+".GetSessionByPID", &path, pid)
 	var answer dbus.Error
 	switch {
 	case err == nil:
@@ -164,13 +164,13 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question
 		if err == nil && !x.here() {
 			err = errElsewhere
 		}
-		return p, err
+		return false, err
 	case !errors.As(err, &answer) || answer.Name != "org.freedesktop.login1.NoSessionForPID":
-		return p, err
+		return false, err
 	}
 	units, err := s.units(ctx, pid)
 	if err != nil {
-		return p, err
+		return false, err
 	}
 	is := func(f func(string) bool) bool { return slices.ContainsFunc(units, f) }
 	switch {
@@ -178,7 +178,7 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question
 		if !by.root() {
 			err = errElsewhere
 		}
-		return p, err
+		return false, err
 	case is(userManagers.MatchString):
 		return s.managed(ctx, units, by, q)
 	case by.root() && is(polkitService.MatchString) && q.intent && !q.helped:
@@ -187,33 +187,33 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question
 		pid, _ := strconv.ParseUint(m[1], 10, 32)
 		asker, err := strconv.ParseUint(m[2], 10, 32)
 		if err != nil || pid == 0 {
-			return p, errElsewhere
+			return false, errElsewhere
 		}
 		q.asker, q.helped = uint32(asker), true
 		return s.placeOf(ctx, uint32(pid), by, q)
 	case by.root() && is(func(u string) bool { return u == displayManager || Greeters[u] != "" }):
 		uid, err := UID(q.user)
 		if err != nil {
-			return p, err
+			return false, err
 		}
-		return p, s.used(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
+		return false, s.used(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
 	}
-	return p, errElsewhere
+	return false, errElsewhere
 }
 
-// managed returns the place of a program under a user's manager, where desktops start lockers and terminals. A locker
+// managed returns nil and true for a program under a user's manager, where desktops start lockers and terminals. A locker
 // may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it may ask
 // with a challenge, which is told on its terminal, while its asker's session is used and not locked.
-func (s *service) managed(ctx context.Context, units []string, by caller, q question) (p place, err error) {
+func (s *service) managed(ctx context.Context, units []string, by caller, q question) (managed bool, err error) {
 	owner := by.uid
 	if by.root() {
 		owner = q.asker
 	}
 	if (by.root() && !q.intent) || !slices.Contains(units, fmt.Sprintf("user@%d.service", owner)) {
-		return p, errManager
+		return false, errManager
 	}
 	err = s.used(ctx, func(x seated) bool { return x.uid == owner && x.locked != by.root() })
-	return place{manager: !by.root()}, err
+	return !by.root(), err
 }
 
 // used returns nil if one of the sessions that are used at a seat now is one of these.
@@ -225,12 +225,7 @@ func (s *service) used(ctx context.Context, which func(seated) bool) error {
 		Seat string
 		Path dbus.ObjectPath
 	}
-	logind, err := s.bus(ctx, "org.freedesktop.login1", "/org/freedesktop/login1")
-	if err != nil {
-		return err
-	}
-	reply := logind.CallWithContext(ctx, loginManager+".ListSessions", 0)
-	if err := reply.Store(&all); err != nil {
+	if err := s.call(ctx, logind, logindPath, loginManager+".ListSessions", &all); err != nil {
 		return err
 	}
 	for _, l := range all {
@@ -245,11 +240,7 @@ func (s *service) used(ctx context.Context, which func(seated) bool) error {
 // session asks logind about a session.
 func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
 	var all map[string]dbus.Variant
-	session, err := s.bus(ctx, "org.freedesktop.login1", path)
-	if err == nil {
-		err = session.CallWithContext(ctx, properties+".GetAll", 0, "org.freedesktop.login1.Session").Store(&all)
-	}
-	if err != nil {
+	if err := s.call(ctx, logind, path, properties+".GetAll", &all, logind+".Session"); err != nil {
 		return x, err
 	}
 	var user struct {
@@ -279,22 +270,13 @@ func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 
 // units asks systemd for the names of the unit of a process.
 func (s *service) units(ctx context.Context, pid uint32) (names []string, err error) {
-	systemd, err := s.bus(ctx, "org.freedesktop.systemd1", "/org/freedesktop/systemd1")
-	if err != nil {
-		return nil, err
-	}
 	var path dbus.ObjectPath
-	reply := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.GetUnitByPID", 0, pid)
-	if err := reply.Store(&path); err != nil {
-		return nil, err
-	}
-	unit, err := s.bus(ctx, "org.freedesktop.systemd1", path)
+	err = s.call(ctx, systemd, "/org/freedesktop/systemd1", systemd+".Manager.GetUnitByPID", &path, pid)
 	if err != nil {
 		return nil, err
 	}
 	var v dbus.Variant
-	reply = unit.CallWithContext(ctx, properties+".Get", 0, "org.freedesktop.systemd1.Unit", "Names")
-	if err := reply.Store(&v); err != nil {
+	if err := s.call(ctx, systemd, path, properties+".Get", &v, systemd+".Unit", "Names"); err != nil {
 		return nil, err
 	}
 	err = v.Store(&names)

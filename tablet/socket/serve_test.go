@@ -204,7 +204,7 @@ func (h *house) enrol(user string, who []float32) {
 	h.t.Helper()
 	h.camera.Play(stage.Show{Frames: stage.Enrolling(who)})
 	c := socket.Client(h.path)
-	if word, err := c.Enroll(h.t.Context(), user, "", "", func(string) {}); err != nil || word != "completed" {
+	if word, err := c.Enroll(h.t.Context(), user, "", "", func(string) {}); err != nil || word != "enrolled" {
 		h.t.Fatalf("%q, %v\n%s", word, err, h.log)
 	}
 	if err := c.PasswordUsed(h.t.Context(), user); err != nil {
@@ -242,7 +242,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	log := h.log.String()
-	for _, want := range []string{"msg=verify user=nobody uid=65534 result=match", `result="no match"`,
+	for _, want := range []string{"msg=verify user=nobody uid=65534 result=match", `result=no-match`,
 		"msg=enroll user=nobody uid=0 result=enrolled", `msg="password used" user=nobody`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log has no %q:\n%s", want, log)
@@ -256,7 +256,7 @@ func TestVerify(t *testing.T) {
 	// The client of the program.
 	c := socket.Client(h.path)
 	s, err := c.Status(t.Context(), "nobody")
-	if err != nil || s.Labelled != 4 || s.Refusal != string(tablet.Wait) || s.Wait == 0 ||
+	if err != nil || s.Labelled != 4 || s.Refusal != tablet.Wait || s.Wait == 0 ||
 		time.Since(s.Enrolled) > time.Minute {
 		t.Errorf("status %+v, %v", s, err)
 	}
@@ -286,10 +286,10 @@ func TestCallers(t *testing.T) {
 		{pam("nobody", nobody, ""), "match", denied, denied},
 		{"verify\tnobody\t\t\tturn\t", "", denied, denied},
 		{"verify\tnobody\t\t\t\tmark", "give-password", denied, denied},
-		{"enroll\tnobody\t\t", "completed", denied, denied},
-		{"enroll\tnobody\tlook\t", "completed", denied, denied},
+		{"enroll\tnobody\t\t", "enrolled", denied, denied},
+		{"enroll\tnobody\tlook\t", "enrolled", denied, denied},
 		{"enroll\troot\t\t", denied, denied, denied},
-		{"enroll\troot\troot\t", "completed", denied, denied},
+		{"enroll\troot\troot\t", "enrolled", denied, denied},
 		{"status\tnobody", "{", "{", denied},
 		{"history\tnobody", "[", "[", denied},
 		{"undo\tnobody\t0", "0", "0", denied},

@@ -171,11 +171,11 @@ func (s *service) verify(by caller, lines *answers, f []string, asked chan struc
 	var still func() error
 	if pam || !by.root() { // what root is told without PAM lets in nobody, so root may ask from everywhere
 		q := question{user: user, asker: asks, intent: challenge != "" || s.a.Policy().Challenge != ""}
-		p, err := s.here(by, q)
+		managed, err := s.here(by, q)
 		if err != nil {
 			return nil, err
 		}
-		if p.manager {
+		if managed {
 			c.foreign = asks
 		}
 		still = func() error {
@@ -253,7 +253,7 @@ func (s *service) enroll(by caller, lines *answers, f []string) (any, error) {
 	report := func(r tablet.Result) {
 		if r.Stage > stage {
 			stage = r.Stage
-			lines.say(took[r.Took], false)
+			lines.say("took-"+string(r.Took), false)
 		}
 		stopped = c.tell(lines, r, true)
 	}
@@ -278,24 +278,12 @@ func ending(stopped bool, word string) string {
 	return word
 }
 
-// Status is the public part of a user's profile.
-type Status struct {
-	Enrolled time.Time `json:"enrolled"`
-	Labelled int       `json:"labelled"`
-	Learned  int       `json:"learned"`
-	Drifted  bool      `json:"drifted"`
-	Refusal  string    `json:"refusal"` // reason why no login may begin now, or ""
-	Wait     uint32    `json:"wait"`    // seconds until a login may begin
-}
-
 func (s *service) status(by caller, _ *answers, f []string) (any, error) {
 	user, err := by.subject(f[0])
 	if err != nil {
 		return nil, err
 	}
-	st, err := s.a.Status(user)
-	return Status{st.Enrolled.Truncate(time.Second).UTC(), int(st.Labelled), int(st.Learned), st.Drifted,
-		string(st.Refusal), seconds(st.Wait)}, err
+	return s.a.Status(user)
 }
 
 func (s *service) history(by caller, _ *answers, f []string) (any, error) {

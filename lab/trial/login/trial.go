@@ -186,7 +186,7 @@ func (s *stand) measure(ctx context.Context, user string, all []Recording, names
 	if err != nil {
 		return err
 	}
-	r.Learned += st.Learned
+	r.Learned += float64(st.Learned)
 	if o.Bridge == nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
-	if r.Impostor.Ends["no match"] != r.Impostor.All || r.Impostor.Interval.High < .1 || r.Impostor.Interval.Low != 0 {
+	if r.Impostor.Ends["no-match"] != r.Impostor.All || r.Impostor.Interval.High < .1 || r.Impostor.Interval.Low != 0 {
 		t.Errorf("%+v", r.Impostor)
 	}
 	if len(r.Times) != 8 || login.Quantile(r.Times, .5) != .08 || login.Quantile(nil, .5) != 0 {
@@ -129,7 +129,7 @@ func TestRunWithLiveness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := r.Attacks["a replay"]; a.All != 2 || a.Matches != 0 || a.Ends["taken for a picture"] != 2 {
+	if a := r.Attacks["a replay"]; a.All != 2 || a.Matches != 0 || a.Ends["taken-for-picture"] != 2 {
 		t.Errorf("%+v", a)
 	}
 	if r.Same.Matches != r.Same.All || r.Same.All != 6 || r.Other.Matches != 2 || r.Impostor.Matches != 0 {
