@@ -231,6 +231,8 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	seen, version := make(map[ID]bool), int64(-1)
+	met := meeting{others: make(map[string]presence)}
+	var told []note
 	listed, more, stale := false, false, len(d.m.Keys) > 1
 	for {
 		var batch []note
@@ -267,9 +269,13 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 			}
 			listed, version, seen = true, -1, nil
 		}
-		if !listed || len(notes) > 0 {
+		if told = append(told, batch...); !listed || len(notes) > 0 {
 			continue
 		}
+		if err := d.meet(ctx, js, s, &met, told); err != nil {
+			return err
+		}
+		told = nil
 		now, err := d.rows.Version()
 		if err != nil {
 			return err

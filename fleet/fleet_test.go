@@ -279,6 +279,41 @@ func TestTwice(t *testing.T) {
 	}
 }
 
+// Who is at one device is known at the others, sealed, until they leave or nothing is heard.
+func TestPresence(t *testing.T) {
+	w := newWorld(t, 9009, 2)
+	a, b := w.devices[0], w.devices[1]
+	w.enrolled(a, "alice")
+	w.known("alice", b)
+	a.said(func(*office.Office) error { return nil }) // its row
+	change := func(sql string) {
+		a.hand(func(g *gallery.Gallery) error {
+			return g.Records(false, func(t *gallery.Tx) error { return t.Exec(sql) })
+		})
+	}
+	seen := func(at time.Time) (text string) {
+		b.hand(func(g *gallery.Gallery) error {
+			there, err := g.Elsewhere(at)
+			for person, x := range there {
+				text += fmt.Sprintln(g.Name(person), x.Place, x.Since.Unix())
+			}
+			return err
+		})
+		return text
+	}
+	change(`insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '' from office o, person p`)
+	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000\n" })
+	if text := seen(time.Now().Add(lasting)); text != "" {
+		t.Errorf("much later: %s", text)
+	}
+	name := presencePrefix + public(a.member().Seed)
+	if _, _, err := (Keys{1: make([]byte, 32)}).open(name, w.values()[name]); err != errSealed {
+		t.Errorf("the server reads who is where: %v", err)
+	}
+	change("delete from present")
+	w.wait("alice has left", func() bool { return seen(time.Now()) == "" })
+}
+
 // Two people who are merged elsewhere keep the events and sightings of both, and what a user said of
 // their labels can still be undone. A rejected face that comes before the first labelled one waits.
 func TestMerged(t *testing.T) {

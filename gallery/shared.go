@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
@@ -84,6 +85,41 @@ func (g *Gallery) beside() (bool, error) {
 		g.rows = now
 	}
 	return now != was, err
+}
+
+// Away is a person whom another device of the fleet sees.
+type Away struct {
+	Person int64     `cbor:"person" json:"-"`
+	Place  string    `json:"place"` // name of the device
+	Since  time.Time `json:"since"`
+	Until  time.Time `cbor:"until" json:"-"` // afterwards nothing is known, unless the device has said it again
+}
+
+// Elsewhere sets who is at other devices.
+func (t *Tx) Elsewhere(all []Away) error {
+	b, err := cbor.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return t.Exec("insert into meta values('elsewhere', ?) on conflict(key) do update set value = excluded.value", b)
+}
+
+// Elsewhere returns who is at another device at the moment at, by number.
+func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
+	there := make(map[int64]Away)
+	err := g.Look(func(t *Tx) error {
+		return t.Query("select value from meta where key = 'elsewhere'", func(r Row) error {
+			var all []Away
+			err := cbor.Unmarshal(r.ColumnRawBlob(0), &all)
+			for _, a := range all {
+				if at.Before(a.Until) && a.Since.After(there[a.Person].Since) {
+					there[a.Person] = a
+				}
+			}
+			return err
+		})
+	})
+	return there, err
 }
 
 // Known is a person and the faces that are labelled now.

@@ -71,6 +71,17 @@ func TestElsewhereLeave(t *testing.T) {
 			if len(w.Now().People) != 1 {
 				t.Errorf("%+v", w.Now().People)
 			}
+			h.beside(func(g *gallery.Gallery) error { // alice is here, whatever others say
+				return g.Records(false, func(t *gallery.Tx) error {
+					return t.Elsewhere([]gallery.Away{
+						{Person: g.Number("alice"), Place: "hall", Since: noon, Until: noon.Add(time.Hour)},
+						{Person: g.Number("bob"), Place: "hall", Since: noon, Until: noon.Add(time.Hour)},
+					})
+				})
+			})
+			if there := w.Now().Elsewhere; len(there) != 1 || there[h.g.Number("bob")].Place != "hall" {
+				t.Errorf("%+v", there)
+			}
 			h.beside(func(g *gallery.Gallery) error { return g.Forget("alice") })
 			nothing(t, w.Save())
 			if len(w.Now().People) != 0 {

@@ -21,11 +21,13 @@ type Now struct {
 	Unknown int        `json:"unknown"` // number of further people without a name
 	// LastSeen holds the last sighting of each absent person, by number, as far back as sightings are kept.
 	LastSeen map[int64]time.Time `json:"last_seen"`
-	Known    []gallery.Person    `json:"known"`
-	Keeps    bool                `json:"keeps"`  // keeps faces of strangers
-	Learns   bool                `json:"learns"` // learns from the faces that it sees
-	Room     online.Room         `json:"room"`
-	Disk     Disk                `json:"disk"`
+	// Elsewhere holds the absent people whom another device of the fleet sees, by number.
+	Elsewhere map[int64]gallery.Away `json:"elsewhere"`
+	Known     []gallery.Person       `json:"known"`
+	Keeps     bool                   `json:"keeps"`  // keeps faces of strangers
+	Learns    bool                   `json:"learns"` // learns from the faces that it sees
+	Room      online.Room            `json:"room"`
+	Disk      Disk                   `json:"disk"`
 	// Poor is the number of sightings of this run that were too short or too poor to recognise anybody.
 	Poor int `json:"poor"`
 }
@@ -48,12 +50,16 @@ func (w *Office) Now() Now {
 		LastSeen: make(map[int64]time.Time), Known: append([]gallery.Person{}, w.gallery.People()...),
 		Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(), Disk: w.disk, Poor: w.poor,
 	}
+	away, err := w.gallery.Elsewhere(n.At)
+	w.note(err)
+	n.Elsewhere = away
 	for person, v := range w.last() {
 		n.LastSeen[person] = v.Last
 	}
 	for i, p := range n.People {
 		n.People[i].Name = w.gallery.Name(p.ID)
 		delete(n.LastSeen, p.ID)
+		delete(n.Elsewhere, p.ID)
 	}
 	slices.SortFunc(n.People, func(a, b Presence) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range w.views {

@@ -43,7 +43,13 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{}); err != nil {
+	_, err = g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{})
+	if err == nil { // another device of the fleet sees her
+		err = g.Records(false, func(t *gallery.Tx) error {
+			return t.Elsewhere([]gallery.Away{{Person: 1, Place: "hall", Since: time.Now(), Until: time.Now().Add(time.Hour)}})
+		})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })
@@ -86,7 +92,8 @@ func TestReads(t *testing.T) {
 		"/api/strangers":         "[]",
 		"/api/conflicts":         "[]",
 		"/api/inbox":             "[]",
-		"/api/people":            `[{"id":1,"name":"alice","faces":1,`,
+		"/api/people":            `"place":"hall"`,
+		"/api/people?":           `[{"id":1,"name":"alice","faces":1,`,
 		"/api/corrections":       "[]",
 		"/api/person?name=alice": `"faces":[{"id":1,"not":false,"learned":false,`,
 		"/api/way?face=1":        `"whole":true`,

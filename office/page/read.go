@@ -193,7 +193,8 @@ func eventsBefore(w *office.Office, before uint64) iter.Seq[office.Event] {
 type personShown struct {
 	gallery.Person
 	Here   bool      `json:"here"`
-	Since  time.Time `json:"since,omitzero"`    // time of arrival, for a present person
+	Since  time.Time `json:"since,omitzero"`    // time of arrival
+	Place  string    `json:"place,omitempty"`   // the device of the fleet that sees an absent person, since then
 	Last   time.Time `json:"last,omitzero"`     // time of the last sighting; zero if unknown
 	Camera string    `json:"camera,omitempty"`  // camera of the last sighting
 	Face   uint64    `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
@@ -211,6 +212,11 @@ func everybody(w *office.Office) []personShown {
 	for _, p := range now.People {
 		if i, ok := at[p.ID]; ok {
 			all[i].Here, all[i].Since = true, p.Since
+		}
+	}
+	for id, a := range now.Elsewhere {
+		if i, ok := at[id]; ok {
+			all[i].Place, all[i].Since = a.Place, a.Since
 		}
 	}
 	for id, v := range w.Latest() {

@@ -3,6 +3,7 @@
 package sink
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"time"
@@ -87,7 +88,7 @@ func (m *MQTT) messages(now office.Now) []message {
 			"name": name + " event", "state_topic": topic + "/event",
 			"event_types": []office.EventKind{office.Arrived, office.Saw, office.Left, office.Mistake},
 		})
-		states = append(states, message{topic: topic + "/place", payload: place(there[name])},
+		states = append(states, message{topic: topic + "/place", payload: place(there[name], now.Elsewhere[p.ID].Place)},
 			message{topic: topic + "/tracker", payload: tracker(there[name])})
 	}
 	for _, c := range now.Cameras {
@@ -157,11 +158,11 @@ func state(p *office.Presence) string {
 	return onOff(p != nil)
 }
 
-// place returns the camera where a person is.
-func place(p *office.Presence) string {
+// place returns the camera where a person is, or the device of the fleet that sees an absent one.
+func place(p *office.Presence, elsewhere string) string {
 	switch {
 	case p == nil:
-		return "away"
+		return cmp.Or(elsewhere, "away")
 	case p.InView || p.Unsure:
 		return p.Camera
 	}

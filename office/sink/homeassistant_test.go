@@ -314,8 +314,13 @@ func TestHomeAssistant(t *testing.T) {
 	expect(person(odd, "place"), "yard")
 	expect(person("alice", "tracker"), "not_home")
 	expect(person(odd, "tracker"), "None")
-	h.change(func(h *office.Now) { h.People = slices.Clone(h.People); h.People[0].Unsure = false }) // at an entrance
+	h.change(func(h *office.Now) {
+		h.People = slices.Clone(h.People)
+		h.People[0].Unsure = false // at an entrance
+		h.Elsewhere = map[int64]gallery.Away{number("alice"): {Place: "hall"}}
+	})
 	m.Update()
+	expect(person("alice", "place"), "hall")
 	expect(person(odd, "place"), "out of view")
 	expect(person(odd, "tracker"), "home")
 	expect(person(odd, "state"), "ON")

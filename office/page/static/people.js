@@ -15,6 +15,7 @@ const find = (e) => {
 
 const person = (p) => html`<li><a href=${personLink(p.name)}>${face(p.face, p.name)}<b class="two">${p.name}</b>${
   p.here ? html`<span class="tag here">here since ${clock(p.since)}</span>`
+  : p.place ? html`<span class="tag">at ${p.place} since ${clock(p.since)}</span>`
   : html`<span class="soft small">${p.last ? "last seen " + when(p.last) : "not seen yet"}</span>`}</a></li>`;
 
 const newcomer = uploads("Pictures of this person: drop them here.", () => {

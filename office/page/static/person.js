@@ -213,6 +213,7 @@ function head(s) {
   const state =
     !s ? ""
     : s.here ? html`<span class="tag here">here since ${clock(s.since)}, at ${s.camera}</span>`
+    : s.place ? html`<span class="tag">at ${s.place} since ${clock(s.since)}</span>`
     : s.last ? "Last seen " + when(s.last) + where(s)
     : "Not seen yet";
   const title = renaming
