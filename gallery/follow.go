@@ -23,13 +23,6 @@ const mostUnsaved = 20000
 // mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
 const mostLoose = 256
 
-// held is a label that the learner has.
-type held struct {
-	row, person int64
-	number      uint64
-	negative    bool
-}
-
 // saved says what the database has of the learner.
 type saved struct {
 	generation int64    // 0: nothing
@@ -94,7 +87,7 @@ func (g *Gallery) load() error {
 		return fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
 	}
 	type whole struct {
-		held
+		Label
 		vector []float32
 	}
 	all := make(map[int64]whole)
@@ -102,21 +95,21 @@ func (g *Gallery) load() error {
 	err = g.db.Query(`select id, person, number, rejected, vector from label union all
 		select id, person, number, rejected, vector from dropped`,
 		func(r store.Row) error {
-			h := held{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1}
-			all[h.row] = whole{h, vector.Floats(r.ColumnRawBlob(4))}
+			h := labelIn(r)
+			all[h.Row] = whole{h, vector.Floats(r.ColumnRawBlob(4))}
 			return nil
 		})
 	if err != nil {
 		return err
 	}
-	labels := make(map[int64]held, len(rows))
+	labels := make(map[int64]Label, len(rows))
 	l := *g.learner
 	err = l.UnmarshalLearned(snapshot, func(id int64) []float32 {
 		w, there := all[rows[id]]
 		if !there {
 			return nil
 		}
-		labels[id], last = w.held, max(last, w.row)
+		labels[id], last = w.Label, max(last, w.Row)
 		return w.vector
 	})
 	if err != nil {
@@ -145,10 +138,10 @@ func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 	if whole {
 		after = 0
 	}
-	var want []held
+	var want []Label
 	err = g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
 		func(r store.Row) error {
-			want = append(want, held{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1})
+			want = append(want, labelIn(r))
 			return nil
 		}, after)
 	if err != nil || len(want) == 0 && !whole && !named {
@@ -164,11 +157,11 @@ func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 	if whole {
 		wanted := make(map[int64]bool, len(want))
 		for _, h := range want {
-			wanted[h.row] = true
+			wanted[h.Row] = true
 		}
 		var gone []int64
 		for id, h := range g.labels {
-			if !wanted[h.row] {
+			if !wanted[h.Row] {
 				gone = append(gone, id)
 			}
 		}
@@ -184,17 +177,17 @@ func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 			if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
 				delete(g.labels, id)
 			} else {
-				there[h.row] = true
+				there[h.Row] = true
 			}
 		}
 	}
-	var early []held // rejected faces of people who get their faces later
+	var early []Label // rejected faces of people who get their faces later
 	for _, h := range want {
-		g.last = max(g.last, h.row)
+		g.last = max(g.last, h.Row)
 		switch {
-		case there[h.row]:
+		case there[h.Row]:
 			continue
-		case h.negative && !g.learner.Knows(h.person):
+		case h.Negative && !g.learner.Knows(h.Person):
 			early = append(early, h)
 			continue
 		}
@@ -212,10 +205,10 @@ func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 }
 
 // forget lets the learner forget the people who have no faces any more.
-func (g *Gallery) forget(want []held) error {
+func (g *Gallery) forget(want []Label) error {
 	has := make(map[int64]bool)
 	for _, h := range want {
-		has[h.person] = has[h.person] || !h.negative
+		has[h.Person] = has[h.Person] || !h.Negative
 	}
 	for _, person := range g.learner.People() {
 		if has[person] {
@@ -229,33 +222,33 @@ func (g *Gallery) forget(want []held) error {
 }
 
 // teach shows a label to the learner.
-func (g *Gallery) teach(h held) error {
+func (g *Gallery) teach(h Label) error {
 	show := g.learner.Label
-	if h.negative {
+	if h.Negative {
 		show = g.learner.Reject
 	}
-	if h.negative && !g.learner.Knows(h.person) {
+	if h.Negative && !g.learner.Knows(h.Person) {
 		return nil // nobody can be taken for this person
 	}
 	var x []float32
 	err := g.db.Query("select vector from label where id = ?", func(r store.Row) error {
 		x = vector.Floats(r.ColumnRawBlob(0))
 		return nil
-	}, h.row)
+	}, h.Row)
 	if err == nil {
-		err = show(x, h.person)
+		err = show(x, h.Person)
 	}
 	if err != nil {
-		return fmt.Errorf("label %d: %w", h.row, err)
+		return fmt.Errorf("label %d: %w", h.Row, err)
 	}
 	g.labels[g.learner.Newest(1)[0]] = h
 	g.saved.loose++
-	if !h.negative {
+	if !h.Negative {
 		return nil
 	}
 	for id, old := range g.labels {
-		if old.negative && old.person == h.person && g.learner.Vector(id) == nil {
-			g.evicted = append(g.evicted, old.row)
+		if old.Negative && old.Person == h.Person && g.learner.Vector(id) == nil {
+			g.evicted = append(g.evicted, old.Row)
 			delete(g.labels, id)
 		}
 	}
@@ -334,7 +327,7 @@ func (t *Tx) save() error {
 	}
 	rows := make(map[int64]int64, len(g.labels))
 	for id, h := range g.labels {
-		rows[id] = h.row
+		rows[id] = h.Row
 	}
 	faces, err := cbor.Marshal(rows)
 	if err != nil {

@@ -92,10 +92,10 @@ type Gallery struct {
 	people  []Person         // those with faces, by number
 	numbers map[string]int64 // by name
 	names   map[int64]string
-	labels  map[int64]held // by the learner's number
-	evicted []int64        // rows of rejected faces that the learner has dropped for later ones
-	last    int64          // the newest label that g has seen
-	turn    uint64         // changes with each change of people or labels
+	labels  map[int64]Label // by the learner's number
+	evicted []int64         // rows of rejected faces that the learner has dropped for later ones
+	last    int64           // the newest label that g has seen
+	turn    uint64          // changes with each change of people or labels
 	saved   saved
 	version int64 // of the database
 	rows    int64 // how often a program without a learner has changed rows
@@ -146,7 +146,7 @@ func begin(db *store.DB, path string, space face.Space, s online.Settings) (*Gal
 func made(db *store.DB, path string, l *online.Learner) *Gallery {
 	g := &Gallery{
 		db: db, path: path, learner: l, numbers: make(map[string]int64), names: make(map[int64]string),
-		labels: make(map[int64]held), renumbered: make(map[int64]int64),
+		labels: make(map[int64]Label), renumbered: make(map[int64]int64),
 	}
 	l.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		t.Vector, t.Follows = slices.Clone(t.Vector), slices.Clone(t.Follows)
@@ -442,16 +442,20 @@ func (g *Gallery) Next(kind string) uint64 {
 
 // Label is a labelled or rejected face. A face may have several.
 type Label struct {
-	Row      int64
-	Face     uint64 // the number of the face
-	Person   int64
-	Negative bool // the face is not this person's
+	Row, Person int64
+	Face        uint64 // the number of the face
+	Negative    bool   // the face is not this person's
+}
+
+// labelIn returns the label in the columns id, person, number and rejected of a row.
+func labelIn(r store.Row) Label {
+	return Label{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1}
 }
 
 // LabelOf returns the label of a stored face, by the learner's number.
 func (g *Gallery) LabelOf(stored int64) (Label, bool) {
 	h, there := g.labels[stored]
-	return Label{h.row, h.number, h.person, h.negative}, there
+	return h, there
 }
 
 // check returns an error if no gallery of this space can hold the name and the faces.

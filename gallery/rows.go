@@ -249,13 +249,10 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 			continue
 		}
 		// A face of this person is nobody else's: that it is not another's needs no label.
-		needless, _ := t.Ints("select id from label where rejected and valid and vector = ? and person <> ?",
-			vector.Bytes(x), person)
+		needless, _ := t.Ints(`update label set valid = 0 where rejected and valid and vector = ? and person <> ?
+			returning id`, vector.Bytes(x), person)
 		// The learner withdraws them itself when it is shown the face.
 		t.withdrawn, t.saved.forced = append(t.withdrawn, needless...), t.saved.forced || len(needless) > 0
-	}
-	for _, row := range t.withdrawn {
-		t.Exec("update label set valid = 0 where id = ?", row)
 	}
 	return t.failed
 }
@@ -291,16 +288,12 @@ func (t *Tx) Forget(person int64) error {
 
 // Sweep removes people without faces whom nothing mentions.
 func (t *Tx) Sweep() error {
-	gone, _ := t.Ints(`select id from person where not exists (select 1 from label where person = person.id) and
+	return t.Exec(`delete from person where not exists (select 1 from label where person = person.id) and
 		not exists (select 1 from sighting where person = person.id) and
 		not exists (select 1 from event where person = person.id) and
 		not exists (select 1 from present where person = person.id) and
 		not exists (select 1 from said where person = person.id) and
 		not exists (select 1 from statement where person = person.id or other = person.id)`)
-	for _, id := range gone {
-		t.Exec("delete from person where id = ?", id)
-	}
-	return t.failed
 }
 
 // Retract takes back labels by the learner's numbers, with everything that was learned through them. Numbers that are not
@@ -309,7 +302,7 @@ func (t *Tx) Retract(stored ...int64) error {
 	for _, id := range stored {
 		if h, there := t.g.labels[id]; there {
 			t.whole, t.gone = true, true
-			t.Exec("delete from label where id = ?", h.row)
+			t.Exec("delete from label where id = ?", h.Row)
 		}
 	}
 	return t.Follow()
@@ -319,10 +312,8 @@ func (t *Tx) Retract(stored ...int64) error {
 // first, which the statement takes back.
 func (t *Tx) Join(from, to int64) (gone []int64) {
 	gone, _ = t.Ints("select id from label where person = ? and valid order by id", from)
-	for _, row := range gone {
-		t.Exec(`insert into label(number, person, rejected, vector) select number, ?, rejected, vector from label
-			where id = ?`, to, row)
-		t.made = append(t.made, t.Last())
-	}
+	made, _ := t.Ints(`insert into label(number, person, rejected, vector) select number, ?2, rejected, vector from label
+		where person = ?1 and valid order by id returning id`, from, to)
+	t.made = append(t.made, made...)
 	return gone
 }

@@ -231,7 +231,7 @@ func (w *keeper) write(t *gallery.Tx) error {
 	}
 	w.unknown.write(t, w.past.id)
 	if len(w.ended) > 0 {
-		w.limit(t)
+		w.limit(t, slices.MaxFunc(w.ended, func(a, b *sighted) int { return a.Last.Compare(b.Last) }).Last)
 	}
 	return t.Err()
 }
@@ -275,11 +275,9 @@ func (w *memory) taught(t *gallery.Tx, table string, id int64) (r ranges, err er
 	return r, err
 }
 
-// limit removes sightings that are too many or too old beside those that have just ended.
-func (w *keeper) limit(t *gallery.Tx) {
-	latest := slices.MaxFunc(w.ended, func(a, b *sighted) int { return a.Last.Compare(b.Last) })
-	t.Exec("delete from sighting where office = ? and last < ?", w.past.id,
-		nanoseconds(latest.Last.Add(-w.past.s.Age)))
+// limit removes sightings that are too many or too old.
+func (w *keeper) limit(t *gallery.Tx, now time.Time) {
+	t.Exec("delete from sighting where office = ? and last < ?", w.past.id, nanoseconds(now.Add(-w.past.s.Age)))
 	t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
 		offset ?)`, w.past.id, int64(w.past.s.Records))
 }
@@ -289,7 +287,7 @@ func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	w.lasts = nil
 	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-age)) }
-	t.Exec("delete from sighting where office = ? and last < ?", p.id, before(s.Age))
+	w.limit(t, now)
 	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
 		total from sighting where office = ?) where total > ?)`, p.id, s.Bytes)
 	var live []uint64
