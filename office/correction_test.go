@@ -239,7 +239,7 @@ func summary(w *office.Office) string {
 		fmt.Fprintf(&b, " %d %q %d", s.ID, s.Name, s.Group)
 	}
 	b.WriteString(", events")
-	for _, e := range w.Events(0, 99) {
+	for _, e := range w.Events(0, 99, nil) {
 		fmt.Fprintf(&b, " %d %s %q %d", e.ID, e.Kind, e.Name, e.Group)
 	}
 	return b.String()
@@ -418,7 +418,7 @@ func TestRenameInView(t *testing.T) {
 		if p := w.Now().People; len(p) != 1 || p[0].Name != "anna" {
 			t.Errorf("%+v", p)
 		}
-		if e := w.Events(0, 9); len(e) != 1 || e[0].Name != "anna" {
+		if e := w.Events(0, 9, nil); len(e) != 1 || e[0].Name != "anna" {
 			t.Errorf("%+v", e)
 		}
 	}, 20: func(w *office.Office) {
@@ -590,7 +590,7 @@ func TestPastOverRestarts(t *testing.T) {
 			t.Errorf("without a name: %+v", s)
 		}
 	}
-	for _, e := range w.Events(0, 99) {
+	for _, e := range w.Events(0, 99, nil) {
 		if e.Kind == office.Unknown && e.Name != "sue" {
 			t.Errorf("%+v", e)
 		}

@@ -94,7 +94,7 @@ func TestSystemFullDisk(t *testing.T) {
 		t.Errorf("naming is refused, and nothing has changed: %v, %+v", err, w.Now().Known)
 	}
 	show(n(10, "sa"))
-	last := w.Events(0, 1)[0].ID
+	last := w.Events(0, 1, nil)[0].ID
 
 	disk.Free()
 	for end := time.Now().Add(20 * time.Second); w.Now().Disk.Error != ""; time.Sleep(50 * time.Millisecond) {

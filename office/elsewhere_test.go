@@ -50,7 +50,7 @@ func TestElsewhere(t *testing.T) {
 	if !slices.Equal(names, []string{"", "ann", "sue"}) {
 		t.Errorf("sightings of %q", names)
 	}
-	for _, e := range w.Events(0, 100) {
+	for _, e := range w.Events(0, 100, nil) {
 		if e.Name == "bob" || e.Name == "alice" {
 			t.Errorf("%+v", e)
 		}

@@ -131,31 +131,39 @@ func (b *events) dirty() bool {
 	return dirty
 }
 
-// Events returns the last n events before the event with the given number (0: before none), the newest first.
-func (w *Office) Events(before uint64, n int) []Event {
+// Events returns the last n events that are wanted before the event with the given number (0: before none), the newest
+// first. Nil wants all.
+func (w *Office) Events(before uint64, n int, wanted func(Event) bool) []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.past
-	all := []Event{}
+	p, all := w.past, []Event{}
+	take := func(e Event) error {
+		if wanted == nil || wanted(e) {
+			all = append(all, e)
+		}
+		if len(all) >= n {
+			return errEnough
+		}
+		return nil
+	}
 	if before == 0 {
 		before = math.MaxInt64
 	}
 	for _, e := range slices.Backward(p.events.waiting) {
-		if e.ID < before && len(all) < n {
-			e.Name = p.nameOf(e.Kind, e.Person, e.Name)
-			all = append(all, e)
+		e.Name = p.nameOf(e.Kind, e.Person, e.Name)
+		if e.ID < before && take(e) != nil {
+			return all
 		}
 	}
-	oldest := max(0, int64(p.events.state.Last)-int64(p.events.s.Events))
+	oldest := max(0, int64(p.events.state.Last)-int64(p.s.Events))
 	p.look(func(t *gallery.Tx) error {
-		return p.rows(t, "number < ? and number > ? order by number desc limit ?", func(e Event) { all = append(all, e) },
-			int64(before), oldest, int64(n-len(all)))
+		return p.rows(t, "number < ? and number > ? order by number desc", take, int64(before), oldest)
 	})
 	return all
 }
 
 // rows calls each with the written events for which a condition holds.
-func (p *Past) rows(t *gallery.Tx, condition string, each func(Event), args ...any) error {
+func (p *Past) rows(t *gallery.Tx, condition string, each func(Event) error, args ...any) error {
 	return t.Query(`select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known, coalesce(name, '')
 		from event left join person on person.id = event.person where office = ? and `+condition,
 		func(r gallery.Row) error {
@@ -165,8 +173,7 @@ func (p *Past) rows(t *gallery.Tx, condition string, each func(Event), args ...a
 			if e.Name = p.nameOf(e.Kind, e.Person, r.ColumnText(8)); e.Name == "" {
 				e.Person = 0
 			}
-			each(e)
-			return nil
+			return each(e)
 		}, append([]any{p.id}, args...)...)
 }
 
@@ -208,7 +215,10 @@ func (q *Queue) Next() (e Event, ok bool) {
 	b, done := q.p.events, q.progress.done
 	if done < b.stored {
 		q.p.look(func(t *gallery.Tx) error {
-			return q.p.rows(t, "number > ? order by number limit 1", func(x Event) { e, ok = x, true }, int64(done))
+			return q.p.rows(t, "number > ? order by number limit 1", func(x Event) error {
+				e, ok = x, true
+				return nil
+			}, int64(done))
 		})
 	}
 	for _, x := range b.waiting {

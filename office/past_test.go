@@ -103,7 +103,7 @@ func TestQueue(t *testing.T) {
 	if waiting, lost := q.Waiting(); waiting != 4 || lost != 4 {
 		t.Errorf("%d wait, and %d are lost", waiting, lost)
 	}
-	if all := w.Events(0, 99); len(all) != 6 || all[0].ID != 12 || all[5].ID != 7 {
+	if all := w.Events(0, 99, nil); len(all) != 6 || all[0].ID != 12 || all[5].ID != 7 {
 		t.Errorf("%+v", all)
 	}
 }

@@ -107,7 +107,7 @@ func (p *Page) listsNow() (lists map[string]uint64, questions int) {
 	put("people", people)
 	put("sightings", seen)
 	put("inbox", open)
-	put("events", p.office.Events(0, 1))
+	put("events", p.office.Events(0, 1, nil))
 	put("corrections", p.office.Corrections(0, usualEvents))
 	put("sinks", p.o.Sinks())
 	return lists, questions

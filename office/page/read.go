@@ -5,7 +5,6 @@ package page
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -20,7 +19,6 @@ const (
 	usualEvents   = 50      // number in an answer by default
 	mostSightings = 100     // greatest number in one answer
 	mostVisits    = 1000    // greatest number in one answer
-	someEvents    = 500     // number that is read from the office at once
 	mostNumber    = 1 << 63 // greatest number of an event, sighting or correction
 )
 
@@ -88,7 +86,7 @@ func (p *Page) read(m *http.ServeMux) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
 		from, to := q.moment("from"), q.moment("to")
-		return events(w, before, int(n), from.Add(-longestStay), func(e office.Event) bool {
+		return w.Events(before, int(n), func(e office.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
 				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to))
 		}), nil
@@ -148,45 +146,6 @@ func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte) {
 	}
 	w.Header().Set("Content-Type", "image/jpeg")
 	give(w, r, jpeg, r.URL.Query().Get("run") == p.run)
-}
-
-// longestStay is how much earlier than the events before it an event may be: somebody arrives when they come into view,
-// and leaves when they were last seen.
-const longestStay = 24 * time.Hour
-
-// events returns the last n wanted events before the event with the given number and after a time, the newest first.
-func events(w *office.Office, before uint64, n int, after time.Time, wanted func(office.Event) bool) []office.Event {
-	found := []office.Event{}
-	for e := range eventsBefore(w, before) {
-		if e.At.Before(after) {
-			break
-		}
-		if wanted(e) {
-			found = append(found, e)
-		}
-		if len(found) == n {
-			break
-		}
-	}
-	return found
-}
-
-// eventsBefore yields the events before the event with the given number (0: all events), the newest first.
-func eventsBefore(w *office.Office, before uint64) iter.Seq[office.Event] {
-	return func(yield func(office.Event) bool) {
-		for {
-			some := w.Events(before, someEvents)
-			for _, e := range some {
-				if !yield(e) {
-					return
-				}
-			}
-			if len(some) < someEvents {
-				return
-			}
-			before = some[len(some)-1].ID
-		}
-	}
 }
 
 // personShown is a known person, with the last sighting.

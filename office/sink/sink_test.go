@@ -160,7 +160,7 @@ func happens(t *testing.T, b *office.Past, id uint64, show func(*scene)) {
 	t.Helper()
 	s, _ := scenes.Load(b)
 	for range 100 {
-		if all := s.(*scene).office.Events(0, 1); len(all) == 1 && all[0].ID >= id {
+		if all := s.(*scene).office.Events(0, 1, nil); len(all) == 1 && all[0].ID >= id {
 			return
 		}
 		show(s.(*scene))
@@ -173,7 +173,7 @@ func record(t *testing.T, b *office.Past, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
 		happens(t, b, id, func(s *scene) {
-			if all := s.office.Events(0, 1); len(all) == 1 && all[0].Kind == office.Arrived {
+			if all := s.office.Events(0, 1, nil); len(all) == 1 && all[0].Kind == office.Arrived {
 				s.show(11 * time.Second)
 				return
 			}
