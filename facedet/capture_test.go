@@ -155,18 +155,6 @@ func TestTimes(t *testing.T) {
 	c.Close()
 }
 
-func TestSuppress(t *testing.T) {
-	faces := []Face{
-		{Box: image.Rect(0, 0, 40, 40), Score: .7},
-		{Box: image.Rect(2, 2, 42, 42), Score: .9},
-		{Box: image.Rect(100, 0, 140, 40), Score: .8},
-	}
-	got := suppress(faces, .4)
-	if len(got) != 2 || got[0].Score != .9 || got[1].Score != .8 {
-		t.Errorf("%v", got)
-	}
-}
-
 // Outputs that no picture could give are errors or nothing, never a crash.
 func TestDecodeBoxes(t *testing.T) {
 	n := &Network{boxes: &network.Network{Description: models.Description{Threshold: .5, NMS: .4}}}

@@ -390,13 +390,3 @@ func TestURLCancelled(t *testing.T) {
 		t.Errorf("after it was cancelled: %v", err)
 	}
 }
-
-func TestURLRefused(t *testing.T) {
-	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	address := l.Addr().String()
-	l.Close()
-	if s, err := facedet.Open(context.Background(), "http://"+address, facedet.Options{}); err == nil {
-		s.Close()
-		t.Error("it opened")
-	}
-}

@@ -49,23 +49,3 @@ func Extract(e Extractor, img *facedet.Picture, box image.Rectangle, landmarks [
 	defer aligned.Close()
 	return e.Vector(aligned)
 }
-
-// Blends returns the vectors of n blends between two aligned faces. Blend i, from 1 to n, holds a share of i/n of the
-// second face, so the last blend is the second face. Such blends lead a recogniser that learns from one person to
-// another (Biggio et al. 2012; Lovisotto et al. 2020).
-func Blends(e Extractor, from, to *facedet.Picture, n int) ([][]float32, error) {
-	var all [][]float32
-	for i := 1; i <= n; i++ {
-		mixed, err := from.Blend(to, float64(i)/float64(n))
-		if err != nil {
-			return nil, err
-		}
-		x, _, err := e.Vector(mixed)
-		mixed.Close()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, x)
-	}
-	return all, nil
-}

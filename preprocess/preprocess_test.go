@@ -108,51 +108,6 @@ func TestEmbeddingAligned(t *testing.T) {
 	}
 }
 
-// The blends of two faces begin near the first face and end at the second. Each blend is nearer to the second face than
-// the blend before.
-func TestBlends(t *testing.T) {
-	a, b := noise(t, image.Pt(112, 112)), noise(t, image.Pt(112, 112))
-	defer a.Close()
-	defer b.Close()
-	turned := fixture.Must(b.Warp(cv.Affine{0, -1, 111, 1, 0, 0}, image.Pt(112, 112)))(t)
-	defer turned.Close()
-	for _, e := range []preprocess.Extractor{preprocess.NewPixels(), embedding(t)} {
-		end, _, err := e.Vector(turned)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := preprocess.Blends(e, a, turned, 4)
-		if err != nil || len(all) != 4 {
-			t.Fatalf("%s: %d blends, %v", e.Space().ID, len(all), err)
-		}
-		last := math.Inf(1)
-		for i, x := range all {
-			fixture.Check(t, e.Space().Check(x))
-			var d float64
-			for q := range x {
-				d += float64(x[q]-end[q]) * float64(x[q]-end[q])
-			}
-			if d >= last {
-				t.Errorf("%s: blend %d is further from the end than the one before", e.Space().ID, i+1)
-			}
-			last = d
-		}
-		if last != 0 {
-			t.Errorf("%s: the last blend is %g away from the end", e.Space().ID, last)
-		}
-	}
-	small := noise(t, image.Pt(96, 96))
-	defer small.Close()
-	if _, err := preprocess.Blends(preprocess.NewPixels(), a, small, 2); err == nil {
-		t.Error("blends of pictures of two sizes gave no error")
-	}
-	for _, share := range []float64{-.1, 1.1, math.NaN()} {
-		if _, err := a.Blend(turned, share); err == nil {
-			t.Errorf("a share of %g gave no error", share)
-		}
-	}
-}
-
 func TestEmbeddingErrors(t *testing.T) {
 	e := embedding(t)
 	img := noise(t, image.Pt(120, 120))

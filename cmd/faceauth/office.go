@@ -221,7 +221,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err != nil {
 		return err
 	}
-	pictures := eye.Pictures{Open: v.Open, Drop: v.Drop}
+	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
 	r.see = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error) {
 		how := eye.Options{Gate: eye.Learn, Rotate: face.Auto}
@@ -302,7 +302,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			hide = func(err error) error { return small(large(err)) }
 		}
 		if strings.HasPrefix(n.Source, "frigate") && !recording {
-			pictures := &eye.Pictures{Open: v.Open, Drop: v.Drop}
+			pictures := &eye.Pictures{Open: v.Open, Drop: v.Close}
 			opened = append(opened, pictures.Close)
 			camera, tell, err := o.frigate(c, n, pictures, hide)
 			if err != nil {

@@ -194,7 +194,7 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, 
 	opt := o.sought(fps)
 	return index.Recording(item, opt, func() (search.Recording, error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
-		defer v.Drop()
+		defer v.Close()
 		var bar cli.Progress
 		opt.Step = func(n face.Count) { bar.To(n.Read) }
 		src, err := o.stream(ctx, c, v, item.Path, opt)
@@ -293,7 +293,7 @@ func (o *options) portrait(c *cobra.Command, v *cli.Vision, path string) ([]floa
 	if err != nil {
 		return nil, "", err
 	}
-	defer v.Drop()
+	defer v.Close()
 	f, err := src.Next(c.Context())
 	if err != nil {
 		return nil, "", err

@@ -8,7 +8,7 @@
 // recording or a URL. It prints a line when the door opens.
 //
 // A door must not be misled by faces that it has seen, so it learns nothing: every verdict rests on the enrolled faces.
-// One frame is not enough to open it: several verdicts on a person who stays in view must agree, see package sighting.
+// One frame is not enough to open it: two clearly different views of a person who stays in view must match.
 package main
 
 import (
@@ -21,12 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/models"
-	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
-	"github.com/faceauth/faceauth/sighting"
+	"github.com/faceauth/faceauth"
 )
 
 func main() {
@@ -39,111 +34,39 @@ func main() {
 	}
 }
 
+// shut is the time after which the door can open for the same person again.
+const shut = 5 * time.Second
+
 func run(ctx context.Context, out io.Writer, args []string) error {
 	if len(args) < 2 {
 		return errors.New("usage: door NAME=RECORDING... SOURCE")
 	}
-	detector, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+	r, err := faceauth.New(faceauth.Options{Frozen: true})
 	if err != nil {
 		return err
 	}
-	defer detector.Close()
-	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
-	if err != nil {
-		return err
-	}
-	defer embedding.Close()
-	d := &door{detector: detector, embedding: embedding, out: out}
-	if d.learner, err = online.New(embedding.Space(), online.Settings{}); err != nil {
-		return err
-	}
+	defer r.Close()
 	last := len(args) - 1
 	for _, arg := range args[:last] {
 		name, recording, ok := strings.Cut(arg, "=")
 		if !ok {
 			return fmt.Errorf("%q: write NAME=RECORDING", arg)
 		}
-		if err := d.enrol(ctx, name, recording); err != nil {
+		if err := r.Enroll(ctx, name, recording); err != nil {
 			return err
 		}
 	}
-	return d.watch(ctx, args[last])
-}
-
-// door knows the people who may come in.
-type door struct {
-	detector  facedet.Detector
-	embedding preprocess.Extractor
-	learner   *online.Learner
-	people    []string // the first is person 1
-	out       io.Writer
-}
-
-// enrol labels the first four good faces of a recording that shows only this person.
-func (d *door) enrol(ctx context.Context, name, recording string) error {
-	src, err := facedet.Open(ctx, recording, facedet.Options{})
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	frames := pipeline.New(src, d.detector, d.embedding, pipeline.Options{Gate: preprocess.EnrolGate})
-	d.people = append(d.people, name)
-	for labelled := 0; labelled < 4; {
-		f, err := frames.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s has %d good faces; four are needed", recording, labelled)
-		}
+	opened := map[string]time.Duration{} // when it opened for each person last
+	for f, err := range r.Watch(ctx, args[last]) {
 		if err != nil {
 			return err
 		}
-		if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
+		at, before := opened[f.Name]
+		if !f.Confirmed || before && f.At-at < shut { // a name alone does not open a door
 			continue
 		}
-		if err := d.learner.Label(f.Samples[0].Vector, online.Person(len(d.people))); err != nil {
-			return err
-		}
-		labelled++
+		opened[f.Name] = f.At
+		fmt.Fprintf(out, "%6.1f s  the door opens for %s\n", f.At.Seconds(), f.Name)
 	}
 	return nil
-}
-
-// shut is the time without a person in view after which the door can open for this person again.
-const shut = 5 * time.Second
-
-// watch opens the door for people in a source until it ends.
-func (d *door) watch(ctx context.Context, name string) error {
-	src, err := facedet.Open(ctx, name, facedet.Options{})
-	if err != nil {
-		return err
-	}
-	if !facedet.IsRecording(name) {
-		src = facedet.Newest(src) // the present frame, and not a frame from while the program was busy
-	}
-	defer src.Close()
-	frames := pipeline.New(src, d.detector, d.embedding, pipeline.Options{Gate: preprocess.LoginGate})
-	people := sighting.NewWatcher(d.learner, sighting.Settings{}, sighting.Rules{})
-	seen := map[online.Person]time.Duration{} // time at which each person was last recognised
-	for {
-		f, err := frames.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		faces, err := people.See(f.Time, f.Samples, func(int) bool { return true }) // learn nothing
-		if err != nil {
-			return err
-		}
-		for _, s := range faces {
-			b := s.Belief
-			if s.Trust != sighting.Confirmed { // learned faces, or a track alone, do not open a door
-				continue
-			}
-			if at, ok := seen[b.Person]; !ok || f.Time-at > shut {
-				fmt.Fprintf(d.out, "%6.1f s  the door opens for %s\n", f.Time.Seconds(), d.people[b.Person-1])
-			}
-			seen[b.Person] = f.Time
-		}
-	}
 }

@@ -14,16 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network is an eye's access to the network.
-type network int
-
-// Kinds of access.
-const (
-	offline network = iota
-	relayed         // only connections that the program makes, to the camera
-	byPort          // old kernels: the port of the camera, if Landlock can limit it, and look-ups of names
-)
-
 // needed are the system calls that every eye may make. They were recorded with strace while an eye decoded a video,
 // pictures, and streams by HTTP and RTSP, with OpenCV 4.6. The calls that Go's runtime and other versions of glibc use
 // instead are listed next to them. Names that a machine does not have are ignored.
@@ -57,7 +47,7 @@ var connected = []string{
 const fionread, fionbio = 0x541b, 0x5421
 
 // conditional are the calls that an eye may make with some arguments only. Each line is one allowed combination.
-func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
+func conditional(camera, online bool) (all []seccomp.NameWithConditions) {
 	may := func(name string, conditions ...seccomp.Condition) {
 		all = append(all, seccomp.NameWithConditions{Name: name, Conditions: conditions})
 	}
@@ -99,18 +89,14 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 		// this.
 		may("ioctl", with(1, 0x4000), with(1, 0x1000), with(1, 0x0400), with(1, 0x0200), without(1, 0xA900))
 	}
-	if n == offline {
+	if !online {
 		return all
 	}
-	kinds := map[uint64]uint64{unix.SOCK_STREAM: unix.IPPROTO_TCP}
-	if n == byPort {
-		kinds[unix.SOCK_DGRAM] = unix.IPPROTO_UDP // for look-ups of names
-	}
+	stream, others := with(1, unix.SOCK_STREAM), // each kind is a bit
+		without(1, math.MaxUint32&^(unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK))
 	for _, family := range []uint64{unix.AF_INET, unix.AF_INET6} {
-		for kind, protocol := range kinds { // each kind is a bit
-			others := without(1, math.MaxUint32&^(kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK))
-			may("socket", is(0, family), with(1, kind), others, is(2, 0))
-			may("socket", is(0, family), with(1, kind), others, is(2, protocol))
+		for _, protocol := range []uint64{0, unix.IPPROTO_TCP} {
+			may("socket", is(0, family), stream, others, is(2, protocol))
 		}
 	}
 	// Data that is sent with MSG_FASTOPEN makes a connection without a call of connect.
@@ -123,6 +109,9 @@ func conditional(camera bool, n network) (all []seccomp.NameWithConditions) {
 // relay lets the program at the other end of a socket answer all later calls of connect; it makes the connections
 // itself. The error tells that this kernel cannot do that.
 func relay(line int) error {
+	if line < 0 || !relays() { // an eye of the system manager reads no URL
+		return unix.ENOSYS
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -177,13 +166,13 @@ const firstNew = 424
 
 // filter allows all threads of this process, for ever, only the system calls that an eye needs. Other calls are
 // refused; calls of newer kernels are answered as an older kernel would.
-func filter(camera bool, n network) error {
+func filter(camera, online bool) error {
 	machine, err := arch.GetInfo("")
 	if err != nil {
 		return err
 	}
 	names := needed
-	if n != offline {
+	if online {
 		names = append(append([]string(nil), names...), connected...)
 	}
 	allowed := seccomp.SyscallGroup{Action: seccomp.ActionAllow}
@@ -194,7 +183,7 @@ func filter(camera bool, n network) error {
 			allowed.Names = append(allowed.Names, name)
 		}
 	}
-	for _, c := range conditional(camera, n) {
+	for _, c := range conditional(camera, online) {
 		if _, ok := machine.SyscallNames[c.Name]; ok {
 			allowed.NamesWithCondtions = append(allowed.NamesWithCondtions, c)
 		}

@@ -5,14 +5,13 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/internal/input"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -48,57 +47,29 @@ func confine(memory uint64) error {
 }
 
 // sandbox gives up all rights that the eye no longer needs once its networks are open: it may read the roots, use a
-// camera among them, and connect to a URL among them. Line is the number of the file for connections that the program
-// makes. Without it, or on an old kernel, the eye may connect to the port of a URL on any machine and look up names.
-// The report tells which protections are active: an old kernel has fewer.
+// camera among them, and use the connections that the program makes for a URL among them. Line is the number of the file
+// for these. The report tells which protections are active: an old kernel has fewer.
 func sandbox(roots []string, line int) (r eye.Report, err error) {
 	var rules []landlock.Rule
-	var ports []uint16
-	camera, net := false, offline
+	camera, online := false, false
 	for _, name := range roots {
-		if strings.Contains(name, "://") {
-			net = byPort
-			address, err := eye.Address(name)
-			if err != nil {
-				continue // the error comes when the URL is opened
-			}
-			if n, err := strconv.ParseUint(address[strings.LastIndexByte(address, ':')+1:], 10, 16); err == nil {
-				ports = append(ports, uint16(n))
-			}
-			continue
-		}
-		if !input.IsRecording(name) {
+		switch {
+		case strings.Contains(name, "://"):
+			online = true
+		case !input.IsRecording(name):
 			camera = true
 			device := "/dev/video" + strings.TrimPrefix(name, "/dev/video")
 			rules = append(rules, landlock.RWFiles(device).WithIoctlDev().IgnoreIfMissing())
-			continue
+		default:
+			rules = append(rules, readable(name)...)
 		}
-		rules = append(rules, readable(name)...)
 	}
-	if net == byPort && line >= 0 && relays() {
+	if online {
 		if err := relay(line); err != nil {
-			return r, fmt.Errorf("letting the program make connections: %w", err)
+			return r, fmt.Errorf("letting the program make connections, for which it needs Linux 5.9: %w", err)
 		}
-		net = relayed
-	}
-	switch net {
-	case relayed:
 		// Checking a certificate reads these files.
 		rules = append(rules, landlock.RODirs(certificates...).IgnoreIfMissing())
-	case byPort:
-		// Looking up a name reads these files, too.
-		rules = append(
-			rules,
-			landlock.ROFiles("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
-				"/etc/services",
-				"/run/systemd/resolve/stub-resolv.conf").IgnoreIfMissing(),
-			landlock.RODirs(append([]string{"/usr/lib", "/lib", "/usr/share/zoneinfo"}, certificates...)...).
-				IgnoreIfMissing(),
-			landlock.ConnectTCP(53),
-		)
-		for _, p := range ports {
-			rules = append(rules, landlock.ConnectTCP(p))
-		}
 	}
 	if abi, err := llsys.LandlockGetABIVersion(); err == nil {
 		r.Landlock = abi
@@ -109,7 +80,7 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 			return r, fmt.Errorf("restricting files by Landlock: %w", err)
 		}
 	}
-	if err := filter(camera, net); err != nil {
+	if err := filter(camera, online); err != nil {
 		return r, fmt.Errorf("restricting calls by seccomp: %w", err)
 	}
 	r.Seccomp = true
@@ -119,13 +90,9 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 // Available describes the sandbox on this kernel; the error tells why it is not complete.
 func Available() (string, error) {
 	abi, err := llsys.LandlockGetABIVersion()
-	switch {
-	case err != nil || abi == 0:
+	if err != nil || abi == 0 {
 		return "", errors.New("this kernel has no Landlock, so a flaw in a decoder could read your files; " +
 			"use Linux 5.13 or later, with landlock among lsm=")
-	case abi < 4 && !relays():
-		return "", fmt.Errorf("the Landlock of this kernel, version %d, does not bound the network, "+
-			"so the eye of a network camera could connect elsewhere; use Linux 5.9 or later", abi)
 	}
 	return fmt.Sprintf("Landlock %d and seccomp", abi), nil
 }

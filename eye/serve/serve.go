@@ -312,11 +312,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")
 	}
 	if !s.sandboxed {
-		if s.line >= 0 && relays() {
-			var err error
-			if s.addresses, err = addresses(ctx, q.Roots, q.Name); err != nil {
-				return err // keep the sandbox open, so that the name can be looked up again
-			}
+		var err error
+		if s.addresses, err = addresses(ctx, q.Roots, q.Name); err != nil {
+			return err // keep the sandbox open, so that the name can be looked up again
 		}
 		report, err := sandbox(q.Roots, s.line)
 		if err != nil {

@@ -44,7 +44,7 @@ func (v *Vision) Open(ctx context.Context, name string, o eye.Options) (*eye.Str
 	o.Roots = append(o.Roots, v.Roots...)
 	stream, err := e.Open(ctx, name, o)
 	if eye.Broken(err) || ctx.Err() != nil {
-		v.drop(e)
+		e.Close()
 	}
 	return stream, err
 }
@@ -67,21 +67,13 @@ func (v *Vision) ready(ctx context.Context) (*eye.Eye, error) {
 	return v.eye, nil
 }
 
-// Drop ends the eye; the next source gets a new one.
-func (v *Vision) Drop() { v.drop(nil) }
-
-// drop ends an eye; nil means the one that v owns.
-func (v *Vision) drop(e *eye.Eye) {
+// Close ends the eye; a later source gets a new one.
+func (v *Vision) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if e == nil {
-		e = v.eye
-	}
-	if e != nil && v.eye == e {
+	if v.eye != nil {
+		v.eye.Close()
 		v.eye = nil
-	}
-	if e != nil {
-		e.Close()
 	}
 }
 
@@ -89,9 +81,6 @@ func (v *Vision) drop(e *eye.Eye) {
 func (v *Vision) Another() *Vision {
 	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots, networks: v.networks}
 }
-
-// Close ends the eye.
-func (v *Vision) Close() { v.Drop() }
 
 // Look opens detector and extractor in an eye, which begins at once to open its networks. Space is the feature space of
 // the gallery, or nil. It warns if the gallery has lesser features than are installed.

@@ -154,6 +154,22 @@ func TestImageBounds(t *testing.T) {
 	fails("resizing to too many pixels", func() (*cv.Image, error) { return m.Resize(image.Pt(1<<20, 1<<20)) })
 	fails("a negative border", func() (*cv.Image, error) { return m.Pad(-1, 0) })
 	fails("an image of no size", func() (*cv.Image, error) { return cv.NewImage(image.Pt(0, 0), color.RGBA{}) })
+	fails("warping by infinity", func() (*cv.Image, error) { return m.Warp(cv.Affine{math.Inf(1)}, image.Pt(8, 6)) })
+	for _, share := range []float64{-.1, 1.1, math.NaN()} {
+		fails("a share beyond 0 to 1", func() (*cv.Image, error) { return m.Blend(m, share) })
+	}
+	small := fixture.Must(cv.NewImage(image.Pt(20, 9), color.RGBA{200, 0, 0, 255}))(t)
+	defer small.Close()
+	fails("blending two sizes", func() (*cv.Image, error) { return m.Blend(small, .5) })
+	other := fixture.Must(cv.NewImage(m.Size(), color.RGBA{200, 0, 0, 255}))(t)
+	defer other.Close()
+	for share, want := range []*cv.Image{m, other} {
+		mixed := fixture.Must(m.Blend(other, float64(share)))(t)
+		if !bytes.Equal(bgr(t, mixed), bgr(t, want)) {
+			t.Errorf("a share of %d gives neither picture", share)
+		}
+		mixed.Close()
+	}
 	if _, err := cv.GrayFromBytes(image.Pt(3, 3), make([]byte, 8)); err == nil {
 		t.Error("8 bytes for 9 pixels gave no error")
 	}
@@ -220,29 +236,6 @@ func TestFilters(t *testing.T) {
 		if d := float64(p) - want; d < -.51 || d > .51 {
 			t.Fatalf("value %d became %d, want %.2f", pix[i], p, want)
 		}
-	}
-}
-
-func TestWarp(t *testing.T) {
-	m := fixture.Must(cv.DecodeImage(encode(t, chart(6, 8))))(t)
-	defer m.Close()
-	// A quarter turn: x,y goes to 7-y,x.
-	turned := fixture.Must(m.Warp(cv.Affine{0, -1, 7, 1, 0, 0}, image.Pt(8, 6)))(t)
-	defer turned.Close()
-	a, b := m.Gray(), turned.Gray()
-	defer a.Close()
-	defer b.Close()
-	from, to := a.Bytes(), b.Bytes()
-	for y := range 8 {
-		for x := range 6 {
-			if from[y*6+x] != to[x*8+7-y] {
-				t.Fatalf("pixel %d,%d was not moved to %d,%d", x, y, 7-y, x)
-			}
-		}
-	}
-	var zero float64
-	if _, err := m.Warp(cv.Affine{1 / zero}, image.Pt(8, 6)); err == nil {
-		t.Error("warping by infinity gave no error")
 	}
 }
 

@@ -31,12 +31,26 @@ func (p Portraits) Close() {
 	}
 }
 
-// Blends returns the vectors of n blends between the i-th picture of one person and the j-th of another.
-func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string, j, n int) ([][]float32, error) {
+// Blends returns the vectors of n blends between the i-th picture of one person and the j-th of another. Blend k, from 1
+// to n, holds a share of k/n of the second picture. Such blends lead a recogniser that learns from one person to another
+// (Biggio et al. 2012; Lovisotto et al. 2020).
+func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string, j, n int) (all [][]float32, err error) {
 	if i < 0 || j < 0 || i >= len(p[from]) || j >= len(p[to]) {
 		return nil, fmt.Errorf("there is no picture %d of %q or %d of %q to blend", i+1, from, j+1, to)
 	}
-	return preprocess.Blends(e, p[from][i], p[to][j], n)
+	for k := 1; k <= n; k++ {
+		mixed, err := p[from][i].Blend(p[to][j], float64(k)/float64(n))
+		if err != nil {
+			return nil, err
+		}
+		x, _, err := e.Vector(mixed)
+		mixed.Close()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
 }
 
 // Attackers is [Reader.Identities] that also returns pictures of the first faces of each identity that are good enough
