@@ -382,6 +382,7 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 	}{
 		{"score", float64(s.Score), 0, 1.001},
 		{"sharpness", q.Sharpness, 0, large}, {"brightness", q.Brightness, 0, 256}, {"contrast", q.Contrast, 0, 256},
+		{"colour", q.Colour, 0, large},
 		{"turn", q.Turn, -large, large}, {"roll", q.Roll, -180, 180}, {"cut", q.Cut, 0, 1}, {"streak", q.Streak, 0, 1},
 		{"eyes", q.Eyes, 0, 100}, {"mouth", q.Mouth, 0, 100}, {"gain", q.Gain, 0, 256}, {"noise", q.Noise, 0, 256},
 		{"norm", q.Norm, 0, large},

@@ -14,6 +14,8 @@ type Quality struct {
 	Sharpness  float64 `json:"sharpness"`
 	Brightness float64 `json:"brightness"` // mean grey value, 0..255
 	Contrast   float64 `json:"contrast"`   // standard deviation of the grey values
+	// Colour is how far the means of red, green and blue are apart, as a share of Brightness: 0 in a grey picture.
+	Colour float64 `json:"colour,omitempty"`
 	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0 without landmarks.
 	Turn float64 `json:"turn"`
 	Roll float64 `json:"roll"` // tilt of the line through both eyes, in degrees clockwise; 0 without landmarks

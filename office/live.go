@@ -87,8 +87,13 @@ func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 		s.looked = at
 	}
 	s.glanced = at
-	if l := sighting.LookOf(x); len(s.looks) < leastClear && sighting.NewLook(space, l, s.looks) {
-		s.looks = append(s.looks, l)
+	if len(s.looks) >= leastClear {
+		return
+	}
+	l := sighting.LookOf(x)
+	looks, isNew := sighting.NewLook(space, l, s.looks)
+	if isNew {
+		s.looks = append(looks, l)
 	}
 }
 

@@ -67,7 +67,11 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, sighting.Look{Vector: x, Landmarks: f.Landmarks})
+		q, err := preprocess.Measure(p, f.Box, f.Landmarks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, sighting.Look{Vector: x, Landmarks: f.Landmarks, Quality: q})
 	}
 	return all
 }
@@ -102,32 +106,31 @@ func TestStillIsOneLook(t *testing.T) {
 	d, e := network(t)
 	stills, twice := 0, make(map[string]bool)
 	for _, set := range []string{"att/s*", "faces94_subset/*", "vidtimit_rot/*", "fast_videos/*"} {
-		var far, stir []float64 // of each still, the largest distance and stir of an encoding
+		var far []float64 // of each still, the largest distance of an encoding
 		for _, path := range fixture.Some(paths(t, set), 6) {
 			eachFrame(t, path, d, e, preprocess.LoginGate, func(p *facedet.Picture, f face.Frame) bool {
 				if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
 					return true
 				}
-				largest, most := 0., 0.
+				largest := 0.
 				first := sighting.LookOf(f.Samples[0])
 				for _, q := range encodings(t, p) {
 					for _, x := range looksOf(t, q, d, e) {
 						largest = max(largest, graph.Distance(x.Vector, first.Vector, 1))
-						most = max(most, face.Stir(x.Landmarks, first.Landmarks))
-						if sighting.NewLook(e.Space(), x, []sighting.Look{first}) {
+						looks, isNew := sighting.NewLook(e.Space(), x, []sighting.Look{first})
+						if isNew && len(looks) > 0 {
 							twice[path] = true
 						}
 					}
 					q.Close()
 				}
-				far, stir = append(far, largest), append(stir, most)
+				far = append(far, largest)
 				return false
 			})
 		}
 		slices.Sort(far)
-		slices.Sort(stir)
-		t.Logf("%s: %d stills: an encoding is at most %.3f away, median %.3f; landmarks stir by at most %.3f, median %.3f",
-			set, len(far), far[len(far)-1], far[len(far)/2], stir[len(stir)-1], stir[len(stir)/2])
+		t.Logf("%s: %d stills: an encoding is at most %.3f away, median %.3f", set, len(far), far[len(far)-1],
+			far[len(far)/2])
 		stills += len(far)
 	}
 	t.Logf("two looks: %v, of %d stills", slices.Collect(maps.Keys(twice)), stills)
@@ -160,10 +163,11 @@ func TestThreeLooks(t *testing.T) {
 				next = times[i] + time.Second
 				var counted []sighting.Look
 				for j := i; j < len(times) && len(counted) < 3; j++ {
-					if !sighting.NewLook(e.Space(), looks[j], counted) {
+					still, isNew := sighting.NewLook(e.Space(), looks[j], counted)
+					if !isNew {
 						continue
 					}
-					if counted = append(counted, looks[j]); len(counted) == 3 {
+					if counted = append(still, looks[j]); len(counted) == 3 {
 						third = append(third, (times[j] - times[i]).Seconds())
 					}
 				}

@@ -60,6 +60,10 @@ func scaledFace(img *facedet.Picture, box image.Rectangle) (*cv.Gray, error) {
 		return nil, err
 	}
 	defer crop.Close()
+	return scaled(crop)
+}
+
+func scaled(crop *cv.Image) (*cv.Gray, error) {
 	gray := crop.Gray()
 	defer gray.Close()
 	return gray.Resize(image.Pt(models.PixelSide, models.PixelSide))

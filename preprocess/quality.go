@@ -13,13 +13,21 @@ import (
 
 // Measure returns the quality of the picture of a face in a box: see [face.Quality]. Landmarks may be nil.
 func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (face.Quality, error) {
-	small, err := scaledFace(img, box)
+	crop, err := img.Crop(box)
+	if err != nil {
+		return face.Quality{}, err
+	}
+	defer crop.Close()
+	small, err := scaled(crop)
 	if err != nil {
 		return face.Quality{}, err
 	}
 	defer small.Close()
 	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(), Turn: turn(landmarks)}
 	q.Brightness, q.Contrast = small.Stats()
+	if b, g, r := crop.Mean(); q.Brightness > 0 {
+		q.Colour = (max(b, g, r) - min(b, g, r)) / q.Brightness
+	}
 	grey, size := small.Bytes(), small.Size()
 	q.Streak = streak(grey, size)
 	if q.Cut, err = cut(img, box, grey, size); err != nil {

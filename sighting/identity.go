@@ -74,34 +74,53 @@ type anchors struct {
 type Look struct {
 	Vector    []float32
 	Landmarks []face.Point // see [face.Sample]; nil if they are unknown
+	Quality   face.Quality
 }
 
 // LookOf returns the look of a face.
-func LookOf(s face.Sample) Look { return Look{s.Vector, s.Landmarks} }
+func LookOf(s face.Sample) Look { return Look{s.Vector, s.Landmarks, s.Quality} }
 
-// stirred is how far landmarks of a live face move against each other, as a share of their spread. Stills of vidtimit_rot
-// that turn grey, dim, turn, tilt, or are zoomed and panned come to .026 where their vectors are a look apart, and all
-// of that at once to .050; one of faces94_subset in grey and half of the light comes to .052. Of 19 live people one stays
-// below it for three seconds, speaking to a camera (lab/NOTES.md).
-const stirred = .055
+// By how much the level of light and the size of a face, as factors, and the colour of the light ([face.Quality]) differ
+// at most between looks that are compared, and how far landmarks of a live face move against each other, as a share of
+// their spread ([face.Stir]). Chosen with the space's Look, as lab/NOTES.md says (Looks).
+const (
+	sameLight  = 1.1
+	sameColour = .05
+	sameSize   = 1.05
+	stirred    = .01
+)
 
-// NewLook reports whether a face shows another look than all that were counted before: it differs from each by more
-// than the space's Look, and its landmarks have moved against each other since one of them. A still before the camera,
-// or a frozen camera, shows one look however long it is there, also when the light or the camera changes, and one look
-// confirms nobody and opens nothing. A face without a vector, and every face of a space without that distance, is a new
-// look; without landmarks the vectors alone decide.
-func NewLook(space face.Space, x Look, counted []Look) bool {
-	if space.Look == 0 || len(x.Vector) == 0 || len(counted) == 0 {
-		return true
+// changed reports whether the light or the size of a face differ from those of another look.
+func (l Look) changed(x Look) bool {
+	a, b := l.Quality, x.Quality
+	return apart(a.Brightness, b.Brightness, sameLight) || apart(a.Gain, b.Gain, sameLight) ||
+		math.Abs(a.Colour-b.Colour) > sameColour || apart(float64(a.Size), float64(b.Size), sameSize)
+}
+
+// apart reports whether one value is more than a multiple of the other.
+func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
+
+// NewLook returns the looks that still count beside a face, of those that were counted, and whether the face shows
+// another look: it differs from each by more than the space's Look, and its landmarks have moved against each other.
+// When the light or the size of the face changes, no earlier look counts any more, because a still looks otherwise when
+// the camera turns grey at dusk, or zooms. So a still before the camera, or a frozen camera, shows one look however long
+// it is there, and one look confirms nobody and opens nothing. A face without a vector, and every face of a space without
+// that distance, is a new look; without landmarks the vectors alone decide.
+func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool) {
+	if space.Look == 0 || len(x.Vector) == 0 {
+		return counted, true
 	}
-	still := true
+	if slices.ContainsFunc(counted, x.changed) {
+		return nil, true
+	}
+	isNew = len(counted) == 0
 	for _, c := range counted {
 		if len(c.Vector) == len(x.Vector) && graph.Distance(x.Vector, c.Vector, space.Scale) < space.Look {
-			return false
+			return counted, false
 		}
-		still = still && face.Stir(c.Landmarks, x.Landmarks) < stirred
+		isNew = isNew || face.Stir(c.Landmarks, x.Landmarks) >= stirred
 	}
-	return !still
+	return counted, isNew
 }
 
 // NewIdentities returns empty Identities of faces in a space.
@@ -134,8 +153,11 @@ func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) 
 				a = &anchors{}
 				e.near[v.Person] = a
 			}
-			if len(a.looks) < i.rules.Anchors && NewLook(i.space, x, a.looks) {
-				a.looks = append(a.looks, x)
+			if len(a.looks) < i.rules.Anchors {
+				looks, isNew := NewLook(i.space, x, a.looks)
+				if isNew {
+					a.looks = append(looks, x)
+				}
 			}
 			a.last = at
 			e.anchored = v.Person

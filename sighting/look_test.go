@@ -48,40 +48,54 @@ func TestLooksConfirm(t *testing.T) {
 	}
 }
 
-// A picture whose vector changes with the light is one look as long as its landmarks do not move against each other, and
-// a face whose landmarks move is another look only if its vector is another, too.
-func TestDusk(t *testing.T) {
+// A picture is one look, however its vector changes: with the light, its colour, the size of the face, or at all while
+// the landmarks do not move against each other. Somebody who hardly moves soon shows two looks.
+func TestOneLook(t *testing.T) {
 	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .2}
-	look := func(x float32, turn float64) sighting.Look {
+	day := face.Quality{Size: 100, Brightness: 120, Colour: .4}
+	look := func(x float32, turn float64, q face.Quality) sighting.Look {
 		l := fixture.Landmarks(turn, .5, .3+turn)
 		for i := range l {
 			l[i].X, l[i].Y = 3*l[i].X+10*x, 3*l[i].Y // another place and size
 		}
-		return sighting.Look{Vector: []float32{x}, Landmarks: l}
+		return sighting.Look{Vector: []float32{x}, Landmarks: l, Quality: q}
 	}
-	day, night := look(0, 0), look(.4, 0)
-	if sighting.NewLook(space, night, []sighting.Look{day}) {
-		t.Error("a picture at dusk is two looks")
+	first := look(0, 0, day)
+	for name, change := range map[string]func(q *face.Quality){
+		"dusk": func(q *face.Quality) { q.Brightness = 60 }, "a lamp": func(q *face.Quality) { q.Brightness = 140 },
+		"no colour": func(q *face.Quality) { q.Colour = 0 }, "gain": func(q *face.Quality) { q.Gain = 2 },
+		"a zoom": func(q *face.Quality) { q.Size = 110 }, "landmarks at rest": nil,
+	} {
+		q, turn := day, .4
+		if change == nil {
+			turn = 0
+		} else {
+			change(&q)
+		}
+		second := look(.4, turn, q)
+		if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); isNew && len(still) > 0 {
+			t.Errorf("%s: two looks", name)
+		}
+		who := sighting.NewIdentities(space, sighting.Rules{})
+		for n := range 200 {
+			at, l := time.Duration(n)*40*time.Millisecond, first
+			if n > 100 {
+				l = second
+			}
+			who.Add(1, at, l, online.Verdict{Person: alice, Anchored: true})
+			if b := who.Who(at, []int{1})[0]; b.Trust == sighting.Confirmed {
+				t.Fatalf("%s, frame %d: a photograph is confirmed", name, n)
+			}
+		}
 	}
-	if sighting.NewLook(space, look(.1, .9), []sighting.Look{day}) {
+	second := look(.3, .4, day)
+	if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); !isNew || len(still) != 1 {
+		t.Error("somebody who moves a little is one look")
+	}
+	if _, isNew := sighting.NewLook(space, look(.1, .9, day), []sighting.Look{first}); isNew {
 		t.Error("a head that turns and looks the same is two looks")
 	}
-	turned := look(.4, .9)
-	if !sighting.NewLook(space, turned, []sighting.Look{day}) {
-		t.Error("a head that turns is one look")
-	}
-	if !sighting.NewLook(space, look(-.4, 0), []sighting.Look{day, turned}) {
+	if _, isNew := sighting.NewLook(space, look(-.4, 0, day), []sighting.Look{first, second}); !isNew {
 		t.Error("a head that has turned back and looks otherwise is no new look")
-	}
-	who := sighting.NewIdentities(space, sighting.Rules{})
-	for n := range 200 {
-		l := day
-		if n > 100 {
-			l = night
-		}
-		who.Add(1, time.Duration(n)*40*time.Millisecond, l, online.Verdict{Person: alice, Anchored: true})
-		if b := who.Who(time.Duration(n)*40*time.Millisecond, []int{1})[0]; b.Trust == sighting.Confirmed {
-			t.Fatalf("frame %d: a photograph is confirmed", n)
-		}
 	}
 }

@@ -234,7 +234,9 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	for i := range s.window {
 		counted[i] = s.window[i].look
 	}
-	if s.still = !sighting.NewLook(s.space, f.Look, counted); !s.still {
+	counted, isNew := sighting.NewLook(s.space, f.Look, counted)
+	if s.still = !isNew; isNew {
+		s.window = s.window[len(s.window)-len(counted):]
 		if s.window = append(s.window, j); len(s.window) > s.policy.Window {
 			s.window = s.window[1:]
 		}

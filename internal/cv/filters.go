@@ -41,6 +41,12 @@ func (m *Image) Brightened(gain float64) (*Image, error) {
 	return &Image{mat: dst}, nil
 }
 
+// Mean returns the mean of each channel, 0..255.
+func (m *Image) Mean() (blue, green, red float64) {
+	mean := m.mat.Mean()
+	return mean.Val1, mean.Val2, mean.Val3
+}
+
 // Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of size may be larger
 // than the picture. To be fast, each grey value is the mean of four points, each interpolated, so in a large picture
 // some pixels are left out. A JPEG is decoded at a small scale, and no pixel is left out.

@@ -6,11 +6,16 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/clitest"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, "faceauth-lab", main) }
 
 func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata/script") }
+
+func TestArrivals(t *testing.T) {
+	clitest.Scripts(t, "testdata/faces", "FACES="+fixture.Recordings(t, "faces/fast_videos"))
+}
 
 // flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
 // the reason.
