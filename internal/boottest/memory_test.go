@@ -19,7 +19,6 @@ import (
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // memoryOf returns where in a process's memory any of the needles lies, as root can see it.
@@ -88,11 +87,16 @@ func TestForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := new(online.Learner).UnmarshalBinary(p.Learner); err != nil {
+		l := new(online.Learner)
+		if err := l.UnmarshalBinary(p.Learner); err != nil {
 			t.Fatal(err)
 		}
-		for i, v := range vectors(t, p.Learner, space.Dim) {
-			needles[fmt.Sprintf("%s, vector %d", user, i)] = v
+		for i, label := range l.Labels() {
+			var piece []byte // as it is in memory
+			for _, f := range l.Vector(label.ID)[100:116] {
+				piece = binary.LittleEndian.AppendUint32(piece, math.Float32bits(f))
+			}
+			needles[fmt.Sprintf("%s, vector %d", user, i)] = piece
 		}
 		needles[user+", record"] = p.Learner[len(p.Learner)/2:][:48]
 	}
@@ -178,64 +182,4 @@ func (s *system) outside(t testing.TB) string {
 	}
 	t.Fatalf("process %s is not to be seen from outside", inside)
 	return ""
-}
-
-// vectors returns pieces of the vectors in a learner's snapshot, in the form that they have in memory.
-func vectors(t testing.TB, snapshot []byte, dim int) (all [][]byte) {
-	t.Helper()
-	var walk func(x any)
-	add := func(v []float32) {
-		b := make([]byte, 0, 64)
-		for _, f := range v[100:116] {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-		}
-		all = append(all, b)
-	}
-	walk = func(x any) {
-		switch x := x.(type) {
-		case []byte:
-			if len(x) == 4*dim {
-				add(floats(x, binary.LittleEndian))
-			} else {
-				var inner any
-				if cbor.Unmarshal(x, &inner) == nil {
-					walk(inner)
-				}
-			}
-		case []any:
-			if len(x) == dim {
-				v := make([]float32, 0, dim)
-				for _, f := range x {
-					if f, ok := f.(float64); ok {
-						v = append(v, float32(f))
-					}
-				}
-				if len(v) == dim {
-					add(v)
-					return
-				}
-			}
-			for _, y := range x {
-				walk(y)
-			}
-		case map[any]any:
-			for _, y := range x {
-				walk(y)
-			}
-		}
-	}
-	var x any
-	if err := cbor.Unmarshal(snapshot, &x); err != nil {
-		return nil // another form: then the test searches for pieces of the record
-	}
-	walk(x)
-	return all[:min(len(all), 6)]
-}
-
-func floats(b []byte, order binary.ByteOrder) []float32 {
-	v := make([]float32, len(b)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(order.Uint32(b[4*i:]))
-	}
-	return v
 }

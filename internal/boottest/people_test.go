@@ -401,19 +401,11 @@ func TestWhoMayAsk(t *testing.T) {
 	}{
 		{"a session at the device", true, func() string { return s.session(t, "bob", atDevice, face) }},
 		{"a session from elsewhere", false, func() string { return s.session(t, "bob", elsewhere, face) }},
-		{"a service of a user from elsewhere", false, func() string {
-			return s.session(t, "bob", elsewhere,
-				"export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --pipe --wait --quiet "+face)
-		}},
 		{"a service of a user at the device", false, func() string {
 			return s.session(t, "bob", atDevice, byManager+face)
 		}},
 		{"a service of the user at the device, without PAM", false, func() string {
 			return s.session(t, "alice", atDevice, byManager+verify)
-		}},
-		{"a timer of a user, set from elsewhere", false, func() string { return s.later(t, "bob", face) }},
-		{"a timer of the user, set from elsewhere, without PAM", false, func() string {
-			return s.later(t, "alice", verify)
 		}},
 		{"a timer of the user, set from elsewhere, at the socket", false, func() string {
 			return s.later(t, "alice", prompted("", ask("verify", "", "", "", "", "")))
@@ -428,10 +420,6 @@ func TestWhoMayAsk(t *testing.T) {
 			return s.session(t, "alice", atDevice, lock+byManager+verify)
 		}},
 		{"sudo or su there", false, func() string { return s.session(t, "bob", atDevice, lock+byManager+face) }},
-		{"a service of the system", false, func() string {
-			out, _ := s.try(t, face, "--property=User=bob")
-			return out
-		}},
 		{"a service that is not listed, with an empty password", false, func() string {
 			out, _ := s.try(t, prompted("", "pamtester vpn alice authenticate"))
 			return out

@@ -3,6 +3,7 @@
 package boottest
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -21,7 +22,8 @@ func needs(t testing.TB, programs ...string) {
 }
 
 // typist starts a program on a terminal of its own, and answers its prompts for a password, and those of a shell, with
-// one line after the other. It prints all that the program has said, and its exit code.
+// one line after the other; ^C is Enter, and the key a second later. It prints all that the program has said, and its
+// exit code.
 const typist = `import os, pty, re, select, sys, termios, time
 lines, said, answered, code = sys.argv[1].split("|"), b"", 0, None
 pid, terminal = pty.fork()
@@ -45,7 +47,11 @@ while time.monotonic() < end:
         # pkttyagent drops what is typed before it has switched the echo off.
         while termios.tcgetattr(terminal)[3] & termios.ECHO and time.monotonic() < end:
             time.sleep(.02)
-        os.write(terminal, lines.pop(0).encode() + b"\n")
+        line = lines.pop(0)
+        os.write(terminal, line.strip("^C").encode() + b"\n")
+        if line == "^C":
+            time.sleep(1)
+            os.write(terminal, b"\x03")
 if code is None:
     os.kill(pid, 9)
 print(said.decode(errors="replace").replace("\r", "") + "\ncode", code)
@@ -129,6 +135,24 @@ func TestSudo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// ^C ends the wait for the camera at once in su and sudo.
+func TestInterrupted(t *testing.T) {
+	needs(t, "sudo")
+	s := programs(t)
+	s.camera(t, "vidtimit_rot/p3") // a stranger, for whom the camera looks five seconds
+	s.run(t, "faceauth login allow sudo su --challenge none")
+	for _, command := range []string{"su alice -c true", "sudo -k -u bob true"} {
+		s.trust(t)
+		out := s.session(t, "alice", atDevice, "begun=$(date +%s%N); "+typed("^C", command)+
+			"; echo took $((($(date +%s%N)-begun)/1000000))")
+		var took int
+		_, last, _ := strings.Cut(out, "\ntook ")
+		if _, err := fmt.Sscan(last, &took); err != nil || took < 1000 || took > 3000 || !strings.Contains(out, asked) {
+			t.Errorf("%s: %s\n%s", command, out, s.journal(t))
+		}
 	}
 }
 

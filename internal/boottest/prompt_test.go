@@ -218,15 +218,3 @@ func TestFlooded(t *testing.T) {
 		s.run(t, "systemctl is-active flood; systemctl stop flood")
 	}
 }
-
-// An open prompt prevents no other login.
-func TestOthersKeepNobodyOut(t *testing.T) {
-	s := people(t)
-	defer s.trust(t)
-	s.run(t, wake)
-	out := s.session(t, "bob", atDevice, "TYPING=4000 "+prompted("", "su alice -c true")+" >/dev/null & sleep .5\n"+
-		prompted("", "su alice -c true")+"; wait")
-	if a := parse(t, out); !a.in || a.total > 2*time.Second {
-		t.Errorf("beside a prompt that was left open: let in %t after %v\n%s", a.in, a.total, a.said)
-	}
-}

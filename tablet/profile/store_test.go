@@ -285,38 +285,6 @@ func TestAltered(t *testing.T) {
 	}
 }
 
-func BenchmarkStore(b *testing.B) {
-	path, key, p := filepath.Join(b.TempDir(), "store"), profile.NewKey(), numbered(1, 600_000)
-	s, err := profile.Open(path, key, space)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, user := range []string{"alice", "bob", "carol"} {
-		if err := s.Save(user, p); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.Run("save and load", func(b *testing.B) {
-		for b.Loop() {
-			_, err := s.Load("bob")
-			if err := errors.Join(err, s.Save("bob", p)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("close and open", func(b *testing.B) {
-		for b.Loop() {
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
-			if s, err = profile.Open(path, key, space); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	s.Close()
-}
-
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
