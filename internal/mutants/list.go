@@ -66,7 +66,7 @@ var all = []mutant{
 `, "gallery"},
 	{"a camera that is down lets people leave", "office/presence.go",
 		"return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold",
-		"return true", "office"},
+		"return c == nil || !held.IsZero()", "office"},
 	{"two faces of one track pass", "eye/message.go",
 		`c.rule(!tracks[x.Track], "two faces of the track %d in a frame", x.Track)`,
 		"_ = tracks[x.Track]", "eye"},
