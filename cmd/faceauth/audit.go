@@ -3,11 +3,13 @@
 package main
 
 import (
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/faceauth/faceauth/eye"
@@ -15,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/pagestyle"
+	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
@@ -263,4 +266,20 @@ func (o *options) eachFrame(c *cobra.Command, v *cli.Vision, path, what string, 
 		do(f)
 		bar.Step()
 	}
+}
+
+//go:embed *.html.tmpl
+var sheetFiles embed.FS
+
+// sheets are the pages of the commands audit, confirm and search.
+var sheets = template.Must(template.New("").Funcs(pagestyle.Funcs).Funcs(template.FuncMap{
+	"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
+	"stamp":   stamp,
+	"base":    filepath.Base,
+	"link":    func(h search.Hit) template.URL { return template.URL(link(source(h), h.From)) },
+}).ParseFS(sheetFiles, "*.html.tmpl"))
+
+// writeSheet writes the page of a command.
+func writeSheet(path, command string, page any) error {
+	return pagestyle.Write(path, sheets.Lookup(command+".html.tmpl"), page)
 }

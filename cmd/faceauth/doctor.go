@@ -20,7 +20,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/display"
+	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
@@ -121,7 +121,7 @@ func newDoctor() *cobra.Command {
 					"faces that are hard to recognise are not learned")
 				check(false, "enrolled the right way up", uprightIn(g), "everybody")
 			}
-			check(false, "window", display.Answers(), "a display answers")
+			check(false, "window", drawing.Answers(), "a display answers")
 			if o.JSON {
 				if err := json.NewEncoder(w).Encode(rows); err != nil {
 					return err

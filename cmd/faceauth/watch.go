@@ -13,7 +13,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/display"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/online"
@@ -51,7 +50,7 @@ func newWatch() *cobra.Command {
 				look.Picture = 112
 			}
 			if show {
-				if err := display.Answers(); err != nil {
+				if err := drawing.Answers(); err != nil {
 					return err
 				}
 				if w.window, err = drawing.Start(c.Context(), cli.EyeCommand("show")...); err != nil {

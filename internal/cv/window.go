@@ -3,7 +3,7 @@
 package cv
 
 import (
-	"github.com/faceauth/faceauth/internal/display"
+	"github.com/faceauth/faceauth/internal/drawing"
 	"gocv.io/x/gocv"
 )
 
@@ -13,7 +13,7 @@ type Window struct{ w *gocv.Window }
 // NewWindow opens a window. Without a display OpenCV's window toolkit would end the process, so the display is tried
 // first.
 func NewWindow(title string) (*Window, error) {
-	if err := display.Answers(); err != nil {
+	if err := drawing.Answers(); err != nil {
 		return nil, err
 	}
 	return &Window{gocv.NewWindow(title)}, nil

@@ -69,3 +69,13 @@ func TestEnds(t *testing.T) {
 		t.Error("a missing program was started")
 	}
 }
+
+func TestNone(t *testing.T) {
+	t.Setenv("WAYLAND_DISPLAY", "")
+	for _, name := range []string{"", ":97", "nonsense", "localhost:60001", ":"} {
+		t.Setenv("DISPLAY", name)
+		if err := drawing.Answers(); !errors.Is(err, drawing.ErrNoDisplay) {
+			t.Errorf("DISPLAY=%q: %v", name, err)
+		}
+	}
+}

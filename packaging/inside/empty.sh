@@ -46,7 +46,7 @@ cd /root/clone
 cp /root/faceauth/faceauth-demo/*.avi .
 cp $stills/s1/1.pgm a.jpg
 cp $stills/s1/2.pgm b.jpg
-for example in door network detector who; do
+for example in door network who; do
 	sed -n 's|^//[[:space:]]*\(go run ./examples/.*\)|\1|p; s|^// .*: \(go run ./examples/.*\)$|\1|p' examples/$example/main.go >/tmp/commands
 	[ -s /tmp/commands ] || stop "examples/$example says no command"
 	sed -i 's/ 0$/ recording.avi/' /tmp/commands
