@@ -24,8 +24,7 @@ const (
 type film struct {
 	pictures [][]byte // JPEG, of one size
 	due      time.Time
-	with     map[uint64]*sighted
-	show     []uint64 // the sightings of who else is in it
+	with     []*sighted // who else is in it
 }
 
 // films reports whether the clip of a person in view needs a picture now. The lock must be held.
@@ -52,27 +51,11 @@ func (w *cameras) roll(f face.Frame, all []*sighted) {
 		}
 		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)
 		for _, o := range all {
-			if o != s {
-				if s.film.with == nil {
-					s.film.with = make(map[uint64]*sighted)
-				}
-				s.film.with[o.ID] = o
+			if o != s && !slices.Contains(s.film.with, o) {
+				s.film.with = append(s.film.with, o)
 			}
 		}
 	}
-}
-
-// others completes the film of an ended sighting. Everybody else in it must be kept, too: when one of them is forgotten,
-// the film goes.
-func (f *film) others(w *memory) {
-	for id, o := range f.with {
-		if !w.keeps(o) || len(o.album.Faces) == 0 {
-			*f = film{}
-			return
-		}
-		f.show = append(f.show, id)
-	}
-	f.with = nil
 }
 
 // put writes the film of a sighting.
@@ -82,10 +65,8 @@ func (f *film) put(t *gallery.Tx, sighting uint64) error {
 		err = t.Exec("insert or replace into film(sighting, pictures, size, body) values(?, ?, ?, ?)", int64(sighting),
 			int64(len(f.pictures)), int64(len(body)), body)
 	}
-	for _, other := range f.show {
-		if err == nil {
-			err = t.Exec("insert or replace into film_with values(?, ?)", int64(sighting), int64(other))
-		}
+	for _, other := range f.with {
+		t.Exec("insert or replace into film_with values(?, ?)", int64(sighting), int64(other.ID))
 	}
 	return err
 }

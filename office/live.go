@@ -148,7 +148,10 @@ func (w *cameras) end(v *view, live []int) {
 		if !w.keeps(s) {
 			continue
 		}
-		s.film.others(w.memory)
+		// Everybody else in a film must be kept, too: when one of them is forgotten, the film goes.
+		if slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 }) {
+			s.film = film{}
+		}
 		w.ended = append(w.ended, s)
 		if len(s.learned) > 0 {
 			w.learned[s.ID], s.learned = s.learned, nil // the row gets them when they are saved

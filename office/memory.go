@@ -17,7 +17,6 @@ import (
 type Options struct {
 	Presence PresenceSettings
 	Rules    sighting.Rules
-	Track    sighting.Settings
 	Freeze   bool // recognise people and learn nothing
 	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
 	Faceless bool

@@ -53,11 +53,11 @@ const stillsNamed = 2
 
 // watcher returns the watcher for the camera.
 func (w *cameras) watcher(c Camera) *sighting.Watcher {
-	track, rules := w.o.Track, w.o.Rules
-	if track.Given = c.Stills; c.Stills {
+	rules := w.o.Rules
+	if c.Stills {
 		rules.Frames = stillsNamed
 	}
-	return sighting.NewWatcher(w.gallery.Learner(), track, rules)
+	return sighting.NewWatcher(w.gallery.Learner(), sighting.Settings{Given: c.Stills}, rules)
 }
 
 // Health describes the state of a camera.
