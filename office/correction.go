@@ -97,17 +97,14 @@ func (w *book) corrections(t *gallery.Tx, condition string, each func(Correction
 
 // Corrections returns the last n entries of the journal before the entry with the given number (0: before none), the
 // newest first.
-func (w *book) Corrections(before uint64, n int) []Correction {
+func (w *book) Corrections(id uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Correction{}
-	if before == 0 {
-		before = math.MaxInt64
-	}
 	w.note(w.past.look(func(t *gallery.Tx) error {
 		return w.corrections(t, "statement.id < ? order by statement.id desc limit ?", func(c Correction) {
 			all = append(all, c)
-		}, int64(before), int64(n))
+		}, before(id), int64(n))
 	}))
 	return all
 }

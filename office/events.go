@@ -3,7 +3,6 @@
 package office
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -133,7 +132,7 @@ func (b *events) dirty() bool {
 
 // Events returns the last n events that are wanted before the event with the given number (0: before none), the newest
 // first. Nil wants all.
-func (w *Office) Events(before uint64, n int, wanted func(Event) bool) []Event {
+func (w *Office) Events(id uint64, n int, wanted func(Event) bool) []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, all := w.past, []Event{}
@@ -146,18 +145,15 @@ func (w *Office) Events(before uint64, n int, wanted func(Event) bool) []Event {
 		}
 		return nil
 	}
-	if before == 0 {
-		before = math.MaxInt64
-	}
 	for _, e := range slices.Backward(p.events.waiting) {
 		e.Name = p.nameOf(e.Kind, e.Person, e.Name)
-		if e.ID < before && take(e) != nil {
+		if int64(e.ID) < before(id) && take(e) != nil {
 			return all
 		}
 	}
 	oldest := max(0, int64(p.events.state.Last)-int64(p.s.Events))
 	p.look(func(t *gallery.Tx) error {
-		return p.rows(t, "number < ? and number > ? order by number desc", take, int64(before), oldest)
+		return p.rows(t, "number < ? and number > ? order by number desc", take, before(id), oldest)
 	})
 	return all
 }

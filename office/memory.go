@@ -4,6 +4,7 @@ package office
 
 import (
 	"cmp"
+	"math"
 	"sync"
 	"time"
 
@@ -83,11 +84,12 @@ func (w *memory) Number(name string) int64 {
 	return w.gallery.Number(name)
 }
 
-// space returns the feature space of the faces. The lock must not be held.
-func (w *memory) space() face.Space {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.gallery.Space()
+// before returns the number before which a list ends, for SQL: 0 is before none.
+func before(id uint64) int64 {
+	if id == 0 {
+		return math.MaxInt64
+	}
+	return int64(id)
 }
 
 // note records an error of the database.

@@ -4,7 +4,6 @@ package office
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -80,12 +79,8 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all, rows := []Sighting{}, 0
-	before := int64(math.MaxInt64)
-	if id > 0 {
-		before = int64(id)
-	}
 	w.each("id < ?2 and size > 0 order by id desc", func(s *sighted) bool {
-		if int64(s.ID) >= before {
+		if int64(s.ID) >= before(id) {
 			return true
 		}
 		if x := w.show(s); x.Face != 0 {
@@ -95,7 +90,7 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 			rows++
 		}
 		return rows < n
-	}, before)
+	}, before(id))
 	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
 	return all[:min(n, len(all))]
 }

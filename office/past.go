@@ -80,12 +80,12 @@ func TemporaryPast(g *gallery.Gallery, s PastSettings) (*Past, error) {
 func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Past, error) {
 	s = s.defaults()
 	p := &Past{g: g, s: s, temporary: temporary, name: name, events: newEvents(s)}
-	err := p.hold(name)
+	err := p.hold()
 	if err == nil {
-		err = g.Records(false, func(t *gallery.Tx) error { return p.begin(t, name) })
-	}
-	if err == nil {
-		err = g.Look(func(t *gallery.Tx) error { return p.events.read(t, p.id) })
+		err = g.Records(false, func(t *gallery.Tx) error {
+			p.begin(t)
+			return p.events.read(t, p.id)
+		})
 	}
 	if err != nil {
 		p.release()
@@ -94,22 +94,27 @@ func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Pas
 	return p, nil
 }
 
-// lockOf returns the path of the lock of an office.
-func lockOf(g *gallery.Gallery, name string) string {
+// lockOf locks an office.
+func lockOf(g *gallery.Gallery, name string, wait time.Duration) (*os.File, error) {
 	sum := sha256.Sum256([]byte(name))
-	return fmt.Sprintf("%s-office-%x", g.Path(), sum[:4])
+	f, err := os.OpenFile(fmt.Sprintf("%s-office-%x", g.Path(), sum[:4]), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := safefile.Lock(f, wait); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // hold keeps other programs from running an office of this name.
-func (p *Past) hold(name string) (err error) {
-	if p.g.Path() == "" {
-		return nil
+func (p *Past) hold() (err error) {
+	if p.g.Path() != "" {
+		p.lock, err = lockOf(p.g, p.name, 2*time.Second)
 	}
-	p.lock, err = os.OpenFile(lockOf(p.g, name), os.O_RDWR|os.O_CREATE, 0o600)
-	if err == nil {
-		if err = safefile.Lock(p.lock, 2*time.Second); errors.Is(err, safefile.ErrLocked) {
-			err = ErrBusy
-		}
+	if errors.Is(err, safefile.ErrLocked) {
+		return ErrBusy
 	}
 	return err
 }
@@ -126,29 +131,24 @@ func (p *Past) release() error {
 }
 
 // begin makes the row of the office if there is none, and removes what ended programs have left behind.
-func (p *Past) begin(t *gallery.Tx, name string) error {
+func (p *Past) begin(t *gallery.Tx) error {
 	var random [4]byte
 	rand.Read(random[:])
 	t.Query(`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
 		on conflict(name) do update set name = name returning id, code, off`, func(r gallery.Row) error {
 		p.id, p.code, p.off = r.ColumnInt64(0), r.ColumnText(1), r.ColumnInt64(2) == 1
 		return nil
-	}, name, hex.EncodeToString(random[:]), p.temporary)
+	}, p.name, hex.EncodeToString(random[:]), p.temporary)
 	left := make(map[int64]string)
 	t.Query("select id, name from office where temporary and id <> ?", func(r gallery.Row) error {
 		left[r.ColumnInt64(0)] = r.ColumnText(1)
 		return nil
 	}, p.id)
 	for id, name := range left {
-		f, held := os.OpenFile(lockOf(p.g, name), os.O_RDWR|os.O_CREATE, 0o600)
-		if held == nil {
-			if held = safefile.Lock(f, 0); held == nil {
-				os.Remove(f.Name())
-			}
-			f.Close()
-		}
-		if held == nil {
+		if f, err := lockOf(p.g, name, 0); err == nil {
 			t.Exec("delete from office where id = ?", id)
+			os.Remove(f.Name())
+			f.Close()
 		}
 	}
 	if p.s.Clips == 0 { // nobody would remove those of earlier runs
@@ -167,16 +167,15 @@ func (p *Past) Name() string { return p.name }
 func (p *Past) Close() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.events == nil || p.id == 0 {
+	if p.id == 0 {
 		return nil
 	}
-	if p.temporary {
+	if p.temporary || p.events.dirty() {
 		err = p.g.Records(false, func(t *gallery.Tx) error {
-			t.Erase()
-			return t.Exec("delete from office where id = ?", p.id)
-		})
-	} else if p.events.dirty() {
-		err = p.g.Records(false, func(t *gallery.Tx) error {
+			if p.temporary {
+				t.Erase()
+				return t.Exec("delete from office where id = ?", p.id)
+			}
 			p.events.write(t, p.id)
 			return nil
 		})

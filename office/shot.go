@@ -17,18 +17,18 @@ func (w *pictures) Shot(e Event) (s Shot) {
 		return s
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	v := w.began(e)
 	if v == nil {
-		w.mu.Unlock()
 		return s
 	}
 	s.Sighting = v.ID
 	x := w.show(v)
-	kept := x.Group != 0 && w.unknown.Has(x.Group) && !w.unknown.Ignored(x.Group)
-	faces := append([]Face(nil), v.album.Faces...)
-	w.mu.Unlock()
-	for _, f := range best(w.space(), faces, 1) {
-		if kept && f.JPEG != nil {
+	if x.Group == 0 || !w.unknown.Has(x.Group) || w.unknown.Ignored(x.Group) {
+		return s
+	}
+	for _, f := range best(w.gallery.Space(), v.album.Faces, 1) {
+		if f.JPEG != nil {
 			s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.clear()
 		}
 	}
