@@ -90,7 +90,7 @@ func (a *Authenticator) guide(
 	turned, err := a.guided(ctx, a.camera, e, report)
 	faces, infrared := e.Faces(), [][]float32(nil)
 	if e.Result().Word == Enrolled && a.o.Infrared != nil && (known == nil || knownInfrared != nil) {
-		e = newEnrolment(a.space.Infrared(), a.o.Anchor, leastLit, a.o.Now(), a.o.EnrolmentLimit)
+		e = newEnrolment(a.space.Infrared(), a.o.Anchor, LeastLit, a.o.Now(), a.o.EnrolmentLimit)
 		e.known, e.infrared = knownInfrared, true
 		turned, err = a.guided(ctx, a.o.Infrared, e, report)
 		infrared = e.Faces()

@@ -35,9 +35,9 @@ const (
 	tilting = .06
 )
 
-// leastLit is the least mean liveness score in infrared: the emitter brightens the face a fifth more than the strips
+// LeastLit is the least mean liveness score in infrared: the emitter brightens the face a fifth more than the strips
 // beside the head. lab/NOTES.md has the made-up recordings it was tried on.
-const leastLit = .55
+const LeastLit = .55
 
 // dullFrames is the number of judged frames in a row taken for a picture after which an enrolment ends: every login
 // would end so, too.

@@ -329,70 +329,24 @@ func testVerifyFaults(t *testing.T) {
 }
 
 // If the store cannot write the result of a login, nobody is let in.
-func TestVerifyWithoutStore(t *testing.T) { bubble(testVerifyWithoutStore)(t) }
-
-func testVerifyWithoutStore(t *testing.T) {
-	d := ready(t, tablet.Options{Policy: tablet.Policy{Deadline: 2 * time.Second}})
-	store, err := profile.Open(filepath.Join(t.TempDir(), "other"), d.key, stage.Space)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, frames := range []int{0, 2} { // closed before and after the first face is judged
-		f := &closing{Camera: &d.film, store: store, after: frames}
-		a, err := tablet.New(store, stage.Space, f.Open, tablet.Options{Now: d.now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
-		f.after = 1000
-		if r, err := a.Enroll(t.Context(), "alice", "", func(tablet.Result) {}); err != nil ||
-			r.Word != tablet.Enrolled {
-			t.Fatal(r, err)
-		}
-		if err := a.Password("alice", 0, ""); err != nil {
-			t.Fatal(err)
-		}
-		f.after = frames
-		d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-		if r, err := a.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r tablet.Result) {
-			if r.Word == tablet.Match {
-				t.Error("a match was told")
+func TestVerifyWithoutStore(t *testing.T) {
+	for _, frames := range []time.Duration{0, 2} { // it is closed before the first face is judged, and after the second
+		t.Run(fmt.Sprint(int(frames)), bubble(func(t *testing.T) {
+			d := ready(t, tablet.Options{})
+			d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9), Pace: 100 * time.Millisecond})
+			time.AfterFunc(frames*100*time.Millisecond+50*time.Millisecond, func() { d.store.Close() })
+			r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r tablet.Result) {
+				if r.Word == tablet.Match {
+					t.Error("a match was told")
+				}
+			})
+			if err != nil || r.Word != tablet.Failed {
+				t.Errorf("%+v, %v", r, err)
 			}
-		}); err != nil || r.Word != tablet.Failed {
-			t.Errorf("after %d frames: %+v, %v", frames, r, err)
-		}
-		a.Close()
-		if store, err = profile.Open(filepath.Join(t.TempDir(), "again"), d.key, stage.Space); err != nil {
-			t.Fatal(err)
-		}
+			d.Close()
+			d.open(t)
+		}))
 	}
-	store.Close()
-}
-
-// closing is a camera that closes the store in the middle of a login.
-type closing struct {
-	*stage.Camera
-	store interface{ Close() error }
-	after int
-}
-
-func (c *closing) Open(ctx context.Context, p tablet.Purpose) (tablet.Stream, error) {
-	s, err := c.Camera.Open(ctx, p)
-	return &closingStream{s, c, 0}, err
-}
-
-type closingStream struct {
-	tablet.Stream
-	c *closing
-	n int
-}
-
-func (s *closingStream) Next(ctx context.Context) (face.Frame, error) {
-	if s.n == s.c.after {
-		s.c.store.Close()
-	}
-	s.n++
-	return s.Stream.Next(ctx)
 }
 
 // An attempt is on disk while the login lasts.

@@ -56,7 +56,7 @@ func (a *Authenticator) Verify(
 	}
 	camera, space := a.camera, a.space
 	if infrared {
-		camera, space, policy.MinLiveness = a.o.Infrared, a.space.Infrared(), leastLit
+		camera, space, policy.MinLiveness = a.o.Infrared, a.space.Infrared(), LeastLit
 	}
 	v := &verification{
 		a: a, user: user, asker: try.Asker, service: try.Service, policy: policy, space: space,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/v4l2"
@@ -87,7 +89,47 @@ type infrared struct {
 	Verdict string `json:"verdict"`
 	Camera  string `json:"camera"`
 	hardware
-	tablet.InfraredLight
+	Size    [2]int    `json:"size"`
+	Pairs   int       `json:"pairs"`             // pairs of pictures, as frames of an infrared camera are
+	Flashed int       `json:"flashed"`           // pairs with a lit and a dark picture
+	Pulse   float64   `json:"pulse"`             // median difference of lit and dark, in grey levels
+	Faces   int       `json:"faces"`             // faces in the pairs
+	Lit     []float32 `json:"lit,omitempty"`     // the scores of these faces, in order
+	Reasons []string  `json:"reasons,omitempty"` // why faces would not be used
+}
+
+// flash is the least pulse, in grey levels, of a pair with a lit and a dark picture.
+const flash = 12
+
+// look looks through the camera for some time.
+func (s *infrared) look(ctx context.Context, stream face.Stream, within time.Duration) error {
+	var pulses []float64
+	for end := time.Now().Add(within); time.Now().Before(end); {
+		f, err := stream.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		s.Size, s.Pairs = [2]int{f.Size.X, f.Size.Y}, s.Pairs+1
+		if pulses = append(pulses, f.Pulse); f.Pulse >= flash {
+			s.Flashed++
+		}
+		for _, x := range f.Samples {
+			s.Faces++
+			if x.Liveness != nil {
+				s.Lit = append(s.Lit, *x.Liveness)
+			}
+			if why := string(x.Reason); why != "" && !slices.Contains(s.Reasons, why) {
+				s.Reasons = append(s.Reasons, why)
+			}
+		}
+	}
+	slices.Sort(s.Lit)
+	if slices.Sort(pulses); len(pulses) > 0 {
+		s.Pulse = pulses[len(pulses)/2]
+	}
+	return nil
 }
 
 // infraredLook is how long a camera is looked at.
@@ -120,14 +162,10 @@ func (o *options) seenInfrared(ctx context.Context, device string) (s infrared, 
 	if err != nil {
 		return s, cli.Fail(cli.BadSource, err)
 	}
-	s.InfraredLight, err = tablet.LookInfrared(ctx, stream, infraredLook)
-	slices.Sort(s.Lit)
+	err = s.look(ctx, stream, infraredLook)
 	s.Does, s.Verdict = s.judged()
 	return s, err
 }
-
-// lit is the median score of the faces that is needed.
-const lit = .55
 
 // median returns the median score of the faces.
 func (s infrared) median() float32 { return s.Lit[len(s.Lit)/2] }
@@ -141,11 +179,11 @@ func (s infrared) judged() (does bool, why string) {
 	case s.Flashed == 0:
 		return false, no + "no picture is lit: its emitter does not flash, or nobody is near. Some emitters need " +
 			"linux-enable-ir-emitter, a program by others"
-	case s.Faces == 0:
+	case len(s.Lit) == 0:
 		return false, "it is not known whether this camera will do: no face was found. Sit before it and run this again"
-	case s.median() < lit:
+	case s.median() < tablet.LeastLit:
 		return false, no + fmt.Sprintf("the emitter lights a face too little (%.2f, and %.2f is needed)", s.median(),
-			lit)
+			tablet.LeastLit)
 	}
 	return true, fmt.Sprintf("this camera will do: add --infrared %s to FACEAUTH_OPTIONS in /etc/default/faceauth, "+
 		"and enrol again", s.Camera)
@@ -172,9 +210,9 @@ func (s infrared) String() string {
 	line("frames", fmt.Sprintf("%s of %dx%d pixels", cli.Count(s.Pairs, "pair"), s.Size[0], s.Size[1]))
 	line("emitter", fmt.Sprintf("it flashed in %s; a lit picture is brighter by %.0f of 255",
 		cli.Count(s.Flashed, "pair"), s.Pulse))
-	if s.Faces > 0 {
+	if len(s.Lit) > 0 {
 		line("face", fmt.Sprintf("in %s, lit %.2f (median; %.2f is needed)", cli.Count(s.Faces, "pair"), s.median(),
-			lit))
+			tablet.LeastLit))
 		line("", strings.Join(s.Reasons, ", "))
 	}
 	if s.Name != "" {
