@@ -410,7 +410,7 @@ func (d *Device) put(ctx context.Context, js jetstream.JetStream, all []*state) 
 			}
 			lost = append(lost, note{name: p.id.String(), write: "of another device"})
 		case <-late:
-			return won, nil, errors.New("the server of the fleet does not answer")
+			return won, nil, errors.New("the server of the fleet does not answer: its disk may be full")
 		case <-ctx.Done():
 			return won, nil, ctx.Err()
 		}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -312,6 +313,66 @@ func TestPresence(t *testing.T) {
 	}
 	change("delete from present")
 	w.wait("alice has left", func() bool { return seen(time.Now()) == "" })
+}
+
+// The disk of the server is full, and then that of a device: both say so, nothing is lost, and all goes
+// on when there is room again.
+func TestFullDisk(t *testing.T) {
+	w := newWorld(t, 9010, 2)
+	a, b := w.devices[0], w.devices[1]
+	disk := func(path string) (filler string) {
+		kept := path + "-kept"
+		try(t, os.Rename(path, kept))
+		try(t, os.Mkdir(path, 0o700))
+		if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size=16m"); err != nil {
+			t.Skip("no small disk: ", err)
+		}
+		t.Cleanup(func() { syscall.Unmount(path, syscall.MNT_DETACH) })
+		try(t, os.CopyFS(path, os.DirFS(kept)))
+		return filepath.Join(path, "filler")
+	}
+	fill := func(path string) {
+		f, err := os.Create(path)
+		try(t, err)
+		for err == nil {
+			_, err = f.Write(make([]byte, 4096))
+		}
+		if f.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	w.server.end(false)
+	b.stop(false)
+	ofServer, ofDevice := disk(w.folder), disk(filepath.Dir(b.path))
+	try(t, os.Chmod(filepath.Join(w.folder, "server.json"), 0o600))
+	try(t, os.Chmod(membershipFile(b.path), 0o600))
+	w.serve()
+	b.start()
+	w.enrolled(a, "alice")
+	w.known("alice", b)
+	enrol := func(name string) {
+		for i := range 40 {
+			w.enrolled(a, fmt.Sprint(name, i))
+		}
+	}
+	fill(ofServer)
+	enrol("p")
+	w.wait("the server says why", func() bool { return strings.Contains(w.server.said(), "no space left") })
+	w.enrolled(b, "bob")
+	try(t, os.Remove(ofServer))
+	w.known("p39", b)
+	w.known("bob", a)
+	fill(ofDevice)
+	enrol("q")
+	w.wait("the device says why", func() bool { return strings.Contains(b.run.said(), "disk is full") })
+	try(t, os.Remove(ofDevice))
+	w.known("q39", b)
+	w.wait("one state", w.agreed)
+	t.Logf("%s%s", b.run.said(), w.server.said())
+	for _, d := range w.devices {
+		d.stop(false)
+	}
+	w.check([]*home{a.home, b.home})
 }
 
 // Two people who are merged elsewhere keep the events and sightings of both, and what a user said of

@@ -39,7 +39,7 @@ func program(ctx context.Context, args []string) error {
 		}
 		defer s.Close()
 		fmt.Println(s.First)
-		<-ctx.Done()
+		s.Run(ctx, func(s string) { fmt.Println(s) })
 		return nil
 	}
 	d, err := Open(args[1], func(s string) { fmt.Println(s) })

@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -65,10 +66,11 @@ type Server struct {
 	First *Invitation
 
 	folder string
-	nats   *server.Server
+	set    ServerSettings
 	nc     *nats.Conn
 
-	mu sync.Mutex // guards books
+	mu   sync.Mutex // guards nats and books
+	nats *server.Server
 	books
 }
 
@@ -124,7 +126,7 @@ func copyBooks(from, to string) error {
 
 // Serve starts the server of a fleet, which keeps its files in folder. Close it after use.
 func Serve(folder string, set ServerSettings) (s *Server, err error) {
-	s = &Server{folder: folder}
+	s = &Server{folder: folder, set: set}
 	s.books, err = readBooks(booksOf(folder))
 	fresh := errors.Is(err, fs.ErrNotExist)
 	if fresh {
@@ -134,7 +136,7 @@ func Serve(folder string, set ServerSettings) (s *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.options(set)
+	_, port, err := address(set.Listen)
 	if err != nil {
 		return nil, err
 	}
@@ -145,30 +147,66 @@ func Serve(folder string, set ServerSettings) (s *Server, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("the name of this machine: %w; use --url", err)
 		}
-		s.URLs = []string{fmt.Sprintf("tls://%s:%d", name, o.Port)}
+		s.URLs = []string{fmt.Sprintf("tls://%s:%d", name, port)}
 	}
 	if err = s.save(); err == nil && fresh {
 		var i Invitation
 		i, err = s.invite("first", true)
 		s.First = &i
 	}
-	if err != nil {
-		return nil, err
-	}
-	if s.nats, err = server.NewServer(o); err != nil {
-		return nil, fmt.Errorf("starting the server: %w", err)
-	}
-	s.nats.Start()
-	if !s.nats.ReadyForConnections(time.Minute) {
-		err = fmt.Errorf("the server does not start: is another one running at %s, or the disk full?", set.Listen)
-	} else {
-		err = s.begin()
+	if err == nil {
+		err = s.start()
 	}
 	if err != nil {
-		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// start starts NATS.
+func (s *Server) start() error {
+	o, err := s.options(s.set)
+	if err != nil {
+		return err
+	}
+	n, err := server.NewServer(o)
+	if err != nil {
+		return fmt.Errorf("starting the server: %w", err)
+	}
+	s.mu.Lock()
+	s.nats = n
+	s.mu.Unlock()
+	n.Start()
+	if !n.ReadyForConnections(time.Minute) {
+		err = fmt.Errorf("the server does not start: is another one running at %s, or the disk full?", s.set.Listen)
+	} else {
+		err = s.begin(n)
+	}
+	if err != nil {
+		s.Close()
+	}
+	return err
+}
+
+// Run serves until ctx ends. NATS takes nothing any more once it could not write: when there is room
+// again, it is started anew. Tell gets a sentence for people.
+func (s *Server) Run(ctx context.Context, tell func(string)) {
+	for full := false; backoff.Wait(ctx, 2*time.Second); {
+		if health := s.nats.Healthz(nil); !full && health.Error != "" {
+			full = true
+			tell("nothing can be stored; the devices wait until there is room on the disk: " + health.Error)
+			s.Close()
+		}
+		if !full {
+			continue
+		}
+		room := filepath.Join(s.folder, "room")
+		err := errors.Join(os.WriteFile(room, make([]byte, 1<<20), 0o600), os.Remove(room))
+		if err == nil && s.start() == nil {
+			full = false
+			tell("there is room again: the server goes on")
+		}
+	}
 }
 
 // options returns the settings of NATS.
@@ -200,12 +238,12 @@ func address(text string) (host string, port int, err error) {
 }
 
 // begin opens the bucket, and answers requests.
-func (s *Server) begin() error {
+func (s *Server) begin(n *server.Server) error {
 	local, err := nkeys.FromSeed([]byte(s.Local))
 	if err != nil {
 		return err
 	}
-	s.nc, err = nats.Connect("", nats.InProcessServer(s.nats), nats.Nkey(public(s.Local), local.Sign),
+	s.nc, err = nats.Connect("", nats.InProcessServer(n), nats.Nkey(public(s.Local), local.Sign),
 		nats.MaxReconnects(-1))
 	if err != nil {
 		return err
@@ -396,12 +434,12 @@ func (s *Server) connected() (map[string][]uint64, error) {
 }
 
 func (s *Server) list(string, request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	here, err := s.connected()
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var all []Member
 	for _, m := range s.Members {
 		of := *m

@@ -74,7 +74,7 @@ func fleetServe() *cobra.Command {
 			if s.First != nil {
 				fmt.Fprintf(c.OutOrStdout(), "on the first device, within an hour:\n\n    faceauth fleet join %s\n\n", s.First)
 			}
-			<-c.Context().Done()
+			s.Run(c.Context(), func(text string) { cli.Note(c, text) })
 			return nil
 		},
 	}
