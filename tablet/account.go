@@ -68,42 +68,22 @@ func (c *account) moved() bool { return c.Told != c.Bound }
 // mostOthers is the greatest number of other askers that a profile remembers.
 const mostOthers = 64
 
-// limitsOf returns the limits of an asker; 0 is the user. Only the user's own limits decide when the password is due.
-// If too many askers are remembered, a new one may not try.
-func (c *account) limitsOf(
-	asker uint32,
-	p Policy,
-	now moment,
-) (why Refusal, wait time.Duration) {
-	if asker == 0 {
-		return c.Limits.ask(p, now)
+// ask returns why an asker may not try now, if so; 0 is the user. Only the user's own limits decide when the password
+// is due, and then nobody may try, except the user if a match lets in only with the password. If too many askers are
+// remembered, a new one may not try.
+func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait time.Duration) {
+	own := c.Limits
+	if asker == 0 && c.moved() {
+		own = own.knowing(now)
 	}
-	if why, _ := c.Limits.ask(p, now); why == PasswordDue {
-		return why, 0
-	}
-	l, ok := c.Others[asker]
-	switch {
-	case !ok && len(c.Others) >= mostOthers:
-		return TooManyFailures, 0
-	case !ok:
-		return "", 0
-	}
-	switch why, wait := l.ask(p, now); why {
-	case PasswordDue: // only the user's own limits count here
-		return "", 0
-	default:
+	if why, wait = own.ask(p, now); asker == 0 || why == PasswordDue {
 		return why, wait
 	}
-}
-
-// ask does the same as limitsOf, except that a due password does not prevent a login that only works with the password.
-func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait time.Duration) {
-	why, wait = c.limitsOf(asker, p, now)
-	moved := c.moved()
-	switch {
-	case asker == 0 && why == PasswordDue && moved:
-		return c.Limits.askUnproven(p, now)
-	case asker != 0 && why == "" && moved:
+	l, ok := c.Others[asker]
+	if !ok && len(c.Others) >= mostOthers {
+		return TooManyFailures, 0
+	}
+	if why, wait = l.knowing(now).ask(p, now); why == "" && c.moved() {
 		return PasswordDue, 0
 	}
 	return why, wait

@@ -120,11 +120,11 @@ func TestLimitsClock(t *testing.T) {
 
 // A password that is due does not prevent a session that asks for it. Failures prevent it.
 func TestLimitsUnproven(t *testing.T) {
-	var l limits
-	now := onWall(midday)
+	c := account{kept: kept{Told: "another account"}}
+	l, now := &c.Limits, onWall(midday)
 	ask := func(want Refusal, wait time.Duration) {
 		t.Helper()
-		if why, w := l.askUnproven(Policy{}, now); why != want || w != wait {
+		if why, w := c.ask(0, Policy{}, now); why != want || w != wait {
 			t.Errorf("%q, %v; want %q, %v", why, w, want, wait)
 		}
 	}
@@ -143,5 +143,35 @@ func TestLimitsUnproven(t *testing.T) {
 	ask("", 0)
 	if why, _ := l.ask(Policy{}, now); why != PasswordDue {
 		t.Errorf("asking changed it: %q", why)
+	}
+}
+
+// An asker whom the profile does not remember may try, unless it remembers too many already. The user always may, as far
+// as the user's own limits go.
+func TestAskers(t *testing.T) {
+	now := onWall(time.Unix(1e9, 0))
+	remembered := func(n int) map[uint32]limits {
+		others := make(map[uint32]limits)
+		for i := range n {
+			others[uint32(1000+i)] = limits{}
+		}
+		return others
+	}
+	for name, c := range map[string]struct {
+		others int
+		asker  uint32
+		want   Refusal
+	}{
+		"the user":                          {mostOthers, 0, ""},
+		"the first other":                   {0, 5, ""},
+		"the last one who is remembered":    {mostOthers, 1000 + mostOthers - 1, ""},
+		"one whom the profile can remember": {mostOthers - 1, 5, ""},
+		"one too many":                      {mostOthers, 5, TooManyFailures},
+	} {
+		a := account{kept: kept{Others: remembered(c.others)}}
+		a.Limits.password(now)
+		if got, _ := a.ask(c.asker, Policy{}, now); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
