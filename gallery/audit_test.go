@@ -81,13 +81,3 @@ func TestAudit(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 }
-
-func TestAuditOfNobody(t *testing.T) {
-	g, err := gallery.New(field, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Audit(true); !errors.Is(err, gallery.ErrOnePerson) {
-		t.Error(err)
-	}
-}

@@ -140,29 +140,3 @@ func BenchmarkShared(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkEnroll measures the enrolment of one more person in a gallery that knows many people with four faces each. It
-// also measures how long such a gallery takes to be opened.
-func BenchmarkEnroll(b *testing.B) {
-	for _, people := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprint(people), func(b *testing.B) {
-			g, faces := crowd(b, people)
-			n := 0
-			for b.Loop() {
-				b.StopTimer()
-				four := faces()
-				n++
-				b.StartTimer()
-				if like, err := g.Enroll(fmt.Sprint("newcomer ", n), four, noon, gallery.Enrolment{}); err != nil ||
-					like != "" {
-					b.Fatal(like, err)
-				}
-			}
-			start := time.Now()
-			if _, err := gallery.Read(g.Path()); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(time.Since(start).Milliseconds()), "open-ms")
-		})
-	}
-}

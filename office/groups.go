@@ -64,9 +64,9 @@ func newGroups(space face.Space, retention time.Duration) *groups {
 func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool) error {
 	g.groups, g.lost, g.gone = nil, nil, nil
 	at := make(map[uint64]*Stranger)
-	err := t.Query(`select face.stranger, coalesce(stranger.last, 0), coalesce(ignored, 0), number, face.camera, at, sharp,
+	err := t.Query(`select face.stranger, max(at, coalesce(stranger.last, 0)), coalesce(ignored, 0), number, face.camera, at, sharp,
 		vector, jpeg, coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
-		left join sighting on sighting.id = face.sighting where face.office = ? and face.stranger > 0 order by number`,
+		left join sighting on sighting.id = face.sighting where face.office = ? and face.stranger > 0 order by at, number`,
 		func(r gallery.Row) error {
 			id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)
 			if known(r.ColumnInt64(9)) || g.space.Check(f.Vector) != nil {
@@ -74,16 +74,11 @@ func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool
 			}
 			p := at[id]
 			if p == nil {
-				p = &Stranger{ID: id, First: f.At, Last: moment(r.ColumnInt64(1)), Ignored: r.ColumnInt64(2) == 1}
+				p = &Stranger{ID: id, First: f.At, Ignored: r.ColumnInt64(2) == 1}
 				at[id] = p
 				g.groups = append(g.groups, p)
 			}
-			if p.Last.Before(f.At) {
-				p.Last = f.At
-			}
-			if p.First.After(f.At) {
-				p.First = f.At
-			}
+			p.Last = moment(r.ColumnInt64(1))
 			if len(p.Faces) < mostFaces { // two groups that are one may have more
 				p.Faces = append(p.Faces, f)
 			}
