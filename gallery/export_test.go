@@ -2,8 +2,7 @@
 
 package gallery
 
-// Reject adds a face that is not the named person's ([online.Learner.Reject]). Number is its number, if it has one. The error wraps [online.ErrUnknown], or
-// comes from [face.Space.Check] or the database.
+// Reject adds a face that is not the named person's ([online.Learner.Reject]). Number is its number, if it has one.
 func (g *Gallery) Reject(x []float32, name string, number ...uint64) error {
 	return g.Change(func(t *Tx) error {
 		if err := g.Space().Check(x); err != nil {

@@ -119,8 +119,8 @@ func (t *Tx) values(what, condition string, of int64) error {
 // statements that are not undone still count. Without found the value of a camera is not known.
 func (t *Tx) Found(what string, of int64, v Value, found bool) error {
 	if found {
-		t.Exec(`update said set person = nullif(?3, 0), text = ?4, value = ?5 where what = ?1 and of = ?2 and statement is null`, what,
-			of, v.Person, v.Text, v.Value)
+		t.Exec(`update said set person = nullif(?3, 0), text = ?4, value = ?5 where what = ?1 and of = ?2 and
+			statement is null`, what, of, v.Person, v.Text, v.Value)
 	}
 	return t.values(what, "of = ?", of)
 }

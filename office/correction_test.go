@@ -255,19 +255,28 @@ func TestJournal(t *testing.T) {
 		do   func() error
 		want office.Correction
 	}{
-		{func() error { return w.Name(1, "sue", false) }, office.Correction{Kind: office.Named, Name: "sue", Group: 1, Face: 1}},
-		{func() error { return w.Name(1, "bob", true) }, office.Correction{Kind: office.Named, Name: "bob", Group: 1, Face: 1}},
-		{func() error { return w.Rename("alice", "anna") }, office.Correction{Kind: office.Renamed, Name: "anna", Was: "alice"}},
-		{func() error { return w.Rename("alice", "bob") }, office.Correction{Kind: office.Renamed, Name: "bob", Was: "alice"}},
-		{func() error { return w.Merge(2, 1) }, office.Correction{Kind: office.Merged, Group: 2, Face: 1}},
-		{func() error { return w.Correct(3, "") }, office.Correction{Kind: office.Denied, Was: "alice", Sighting: 3, Face: 1}},
+		{func() error { return w.Name(1, "sue", false) },
+			office.Correction{Kind: office.Named, Name: "sue", Group: 1, Face: 1}},
+		{func() error { return w.Name(1, "bob", true) },
+			office.Correction{Kind: office.Named, Name: "bob", Group: 1, Face: 1}},
+		{func() error { return w.Rename("alice", "anna") },
+			office.Correction{Kind: office.Renamed, Name: "anna", Was: "alice"}},
+		{func() error { return w.Rename("alice", "bob") },
+			office.Correction{Kind: office.Renamed, Name: "bob", Was: "alice"}},
+		{func() error { return w.Merge(2, 1) },
+			office.Correction{Kind: office.Merged, Group: 2, Face: 1}},
+		{func() error { return w.Correct(3, "") },
+			office.Correction{Kind: office.Denied, Was: "alice", Sighting: 3, Face: 1}},
 		{func() error { return w.Correct(3, "xenia") },
 			office.Correction{Kind: office.Denied, Name: "xenia", Was: "alice", Sighting: 3, Face: 1}},
 		{func() error { return w.Correct(1, "sue") },
 			office.Correction{Kind: office.Named, Name: "sue", Group: 1, Sighting: 1, Face: 1}},
-		{func() error { return w.Confirm(3) }, office.Correction{Kind: office.Confirmed, Name: "alice", Sighting: 3, Face: 1}},
-		{func() error { return w.Ignore(1, true) }, office.Correction{Kind: office.Ignored, Group: 1, Face: 1}},
-		{func() error { return w.Split(1, []uint64{face()}) }, office.Correction{Kind: office.Split, Group: 1, Face: 1}},
+		{func() error { return w.Confirm(3) },
+			office.Correction{Kind: office.Confirmed, Name: "alice", Sighting: 3, Face: 1}},
+		{func() error { return w.Ignore(1, true) },
+			office.Correction{Kind: office.Ignored, Group: 1, Face: 1}},
+		{func() error { return w.Split(1, []uint64{face()}) },
+			office.Correction{Kind: office.Split, Group: 1, Face: 1}},
 	} {
 		nothing(t, c.do())
 		all := w.Corrections(0, 1)

@@ -64,8 +64,8 @@ func newGroups(space face.Space, retention time.Duration) *groups {
 func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool) error {
 	g.groups, g.lost, g.gone = nil, nil, nil
 	at := make(map[uint64]*Stranger)
-	err := t.Query(`select face.stranger, max(at, coalesce(stranger.last, 0)), coalesce(ignored, 0), number, face.camera, at, sharp,
-		vector, jpeg, coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
+	err := t.Query(`select face.stranger, max(at, coalesce(stranger.last, 0)), coalesce(ignored, 0), number, face.camera,
+		at, sharp, vector, jpeg, coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
 		left join sighting on sighting.id = face.sighting where face.office = ? and face.stranger > 0 order by at, number`,
 		func(r gallery.Row) error {
 			id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)

@@ -124,8 +124,8 @@ func (w *pictures) pictured() *pictured {
 	return p
 }
 
-// find returns the picture of a face, or zero for nil: its own, or that of the nearest face within half the impostor radius. Two people
-// are never so alike. An album keeps only a few of the faces that were learned with it.
+// find returns the picture of a face, or zero for nil: its own, or that of the nearest face within half the impostor
+// radius. Two people are never so alike. An album keeps only a few of the faces that were learned with it.
 func (p *pictured) find(x []float32) Portrait {
 	at, apart := -1, p.space.ImpostorRadius/2
 	for i, f := range p.all {

@@ -62,7 +62,8 @@ func (w *Office) Now() Now {
 	}
 	slices.SortFunc(n.People, func(a, b Presence) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range w.views {
-		n.Cameras = append(n.Cameras, View{Health: v.health, Door: v.camera.Door, Seen: append([]Seen{}, v.seen...), Far: v.farOn(n.At)})
+		n.Cameras = append(n.Cameras, View{Health: v.health, Door: v.camera.Door, Seen: append([]Seen{}, v.seen...),
+			Far: v.farOn(n.At)})
 	}
 	return n
 }

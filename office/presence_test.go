@@ -250,8 +250,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// Cameras fail and come back, and the program is restarted at random, also hours later, or with a clock that was set back,
-// in the night in which daylight saving begins. Each person arrives and leaves by turns. Nobody leaves whom a working
+// Cameras fail and come back, and the program is restarted at random, also hours later, or with a clock that was set
+// back, in the night in which daylight saving begins. Each person arrives and leaves by turns. Nobody leaves whom a working
 // camera has just seen, and nobody is held for too long.
 func TestHolds(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))

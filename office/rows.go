@@ -28,7 +28,8 @@ func (f Face) write(t *gallery.Tx, office int64, sighting, stranger uint64) erro
 	return t.Exec(`insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
 		values(?1, ?2, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, nullif(?9, x'')) on conflict(number) do update set
 		sighting = iif(?3 > 0, ?3, sighting), stranger = iif(?4 > 0, ?4, stranger)`,
-		int64(f.ID), office, int64(sighting), int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector), f.JPEG)
+		int64(f.ID), office, int64(sighting), int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector),
+		f.JPEG)
 }
 
 // size returns the number of bytes that count for a face.
@@ -47,8 +48,8 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 		size += f.size()
 	}
 	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
-		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5, person = nullif(?6, 0),
-		trust = ?7, wrong = ?8, stranger = ?9, size = ?10`, int64(s.ID), office, s.Camera, nanoseconds(s.First),
+		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5,
+		person = nullif(?6, 0), trust = ?7, wrong = ?8, stranger = ?9, size = ?10`, int64(s.ID), office, s.Camera, nanoseconds(s.First),
 		nanoseconds(s.Last), s.Person, string(s.Trust), s.wrong, int64(s.Group), int64(size))
 	// What users have said counts more, also what another program has just heard.
 	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: s.wrong}, !s.said)

@@ -82,7 +82,8 @@ func (d *DB) daily(path string, now time.Time, erased int64) error {
 	}
 	for _, c := range d.copies() {
 		age := now.Sub(c.day)
-		if !c.whole || age < -24*time.Hour || age > 7*24*time.Hour || errors.Is((&DB{path: c.path, key: d.key}).inspect(), ErrPlain) {
+		plain := errors.Is((&DB{path: c.path, key: d.key}).inspect(), ErrPlain) // and this one is encrypted
+		if !c.whole || age < -24*time.Hour || age > 7*24*time.Hour || plain {
 			os.Remove(c.path)
 		}
 	}
