@@ -31,13 +31,10 @@ func (l *Learner) Drift(p Person) (Drift, error) {
 		return Drift{}, unknown(p)
 	}
 	var d Drift
-	var labelled, learned []int
+	labelled := l.labelled(class)
+	var learned []int
 	for i := range l.graph.Len() {
-		if c, ok := l.graph.Class(i); ok {
-			if c == class {
-				labelled = append(labelled, i)
-			}
-		} else if s := l.graph.Source(i); len(s) == 1 && s[0] == class {
+		if s := l.graph.Source(i); len(s) == 1 && s[0] == class { // a labelled face has none
 			learned = append(learned, i)
 			d.Learned += l.graph.Multiplicity(i)
 		}

@@ -14,14 +14,9 @@ func (l *Learner) Nearest(x []float32, p Person) (float64, error) {
 	if err := l.space.Check(x); err != nil {
 		return 0, err
 	}
-	nearest, class := math.Inf(1), l.class(p, false)
-	if class < 0 {
-		return nearest, nil
-	}
-	for i := range l.graph.Len() {
-		if c, ok := l.graph.Class(i); ok && c == class {
-			nearest = min(nearest, graph.Distance(x, l.graph.Point(i), l.space.Scale))
-		}
+	nearest := math.Inf(1)
+	for _, i := range l.labelled(l.class(p, false)) {
+		nearest = min(nearest, graph.Distance(x, l.graph.Point(i), l.space.Scale))
 	}
 	return nearest, nil
 }

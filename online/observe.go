@@ -14,15 +14,13 @@ import (
 //
 // The error comes from [face.Space.Check]. On error l is unchanged.
 func (l *Learner) Observe(x []float32) (Verdict, error) {
-	o := Observation{Vector: x}
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	all, err := l.step([]Observation{o})
+	all, err := l.step([]Observation{{Vector: x}})
 	if err != nil {
 		return Verdict{}, err
 	}
-	l.count(o, all[0].verdict)
 	return all[0].verdict, nil
 }
 
@@ -68,13 +66,12 @@ func (l *Learner) ObserveFrame(faces []Observation, held ...Person) ([]Verdict, 
 	verdicts := make([]Verdict, len(faces))
 	for i := range all {
 		verdicts[i] = all[i].verdict
-		l.count(faces[i], verdicts[i])
 	}
 	return verdicts, nil
 }
 
-// step looks at the faces of a frame, decides who is who, and keeps what may be learned. The next call
-// overwrites the result.
+// step looks at the faces of a frame, decides who is who, keeps what may be learned, and counts. The next call overwrites
+// the result.
 func (l *Learner) step(faces []Observation, held ...Person) ([]judgement, error) {
 	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
 	l.frame = all
@@ -88,10 +85,16 @@ func (l *Learner) step(faces []Observation, held ...Person) ([]judgement, error)
 		if !l.learns(f, &all[i]) || l.alike(faces[:i], all, f) {
 			continue
 		}
-		observation := l.counts.Observed + int64(i) + 1
-		if err := l.keep(f, &all[i], observation); err != nil {
+		if err := l.keep(f, &all[i], l.counts.Observed+int64(i)+1); err != nil {
 			return nil, err
 		}
+	}
+	for i, f := range faces {
+		l.counts.Observed++
+		if all[i].verdict.Reason == Outlier {
+			l.counts.Outliers++
+		}
+		l.count(f, all[i].verdict, l.counts.Observed)
 	}
 	return all, nil
 }
@@ -115,13 +118,7 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
-	if j.verdict.Learned {
-		l.counts.Learned++
-		l.portray(o, j.verdict, observation)
-	}
-	if j.verdict.NoRoom {
-		l.counts.PassedOver++
-	}
+	l.count(o, j.verdict, observation)
 	return j.verdict, nil
 }
 
@@ -163,17 +160,13 @@ func JudgePhotograph(l *Learner, faces [][]float32) ([]Verdict, error) {
 			continue
 		}
 		first, twice := nearest[v.Person]
-		far := first
-		switch {
-		case !twice:
-			nearest[v.Person] = i
-			continue
-		case v.Distance < all[first].Distance:
-			nearest[v.Person] = i
-		default:
-			far = i
+		far := i
+		if !twice || v.Distance < all[first].Distance {
+			nearest[v.Person], far = i, first
 		}
-		all[far].Person, all[far].Distance, all[far].Anchored, all[far].Reason = 0, 0, false, BetterFace
+		if twice {
+			all[far].Person, all[far].Distance, all[far].Anchored, all[far].Reason = 0, 0, false, BetterFace
+		}
 	}
 	return all, nil
 }
@@ -204,11 +197,9 @@ func (l *Learner) keep(o Observation, j *judgement, observation int64) error {
 	v := &j.verdict
 	v.Stored, v.Learned = t.Keep(c.class, quantized.Moment{Observation: observation, Time: l.time})
 	v.NoRoom = !v.Learned
-	if v.Learned {
-		if l.learned != nil {
-			o.Vector, o.Follows, o.Picture = slices.Clone(o.Vector), slices.Clone(o.Follows), slices.Clone(o.Picture)
-			l.learned(Taught{Observation: o, Number: observation, Stored: v.Stored, Time: l.time})
-		}
+	if v.Learned && l.learned != nil {
+		o.Vector, o.Follows, o.Picture = slices.Clone(o.Vector), slices.Clone(o.Follows), slices.Clone(o.Picture)
+		l.learned(Taught{Observation: o, Number: observation, Stored: v.Stored, Time: l.time})
 	}
 	return nil
 }
@@ -237,17 +228,13 @@ func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim) bool {
 	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial)
 }
 
-// count counts a judged face, and notes how it looks if it was learned.
-func (l *Learner) count(o Observation, v Verdict) {
-	l.counts.Observed++
-	if v.Reason == Outlier {
-		l.counts.Outliers++
-	}
+// count counts a face that was learned, or would have been, and notes how it looks.
+func (l *Learner) count(o Observation, v Verdict, observation int64) {
 	if v.Learned {
 		l.counts.Learned++
 	}
 	if v.NoRoom {
 		l.counts.PassedOver++
 	}
-	l.portray(o, v, l.counts.Observed)
+	l.portray(o, v, observation)
 }

@@ -59,12 +59,6 @@ func (l *Learner) SetMeasured(s face.Space) {
 func (l *Learner) measure() Radii {
 	s, edge := l.settings, l.graph.Config().EdgeRadius()
 	r := Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, s.Link)}
-	people := 0
-	for _, c := range l.classes {
-		if !c.Negative {
-			people++
-		}
-	}
 	if l.space.Stills.Measured() {
 		n := float64(max(l.graph.Labelled(), 1))
 		r.Anchor, r.Enrolled = l.space.Stills.Within(anchorRate/n), l.space.Stills.Within(nameRate/n)
@@ -72,7 +66,7 @@ func (l *Learner) measure() Radii {
 		if !streams.Measured() {
 			streams = l.space.Stills
 		}
-		r.Learned = streams.Within(nameRate / (facesOfSighting * float64(max(people, 1))))
+		r.Learned = streams.Within(nameRate / (facesOfSighting * float64(max(len(l.People()), 1))))
 		r.Learn = min(r.Learned, edge)
 	}
 	if l.space.GenuineRadius > 0 {

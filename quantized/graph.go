@@ -95,11 +95,10 @@ func (g *Graph) R() float64 { return g.r }
 func (g *Graph) Bound() float64 { return g.spread }
 
 // Mass returns the number of learned points: the sum of the multiplicities of learned vertices.
-func (g *Graph) Mass() float64 {
-	var sum float64
-	for i, c := range g.label {
-		if c == unlabelled {
-			sum += g.v[i]
+func (g *Graph) Mass() (sum float64) {
+	for i, v := range g.v {
+		if g.label[i] == unlabelled {
+			sum += v
 		}
 	}
 	return sum
@@ -232,22 +231,20 @@ func (g *Graph) keep(kept []int) {
 	}
 }
 
-// erase removes all vertices except kept from memory and from the journal.
-func (g *Graph) erase(kept []int) {
+// erase removes all vertices that do not stay from memory and from the journal.
+func (g *Graph) erase(stays func(i int) bool) {
+	var kept []int
+	for i := range g.v {
+		if stays(i) {
+			kept = append(kept, i)
+		}
+	}
 	g.keep(kept)
 	g.journal.filter(func(e Entry) bool { return g.vertex(e.Vertex) >= 0 })
 }
 
 // Remove removes a vertex with all points that it stands for. Points accepted through it stay.
-func (g *Graph) Remove(i int) {
-	kept := make([]int, 0, g.Len()-1)
-	for j := range g.v {
-		if j != i {
-			kept = append(kept, j)
-		}
-	}
-	g.erase(kept)
-}
+func (g *Graph) Remove(i int) { g.erase(func(j int) bool { return j != i }) }
 
 // Forget removes the labelled points of a class, and every vertex into which a point accepted through the class was
 // merged. It returns the number of removed vertices and renumbers the classes above. Points of other classes in such a
@@ -256,15 +253,8 @@ func (g *Graph) Forget(class int) int {
 	if class < 0 || class >= g.classes {
 		panic("quantized: class out of range")
 	}
-	var kept []int
-	for i := range g.v {
-		if g.label[i] != class && !slices.Contains(g.source[i], class) {
-			kept = append(kept, i)
-		}
-	}
-	removed := g.Len() - len(kept)
-	g.stamp++
-	g.erase(kept)
+	before := g.Len()
+	g.erase(func(i int) bool { return g.label[i] != class && !slices.Contains(g.source[i], class) })
 	g.classes--
 	for i := range g.v {
 		if g.label[i] > class {
@@ -276,7 +266,7 @@ func (g *Graph) Forget(class int) int {
 			}
 		}
 	}
-	return removed
+	return before - g.Len()
 }
 
 // Configure replaces the configuration. Points stay. Weights and edges follow the new configuration. If there are more
@@ -300,9 +290,7 @@ func (g *Graph) Configure(c Config) error {
 		g.stamp = stamp
 	}
 	joined := true
-	switch {
-	case c.Kernel == old.c.Kernel && c.Epsilon == old.c.Epsilon && c.Reach == old.c.Reach && c.Link == old.c.Link:
-	default:
+	if c.Kernel != old.c.Kernel || c.Epsilon != old.c.Epsilon || c.Reach != old.c.Reach || c.Link != old.c.Link {
 		joined = g.rejoin(g.reach > old.reach, func(i int, visit func(j int, d float64, link bool)) {
 			for _, e := range old.edges.of[i] {
 				visit(e.to, e.d, !old.ordinary(e))

@@ -186,16 +186,13 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 		return spoilt[id] && (i < 0 || g.label[i] == unlabelled)
 	}
 	g.cut(func(l Link) bool { return taken(l.P) || taken(l.Q) })
-	var kept []int
-	for i, o := range g.origin {
-		if g.label[i] != unlabelled || !spoilt[o.ID] {
-			kept = append(kept, i)
-		} else {
+	g.erase(func(i int) bool {
+		stays := g.label[i] != unlabelled || !spoilt[g.origin[i].ID]
+		if !stays {
 			points += g.v[i]
 		}
-	}
-	g.stamp++
-	g.erase(kept)
+		return stays
+	})
 	return points
 }
 

@@ -23,13 +23,7 @@ func (g *Graph) order() []int {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		if la, lb := g.label[a] != unlabelled, g.label[b] != unlabelled; la != lb {
-			if la {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(g.v[b], g.v[a])
+		return cmp.Or(cmp.Compare(min(g.label[b], 0), min(g.label[a], 0)), cmp.Compare(g.v[b], g.v[a]))
 	})
 	return order
 }
@@ -87,19 +81,11 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 	clear(kept)
 	for _, i := range order {
-		if g.label[i] != unlabelled {
-			kept[i] = true
-			continue
-		}
-		taken := false
-		for _, e := range g.edges.of[i] {
-			if kept[e.to] && e.d < r && g.ordinary(e) && g.label[e.to] == unlabelled {
-				taken = true
-				break
-			}
-		}
-		if !taken {
-			kept[i] = true
+		free := g.label[i] == unlabelled
+		kept[i] = !free || !slices.ContainsFunc(g.edges.of[i], func(e edge) bool {
+			return kept[e.to] && e.d < r && g.ordinary(e) && g.label[e.to] == unlabelled
+		})
+		if free && kept[i] {
 			learned++
 		}
 	}
@@ -140,9 +126,7 @@ func (g *Graph) apply(p partition) {
 		}
 		g.v[j] += g.v[i]
 		for _, c := range g.source[i] {
-			if at, found := slices.BinarySearch(g.source[j], c); !found {
-				g.source[j] = slices.Insert(g.source[j], at, c)
-			}
+			g.accept(j, c)
 		}
 	}
 	g.r = p.r

@@ -151,18 +151,13 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 	} // else Look has just tried this point
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
 		p, ok := g.plan(g.c.K)
-		if !ok {
-			// The next attempt waits until a vertex was removed: an attempt takes time and seldom helps.
-			g.full = true
-			return Candidate{g.try(square, near, g.standIns(follows))}, nil
+		g.full = !ok // the next attempt waits until a vertex was removed: an attempt takes time and seldom helps
+		if ok {
+			near = p.survivors(near)
 		}
-		left := p.survivors(near)
-		if len(left) == 0 {
-			// All vertices near the point would be merged away. The present vertices still judge it.
-			return Candidate{g.try(square, left, g.standIns(follows))}, nil
+		if ok && len(near) > 0 {
+			g.apply(p)
 		}
-		near = left
-		g.apply(p)
 	}
 	return Candidate{g.try(square, near, g.standIns(follows))}, nil
 }
@@ -223,11 +218,7 @@ func (t Trial) Nearest(class int) float64 {
 	t.mustBeOn()
 	d := math.Inf(1)
 	for _, e := range t.near {
-		of := t.g.label[e.to]
-		if via := t.g.source[e.to]; of == unlabelled && len(via) == 1 {
-			of = via[0]
-		}
-		if of == class && class >= 0 {
+		if class >= 0 && (t.g.label[e.to] == class || t.g.only(e.to) == class) {
 			d = min(d, e.d)
 		}
 	}
@@ -293,9 +284,14 @@ func (c Candidate) Keep(class int, m Moment) (id int64, ok bool) {
 		o.Moment, o.Via, o.Hops = m, via, hops
 	}
 	if class >= 0 {
-		if at, found := slices.BinarySearch(g.source[i], class); !found {
-			g.source[i] = slices.Insert(g.source[i], at, class)
-		}
+		g.accept(i, class)
 	}
 	return g.origin[i].ID, true
+}
+
+// accept adds a class to those through which the points of a vertex were learned.
+func (g *Graph) accept(i, class int) {
+	if at, found := slices.BinarySearch(g.source[i], class); !found {
+		g.source[i] = slices.Insert(g.source[i], at, class)
+	}
 }
