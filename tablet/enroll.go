@@ -37,7 +37,7 @@ const mostLooks = 3
 
 // AddLook does the same as [Authenticator.Enroll], but adds the faces to the profile: for another look, as with
 // glasses. Each must be as near to an enrolled or taken face as a face of a login. The error wraps [ErrLooks], or
-// [profile.ErrUnknown] if this device has enrolled no face of the user.
+// [profile.ErrUnknown] without a profile.
 func (a *Authenticator) AddLook(
 	ctx context.Context,
 	user string,
@@ -50,10 +50,7 @@ func (a *Authenticator) AddLook(
 		return Result{}, err
 	}
 	known := labelled(c.learner)
-	switch {
-	case len(known) == 0:
-		return Result{}, profile.ErrUnknown
-	case len(known)+Stages > mostLooks*Stages:
+	if len(known)+Stages > mostLooks*Stages {
 		return Result{}, ErrLooks
 	}
 	var infrared [][]float32

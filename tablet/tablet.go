@@ -4,8 +4,8 @@
 //
 // An [Authenticator] holds their sealed profiles. [Authenticator.Verify] watches a camera until it knows whether a user
 // is there. [Authenticator.Enroll] guides a person through enrolment. Other methods show the learned faces, and remove
-// them. A [Session] decides about a login, without a camera. Package bus offers all this to other programs, and profile
-// stores the profiles.
+// them. A [Session] decides about a login, without a camera. Package socket offers all this to other programs, and
+// profile stores the profiles.
 //
 // # What a login rests on
 //

@@ -66,8 +66,8 @@ var check = []byte("faceauth profiles")
 
 // Profile holds the data of one user for logins.
 type Profile struct {
-	Learner  []byte    `cbor:"learner"`  // snapshot of the user's [face.Learner]
-	Policy   []byte    `cbor:"policy"`   // the encoded limits of package session
+	Learner  []byte    `cbor:"learner"`  // snapshot of the user's learner
+	Policy   []byte    `cbor:"policy"`   // the encoded rest of an account of package tablet
 	Enrolled time.Time `cbor:"enrolled"` // in UTC
 }
 
