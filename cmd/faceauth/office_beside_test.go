@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -45,20 +47,28 @@ func (s *site) tells(args ...string) string {
 	return string(out)
 }
 
-// says makes a correction on the page, and returns the status of the answer.
-func (r *running) says(path, body string) int {
+// says makes a correction on the page, and returns the status and the text of the answer.
+func (r *running) says(path, body string) (int, string) {
 	r.t.Helper()
-	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.page()+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	q.Header.Set("Content-Type", "application/json")
-	a, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	a := fixture.Must(http.Post(r.page()+path, "application/json", strings.NewReader(body)))(r.t)
 	defer a.Body.Close()
-	return a.StatusCode
+	return a.StatusCode, string(fixture.Must(io.ReadAll(a.Body))(r.t))
+}
+
+// strangers waits until there are strangers on the page, and returns their numbers.
+func (r *running) strangers() (all []struct{ ID uint64 }) {
+	r.t.Helper()
+	waits(r.t, 30*time.Second, "a stranger", func() bool {
+		r.get("/api/strangers", &all)
+		return len(all) > 0
+	})
+	return all
+}
+
+// name gives a stranger the name bob.
+func (r *running) name(stranger uint64) (int, string) {
+	r.t.Helper()
+	return r.says("/api/name", fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, stranger))
 }
 
 // Somebody is enrolled and forgotten on the command line while an office learns, and a stranger gets names on its page.
@@ -72,20 +82,15 @@ func TestCommandsBesideOffice(t *testing.T) {
 	s.show(door, "bob")
 	r.awaits(office.Unknown, "", time.Minute)
 	s.enrol("alice")
-	var strangers []struct{ ID uint64 }
-	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 && time.Now().Before(end); {
-		r.get("/api/strangers", &strangers)
-		time.Sleep(100 * time.Millisecond)
-	}
+	strangers := r.strangers()
 	if len(strangers) != 1 {
 		t.Fatalf("%d strangers", len(strangers))
 	}
-	name := fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, strangers[0].ID)
-	if code := r.says("/api/name", name); code != 200 {
-		t.Fatalf("naming a stranger after an enrolment: status %d", code)
+	if code, text := r.name(strangers[0].ID); code != 200 {
+		t.Fatalf("naming a stranger after an enrolment: status %d, %s", code, text)
 	}
 	r.awaits(office.Arrived, "bob", time.Minute)
-	if code := r.says("/api/rename", `{"from":"bob","to":"robert"}`); code != 200 {
+	if code, _ := r.says("/api/rename", `{"from":"bob","to":"robert"}`); code != 200 {
 		t.Fatalf("renaming: status %d", code)
 	}
 	var now struct {
@@ -95,20 +100,16 @@ func TestCommandsBesideOffice(t *testing.T) {
 	}
 	knows := func(want ...string) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		waits(t, 20*time.Second, fmt.Sprintf("the office knows %q", want), func() bool {
 			now.Known, now.People = nil, nil
 			r.get("/api/now", &now)
 			var names []string
 			for _, p := range now.Known {
 				names = append(names, p.Name)
 			}
-			if slices.Sort(names); slices.Equal(names, want) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("the office knows %q, want %q", names, want)
-			}
-		}
+			slices.Sort(names)
+			return slices.Equal(names, want)
+		})
 	}
 	knows("alice", "robert")
 	if len(now.People) != 1 || now.People[0].Name != "robert" || now.Disk.Error != "" {

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,23 +53,17 @@ func TestSystemOfficeFullDisk(t *testing.T) {
 		strings.Contains(text, `"up":false`) {
 		t.Errorf("%s", text)
 	}
-	var strangers []struct{ ID uint64 }
-	for end := time.Now().Add(30 * time.Second); len(strangers) == 0 &&
-		time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		r.get("/api/strangers", &strangers)
-	}
-	if code, text := s.name(r, strangers[0].ID); code < 400 || !strings.Contains(text, "the disk is full") {
+	if code, text := r.name(r.strangers()[0].ID); code < 400 || !strings.Contains(text, "the disk is full") {
 		t.Errorf("named on a full disk: %d, %s", code, text)
 	}
 
 	disk.Free()
 	r.until("the state is written again, and nothing is lost")
-	strangers = nil
-	r.get("/api/strangers", &strangers)
+	strangers := r.strangers()
 	if len(strangers) != 1 {
 		t.Fatalf("%v", strangers)
 	}
-	if code, text := s.name(r, strangers[0].ID); code != http.StatusOK {
+	if code, text := r.name(strangers[0].ID); code != http.StatusOK {
 		t.Fatalf("named: %d, %s", code, text)
 	}
 	r.awaits(office.Arrived, "bob", time.Minute)
@@ -89,25 +81,4 @@ func TestSystemOfficeFullDisk(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	r.stop()
-}
-
-// name gives a stranger the name bob, and returns the status and the text of the answer.
-func (s *site) name(r *running, stranger uint64) (int, string) {
-	s.t.Helper()
-	body := fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, stranger)
-	q, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, r.page()+"/api/name", strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	q.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
 }

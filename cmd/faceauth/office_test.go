@@ -98,10 +98,15 @@ func (r *running) stop() {
 // until waits, a minute at most, until a text is in the output or in the messages.
 func (r *running) until(what string) {
 	r.t.Helper()
-	said := func() bool { return strings.Contains(r.out.String()+r.log.String(), what) }
-	for end := time.Now().Add(time.Minute); !said(); time.Sleep(10 * time.Millisecond) {
+	waits(r.t, time.Minute, what, func() bool { return strings.Contains(r.out.String()+r.log.String(), what) })
+}
+
+// waits waits until something is so, and fails after a time.
+func waits(t testing.TB, within time.Duration, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.t.Fatalf("in vain: %q", what)
+			t.Fatalf("in vain: %s", what)
 		}
 	}
 }
@@ -190,12 +195,9 @@ func TestOfficeCamera(t *testing.T) {
 	r.until("door  alice has arrived")
 	r.until("it has ended; it is tried again")
 	r.until("none after ")
-	for begun := time.Now(); strings.Count(r.log.String(), "door: camera connected") < 3; {
-		if time.Since(begun) > 2*time.Minute {
-			t.Fatal("the camera did not come back")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	waits(t, 2*time.Minute, "the camera comes back", func() bool {
+		return strings.Count(r.log.String(), "door: camera connected") >= 3
+	})
 	r.stop()
 	if n := strings.Count(r.out.String(), "arrived"); n != 1 || strings.Contains(r.out.String(), "left") {
 		t.Errorf("%s", r.out)

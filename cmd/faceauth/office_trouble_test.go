@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -99,18 +100,17 @@ func (r *running) events() (all []office.Event) {
 }
 
 // awaits waits until an event of a kind and a person is printed, and returns it.
-func (r *running) awaits(kind office.EventKind, name string, within time.Duration) office.Event {
+func (r *running) awaits(kind office.EventKind, name string, within time.Duration) (e office.Event) {
 	r.t.Helper()
-	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		for _, e := range r.events() {
-			if e.Kind == kind && e.Name == name {
-				return e
-			}
+	waits(r.t, within, string(kind)+" "+name, func() bool {
+		all := r.events()
+		at := slices.IndexFunc(all, func(e office.Event) bool { return e.Kind == kind && e.Name == name })
+		if at >= 0 {
+			e = all[at]
 		}
-		if time.Now().After(end) {
-			r.t.Fatalf("in vain: %s %s", kind, name)
-		}
-	}
+		return at >= 0
+	})
+	return e
 }
 
 // kill ends an office at once with SIGKILL, as the kernel does when memory runs out.
@@ -201,11 +201,9 @@ func TestSystemOfficeDeadCameras(t *testing.T) {
 		before := strings.Count(r.log.String(), "door: camera connected")
 		door.drop(time.Second)
 		dropped := time.Now()
-		for ; strings.Count(r.log.String(), "door: camera connected") == before; time.Sleep(20 * time.Millisecond) {
-			if time.Since(dropped) > time.Minute {
-				t.Fatal("it does not come back")
-			}
-		}
+		waits(t, time.Minute, "it comes back", func() bool {
+			return strings.Count(r.log.String(), "door: camera connected") > before
+		})
 		took := time.Since(dropped)
 		t.Logf("try %d: back after %v", try, took)
 		if took > 15*time.Second {
@@ -298,27 +296,18 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 		Waiting int
 		Error   string
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	waits(t, 30*time.Second, "an event waits for both sinks", func() bool {
 		all += r.get("/api/sinks", &sinks)
-		if len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" &&
-			sinks[1].Error != "" {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%+v", sinks)
-		}
-	}
+		return len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" &&
+			sinks[1].Error != ""
+	})
 
 	broker.Start()
 	said := broker.Listen("listener")
 	base := "faceauth/" + s.officeID()
 	expect := func(topic, want string) {
 		t.Helper()
-		for end := time.Now().Add(40 * time.Second); said.Get(topic) != want; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%s is %q, want %q", topic, said.Get(topic), want)
-			}
-		}
+		waits(t, 40*time.Second, topic+" is "+want, func() bool { return said.Get(topic) == want })
 	}
 	expect(base+"/people/"+sink.PersonID(1)+"/state", "ON")
 	expect(base+"/cameras/"+sink.ID("door")+"/state", "ON")
