@@ -27,7 +27,7 @@ type result struct {
 	films, stills  int // that were looked at
 	found          []found
 	pictures, hits int         // photographs with the person, and sightings in films
-	closest        *search.Hit // nearest face, while nobody is found
+	closest        *search.Hit // nearest face
 }
 
 // add adds the result for a recording.
@@ -35,7 +35,7 @@ func (x *result) add(q *search.Query, r search.Recording) error {
 	if x.stills += r.Stills; r.Stills == 0 {
 		x.films++
 	}
-	hits, err := q.Find(r)
+	hits, nearest, err := q.Find(r)
 	if err != nil {
 		return err
 	}
@@ -48,13 +48,11 @@ func (x *result) add(q *search.Query, r search.Recording) error {
 	}
 	if len(hits) > 0 {
 		x.found = append(x.found, found{r.Path, hits})
-		return nil
 	}
-	near, ok, err := q.Closest(r)
-	if ok && (x.closest == nil || near.Distance < x.closest.Distance) {
-		x.closest = &near
+	if x.closest == nil || nearest != nil && nearest.Distance < x.closest.Distance {
+		x.closest = nearest
 	}
-	return err
+	return nil
 }
 
 // searched says how much was looked at.

@@ -168,21 +168,14 @@ func judgedFace(g *gallery.Gallery, s face.Sample, v online.Verdict) (judged, er
 		}
 		j.Near = append(j.Near, likeness{g.Name(p), d})
 	}
-	slices.SortStableFunc(j.Near, func(a, b likeness) int {
-		return cmp.Or(-compare(a.Name == j.Name, b.Name == j.Name), cmp.Compare(a.Distance, b.Distance))
-	})
+	slices.SortStableFunc(j.Near, func(a, b likeness) int { return cmp.Compare(a.Distance, b.Distance) })
+	if at := slices.IndexFunc(j.Near, func(x likeness) bool { return x.Name == j.Name }); at > 0 {
+		named := j.Near[at]
+		copy(j.Near[1:], j.Near[:at])
+		j.Near[0] = named
+	}
 	j.Near = j.Near[:min(3, len(j.Near))]
 	return j, nil
-}
-
-func compare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // printWho prints the faces.

@@ -156,45 +156,32 @@ func NewQuery(l *online.Learner, p online.Person, name string) (*Query, error) {
 	return &Query{Name: name, person: p, learner: b}, err
 }
 
-// Find returns the sightings of the person in a recording, in the order of time. A copy of the learner judges each
-// sighting and learns from its faces in order, as it would have done live, and is then discarded. So a result does not
-// depend on other sightings. A person cannot be in two places: of two sightings at the same time, the better one is
-// returned.
-func (q *Query) Find(r Recording) ([]Hit, error) {
-	var hits []Hit
+// Find returns the sightings of the person in a recording, in the order of time, and the sighting with the face nearest to
+// a labelled one, or nil if there is no sighting: it shows how far a search without a result was from one. A copy of the
+// learner judges each sighting and learns from its faces in order, as it would have done live, and is then discarded. So
+// a result does not depend on other sightings. A person cannot be in two places: of two sightings at the same time, the
+// better one is returned.
+func (q *Query) Find(r Recording) (hits []Hit, nearest *Hit, err error) {
+	var all []Hit
 	for _, s := range r.Sightings {
 		hit, ok, err := q.judge(s)
 		if err != nil {
-			return nil, fmt.Errorf("searching %s: %w", r.Path, err)
+			return nil, nil, fmt.Errorf("searching %s: %w", r.Path, err)
 		}
+		hit.Recording, hit.File = r.Path, r.file(s)
 		if ok {
-			hit.Recording, hit.File = r.Path, r.file(s)
-			hits = append(hits, hit)
+			all = append(all, hit)
+		}
+		if nearest == nil || hit.Distance < nearest.Distance {
+			nearest = &hit
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool {
-		return slices.ContainsFunc(hits, func(o Hit) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(h Hit) bool {
+		return slices.ContainsFunc(all, func(o Hit) bool {
 			at := min(o.To, h.To)-max(o.From, h.From) > together || o.File != "" && o.File == h.File
 			return at && o.better(h)
 		})
-	}), nil
-}
-
-// Closest returns the sighting with the face nearest to a labelled one of the person, if there is a sighting. It shows
-// how far a search without a result was from one.
-func (q *Query) Closest(r Recording) (closest Hit, ok bool, err error) {
-	for _, s := range r.Sightings {
-		h, _, err := q.judge(s)
-		if err != nil {
-			return h, false, fmt.Errorf("searching %s: %w", r.Path, err)
-		}
-		if !ok || h.Distance < closest.Distance {
-			closest, ok = h, true
-			closest.File = r.file(s)
-		}
-	}
-	closest.Recording = r.Path
-	return closest, ok, nil
+	}), nearest, nil
 }
 
 // file returns the path of the photograph of a sighting, or "".

@@ -78,7 +78,8 @@ func n(k int, word string) string { return strings.Repeat(word+" ", k) }
 
 func hits(t *testing.T, q *search.Query, r search.Recording) (all []string) {
 	t.Helper()
-	found := fixture.Must(q.Find(r))(t)
+	found, _, err := q.Find(r)
+	fixture.Check(t, err)
 	for _, h := range found {
 		all = append(all,
 			fmt.Sprintf("%g-%g %d %.2f %s", h.From.Seconds(), h.To.Seconds(), h.Frames, h.Distance, h.JPEG))
@@ -159,7 +160,7 @@ func TestPhotographs(t *testing.T) {
 	}
 	r := c.End(face.Count{Read: 4})
 	r.Path = "album"
-	hits, err := query(t, "alice").Find(r)
+	hits, _, err := query(t, "alice").Find(r)
 	if err != nil || r.Stills != 4 || len(hits) != 2 || hits[0].File != "album/a.jpg" || hits[1].File != "album/c.jpg" ||
 		math.Abs(hits[1].Distance-.1) > 1e-6 {
 		t.Errorf("%+v, %v", hits, err)
@@ -169,16 +170,13 @@ func TestPhotographs(t *testing.T) {
 // If nobody is found, the distance of the nearest face is known.
 func TestClosest(t *testing.T) {
 	q := query(t, "alice")
-	if _, ok, err := q.Closest(scan(t, "- -", 0)); ok || err != nil {
-		t.Errorf("of nobody: %t, %v", ok, err)
+	if _, h, err := q.Find(scan(t, "- -", 0)); h != nil || err != nil {
+		t.Errorf("of nobody: %+v, %v", h, err)
 	}
-	r := scan(t, n(12, "s")+n(12, "-")+n(5, "bs"), 0) // a stranger far away, and bob at a distance of 2
-	h, ok, err := q.Closest(r)
-	if err != nil || !ok || h.Recording != "day.avi" || h.Distance != 2 || h.Share != 0 || string(h.JPEG) != "b" {
-		t.Errorf("%+v, %t, %v", h, ok, err)
-	}
-	if h, ok, err := q.Closest(scan(t, n(5, "a"), 0)); err != nil || !ok || h.Distance != 0 || h.Share == 0 {
-		t.Errorf("%+v, %t, %v", h, ok, err)
+	// A stranger far away, and bob at a distance of 2.
+	_, h, err := q.Find(scan(t, n(12, "s")+n(12, "-")+n(5, "bs"), 0))
+	if err != nil || h.Recording != "day.avi" || h.Distance != 2 || h.Share != 0 || string(h.JPEG) != "b" {
+		t.Errorf("%+v, %v", h, err)
 	}
 }
 
