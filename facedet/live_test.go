@@ -3,15 +3,24 @@
 package facedet_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
+	"image/png"
 	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -154,5 +163,132 @@ func TestSampled(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%g frames a second: %v, want %v", c.fps, got, c.want)
 		}
+	}
+}
+
+// drawn returns a PNG of a size in which squares lie where the seed says, moved to the right.
+func drawn(t *testing.T, size image.Point, seed uint64, moved int) []byte {
+	t.Helper()
+	img := image.NewGray(image.Rectangle{Max: size})
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 12 {
+		at, grey := image.Pt(r.IntN(size.X)+moved, r.IntN(size.Y)), color.Gray{Y: uint8(r.IntN(256))}
+		for x := at.X; x < at.X+size.X/3; x++ {
+			for y := at.Y; y < at.Y+size.Y/3; y++ {
+				img.SetGray(x, y, grey)
+			}
+		}
+	}
+	var b bytes.Buffer
+	fixture.Check(t, png.Encode(&b, img))
+	return b.Bytes()
+}
+
+// Pictures of a folder are frames of a series only if everything says so. Photographs have no rate: a sample of them
+// leaves out none.
+func TestSeries(t *testing.T) {
+	size := image.Pt(96, 64)
+	for name, c := range map[string]struct {
+		change func(i int) (file string, size image.Point, seed uint64, at time.Duration)
+		series bool
+	}{
+		"series": {func(i int) (string, image.Point, uint64, time.Duration) {
+			return fmt.Sprintf("frame_%03d.png", i), size, 1, time.Duration(i) * time.Second
+		}, true},
+		"no zeros": {func(i int) (string, image.Point, uint64, time.Duration) {
+			return fmt.Sprintf("%d.png", 7+i), size, 1, 0
+		}, true},
+		"other scenes": {func(i int) (string, image.Point, uint64, time.Duration) {
+			return fmt.Sprintf("%03d.png", i), size, uint64(i), 0
+		}, false},
+		"a gap in the names": {func(i int) (string, image.Point, uint64, time.Duration) {
+			return fmt.Sprintf("%03d.png", i+i/7), size, 1, 0
+		}, false},
+		"no numbers": {func(i int) (string, image.Point, uint64, time.Duration) {
+			return fmt.Sprintf("%c.png", 'a'+i), size, 1, 0
+		}, false},
+		"one is turned": {func(i int) (string, image.Point, uint64, time.Duration) {
+			s := size
+			if i == 4 {
+				s = image.Pt(size.Y, size.X)
+			}
+			return fmt.Sprintf("%03d.png", i), s, 1, 0
+		}, false},
+		"minutes apart": {func(i int) (string, image.Point, uint64, time.Duration) {
+			return fmt.Sprintf("%03d.png", i), size, 1, time.Duration(i) * time.Minute
+		}, false},
+	} {
+		dir, begin := t.TempDir(), time.Unix(1_700_000_000, 0)
+		for i := range 10 {
+			file, s, seed, at := c.change(i)
+			path := write(t, dir, file, drawn(t, s, seed, i/2))
+			fixture.Check(t, os.Chtimes(path, begin.Add(at), begin.Add(at)))
+		}
+		s := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{}))(t)
+		s = facedet.Sampled(s, 5)
+		n := 0
+		for {
+			f, err := s.Next(t.Context())
+			if err != nil {
+				break
+			}
+			if n++; f.Still == c.series || f.File == "" {
+				t.Errorf("%s: %q is a photograph: %t", name, f.File, f.Still)
+			}
+			f.Close()
+		}
+		if c.series && n != 2 || !c.series && n != 10 {
+			t.Errorf("%s: %d frames", name, n)
+		}
+		s.Close()
+	}
+}
+
+// A film behind a URL is a recording: all its frames, at the times of the container. A recording of which no frame can
+// be decoded is an error, and no end.
+func TestClip(t *testing.T) {
+	dir := t.TempDir()
+	path := video(t, filepath.Join(dir, "clip.avi"), 12)
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	t.Cleanup(server.Close)
+	var all [][]time.Duration
+	for _, name := range []string{path, server.URL + "/clip.avi"} {
+		s := fixture.Must(facedet.Open(t.Context(), name, facedet.Options{}))(t)
+		times, err := drain(t, s)
+		if n := s.Count(); err != nil || n.Read != 12 || n.Ending() != face.Whole {
+			t.Errorf("%s: %+v, %v", name, n, err)
+		}
+		all = append(all, times)
+		s.Close()
+	}
+	if !slices.Equal(all[0], all[1]) {
+		t.Errorf("the times are %v, and by the URL %v", all[0], all[1])
+	}
+}
+
+// A container that is in order and holds no frame that can be decoded was not read.
+func TestNothing(t *testing.T) {
+	path := video(t, filepath.Join(t.TempDir(), "film.avi"), 12)
+	b := fixture.Must(os.ReadFile(path))(t)
+	for at := bytes.Index(b, []byte("00dc")); at >= 0 && at+8 < len(b); {
+		next := bytes.Index(b[at+8:], []byte("00dc"))
+		end := len(b)
+		if next >= 0 {
+			end = at + 8 + next
+		}
+		clear(b[at+8 : end])
+		if next < 0 {
+			break
+		}
+		at = end
+	}
+	fixture.Check(t, os.WriteFile(path, b, 0o600))
+	s, err := facedet.Open(t.Context(), path, facedet.Options{Timeout: 10 * time.Second})
+	if err == nil {
+		defer s.Close()
+		_, err = s.Next(t.Context())
+	}
+	if !errors.Is(err, facedet.ErrNotVideo) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
 )
 
 // A face of any size, anywhere in a large picture, is whole in a window in which it is large enough to be found.
@@ -54,5 +56,22 @@ func TestFit(t *testing.T) {
 		if got := facedet.Fit(box, size); got != want {
 			t.Errorf("%v: %v, want %v", box, got, want)
 		}
+	}
+}
+
+// A picture of any shape can be searched, and a narrow strip among the pictures of a folder does not end a recording.
+func TestNetworkShapes(t *testing.T) {
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), fixture.Models(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, size := range []image.Point{{1, 65535}, {65535, 1}, {20, 30000}, {1, 1}, {4096, 1}, {5000, 100},
+		{160, 120}} {
+		p := fixture.Must(facedet.FromImage(image.NewGray(image.Rectangle{Max: size})))(t)
+		if faces, err := d.Detect(p); err != nil || len(faces) > 0 {
+			t.Errorf("%v: %d faces, %v", size, len(faces), err)
+		}
+		p.Close()
 	}
 }

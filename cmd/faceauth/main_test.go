@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -19,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/clitest"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
@@ -111,5 +114,102 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%v changed the gallery; %v", c.args, err)
 		}
 		cancel()
+	}
+}
+
+// flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
+// the reason. A flag of a new command needs no line here if it has the same meaning as in the other commands.
+var flagsThatDiffer = map[string]string{
+	"challenge": "login allow asks for a gesture at some services, the daemon at all of them",
+	"fps": "search looks at recordings, whose frames it chooses; " +
+		"office looks at cameras, which may be slow",
+	"infrared": "the daemon logs in with it, doctor looks at what it shows",
+	"name":     "search takes an enrolled person, the others need a person",
+	"out":      "each command writes other files, and says which and where",
+	"rotate":   "a login has no time for the pictures by which auto decides",
+}
+
+func TestFlags(t *testing.T) { clitest.Flags(t, newRoot(), flagsThatDiffer) }
+
+// An escape code in the name of a file does not reach the terminal, and neither does a line break.
+func TestFileNames(t *testing.T) {
+	var out, stderr bytes.Buffer
+	code := run(context.Background(), []string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name",
+		"a"}, &out,
+		&stderr)
+	if code != cli.BadSource || strings.Contains(stderr.String(), "\x1b") || strings.Count(stderr.String(),
+		"\n") != 1 {
+		t.Errorf("code %d, %q", code, &stderr)
+	}
+}
+
+// refusing is a writer that fails like a full device.
+type refusing struct{ err error }
+
+func (r refusing) Write([]byte) (int, error) { return 0, r.err }
+
+// If the output cannot be printed, the command fails.
+func TestFullOutput(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"doctor"}, {"version"}, {"models"}, {"help", "people"}} {
+		var stderr bytes.Buffer
+		if code := run(context.Background(), args, refusing{errors.New("no space left")}, &stderr); code != 1 ||
+			!strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%v: code %d, %q", args, code, &stderr)
+		}
+	}
+}
+
+// A program can open the file of any name that it gets, and a table keeps its lines and columns.
+func TestNames(t *testing.T) {
+	for _, n := range []string{"plain.mp4", "caf\xe9.mp4", "new\nline\ttab.mp4", "張.mp4", ""} {
+		b := fixture.Must(json.Marshal(name(n)))(t)
+		var got string
+		if json.Unmarshal(b, &got) != nil {
+			var both struct{ Text, Base64 string }
+			fixture.Check(t, json.Unmarshal(b, &both))
+			raw, err := base64.StdEncoding.DecodeString(both.Base64)
+			if err != nil || !strings.Contains(both.Text, "caf") {
+				t.Errorf("%q: %s, %v", n, b, err)
+			}
+			got = string(raw)
+		}
+		if got != n {
+			t.Errorf("%q came back as %q", n, got)
+		}
+		if strings.ContainsAny(cell(n), "\n\t\r") {
+			t.Errorf("the cell %q", cell(n))
+		}
+	}
+}
+
+// The exit code says that something was not looked at, unless something worse happened.
+func TestReadingEnd(t *testing.T) {
+	left := footage.Left{Path: "a.heic", Why: ".heic (cannot be read here)"}
+	one := unreadable{"a.mp4", "it is broken"}
+	for name, c := range map[string]struct {
+		r    *reading
+		err  error
+		n    int
+		code int
+		text string
+	}{
+		"all was read":         {&reading{}, nil, 2, 0, ""},
+		"nobody, all was read": {&reading{}, cli.Fail(cli.Refused, errors.New("none")), 2, cli.Refused, "none"},
+		"left out":             {&reading{left: []footage.Left{left}}, nil, 2, cli.Partly, "left out: 1 .heic"},
+		"nobody, one unread": {&reading{unread: []unreadable{one}}, cli.Fail(cli.Refused, errors.New("none")),
+			2, cli.Partly, "none; 1 of 2 recordings could not be read: a.mp4; alice may be there"},
+		"a part is missing": {&reading{short: []unreadable{one}}, nil, 1, cli.Partly, "a part is missing of a.mp4"},
+		"nothing was read":  {&reading{unread: []unreadable{one}}, nil, 1, cli.BadSource, "a.mp4: it is broken"},
+		"something worse": {&reading{unread: []unreadable{one}}, cli.Fail(cli.BadGallery,
+			errors.New("bad")), 2, cli.BadGallery, "bad"},
+	} {
+		err := c.r.end(c.err, c.n, "alice")
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if cli.Code(err) != c.code || !strings.Contains(text, c.text) {
+			t.Errorf("%s: %d %q, want %d %q", name, cli.Code(err), text, c.code, c.text)
+		}
 	}
 }

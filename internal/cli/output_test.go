@@ -2,7 +2,12 @@
 
 package cli
 
-import "testing"
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+)
 
 // A name cannot send control codes to the terminal.
 func TestPrintable(t *testing.T) {
@@ -19,5 +24,46 @@ func TestPrintable(t *testing.T) {
 		if got := string(printable([]byte(text))); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A reader that does not read the output delays nobody. If the output is read, all lines are printed in order.
+func TestPrinter(t *testing.T) {
+	var stopped atomic.Pointer[error]
+	stop := func(err error) { stopped.CompareAndSwap(nil, &err) }
+	p := NewPrinter(stop)
+	var got []int
+	for i := range 100 {
+		p.Print(func() error {
+			got = append(got, i)
+			return nil
+		})
+	}
+	p.End(5 * time.Second)
+	if len(got) != 100 || got[99] != 99 || stopped.Load() != nil {
+		t.Errorf("%d lines, stopped %v", len(got), stopped.Load())
+	}
+
+	release := make(chan bool)
+	p = NewPrinter(stop)
+	for range mostLines + 2 { // one is being printed
+		p.Print(func() error {
+			<-release
+			return nil
+		})
+	}
+	if err := stopped.Load(); err == nil || !errors.Is(*err, errBlocked) {
+		t.Errorf("stopped %v", err)
+	}
+	close(release)
+	p.End(5 * time.Second)
+
+	stopped.Store(nil)
+	closed := errors.New("closed")
+	p = NewPrinter(stop)
+	p.Print(func() error { return closed })
+	p.End(5 * time.Second)
+	if err := stopped.Load(); err == nil || !errors.Is(*err, closed) {
+		t.Errorf("stopped %v", err)
 	}
 }
