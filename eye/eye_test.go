@@ -367,9 +367,7 @@ func TestEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if _, err := s.Next(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Must(s.Next(t.Context()))(t)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

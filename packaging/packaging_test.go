@@ -25,9 +25,7 @@ func makes(t *testing.T, args ...string) string {
 	t.Helper()
 	// This tells go test on which files its result depends: it does not see which files make reads.
 	for _, path := range append(files(t, "../tablet/install"), "../../Makefile") {
-		if _, err := os.ReadFile(filepath.Join("../tablet/install", path)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(os.ReadFile(filepath.Join("../tablet/install", path)))(t)
 	}
 	c := exec.Command("make", append([]string{"-s", "-C", ".."}, args...)...)
 	out, err := c.CombinedOutput()

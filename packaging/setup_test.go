@@ -66,9 +66,7 @@ func TestSetupSays(t *testing.T) {
 	)
 	// go test runs these tests again when a file that they have read has changed. It does not see the files that the
 	// shell reads.
-	if _, err := os.ReadFile("../scripts/setup.sh"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(os.ReadFile("../scripts/setup.sh"))(t)
 	pass := `while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"`
 	for _, c := range []struct {
 		name     string

@@ -216,9 +216,7 @@ func TestMatsClosed(t *testing.T) {
 		defer src.Close()
 		p := pipeline.New(src, d, e, o)
 		for range frames {
-			if _, err := p.Next(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Must(p.Next(context.Background()))(t)
 			// The worker of the source may hold one frame ready.
 			if n, _ := cv.LiveMats(); n > before+1 {
 				t.Fatalf("%d live Mats, before %d", n, before)
@@ -250,9 +248,7 @@ func BenchmarkPath(b *testing.B) {
 		if len(l.People()) == 0 {
 			fixture.Check(b, l.Label(f.Samples[0].Vector, 1))
 		}
-		if _, err := l.Observe(f.Samples[0].Vector); err != nil {
-			b.Fatal(err)
-		}
+		fixture.Must(l.Observe(f.Samples[0].Vector))(b)
 	}
 	for range 2 * len(images) { // the first forward pass of a network allocates
 		step()

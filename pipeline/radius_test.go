@@ -233,9 +233,7 @@ func TestAnchor(t *testing.T) {
 						genuine = append(genuine, at)
 					} else {
 						impostor = append(impostor, at)
-						if at, err = looks[i].Nearest(x, 1); err != nil {
-							t.Fatal(err)
-						}
+						at = fixture.Must(looks[i].Nearest(x, 1))(t)
 						many = append(many, at)
 					}
 				}

@@ -42,9 +42,7 @@ func TestJob(t *testing.T) {
 	defer g.Close()
 	for i, name := range []string{"alice", "bob"} {
 		x := [][]float32{{float32(10 * i)}}
-		if _, err := g.Enroll(name, x, time.Unix(0, 0), gallery.Enrolment{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Enroll(name, x, time.Unix(0, 0), gallery.Enrolment{}))(t)
 	}
 	j := replay.Job{Folder: t.TempDir(), Name: "film.avi"}
 	play := func(breaks int) (replay.Result, error) {

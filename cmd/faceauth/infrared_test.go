@@ -43,9 +43,7 @@ func infraredFilm(t *testing.T, recording string) string {
 				lit = append(lit, v)
 			}
 		}
-		if _, err := out.Write(slices.Concat(dark, lit)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(out.Write(slices.Concat(dark, lit)))(t)
 	}
 	return path
 }

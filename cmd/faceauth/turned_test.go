@@ -136,9 +136,7 @@ func TestSystemTurnedGallery(t *testing.T) {
 			faces = append(faces, f.Samples[0].Vector)
 		}
 	}
-	if _, err := g.Enroll("p3", faces, time.Unix(0, 0), gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(g.Enroll("p3", faces, time.Unix(0, 0), gallery.Enrolment{}))(t)
 	for _, c := range []struct {
 		args []string
 		want string

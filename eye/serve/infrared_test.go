@@ -41,9 +41,7 @@ func sitter(t *testing.T) (grey []byte, size image.Point, box image.Rectangle) {
 		t.Fatalf("%d faces, %v", len(faces), err)
 	}
 	size = f.Image.Size()
-	if grey, err = f.Image.Thumbnail(size); err != nil {
-		t.Fatal(err)
-	}
+	grey = fixture.Must(f.Image.Thumbnail(size))(t)
 	return grey, size, faces[0].Box
 }
 

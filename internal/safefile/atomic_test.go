@@ -47,9 +47,7 @@ func TestAbort(t *testing.T) {
 	path := filepath.Join(dir, "f")
 	fixture.Check(t, safefile.Write(path, []byte("old")))
 	f := fixture.Must(safefile.Create(path))(t)
-	if _, err := f.WriteString("half"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(f.WriteString("half"))(t)
 	f.Abort()
 	f.Abort()
 	if err := f.Commit(); err == nil {
@@ -86,9 +84,7 @@ func TestSweep(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := f.WriteString("new"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(f.WriteString("new"))(t)
 	fixture.Check(t, f.Commit())
 	if b, err := os.ReadFile(path); err != nil || string(b) != "new" {
 		t.Errorf("content %q, error %v", b, err)
