@@ -137,98 +137,75 @@ type KnownFace struct {
 }
 
 // Known returns a person, or no name if there is none of the number.
-func (t *Tx) Known(person int64) (k Known, err error) {
-	err = t.Query("select name, enrolled from person where id = ?", func(r Row) error {
+func (t *Tx) Known(person int64) (k Known) {
+	t.Query("select name, enrolled from person where id = ?", func(r Row) error {
 		k.Name, k.Enrolled = r.ColumnText(0), r.ColumnInt64(1)
 		return nil
 	}, person)
-	if err == nil {
-		err = t.Query("select id, rejected, vector from label where person = ? and valid order by id", func(r Row) error {
-			f := KnownFace{r.ColumnInt64(0), r.ColumnInt64(1) == 1, bytes.Clone(r.ColumnRawBlob(2))}
-			k.Faces = append(k.Faces, f)
-			return nil
-		}, person)
-	}
-	return k, err
+	t.Query("select id, rejected, vector from label where person = ? and valid order by id", func(r Row) error {
+		k.Faces = append(k.Faces, KnownFace{r.ColumnInt64(0), r.ColumnInt64(1) == 1, bytes.Clone(r.ColumnRawBlob(2))})
+		return nil
+	}, person)
+	return k
 }
 
 // all runs statements with those of the arguments that they name.
 func (t *Tx) all(args []any, statements ...string) error {
+	t.whole, t.named, t.gone = true, true, true
 	for _, sql := range statements {
 		n := len(args)
 		for ; n > 0 && !strings.Contains(sql, fmt.Sprint("?", n)); n-- {
 		}
-		if err := t.Exec(sql, args[:n]...); err != nil {
-			return err
-		}
+		t.Exec(sql, args[:n]...)
 	}
-	return nil
+	return t.failed
 }
 
 // Call gives a person a name that no statement can take back.
 func (t *Tx) Call(person int64, name string) error {
-	t.whole, t.named, t.gone = true, true, true
-	return t.all([]any{person, name}, "delete from statement where person = ?1 and kind = 'renamed' and other is null",
-		"delete from said where what = 'name' and of = ?1", "update person set name = ?2 where id = ?1")
+	t.all([]any{person}, unnamed...)
+	return t.all([]any{person, name}, "update person set name = ?2 where id = ?1")
 }
 
+var unnamed = []string{"delete from statement where person = ?1 and kind = 'renamed' and other is null",
+	"delete from said where what = 'name' and of = ?1"}
+
 // Held returns the label by which a face is another person's, and that person, or 0.
-func (t *Tx) Held(vector []byte, person int64) (row, other int64, err error) {
-	err = t.Query(`select id, person from label where substr(vector, 1, 16) = substr(?1, 1, 16) and not rejected
+func (t *Tx) Held(vector []byte, person int64) (row, other int64) {
+	t.Query(`select id, person from label where substr(vector, 1, 16) = substr(?1, 1, 16) and not rejected
 		and valid and vector = ?1 and person <> ?2`, func(r Row) error {
 		row, other = r.ColumnInt64(0), r.ColumnInt64(1)
 		return nil
 	}, vector, person)
-	return row, other, err
+	return row, other
 }
 
 // Drop removes labels that another device has taken back, also where an undo would make them valid.
 func (t *Tx) Drop(rows ...int64) error {
+	const gone = `(select id from label where id = ?1 or not valid and (number, rejected) =
+		(select number, rejected from label where id = ?1))`
 	for _, row := range rows {
-		t.whole, t.named, t.gone = true, true, true
-		const gone = `(select id from label where id = ?1 or not valid and (number, rejected) =
-			(select number, rejected from label where id = ?1))`
-		if err := t.all([]any{row}, "delete from said where what = 'label' and of in "+gone,
-			"delete from label where id in "+gone); err != nil {
-			return err
-		}
+		t.all([]any{row}, "delete from said where what = 'label' and of in "+gone, "delete from label where id in "+gone)
 	}
-	return nil
+	return t.failed
 }
 
 // Merge makes a person another one, whom the events, sightings and labels belong to from now on,
 // with what users said of them. It cannot be undone.
 func (t *Tx) Merge(from, to int64) error {
-	t.whole, t.named, t.gone = true, true, true
-	type label struct{ row, twice int64 }
-	var labels []label
-	err := t.Query(`select id, valid and exists(select 1 from label l where l.person = ?2 and
-		l.rejected = label.rejected and l.valid and l.vector = label.vector) from label
-		where person = ?1 order by id`, func(r Row) error {
-		labels = append(labels, label{r.ColumnInt64(0), r.ColumnInt64(1)})
-		return nil
-	}, from, to)
-	if err != nil {
-		return err
+	rows, _ := t.Ints("select id from label where person = ? order by id", from)
+	for _, row := range rows {
+		twice, _ := t.Int(`select 1 from label old join label l on l.person = ? and l.rejected = old.rejected and
+			l.vector = old.vector where old.id = ? and old.valid and l.valid`, to, row)
+		if twice == 0 {
+			t.Exec(`insert into label(number, person, rejected, vector, valid)
+				select number, ?, rejected, vector, valid from label where id = ?`, to, row)
+			t.Exec("update said set of = ? where what = 'label' and of = ?", t.Last(), row)
+		}
+		t.all([]any{row}, "delete from said where what = 'label' and of = ?1", "delete from label where id = ?1")
 	}
-	for _, l := range labels {
-		if l.twice == 0 {
-			err = t.Exec(`insert into label(number, person, rejected, vector, valid)
-				select number, ?, rejected, vector, valid from label where id = ?`, to, l.row)
-			if err == nil {
-				err = t.Exec("update said set of = ? where what = 'label' and of = ?", t.Last(), l.row)
-			}
-		}
-		if err == nil {
-			err = t.all([]any{l.row}, "delete from said where what = 'label' and of = ?1", "delete from label where id = ?1")
-		}
-		if err != nil {
-			return err
-		}
-	}
+	t.all([]any{from}, unnamed...)
 	return t.all([]any{from, to},
-		"delete from statement where person = ?1 and kind = 'renamed' and other is null",
-		"delete from said where what = 'name' and of = ?1",
 		"update sighting set person = ?2 where person = ?1", "update event set person = ?2 where person = ?1",
 		"update or ignore present set person = ?2 where person = ?1",
 		"update statement set person = ?2 where person = ?1", "update statement set other = ?2 where other = ?1",

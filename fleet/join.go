@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/vector"
+)
+
+// take brings records and gallery in line with values of the server.
+func (d *local) take(all []kept) error {
+	return d.write(func(b *ledger) {
+		b.scan()
+		for _, r := range all {
+			b.join(r)
+		}
+		b.namesakes()
+		for _, s := range b.order { // first, so that faces go along with what is known of them
+			b.merge(s)
+		}
+		for _, s := range b.order {
+			b.apply(s)
+		}
+	})
+}
+
+// state returns the record of a person, which is empty if nothing is known.
+func (b *ledger) state(id ID) *state {
+	if s := b.states[id]; s != nil {
+		return s
+	}
+	s := b.load("id = ?", id[:])
+	if s == nil {
+		s = &state{kept: kept{id: id}}
+	}
+	b.states[id], b.order = s, append(b.order, s)
+	return s
+}
+
+// become gives a person another record, and notes whether the server has it.
+func (s *state) become(r Record) {
+	s.sent = s.sent && bytes.Equal(encode(s.rec), encode(r))
+	s.rec = r
+}
+
+// join joins a value into its record. If they were found to be other people, they all are one: the
+// least number stays and has what is known of all, and who is forgotten is forgotten under all numbers.
+func (b *ledger) join(r kept) {
+	s := b.state(r.id)
+	before := s.rec
+	s.rec, s.write, s.rev, s.key, s.sent = r.rec, r.write, r.rev, r.key, true
+	s.become(join(before, r.rec))
+	if s.rec.Into == (ID{}) {
+		return
+	}
+	one, least := Record{Forgotten: s.rec.Forgotten}, b.root(s.rec.Into)
+	roots := []*state{least}
+	for _, rec := range []Record{before, r.rec} {
+		if rec.Into == (ID{}) { // what only this device, or only others knew
+			one = join(one, rec)
+			continue
+		}
+		root := b.root(rec.Into)
+		roots = append(roots, root)
+		if root.id.compare(least.id) < 0 {
+			least = root
+		}
+	}
+	for _, root := range roots {
+		one = join(one, root.rec)
+	}
+	for _, root := range roots {
+		if root != least && root.rec.Into == (ID{}) {
+			root.become(join(root.rec, Record{Into: least.id}))
+		}
+	}
+	least.become(one)
+}
+
+// root returns the person whom the people under a number were found to be. A number leads to a
+// smaller one, so this ends.
+func (b *ledger) root(id ID) *state {
+	s := b.state(id)
+	for s.rec.Into != (ID{}) {
+		s = b.state(s.rec.Into)
+	}
+	return s
+}
+
+// lives reports whether a person has a place in this gallery.
+func (d *local) lives(r Record) bool {
+	if r.ended() || face.CheckName(r.Name) != nil {
+		return false
+	}
+	for _, f := range r.Faces {
+		if d.usable(f) && !f.Not {
+			return true
+		}
+	}
+	return false
+}
+
+// usable reports whether a face can be a label of this gallery.
+func (d *local) usable(f Face) bool {
+	return !f.Gone && f.Space == d.space.ID && len(f.Vector) == 4*d.space.Dim &&
+		d.space.Check(vector.Floats(f.Vector)) == nil
+}
+
+// alike reports whether two people have faces that strangers do not share.
+func (d *local) alike(a, b Record) bool {
+	for _, x := range a.Faces {
+		for _, y := range b.Faces {
+			if !d.usable(x) || !d.usable(y) || x.Not || y.Not {
+				continue
+			}
+			if graph.Distance(vector.Floats(x.Vector), vector.Floats(y.Vector), d.space.Scale) <=
+				d.space.ImpostorRadius {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holders returns the people of the gallery and of this transaction who have a name, by their numbers.
+func (b *ledger) holders(name string) (ids []ID) {
+	if b.named == nil {
+		b.named = make(map[string][]ID)
+		b.Query("select s.id, p.name from shared s join person p on p.id = s.person", func(r gallery.Row) error {
+			id, name := ID(r.ColumnRawBlob(0)), r.ColumnText(1)
+			b.named[name] = append(b.named[name], id)
+			return nil
+		})
+	}
+	for _, id := range b.named[name] {
+		if b.states[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	for _, s := range b.order {
+		if s.rec.Name == name && b.lives(s.rec) {
+			ids = append(ids, s.id)
+		}
+	}
+	slices.SortFunc(ids, ID.compare)
+	return ids
+}
+
+// namesakes looks at people of one name. If their faces are alike, they are one person, whom two
+// devices have enrolled. Otherwise the one with the greater number gets another name, in the fleet;
+// so all devices do the same.
+func (b *ledger) namesakes() {
+	for i := 0; i < len(b.order); i++ {
+		for s := b.order[i]; b.lives(s.rec); {
+			ids := b.holders(s.rec.Name)
+			if len(ids) < 2 {
+				break
+			}
+			b.tellApart(b.state(ids[0]), b.state(ids[1]))
+		}
+	}
+}
+
+// tellApart makes two people of one name one person, or gives the second another name.
+func (b *ledger) tellApart(stays, other *state) {
+	other.sent = false
+	if b.alike(stays.rec, other.rec) {
+		stays.rec, other.rec = join(stays.rec, other.rec), join(other.rec, Record{Into: stays.id})
+		stays.sent = false
+		return
+	}
+	free := ""
+	for k := 2; free == "" || len(b.holders(free)) > 0; k++ {
+		free = fmt.Sprintf("%s (%d)", other.rec.Name, k)
+	}
+	other.rec.Name, other.rec.Named = free, max(b.tick(), other.rec.clock()+1)
+}
+
+// merge gives the rows of a person who was found to be another one to that one.
+func (b *ledger) merge(s *state) {
+	if s.person == 0 || s.rec.Into == (ID{}) {
+		return
+	}
+	to := b.root(s.rec.Into)
+	if to.rec.Forgotten {
+		return
+	}
+	from := s.person
+	s.person = 0
+	b.save(s) // before the row of the person goes
+	if to.person == 0 {
+		to.person = from
+	} else {
+		b.Merge(from, to.person)
+	}
+	b.looked(from)
+	b.read(to)
+}
+
+// apply brings the gallery in line with a record, and saves it.
+func (b *ledger) apply(s *state) {
+	lives := b.lives(s.rec)
+	if gone := s.person; gone != 0 && s.rec.ended() {
+		s.person = 0
+		b.save(s)
+		b.Forget(gone)
+		b.looked(gone)
+		return
+	}
+	if lives && s.person == 0 {
+		s.person, _ = b.Person(s.rec.Name) // the name was checked
+		s.known.Name, s.have = s.rec.Name, make(map[faceKey][]int64)
+	}
+	if s.person == 0 {
+		b.save(s)
+		return
+	}
+	for key := range s.have {
+		if f, there := s.rec.Faces[key]; !lives || !there || f.Gone {
+			b.drop(s, key)
+		}
+	}
+	if lives && s.known.Name != s.rec.Name {
+		b.Call(s.person, s.rec.Name)
+	}
+	if lives {
+		b.add(s)
+	}
+	b.save(s)
+	b.looked(s.person)
+}
+
+// add adds the faces of a record that the gallery lacks.
+func (b *ledger) add(s *state) {
+	var faces [2][]Face
+	for key, f := range s.rec.Faces {
+		switch {
+		case s.have[key] != nil || !b.usable(f):
+			continue
+		case f.Not:
+			faces[1] = append(faces[1], f)
+		case b.claim(s, key, f):
+			faces[0] = append(faces[0], f)
+		default:
+			continue
+		}
+		s.have[key] = []int64{0}
+	}
+	for kind, all := range faces { // who has no face cannot have one that is not theirs
+		slices.SortFunc(all, func(a, b Face) int {
+			return cmp.Or(cmp.Compare(a.Clock, b.Clock), bytes.Compare(a.Vector, b.Vector))
+		})
+		var x [][]float32
+		for _, f := range all {
+			x = append(x, vector.Floats(f.Vector))
+		}
+		b.Label(s.person, kind == 1, x, nil)
+	}
+	b.Exec("update person set enrolled = max(enrolled, ?) where id = ?", s.rec.Enrolled, s.person)
+}
+
+// claim reports whether a face belongs to a person. If two people have it, it is the one of whom it
+// was said later, and it is taken from the other.
+func (b *ledger) claim(s *state, key faceKey, f Face) bool {
+	row, person := b.Held(f.Vector, s.person)
+	if row == 0 {
+		return true
+	}
+	other := b.load("person = ?", person)
+	if other == nil {
+		return true
+	}
+	if b.states[other.id] != nil {
+		other = b.states[other.id]
+	}
+	its, there := other.rec.Faces[key]
+	if !there || its.Gone { // it goes when the other one is looked at
+		return true
+	}
+	wins := cmp.Or(cmp.Compare(f.Clock, its.Clock), other.id.compare(s.id)) > 0
+	gone := Face{Clock: min(f.Clock, its.Clock), Gone: true}
+	f.Clock = max(f.Clock, its.Clock, gone.Clock+1) // later than the mark, if the two are merged
+	s.sent, other.sent = false, false
+	if s.rec.Faces[key], other.rec.Faces[key] = gone, f; wins {
+		s.rec.Faces[key], other.rec.Faces[key] = f, gone
+		b.Drop(row)
+		b.looked(person)
+		delete(other.have, key)
+	}
+	b.save(other)
+	return wins
+}

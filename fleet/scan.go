@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+// scan takes what programs have changed in the gallery into the records.
+func (b *ledger) scan() {
+	people, _ := b.Ints("select person from touched order by 1")
+	if len(people) == 0 {
+		return
+	}
+	// What is gone has the earlier clock, so that a face that went from one person to another one is
+	// not lost where only half of it has arrived.
+	clock := b.tick()
+	var there, gone []*state
+	for _, person := range people {
+		s := b.of(person)
+		switch {
+		case s == nil: // never shared
+		case s.first() != nil:
+			there = append(there, s)
+		case !s.rec.ended():
+			gone = append(gone, s)
+		}
+		b.looked(person)
+	}
+	// Faces that another one of these people had before keep their clocks: nothing new is said of them.
+	var moved map[faceKey]Face
+	for _, s := range gone {
+		moved = joinFaces(moved, s.rec.Faces)
+	}
+	holds := make(map[faceKey]*state)
+	for _, s := range there {
+		for key := range s.have {
+			holds[key] = s
+		}
+		b.fold(s, clock, moved)
+	}
+	for _, s := range gone {
+		into := whither(s.rec, holds)
+		b.clear(s)
+		s.person, s.sent = 0, false
+		if into == nil {
+			s.rec = join(s.rec, Record{Forgotten: true})
+			b.save(s)
+			continue
+		}
+		if s.id.compare(into.id) < 0 { // the smaller number stays: two merges make no ring
+			s.kept, into.kept = into.kept, s.kept
+		}
+		into.rec.Faces, into.sent = joinFaces(into.rec.Faces, s.rec.Faces), false
+		s.rec = join(s.rec, Record{Into: into.id})
+		b.save(s)
+		for key := range into.have {
+			if into.rec.Faces[key].Gone { // one of them lost it, later than the other one got it
+				b.drop(into, key)
+			}
+		}
+		b.fold(into, clock, moved)
+	}
+}
+
+// whither returns the person who has most faces of a person who has none any more: they were merged.
+func whither(r Record, holds map[faceKey]*state) (into *state) {
+	count, most := make(map[*state]int), 0
+	for key, f := range r.Faces {
+		if f.Gone || f.Not || holds[key] == nil {
+			continue
+		}
+		s := holds[key]
+		count[s]++
+		if count[s] > most || count[s] == most && s.id.compare(into.id) < 0 {
+			into, most = s, count[s]
+		}
+	}
+	return into
+}
+
+// drop removes a face that was taken back.
+func (b *ledger) drop(s *state, key faceKey) {
+	b.Drop(s.have[key]...)
+	b.looked(s.person)
+	delete(s.have, key)
+}
+
+// clear removes faces that are not those of somebody without faces.
+func (b *ledger) clear(s *state) {
+	for key := range s.have {
+		b.drop(s, key)
+	}
+	b.looked(s.person)
+}
+
+// first returns the first labelled face that a person has in the gallery, or nil.
+func (s *state) first() []byte {
+	for _, f := range s.known.Faces {
+		if !f.Rejected {
+			return f.Vector
+		}
+	}
+	return nil
+}
+
+// of returns the record of a person of the gallery, and makes one for somebody new who has faces.
+func (b *ledger) of(person int64) *state {
+	s := b.load("person = ?", person)
+	if s != nil {
+		return s
+	}
+	s = &state{person: person}
+	b.read(s)
+	if s.first() == nil {
+		b.clear(s)
+		return nil
+	}
+	for i := 0; s.n == 0; i++ {
+		s.id = idOf(b.space.ID, s.first(), i)
+		// The number is taken if this person was forgotten or merged, and is here again.
+		if b.count("select count(*) from shared where id = ?", s.id[:]) == 0 {
+			s.n = 1
+		}
+	}
+	b.save(s)
+	return s
+}
+
+// fold takes the present rows of a person into the record, and saves it if that changes anything.
+func (b *ledger) fold(s *state, clock uint64, moved map[faceKey]Face) {
+	changed := !s.sent
+	if s.rec.Faces == nil {
+		s.rec.Faces = make(map[faceKey]Face)
+	}
+	for key, f := range s.rec.Faces {
+		if s.have[key] == nil && !f.Gone && f.Space == b.space.ID {
+			s.rec.Faces[key], changed = Face{Clock: clock, Gone: true}, true
+		}
+	}
+	for _, k := range s.known.Faces {
+		key := keyOf(b.space.ID, k.Rejected, k.Vector)
+		old, there := s.rec.Faces[key]
+		if there && !old.Gone || s.have[key] == nil {
+			continue
+		}
+		f := Face{Clock: clock + 1, Not: k.Rejected, Space: b.space.ID, Vector: k.Vector}
+		if was, there := moved[key]; there && !was.Gone {
+			f.Clock = was.Clock
+		}
+		if old.Gone && old.Clock >= f.Clock { // it was taken back since
+			b.drop(s, key)
+			continue
+		}
+		s.rec.Faces[key], changed = f, true
+	}
+	if s.known.Name != s.rec.Name {
+		s.rec.Name, s.rec.Named, changed = s.known.Name, clock+1, true
+	}
+	if changed {
+		s.rec.Enrolled, s.sent = max(s.rec.Enrolled, s.known.Enrolled), false
+		s.rec.trim()
+		b.save(s)
+	}
+}
