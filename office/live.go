@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -79,6 +80,7 @@ const (
 	leastClear = 3
 	leastTime  = 1500 * time.Millisecond
 	mostSpoilt = 2
+	stirred    = .055 // [face.Stir] of a live face in another light or size; stills come to .052 (lab/NOTES.md, Looks)
 )
 
 // look takes in a clear face.
@@ -90,10 +92,17 @@ func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 	if len(s.looks) >= leastClear {
 		return
 	}
-	l := sighting.LookOf(x)
-	looks, isNew := sighting.NewLook(space, l, s.looks)
+	// Who comes nearer is another size in each picture: looks of other light or size count on, for more of a movement.
+	l, isNew := sighting.LookOf(x), len(s.looks) == 0
+	for _, c := range s.looks {
+		same, differs := sighting.NewLook(space, l, []sighting.Look{c})
+		if graph.Distance(l.Vector, c.Vector, space.Scale) < space.Look {
+			return
+		}
+		isNew = isNew || differs && (len(same) > 0 || face.Stir(c.Landmarks, l.Landmarks) >= stirred)
+	}
 	if isNew {
-		s.looks = append(looks, l)
+		s.looks = append(s.looks, l)
 	}
 }
 
