@@ -53,40 +53,29 @@ var _ Source = (*capture)(nil)
 
 func openCapture(ctx context.Context, o Options, live bool, open func() (grabber, error)) (*capture, error) {
 	c := &capture{
-		o: o, live: live, count: Count{Declared: -1},
+		o: o, count: Count{Declared: -1},
 		want: make(chan struct{}, 1), got: make(chan shot), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
-	type opened struct {
-		declared int
-		length   time.Duration
-		others   int
-		live     bool
-		rate     float64
-		err      error
-	}
-	ready := make(chan opened, 1)
+	ready := make(chan error, 1)
 	go func() {
 		defer close(c.ended)
 		dev, err := open()
 		if err != nil {
-			ready <- opened{err: err}
+			ready <- err
 			return
 		}
 		defer dev.Close()
-		first := opened{declared: -1, rate: dev.Rate(), others: dev.Others(), live: live}
+		n := dev.Frames()
+		c.rate, c.count.Others = dev.Rate(), dev.Others()
 		// A film behind a URL has a length, and an end. A single picture is a camera's.
-		if n := dev.Frames(); live && o.hasLength != nil && (n > 1 || n != 1 && o.hasLength()) {
-			first.live = false
-		}
-		if !first.live {
-			if first.declared = dev.Frames(); first.declared < 1 {
-				first.declared = -1
-			}
-			if first.rate > 0 && first.declared > 0 {
-				first.length = time.Duration(float64(first.declared) / first.rate * float64(time.Second))
+		c.live = live && (o.hasLength == nil || n <= 1 && (n == 1 || !o.hasLength()))
+		if !c.live && n > 0 {
+			c.count.Declared = n
+			if c.rate > 0 {
+				c.count.Length = time.Duration(float64(n) / c.rate * float64(time.Second))
 			}
 		}
-		ready <- first
+		ready <- nil
 		for range c.want {
 			img, err := dev.Read()
 			select {
@@ -102,12 +91,11 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 	timer := time.NewTimer(o.Timeout)
 	defer timer.Stop()
 	select {
-	case f := <-ready:
-		if f.err != nil {
-			return nil, f.err
+	case err := <-ready:
+		if err != nil {
+			return nil, err
 		}
-		c.count.Others, c.live = f.others, f.live
-		c.count.Declared, c.count.Length, c.rate, c.start = f.declared, max(0, f.length), f.rate, o.Now()
+		c.start = o.Now()
 		return c, nil
 	case <-timer.C:
 		c.abandon()
