@@ -60,9 +60,14 @@ func (f *fetcher) install(ctx context.Context, integrity string, all []Descripti
 	return installFrom(tarball, integrity, all, dir, report)
 }
 
-// InstallFrom is Install from a tarball of the package that was fetched already.
+// InstallFrom is Install, or InstallRuntime, from a tarball of the package that was fetched already.
 func InstallFrom(tarball, dir string, report func(string)) error {
 	err := installFrom(tarball, integrity, Builtin(), dir, report)
+	if d, none := library(runtime.GOOS, runtime.GOARCH); none == nil && errors.Is(err, ErrIntegrity) {
+		if other := installFrom(tarball, runtimeIntegrity, []Description{d}, dir, report); !errors.Is(other, ErrIntegrity) {
+			err = other
+		}
+	}
 	room(&err)
 	return err
 }
@@ -207,13 +212,4 @@ func InstallRuntime(ctx context.Context, r Registry, dir string, report func(str
 	f := newFetcher(r)
 	f.name, f.version, f.limit = runtimeName, RuntimeVersion, 128<<20 // the package has 114 million bytes
 	return f.install(ctx, runtimeIntegrity, []Description{d}, dir, report)
-}
-
-// InstallRuntimeFrom is InstallRuntime from a tarball of the package that was fetched already.
-func InstallRuntimeFrom(tarball, dir string, report func(string)) error {
-	d, err := library(runtime.GOOS, runtime.GOARCH)
-	if err != nil {
-		return err
-	}
-	return installFrom(tarball, runtimeIntegrity, []Description{d}, dir, report)
 }

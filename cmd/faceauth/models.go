@@ -77,14 +77,7 @@ func newInstall(dir *string) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
 			if from != "" {
-				err := models.InstallFrom(from, *dir, report)
-				if errors.Is(err, models.ErrIntegrity) {
-					if other := models.InstallRuntimeFrom(from, *dir, report); !errors.Is(other,
-						models.ErrIntegrity) {
-						err = other
-					}
-				}
-				return cli.Fail(cli.BadModel, err)
+				return cli.Fail(cli.BadModel, models.InstallFrom(from, *dir, report))
 			}
 			registry, err := npm.Registry()
 			if err != nil {
