@@ -146,8 +146,8 @@ func TestLimitsUnproven(t *testing.T) {
 	}
 }
 
-// An asker whom the profile does not remember may try, unless it remembers too many already. The user always may, as far
-// as the user's own limits go.
+// An asker whom the profile does not remember may try, unless it remembers too many already. The user always may, as
+// far as the user's own limits go.
 func TestAskers(t *testing.T) {
 	now := onWall(time.Unix(1e9, 0))
 	remembered := func(n int) map[uint32]limits {

@@ -320,18 +320,6 @@ func (s *Session) Fail() Result {
 	return s.finish(Failed, "")
 }
 
-// broken ends the session after an error of the camera, whatever it has seen.
-func (s *Session) broken(err error) {
-	word := Failed
-	if errors.Is(err, errOpen) {
-		word = NoCamera
-	}
-	s.finish(word, "")
-}
-
-// revoke turns a session that has ended into a failed one, because its end could not be written, or may not count.
-func (s *Session) revoke() { s.finish(Failed, "") }
-
 func (s *Session) say(w Word, why face.Reason) Result {
 	s.result = Result{Word: w, Reason: why}
 	return s.result

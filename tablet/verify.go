@@ -5,6 +5,7 @@ package tablet
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"time"
 
@@ -101,7 +102,11 @@ func (a *Authenticator) Verify(
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("verifying", "user", user, "error", err)
 		}
-		v.session.broken(err)
+		if errors.Is(err, errOpen) {
+			v.session.finish(NoCamera, "")
+		} else {
+			v.session.finish(Failed, "")
+		}
 	case !v.asked:
 		v.session.finish(Unasked, "")
 	case !v.session.Tick(a.o.Now()).Final:
@@ -307,7 +312,7 @@ func (v *verification) end() {
 	if w := v.result().Word; v.still != nil && (w == Match || w == Unproven) {
 		if err := v.still(); err != nil {
 			v.a.o.Log.Warn("a match is void", "user", v.user, "error", err)
-			v.session.revoke()
+			v.session.finish(Failed, "")
 		}
 	}
 	if !v.counted {
@@ -328,7 +333,7 @@ func (v *verification) end() {
 	})
 	if err != nil {
 		v.a.o.Log.Error("verifying", "user", v.user, "error", err)
-		v.session.revoke()
+		v.session.finish(Failed, "")
 	}
 	// The password may come at once after the result, so the faces for it must wait in quarantine before.
 	if v.result().Word == Unproven {

@@ -73,7 +73,10 @@ func allow() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("reading the list of services: %w", err)
 			}
-			return writeAllowed(list, allowed(string(b), services, ask, off, greeter))
+			if err := safefile.Write(list, []byte(allowed(string(b), services, ask, off, greeter))); err != nil {
+				return fmt.Errorf("writing the list of services: %w; run the command with sudo", err)
+			}
+			return os.Chmod(list, 0o644) // lockers read it as their users
 		},
 	}
 	c.Flags().StringVar(&list, "services", "/etc/faceauth/services", "list of the services")
@@ -106,20 +109,4 @@ func allowed(list string, services []string, challenge string, off, greeter bool
 		}
 	}
 	return kept.String()
-}
-
-// writeAllowed replaces the list, which everybody may read and only its owner write.
-func writeAllowed(path, list string) error {
-	f, err := safefile.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the list of services: %w; run the command with sudo", err)
-	}
-	defer f.Abort()
-	if _, err := f.Write([]byte(list)); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	return f.Commit()
 }

@@ -88,8 +88,8 @@ const (
 	AddLook = "look" // the enrolled faces are kept: for another look of the user, as with glasses
 )
 
-// Enroll enrols a user and returns the last word; only root may call it. Kind is "", [AsRoot] or [AddLook]. Mark is that
-// of the account, or "": see [tablet.Authenticator.Account]. Tell is called with the earlier words.
+// Enroll enrols a user and returns the last word; only root may call it. Kind is "", [AsRoot] or [AddLook]. Mark is
+// that of the account, or "": see [tablet.Authenticator.Account]. Tell is called with the earlier words.
 func (c Client) Enroll(ctx context.Context, user, kind, mark string, tell func(word string)) (string, error) {
 	return c.ask(ctx, tell, "enroll", user, kind, mark)
 }

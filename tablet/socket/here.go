@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Greeters are the PAM services of display managers, by the units of systemd in which these verify as root: before there
-// is a session, or for the person of a session, because they also unlock the screen. So does the unit that the system
-// calls displayManager.
+// Greeters are the PAM services of display managers, by the units of systemd in which these verify as root: before
+// there is a session, or for the person of a session, because they also unlock the screen. So does the unit that the
+// system calls displayManager.
 var Greeters = map[string]string{"gdm.service": "gdm-password", "gdm3.service": "gdm-password", "sddm.service": "sddm",
 	"lightdm.service": "lightdm", "greetd.service": "greetd", "lxdm.service": "lxdm", "xdm.service": "xdm",
 	"plasmalogin.service": "plasmalogin", "cosmic-greeter.service": "cosmic-greeter", "ly.service": "ly"}
@@ -201,9 +201,9 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question
 	return false, errElsewhere
 }
 
-// managed returns nil and true for a program under a user's manager, where desktops start lockers and terminals. A locker
-// may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it may ask
-// with a challenge, which is told on its terminal, while its asker's session is used and not locked.
+// managed returns nil and true for a program under a user's manager, where desktops start lockers and terminals. A
+// locker may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it
+// may ask with a challenge, which is told on its terminal, while its asker's session is used and not locked.
 func (s *service) managed(ctx context.Context, units []string, by caller, q question) (managed bool, err error) {
 	owner := by.uid
 	if by.root() {

@@ -66,7 +66,7 @@ func Mark(name string) (string, error) {
 	return hashed(e[0] + ":" + e[2] + ":" + e[4] + ":" + e[5]), nil
 }
 
-// hashed returns a hash of 64 bits. They are fewer than the salt of a password has, so no password can be guessed by it.
+// hashed returns a hash of 64 bits: fewer than the salt of a password has, so no password can be guessed by it.
 func hashed(text string) string {
 	h := fnv.New64a()
 	h.Write([]byte(text))
