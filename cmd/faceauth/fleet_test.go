@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -42,7 +43,7 @@ func TestFleetOffice(t *testing.T) {
 		})
 	}
 	const at = "127.0.0.1:30931"
-	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at)
+	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at, "--monitor", "127.0.0.1:30932")
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
 	for end := time.Now().Add(time.Minute); line.FindString(said.String()) == "" && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
@@ -83,6 +84,12 @@ func TestFleetOffice(t *testing.T) {
 		fixture.Check(t, json.Unmarshal([]byte(a.fleet("devices", "--json")), &now))
 		return len(now.Devices) == 2 && now.Devices[0].Connected && now.Devices[1].Connected && now.Waiting == 0
 	})
+	health, err := http.Get("http://127.0.0.1:30932/healthz")
+	fixture.Check(t, err)
+	health.Body.Close()
+	if health.StatusCode != http.StatusOK {
+		t.Error(health.Status)
+	}
 	b.tells("remove", "robert")
 	in("robert is forgotten", func() bool { return len(a.people()) == 0 })
 	a.fleet("revoke", "hall")
