@@ -283,3 +283,25 @@ func TestTakenBackOfMerged(t *testing.T) {
 		w.check([]*home{a, b, c})
 	}
 }
+
+// Of somebody whom no program that shares people has seen, the fleet learns nothing; if they were found
+// to be another person meanwhile, that one has their faces.
+func TestNeverSeen(t *testing.T) {
+	w := newPeople(t, 3)
+	s, listed := &shelf{values: make(map[ID]kept)}, true
+	a, b := w.home("a"), w.home("b")
+	for _, name := range []string{"alice", "mallory", "ann"} {
+		a.enrol(name, w.said(&group{}, w.vector())...)
+		if name == "alice" {
+			a.sync(s, &listed, false)
+		}
+	}
+	a.forget("mallory")
+	a.merge("ann", "alice")
+	a.sync(s, &listed, false)
+	b.sync(s, &listed, false)
+	w.check([]*home{a, b})
+	if text, where := b.content(); len(s.values) != 1 || len(where) != 2 {
+		t.Errorf("%d values; %s", len(s.values), text)
+	}
+}
