@@ -59,11 +59,6 @@ func (d *local) write(do func(b *ledger)) error {
 // looked says that what has changed of a person until now is known.
 func (b *ledger) looked(person int64) { b.Exec("delete from touched where person = ?", person) }
 
-func (b *ledger) count(sql string, args ...any) int64 {
-	n, _ := b.Int(sql, args...)
-	return n
-}
-
 // ids returns the people of the fleet for whom a condition holds.
 func (b *ledger) ids(condition string) (all []ID) {
 	b.Query("select id from shared where "+condition, func(r gallery.Row) error {
@@ -128,7 +123,8 @@ func (b *ledger) save(s *state) {
 
 // tick returns the clock of the next change.
 func (b *ledger) tick() uint64 {
-	return uint64(b.count("select coalesce(max(clock), 0) + 1 from shared"))
+	n, _ := b.Int("select coalesce(max(clock), 0) + 1 from shared")
+	return uint64(n)
 }
 
 // look takes what programs have changed in the gallery into the records.

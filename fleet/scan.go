@@ -112,13 +112,12 @@ func (b *ledger) of(person int64) *state {
 		b.clear(s)
 		return nil
 	}
-	for i := 0; s.n == 0; i++ {
+	// The number is taken if this person was forgotten or merged, and is here again.
+	for i, taken := 0, int64(1); taken > 0; i++ {
 		s.id = idOf(b.space.ID, s.first(), i)
-		// The number is taken if this person was forgotten or merged, and is here again.
-		if b.count("select count(*) from shared where id = ?", s.id[:]) == 0 {
-			s.n = 1
-		}
+		taken, _ = b.Int("select count(*) from shared where id = ?", s.id[:])
 	}
+	s.n = 1
 	b.save(s)
 	return s
 }
