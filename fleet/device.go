@@ -272,13 +272,15 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 		if told = append(told, batch...); !listed || len(notes) > 0 {
 			continue
 		}
-		if err := d.meet(ctx, js, s, &met, told); err != nil {
-			return err
-		}
-		told = nil
 		now, err := d.rows.Version()
 		if err != nil {
 			return err
+		}
+		if now != version || len(told) > 0 || time.Since(met.at) > time.Minute {
+			if err := d.meet(ctx, js, s, &met, told); err != nil {
+				return err
+			}
+			met.at, told = time.Now(), nil
 		}
 		if now == version && len(batch) == 0 && !more && !stale {
 			continue

@@ -31,6 +31,7 @@ type meeting struct {
 	said    presence
 	others  map[string]presence
 	written []byte // what the gallery has of it
+	at      time.Time
 }
 
 // meet tells the others whom this device sees, and the gallery whom the others see.
