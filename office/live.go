@@ -80,7 +80,6 @@ const (
 	leastClear = 3
 	leastTime  = 1500 * time.Millisecond
 	mostSpoilt = 2
-	stirred    = .055 // [face.Stir] of a live face in another light or size; stills come to .052 (lab/NOTES.md, Looks)
 )
 
 // look takes in a clear face.
@@ -99,7 +98,7 @@ func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 		if graph.Distance(l.Vector, c.Vector, space.Scale) < space.Look {
 			return
 		}
-		isNew = isNew || differs && (len(same) > 0 || face.Stir(c.Landmarks, l.Landmarks) >= stirred)
+		isNew = isNew || differs && len(same) > 0
 	}
 	if isNew {
 		s.looks = append(s.looks, l)

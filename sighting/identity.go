@@ -81,13 +81,14 @@ type Look struct {
 func LookOf(s face.Sample) Look { return Look{s.Vector, s.Landmarks, s.Quality} }
 
 // By how much the level of light and the size of a face, as factors, and the colour of the light ([face.Quality]) differ
-// at most between looks that are compared, and how far landmarks of a live face move against each other, as a share of
-// their spread ([face.Stir]). Chosen with the space's Look, as lab/NOTES.md says (Looks).
+// at most between looks of one light, and how far landmarks of a live face move against each other, as a share of their
+// spread ([face.Stir]), in one light and in two. Chosen with the space's Look, as lab/NOTES.md says (Looks).
 const (
 	sameLight  = 1.1
 	sameColour = .05
 	sameSize   = 1.05
 	stirred    = .01
+	moved      = .055
 )
 
 // changed reports whether the light or the size of a face differ from those of another look.
@@ -102,25 +103,26 @@ func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
 
 // NewLook returns the looks that still count beside a face, of those that were counted, and whether the face shows
 // another look: it differs from each by more than the space's Look, and its landmarks have moved against each other.
-// When the light or the size of the face changes, no earlier look counts any more, because a still looks otherwise when
-// the camera turns grey at dusk, or zooms. So a still before the camera, or a frozen camera, shows one look however long
-// it is there, and one look confirms nobody and opens nothing. A face without a vector, and every face of a space without
-// that distance, is a new look; without landmarks the vectors alone decide.
+// When the light or the size of the face changes and its landmarks have not moved far, no earlier look counts any more,
+// because a still looks otherwise when the camera turns grey at dusk, or zooms. So a still before the camera, or a frozen
+// camera, shows one look however long it is there, and one look confirms nobody and opens nothing. A face without a
+// vector, and every face of a space without that distance, is a new look; without landmarks the vectors alone decide.
 func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool) {
 	if space.Look == 0 || len(x.Vector) == 0 {
 		return counted, true
 	}
-	if slices.ContainsFunc(counted, x.changed) {
-		return nil, true
-	}
 	isNew = len(counted) == 0
+	near := false
 	for _, c := range counted {
-		if len(c.Vector) == len(x.Vector) && graph.Distance(x.Vector, c.Vector, space.Scale) < space.Look {
-			return counted, false
+		stir := face.Stir(c.Landmarks, x.Landmarks)
+		if x.changed(c) && stir < moved {
+			return nil, true
 		}
-		isNew = isNew || face.Stir(c.Landmarks, x.Landmarks) >= stirred
+		near = near || len(c.Vector) == len(x.Vector) &&
+			graph.Distance(x.Vector, c.Vector, space.Scale) < space.Look
+		isNew = isNew || stir >= stirred
 	}
-	return counted, isNew
+	return counted, isNew && !near
 }
 
 // NewIdentities returns empty Identities of faces in a space.
