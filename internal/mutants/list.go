@@ -96,7 +96,7 @@ var all = []mutant{
 		"		if true {\n", "tablet"},
 	{"askers without end", "tablet/account.go",
 		"if !ok && len(c.Others) >= mostOthers {",
-		"if false {", "tablet"},
+		"if !ok && len(c.Others) < 0 {", "tablet"},
 	{"failures have no end", "tablet/limits.go",
 		"case l.Failures >= p.Failures:",
 		"case false:", "tablet"},

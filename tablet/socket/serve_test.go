@@ -454,6 +454,33 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
+// A user has a few connections at once. Others are answered meanwhile, and the user again when one has ended.
+func TestQuota(t *testing.T) {
+	h := newHouse(t, tablet.Options{}, socket.Options{})
+	status := func(uid int) bool { return h.ask(uid, "status", "") != "TooManyRequests" }
+	var open []net.Conn
+	h.as(nobody, func() {
+		for range 8 {
+			conn, err := net.Dial("unix", h.path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+			open = append(open, conn)
+		}
+	})
+	if status(nobody) || !status(games) || !status(0) {
+		t.Error("nine connections of a user, or one of another user, are not told apart")
+	}
+	open[0].Close()
+	for end := time.Now().Add(time.Minute); !status(nobody); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a connection that has ended counts")
+		}
+	}
+}
+
 // While users ask as often as they can, root's login succeeds in time, and the others are told to wait.
 func TestFlood(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: 5 * time.Second}}, socket.Options{})
