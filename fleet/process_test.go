@@ -108,7 +108,9 @@ func (w *world) serve() { w.server = start(w.t, "serve", w.folder, w.at) }
 
 // newWorld returns a server and n devices that run. The ports of worlds with other numbers differ.
 func newWorld(t testing.TB, seed uint64, n int) *world {
-	w := &world{people: newPeople(t, seed), at: fmt.Sprintf("127.0.0.1:%d", 21000+seed%9000)}
+	// Below the ports that connections take, and another one in each run of the tests.
+	port := 21000 + (seed+37*uint64(os.Getpid()))%9000
+	w := &world{people: newPeople(t, seed), at: fmt.Sprintf("127.0.0.1:%d", port)}
 	w.folder = filepath.Join(w.dir, "server")
 	w.serve()
 	t.Cleanup(func() {
