@@ -20,8 +20,8 @@
 // each frame, and collects its verdicts while a person stays in view. [gallery.Gallery] keeps people and their learned
 // faces in a file.
 //
-// Source, detector and extractor are interfaces of few methods. Bring your own: see the example of package pipeline for a
-// detector, and examples/network for a neural network that is described in JSON.
+// Source, detector and extractor are interfaces of few methods. Bring your own: see the example of package pipeline
+// for a detector, and examples/network for a neural network that is described in JSON.
 //
 // # Products
 //

@@ -174,7 +174,7 @@ func small(path string) ([]byte, image.Point) {
 	return grey, img.Size()
 }
 
-// correlation returns the correlation of the values; that of a picture of one colour is 1.
+// correlation returns the correlation of the values, or 1 if a picture has one colour.
 func correlation(a, b []byte) float64 {
 	n := float64(len(a))
 	var sumA, sumB float64

@@ -82,7 +82,7 @@ func TestRevoke(t *testing.T) {
 	b.stop(true)
 	try(t, Revoke(t.Context(), a.path, stolen.name))
 	begun := time.Now()
-	w.wait("it is told", func() bool { return strings.Contains(stolen.run.said(), "was revoked") })
+	w.wait("it is told", func() bool { return strings.Contains(stolen.run.out.String(), "was revoked") })
 	if took := time.Since(begun); took > time.Second {
 		t.Errorf("it was connected for %v", took)
 	}
@@ -315,8 +315,8 @@ func TestPresence(t *testing.T) {
 	w.wait("alice has left", func() bool { return seen(time.Now()) == "" })
 }
 
-// The disk of the server is full, and then that of a device: both say so, nothing is lost, and all goes
-// on when there is room again.
+// The disk of the server is full, and then the disk of a device: both say so, nothing is lost, and all
+// goes on when there is room again.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t, 9010, 2)
 	a, b := w.devices[0], w.devices[1]
@@ -357,18 +357,18 @@ func TestFullDisk(t *testing.T) {
 	}
 	fill(ofServer)
 	enrol("p")
-	w.wait("the server says why", func() bool { return strings.Contains(w.server.said(), "no space left") })
+	w.wait("the server says why", func() bool { return strings.Contains(w.server.out.String(), "no space left") })
 	w.enrolled(b, "bob")
 	try(t, os.Remove(ofServer))
 	w.known("p39", b)
 	w.known("bob", a)
 	fill(ofDevice)
 	enrol("q")
-	w.wait("the device says why", func() bool { return strings.Contains(b.run.said(), "disk is full") })
+	w.wait("the device says why", func() bool { return strings.Contains(b.run.out.String(), "disk is full") })
 	try(t, os.Remove(ofDevice))
 	w.known("q39", b)
 	w.wait("one state", w.agreed)
-	t.Logf("%s%s", b.run.said(), w.server.said())
+	t.Logf("%s%s", b.run.out.String(), w.server.out.String())
 	for _, d := range w.devices {
 		d.stop(false)
 	}
@@ -509,7 +509,7 @@ func TestCluster(t *testing.T) {
 		path := filepath.Join(w.dir, fmt.Sprint(n, ".conf"))
 		try(t, os.WriteFile(path, []byte(text), 0o600))
 		p := &process{Cmd: exec.Command(program, "-c", path)}
-		p.Stdout, p.Stderr = p, p
+		p.Stdout, p.Stderr = &p.out, &p.out
 		try(t, p.Start())
 		return p
 	}

@@ -266,8 +266,8 @@ func (b *ledger) add(s *state) {
 	b.Exec("update person set enrolled = max(enrolled, ?) where id = ?", s.rec.Enrolled, s.person)
 }
 
-// claim reports whether a face belongs to a person. If two people have it, it is the one of whom it
-// was said later, and it is taken from the other.
+// claim reports whether a face belongs to a person. If two people have it, it belongs to the person of
+// whom it was said later, and is taken from the other.
 func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	row, person := b.Held(f.Vector, s.person)
 	if row == 0 {

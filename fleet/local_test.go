@@ -275,7 +275,7 @@ func TestTakenBackOfMerged(t *testing.T) {
 		remove(b, faces["t"][1])
 		remove(b, faces["u"][1])
 		synced(b)
-		d := c.local() // it learns of the one who stays, but not yet that the other one has ended
+		d := c.local() // it has the record that stays, and not yet the end of the merged one
 		u := idOf(room.ID, vector.Bytes(faces["u"][0]), 0)
 		try(t, errors.Join(d.take([]kept{s.values[u]}), d.rows.Close()))
 		c.merge("t", "u")

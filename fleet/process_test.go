@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -11,10 +10,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // TestMain lets the test's program be a server or a device, so that they can be killed.
@@ -67,20 +67,7 @@ type device struct {
 
 type process struct {
 	*exec.Cmd
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Write(b)
-}
-
-func (p *process) said() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String()
+	out fixture.Log
 }
 
 func (p *process) end(hard bool) {
@@ -98,7 +85,7 @@ func (p *process) end(hard bool) {
 func start(t testing.TB, args ...string) *process {
 	p := &process{Cmd: exec.Command(os.Args[0], args...)}
 	p.Env = append(os.Environ(), "FLEET_TEST=1")
-	p.Stdout, p.Stderr = p, p
+	p.Stdout, p.Stderr = &p.out, &p.out
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	try(t, p.Start())
 	return p
@@ -119,7 +106,7 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 			d.run.end(true)
 		}
 	})
-	w.wait("the server runs", func() bool { return strings.Contains(w.server.said(), "\n") })
+	w.wait("the server runs", func() bool { return strings.Contains(w.server.out.String(), "\n") })
 	for range n {
 		w.device()
 	}
@@ -132,7 +119,7 @@ func (w *world) device() *device {
 	var i Invitation
 	var err error
 	if len(w.devices) == 0 {
-		i, err = ParseInvitation(w.server.said())
+		i, err = ParseInvitation(w.server.out.String())
 	} else {
 		i, err = Invite(w.devices[0].path, d.name, false)
 	}
@@ -178,7 +165,7 @@ func (w *world) wait(what string, is func() bool) {
 			text, _ := d.content()
 			all += d.name + ":\n" + text + d.records()
 			if d.run != nil {
-				all += d.run.said()
+				all += d.run.out.String()
 			}
 		}
 		w.fail("not after a minute: %s\n%s", what, all)

@@ -325,7 +325,7 @@ func TestFetchCancelled(t *testing.T) {
 	}
 }
 
-// The address of the package follows from that of the registry.
+// The address of the package follows from the registry's.
 func TestRegistryAddress(t *testing.T) {
 	for registry, want := range map[string]string{
 		"https://mirror.example/npm": "https://mirror.example/npm" + tarballPath,

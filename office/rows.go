@@ -49,8 +49,9 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 	}
 	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
 		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5,
-		person = nullif(?6, 0), trust = ?7, wrong = ?8, stranger = ?9, size = ?10`, int64(s.ID), office, s.Camera, nanoseconds(s.First),
-		nanoseconds(s.Last), s.Person, string(s.Trust), s.wrong, int64(s.Group), int64(size))
+		person = nullif(?6, 0), trust = ?7, wrong = ?8, stranger = ?9, size = ?10`,
+		int64(s.ID), office, s.Camera, nanoseconds(s.First), nanoseconds(s.Last), s.Person,
+		string(s.Trust), s.wrong, int64(s.Group), int64(size))
 	// What users have said counts more, also what another program has just heard.
 	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: s.wrong}, !s.said)
 	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)

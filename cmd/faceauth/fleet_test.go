@@ -43,7 +43,8 @@ func TestFleetOffice(t *testing.T) {
 		})
 	}
 	const at = "127.0.0.1:30931"
-	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at, "--monitor", "127.0.0.1:30932")
+	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at,
+		"--monitor", "127.0.0.1:30932")
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
 	for end := time.Now().Add(time.Minute); line.FindString(said.String()) == "" && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)

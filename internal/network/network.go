@@ -177,7 +177,7 @@ func (n *Network) least(took *time.Duration) error {
 }
 
 // faster is the file beside the networks that says that OpenCV is faster, and on what. Every eye reads it there, also
-// that of a daemon of another user, and only doctor changes it: the choice is the same in all runs between.
+// the eye of another user's daemon, and only doctor changes it: the choice is the same in all runs between.
 const faster = "opencv-is-faster"
 
 // on names what the comparison holds for: a machine with another processor or other libraries compares anew.
