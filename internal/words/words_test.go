@@ -25,23 +25,25 @@ const header = "../../tablet/pam/words.h"
 func render() []byte {
 	var b bytes.Buffer
 	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n\n" +
-		"/* Written by: go test ./internal/words -update. The sentences are those of internal/words/words.go. */\n\n")
+		"/* Written by: go test ./internal/words -update. The sentences are those of internal/words/words.json. */\n\n")
 	b.WriteString("static const char *const languages[] = {")
-	for _, c := range codes {
+	for _, c := range languages {
 		fmt.Fprintf(&b, "%q, ", c)
 	}
 	b.WriteString("NULL};\n\nstatic const struct { const char *word, *in[3]; } catalogue[] = {\n")
-	for _, word := range slices.Sorted(maps.Keys(catalogue)) {
-		if strings.Contains(catalogue[word][0], "%") || word == "looking" || word == "match" {
+	for _, word := range slices.Sorted(maps.Keys(catalogue())) {
+		in := catalogue()[word]
+		if strings.Contains(in[English], "%") || word == "looking" || word == "match" {
 			continue // this word is not for the prompt of a login
 		}
 		fmt.Fprintf(&b, "\t{%q, {", word)
-		for l, s := range catalogue[word] {
+		for i, l := range languages {
+			s := in[l]
 			if word != "prompt" {
 				first, n := utf8.DecodeRuneInString(s)
 				s = string(unicode.ToUpper(first)) + s[n:] + "."
 			}
-			if l > 0 {
+			if i > 0 {
 				b.WriteString(", ")
 			}
 			fmt.Fprintf(&b, "%q", s)
@@ -82,20 +84,20 @@ func TestOf(t *testing.T) {
 	} {
 		env := map[string]string{"LC_ALL": c.all, "LC_MESSAGES": c.messages, "LANG": c.lang}
 		if got := Of(func(name string) string { return env[name] }); got != c.want {
-			t.Errorf("%v: %d, want %d", env, got, c.want)
+			t.Errorf("%v: %s, want %s", env, got, c.want)
 		}
 	}
 }
 
 // Each word has a sentence in each language, with the same arguments.
 func TestCatalogue(t *testing.T) {
-	for word, in := range catalogue {
-		for l, s := range in {
-			if s == "" || strings.Count(s, "%") != strings.Count(in[0], "%") {
-				t.Errorf("%s in %s: %q", word, codes[l], s)
+	for word, in := range catalogue() {
+		for _, l := range languages {
+			if in[l] == "" || strings.Count(in[l], "%") != strings.Count(in[English], "%") {
+				t.Errorf("%s in %s: %q", word, l, in[l])
 			}
-			if l > 0 && s == in[0] {
-				t.Errorf("%s is not translated into %s", word, codes[l])
+			if l != English && in[l] == in[English] {
+				t.Errorf("%s is not translated into %s", word, l)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/* Written by: go test ./internal/words -update. The sentences are those of internal/words/words.go. */
+/* Written by: go test ./internal/words -update. The sentences are those of internal/words/words.json. */
 
 static const char *const languages[] = {"en", "de", "fr", NULL};
 
