@@ -3,13 +3,9 @@
 package models
 
 import (
-	"archive/tar"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -20,126 +16,131 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/faceauth/faceauth/internal/npm"
 	"github.com/faceauth/faceauth/internal/safefile"
 )
 
-// The npm package that carries the builtin networks, and the Subresource Integrity of its tarball.
-const (
-	packageName    = "faceplugin-face-recognition-js"
-	packageVersion = "0.0.1"
-	integrity      = "sha512-shriXjd4zJHEwhK1jHK+bWo8Vv6Vu9B/w6RRsd4AFtNM/jaI2vhuOamOSMl9qQmLd8WlQ7dgqN+3C2iOi5pXWw=="
+// RuntimeVersion is the version of ONNX Runtime that is installed.
+const RuntimeVersion = "1.30.0"
+
+const elsewhere = "run here: faceauth models install --from FILE"
+
+// The npm packages that carry the builtin networks, 41 million bytes, and ONNX Runtime, 114 million.
+var (
+	networks = npm.Package{Name: "faceplugin-face-recognition-js", Version: "0.0.1", Limit: 64 << 20,
+		Elsewhere: elsewhere}
+	onnxruntime = npm.Package{Name: "onnxruntime-node", Version: RuntimeVersion, Limit: 128 << 20, Elsewhere: elsewhere}
 )
 
-// ErrIntegrity is returned if the fetched file is not the expected package.
-var ErrIntegrity = errors.New("the package differs from the pinned package")
+func sourceOf(p npm.Package) string { return "npm package " + p.Name + "@" + p.Version }
 
-// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from r, through the
-// proxy in $HTTPS_PROXY. It checks the integrity of the package before it opens it. If nothing is missing, it fetches
-// nothing. Report, if it is not nil, gets a line for each step. The error wraps [ErrFetch], [ErrIntegrity], or an error
-// of package fs.
-func Install(ctx context.Context, r Registry, dir string, report func(string)) error {
-	return newFetcher(r).install(ctx, integrity, Builtin(), dir, report)
+// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from the npm registry
+// of $NPM_CONFIG_REGISTRY or ~/.npmrc, or else npm's own, through the proxy in $HTTPS_PROXY, and keeps a file only if
+// its hash is the expected one. If nothing is missing, it fetches nothing. Report, if it is not nil, gets a line for each
+// step.
+func Install(ctx context.Context, dir string, report func(string)) error {
+	return install(ctx, networks, Builtin(), dir, report)
 }
 
-func (f *fetcher) install(ctx context.Context, integrity string, all []Description, dir string,
-	report func(string)) (err error) {
-	defer room(&err)
-	wanting := func(d Description) bool { _, err := d.Path(dir); return err != nil }
-	if !slices.ContainsFunc(all, wanting) {
-		return nil
-	}
-	tmp, err := os.MkdirTemp("", "faceauth-models-")
+// InstallRuntime is [Install] for the library of ONNX Runtime. Without it OpenCV runs the networks. The error wraps
+// [ErrNoRuntime] if there is none for this system.
+func InstallRuntime(ctx context.Context, dir string, report func(string)) error {
+	d, err := library(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		return fmt.Errorf("installing models: %w", err)
+		return err
 	}
-	defer os.RemoveAll(tmp)
-	tarball, err := f.fetch(ctx, tmp, report)
-	if err != nil {
-		return fmt.Errorf("installing models: %w", err)
-	}
-	return installFrom(tarball, integrity, all, dir, report)
+	return install(ctx, onnxruntime, []Description{d}, dir, report)
 }
 
-// InstallFrom is Install, or InstallRuntime, from a tarball of the package that was fetched already.
+// InstallFrom is [Install], or [InstallRuntime], from a tarball of the package that was fetched already.
 func InstallFrom(tarball, dir string, report func(string)) error {
-	err := installFrom(tarball, integrity, Builtin(), dir, report)
-	if d, none := library(runtime.GOOS, runtime.GOARCH); none == nil && errors.Is(err, ErrIntegrity) {
-		if other := installFrom(tarball, runtimeIntegrity, []Description{d}, dir, report); !errors.Is(other, ErrIntegrity) {
-			err = other
-		}
-	}
-	room(&err)
-	return err
-}
-
-// room says what to do about a full disk.
-func room(err *error) {
-	if errors.Is(*err, syscall.ENOSPC) {
-		*err = fmt.Errorf("%w: make room there, then run it again", *err)
-	}
-}
-
-func installFrom(tarball, integrity string, all []Description, dir string, report func(string)) error {
 	f, err := safefile.Open(tarball)
 	if err != nil {
 		return fmt.Errorf("installing models: %w", err)
 	}
 	defer f.Close()
-	h := sha512.New()
-	size, err := io.Copy(h, f)
+	all := Builtin()
+	if d, err := library(runtime.GOOS, runtime.GOARCH); err == nil {
+		all = append(all, d)
+	}
+	found, err := unpack(f, all, dir, report)
+	if err == nil && found == 0 {
+		err = errors.New("no network is in it")
+	}
+	if err != nil && !errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%s: %w; it must be the tarball of the %s or the %s", filepath.Base(tarball), err,
+			sourceOf(networks), sourceOf(onnxruntime))
+	}
+	return failed(err)
+}
+
+func install(ctx context.Context, from npm.Package, all []Description, dir string, report func(string)) error {
+	wanting := func(d Description) bool { _, err := d.Path(dir); return err != nil }
+	if !slices.ContainsFunc(all, wanting) {
+		return nil
+	}
+	c, err := npm.NewClient()
 	if err != nil {
-		return fmt.Errorf("installing models: %w", err)
+		return err
 	}
-	if "sha512-"+base64.StdEncoding.EncodeToString(h.Sum(nil)) != integrity {
-		return fmt.Errorf("installing models: %w: %s of %d bytes has another SHA-512 than %s",
-			ErrIntegrity, filepath.Base(tarball), size, all[0].Source)
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("installing models: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("installing models: %w", err)
-	}
-	files := map[string]Description{}
-	for _, d := range all {
-		files["package/"+cmp.Or(d.inside, "model/"+d.File)] = d
-	}
-	gz, err := gzip.NewReader(f)
+	tarball, err := c.Fetch(ctx, from, report)
 	if err != nil {
-		return fmt.Errorf("installing models: %w", err)
+		return failed(err)
 	}
-	for r := tar.NewReader(gz); ; {
-		head, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("installing models: %w", err)
-		}
-		d, ok := files[head.Name]
-		if !ok || head.Typeflag != tar.TypeReg {
-			continue
-		}
-		if _, err := d.Path(dir); err == nil {
-			continue
-		}
-		if err := d.write(io.LimitReader(r, 1<<30), dir); err != nil {
-			return fmt.Errorf("installing model %s: %w", d.Name, err)
-		}
-		if report != nil {
-			report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
-		}
+	defer tarball.Close()
+	if _, err = unpack(tarball, all, dir, report); err != nil {
+		return failed(err)
 	}
 	for _, d := range all {
 		if _, err := d.Path(dir); err != nil {
-			return fmt.Errorf("installing models: %w", err)
+			return failed(err)
 		}
 	}
 	return nil
 }
 
+// failed says what was not done, and what to do about a full disk.
+func failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("installing models: %w: make room there, then run it again", err)
+	}
+	return fmt.Errorf("installing models: %w", err)
+}
+
+// unpack installs those files of a package that are missing or wrong in dir. It returns how many of all it holds.
+func unpack(tarball io.Reader, all []Description, dir string, report func(string)) (found int, err error) {
+	files := map[string]Description{}
+	for _, d := range all {
+		files["package/"+cmp.Or(d.inside, "model/"+d.File)] = d
+	}
+	err = npm.Unpack(tarball, func(name string, content io.Reader) error {
+		d, ok := files[name]
+		if !ok {
+			return nil
+		}
+		found++
+		if _, err := d.Path(dir); err == nil {
+			return nil
+		}
+		if err := d.write(io.LimitReader(content, 1<<30), dir); err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+		if report != nil {
+			report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
+		}
+		return nil
+	})
+	return found, err
+}
+
 // write writes the file to dir, if its hash is the expected one.
 func (d Description) write(r io.Reader, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	f, err := safefile.Create(filepath.Join(dir, d.File))
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (d Description) write(r io.Reader, dir string) error {
 		return err
 	}
 	if hex.EncodeToString(h.Sum(nil)) != d.SHA256 {
-		return ErrHash
+		return fmt.Errorf("%w: the package is not the %s", ErrHash, d.Source)
 	}
 	if err := f.Chmod(0o644); err != nil {
 		return err
@@ -158,23 +159,13 @@ func (d Description) write(r io.Reader, dir string) error {
 	return f.Commit()
 }
 
-// RuntimeVersion is the version of ONNX Runtime that is installed.
-const RuntimeVersion = "1.30.0"
-
-// The npm package that carries ONNX Runtime, and the Subresource Integrity of its tarball.
-const (
-	runtimeName      = "onnxruntime-node"
-	runtimeIntegrity = "sha512-twhs1C2C/BFkz1yc5OY0KIU2GUq6DURO7hD4bx5Q2Qy3nAMJwRXW8xU3NVczE29VA9lolLOYepoD8fjTGOfIqw=="
-)
-
 // ErrNoRuntime is returned if there is no ONNX Runtime for this system and processor, or none in the folder.
 var ErrNoRuntime = errors.New("there is no ONNX Runtime")
 
 // library describes the shared library of ONNX Runtime for a system and processor.
 func library(system, processor string) (Description, error) {
 	d := Description{
-		Name: "onnxruntime", Kind: "library", File: "libonnxruntime.so", Licence: "MIT",
-		Source: "npm package " + runtimeName + "@" + RuntimeVersion,
+		Name: "onnxruntime", Kind: "library", File: "libonnxruntime.so", Licence: "MIT", Source: sourceOf(onnxruntime),
 	}
 	switch system + "/" + processor {
 	case "linux/amd64":
@@ -201,15 +192,4 @@ func Runtime(dir string) (string, error) {
 		return "", fmt.Errorf("%w in %s; run: faceauth models install", ErrNoRuntime, dir)
 	}
 	return path, err
-}
-
-// InstallRuntime is [Install] for the library of ONNX Runtime. Without it OpenCV runs the networks.
-func InstallRuntime(ctx context.Context, r Registry, dir string, report func(string)) error {
-	d, err := library(runtime.GOOS, runtime.GOARCH)
-	if err != nil {
-		return err
-	}
-	f := newFetcher(r)
-	f.name, f.version, f.limit = runtimeName, RuntimeVersion, 128<<20 // the package has 114 million bytes
-	return f.install(ctx, runtimeIntegrity, []Description{d}, dir, report)
 }

@@ -145,10 +145,9 @@ const (
 	maxBoxScale = 10
 )
 
-const source = "npm package " + packageName + "@" + packageVersion
-
 // Builtin returns the networks that [Install] installs: one of each kind.
 func Builtin() []Description {
+	source := sourceOf(networks)
 	half := [3]float64{127, 127, 127}
 	return []Description{{
 		Name: "fr_detect", Kind: Detector, File: "fr_detect.onnx", Licence: "MIT", Source: source,

@@ -12,18 +12,13 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/faceauth/faceauth/internal/npm"
 	"github.com/faceauth/faceauth/models"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	registry, err := npm.Registry()
-	if err == nil {
-		err = models.Install(ctx, registry, models.Dir(), func(s string) { fmt.Fprintln(os.Stderr, s) })
-	}
-	if err != nil {
+	if err := models.Install(ctx, models.Dir(), func(s string) { fmt.Fprintln(os.Stderr, s) }); err != nil {
 		fmt.Fprintln(os.Stderr, "faceauth-models:", err)
 		os.Exit(1)
 	}

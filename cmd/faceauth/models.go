@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/npm"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
@@ -79,15 +78,11 @@ func newInstall(dir *string) *cobra.Command {
 			if from != "" {
 				return cli.Fail(cli.BadModel, models.InstallFrom(from, *dir, report))
 			}
-			registry, err := npm.Registry()
-			if err != nil {
-				return cli.Fail(cli.BadModel, err)
-			}
-			err = models.Install(c.Context(), registry, *dir, report)
+			err := models.Install(c.Context(), *dir, report)
 			if err != nil || noRuntime {
 				return cli.Fail(cli.BadModel, err)
 			}
-			if err = models.InstallRuntime(c.Context(), registry, *dir, report); errors.Is(err, models.ErrNoRuntime) {
+			if err = models.InstallRuntime(c.Context(), *dir, report); errors.Is(err, models.ErrNoRuntime) {
 				report(err.Error() + ": OpenCV runs the networks")
 				return nil
 			}

@@ -7,119 +7,85 @@
 package axe
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha512"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/npm"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/xdg"
-	"github.com/faceauth/faceauth/models"
 )
 
 // The npm package (MPL-2.0), and the Subresource Integrity of its tarball.
-const (
-	tarball   = "axe-core-4.14.1.tgz"
-	integrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
-)
+var axeCore = npm.Package{Name: "axe-core", Version: "4.14.1", Limit: 16 << 20,
+	Elsewhere: "put it into ~/.cache/faceauth"}
 
-// ErrIntegrity is wrapped if the package is not the pinned package.
-var ErrIntegrity = errors.New("package is not the one that was pinned")
-
-// most bounds the size of the package, which has 5 million bytes, and of its script.
-const most = 16 << 20
+const integrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 
 func path() (string, error) {
 	dir, err := xdg.Cache()
-	return filepath.Join(dir, "faceauth", tarball), err
-}
-
-func check(b []byte) error {
-	sum := sha512.Sum512(b)
-	if "sha512-"+base64.StdEncoding.EncodeToString(sum[:]) != integrity {
-		return fmt.Errorf("%s: %w", tarball, ErrIntegrity)
-	}
-	return nil
+	return filepath.Join(dir, "faceauth", axeCore.Name+"-"+axeCore.Version+".tgz"), err
 }
 
 // Script returns axe-core. The error says how to fetch it.
 func Script() (string, error) {
-	script, err := read()
+	var packed, script []byte
+	name, err := path()
+	if err == nil {
+		packed, err = os.ReadFile(name)
+	}
+	if err == nil {
+		script, err = unpack(packed)
+	}
 	if err != nil {
 		return "", fmt.Errorf("axe-core is not there: %w; run: go run ./internal/fetch", err)
 	}
-	return script, nil
+	return string(script), nil
 }
 
-func read() (string, error) {
-	name, err := path()
-	if err != nil {
-		return "", err
+// unpack returns the script of the package, which must be the pinned one.
+func unpack(packed []byte) (script []byte, err error) {
+	sum := sha512.Sum512(packed)
+	if "sha512-"+base64.StdEncoding.EncodeToString(sum[:]) != integrity {
+		return nil, errors.New("the package is not the one that was pinned")
 	}
-	packed, err := os.ReadFile(name)
-	if err != nil {
-		return "", err
-	}
-	if err := check(packed); err != nil {
-		return "", err
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return "", err
-	}
-	for r := tar.NewReader(z); ; {
-		head, err := r.Next()
-		if err != nil {
-			return "", err
+	err = npm.Unpack(bytes.NewReader(packed), func(name string, content io.Reader) (err error) {
+		if name == "package/axe.min.js" {
+			script, err = io.ReadAll(content)
 		}
-		if head.Name == "package/axe.min.js" {
-			script, err := io.ReadAll(io.LimitReader(r, most))
-			return string(script), err
-		}
-	}
+		return err
+	})
+	return script, err
 }
 
-// Fetch fetches the package from a registry, unless it is in the cache.
-func Fetch(ctx context.Context, registry models.Registry) error {
-	if _, err := read(); err == nil {
+// Fetch fetches the package, unless it is in the cache.
+func Fetch(ctx context.Context) error {
+	if _, err := Script(); err == nil {
 		return nil
 	}
-	u, err := url.Parse(registry.URL)
+	c, err := npm.NewClient()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("axe-core", "-", tarball).String(), nil)
+	tarball, err := c.Fetch(ctx, axeCore, nil)
 	if err != nil {
 		return err
 	}
-	if registry.Authorization != "" {
-		r.Header.Set("Authorization", registry.Authorization)
-	}
-	answer, err := http.DefaultClient.Do(r)
+	defer tarball.Close()
+	packed, err := io.ReadAll(tarball)
 	if err != nil {
-		return fmt.Errorf("fetching %s: %w", tarball, err)
+		return err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("fetching %s: the registry answers %s", tarball, answer.Status)
-	}
-	b, err := io.ReadAll(io.LimitReader(answer.Body, most))
-	if err != nil {
-		return fmt.Errorf("fetching %s: %w", tarball, err)
-	}
-	if err := check(b); err != nil {
+	if _, err := unpack(packed); err != nil {
 		return err
 	}
 	name, err := path()
@@ -129,13 +95,5 @@ func Fetch(ctx context.Context, registry models.Registry) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	f, err := safefile.Create(name)
-	if err != nil {
-		return err
-	}
-	defer f.Abort()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	return f.Commit()
+	return safefile.Write(name, packed)
 }

@@ -10,17 +10,12 @@ import (
 	"os/signal"
 
 	"github.com/faceauth/faceauth/internal/axe"
-	"github.com/faceauth/faceauth/internal/npm"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	registry, err := npm.Registry()
-	if err == nil {
-		err = axe.Fetch(ctx, registry)
-	}
-	if err != nil {
+	if err := axe.Fetch(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "fetch:", err)
 		os.Exit(1)
 	}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package npm finds the npm registry where npm itself would: in its variables of the environment, such as
+// Package npm fetches packages from an npm registry, without npm: [Client.Fetch], and [Unpack].
+//
+// The registry is the one that npm itself would use: it is found in its variables of the environment, such as
 // NPM_CONFIG_REGISTRY, and in the user's file npmrc, with the password that it has for it. A file npmrc in the present
-// folder is not trusted. npm is not needed, and without a configuration it is npm's own registry.
+// folder is not trusted. Without a configuration it is npm's own registry.
 package npm
 
 import (
@@ -15,8 +17,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"github.com/faceauth/faceauth/models"
 )
 
 // ErrConfig is wrapped if npm's configuration cannot be used.
@@ -25,19 +25,25 @@ var ErrConfig = errors.New("npm's configuration (NPM_CONFIG_REGISTRY, ~/.npmrc) 
 // variable is a variable of the environment in npmrc.
 var variable = regexp.MustCompile(`\$\{\w+\}`)
 
-// Registry returns the registry of packages without a scope. The error wraps [ErrConfig].
-func Registry() (models.Registry, error) {
+// Registry is an npm registry.
+type Registry struct {
+	URL           string // http or https; it may have a user name and a password
+	Authorization string // header of requests; "" for none
+}
+
+// configured returns the registry of packages without a scope. The error wraps [ErrConfig].
+func configured() (Registry, error) {
 	set, err := settings()
 	if err != nil {
-		return models.Registry{}, fmt.Errorf("%w: %w", ErrConfig, err)
+		return Registry{}, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := models.Registry{URL: set["registry"]}
+	r := Registry{URL: set["registry"]}
 	if r.URL == "" {
 		r.URL = "https://registry.npmjs.org/"
 	}
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return models.Registry{}, fmt.Errorf("%w: its registry is not an http or https URL", ErrConfig)
+		return Registry{}, fmt.Errorf("%w: its registry is not an http or https URL", ErrConfig)
 	}
 	// A password is kept for the registry's address without its scheme, or for a part of it that ends at a slash.
 	for at := "//" + u.Host + strings.TrimSuffix(u.Path, "/"); len(at) > 2; at = at[:strings.LastIndex(at, "/")] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package npm_test
+package npm
 
 import (
 	"errors"
@@ -8,10 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/internal/npm"
-	"github.com/faceauth/faceauth/models"
 )
 
 // The registry is that of npm's variables, else of the user's npmrc, else npm's own. A file npmrc in the present folder
@@ -19,28 +15,28 @@ import (
 func TestRegistry(t *testing.T) {
 	for _, c := range []struct {
 		name, upper, lower, npmrc string
-		want                      models.Registry
+		want                      Registry
 		err                       string
 	}{
 		{name: "npm's own"},
-		{"a mirror", "https://mirror.example/npm", "", "", models.Registry{URL: "https://mirror.example/npm"}, ""},
-		{"small letters", "", "http://127.0.0.1:4873/", "", models.Registry{URL: "http://127.0.0.1:4873/"}, ""},
-		{"a password", "https://u:p@a.example", "", "", models.Registry{URL: "https://u:p@a.example"}, ""},
+		{"a mirror", "https://mirror.example/npm", "", "", Registry{URL: "https://mirror.example/npm"}, ""},
+		{"small letters", "", "http://127.0.0.1:4873/", "", Registry{URL: "http://127.0.0.1:4873/"}, ""},
+		{"a password", "https://u:p@a.example", "", "", Registry{URL: "https://u:p@a.example"}, ""},
 		{"npmrc", "", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
-			models.Registry{URL: "https://b.example/", Authorization: "Bearer made-up"}, ""},
+			Registry{URL: "https://b.example/", Authorization: "Bearer made-up"}, ""},
 		{"npmrc with a user", "", "", "registry=https://b.example/\n//b.example/:username=u\n" +
 			"//b.example/:_password=cA==\n",
-			models.Registry{URL: "https://b.example/", Authorization: "Basic dTpw"}, ""},
+			Registry{URL: "https://b.example/", Authorization: "Basic dTpw"}, ""},
 		{"npmrc with a part of the address", "", "", "; npm's\nregistry = \"https://b.example/npm/all/\"\n" +
 			"//b.example/npm/:_authToken=${TOKEN}\n",
-			models.Registry{URL: "https://b.example/npm/all/", Authorization: "Bearer made-up"}, ""},
+			Registry{URL: "https://b.example/npm/all/", Authorization: "Bearer made-up"}, ""},
 		{"a token for another host", "", "", "registry=https://b.example/\n//b.example.org/:_authToken=made-up\n",
-			models.Registry{URL: "https://b.example/"}, ""},
+			Registry{URL: "https://b.example/"}, ""},
 		{"both", "https://a.example/", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
-			models.Registry{URL: "https://a.example/"}, ""},
-		{"no URL", "mirror.example", "", "", models.Registry{}, "is not an http or https URL"},
-		{"a file", "file:///etc", "", "", models.Registry{}, "is not an http or https URL"},
-		{"no host", "https://%zz", "", "", models.Registry{}, "is not an http or https URL"},
+			Registry{URL: "https://a.example/"}, ""},
+		{"no URL", "mirror.example", "", "", Registry{}, "is not an http or https URL"},
+		{"a file", "file:///etc", "", "", Registry{}, "is not an http or https URL"},
+		{"no host", "https://%zz", "", "", Registry{}, "is not an http or https URL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -54,15 +50,17 @@ func TestRegistry(t *testing.T) {
 				}
 			}
 			for dir, text := range map[string]string{home: c.npmrc, t.TempDir(): "registry=https://bad.example/\n"} {
-				fixture.Check(t, os.WriteFile(filepath.Join(dir, ".npmrc"), []byte(text), 0o600))
+				if err := os.WriteFile(filepath.Join(dir, ".npmrc"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
 				if dir != home {
 					t.Chdir(dir)
 				}
 			}
-			got, err := npm.Registry()
+			got, err := configured()
 			switch {
 			case c.err != "":
-				if !errors.Is(err, npm.ErrConfig) || !strings.Contains(err.Error(), c.err) {
+				if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("error %v", err)
 				}
 			case c.want.URL == "":
