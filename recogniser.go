@@ -116,7 +116,7 @@ func (r *Recogniser) Gallery() *gallery.Gallery { return r.gallery }
 // is enough to begin. Only this person may be in view. If the person is enrolled already, the faces are added. The error
 // wraps [ErrNoFace] or [face.ErrTurned], or comes from [facedet.Open] or [gallery.Gallery.Enroll].
 func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string) error {
-	how := gallery.Enrolment{Add: r.gallery.Number(name) != 0, Upright: true}
+	how := gallery.Enrolment{Add: r.gallery.Number(name) != 0}
 	var faces [][]float32
 	for _, source := range sources {
 		const enough = 4
@@ -130,13 +130,10 @@ func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string)
 		found, err := gallery.Gather(ctx, frames, r.gallery.Space(), gallery.Wanted{Faces: enough - len(faces)},
 			func() {})
 		end()
-		if err == nil {
-			err = found.Turned
-		}
 		if err != nil {
 			return fmt.Errorf("enrolling %s: %s: %w", name, source, err)
 		}
-		faces, how.Upright = append(faces, found.Vectors...), how.Upright && found.Upright
+		faces = append(faces, found.Vectors...)
 	}
 	if len(faces) == 0 {
 		return fmt.Errorf("enrolling %s: %w: show one face, sharp and from the front", name, ErrNoFace)

@@ -37,7 +37,7 @@ func (h *home) write(name string, people int) {
 	try(h.w.t, err)
 	try(h.w.t, db.Write(func() error {
 		for i := range people {
-			err := db.Exec("insert into person(name, enrolled, upright) values(?, 1700000000, 0)", fmt.Sprint(name, " ", i))
+			err := db.Exec("insert into person(name, enrolled) values(?, 1700000000)", fmt.Sprint(name, " ", i))
 			id := db.Last()
 			for range 4 {
 				err = errors.Join(err, db.Exec("insert into label(number, person, rejected, vector) values(?, ?, 0, ?)",

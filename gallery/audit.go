@@ -6,11 +6,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/faceauth/faceauth/online"
 	"slices"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/online"
 )
 
 // ErrOnePerson is wrapped by the error of [Gallery.Audit] if fewer than two people have faces.
@@ -44,9 +45,33 @@ type Unusual struct {
 	Suspect  bool `json:"suspect"`
 	Isolated bool `json:"isolated"` // no face is near enough to support or contradict its name
 	// Distance is the distance to the nearest face of Likes, in units of the space's distance; 0 if there is none.
-	Distance float64 `json:"distance"`
-	// Vector is the face. The caller must not change it.
-	Vector []float32 `json:"-"`
+	Distance float64   `json:"distance"`
+	Picture  []byte    `json:"-"` // a small JPEG, or nil: see [Gallery.Portray]
+	Vector   []float32 `json:"-"` // the face; the caller must not change it
+}
+
+// sameFace is the greatest distance, as a share of the longest edge, between a face of the gallery and the same face in
+// a recording. The same frame gives the same vector except for rounding on another machine.
+const sameFace = .05
+
+// Portray gives faces without a picture that of the same face in a frame. The gallery itself has the pictures of learned
+// faces only.
+func (g *Gallery) Portray(faces []Unusual, f face.Frame) {
+	if g.learner == nil {
+		return
+	}
+	radius := sameFace * g.learner.Graph().Config().EdgeRadius()
+	for _, s := range f.Samples {
+		if s.Vector == nil {
+			continue
+		}
+		for i := range faces {
+			x := &faces[i]
+			if x.Picture == nil && graph.Distance(x.Vector, s.Vector, g.Space().Scale) <= radius {
+				x.Picture = s.JPEG
+			}
+		}
+	}
 }
 
 // Audit ranks labelled faces, and with learned also learned faces, by how unusual their names are. It compares each
@@ -74,7 +99,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 		if s.Negative || s.Person == 0 || !s.Labelled && !learned {
 			continue
 		}
-		all = append(all, Unusual{ID: s.ID, Name: g.Name(s.Person), Learned: !s.Labelled, Faces: s.Points, Vector: s.Vector})
+		all = append(all, Unusual{ID: s.ID, Name: g.Name(s.Person), Learned: !s.Labelled, Faces: s.Points,
+			Picture: s.Picture, Vector: s.Vector})
 		x, y, v = append(x, s.Vector), append(y, classes[s.Person]), append(v, s.Points)
 	}
 	if len(all) == 0 || slices.Min(y) == slices.Max(y) {

@@ -260,14 +260,13 @@ func (g *Gallery) teach(h Label) error {
 func (g *Gallery) readPeople() error {
 	var people []Person
 	ids, names := make(map[string]int64), make(map[int64]string)
-	err := g.db.Query(`select person, name, enrolled, upright, count(*) from label join person on person.id = person
+	err := g.db.Query(`select person, name, enrolled, count(*) from label join person on person.id = person
 		where not rejected and valid group by person`, func(r store.Row) error {
 		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
-			Upright: int(r.ColumnInt64(3)), Faces: int(r.ColumnInt64(4))}
+			Faces: int(r.ColumnInt64(3))}
 		if ids[p.Name] != 0 {
 			p.Name = fmt.Sprintf("%s (%d)", p.Name, p.ID)
 		}
-		p.Upright = min(p.Upright, p.Faces)
 		ids[p.Name], names[p.ID] = p.ID, p.Name
 		people = append(people, p)
 		return nil

@@ -76,10 +76,6 @@ type Person struct {
 	Name     string    `json:"name"`
 	Faces    int       `json:"faces"`    // labelled faces
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
-	// Upright is the number of labelled faces that were seen to be the right way up when they were enrolled. Nothing is
-	// known of the others: an older version, a fleet or a user's correction labelled them, or their features have no
-	// norm.
-	Upright int `json:"upright,omitempty"`
 }
 
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
@@ -308,8 +304,6 @@ func (g *Gallery) Turn() uint64 { return g.turn }
 type Enrolment struct {
 	Add   bool // add faces to an enrolled person
 	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
-	// Upright says that the faces are the right way up: see [face.Turns].
-	Upright bool
 	// Numbers are the numbers of the faces, if they have numbers already ([Gallery.Next]).
 	Numbers []uint64
 }
@@ -350,11 +344,7 @@ func (t *Tx) Enroll(name string, faces [][]float32, now time.Time, how Enrolment
 	if known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
 		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
 	}
-	upright := 0
-	if how.Upright {
-		upright = len(faces)
-	}
-	err = t.label(name, faces, now, how.Numbers, upright)
+	err = t.label(name, faces, now, how.Numbers)
 	return most(likeness, name, len(faces)), err
 }
 
@@ -367,7 +357,7 @@ func (g *Gallery) Label(name string, faces [][]float32, now time.Time, numbers .
 	return g.Change(func(t *Tx) error {
 		err := g.check(name, faces)
 		if err == nil {
-			err = t.label(name, faces, now, numbers, 0)
+			err = t.label(name, faces, now, numbers)
 		}
 		return err
 	})
@@ -392,7 +382,7 @@ func (g *Gallery) Remove(stored int64) (faces int, err error) {
 }
 
 // label labels faces that were checked.
-func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint64, upright int) error {
+func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint64) error {
 	if n := t.g.learner.Graph().LabelRoom(); n < len(faces) {
 		return fmt.Errorf("enrolling %s: %w: %d more, and there is room for %d", name, online.ErrFull, len(faces), n)
 	}
@@ -402,7 +392,7 @@ func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint
 	}
 	t.Label(person, false, faces, numbers)
 	t.named = true
-	t.Exec("update person set enrolled = ?, upright = upright + ? where id = ?", now.Unix(), int64(upright), person)
+	t.Exec("update person set enrolled = ? where id = ?", now.Unix(), person)
 	return t.Follow()
 }
 

@@ -224,33 +224,6 @@ func TestAttempt(t *testing.T) {
 	}
 }
 
-// A gallery keeps how many labelled faces were seen to be the right way up.
-func TestUpright(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "gallery")
-	g, err := gallery.Create(path, space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, upright := range []bool{true, false} {
-		if _, err := g.Enroll([]string{"alice", "bob"}[i], person(i, 3), noon,
-			gallery.Enrolment{Upright: upright}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := g.Label("alice", person(0, 1), noon); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Rename("alice", "anne"); err != nil {
-		t.Fatal(err)
-	}
-	if g, err = gallery.Read(path); err != nil {
-		t.Fatal(err)
-	}
-	if p := g.People(); p[0].Upright != 3 || p[0].Faces != 4 || p[1].Upright != 0 || p[1].Faces != 3 {
-		t.Errorf("%+v", p)
-	}
-}
-
 // An opened gallery uses the present values of its space, and not the values from when it was made.
 func TestOpenMeasured(t *testing.T) {
 	old := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6}

@@ -23,8 +23,6 @@ type Gathered struct {
 	Frames  int            // number of frames that it has seen
 	Refused map[string]int // frames without a face for an enrolment, by reason
 	Unclear int            // number of them that Wanted.Unclear would take
-	Upright bool           // the faces are the right way up, as for [Enrolment]
-	Turned  error          // wraps face.ErrTurned if the faces seem to be turned; do not enrol them then
 }
 
 // turnedLead is the ratio by which the norms of unclear faces must be greater at another turn before they count as
@@ -33,11 +31,12 @@ const turnedLead = 1.15
 
 // Gather takes the first faces of a stream that may be enrolled as one person, until there are enough or the stream
 // ends. The stream must be made for an enrolment: eye.Options with the gate Enrol. It calls step for each face. The
-// error is the stream's; it wraps face.ErrTurned as soon as the faces are hard to recognise because they are turned.
+// error is the stream's, or wraps face.ErrTurned if the faces are turned, as soon as this makes them hard to recognise;
+// do not enrol them then.
 func Gather(ctx context.Context, s face.Stream, space face.Space, w Wanted, step func()) (Gathered, error) {
 	g := Gathered{Refused: make(map[string]int)}
 	var turns, doubt face.Turns // sums over the taken faces, and over those that are hard to recognise
-	checked, doubts, turned := 0, 0, 0
+	doubts, turned := 0, 0
 	for len(g.Vectors) < w.Faces {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -75,12 +74,11 @@ func Gather(ctx context.Context, s face.Stream, space face.Space, w Wanted, step
 		g.Vectors = append(g.Vectors, x.Vector)
 		if x.Turns != nil {
 			turns.Add(*x.Turns)
-			checked, turned = checked+1, f.Turned
+			turned = f.Turned
 		}
 		step()
 	}
-	g.Upright, g.Turned = checked == len(g.Vectors), turns.Check(turned)
-	return g, nil
+	return g, turns.Check(turned)
 }
 
 // Doubtful returns the reason why a face should be enrolled only if a user insists, or "": it is hard to recognise, or

@@ -227,7 +227,7 @@ func (t *Tx) Person(name string) (int64, error) {
 	if err := face.CheckName(name); err != nil {
 		return 0, err
 	}
-	err := t.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name)
+	err := t.Exec("insert into person(name, enrolled) values(?, 0)", name)
 	return t.Last(), err
 }
 

@@ -210,7 +210,6 @@ func (t *Tx) Merge(from, to int64) error {
 		"update or ignore present set person = ?2 where person = ?1",
 		"update statement set person = ?2 where person = ?1", "update statement set other = ?2 where other = ?1",
 		"update said set person = ?2 where person = ?1",
-		`update person set (enrolled, upright) = (select max(person.enrolled, p.enrolled), person.upright + p.upright
-			from person p where p.id = ?1) where id = ?2`,
+		"update person set enrolled = max(enrolled, (select p.enrolled from person p where p.id = ?1)) where id = ?2",
 		"delete from person where id = ?1")
 }

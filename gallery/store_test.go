@@ -289,10 +289,10 @@ func damaged(t *testing.T, path string, beginning ...error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(d.Exec("pragma user_version = 5"), d.Close()); err != nil {
+	if err := errors.Join(d.Exec("pragma user_version = 6"), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	const newer = "a database of a newer faceauth: it has version 5, and this program reads 4; update this program"
+	const newer = "a database of a newer faceauth: it has version 6, and this program reads 5; update this program"
 	if _, err := gallery.Read(path); err == nil || err.Error() != "opening gallery "+path+": "+newer {
 		t.Errorf("error %v", err)
 	}

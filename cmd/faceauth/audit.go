@@ -19,7 +19,6 @@ import (
 	"github.com/faceauth/faceauth/internal/pagestyle"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/internal/table"
-	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -39,15 +38,17 @@ func newAudit() *cobra.Command {
 		Use:   "audit",
 		Short: "find faces in the gallery that have the wrong name",
 		Long: "Finds labelled faces that look more like another person, as when two names were swapped. --learned\n" +
-			"checks learned faces as well. A face unlike all others is not reported. The gallery holds no\n" +
-			"pictures of enrolled faces: with --pictures, the contact sheet takes them from your recordings, and\n" +
-			"you also hear who was enrolled from pictures that were not the right way up.",
+			"checks learned faces as well. A face unlike all others is not reported. The gallery holds\n" +
+			"pictures of learned faces only: --pictures takes those of enrolled faces from your recordings.",
 		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
 			"  faceauth audit --undo 17",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("undo") {
+			switch {
+			case c.Flags().Changed("undo"):
 				return o.takeOut(c, i.undo)
+			case len(i.pictures) > 0 && i.sheet == "":
+				return cli.Fail(cli.BadUsage, errors.New("--pictures is for --sheet"))
 			}
 			return o.reading.end(o.audit(c, i), max(1, len(i.pictures)), "")
 		},
@@ -59,7 +60,7 @@ func newAudit() *cobra.Command {
 	f.BoolVar(&i.all, "all", false, "list all faces, not only suspicious ones")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	f.StringSliceVar(&i.pictures, "pictures", nil,
-		"recordings, or folders of recordings, with the pictures of the faces")
+		"recordings, or folders of recordings, with the pictures of the faces, for --sheet")
 	f.Int64Var(&i.undo, "undo", 0,
 		"remove the face with this number: a labelled face, or a learned face with the faces learned through it")
 	return c
@@ -72,13 +73,10 @@ type audited struct {
 	// Isolated counts faces that are near no other face, so their names cannot be checked.
 	Isolated int               `json:"isolated"`
 	Unusual  []gallery.Unusual `json:"unusual"` // the most unusual first
-	Turned   []gallery.Turned  `json:"turned"`
-	// Unchecked has the people of whom some labelled faces are of unknown origin: nobody saw whether they are the right
-	// way up.
-	Unchecked []string `json:"unchecked"`
 }
 
-func (a audited) headline() string {
+// Headline says how many faces look like somebody else.
+func (a audited) Headline() string {
 	of := cli.Count(a.Faces, "face")
 	switch a.Suspects {
 	case 0:
@@ -96,11 +94,10 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 	}
 	defer g.Close()
 	all, err := g.Audit(i.learned)
-	alone := errors.Is(err, gallery.ErrOnePerson) && len(i.pictures) > 0
-	if err != nil && !alone {
+	if err != nil {
 		return cli.Fail(cli.BadGallery, err)
 	}
-	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}, Turned: []gallery.Turned{}, Unchecked: []string{}}
+	a := audited{Faces: len(all), Unusual: []gallery.Unusual{}}
 	for _, u := range all {
 		if u.Suspect {
 			a.Suspects++
@@ -112,14 +109,13 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 			a.Unusual = append(a.Unusual, u)
 		}
 	}
-	portraits, err := o.portraits(c, g, i, a.Unusual)
-	if err != nil {
-		return err
-	}
-	turned, unchecked := portraits.Turned()
-	a.Turned, a.Unchecked = append(a.Turned, turned...), append(a.Unchecked, unchecked...)
 	if i.sheet != "" {
-		if err := auditSheet(i, a, portraits); err != nil {
+		if len(i.pictures) > 0 {
+			if err := o.portray(c, g, i.pictures, a.Unusual); err != nil {
+				return err
+			}
+		}
+		if err := writeSheet(i.sheet, "audit", a); err != nil {
 			return err
 		}
 	}
@@ -153,23 +149,11 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 				"last\n",
 			cli.Count(a.Isolated, "other face"))
 	}
-	for _, p := range a.Turned {
-		fmt.Fprintf(c.OutOrStdout(), "%s was enrolled from turned pictures: forget them, and enrol them again with "+
-			"--rotate %d\n", p.Name, p.Rotate)
-	}
-	if len(a.Unchecked) > 0 && g.Space().ID != models.Pixels().ID {
-		fmt.Fprintf(c.OutOrStdout(),
-			"nothing says whether all enrolled faces of %s are the right way up; --pictures "+
-				"checks the faces of a recording\n", strings.Join(a.Unchecked, ", "))
-	}
-	if alone {
-		return nil
-	}
 	if a.Suspects == 0 {
-		_, err = fmt.Fprintln(c.OutOrStdout(), a.headline())
+		_, err = fmt.Fprintln(c.OutOrStdout(), a.Headline())
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.headline(),
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.Headline(),
 		a.Unusual[0].ID)
 	return err
 }
@@ -196,54 +180,30 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 	}{id, faces}, "face %d is taken out%s\n", id, more)
 }
 
-// auditSheet writes a page with pictures of the ranked faces, from the recordings.
-func auditSheet(i inspection, a audited, portraits *gallery.Portraits) error {
-	type card struct {
-		gallery.Unusual
-		Picture template.URL
-	}
-	page := struct {
-		Headline string
-		Cards    []card
-	}{Headline: a.headline()}
-	for q, u := range a.Unusual {
-		picture := template.URL("")
-		if jpeg := portraits.Picture(q); jpeg != nil {
-			picture = pagestyle.JPEG(jpeg)
-		}
-		page.Cards = append(page.Cards, card{u, picture})
-	}
-	return writeSheet(i.sheet, "audit", page)
-}
-
-// portraits looks for faces in the recordings.
-func (o *options) portraits(c *cobra.Command, g *gallery.Gallery, i inspection, faces []gallery.Unusual) (
-	*gallery.Portraits, error) {
-	p := g.Portraits(faces)
-	space := g.Space()
-	if len(i.pictures) == 0 || space.ID == models.Pixels().ID {
-		return p, nil
-	}
-	found, err := o.inventory(c, i.pictures)
+// portray looks for the faces in the recordings.
+func (o *options) portray(c *cobra.Command, g *gallery.Gallery, recordings []string, faces []gallery.Unusual) error {
+	found, err := o.inventory(c, recordings)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	paths := found.Paths()
+	space := g.Space()
 	v, err := o.Look(c, &space)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer v.Close()
+	paths := found.Paths()
 	for n, path := range paths {
 		what := fmt.Sprintf("pictures (%d of %d)", n+1, len(paths))
-		if err := o.eachFrame(c, v, path, what, eye.Options{Gate: eye.Enrol, Picture: 112, Roots: i.pictures},
-			p.Take); cli.Code(err) == cli.BadSource && len(paths) > 1 {
+		err := o.eachFrame(c, v, path, what, eye.Options{Gate: eye.Enrol, Picture: 112, Roots: recordings},
+			func(f face.Frame) { g.Portray(faces, f) })
+		if cli.Code(err) == cli.BadSource && len(paths) > 1 {
 			o.failed(c, path, err)
 		} else if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // eachFrame calls do with each frame of a recording. It shows the progress with what.

@@ -119,7 +119,6 @@ func newDoctor() *cobra.Command {
 					"the gallery compares faces by "+g.Space().ID)
 				check(false, "norms of faces", normed(g.Space().ID),
 					"faces that are hard to recognise are not learned")
-				check(false, "enrolled the right way up", uprightIn(g), "everybody")
 			}
 			check(false, "window", drawing.Answers(), "a display answers")
 			if o.JSON {
@@ -230,22 +229,4 @@ func normed(space string) error {
 	}
 	return fmt.Errorf("%s is not of the installed network: no face is refused as hard to recognise, unless the "+
 		"description of the network has learn_norm and clear_norm; faceauth-lab tune measures them", space)
-}
-
-// uprightIn returns nil if all labelled faces were seen to be the right way up.
-func uprightIn(g *gallery.Gallery) error {
-	var names []string
-	for _, p := range g.People() {
-		if p.Upright < p.Faces {
-			names = append(names, p.Name)
-		}
-	}
-	switch {
-	case len(names) == 0:
-		return nil
-	case g.Space().ID == models.Pixels().ID:
-		return errors.New("unknown: pixels cannot tell it")
-	}
-	return fmt.Errorf("unknown of some faces of %s; with the recordings: faceauth audit --pictures RECORDING",
-		strings.Join(names, ", "))
 }

@@ -230,10 +230,6 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 	if err != nil {
 		return n, err
 	}
-	if found.Turned != nil {
-		return n, cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", found.Turned))
-	}
-	how.Upright = found.Upright
 	if *to == nil { // a gallery is made when there is somebody for it
 		if *to, err = o.newGallery(c, path, v.Space); err != nil {
 			return n, err

@@ -11,15 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/models"
-	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/pipeline"
-	"github.com/faceauth/faceauth/preprocess"
 
 	"github.com/faceauth/faceauth/internal/cli"
 )
@@ -109,51 +103,6 @@ func TestSystemTurnedCamera(t *testing.T) {
 			if name != "p3" && confirmed > 0 || name == "p3" && rotate == "auto" && confirmed < 15 {
 				t.Errorf("%s with --rotate %s: %d faces are confirmed as p3", name, rotate, confirmed)
 			}
-		}
-	}
-}
-
-// A gallery that was enrolled on turned pictures, before enrolment saw it, is found. Doctor says that nothing is known.
-func TestSystemTurnedGallery(t *testing.T) {
-	dir := fixture.Models(t)
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
-	defer e.Close()
-	path := filepath.Join(t.TempDir(), "gallery")
-	g := fixture.Must(gallery.Create(path, e.Space(), online.Settings{}))(t)
-	recording := turnedFolder(t, "p3")
-	src := fixture.Must(facedet.Open(t.Context(), recording, facedet.Options{}))(t)
-	defer src.Close()
-	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.EnrolGate})
-	var faces [][]float32
-	for len(faces) < 4 {
-		f := fixture.Must(p.Next(t.Context()))(t)
-		if len(f.Samples) == 1 && f.Samples[0].Reason == "" {
-			faces = append(faces, f.Samples[0].Vector)
-		}
-	}
-	fixture.Must(g.Enroll("p3", faces, time.Unix(0, 0), gallery.Enrolment{}))(t)
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"doctor"},
-			"enrolled the right way up: unknown of some faces of p3; with the recordings: faceauth " +
-				"audit --pictures RECORDING\n"},
-		{[]string{"audit", "--pictures", recording},
-			"p3 was enrolled from turned pictures: forget them, and enrol them again with --rotate 180\n"},
-		{[]string{"audit", "--pictures", fixture.Recordings(t, "faces/vidtimit_rot/p3")},
-			"nothing says whether all enrolled faces of p3 are the right way up; --pictures checks the faces of a " +
-				"recording\n"},
-	} {
-		cmd := exec.CommandContext(t.Context(), "faceauth", append(c.args, "--models", dir, "--gallery", path)...)
-		out, err := cmd.Output()
-		if !strings.Contains(string(out), c.want) {
-			t.Errorf("%s: %v, %s, want %s", c.args[0], err, out, c.want)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func enrol(t testing.TB, d *store.DB, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if err := d.Write(func() error {
-			if err := d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name); err != nil {
+			if err := d.Exec("insert into person(name, enrolled) values(?, 0)", name); err != nil {
 				return err
 			}
 			return d.Exec("insert into label(number, person, rejected, vector) values(1, ?, 0, ?)", d.Last(),

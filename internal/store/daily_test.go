@@ -247,7 +247,7 @@ func TestDailyFullDisk(t *testing.T) {
 	}
 	enrol(t, d, "last") // there is room for it
 	for i := 0; ; i++ { // until the disk is full
-		if err := d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)",
+		if err := d.Exec("insert into person(name, enrolled) values(?, 0)",
 			strings.Repeat("x", 50_000)+fmt.Sprint(i)); errors.Is(err, store.ErrFull) {
 			break
 		} else if err != nil {
@@ -271,7 +271,7 @@ func churn(path string) error {
 		}
 		stays, goes := fmt.Sprintf("stays-%d-%d-", os.Getpid(), n), fmt.Sprintf("goes-%d-%d-", os.Getpid(), n)
 		for _, name := range []string{stays, goes} {
-			if err := d.Exec("insert into person(name, enrolled, upright) values(?, 0, 0)", name); err != nil {
+			if err := d.Exec("insert into person(name, enrolled) values(?, 0)", name); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func TestMoved(t *testing.T) {
 			if i%500 != 0 && (r.IntN(5) > 1 || len(here) < 10) {
 				name := fmt.Sprintf("q%dq%s", r.Int64(), strings.Repeat("-", r.IntN(900)))
 				here = append(here, name)
-				exec("insert into person(name, enrolled, upright) values('" + name + "', 1, 1)")
+				exec("insert into person(name, enrolled) values('" + name + "', 1)")
 				continue
 			}
 			if len(here) == 0 {

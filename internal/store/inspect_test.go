@@ -38,7 +38,7 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Size == 0 || h.Log == 0 || h.Version != 4 || h.People != 2 || h.Faces != 2 || !h.Waiting ||
+	if h.Size == 0 || h.Log == 0 || h.Version != 5 || h.People != 2 || h.Faces != 2 || !h.Waiting ||
 		fmt.Sprint(h.Programs) != fmt.Sprintf("[sleep (process %d)]", reader.Process.Pid) {
 		t.Errorf("%+v", h)
 	}

@@ -3,7 +3,7 @@
 package store
 
 // version is the version of the schema. No other version is read.
-const version = 4
+const version = 5
 
 // A time is a number of nanoseconds since 1970, except where a comment says something else.
 const schema = `
@@ -11,8 +11,7 @@ create table meta(key text primary key, value any) strict;
 create table person(
 	id integer primary key autoincrement,
 	name text not null, -- several people may have it
-	enrolled integer not null, -- when faces were last added: seconds since 1970
-	upright integer not null -- faces that were seen to be the right way up
+	enrolled integer not null -- when faces were last added: seconds since 1970
 ) strict;
 create table label( -- a face may have several
 	id integer primary key autoincrement, -- rises in the order of the transactions
@@ -202,7 +201,7 @@ create trigger touched_person after delete on person begin
 	insert or ignore into touched values(old.id);
 	update shared set data = x'', n = n + 1 where person = old.id;
 end;
-create view people_v1 as select id, name, enrolled, upright,
+create view people_v1 as select id, name, enrolled,
 	(select count(*) from label where label.person = person.id and not rejected and valid) as faces
 	from person where faces > 0;
 create view faces_v1 as select number as id, person, name, rejected, length(vector)/4 as dimensions
