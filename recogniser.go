@@ -127,8 +127,8 @@ func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string)
 		if err != nil {
 			return err
 		}
-		found, err := gallery.Gather(ctx, frames, r.gallery.Space(), gallery.Wanted{Faces: enough - len(faces)},
-			func() {})
+		found, err := gallery.Gather(face.Frames(ctx, frames), r.gallery.Space(),
+			gallery.Wanted{Faces: enough - len(faces)}, func() {})
 		end()
 		if err != nil {
 			return fmt.Errorf("enrolling %s: %s: %w", name, source, err)

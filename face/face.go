@@ -21,7 +21,10 @@ package face
 
 import (
 	"context"
+	"errors"
 	"image"
+	"io"
+	"iter"
 	"time"
 )
 
@@ -58,6 +61,18 @@ type Sample struct {
 // may use it. When its context ends, Next returns the error of the context.
 type Stream interface {
 	Next(ctx context.Context) (Frame, error)
+}
+
+// Frames yields the frames of a stream until it ends. An error is yielded last, with no frame.
+func Frames(ctx context.Context, s Stream) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		for {
+			f, err := s.Next(ctx)
+			if errors.Is(err, io.EOF) || !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Looker is a [Stream] that may return held faces. Look asks the stream to hold no face in the next frame. Sure

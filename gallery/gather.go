@@ -4,9 +4,7 @@ package gallery
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"io"
+	"iter"
 
 	"github.com/faceauth/faceauth/face"
 )
@@ -29,19 +27,15 @@ type Gathered struct {
 // turned: that of --rotate auto (lab/NOTES.md).
 const turnedLead = 1.15
 
-// Gather takes the first faces of a stream that may be enrolled as one person, until there are enough or the stream
-// ends. The stream must be made for an enrolment: eye.Options with the gate Enrol. It calls step for each face. The
-// error is the stream's, or wraps face.ErrTurned if the faces are turned, as soon as this makes them hard to recognise;
+// Gather takes the first faces in frames that may be enrolled as one person, until there are enough or the frames end.
+// The frames must be made for an enrolment: eye.Options with the gate Enrol. It calls step for each face. The error is
+// that of the frames, or wraps face.ErrTurned if the faces are turned, as soon as this makes them hard to recognise;
 // do not enrol them then.
-func Gather(ctx context.Context, s face.Stream, space face.Space, w Wanted, step func()) (Gathered, error) {
+func Gather(frames iter.Seq2[face.Frame, error], space face.Space, w Wanted, step func()) (Gathered, error) {
 	g := Gathered{Refused: make(map[string]int)}
 	var turns, doubt face.Turns // sums over the taken faces, and over those that are hard to recognise
 	doubts, turned := 0, 0
-	for len(g.Vectors) < w.Faces {
-		f, err := s.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for f, err := range frames {
 		if err != nil {
 			return g, err
 		}
@@ -76,7 +70,9 @@ func Gather(ctx context.Context, s face.Stream, space face.Space, w Wanted, step
 			turns.Add(*x.Turns)
 			turned = f.Turned
 		}
-		step()
+		if step(); len(g.Vectors) == w.Faces {
+			break
+		}
 	}
 	return g, turns.Check(turned)
 }

@@ -89,7 +89,7 @@ func TestGather(t *testing.T) {
 				s = append(s, face.Frame{Size: image.Pt(640, 480), Samples: x})
 			}
 			steps := 0
-			g, err := gallery.Gather(t.Context(), &s, space, c.want, func() { steps++ })
+			g, err := gallery.Gather(face.Frames(t.Context(), &s), space, c.want, func() { steps++ })
 			if len(g.Vectors) != c.faces || steps != c.faces || g.Frames != c.frames || g.Unclear != c.unclear ||
 				!maps.Equal(g.Refused, c.refused) || !errors.Is(err, c.err) {
 				t.Errorf("%+v, %v after %d steps", g, err, steps)

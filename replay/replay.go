@@ -11,9 +11,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -75,11 +73,7 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 	if o.Names == nil {
 		o.Names = func(p online.Person) string { return strconv.FormatInt(p, 10) }
 	}
-	for {
-		f, err := s.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for f, err := range face.Frames(ctx, s) {
 		if err != nil {
 			return err
 		}
@@ -101,6 +95,7 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 			}
 		}
 	}
+	return nil
 }
 
 // still returns the name of the file of a photograph.

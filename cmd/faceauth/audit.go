@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/pagestyle"
@@ -192,40 +190,17 @@ func (o *options) portray(c *cobra.Command, g *gallery.Gallery, recordings []str
 		return err
 	}
 	defer v.Close()
-	paths := found.Paths()
-	for n, path := range paths {
-		what := fmt.Sprintf("pictures (%d of %d)", n+1, len(paths))
-		err := o.eachFrame(c, v, path, what, eye.Options{Gate: eye.Enrol, Picture: 112, Roots: recordings},
-			func(f face.Frame) { g.Portray(faces, f) })
-		if cli.Code(err) == cli.BadSource && len(paths) > 1 {
-			o.failed(c, path, err)
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachFrame calls do with each frame of a recording. It shows the progress with what.
-func (o *options) eachFrame(c *cobra.Command, v *cli.Vision, path, what string, opt eye.Options,
-	do func(face.Frame)) error {
-	src, err := o.stream(c.Context(), c, v, path, opt)
-	if err != nil {
-		return err
-	}
-	bar := cli.NewProgress(src.Count().Declared, what)
+	bar := cli.NewProgress(-1, "pictures")
 	defer bar.End()
-	for {
-		f, err := src.Next(c.Context())
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	how := eye.Options{Gate: eye.Enrol, Picture: 112, Roots: recordings}
+	for f, err := range o.frames(c, v, found.Paths(), how) {
 		if err != nil {
 			return err
 		}
-		do(f)
+		g.Portray(faces, f)
 		bar.Step()
 	}
+	return nil
 }
 
 //go:embed *.html.tmpl

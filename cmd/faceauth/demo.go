@@ -54,7 +54,7 @@ func newDemo() *cobra.Command {
 			}
 			defer g.Close()
 			for _, e := range script.Enrolment {
-				h, err := o.gather(c, v, []string{e.Path}, gallery.Wanted{Faces: 4}, false)
+				h, err := o.gather(c, v, []string{e.Path}, gallery.Wanted{Faces: 4})
 				if err != nil {
 					return err
 				}

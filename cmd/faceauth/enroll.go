@@ -3,10 +3,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,8 +24,7 @@ import (
 // enrolment is what enroll is to do.
 type enrolment struct {
 	gallery.Enrolment
-	want  gallery.Wanted
-	fewer bool // fewer faces are enough
+	want gallery.Wanted
 }
 
 // toEnrol is a person to enrol, and where the pictures are.
@@ -55,7 +52,6 @@ func newEnroll() *cobra.Command {
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: cli.Cameras,
 		Aliases: []string{"enrol"}, SuggestFor: []string{"add", "register", "learn", "train", "new"},
 		RunE: func(c *cobra.Command, args []string) error {
-			how.fewer = how.fewer || !c.Flags().Changed("frames")
 			switch {
 			case folder != "" && (name != "" || len(args) > 0):
 				return cli.Fail(cli.BadUsage, errors.New("--people names both people and pictures; give nothing else"))
@@ -84,9 +80,7 @@ func newEnroll() *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "the person's name")
 	c.Flags().StringVar(&folder, "people", "", "enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
 	o.namesFlag(c)
-	c.Flags().IntVar(&how.want.Faces, "frames", 4, "faces to label; if it is not given, fewer will do")
-	c.Flags().BoolVar(&how.fewer, "all-usable", false, "if SOURCE has fewer usable faces than --frames, label all "+
-		"of them and warn; without it, label none")
+	c.Flags().IntVar(&how.want.Faces, "frames", 4, "faces to label; fewer will do")
 	c.Flags().BoolVar(&how.want.Unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
 		"tinted glasses) or blurred by a movement; without it, enroll waits for clearer pictures")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
@@ -226,7 +220,7 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 		sources = found.Paths()
 	}
 	n = len(sources)
-	found, err := o.gather(c, v, sources, how.want, how.fewer)
+	found, err := o.gather(c, v, sources, how.want)
 	if err != nil {
 		return n, err
 	}
@@ -273,77 +267,25 @@ func passedOver(refused map[string]int) string {
 	return " (passed over: " + strings.Join(parts, ", ") + ")"
 }
 
-// several gives the frames of sources, one after another. If one of several cannot be read, the others are.
-type several struct {
-	sources []string
-	open    func(source string) (seen, error)
-	failed  func(source string, err error)
-	now     *seen
-	name    string
-	alone   bool // it is the only source: its error is the result
-}
-
-func (s *several) Next(ctx context.Context) (face.Frame, error) {
-	for {
-		if s.now == nil && len(s.sources) == 0 {
-			return face.Frame{}, io.EOF
-		}
-		var f face.Frame
-		var err error
-		if s.now == nil {
-			s.name, s.sources = s.sources[0], s.sources[1:]
-			var opened seen
-			if opened, err = s.open(s.name); err == nil {
-				s.now = &opened
-			}
-		}
-		if err == nil {
-			f, err = s.now.Next(ctx)
-		}
-		switch {
-		case err == nil:
-			return f, nil
-		case ctx.Err() != nil || !errors.Is(err, io.EOF) && cli.Code(err) != cli.BadSource:
-			return f, err
-		case !errors.Is(err, io.EOF) && s.alone:
-			return f, err
-		case !errors.Is(err, io.EOF):
-			s.failed(s.name, err)
-		}
-		s.now = nil
-	}
-}
-
-// gather returns the first faces of sources that may be labelled. With fewer, one face is enough.
-func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want gallery.Wanted, fewer bool) (
-	gallery.Gathered, error) {
-	src := &several{sources: sources, alone: len(sources) == 1, open: func(source string) (seen, error) {
-		return o.stream(c.Context(), c, v, source, eye.Options{Gate: eye.Enrol})
-	}, failed: func(source string, err error) { o.failed(c, source, err) }}
+// gather returns the first faces of sources that may be labelled. One face is enough.
+func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want gallery.Wanted) (gallery.Gathered,
+	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.End()
-	g, err := gallery.Gather(c.Context(), src, v.Space, want, bar.Step)
+	g, err := gallery.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol}), v.Space, want, bar.Step)
 	if errors.Is(err, face.ErrTurned) {
 		err = cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", err))
-	}
-	if len(o.reading.unread) == len(sources) && len(g.Vectors) == 0 && err == nil {
-		return g, cli.Fail(cli.NoFace, errors.New("nothing was enrolled"))
 	}
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err
 	}
-	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces, cli.Count(g.Frames,
-		"frame"),
+	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces, cli.Count(g.Frames, "frame"),
 		passedOver(g.Refused))
 	if g.Unclear > 0 {
 		short += fmt.Sprintf("; give clearer pictures, or label %s anyway with --unclear", cli.Count(g.Unclear, "face"))
 	}
-	switch {
-	case len(g.Vectors) == 0:
+	if len(g.Vectors) == 0 {
 		return g, cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled", short))
-	case !fewer:
-		return g, cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled; --all-usable makes do with fewer",
-			short))
 	}
 	cli.Warn(c, short+": four pictures recognise better; --add adds faces")
 	return g, nil

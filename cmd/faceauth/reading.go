@@ -7,11 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
@@ -99,6 +102,30 @@ func (o *options) single(c *cobra.Command, source string) (string, error) {
 				cell(source), n))
 	}
 	return found.Items[0].Path, nil
+}
+
+// frames yields the frames of recordings, one after another. If one of several cannot be read, this is noted, and the
+// others are read.
+func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt eye.Options) iter.Seq2[face.Frame, error] {
+	return func(yield func(face.Frame, error) bool) {
+		for _, path := range paths {
+			src, err := o.stream(c.Context(), c, v, path, opt)
+			var f face.Frame
+			for err == nil {
+				if f, err = src.Next(c.Context()); err == nil && !yield(f, nil) {
+					return
+				}
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+			case cli.Code(err) == cli.BadSource && len(paths) > 1:
+				o.failed(c, path, err)
+			default:
+				yield(face.Frame{}, err)
+				return
+			}
+		}
+	}
 }
 
 // failed notes that a recording gave nothing, and says why.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -117,11 +116,7 @@ func (o *options) photographs(c *cobra.Command, v *cli.Vision, g *gallery.Galler
 	}
 	bar := cli.NewProgress(len(item.Files), "looking")
 	defer bar.End()
-	for {
-		f, err := src.Next(c.Context())
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
+	for f, err := range face.Frames(c.Context(), src) {
 		if err != nil {
 			return all, err
 		}
@@ -146,6 +141,7 @@ func (o *options) photographs(c *cobra.Command, v *cli.Vision, g *gallery.Galler
 		}
 		all = append(all, p)
 	}
+	return all, nil
 }
 
 // judgedFace says what was found of a face, and whom it is near.

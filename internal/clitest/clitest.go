@@ -13,7 +13,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -25,6 +24,7 @@ import (
 	"testing"
 
 	faceauth "github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -148,11 +148,7 @@ func brief(real, folder string) (err error) {
 		return err
 	}
 	defer film.Close()
-	for {
-		_, err := stream.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for _, err := range face.Frames(ctx, stream) {
 		if err != nil {
 			return err
 		}

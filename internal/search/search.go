@@ -11,9 +11,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -110,11 +108,7 @@ type Stream interface {
 // Scan finds the people in a recording. The error comes from the stream.
 func Scan(ctx context.Context, s Stream, space face.Space) (Recording, error) {
 	c := NewCollector(space)
-	for {
-		f, err := s.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return c.End(s.Count()), nil
-		}
+	for f, err := range face.Frames(ctx, s) {
 		if err != nil {
 			return Recording{}, err
 		}
@@ -123,6 +117,7 @@ func Scan(ctx context.Context, s Stream, space face.Space) (Recording, error) {
 			l.Sure() // a scan never needs a closer look
 		}
 	}
+	return c.End(s.Count()), nil
 }
 
 // Hit is a sighting of the searched person.
