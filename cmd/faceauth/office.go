@@ -31,12 +31,9 @@ import (
 // room holds the flags of office.
 type room struct {
 	config     string
-	substreams []string
 	state      string
 	away, hold time.Duration
 	homeFor    time.Duration
-	entrances  []string
-	exits      []string
 	faceless   bool
 	fast       bool
 	fps        float64
@@ -68,10 +65,7 @@ func newOffice() *cobra.Command {
 			"  faceauth office --config office.yaml",
 		SuggestFor: []string{"serve", "server", "web", "start", "run"},
 		RunE: func(c *cobra.Command, args []string) error {
-			all, secrets, err := config.Read(c, r.config, args, r.substreams)
-			if err == nil {
-				err = config.Doors(all, r.entrances, r.exits)
-			}
+			all, secrets, err := config.Read(c, r.config, args)
 			if err != nil {
 				return cli.Fail(cli.BadUsage, err)
 			}
@@ -89,17 +83,10 @@ func newOffice() *cobra.Command {
 func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
-	f.StringArrayVar(&r.substreams, "substream", nil,
-		"NAME=URL: a smaller stream of this camera, which is read while "+
-			"no face in it is too small; may be repeated")
 	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
 		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
 	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
-	f.StringArrayVar(&r.entrances, "entrance", nil,
-		"name of a camera that sees people come in; may be repeated. Then people stay here out of view")
-	f.StringArrayVar(&r.exits, "exit", nil,
-		"name of a camera that sees people go out; may be repeated. Who was seen there last has left")
-	f.DurationVar(&r.homeFor, "home-for", 16*time.Hour, "with --entrance, how long a person who is not seen stays here")
+	f.DurationVar(&r.homeFor, "home-for", 16*time.Hour, "with an entrance (see --config), how long a person who is not seen stays here")
 	f.BoolVar(&r.faceless, "faceless", false, "also report people whose face could not be recognised")
 	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")

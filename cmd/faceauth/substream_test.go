@@ -3,11 +3,15 @@
 package main
 
 import (
+	"fmt"
 	"image"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
 	"github.com/faceauth/faceauth/office"
 )
@@ -38,7 +42,10 @@ func TestOfficeSubstream(t *testing.T) {
 	large, small := s.newStage("alice"), s.newStage("alice")
 	small.shrink()
 	secret := func(g *stage) string { return strings.Replace(g.URL, "http://", "http://me:hidden@", 1) }
-	r := s.office("door="+secret(large), "--substream", "door="+secret(small), "--json", "--away", "60s")
+	path := filepath.Join(t.TempDir(), "office.yaml")
+	fixture.Check(t, os.WriteFile(path, fmt.Appendf(nil, "cameras: [{name: door, source: %q, substream: %q}]",
+		secret(large), secret(small)), 0o600))
+	r := s.office("--config", path, "--json", "--away", "60s")
 	r.awaits(office.Arrived, "alice", 3*time.Minute)
 	if small.frames() == 0 || large.frames() == 0 {
 		t.Errorf("%d frames of the small stream, %d of the large one", small.frames(), large.frames())

@@ -121,11 +121,8 @@ func newHelp(root *cobra.Command) *cobra.Command {
 			c, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
 				topic := strings.Join(args, " ")
-				if like := meant(root, root, args[0]); len(like) > 0 {
-					return Fail(BadUsage, fmt.Errorf("unknown help topic %q; did you mean %s?", topic,
-						strings.Join(like, " or ")))
-				}
-				return Fail(BadUsage, fmt.Errorf("unknown help topic %q; see %s help", topic, root.Name()))
+				return Fail(BadUsage, fmt.Errorf("unknown help topic %q%s", topic,
+					cmp.Or(DidYouMean(meant(root, root, args[0])), "; see "+root.Name()+" help")))
 			}
 			c.InitDefaultHelpFlag()
 			return c.Help()
@@ -148,10 +145,7 @@ func unknownCommand(root, c *cobra.Command, args []string, err error) error {
 	}
 	what, _, _ := strings.Cut(err.Error(), " for ")
 	word, _ := strconv.Unquote(strings.TrimPrefix(what, "unknown command "))
-	if like := meant(root, c, word); len(like) > 0 {
-		return fmt.Errorf("%s; did you mean %s?", what, strings.Join(like, " or "))
-	}
-	return fmt.Errorf("%s; see %s help", what, c.CommandPath())
+	return errors.New(what + cmp.Or(DidYouMean(meant(root, c, word)), "; see "+c.CommandPath()+" help"))
 }
 
 // meant returns the command lines that somebody may mean who types word after c.
@@ -171,11 +165,22 @@ func meant(root, c *cobra.Command, word string) (like []string) {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	return near(names, word)
+	return Near(names, word)
 }
 
-// near returns the names that a word resembles.
-func near(names []string, word string) []string {
+// DidYouMean is the end of a sentence about something unknown: what may have been meant. It is empty if nothing was.
+func DidYouMean(like []string) string {
+	if len(like) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(like, " or ") + "?"
+}
+
+// Near returns the names that a word resembles.
+func Near(names []string, word string) []string {
+	if word == "" {
+		return nil
+	}
 	c := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares the names of commands
 	for _, name := range names {
 		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
@@ -188,10 +193,10 @@ func unknownFlag(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		name := unknown.GetSpecifiedName()
-		if like := near(names, name); len(name) > 1 && len(like) > 0 {
-			err = fmt.Errorf("%w; did you mean --%s?", err, strings.Join(like, " or --"))
+		if like := DidYouMean(Near(names, "--"+name)); len(name) > 1 && like != "" {
+			err = fmt.Errorf("%w%s", err, like)
 		} else if !c.HasParent() {
 			err = fmt.Errorf("%w; flags of a command come after it: %s COMMAND --%s", err, c.Name(), name)
 		} else {
