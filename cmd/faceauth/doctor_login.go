@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
@@ -23,13 +24,6 @@ import (
 
 // systemRoot is where doctor looks for files of the system; tests look elsewhere.
 const systemRoot = "/"
-
-// finding is a row of doctor --login.
-type finding struct {
-	State string `json:"state"` // ok, or no: a login by face does not work for this reason, or else note
-	What  string `json:"what"`
-	Text  string `json:"text"`
-}
 
 // desktops are the PAM services that a desktop asks, by a part of $XDG_CURRENT_DESKTOP: to unlock the screen.
 var desktops = []struct{ part, service string }{
@@ -47,15 +41,8 @@ type answered struct {
 
 // loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the
 // environment.
-func loginFindings(root string, getenv func(string) string, who string, d answered) (all []finding) {
-	add := func(what string, bad error, good string) {
-		if bad != nil {
-			all = append(all, finding{"no", what, bad.Error()})
-			return
-		}
-		all = append(all, finding{"ok", what, good})
-	}
-	note := func(what, text string) { all = append(all, finding{"note", what, text}) }
+func loginFindings(root string, getenv func(string) string, who string, d answered) (all cli.Findings) {
+	add := func(what string, bad error, good string) { all.Add("no", what, bad, good) }
 	glob := func(patterns ...string) (found []string) {
 		for _, p := range patterns {
 			m, _ := filepath.Glob(filepath.Join(root, p))
@@ -132,15 +119,15 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 			strings.Join(slices.Compact(missed), " "))
 	}
 	add("services", unlisted, "those of this system are listed: "+cmp.Or(desktop, "no desktop is running here"))
-	note("root", rootAnswers(listed))
+	all.Note("root", rootAnswers(listed))
 	switch placed := errors.As(d.here, &e); {
 	case d.here == nil:
-		note("terminal", "a face counts in this terminal")
+		all.Note("terminal", "a face counts in this terminal")
 	case placed && e.Name == "Elsewhere":
-		note("terminal", "this terminal runs outside the sessions, or elsewhere: a face counts here only for a service "+
+		all.Note("terminal", "this terminal runs outside the sessions, or elsewhere: a face counts here only for a service "+
 			"with a challenge, as sudo turn, and only at the device")
 	default:
-		note("terminal", "unknown: "+d.here.Error())
+		all.Note("terminal", "unknown: "+d.here.Error())
 	}
 	return all
 }
@@ -172,7 +159,7 @@ func rootAnswers(listed map[string]string) string {
 }
 
 // verdict is the first line: whether a login works, or the first reason why it does not.
-func verdict(all []finding) (works bool, text string) {
+func verdict(all cli.Findings) (works bool, text string) {
 	for _, f := range all {
 		if f.State == "no" {
 			return false, "a login by face does not work: " + f.What + ": " + f.Text
@@ -189,18 +176,15 @@ func (o *options) doctorLogin(c *cobra.Command) error {
 		d.here = client.Here(c.Context())
 	}
 	all := loginFindings(systemRoot, os.Getenv, who, d)
-	all = append(all, cameraFindings()...)
+	cameraFindings(&all)
 	works, text := verdict(all)
 	if o.JSON {
 		if err := o.Print(c, map[string]any{"works": works, "verdict": text, "findings": all}, ""); err != nil {
 			return err
 		}
 	} else {
-		w := c.OutOrStdout()
-		fmt.Fprintln(w, text)
-		for _, f := range all {
-			fmt.Fprintf(w, "%-4s  %s: %s\n", f.State, f.What, f.Text)
-		}
+		fmt.Fprintln(c.OutOrStdout(), text)
+		all.Print(c.OutOrStdout())
 	}
 	if !works {
 		return errors.New("a login by face does not work; the password does")
@@ -221,24 +205,23 @@ func caller() string {
 }
 
 // cameraFindings tells of each camera whether it is an infrared one, by the formats that it offers.
-func cameraFindings() (all []finding) {
+func cameraFindings(all *cli.Findings) {
 	devices, _ := filepath.Glob("/dev/video*")
 	if len(devices) == 0 {
-		return []finding{{"note", "camera", "there is no /dev/video*; the daemon may have another --source"}}
+		all.Note("camera", "there is no /dev/video*; the daemon may have another --source")
 	}
 	for _, path := range devices {
 		c, err := cameraOf(path)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			all = append(all, finding{"note", path, "you may not ask it; run this with sudo"})
+			all.Note(path, "you may not ask it; run this with sudo")
 		case err != nil:
-			all = append(all, finding{"note", path, err.Error()})
+			all.Note(path, err.Error())
 		case len(c.Formats) == 0: // the data about the pictures of another camera
 		case c.infrared:
-			all = append(all, finding{"note", path, c.Name + ": infrared; try it: faceauth doctor --infrared " + path})
+			all.Note(path, c.Name+": infrared; try it: faceauth doctor --infrared "+path)
 		default:
-			all = append(all, finding{"note", path, c.Name + ": in colour"})
+			all.Note(path, c.Name+": in colour")
 		}
 	}
-	return all
 }

@@ -65,14 +65,8 @@ func Main() {
 }
 
 // check tries what only this program can try, with the networks of a folder.
-func check(dir string) (all []cli.Finding) {
-	add := func(what, good string, err error) {
-		f := cli.Finding{What: what, Good: good}
-		if err != nil {
-			f.Problem = err.Error()
-		}
-		all = append(all, f)
-	}
+func check(dir string) (all cli.Findings) {
+	add := func(what, good string, err error) { all.Add("without", what, err, good) }
 	add("OpenCV", cv.Version(), nil)
 	running, err := runs(dir)
 	add("ONNX Runtime", running, err)

@@ -119,7 +119,7 @@ func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
 		}
 	}
 	r, err := login.MeasureLiveness(c.Context(), all, login.LivenessOptions{
-		Policy: o.Policy(), Gate: gateOf(tablet.Login, v.Space).Check, Every: o.every, Sweep: thresholds,
+		Policy: o.Login.Policy, Gate: gateOf(tablet.Login, v.Space).Check, Every: o.every, Sweep: thresholds,
 	})
 	if errors.Is(err, login.ErrNoPresentation) {
 		return cli.Fail(cli.NoFace, err)

@@ -77,7 +77,7 @@ func (o *trialFlags) flags(c *cobra.Command) {
 
 // check returns nil if the flags of both trials of logins are valid.
 func (o *trialFlags) check() error {
-	err := o.Policy().Defaults().Check()
+	err := o.Login.Policy.Defaults().Check()
 	if o.every < 40*time.Millisecond {
 		err = errors.Join(err, fmt.Errorf("attempts every %v are too many; use 40ms or more", o.every))
 	}
@@ -107,7 +107,7 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	}
 	defer v.Close()
 	defer liveness.Close()
-	learner := o.Settings(c, online.Settings{})
+	o.Login.Learner = o.Settings(c, online.Settings{})
 	films := &films{
 		Reader: o.reader(c, v), liveness: liveness,
 		photos: slices.Contains(o.attacks, "photo"), portraits: dataset.Portraits{},
@@ -118,7 +118,7 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 		return cli.StreamError(c, err)
 	}
 	t := login.Options{
-		Tablet: o.Tablet(learner), Every: o.every, First: o.noPoses, Steps: o.steps,
+		Tablet: o.Login, Every: o.every, First: o.noPoses, Steps: o.steps,
 		Gate: func(p tablet.Purpose) func(face.Quality) face.Reason { return gateOf(p, v.Space).Check },
 	}
 	if slices.Contains(o.attacks, "bridge") {
