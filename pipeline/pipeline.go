@@ -68,7 +68,7 @@ type Pipeline struct {
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
 	o.Gate.MinNorm = e.Space().LearnNorm
-	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker(1)}
+	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
 	if o.Spare {
 		if o.Liveness != nil {
 			panic("pipeline: liveness is scored in every frame, and Spare passes over some")
@@ -152,7 +152,7 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 	var samples []face.Sample
 	tracks := p.track(frame.Index, faces)
 	if frame.Still { // the next picture has other people, or the same ones elsewhere
-		p.tracker = sighting.NewBoxTracker(p.tracker.Next())
+		p.tracker.Restart()
 	}
 	for i, track := range tracks {
 		s, err := p.sample(img, faces[i], track)

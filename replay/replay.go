@@ -68,7 +68,7 @@ type Options struct {
 // Run judges all frames of s with l, which learns from them, and adds them to r. It returns nil at the end of the
 // stream, and otherwise the error of the stream, of Each, or of ctx; r then holds the frames before the error.
 func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
-	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+	w := sighting.NewWatcher(l)
 	r.stills = l.Space().Stills
 	if o.Names == nil {
 		o.Names = func(p online.Person) string { return strconv.FormatInt(p, 10) }
@@ -78,7 +78,7 @@ func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Opt
 			return err
 		}
 		if f.Still { // a photograph continues nothing: one look names, and confirms nobody
-			w = sighting.NewWatcher(l, sighting.Settings{First: w.Next()}, sighting.Rules{})
+			w.Restart()
 		}
 		if o.Now != nil {
 			l.SetTime(o.Now())

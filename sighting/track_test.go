@@ -31,7 +31,7 @@ func add(i *sighting.Identities, id, n int, person online.Person) {
 }
 
 func TestWho(t *testing.T) {
-	i := sighting.NewIdentities(face.Space{}, sighting.Rules{})
+	i := sighting.NewIdentities(face.Space{})
 	names := func(tracks ...int) []online.Person {
 		var all []online.Person
 		for _, b := range i.Who(0, tracks) {
@@ -68,8 +68,8 @@ func TestWho(t *testing.T) {
 }
 
 func ExampleIdentities() {
-	tr := sighting.NewTracker(plane, sighting.Settings{})
-	who := sighting.NewIdentities(face.Space{}, sighting.Rules{})
+	tr := sighting.NewTracker(plane)
+	who := sighting.NewIdentities(face.Space{})
 	for i, verdict := range []online.Person{alice, 0, alice, alice} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
 		who.Add(ids[0], 0, sighting.Look{}, online.Verdict{Person: verdict})
@@ -83,7 +83,7 @@ func ExampleIdentities() {
 }
 
 func TestBoxTracker(t *testing.T) {
-	k := sighting.NewBoxTracker(1)
+	k := sighting.NewBoxTracker()
 	at := func(x int) image.Rectangle { return image.Rect(x, 0, x+40, 40) }
 	for _, c := range []struct {
 		frame int
@@ -112,7 +112,8 @@ func TestBoxTracker(t *testing.T) {
 
 // If the source knows who is who, places and distances join and part nobody; a face unlike those before causes doubt.
 func TestGiven(t *testing.T) {
-	k := sighting.NewTracker(face.Space{Scale: 1, ImpostorRadius: .9}, sighting.Settings{Given: true, Same: .5})
+	k := sighting.NewStillsTracker(face.Space{Scale: 1, ImpostorRadius: .9,
+		Stills: face.Impostors{People: 9, Pairs: 1e4, Distances: [5]float64{1, .9, .8, .7, .6}}}) // .5 at 1e-7
 	at := time.Duration(0)
 	update := func(faces ...face.Sample) []int {
 		at += time.Second
@@ -133,5 +134,36 @@ func TestGiven(t *testing.T) {
 	}
 	if update(held, one(1, 0, 0)); k.InDoubt(1) {
 		t.Error("the doubt does not end")
+	}
+}
+
+// If the clock of the source stands, or goes back, a track ends after fifty frames, and the clock may go on. A coarse
+// clock does not shorten the gap.
+func TestClockStands(t *testing.T) {
+	stands := func(int) time.Duration { return time.Hour }
+	for _, c := range []struct {
+		name   string
+		clock  func(frame int) time.Duration
+		absent int
+		want   int
+	}{
+		{"stands, fifty frames", stands, 49, 1},
+		{"stands, one more", stands, 50, 2},
+		{"goes back once", func(i int) time.Duration { return time.Duration(min(1, 10/(i+1))) * time.Hour }, 60, 2},
+		{"goes back always", func(i int) time.Duration { return -time.Duration(i) * time.Hour }, 50, 2},
+		{"whole seconds", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 49, 1},
+		{"whole seconds, too late", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 75, 2},
+		{"stands for long, goes on", func(i int) time.Duration { return time.Duration(max(i, 1000)) * frame }, 1060, 2},
+	} {
+		tr := sighting.NewTracker(plane)
+		for i := range 10 {
+			tr.Update(c.clock(i), []face.Sample{at(0, 0, 0)})
+		}
+		for i := range c.absent {
+			tr.Update(c.clock(10+i), nil)
+		}
+		if got := tr.Update(c.clock(10+c.absent), []face.Sample{at(0, 0, 0)}); got[0] != c.want {
+			t.Errorf("%s: track %d, want %d", c.name, got[0], c.want)
+		}
 	}
 }

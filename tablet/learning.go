@@ -21,7 +21,7 @@ func (a *Authenticator) learn(user string, c *account, faces [][]float32, now ti
 		return err
 	}
 	c.learner.SetTime(now)
-	people, learned := sighting.NewWatcher(c.learner, sighting.Settings{}, sighting.Rules{}), 0
+	people, learned := sighting.NewWatcher(c.learner), 0
 	for _, x := range faces {
 		seen, err := people.Judge(0, []face.Sample{{Vector: x}}, []int{1}, nil)
 		if err != nil {

@@ -62,7 +62,7 @@ func (a *Authenticator) Verify(
 	v := &verification{
 		a: a, user: user, asker: try.Asker, service: try.Service, policy: policy, space: space,
 		still: try.Still, begun: begun, asked: try.Asked == nil, unproven: unproven, infrared: infrared,
-		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
+		people: sighting.NewWatcher(l),
 	}
 	if err := v.restart(); err != nil {
 		return Result{}, err

@@ -242,10 +242,14 @@ func (a Actor) Vector(s face.Space) []float32 {
 	}
 	spread := .25 / math.Sqrt(float64(s.Dim)) // two views are then about .35 apart
 	length := 1 / math.Sqrt(float64(s.Dim))
+	sum := 0.
 	for i := range v {
 		v[i] = float32(length*person.NormFloat64() + spread*view.NormFloat64())
+		sum += float64(v[i]) * float64(v[i])
 	}
-	s.Project(v)
+	for i := range v {
+		v[i] = float32(float64(v[i]) / math.Sqrt(sum))
+	}
 	return v
 }
 
