@@ -200,8 +200,6 @@ func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
 	if err := os.MkdirAll(j.Folder, 0o700); err != nil {
 		return r, fmt.Errorf("writing report: %w", err)
 	}
-	safefile.Sweep(r.Report)
-	safefile.Sweep(r.Events)
 	src, err := j.Open()
 	if err != nil {
 		return r, err

@@ -156,4 +156,8 @@ var all = []mutant{
 	{"a merge says anew what was taken back", "fleet/scan.go",
 		"if old.Gone && old.Clock >= f.Clock {",
 		"if false {", "fleet"},
+	{"a member that says so becomes an administrator", "fleet/keys.go",
+		"!hmac.Equal(i.Admin, m.Ring.vouch(key))", "false", "fleet"},
+	{"what no honest member writes counts", "fleet/device.go",
+		"|| !k.rec.sane(id)", "", "fleet"},
 }
