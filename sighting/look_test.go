@@ -76,6 +76,9 @@ func TestOneLook(t *testing.T) {
 		if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); isNew && len(still) > 0 {
 			t.Errorf("%s: two looks", name)
 		}
+		if isNew, _ := second.Differs(space, []sighting.Look{first}); isNew {
+			t.Errorf("%s: another look", name)
+		}
 		who := sighting.NewIdentities(space)
 		for n := range 200 {
 			at, l := time.Duration(n)*40*time.Millisecond, first

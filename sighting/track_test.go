@@ -167,3 +167,62 @@ func TestClockStands(t *testing.T) {
 		}
 	}
 }
+
+// A face continues a track by its place and its vector: each limit, on both sides.
+func TestContinues(t *testing.T) {
+	space := face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: .8, // .6 elsewhere
+		Stills: face.Impostors{People: 9, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}} // .7 at 1e-7
+	here := func(looks ...float32) []face.Sample {
+		var all []face.Sample
+		for i, x := range looks {
+			all = append(all, at(500*i, x, 0))
+		}
+		return all
+	}
+	there := func(x int, look float32) []face.Sample { return []face.Sample{at(x, look, 0)} }
+	back := func(n int) [][]face.Sample { // a face like the one before n others
+		frames := append([][]face.Sample{here(0)}, slices.Repeat([][]face.Sample{here(.5)}, n)...)
+		return append(frames, there(300, -.5))
+	}
+	poor, source, held := there(0, .5), there(0, 0), there(900, 0)
+	poor[0].Reason, source[0].Track = face.Blurred, 7
+	held[0].Vector, held[0].Held, held[0].Track = nil, true, 7
+	pair := []face.Sample{at(0, 0, 0), at(60, .5, 0)}
+	for name, c := range map[string]struct {
+		frames [][]face.Sample
+		want   []int
+	}{
+		"in its place":                  {[][]face.Sample{here(0), here(1.05)}, []int{1}},
+		"in its place, unlike":          {[][]face.Sample{here(0), here(1.15)}, []int{2}},
+		"after a frame without":         {[][]face.Sample{here(0), nil, here(.95)}, []int{1}},
+		"after a frame without, unlike": {[][]face.Sample{here(0), nil, here(1.05)}, []int{2}},
+		"elsewhere":                     {[][]face.Sample{here(0), there(300, .55)}, []int{1}},
+		"elsewhere, unlike":             {[][]face.Sample{here(0), there(300, .65)}, []int{2}},
+		"a little further":              {[][]face.Sample{here(0), there(90, .65)}, []int{1}},
+		"a little further, unlike":      {[][]face.Sample{here(0), there(90, .75)}, []int{2}},
+		"like the fifth before":         {back(4), []int{1}},
+		"like the sixth before":         {back(5), []int{2}},
+		"like a poor picture":           {[][]face.Sample{here(0), poor, there(300, 1)}, []int{2}},
+		"held":                          {[][]face.Sample{source, held}, []int{1}},
+		"between two, like one":         {[][]face.Sample{pair, there(30, .4)}, []int{2}},
+	} {
+		tr := sighting.NewTracker(space)
+		var got []int
+		for i, faces := range c.frames {
+			got = tr.Update(time.Duration(i+1)*frame, faces)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: tracks %v, want %v", name, got, c.want)
+		}
+	}
+	for _, missing := range []bool{false, true} { // as far as somebody else is after a frame without, and not before
+		tr := sighting.NewTracker(space)
+		tr.Update(frame, here(0))
+		if missing {
+			tr.Update(2*frame, nil)
+		}
+		if tr.Update(3*frame, here(.8)); tr.InDoubt(1) != missing {
+			t.Errorf("missing %t: doubt %t", missing, tr.InDoubt(1))
+		}
+	}
+}
