@@ -183,7 +183,7 @@ func show(frames io.Reader) error {
 
 // write writes frames to a video of 25 frames a second, which only its owner can read.
 func write(frames io.Reader, path string) error {
-	rec := facedet.NewRecorder(path, 25)
+	rec := cv.NewVideoWriter(path, "MJPG", 25)
 	var size image.Point // of the first frame
 	err := drawing.Read(frames, func(f drawing.Frame) (bool, error) {
 		img, err := draw(f)
