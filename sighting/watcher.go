@@ -59,7 +59,6 @@ type Watcher struct {
 	tracker  Tracker
 	who      Identities
 	look     bool
-	sure     bool // look stays false while all faces are held
 }
 
 // waiting is a face that is learned once the track is confirmed.
@@ -207,16 +206,12 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 	}
 	enrolled := w.learner.Radii().Enrolled
-	w.look, w.sure = false, true
+	w.look = false
 	for i, b := range w.who.Who(now, tracks) {
 		s := &seen[i]
 		// For a person with a name, every second face is enough.
 		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Person == 0) && all[i].unsure(b, now) {
 			w.look = true
-		}
-		// A held face is not new evidence, so it changes neither number.
-		if faces[i].Reason != face.NoVector && (b.Frames < sureFrames || b.Share < sureShare) {
-			w.sure = false
 		}
 		if b.Trust == Confirmed && w.tracker.InDoubt(tracks[i]) {
 			b.Trust = Likely
@@ -263,17 +258,11 @@ func (e *evidence) unsure(b Belief, at time.Duration) bool {
 // Then ask a [face.Looker] for them.
 func (w *Watcher) Look() bool { return w.look }
 
-// Ask calls [face.Looker] on a stream that may hold faces; call it after each frame. It asks for a close look at the
-// next frame if [Watcher.Look] says so, and otherwise tells the stream that none will be needed while the same faces
-// are held.
+// Ask asks a stream that may hold faces for a close look at the next frame, if [Watcher.Look] says so; call it after
+// each frame.
 func (w *Watcher) Ask(s face.Stream) {
-	l, ok := s.(face.Looker)
-	switch {
-	case !ok:
-	case w.look:
+	if l, ok := s.(face.Looker); ok && w.look {
 		l.Look()
-	case w.sure:
-		l.Sure()
 	}
 }
 

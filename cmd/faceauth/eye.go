@@ -113,15 +113,6 @@ func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	}, func(n face.Count) { o.ended(c, input.Shown(name), n) }}, coded(err)
 }
 
-// watch opens a source without an end. A recording ends; a camera ends only when it fails.
-func (o *options) watch(c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (*eye.Lasting, error) {
-	opt.Live = true
-	return eye.OpenLasting(c.Context(), name, func(_ context.Context, name string) (*eye.Stream, error) {
-		s, err := o.stream(c.Context(), c, v, name, opt)
-		return s.Stream, err
-	}, func(err error) { cli.Warn(c, err.Error()) })
-}
-
 // annotated returns the last frame of a stream with boxes and verdicts. Its pixels are valid until the next frame.
 func annotated(s *eye.Stream, names []string, f face.Frame, events []replay.Event) (drawing.Frame, error) {
 	pix, size := s.Pixels()

@@ -45,7 +45,7 @@ func newWatch() *cobra.Command {
 			defer g.Close()
 			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{},
 				room: roomWarning(c, g.Learner())}
-			look := eye.Options{Gate: eye.Learn, Pixels: show}
+			look := eye.Options{Gate: eye.Learn, Pixels: show, Live: true}
 			if o.keep {
 				look.Picture = 112
 			}
@@ -58,10 +58,11 @@ func newWatch() *cobra.Command {
 				}
 				defer w.window.Close()
 			}
-			src, err := o.watch(c, v, source, look)
+			s, err := o.stream(c.Context(), c, v, source, look)
 			if err != nil {
 				return err
 			}
+			src := s.Stream
 			w.source = src
 			cli.Warn(c, g.Learner().Warnings()...)
 			defer func() {
@@ -99,7 +100,7 @@ type watcher struct {
 	people *gallery.Gallery
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
-	source *eye.Lasting
+	source *eye.Stream
 	sized  bool   // the size of the frames was said
 	room   func() // warns when there is no room any more
 }
@@ -131,7 +132,7 @@ func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	}
 	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > missing })
 	if w.window != nil {
-		picture, err := annotated(w.source.Stream, w.people.Names(), f, events)
+		picture, err := annotated(w.source, w.people.Names(), f, events)
 		if err != nil {
 			return err
 		}

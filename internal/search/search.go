@@ -113,9 +113,6 @@ func Scan(ctx context.Context, s Stream, space face.Space) (Recording, error) {
 			return Recording{}, err
 		}
 		c.Add(f)
-		if l, ok := s.(face.Looker); ok {
-			l.Sure() // a scan never needs a closer look
-		}
 	}
 	return c.End(s.Count()), nil
 }
