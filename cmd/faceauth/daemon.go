@@ -111,7 +111,6 @@ func (o *login) serve(c *cobra.Command) error {
 		if a, err = tablet.New(store, space, eyes.Camera, opt); err != nil {
 			return cli.Fail(cli.BadUsage, err)
 		}
-		defer a.Close()
 	}
 	l, err := socket.Listen(o.socket)
 	if broken != nil && err != nil {

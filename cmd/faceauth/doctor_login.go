@@ -17,7 +17,6 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
@@ -32,17 +31,16 @@ var desktops = []struct{ part, service string }{
 	{"COSMIC", "cosmic-greeter"}, {"I3", "i3lock"},
 }
 
-// answered is how the daemon has answered questions about a user.
-type answered struct {
-	status tablet.Status
-	err    error // of the status
-	here   error // nil if this program is at the device
-}
-
 // loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the
-// environment.
-func loginFindings(root string, getenv func(string) string, who string, d answered) (all cli.Findings) {
-	add := func(what string, bad error, good string) { all.Add("no", what, bad, good) }
+// environment. The daemon was asked for the user's status.
+func loginFindings(root string, getenv func(string) string, who string, status socket.Status, asked error) (all cli.Findings) {
+	check := func(ok bool, what, good, bad string) {
+		if ok {
+			all.Add("", what, nil, good)
+		} else {
+			all.Add("no", what, errors.New(bad), "")
+		}
+	}
 	glob := func(patterns ...string) (found []string) {
 		for _, p := range patterns {
 			m, _ := filepath.Glob(filepath.Join(root, p))
@@ -50,35 +48,24 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 		}
 		return found
 	}
-	var missing error
-	if len(glob("usr/lib/systemd/system/faceauth.service", "lib/systemd/system/faceauth.service",
-		"etc/systemd/system/faceauth.service")) == 0 {
-		missing = errors.New("the unit faceauth.service is not installed: docs/login.md")
-	}
-	add("service", missing, "faceauth.service is installed")
-	var e *socket.Error
-	switch refused := errors.As(d.err, &e); {
-	case d.err != nil && !refused:
-		add("daemon", d.err, "")
-	case refused && e.Name == "Internal":
-		add("daemon", errors.New(e.Message), "")
-	default:
-		add("daemon", nil, "it answers")
-		switch {
-		case refused:
-			add("account", fmt.Errorf("%s: %s", who, words.Of(getenv).Refusal(e.Name, e.Message, e.Wait)), "")
-		case d.status.Refusal != "":
-			add("account", fmt.Errorf("%s: %s", who, may(d.status)), "")
-		default:
-			add("account", nil, who+" is enrolled, and bound to the account")
+	check(glob("usr/lib/systemd/system/faceauth.service", "lib/systemd/system/faceauth.service",
+		"etc/systemd/system/faceauth.service") != nil,
+		"service", "faceauth.service is installed", "the unit faceauth.service is not installed: docs/login.md")
+	var refused *socket.Error
+	if asked != nil && (!errors.As(asked, &refused) || refused.Name == "Internal") {
+		check(false, "daemon", "", asked.Error())
+	} else {
+		check(true, "daemon", "it answers", "")
+		why := may(status)
+		if refused != nil {
+			why = words.Of(getenv).Refusal(refused.Name, refused.Message, refused.Wait)
 		}
+		check(asked == nil && status.Refusal == "", "account", who+" is enrolled, and bound to the account",
+			who+": "+why)
 	}
-	var module error
-	if len(glob("lib/*/security/pam_faceauth.so", "usr/lib/*/security/pam_faceauth.so", "lib/security/pam_faceauth.so",
-		"usr/lib/security/pam_faceauth.so", "usr/lib64/security/pam_faceauth.so")) == 0 {
-		module = errors.New("pam_faceauth.so is not installed: make pam, and sudo make install")
-	}
-	add("module", module, "pam_faceauth.so is installed")
+	check(glob("lib/*/security/pam_faceauth.so", "usr/lib/*/security/pam_faceauth.so", "lib/security/pam_faceauth.so",
+		"usr/lib/security/pam_faceauth.so", "usr/lib64/security/pam_faceauth.so") != nil,
+		"module", "pam_faceauth.so is installed", "pam_faceauth.so is not installed: make pam, and sudo make install")
 	var asks []string
 	for _, path := range glob("etc/pam.d/*") {
 		b, err := os.ReadFile(path)
@@ -86,48 +73,41 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 			asks = append(asks, filepath.Base(path))
 		}
 	}
-	var off error
-	if len(asks) == 0 {
-		off = errors.New("no service asks: sudo pam-auth-update --enable faceauth faceauth-password")
-	}
-	add("PAM", off, "the module stands in "+strings.Join(asks, ", "))
+	check(asks != nil, "PAM", "the module stands in "+strings.Join(asks, ", "),
+		"no service asks: sudo pam-auth-update --enable faceauth faceauth-password")
 
 	list, err := os.ReadFile(filepath.Join(root, "etc/faceauth/services"))
 	if err != nil {
-		add("services", fmt.Errorf("the list cannot be read, so nobody is answered: %w", err), "")
+		check(false, "services", "", "the list cannot be read, so nobody is answered: "+err.Error())
 		return all
 	}
 	listed := listedServices(list)
-	var missed []string
-	wanted := func(service string) {
-		if _, ok := listed[service]; !ok && service != "" {
-			missed = append(missed, service)
-		}
-	}
+	var wanted []string
 	if unit, err := os.Readlink(filepath.Join(root, "etc/systemd/system/display-manager.service")); err == nil {
-		wanted(socket.Greeters[filepath.Base(unit)])
+		wanted = append(wanted, socket.Greeters[filepath.Base(unit)])
 	}
 	desktop := getenv("XDG_CURRENT_DESKTOP")
 	for _, d := range desktops {
 		if strings.Contains(strings.ToUpper(desktop), d.part) {
-			wanted(d.service)
+			wanted = append(wanted, d.service)
 		}
 	}
-	var unlisted error
-	if len(missed) > 0 {
-		unlisted = fmt.Errorf("not in /etc/faceauth/services: run: sudo faceauth login allow %s",
-			strings.Join(slices.Compact(missed), " "))
-	}
-	add("services", unlisted, "those of this system are listed: "+cmp.Or(desktop, "no desktop is running here"))
+	missed := slices.DeleteFunc(wanted, func(service string) bool {
+		_, ok := listed[service]
+		return ok || service == ""
+	})
+	check(len(missed) == 0, "services",
+		"those of this system are listed: "+cmp.Or(desktop, "no desktop is running here"),
+		"not in /etc/faceauth/services: run: sudo faceauth login allow "+strings.Join(slices.Compact(missed), " "))
 	all.Note("root", rootAnswers(listed))
-	switch placed := errors.As(d.here, &e); {
-	case d.here == nil:
+	switch {
+	case status.Here:
 		all.Note("terminal", "a face counts in this terminal")
-	case placed && e.Name == "Elsewhere":
+	case asked == nil && os.Geteuid() == 0:
+		all.Note("terminal", "unknown: run this without sudo")
+	case asked == nil:
 		all.Note("terminal", "this terminal runs outside the sessions, or elsewhere: a face counts here only for a service "+
 			"with a challenge, as sudo turn, and only at the device")
-	default:
-		all.Note("terminal", "unknown: "+d.here.Error())
 	}
 	return all
 }
@@ -170,12 +150,9 @@ func verdict(all cli.Findings) (works bool, text string) {
 
 // doctorLogin prints what a login needs, with the verdict in the first line. An error follows if it does not work.
 func (o *options) doctorLogin(c *cobra.Command) error {
-	who, d, client := caller(), answered{here: errors.New("run this without sudo")}, socket.Client(socket.Path)
-	d.status, d.err = client.Status(c.Context(), who)
-	if os.Geteuid() != 0 { // root may ask from everywhere
-		d.here = client.Here(c.Context())
-	}
-	all := loginFindings(systemRoot, os.Getenv, who, d)
+	who := caller()
+	status, err := socket.Client(socket.Path).Status(c.Context(), who)
+	all := loginFindings(systemRoot, os.Getenv, who, status, err)
 	cameraFindings(&all)
 	works, text := verdict(all)
 	if o.JSON {

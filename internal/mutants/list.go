@@ -92,8 +92,8 @@ var all = []mutant{
 		"return least == 0 || x.Liveness != nil && float64(*x.Liveness) >= least",
 		"return least >= 0", "tablet"},
 	{"a typed password is an attempt", "tablet/verify.go",
-		"		if v.asked {\n",
-		"		if true {\n", "tablet"},
+		"if try.Asked == nil {",
+		"if true {", "tablet"},
 	{"askers without end", "tablet/account.go",
 		"if !ok && len(c.Others) >= mostOthers {",
 		"if !ok && len(c.Others) < 0 {", "tablet"},
@@ -101,11 +101,11 @@ var all = []mutant{
 		"case l.Failures >= p.Failures:",
 		"case false:", "tablet"},
 	{"a clock that went back proves a password", "tablet/limits.go",
-		"case !l.Given || back || l.Age+longest >= p.Password:",
-		"case !l.Given || back && false || l.Age+longest >= p.Password:", "tablet"},
+		"case !l.Given || back || l.Age+longest >= passwordDue:",
+		"case !l.Given || back && false || l.Age+longest >= passwordDue:", "tablet"},
 	{"a turn to the wrong side is no failure", "tablet/challenge.go",
 		`	case g.width > 0 && toward <= -turned:
-		return wrong
+		g.phase = wrong
 `,
 		"", "tablet"},
 	{"one still picture is many looks", "tablet/session.go",

@@ -21,7 +21,7 @@ type Flags struct {
 func (l *Flags) PolicyFlags(c *cobra.Command) {
 	f, p := c.Flags(), &l.Login.Policy
 	f.StringVar((*string)(&p.Challenge), "challenge", "", "gesture that the user must make: turn (the head, to a random "+
-		"side), blink, or empty for none")
+		"side), or empty for none")
 	f.DurationVar(&p.Deadline, "deadline", 0, "longest time of a login (default 5s, with a challenge 10s)")
 	f.Float64Var(&l.Login.Anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: 1.075 "+
 		"times the impostor radius of the feature space)")

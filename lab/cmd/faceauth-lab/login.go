@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cli"
@@ -119,7 +120,7 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	}
 	t := login.Options{
 		Tablet: o.Login, Every: o.every, First: o.noPoses, Steps: o.steps,
-		Gate: func(p tablet.Purpose) func(face.Quality) face.Reason { return gateOf(p, v.Space).Check },
+		Gate: func(p eye.Gate) func(face.Quality) face.Reason { return gateOf(p, v.Space).Check },
 	}
 	if slices.Contains(o.attacks, "bridge") {
 		t.Bridge = films.blends
@@ -140,10 +141,10 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	return printTrial(c.OutOrStdout(), r)
 }
 
-// gateOf returns the quality gate for a purpose.
-func gateOf(p tablet.Purpose, space face.Space) preprocess.Gate {
+// gateOf returns the quality gate of a login or an enrolment.
+func gateOf(p eye.Gate, space face.Space) preprocess.Gate {
 	g := preprocess.LoginGate
-	if p == tablet.Enrolment {
+	if p == eye.Enrol {
 		g = preprocess.EnrolGate
 	}
 	g.MinNorm = space.LearnNorm
