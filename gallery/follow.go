@@ -26,6 +26,7 @@ const mostLoose = 256
 // saved says what the database has of the learner.
 type saved struct {
 	generation int64    // 0: nothing
+	observed   int64    // the last observation in it
 	print      [32]byte // a hash of what was learned
 	loose      int      // labels beyond it
 	forced     bool     // it must be written anew
@@ -45,10 +46,10 @@ func (g *Gallery) align() error {
 		return g.again()
 	}
 	whole, err := g.beside()
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = g.follow(whole, whole)
 	}
-	return g.follow(whole, whole)
+	return err
 }
 
 // again reads what another program has saved, and learns the unsaved faces of g again on top of it.
@@ -114,15 +115,16 @@ func (g *Gallery) load() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	before, learner := *g, *g.learner
+	before := *g
+	s.observed = l.Counts().Observed
 	*g.learner, g.saved, g.labels, g.last = l, s, labels, last
 	g.saved.print = g.fingerprint()
 	_, err = g.beside()
 	if err == nil {
-		err = g.follow(true, true)
+		_, err = g.follow(true, true)
 	}
 	if err != nil {
-		*g, *g.learner = before, learner
+		*g = before
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	g.version, err = g.db.Version()
@@ -130,25 +132,27 @@ func (g *Gallery) load() error {
 }
 
 // follow brings the learner in line with the labels, whoever has changed them: without whole only with new ones. Named
-// says that people have changed.
-func (g *Gallery) follow(whole, named bool) error {
+// says that people have changed. It reports whether anything was different.
+func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 	after := g.last
 	if whole {
 		after = 0
 	}
 	var want []Label
-	err := g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
+	err = g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
 		func(r store.Row) error {
 			want = append(want, labelIn(r))
 			return nil
 		}, after)
 	if err != nil || len(want) == 0 && !whole && !named {
-		return err
+		return false, err
 	}
-	if err := g.readPeople(); err != nil {
-		return err
+	if whole || named || len(want) > 0 {
+		if err := g.readPeople(); err != nil {
+			return false, err
+		}
+		g.turn++
 	}
-	g.turn++
 	there := make(map[int64]bool, len(g.labels))
 	if whole {
 		wanted := make(map[int64]bool, len(want))
@@ -164,9 +168,10 @@ func (g *Gallery) follow(whole, named bool) error {
 		slices.Sort(gone)
 		if len(gone) > 0 {
 			if err := g.forget(want); err != nil {
-				return err
+				return true, err
 			}
 			g.learner.Retract(gone...)
+			changed = true
 		}
 		for id, h := range g.labels {
 			if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
@@ -187,15 +192,16 @@ func (g *Gallery) follow(whole, named bool) error {
 			continue
 		}
 		if err := g.teach(h); err != nil {
-			return err
+			return true, err
 		}
+		changed = true
 	}
 	for _, h := range early {
 		if err := g.teach(h); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return changed, nil
 }
 
 // forget lets the learner forget the people who have no faces any more.
@@ -326,7 +332,7 @@ func (t *Tx) save() error {
 	if err != nil {
 		return err
 	}
-	next.generation, next.loose = max(next.generation, 0)+1, 0
+	next.generation, next.loose, next.observed = max(next.generation, 0)+1, 0, g.learner.Counts().Observed
 	t.saved = next
 	if err := t.Exec("delete from dropped"); err != nil {
 		return err

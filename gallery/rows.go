@@ -202,7 +202,7 @@ func (t *Tx) Follow() error {
 	if t.failed != nil {
 		return t.failed
 	}
-	t.failed = t.g.follow(t.whole, t.named)
+	_, t.failed = t.g.follow(t.whole, t.named)
 	t.ahead, t.whole, t.named = true, false, false
 	if t.failed != nil || len(t.g.evicted) == 0 {
 		return t.failed

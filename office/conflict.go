@@ -5,7 +5,6 @@ package office
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
@@ -14,8 +13,8 @@ import (
 // ConflictFace is one of two labelled faces that contradict each other.
 type ConflictFace struct {
 	Name     string   `json:"name"`
-	Negative bool     `json:"not"`  // the face was rejected: it is not this person's
-	Face     uint64   `json:"face"` // number of the face, for [Office.Unlabel] and [Office.Face]
+	Negative bool     `json:"not"` // the face was rejected: it is not this person's
+	ID       int64    `json:"id"`  // for [Office.TakeBack]
 	Portrait Portrait `json:"portrait"`
 }
 
@@ -51,10 +50,8 @@ func (w *pictures) Conflicts() []Conflict {
 		})
 	}))
 	at := make(map[[2]side]int)
-	var pictures *pictured
 	of := func(l online.Label) ConflictFace {
-		label, _ := w.gallery.LabelOf(l.ID)
-		return ConflictFace{w.gallery.Name(l.Person), l.Negative, label.Face, pictures.find(w.gallery.Learner().Vector(l.ID))}
+		return ConflictFace{w.gallery.Name(l.Person), l.Negative, l.ID, w.portrait(l.ID)}
 	}
 	for _, c := range w.contradictions() { // the nearest first
 		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {
@@ -62,9 +59,7 @@ func (w *pictures) Conflicts() []Conflict {
 		}
 		i, there := at[[2]side{sideOf(c.A), sideOf(c.B)}]
 		if !there {
-			if i = len(all); i == 0 {
-				pictures = w.pictured()
-			}
+			i = len(all)
 			at[[2]side{sideOf(c.A), sideOf(c.B)}], at[[2]side{sideOf(c.B), sideOf(c.A)}] = i, i
 			all = append(all, Conflict{A: of(c.A), B: of(c.B), Distance: c.Distance})
 		}
@@ -76,14 +71,6 @@ func (w *pictures) Conflicts() []Conflict {
 // contradictions returns the contradicting pairs of labels.
 func (w *memory) contradictions() []online.Conflict {
 	return w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
-}
-
-// Same says that two people with names are one: the other one gets the name. The errors are those of [Office.Rename].
-func (w *book) Same(name, other string) error {
-	if w.Number(name) == 0 {
-		return fmt.Errorf("%w: %s", online.ErrUnknown, name)
-	}
-	return w.Rename(other, name)
 }
 
 // Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
@@ -103,67 +90,35 @@ func (w *book) Alike(name, other string) error {
 	})
 }
 
-// Against is the other side of a [Conflict].
-type Against struct {
-	Name     string
-	Negative bool
-}
-
-// Unlabel removes a label: one of the two of a conflict. With the other side, all labels of this side that contradict it
-// are removed in one correction. The error wraps [online.ErrUnknown], or comes from the database.
-func (w *book) Unlabel(face uint64, name string, negative bool, all ...Against) error {
-	return w.change(func(t *gallery.Tx) error {
-		person := w.gallery.Number(name)
-		row, err := t.Int("select max(id) from label where number = ? and person = ? and rejected = ? and valid",
-			int64(face), person, negative)
-		if err == nil && row == 0 {
-			err = fmt.Errorf("%w: face %d has no such label; it may have been taken back already", online.ErrUnknown, face)
-		}
-		if err != nil {
+// TakeBack removes a face of a [Profile] or a [Conflict] by its number: a label, or a learned face with all faces that
+// were accepted through it, of which it returns the number. Against is the other face of a conflict, or 0: then all
+// labels of this side that contradict the other side are removed. An undo gives labels back, and no learned faces. The
+// error wraps [online.ErrUnknown], or comes from the database.
+func (w *book) TakeBack(stored, against int64) (learned int, err error) {
+	err = w.change(func(t *gallery.Tx) error {
+		x, labelled := w.gallery.LabelOf(stored)
+		if !labelled {
+			learned, err = t.Learner().Remove(stored)
 			return err
 		}
-		rows := []int64{row}
-		for _, other := range all {
-			mine, theirs := side{person, negative}, side{w.gallery.Number(other.Name), other.Negative}
+		rows := []int64{x.Row}
+		if y, there := w.gallery.LabelOf(against); there {
+			mine, theirs := side{x.Person, x.Negative}, side{y.Person, y.Negative}
 			for _, c := range w.contradictions() {
 				if sideOf(c.B) == mine {
 					c.A, c.B = c.B, c.A
 				}
-				if sideOf(c.A) != mine || sideOf(c.B) != theirs {
-					continue
-				}
-				if label, there := w.gallery.LabelOf(c.A.ID); there && !slices.Contains(rows, label.Row) {
+				if sideOf(c.A) == mine && sideOf(c.B) == theirs {
+					label, _ := w.gallery.LabelOf(c.A.ID)
 					rows = append(rows, label.Row)
 				}
 			}
 		}
-		return w.unlabel(t, gallery.Label{Row: row, Face: face, Person: person, Negative: negative}, rows)
-	})
-}
-
-// unlabel removes labels, of which one is shown.
-func (w *book) unlabel(t *gallery.Tx, x gallery.Label, rows []int64) error {
-	s := statement{kind: Unlabelled}
-	if !x.Negative {
-		s.other = x.Person
-		n, _ := t.Int("select count(*) from face where number = ? and jpeg is not null", int64(x.Face))
-		if n > 0 {
-			s.face = x.Face
+		s := statement{kind: Unlabelled}
+		if !x.Negative {
+			s.other = x.Person
 		}
-	}
-	return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
-}
-
-// TakeBack removes a face of a [Profile] by its number: a labelled face as [Office.Unlabel] does, and a learned face
-// with all faces that were accepted through it, of which it returns the number. An undo gives labels back, and no
-// learned faces. The error wraps [online.ErrUnknown], or comes from the database.
-func (w *book) TakeBack(stored int64) (learned int, err error) {
-	err = w.change(func(t *gallery.Tx) error {
-		if x, labelled := w.gallery.LabelOf(stored); labelled {
-			return w.unlabel(t, x, []int64{x.Row})
-		}
-		learned, err = t.Learner().Remove(stored)
-		return err
+		return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 	})
 	return learned, err
 }

@@ -51,7 +51,6 @@ type Correction struct {
 	Was      string         `json:"was,omitempty"`      // the name before
 	Group    uint64         `json:"group,omitempty"`    // its group of unknown faces
 	Sighting uint64         `json:"sighting,omitempty"` // its sighting
-	Face     uint64         `json:"face,omitempty"`     // a picture, for [Office.Face]
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
 }
@@ -63,7 +62,7 @@ type statement struct {
 	name, was     string // of a renaming
 	group         uint64
 	sighting      uint64
-	face          uint64 // a picture
+	face          uint64 // the picture that was chosen
 }
 
 // state writes a statement, which has made the new labels, and returns its number.
@@ -78,16 +77,16 @@ func (w *book) state(t *gallery.Tx, s statement) int64 {
 
 // corrections calls each with the corrections for which a condition holds.
 func (w *book) corrections(t *gallery.Tx, condition string, each func(Correction), args ...any) error {
-	return t.Query(`select statement.id, at, kind, statement.name, was, stranger, sighting, face, undone,
+	return t.Query(`select statement.id, at, kind, statement.name, was, stranger, sighting, undone,
 		coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '') from statement
 		left join person p on p.id = person left join person o on o.id = other where office = ? and `+condition,
 		func(r gallery.Row) error {
 			c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Kind: CorrectionKind(r.ColumnText(2)),
 				Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)),
-				Sighting: uint64(r.ColumnInt64(6)), Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0}
+				Sighting: uint64(r.ColumnInt64(6)), Undone: r.ColumnInt64(7) != 0}
 			if c.Kind != Renamed {
-				c.Name = w.past.nameOf(Arrived, r.ColumnInt64(9), r.ColumnText(11))
-				c.Was = w.past.nameOf(Arrived, r.ColumnInt64(10), r.ColumnText(12))
+				c.Name = w.past.nameOf(Arrived, r.ColumnInt64(8), r.ColumnText(10))
+				c.Was = w.past.nameOf(Arrived, r.ColumnInt64(9), r.ColumnText(11))
 			}
 			c.CanUndo = !c.Undone && c.Kind != Forgot && c.Kind != ForgotGroup
 			each(c)
@@ -156,16 +155,14 @@ func (n *naming) distance(w *memory, s *sighted) float64 {
 	return nearest
 }
 
-// namings returns the valid labels of a person by the statement that made them: 0 for none. With taken also those that
-// another statement took back.
-func (w *book) namings(t *gallery.Tx, person int64, about uint64, taken bool) (all []*naming, err error) {
+// namings returns the valid labels of a person by the statement that made them: 0 for none.
+func (w *book) namings(t *gallery.Tx, person int64, about uint64) (all []*naming, err error) {
 	at := make(map[int64]*naming)
 	err = t.Query(`select label.id, vector, coalesce(max(said.statement), 0) as made, exists (select 1 from said a where
 		a.what = 'sighting' and a.of = ?2 and a.statement = (select max(m.statement) from said m where m.what = 'label' and
 		m.of = label.id and m.value = 1))
 		from label left join said on what = 'label' and of = label.id and value = 1 where label.person = ?1 and
-		not rejected and (valid or ?3 and exists (select 1 from said x join statement on statement.id = x.statement where
-		x.what = 'label' and x.of = label.id and x.value = 1 and not undone)) group by label.id`, func(r gallery.Row) error {
+		not rejected and valid group by label.id`, func(r gallery.Row) error {
 		made := r.ColumnInt64(2)
 		n := at[made]
 		if n == nil {
@@ -177,44 +174,6 @@ func (w *book) namings(t *gallery.Tx, person int64, about uint64, taken bool) (a
 		n.rows = append(n.rows, r.ColumnInt64(0))
 		n.vectors = append(n.vectors, vector.Floats(r.ColumnRawBlob(1)))
 		return nil
-	}, person, int64(about), taken)
+	}, person, int64(about))
 	return all, err
-}
-
-// Naming returns the correction that gave a sighting's person the name. For a corrected sighting it is the person
-// before the correction. It is the naming with the nearest faces; it reports false if other labels of the person are
-// nearer.
-func (w *book) Naming(id uint64) (c Correction, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.find(id)
-	if s == nil {
-		return c, false
-	}
-	w.note(w.past.look(func(t *gallery.Tx) error {
-		person := s.Person
-		if w.gallery.Name(person) == "" {
-			var err error
-			if person, err = t.Int(`select other from statement where kind = 'denied' and sighting = ? and not undone
-				order by id desc limit 1`, int64(id)); err != nil {
-				return err
-			}
-		}
-		all, err := w.namings(t, person, id, true)
-		found, nearest := int64(0), math.Inf(1)
-		for _, n := range all {
-			d := n.distance(w.memory, s)
-			if n.about && n.id != 0 {
-				d = 0
-			}
-			if d < nearest {
-				found, nearest = n.id, d
-			}
-		}
-		if err == nil && found != 0 {
-			err = w.corrections(t, "statement.id = ? and kind <> 'renamed'", func(x Correction) { c, ok = x, true }, found)
-		}
-		return err
-	}))
-	return c, ok
 }

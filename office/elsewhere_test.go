@@ -73,17 +73,14 @@ func TestElsewhereLeave(t *testing.T) {
 			}
 			h.beside(func(g *gallery.Gallery) error { // alice is here, whatever others say
 				return g.Records(false, func(t *gallery.Tx) error {
-					there := gallery.There{Place: "hall", At: noon.Add(time.Hour).Unix(), Since: make(map[[16]byte]int64)}
-					for i, name := range []string{"alice", "bob"} {
-						id := [16]byte{byte(i)}
-						there.Since[id] = noon.Unix()
-						t.Exec("insert into shared values(?, ?, '', 0, 0, 0, 1, 0, x'')", id[:], g.Number(name))
-					}
-					return t.Elsewhere("here.hall", there)
+					return t.Elsewhere([]gallery.Away{
+						{Person: g.Number("alice"), Place: "hall", Since: noon, Until: noon.Add(time.Hour)},
+						{Person: g.Number("bob"), Place: "hall", Since: noon, Until: noon.Add(time.Hour)},
+					})
 				})
 			})
-			if there := w.Now().Elsewhere; len(there) != 1 || there[h.g.Number("bob")].Place != "hall" {
-				t.Errorf("%+v", there)
+			if known(w, "alice").Place != "" || known(w, "bob").Place != "hall" {
+				t.Errorf("%+v", w.Now().Known)
 			}
 			h.beside(func(g *gallery.Gallery) error { return g.Forget("alice") })
 			nothing(t, w.Save())
@@ -129,7 +126,7 @@ func (h *home) together(script string, do map[int]func(w *office.Office), within
 // What users say stays what they say, whatever a camera finds afterwards and whenever another program speaks; and what a
 // camera finds stays when what was said is undone or removed.
 func TestStatementsCount(t *testing.T) {
-	deny := func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[0].ID, "")) }
+	deny := func(w *office.Office) { nothing(t, correct(w, w.Sightings()[0].ID, "")) }
 	undo := func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) }
 	forget := func(w *office.Office) { nothing(t, w.ForgetGroup(w.Strangers()[0].ID)) }
 	for what, c := range map[string]struct {

@@ -29,7 +29,6 @@ const (
 // Stranger is a person without a name: a group of unknown faces.
 type Stranger struct {
 	ID      uint64    `json:"id"`
-	First   time.Time `json:"first"`   // time of the first kept face
 	Last    time.Time `json:"last"`    // time of the last sighting
 	Visits  int       `json:"visits"`  // number of visits that are kept
 	Ignored bool      `json:"ignored"` // a user ignores them
@@ -74,7 +73,7 @@ func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool
 			}
 			p := at[id]
 			if p == nil {
-				p = &Stranger{ID: id, First: f.At, Ignored: r.ColumnInt64(2) == 1}
+				p = &Stranger{ID: id, Ignored: r.ColumnInt64(2) == 1}
 				at[id] = p
 				g.groups = append(g.groups, p)
 			}
@@ -198,7 +197,7 @@ func (g *groups) Find(faces []Face) uint64 {
 
 // Begin makes a group of faces with a number, in the order in which they were seen.
 func (g *groups) Begin(id uint64, faces []Face) {
-	p := &Stranger{ID: id, First: faces[0].At, changed: true}
+	p := &Stranger{ID: id, changed: true}
 	g.groups = append(g.groups, p)
 	for _, f := range faces {
 		g.add(p, f)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
 )
@@ -71,18 +70,15 @@ func TestProfile(t *testing.T) {
 	if err != nil || p.Name != "alice" || !p.Enrolled.Equal(noon) {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if len(p.Faces) < 5 || p.Faces[0].Learned || !p.Faces[0].Portrait.Seen.After(noon.Add(-time.Second)) {
+	if len(p.Faces) < 5 || p.Faces[0].Learned || p.Faces[0].Portrait != (office.Portrait{}) {
 		t.Fatalf("%+v", p.Faces)
-	}
-	if p.Faces[0].Portrait.Face == 0 || p.Faces[0].Portrait.Apart != 0 || p.Faces[0].Portrait.Camera != "door" {
-		t.Errorf("the enrolled face is shown by %+v; the first frame has that very face", p.Faces[0].Portrait)
 	}
 	longest := p.Faces[0]
 	for _, f := range p.Faces[1:] {
 		if !f.Learned || f.At.IsZero() || f.Points < 1 {
 			t.Errorf("%+v", f)
 		}
-		if f.Portrait.Face != 0 && w.Face(f.Portrait.Face) == nil {
+		if f.Portrait.Learned != f.ID || w.Learned(f.ID) == nil {
 			t.Errorf("there is no picture of %+v", f)
 		}
 		if f.Hops > longest.Hops {
@@ -130,7 +126,7 @@ func TestLastFace(t *testing.T) {
 	if len(seen) != 2 {
 		t.Fatalf("%+v", seen)
 	}
-	nothing(t, w.Correct(seen[0].ID, ""))
+	nothing(t, correct(w, seen[0].ID, ""))
 	if w.LastFace("alice") == nil {
 		t.Error("the sighting before is hers, and has no picture any more")
 	}
@@ -141,62 +137,6 @@ func TestLastFace(t *testing.T) {
 	nothing(t, w.Forget("ann"))
 	if w.LastFace("ann") != nil {
 		t.Error("somebody who is forgotten has a picture")
-	}
-}
-
-// If a learned face that was shown has been merged since, the answer is the nearest learned face of that person, and
-// says so. Nothing of a forgotten person is remembered.
-func TestWayOfMerged(t *testing.T) {
-	g, err := gallery.New(space, online.Settings{K: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Enroll("alice", [][]float32{looks['a']}, noon, gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
-	k := new(recorded)
-	w := office.New(g, k.options())
-	if err := w.Run(t.Context(), []office.Camera{pictured(t, 20, []float32{0, 0}, []float32{.02, .01})}); err != nil {
-		t.Fatal(err)
-	}
-	before, err := w.Profile("alice")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 200 { // the program goes on learning somebody else
-		if _, err := g.Learner().Observe([]float32{.3 * float32(i%7) / 7, .25 * float32(i%11) / 11}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	after, err := w.Profile("alice")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := make(map[int64]bool)
-	for _, f := range after.Faces {
-		kept[f.ID] = true
-	}
-	gone := int64(0)
-	for _, f := range before.Faces {
-		if !kept[f.ID] {
-			gone = f.ID
-		}
-	}
-	if gone == 0 {
-		t.Fatal("nothing was merged; this tests nothing")
-	}
-	way, err := w.Way(gone)
-	if err != nil || !kept[way.Instead] || way.Steps[0].Stored != way.Instead {
-		t.Errorf("%+v, %v", way, err)
-	}
-	if way, err := w.Way(after.Faces[0].ID); err != nil || way.Instead != 0 {
-		t.Errorf("a face that is kept: %+v, %v", way, err)
-	}
-	if err := w.Forget("alice"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Way(gone); !errors.Is(err, online.ErrUnknown) {
-		t.Errorf("after alice was forgotten: %v", err)
 	}
 }
 

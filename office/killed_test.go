@@ -150,7 +150,7 @@ func busy(path, kind string) error {
 			}
 		case k < 7:
 			if all := w.Now().Known; len(all) > 0 {
-				from, name := pick(all), fresh()
+				from, name := all[r.IntN(len(all))].Name, fresh()
 				fmt.Println("maybe", from)
 				if err := w.Rename(from, name); err == nil {
 					fmt.Println("renamed", from, name)
@@ -158,7 +158,7 @@ func busy(path, kind string) error {
 			}
 		case k < 8:
 			if all := w.Now().Known; len(all) > 8 {
-				name := pick(all)
+				name := all[r.IntN(len(all))].Name
 				fmt.Println("maybe", name)
 				if err := w.Forget(name); err == nil {
 					fmt.Println("out", name)
@@ -167,7 +167,7 @@ func busy(path, kind string) error {
 		case k < 10:
 			if all := w.Sightings(); len(all) > 0 {
 				s := all[r.IntN(len(all))]
-				loses(w, func() error { return w.Correct(s.ID, "") })
+				loses(w, func() error { return correct(w, s.ID, "") })
 			}
 		default:
 			if all := w.Corrections(0, 20); len(all) > 0 {

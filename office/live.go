@@ -5,12 +5,12 @@ package office
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -41,7 +41,7 @@ type sighted struct {
 	learned  ranges  // observations from which the learner learned
 	written  bool    // it has a row
 	done     bool    // it has ended
-	track    int     // 0 for a sighting of an earlier run
+	track    int     // of the camera
 	album    Album   // empty for a past sighting
 	began    bool    // the group was made for this sighting
 	grouped  uint64  // number of its last face in the group
@@ -67,11 +67,11 @@ func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 			Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at, Live: true}}
 		v.sightings[track] = s
 	}
-	s.Last = at
+	s.First, s.Last = earlier(s.First, at), at
 	return s
 }
 
-// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told, and
+// leastClear is the number of clear faces that differ ([sighting.NewLook]) from which somebody unknown is told, and
 // leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of somebody
 // who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be mostSpoilt
 // times as many. TestSpoiltFaces chose leastClear and mostSpoilt, on p3 and p5 of vidtimit_rot.
@@ -90,9 +90,16 @@ func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 	if len(s.looks) >= leastClear {
 		return
 	}
-	// Who comes nearer is another size in each picture: looks of other light or size count on.
-	l := sighting.LookOf(x)
-	if isNew, _ := l.Differs(space, s.looks); isNew {
+	// Who comes nearer is another size in each picture: looks of other light or size count on, for more of a movement.
+	l, isNew := sighting.LookOf(x), len(s.looks) == 0
+	for _, c := range s.looks {
+		same, differs := sighting.NewLook(space, l, []sighting.Look{c})
+		if graph.Distance(l.Vector, c.Vector, space.Scale) < space.Look {
+			return
+		}
+		isNew = isNew || differs && len(same) > 0
+	}
+	if isNew {
 		s.looks = append(s.looks, l)
 	}
 }
@@ -156,9 +163,6 @@ func (w *cameras) end(v *view, live []int) {
 		if len(s.learned) > 0 {
 			w.learned[s.ID], s.learned = s.learned, nil // the row gets them when they are saved
 		}
-		if w.tracks[s.ID] = s.track; len(w.tracks) > mostTracks {
-			delete(w.tracks, slices.Min(slices.Collect(maps.Keys(w.tracks))))
-		}
 	}
 }
 
@@ -179,9 +183,6 @@ func (w *cameras) faceless(v *view, since time.Time) {
 		w.tell([]Event{w.room.event(Faceless, 0, v.camera.Name, since)})
 	}
 }
-
-// mostTracks is the number of past sightings whose track is kept: presence needs only the latest.
-const mostTracks = 256
 
 // keeps reports whether a sighting is kept.
 func (w *memory) keeps(s *sighted) bool {

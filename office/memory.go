@@ -11,20 +11,21 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Options of an [Office]. A zero field means the default.
 type Options struct {
 	Presence PresenceSettings
+	Rules    sighting.Rules
 	Freeze   bool // recognise people and learn nothing
 	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
 	Faceless bool
 
-	Keep       bool          // save newly learned faces once a minute; they are also saved with each correction
-	Past       *Past         // keeps events, sightings, corrections and strangers. Default: one for this run
-	Backoff    time.Duration // pause before a failed camera is opened again; each failure doubles it. Default 1 s
-	MaxBackoff time.Duration // longest pause. Default 1 min
-	Rate       float64       // greatest number of frames per second and camera. Default: no limit
+	Keep    bool          // save newly learned faces once a minute; they are also saved with each correction
+	Past    *Past         // keeps events, sightings, corrections and strangers. Default: one for this run
+	Backoff time.Duration // pause before a failed camera is opened again; doubles up to a minute. Default 1 s
+	Rate    float64       // greatest number of frames per second and camera. Default: no limit
 
 	// Clock returns the time of a frame. Default: the time when it was read.
 	Clock func(f face.Frame) time.Time
@@ -41,7 +42,6 @@ type Options struct {
 func (o Options) defaults() Options {
 	o.Presence = o.Presence.Defaults()
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
-	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -69,8 +69,7 @@ type memory struct {
 	views   []*view
 	ended   []*sighted        // sightings that are not written yet
 	learned map[uint64]ranges // observations of written sightings that are not saved yet
-	tracks  map[uint64]int    // tracks of the latest past sightings
-	lasts   map[int64]*Visit  // the last visit of each person in rows; nil if they may have changed
+	rows    *rows             // nil if they may have changed
 	fault   error             // the last error of writing; nil: all is written
 	broken  error             // the error that ends the run
 }

@@ -14,19 +14,15 @@ import (
 
 // Now is the state of an office at one moment.
 type Now struct {
-	At      time.Time  `json:"at"`
-	Cameras []View     `json:"cameras"`
-	People  []Presence `json:"people"`  // the people who are present
-	Unknown int        `json:"unknown"` // number of further people without a name
-	// LastSeen holds the last sighting of each absent person, by number, as far back as sightings are kept.
-	LastSeen map[int64]time.Time `json:"last_seen"`
-	// Elsewhere holds the absent people whom another device of the fleet sees, by number.
-	Elsewhere map[int64]gallery.Away `json:"elsewhere"`
-	Known     []gallery.Person       `json:"known"`
-	Keeps     bool                   `json:"keeps"`  // keeps faces of strangers
-	Learns    bool                   `json:"learns"` // learns from the faces that it sees
-	Room      online.Room            `json:"room"`
-	Disk      Disk                   `json:"disk"`
+	At      time.Time     `json:"at"`
+	Cameras []View        `json:"cameras"`
+	People  []Presence    `json:"people"`  // the people who are present
+	Unknown int           `json:"unknown"` // number of further people without a name
+	Known   []KnownPerson `json:"known"`
+	Keeps   bool          `json:"keeps"`  // keeps faces of strangers
+	Learns  bool          `json:"learns"` // learns from the faces that it sees
+	Room    online.Room   `json:"room"`
+	Disk    Disk          `json:"disk"`
 	// Poor is the number of sightings of this run that were too short or too poor to recognise anybody.
 	Poor int `json:"poor"`
 }
@@ -46,19 +42,10 @@ func (w *Office) Now() Now {
 	defer w.mu.Unlock()
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
-		LastSeen: make(map[int64]time.Time), Known: append([]gallery.Person{}, w.gallery.People()...),
-		Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(), Disk: w.disk, Poor: w.poor,
-	}
-	away, err := w.gallery.Elsewhere(n.At)
-	w.note(err)
-	n.Elsewhere = away
-	for person, v := range w.last() {
-		n.LastSeen[person] = v.Last
+		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(), Disk: w.disk, Poor: w.poor,
 	}
 	for i, p := range n.People {
 		n.People[i].Name = w.gallery.Name(p.ID)
-		delete(n.LastSeen, p.ID)
-		delete(n.Elsewhere, p.ID)
 	}
 	slices.SortFunc(n.People, func(a, b Presence) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range w.views {
@@ -109,7 +96,7 @@ func (w *Office) Strangers() []Stranger {
 	return all
 }
 
-// Face returns the picture of a face of a stranger, a sighting, a correction or a label, or nil.
+// Face returns the picture of a face of a stranger, a sighting or a label, or nil.
 func (w *pictures) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

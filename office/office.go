@@ -42,7 +42,7 @@
 // A correction takes back what was learned from its sighting, with everything that was learned through it; the newest
 // faces of the sighting, 16 at most, become negative labels; the arrival is withdrawn unless the person is seen
 // elsewhere; and the rest of the sighting does not get the name ([Office.Correct]). If the user had given this name to
-// nearly the same pictures, the new answer counts, and [Office.Naming] tells of the old one. The corrections that are
+// nearly the same pictures, the new answer counts, and [Office.Correct] tells of the old one. The corrections that are
 // left after an undo count as if the others had never been made, but faces that were taken back are not learned again;
 // and if two people have one name then, the second has a number beside it.
 //
@@ -71,8 +71,7 @@ type Office struct{ *cameras }
 // New returns an office for the people in g. Nobody else may use g meanwhile. An error of the database ends [Office.Run].
 func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults()
-	m := &memory{o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges), tracks: make(map[uint64]int),
-		mu: new(sync.Mutex)}
+	m := &memory{o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges), mu: new(sync.Mutex)}
 	w := &Office{&cameras{book: &book{&keeper{pictures: &pictures{memory: m}}}}}
 	if w.past == nil {
 		w.past, w.broken = TemporaryPast(g, PastSettings{})

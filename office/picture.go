@@ -93,7 +93,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 		for _, f := range faces {
 			f.write(t, w.past.id, 0, 0)
 		}
-		w.state(t, statement{kind: Named, person: w.gallery.Number(name), face: faces[0].ID})
+		w.state(t, statement{kind: Named, person: w.gallery.Number(name)})
 		return nil
 	})
 	if err != nil {

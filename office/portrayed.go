@@ -25,22 +25,6 @@ func (w *book) Choose(name string, face uint64) error {
 	})
 }
 
-// Chosen returns the numbers of the pictures that users chose for people, by number of the person.
-func (w *pictures) Chosen() map[int64]uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := make(map[int64]uint64)
-	w.note(w.past.look(func(t *gallery.Tx) error {
-		return t.Query(`select s.person, s.face from statement s join face on face.number = s.face where kind = 'pictured' and
-			not undone and jpeg is not null and s.id = (select max(id) from statement x where x.kind = 'pictured' and
-			not x.undone and x.person = s.person)`, func(r gallery.Row) error {
-			all[r.ColumnInt64(0)] = uint64(r.ColumnInt64(1))
-			return nil
-		})
-	}))
-	return all
-}
-
 // Probably is the known person who comes nearest to a stranger, beyond the limit of a name.
 type Probably struct {
 	Name   string `json:"name"`

@@ -93,14 +93,14 @@ type roomState struct {
 	People []Presence `json:"people"`
 }
 
-// inView is the belief about one track of a camera.
+// inView is the belief about a sighting in view of a camera.
 type inView struct {
-	Track   int
-	Person  int64          // 0: nobody known
-	Trust   sighting.Trust // how it is known who they are
-	Unknown bool           // enough was seen to say that it is nobody known
-	Group   uint64         // group of unknown faces; 0 for none
-	Near    Near           // of the face in this frame
+	Sighting uint64
+	Person   int64          // 0: nobody known
+	Trust    sighting.Trust // how it is known who they are
+	Unknown  bool           // enough was seen to say that it is nobody known
+	Group    uint64         // group of unknown faces; 0 for none
+	Near     Near           // of the face in this frame
 }
 
 // room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
@@ -120,8 +120,8 @@ type room struct {
 	s      PresenceSettings
 	last   uint64
 	people map[int64]*Presence
-	left   map[int64]time.Time // last sighting of each absent person
-	tracks map[place]*tracked
+	left   map[int64]time.Time  // last sighting of each absent person
+	tracks map[uint64]*tracked  // by sighting
 	groups map[uint64]time.Time // last sighting of each group of unknown faces
 
 	cameras map[string]*watched // cameras after Watch
@@ -148,13 +148,7 @@ func (c *watched) looked(after time.Time, away time.Duration) bool {
 	return c.last.Sub(after) > away
 }
 
-// place is a track of a camera.
-type place struct {
-	camera string
-	track  int
-}
-
-// tracked is a track in view of a camera.
+// tracked is a sighting in view of a camera, or a moment ago.
 type tracked struct {
 	first, last time.Time
 	person      int64  // who was recognised last
@@ -166,7 +160,7 @@ type tracked struct {
 func newRoom(s PresenceSettings, from roomState) *room {
 	r := &room{
 		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence), left: make(map[int64]time.Time),
-		tracks: make(map[place]*tracked), groups: make(map[uint64]time.Time),
+		tracks: make(map[uint64]*tracked), groups: make(map[uint64]time.Time),
 		cameras: make(map[string]*watched), doors: make(map[string]Door),
 	}
 	for _, p := range from.People {
@@ -218,12 +212,12 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 	}
 	events := r.Tick(at)
 	for _, b := range seen {
-		v := r.tracks[place{camera, b.Track}]
+		v := r.tracks[b.Sighting]
 		if v == nil {
 			v = &tracked{first: at}
-			r.tracks[place{camera, b.Track}] = v
+			r.tracks[b.Sighting] = v
 		}
-		v.last = at
+		v.first, v.last = earlier(v.first, at), at
 		switch {
 		case b.Person != 0 && b.Trust == sighting.Likely && r.people[b.Person] == nil:
 			v.person = b.Person // neither present nor unknown
@@ -277,7 +271,7 @@ func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Even
 	if b.Near.Distance > 0 && (p.Distance == 0 || b.Near.Distance < p.Distance) {
 		p.Near = b.Near
 	}
-	v.person = b.Person
+	v.person, p.Since = b.Person, earlier(p.Since, at)
 	if !at.Before(p.Last) {
 		p.Last, p.Camera = at, camera
 	}
@@ -289,11 +283,13 @@ func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Even
 func (r *room) Tick(now time.Time) []Event {
 	if r.begun.IsZero() {
 		r.begun = now
-		for _, p := range r.people { // the clock may have been set back before the restart
+		for _, p := range r.people { // the clock may have been set back before the restart, and may be set from now on
 			for _, at := range []*time.Time{&p.Since, &p.Last} {
-				if at.Sub(now) > r.s.Away {
-					*at = now
+				d := at.Sub(now)
+				if d > r.s.Away {
+					d = 0
 				}
+				*at = now.Add(d)
 			}
 		}
 	}
@@ -301,7 +297,7 @@ func (r *room) Tick(now time.Time) []Event {
 		r.now = now
 	}
 	maps.DeleteFunc(r.groups, func(_ uint64, last time.Time) bool { return now.Sub(last) > r.s.Away })
-	maps.DeleteFunc(r.tracks, func(_ place, v *tracked) bool { return now.Sub(v.last) > r.s.Away })
+	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool { return now.Sub(v.last) > r.s.Away })
 	for _, p := range r.people {
 		p.unseen = p.unseen || now.Sub(p.Last) > r.s.Away
 	}
@@ -340,16 +336,18 @@ func (r *room) Empty() []Event {
 	return r.leave(func(p *Presence) bool { return !r.stays(p) })
 }
 
-// Before reports whether a person came before a moment, and may have stayed here out of view.
-func (r *room) Before(person int64, at time.Time) bool {
-	p := r.people[person]
-	return p != nil && r.stays(p) && p.Since.Before(at)
+// earlier returns the earlier of two times by the clock on the wall, which may have been put back between them.
+func earlier(a, b time.Time) time.Time {
+	if b.Round(0).Before(a.Round(0)) {
+		return b
+	}
+	return a
 }
 
-// Retract records that a track was recognised as a person by mistake, and returns the events: the person is not
-// present, unless they are seen elsewhere.
-func (r *room) Retract(person int64, camera string, track int, elsewhere bool) []Event {
-	if v := r.tracks[place{camera, track}]; v != nil && v.person == person {
+// Retract records that a sighting was recognised as a person by mistake, and returns the events: the person is not
+// present, unless they came by another sighting.
+func (r *room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
+	if v := r.tracks[sighting]; v != nil && v.person == person {
 		v.person = 0
 	}
 	p := r.people[person]
@@ -399,7 +397,7 @@ func (r *room) leave(has func(*Presence) bool) []Event {
 
 func (r *room) event(k EventKind, person int64, camera string, at time.Time) Event {
 	r.last++
-	return Event{ID: r.last, Kind: k, Person: person, Camera: camera, At: at, Known: r.now}
+	return Event{ID: r.last, Kind: k, Person: person, Camera: camera, At: earlier(at, r.now), Known: r.now}
 }
 
 // Strangers returns the number of present people without a name for whom an event was reported.

@@ -161,9 +161,9 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 	case 0:
 		return fmt.Sprintf("rename %s %s", a, b), w.Rename(a, b)
 	case 1:
-		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), w.Correct(s.ID, a)
+		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), correct(w, s.ID, a)
 	case 2:
-		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), w.Correct(s.ID, "")
+		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), correct(w, s.ID, "")
 	case 3:
 		return fmt.Sprintf("confirm %d(%s)", s.ID, s.Name), w.Confirm(s.ID)
 	case 4:
@@ -172,7 +172,7 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 			return "", err
 		}
 		f := p.Faces[r.IntN(len(p.Faces))]
-		_, err = w.TakeBack(f.ID)
+		_, err = w.TakeBack(f.ID, 0)
 		return fmt.Sprintf("take back %d of %s", f.ID, a), err
 	}
 	g, other := strangers[r.IntN(len(strangers))], strangers[r.IntN(len(strangers))]

@@ -188,12 +188,9 @@ func TestSystemDenialSticksOnRecordings(t *testing.T) {
 									continue
 								}
 								denials++
-								if err := w.Correct(s.ID, ""); err != nil {
-									t.Errorf("%s: %v", where, err)
-								}
-								n, ok := w.Naming(s.ID)
-								if !ok || n.Name != "ann" {
-									t.Errorf("%s: the naming is %+v, %t", where, n, ok)
+								n, err := w.Correct(s.ID, "")
+								if err != nil || n == nil || n.Name != "ann" {
+									t.Errorf("%s: the naming is %+v, %v", where, n, err)
 								} else if undo && !n.Undone {
 									if err := w.Undo(n.ID); err != nil {
 										t.Errorf("%s: %v", where, err)

@@ -48,7 +48,7 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 		size += f.size()
 	}
 	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
-		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set last = ?5,
+		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set first = ?4, last = ?5,
 		person = nullif(?6, 0), trust = ?7, wrong = ?8, stranger = ?9, size = ?10`,
 		int64(s.ID), office, s.Camera, nanoseconds(s.First), nanoseconds(s.Last), s.Person,
 		string(s.Trust), s.wrong, int64(s.Group), int64(size))
@@ -94,14 +94,13 @@ func (w *memory) sightings(t *gallery.Tx, condition string, each func(*sighted) 
 				First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
 				Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)),
 				Clip: int(r.ColumnInt64(9))}, wrong: r.ColumnInt64(6) == 1, written: true, done: true}
-			s.track = w.tracks[s.ID]
 			return each(s)
 		}, append([]any{w.past.id}, args...)...)
 }
 
 // reload brings memory in line with the rows, after whatever has changed them.
 func (w *keeper) reload() error {
-	w.turn, w.profiled, w.lasts = w.gallery.Turn(), nil, nil
+	w.turn, w.rows = w.gallery.Turn(), nil
 	known := func(person int64) bool { return w.gallery.Name(person) != "" }
 	return w.past.look(func(t *gallery.Tx) error {
 		if err := w.unknown.read(t, w.past.id, known); err != nil {
@@ -243,9 +242,12 @@ func (w *keeper) written(committed bool) {
 	w.past.events.written(committed)
 	if committed {
 		w.unknown.written()
-		if len(w.ended) > 0 {
-			w.ended, w.lasts = nil, nil
+		for _, s := range w.ended {
+			if w.rows != nil {
+				w.rows.saw(w.show(s))
+			}
 		}
+		w.ended = nil
 		return
 	}
 	if over := len(w.ended) - mostEnded; over > 0 {
@@ -287,11 +289,15 @@ func (w *keeper) limit(t *gallery.Tx, now time.Time) {
 // expire removes what is too old or too much.
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
-	w.lasts = nil
 	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-age)) }
+	const changes = "select total_changes()"
+	was, _ := t.Int(changes)
 	w.limit(t, now)
 	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
 		total from sighting where office = ?) where total > ?)`, p.id, s.Bytes)
+	if is, _ := t.Int(changes); is != was {
+		w.rows = nil
+	}
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
 	t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or

@@ -48,12 +48,16 @@ type Camera struct {
 	Door   Door // whose faces it sees: "" for people in a room
 }
 
+// stillsNamed is the number of judged pictures of [Camera].Stills that give a name.
+const stillsNamed = 2
+
 // watcher returns the watcher for the camera.
 func (w *cameras) watcher(c Camera) *sighting.Watcher {
+	rules := w.o.Rules
 	if c.Stills {
-		return sighting.NewStillsWatcher(w.gallery.Learner())
+		rules.Frames = stillsNamed
 	}
-	return sighting.NewWatcher(w.gallery.Learner())
+	return sighting.NewWatcher(w.gallery.Learner(), sighting.Settings{Given: c.Stills}, rules)
 }
 
 // Health describes the state of a camera.
@@ -169,7 +173,7 @@ func (w *cameras) fail(err error) error {
 
 // watch reads a camera until ctx, the run or the camera ends. After a failure it waits and opens the camera again.
 func (w *cameras) watch(ctx context.Context, v *view) {
-	pause := backoff.Pause{First: w.o.Backoff, Longest: w.o.MaxBackoff}
+	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
 	for {
 		begun := v.health.Frames
 		err := w.read(ctx, v)

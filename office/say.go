@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -41,7 +42,7 @@ func (w *book) Name(group uint64, name string, force bool) error {
 		if err != nil {
 			return err
 		}
-		said := w.state(t, statement{kind: Named, person: person, group: group, face: g.Faces[0].ID})
+		said := w.state(t, statement{kind: Named, person: person, group: group})
 		w.named(t, said, group, person)
 		return w.study(t, said, rest)
 	})
@@ -129,14 +130,15 @@ const rejectedFaces = 8
 //
 // The name may have come from [Office.Name] for this sighting or for nearly the same pictures. Then these labels
 // contradict the correction: they are taken back with everything that was learned through them, and a person without
-// other labels is nobody any more. [Office.Naming] returns that naming, and [Office.Undo] takes back the rest of it.
+// other labels is nobody any more. Naming is that naming, or the one with the nearest faces, or nil if other labels of
+// the person are nearer; [Office.Undo] takes back the rest of it.
 //
 // The error wraps [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or of
 // the database. Nothing has changed then.
-func (w *book) Correct(id uint64, is string) error {
+func (w *book) Correct(id uint64, is string) (naming *Correction, err error) {
 	var mistaken int64
 	var s *sighted
-	return w.change(func(t *gallery.Tx) error {
+	err = w.change(func(t *gallery.Tx) (err error) {
 		s = w.find(id)
 		switch {
 		case s == nil:
@@ -153,34 +155,31 @@ func (w *book) Correct(id uint64, is string) error {
 			return w.identify(t, s, is)
 		}
 		mistaken = s.Person
-		return w.wrong(t, s, is)
+		naming, err = w.wrong(t, s, is)
+		return err
 	}, func() {
 		if mistaken != 0 {
 			w.retract(s, mistaken)
 		}
 	})
+	return naming, err
 }
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known.
-func (w *book) wrong(t *gallery.Tx, s *sighted, is string) error {
+func (w *book) wrong(t *gallery.Tx, s *sighted, is string) (naming *Correction, err error) {
 	faces := s.album.Faces
 	first, _ := s.album.First()
 	if len(faces) == 0 && is != "" {
-		return ErrNoFaces
+		return nil, ErrNoFaces
 	}
 	q := statement{kind: Denied, other: s.Person, sighting: s.ID}
-	if len(faces) > 0 {
-		q.face = faces[0].ID
-	}
-	overruled, stranger, err := w.overruled(t, s)
-	if err != nil {
-		return err
-	}
+	overruled, nearest, stranger := w.overruled(t, s)
+	w.corrections(t, "statement.id = ? and kind <> 'renamed'", func(c Correction) { naming = &c }, nearest)
 	t.Learner().Unlearn(s.learned)
 	t.Exec("update sighting set learned = null where id = ?", int64(s.ID))
 	if is != "" {
 		if q.person, err = w.enrol(t, is, first, true); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	said := w.state(t, q)
@@ -188,23 +187,21 @@ func (w *book) wrong(t *gallery.Tx, s *sighted, is string) error {
 	if q.person == 0 {
 		err = w.reject(t, said, s)
 	}
-	if err == nil {
-		err = t.Err()
-	}
+	err = cmp.Or(err, t.Err())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.learned = nil
 	delete(w.learned, s.ID)
 	if q.person != 0 {
 		w.is(t, said, "id = ?1", s.ID, q.person)
-		return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(0)})
+		return naming, t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(0)})
 	}
 	err = t.Say(said, gallery.WhoOf, []int64{int64(s.ID)}, gallery.Value{Text: string(sighting.Nobody), Value: int64(1)})
 	if err == nil && len(faces) > 0 && !w.past.off {
 		err = w.regroup(t, said, s, stranger)
 	}
-	return err
+	return naming, err
 }
 
 // reject makes faces of a sighting labels that say that they are not the person.
@@ -237,12 +234,19 @@ func (w *book) reject(t *gallery.Tx, said int64, s *sighted) error {
 }
 
 // overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
-// this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
-func (w *book) overruled(t *gallery.Tx, s *sighted) (rows []int64, stranger uint64, err error) {
-	space := w.gallery.Space()
-	all, err := w.namings(t, s.Person, s.ID, false)
+// this very sighting, or nearly the same pictures. Nearest is the statement of the nearest label, or 0, and stranger the
+// group of unknown faces that was named, or 0.
+func (w *book) overruled(t *gallery.Tx, s *sighted) (rows []int64, nearest int64, stranger uint64) {
+	space, least := w.gallery.Space(), math.Inf(1)
+	all, _ := w.namings(t, s.Person, s.ID)
 	for _, n := range all {
 		near := n.distance(w.memory, s)
+		about := n.about && n.id != 0
+		if about && least > 0 {
+			nearest, least = n.id, 0
+		} else if near < least {
+			nearest, least = n.id, near
+		}
 		if n.id != 0 && (n.about && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius) {
 			rows = append(rows, n.rows...)
 			group, _ := t.Int("select stranger from statement where id = ?", n.id)
@@ -250,7 +254,7 @@ func (w *book) overruled(t *gallery.Tx, s *sighted) (rows []int64, stranger uint
 		}
 	}
 	slices.Sort(rows)
-	return rows, stranger, err
+	return rows, nearest, stranger
 }
 
 // Distances in units of the space's impostor radius. Seven recordings were searched twice with different frames. The
@@ -276,23 +280,19 @@ func (w *book) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) e
 	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(group)})
 }
 
-// retract withdraws the arrival of a person whom a sighting was taken for, unless the person is seen elsewhere.
+// retract withdraws the arrival of a person whom a sighting was taken for, unless they came by another sighting.
 func (w *book) retract(s *sighted, mistaken int64) {
 	known := w.gallery.Name(mistaken) != ""
-	elsewhere := false
-	if known {
-		near := w.visits(Wanted{Person: mistaken, From: s.Last.Add(-w.o.Presence.Away), To: s.Last.Add(w.o.Presence.Away)})
-		elsewhere = len(near) > 0 || w.room.Before(mistaken, s.First)
-	}
 	w.live(func(other *sighted, _ *view) {
-		if other.Person == mistaken && !known { // of this track only: the event is told below
+		if other.Person == mistaken && !known {
 			other.Person, other.Trust = 0, sighting.Nobody
-			w.room.Retract(mistaken, other.Camera, other.track, true)
+			w.room.Retract(mistaken, other.ID, true) // the event is told below
 		}
 	})
-	if s.track != 0 || !known {
-		w.tell(w.room.Retract(mistaken, s.Camera, s.track, elsewhere))
-	}
+	p := w.room.people[mistaken]
+	others := p != nil && known &&
+		(s.Last.Before(p.Since) || len(w.visits(Wanted{Person: mistaken, From: p.Since})) > 0)
+	w.tell(w.room.Retract(mistaken, s.ID, others))
 }
 
 // identify names the person in an unknown sighting: its first faces become labels. Its group of unknown faces gets the
@@ -306,7 +306,7 @@ func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
 	if err != nil {
 		return err
 	}
-	q := statement{kind: Named, person: person, sighting: s.ID, face: first[0].ID}
+	q := statement{kind: Named, person: person, sighting: s.ID}
 	g, none := w.unknown.Get(s.Group)
 	if none == nil && w.seems(g.Faces) == person {
 		q.group = g.ID
@@ -398,7 +398,7 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 		if err != nil {
 			return err
 		}
-		said := w.state(t, statement{kind: Confirmed, person: person, sighting: id, face: first[0].ID})
+		said := w.state(t, statement{kind: Confirmed, person: person, sighting: id})
 		return t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
 			Text: string(sighting.Confirmed), Value: int64(0)})
 	})

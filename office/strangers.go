@@ -20,7 +20,7 @@ func (w *book) Ignore(group uint64, ignored bool) error {
 		if !ignored {
 			kind, value = Noticed, 0
 		}
-		said := w.state(t, statement{kind: kind, group: group, face: g.Faces[0].ID})
+		said := w.state(t, statement{kind: kind, group: group})
 		return t.Say(said, gallery.IgnoredOf, []int64{int64(group)}, gallery.Value{Value: value})
 	})
 }
@@ -29,15 +29,14 @@ func (w *book) Ignore(group uint64, ignored bool) error {
 // database.
 func (w *book) Merge(into, from uint64) error {
 	return w.change(func(t *gallery.Tx) error {
-		a, err := w.unknown.Get(into)
-		if err != nil {
+		if _, err := w.unknown.Get(into); err != nil {
 			return err
 		}
 		b, err := w.unknown.Get(from)
 		if err != nil || into == from {
 			return err
 		}
-		said := w.state(t, statement{kind: Merged, group: into, face: a.Faces[0].ID})
+		said := w.state(t, statement{kind: Merged, group: into})
 		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(b.Last), int64(into))
 		for _, what := range []string{gallery.FaceGroup, gallery.GroupOf, gallery.EventGroup} {
 			t.SayOf(said, what, "stranger = ?1", int64(from), gallery.Value{Value: int64(into)})
@@ -67,7 +66,7 @@ func (w *book) Split(group uint64, faces []uint64) error {
 		made, _ := t.Next("stranger", 1)
 		t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id, nanoseconds(g.Last),
 			g.Ignored)
-		said := w.state(t, statement{kind: Split, group: group, face: slices.Min(faces)})
+		said := w.state(t, statement{kind: Split, group: group})
 		return t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: made})
 	})
 }

@@ -113,7 +113,7 @@ func (w *cameras) frame(v *view, f face.Frame) error {
 		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
 		// A mirror image of somebody in view is nobody else.
 		if !ignored && !s.double && (pictured || b.Person != 0) {
-			told = append(told, inView{ids[i], person, b.Trust, s.unknown(), s.Group, nearness})
+			told = append(told, inView{s.ID, person, b.Trust, s.unknown(), s.Group, nearness})
 		}
 		v.seen = append(v.seen, Seen{
 			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Share: b.Share, Trust: b.Trust,

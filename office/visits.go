@@ -4,7 +4,6 @@ package office
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -64,7 +63,8 @@ func (w *memory) visits(q Wanted) []Visit {
 				return earliest.First.Sub(x.Last) <= w.o.Presence.Away
 			}
 			open[who] = len(all)
-			all = append(all, *x.visit())
+			all = append(all, Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
+				Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust})
 			return true
 		}
 		v := &all[i]
@@ -94,35 +94,82 @@ func (w *memory) visits(q Wanted) []Visit {
 	return all
 }
 
-// visit returns a visit of one sighting.
-func (x Sighting) visit() *Visit {
-	return &Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
-		Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust}
+// KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are kept.
+type KnownPerson struct {
+	gallery.Person
+	Here  bool      `json:"here"`
+	Since time.Time `json:"since,omitzero"`  // when they arrived here, or at Place
+	Place string    `json:"place,omitempty"` // the device of the fleet that sees an absent person
+	// Last is the time of the last sighting: of who is here, to the minute; zero if unknown.
+	Last   time.Time `json:"last,omitzero"`
+	Camera string    `json:"camera,omitempty"`  // camera of the last sighting
+	Face   uint64    `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
+	Chosen uint64    `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
 }
 
-// last returns the last visit of each person: when and where, with a picture.
-func (w *memory) last() map[int64]*Visit {
-	take := func(all map[int64]*Visit, s *sighted) {
-		x := w.show(s)
-		if was := all[x.Person]; x.Person != 0 && (was == nil || !x.Last.Before(was.Last)) {
-			all[x.Person] = x.visit()
+// saw takes in a sighting.
+func (p *KnownPerson) saw(x Sighting) {
+	if !x.Last.Before(p.Last) {
+		p.Last, p.Camera, p.Face = x.Last.Round(0), x.Camera, cmp.Or(p.Chosen, x.Face)
+	}
+}
+
+// rows are the people whom the rows know, and the place of each by number.
+type rows struct {
+	people []KnownPerson
+	at     map[int64]int
+}
+
+// saw takes in a sighting.
+func (r *rows) saw(x Sighting) {
+	if i, there := r.at[x.Person]; there {
+		r.people[i].saw(x)
+	}
+}
+
+// known returns the people whom the rows know. The sightings of a person are many, so they are read once.
+func (w *memory) known() *rows {
+	if w.rows != nil {
+		return w.rows
+	}
+	r := &rows{at: make(map[int64]int)}
+	for i, p := range w.gallery.People() {
+		r.people, r.at[p.ID] = append(r.people, KnownPerson{Person: p}), i
+	}
+	w.note(w.past.look(func(t *gallery.Tx) error {
+		t.Query(`select s.person, s.face from statement s join face on face.number = s.face where kind = 'pictured' and
+			not undone and jpeg is not null and s.id = (select max(id) from statement x where x.kind = 'pictured' and
+			not x.undone and x.person = s.person)`, func(row gallery.Row) error {
+			if i, there := r.at[row.ColumnInt64(0)]; there {
+				r.people[i].Chosen = uint64(row.ColumnInt64(1))
+				r.people[i].Face = r.people[i].Chosen
+			}
+			return nil
+		})
+		return w.sightings(t, `id in (select id from (select id, max(last) from sighting where office = ?1 and
+			person is not null group by person))`, func(s *sighted) error { r.saw(w.show(s)); return nil })
+	}))
+	w.rows = r
+	return r
+}
+
+// everybody returns the known people in the order in which they were enrolled.
+func (w *memory) everybody() []KnownPerson {
+	r := w.known()
+	all := &rows{append([]KnownPerson{}, r.people...), r.at}
+	w.fresh(func(s *sighted) { all.saw(w.show(s)) })
+	away, err := w.gallery.Elsewhere(w.o.Now())
+	w.note(err)
+	for id, a := range away {
+		if i, there := r.at[id]; there {
+			all.people[i].Place, all.people[i].Since = a.Place, a.Since
 		}
 	}
-	if w.lasts == nil {
-		w.lasts = make(map[int64]*Visit)
-		w.note(w.past.look(func(t *gallery.Tx) error {
-			return w.sightings(t, `id in (select id from (select id, max(last) from sighting where office = ?1 and
-				person is not null group by person))`, func(s *sighted) error { take(w.lasts, s); return nil })
-		}))
+	for id, p := range w.room.people {
+		if i, there := r.at[id]; there {
+			x := &all.people[i]
+			x.Here, x.Place, x.Since, x.Last = true, "", p.Since, x.Last.Truncate(time.Minute)
+		}
 	}
-	all := maps.Clone(w.lasts)
-	w.fresh(func(s *sighted) { take(all, s) })
-	return all
-}
-
-// Latest returns the last sighting of each person, by number, as far back as sightings are kept: [Visit].Last is when.
-func (w *memory) Latest() map[int64]*Visit {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.last()
+	return all.people
 }

@@ -70,6 +70,14 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 // mostObserved bounds the number of observations: float64 holds all whole numbers up to it.
 const mostObserved = 1 << 53
 
+// Picture returns the picture of a learned face, or nil. The caller must not change it.
+func (l *Learner) Picture(id int64) []byte {
+	if l.Vector(id) == nil { // the portrait of a face that is gone may stay for a while
+		return nil
+	}
+	return l.portraits[id].Picture
+}
+
 // Vector returns the vector of the stored face with this number, or nil if there is none. The caller must not change
 // it.
 func (l *Learner) Vector(id int64) []float32 {

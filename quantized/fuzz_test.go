@@ -166,7 +166,10 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 			if r.Delicate {
 				return steps, r, true
 			}
-			candidate := g.Place(x, follows...)
+			candidate, err := g.Place(x, follows...)
+			if err != nil {
+				t.Fatal(err)
+			}
 			trial := r.Place(x, follows...)
 			if r.Delicate {
 				return steps, r, true
@@ -209,7 +212,10 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32, follows []int64,
 	sight quantized.Sight) {
 	t.Helper()
-	trial := g.Look(x, sight, follows...)
+	trial, err := g.Look(x, sight, follows...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := r.Look(x, sight, follows...)
 	if r.Delicate {
 		return
@@ -251,7 +257,10 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 // compareValues compares the harmonic values at a point.
 func compareValues(t *testing.T, step int, trial quantized.Trial, want reference.Trial) {
 	t.Helper()
-	s := trial.Solve()
+	s, err := trial.Solve()
+	if err != nil {
+		t.Fatal(err)
+	}
 	values := make([]float64, len(want.Values)+1)
 	for _, v := range s.Values {
 		values[min(v.Class, len(want.Values))] = v.Value

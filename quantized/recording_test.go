@@ -79,7 +79,10 @@ func TestSystemRecordingAgainstReference(t *testing.T) {
 	for step, x := range stream {
 		radius := g.R()
 		want := r.Place(x)
-		c := g.Place(x)
+		c, err := g.Place(x)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if c.Outlier() != want.Outlier {
 			t.Fatalf("face %d: outlier %t, reference %t", step, c.Outlier(), want.Outlier)
 		}

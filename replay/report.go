@@ -21,7 +21,7 @@ import (
 type Report struct {
 	totals  totals
 	waiting map[int]*waiting // unknown faces by track, until the track is named or lost
-	stills  face.Impostors   // of the space
+	stills  face.Impostors   // of the space, from [Run]
 }
 
 // totals are the figures of all faces with a name, and of those that stay unknown.
@@ -57,10 +57,9 @@ type person struct {
 	album
 }
 
-// NewReport returns an empty report of faces of a space.
-func NewReport(space face.Space) *Report {
+// NewReport returns an empty report.
+func NewReport() *Report {
 	return &Report{
-		stills: space.Stills,
 		totals: totals{
 			People: map[string]*person{}, Unknown: map[string]int{}, Refused: map[string]int{},
 			Width: 100 * time.Millisecond,
@@ -69,8 +68,7 @@ func NewReport(space face.Space) *Report {
 	}
 }
 
-// Add adds a frame.
-func (r *Report) Add(f Frame) {
+func (r *Report) add(f face.Frame, events []Event) {
 	t := &r.totals
 	t.Frames++
 	t.End = max(t.End, f.Time)
@@ -86,7 +84,7 @@ func (r *Report) Add(f Frame) {
 	}
 	r.settle(f.Time - lost)
 	column := int(f.Time / t.Width)
-	for i, e := range f.Events {
+	for i, e := range events {
 		t.Faces++
 		if e.Poor {
 			t.Refused[string(f.Samples[i].Reason)]++

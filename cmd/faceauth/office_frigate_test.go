@@ -32,7 +32,7 @@ func TestSystemOfficeFrigate(t *testing.T) {
 	s.enrol("alice")
 	for source, want := range map[string]string{
 		"frigate://me:hidden@h/door":           "api must be the address of Frigate's HTTP API",
-		"frigate://h/door?api=http://f&crop=1": "its parameters are api, topic, attributes",
+		"frigate://h/door?api=http://f&crop=1": "its parameters are api and topic",
 	} {
 		c := s.command("office", "door="+source)
 		out, _ := c.CombinedOutput()

@@ -20,10 +20,8 @@ import (
 	"fmt"
 	"image"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,12 +67,11 @@ type Camera struct {
 	at         broker.Address
 	name       string // in Frigate
 	topic, api string
-	attributes bool
 	client     *http.Client
 
 	tracks  int      // number of the last event with a track
 	shown   []*event // of the samples of the last frame
-	answers []answer
+	answers []label
 	warned  string
 
 	mu      sync.Mutex // guards the fields below
@@ -115,21 +112,18 @@ type message struct {
 	}
 }
 
-// answer is a request to the API about an event.
-type answer struct {
-	path string
-	body any
+// label is a sub label of an event, with the share of its snapshots that support it.
+type label struct {
+	id    string
+	Name  string  `json:"subLabel"`
+	Share float64 `json:"subLabelScore"`
 }
 
 // number matches the numbers of events, which become a part of a path.
 var number = regexp.MustCompile(`^[0-9][0-9A-Za-z._-]{0,63}$`)
 
-// parameters are those of a URL.
-var parameters = []string{"api", "topic", "attributes"}
-
 // New returns the camera of frigate://[user[:password]@]broker[:port]/CAMERA?api=http://HOST:5000; frigates uses TLS.
-// Further parameters are topic, Frigate's topic_prefix, and attributes=yes. The error wraps [ErrURL], and does not
-// contain the URL.
+// A further parameter is topic, Frigate's topic_prefix. The error wraps [ErrURL], and does not contain the URL.
 func New(address string, o Options) (*Camera, error) {
 	wrong := func(why string) (*Camera, error) {
 		return nil, fmt.Errorf("%w: %s; use frigate://user@broker/CAMERA?api=http://host:5000, or frigates for TLS",
@@ -141,17 +135,17 @@ func New(address string, o Options) (*Camera, error) {
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	api, bad := url.Parse(q.Get("api"))
-	attributes := q.Get("attributes")
 	c := &Camera{
 		o: o, at: broker.At(u, u.Scheme == "frigates"), name: strings.Trim(u.Path, "/"),
 		topic: cmp.Or(q.Get("topic"), "frigate"), api: strings.TrimRight(q.Get("api"), "/"),
-		attributes: attributes == "yes", news: make(chan struct{}, 1),
+		news: make(chan struct{}, 1),
 		client: &http.Client{
 			Timeout:       cmp.Or(o.Timeout, 10*time.Second),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-	maps.DeleteFunc(q, func(key string, _ []string) bool { return slices.Contains(parameters, key) })
+	q.Del("api")
+	q.Del("topic")
 	switch {
 	case err != nil || bad != nil || api.Host == "" || api.Scheme != "http" && api.Scheme != "https":
 		return wrong("api must be the address of Frigate's HTTP API")
@@ -159,10 +153,8 @@ func New(address string, o Options) (*Camera, error) {
 		return wrong("it names no camera")
 	case strings.ContainsAny(c.topic, "+#\x00"):
 		return wrong("topic must be Frigate's topic_prefix")
-	case attributes != "" && attributes != "yes":
-		return wrong("attributes may only be yes")
 	case len(q) > 0:
-		return wrong("its parameters are " + strings.Join(parameters, ", "))
+		return wrong("its parameters are api and topic")
 	}
 	return c, nil
 }
@@ -383,27 +375,20 @@ func (c *Camera) Seen(seen []office.Seen) {
 		}
 		e.name, e.sure = x.Name, sure
 		if sure {
-			label := []rune(x.Name)
-			c.answers = append(c.answers, answer{e.id + "/sub_label", map[string]any{
-				"subLabel": string(label[:min(mostLabel, len(label))]), "subLabelScore": x.Share,
-			}})
-		}
-		if c.attributes {
-			c.answers = append(c.answers, answer{e.id + "/attributes", map[string]any{
-				"attributes": []string{x.Name, string(x.Trust)},
-			}})
+			name := []rune(x.Name)
+			c.answers = append(c.answers, label{e.id, string(name[:min(mostLabel, len(name))]), x.Share})
 		}
 	}
 }
 
-// tell sends an answer to Frigate.
-func (s *stream) tell(ctx context.Context, a answer) error {
-	body, err := json.Marshal(a.body)
+// tell sends a label to Frigate.
+func (s *stream) tell(ctx context.Context, l label) error {
+	body, err := json.Marshal(l)
 	if err == nil {
-		_, err = s.ask(ctx, http.MethodPost, a.path, body)
+		_, err = s.ask(ctx, http.MethodPost, l.id+"/sub_label", body)
 	}
 	if errors.Is(err, errRefused) {
-		s.warn("Frigate does not take " + path.Base(a.path) + ": " + err.Error())
+		s.warn("Frigate does not take a sub label: " + err.Error())
 		err = nil
 	}
 	return err

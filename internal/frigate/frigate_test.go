@@ -90,7 +90,7 @@ func newHouse(t *testing.T, parameters string) *house {
 	}
 	h.office = office.New(g, office.Options{
 		Presence: office.PresenceSettings{Away: 2 * time.Second}, Backoff: 50 * time.Millisecond,
-		MaxBackoff: 200 * time.Millisecond, Faceless: true,
+		Faceless: true,
 		Frame: func(_ string, _ time.Time, seen []office.Seen) {
 			c.Seen(seen)
 			h.mu.Lock()
@@ -252,7 +252,7 @@ func (h *house) picture(id string, picture []byte) {
 
 const event, other = "1795251731.482913-q3kz7t", "1795251740.1-abcdef"
 
-// labels returns the sub labels and attributes that Frigate got.
+// labels returns the sub labels that Frigate got.
 func (h *house) labels() (all []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -387,7 +387,7 @@ func TestSystemPoorSnapshots(t *testing.T) {
 
 // While the API is down the camera is down, and says so. Then the same snapshots and answers are tried again.
 func TestSystemDown(t *testing.T) {
-	h := newHouse(t, "&attributes=yes")
+	h := newHouse(t, "")
 	refuse := func(path string, status int) {
 		h.answers(func(r *http.Request) int {
 			if strings.Contains(r.URL.Path, path) {
@@ -408,22 +408,16 @@ func TestSystemDown(t *testing.T) {
 	h.until("403", func() bool {
 		return h.has("up false the API of Frigate answers 403 Forbidden; give the address of its port without a login, 5000")
 	})
-	refuse("attributes", 400)
-	h.until("the answers", func() bool {
-		return h.has("warning: Frigate does not take attributes: its API answers 400")
-	})
-	want := []string{event + `/sub_label {"subLabel":"alice","subLabelScore":1}`}
-	if !reflect.DeepEqual(h.labels(), want) {
-		t.Errorf("%q", h.labels())
-	}
 	h.answers(nil)
+	want := []string{event + `/sub_label {"subLabel":"alice","subLabelScore":1}`}
+	h.until("the label", func() bool { return reflect.DeepEqual(h.labels(), want) })
 	h.send("end", event, nil)
+	refuse("sub_label", 400)
 	for i := range 2 {
 		h.show(other, at(2, .2*float32(i)))
 	}
-	want = append(want, other+`/sub_label {"subLabel":"bob","subLabelScore":1}`,
-		other+`/attributes {"attributes":["bob","confirmed"]}`)
-	h.until("bob", func() bool { return reflect.DeepEqual(h.labels(), want) })
+	h.until("400", func() bool { return h.has("warning: Frigate does not take a sub label: its API answers 400") })
+	h.answers(nil)
 
 	h.publish("frigate/available", []byte("offline"))
 	h.until("offline", func() bool { return h.has("up false the MQTT broker: it says that Frigate is offline") })
@@ -454,7 +448,6 @@ func TestNew(t *testing.T) {
 		{"frigate://me:hidden@host/door", "api must be"},
 		{"frigate://host/door?api=f:5000", "api must be"},
 		{"frigate://host/door?api=http://f&topic=a/%23", "topic must be"},
-		{"frigate://host/door?api=http://f&attributes=no", "attributes may only be yes"},
 		{"frigate://host/door?api=http://f&crop=1", "its parameters are api, topic, attributes"},
 		{"frigate://host/door?%zz", "api must be"},
 	} {
@@ -464,7 +457,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("%s: %v", c.url, err)
 		}
 	}
-	for _, u := range []string{"frigates://me@host:1/door?api=https://f/x/&topic=home/frigate&attributes=yes"} {
+	for _, u := range []string{"frigates://me@host:1/door?api=https://f/x/&topic=home/frigate"} {
 		if _, err := frigate.New(u, frigate.Options{}); err != nil {
 			t.Error(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -18,30 +17,37 @@ import (
 // use the database meanwhile. The key of path ([SetKey]) encrypts the copy. Nothing that was deleted is in it. On error
 // there is no file at path; if there was one, it stays, and the error wraps [fs.ErrExist].
 func (d *DB) Backup(path string) error {
-	free := func() error {
-		if there(path) {
-			return fmt.Errorf("%s exists (%w); name another file", path, fs.ErrExist)
-		}
-		return nil
-	}
-	if err := free(); err != nil {
-		return err
+	exists := fmt.Errorf("%s exists (%w); name another file", path, fs.ErrExist)
+	if _, err := os.Lstat(path); err == nil {
+		return exists
 	}
 	made, err := d.copy(path, Key(path))
 	if err != nil {
 		return err
 	}
 	defer os.Remove(made)
-	return d.explain(publish(made, path, free))
+	unlock, err := lock(filepath.Dir(path)) // against another backup
+	if err != nil {
+		return d.explain(err)
+	}
+	defer unlock()
+	if _, err := os.Lstat(path); err == nil {
+		return exists
+	}
+	if err := os.Rename(made, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
 }
 
 // copy writes the database into a new file beside path, and checks it. On error there is no such file.
 func (d *DB) copy(path string, key []byte) (made string, err error) {
-	made, err = temporary(path)
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-new-") // mode 0600
 	if err != nil {
 		return "", err
 	}
-	to := &DB{path: made, key: key, prepared: make(map[string]*sqlite3.Stmt)}
+	defer f.Close()
+	to := &DB{path: f.Name(), key: key, prepared: make(map[string]*sqlite3.Stmt)}
 	defer func() {
 		if err = to.explain(err); err != nil { // before there is room again
 			os.Remove(to.path)
@@ -50,7 +56,7 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 			os.Remove(to.path + end)
 		}
 	}()
-	full, err := filepath.Abs(made)
+	full, err := filepath.Abs(to.path)
 	if err != nil {
 		return "", err
 	}
@@ -63,13 +69,15 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 	if errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), size) {
 		return "", ErrFull
 	}
-	if err == nil {
-		err = to.begin(true)
+	if err != nil {
+		return "", err
 	}
-	if err == nil {
-		err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"))
+	if err := to.begin(true); err != nil {
+		to.Close()
+		return "", err
 	}
-	return made, errors.Join(err, to.Close(), safefile.Sync(made))
+	err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"), to.Close(), f.Sync())
+	return to.path, err
 }
 
 // size returns the size of the database in bytes.

@@ -276,7 +276,17 @@ func (p *player) hear(q eye.Request) (answer [][]byte, err error) {
 		if kind != eye.Progress || !p.kept {
 			answer = append(answer, b)
 		}
-		if kind != eye.Progress && kind != eye.Damaged {
+		more := kind == eye.Progress || kind == eye.Damaged
+		if kind == eye.Image {
+			var image struct {
+				More bool `cbor:"more"`
+			}
+			if err := cbor.Unmarshal(b[5:], &image); err != nil {
+				return nil, err
+			}
+			more = image.More
+		}
+		if !more {
 			return answer, nil
 		}
 	}

@@ -46,37 +46,41 @@ type ablation struct {
 }
 
 // A decision gives a point that was tried a class, or -1.
-type decision func(t quantized.Trial, classes int) int
+type decision func(t quantized.Trial, classes int) (int, error)
 
-func harmonicClass(t quantized.Trial, _ int) int {
+func harmonicClass(t quantized.Trial, _ int) (int, error) {
+	s, err := t.Solve()
+	if err != nil {
+		return -1, err
+	}
 	best, value := -1, 1e-9
-	for _, v := range t.Solve().Values {
+	for _, v := range s.Values {
 		if v.Value > value {
 			best, value = v.Class, v.Value
 		}
 	}
-	return best
+	return best, nil
 }
 
-func nearestClass(t quantized.Trial, classes int) int {
+func nearestClass(t quantized.Trial, classes int) (int, error) {
 	best, distance := -1, math.Inf(1)
 	for c := range classes {
 		if d := t.Nearest(c); d < distance {
 			best, distance = c, d
 		}
 	}
-	return best
+	return best, nil
 }
 
 // labelledClass knows the labelled points only.
-func labelledClass(t quantized.Trial, classes int) int {
+func labelledClass(t quantized.Trial, classes int) (int, error) {
 	best, distance := -1, math.Inf(1)
 	for c := range classes {
 		if d := t.Anchor(c); d < distance {
 			best, distance = c, d
 		}
 	}
-	return best
+	return best, nil
 }
 
 // run returns the class of each point of the stream, and how many vertices are left.
@@ -96,10 +100,15 @@ func (a ablation) run(ctx context.Context, k int, by decision) (given []int, ver
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		t := g.Place(p.x)
+		t, err := g.Place(p.x)
+		if err != nil {
+			return nil, 0, err
+		}
 		class := -1
 		if !t.Outlier() {
-			class = by(t.Trial, a.classes)
+			if class, err = by(t.Trial, a.classes); err != nil {
+				return nil, 0, err
+			}
 			t.Keep(class, quantized.Moment{Observation: int64(i) + 1})
 		}
 		given = append(given, class)

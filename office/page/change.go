@@ -23,116 +23,81 @@ type said struct {
 // change adds the handlers of changes.
 func (p *Page) change(m *http.ServeMux) {
 	w := p.office
-	post(p, m, "name", func(q struct {
-		Group uint64 `json:"group"`
-		Name  string `json:"name"`
-		Force bool   `json:"force,omitempty"`
+	type group struct{ Group uint64 }
+	type name struct{ Name string }
+	post(p, m, "name", "Name a stranger", "Their first four faces are enrolled. Without force, faces are refused if "+
+		"they look like another person, like several people, or unlike the person of that name.", func(q struct {
+		Group uint64
+		Name  string
+		Force bool `json:",omitempty"`
 	}, _ *said) error {
 		return w.Name(q.Group, q.Name, q.Force)
 	})
-	post(p, m, "correct", func(q struct {
-		Sighting uint64 `json:"sighting"`
-		Is       string `json:"is"`
-	}, s *said) error {
-		naming, ok := w.Naming(q.Sighting) // must be read before the correction
-		err := w.Correct(q.Sighting, q.Is)
-		if ok && err == nil {
-			s.Naming = &naming
-		}
-		return err
-	})
-	post(p, m, "confirm", func(q struct {
-		Sighting uint64   `json:"sighting"`
-		Faces    []uint64 `json:"faces,omitempty"`
-	}, _ *said) error {
-		return w.Confirm(q.Sighting, q.Faces...)
-	})
-	post(p, m, "merge", func(q struct {
-		Into uint64 `json:"into"`
-		From uint64 `json:"from"`
-	}, _ *said) error {
-		return w.Merge(q.Into, q.From)
-	})
-	post(p, m, "split", func(q struct {
-		Group uint64   `json:"group"`
-		Faces []uint64 `json:"faces"`
+	post(p, m, "correct", "Correct the name of a sighting, or name an unknown one",
+		"Is is the right name, or empty for an unknown person.", func(q struct {
+			Sighting uint64
+			Is       string
+		}, s *said) (err error) {
+			s.Naming, err = w.Correct(q.Sighting, q.Is)
+			return err
+		})
+	post(p, m, "confirm", "Confirm the name of a sighting that only learned faces support",
+		"Faces are those that were shown, from /api/confirmable. Nothing is enrolled if others would be.", func(q struct {
+			Sighting uint64
+			Faces    []uint64 `json:",omitempty"`
+		}, _ *said) error {
+			return w.Confirm(q.Sighting, q.Faces...)
+		})
+	post(p, m, "merge", "Merge two strangers who are one person", "",
+		func(q struct{ Into, From uint64 }, _ *said) error { return w.Merge(q.Into, q.From) })
+	post(p, m, "split", "Separate faces that show another person from a stranger", "", func(q struct {
+		Group uint64
+		Faces []uint64
 	}, _ *said) error {
 		return w.Split(q.Group, q.Faces)
 	})
-	post(p, m, "ignore", func(q struct {
-		Group   uint64 `json:"group"`
-		Ignored bool   `json:"ignored"`
+	post(p, m, "ignore", "Ignore a stranger, or notice them again", "", func(q struct {
+		Group   uint64
+		Ignored bool
 	}, _ *said) error {
 		return w.Ignore(q.Group, q.Ignored)
 	})
-	post(p, m, "forget-stranger", func(q struct {
-		Group uint64 `json:"group"`
-	}, _ *said) error {
-		return w.ForgetGroup(q.Group)
-	})
-	post(p, m, "keep", func(q struct {
-		On bool `json:"on"`
-	}, _ *said) error {
-		return w.KeepUnknown(q.On)
-	})
-	post(p, m, "forget", func(q struct {
-		Name string `json:"name"`
-	}, _ *said) error {
-		return w.Forget(q.Name)
-	})
-	post(p, m, "rename", func(q struct {
-		From string `json:"from"`
-		To   string `json:"to"`
-	}, _ *said) error {
-		return w.Rename(q.From, q.To)
-	})
-	post(p, m, "undo", func(q struct {
-		ID uint64 `json:"id"`
-	}, _ *said) error {
-		return w.Undo(q.ID)
-	})
-	post(p, m, "same", func(q struct {
-		Name  string `json:"name"`
-		Other string `json:"other"`
-	}, _ *said) error {
-		return w.Same(q.Name, q.Other)
-	})
-	post(p, m, "alike", func(q struct {
-		Name  string `json:"name"`
-		Other string `json:"other"`
-	}, _ *said) error {
-		return w.Alike(q.Name, q.Other)
-	})
-	post(p, m, "picture", func(q struct {
-		Name string `json:"name"`
-		Face uint64 `json:"face"`
-	}, _ *said) error {
-		return w.Choose(q.Name, q.Face)
-	})
-	post(p, m, "unlabel", func(q struct {
-		Face     uint64 `json:"face"`
-		Name     string `json:"name"`
-		Not      bool   `json:"not"`
-		Other    string `json:"other,omitempty"`
-		OtherNot bool   `json:"other_not,omitempty"`
-	}, _ *said) error {
-		if q.Other == "" {
-			return w.Unlabel(q.Face, q.Name, q.Not)
-		}
-		return w.Unlabel(q.Face, q.Name, q.Not, office.Against{Name: q.Other, Negative: q.OtherNot})
-	})
-	post(p, m, "take-back", func(q struct {
-		Face int64 `json:"face"`
-	}, s *said) (err error) {
-		s.Learned, err = w.TakeBack(q.Face)
-		return err
-	})
+	post(p, m, "forget-stranger", "Forget a stranger", "",
+		func(q group, _ *said) error { return w.ForgetGroup(q.Group) })
+	post(p, m, "keep", "Keep faces of strangers, or forget them and keep none", "",
+		func(q struct{ On bool }, _ *said) error { return w.KeepUnknown(q.On) })
+	post(p, m, "forget", "Forget a person and all learned faces", "",
+		func(q name, _ *said) error { return w.Forget(q.Name) })
+	post(p, m, "rename", "Rename a person", "If another person has the name, the two become one person.",
+		func(q struct{ From, To string }, _ *said) error { return w.Rename(q.From, q.To) })
+	post(p, m, "alike", "Say that two people look alike and are two",
+		"That their faces contradict each other is no question any more.",
+		func(q struct{ Name, Other string }, _ *said) error { return w.Alike(q.Name, q.Other) })
+	post(p, m, "picture", "Choose the picture of a person", "Face is the number of an enrolled face; 0 for none.",
+		func(q struct {
+			Name string
+			Face uint64
+		}, _ *said) error {
+			return w.Choose(q.Name, q.Face)
+		})
+	post(p, m, "take-back", "Take back a face: a label, or a learned face with all faces accepted through it",
+		"Face is the number from /api/person, or from a contradiction. Against is the other face of the contradiction: "+
+			"then all faces of this side that contradict the other are taken back. A person is removed with their last face.",
+		func(q struct {
+			Face    int64
+			Against int64 `json:",omitempty"`
+		}, s *said) (err error) {
+			s.Learned, err = w.TakeBack(q.Face, q.Against)
+			return err
+		})
+	post(p, m, "undo", "Undo a correction", "The number is that of a correction whose can_undo is true.",
+		func(q struct{ ID uint64 }, _ *said) error { return w.Undo(q.ID) })
 }
 
 // post adds a handler that decodes a strict JSON request and calls do.
-func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error) {
-	p.route("POST /api/"+path, reflect.TypeFor[Q]())
-	m.HandleFunc("POST /api/"+path, func(w http.ResponseWriter, r *http.Request) {
+func post[Q any](p *Page, m *http.ServeMux, path, summary, more string, do func(Q, *said) error) {
+	r := route{pattern: "POST /api/" + path, summary: summary, more: more, takes: reflect.TypeFor[Q]()}
+	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
 		if mediaType(r) != "application/json" {
 			http.Error(w, "send JSON, with the header Content-Type: application/json", http.StatusUnsupportedMediaType)
 			return
@@ -148,7 +113,7 @@ func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q, *said) error
 			http.Error(w, "the request has more than 64 KiB", http.StatusRequestEntityTooLarge)
 			return
 		case err != nil:
-			http.Error(w, err.Error()+"; see api/openapi.json", http.StatusBadRequest)
+			refuse(w, badRequest(err))
 			return
 		}
 		s, err := p.say(func(s *said) error { return do(q, s) })

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/online"
 )
 
 const (
@@ -30,25 +29,14 @@ const (
 	mostStreams  = 64
 )
 
-// state is what every view shows. Lists have requests of their own.
-type state struct {
-	At        time.Time         `json:"at"`
-	People    []office.Presence `json:"people"`
-	Unknown   int               `json:"unknown"`
-	Keeps     bool              `json:"keeps"`
-	Learns    bool              `json:"learns"`
-	Room      online.Room       `json:"room"`
-	Disk      office.Disk       `json:"disk"`
-	Poor      int               `json:"poor"`
-	Questions int               `json:"questions"`
-	Run       string            `json:"run"` // of the program; a page of another run must be loaded anew
-}
-
 // change is a message of the stream: only what differs from the message before.
 type change struct {
-	Now   *state        `json:"now,omitempty"`
-	Views []office.View `json:"views,omitempty"` // of the cameras that have changed
-	Stale []string      `json:"stale,omitempty"` // lists that have changed
+	Now *office.Now `json:"now,omitempty"` // without cameras and known people, which have requests of their own
+	// Questions is the number of open questions, and Run is of the program: a page of another run must be loaded anew.
+	Questions int           `json:"questions"`
+	Run       string        `json:"run"`
+	Views     []office.View `json:"views,omitempty"` // of the cameras that have changed
+	Stale     []string      `json:"stale,omitempty"` // lists that have changed
 }
 
 // watched is the state of an office, looked at once for all pages that are open.
@@ -71,7 +59,7 @@ func (p *Page) lookAround() (office.Now, int, map[string]uint64) {
 		w.now, w.at = p.office.Now(), at
 	}
 	if at.Sub(w.listed) >= listEvery*4/5 {
-		w.lists, w.questions = p.listsNow()
+		w.lists, w.questions = p.listsNow(w.now)
 		w.listed = at
 	}
 	return w.now, w.questions, w.lists
@@ -79,17 +67,14 @@ func (p *Page) lookAround() (office.Now, int, map[string]uint64) {
 
 // listsNow returns a hash of each list. Who is in view changes the time at which they were last seen with each frame;
 // only the minute counts.
-func (p *Page) listsNow() (lists map[string]uint64, questions int) {
+func (p *Page) listsNow(now office.Now) (lists map[string]uint64, questions int) {
 	lists = make(map[string]uint64)
-	put := func(name string, list any) {
+	put := func(name string, list []byte) {
 		h := fnv.New64a()
-		json.NewEncoder(h).Encode(list) // a hash takes all
+		h.Write(list)
 		lists[name] = h.Sum64()
 	}
-	people, seen, open := everybody(p.office), p.office.SightingsBefore(0, mostSightings), inbox(p.office)
-	for i := range people {
-		people[i].Last = people[i].Last.Truncate(time.Minute)
-	}
+	seen, open := p.office.SightingsBefore(0, mostSightings), inbox(p.office)
 	for i := range seen {
 		seen[i].Last = seen[i].Last.Truncate(time.Minute)
 	}
@@ -104,33 +89,33 @@ func (p *Page) listsNow() (lists map[string]uint64, questions int) {
 			q.Sighting.Last = q.Sighting.Last.Truncate(time.Minute)
 		}
 	}
-	put("people", people)
-	put("sightings", seen)
-	put("inbox", open)
-	put("events", p.office.Events(0, 1, nil))
-	put("corrections", p.office.Corrections(0, usualEvents))
-	put("sinks", p.o.Sinks())
+	put("people", p.people.of(now.Known))
+	put("sightings", encoded(seen))
+	put("inbox", encoded(open))
+	put("events", encoded(p.office.Events(0, 1, nil)))
+	put("corrections", encoded(p.office.Corrections(0, usualEvents)))
+	put("sinks", encoded(p.o.Sinks()))
 	return lists, questions
 }
 
 // stream is what one open page has been told.
 type stream struct {
 	live  bool // where each face is, too
-	now   []byte
+	now   string
 	views map[string]string
 	lists map[string]uint64
 }
 
 // next returns what has changed.
 func (s *stream) next(run string, now office.Now, questions int, lists map[string]uint64) (c change) {
-	st := state{At: now.At, People: slices.Clone(now.People), Unknown: now.Unknown, Keeps: now.Keeps,
-		Learns: now.Learns, Room: now.Room, Disk: now.Disk, Poor: now.Poor, Questions: questions,
-		Run: run}
+	c.Questions, c.Run = questions, run
+	st := now
+	st.Cameras, st.Known, st.At, st.People = nil, nil, time.Time{}, slices.Clone(now.People)
 	for i := range st.People {
 		st.People[i].Last = st.People[i].Last.Truncate(time.Minute)
 	}
-	as := encoded(func(st state) state { st.At = time.Time{}; return st }(st))
-	if !bytes.Equal(as, s.now) {
+	if as := fmt.Sprint(string(encoded(st)), questions); as != s.now {
+		st.At = now.At
 		c.Now, s.now = &st, as
 	}
 	// The speed of a camera changes with each frame, and is told from time to time.

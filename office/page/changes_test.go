@@ -34,9 +34,10 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 	}
 	lines := bufio.NewScanner(s.Body)
 	next := func() (c struct {
-		Now   map[string]any
-		Views []any
-		Stale []string
+		Now       map[string]any
+		Questions int
+		Views     []any
+		Stale     []string
 	}) {
 		for lines.Scan() {
 			if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
@@ -50,7 +51,7 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 		return c
 	}
 	all := []string{"corrections", "events", "inbox", "people", "sightings", "sinks"}
-	if c := next(); c.Now["questions"] != 0. || !slices.Equal(c.Stale, all) {
+	if c := next(); c.Now["disk"] == nil || c.Questions != 0 || !slices.Equal(c.Stale, all) {
 		t.Errorf("first %+v", c)
 	}
 	if err := w.Rename("alice", "ann"); err != nil {

@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -135,67 +136,36 @@ func (p *Page) source(r *http.Request) netip.Prefix {
 
 const (
 	mostMisses  = 20   // wrong tokens of one source that are looked at in a minute
-	mostSources = 4096 // that are known
+	mostSources = 4096 // that are counted
 )
 
-// misses counts wrong tokens, or pictures, by their source, so that nobody locks out others.
+// misses counts wrong tokens, or pictures, of a minute by their source, so that nobody locks out others.
 type misses struct {
 	most int // of one source in a minute
 
-	mu sync.Mutex
-	of map[netip.Prefix]*miss
-}
-
-// miss counts the wrong tokens of one source since a time.
-type miss struct {
-	n     int
+	mu    sync.Mutex
+	of    map[netip.Prefix]int
 	since time.Time
 }
-
-func (m *miss) old(now time.Time) bool { return now.Sub(m.since) > time.Minute }
 
 // many reports whether too many tokens of a source were wrong of late.
 func (m *misses) many(from netip.Prefix) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.of[from]
-	return s != nil && s.n >= m.most && !s.old(time.Now())
+	return m.of[from] >= m.most && time.Since(m.since) < time.Minute
 }
 
-// add counts a wrong token.
+// add counts a wrong token. Beyond mostSources it forgets those that may guess on.
 func (m *misses) add(from netip.Prefix) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := time.Now()
-	if m.of == nil {
-		m.of = make(map[netip.Prefix]*miss)
-	}
-	s := m.of[from]
-	if s == nil {
-		if len(m.of) >= mostSources {
-			m.shed(now)
-		}
-		s = &miss{since: now}
-		m.of[from] = s
-	}
-	if s.old(now) {
-		*s = miss{since: now}
-	}
-	s.n++
-}
-
-// shed makes room: it forgets the sources of more than a minute ago, or else the one with the fewest misses.
-func (m *misses) shed(now time.Time) {
-	var least netip.Prefix
-	few := -1
-	for from, s := range m.of {
-		if s.old(now) {
-			delete(m.of, from)
-		} else if few < 0 || s.n < few {
-			least, few = from, s.n
-		}
+	if time.Since(m.since) >= time.Minute {
+		m.of, m.since = make(map[netip.Prefix]int), time.Now()
 	}
 	if len(m.of) >= mostSources {
-		delete(m.of, least)
+		maps.DeleteFunc(m.of, func(_ netip.Prefix, n int) bool { return n < m.most })
+	}
+	if len(m.of) < mostSources {
+		m.of[from]++
 	}
 }

@@ -42,7 +42,7 @@ func inbox(w *office.Office) []question {
 	slices.SortStableFunc(all, func(a, b question) int { return b.At.Compare(a.At) })
 	first := []question{}
 	for _, c := range w.Conflicts() {
-		key := fmt.Sprintf("conflict-%d-%d", c.A.Face, c.B.Face)
+		key := fmt.Sprintf("conflict-%d-%d", c.A.ID, c.B.ID)
 		first = append(first, question{Key: key, Kind: "conflict", Conflict: &c})
 	}
 	return append(first, all...)

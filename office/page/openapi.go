@@ -13,20 +13,24 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/sighting"
 )
 
 // object is a part of the description of the API.
 type object = map[string]any
 
-// about describes a route. What it takes and answers comes from its types.
-type about struct {
-	summary, more string
-	parameters    []object
-	answer        any    // a value of its type; nil for a file
-	kind          string // media type of a file, or what a request has as its body
-	refusals      string // names of answers, beside those that every route has
+// route is a request that programs may make. What it takes and answers comes from its types.
+type route struct {
+	pattern, summary, more string
+	parameters             []object
+	takes, answer          reflect.Type // the body of a change; an answer that is no file
+	kind                   string       // media type of a file, or what a request has as its body
+}
+
+// handle adds a handler with its description.
+func (p *Page) handle(m *http.ServeMux, r route, do http.HandlerFunc) {
+	p.routes = append(p.routes, r)
+	m.HandleFunc(r.pattern, do)
 }
 
 // parameter describes a parameter of a query.
@@ -63,103 +67,6 @@ func most(usual, most uint64) object {
 
 var force = parameter("force", "Accept faces that look like another person, or unlike this person.",
 	object{"type": "string", "enum": []string{"true", "false"}})
-
-const enrolling = "The form has 1 to 10 pictures, JPEG, PNG or WebP, of at most 16 MiB each; names of fields do not " +
-	"matter. Each must show one clear face. One request at a time, and 120 pictures a minute from one address."
-
-// described has all routes of the API.
-var described = map[string]about{
-	"GET /api/now":       {summary: "The present state", answer: office.Now{}},
-	"GET /api/sinks":     {summary: "The state of the delivery of events", answer: []sink.Status{}},
-	"GET /api/inbox":     {summary: "Questions: first contradictions between labels, then the newest first", answer: []question{}},
-	"GET /api/strangers": {summary: "Unknown people, the last seen first", answer: []office.Stranger{}},
-	"GET /api/conflicts": {summary: "Contradictions between labels", answer: []office.Conflict{}},
-	"GET /api/people":    {summary: "All known people", answer: []personShown{}},
-	"GET /api/person": {summary: "The record of a person: enrolled, rejected and learned faces", answer: office.Profile{},
-		parameters: []object{name}, refusals: "Missing"},
-	"GET /api/way": {summary: "The path by which a learned face was accepted", answer: office.Way{}, refusals: "Missing",
-		parameters: []object{needed(parameter("face", "Its number, from /api/person.", whole(1, 0, mostNumber)))}},
-	"GET /api/sightings": {summary: "Sightings that can be corrected, the newest first", answer: []office.Sighting{},
-		parameters: []object{before, most(mostSightings, mostSightings)}},
-	"GET /api/confirmable": {summary: "The faces that confirming a sighting would enrol, those far from the enrolled " +
-		"ones first", answer: []office.Confirmable{}, refusals: "Missing",
-		parameters: []object{needed(parameter("sighting", "Its number.", whole(0, 0, mostNumber)))}},
-	"GET /api/corrections": {summary: "Corrections, the newest first", answer: []office.Correction{},
-		parameters: []object{before, most(usualEvents, mostEvents)}},
-	"GET /api/visits": {summary: "Visits, the latest first: who was there from when to when", answer: []office.Visit{},
-		refusals: "Missing", parameters: []object{from, to, parameter("name", "Only visits of this person.", anyText),
-			parameter("days", "How far back, without from.", whole(1, 7, 366)), most(mostVisits, mostVisits)}},
-	"GET /api/events": {summary: "Events, the newest first", answer: []office.Event{},
-		parameters: []object{from, to, before, most(usualEvents, mostEvents),
-			parameter("name", "Only events of this person.", anyText), parameter("kind", "Only events of this kind.", anyText),
-			parameter("camera", "Only events of this camera.", anyText)}},
-	"GET /api/changes": {summary: "A stream of what changes, for a page that is open", kind: "text/event-stream",
-		more: "Server-sent events without names. Each has a JSON object with what has changed: now (who is here, and how " +
-			"many questions are open), views (of the cameras that changed) and stale (the names of lists that changed: " +
-			"people, sightings, inbox, events, corrections, sinks). The first has everything. A comment every 15 seconds " +
-			"shows that the stream is alive.", refusals: "Busy",
-		parameters: []object{parameter("live", "Whether views say where each face is.",
-			object{"type": "boolean", "default": false})}},
-	"GET /api/openapi.json": {summary: "This description", answer: object{}},
-	"GET /face/{id}": {summary: "The picture of a face of a stranger, a sighting or an enrolment", kind: "image/jpeg",
-		refusals: "Missing"},
-	"GET /clip/{sighting}": {summary: "The beginning of a sighting as a film: AVI with motion JPEG, two pictures per " +
-		"second, at most 16. Only if the office runs with --clips-mb", kind: "video/x-msvideo", refusals: "Missing"},
-	"GET /clip/{sighting}/{picture}": {summary: "A picture of the film of a sighting, counted from 0", kind: "image/jpeg",
-		refusals: "Missing"},
-	"GET /camera/{name}": {summary: "The latest picture of a camera", kind: "image/jpeg", refusals: "Missing Soon",
-		more: "Pictures are made only for some seconds after a request: the first request may find none."},
-	"POST /api/name": {summary: "Name a stranger", more: "Their first four faces are enrolled. Without force, faces are " +
-		"refused if they look like another person, like several people, or unlike the person of that name."},
-	"POST /api/correct": {summary: "Correct the name of a sighting, or name an unknown one",
-		more: "Is is the right name, or empty for an unknown person."},
-	"POST /api/confirm": {summary: "Confirm the name of a sighting that only learned faces support",
-		more: "Faces are those that were shown, from /api/confirmable. Nothing is enrolled if others would be."},
-	"POST /api/merge":           {summary: "Merge two strangers who are one person"},
-	"POST /api/split":           {summary: "Separate faces that show another person from a stranger"},
-	"POST /api/ignore":          {summary: "Ignore a stranger, or notice them again"},
-	"POST /api/forget-stranger": {summary: "Forget a stranger"},
-	"POST /api/keep":            {summary: "Keep faces of strangers, or forget them and keep none"},
-	"POST /api/forget":          {summary: "Forget a person and all learned faces"},
-	"POST /api/rename": {summary: "Rename a person",
-		more: "If another person has the name, the two become one person."},
-	"POST /api/same": {summary: "Say that two people with names are one", more: "The other one gets the name."},
-	"POST /api/alike": {summary: "Say that two people look alike and are two",
-		more: "That their faces contradict each other is no question any more."},
-	"POST /api/picture": {summary: "Choose the picture of a person",
-		more: "Face is the number of an enrolled face; 0 for none."},
-	"POST /api/take-back": {summary: "Take back a face of a person's page: a label, or a learned face with all faces " +
-		"accepted through it", more: "Face is the number from /api/person."},
-	"POST /api/undo": {summary: "Undo a correction", more: "The number is that of a correction whose can_undo is true."},
-	"POST /api/unlabel": {summary: "Take back an enrolled or rejected face",
-		more: "Not says that it is a negative label. Other is the person on the other side of a contradiction, and other_not " +
-			"whether that is a negative label: then all faces of this side that contradict the other are taken back. A " +
-			"person is removed with their last face."},
-	"POST /api/recognise": {summary: "Who is in a picture", answer: recognition{}, kind: "image/jpeg image/png image/webp",
-		more: "Nothing is stored or learned. One picture never confirms a name. At most 16 MiB; one picture at a time, and " +
-			"120 pictures a minute from one address.", refusals: "Refused Large Kind Unusable Busy"},
-	"POST /api/people": {summary: "Enrol a person from pictures", answer: enrolment{}, kind: multipartForm,
-		more:       "Labels the faces with the name of a new or a known person. " + enrolling,
-		parameters: []object{name, force}, refusals: "Refused Large Kind Unusable Busy"},
-	"POST /api/people/{id}/faces": {summary: "Enrol more pictures of a person", answer: enrolment{}, kind: multipartForm,
-		more:       "Labels the faces with the name of the person who has the number. " + enrolling,
-		parameters: []object{force}, refusals: "Refused Large Kind Unusable Busy Missing"},
-}
-
-// refusals are the answers without a value that several routes have: status, and text.
-var refusals = map[string][2]string{
-	"Soon":         {"204", "There is no picture yet; pictures are made for some seconds after a request."},
-	"Bad":          {"400", "A field or parameter is missing, unknown, repeated or of the wrong type."},
-	"Unauthorized": {"401", "A token is needed."},
-	"Forbidden":    {"403", "The request comes from another site, or uses a name that is not this machine's."},
-	"Missing":      {"404", "Not found."},
-	"Refused":      {"409", "The change is not possible. Nothing has changed, unless the text says so."},
-	"Large":        {"413", "The body is too large."},
-	"Kind":         {"415", "The body has another type."},
-	"Unusable":     {"422", "The picture cannot be used, or there is none; the text says why."},
-	"Tired":        {"429", "Too many wrong tokens, or too many pictures, came from this address."},
-	"Busy":         {"503", "The machine is busy; the header Retry-After may say when to try again."},
-}
 
 // values are the values of types that have only some.
 var values = map[reflect.Type]any{
@@ -259,8 +166,8 @@ const module = "github.com/faceauth/faceauth/"
 // request returns the schema of the body of a change.
 func (s schemas) request(t reflect.Type) object {
 	properties, required := object{}, []string{}
-	for _, f := range fields(t) {
-		properties[f.name] = s.of(t.Field(f.index).Type)
+	for i, f := range fields(t) {
+		properties[f.name] = s.of(t.Field(i).Type)
 		if !f.optional {
 			required = append(required, f.name)
 		}
@@ -288,33 +195,26 @@ func (p *Page) describe() []byte {
 	paths := object{}
 	for _, r := range p.routes {
 		method, path, _ := strings.Cut(r.pattern, " ")
-		a, there := described[r.pattern]
-		if !there {
-			panic("page: the API does not describe " + r.pattern)
-		}
 		item, _ := paths[path].(object)
 		if item == nil {
 			item = object{}
 			paths[path] = item
 		}
-		item[strings.ToLower(method)] = s.operation(a, path, r.takes)
-	}
-	answers := object{}
-	for name, r := range refusals {
-		answers[name] = object{"description": r[1], "content": content("text/plain", anyText)}
-		if r[0] == "204" {
-			answers[name] = object{"description": r[1]}
-		}
+		item[strings.ToLower(method)] = s.operation(r, path)
 	}
 	return encoded(object{"openapi": "3.0.3",
 		"info": object{"title": "faceauth office", "version": "1", "description": "The API of the page of a faceauth " +
 			"office. Paths are relative to the address of the page. New versions may add fields to answers; requests are " +
-			"checked strictly.",
+			"checked strictly. A refusal is a text that says why. Its status is 400 if a field or parameter is missing, " +
+			"unknown or of the wrong type, 401 without a token, 403 from another site or under a name that is not this " +
+			"machine's, 404 for what is not there, 409 if the change is not possible, 413, 415 or 422 for a body that is too " +
+			"large, has another type or cannot be used, 429 after too many wrong tokens or pictures from this address, and " +
+			"503 while the machine is busy. Nothing has changed then.",
 			"license": object{"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"}},
 		"servers":  []object{{"url": "..", "description": "The address of the page"}},
 		"security": []object{{"token": []string{}}, {"cookie": []string{}}, {}},
 		"paths":    paths,
-		"components": object{"schemas": s.named, "responses": answers, "securitySchemes": object{
+		"components": object{"schemas": s.named, "securitySchemes": object{
 			"token":  object{"type": "http", "scheme": "bearer"},
 			"cookie": object{"type": "apiKey", "in": "cookie", "name": p.cookie.Name}}}})
 }
@@ -327,17 +227,24 @@ func content(kinds string, schema object) object {
 	return all
 }
 
-// operation describes a route. Takes is the type of a change's body, or nil.
-func (s schemas) operation(a about, path string, takes reflect.Type) object {
-	op, file := object{"summary": a.summary}, object{"type": "string", "format": "binary"}
-	if a.more != "" {
-		op["description"] = a.more
+// pathNames returns the names of the parts of a path that differ.
+func pathNames(path string) (all []string) {
+	for _, part := range strings.Split(path, "/") {
+		if strings.HasPrefix(part, "{") {
+			all = append(all, strings.Trim(part, "{}"))
+		}
 	}
-	parameters := slices.Clone(a.parameters)
-	for rest := path; strings.Contains(rest, "{"); {
-		var name string
-		_, rest, _ = strings.Cut(rest, "{")
-		name, rest, _ = strings.Cut(rest, "}")
+	return all
+}
+
+// operation describes a route.
+func (s schemas) operation(r route, path string) object {
+	op, file := object{"summary": r.summary}, object{"type": "string", "format": "binary"}
+	if r.more != "" {
+		op["description"] = r.more
+	}
+	parameters := slices.Clone(r.parameters)
+	for _, name := range pathNames(path) {
 		schema := whole(0, 0, mostNumber)
 		if name == "name" || strings.HasSuffix(path, "/faces") {
 			schema = anyText
@@ -347,46 +254,27 @@ func (s schemas) operation(a about, path string, takes reflect.Type) object {
 	if len(parameters) > 0 {
 		op["parameters"] = parameters
 	}
-	more := a.refusals + " Unauthorized Forbidden Tired"
 	var good object
 	switch {
-	case takes != nil:
-		op["requestBody"] = object{"required": true, "content": content("application/json", s.request(takes))}
+	case r.takes != nil:
+		op["requestBody"] = object{"required": true, "content": content("application/json", s.request(r.takes))}
 		good = content("application/json", s.of(reflect.TypeFor[said]()))
-		more += " Bad Refused Large Kind"
-	case a.answer == nil:
-		good = content(a.kind, file)
+	case r.answer == nil:
+		good = content(r.kind, file)
 	default:
-		good = content("application/json", s.of(reflect.TypeOf(a.answer)))
+		good = content("application/json", s.of(r.answer))
 	}
-	if a.kind == multipartForm {
-		op["requestBody"] = object{"required": true, "content": content(a.kind, object{"type": "object",
+	if r.kind == multipartForm {
+		op["requestBody"] = object{"required": true, "content": content(r.kind, object{"type": "object",
 			"additionalProperties": true})}
-	} else if a.answer != nil && a.kind != "" {
-		op["requestBody"] = object{"required": true, "content": content(a.kind, file)}
+	} else if r.answer != nil && r.kind != "" {
+		op["requestBody"] = object{"required": true, "content": content(r.kind, file)}
 	}
-	if takes == nil && !strings.HasPrefix(path, "/camera/") {
-		more += " Bad"
-	}
-	responses := object{"200": object{"description": "The answer.", "content": good}}
-	for _, name := range strings.Fields(more) {
-		responses[refusals[name][0]] = object{"$ref": "#/components/responses/" + name}
+	responses := object{"200": object{"description": "The answer.", "content": good},
+		"default": object{"description": "A refusal.", "content": content("text/plain", anyText)}}
+	if strings.HasPrefix(path, "/camera/") {
+		responses["204"] = object{"description": "There is no picture yet."}
 	}
 	op["responses"] = responses
 	return op
-}
-
-// route is a request that programs may make.
-type route struct {
-	pattern string
-	takes   reflect.Type // the body of a change, or nil
-}
-
-func (p *Page) route(pattern string, takes ...reflect.Type) {
-	p.routes = append(p.routes, route{pattern, append(takes, nil)[0]})
-}
-
-// serveDescription serves the description of the API.
-func (p *Page) serveDescription(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, json.RawMessage(p.description()))
 }

@@ -98,6 +98,7 @@ type Page struct {
 
 	run     string // of this run: numbers of pictures may begin anew with the next
 	watched watched
+	people  encodings
 
 	seeing chan struct{} // holds a value while a picture is looked at
 	saying sync.Mutex    // one change at a time, so that the new correction is its own
@@ -219,7 +220,7 @@ func serve(name string) http.HandlerFunc {
 	if name == "page.css" {
 		text = append([]byte(pagestyle.CSS), text...)
 	}
-	kind, small := cmp.Or(kinds[path.Ext(name)], "text/plain; charset=utf-8"), zipped(text)
+	kind, small := cmp.Or(kinds[path.Ext(name)], "text/plain; charset=utf-8"), zipped(text, gzip.BestCompression)
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Vary", "Accept-Encoding")
@@ -232,10 +233,10 @@ func serve(name string) http.HandlerFunc {
 	}
 }
 
-// zipped returns a file as most browsers take it, a quarter of its size.
-func zipped(text []byte) []byte {
+// zipped returns a text as most browsers take it, a quarter of its size.
+func zipped(text []byte, level int) []byte {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z, _ := gzip.NewWriterLevel(&b, level)
 	z.Write(text) // a buffer takes all
 	z.Close()
 	return b.Bytes()
@@ -321,14 +322,16 @@ func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Cer
 }
 
 // answer writes a value.
-func answer(w http.ResponseWriter, r *http.Request, v any) {
+func answer(w http.ResponseWriter, r *http.Request, v any) { send(w, r, encoded(v)) }
+
+// send writes JSON.
+func send(w http.ResponseWriter, r *http.Request, b []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Vary", "Accept-Encoding")
-	b := encoded(v)
 	if zips(r) && len(b) > 1000 {
 		h.Set("Content-Encoding", "gzip")
-		b = zipped(b)
+		b = zipped(b, gzip.BestSpeed)
 	}
 	w.Write(b) // an error means a lost connection
 }

@@ -46,9 +46,7 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 	_, err = g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{})
 	if err == nil { // another device of the fleet sees her
 		err = g.Records(false, func(t *gallery.Tx) error {
-			now := time.Now().Unix()
-			t.Exec("insert into shared values(zeroblob(16), 1, '', 0, 0, 0, 1, 0, x'')")
-			return t.Elsewhere("here.hall", gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
+			return t.Elsewhere([]gallery.Away{{Person: 1, Place: "hall", Since: time.Now(), Until: time.Now().Add(time.Hour)}})
 		})
 	}
 	if err != nil {
@@ -92,7 +90,6 @@ func TestReads(t *testing.T) {
 		"/api/now":               `"known":[{"id":1,"name":"alice"`,
 		"/api/sightings":         "[]",
 		"/api/strangers":         "[]",
-		"/api/conflicts":         "[]",
 		"/api/inbox":             "[]",
 		"/api/people":            `"place":"hall"`,
 		"/api/people?":           `[{"id":1,"name":"alice","faces":1,`,
@@ -214,21 +211,16 @@ func TestChanges(t *testing.T) {
 		{"name", `{"group":-1,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
 		{"name", `{"group":1.5,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
 		{"name", `{"group":1,"name":"bob","more":1}`, http.StatusBadRequest, `the field "more" is unknown`},
-		{"name", `{"group":1,"Name":"bob"}`, http.StatusBadRequest, `the field "Name" is unknown`},
-		{"name", `{"group":1,"group":2,"name":"bob"}`, http.StatusBadRequest,
-			`the field "group" is unknown, or appears twice`},
+		{"name", `{"group":1,"Name":"bob"}`, http.StatusBadRequest, `the field "name" is missing`},
 		{"name", `{"group":1,"name":null}`, http.StatusBadRequest, `the field "name" must be a text`},
 		{"name", `{"group":1,"name":7}`, http.StatusBadRequest, `the field "name" must be a text`},
 		{"name", `{"group":1,"name":"bob","force":"no"}`, http.StatusBadRequest,
 			`the field "force" must be true or false`},
 		{"name", `{"name":"bob"}`, http.StatusBadRequest, `the field "group" is missing`},
-		{"name", `{"group":1,"name":"bob"} {}`, http.StatusBadRequest, "continues after"},
-		{"name", `{"group":1,"name":"bob"}}`, http.StatusBadRequest, "continues after"},
-		{"name", `{"group":1,"name":"bob"`, http.StatusBadRequest, "the body is not JSON"},
-		{"name", `{"group":1,"name":`, http.StatusBadRequest, "the body is not JSON"},
-		{"name", `{"group":1,,"name":"bob"}`, http.StatusBadRequest, "the body is not JSON"},
+		{"name", `{"group":1,"name":"bob"} {}`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", `{"group":1,"name":"bob"`, http.StatusBadRequest, "must be one JSON object"},
 		{"name", `[{"group":1,"name":"bob"}]`, http.StatusBadRequest, "must be one JSON object"},
-		{"name", "{\"group\":1,\"name\":\"\xff\"}", http.StatusBadRequest, "not UTF-8"},
+		{"name", "{\"group\":1,\"name\":\"\xff\"}", http.StatusBadRequest, "in UTF-8"},
 		{"name", `nonsense`, http.StatusBadRequest, "must be one JSON object"},
 		{"name", ``, http.StatusBadRequest, "must be one JSON object"},
 		{"name", `null`, http.StatusBadRequest, "must be one JSON object"},
@@ -247,13 +239,12 @@ func TestChanges(t *testing.T) {
 		{"forget-stranger", `{"group":1}`, http.StatusConflict, ""},
 		{"forget", `{"name":"nobody"}`, http.StatusConflict, "not known: nobody"},
 		{"forget", `{}`, http.StatusBadRequest, "missing"},
-		{"unlabel", `{"face":99,"name":"alice","not":false}`, http.StatusConflict, ""},
 		{"take-back", `{"face":99}`, http.StatusConflict, "no stored face has the number 99"},
 		{"undo", `{"id":99}`, http.StatusConflict, ""},
 		{"rename", `{"from":"nobody","to":"bob"}`, http.StatusConflict, ""},
 		{"rename", `{"from":"alice"}`, http.StatusBadRequest, `the field "to" is missing`},
 		{"keep", `{}`, http.StatusBadRequest, `the field "on" is missing`},
-		{"keep", `{"on":false}x`, http.StatusBadRequest, "continues after"},
+		{"keep", `{"on":false}x`, http.StatusBadRequest, "must be one JSON object"},
 		{"keep", `{"on":null}`, http.StatusBadRequest, `the field "on" must be true or false`},
 		{"nothing", `{}`, http.StatusNotFound, ""},
 	} {
@@ -529,5 +520,51 @@ func TestSaidMeanwhile(t *testing.T) {
 	})
 	if err != nil || c != nil {
 		t.Errorf("nothing was said, and the answer has %+v, %v", c, err)
+	}
+}
+
+// BenchmarkPeople asks for 10,000 people, each of whom was seen once.
+func BenchmarkPeople(b *testing.B) {
+	g, err := gallery.Create(filepath.Join(b.TempDir(), "gallery"), plane, online.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer g.Close()
+	past, err := office.OpenPast(g, "office", office.PastSettings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer past.Close()
+	err = g.Change(func(t *gallery.Tx) error {
+		for i := range 10000 {
+			id, err := t.Person(fmt.Sprint("person ", i))
+			if err != nil {
+				return err
+			}
+			t.Label(id, false, [][]float32{{3 * float32(i), 0}}, nil)
+		}
+		t.Exec(`insert into sighting select 1000000 + id, 1, 'door', ?1, ?1, id, 'confirmed', 0, 0, null, 2000 from person`,
+			time.Now().UnixNano())
+		return t.Exec(`insert into face select 1000000 + id, 1, 1000000 + id, 0, 'door', 1, 1, x'0000', x'0000' from person`)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := office.New(g, office.Options{Past: past})
+	p, err := page.New(w, page.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := time.Now()
+	ask(p, "GET", "/api/people", "")
+	b.ReportMetric(float64(time.Since(begun).Milliseconds()), "first-ms")
+	for _, zip := range []string{"", "gzip"} {
+		b.Run(zip, func(b *testing.B) {
+			for b.Loop() {
+				if r := ask(p, "GET", "/api/people", "", "Accept-Encoding", zip); r.Code != http.StatusOK {
+					b.Fatal(r.Code)
+				}
+			}
+		})
 	}
 }

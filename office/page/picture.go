@@ -11,6 +11,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"path"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -67,62 +68,73 @@ func mostBytes(r *http.Request) int64 {
 
 const multipartForm = "multipart/form-data"
 
+const enrolling = "The form has 1 to 10 pictures, JPEG, PNG or WebP, of at most 16 MiB each; names of fields do not " +
+	"matter. Each must show one clear face. One request at a time, and 120 pictures a minute from one address."
+
 // pictures adds the handlers of pictures that visitors send.
 func (p *Page) pictures(m *http.ServeMux) {
-	handle := func(path string, do func(*http.Request) (any, error)) {
-		p.route("POST " + path)
-		m.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-			c := http.NewResponseController(w)
-			until := time.Now().Add(longestSend)
-			// without a connection, as in a test, there are no deadlines
-			if errors.Join(c.SetReadDeadline(until), c.SetWriteDeadline(until)) == nil {
-				ctx, stop := context.WithDeadline(r.Context(), until)
-				defer stop()
-				r = r.WithContext(ctx)
-			}
-			v, err := do(r)
-			if err != nil {
-				refuse(w, err)
-				return
-			}
-			answer(w, r, v)
-		})
-	}
-	handle("/api/recognise", p.recognise)
-	handle("/api/people", func(r *http.Request) (any, error) {
+	sent(p, m, route{pattern: "POST /api/recognise", summary: "Who is in a picture", kind: "image/jpeg image/png image/webp",
+		more: "Nothing is stored or learned. One picture never confirms a name. At most 16 MiB; one picture at a time, and " +
+			"120 pictures a minute from one address."}, p.recognise)
+	sent(p, m, route{pattern: "POST /api/people", summary: "Enrol a person from pictures", kind: multipartForm,
+		more:       "Labels the faces with the name of a new or a known person. " + enrolling,
+		parameters: []object{name, force}}, func(r *http.Request) (enrolment, error) {
 		q := asked(r, "name", "force")
 		return p.enrol(r, q, q.text("name", true))
 	})
-	handle("/api/people/{id}/faces", func(r *http.Request) (any, error) {
+	sent(p, m, route{pattern: "POST /api/people/{id}/faces", summary: "Enrol more pictures of a person",
+		more: "Labels the faces with the name of the person who has the number. " + enrolling, kind: multipartForm,
+		parameters: []object{force}}, func(r *http.Request) (e enrolment, err error) {
 		for _, known := range p.office.Now().Known {
 			if r.PathValue("id") == strconv.FormatInt(known.ID, 10) {
 				return p.enrol(r, asked(r, "force"), known.Name)
 			}
 		}
-		return nil, &refusal{status: http.StatusNotFound, text: "nobody has this number"}
+		return e, &refusal{status: http.StatusNotFound, text: "nobody has this number"}
+	})
+}
+
+// sent adds a handler of pictures.
+func sent[T any](p *Page, m *http.ServeMux, r route, do func(*http.Request) (T, error)) {
+	r.answer = reflect.TypeFor[T]()
+	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		until := time.Now().Add(longestSend)
+		// without a connection, as in a test, there are no deadlines
+		if errors.Join(c.SetReadDeadline(until), c.SetWriteDeadline(until)) == nil {
+			ctx, stop := context.WithDeadline(r.Context(), until)
+			defer stop()
+			r = r.WithContext(ctx)
+		}
+		v, err := do(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		answer(w, r, v)
 	})
 }
 
 // recognise answers who is in a picture.
-func (p *Page) recognise(r *http.Request) (any, error) {
+func (p *Page) recognise(r *http.Request) (x recognition, err error) {
 	if err := asked(r).err; err != nil {
-		return nil, badRequest(err)
+		return x, badRequest(err)
 	}
 	if formats[mediaType(r)] == "" {
-		return nil, &refusal{status: http.StatusUnsupportedMediaType,
+		return x, &refusal{status: http.StatusUnsupportedMediaType,
 			text: "send a picture, with the header Content-Type: image/jpeg, image/png or image/webp"}
 	}
 	done, err := p.turn(r)
 	if err != nil {
-		return nil, err
+		return x, err
 	}
 	defer done()
 	f, err := p.look(r, r.Body, false)
 	if errors.Is(err, eye.ErrPicture) {
-		return nil, &refusal{status: http.StatusUnprocessableEntity, text: err.Error()}
+		return x, &refusal{status: http.StatusUnprocessableEntity, text: err.Error()}
 	}
 	if err != nil {
-		return nil, err
+		return x, err
 	}
 	faces, err := p.office.Recognise(f.Samples)
 	return recognition{[2]int{f.Size.X, f.Size.Y}, faces}, err
@@ -142,19 +154,19 @@ type enrolled struct {
 }
 
 // enrol labels the faces of pictures with a name.
-func (p *Page) enrol(r *http.Request, q *query, name string) (any, error) {
+func (p *Page) enrol(r *http.Request, q *query, name string) (e enrolment, err error) {
 	force := q.truth("force")
 	if q.err != nil {
-		return nil, badRequest(q.err)
+		return e, badRequest(q.err)
 	}
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return nil, &refusal{status: http.StatusUnsupportedMediaType,
+		return e, &refusal{status: http.StatusUnsupportedMediaType,
 			text: "send pictures as a form, with the header Content-Type: " + multipartForm}
 	}
 	done, err := p.turn(r)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
 	defer done()
 	all := []enrolled{}
@@ -166,10 +178,10 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (any, error) {
 			break
 		}
 		if err != nil {
-			return nil, unread(err)
+			return e, unread(err)
 		}
 		if len(all) == mostPictures {
-			return nil, &refusal{status: http.StatusRequestEntityTooLarge,
+			return e, &refusal{status: http.StatusRequestEntityTooLarge,
 				text: fmt.Sprintf("there are more than %d pictures; send fewer at once", mostPictures)}
 		}
 		x := enrolled{File: fileName(part, len(all)+1)}
@@ -178,14 +190,14 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (any, error) {
 		case errors.Is(err, eye.ErrPicture):
 			x.Wrong = err.Error()
 		case err != nil:
-			return nil, err
+			return e, err
 		default:
 			frames, of = append(frames, f), append(of, len(all))
 		}
 		all = append(all, x)
 	}
 	if len(all) == 0 {
-		return nil, &refusal{status: http.StatusUnprocessableEntity, text: "the form has no picture"}
+		return e, &refusal{status: http.StatusUnprocessableEntity, text: "the form has no picture"}
 	}
 	s, err := p.say(func(*said) error {
 		wrong, err := p.office.Enrol(name, frames, force)

@@ -3,14 +3,18 @@
 package page
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -22,67 +26,57 @@ const (
 	mostNumber    = 1 << 63 // greatest number of an event, sighting or correction
 )
 
-// errGone is wrapped by errors about missing things.
-var errGone = errors.New("it is not there")
-
 // read adds the handlers of read requests.
 func (p *Page) read(m *http.ServeMux) {
 	w := p.office
-	get := func(path string, do func(q *query) (any, error), parameters ...string) {
-		p.route("GET /api/" + path)
-		m.HandleFunc("GET /api/"+path, func(w http.ResponseWriter, r *http.Request) {
-			q := asked(r, parameters...)
-			v, err := do(q) // it changes nothing, so it may run with wrong parameters
-			switch {
-			case q.err != nil:
-				http.Error(w, q.err.Error()+"; see api/openapi.json", http.StatusBadRequest)
-			case errors.Is(err, online.ErrUnknown), errors.Is(err, errGone), errors.Is(err, office.ErrNoSighting),
-				errors.Is(err, office.ErrNobody), errors.Is(err, office.ErrNoFaces):
-				http.Error(w, err.Error(), http.StatusNotFound)
-			case err != nil:
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-			default:
-				answer(w, r, v)
-			}
-		})
-	}
-	get("now", func(*query) (any, error) { return w.Now(), nil })
-	get("sinks", func(*query) (any, error) { return p.o.Sinks(), nil })
-	get("inbox", func(*query) (any, error) { return inbox(w), nil })
-	get("strangers", func(*query) (any, error) { return w.Strangers(), nil })
-	get("conflicts", func(*query) (any, error) { return w.Conflicts(), nil })
-	get("people", func(*query) (any, error) { return everybody(w), nil })
-	get("person", func(q *query) (any, error) {
-		return w.Profile(q.text("name", true))
-	}, "name")
-	get("way", func(q *query) (any, error) {
-		return w.Way(int64(q.needed("face", 1)))
-	}, "face")
-	get("sightings", func(q *query) (any, error) {
-		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, mostSightings, mostSightings)
-		return w.SightingsBefore(before, int(n)), nil
-	}, "before", "n")
-	get("confirmable", func(q *query) (any, error) {
-		return w.Confirmable(q.needed("sighting", 0))
-	}, "sighting")
-	get("corrections", func(q *query) (any, error) {
-		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
-		return append([]office.Correction{}, w.Corrections(before, int(n))...), nil
-	}, "before", "n")
-	get("visits", func(q *query) (any, error) {
-		days := time.Duration(q.number("days", 1, 7, 366)) * 24 * time.Hour
-		wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"), N: int(q.number("n", 1, mostVisits, mostVisits))}
-		if wanted.From.IsZero() {
-			wanted.From = w.Now().At.Add(-days)
+	get(p, m, "now", "The present state", func(*query) (office.Now, error) { return w.Now(), nil })
+	get(p, m, "sinks", "The state of the delivery of events",
+		func(*query) ([]sink.Status, error) { return p.o.Sinks(), nil })
+	get(p, m, "inbox", "Questions: first contradictions between labels, then the newest first",
+		func(*query) ([]question, error) { return inbox(w), nil })
+	get(p, m, "strangers", "Unknown people, the last seen first",
+		func(*query) ([]office.Stranger, error) { return w.Strangers(), nil })
+	p.handle(m, route{pattern: "GET /api/people", summary: "All known people",
+		answer: reflect.TypeFor[[]office.KnownPerson]()}, func(rw http.ResponseWriter, r *http.Request) {
+		if err := asked(r).err; err != nil {
+			refuse(rw, badRequest(err))
+			return
 		}
-		if name := q.text("name", false); name != "" {
-			if wanted.Person = w.Number(name); wanted.Person == 0 {
-				return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+		send(rw, r, p.people.of(w.Now().Known))
+	})
+	get(p, m, "person", "The record of a person: enrolled, rejected and learned faces",
+		func(q *query) (office.Profile, error) { return w.Profile(q.text("name", true)) }, name)
+	get(p, m, "way", "The path by which a learned face was accepted",
+		func(q *query) (office.Way, error) { return w.Way(int64(q.needed("face", 1))) },
+		needed(parameter("face", "Its number, from /api/person.", whole(1, 0, mostNumber))))
+	get(p, m, "sightings", "Sightings that can be corrected, the newest first",
+		func(q *query) ([]office.Sighting, error) {
+			n := q.number("n", 1, mostSightings, mostSightings)
+			return w.SightingsBefore(q.number("before", 0, 0, mostNumber), int(n)), nil
+		}, before, most(mostSightings, mostSightings))
+	get(p, m, "confirmable", "The faces that confirming a sighting would enrol, those far from the enrolled ones first",
+		func(q *query) ([]office.Confirmable, error) { return w.Confirmable(q.needed("sighting", 0)) },
+		needed(parameter("sighting", "Its number.", whole(0, 0, mostNumber))))
+	get(p, m, "corrections", "Corrections, the newest first", func(q *query) ([]office.Correction, error) {
+		n := q.number("n", 1, usualEvents, mostEvents)
+		return w.Corrections(q.number("before", 0, 0, mostNumber), int(n)), nil
+	}, before, most(usualEvents, mostEvents))
+	get(p, m, "visits", "Visits, the latest first: who was there from when to when",
+		func(q *query) ([]office.Visit, error) {
+			days := time.Duration(q.number("days", 1, 7, 366)) * 24 * time.Hour
+			wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"), N: int(q.number("n", 1, mostVisits, mostVisits))}
+			if wanted.From.IsZero() {
+				wanted.From = w.Now().At.Add(-days)
 			}
-		}
-		return w.Visits(wanted), nil
-	}, "name", "days", "from", "to", "n")
-	get("events", func(q *query) (any, error) {
+			if name := q.text("name", false); name != "" {
+				if wanted.Person = w.Number(name); wanted.Person == 0 {
+					return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
+				}
+			}
+			return w.Visits(wanted), nil
+		}, from, to, parameter("name", "Only visits of this person.", anyText),
+		parameter("days", "How far back, without from.", whole(1, 7, 366)), most(mostVisits, mostVisits))
+	get(p, m, "events", "Events, the newest first", func(q *query) ([]office.Event, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
 		from, to := q.moment("from"), q.moment("to")
@@ -90,51 +84,89 @@ func (p *Page) read(m *http.ServeMux) {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
 				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to))
 		}), nil
-	}, "before", "n", "name", "kind", "camera", "from", "to")
-	for _, pattern := range []string{"GET /api/openapi.json", "GET /face/{id}", "GET /clip/{sighting}",
-		"GET /clip/{sighting}/{picture}", "GET /camera/{name}", "GET /api/changes"} {
-		p.route(pattern)
-	}
-	m.HandleFunc("GET /api/changes", p.changes)
-	m.HandleFunc("GET /api/openapi.json", p.serveDescription)
-	numbered := func(path string, do func(w http.ResponseWriter, r *http.Request, n ...uint64), names ...string) {
-		m.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			var numbers []uint64
-			for _, name := range names {
-				n, err := strconv.ParseUint(r.PathValue(name), 10, 64)
-				if err != nil {
-					http.Error(w, name+" must be a whole number", http.StatusBadRequest)
-					return
-				}
-				numbers = append(numbers, n)
-			}
-			do(w, r, numbers...)
-		})
-	}
-	numbered("/face/{id}", func(w http.ResponseWriter, r *http.Request, n ...uint64) {
-		p.image(w, r, p.office.Face(n[0]))
-	}, "id")
-	numbered("/clip/{sighting}/{picture}", func(w http.ResponseWriter, r *http.Request, n ...uint64) {
-		p.image(w, r, p.office.ClipPicture(n[0], n[1]))
-	}, "sighting", "picture")
-	numbered("/clip/{sighting}", func(w http.ResponseWriter, r *http.Request, n ...uint64) {
-		clip := p.office.Clip(n[0])
-		if clip == nil {
+	}, from, to, before, most(usualEvents, mostEvents), parameter("name", "Only events of this person.", anyText),
+		parameter("kind", "Only events of this kind.", anyText), parameter("camera", "Only events of this camera.", anyText))
+	p.handle(m, route{pattern: "GET /api/changes", summary: "A stream of what changes, for a page that is open",
+		more: "Server-sent events without names. Each has a JSON object with what has changed: now (who is here), " +
+			"questions (how many are open), views (of the cameras that changed) and stale (the names of lists that changed: " +
+			"people, sightings, inbox, events, corrections, sinks). The first has everything. A comment every 15 seconds " +
+			"shows that the stream is alive.", kind: "text/event-stream",
+		parameters: []object{parameter("live", "Whether views say where each face is.",
+			object{"type": "boolean", "default": false})}}, p.changes)
+	p.handle(m, route{pattern: "GET /api/openapi.json", summary: "This description", answer: reflect.TypeFor[object]()},
+		func(w http.ResponseWriter, r *http.Request) { send(w, r, p.description()) })
+	p.numbered(m, "/face/{id}", "The picture of a face of a stranger, a sighting or an enrolment",
+		func(n ...uint64) []byte { return w.Face(n[0]) })
+	p.numbered(m, "/clip/{sighting}/{picture}", "A picture of the film of a sighting, counted from 0",
+		func(n ...uint64) []byte { return w.ClipPicture(n[0], n[1]) })
+	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person",
+		func(n ...uint64) []byte { return w.Learned(int64(n[0])) })
+	p.handle(m, route{pattern: "GET /clip/{sighting}", kind: "video/x-msvideo",
+		summary: "The beginning of a sighting as a film: AVI with motion JPEG, two pictures per second, at most 16. Only " +
+			"if the office runs with --clips-mb"}, func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.ParseUint(r.PathValue("sighting"), 10, 64)
+		clip := p.office.Clip(n)
+		switch {
+		case err != nil:
+			refuse(w, badRequest(errors.New("sighting must be a whole number")))
+		case clip == nil:
 			http.Error(w, "there is no clip of this sighting; start the office with --clips-mb to keep clips",
 				http.StatusNotFound)
-			return
+		default:
+			w.Header().Set("Content-Type", "video/x-msvideo")
+			w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"sighting-%d.avi\"", n))
+			give(w, r, clip, false)
 		}
-		w.Header().Set("Content-Type", "video/x-msvideo")
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"sighting-%d.avi\"", n[0]))
-		give(w, r, clip, false)
-	}, "sighting")
-	m.HandleFunc("GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) {
+	})
+	p.handle(m, route{pattern: "GET /camera/{name}", summary: "The latest picture of a camera", kind: "image/jpeg",
+		more: "Pictures are made only for some seconds after a request: the first request may find none."}, func(w http.ResponseWriter, r *http.Request) {
 		jpeg, known := p.office.Picture(r.PathValue("name"))
 		if known && jpeg == nil { // soon: pictures are made for visitors only
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		p.image(w, r, jpeg)
+	})
+}
+
+// get adds a handler that answers with a value.
+func get[T any](p *Page, m *http.ServeMux, path, summary string, do func(q *query) (T, error), parameters ...object) {
+	var names []string
+	for _, x := range parameters {
+		names = append(names, x["name"].(string))
+	}
+	r := route{pattern: "GET /api/" + path, summary: summary, parameters: parameters, answer: reflect.TypeFor[T]()}
+	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
+		q := asked(r, names...)
+		v, err := do(q) // it changes nothing, so it may run with wrong parameters
+		switch {
+		case q.err != nil:
+			refuse(w, badRequest(q.err))
+		case errors.Is(err, online.ErrUnknown), errors.Is(err, office.ErrNoSighting), errors.Is(err, office.ErrNobody),
+			errors.Is(err, office.ErrNoFaces):
+			http.Error(w, err.Error(), http.StatusNotFound)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		default:
+			answer(w, r, v)
+		}
+	})
+}
+
+// numbered adds a handler of pictures with numbers in their path.
+func (p *Page) numbered(m *http.ServeMux, path, summary string, do func(n ...uint64) []byte) {
+	r := route{pattern: "GET " + path, summary: summary, kind: "image/jpeg"}
+	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
+		var numbers []uint64
+		for _, name := range pathNames(path) {
+			n, err := strconv.ParseUint(r.PathValue(name), 10, 64)
+			if err != nil {
+				refuse(w, badRequest(errors.New(name+" must be a whole number")))
+				return
+			}
+			numbers = append(numbers, n)
+		}
+		p.image(w, r, do(numbers...))
 	})
 }
 
@@ -148,45 +180,23 @@ func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte) {
 	give(w, r, jpeg, r.URL.Query().Get("run") == p.run)
 }
 
-// personShown is a known person, with the last sighting.
-type personShown struct {
-	gallery.Person
-	Here   bool      `json:"here"`
-	Since  time.Time `json:"since,omitzero"`    // time of arrival
-	Place  string    `json:"place,omitempty"`   // the device of the fleet that sees an absent person, since then
-	Last   time.Time `json:"last,omitzero"`     // time of the last sighting; zero if unknown
-	Camera string    `json:"camera,omitempty"`  // camera of the last sighting
-	Face   uint64    `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
-	Chosen uint64    `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
+// encodings keeps the JSON of each known person, so that only what has changed is encoded anew.
+type encodings struct {
+	mu     sync.Mutex
+	people []office.KnownPerson
+	each   [][]byte
 }
 
-// everybody returns all known people.
-func everybody(w *office.Office) []personShown {
-	now, all := w.Now(), []personShown{}
-	at := make(map[int64]int)
-	for i, k := range now.Known {
-		all = append(all, personShown{Person: k})
-		at[k.ID] = i
-	}
-	for _, p := range now.People {
-		if i, ok := at[p.ID]; ok {
-			all[i].Here, all[i].Since = true, p.Since
+// of returns the JSON of people.
+func (e *encodings) of(people []office.KnownPerson) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each = append(e.each, make([][]byte, max(0, len(people)-len(e.each)))...)
+	for i, p := range people {
+		if i >= len(e.people) || p != e.people[i] {
+			e.each[i] = encoded(p)
 		}
 	}
-	for id, a := range now.Elsewhere {
-		if i, ok := at[id]; ok {
-			all[i].Place, all[i].Since = a.Place, a.Since
-		}
-	}
-	for id, v := range w.Latest() {
-		if i, ok := at[id]; ok {
-			all[i].Last, all[i].Camera, all[i].Face = v.Last, v.Cameras[0], v.Face
-		}
-	}
-	for id, face := range w.Chosen() {
-		if i, ok := at[id]; ok {
-			all[i].Face, all[i].Chosen = face, face
-		}
-	}
-	return all
+	e.people = people
+	return slices.Concat([]byte("["), bytes.Join(e.each[:len(people)], []byte(",")), []byte("]"))
 }

@@ -3,11 +3,11 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -24,86 +24,57 @@ func mediaType(r *http.Request) string {
 	return kind
 }
 
-// readBody decodes the body of a request into the struct that q points to: one JSON object with all fields, each once,
-// and nothing else. A field with the tag omitempty may be missing.
+// readBody decodes the body of a request into the struct that q points to: one JSON object with all fields, and no others.
+// A field with the tag omitempty may be missing.
 func readBody(r *http.Request, q any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}
-	if !utf8.Valid(body) {
-		return errors.New("the body is not UTF-8")
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	if first, err := d.Token(); err != nil || first != json.Delim('{') {
-		return errors.New("the body must be one JSON object, {...}")
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(body, &sent); err != nil || sent == nil || !utf8.Valid(body) {
+		return errors.New("the body must be one JSON object, {...}, in UTF-8")
 	}
 	into := reflect.ValueOf(q).Elem()
-	missing := fields(into.Type())
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return unreadable(err)
+	for i, f := range fields(into.Type()) {
+		value, there := sent[f.name]
+		delete(sent, f.name)
+		if !there && f.optional {
+			continue
 		}
-		name, _ := key.(string)
-		at := slices.IndexFunc(missing, func(f field) bool { return f.name == name })
-		if at < 0 {
-			return fmt.Errorf("the field %q is unknown, or appears twice", name)
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return unreadable(err)
-		}
-		f := missing[at]
-		missing = slices.Delete(missing, at, at+1)
-		// For null, encoding/json would keep the old value of the field.
-		if err := json.Unmarshal(value, into.Field(f.index).Addr().Interface()); err != nil || string(value) == "null" {
-			return fmt.Errorf("the field %q must be %s", name, f.kind)
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return unreadable(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("the body continues after the JSON object")
-	}
-	for _, f := range missing {
-		if !f.optional {
+		if !there {
 			return fmt.Errorf("the field %q is missing; it must be %s", f.name, f.kind)
 		}
+		// For null, encoding/json would keep the old value of the field.
+		if err := json.Unmarshal(value, into.Field(i).Addr().Interface()); err != nil || string(value) == "null" {
+			return fmt.Errorf("the field %q must be %s", f.name, f.kind)
+		}
+	}
+	if len(sent) > 0 {
+		return fmt.Errorf("the field %q is unknown", slices.Sorted(maps.Keys(sent))[0])
 	}
 	return nil
-}
-
-func unreadable(err error) error {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("the body is not JSON: %w", err)
 }
 
 // field is a field of a request.
 type field struct {
 	name     string
-	index    int
 	optional bool
 	kind     string // in words
 }
 
-// fields returns the fields of a struct; all of them have a JSON tag.
+// fields returns the fields of a struct. In JSON their names are in lower case.
 func fields(t reflect.Type) (all []field) {
 	for i := range t.NumField() {
-		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		f := field{name: name, index: i, optional: options == "omitempty"}
-		switch t.Field(i).Type.Kind() {
+		x := t.Field(i)
+		f := field{strings.ToLower(x.Name), x.Tag != "", "a whole number"}
+		switch x.Type.Kind() {
 		case reflect.Bool:
 			f.kind = "true or false"
 		case reflect.String:
 			f.kind = "a text"
 		case reflect.Slice:
 			f.kind = "a list of whole numbers"
-		default:
-			f.kind = "a whole number"
 		}
 		all = append(all, f)
 	}

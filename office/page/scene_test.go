@@ -155,7 +155,6 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 	}
 	w := office.New(g, office.Options{
 		Past: past, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
-		MaxBackoff: time.Hour,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -460,14 +459,6 @@ func (s *scene) aClip() string {
 }
 
 func (s *scene) aFace() string { return fmt.Sprintf("/face/%d", s.office.Sightings()[0].Face) }
-
-func (s *scene) conflictFace() string {
-	all := s.office.Conflicts()
-	if len(all) == 0 {
-		s.t.Fatal("there is no conflict")
-	}
-	return fmt.Sprintf(`{"face":%d,"name":%q,"not":%t}`, all[0].A.Face, all[0].A.Name, all[0].A.Negative)
-}
 
 // conflictKey returns the key of the first conflict in the inbox.
 func (s *scene) conflictKey() string {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -71,7 +70,7 @@ func (m *MQTT) messages(now office.Now) []message {
 			"name": name + " last seen", "device_class": "timestamp", "state_topic": topic + "/last_seen",
 		})
 		details = append(details, message{topic: topic + "/attributes", payload: attributes(there[name])},
-			m.lastSeen(p, topic+"/last_seen", there[name], now.LastSeen))
+			m.lastSeen(p, topic+"/last_seen", there[name]))
 		if m.b.Faces && m.b.Face != nil {
 			entity("image", id, map[string]any{
 				"name": name, "image_topic": topic + "/face", "content_type": "image/jpeg",
@@ -88,7 +87,7 @@ func (m *MQTT) messages(now office.Now) []message {
 			"name": name + " event", "state_topic": topic + "/event",
 			"event_types": []office.EventKind{office.Arrived, office.Saw, office.Left, office.Mistake},
 		})
-		states = append(states, message{topic: topic + "/place", payload: place(there[name], now.Elsewhere[p.ID].Place)},
+		states = append(states, message{topic: topic + "/place", payload: place(there[name], p.Place)},
 			message{topic: topic + "/tracker", payload: tracker(there[name])})
 	}
 	for _, c := range now.Cameras {
@@ -98,9 +97,7 @@ func (m *MQTT) messages(now office.Now) []message {
 			"name": "Camera " + c.Camera, "device_class": "connectivity", "entity_category": "diagnostic",
 			"state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
 		})
-		details = append(details, message{topic: topic + "/attributes", payload: text(struct {
-			Error string `json:"error,omitempty"`
-		}{c.Error})})
+		details = append(details, message{topic: topic + "/attributes", payload: text(map[string]string{"error": c.Error})})
 		states = append(states, message{topic: topic + "/state", payload: onOff(c.Up)})
 		// The sensor for the connection tells that the camera is down, and so it is available then.
 		entity("sensor", id+"_people", map[string]any{
@@ -116,9 +113,8 @@ func (m *MQTT) messages(now office.Now) []message {
 				names = append(names, p.Name)
 			}
 		}
-		details = append(details, message{topic: topic + "/people_attributes", payload: text(struct {
-			Names []string `json:"names"`
-		}{names})})
+		details = append(details, message{topic: topic + "/people_attributes",
+			payload: text(map[string][]string{"names": names})})
 		states = append(states, message{topic: topic + "/people", payload: text(len(names))},
 			message{topic: topic + "/availability", payload: map[bool]string{false: "offline", true: "online"}[c.Up]})
 	}
@@ -126,10 +122,8 @@ func (m *MQTT) messages(now office.Now) []message {
 		"name": "People", "state_class": "measurement",
 		"state_topic": m.base + "/count", "json_attributes_topic": m.base + "/count_attributes",
 	})
-	details = append(details, message{topic: m.base + "/count_attributes", payload: text(struct {
-		Known   int `json:"known"`
-		Unknown int `json:"unknown"`
-	}{len(now.People), now.Unknown})})
+	details = append(details, message{topic: m.base + "/count_attributes",
+		payload: text(map[string]int{"known": len(now.People), "unknown": now.Unknown})})
 	states = append(states, message{topic: m.base + "/count", payload: text(len(now.People) + now.Unknown)})
 	entity("event", "unknown", map[string]any{
 		"name": "Somebody unknown", "event_types": []string{string(office.Unknown), betterPicture, string(office.Faceless)},
@@ -197,8 +191,8 @@ func attributes(p *office.Presence) string {
 const seenEvery = time.Minute
 
 // lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
-func (m *MQTT) lastSeen(who gallery.Person, topic string, p *office.Presence, absent map[int64]time.Time) message {
-	at := absent[who.ID]
+func (m *MQTT) lastSeen(who office.KnownPerson, topic string, p *office.Presence) message {
+	at := who.Last
 	if p != nil {
 		at = p.Last
 		if said := m.seen[who.ID]; !said.IsZero() && at.Sub(said).Abs() < seenEvery {

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
@@ -188,7 +187,7 @@ func TestHomeAssistant(t *testing.T) {
 				InView: true},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
-		h.LastSeen = map[int64]time.Time{number("bob"): noon.Add(-time.Hour).In(time.FixedZone("", 3600))}
+		h.Known[1].Last = noon.Add(-time.Hour).In(time.FixedZone("", 3600))
 		h.Unknown = 2
 		h.Cameras = []office.View{{Health: office.Health{Camera: "door", Up: true}},
 			{Health: office.Health{Camera: "the yard", Error: "no frame"}}}
@@ -293,7 +292,8 @@ func TestHomeAssistant(t *testing.T) {
 	m.Update()
 	h.change(func(h *office.Now) {
 		h.People = h.People[1:]
-		h.LastSeen = map[int64]time.Time{number("alice"): noon.Add(31 * time.Second)}
+		h.Known = slices.Clone(h.Known)
+		h.Known[0].Last = noon.Add(31 * time.Second)
 	})
 	m.Update()
 	expect(person("alice", "state"), "OFF")
@@ -317,7 +317,8 @@ func TestHomeAssistant(t *testing.T) {
 	h.change(func(h *office.Now) {
 		h.People = slices.Clone(h.People)
 		h.People[0].Unsure = false // at an entrance
-		h.Elsewhere = map[int64]gallery.Away{number("alice"): {Place: "hall"}}
+		h.Known = slices.Clone(h.Known)
+		h.Known[0].Place = "hall"
 	})
 	m.Update()
 	expect(person("alice", "place"), "hall")
@@ -461,7 +462,8 @@ func TestRenamed(t *testing.T) {
 	wait(t, "alice", func() bool { return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/count") == "1" })
 	before := len(l.All())
 	h.change(func(h *office.Now) {
-		h.Known = []gallery.Person{{ID: number("alice"), Name: "Alice Archer"}, {ID: number("bob"), Name: "bob"}}
+		h.Known = people("alice", "bob")
+		h.Known[0].Name = "Alice Archer"
 		h.People = []office.Presence{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
 	})
 	m.Update()

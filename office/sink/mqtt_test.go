@@ -79,9 +79,9 @@ func send(t *testing.T, m *sink.MQTT, id uint64) error {
 }
 
 // people gives each name a number.
-func people(names ...string) (all []gallery.Person) {
+func people(names ...string) (all []office.KnownPerson) {
 	for _, name := range names {
-		all = append(all, gallery.Person{ID: number(name), Name: name})
+		all = append(all, office.KnownPerson{Person: gallery.Person{ID: number(name), Name: name}})
 	}
 	return all
 }

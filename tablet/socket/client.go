@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
 )
 
@@ -24,14 +23,14 @@ var ErrNoService = errors.New("the faceauth daemon does not run")
 // Client asks the daemon at a socket. It is safe for concurrent use.
 type Client string
 
-// Error is the daemon's refusal of a request: why it is not done.
+// Error is the daemon's refusal of a request.
 type Error struct {
-	Name    string // for example NoProfile; package words has a sentence for it
-	Message string // what is to be said besides, or ""
+	Name    string // for example NoProfile
+	Message string
 	Wait    uint32 // seconds until the next try is allowed; 0 if not known
 }
 
-func (e *Error) Error() string { return words.English.Refusal(e.Name, e.Message, e.Wait) }
+func (e *Error) Error() string { return e.Message }
 
 // silence is how long a daemon may send nothing: it may have to be started.
 const silence = 30 * time.Second
@@ -40,7 +39,7 @@ const silence = 30 * time.Second
 func (c Client) ask(ctx context.Context, tell func(word string), fields ...string) (string, error) {
 	for _, f := range fields {
 		if strings.ContainsAny(f, "\t\n") {
-			return "", noUser
+			return "", &Error{Name: invalidUser, Message: "no user can have that name; check the spelling"}
 		}
 	}
 	path := string(c)
@@ -54,8 +53,7 @@ func (c Client) ask(ctx context.Context, tell func(word string), fields ...strin
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	// A daemon that refuses may do so, and end, before it reads.
-	conn.Write([]byte(strings.Join(fields, "\t") + "\nask\n"))
+	conn.Write([]byte(strings.Join(fields, "\t") + "\n")) // a daemon that refuses may do so, and end, before it reads
 	lines := bufio.NewScanner(conn)
 	for conn.SetDeadline(time.Now().Add(silence)) == nil && lines.Scan() {
 		kind, rest, _ := strings.Cut(lines.Text(), " ")
@@ -84,11 +82,16 @@ func (c Client) Verify(ctx context.Context, user string, tell func(word string))
 	return c.ask(ctx, tell, "verify", user, "", "", "", "")
 }
 
-// Enroll enrols a user and returns the last word; only root may call it. More keeps the enrolled faces: for another look
-// of the user, as with glasses. Mark is that of the account, or "": see [tablet.Attempt]. Tell is called with the
-// earlier words.
-func (c Client) Enroll(ctx context.Context, user, mark string, more bool, tell func(word string)) (string, error) {
-	return c.ask(ctx, tell, "enroll", user, mark, strconv.FormatBool(more))
+// Kinds of enrolments.
+const (
+	AsRoot  = "root" // also root is enrolled, whose face could become root by itself
+	AddLook = "look" // the enrolled faces are kept: for another look of the user, as with glasses
+)
+
+// Enroll enrols a user and returns the last word; only root may call it. Kind is "", [AsRoot] or [AddLook]. Mark is
+// that of the account, or "": see [tablet.Authenticator.Account]. Tell is called with the earlier words.
+func (c Client) Enroll(ctx context.Context, user, kind, mark string, tell func(word string)) (string, error) {
+	return c.ask(ctx, tell, "enroll", user, kind, mark)
 }
 
 // data asks for data.
@@ -100,15 +103,9 @@ func data[T any](ctx context.Context, c Client, fields ...string) (x T, err erro
 	return x, err
 }
 
-// Status is the public part of a user's profile.
-type Status struct {
-	tablet.Status
-	Here bool `json:"here"` // the caller is no root, and at the device
-}
-
 // Status returns the public part of a user's profile. An empty user means the caller.
-func (c Client) Status(ctx context.Context, user string) (Status, error) {
-	return data[Status](ctx, c, "status", user)
+func (c Client) Status(ctx context.Context, user string) (tablet.Status, error) {
+	return data[tablet.Status](ctx, c, "status", user)
 }
 
 // History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.
@@ -130,5 +127,11 @@ func (c Client) Forget(ctx context.Context, user string) error {
 // PasswordUsed reports that a user gave the password. Only root may call it.
 func (c Client) PasswordUsed(ctx context.Context, user string) error {
 	_, err := data[bool](ctx, c, "password", user, "0", "")
+	return err
+}
+
+// Here returns nil if this program is at the device, as far as the daemon knows.
+func (c Client) Here(ctx context.Context) error {
+	_, err := data[bool](ctx, c, "here", "")
 	return err
 }

@@ -49,7 +49,8 @@ export function listen(wanted, heard) {
   source.onmessage = (m) => {
     const c = JSON.parse(m.data);
     data.now = c.now || data.now;
-    if (data.now.run !== run) location.reload(); // the office has been started anew
+    data.questions = c.questions;
+    if (c.run !== run) location.reload(); // the office has been started anew
     for (const v of c.views || []) {
       const i = data.cameras.findIndex((x) => x.camera === v.camera);
       data.cameras[i < 0 ? data.cameras.length : i] = v;

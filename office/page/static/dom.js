@@ -41,12 +41,8 @@ export const face = (id, alt, src) => html`<div class="face">${icon("face")}${
   id ? image(src || "face/" + id + "?run=" + run, alt) : html`<span class="skip">${alt}: no picture</span>`
 }</div>`;
 
-// portrait is the picture that shows a stored face: its own, or one that is like it, which looks so.
-export const portrait = (p, alt) =>
-  p.apart > 0
-    ? html`<div class="like" title=${"A picture like this face, at a distance of " + p.apart.toFixed(2)}>
-        ${face(p.face, alt + ": a picture like it")}</div>`
-    : face(p.face, alt);
+// portrait is the picture of a stored face.
+export const portrait = (p, alt) => face(p.face || p.learned, alt, p.learned ? "learned/" + p.learned : "");
 
 // button is a button, which a single key may press, too.
 export const button = (text, click, type = "", more = {}) => html`<button type="button" class=${type}

@@ -2,7 +2,7 @@
 
 import {ask, correct, data, each as forEach, get, name, query, tell, toast} from "./api.js";
 import {$, best, button, cut, face, html, icon, keyed, many} from "./dom.js";
-import {naming, personLink, portrait, repeat, span, update, when} from "./dom.js";
+import {naming, personLink, repeat, span, update, when} from "./dom.js";
 import {showVisit} from "./visit.js";
 
 export const title = "Inbox",
@@ -133,18 +133,22 @@ const stillQuestion = (s) => html`<h2 id="question-title" class="two" tabindex="
 
 const whose = (s) => (s.not ? "Not " + s.name : s.name);
 
-const pictured = (p) =>
-  p.face ? (p.apart > 0 ? "seen like this " : "seen ") + when(p.seen) + " at " + p.camera : "no picture is kept";
+// pictured is the picture of one of the two faces, or where none is kept that of the person.
+function pictured(s) {
+  const {portrait: p} = s,
+    other = p.face || s.not ? 0 : data.people.find((x) => x.name === s.name)?.face,
+    under = p.face ? "seen " + when(p.seen) + (p.camera ? " at " + p.camera : "") : "no picture of this face is kept";
+  return html`${face(p.face || other, whose(s))}<p class="soft small">${under}${other ? "; this is another one" : ""}</p>`;
+}
 
 function conflict(c) {
   const one = c.a.name === c.b.name,
-    two = {name: c.a.name, other: c.b.name},
     pairs = c.pairs > 1 ? ` There are ${c.pairs} such pairs of these two; one answer is for all.` : "";
   const side = (s, o, key) => html`<div><h3 class="two">${whose(s)}</h3>
-    <div class="one">${portrait(s.portrait, whose(s))}<p class="soft small">${pictured(s.portrait)}</p></div>${
+    <div class="one">${pictured(s)}</div>${
     button("This face is wrong", () => takeBack(s, o), "", {key: key})}</div>`;
-  const same = () => tell("same", two, cut(c.b.name) + " is " + cut(c.a.name) + " now.");
-  const alike = () => tell("alike", two, "They are two people, and are not asked about again.");
+  const same = () => tell("rename", {from: c.b.name, to: c.a.name}, cut(c.b.name) + " is " + cut(c.a.name) + " now.");
+  const alike = () => tell("alike", {name: c.a.name, other: c.b.name}, "They are two people, and are not asked about again.");
   return html`<h2 id="question-title" tabindex="-1">${one ? "Which of these is wrong?" : "One person, or two?"}</h2>
     <p class="soft">These two faces look like one person: the distance between them is ${
       c.distance.toFixed(2)}.${pairs}</p>
@@ -161,8 +165,7 @@ async function takeBack(s, o) {
     s.name +
     " was enrolled with. They and all that was learned of them will be forgotten.";
   if (!s.not && person?.faces === 1 && !(await ask(text, "Forget them"))) return;
-  const what = {face: s.face, name: s.name, not: s.not, other: o.name, other_not: o.not};
-  await tell("unlabel", what, "The face is taken back.");
+  await tell("take-back", {face: s.id, against: o.id}, "The face is taken back.");
 }
 
 const question = {

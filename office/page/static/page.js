@@ -58,7 +58,7 @@ onUpdate(() => {
     $(id).setAttribute("aria-label", text);
   };
   const ill = health.ill(),
-    n = data.now.questions;
+    n = data.questions;
   badge("badge", n, many(n, "question"));
   badge("ill", ill, many(ill, "part is not well", "parts are not well"));
   const title = (views[view].heading?.() || views[view].title) + (n ? " (" + n + ")" : "") + " – Office";

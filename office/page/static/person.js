@@ -56,9 +56,7 @@ const toggle = (f) => () => {
 async function rename(to) {
   const other = data.people.some((p) => p.name === to && p.name !== name);
   if (other && !(await ask(to + " is known already. Are they one person?", "One person"))) return false;
-  const done = other
-    ? await tell("same", {name: to, other: name}, "They are one person now.")
-    : await tell("rename", {from: name, to: to}, "They are " + to + " now.");
+  const done = await tell("rename", {from: name, to: to}, other ? "They are one person now." : "They are " + to + " now.");
   if (done) location.replace(personLink(to));
   return done;
 }
@@ -76,8 +74,7 @@ const isEnrolled = (f) => !f.learned && !f.not;
 
 // choose lets somebody choose the picture that stands for the person.
 function choose() {
-  const own = (f) => isEnrolled(f) && f.portrait.face && !(f.portrait.apart > 0); // a picture of its own
-  const faces = () => [...new Set(profile.faces.filter(own).map((f) => f.portrait.face))];
+  const faces = () => profile.faces.filter((f) => isEnrolled(f) && f.portrait.face).map((f) => f.portrait.face);
   const take = (f) => async () => {
     const done = f ? "This is their picture now." : "Their last picture is shown now.";
     if (await tell("picture", {name: name, face: f}, done)) closeSheet();
@@ -101,7 +98,7 @@ function seenAs(f) {
   const points = f.points > 1 ? ", stands for " + f.points : "";
   if (f.learned) return (f.at ? when(f.at) : "learned") + ", " + many(f.hops, "step") + points;
   if (!f.portrait.face) return "no picture is kept";
-  return (f.portrait.apart > 0 ? "seen like this " : "seen ") + when(f.portrait.seen) + where(f.portrait);
+  return "seen " + when(f.portrait.seen) + where(f.portrait);
 }
 const under = (f) => html`<span class="under">${seenAs(f)}</span>`;
 
@@ -152,16 +149,12 @@ async function choosePath(f) {
 
 const texts = {
   gone: "This face is not kept any more: it was merged with another one, or taken back.",
-  instead:
-    "This face is no longer kept by itself: it was merged with a very similar face, or taken back. " +
-    "Below is the chain of the face that is nearest to it now.",
   part: "The faces before the first one are no longer kept.",
   drift:
     "The learned faces have moved far from the enrolled faces, in one direction. " +
     "Check that the learned faces below are of this person.",
   learned:
-    "Choose a face to see the chain of faces that led to it. Learned faces alone announce nobody. " +
-    "A paler picture is of a similar face: not every picture is kept.",
+    "Choose a face to see the chain of faces that led to it. Learned faces alone announce nobody.",
 };
 
 function path() {
@@ -171,7 +164,7 @@ function path() {
     `The numbers are the distances; a step may have ${w.link.toFixed(2)} at most.`;
   const label = "How this face came to be theirs";
   return html`<div class="panel" role="region" aria-label=${label}><h3>${label}</h3>
-    ${way.gone ? html`<p>${texts.gone}</p>` : ""}${w?.instead ? html`<p>${texts.instead}</p>` : ""}
+    ${way.gone ? html`<p>${texts.gone}</p>` : ""}
     ${w ? html`<p class="soft small">${w.whole ? whole() : texts.part}</p>
       <ol class="way">${w.steps.toReversed().map(step)}</ol>` : ""}</div>`;
 }
