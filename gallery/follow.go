@@ -243,15 +243,6 @@ func (g *Gallery) teach(h Label) error {
 	}
 	g.labels[g.learner.Newest(1)[0]] = h
 	g.saved.loose++
-	if !h.Negative {
-		return nil
-	}
-	for id, old := range g.labels {
-		if old.Negative && old.Person == h.Person && g.learner.Vector(id) == nil {
-			g.evicted = append(g.evicted, old.Row)
-			delete(g.labels, id)
-		}
-	}
 	return nil
 }
 

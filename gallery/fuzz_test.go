@@ -390,7 +390,7 @@ func (m *machine) step() {
 		name, x := pick(m, names...), m.vector()
 		known, n := s.Knows(name), byte(1)
 		if op == 8 && m.corner%8 == 0 {
-			n = online.MaxRejected + 2
+			n = 18
 		}
 		for place := range n {
 			if place > 0 {
@@ -399,7 +399,7 @@ func (m *machine) step() {
 			if known {
 				l.Reject(x, s.Number(name))
 			}
-			m.note("many rejected", len(l.Labelled(s.Number(name), true)) == online.MaxRejected)
+			m.note("many rejected", len(l.Labelled(s.Number(name), true)) > 16)
 			m.both(fmt.Sprintf("Reject %v %s", x[:2], name), nil, unknown(known),
 				func(g *gallery.Gallery) (any, error) {
 					return nil, g.Reject(x, name)

@@ -89,7 +89,6 @@ type Gallery struct {
 	numbers map[string]int64 // by name
 	names   map[int64]string
 	labels  map[int64]Label // by the learner's number
-	evicted []int64         // rows of rejected faces that the learner has dropped for later ones
 	last    int64           // the newest label that g has seen
 	turn    uint64          // changes with each change of people or labels
 	saved   saved

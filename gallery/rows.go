@@ -24,7 +24,6 @@ type Tx struct {
 	saved     saved   // what is written of the learner
 	made      []int64 // new labels
 	withdrawn []int64 // rejected faces that they have made wrong
-	statement int64   // the last one that has made labels
 	failed    error   // the first error of the database
 }
 
@@ -198,24 +197,11 @@ func (t *Tx) Erase() { t.gone = true }
 // Follow lets the learner follow the rows as they are now.
 func (t *Tx) Follow() error {
 	t.saved.forced = t.saved.forced || t.whole || t.gone
-	t.g.evicted = nil
 	if t.failed != nil {
 		return t.failed
 	}
 	_, t.failed = t.g.follow(t.whole, t.named)
 	t.ahead, t.whole, t.named = true, false, false
-	if t.failed != nil || len(t.g.evicted) == 0 {
-		return t.failed
-	}
-	t.saved.forced = true // the last snapshot has them
-	if t.statement != 0 {
-		t.Say(t.statement, ValidLabel, t.g.evicted, Value{Value: int64(0)})
-		t.whole = false // the learner has done it
-		return t.failed
-	}
-	for _, row := range t.g.evicted {
-		t.Exec("update label set valid = 0 where id = ?", row)
-	}
 	return t.failed
 }
 

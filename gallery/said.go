@@ -82,7 +82,7 @@ func (t *Tx) Made(statement int64) error {
 		return t.failed
 	}
 	made, gone := t.made, t.withdrawn
-	t.statement, t.made, t.withdrawn = statement, nil, nil
+	t.made, t.withdrawn = nil, nil
 	t.Say(statement, ValidLabel, made, Value{Value: int64(1)})
 	t.Exec(`update said set value = 0 where statement is null and what = 'label' and
 		of in (select of from said where statement = ? and what = 'label' and value = 1)

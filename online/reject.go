@@ -10,9 +10,6 @@ import (
 	"github.com/faceauth/faceauth/graph"
 )
 
-// MaxRejected is the number of rejected faces kept for each person; the newest are kept.
-const MaxRejected = 16
-
 // class returns the number of the class of a person's faces, or of the faces rejected as this person's, or -1.
 func (l *Learner) class(p Person, negative bool) int {
 	if c, ok := l.index[class{p, negative}]; ok {
@@ -21,9 +18,9 @@ func (l *Learner) class(p Person, negative bool) int {
 	return -1
 }
 
-// Reject adds a face that is not a person's: a negative label. At most [MaxRejected] of a person are kept. They
-// compete with nobody: they are asked once a face would be this person's. It is unknown then, and is not learned, if it
-// has an edge to a rejected face that is at least as near as each labelled and learned face of the person.
+// Reject adds a face that is not a person's: a negative label. Rejected faces compete with nobody: they are asked once a
+// face would be this person's. It is unknown then, and is not learned, if it has an edge to a rejected face that is at
+// least as near as each labelled and learned face of the person.
 //
 // The error comes from [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]. On error l is unchanged.
 func (l *Learner) Reject(x []float32, p Person) error {
@@ -33,13 +30,7 @@ func (l *Learner) Reject(x []float32, p Person) error {
 	if !l.Knows(p) {
 		return unknown(p)
 	}
-	if err := l.label(x, class{p, true}); err != nil {
-		return err
-	}
-	if faces := l.labelled(l.class(p, true)); len(faces) > MaxRejected {
-		l.graph.Remove(faces[0])
-	}
-	return nil
+	return l.label(x, class{p, true})
 }
 
 func unknown(p Person) error { return fmt.Errorf("%w: person %d", ErrUnknown, p) }

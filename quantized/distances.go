@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/graph"
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -27,46 +26,34 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	if n == 0 {
 		return g.found
 	}
-	nu := float64(g.c.Dim+4) * 0x1p-24 // 4 for the scaling and the sum that Gemv adds
+	nu := float64(g.c.Dim+4) * 0x1p-24 // 4 for the scaling and the sum that Dot adds
 	if nu >= .5 {
 		nu = math.Inf(1) // no bound holds; measure everything
 	}
 	slack := 2 * nu / (1 - nu) * math.Sqrt(square)
 	cut := max(labelled, learned) / g.c.Scale
 	cut *= cut * (1 + 1e-9)
+	try := func(i int) {
+		p := blas32.Dot(blasVector(x), blasVector(g.points.at(i)))
+		near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i])
+		if !(near > cut) { // also for NaN, which comes from an overflow: such a vertex is measured
+			g.find(x, square, i, labelled, learned)
+		}
+	}
 	// For coordinates that stay in the cache, products are as quick as sketches.
 	if n < sketchedFrom/g.points.stride || !g.sketches.ask(x, square) {
-		// One page at a time: its coordinates stay in the cache for the measurement.
-		for first := 0; first < n; first += g.points.rows {
-			values, rows := g.points.page(first)
-			g.products = resized(g.products, rows)
-			blas32.Gemv(blas.NoTrans, 1, blas32.General{Rows: rows, Cols: g.c.Dim, Stride: g.points.stride,
-				Data: values},
-				blasVector(x), 0, blas32.Vector{N: rows, Inc: 1, Data: g.products})
-			for q, p := range g.products {
-				i := first + q
-				// The condition is also true for NaN, which comes from an overflow: such a vertex is measured.
-				if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
-					continue
-				}
-				g.find(x, square, i, labelled, learned)
-			}
+		for i := range n {
+			try(i)
 		}
 		return g.found
 	}
-	left := 0
-	for _, part := range g.sketched(square, cut) {
-		for _, i := range part {
-			p := blas32.Dot(blasVector(x), blasVector(g.points.at(i)))
-			if near := square + g.squares[i] - 2*float64(p) - slack*math.Sqrt(g.squares[i]); near > cut {
-				continue
-			}
-			g.find(x, square, i, labelled, learned)
-		}
-		left += len(part)
-	}
 	g.sketches.asked += int64(n)
-	g.sketches.left += int64(left)
+	for _, part := range g.sketched(square, cut) {
+		g.sketches.left += int64(len(part))
+		for _, i := range part {
+			try(i)
+		}
+	}
 	return g.found
 }
 
@@ -79,10 +66,6 @@ func (g *Graph) sketched(square, cut float64) [][]int {
 	n := g.Len()
 	count := max(1, min(runtime.GOMAXPROCS(0), n/leastPart))
 	g.parts = resized(g.parts, count)
-	if count == 1 {
-		g.parts[0] = g.unproved(g.parts[0][:0], 0, n, square, cut)
-		return g.parts
-	}
 	var work sync.WaitGroup
 	for q := range count {
 		work.Go(func() {

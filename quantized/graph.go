@@ -49,7 +49,6 @@ type Graph struct {
 	enrolled []edge    // its edges to labelled vertices within sight
 	apart    []edge    // edges of a trial on labelled vertices alone
 	looked   looked    // the last trial of Look
-	products []float32 // products of the current point with the vertices of a page
 	parts    [][]int   // vertices that sketches do not prove to be too far
 	stamp    uint64    // number of the current trial and of the state of the graph
 	solver   solver

@@ -2,7 +2,7 @@
 
 package quantized
 
-// pageValues is the number of coordinates in a page. A page fits into the private cache of any processor core.
+// pageValues is the number of coordinates in a page.
 const pageValues = 1 << 16
 
 // points holds the coordinates of vertices in pages, so it grows without copies and without unused memory.
@@ -25,12 +25,6 @@ func newPoints(dim int) points {
 func (p *points) at(i int) []float32 {
 	from := i % p.rows * p.stride
 	return p.pages[i/p.rows][from : from+p.dim : from+p.dim]
-}
-
-// page returns the coordinates of the points first to first+n-1, which lie on one page.
-func (p *points) page(first int) (values []float32, n int) {
-	n = min(p.rows, p.n-first)
-	return p.pages[first/p.rows][:n*p.stride], n
 }
 
 func (p *points) push(x []float32) {

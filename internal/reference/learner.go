@@ -112,9 +112,6 @@ func (l *Learner) label(x []float32, p online.Person, negative bool) {
 // Reject labels a face as not this person's. The person must be known.
 func (l *Learner) Reject(x []float32, p online.Person) {
 	l.label(x, p, true)
-	if all := l.Labelled(p, true); len(all) > online.MaxRejected {
-		l.Graph.Remove(all[0])
-	}
 }
 
 // Find returns the vertex with this ID, or nil.
