@@ -229,7 +229,7 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%) $(DESTDIR)$(bindir)/faceauth-lab
 	rm -rf $(DESTDIR)$(datadir)/faceauth $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/doc/$(p))
 
-PORTABLE := ./graph ./quantized ./online ./face ./gallery ./sighting
+PORTABLE := ./graph ./quantized ./online ./face ./sighting
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }

@@ -168,9 +168,6 @@ func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 	return faces, nil
 }
 
-// errStop ends a watch of which nobody wants more.
-var errStop = errors.New("enough")
-
 // Watch yields a face whenever the verdict on a person in view changes, until a recording ends, a camera fails, ctx ends
 // or the loop does. It learns, unless Options.Frozen says otherwise. An error is yielded last, with no face.
 func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, error] {
@@ -182,23 +179,22 @@ func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, e
 		}
 		defer end()
 		last := map[int]Face{} // by track
-		each := func(f face.Frame, events []replay.Event) error {
-			for i, e := range events {
+		how := replay.Options{Freeze: r.o.Frozen, Now: time.Now, Names: r.gallery.Name}
+		for f, err := range replay.Judge(ctx, frames, r.gallery.Learner(), how) {
+			if err != nil {
+				yield(Face{}, fmt.Errorf("%s: %w", source, err))
+				return
+			}
+			for i, e := range f.Events {
 				x := Face{Name: e.Label, Confirmed: e.Trust == sighting.Confirmed, Distance: e.Distance, Reason: e.Reason,
 					Box: f.Samples[i].Box, Track: e.Track, At: f.Time}
 				was, known := last[e.Track]
 				last[e.Track] = x
 				if (!known || was.Name != x.Name || was.Confirmed != x.Confirmed) && !yield(x, nil) {
-					return errStop
+					return
 				}
 			}
 			maps.DeleteFunc(last, func(_ int, x Face) bool { return f.Time-x.At > 10*time.Second })
-			return nil
-		}
-		how := replay.Options{Freeze: r.o.Frozen, Now: time.Now, Each: each, Names: r.gallery.Name}
-		err = replay.Run(ctx, frames, r.gallery.Learner(), replay.NewReport(), how)
-		if err != nil && !errors.Is(err, errStop) {
-			yield(Face{}, fmt.Errorf("%s: %w", source, err))
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 8
+const Version = 9
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -96,29 +96,30 @@ type Report struct {
 
 // Message is a message of an eye. Its kind decides which fields are used.
 type Message struct {
-	Kind   Kind
-	Report Report        // Ready, Opened
-	Space  string        // Ready
-	Count  face.Count    // Opened, Image, Progress, End
-	Wait   time.Duration // Progress: until the next frame is due
-	Frame  face.Frame    // Image
-	More   bool          // Image: another answer follows without a request
-	Pixels []byte        // Image: blue, green and red, row by row; nil unless asked for
-	Code   Code          // Failed
-	Text   string        // Damaged, Failed
+	Kind   Kind          `json:"-"`
+	Report Report        `json:",omitzero"`  // Ready, Opened
+	Space  string        `json:",omitempty"` // Ready
+	Count  face.Count    `json:",omitzero"`  // Opened, Image, Progress, End
+	Wait   time.Duration `json:",omitempty"` // Progress: until the next frame is due
+	Frame  face.Frame    `json:"-"`          // Image
+	Pixels []byte        `json:",omitempty"` // Image: blue, green and red, row by row; nil unless asked for
+	Code   Code          `json:",omitempty"` // Failed
+	Text   string        `json:",omitempty"` // Damaged, Failed
 }
 
-// A message is a byte with its kind, the length of its body, and the body in CBOR. An image is an encodedFrame, whose
-// vectors and landmarks are bytes.
+// A message is a byte with its kind, the length of its body, and the body in CBOR, in which vectors and landmarks are
+// bytes.
+type encoded struct {
+	*Message
+	Frame *encodedFrame `json:"frame,omitempty"`
+}
+
 type encodedFrame struct {
 	face.Frame
-	Count   face.Count `json:"count"`
-	More    bool       `json:"more,omitempty"`
 	Size    image.Point
 	File    []byte          `json:"file,omitempty"` // perhaps no UTF-8
 	Samples []encodedSample `json:"samples,omitempty"`
 	JPEG    []byte          `json:"jpeg,omitempty"`
-	Pixels  []byte          `json:"pixels,omitempty"`
 }
 
 type encodedSample struct {
@@ -137,52 +138,20 @@ var (
 	}.DecMode()
 )
 
-// body returns pointers to the fields that a message of this kind has. An image is decoded and encoded by way of e.
-func (m *Message) body(e *encodedFrame) any {
-	switch m.Kind {
-	case Ready:
-		return &struct {
-			Report *Report
-			Space  *string
-		}{&m.Report, &m.Space}
-	case Opened:
-		return &struct {
-			Report *Report
-			Count  *face.Count
-		}{&m.Report, &m.Count}
-	case Image:
-		return e
-	case Progress:
-		return &struct {
-			Count *face.Count
-			Wait  *time.Duration
-		}{&m.Count, &m.Wait}
-	case Damaged:
-		return &struct{ Text *string }{&m.Text}
-	case End:
-		return &struct{ Count *face.Count }{&m.Count}
-	default:
-		return &struct {
-			Code *Code
-			Text *string
-		}{&m.Code, &m.Text}
-	}
-}
-
 // Append appends an encoded message to b, for [Read].
 func Append(b []byte, m Message) []byte {
-	e := encodedFrame{
-		Frame: m.Frame, Count: m.Count, More: m.More, Size: m.Frame.Size, File: []byte(m.Frame.File),
-		JPEG: m.Frame.JPEG, Pixels: m.Pixels,
-	}
-	for _, s := range m.Frame.Samples {
-		x := encodedSample{Sample: s, Vector: vector.Bytes(s.Vector), Turns: s.Turns}
-		for _, p := range s.Landmarks {
-			x.Landmarks = vector.Append(x.Landmarks, []float32{p.X, p.Y})
+	e := encoded{Message: &m}
+	if m.Kind == Image {
+		e.Frame = &encodedFrame{Frame: m.Frame, Size: m.Frame.Size, File: []byte(m.Frame.File), JPEG: m.Frame.JPEG}
+		for _, s := range m.Frame.Samples {
+			x := encodedSample{Sample: s, Vector: vector.Bytes(s.Vector), Turns: s.Turns}
+			for _, p := range s.Landmarks {
+				x.Landmarks = vector.Append(x.Landmarks, []float32{p.X, p.Y})
+			}
+			e.Frame.Samples = append(e.Frame.Samples, x)
 		}
-		e.Samples = append(e.Samples, x)
 	}
-	return appendBody(append(b, byte(m.Kind)), m.body(&e))
+	return appendBody(append(b, byte(m.Kind)), e)
 }
 
 // appendBody appends the length of an encoded value and the value to b.
@@ -232,15 +201,20 @@ func Read(r io.Reader, l Limits) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	var e encodedFrame
-	if err := decoding.Unmarshal(body, m.body(&e)); err != nil {
+	e := encoded{Message: &m}
+	if err := decoding.Unmarshal(body, &e); err != nil {
 		return Message{}, fmt.Errorf("%w: %s", ErrRules, Printable(err.Error()))
 	}
 	var c checker
-	if m.Kind == Image {
-		m.Count, m.More, m.Frame, m.Pixels = e.Count, e.More, c.frame(e, l), e.Pixels
-	}
 	c.message(m)
+	if c.rule((e.Frame != nil) == (m.Kind == Image), "a frame in another message, or none"); c.err == nil && e.Frame != nil {
+		m.Frame = c.frame(*e.Frame, l)
+		want := 0
+		if l.Pixels {
+			want = 3 * m.Frame.Size.X * m.Frame.Size.Y
+		}
+		c.rule(len(m.Pixels) == want, "%d bytes of pixels; %d were asked for", len(m.Pixels), want)
+	}
 	if c.err != nil {
 		return Message{}, c.err
 	}
@@ -327,12 +301,6 @@ func (c *checker) frame(e encodedFrame, l Limits) face.Frame {
 		tracks[x.Track] = true
 	}
 	c.jpeg("picture of a frame", f.JPEG, mostFrameJPEG, mostSide)
-	switch {
-	case l.Pixels:
-		c.rule(len(e.Pixels) == 3*f.Size.X*f.Size.Y, "frame without the pixels that were asked for")
-	default:
-		c.rule(e.Pixels == nil, "%d bytes of pixels that nobody asked for", len(e.Pixels))
-	}
 	return f
 }
 

@@ -38,15 +38,7 @@ type Open struct {
 type Next struct {
 	Picture bool // send a picture of the whole frame
 	Look    bool // hold no face
-	// Ahead is the number of further frames that the eye may send without a request, as long as they show nobody. With
-	// Sure, faces in them may be held, too.
-	Ahead int
-	Sure  bool
 }
-
-// mostAhead is the greatest number of frames of one request. Without movement, a request and an answer per frame would
-// take longer than the work on the frame.
-const mostAhead = 64
 
 // mostRequest is the greatest size of a request in bytes. A folder may have many recordings with long names.
 const mostRequest = 64 << 20

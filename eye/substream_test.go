@@ -54,7 +54,6 @@ func (p *pretended) Next(context.Context) (f face.Frame, err error) {
 }
 
 func (p *pretended) Look()        {}
-func (p *pretended) Sure()        {}
 func (p *pretended) Dropped() int { return 1 }
 func (p *pretended) Close() error { return nil }
 

@@ -75,12 +75,9 @@ func Frames(ctx context.Context, s Stream) iter.Seq2[Frame, error] {
 	}
 }
 
-// Looker is a [Stream] that may return held faces. Look asks the stream to hold no face in the next frame. Sure
-// promises that the caller will not call Look for the following frames, up to the first frame with a face that is not
-// held. The stream may therefore prepare these frames early.
+// Looker is a [Stream] that may return held faces. Look asks the stream to hold no face in the next frame.
 type Looker interface {
 	Look()
-	Sure()
 }
 
 // Frame holds the place of one frame in a recording, and the faces in it. A frame without faces is also a Frame, so a

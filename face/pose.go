@@ -42,16 +42,13 @@ type Pose struct {
 	// Nod is the position of the tip of the nose between the eyes, 0, and the mouth, 1. It is about .5 in a frontal
 	// face, and less with the chin up. It differs between people.
 	Nod float64
-	// Eyes is the height of the open eyes divided by their width, about .3. It is smaller while they are shut
-	// (Soukupová and Čech 2016).
-	Eyes float64
 	// Width is the distance between the eyes, divided by the distance from their middle to the mouth: .8 to 1 in a
 	// frontal face.
 	Width float64
 }
 
-// PoseOf returns the pose of a face with 5 or 68 landmarks; five say nothing of Eyes. Ok is false for any other number, or
-// if both eyes are at the same place.
+// PoseOf returns the pose of a face with 5 or 68 landmarks. Ok is false for any other number, or if both eyes are at the
+// same place.
 func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	f, ok := FivePoints(landmarks)
 	if !ok {
@@ -63,9 +60,6 @@ func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	turn := 2*along(left, right, nose) - 1
 	p.Turn = bounded(turn, -2, 2)
 	p.Nod = bounded(along(middle, mouth, nose), -1, 2)
-	if len(landmarks) == 68 {
-		p.Eyes = bounded((opening(landmarks[36:42])+opening(landmarks[42:48]))/2, 0, 2)
-	}
 	p.Width = bounded(distance(left, right)/distance(middle, mouth), 0, 4)
 	return p, !math.IsNaN(turn)
 }
@@ -109,12 +103,6 @@ func along(a, b, p [2]float64) float64 {
 }
 
 func distance(a, b [2]float64) float64 { return math.Hypot(a[0]-b[0], a[1]-b[1]) }
-
-// opening returns the eye aspect ratio of the six points around an eye.
-func opening(e []Point) float64 {
-	d := func(i, j int) float64 { return math.Hypot(float64(e[i].X-e[j].X), float64(e[i].Y-e[j].Y)) }
-	return (d(1, 5) + d(2, 4)) / (2 * d(0, 3))
-}
 
 // bounded returns x limited to [low, high], and 0 if x is not a number.
 func bounded(x, low, high float64) float64 {

@@ -198,22 +198,3 @@ func (s Space) Check(v []float32) error {
 	}
 	return nil
 }
-
-// Project moves v to the nearest vector of the space, in place. In a space of unit vectors this is the direction of v:
-// a mean of unit vectors is shorter than 1. It returns false if v has no direction.
-func (s Space) Project(v []float32) bool {
-	if !s.Unit {
-		return true
-	}
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if !(sum > 0) || math.IsInf(sum, 1) {
-		return false
-	}
-	for i := range v {
-		v[i] = float32(float64(v[i]) / math.Sqrt(sum))
-	}
-	return true
-}

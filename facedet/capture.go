@@ -11,17 +11,12 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// grabber is a cv.Capture.
+// grabber is a cv.Film or a cv.Camera.
 type grabber interface {
-	Read() (*cv.Image, error) // the next frame, or nil at the end
-	Position() time.Duration
-	Frames() int
-	Rate() float64
-	Others() int
+	Read() (*cv.Image, time.Duration, error) // the next frame and its time, or nil at the end
+	About() cv.About
 	Close() error
 }
-
-var _ grabber = (*cv.Capture)(nil)
 
 // capture is a Source over a video file, a stream or a camera. One goroutine owns the grabber, because its calls may
 // block for ever, and hands frames over. The caller's side keeps the deadline.
@@ -65,11 +60,9 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 			return
 		}
 		defer dev.Close()
-		n := dev.Frames()
-		c.rate, c.count.Others = dev.Rate(), dev.Others()
-		// A film behind a URL has a length, and an end. A single picture is a camera's.
-		c.live = live && (o.hasLength == nil || n <= 1 && (n == 1 || !o.hasLength()))
-		if !c.live && n > 0 {
+		about := dev.About()
+		c.rate, c.count.Others, c.live = about.Rate, about.Others, live && !about.Ends
+		if n := about.Frames; !c.live && n > 0 {
 			c.count.Declared = n
 			if c.rate > 0 {
 				c.count.Length = time.Duration(float64(n) / c.rate * float64(time.Second))
@@ -77,9 +70,9 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 		}
 		ready <- nil
 		for range c.want {
-			img, err := dev.Read()
+			img, at, err := dev.Read()
 			select {
-			case c.got <- shot{img, dev.Position(), err}:
+			case c.got <- shot{img, at, err}:
 			case <-c.quit:
 				if img != nil {
 					img.Close()
@@ -123,15 +116,7 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 		if s.err != nil {
 			return nil, fmt.Errorf("reading frame %d: %w", c.count.Read, s.err)
 		}
-		if c.count.Read == 0 && c.o.diagnose != nil {
-			if why := c.o.diagnose(ctx); why != nil {
-				return nil, why
-			}
-		}
-		if !c.live || c.count.Read == 0 {
-			return nil, endOf(c.count)
-		}
-		return nil, io.EOF
+		return nil, endOf(c.count)
 	}
 	f := &Frame{Index: c.count.Read, Time: c.time(s.at), Image: s.img}
 	if c.count.Read == 0 && !c.live {

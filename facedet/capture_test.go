@@ -25,20 +25,18 @@ type device struct {
 	released chan struct{}
 }
 
-func (d *device) Read() (*cv.Image, error) {
+func (d *device) Read() (*cv.Image, time.Duration, error) {
 	if d.frames == 0 {
 		<-d.hang
-		return nil, nil
+		return nil, 0, nil
 	}
 	d.frames--
-	return cv.NewImage(image.Pt(4, 4), color.RGBA{})
+	img, err := cv.NewImage(image.Pt(4, 4), color.RGBA{})
+	return img, 0, err
 }
 
-func (d *device) Frames() int             { return -1 }
-func (d *device) Rate() float64           { return 0 }
-func (d *device) Others() int             { return 0 }
-func (d *device) Position() time.Duration { return 0 }
-func (d *device) Close() error            { close(d.released); return nil }
+func (d *device) About() cv.About { return cv.About{Frames: -1} }
+func (d *device) Close() error    { close(d.released); return nil }
 
 func newDevice(frames int) *device {
 	return &device{frames: frames, hang: make(chan struct{}), released: make(chan struct{})}

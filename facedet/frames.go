@@ -210,10 +210,11 @@ func (s *stretched) Next(ctx context.Context) (*Frame, error) {
 		return f, nil
 	}
 	round, err := f.Image.Stretch(by)
-	f.Image.Close()
 	if err != nil {
+		f.Close()
 		return nil, fmt.Errorf("stretching frame %d: %w", f.Index, err)
 	}
+	f.Image.Close()
 	f.Image = round
 	return f, nil
 }

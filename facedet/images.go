@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/still"
 )
 
 // images is a Source over image files.
@@ -141,7 +141,7 @@ func follow(paths []string) bool {
 		if sizeA != size || sizeB != size {
 			return false
 		}
-		unlike = append(unlike, 1-correlation(a, b))
+		unlike = append(unlike, 1-still.Alike(a, b))
 	}
 	slices.Sort(unlike)
 	return len(unlike) > 0 && unlike[len(unlike)/2] <= alike
@@ -172,22 +172,4 @@ func small(path string) ([]byte, image.Point) {
 		return nil, image.Point{}
 	}
 	return grey, img.Size()
-}
-
-// correlation returns the correlation of the values, or 1 if a picture has one colour.
-func correlation(a, b []byte) float64 {
-	n := float64(len(a))
-	var sumA, sumB float64
-	for i := range a {
-		sumA, sumB = sumA+float64(a[i]), sumB+float64(b[i])
-	}
-	var ab, aa, bb float64
-	for i := range a {
-		x, y := float64(a[i])-sumA/n, float64(b[i])-sumB/n
-		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
-	}
-	if aa == 0 || bb == 0 {
-		return 1
-	}
-	return ab / math.Sqrt(aa*bb)
 }

@@ -54,19 +54,17 @@ type grey struct {
 	}
 }
 
-func (g grey) Read() (*cv.Image, error) {
+func (g grey) Read() (*cv.Image, time.Duration, error) {
 	size, bgr, err := g.raw.Read()
 	if err != nil || bgr == nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return cv.FromBGR(size, bgr)
+	img, err := cv.FromBGR(size, bgr)
+	return img, g.raw.Position(), err
 }
 
-func (g grey) Position() time.Duration { return g.raw.Position() }
-func (g grey) Frames() int             { return g.raw.Frames() }
-func (g grey) Rate() float64           { return 30 }
-func (g grey) Others() int             { return 0 }
-func (g grey) Close() error            { return g.raw.Close() }
+func (g grey) About() cv.About { return cv.About{Frames: g.raw.Frames(), Rate: 30} }
+func (g grey) Close() error    { return g.raw.Close() }
 
 // Pairs returns a source whose frames hold two pictures of s, one after the other. The emitter of an infrared camera
 // lights only every second picture, so one of the two is lit. It owns s.

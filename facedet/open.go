@@ -27,11 +27,6 @@ type Options struct {
 	// program still sends the name of the host to an HTTP server.
 	Address string
 
-	// hasLength, if it is not nil, reports whether a source is a recording although its container has no length.
-	hasLength func() bool
-	// diagnose, if it is not nil, finds out why a source gives no frame, or returns nil.
-	diagnose func(context.Context) error
-
 	// Damaged, if it is not nil, is called for each image file of a folder that cannot be read and is skipped.
 	Damaged func(path string, err error)
 }
@@ -66,8 +61,6 @@ const maxFPS = 1e6
 
 // Open opens a source by name. A name is the number of a camera ("0") or its device ("/dev/video0"), a video, an image,
 // a folder of images, or an http, https, rtsp or rtsps URL. The images of a folder come in natural order.
-//
-// OpenCV opens one video at a time: while a URL does not answer, other calls wait until its timeout.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
@@ -102,7 +95,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if footage.IsPicture(path) {
 		return openImages([]string{path}, o)
 	}
-	s, err := openCapture(ctx, o, false, func() (grabber, error) { return cv.OpenVideo(path, o.Timeout) })
+	s, err := openCapture(ctx, o, false, func() (grabber, error) { return cv.OpenFilm(path, "", "", o.Timeout) })
 	if err == nil {
 		s.file = filepath.Base(path)
 		return s, nil

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/preprocess"
 )
@@ -97,8 +98,6 @@ func TestPictureClosed(t *testing.T) {
 				t.Errorf("it has %v pixels", p.Size())
 			}
 			p.DrawBox(image.Rect(0, 0, 9, 9), "text", color.RGBA{})
-			rec := facedet.NewRecorder(filepath.Join(t.TempDir(), "a.avi"), 10)
-			defer rec.Close()
 			for what, f := range map[string]func() error{
 				"Clone":   func() error { _, err := p.Clone(); return err },
 				"Crop":    func() error { _, err := p.Crop(image.Rect(0, 0, 4, 4)); return err },
@@ -114,7 +113,7 @@ func TestPictureClosed(t *testing.T) {
 					return err
 				},
 				"Vector": func() error { _, _, err := preprocess.NewPixels().Vector(p); return err },
-				"Write":  func() error { return rec.Write(p) },
+				"Write":  func() error { return cv.NewVideoWriter(filepath.Join(t.TempDir(), "a.avi"), "MJPG", 10).Write(p) },
 			} {
 				if err := f(); !errors.Is(err, facedet.ErrClosed) {
 					t.Errorf("%s: error %v", what, err)

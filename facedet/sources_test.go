@@ -59,7 +59,7 @@ func shade(t testing.TB, f *facedet.Frame) uint8 {
 // video writes a recording of n frames at 10 a second that grow brighter.
 func video(t testing.TB, path string, n int) string {
 	t.Helper()
-	rec := facedet.NewRecorder(path, 10)
+	rec := cv.NewVideoWriter(path, "MJPG", 10)
 	for i := range n {
 		img, err := cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(10 * i), uint8(10 * i), uint8(10 * i), 255})
 		if err != nil {
@@ -372,7 +372,6 @@ func TestURLNeverAnswers(t *testing.T) {
 func TestURLCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	// An abandoned goroutine holds OpenCV's lock for opening until FFmpeg gives up, which is soon.
 	_, err := facedet.Open(ctx, "http://"+silent(t), facedet.Options{Timeout: 2 * time.Second})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)

@@ -4,77 +4,81 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
-// ErrRunning is an error of [Open]: another program keeps the gallery in step.
-var ErrRunning = errors.New("another program keeps this gallery in step with the fleet")
-
-// Device is a member that keeps its gallery in step. It is not safe for concurrent use.
-type Device struct {
+// syncer is a member that keeps its gallery in step.
+type syncer struct {
 	local
 	path   string
 	tell   func(string)
 	lock   *os.File
 	m      membership
-	unread bool // it was said that a value cannot be read
+	said   gallery.There // who is here, as the others know it
+	mended map[ID]bool   // garbage that this session has written over: once, so that two devices do not go on
 }
 
-// Open opens the gallery at path for its fleet. Tell gets a sentence for people when something
-// changes. Close the device after use. The error wraps [ErrNotMember], [ErrRunning], or comes from
-// package gallery.
-func Open(path string, tell func(string)) (_ *Device, err error) {
-	d := &Device{path: path, tell: tell}
+// Run keeps the gallery at path and its fleet in step until ctx ends. While another program does, it
+// waits. Without a connection the device goes on alone, and Run tries again. Tell gets a sentence for
+// people when something changes. The error wraps [ErrNotMember], or comes from package gallery.
+func Run(ctx context.Context, path string, tell func(string)) error {
+	d, err := open(path, tell)
+	if errors.Is(err, safefile.ErrLocked) {
+		tell("another program keeps this gallery in step with the fleet")
+	}
+	for errors.Is(err, safefile.ErrLocked) && backoff.Wait(ctx, 5*time.Second) {
+		d, err = open(path, tell)
+	}
+	if ctx.Err() != nil || err != nil {
+		return err
+	}
+	var beside sync.WaitGroup
+	beside.Go(func() { d.refresh(ctx) })
+	d.sessions(ctx)
+	beside.Wait()
+	return d.close()
+}
+
+func open(path string, tell func(string)) (_ *syncer, err error) {
+	d := &syncer{path: path, tell: tell}
 	if d.m, err = readMembership(path); err != nil {
 		return nil, err
 	}
 	if d.lock, err = os.OpenFile(membershipFile(path)+"-lock", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
-	if err = safefile.Lock(d.lock, 2*time.Second); errors.Is(err, safefile.ErrLocked) {
-		err = ErrRunning
-	}
-	if err == nil {
+	if err = safefile.Lock(d.lock, 0); err == nil {
 		d.rows, err = gallery.OpenRows(path)
 	}
 	if err == nil {
 		d.space, err = d.rows.Space()
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
-// Close closes the gallery.
-func (d *Device) Close() (err error) {
+func (d *syncer) close() (err error) {
 	if d.rows != nil {
 		err = d.rows.Close()
 	}
 	return errors.Join(err, d.lock.Close())
 }
-
-// The bucket: one value for each person, one for each member, and one for the keys.
-const (
-	stream       = "KV_people"
-	place        = "$KV.people."
-	keyName      = "key"
-	memberPrefix = "member."
-)
 
 const (
 	every    = 600 * time.Millisecond // after it a program's change of the gallery is seen
@@ -83,24 +87,11 @@ const (
 	portion  = 256 // values that are taken or given at once
 )
 
-// errAgain ends a session whose keys are old.
-var errAgain = errors.New("the keys are new")
-
-// Run keeps the gallery and the fleet in step until ctx ends. Without a connection the device goes on
-// alone, and Run tries again.
-func (d *Device) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		d.refresh(ctx)
-	}()
-	defer func() {
-		cancel()
-		<-done
-	}()
+// sessions takes part until ctx ends.
+func (d *syncer) sessions(ctx context.Context) {
 	pause := backoff.Pause{First: 250 * time.Millisecond, Longest: 30 * time.Second}
-	for last := ""; ; {
+	last := ""
+	for more := true; more; more = pause.Wait(ctx) {
 		err := d.session(ctx, func() {
 			pause.Reset()
 			if last != "" {
@@ -108,28 +99,26 @@ func (d *Device) Run(ctx context.Context) error {
 			}
 			last = ""
 		})
-		if ctx.Err() != nil {
-			return nil
-		}
-		if errors.Is(err, errAgain) {
+		switch {
+		case err == nil:
 			pause.Reset()
-		} else if errors.Is(err, nats.ErrAuthorization) {
+			continue
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, nats.ErrAuthorization):
 			err = fmt.Errorf("the server does not know this device: it was revoked, or the server is an old copy "+
 				"(%w)", err)
 		}
-		if err != nil && !errors.Is(err, errAgain) && err.Error() != last {
+		if err.Error() != last {
 			last = err.Error()
 			d.tell(last)
-		}
-		if !pause.Wait(ctx) {
-			return nil
 		}
 	}
 }
 
 // refresh lets a learner follow the rows when no other program does: what was removed is then
 // nowhere in the file, and other programs open the gallery quickly.
-func (d *Device) refresh(ctx context.Context) {
+func (d *syncer) refresh(ctx context.Context) {
 	rows, err := gallery.OpenRows(d.path)
 	if err != nil {
 		return // the sessions say so
@@ -149,91 +138,54 @@ func (d *Device) refresh(ctx context.Context) {
 	}
 }
 
-// note says that a value was written.
-type note struct {
-	name, write string
-	key         uint32
-	last        bool // the list of all ends here
-}
-
-// session takes part until the connection ends.
-func (d *Device) session(ctx context.Context, connected func()) error {
+// session takes part until the connection ends, or until there are new keys: then the error is nil.
+func (d *syncer) session(ctx context.Context, inStep func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	nc, js, s, err := d.m.stream(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }),
-		nats.PingInterval(20*time.Second))
+	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }), nats.PingInterval(20*time.Second))
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
-	m, old, err := d.m.renewed(ctx, s)
-	if err == nil && (m.Keys.now() != d.m.Keys.now() || len(m.Keys) != len(d.m.Keys)) {
+	defer b.nc.Close()
+	m, old, err := d.m.renewed(ctx, b)
+	if err != nil {
+		return err
+	}
+	if m.Ring.Keys.now() != d.m.Ring.Keys.now() || len(m.Ring.Keys) != len(d.m.Ring.Keys) {
 		err = m.save(d.path)
 	}
 	if err == nil {
-		d.m = m
-		err = m.introduce(ctx, js, s)
+		d.m, d.said, d.mended = m, gallery.There{}, make(map[ID]bool)
+		err = m.introduce(ctx, b)
 	}
-	if err == nil && old && m.AdminBox != "" {
-		err = m.publishKeys(ctx, js, s, m.AdminBox, nil)
+	if err == nil && old && m.Ring.AdminBox != "" {
+		var all map[string]introduction
+		if all, err = m.introduced(ctx, b); err == nil {
+			err = m.publishKeys(ctx, b, all)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	notes, stop, err := listen(ctx, s, cancel)
+	notes, stop, err := b.listen(ctx, cancel)
 	if err != nil {
-		return fmt.Errorf("listing the values of the fleet: %w", err)
+		return err
 	}
 	defer stop()
-	err = d.follow(ctx, js, s, notes, connected)
-	if ctx.Err() != nil && nc.LastError() != nil {
-		err = nc.LastError()
+	if err = d.follow(ctx, b, notes, inStep); ctx.Err() != nil {
+		err = cmp.Or(b.nc.LastError(), err)
 	}
 	return err
-}
-
-// listen returns the names of all values, and then of those that are written.
-func listen(ctx context.Context, s jetstream.Stream, lost func()) (<-chan note, func(), error) {
-	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	notes := make(chan note, 4096)
-	listening, err := c.Consume(func(m jetstream.Msg) {
-		n := note{name: strings.TrimPrefix(m.Subject(), place), write: m.Headers().Get("Write")}
-		key, _ := strconv.ParseUint(m.Headers().Get("Key"), 10, 32) // without one it counts as old
-		n.key = uint32(key)
-		if info, err := m.Metadata(); err == nil {
-			n.last = info.NumPending == 0
-		}
-		select {
-		case notes <- n:
-		case <-ctx.Done():
-		}
-	}, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-		if errors.Is(err, jetstream.ErrOrderedConsumerReset) || errors.Is(err, jetstream.ErrNoHeartbeat) {
-			lost()
-		}
-	}))
-	if err != nil {
-		return nil, nil, err
-	}
-	return notes, listening.Stop, nil
 }
 
 // follow takes what others write and gives what changes here. It begins with the list of all names:
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
 // differs. There is at least the introduction of this device, so the list ends.
-func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream.Stream,
-	notes <-chan note, inStep func()) error {
+func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inStep func()) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	seen, version := make(map[ID]bool), int64(-1)
-	met := meeting{others: make(map[string]presence)}
-	var told []note
-	listed, more, stale := false, false, len(d.m.Keys) > 1
+	seen, version, looked := make(map[ID]bool), int64(-1), time.Time{}
+	listed, more, stale := false, false, len(d.m.Ring.Keys) > 1
 	for {
 		var batch []note
 		select {
@@ -247,16 +199,18 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 		}
 		ended := false
 		for _, n := range batch {
+			if n.name == keyName && (listed || n.key > d.m.Ring.Keys.now()) {
+				return nil
+			}
 			id, person := parseID(n.name)
-			if person && !listed {
-				seen[id] = true
-			}
-			if n.name == keyName && listed {
-				return errAgain
-			}
-			stale, ended = stale || person && n.key < d.m.Keys.now(), ended || n.last
+			seen[id] = true
+			stale, ended = stale || person && n.key < d.m.Ring.Keys.now(), ended || n.last
 		}
-		if err := d.pull(ctx, s, batch); err != nil {
+		err := d.pull(ctx, b, batch)
+		if err == nil {
+			err = d.hear(ctx, b, batch)
+		}
+		if err != nil {
 			return err
 		}
 		if ended && !listed {
@@ -267,20 +221,18 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 			if n > 0 {
 				d.tell(fmt.Sprintf("the server lacks %d people whom it had: they are given back", n))
 			}
-			listed, version, seen = true, -1, nil
+			listed, version = true, -1
 		}
-		if told = append(told, batch...); !listed || len(notes) > 0 {
+		if !listed || len(notes) > 0 {
 			continue
 		}
 		now, err := d.rows.Version()
+		if err == nil && (now != version || time.Since(looked) > time.Minute) {
+			looked = time.Now()
+			err = d.say(ctx, b)
+		}
 		if err != nil {
 			return err
-		}
-		if now != version || len(told) > 0 || time.Since(met.at) > time.Minute {
-			if err := d.meet(ctx, js, s, &met, told); err != nil {
-				return err
-			}
-			met.at, told = time.Now(), nil
 		}
 		if now == version && len(batch) == 0 && !more && !stale {
 			continue
@@ -289,12 +241,12 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 		if err := d.look(); err != nil {
 			return err
 		}
-		if more, err = d.push(ctx, js, s); err != nil {
+		if more, err = d.push(ctx, b); err != nil {
 			return err
 		}
 		inStep()
-		if stale && !more && d.m.AdminBox != "" {
-			if stale, err = d.retire(ctx, js, s); err != nil {
+		if stale && !more && d.m.Ring.AdminBox != "" {
+			if stale, err = d.retire(ctx, b); err != nil {
 				return err
 			}
 		}
@@ -302,7 +254,7 @@ func (d *Device) follow(ctx context.Context, js jetstream.JetStream, s jetstream
 }
 
 // pull fetches values that this device has not seen, and takes them.
-func (d *Device) pull(ctx context.Context, s jetstream.Stream, batch []note) error {
+func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 	want := make(map[ID]bool)
 	for _, n := range batch {
 		id, ok := parseID(n.name)
@@ -313,28 +265,28 @@ func (d *Device) pull(ctx context.Context, s jetstream.Stream, batch []note) err
 		if err != nil {
 			return err
 		}
-		if delete(want, id); lacks {
-			want[id] = true
-		}
+		want[id] = lacks
 	}
 	var mu sync.Mutex // guards got and failed
 	var got []kept
 	var failed error
 	var work sync.WaitGroup
 	slots := make(chan struct{}, fetchers)
-	for id := range want {
+	for id, lacks := range want {
+		if !lacks {
+			continue
+		}
 		slots <- struct{}{}
 		work.Go(func() {
 			defer func() { <-slots }()
-			k, readable, err := d.value(ctx, s, id)
+			k, garbage, err := d.value(ctx, b, id)
 			mu.Lock()
 			defer mu.Unlock()
-			if failed = errors.Join(failed, err); readable {
+			failed = errors.Join(failed, err)
+			if !garbage || !d.mended[id] {
 				got = append(got, k)
-			} else if err == nil && !d.unread {
-				d.unread = true
-				d.tell("a value of the fleet is of a newer program, or sealed with a key that this device lacks")
 			}
+			d.mended[id] = d.mended[id] || garbage
 		})
 	}
 	work.Wait()
@@ -344,37 +296,32 @@ func (d *Device) pull(ctx context.Context, s jetstream.Stream, batch []note) err
 	return d.take(got)
 }
 
-// value reads a value. Garbage counts as a record of which nothing is known, so that a device that
-// knows more writes over it.
-func (d *Device) value(ctx context.Context, s jetstream.Stream, id ID) (k kept, readable bool, err error) {
-	m, err := s.GetLastMsgForSubject(ctx, place+id.String())
+// value reads a value. What this device cannot read, or what no honest member would write, counts as a
+// record of which nothing is known, so that a device that knows more writes over it.
+func (d *syncer) value(ctx context.Context, b *bucket, id ID) (k kept, garbage bool, err error) {
+	m, err := b.get(ctx, id.String())
 	if err != nil {
-		return k, false, fmt.Errorf("reading from the fleet: %w", err)
+		return k, false, err
 	}
-	k = kept{id: id, write: m.Header.Get("Write"), rev: m.Sequence}
-	b, key, err := d.m.Keys.open(id.String(), m.Data)
-	if err == nil {
-		err = decoding.Unmarshal(b, &k.rec)
+	k = kept{id: id, write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Header)}
+	if d.m.Ring.Keys.open(id.String(), m.Data, &k.rec) != nil || !k.rec.sane(id) {
+		k.rec, garbage = Record{}, true
 	}
-	ring := k.rec.Into != ID{} && bytes.Compare(k.rec.Into[:], id[:]) >= 0 // a lie that would never end
-	if k.key = key; err != nil || ring {
-		k.rec = Record{}
-	}
-	return k, err == nil || key == 0, nil
+	return k, garbage, nil
 }
 
 // push gives the server what it lacks, and reports whether something is left.
-func (d *Device) push(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (more bool, err error) {
+func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 	for {
 		all, err := d.unsent()
 		if err != nil || len(all) == 0 {
 			return false, err
 		}
-		won, lost, err := d.put(ctx, js, all)
+		won, lost, err := d.put(ctx, b, all)
 		if err = errors.Join(err, d.written(won)); err != nil {
 			return true, err
 		}
-		if err := d.pull(ctx, s, lost); err != nil { // others were faster: join, and try again
+		if err := d.pull(ctx, b, lost); err != nil { // others were faster: join, and try again
 			return true, err
 		}
 		if len(won) == 0 {
@@ -383,23 +330,29 @@ func (d *Device) push(ctx context.Context, js jetstream.JetStream, s jetstream.S
 	}
 }
 
-// put writes records over the values that they are made of. Lost are those that others have written.
-func (d *Device) put(ctx context.Context, js jetstream.JetStream, all []*state) (won []*state, lost []note,
-	err error) {
+// put writes records over the values that they are made of. Lost are those that others have written. Who
+// has more faces than a value can hold stays as the others know them.
+func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state, lost []note, err error) {
 	futures := make([]jetstream.PubAckFuture, len(all))
 	for i, p := range all {
-		p.write, p.key = nuid.Next(), d.m.Keys.now()
-		m := nats.NewMsg(place + p.id.String())
-		m.Header.Set("Write", p.write)
-		m.Header.Set("Key", strconv.FormatUint(uint64(p.key), 10))
-		m.Data = d.m.Keys.seal(p.id.String(), encode(p.rec))
-		futures[i], err = js.PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(p.rev))
+		p.key = d.m.Ring.Keys.now()
+		m := message(p.id.String(), p.key, d.m.Ring.Keys.seal(p.id.String(), p.rec))
+		if int64(m.Size()) > b.nc.MaxPayload() {
+			d.tell(p.rec.Name + " has too many faces for the fleet; remove some, and the others learn what has changed")
+			continue
+		}
+		p.write = m.Header.Get("Write")
+		futures[i], err = b.js.PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(p.rev))
 		if err != nil {
 			return nil, nil, fmt.Errorf("giving people to the fleet: %w", err)
 		}
 	}
 	late := time.After(answer)
 	for i, p := range all {
+		if futures[i] == nil {
+			won = append(won, p) // until the next change
+			continue
+		}
 		select {
 		case ack := <-futures[i].Ok():
 			p.rev = ack.Sequence
@@ -428,4 +381,44 @@ func Waiting(path string) (n int64, err error) {
 	}
 	n, err = rows.Int("select (select count(*) from shared where not sent) + (select count(*) from touched)")
 	return n, errors.Join(err, rows.Close())
+}
+
+// hear keeps in the gallery whom other devices see.
+func (d *syncer) hear(ctx context.Context, b *bucket, notes []note) error {
+	for _, n := range notes {
+		if !strings.HasPrefix(n.name, presencePrefix) || n.name == presencePrefix+public(d.m.Seed) {
+			continue
+		}
+		sealed, err := b.get(ctx, n.name)
+		if err != nil {
+			return err
+		}
+		var there gallery.There
+		if d.m.Ring.Keys.open(n.name, sealed.Data, &there) != nil || face.CheckName(there.Place) != nil {
+			there = gallery.There{} // of a member that was revoked
+		}
+		there.At = min(there.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
+		err = d.rows.Change(func(t *gallery.Tx) error { return t.Elsewhere(n.name, there) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say tells the others whom the offices see that run with this gallery.
+func (d *syncer) say(ctx context.Context, b *bucket) error {
+	mine, err := d.rows.Here(d.m.Name, time.Now())
+	if err != nil {
+		return err
+	}
+	fresh := mine.At-d.said.At < int64(gallery.Lasting/time.Second)/3 || len(mine.Since) == 0
+	if d.said.At > 0 && fresh && bytes.Equal(encode(mine.Since), encode(d.said.Since)) {
+		return nil
+	}
+	err = d.m.put(ctx, b, presencePrefix+public(d.m.Seed), mine)
+	if err == nil {
+		d.said = mine
+	}
+	return err
 }

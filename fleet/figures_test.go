@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,11 +20,16 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
-var crowd = flag.Int("people", 0, "people of the figures, such as 10000")
+var (
+	crowd = flag.Int("people", 0, "people of the figures, such as 10000")
+	many  = flag.Int("devices", 0, "devices of the figures, such as 1000")
+)
+
+func (p *process) used() (seconds, mb float64) { return used(p.Process.Pid) }
 
 // used returns the seconds of processor and the resident megabytes of a process.
-func (p *process) used() (seconds, mb float64) {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
+func used(pid int) (seconds, mb float64) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+2:]))
 	of := func(i int) float64 {
 		x, _ := strconv.ParseFloat(f[i], 64)
@@ -129,6 +136,74 @@ func TestFigures(t *testing.T) {
 	before := time.Now()
 	try(t, Revoke(t.Context(), a.path, c.name))
 	t.Logf("shut out: %v", time.Since(before).Round(time.Millisecond))
-	took = w.until("one key", 5*time.Minute, func() bool { return len(a.member().Keys) == 1 && len(b.member().Keys) == 1 })
+	took = w.until("one key", 5*time.Minute, func() bool { return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1 })
 	t.Logf("all is sealed anew: %v", took)
+}
+
+// TestDevices measures a fleet of many devices, all of which run in this process: go test ./fleet -run TestDevices
+// -devices 1000 -timeout 30m -v
+func TestDevices(t *testing.T) {
+	if *many == 0 {
+		t.Skip("it takes minutes: -devices 1000")
+	}
+	w := newWorld(t, 9012, 1)
+	first := w.devices[0]
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer end()
+	var all []*home
+	begun := time.Now()
+	for i := range *many - 1 {
+		h := w.home(fmt.Sprint("device", i))
+		invitation, err := Invite(first.path, h.name, false)
+		try(t, err)
+		try(t, Join(ctx, h.path, invitation))
+		all = append(all, h)
+		running.Go(func() { Run(ctx, h.path, func(string) {}) })
+	}
+	connected := func() bool {
+		members, err := Members(first.path)
+		n := 0
+		for _, m := range members {
+			if m.Online {
+				n++
+			}
+		}
+		return err == nil && n == *many
+	}
+	w.until("all are connected", 10*time.Minute, connected)
+	t.Logf("%d devices have joined: %v", *many, time.Since(begun).Round(time.Second))
+	known := func(n int64) time.Duration {
+		return w.until("known", 5*time.Minute, func() bool {
+			for len(all) > 0 && all[0].count(peopleHere) == n {
+				all = append(all[1:], all[0])
+				if all[0].name == "device0" {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	for i := range 5 {
+		time.Sleep(2 * time.Second)
+		w.enrolled(first, fmt.Sprint("person", i))
+		t.Logf("somebody new is known to all: %v", known(int64(i+1)))
+	}
+	time.Sleep(25 * time.Second)
+	here, _ := used(os.Getpid())
+	server, _ := w.server.used()
+	time.Sleep(time.Minute)
+	here2, mb := used(os.Getpid())
+	server2, mbServer := w.server.used()
+	t.Logf("idle: server %.2f %% of a core (%.0f MB), a device %.3f %% (%.1f MB)", (server2-server)/.6, mbServer,
+		(here2-here)/.6/float64(len(all)), mb/float64(len(all)))
+	begun = time.Now()
+	w.server.end(true)
+	w.serve()
+	w.until("all are connected again", 10*time.Minute, connected)
+	took := time.Since(begun)
+	w.enrolled(first, "after it")
+	known(6)
+	t.Logf("after a crash of the server all are connected again: %v", took.Round(time.Second))
 }

@@ -180,7 +180,7 @@ func (b *ledger) tellApart(stays, other *state) {
 	for k := 2; free == "" || len(b.holders(free)) > 0; k++ {
 		free = fmt.Sprintf("%s (%d)", other.rec.Name, k)
 	}
-	other.rec.Name, other.rec.Named = free, max(b.tick(), other.rec.clock()+1)
+	other.rec.Name, other.rec.Named = free, min(max(b.tick(), other.rec.clock()+1), latest)
 }
 
 // merge gives the rows of a person who was found to be another one to that one.
@@ -216,7 +216,7 @@ func (b *ledger) apply(s *state) {
 	}
 	if lives && s.person == 0 {
 		s.person, _ = b.Person(s.rec.Name) // the name was checked
-		s.known.Name, s.have = s.rec.Name, make(map[faceKey][]int64)
+		s.name, s.have = s.rec.Name, make(map[faceKey][]int64)
 	}
 	if s.person == 0 {
 		b.save(s)
@@ -227,7 +227,7 @@ func (b *ledger) apply(s *state) {
 			b.drop(s, key)
 		}
 	}
-	if lives && s.known.Name != s.rec.Name {
+	if lives && s.name != s.rec.Name {
 		b.Call(s.person, s.rec.Name)
 	}
 	if lives {
@@ -286,7 +286,7 @@ func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	}
 	wins := cmp.Or(cmp.Compare(f.Clock, its.Clock), other.id.compare(s.id)) > 0
 	gone := Face{Clock: min(f.Clock, its.Clock), Gone: true}
-	f.Clock = max(f.Clock, its.Clock, gone.Clock+1) // later than the mark, if the two are merged
+	f.Clock = min(max(f.Clock, its.Clock, gone.Clock+1), latest) // later than the mark, if the two are merged
 	s.sent, other.sent = false, false
 	if s.rec.Faces[key], other.rec.Faces[key] = gone, f; wins {
 		s.rec.Faces[key], other.rec.Faces[key] = f, gone

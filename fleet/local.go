@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -20,9 +21,18 @@ type local struct {
 // state is the record of a person with its place in the gallery.
 type state struct {
 	kept
-	person int64 // number in the gallery; 0: nobody there
-	known  gallery.Known
-	have   map[faceKey][]int64 // the rows of the person's labels
+	person   int64  // number in the gallery; 0: nobody there
+	name     string // in the gallery
+	enrolled int64
+	labels   []label
+	have     map[faceKey][]int64 // their rows
+}
+
+// label is a label of a person in the gallery.
+type label struct {
+	key    faceKey
+	not    bool
+	vector []byte
 }
 
 // kept is a record with what the server has of it.
@@ -91,19 +101,21 @@ func (b *ledger) load(condition string, arg any) (s *state) {
 
 // read reads the rows of a person, and gives the record their vectors.
 func (b *ledger) read(s *state) {
-	s.have, s.known = make(map[faceKey][]int64), gallery.Known{}
-	if s.person == 0 {
-		return
-	}
-	s.known = b.Known(s.person)
-	for _, f := range s.known.Faces {
-		key := keyOf(b.space.ID, f.Rejected, f.Vector)
-		s.have[key] = append(s.have[key], f.Row)
-		if r, there := s.rec.Faces[key]; there && !r.Gone {
-			r.Vector = f.Vector
-			s.rec.Faces[key] = r
+	s.have, s.name, s.labels = make(map[faceKey][]int64), "", nil
+	b.Query("select name, enrolled from person where id = ?", func(r gallery.Row) error {
+		s.name, s.enrolled = r.ColumnText(0), r.ColumnInt64(1)
+		return nil
+	}, s.person)
+	b.Query("select id, rejected, vector from label where person = ? and valid order by id", func(r gallery.Row) error {
+		l := label{not: r.ColumnInt64(1) == 1, vector: bytes.Clone(r.ColumnRawBlob(2))}
+		l.key = keyOf(b.space.ID, l.not, l.vector)
+		s.labels, s.have[l.key] = append(s.labels, l), append(s.have[l.key], r.ColumnInt64(0))
+		if f, there := s.rec.Faces[l.key]; there && !f.Gone {
+			f.Vector = l.vector
+			s.rec.Faces[l.key] = f
 		}
-	}
+		return nil
+	}, s.person)
 }
 
 // save writes a record, without the vectors that its labels have.
@@ -121,9 +133,10 @@ func (b *ledger) save(s *state) {
 		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()), encode(rec))
 }
 
-// tick returns the clock of the next change.
+// tick returns the clock of the next change. A member that lies sets clocks to which no changes lead: they
+// count for their record alone.
 func (b *ledger) tick() uint64 {
-	n, _ := b.Int("select coalesce(max(clock), 0) + 1 from shared")
+	n, _ := b.Int("select coalesce(max(clock), 0) + 1 from shared where clock < ?", int64(1)<<40)
 	return uint64(n)
 }
 

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 	"golang.org/x/crypto/chacha20poly1305"
 )
@@ -28,24 +28,29 @@ var ErrNotMember = errors.New("this device has not joined a fleet")
 var errNoAdmin = errors.New("this device is no administrator of the fleet; do it on the first device, or on one " +
 	"that was invited with --administrator")
 
+// Invitation is what one device needs to become a member, once.
+type Invitation struct {
+	Name string   `cbor:"1,keyasint"`           // of the device
+	URLs []string `cbor:"2,keyasint"`           // of the server
+	Pin  []byte   `cbor:"3,keyasint,omitempty"` // SHA-256 of the server's certificate; none: of an authority
+	Seed string   `cbor:"4,keyasint,omitempty"` // key with which it connects
+	Ring ring     `cbor:"5,keyasint"`           // no keys: the first device makes them
+}
+
 // membership is what a device needs to take part: a file that only its owner can read, beside the
-// gallery.
+// gallery. Its seed is the device's own.
 type membership struct {
-	Name  string   `json:"name"`
-	URLs  []string `json:"urls"`
-	Pin   []byte   `json:"pin,omitempty"`   // SHA-256 of the server's certificate; none: of an authority
-	Creds string   `json:"creds,omitempty"` // file of the user of a cluster
-	Seed  string   `json:"seed"`            // key with which the device connects
-	Box   string   `json:"box"`             // key with which others seal for it
-	ring
+	Invitation
+	Box string // key with which others seal for it
 }
 
 // ring are the keys of a fleet, as an administrator seals them for a member.
 type ring struct {
-	Keys  Keys   `cbor:"1,keyasint" json:"keys"`
-	Admin string `cbor:"2,keyasint" json:"admin"` // public part of the administrators' key
-	// AdminBox is that key: its owner invites, revokes, and makes new keys.
-	AdminBox string `cbor:"3,keyasint,omitempty" json:"admin_box,omitempty"`
+	Keys  Keys   `cbor:"1,keyasint"`
+	Admin string `cbor:"2,keyasint"` // public part of the administrators' key
+	// AdminBox is that key: its owner invites, revokes, and makes new keys. Was is the one before.
+	AdminBox string `cbor:"3,keyasint,omitempty"`
+	Was      string `cbor:"4,keyasint,omitempty"`
 }
 
 // check returns an error if no value could be sealed with the keys.
@@ -61,24 +66,22 @@ func (r ring) check() error {
 	return nil
 }
 
-func newRing() ring {
-	r := ring{Keys: Keys{}, AdminBox: newSeed(nkeys.CreateCurveKeys)}
-	r.Keys.add()
-	r.Admin = public(r.AdminBox)
+// of returns what a member gets of the keys.
+func (r ring) of(admin bool) ring {
+	if !admin {
+		r.AdminBox, r.Was = "", ""
+	}
 	return r
 }
 
-// foreign reports whether the server is a cluster of somebody who makes its users.
-func (m membership) foreign() bool { return len(m.Pin) == 0 }
-
-// Invitation is what one device needs to become a member, once.
-type Invitation struct {
-	Name string   `cbor:"1,keyasint"` // of the device
-	URLs []string `cbor:"2,keyasint"` // of the server
-	Pin  []byte   `cbor:"3,keyasint,omitempty"`
-	Seed string   `cbor:"4,keyasint,omitempty"`
-	Ring ring     `cbor:"5,keyasint"` // no keys: the first device makes them
+// replace makes another key of the administrators.
+func (r *ring) replace() {
+	r.Was, r.AdminBox = r.AdminBox, newSeed(nkeys.CreateCurveKeys)
+	r.Admin = public(r.AdminBox)
 }
+
+// foreign reports whether the server is a cluster of somebody who makes its users.
+func (i Invitation) foreign() bool { return len(i.Pin) == 0 }
 
 const invitationHead = "faceauth-fleet-1-"
 
@@ -108,10 +111,7 @@ func readMembership(gallery string) (m membership, err error) {
 		return m, fmt.Errorf("%w; faceauth fleet join makes it a member", ErrNotMember)
 	}
 	if err == nil {
-		err = json.Unmarshal(b, &m)
-	}
-	if err == nil {
-		err = m.ring.check()
+		err = cmp.Or(json.Unmarshal(b, &m), m.Ring.check())
 	}
 	if err != nil {
 		err = fmt.Errorf("reading %s: %w; join again with a new invitation", membershipFile(gallery), err)
@@ -147,103 +147,71 @@ func newSeed(make func() (nkeys.KeyPair, error)) string {
 }
 
 // dial connects to the server.
-func (m membership) dial(more ...nats.Option) (*nats.Conn, error) {
-	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(m.Name)}, more...)
-	switch {
-	case m.Creds != "":
-		o = append(o, nats.UserCredentials(m.Creds))
-	case !m.foreign():
-		key, err := nkeys.FromSeed([]byte(m.Seed))
+func (i Invitation) dial(more ...nats.Option) (*nats.Conn, error) {
+	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(i.Name)}, more...)
+	if !i.foreign() {
+		key, err := nkeys.FromSeed([]byte(i.Seed))
 		if err != nil {
 			return nil, err
 		}
-		o = append(o, nats.Nkey(public(m.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+public(m.Seed)))
+		o = append(o, nats.Nkey(public(i.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+public(i.Seed)))
 	}
-	if !m.foreign() {
+	if !i.foreign() {
 		o = append(o, nats.Secure(&tls.Config{
 			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // the pin says which certificate it must be
 			VerifyConnection: func(s tls.ConnectionState) error {
 				sum := sha256.Sum256(s.PeerCertificates[0].Raw)
-				if string(sum[:]) != string(m.Pin) {
+				if string(sum[:]) != string(i.Pin) {
 					return errors.New("this is another server than that of the invitation")
 				}
 				return nil
 			},
 		}))
 	}
-	nc, err := nats.Connect(strings.Join(m.URLs, ","), o...)
+	nc, err := nats.Connect(strings.Join(i.URLs, ","), o...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the server of the fleet: %w", err)
 	}
 	return nc, nil
 }
 
-// stream connects to the server, and opens the bucket.
-func (m membership) stream(ctx context.Context, more ...nats.Option) (*nats.Conn, jetstream.JetStream,
-	jetstream.Stream, error) {
-	nc, err := m.dial(more...)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(256))
-	if err == nil {
-		var s jetstream.Stream
-		if s, err = js.Stream(ctx, stream); err == nil {
-			return nc, js, s, nil
-		}
-		err = fmt.Errorf("opening the bucket of the fleet: %w", err)
-	}
-	nc.Close()
-	return nil, nil, nil, err
-}
-
 // Join makes the device with a gallery a member. If the answer of the server got lost, the same
-// invitation works once more. Creds is the file of this device's user at a cluster of others, whose
-// invitations have no user. It replaces the membership of another fleet.
-func Join(ctx context.Context, gallery string, i Invitation, creds string) error {
-	m := membership{Name: i.Name, URLs: i.URLs, Pin: i.Pin, Creds: creds, ring: i.Ring,
-		Seed: newSeed(nkeys.CreateUser), Box: newSeed(nkeys.CreateCurveKeys)}
+// invitation works once more. It replaces the membership of another fleet. At a cluster of others the
+// URLs have the user of this device.
+func Join(ctx context.Context, gallery string, i Invitation) error {
+	m := membership{Invitation: i, Box: newSeed(nkeys.CreateCurveKeys)}
+	m.Seed = newSeed(nkeys.CreateUser)
 	old, err := readMembership(gallery)
 	if err == nil && old.Name == m.Name && string(old.Pin) == string(m.Pin) {
 		m.Seed, m.Box = old.Seed, old.Box // an interrupted join goes on
 		if len(i.Ring.Keys) == 0 {
-			m.ring = old.ring
+			m.Ring = old.Ring
 		}
 	}
-	if len(m.Keys) == 0 {
-		m.ring = newRing()
-	}
-	if m.foreign() {
-		if err := m.bucket(ctx); err != nil {
-			return err
-		}
-		return m.save(gallery)
+	if len(m.Ring.Keys) == 0 {
+		m.Ring.Keys = Keys{}
+		m.Ring.Keys.add()
+		m.Ring.replace()
 	}
 	if err := m.save(gallery); err != nil {
 		return err
 	}
-	by := membership{Name: i.Name, URLs: i.URLs, Pin: i.Pin, Seed: i.Seed}
-	_, err = by.ask("join", request{Key: public(m.Seed)})
-	return err
-}
-
-// bucket makes the bucket at a cluster of others, if there is none.
-func (m membership) bucket(ctx context.Context) error {
+	if !m.foreign() {
+		_, err = i.ask(request{What: "join", Key: public(m.Seed)})
+		return err
+	}
 	nc, err := m.dial()
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return err
-	}
 	if len(m.URLs) < 3 {
-		return openBucket(ctx, js, 1)
+		return makeBucket(ctx, nc, 1)
 	}
-	return openBucket(ctx, js, 3)
+	return makeBucket(ctx, nc, 3)
 }
 
+// request is what a member wants of the server, or the device with an invitation.
 type request struct {
 	What  string `cbor:"1,keyasint,omitempty"`
 	Name  string `cbor:"2,keyasint,omitempty"`
@@ -252,35 +220,36 @@ type request struct {
 }
 
 type reply struct {
-	Error  string `cbor:"1,keyasint,omitempty"`
-	Result []byte `cbor:"2,keyasint,omitempty"`
+	Error      string      `cbor:"1,keyasint,omitempty"`
+	Invitation *Invitation `cbor:"2,keyasint,omitempty"`
+	Members    []Member    `cbor:"3,keyasint,omitempty"`
+	Key        string      `cbor:"4,keyasint,omitempty"` // of the device that was revoked
 }
 
 // ask sends a request to the server, at the subject that only this device may use.
-func (m membership) ask(service string, r request) ([]byte, error) {
-	nc, err := m.dial()
+func (i Invitation) ask(r request) (out reply, err error) {
+	nc, err := i.dial()
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	defer nc.Close()
-	answer, err := nc.Request("fleet."+service+"."+public(m.Seed), encode(r), 10*time.Second)
-	var out reply
+	answer, err := nc.Request(asking+public(i.Seed), encode(r), 10*time.Second)
 	if err == nil {
 		err = decoding.Unmarshal(answer.Data, &out)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the server: %w", err)
+		return out, fmt.Errorf("asking the server: %w", err)
 	}
 	if out.Error != "" {
-		return nil, errors.New(out.Error)
+		err = errors.New(out.Error)
 	}
-	return out.Result, nil
+	return out, err
 }
 
 // administrator reads the membership of an administrator.
 func administrator(gallery string) (membership, error) {
 	m, err := readMembership(gallery)
-	if err == nil && m.AdminBox == "" {
+	if err == nil && m.Ring.AdminBox == "" {
 		err = errNoAdmin
 	}
 	return m, err
@@ -293,21 +262,22 @@ func Invite(gallery, name string, admin bool) (i Invitation, err error) {
 	if err != nil {
 		return i, err
 	}
-	if i = (Invitation{Name: name}); m.foreign() {
+	if m.foreign() {
+		i.Name = name
 		for _, at := range m.URLs {
 			if u, err := url.Parse(at); err == nil {
 				u.User = nil // that of this device
 				i.URLs = append(i.URLs, u.String())
 			}
 		}
-	} else if out, err := m.ask("admin", request{What: "invite", Name: name, Admin: admin}); err != nil {
-		return i, err
-	} else if err := decoding.Unmarshal(out, &i); err != nil {
-		return i, err
+	} else {
+		out, err := m.ask(request{What: "invite", Name: name, Admin: admin})
+		if err != nil {
+			return i, err
+		}
+		i = *cmp.Or(out.Invitation, &i)
 	}
-	if i.Ring = m.ring; !admin {
-		i.Ring.AdminBox = ""
-	}
+	i.Ring = m.Ring.of(admin)
 	return i, nil
 }
 
@@ -323,40 +293,21 @@ func Revoke(ctx context.Context, gallery, name string) error {
 	if name == m.Name {
 		return errors.New("a device cannot revoke itself; do it on another administrator's device")
 	}
-	var gone Member
+	var out reply
 	if name != "" && !m.foreign() {
-		out, err := m.ask("admin", request{What: "revoke", Name: name})
-		if err == nil {
-			err = decoding.Unmarshal(out, &gone)
-		}
-		if err != nil {
+		if out, err = m.ask(request{What: "revoke", Name: name}); err != nil {
 			return err
 		}
 	}
-	return renew(ctx, gallery, m, name, gone.Key)
+	return m.renew(ctx, gallery, name, out.Key)
 }
 
-// Members lists the devices of the fleet of a device.
-func Members(ctx context.Context, gallery string) (all []Member, err error) {
+// Members lists the devices of the fleet of a device. A cluster of others knows its own.
+func Members(gallery string) ([]Member, error) {
 	m, err := readMembership(gallery)
-	if err != nil {
+	if err != nil || m.foreign() {
 		return nil, err
 	}
-	if !m.foreign() {
-		out, err := m.ask("members", request{})
-		if err == nil {
-			err = decoding.Unmarshal(out, &all)
-		}
-		return all, err
-	}
-	nc, _, s, err := m.stream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer nc.Close()
-	known, err := m.introduced(ctx, s)
-	for key, i := range known {
-		all = append(all, Member{Name: i.Name, Key: key, Admin: i.Admin})
-	}
-	return all, err
+	out, err := m.ask(request{What: "members"})
+	return out.Members, err
 }

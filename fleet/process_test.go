@@ -32,22 +32,19 @@ func TestMain(m *testing.M) {
 }
 
 func program(ctx context.Context, args []string) error {
-	if args[0] == "serve" {
-		s, err := Serve(args[1], ServerSettings{Listen: args[2], URLs: []string{"tls://" + args[2]}})
+	tell := func(s string) { fmt.Println(s) }
+	if args[0] == "run" {
+		return Run(ctx, args[1], tell)
+	}
+	for ctx.Err() == nil { // a unit starts it again when the disk was full
+		err := Serve(ctx, args[1], ServerSettings{Listen: args[2], URLs: []string{"tls://" + args[2]}},
+			func(first *Invitation) { fmt.Println(first) })
 		if err != nil {
-			return err
+			tell(err.Error())
+			time.Sleep(time.Second)
 		}
-		defer s.Close()
-		fmt.Println(s.First)
-		s.Run(ctx, func(s string) { fmt.Println(s) })
-		return nil
 	}
-	d, err := Open(args[1], func(s string) { fmt.Println(s) })
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Run(ctx)
+	return nil
 }
 
 // world is a server and some devices, all processes of their own.
@@ -124,7 +121,7 @@ func (w *world) device() *device {
 		i, err = Invite(w.devices[0].path, d.name, false)
 	}
 	try(w.t, err)
-	try(w.t, Join(w.t.Context(), d.path, i, ""))
+	try(w.t, Join(w.t.Context(), d.path, i))
 	w.devices = append(w.devices, d)
 	d.start()
 	return d

@@ -87,6 +87,21 @@ func (r Record) clock() uint64 {
 	return c
 }
 
+// latest is the latest clock that an honest member can reach. A change of what has it keeps it.
+const latest = 1 << 62
+
+// sane reports whether a record may be of an honest member. Others would leave a face that nobody can
+// take back, a time that no page can write, or a number that leads to itself.
+func (r Record) sane(id ID) bool {
+	for key, f := range r.Faces {
+		if !f.Gone && key != keyOf(f.Space, f.Not, f.Vector) {
+			return false
+		}
+	}
+	return r.clock() <= latest && r.Enrolled >= 0 && r.Enrolled < 1<<37 &&
+		(r.Into == ID{} || r.Into.compare(id) < 0)
+}
+
 func keyOf(space string, not bool, vector []byte) faceKey {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %t ", space, not)
@@ -94,13 +109,12 @@ func keyOf(space string, not bool, vector []byte) faceKey {
 	return faceKey(h.Sum(nil)[:16])
 }
 
-// join returns what follows from two records of one person. It is commutative and idempotent, and
-// associative as long as no record has more than mostGone marks.
+// join returns what follows from two records of one person. It is commutative, associative and idempotent.
 func join(a, b Record) Record {
 	r := Record{
 		Forgotten: a.Forgotten || b.Forgotten, Into: a.Into, Enrolled: max(a.Enrolled, b.Enrolled),
 	}
-	if r.Into == (ID{}) || b.Into != (ID{}) && bytes.Compare(b.Into[:], r.Into[:]) < 0 {
+	if r.Into == (ID{}) || b.Into != (ID{}) && b.Into.compare(r.Into) < 0 {
 		r.Into = b.Into
 	}
 	if r.ended() {
@@ -112,7 +126,6 @@ func join(a, b Record) Record {
 		r.Name, r.Named = b.Name, b.Named
 	}
 	r.Faces = joinFaces(a.Faces, b.Faces)
-	r.trim()
 	return r
 }
 
@@ -127,29 +140,6 @@ func joinFaces(all ...map[faceKey]Face) map[faceKey]Face {
 		}
 	}
 	return r
-}
-
-// mostGone is the number of faces that were taken back of which a record keeps the mark.
-const mostGone = 1024
-
-// trim drops the oldest marks of faces that were taken back.
-func (r *Record) trim() {
-	for {
-		n, oldest, at := 0, faceKey(""), uint64(0)
-		for key, f := range r.Faces {
-			if !f.Gone {
-				continue
-			}
-			n++
-			if oldest == "" || cmp.Or(cmp.Compare(f.Clock, at), cmp.Compare(key, oldest)) < 0 {
-				oldest, at = key, f.Clock
-			}
-		}
-		if n <= mostGone {
-			return
-		}
-		delete(r.Faces, oldest)
-	}
 }
 
 var (
@@ -173,9 +163,6 @@ type Keys map[uint32][]byte
 
 var errSealed = errors.New("a value that this device cannot read")
 
-// format is the first byte of a sealed value.
-const format = 1
-
 func (k Keys) now() (n uint32) {
 	for i := range k {
 		n = max(n, i)
@@ -189,38 +176,33 @@ func (k Keys) add() {
 	k[k.now()+1] = b
 }
 
-const sealedHead = 5 + chacha20poly1305.NonceSizeX
+const sealedHead = 4 + chacha20poly1305.NonceSizeX
 
-// seal encrypts a value for its place: XChaCha20-Poly1305 behind the number of the key.
-func (k Keys) seal(place string, plain []byte) []byte {
+// seal encrypts the encoding of v for its place: XChaCha20-Poly1305 behind the number of the key.
+func (k Keys) seal(place string, v any) []byte {
 	n := k.now()
 	a, err := chacha20poly1305.NewX(k[n])
 	if err != nil {
 		panic("fleet: " + err.Error()) // a key of another length is refused when it is read
 	}
-	out := binary.BigEndian.AppendUint32([]byte{format}, n)
 	nonce := make([]byte, chacha20poly1305.NonceSizeX)
 	rand.Read(nonce)
-	return a.Seal(append(out, nonce...), nonce, plain, []byte("faceauth fleet "+place))
+	out := append(binary.BigEndian.AppendUint32(nil, n), nonce...)
+	return a.Seal(out, nonce, encode(v), []byte("faceauth fleet "+place))
 }
 
-// open decrypts what seal has made, and returns the number of the key. The error is errSealed; the
-// number is 0 if the value is of no use to anybody.
-func (k Keys) open(place string, sealed []byte) ([]byte, uint32, error) {
-	if len(sealed) > 0 && sealed[0] > format && sealed[0] < 32 {
-		return nil, 1, errSealed // of a newer program
+// open decodes into v what seal has made of its encoding. The error is errSealed.
+func (k Keys) open(place string, sealed []byte, v any) error {
+	if len(sealed) < sealedHead {
+		return errSealed
 	}
-	if len(sealed) < sealedHead || sealed[0] != format {
-		return nil, 0, errSealed
-	}
-	n := binary.BigEndian.Uint32(sealed[1:])
-	a, err := chacha20poly1305.NewX(k[n])
+	a, err := chacha20poly1305.NewX(k[binary.BigEndian.Uint32(sealed)])
 	if err != nil {
-		return nil, n, errSealed
+		return errSealed
 	}
-	plain, err := a.Open(nil, sealed[5:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
-	if err != nil {
-		return nil, 0, errSealed
+	plain, err := a.Open(nil, sealed[4:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
+	if err != nil || decoding.Unmarshal(plain, v) != nil {
+		return errSealed
 	}
-	return plain, n, nil
+	return nil
 }

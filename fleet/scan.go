@@ -92,9 +92,9 @@ func (b *ledger) clear(s *state) {
 
 // first returns the first labelled face that a person has in the gallery, or nil.
 func (s *state) first() []byte {
-	for _, f := range s.known.Faces {
-		if !f.Rejected {
-			return f.Vector
+	for _, l := range s.labels {
+		if !l.not {
+			return l.vector
 		}
 	}
 	return nil
@@ -125,6 +125,7 @@ func (b *ledger) of(person int64) *state {
 // fold takes the present rows of a person into the record, and saves it if that changes anything.
 func (b *ledger) fold(s *state, clock uint64, moved map[faceKey]Face) {
 	changed := !s.sent
+	clock = min(max(clock, s.rec.clock()+1), latest-1)
 	if s.rec.Faces == nil {
 		s.rec.Faces = make(map[faceKey]Face)
 	}
@@ -133,28 +134,26 @@ func (b *ledger) fold(s *state, clock uint64, moved map[faceKey]Face) {
 			s.rec.Faces[key], changed = Face{Clock: clock, Gone: true}, true
 		}
 	}
-	for _, k := range s.known.Faces {
-		key := keyOf(b.space.ID, k.Rejected, k.Vector)
-		old, there := s.rec.Faces[key]
-		if there && !old.Gone || s.have[key] == nil {
+	for _, l := range s.labels {
+		old, there := s.rec.Faces[l.key]
+		if there && !old.Gone || s.have[l.key] == nil {
 			continue
 		}
-		f := Face{Clock: clock + 1, Not: k.Rejected, Space: b.space.ID, Vector: k.Vector}
-		if was, there := moved[key]; there && !was.Gone {
+		f := Face{Clock: clock + 1, Not: l.not, Space: b.space.ID, Vector: l.vector}
+		if was, there := moved[l.key]; there && !was.Gone {
 			f.Clock = was.Clock
 		}
 		if old.Gone && old.Clock >= f.Clock { // it was taken back since
-			b.drop(s, key)
+			b.drop(s, l.key)
 			continue
 		}
-		s.rec.Faces[key], changed = f, true
+		s.rec.Faces[l.key], changed = f, true
 	}
-	if s.known.Name != s.rec.Name {
-		s.rec.Name, s.rec.Named, changed = s.known.Name, clock+1, true
+	if s.name != s.rec.Name {
+		s.rec.Name, s.rec.Named, changed = s.name, clock+1, true
 	}
 	if changed {
-		s.rec.Enrolled, s.sent = max(s.rec.Enrolled, s.known.Enrolled), false
-		s.rec.trim()
+		s.rec.Enrolled, s.sent = max(s.rec.Enrolled, s.enrolled), false
 		b.save(s)
 	}
 }

@@ -24,11 +24,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 )
 
@@ -45,11 +45,9 @@ type Member struct {
 
 // books are what a server keeps beside the bucket.
 type books struct {
-	URLs    []string  `json:"urls"`
-	Cert    []byte    `json:"cert"`  // DER
-	Key     []byte    `json:"key"`   // PKCS #8
-	Local   string    `json:"local"` // key of the commands on this machine
-	Members []*Member `json:"members"`
+	Cert    []byte   `json:"cert"` // DER
+	Key     []byte   `json:"key"`  // PKCS #8
+	Members []Member `json:"members"`
 }
 
 // ServerSettings say how a server is reached.
@@ -59,18 +57,15 @@ type ServerSettings struct {
 	Monitor string   // address of /healthz without TLS; "": none
 }
 
-// Server is a NATS server with JetStream that lets the members of one fleet in. Beside what NATS does
-// it knows the members. It has no key of the fleet.
-type Server struct {
-	// First is the invitation of the first device, if the server is new.
-	First *Invitation
-
+// host is a NATS server with JetStream that lets the members of one fleet in. Beside what NATS does it
+// knows the members. It has no key of the fleet.
+type host struct {
 	folder string
-	set    ServerSettings
-	nc     *nats.Conn
+	urls   []string
+	own    string // password of its own connection
+	nats   *server.Server
 
-	mu   sync.Mutex // guards nats and books
-	nats *server.Server
+	mu sync.Mutex // guards books
 	books
 }
 
@@ -84,7 +79,7 @@ func readBooks(path string) (b books, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &b)
 	}
-	if err == nil && (len(b.Cert) == 0 || len(b.URLs) == 0) {
+	if err == nil && (len(b.Cert) == 0) {
 		err = errors.New("the file is damaged, or not of a server")
 	}
 	if err != nil {
@@ -104,7 +99,7 @@ func (b books) write(path string) error {
 	return safefile.Write(path, text)
 }
 
-func (s *Server) save() error { return s.books.write(booksOf(s.folder)) }
+func (s *host) save() error { return s.books.write(booksOf(s.folder)) }
 
 // Backup writes what of the server with a folder no device can give back: who its members are, and its
 // certificate. Who reads the file can pose as the server, and learns no name and no face.
@@ -124,93 +119,65 @@ func copyBooks(from, to string) error {
 	return b.write(to)
 }
 
-// Serve starts the server of a fleet, which keeps its files in folder. Close it after use.
-func Serve(folder string, set ServerSettings) (s *Server, err error) {
-	s = &Server{folder: folder, set: set}
+// Serve runs the server of a fleet, which keeps its files in folder, until ctx ends. When it runs it calls
+// ready, with an invitation for the first device while the fleet has none. NATS takes nothing any more once
+// it could not write, so a full disk ends the server: start it again.
+func Serve(ctx context.Context, folder string, set ServerSettings, ready func(first *Invitation)) error {
+	s := &host{folder: folder, urls: set.URLs, own: rand.Text()}
+	var err error
 	s.books, err = readBooks(booksOf(folder))
-	fresh := errors.Is(err, fs.ErrNotExist)
-	if fresh {
-		s.Local = newSeed(nkeys.CreateUser)
+	if errors.Is(err, fs.ErrNotExist) {
 		s.Cert, s.Key, err = certificate()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, port, err := address(set.Listen)
-	if err != nil {
-		return nil, err
-	}
-	if len(set.URLs) > 0 {
-		s.URLs = set.URLs
-	} else if len(s.URLs) == 0 {
-		name, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("the name of this machine: %w; use --url", err)
-		}
-		s.URLs = []string{fmt.Sprintf("tls://%s:%d", name, port)}
-	}
-	if err = s.save(); err == nil && fresh {
-		var i Invitation
-		i, err = s.invite("first", true)
-		s.First = &i
-	}
-	if err == nil {
-		err = s.start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// start starts NATS.
-func (s *Server) start() error {
-	o, err := s.options(s.set)
+	o, err := s.options(set)
 	if err != nil {
 		return err
 	}
-	n, err := server.NewServer(o)
+	if len(s.urls) == 0 {
+		name, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("the name of this machine: %w; use --url", err)
+		}
+		s.urls = []string{fmt.Sprintf("tls://%s:%d", name, o.Port)}
+	}
+	var first *Invitation
+	if slices.ContainsFunc(s.Members, func(m Member) bool { return m.Key != "" }) {
+		err = s.save()
+	} else {
+		first, err = s.invite("first", true)
+	}
 	if err != nil {
+		return err
+	}
+	if s.nats, err = server.NewServer(o); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	s.mu.Lock()
-	s.nats = n
-	s.mu.Unlock()
-	n.Start()
-	if !n.ReadyForConnections(time.Minute) {
-		err = fmt.Errorf("the server does not start: is another one running at %s, or the disk full?", s.set.Listen)
-	} else {
-		err = s.begin(n)
+	s.nats.Start()
+	defer s.nats.WaitForShutdown()
+	defer s.nats.Shutdown()
+	if !s.nats.ReadyForConnections(time.Minute) {
+		return fmt.Errorf("the server does not start: is another one running at %s, or the disk full?", set.Listen)
 	}
+	nc, err := s.answers(ctx)
 	if err != nil {
-		s.Close()
+		return err
 	}
-	return err
-}
-
-// Run serves until ctx ends. NATS takes nothing any more once it could not write: when there is room
-// again, it is started anew. Tell gets a sentence for people.
-func (s *Server) Run(ctx context.Context, tell func(string)) {
-	for full := false; backoff.Wait(ctx, 2*time.Second); {
-		if health := s.nats.Healthz(nil); !full && health.Error != "" {
-			full = true
-			tell("nothing can be stored; the devices wait until there is room on the disk: " + health.Error)
-			s.Close()
-		}
-		if !full {
-			continue
-		}
-		room := filepath.Join(s.folder, "room")
-		err := errors.Join(os.WriteFile(room, make([]byte, 1<<20), 0o600), os.Remove(room))
-		if err == nil && s.start() == nil {
-			full = false
-			tell("there is room again: the server goes on")
+	defer nc.Close()
+	ready(first)
+	for backoff.Wait(ctx, 2*time.Second) {
+		if health := s.nats.Healthz(nil); health.Error != "" {
+			return errors.New("nothing can be stored; the devices wait until there is room on the disk, and the server " +
+				"is started again: " + health.Error)
 		}
 	}
+	return nil
 }
 
 // options returns the settings of NATS.
-func (s *Server) options(set ServerSettings) (*server.Options, error) {
+func (s *host) options(set ServerSettings) (*server.Options, error) {
 	key, err := x509.ParsePKCS8PrivateKey(s.Key)
 	if err != nil {
 		return nil, err
@@ -237,87 +204,47 @@ func address(text string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// begin opens the bucket, and answers requests.
-func (s *Server) begin(n *server.Server) error {
-	local, err := nkeys.FromSeed([]byte(s.Local))
+// asking is the subject of requests. The key of the device that asks ends it: NATS lets no other device
+// publish there.
+const asking = "fleet."
+
+// answers opens the bucket, and answers requests.
+func (s *host) answers(ctx context.Context) (*nats.Conn, error) {
+	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Token(s.own), nats.MaxReconnects(-1))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.nc, err = nats.Connect("", nats.InProcessServer(n), nats.Nkey(public(s.Local), local.Sign),
-		nats.MaxReconnects(-1))
-	if err != nil {
-		return err
-	}
-	js, err := jetstream.New(s.nc)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := openBucket(ctx, js, 1); err != nil {
-		return err
-	}
-	for _, of := range []struct {
-		subject string
-		answer  func(by string, r request) (any, error)
-	}{{"fleet.join.", s.joins}, {"fleet.admin.", s.admin}, {"fleet.members.", s.list}} {
-		_, err := s.nc.Subscribe(of.subject+"*", func(m *nats.Msg) {
-			// NATS lets a device publish only at the subject that ends with its own key.
-			m.Respond(encode(answerTo(m.Data, m.Subject[len(of.subject):], of.answer)))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close ends the server.
-func (s *Server) Close() {
-	if s.nc != nil {
-		s.nc.Close()
-	}
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
-}
-
-// openBucket makes the bucket if there is none: a JetStream key-value bucket of one value for each
-// key. Its sequence numbers begin with the time, so those of a later bucket, after the first was
-// lost, are never those of an earlier one.
-func openBucket(ctx context.Context, js jetstream.JetStream, copies int) error {
-	_, err := js.Stream(ctx, stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: stream, Subjects: []string{place + ">"}, MaxMsgsPerSubject: 1, MaxMsgSize: 1 << 20,
-			Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
-			Storage: jetstream.FileStorage, Replicas: copies, Duplicates: 100 * time.Millisecond,
-			FirstSeq: uint64(time.Now().UnixMilli()), MaxBytes: 4 << 30,
+	if err = makeBucket(ctx, nc, 1); err == nil {
+		_, err = nc.Subscribe(asking+"*", func(m *nats.Msg) {
+			var r request
+			var out reply
+			err := decoding.Unmarshal(m.Data, &r)
+			if err == nil {
+				out, err = s.answer(m.Subject[len(asking):], r)
+			}
+			if err != nil {
+				out = reply{Error: err.Error()}
+			}
+			m.Respond(encode(out))
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("opening the bucket of the fleet: %w", err)
+		nc.Close()
 	}
-	return nil
+	return nc, err
 }
 
-func answerTo(data []byte, by string, do func(by string, r request) (any, error)) reply {
-	var r request
-	var result any
-	err := decoding.Unmarshal(data, &r)
-	if err == nil {
-		result, err = do(by, r)
-	}
-	if err != nil {
-		return reply{Error: err.Error()}
-	}
-	return reply{Result: encode(result)}
-}
-
-var _ server.Authentication = (*Server)(nil)
+var _ server.Authentication = (*host)(nil)
 
 // Check lets members and invitations in, by the signature of their key.
-func (s *Server) Check(c server.ClientAuthentication) bool {
+func (s *host) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
+	if o.Token == s.own {
+		c.RegisterUser(&server.User{})
+		return true
+	}
 	sig, err := base64.RawURLEncoding.DecodeString(o.Sig)
 	if err != nil {
 		return false
@@ -326,30 +253,25 @@ func (s *Server) Check(c server.ClientAuthentication) bool {
 	if err != nil || key.Verify(c.GetNonce(), sig) != nil {
 		return false
 	}
-	if o.Nkey == public(s.Local) {
-		c.RegisterUser(&server.User{Username: o.Nkey})
-		return true
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.Members, func(m *Member) bool {
+	i := slices.IndexFunc(s.Members, func(m Member) bool {
 		return m.Key == o.Nkey || m.Invited == o.Nkey && time.Now().Before(m.Until)
 	})
 	if i < 0 {
 		return false
 	}
-	m := s.Members[i]
-	may := []string{"fleet.join." + o.Nkey}
+	m := &s.Members[i]
+	may := []string{asking + o.Nkey}
 	if m.Key == o.Nkey {
 		m.Seen = time.Now()
-		may = []string{
-			place + ">", "fleet.members." + o.Nkey, "$JS.API.STREAM.INFO." + stream,
-			"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
-			"$JS.API.CONSUMER.CREATE." + stream + ".>", "$JS.API.CONSUMER.MSG.NEXT." + stream + ".>",
-			"$JS.API.CONSUMER.INFO." + stream + ".>", "$JS.API.CONSUMER.DELETE." + stream + ".>",
+		may = append(may, place+"*", place+memberPrefix+o.Nkey, place+presencePrefix+o.Nkey)
+		for _, what := range []string{"STREAM.INFO.%s", "STREAM.MSG.GET.%s", "DIRECT.GET.%s.>", "CONSUMER.CREATE.%s.>",
+			"CONSUMER.MSG.NEXT.%s.>", "CONSUMER.INFO.%s.>", "CONSUMER.DELETE.%s.>"} {
+			may = append(may, "$JS.API."+fmt.Sprintf(what, stream))
 		}
 		if m.Admin {
-			may = append(may, "fleet.admin."+o.Nkey)
+			may = append(may, place+">")
 		}
 	}
 	inbox := []string{"_INBOX_" + o.Nkey + ".>"}
@@ -360,68 +282,75 @@ func (s *Server) Check(c server.ClientAuthentication) bool {
 }
 
 // invite makes an invitation, without the keys of the fleet, which the server does not have.
-func (s *Server) invite(name string, admin bool) (i Invitation, err error) {
-	taken := slices.ContainsFunc(s.Members, func(m *Member) bool { return m.Name == name && m.Key != "" })
-	if len(name) == 0 || len(name) > 64 || taken {
-		return i, fmt.Errorf("%q cannot be the name of a further device: it needs 1 to 64 bytes that no other one "+
-			"has", name)
+func (s *host) invite(name string, admin bool) (*Invitation, error) {
+	if err := face.CheckName(name); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(s.Members, func(m Member) bool { return m.Name == name && m.Key != "" }) {
+		return nil, fmt.Errorf("another device has the name %q", name)
 	}
 	pin := sha256.Sum256(s.Cert)
-	i = Invitation{Name: name, URLs: s.URLs, Seed: newSeed(nkeys.CreateUser), Pin: pin[:]}
-	s.Members = slices.DeleteFunc(s.Members, func(m *Member) bool {
+	i := &Invitation{Name: name, URLs: s.urls, Seed: newSeed(nkeys.CreateUser), Pin: pin[:]}
+	s.Members = slices.DeleteFunc(s.Members, func(m Member) bool {
 		return m.Name == name || m.Key == "" && time.Now().After(m.Until)
 	})
-	s.Members = append(s.Members, &Member{Name: name, Admin: admin, Invited: public(i.Seed),
+	s.Members = append(s.Members, Member{Name: name, Admin: admin, Invited: public(i.Seed),
 		Until: time.Now().Add(invitedFor)})
 	return i, s.save()
 }
 
-func (s *Server) joins(by string, r request) (any, error) {
+// answer does what the device with a key asks for.
+func (s *host) answer(by string, r request) (out reply, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.Members {
-		if m.Invited != by || !nkeys.IsValidPublicUserKey(r.Key) {
-			continue
-		}
+	member := slices.IndexFunc(s.Members, func(m Member) bool { return m.Key == by })
+	invited := slices.IndexFunc(s.Members, func(m Member) bool {
+		return m.Invited == by && (m.Key != "" || time.Now().Before(m.Until))
+	})
+	switch {
+	case member < 0 && (invited < 0 || r.What != "join" || !nkeys.IsValidPublicUserKey(r.Key)):
+		err = errors.New("the invitation is too old")
+	case member < 0:
+		m := &s.Members[invited]
 		if m.Key != "" && m.Key != r.Key {
-			return nil, errors.New("another device has used this invitation; if you do not know it, revoke it")
+			return out, errors.New("another device has used this invitation; if you do not know it, revoke it")
 		}
 		m.Key = r.Key
-		return nil, s.save()
+		err = s.save()
+	case r.What == "members":
+		out.Members, err = s.list()
+	case !s.Members[member].Admin:
+		err = errNoAdmin
+	case r.What == "invite":
+		out.Invitation, err = s.invite(r.Name, r.Admin)
+	case r.What == "revoke":
+		out.Key, err = s.revoke(r.Name)
+	default:
+		err = errors.New("that is for a newer server")
 	}
-	return nil, errors.New("the invitation is too old")
+	return out, err
 }
 
-func (s *Server) admin(by string, r request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.ContainsFunc(s.Members, func(m *Member) bool { return m.Key == by && m.Admin }) {
-		return nil, errNoAdmin
+// revoke removes a device and ends its connections.
+func (s *host) revoke(name string) (key string, err error) {
+	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.Name == name })
+	if i < 0 {
+		return "", fmt.Errorf("no device has the name %q", name)
 	}
-	switch r.What {
-	case "invite":
-		return s.invite(r.Name, r.Admin)
-	case "revoke":
-		i := slices.IndexFunc(s.Members, func(m *Member) bool { return m.Name == r.Name })
-		if i < 0 {
-			return nil, fmt.Errorf("no device has the name %q", r.Name)
-		}
-		gone := *s.Members[i]
-		s.Members = slices.Delete(s.Members, i, i+1)
-		if err := s.save(); err != nil {
-			return nil, err
-		}
-		here, err := s.connected()
-		for _, id := range append(here[gone.Key], here[gone.Invited]...) {
-			s.nats.DisconnectClientByID(id) // an error: it is gone already
-		}
-		return gone, err
+	gone := s.Members[i]
+	s.Members = slices.Delete(s.Members, i, i+1)
+	if err := s.save(); err != nil {
+		return "", err
 	}
-	return nil, errors.New("that is for a newer server")
+	here, err := s.connected()
+	for _, id := range append(here[gone.Key], here[gone.Invited]...) {
+		s.nats.DisconnectClientByID(id) // an error: it is gone already
+	}
+	return gone.Key, err
 }
 
 // connected returns the numbers of the connections of each device.
-func (s *Server) connected() (map[string][]uint64, error) {
+func (s *host) connected() (map[string][]uint64, error) {
 	c, err := s.nats.Connz(&server.ConnzOptions{Username: true, Limit: 100000})
 	if err != nil {
 		return nil, err
@@ -433,20 +362,13 @@ func (s *Server) connected() (map[string][]uint64, error) {
 	return here, nil
 }
 
-func (s *Server) list(string, request) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *host) list() ([]Member, error) {
 	here, err := s.connected()
-	if err != nil {
-		return nil, err
+	all := slices.Clone(s.Members)
+	for i, m := range all {
+		all[i].Online = len(here[m.Key]) > 0
 	}
-	var all []Member
-	for _, m := range s.Members {
-		of := *m
-		of.Online = len(here[m.Key]) > 0
-		all = append(all, of)
-	}
-	return all, nil
+	return all, err
 }
 
 // certificate makes the certificate of a server, for ever: devices know it by its hash.

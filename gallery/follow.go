@@ -26,7 +26,6 @@ const mostLoose = 256
 // saved says what the database has of the learner.
 type saved struct {
 	generation int64    // 0: nothing
-	observed   int64    // the last observation in it
 	print      [32]byte // a hash of what was learned
 	loose      int      // labels beyond it
 	forced     bool     // it must be written anew
@@ -46,10 +45,10 @@ func (g *Gallery) align() error {
 		return g.again()
 	}
 	whole, err := g.beside()
-	if err == nil {
-		_, err = g.follow(whole, whole)
+	if err != nil {
+		return err
 	}
-	return err
+	return g.follow(whole, whole)
 }
 
 // again reads what another program has saved, and learns the unsaved faces of g again on top of it.
@@ -115,16 +114,15 @@ func (g *Gallery) load() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	before := *g
-	s.observed = l.Counts().Observed
+	before, learner := *g, *g.learner
 	*g.learner, g.saved, g.labels, g.last = l, s, labels, last
 	g.saved.print = g.fingerprint()
 	_, err = g.beside()
 	if err == nil {
-		_, err = g.follow(true, true)
+		err = g.follow(true, true)
 	}
 	if err != nil {
-		*g = before
+		*g, *g.learner = before, learner
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	g.version, err = g.db.Version()
@@ -132,27 +130,25 @@ func (g *Gallery) load() error {
 }
 
 // follow brings the learner in line with the labels, whoever has changed them: without whole only with new ones. Named
-// says that people have changed. It reports whether anything was different.
-func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
+// says that people have changed.
+func (g *Gallery) follow(whole, named bool) error {
 	after := g.last
 	if whole {
 		after = 0
 	}
 	var want []Label
-	err = g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
+	err := g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
 		func(r store.Row) error {
 			want = append(want, labelIn(r))
 			return nil
 		}, after)
 	if err != nil || len(want) == 0 && !whole && !named {
-		return false, err
+		return err
 	}
-	if whole || named || len(want) > 0 {
-		if err := g.readPeople(); err != nil {
-			return false, err
-		}
-		g.turn++
+	if err := g.readPeople(); err != nil {
+		return err
 	}
+	g.turn++
 	there := make(map[int64]bool, len(g.labels))
 	if whole {
 		wanted := make(map[int64]bool, len(want))
@@ -168,10 +164,9 @@ func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 		slices.Sort(gone)
 		if len(gone) > 0 {
 			if err := g.forget(want); err != nil {
-				return true, err
+				return err
 			}
 			g.learner.Retract(gone...)
-			changed = true
 		}
 		for id, h := range g.labels {
 			if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
@@ -192,16 +187,15 @@ func (g *Gallery) follow(whole, named bool) (changed bool, err error) {
 			continue
 		}
 		if err := g.teach(h); err != nil {
-			return true, err
+			return err
 		}
-		changed = true
 	}
 	for _, h := range early {
 		if err := g.teach(h); err != nil {
-			return true, err
+			return err
 		}
 	}
-	return changed, nil
+	return nil
 }
 
 // forget lets the learner forget the people who have no faces any more.
@@ -323,7 +317,7 @@ func (t *Tx) save() error {
 	if err != nil {
 		return err
 	}
-	next.generation, next.loose, next.observed = max(next.generation, 0)+1, 0, g.learner.Counts().Observed
+	next.generation, next.loose = max(next.generation, 0)+1, 0
 	t.saved = next
 	if err := t.Exec("delete from dropped"); err != nil {
 		return err

@@ -520,7 +520,7 @@ func (m *machine) step() {
 		m.second++
 		now := time.Unix(m.second, 0)
 		s.Enroll(name, faces, now, gallery.Enrolment{Add: true, Force: true})
-		m.both(fmt.Sprintf("LabelAll %d %s", len(faces), name), nil, nil, func(g *gallery.Gallery) (any, error) {
+		m.both(fmt.Sprintf("Label %d %s", len(faces), name), nil, nil, func(g *gallery.Gallery) (any, error) {
 			return nil, g.Label(name, faces, now)
 		})
 	case 41:
@@ -693,12 +693,11 @@ func (m *machine) refuse() {
 	}
 	before := m.snapshot(m.g)
 	for what, do := range map[string]func(*gallery.Gallery) error{
-		"Label":    func(g *gallery.Gallery) error { return g.Learner().Label(x, 1) },
-		"LabelAll": func(g *gallery.Gallery) error { return g.Learner().LabelAll([][]float32{good, x}, 1) },
-		"Observe":  func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
-		"Judge":    func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
-		"Nearest":  func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, 1); return err },
-		"Reject":   func(g *gallery.Gallery) error { return g.Learner().Reject(x, 1) },
+		"Label":   func(g *gallery.Gallery) error { return g.Learner().Label(x, 1) },
+		"Observe": func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
+		"Judge":   func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
+		"Nearest": func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, 1); return err },
+		"Reject":  func(g *gallery.Gallery) error { return g.Learner().Reject(x, 1) },
 		"Resembles": func(g *gallery.Gallery) error {
 			_, err := g.Resembles("alice", [][]float32{good, x})
 			return err

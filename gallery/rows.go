@@ -200,7 +200,7 @@ func (t *Tx) Follow() error {
 	if t.failed != nil {
 		return t.failed
 	}
-	_, t.failed = t.g.follow(t.whole, t.named)
+	t.failed = t.g.follow(t.whole, t.named)
 	t.ahead, t.whole, t.named = true, false, false
 	return t.failed
 }

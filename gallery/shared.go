@@ -3,13 +3,15 @@
 package gallery
 
 import (
-	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -87,66 +89,88 @@ func (g *Gallery) beside() (bool, error) {
 	return now != was, err
 }
 
-// Away is a person whom another device of the fleet sees.
-type Away struct {
-	Person int64     `cbor:"person" json:"-"`
-	Place  string    `json:"place"` // name of the device
-	Since  time.Time `json:"since"`
-	Until  time.Time `cbor:"until" json:"-"` // afterwards nothing is known, unless the device has said it again
+// There is whom the offices of a device of the fleet see.
+type There struct {
+	Place string             `cbor:"1,keyasint"` // name of the device
+	At    int64              `cbor:"2,keyasint"` // when this was known: seconds since 1970
+	Since map[[16]byte]int64 `cbor:"3,keyasint"` // since when the people of the fleet are there
 }
 
-// Elsewhere sets who is at other devices.
-func (t *Tx) Elsewhere(all []Away) error {
+// Lasting is how long it counts that somebody was there, unless it is known anew.
+const Lasting = 15 * time.Minute
+
+// Away is a person whom another device of the fleet sees.
+type Away struct {
+	Place string    `json:"place"` // name of the device
+	Since time.Time `json:"since"`
+}
+
+// OfficeLock returns the path of the file that the office of a name locks while it runs.
+func OfficeLock(gallery, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s-office-%x", gallery, sum[:4])
+}
+
+// Here returns whom the offices see that run with this gallery. What an office says that has ended counts
+// no more.
+func (r *Rows) Here(place string, now time.Time) (There, error) {
+	mine := There{place, now.Unix(), make(map[[16]byte]int64)}
+	err := r.Look(func(t *Tx) error {
+		offices := make(map[string]bool)
+		return t.Query(`select o.name, s.id, p.since / 1000000000 from present p join shared s on s.person = p.person
+			join office o on o.id = p.office order by p.since desc`, func(row Row) error {
+			name := row.ColumnText(0)
+			runs, asked := offices[name]
+			if !asked {
+				f, err := safefile.Open(OfficeLock(r.g.path, name))
+				if runs = err == nil && errors.Is(safefile.Lock(f, 0), safefile.ErrLocked); err == nil {
+					f.Close()
+				}
+				offices[name] = runs
+			}
+			if runs {
+				mine.Since[[16]byte(row.ColumnRawBlob(1))] = row.ColumnInt64(2)
+			}
+			return nil
+		})
+	})
+	return mine, err
+}
+
+// Elsewhere keeps whom another device sees, in the place of what it said before.
+func (t *Tx) Elsewhere(device string, all There) error {
 	b, err := cbor.Marshal(all)
 	if err != nil {
 		return err
 	}
-	return t.Exec("insert into meta values('elsewhere', ?) on conflict(key) do update set value = excluded.value", b)
+	return t.Exec("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", device, b)
 }
 
 // Elsewhere returns who is at another device at the moment at, by number.
 func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
-	there := make(map[int64]Away)
+	var all []There
+	away := make(map[int64]Away)
 	err := g.Look(func(t *Tx) error {
-		return t.Query("select value from meta where key = 'elsewhere'", func(r Row) error {
-			var all []Away
-			err := cbor.Unmarshal(r.ColumnRawBlob(0), &all)
-			for _, a := range all {
-				if at.Before(a.Until) && a.Since.After(there[a.Person].Since) {
-					there[a.Person] = a
-				}
+		err := t.Query("select value from meta where key >= 'here.' and key < 'here/'", func(r Row) error {
+			var there There
+			err := cbor.Unmarshal(r.ColumnRawBlob(0), &there)
+			if time.Unix(there.At, 0).Add(Lasting).After(at) {
+				all = append(all, there)
 			}
 			return err
 		})
+		for _, there := range all {
+			for id, since := range there.Since {
+				person, _ := t.Int("select person from shared where id = ?", id[:])
+				old := away[person].Since
+				if person > 0 && since > old.Unix() && since < 1<<37 {
+					away[person] = Away{there.Place, time.Unix(since, 0)}
+				}
+			}
+		}
+		return cmp.Or(err, t.Err())
 	})
-	return there, err
-}
-
-// Known is a person and the faces that are labelled now.
-type Known struct {
-	Name     string
-	Enrolled int64 // seconds since 1970
-	Faces    []KnownFace
-}
-
-// KnownFace is a label. Its Vector is little-endian float32, the lowest dimension first.
-type KnownFace struct {
-	Row      int64
-	Rejected bool // it is not this person's
-	Vector   []byte
-}
-
-// Known returns a person, or no name if there is none of the number.
-func (t *Tx) Known(person int64) (k Known) {
-	t.Query("select name, enrolled from person where id = ?", func(r Row) error {
-		k.Name, k.Enrolled = r.ColumnText(0), r.ColumnInt64(1)
-		return nil
-	}, person)
-	t.Query("select id, rejected, vector from label where person = ? and valid order by id", func(r Row) error {
-		k.Faces = append(k.Faces, KnownFace{r.ColumnInt64(0), r.ColumnInt64(1) == 1, bytes.Clone(r.ColumnRawBlob(2))})
-		return nil
-	}, person)
-	return k
+	return away, err
 }
 
 // all runs statements with those of the arguments that they name.

@@ -73,10 +73,13 @@ func TestElsewhereLeave(t *testing.T) {
 			}
 			h.beside(func(g *gallery.Gallery) error { // alice is here, whatever others say
 				return g.Records(false, func(t *gallery.Tx) error {
-					return t.Elsewhere([]gallery.Away{
-						{Person: g.Number("alice"), Place: "hall", Since: noon, Until: noon.Add(time.Hour)},
-						{Person: g.Number("bob"), Place: "hall", Since: noon, Until: noon.Add(time.Hour)},
-					})
+					there := gallery.There{Place: "hall", At: noon.Add(time.Hour).Unix(), Since: make(map[[16]byte]int64)}
+					for i, name := range []string{"alice", "bob"} {
+						id := [16]byte{byte(i)}
+						there.Since[id] = noon.Unix()
+						t.Exec("insert into shared values(?, ?, '', 0, 0, 0, 1, 0, x'')", id[:], g.Number(name))
+					}
+					return t.Elsewhere("here.hall", there)
 				})
 			})
 			if known(w, "alice").Place != "" || known(w, "bob").Place != "hall" {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -71,7 +70,7 @@ func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 	return s
 }
 
-// leastClear is the number of clear faces that differ ([sighting.NewLook]) from which somebody unknown is told, and
+// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told, and
 // leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of somebody
 // who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be mostSpoilt
 // times as many. TestSpoiltFaces chose leastClear and mostSpoilt, on p3 and p5 of vidtimit_rot.
@@ -90,16 +89,9 @@ func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 	if len(s.looks) >= leastClear {
 		return
 	}
-	// Who comes nearer is another size in each picture: looks of other light or size count on, for more of a movement.
-	l, isNew := sighting.LookOf(x), len(s.looks) == 0
-	for _, c := range s.looks {
-		same, differs := sighting.NewLook(space, l, []sighting.Look{c})
-		if graph.Distance(l.Vector, c.Vector, space.Scale) < space.Look {
-			return
-		}
-		isNew = isNew || differs && len(same) > 0
-	}
-	if isNew {
+	// Who comes nearer is another size in each picture: looks of other light or size count on.
+	l := sighting.LookOf(x)
+	if isNew, _ := l.Differs(space, s.looks); isNew {
 		s.looks = append(s.looks, l)
 	}
 }

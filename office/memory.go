@@ -11,13 +11,11 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // Options of an [Office]. A zero field means the default.
 type Options struct {
 	Presence PresenceSettings
-	Rules    sighting.Rules
 	Freeze   bool // recognise people and learn nothing
 	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
 	Faceless bool

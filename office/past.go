@@ -5,7 +5,6 @@ package office
 import (
 	"cmp"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -96,8 +95,7 @@ func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Pas
 
 // lockOf locks an office.
 func lockOf(g *gallery.Gallery, name string, wait time.Duration) (*os.File, error) {
-	sum := sha256.Sum256([]byte(name))
-	f, err := os.OpenFile(fmt.Sprintf("%s-office-%x", g.Path(), sum[:4]), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(gallery.OfficeLock(g.Path(), name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -48,16 +48,12 @@ type Camera struct {
 	Door   Door // whose faces it sees: "" for people in a room
 }
 
-// stillsNamed is the number of judged pictures of [Camera].Stills that give a name.
-const stillsNamed = 2
-
 // watcher returns the watcher for the camera.
 func (w *cameras) watcher(c Camera) *sighting.Watcher {
-	rules := w.o.Rules
 	if c.Stills {
-		rules.Frames = stillsNamed
+		return sighting.NewStillsWatcher(w.gallery.Learner())
 	}
-	return sighting.NewWatcher(w.gallery.Learner(), sighting.Settings{Given: c.Stills}, rules)
+	return sighting.NewWatcher(w.gallery.Learner())
 }
 
 // Health describes the state of a camera.

@@ -31,6 +31,13 @@ type Verdict struct {
 	Stored int64 `json:"-"`
 }
 
+// Lose takes the name from a verdict, because another face of the frame is a better match for the person.
+func (v *Verdict) Lose() {
+	if v.Person != 0 {
+		v.Person, v.Reason, v.Distance, v.Anchored = 0, BetterFace, 0, false
+	}
+}
+
 // Reason says in words for a person why a face was not recognised.
 type Reason string
 
@@ -67,37 +74,25 @@ type judgement struct {
 
 // look judges a face by the graph and, if that gives no name, by the enrolled faces alone, so that learning takes no
 // name away. From what only the enrolled faces say, the graph learns nothing. It changes nothing.
-func (l *Learner) look(o Observation, j *judgement) (err error) {
-	*j = judgement{}
-	if j.trial, err = l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...); err != nil {
-		return err
-	}
-	if j.verdict, j.claim, err = l.judge(j.trial); err != nil {
-		return err
-	}
+func (l *Learner) look(o Observation) (j judgement) {
+	j.trial = l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...)
+	j.verdict, j.claim = l.judge(j.trial)
 	switch j.verdict.Reason {
 	case Outlier, NoPath, Tie, Strayed: // the graph does not tell
-		v, c, err := l.judge(j.trial.Labelled())
-		if err != nil {
-			return err
-		}
-		if v.Person != 0 {
+		if v, c := l.judge(j.trial.Labelled()); v.Person != 0 {
 			j.verdict, j.claim, j.claim.enrolled = v, c, true
 		}
 	}
-	return nil
+	return j
 }
 
 // judge turns the harmonic solution at a face into a verdict and a claim.
-func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
+func (l *Learner) judge(t quantized.Trial) (Verdict, claim) {
 	none := claim{class: -1}
 	if t.Outlier() || !l.Radii().recognises(t) {
-		return Verdict{Sink: 1, Reason: Outlier}, none, nil
+		return Verdict{Sink: 1, Reason: Outlier}, none
 	}
-	solution, err := t.Solve()
-	if err != nil {
-		return Verdict{}, none, err
-	}
+	solution := t.Solve()
 	v := Verdict{Sink: 1}
 	best, second := none, 0.
 	for _, x := range solution.Values {
@@ -115,12 +110,12 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 	v.Sink, v.Confidence = min(max(v.Sink, 0), 1), best.value
 	equal := max(resolution, 2*solution.Bound)
 	switch {
-	case best.value <= equal:
+	case !(best.value > equal):
 		v.Confidence, v.Reason = 0, NoPath
-		return v, none, nil
-	case best.value-second <= equal:
+		return v, none
+	case !(best.value-second > equal):
 		v.Reason = Tie
-		return v, claim{class: -1, value: best.value}, nil
+		return v, claim{class: -1, value: best.value}
 	}
 	v.Best = l.classes[best.class].Person
 	distance := t.Anchor(best.class)
@@ -136,7 +131,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim, error) {
 		v.Person, v.Distance = v.Best, distance
 		v.Anchored = v.Distance <= l.Radii().Anchor
 	}
-	return v, best, nil
+	return v, best
 }
 
 // denied reports whether a face that would be a person's has an edge to a face that was rejected as this person's, and
@@ -175,9 +170,7 @@ func decide(all []judgement, held []Person) {
 		}
 		if taken[v.Best] {
 			j.worse = true
-			if v.Person != 0 {
-				v.Person, v.Reason, v.Distance = 0, BetterFace, 0
-			}
+			v.Lose()
 		}
 		taken[v.Best] = true
 	}

@@ -34,10 +34,8 @@ type Learner struct {
 
 	portraits map[int64]portrait // of learned faces, by number; perhaps also of faces that are gone
 
-	frame    []judgement // working storage of step
-	recalled judgement   // working storage of Recall
-
-	learned func(Taught) // see OnLearned; may be nil
+	learned  func(Taught) // see OnLearned; may be nil
+	restored int          // see Restored
 }
 
 // A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.
@@ -120,37 +118,18 @@ func (l *Learner) Knows(p Person) bool { return l.class(p, false) >= 0 }
 //
 // K does not bound labelled faces. The error comes from [face.Space.Check], or wraps [ErrUnknown] for the person 0, or
 // [ErrFull] beyond 1 GiB of labelled faces. On error l is unchanged.
-func (l *Learner) Label(x []float32, p Person) error { return l.LabelAll([][]float32{x}, p) }
-
-// LabelAll adds faces of a person as [Learner.Label] does, all of them or none.
-func (l *Learner) LabelAll(faces [][]float32, p Person) error {
+func (l *Learner) Label(x []float32, p Person) error {
 	if p == 0 {
 		return fmt.Errorf("%w: person 0 is nobody", ErrUnknown)
 	}
-	for i, x := range faces {
-		if err := l.space.Check(x); err != nil {
-			if len(faces) > 1 {
-				err = fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
-			}
-			return err
-		}
+	if err := l.space.Check(x); err != nil {
+		return err
 	}
-	if n := l.graph.LabelRoom(); n < len(faces) {
-		return fmt.Errorf("%w: %d more, and there is room for %d", ErrFull, len(faces), n)
+	if err := l.label(x, class{p, false}); err != nil {
+		return err
 	}
-	before := l.graph.Len()
-	for _, x := range faces {
-		if err := l.label(x, class{p, false}); err != nil {
-			for i := l.graph.Len() - 1; i >= before; i-- {
-				l.unlabel(i)
-			}
-			return err
-		}
-	}
-	for _, x := range faces {
-		l.withdraw(x, p)
-		l.counts.Labelled++
-	}
+	l.withdraw(x, p)
+	l.counts.Labelled++
 	return nil
 }
 

@@ -11,17 +11,12 @@ import (
 )
 
 // Observe judges a face and learns from it, as [Learner.ObserveFrame] does.
-//
-// The error comes from [face.Space.Check]. On error l is unchanged.
 func (l *Learner) Observe(x []float32) (Verdict, error) {
-	if err := l.space.Check(x); err != nil {
-		return Verdict{}, err
-	}
-	all, err := l.step([]Observation{{Vector: x}})
+	all, err := l.ObserveFrame([]Observation{{Vector: x}})
 	if err != nil {
 		return Verdict{}, err
 	}
-	return all[0].verdict, nil
+	return all[0], nil
 }
 
 // Observation is one face in a frame.
@@ -59,44 +54,26 @@ func (l *Learner) ObserveFrame(faces []Observation, held ...Person) ([]Verdict, 
 			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
 		}
 	}
-	all, err := l.step(faces, held...)
-	if err != nil {
-		return nil, err
-	}
-	verdicts := make([]Verdict, len(faces))
-	for i := range all {
-		verdicts[i] = all[i].verdict
-	}
-	return verdicts, nil
-}
-
-// step looks at the faces of a frame, decides who is who, keeps what may be learned, and counts. The next call overwrites
-// the result.
-func (l *Learner) step(faces []Observation, held ...Person) ([]judgement, error) {
-	all := slices.Grow(l.frame[:0], len(faces))[:len(faces)]
-	l.frame = all
+	all := make([]judgement, len(faces))
 	for i, f := range faces {
-		if err := l.look(f, &all[i]); err != nil {
-			return nil, err
-		}
+		all[i] = l.look(f)
 	}
 	decide(all, held)
 	for i, f := range faces {
-		if !l.learns(f, &all[i]) || l.alike(faces[:i], all, f) {
-			continue
-		}
-		if err := l.keep(f, &all[i], l.counts.Observed+int64(i)+1); err != nil {
-			return nil, err
+		if l.learns(f, &all[i]) && !l.alike(faces[:i], all, f) {
+			l.keep(f, &all[i], l.counts.Observed+int64(i)+1)
 		}
 	}
+	verdicts := make([]Verdict, len(faces))
 	for i, f := range faces {
+		verdicts[i] = all[i].verdict
 		l.counts.Observed++
-		if all[i].verdict.Reason == Outlier {
+		if verdicts[i].Reason == Outlier {
 			l.counts.Outliers++
 		}
-		l.count(f, all[i].verdict, l.counts.Observed)
+		l.count(f, verdicts[i], l.counts.Observed)
 	}
-	return all, nil
+	return verdicts, nil
 }
 
 // Recall learns a face that was observed before with Hold set and may be learned now. The number is the number of that
@@ -109,14 +86,9 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 	if observation < 1 || observation > l.counts.Observed {
 		return Verdict{}, fmt.Errorf("%w: observation %d of %d", ErrSettings, observation, l.counts.Observed)
 	}
-	j := &l.recalled
-	if err := l.look(o, j); err != nil {
-		return Verdict{}, err
-	}
-	if l.learns(o, j) {
-		if err := l.keep(o, j, observation); err != nil {
-			return Verdict{}, err
-		}
+	j := l.look(o)
+	if l.learns(o, &j) {
+		l.keep(o, &j, observation)
 	}
 	l.count(o, j.verdict, observation)
 	return j.verdict, nil
@@ -137,9 +109,7 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 	if err := l.space.Check(x); err != nil {
 		return Verdict{}, err
 	}
-	var j judgement
-	err := l.look(Observation{Vector: x}, &j)
-	return j.verdict, err
+	return l.look(Observation{Vector: x}).verdict, nil
 }
 
 // JudgePhotograph returns the verdicts on the faces of a photograph, nil for one without a vector, and changes nothing.
@@ -165,7 +135,7 @@ func JudgePhotograph(l *Learner, faces [][]float32) ([]Verdict, error) {
 			nearest[v.Person], far = i, first
 		}
 		if twice {
-			all[far].Person, all[far].Distance, all[far].Anchored, all[far].Reason = 0, 0, false, BetterFace
+			all[far].Lose()
 		}
 	}
 	return all, nil
@@ -178,21 +148,21 @@ func (l *Learner) learns(o Observation, j *judgement) bool {
 
 // keep is the listing "Online quantized harmonic solution" for one face: place it, solve, read its value. If the claim
 // is the same as in the judgement, and the face may be learned, it stays in the graph as this observation.
-func (l *Learner) keep(o Observation, j *judgement, observation int64) error {
-	t, err := l.graph.Place(o.Vector, o.Follows...)
-	if err != nil || t.Outlier() {
-		return err
+func (l *Learner) keep(o Observation, j *judgement, observation int64) {
+	t := l.graph.Place(o.Vector, o.Follows...)
+	if t.Outlier() {
+		return
 	}
 	c := j.claim
 	if !t.Same(j.trial) {
-		v, again, err := l.judge(t.Trial)
-		if err != nil || v.Reason == Outlier || again.class != c.class {
-			return err
+		v, again := l.judge(t.Trial)
+		if v.Reason == Outlier || again.class != c.class {
+			return
 		}
 		c = again
 	}
 	if !l.teaches(o, t, c) {
-		return nil
+		return
 	}
 	v := &j.verdict
 	v.Stored, v.Learned = t.Keep(c.class, quantized.Moment{Observation: observation, Time: l.time})
@@ -201,7 +171,6 @@ func (l *Learner) keep(o Observation, j *judgement, observation int64) error {
 		o.Vector, o.Follows, o.Picture = slices.Clone(o.Vector), slices.Clone(o.Follows), slices.Clone(o.Picture)
 		l.learned(Taught{Observation: o, Number: observation, Stored: v.Stored, Time: l.time})
 	}
-	return nil
 }
 
 // Taught is a face that was learned, for a program that may have to show it again to another learner.

@@ -24,23 +24,37 @@ type Step struct {
 // accepted, and so on. Whole is true if the path ends at a labelled face, and false if its beginning is not stored any
 // more. The error wraps [ErrUnknown].
 func (l *Learner) Path(id int64) (path []Step, whole bool, err error) {
-	i, ok := l.graph.Find(id)
-	if !ok {
+	if _, ok := l.graph.Find(id); !ok {
 		return nil, false, fmt.Errorf("%w: no stored face has the number %d", ErrUnknown, id)
 	}
-	steps, whole := l.graph.Path(i)
-	for n, s := range steps {
-		step := Step{Stored: l.graph.Origin(s.Vertex).ID, Merged: s.Merged}
-		if !s.Merged {
-			step.Label, _ = l.labelAt(s.Vertex)
+	before := -1                // the vertex of the step before
+	for next := id; next > 0; { // a face is younger than the one through which it was accepted, so the loop ends
+		id = next
+		step, when, via := Step{Stored: id}, int64(0), int64(0)
+		i, there := l.graph.Find(id)
+		if there {
+			o := l.graph.Origin(i)
+			when, via = o.Time, o.Via
+			step.Label, whole = l.labelAt(i)
+		} else {
+			e, merged := l.graph.Merged(id)
+			if !merged {
+				break
+			}
+			when, via = e.Time, e.Via
+			step.Stored, step.Merged = e.Vertex, true
+			i, _ = l.graph.Find(e.Vertex)
 		}
-		if s.Time != 0 {
-			step.At = time.Unix(s.Time, 0)
+		if when != 0 {
+			step.At = time.Unix(when, 0)
 		}
-		if n > 0 {
-			step.Distance = graph.Distance(l.graph.Point(steps[n-1].Vertex), l.graph.Point(s.Vertex), l.space.Scale)
+		if before >= 0 {
+			step.Distance = graph.Distance(l.graph.Point(before), l.graph.Point(i), l.space.Scale)
 		}
-		path = append(path, step)
+		path, before, next = append(path, step), i, 0
+		if via < id {
+			next = via
+		}
 	}
 	return path, whole, nil
 }

@@ -155,3 +155,19 @@ func TestJudgePhotograph(t *testing.T) {
 		t.Error("a vector of another length gave no error")
 	}
 }
+
+// Of two faces of one person in a frame, the one that loses the name is not anchored and has no distance.
+func TestLosesName(t *testing.T) {
+	l := fresh(t)
+	shown(t, l, alice, 0)
+	all, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0}}, {Vector: []float32{.1, 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := all[0]; v.Person != 0 || v.Reason != online.BetterFace || v.Anchored || v.Distance != 0 || v.Best != alice {
+		t.Errorf("%+v", v)
+	}
+	if v := all[1]; v.Person != alice || !v.Anchored || v.Distance == 0 {
+		t.Errorf("%+v", v)
+	}
+}

@@ -21,7 +21,7 @@ cd "$(dirname "$0")/.."
 source=$(pwd)
 for command in dpkg-buildpackage dh git go; do
 	command -v "$command" >/dev/null 2>&1 ||
-		stop "there is no $command; as root run: apt-get install build-essential debhelper git libopencv-dev libcrypt-dev libpam0g-dev, and for go see https://go.dev/dl/"
+		stop "there is no $command; as root run: apt-get install build-essential debhelper git libopencv-dev libavformat-dev libswscale-dev libcrypt-dev libpam0g-dev, and for go see https://go.dev/dl/"
 done
 arch=${ARCH:-$(dpkg --print-architecture)}
 commit=$(git -c safe.directory='*' rev-parse --verify "${COMMIT:-HEAD}^{commit}") || stop 'there is no such commit'

@@ -3,7 +3,6 @@
 package pipeline
 
 import (
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/still"
 )
@@ -85,31 +84,3 @@ func (e exposed) Close() {
 
 // brightens reports whether faces are found in brightened frames. A login's gate refuses them.
 func (p *Pipeline) brightens() bool { return p.o.Gate.MaxGain > 1 }
-
-// tooDark returns samples without a vector of the faces that are found only if the frame is brightened. They tell a
-// person why nobody is recognised.
-func (p *Pipeline) tooDark(frame *facedet.Frame) (samples []face.Sample, err error) {
-	gain, err := gainOf(frame.Image)
-	if err != nil || gain == 0 {
-		return nil, err
-	}
-	img, err := expose(frame.Image, gain)
-	if err != nil {
-		return nil, err
-	}
-	defer img.Close()
-	faces, err := p.detector.Detect(img.Picture)
-	if err != nil {
-		return nil, err
-	}
-	faces = p.largest(faces)
-	for i, track := range p.track(frame.Index, faces) {
-		s, err := p.measured(img, faces[i], track)
-		if err != nil {
-			return nil, err
-		}
-		s.Reason = face.TooDark
-		samples = append(samples, s)
-	}
-	return samples, nil
-}

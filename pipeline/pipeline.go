@@ -68,7 +68,7 @@ type Pipeline struct {
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
 	o.Gate.MinNorm = e.Space().LearnNorm
-	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker(1)}
+	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
 	if o.Spare {
 		if o.Liveness != nil {
 			panic("pipeline: liveness is scored in every frame, and Spare passes over some")
@@ -124,27 +124,26 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-// all returns a sample of each face in the frame.
+// all returns a sample of each face in the frame. Faces that are found only if the frame is brightened, where that is
+// not wanted, have no vector: they tell a person why nobody is recognised.
 func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
-	var gain float64
-	var err error
-	if p.brightens() {
-		if gain, err = gainOf(frame.Image); err != nil {
-			return nil, err
-		}
+	gain, err := gainOf(frame.Image)
+	if err != nil {
+		return nil, err
 	}
-	img, err := expose(frame.Image, gain)
+	first := gain
+	if !p.brightens() {
+		first = 0
+	}
+	img, faces, err := p.find(frame.Image, first)
+	dark := err == nil && len(faces) == 0 && first != gain
+	if dark {
+		img, faces, err = p.find(frame.Image, gain)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer img.Close()
-	faces, err := p.detector.Detect(img.Picture)
-	if err != nil {
-		return nil, err
-	}
-	if len(faces) == 0 && !p.brightens() {
-		return p.tooDark(frame)
-	}
 	faces = p.largest(faces)
 	if p.o.Near {
 		faces = slices.DeleteFunc(faces, func(f facedet.Face) bool { return 4*f.Box.Dy() < faces[0].Box.Dy() })
@@ -152,16 +151,32 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 	var samples []face.Sample
 	tracks := p.track(frame.Index, faces)
 	if frame.Still { // the next picture has other people, or the same ones elsewhere
-		p.tracker = sighting.NewBoxTracker(p.tracker.Next())
+		p.tracker.Restart()
 	}
 	for i, track := range tracks {
-		s, err := p.sample(img, faces[i], track)
+		s, err := p.measured(img, faces[i], track)
+		if dark {
+			s.Reason = face.TooDark
+		} else if err == nil {
+			err = p.complete(img, &s)
+		}
 		if err != nil {
 			return nil, err
 		}
 		samples = append(samples, s)
 	}
 	return samples, nil
+}
+
+// find finds the faces in a frame that is brightened by a gain.
+func (p *Pipeline) find(frame *facedet.Picture, gain float64) (img exposed, faces []facedet.Face, err error) {
+	if img, err = expose(frame, gain); err != nil {
+		return img, nil, err
+	}
+	if faces, err = p.detector.Detect(img.Picture); err != nil {
+		img.Close()
+	}
+	return img, faces, err
 }
 
 // largest returns the first Options.Faces faces.

@@ -89,7 +89,7 @@ func TestCrossing(t *testing.T) {
 		for _, b := range people[:i] {
 			pairs++
 			for name, space := range map[string]face.Space{"place": far, "place and looks": e.Space()} {
-				tr := sighting.NewTracker(space, sighting.Settings{})
+				tr := sighting.NewTracker(space)
 				last := map[int]int{} // the last person of each track
 				n := min(len(a), len(b))
 				for k := range n {
@@ -149,7 +149,7 @@ func TestSlowSeats(t *testing.T) {
 					for _, f := range user[:4] {
 						fixture.Check(t, l.Label(f.Vector, 1))
 					}
-					w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+					w := sighting.NewWatcher(l)
 					left, came := 4+(len(user)-4)*(n%6+1)/6, len(other)*(n/6)/4
 					mine, shown := (left-4+stride-1)/stride, 0
 					own := 0

@@ -20,18 +20,12 @@ func Example() {
 		panic(err)
 	}
 	for i := range 10 {
-		point, err := g.Place([]float32{.2 * float32(i)})
-		if err != nil {
-			panic(err)
-		}
+		point := g.Place([]float32{.2 * float32(i)})
 		if point.Outlier() {
 			fmt.Println("point", i, "is an outlier")
 			continue
 		}
-		solution, err := point.Solve()
-		if err != nil {
-			panic(err)
-		}
+		solution := point.Solve()
 		point.Keep(solution.Values[0].Class, quantized.Moment{Observation: int64(i + 1)})
 	}
 	fmt.Printf("%d vertices for %g points, none further than %.2f from its own\n", g.Len(), g.Mass(), g.Bound())

@@ -5,16 +5,12 @@ package quantized
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 )
 
-// Errors of [Graph.Label], [Graph.Look] and [Graph.Place].
-var (
-	ErrPoint = errors.New("coordinate that is not a finite number")
-	ErrFull  = errors.New("too many labelled points")
-)
+// ErrFull is wrapped by the error of [Graph.Label].
+var ErrFull = errors.New("too many labelled points")
 
 // maxClass bounds the number of a class.
 const maxClass = 1 << 24
@@ -61,10 +57,14 @@ func New(c Config) (*Graph, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	return newGraph(c), nil
+}
+
+func newGraph(c Config) *Graph {
 	return &Graph{
 		c: c, reach: c.EdgeRadius(), points: newPoints(c.Dim), sketches: newSketches(c.Dim),
 		probe: make([]float32, c.Dim),
-	}, nil
+	}
 }
 
 // Config returns the configuration of g.
@@ -137,16 +137,13 @@ func (g *Graph) Neighbours(i int, visit func(j int, distance float64)) {
 
 // Label adds x as a new labelled vertex, also if other vertices are near. Classes count from 0.
 //
-// The error wraps [ErrPoint], or [ErrFull] if the labelled points or all edges would take more than 1 GiB. On error g
-// is unchanged. It panics if x has another dimension, and on a class below 0 or above 2^24.
+// The error wraps [ErrFull] if the labelled points or all edges would take more than 1 GiB. On error g is unchanged. It
+// panics if x has another dimension or a coordinate that is not finite, and on a class below 0 or above 2^24.
 func (g *Graph) Label(x []float32, class int) error {
 	if class < 0 || class > maxClass {
 		panic("quantized: class out of range")
 	}
-	square, err := g.take(x)
-	if err != nil {
-		return err
-	}
+	square := g.take(x)
 	if g.LabelRoom() < 1 {
 		return fmt.Errorf("%w: there are %d, and a graph holds no more", ErrFull, g.Labelled())
 	}
@@ -163,7 +160,7 @@ func (g *Graph) Label(x []float32, class int) error {
 func (g *Graph) LabelRoom() int { return maxValues/max(g.c.Dim, 1) - g.Labelled() }
 
 // take makes x the current point, and returns its squared norm.
-func (g *Graph) take(x []float32) (square float64, err error) {
+func (g *Graph) take(x []float32) (square float64) {
 	if len(x) != g.c.Dim {
 		panic("quantized: dimension mismatch")
 	}
@@ -172,9 +169,9 @@ func (g *Graph) take(x []float32) (square float64, err error) {
 	square = squaredNorm(g.probe)
 	// The square of no float32 overflows a float64, so the sum is finite if all values are.
 	if math.IsNaN(square) || math.IsInf(square, 0) {
-		return 0, fmt.Errorf("quantized: point with a %w", ErrPoint)
+		panic("quantized: coordinate that is not finite")
 	}
-	return square, nil
+	return square
 }
 
 // add appends a vertex of multiplicity 1 at the current point, with edges to the vertices of near.
@@ -239,7 +236,7 @@ func (g *Graph) erase(stays func(i int) bool) {
 		}
 	}
 	g.keep(kept)
-	g.journal.filter(func(e Entry) bool { return g.vertex(e.Vertex) >= 0 })
+	g.journal.entries = slices.DeleteFunc(g.journal.entries, func(e Entry) bool { return g.vertex(e.Vertex) < 0 })
 }
 
 // Remove removes a vertex with all points that it stands for. Points accepted through it stay.
@@ -280,84 +277,27 @@ func (g *Graph) Configure(c Config) error {
 	if c.Dim != g.c.Dim || c.Scale != g.c.Scale {
 		panic("quantized: another space")
 	}
-	old := *g
-	g.stamp++
-	g.c, g.reach, g.contracted = c, c.EdgeRadius(), maps.Clone(g.contracted)
-	restore := func() {
-		stamp := g.stamp
-		*g = old
-		g.stamp = stamp
-	}
-	joined := true
-	if c.Kernel != old.c.Kernel || c.Epsilon != old.c.Epsilon || c.Reach != old.c.Reach || c.Link != old.c.Link {
-		joined = g.rejoin(g.reach > old.reach, func(i int, visit func(j int, d float64, link bool)) {
-			for _, e := range old.edges.of[i] {
-				visit(e.to, e.d, !old.ordinary(e))
-			}
-		})
-	}
-	if !joined {
-		restore()
+	is, ok := c.restore(g.State())
+	if !ok {
 		return fmt.Errorf("%w: edges of a length of %.3g would be too many for the points that there are; use a "+
-			"shorter reach",
-			ErrConfig, c.EdgeRadius())
+			"shorter reach", ErrConfig, c.EdgeRadius())
 	}
-	g.full = false
-	if c.K > old.c.K {
-		g.r = 0 // there is room to tell points apart again
+	is.stamp, is.full = g.stamp+1, false
+	if c.K > g.c.K {
+		is.r = 0 // there is room to tell points apart again
 	}
-	if g.learned <= c.K+1 {
-		g.journal.resize(c.Journal)
-	} else {
-		p, ok := g.plan(c.K)
+	if is.learned > c.K+1 {
+		p, ok := is.plan(c.K)
 		if !ok {
-			n := g.cover(make([]bool, g.Len()), g.order(), g.reach) // at the edge radius
-			restore()
+			n := is.cover(make([]bool, is.Len()), is.order(), is.reach) // at the edge radius
 			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
 				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K,
-				g.learned, n, n)
+				is.learned, n, n)
 		}
-		g.journal.resize(c.Journal) // before new entries go into a ring of another size
-		g.apply(p)
+		is.apply(p)
 	}
+	*g = *is
 	return nil
-}
-
-// rejoin builds the edges anew. With all it uses all coordinates and the links among the candidates, else it uses the
-// candidates of each vertex. It reports false if there are too many edges.
-func (g *Graph) rejoin(all bool, candidates func(i int, visit func(j int, d float64, link bool))) bool {
-	g.edges = edgeLists{}
-	var list []edge
-	for i := range g.v {
-		list = list[:0]
-		if all {
-			for _, e := range g.within(g.points.at(i), g.squares[i], g.reach, g.reach) {
-				if e.to < i {
-					list = append(list, e)
-				}
-			}
-		}
-		candidates(i, func(j int, d float64, link bool) {
-			if j >= i {
-				return
-			}
-			if w := g.c.weight(d, g.reach); w > 0 && !all {
-				list = append(list, edge{j, w, d})
-			} else if w := g.c.linkWeight(d); link && d > g.reach && w > 0 {
-				list = append(list, edge{j, w, d})
-			}
-		})
-		if !g.edges.fit(len(list)) {
-			return false
-		}
-		slices.SortFunc(list, func(a, b edge) int { return a.to - b.to })
-		g.edges.push()
-		for _, e := range list {
-			g.edges.join(i, e.to, e.d, e.w)
-		}
-	}
-	g.lose()
-	return true
 }
 
 // resized returns s with length n, and reuses its storage if this is large enough.

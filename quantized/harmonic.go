@@ -3,17 +3,9 @@
 package quantized
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
 )
-
-// errUnsolved is wrapped if neither conjugate gradients nor a direct solution succeeds. This needs weights of extremely
-// different size.
-var errUnsolved = errors.New("quantized: no harmonic solution found")
 
 // Value is the harmonic value of a point for a class.
 type Value struct {
@@ -31,8 +23,6 @@ const (
 	// tolerance is the error at which the iteration ends, if rounding permits it.
 	tolerance = 1e-10
 	unit      = 0x1p-53 // of rounding
-	// largestDirect bounds the vertices of a part that is solved directly if conjugate gradients fail.
-	largestDirect = 4096
 )
 
 // solver holds the working storage of a solution on one part of the graph: learned vertices that depend on each other,
@@ -65,7 +55,6 @@ type solver struct {
 	values []Value
 	slot   []int32 // place of a class in values, plus 1
 
-	direct   int      // number of direct solutions
 	solved   uint64   // number of the trial that has solution
 	solution Solution // shares values
 }
@@ -174,11 +163,11 @@ func (s *solver) pull(at int, p []float64) float64 {
 }
 
 // iterate solves the scaled system for the right side b by conjugate gradients from 0, into x, and returns a bound of Σ
-// weight_i |r_i|. It reports false if the iteration does not reach the tolerance or the limit of rounding.
+// weight_i |r_i|, which is at the tolerance or the limit of rounding, unless weights are of extremely different size.
 //
 // The bound includes the rounding errors of the residual itself. A sum of m terms is computed as four parallel sums,
 // and the sum of the diagonal in sequence, so each term of the residual has an error below 1.25 m + 16 units.
-func (s *solver) iterate() (bound float64, ok bool) {
+func (s *solver) iterate() (bound float64) {
 	n := len(s.part)
 	s.x, s.r, s.p, s.q = resized(s.x, n), resized(s.r, n), resized(s.p, n), resized(s.q, n)
 	clear(s.x)
@@ -220,10 +209,10 @@ func (s *solver) iterate() (bound float64, ok bool) {
 		var sum, size float64
 		sum, size, bound = s.residual()
 		if sum <= max(tolerance, 16*unit*size) {
-			return bound, true
+			break
 		}
 	}
-	return bound, false
+	return bound
 }
 
 // residual measures the residual of x into r. It returns the weighted sum of its sizes, the weighted sum of the sizes
@@ -237,66 +226,24 @@ func (s *solver) residual() (sum, size, bound float64) {
 	return sum, size, sum + (1.25*float64(s.most)+16)*unit*size
 }
 
-// factorize solves the scaled system for b by a dense Cholesky decomposition, into x.
-func (s *solver) factorize() error {
-	n := len(s.part)
-	if n > largestDirect {
-		return fmt.Errorf("%w: on %d vertices", errUnsolved, n)
-	}
-	a := mat.NewSymDense(n, nil)
-	for i := range n {
-		a.SetSym(i, i, 1)
-		for q := s.start[i]; q < s.start[i+1]; q++ {
-			a.SetSym(i, int(s.to[q]), -s.a[q])
-		}
-	}
-	var c mat.Cholesky
-	if !c.Factorize(a) {
-		return fmt.Errorf("%w: on %d vertices", errUnsolved, n)
-	}
-	x := mat.NewVecDense(n, nil)
-	var bad mat.Condition
-	if err := c.SolveVecTo(x, mat.NewVecDense(n, slices.Clone(s.b))); err != nil &&
-		(!errors.As(err, &bad) || bad > 1e16) {
-		return fmt.Errorf("%w: on %d vertices", errUnsolved, n)
-	}
-	copy(s.x, x.RawVector().Data)
-	return nil
-}
-
-// solve solves for b, and returns a bound of the error.
-func (s *solver) solve() (bound float64, err error) {
-	bound, ok := s.iterate()
-	if ok {
-		return bound, nil
-	}
-	s.direct++
-	if err := s.factorize(); err != nil {
-		return 0, err
-	}
-	_, _, bound = s.residual()
-	return bound, nil
-}
-
 // Solve returns the harmonic solution at the point, on the graph with the point in it. All values of an outlier are 0.
 //
 // Only one system is solved, for the potential g of a unit of current at the point. Because A is symmetric, the value
 // of a class is the current Σ g_i v_i w_ij v_j that leaves through its labelled vertices j. So all classes together
 // cost as much as one. An error of g with the residual r changes a value by Σ r_i l_i, where l is the solution for the
 // class: by at most Σ |r_i|, because all l_i lie in [0,1]. The iteration reduces this sum to 1e-10, or to the limit of
-// rounding.
+// rounding; for weights of extremely different size, the bound of the solution says how far it came.
 //
-// Only vertices that the point reaches without crossing a labelled vertex take part. It fails only for weights of extremely different
-// size. The next call overwrites the values.
-func (t Trial) Solve() (Solution, error) {
+// Only vertices that the point reaches without crossing a labelled vertex take part. The next call overwrites the values.
+func (t Trial) Solve() Solution {
 	t.mustBeOn()
 	g, s := t.g, &t.g.solver
 	if s.solved == t.stamp && !t.alone { // Place has taken over the trial of Look
-		return s.solution, nil
+		return s.solution
 	}
 	s.values, s.solved = s.values[:0], 0
 	if len(t.near) == 0 {
-		return Solution{Values: s.values}, nil
+		return Solution{Values: s.values}
 	}
 	s.begin(g)
 	source, near := t.home, t.near[:0]
@@ -308,10 +255,7 @@ func (t Trial) Solve() (Solution, error) {
 	s.b, s.weight = resized(s.b, n), append(s.weight[:0], s.s...)
 	clear(s.b)
 	s.b[0] = 1 / s.s[0]
-	bound, err := s.solve()
-	if err != nil {
-		return Solution{}, err
-	}
+	bound := s.iterate()
 	s.slot = append(s.slot, make([]int32, max(0, g.classes-len(s.slot)))...)
 	total := 0.
 	for _, e := range s.rim {
@@ -331,5 +275,5 @@ func (t Trial) Solve() (Solution, error) {
 	if !t.alone {
 		s.solved, s.solution = t.stamp, solution
 	}
-	return solution, nil
+	return solution
 }

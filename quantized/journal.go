@@ -32,50 +32,19 @@ type Origin struct {
 // A journal remembers for the last merged points into which vertex they were merged. A vertex's own point is not in it;
 // its Origin is enough.
 type journal struct {
-	entries []Entry // a ring once it is full
-	next    int     // index of the next entry
-	lost    Moment  // the latest of the entries that were overwritten
+	entries []Entry // the oldest first
+	lost    Moment  // the latest of the entries that are there no longer
 }
 
-func (j *journal) add(size int, e Entry) {
-	switch {
-	case size == 0:
-		j.lose(e.Moment)
-	case len(j.entries) < size:
-		j.entries = append(j.entries, e)
-	default:
-		j.lose(j.entries[j.next].Moment)
-		j.entries[j.next] = e
-		j.next = (j.next + 1) % size
+// add adds an entry, and drops the oldest beyond size.
+func (j *journal) add(size int, e ...Entry) {
+	j.entries = append(j.entries, e...)
+	for len(j.entries) > size {
+		m := j.entries[0].Moment
+		j.lost.Observation = max(j.lost.Observation, m.Observation)
+		j.lost.Time = max(j.lost.Time, m.Time)
+		j.entries = j.entries[1:]
 	}
-}
-
-func (j *journal) lose(m Moment) {
-	j.lost.Observation = max(j.lost.Observation, m.Observation)
-	j.lost.Time = max(j.lost.Time, m.Time)
-}
-
-// straighten rotates the ring so that the oldest entry is first.
-func (j *journal) straighten() {
-	slices.Reverse(j.entries[:j.next])
-	slices.Reverse(j.entries[j.next:])
-	slices.Reverse(j.entries)
-	j.next = 0
-}
-
-// resize changes the capacity. If there are more entries, the oldest are lost.
-func (j *journal) resize(size int) {
-	j.straighten()
-	for _, e := range j.entries[:max(len(j.entries)-size, 0)] {
-		j.lose(e.Moment)
-	}
-	j.entries = slices.Delete(j.entries, 0, max(len(j.entries)-size, 0))
-}
-
-// filter drops the entries for which keep returns false. The others stay in order.
-func (j *journal) filter(keep func(Entry) bool) {
-	j.straighten()
-	j.entries = slices.DeleteFunc(j.entries, func(e Entry) bool { return !keep(e) })
 }
 
 // vertex returns the vertex with this ID, or -1.
@@ -85,6 +54,16 @@ func (g *Graph) vertex(id int64) int {
 		return -1
 	}
 	return i
+}
+
+// Merged returns where the point is that a former vertex began with, by the ID of that vertex. Ok is false if no vertex
+// had this ID, if it is still there, or if the point was merged before the journal begins or was taken back.
+func (g *Graph) Merged(id int64) (e Entry, ok bool) {
+	i := slices.IndexFunc(g.journal.entries, func(e Entry) bool { return e.ID == id && id > 0 })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return g.journal.entries[i], true
 }
 
 // rewrite updates the journal after a partition: the points at i go to to[i].
@@ -171,15 +150,15 @@ func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) 
 			spoilt[p.id] = true
 		}
 	}
-	g.journal.filter(func(e Entry) bool {
+	g.journal.entries = slices.DeleteFunc(g.journal.entries, func(e Entry) bool {
 		if !gone(e.ID, e.Observation) && !spoilt[e.ID] && !spoilt[e.Via] {
-			return true
+			return false
 		}
 		if !spoilt[e.Vertex] {
 			g.v[g.vertex(e.Vertex)]--
 			points++
 		}
-		return false
+		return true
 	})
 	taken := func(id int64) bool {
 		i := g.vertex(id)

@@ -68,10 +68,8 @@ type Vertex struct {
 func (g *Graph) State() State {
 	s := State{
 		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full, Vertices: make([]Vertex, g.Len()), Reach: g.reach,
-		LastID: g.lastID, Journal: make([]Entry, 0, len(g.journal.entries)), Lost: g.journal.lost, Links: slices.SortedFunc(maps.Values(g.contracted), compareLinks),
-	}
-	for q := range g.journal.entries {
-		s.Journal = append(s.Journal, g.journal.entries[(g.journal.next+q)%len(g.journal.entries)])
+		LastID: g.lastID, Journal: append([]Entry{}, g.journal.entries...), Lost: g.journal.lost,
+		Links: slices.SortedFunc(maps.Values(g.contracted), compareLinks),
 	}
 	for i := range s.Vertices {
 		v := Vertex{
@@ -100,10 +98,26 @@ func Restore(c Config, s State) (*Graph, error) {
 	if err := s.check(c.Dim); err != nil {
 		return nil, err
 	}
-	g, err := New(c)
-	if err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
+	g, ok := c.restore(s)
+	if !ok {
+		return nil, fmt.Errorf("%w: more than %d edges", ErrInvalid, maxEdges)
+	}
+	if n := g.Labelled(); g.learned > c.K+1 || n > maxValues/c.Dim {
+		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n,
+			g.learned, c.Dim, c.K)
+	}
+	if len(g.contracted) != len(s.Links) {
+		return nil, fmt.Errorf("%w: a contracted edge is not there", ErrInvalid)
+	}
+	return g, nil
+}
+
+// restore returns the graph of a state that was checked, with its edges built anew. Ok is false if there are too many.
+func (c Config) restore(s State) (g *Graph, ok bool) {
+	g = newGraph(c)
 	for _, v := range s.Vertices {
 		square := squaredNorm(v.Point)
 		g.points.push(v.Point)
@@ -117,36 +131,46 @@ func Restore(c Config, s State) (*Graph, error) {
 			g.learned++
 		}
 	}
-	if n := g.Labelled(); g.learned > c.K+1 || n > maxValues/c.Dim {
-		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n,
-			g.learned, c.Dim, c.K)
-	}
 	all := s.Reach < g.reach
-	joined := g.rejoin(all, func(i int, visit func(j int, d float64, link bool)) {
-		for _, j := range s.Vertices[i].Links {
-			visit(j, g.measure(g.points.at(i), g.squares[i], j), true)
-		}
-		for _, j := range s.Vertices[i].Neighbours {
-			if !all {
-				visit(j, g.measure(g.points.at(i), g.squares[i], j), false)
+	var list []edge
+	for i, v := range s.Vertices {
+		list = list[:0]
+		if all {
+			for _, e := range g.within(g.points.at(i), g.squares[i], g.reach, g.reach) {
+				if e.to < i {
+					list = append(list, e)
+				}
 			}
 		}
-	})
-	if !joined {
-		return nil, fmt.Errorf("%w: more than %d edges", ErrInvalid, maxEdges)
+		for _, j := range v.Neighbours {
+			d := g.measure(g.points.at(i), g.squares[i], j)
+			if w := g.c.weight(d, g.reach); w > 0 && !all {
+				list = append(list, edge{j, w, d})
+			}
+		}
+		for _, j := range v.Links {
+			d := g.measure(g.points.at(i), g.squares[i], j)
+			if w := g.c.linkWeight(d); w > 0 && d > g.reach {
+				list = append(list, edge{j, w, d})
+			}
+		}
+		if !g.edges.fit(len(list)) {
+			return nil, false
+		}
+		slices.SortFunc(list, func(a, b edge) int { return a.to - b.to })
+		g.edges.push()
+		for _, e := range list {
+			g.edges.join(i, e.to, e.d, e.w)
+		}
 	}
 	g.r, g.spread, g.classes, g.full = s.R, s.Spread, s.Classes, s.Full
 	g.lastID, g.journal.lost = s.LastID, s.Lost
 	for _, l := range s.Links {
 		g.note(l)
 	}
-	if g.lose(); len(g.contracted) != len(s.Links) {
-		return nil, fmt.Errorf("%w: a contracted edge is not there", ErrInvalid)
-	}
-	for _, e := range s.Journal {
-		g.journal.add(c.Journal, e)
-	}
-	return g, nil
+	g.lose()
+	g.journal.add(c.Journal, s.Journal...)
+	return g, true
 }
 
 // maxID bounds IDs and hops in a state, so that they can grow further.

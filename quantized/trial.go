@@ -41,12 +41,9 @@ type Sight struct{ Labelled, Learned float64 }
 //
 // A point without an edge is judged by the vertices within s, but cannot be kept.
 //
-// The error wraps [ErrPoint]. It panics if x has another dimension.
-func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
-	square, err := g.take(x)
-	if err != nil {
-		return Trial{}, err
-	}
+// It panics if x has another dimension, or a coordinate that is not finite.
+func (g *Graph) Look(x []float32, s Sight, follows ...int64) Trial {
+	square := g.take(x)
 	near := g.within(g.probe, square, max(s.Labelled, g.reach), max(s.Learned, g.reach))
 	g.enrolled = g.enrolled[:0]
 	for _, e := range near {
@@ -58,12 +55,12 @@ func (g *Graph) Look(x []float32, s Sight, follows ...int64) (Trial, error) {
 	links := g.links(square, vertices)
 	g.looked = looked{stamp: g.stamp, square: square, follows: append(g.looked.follows[:0], follows...)}
 	if len(links) == 0 && !slices.ContainsFunc(near, g.ordinary) {
-		return Trial{g: g, stamp: g.stamp, square: square, near: near, home: -1, far: len(near) > 0}, nil
+		return Trial{g: g, stamp: g.stamp, square: square, near: near, home: -1, far: len(near) > 0}
 	}
 	near = slices.DeleteFunc(near, func(e edge) bool { return !g.ordinary(e) })
 	t := g.try(square, merge(near, links), vertices)
 	g.looked.near = t.near
-	return t, nil
+	return t
 }
 
 // Labelled returns the trial of the same point on the labelled vertices alone: the trial that Look
@@ -111,14 +108,8 @@ func (g *Graph) links(square float64, follows []int) (links []edge) {
 func (g *Graph) standIns(ids []int64) (vertices []int) {
 	for _, id := range ids {
 		i := g.vertex(id)
-		for _, e := range g.journal.entries {
-			if i >= 0 || id < 1 {
-				break
-			}
-			if e.ID == id {
-				i = g.vertex(e.Vertex)
-				break
-			}
+		if e, merged := g.Merged(id); i < 0 && merged {
+			i = g.vertex(e.Vertex)
 		}
 		if i >= 0 {
 			vertices = append(vertices, i)
@@ -140,13 +131,10 @@ func merge(a, b []edge) []edge {
 // Place tries the point x as [Graph.Look] does, with ordinary edges and links only, so that it can be kept. If there is
 // a vertex too many, the graph is repartitioned first, as at the start of a step in the thesis's listing, unless x is
 // an outlier before or after that.
-func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
+func (g *Graph) Place(x []float32, follows ...int64) Candidate {
 	square, near := g.looked.square, g.looked.near
 	if g.looked.stamp != g.stamp || !slices.Equal(g.probe, x) || !slices.Equal(g.looked.follows, follows) {
-		var err error
-		if square, err = g.take(x); err != nil {
-			return Candidate{}, err
-		}
+		square = g.take(x)
 		near = merge(g.within(g.probe, square, g.reach, g.reach), g.links(square, g.standIns(follows)))
 	} // else Look has just tried this point
 	if len(near) > 0 && g.learned > g.c.K && !g.full {
@@ -159,7 +147,7 @@ func (g *Graph) Place(x []float32, follows ...int64) (Candidate, error) {
 			g.apply(p)
 		}
 	}
-	return Candidate{g.try(square, near, g.standIns(follows))}, nil
+	return Candidate{g.try(square, near, g.standIns(follows))}
 }
 
 // home returns the nearest learned vertex closer than R among the neighbours, which takes the point in, or -1.

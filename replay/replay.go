@@ -3,8 +3,8 @@
 // Package replay judges a recording and reports who was in it, with a line for each face and frame, and a page for a
 // person.
 //
-// [Run] judges a stream of samples from any source with a learner, and fills a [Report], which writes a summary and a
-// page. The size of a report has a bound, also for recordings of several days.
+// [Judge] judges a stream of samples from any source with a learner. A [Report] of its frames writes a summary and a page,
+// and a [Folder] keeps them. The size of a report has a bound, even for recordings of several days.
 package replay
 
 import (
@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,7 +20,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -54,48 +54,50 @@ type Event struct {
 	Norm float64 `json:"norm,omitempty"`
 }
 
-// Options of [Run].
+// Frame is a frame with the events of its faces, in the order of the samples.
+type Frame struct {
+	face.Frame
+	Events []Event
+}
+
+// Options of [Judge].
 type Options struct {
 	Freeze bool             // judge, but learn nothing
 	Now    func() time.Time // time of the present frame, for online.Learner.UndoSince; nil for unknown
-	// Names tells the name of a person. Without it, reports have numbers.
+	// Names tells the name of a person. Without it, events have numbers.
 	Names func(online.Person) string
-	// Each, if it is not nil, is called after each frame with the events of its faces, in the order
-	// of the samples.
-	Each func(f face.Frame, events []Event) error
 }
 
-// Run judges all frames of s with l, which learns from them, and adds them to r. It returns nil at the end of the
-// stream, and otherwise the error of the stream, of Each, or of ctx; r then holds the frames before the error.
-func Run(ctx context.Context, s face.Stream, l *online.Learner, r *Report, o Options) error {
-	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
-	r.stills = l.Space().Stills
+// Judge judges all frames of s with l, which learns from them, and yields them. An error is yielded last, with no frame:
+// that of the stream, or of ctx.
+func Judge(ctx context.Context, s face.Stream, l *online.Learner, o Options) iter.Seq2[Frame, error] {
 	if o.Names == nil {
 		o.Names = func(p online.Person) string { return strconv.FormatInt(p, 10) }
 	}
-	for f, err := range face.Frames(ctx, s) {
-		if err != nil {
-			return err
-		}
-		if f.Still { // a photograph continues nothing: one look names, and confirms nobody
-			w = sighting.NewWatcher(l, sighting.Settings{First: w.Next()}, sighting.Rules{})
-		}
-		if o.Now != nil {
-			l.SetTime(o.Now())
-		}
-		events, err := judge(w, l.Space(), f, o)
-		if err != nil {
-			return fmt.Errorf("frame %d: %w", f.Index, err)
-		}
-		w.Ask(s)
-		r.add(f, events)
-		if o.Each != nil {
-			if err := o.Each(f, events); err != nil {
-				return err
+	return func(yield func(Frame, error) bool) {
+		w := sighting.NewWatcher(l)
+		for f, err := range face.Frames(ctx, s) {
+			if err != nil {
+				yield(Frame{}, err)
+				return
+			}
+			if f.Still { // a photograph continues nothing: one look names, and confirms nobody
+				w.Restart()
+			}
+			if o.Now != nil {
+				l.SetTime(o.Now())
+			}
+			events, err := judge(w, l.Space(), f, o)
+			if err != nil {
+				yield(Frame{}, fmt.Errorf("frame %d: %w", f.Index, err))
+				return
+			}
+			w.Ask(s)
+			if !yield(Frame{f, events}, nil) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // still returns the name of the file of a photograph.
@@ -158,28 +160,7 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, o Options) ([]Ev
 	return events, nil
 }
 
-// Job is a replay of a recording into a folder: events.jsonl has a line for each face and frame, and report.html is a
-// page.
-type Job struct {
-	Folder  string
-	Name    string // of the recording, for people
-	Path    string // of the recording; "" if it is no file, and moments in it have no address
-	Options        // of the run
-	// Settings are listed on the page.
-	Settings []Setting
-	// Open opens the recording. The caller closes what it opens.
-	Open func() (Source, error)
-	// Finish, if it is not nil, is called before the report takes its place, for example to end a film.
-	Finish func() error
-}
-
-// Source is a recording.
-type Source interface {
-	face.Stream
-	Count() face.Count
-}
-
-// Result lists the outputs of a [Job].
+// Result lists the outputs of a [Folder].
 type Result struct {
 	Source  string     `json:"source"`
 	Count   face.Count `json:"frames"`
@@ -189,70 +170,67 @@ type Result struct {
 	Video   string     `json:"video,omitempty"`
 }
 
-// Run judges the recording with the learner of g, and writes the folder. An older report in it stays until the new one
-// is complete.
-func (j Job) Run(ctx context.Context, g *gallery.Gallery) (Result, error) {
-	r := Result{
-		Source: j.Name,
-		Report: filepath.Join(j.Folder, "report.html"),
-		Events: filepath.Join(j.Folder, "events.jsonl"),
+// Folder is the folder of a replay while it is written: events.jsonl has a line for each face and frame, and report.html
+// is a page. Older ones in it stay until the new ones are complete. Abort it after use.
+type Folder struct {
+	result Result
+	report *Report
+	lines  *safefile.File
+	buffer *bufio.Writer
+	log    *json.Encoder
+}
+
+// Create makes the folder, for a recording with this name and faces of a space.
+func Create(folder, name string, space face.Space) (*Folder, error) {
+	w := &Folder{report: NewReport(space), result: Result{Source: name, Report: filepath.Join(folder, "report.html"),
+		Events: filepath.Join(folder, "events.jsonl")}}
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		w.lines, err = safefile.Create(w.result.Events)
 	}
-	if err := os.MkdirAll(j.Folder, 0o700); err != nil {
-		return r, fmt.Errorf("writing report: %w", err)
-	}
-	safefile.Sweep(r.Report)
-	safefile.Sweep(r.Events)
-	src, err := j.Open()
 	if err != nil {
-		return r, err
+		return nil, fmt.Errorf("writing report: %w", err)
 	}
-	lines, err := safefile.Create(r.Events)
-	if err != nil {
-		return r, fmt.Errorf("writing report: %w", err)
-	}
-	defer lines.Abort()
-	report, each, buffer := NewReport(), j.Each, bufio.NewWriter(lines)
-	log := json.NewEncoder(buffer) // the same events give the same bytes
-	log.SetEscapeHTML(false)
-	j.Each = func(f face.Frame, events []Event) error {
-		for _, e := range events {
-			if err := log.Encode(e); err != nil {
-				return fmt.Errorf("writing %s: %w", r.Events, err)
-			}
+	w.buffer = bufio.NewWriter(w.lines)
+	w.log = json.NewEncoder(w.buffer) // the same events give the same bytes
+	w.log.SetEscapeHTML(false)
+	return w, nil
+}
+
+// Add adds a frame.
+func (w *Folder) Add(f Frame) error {
+	w.report.Add(f)
+	for _, e := range f.Events {
+		if err := w.log.Encode(e); err != nil {
+			return fmt.Errorf("writing %s: %w", w.result.Events, err)
 		}
-		if each != nil {
-			return each(f, events)
-		}
-		return nil
 	}
-	j.Names = g.Name
-	if err := Run(ctx, src, g.Learner(), report, j.Options); err != nil {
-		return r, err
-	}
-	r.Count, r.Summary = src.Count(), report.Summary()
-	if err := buffer.Flush(); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Events, err)
-	}
-	page, err := safefile.Create(r.Report)
+	return nil
+}
+
+// Commit writes the page about the recording, and puts both files in their place.
+func (w *Folder) Commit(m Meta) (Result, error) {
+	m.Source = w.result.Source
+	w.result.Count, w.result.Summary = m.Count, w.report.Summary()
+	page, err := safefile.Create(w.result.Report)
 	if err != nil {
-		return r, fmt.Errorf("writing report: %w", err)
+		return w.result, fmt.Errorf("writing report: %w", err)
 	}
 	defer page.Abort()
-	if err := report.WriteHTML(page, Meta{
-		Source: r.Source, Path: j.Path, Count: r.Count, Settings: j.Settings, Warnings: g.Learner().Warnings(),
-	}); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Report, err)
+	if err = w.report.WriteHTML(page, m); err == nil {
+		err = w.buffer.Flush()
 	}
-	if j.Finish != nil {
-		if err := j.Finish(); err != nil {
-			return r, err
-		}
+	if err == nil {
+		err = w.lines.Commit()
 	}
-	if err := lines.Commit(); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Events, err)
+	if err == nil {
+		err = page.Commit()
 	}
-	if err := page.Commit(); err != nil {
-		return r, fmt.Errorf("writing %s: %w", r.Report, err)
+	if err != nil {
+		err = fmt.Errorf("writing the report into %s: %w", filepath.Dir(w.result.Report), err)
 	}
-	return r, nil
+	return w.result, err
 }
+
+// Abort removes what was written, unless it is committed.
+func (w *Folder) Abort() { w.lines.Abort() }

@@ -74,31 +74,29 @@ func runAs(t testing.TB, names func(online.Person) string, l *online.Learner, r 
 	var b bytes.Buffer
 	log := json.NewEncoder(&b)
 	stream := frames(s)
-	err := replay.Run(context.Background(), &stream, l, r,
-		replay.Options{Freeze: freeze, Names: names, Each: func(_ face.Frame, events []replay.Event) error {
-			for _, e := range events {
-				if err := log.Encode(e); err != nil {
-					return err
-				}
-			}
-			return nil
-		}})
-	if err != nil {
-		t.Fatal(err)
+	for f, err := range replay.Judge(context.Background(), &stream, l, replay.Options{Freeze: freeze, Names: names}) {
+		fixture.Check(t, err)
+		r.Add(f)
+		for _, e := range f.Events {
+			fixture.Check(t, log.Encode(e))
+		}
 	}
 	return b.String()
 }
 
-func ExampleRun() {
+func ExampleJudge() {
 	l, err := online.New(line, online.Settings{})
 	if err != nil {
 		panic(err)
 	}
 	l.Label([]float32{0}, 1)
 	stream := &frames{frame(0, sample(1, .1)), frame(1, sample(1, .2), sample(2, 9)), frame(2)}
-	r := replay.NewReport()
-	if err := replay.Run(context.Background(), stream, l, r, replay.Options{Names: called("alice")}); err != nil {
-		panic(err)
+	r := replay.NewReport(line)
+	for f, err := range replay.Judge(context.Background(), stream, l, replay.Options{Names: called("alice")}) {
+		if err != nil {
+			panic(err)
+		}
+		r.Add(f)
 	}
 	r.Summary().WriteText(os.Stdout)
 	// Output:
@@ -126,7 +124,7 @@ func TestLog(t *testing.T) {
 {"frame":4,"time":0.16,"track":4,"box":[0,0,9,9],"label":"","confidence":X,"reason":"no vector could be made of it","learned":false,"poor":true}
 {"frame":5,"time":0.2,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","distance":0.3,"confidence":X,"reason":"","learned":true,"poor":false}
 `
-	r := replay.NewReport()
+	r := replay.NewReport(line)
 	got := run(t, learner(t, 2), r, false, s...)
 	var masked strings.Builder
 	for _, l := range strings.SplitAfter(got, "\n") {
@@ -138,7 +136,7 @@ func TestLog(t *testing.T) {
 	if masked.String() != want {
 		t.Errorf("log\n%swant\n%s", masked.String(), want)
 	}
-	if again := run(t, learner(t, 2), replay.NewReport(), false, s...); again != got {
+	if again := run(t, learner(t, 2), replay.NewReport(line), false, s...); again != got {
 		t.Errorf("a second time it is\n%s", again)
 	}
 	sum := r.Summary()
@@ -157,7 +155,7 @@ func TestLog(t *testing.T) {
 // same pictures of them.
 func TestStrangersAtOnce(t *testing.T) {
 	shown := func() string {
-		r := replay.NewReport()
+		r := replay.NewReport(line)
 		var f face.Frame
 		for i := range 40 {
 			x := sample(1+i, 70+float32(i))
@@ -178,7 +176,7 @@ func TestStrangersAtOnce(t *testing.T) {
 func TestFreeze(t *testing.T) {
 	l := learner(t, 1)
 	before := fixture.Must(l.MarshalBinary())(t)
-	if got := run(t, l, replay.NewReport(), true, frame(0, sample(1, .1))); strings.Contains(got, `"learned":true`) {
+	if got := run(t, l, replay.NewReport(line), true, frame(0, sample(1, .1))); strings.Contains(got, `"learned":true`) {
 		t.Error(got)
 	}
 	if l.Graph().Len() != 1 {
@@ -186,28 +184,25 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-func TestRunErrors(t *testing.T) {
+func TestJudgeErrors(t *testing.T) {
 	other := sample(1, 0)
 	other.Space = "another"
-	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		s    frames
 		ctx  context.Context
-		each func(face.Frame, []replay.Event) error
 		want string
 	}{
-		"another space": {frames{frame(7, other)}, context.Background(), nil,
-			"frame 7: the face is of the space another"},
+		"another space": {frames{frame(7, other)}, context.Background(), "frame 7: the face is of the space another"},
 		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(),
-			nil,
 			"another length"},
-		"no callback": {frames{frame(0, sample(1, 0))}, context.Background(),
-			func(face.Frame, []replay.Event) error { return broken }, "broken"},
-		"cancelled": {frames{frame(0)}, cancelled(), nil, "canceled"},
+		"cancelled": {frames{frame(0)}, cancelled(), "canceled"},
 	} {
-		err := replay.Run(c.ctx, &c.s, learner(t, 1), replay.NewReport(), replay.Options{Each: c.each})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v", name, err)
+		var last error
+		for _, err := range replay.Judge(c.ctx, &c.s, learner(t, 1), replay.Options{}) {
+			last = err
+		}
+		if last == nil || !strings.Contains(last.Error(), c.want) {
+			t.Errorf("%s: error %v", name, last)
 		}
 	}
 }
@@ -228,7 +223,7 @@ func page(t testing.TB, r *replay.Report, m replay.Meta) string {
 // Names, sources and warnings stay plain text, whatever characters they have, and the page loads nothing.
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert(1)</script>"'&`
-	r := replay.NewReport()
+	r := replay.NewReport(line)
 	f := sample(1, 0)
 	f.JPEG = []byte{0xff, 0xd8, 0xff}
 	runAs(t, called(evil), learner(t, 1), r, false, frame(0, f), frame(1, sample(1, .1)), frame(2, sample(1, .1)))
@@ -255,7 +250,7 @@ func TestPageEscapes(t *testing.T) {
 }
 
 func TestPageOfNothing(t *testing.T) {
-	p := page(t, replay.NewReport(), replay.Meta{Source: "empty.avi"})
+	p := page(t, replay.NewReport(line), replay.Meta{Source: "empty.avi"})
 	if !strings.Contains(p, "No face was found.") || strings.Contains(p, "NaN") {
 		t.Error(p)
 	}
@@ -265,7 +260,7 @@ func TestPageOfNothing(t *testing.T) {
 func TestReportBounded(t *testing.T) {
 	l := learner(t, 2)
 	size := func(hours int) int {
-		r := replay.NewReport()
+		r := replay.NewReport(line)
 		rnd := rand.New(rand.NewPCG(5, 6))
 		var s frames
 		for i := range 3000 {
@@ -274,7 +269,7 @@ func TestReportBounded(t *testing.T) {
 			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * time.Duration(hours) * time.Hour / 3000,
 				Samples: []face.Sample{f}})
 		}
-		fixture.Check(t, replay.Run(context.Background(), &s, l, r, replay.Options{}))
+		run(t, l, r, false, s...)
 		sum := 0
 		for _, p := range r.Summary().People {
 			sum += p.Faces
@@ -296,7 +291,7 @@ func TestReportBounded(t *testing.T) {
 
 // The writer's errors are passed on.
 func TestWriteErrors(t *testing.T) {
-	r := replay.NewReport()
+	r := replay.NewReport(line)
 	if err := r.WriteHTML(full{}, replay.Meta{}); err == nil {
 		t.Error("WriteHTML to a full disk gave no error")
 	}
@@ -313,18 +308,18 @@ func TestNoRoom(t *testing.T) {
 		fixture.Check(t, l.Label([]float32{float32(10 * i)}, online.Person(i+1)))
 	}
 	var all []replay.Event
-	r := replay.NewReport()
+	r := replay.NewReport(line)
 	var s frames
 	for person := range 3 {
 		for i := range 3 { // two faces confirm the person, and the third is learned
 			s = append(s, frame(100*person+i, sample(1, float32(10*person)+.1)))
 		}
 	}
-	o := replay.Options{Names: called("alice", "bob", "carol"), Each: func(_ face.Frame, events []replay.Event) error {
-		all = append(all, events...)
-		return nil
-	}}
-	fixture.Check(t, replay.Run(t.Context(), &s, l, r, o))
+	for f, err := range replay.Judge(t.Context(), &s, l, replay.Options{Names: called("alice", "bob", "carol")}) {
+		fixture.Check(t, err)
+		r.Add(f)
+		all = append(all, f.Events...)
+	}
 	for i, want := range []replay.Event{
 		{Label: "alice", Learned: true}, {Label: "bob", Learned: true},
 		{Label: "carol", NoRoom: true, Reason: "no room for another centroid"},

@@ -21,7 +21,7 @@ import (
 type Report struct {
 	totals  totals
 	waiting map[int]*waiting // unknown faces by track, until the track is named or lost
-	stills  face.Impostors   // of the space, from [Run]
+	stills  face.Impostors   // of the space
 }
 
 // totals are the figures of all faces with a name, and of those that stay unknown.
@@ -57,9 +57,10 @@ type person struct {
 	album
 }
 
-// NewReport returns an empty report.
-func NewReport() *Report {
+// NewReport returns an empty report of faces of a space.
+func NewReport(space face.Space) *Report {
 	return &Report{
+		stills: space.Stills,
 		totals: totals{
 			People: map[string]*person{}, Unknown: map[string]int{}, Refused: map[string]int{},
 			Width: 100 * time.Millisecond,
@@ -68,7 +69,8 @@ func NewReport() *Report {
 	}
 }
 
-func (r *Report) add(f face.Frame, events []Event) {
+// Add adds a frame.
+func (r *Report) Add(f Frame) {
 	t := &r.totals
 	t.Frames++
 	t.End = max(t.End, f.Time)
@@ -84,7 +86,7 @@ func (r *Report) add(f face.Frame, events []Event) {
 	}
 	r.settle(f.Time - lost)
 	column := int(f.Time / t.Width)
-	for i, e := range events {
+	for i, e := range f.Events {
 		t.Faces++
 		if e.Poor {
 			t.Refused[string(f.Samples[i].Reason)]++

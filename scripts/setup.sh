@@ -18,7 +18,9 @@ want() { need="$need $1"; }
 command -v gcc >/dev/null 2>&1 || want gcc
 command -v g++ >/dev/null 2>&1 || want g++
 command -v pkg-config >/dev/null 2>&1 || want pkg-config
-{ command -v pkg-config >/dev/null 2>&1 && pkg-config --exists opencv4; } || want libopencv-dev
+for library in opencv4:libopencv-dev libavformat:libavformat-dev libswscale:libswscale-dev; do
+	{ command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "${library%:*}"; } || want "${library#*:}"
+done
 [ -f /usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml ] || want opencv-data
 
 what=${1:-}

@@ -61,7 +61,7 @@ func TestHeldGivesNameUp(t *testing.T) {
 	space := l.Space()
 	space.Look = .2
 	l.SetMeasured(space)
-	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+	w := sighting.NewWatcher(l)
 	see(t, w, 0, .5, .5, .5)
 	for i := range 30 {
 		wall := at(0)
@@ -84,7 +84,7 @@ func TestHeldGivesNameUp(t *testing.T) {
 // Two faces that take a name from each other, frame by frame, are one person: neither loses it, and the other is no
 // stranger. Somebody who is like neither stays unknown.
 func TestDouble(t *testing.T) {
-	who := sighting.NewIdentities(plane, sighting.Rules{})
+	who := sighting.NewIdentities(plane)
 	for n := range 40 {
 		now := time.Duration(n) * frame
 		named := online.Verdict{Person: alice, Best: alice, Anchored: true}

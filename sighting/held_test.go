@@ -127,38 +127,3 @@ func TestHeldInDoubt(t *testing.T) {
 		t.Error("not looked at again")
 	}
 }
-
-// asked counts what a stream is asked for.
-type asked struct {
-	face.Stream
-	look, sure int
-}
-
-func (a *asked) Look() { a.look++ }
-func (a *asked) Sure() { a.sure++ }
-
-// A stream is told that no closer look will be needed when enough faces were judged and they agree, and not before.
-func TestSure(t *testing.T) {
-	after := func(n int) asked {
-		w, _ := watched(t)
-		for i := range n {
-			see(t, w, time.Duration(i)*frame, .1)
-		}
-		var a asked
-		w.Ask(&a)
-		return a
-	}
-	if a := after(10); a.sure > 0 {
-		t.Errorf("sure of ten faces: %+v", a)
-	}
-	if a := after(60); a.sure != 1 || a.look > 0 {
-		t.Errorf("not sure of sixty: %+v", a)
-	}
-	w, _ := watched(t)
-	last := doubtful(t, w)
-	hold(t, w, last+frame, at(0))
-	var a asked
-	if w.Ask(&a); a.sure > 0 {
-		t.Error("sure of somebody doubtful")
-	}
-}

@@ -24,31 +24,23 @@ type Belief struct {
 	Double online.Person
 }
 
-// Rules decide when a person in view gets a name. A zero field means the default.
-type Rules struct {
-	Frames   float64 // least number of judged frames. Default 3
-	Share    float64 // least share of them that supports the name. Default 0.6
-	HalfLife float64 // number of judged frames after which a frame counts half. Default 50
-	Anchors  int     // number of looks near an enrolled face that confirm a person ([NewLook]). Default 2
-	// Lapse is how long a person stays confirmed without another such face. Default 10 s.
-	Lapse time.Duration
-}
-
-func (r Rules) defaults() Rules {
-	r.Frames = cmp.Or(r.Frames, 3)
-	r.Share = cmp.Or(r.Share, .6)
-	r.HalfLife = cmp.Or(r.HalfLife, 50)
-	r.Anchors = cmp.Or(r.Anchors, 2)
-	r.Lapse = cmp.Or(r.Lapse, 10*time.Second)
-	return r
-}
+// A person in view gets a name after a least number of judged frames, of which a least share support it. A frame counts
+// half after so many more. That many looks near an enrolled face confirm a person ([NewLook]), who stays confirmed for a
+// while without another such face.
+const (
+	leastFrames = 3
+	leastStills = 2 // of pictures that lie far apart
+	leastShare  = .6
+	halfLife    = 50
+	leastLooks  = 2
+	lapse       = 10 * time.Second
+)
 
 // Identities collects the verdicts on the people in view of one camera. One goroutine may use it at a time.
 // [NewIdentities] makes one.
 type Identities struct {
 	space  face.Space
-	rules  Rules
-	fade   float64
+	least  float64 // number of judged frames
 	people map[int]*evidence
 }
 
@@ -62,11 +54,13 @@ type evidence struct {
 
 	judged   time.Duration // time of the last judged face
 	anchored online.Person // the person to whom that face was anchored, or 0
+
+	chain
 }
 
 // anchors holds the looks of a track near an enrolled face of a person.
 type anchors struct {
-	looks []Look        // at most Rules.Anchors
+	looks []Look        // at most leastLooks
 	last  time.Duration // time of the last such face
 }
 
@@ -101,45 +95,57 @@ func (l Look) changed(x Look) bool {
 // apart reports whether one value is more than a multiple of the other.
 func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
 
-// NewLook returns the looks that still count beside a face, of those that were counted, and whether the face shows
-// another look: it differs from each by more than the space's Look, and its landmarks have moved against each other.
-// When the light or the size of the face changes and its landmarks have not moved far, no earlier look counts any more,
-// because a still looks otherwise when the camera turns grey at dusk, or zooms. So a still before the camera, or a frozen
-// camera, shows one look however long it is there, and one look confirms nobody and opens nothing. A face without a
-// vector, and every face of a space without that distance, is a new look; without landmarks the vectors alone decide.
-func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool) {
-	if space.Look == 0 || len(x.Vector) == 0 {
-		return counted, true
+// Differs reports whether a face shows another look than those that were counted: it differs from each by more than the
+// space's Look, and its landmarks have moved against each other, far against a look of another light or size. Otherwise
+// is true if the light or the size differ from a look and the landmarks have not moved far: so does a still when the
+// camera turns grey at dusk, or zooms. A face without a vector, and every face of a space without that distance, is a new
+// look; without landmarks the vectors alone decide.
+func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) {
+	if space.Look == 0 || len(l.Vector) == 0 {
+		return true, false
 	}
 	isNew = len(counted) == 0
 	near := false
 	for _, c := range counted {
-		stir := face.Stir(c.Landmarks, x.Landmarks)
-		if x.changed(c) && stir < moved {
-			return nil, true
+		stir, least := face.Stir(c.Landmarks, l.Landmarks), stirred
+		if l.changed(c) {
+			least = moved
+			otherwise = otherwise || stir < moved
 		}
-		near = near || len(c.Vector) == len(x.Vector) &&
-			graph.Distance(x.Vector, c.Vector, space.Scale) < space.Look
-		isNew = isNew || stir >= stirred
+		isNew = isNew || stir >= least
+		near = near || len(c.Vector) == len(l.Vector) &&
+			graph.Distance(l.Vector, c.Vector, space.Scale) < space.Look
 	}
-	return counted, isNew && !near
+	return isNew && !near, otherwise
+}
+
+// NewLook returns the looks that still count beside a face, of those that were counted, and whether the face is another
+// look ([Look.Differs]). After a change of the light or the size no earlier look counts. So a still before the camera, or
+// a frozen camera, shows one look however long it is there, and one look confirms nobody and opens nothing.
+func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool) {
+	isNew, otherwise := x.Differs(space, counted)
+	if otherwise {
+		return nil, true
+	}
+	return counted, isNew
 }
 
 // NewIdentities returns empty Identities of faces in a space.
-func NewIdentities(space face.Space, r Rules) *Identities {
-	r = r.defaults()
-	return &Identities{space: space, rules: r, fade: math.Exp2(-1 / r.HalfLife)}
+func NewIdentities(space face.Space) *Identities {
+	return &Identities{space: space, least: leastFrames}
 }
+
+var fade = math.Exp2(-1. / halfLife)
 
 // Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it must not change. A
 // face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
 func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
 	e.judged, e.anchored = at, 0
-	e.frames = i.fade*e.frames + 1
+	e.frames = fade*e.frames + 1
 	for _, sum := range []map[online.Person]float64{e.named, e.like} {
 		for p, w := range sum {
-			if sum[p] = i.fade * w; sum[p] < 1e-3 {
+			if sum[p] = fade * w; sum[p] < 1e-3 {
 				delete(sum, p)
 			}
 		}
@@ -155,7 +161,7 @@ func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) 
 				a = &anchors{}
 				e.near[v.Person] = a
 			}
-			if len(a.looks) < i.rules.Anchors {
+			if len(a.looks) < leastLooks {
 				looks, isNew := NewLook(i.space, x, a.looks)
 				if isNew {
 					a.looks = append(looks, x)
@@ -173,30 +179,24 @@ const longestHold = 30 * time.Second
 
 // hold records that a face of a track is still in view at that time and looks as it did when it was last judged. This
 // is no new evidence. If that face confirmed a person, the person stays confirmed, for at most 30 seconds.
-func (i *Identities) hold(track int, at time.Duration) {
-	e := i.people[track]
-	if e == nil || e.anchored == 0 || at-e.judged > longestHold {
-		return
+func (e *evidence) hold(at time.Duration) {
+	if e.anchored != 0 && at-e.judged <= longestHold {
+		e.near[e.anchored].last = at
 	}
-	e.near[e.anchored].last = at
 }
 
 // trust returns how a person is known.
-func (i *Identities) trust(e *evidence, p online.Person, at time.Duration) Trust {
-	if a := e.near[p]; a != nil && len(a.looks) >= i.rules.Anchors && at-a.last <= i.rules.Lapse {
+func (e *evidence) trust(p online.Person, at time.Duration) Trust {
+	if a := e.near[p]; a != nil && len(a.looks) >= leastLooks && at-a.last <= lapse {
 		return Confirmed
 	}
 	return Likely
 }
 
 // confirmed returns the person as whom a track is confirmed, if there is only one, or 0.
-func (i *Identities) confirmed(track int, at time.Duration) (person online.Person) {
-	e := i.people[track]
-	if e == nil {
-		return 0
-	}
+func (e *evidence) confirmed(at time.Duration) (person online.Person) {
 	for p := range e.near {
-		if i.trust(e, p, at) != Confirmed {
+		if e.trust(p, at) != Confirmed {
 			continue
 		}
 		if person != 0 {
@@ -224,20 +224,21 @@ func (i *Identities) of(track int) *evidence {
 func (i *Identities) Deny(track int, p online.Person) {
 	e := i.of(track)
 	e.denied = append(e.denied, p)
-	i.reset(track)
+	i.Reset(track)
 }
 
-// allow takes back a [Identities.Deny].
-func (i *Identities) allow(track int, p online.Person) {
+// Allow takes back a [Identities.Deny].
+func (i *Identities) Allow(track int, p online.Person) {
 	e := i.of(track)
 	e.denied = slices.DeleteFunc(e.denied, func(q online.Person) bool { return q == p })
-	i.reset(track)
+	i.Reset(track)
 }
 
-// reset forgets the verdicts on a track, because a later change makes them invalid.
-func (i *Identities) reset(track int) {
+// Reset forgets the verdicts on a track, because a later change makes them invalid, and the stored faces to which later
+// ones would be joined.
+func (i *Identities) Reset(track int) {
 	e := i.of(track)
-	e.frames, e.anchored = 0, 0
+	e.frames, e.anchored, e.chain = 0, 0, chain{since: e.since}
 	clear(e.named)
 	clear(e.like)
 	clear(e.near)
@@ -278,11 +279,11 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 			continue
 		}
 		beliefs[place] = Belief{Frames: e.frames, Share: e.nobody() / e.frames}
-		if e.frames < i.rules.Frames*.95 { // fading reduces the weight of the first frames a little
+		if e.frames < i.least*.95 { // fading reduces the weight of the first frames a little
 			continue
 		}
 		for p := range e.rivals() {
-			if w := e.named[p] + e.like[p]; w >= i.rules.Share*e.frames {
+			if w := e.named[p] + e.like[p]; w >= leastShare*e.frames {
 				claims = append(claims, claim{place, p, e.named[p], w})
 			}
 		}
@@ -299,7 +300,7 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 		case c.named > 0:
 			taken[c.person] = true
 			b.Person, b.Double, b.Share = c.person, 0, c.weight/b.Frames
-			b.Trust = i.trust(i.people[tracks[c.at]], c.person, at)
+			b.Trust = i.people[tracks[c.at]].trust(c.person, at)
 		}
 	}
 	return beliefs

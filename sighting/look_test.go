@@ -21,7 +21,7 @@ func TestLooksConfirm(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	confirmed := 0
 	for run := range 500 {
-		who := sighting.NewIdentities(space, sighting.Rules{})
+		who := sighting.NewIdentities(space)
 		spread := []float64{.02, .04, .08, .2}[run%4]
 		var shown [][]float32
 		for n := range 40 {
@@ -76,7 +76,10 @@ func TestOneLook(t *testing.T) {
 		if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); isNew && len(still) > 0 {
 			t.Errorf("%s: two looks", name)
 		}
-		who := sighting.NewIdentities(space, sighting.Rules{})
+		if isNew, _ := second.Differs(space, []sighting.Look{first}); isNew {
+			t.Errorf("%s: another look", name)
+		}
+		who := sighting.NewIdentities(space)
 		for n := range 200 {
 			at, l := time.Duration(n)*40*time.Millisecond, first
 			if n > 100 {

@@ -58,7 +58,7 @@ func TestSwappedSeats(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+				w := sighting.NewWatcher(l)
 				track := 0
 				for i := range 160 {
 					who := owner

@@ -31,7 +31,7 @@ func add(i *sighting.Identities, id, n int, person online.Person) {
 }
 
 func TestWho(t *testing.T) {
-	i := sighting.NewIdentities(face.Space{}, sighting.Rules{})
+	i := sighting.NewIdentities(face.Space{})
 	names := func(tracks ...int) []online.Person {
 		var all []online.Person
 		for _, b := range i.Who(0, tracks) {
@@ -68,8 +68,8 @@ func TestWho(t *testing.T) {
 }
 
 func ExampleIdentities() {
-	tr := sighting.NewTracker(plane, sighting.Settings{})
-	who := sighting.NewIdentities(face.Space{}, sighting.Rules{})
+	tr := sighting.NewTracker(plane)
+	who := sighting.NewIdentities(face.Space{})
 	for i, verdict := range []online.Person{alice, 0, alice, alice} {
 		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
 		who.Add(ids[0], 0, sighting.Look{}, online.Verdict{Person: verdict})
@@ -83,7 +83,7 @@ func ExampleIdentities() {
 }
 
 func TestBoxTracker(t *testing.T) {
-	k := sighting.NewBoxTracker(1)
+	k := sighting.NewBoxTracker()
 	at := func(x int) image.Rectangle { return image.Rect(x, 0, x+40, 40) }
 	for _, c := range []struct {
 		frame int
@@ -112,7 +112,8 @@ func TestBoxTracker(t *testing.T) {
 
 // If the source knows who is who, places and distances join and part nobody; a face unlike those before causes doubt.
 func TestGiven(t *testing.T) {
-	k := sighting.NewTracker(face.Space{Scale: 1, ImpostorRadius: .9}, sighting.Settings{Given: true, Same: .5})
+	k := sighting.NewStillsTracker(face.Space{Scale: 1, ImpostorRadius: .9,
+		Stills: face.Impostors{People: 9, Pairs: 1e4, Distances: [5]float64{1, .9, .8, .7, .6}}}) // .5 at 1e-7
 	at := time.Duration(0)
 	update := func(faces ...face.Sample) []int {
 		at += time.Second
@@ -133,5 +134,95 @@ func TestGiven(t *testing.T) {
 	}
 	if update(held, one(1, 0, 0)); k.InDoubt(1) {
 		t.Error("the doubt does not end")
+	}
+}
+
+// If the clock of the source stands, or goes back, a track ends after fifty frames, and the clock may go on. A coarse
+// clock does not shorten the gap.
+func TestClockStands(t *testing.T) {
+	stands := func(int) time.Duration { return time.Hour }
+	for _, c := range []struct {
+		name   string
+		clock  func(frame int) time.Duration
+		absent int
+		want   int
+	}{
+		{"stands, fifty frames", stands, 49, 1},
+		{"stands, one more", stands, 50, 2},
+		{"goes back once", func(i int) time.Duration { return time.Duration(min(1, 10/(i+1))) * time.Hour }, 60, 2},
+		{"goes back always", func(i int) time.Duration { return -time.Duration(i) * time.Hour }, 50, 2},
+		{"whole seconds", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 49, 1},
+		{"whole seconds, too late", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 75, 2},
+		{"stands for long, goes on", func(i int) time.Duration { return time.Duration(max(i, 1000)) * frame }, 1060, 2},
+	} {
+		tr := sighting.NewTracker(plane)
+		for i := range 10 {
+			tr.Update(c.clock(i), []face.Sample{at(0, 0, 0)})
+		}
+		for i := range c.absent {
+			tr.Update(c.clock(10+i), nil)
+		}
+		if got := tr.Update(c.clock(10+c.absent), []face.Sample{at(0, 0, 0)}); got[0] != c.want {
+			t.Errorf("%s: track %d, want %d", c.name, got[0], c.want)
+		}
+	}
+}
+
+// A face continues a track by its place and its vector: each limit, on both sides.
+func TestContinues(t *testing.T) {
+	space := face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: .8, // .6 elsewhere
+		Stills: face.Impostors{People: 9, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}} // .7 at 1e-7
+	here := func(looks ...float32) []face.Sample {
+		var all []face.Sample
+		for i, x := range looks {
+			all = append(all, at(500*i, x, 0))
+		}
+		return all
+	}
+	there := func(x int, look float32) []face.Sample { return []face.Sample{at(x, look, 0)} }
+	back := func(n int) [][]face.Sample { // a face like the one before n others
+		frames := append([][]face.Sample{here(0)}, slices.Repeat([][]face.Sample{here(.5)}, n)...)
+		return append(frames, there(300, -.5))
+	}
+	poor, source, held := there(0, .5), there(0, 0), there(900, 0)
+	poor[0].Reason, source[0].Track = face.Blurred, 7
+	held[0].Vector, held[0].Held, held[0].Track = nil, true, 7
+	pair := []face.Sample{at(0, 0, 0), at(60, .5, 0)}
+	for name, c := range map[string]struct {
+		frames [][]face.Sample
+		want   []int
+	}{
+		"in its place":                  {[][]face.Sample{here(0), here(1.05)}, []int{1}},
+		"in its place, unlike":          {[][]face.Sample{here(0), here(1.15)}, []int{2}},
+		"after a frame without":         {[][]face.Sample{here(0), nil, here(.95)}, []int{1}},
+		"after a frame without, unlike": {[][]face.Sample{here(0), nil, here(1.05)}, []int{2}},
+		"elsewhere":                     {[][]face.Sample{here(0), there(300, .55)}, []int{1}},
+		"elsewhere, unlike":             {[][]face.Sample{here(0), there(300, .65)}, []int{2}},
+		"a little further":              {[][]face.Sample{here(0), there(90, .65)}, []int{1}},
+		"a little further, unlike":      {[][]face.Sample{here(0), there(90, .75)}, []int{2}},
+		"like the fifth before":         {back(4), []int{1}},
+		"like the sixth before":         {back(5), []int{2}},
+		"like a poor picture":           {[][]face.Sample{here(0), poor, there(300, 1)}, []int{2}},
+		"held":                          {[][]face.Sample{source, held}, []int{1}},
+		"between two, like one":         {[][]face.Sample{pair, there(30, .4)}, []int{2}},
+	} {
+		tr := sighting.NewTracker(space)
+		var got []int
+		for i, faces := range c.frames {
+			got = tr.Update(time.Duration(i+1)*frame, faces)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: tracks %v, want %v", name, got, c.want)
+		}
+	}
+	for _, missing := range []bool{false, true} { // as far as somebody else is after a frame without, and not before
+		tr := sighting.NewTracker(space)
+		tr.Update(frame, here(0))
+		if missing {
+			tr.Update(2*frame, nil)
+		}
+		if tr.Update(3*frame, here(.8)); tr.InDoubt(1) != missing {
+			t.Errorf("missing %t: doubt %t", missing, tr.InDoubt(1))
+		}
 	}
 }

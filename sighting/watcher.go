@@ -54,12 +54,11 @@ type Seen struct {
 // seen in doubt is never learned. If heads may have turned far between two frames, because they are more than 0.2 s
 // apart, the first four faces in doubt still get the name of the faces before them, as a learned name.
 type Watcher struct {
-	learner *online.Learner
-	tracker Tracker
-	who     Identities
-	chains  map[int]*chain
-	look    bool
-	sure    bool // look stays false while all faces are held
+	learner  *online.Learner
+	restored int // [online.Learner.Restored] at the last frame
+	tracker  Tracker
+	who      Identities
+	look     bool
 }
 
 // waiting is a face that is learned once the track is confirmed.
@@ -73,33 +72,42 @@ const mostWaiting = 8
 
 // chain holds the stored faces of a track.
 type chain struct {
+	since   time.Duration
 	waiting []waiting
 	stored  []int64 // numbers of stored faces, the newest last
-	since   time.Duration
 	known   online.Person
 	verdict *online.Verdict // the last one
-	judged  time.Duration   // when it was made
 }
 
 // longestChain is the greatest number of stored faces to which a new face of the track is joined.
 const longestChain = 4
 
 // NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use between frames.
-func NewWatcher(l *online.Learner, s Settings, r Rules) *Watcher {
+func NewWatcher(l *online.Learner) *Watcher {
 	if l == nil {
 		l = new(online.Learner) // which takes no face
 	}
-	return &Watcher{learner: l, tracker: *NewTracker(l.Space(), s), who: *NewIdentities(l.Space(), r)}
+	return &Watcher{learner: l, tracker: *NewTracker(l.Space()), who: *NewIdentities(l.Space())}
 }
+
+// NewStillsWatcher returns a watcher for a source as [NewStillsTracker] describes it. Two of its pictures, and not three,
+// then give a name if they agree.
+func NewStillsWatcher(l *online.Learner) *Watcher {
+	w := NewWatcher(l)
+	w.tracker, w.who.least = *NewStillsTracker(w.learner.Space()), leastStills
+	return w
+}
+
+// Restart ends all tracks, as [Tracker.Restart] does.
+func (w *Watcher) Restart() { w.tracker.Restart() }
 
 // Track gives numbers to the faces of a frame, as [Tracker.Update] does. [Watcher.Judge] comes after it.
 func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 	tracks := w.tracker.Update(at, faces)
-	live := w.tracker.Live()
-	w.who.Keep(live)
-	for track := range w.chains {
-		if !slices.Contains(live, track) {
-			delete(w.chains, track)
+	w.who.Keep(w.tracker.Live())
+	for _, track := range tracks {
+		if w.who.people[track] == nil {
+			w.who.of(track).since = at
 		}
 	}
 	return tracks
@@ -111,10 +119,18 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	if w.learner == nil {
 		w.learner = new(online.Learner)
 	}
-	for _, track := range tracks {
-		if c := w.chains[track]; c != nil &&
-			(w.forgotten(c.known) || c.verdict != nil && w.forgotten(c.verdict.Person)) {
+	now := w.tracker.now // the clock of the source may be set back
+	all := make([]*evidence, len(tracks))
+	for i, track := range tracks {
+		all[i] = w.who.of(track)
+		if v := all[i].verdict; w.forgotten(all[i].known) || v != nil && w.forgotten(v.Person) {
 			w.Reset(track) // its verdicts are of a person who was forgotten
+		}
+	}
+	if n := w.learner.Restored(); n != w.restored { // the numbers of faces and observations mean others now
+		w.restored = n
+		for _, e := range w.who.people {
+			e.stored, e.waiting = nil, nil
 		}
 	}
 	if hold == nil {
@@ -129,10 +145,10 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 		poor[i] = hold(i)
 		o := online.Observation{Vector: s.Vector, Hold: poor[i], Frontal: s.Quality.Frontal(), Picture: s.JPEG}
-		if c := w.chains[tracks[i]]; c != nil && w.tracker.follows(tracks[i]) {
-			o.Follows = c.stored
+		if w.tracker.follows(tracks[i]) {
+			o.Follows = all[i].stored
 		}
-		if o.As = w.confirmed(tracks[i], at); o.As == 0 {
+		if o.As = w.confirmed(tracks[i], now); o.As == 0 {
 			o.Hold = true
 		}
 		observed, of = append(observed, o), append(of, i)
@@ -140,7 +156,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	before := w.learner.Counts().Observed
 	var held []online.Person // a photograph on the wall keeps no name from anybody
 	for i, s := range faces {
-		if p := w.confirmed(tracks[i], at); s.Held && p != 0 && w.chains[tracks[i]].shows(p) {
+		if p := w.confirmed(tracks[i], now); s.Held && p != 0 && all[i].shows(p) {
 			held = append(held, p)
 		}
 	}
@@ -154,59 +170,56 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	}
 	seen := make([]Seen, len(faces))
 	for i, s := range faces {
-		if c := w.chains[tracks[i]]; s.Held && c != nil {
-			w.who.hold(tracks[i], at)
-			if c.verdict != nil {
-				v := *c.verdict
-				if v.Person != 0 && taken[v.Person] { // nobody is in one frame twice
-					v.Person, v.Reason = 0, online.BetterFace
-				}
-				taken[v.Person] = true
-				seen[i].Verdict = &v
+		if !s.Held {
+			continue
+		}
+		all[i].hold(now)
+		if all[i].verdict != nil {
+			v := *all[i].verdict
+			if taken[v.Person] { // nobody is in one frame twice
+				v.Lose()
 			}
+			taken[v.Person] = true
+			seen[i].Verdict = &v
 		}
 	}
 	for q := range verdicts {
 		v, number := &verdicts[q], before+int64(q)+1
-		s := &seen[of[q]]
+		i := of[q]
+		s, e, track := &seen[i], all[i], tracks[i]
 		s.Verdict = v
 		if v.Learned {
 			s.Lessons = []int64{number}
 		}
-		w.who.Add(tracks[of[q]], at, LookOf(faces[of[q]]), *v)
-		if v.Anchored && v.Person == w.who.confirmed(tracks[of[q]], at) {
-			w.tracker.believe(tracks[of[q]])
+		w.who.Add(track, now, LookOf(faces[i]), *v)
+		if v.Anchored && v.Person == e.confirmed(now) {
+			w.tracker.believe(track)
 		}
-		c := w.chain(tracks[of[q]], at)
-		c.keep(*v, at)
-		c.join(v.Stored)
+		e.keep(*v)
+		e.join(v.Stored)
 		// A face in doubt may be another person's, also when the doubt ends because the first person is back.
-		if observed[q].As == 0 && !poor[of[q]] && !w.tracker.InDoubt(tracks[of[q]]) {
-			c.wait(waiting{observed[q], number})
+		if observed[q].As == 0 && !poor[i] && !w.tracker.InDoubt(track) {
+			e.wait(waiting{observed[q], number})
 		}
-		if err := w.recall(c, w.confirmed(tracks[of[q]], at), number, s); err != nil {
+		if err := w.recall(e, w.confirmed(track, now), number, s); err != nil {
 			return nil, err
 		}
 	}
 	enrolled := w.learner.Radii().Enrolled
-	w.look, w.sure = false, true
-	for i, b := range w.who.Who(at, tracks) {
+	w.look = false
+	for i, b := range w.who.Who(now, tracks) {
 		s := &seen[i]
 		// For a person with a name, every second face is enough.
-		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Person == 0) && w.unsure(tracks[i], b, at) {
+		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Person == 0) && all[i].unsure(b, now) {
 			w.look = true
-		}
-		// A held face is not new evidence, so it changes neither number.
-		if faces[i].Reason != face.NoVector && (b.Frames < sureFrames || b.Share < sureShare) {
-			w.sure = false
 		}
 		if b.Trust == Confirmed && w.tracker.InDoubt(tracks[i]) {
 			b.Trust = Likely
 		}
 		s.Track, s.Belief = tracks[i], b
-		c := w.chain(tracks[i], at)
-		s.Since = c.since
-		s.Known, c.known = b.Person != 0 && b.Person != c.known, b.Person
+		e := all[i]
+		s.Since = e.since
+		s.Known, e.known = b.Person != 0 && b.Person != e.known, b.Person
 		switch v := s.Verdict; {
 		case v == nil || v.Person == 0:
 		case b.Trust == Confirmed && b.Person == v.Person && v.Distance <= enrolled:
@@ -223,7 +236,7 @@ func (w *Watcher) confirmed(track int, at time.Duration) online.Person {
 	if w.tracker.InDoubt(track) {
 		return 0
 	}
-	return w.who.confirmed(track, at)
+	return w.who.of(track).confirmed(at)
 }
 
 // forgotten reports whether the learner no longer knows a person.
@@ -237,42 +250,34 @@ const (
 )
 
 // unsure reports whether more faces of a track should be judged.
-func (w *Watcher) unsure(track int, b Belief, at time.Duration) bool {
-	return b.Frames < sureFrames || b.Share < sureShare && at-w.chain(track, at).judged >= againAfter
+func (e *evidence) unsure(b Belief, at time.Duration) bool {
+	return b.Frames < sureFrames || b.Share < sureShare && at-e.judged >= againAfter
 }
 
 // Look reports whether more faces of a person in the last frame should be judged: there were too few, or they disagree.
 // Then ask a [face.Looker] for them.
 func (w *Watcher) Look() bool { return w.look }
 
-// Ask calls [face.Looker] on a stream that may hold faces; call it after each frame. It asks for a close look at the
-// next frame if [Watcher.Look] says so, and otherwise tells the stream that none will be needed while the same faces
-// are held.
+// Ask asks a stream that may hold faces for a close look at the next frame, if [Watcher.Look] says so; call it after
+// each frame.
 func (w *Watcher) Ask(s face.Stream) {
-	l, ok := s.(face.Looker)
-	switch {
-	case !ok:
-	case w.look:
+	if l, ok := s.(face.Looker); ok && w.look {
 		l.Look()
-	case w.sure:
-		l.Sure()
 	}
 }
 
 // shows reports whether the last verdict is this person.
-func (c *chain) shows(p online.Person) bool {
-	return c != nil && c.verdict != nil && c.verdict.Person == p
-}
+func (c *chain) shows(p online.Person) bool { return c.verdict != nil && c.verdict.Person == p }
 
 // keep stores the last verdict.
-func (c *chain) keep(v online.Verdict, at time.Duration) {
+func (c *chain) keep(v online.Verdict) {
 	v.Learned, v.NoRoom, v.Stored = false, false, 0
-	c.verdict, c.judged = &v, at
+	c.verdict = &v
 }
 
 // recall lets the learner learn the faces that waited for the confirmation of a track. The present face, with the given
 // number, may be one of them.
-func (w *Watcher) recall(c *chain, as online.Person, number int64, s *Seen) error {
+func (w *Watcher) recall(c *evidence, as online.Person, number int64, s *Seen) error {
 	if as == 0 {
 		return nil
 	}
@@ -315,45 +320,15 @@ func (w *Watcher) See(at time.Duration, faces []face.Sample, hold func(i int) bo
 	return w.Judge(at, faces, w.Track(at, faces), hold)
 }
 
-func (w *Watcher) chain(track int, at time.Duration) *chain {
-	c := w.chains[track]
-	if c == nil {
-		c = &chain{since: at}
-		if w.chains == nil {
-			w.chains = make(map[int]*chain)
-		}
-		w.chains[track] = c
-	}
-	return c
-}
-
 // Live returns the tracks of the people in view at present or a moment ago.
 func (w *Watcher) Live() []int { return w.tracker.Live() }
 
-// Next returns the track number of the next new person.
-func (w *Watcher) Next() int { return w.tracker.Next() }
-
 // Deny excludes a person for a track, as long as the track lasts.
-func (w *Watcher) Deny(track int, p online.Person) {
-	w.who.Deny(track, p)
-	w.unchain(track)
-}
+func (w *Watcher) Deny(track int, p online.Person) { w.who.Deny(track, p) }
 
 // Allow takes back a [Watcher.Deny].
-func (w *Watcher) Allow(track int, p online.Person) {
-	w.who.allow(track, p)
-	w.unchain(track)
-}
+func (w *Watcher) Allow(track int, p online.Person) { w.who.Allow(track, p) }
 
-// Reset forgets the verdicts on a track, because a later change makes them invalid.
-func (w *Watcher) Reset(track int) {
-	w.who.reset(track)
-	w.unchain(track)
-}
-
-// unchain forgets the stored faces of a track, so that later faces are not joined to them.
-func (w *Watcher) unchain(track int) {
-	if c := w.chains[track]; c != nil {
-		c.stored, c.waiting, c.known, c.verdict = nil, nil, 0, nil
-	}
-}
+// Reset forgets the verdicts on a track, because a later change makes them invalid, and its stored faces, so that later
+// faces are not joined to them.
+func (w *Watcher) Reset(track int) { w.who.Reset(track) }

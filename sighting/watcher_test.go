@@ -29,7 +29,7 @@ func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 			t.Fatal(err)
 		}
 	}
-	return sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}), l
+	return sighting.NewWatcher(l), l
 }
 
 // see shows a watcher a face at each of the places, one frame after the other, and returns the result for the last
@@ -82,7 +82,7 @@ func TestLatestWait(t *testing.T) {
 	space := l.Space()
 	space.Look = .2
 	l.SetMeasured(space)
-	w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+	w := sighting.NewWatcher(l)
 	alike := slices.Repeat([]float32{.1}, 30)
 	if s := see(t, w, 0, alike...); s.Belief.Trust == sighting.Confirmed || l.Counts().Learned != 0 {
 		t.Fatalf("before another look: %+v, and %d are learned", s, l.Counts().Learned)
@@ -146,6 +146,50 @@ func TestDoubt(t *testing.T) {
 		if s := show(5, back...); s.Track != 1 || s.Belief.Trust != sighting.Confirmed || !s.Verdict.Learned ||
 			len(s.Lessons) != 1 {
 			t.Errorf("a face %s: %+v, %+v", name, s, s.Verdict)
+		}
+	}
+}
+
+// A learner that was read again, with what another program has learned, has given the numbers of a track's faces and
+// observations to others: none of them is learned late, or joined to a new face.
+func TestRestored(t *testing.T) {
+	w, l := watched(t)
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	see(t, w, 0, 9, 9, 9)
+	see(t, w, time.Minute, .1)
+	if err := l.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	if s := see(t, w, time.Minute+frame, .15); s.Trust != sighting.Likely || !s.Verdict.Learned || len(s.Lessons) != 1 ||
+		l.Counts().Learned != 1 {
+		t.Errorf("%+v, %+v", s, l.Counts())
+	}
+	if s := see(t, w, time.Minute+2*frame, .2); s.Trust != sighting.Confirmed {
+		t.Errorf("%+v", s)
+	}
+	if err := l.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	// What is at this number now is bob's.
+	if _, err := l.Observe([]float32{5.1, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if s := see(t, w, time.Minute+3*frame, 1.2); s.Verdict.Person == bob || s.Verdict.Learned {
+		t.Errorf("%+v", s.Verdict)
+	}
+}
+
+// A clock that is set back keeps nobody confirmed for longer.
+func TestLapseByClock(t *testing.T) {
+	w, _ := watched(t)
+	see(t, w, time.Hour, .1, .1, .1, .1, .7, 1.2, 1.7)
+	for s := range 12 {
+		last := see(t, w, time.Duration(s)*time.Second, 1.7)
+		if want := last.Track == 1 && s < 10; (last.Belief.Trust == sighting.Confirmed) != want {
+			t.Errorf("after %d s: %+v", s, last)
 		}
 	}
 }

@@ -18,8 +18,8 @@ func TestZero(t *testing.T) {
 	for _, make := range []func() any{
 		func() any { return new(sighting.Watcher) }, func() any { return new(sighting.Tracker) },
 		func() any { return new(sighting.Identities) },
-		func() any { return sighting.NewWatcher(nil, sighting.Settings{}, sighting.Rules{}) },
-		func() any { return sighting.NewWatcher(new(online.Learner), sighting.Settings{}, sighting.Rules{}) },
+		func() any { return sighting.NewWatcher(nil) },
+		func() any { return sighting.NewWatcher(new(online.Learner)) },
 	} {
 		kind := reflect.TypeOf(make())
 		for i := range kind.NumMethod() {

@@ -9,23 +9,16 @@ import (
 	"math"
 	"time"
 
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/fxamacker/cbor/v2"
 )
 
 // account is the unsealed profile of a user.
 type account struct {
-	kept
-	learner  *online.Learner
-	enrolled time.Time
-}
+	Enrolled time.Time `cbor:"enrolled"` // to the second, in UTC
+	Learner  []byte    `cbor:"learner"`  // snapshot of the learner
+	Infrared []byte    `cbor:"infrared"` // that of the infrared faces; nil if there are none
 
-// owner is the user of a profile in its learner, which knows nobody else.
-const owner = 1
-
-// kept holds the parts of a profile besides the learner.
-type kept struct {
 	Limits  limits            `cbor:"limits"`
 	Others  map[uint32]limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
 	Drifted bool              `cbor:"drifted"`          // the drift alarm stopped learning
@@ -35,9 +28,10 @@ type kept struct {
 	Bound   string  `cbor:"bound,omitempty"`
 	Told    string  `cbor:"told,omitempty"`
 	History []Event `cbor:"history,omitempty"` // oldest first
-	// Infrared is a snapshot of the learner of the infrared faces; nil if there are none.
-	Infrared []byte `cbor:"infrared,omitempty"`
 }
+
+// owner is the user of a profile in its learner, which knows nobody else.
+const owner = 1
 
 // Event is an attempt to log in as a user, a password, or an enrolment.
 type Event struct {
@@ -103,49 +97,20 @@ func (c *account) changed(asker uint32, change func(*limits)) {
 	c.Others[asker] = l
 }
 
-// newAccount returns the account of a user without data.
-func (a *Authenticator) newAccount(user string) (*account, error) {
-	l, err := online.New(a.space, a.o.Learner)
-	if err != nil {
-		return nil, err
-	}
-	c := &account{learner: l, enrolled: a.o.Now().UTC()}
-	if a.o.UID != nil {
-		uid, err := a.o.UID(user)
-		if err != nil {
-			return nil, fmt.Errorf("looking for the user: %w", err)
-		}
-		c.UID = &uid
-	}
-	return c, nil
-}
+// own reports whether an asker is the user, or a program of the user's own manager.
+func (c *account) own(asker uint32) bool { return asker == 0 || c.UID != nil && asker == *c.UID }
 
-// unseal returns the profile of a user, and an account without its learner.
-func (a *Authenticator) unseal(user string) (p profile.Profile, c *account, err error) {
-	if p, err = a.store.Load(user); err != nil {
-		return p, nil, err
-	}
-	c = &account{enrolled: p.Enrolled}
-	if err := cbor.Unmarshal(p.Policy, &c.kept); err != nil {
-		return p, nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
-	}
-	if err := a.owns(user, c.UID); err != nil {
-		return p, nil, err
-	}
-	return p, c, nil
-}
-
+// load returns the profile of a user. Callers hold the lock.
 func (a *Authenticator) load(user string) (*account, error) {
-	p, c, err := a.unseal(user)
+	b, err := a.store.Load(user)
 	if err != nil {
 		return nil, err
 	}
-	defer clear(p.Learner)
-	c.learner = new(online.Learner)
-	if err := c.learner.UnmarshalBinary(p.Learner); err != nil {
+	c := new(account)
+	if err := cbor.Unmarshal(b, c); err != nil {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
-	return c, c.learner.Configure(a.o.Learner)
+	return c, a.owns(user, c.UID)
 }
 
 // owns returns nil if the user with a name is the one who was enrolled. Otherwise that user has left, and another user
@@ -164,34 +129,11 @@ func (a *Authenticator) owns(user string, enrolled *uint32) error {
 }
 
 func (a *Authenticator) save(user string, c *account) error {
-	learner, err := c.learner.MarshalBinary()
+	b, err := cbor.Marshal(c)
 	if err != nil {
 		return err
 	}
-	defer clear(learner)
-	return a.seal(user, profile.Profile{Learner: learner, Enrolled: c.enrolled}, c)
-}
-
-// seal writes a profile with the parts of an account besides the learner.
-func (a *Authenticator) seal(user string, p profile.Profile, c *account) (err error) {
-	if p.Policy, err = cbor.Marshal(c.kept); err != nil {
-		return err
-	}
-	return a.store.Save(user, p)
-}
-
-// limit changes the account of a user besides the learner. Every login calls it, so it does not decode and encode the
-// learner.
-func (a *Authenticator) limit(user string, change func(*account)) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p, c, err := a.unseal(user)
-	if err != nil {
-		return err
-	}
-	defer clear(p.Learner)
-	change(c)
-	return a.seal(user, p, c)
+	return a.store.Save(user, b)
 }
 
 // update changes the account of a user. If change returns an error, the account stays as it was.
@@ -208,8 +150,7 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 	return a.save(user, c)
 }
 
-// Moved is the refusal in [Status] while nothing shows that the face belongs to the system's account: see
-// [Authenticator.Account].
+// Moved is the refusal in [Status] while nothing shows that the face belongs to the system's account: see [Attempt].
 const Moved Refusal = "the password is another one since the enrolment, or was not known then; look into the camera, " +
 	"and log in with the password within a minute"
 
@@ -231,13 +172,17 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	d, err := c.learner.Drift(owner)
+	l, err := unpacked(c.Learner, a.space, a.o.Learner)
+	if err != nil {
+		return Status{}, err
+	}
+	d, err := l.Drift(owner)
 	if err != nil {
 		return Status{}, err
 	}
 	s := Status{
-		Enrolled: c.enrolled,
-		Labelled: int(c.learner.Counts().Labelled),
+		Enrolled: c.Enrolled.UTC(),
+		Labelled: int(l.Counts().Labelled),
 		Learned:  int(d.Learned),
 		Drifted:  c.Drifted,
 	}
@@ -255,11 +200,10 @@ func (a *Authenticator) Status(user string) (Status, error) {
 func (a *Authenticator) History(user string) ([]Event, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p, c, err := a.unseal(user)
+	c, err := a.load(user)
 	if err != nil {
 		return nil, err
 	}
-	clear(p.Learner)
 	return c.History, nil
 }
 
@@ -267,63 +211,30 @@ func (a *Authenticator) History(user string) ([]Event, error) {
 // and faces from a login of this user within the last minute are learned. Asker is the user who gave it, as for Verify;
 // failures of other askers stay. The error wraps [profile.ErrUnknown] without a profile.
 //
-// Mark is that of [Authenticator.Account], or "". If the user's face was seen within the last minute in a login that
-// ended with [Unproven], it binds the profile.
+// Mark is that of [Attempt], or "". If the user's face was seen within the last minute in a login that ended with
+// [Unproven], it binds the profile.
 func (a *Authenticator) Password(user string, asker uint32, mark string) error {
-	now, moment := a.o.Now(), a.moment()
+	now := a.o.Now()
 	return a.update(user, func(c *account) error {
 		c.note(Event{At: now, Asker: asker, Result: PasswordGiven})
 		c.Told = cmp.Or(mark, c.Told)
-		own := func(by uint32) bool { // also of programs of the user's own manager
-			return by == asker || asker == 0 && c.UID != nil && by == *c.UID
-		}
-		maps.DeleteFunc(c.Others, func(by uint32, _ limits) bool { return own(by) })
-		for v := range a.trying {
-			if v.user == user && own(v.asker) {
-				a.trying[v] = false
-			}
-		}
 		if asker != 0 {
+			delete(c.Others, asker)
 			return nil
 		}
-		c.Limits.password(moment)
-		faces, unproven := a.waiting.take(user, now.Add(-a.o.Quarantine))
+		maps.DeleteFunc(c.Others, func(by uint32, _ limits) bool { return c.own(by) })
+		c.Limits.password(a.moment())
+		w := a.waiting
+		a.waiting = pending{}
 		switch {
-		case unproven && mark != "" && len(faces) >= a.o.Policy.Needed:
-			c.Bound = mark
+		case w.user != user || w.at.Before(now.Add(-a.o.Quarantine)):
 			return nil
-		case unproven || len(faces) == 0:
+		case w.unproven:
+			c.Bound = cmp.Or(mark, c.Bound)
 			return nil
 		}
-		// After a password, faces may be learned that are less like the enrolled ones than after a match.
-		s := a.o.Learner
-		s.Learn = 0
-		if err := c.learner.Configure(s); err != nil {
-			return err
-		}
-		if err := a.learn(user, c, faces, now); err != nil {
-			return err
-		}
-		return c.learner.Configure(a.o.Learner)
+		return a.learn(user, c, w.faces, true)
 	})
-}
-
-// Account records by what the system knows the account of a user at present: a mark that differs after the account was
-// removed and made again, or has another password. While the profile is not bound to this mark, a login by face ends
-// with [Unproven]. The error wraps [profile.ErrUnknown] without a profile.
-func (a *Authenticator) Account(user, mark string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p, c, err := a.unseal(user)
-	if err != nil {
-		return err
-	}
-	defer clear(p.Learner)
-	if c.Told == mark {
-		return nil
-	}
-	c.Told = mark
-	return a.seal(user, p, c)
 }
 
 // Undo removes the faces of a user that were learned after a time, to the second, and returns their number. Learning
@@ -331,7 +242,14 @@ func (a *Authenticator) Account(user, mark string) error {
 func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
 	err = a.update(user, func(c *account) error {
 		c.Drifted = false
-		faces, err = c.learner.UndoSince(since, a.o.Now())
+		l, err := unpacked(c.Learner, a.space, a.o.Learner)
+		if err != nil {
+			return err
+		}
+		if faces, err = l.UndoSince(since, a.o.Now()); err != nil {
+			return err
+		}
+		c.Learner, err = l.MarshalBinary()
 		return err
 	})
 	return faces, err
@@ -341,11 +259,7 @@ func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error
 func (a *Authenticator) Forget(user string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.forget(user)
-}
-
-func (a *Authenticator) forget(user string) error {
-	a.waiting.drop()
+	a.waiting = pending{}
 	err := a.store.Delete(user)
 	a.o.Wipe()
 	return err

@@ -16,8 +16,8 @@ import (
 
 // act plays frames of the user, 40 ms apart, and returns the words of the session.
 //
-//   - straight on   > <  turned to the user's left, right   v  eyes shut   m  eyes half shut   .  nobody
-//     n  somebody else, straight on   N  turned to the left   V  with shut eyes
+//   - straight on   > <  turned to the user's left, right   .  nobody   ?  without landmarks
+//     f  a flat picture that is turned   w  less   n  somebody else, straight on   N  turned to the left
 func act(t *testing.T, p tablet.Policy, side tablet.Side, script string) (*tablet.Session, []tablet.Word) {
 	t.Helper()
 	s, err := tablet.NewSession(p, face.Space{}, side, noon)
@@ -28,7 +28,7 @@ func act(t *testing.T, p tablet.Policy, side tablet.Side, script string) (*table
 	now := noon
 	for _, c := range script {
 		now = now.Add(40 * time.Millisecond)
-		f := tablet.Face{Track: 1, Match: true, Pose: &face.Pose{Turn: .05, Nod: .5, Eyes: .3, Width: .9}}
+		f := tablet.Face{Track: 1, Match: true, Pose: &face.Pose{Turn: .05, Nod: .5, Width: .9}}
 		switch c {
 		case '>':
 			f.Pose.Turn, f.Reason = .9, face.TurnedAway
@@ -41,13 +41,7 @@ func act(t *testing.T, p tablet.Policy, side tablet.Side, script string) (*table
 		case 'f':
 			f.Pose.Turn, f.Pose.Width = .6, .6
 		case 'w':
-			f.Pose.Turn, f.Pose.Width, f.Pose.Eyes = .2, .75, .12
-		case 'V':
-			f.Pose.Eyes, f.Match = .12, false
-		case 'v':
-			f.Pose.Eyes = .12
-		case 'm':
-			f.Pose.Eyes = .22
+			f.Pose.Turn, f.Pose.Width = .2, .75
 		case 'n':
 			f.Match = false
 		}
@@ -67,39 +61,29 @@ func TestChallenge(t *testing.T) {
 	still := strings.Repeat("-", 300)
 	for _, c := range []struct {
 		name   string
-		kind   tablet.Challenge
 		side   tablet.Side
 		script string
 		want   tablet.Word
 	}{
-		{"turned as asked", tablet.Turn, tablet.Left, "----->>>>----", tablet.Match},
-		{"turned to the right as asked", tablet.Turn, tablet.Right, "-----<<<<----", tablet.Match},
-		{"turned to the other side", tablet.Turn, tablet.Left, "-----<<<>>>---", tablet.NoMatch},
-		{"turned both ways, the right one first", tablet.Turn, tablet.Left, "----->>><<<---", tablet.Match},
-		{"turned before it was asked", tablet.Turn, tablet.Left, ">>>>" + still, tablet.NoMatch},
-		{"not back yet", tablet.Turn, tablet.Left, "----->>>>--", tablet.Straight},
-		{"somebody else comes back", tablet.Turn, tablet.Left, "----->>>>nnnnnnnn", tablet.Straight},
-		{"somebody else turns", tablet.Turn, tablet.Left, "-----nNNNNn-----" + still, tablet.NoMatch},
-		{"somebody else blinks", tablet.Blink, tablet.Left, "-----------nnVVnn-----", tablet.BlinkNow},
-		{"gone in between", tablet.Turn, tablet.Left, "----->.>>>---", tablet.TurnLeft},
-		{"a flat picture that is turned", tablet.Turn, tablet.Left, "-----ffff----" + still, tablet.NoMatch},
-		{"one that was turned from the start", tablet.Turn, tablet.Left, strings.Repeat("w", 9) + "ffff----",
+		{"turned as asked", tablet.Left, "----->>>>----", tablet.Match},
+		{"turned to the right as asked", tablet.Right, "-----<<<<----", tablet.Match},
+		{"turned to the other side", tablet.Left, "-----<<<>>>---", tablet.NoMatch},
+		{"turned both ways, the right one first", tablet.Left, "----->>><<<---", tablet.Match},
+		{"turned before it was asked", tablet.Left, ">>>>" + still, tablet.NoMatch},
+		{"not back yet", tablet.Left, "----->>>>--", tablet.Straight},
+		{"somebody else comes back", tablet.Left, "----->>>>nnnnnnnn", tablet.Straight},
+		{"somebody else turns", tablet.Left, "-----nNNNNn-----" + still, tablet.NoMatch},
+		{"gone in between", tablet.Left, "----->.>>>---", tablet.TurnLeft},
+		{"a flat picture that is turned", tablet.Left, "-----ffff----" + still, tablet.NoMatch},
+		{"one that was turned from the start", tablet.Left, strings.Repeat("w", 9) + "ffff----",
 			tablet.TurnLeft},
-		{"a picture that is waved", tablet.Blink, tablet.Left, "-----------ww-----", tablet.BlinkNow},
-		{"a flat picture", tablet.Turn, tablet.Left, still, tablet.NoMatch},
-		{"somebody else", tablet.Turn, tablet.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), tablet.NoMatch},
-		{"without landmarks", tablet.Turn, tablet.Left, strings.Repeat("?", 99), tablet.TurnLeft},
-		{"without landmarks from then on", tablet.Turn, tablet.Left, "-----" + strings.Repeat("?", 9),
+		{"a flat picture", tablet.Left, still, tablet.NoMatch},
+		{"somebody else", tablet.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), tablet.NoMatch},
+		{"without landmarks", tablet.Left, strings.Repeat("?", 99), tablet.TurnLeft},
+		{"without landmarks from then on", tablet.Left, "-----" + strings.Repeat("?", 9),
 			tablet.TurnLeft},
-		{"blinked", tablet.Blink, tablet.Left, "-----------vv-----", tablet.Match},
-		{"blinked twice", tablet.Blink, tablet.Left, "-----------vv---vv---", tablet.Match},
-		{"eyes stay shut", tablet.Blink, tablet.Left, "-----------" + strings.Repeat("v", 20) + "-----",
-			tablet.BlinkNow},
-		{"half shut", tablet.Blink, tablet.Left, "-----------mm-----", tablet.BlinkNow},
-		{"a head that turns", tablet.Blink, tablet.Left, "----------->><<----", tablet.BlinkNow},
-		{"a flat picture does not blink", tablet.Blink, tablet.Left, still, tablet.NoMatch},
 	} {
-		s, words := act(t, tablet.Policy{Challenge: c.kind}, c.side, c.script)
+		s, words := act(t, tablet.Policy{Challenge: tablet.Turn}, c.side, c.script)
 		if s.Result().Word != c.want {
 			t.Errorf("%s: %q, want %q (%q)", c.name, s.Result().Word, c.want, words)
 		}
@@ -114,26 +98,19 @@ func TestChallenge(t *testing.T) {
 // A picture whose landmarks tremble as much as those of still faces in recordings passes no challenge.
 func TestChallengeTremblingPicture(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	for _, kind := range []tablet.Challenge{tablet.Turn, tablet.Blink} {
-		for range 200 {
-			s, err := tablet.NewSession(tablet.Policy{Challenge: kind}, face.Space{}, tablet.Left, noon)
-			if err != nil {
-				t.Fatal(err)
-			}
-			now := noon
-			for !s.Result().Final {
-				now = now.Add(40 * time.Millisecond)
-				p := face.Pose{
-					Turn:  .1 + .05*r.NormFloat64(),
-					Nod:   .5,
-					Eyes:  math.Max(.05, .3+.02*r.NormFloat64()),
-					Width: .9,
-				}
-				s.Frame(now, []tablet.Face{{Track: 1, Match: true, Pose: &p}})
-			}
-			if s.Result().Word != tablet.NoMatch {
-				t.Fatalf("%s: %q", kind, s.Result().Word)
-			}
+	for range 200 {
+		s, err := tablet.NewSession(tablet.Policy{Challenge: tablet.Turn}, face.Space{}, tablet.Left, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := noon
+		for !s.Result().Final {
+			now = now.Add(40 * time.Millisecond)
+			p := face.Pose{Turn: .1 + .05*r.NormFloat64(), Nod: .5, Width: .9}
+			s.Frame(now, []tablet.Face{{Track: 1, Match: true, Pose: &p}})
+		}
+		if s.Result().Word != tablet.NoMatch {
+			t.Fatalf("%q", s.Result().Word)
 		}
 	}
 }
@@ -227,7 +204,7 @@ func TestLivenessWithChallenge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	straight := face.Pose{Nod: .5, Eyes: .3, Width: .9}
+	straight := face.Pose{Nod: .5, Width: .9}
 	for i := range 5 {
 		if got := s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond),
 			[]tablet.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &dead}}).Word; got == tablet.TurnLeft {

@@ -17,17 +17,6 @@ var stages = []Word{Straight, TurnLeft, TurnRight, Tilt}
 // Stages is the number of faces of an enrolment by one camera.
 var Stages = len(stages)
 
-// enrolmentFace is one face in a frame of an enrolment.
-type enrolmentFace struct {
-	Reason face.Reason // why the picture is not good enough to be labelled, or ""
-	Pose   *face.Pose  // nil if not known
-	Vector []float32
-
-	Norm     float64     // [face.Quality].Norm
-	Liveness *float32    // liveness score; nil if not measured
-	Turns    *face.Turns // norms of the turned face; nil if not measured
-}
-
 // Limits of the poses, by the position of the nose. A straight head is within level; a slightly turned head is beyond
 // it and still passes the quality gate. Heads differ in Nod, so it counts relative to the straight face.
 const (
@@ -101,7 +90,7 @@ func (e *enrolment) Turns() face.Turns { return e.turns }
 
 // Frame processes a frame of that moment, and returns the state. A pose counts when it is held for two frames. After
 // the end it changes nothing.
-func (e *enrolment) Frame(now time.Time, faces []enrolmentFace) Result {
+func (e *enrolment) Frame(now time.Time, faces []face.Sample) Result {
 	if e.Tick(now).Final {
 		return e.result
 	}
@@ -119,7 +108,8 @@ func (e *enrolment) Frame(now time.Time, faces []enrolmentFace) Result {
 	if f.Reason != "" {
 		return e.say(Retry, f.Reason)
 	}
-	if f.Vector == nil || f.Pose == nil {
+	p, posed := face.PoseOf(f.Landmarks)
+	if f.Vector == nil || !posed {
 		return e.say(Retry, face.NoVector)
 	}
 	if !e.same(f.Vector) {
@@ -133,16 +123,16 @@ func (e *enrolment) Frame(now time.Time, faces []enrolmentFace) Result {
 		return e.say(Lifeless, "")
 	}
 	e.dull = nil
-	pose := e.pose(*f.Pose)
+	pose := e.pose(p)
 	if e.held = pose; pose == "" || pose != held {
 		return e.say(e.open[0], "")
 	}
-	if f.Norm < e.clear && e.asked < unclearFrames {
+	if f.Quality.Norm < e.clear && e.asked < unclearFrames {
 		e.asked++
 		return e.say(Retry, face.Unclear)
 	}
 	if pose == Straight {
-		e.nod = f.Pose.Nod
+		e.nod = p.Nod
 	}
 	if f.Turns != nil {
 		e.turns.Add(*f.Turns)

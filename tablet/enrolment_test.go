@@ -8,12 +8,18 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 var (
 	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	plane = face.Space{ID: "plane", Dim: 2, Scale: 1}
 )
+
+// posed returns a face in a pose.
+func posed(p face.Pose) face.Sample {
+	return face.Sample{Landmarks: fixture.Landmarks(p.Turn, p.Nod, .3), Vector: []float32{0, 0}}
+}
 
 // play plays frames a tenth of a second apart.
 //
@@ -23,26 +29,30 @@ func play(script string) (*enrolment, []Word) {
 	e := newEnrolment(plane, 1, 0, noon, 10*time.Second)
 	words := []Word{e.Result().Word}
 	for i, c := range script {
-		f := enrolmentFace{Pose: &face.Pose{Nod: .5}, Vector: []float32{float32(i) / 1000, 0}}
-		faces := []enrolmentFace{f}
+		pose, n := face.Pose{Nod: .5}, 1
 		switch c {
 		case '<':
-			f.Pose.Turn = -.4
+			pose.Turn = -.4
 		case '>':
-			f.Pose.Turn = .4
+			pose.Turn = .4
 		case '^':
-			f.Pose.Nod = .4
+			pose.Nod = .4
+		case '.':
+			n = 0
+		case '2':
+			n = 2
+		}
+		f := posed(pose)
+		f.Vector[0] = float32(i) / 1000
+		switch c {
 		case 'o':
 			f.Vector[1] = 1.5
 		case 'd':
-			faces[0].Reason = face.TooDark
-		case '.':
-			faces = nil
-		case '2':
-			faces = append(faces, f)
+			f.Reason = face.TooDark
 		case 'p':
-			faces[0].Pose = nil
+			f.Landmarks = nil
 		}
+		faces := slices.Repeat([]face.Sample{f}, n)
 		if w := e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond), faces).Word; words[len(words)-1] != w {
 			words = append(words, w)
 		}
@@ -71,11 +81,11 @@ func TestEnrolmentLiveness(t *testing.T) {
 		e := newEnrolment(plane, 1, .5, noon, time.Minute)
 		poses := []face.Pose{{Nod: .5}, {Nod: .5, Turn: .4}, {Nod: .5, Turn: -.4}, {Nod: .4}}
 		for i, x := range c.scores {
-			f := enrolmentFace{Pose: &poses[min(i/2, 3)], Vector: []float32{0, 0}, Liveness: &x}
-			if x == none {
-				f.Liveness = nil
+			f := posed(poses[min(i/2, 3)])
+			if x != none {
+				f.Liveness = &x
 			}
-			e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond), []enrolmentFace{f})
+			e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond), []face.Sample{f})
 		}
 		if r := e.Result(); r.Word != c.want || r.Stage != c.stage {
 			t.Errorf("%s: %+v, want stage %d and %q", c.name, r, c.stage, c.want)
@@ -90,10 +100,11 @@ func TestScreenLike(t *testing.T) {
 		e := newEnrolment(plane, 1, .5, noon, time.Minute)
 		e.infrared = infrared
 		x := float32(.25)
-		f := enrolmentFace{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 0}, Liveness: &x}
+		f := posed(face.Pose{Nod: .5})
+		f.Liveness = &x
 		n := 0
 		for ; n < 2*dullFrames && !e.Result().Final; n++ {
-			e.Frame(noon.Add(time.Duration(n)*100*time.Millisecond), []enrolmentFace{f})
+			e.Frame(noon.Add(time.Duration(n)*100*time.Millisecond), []face.Sample{f})
 		}
 		if r := e.Result(); infrared && r.Final || !infrared && (r.Word != ScreenLike || n != dullFrames) {
 			t.Errorf("infrared %v: %+v after %d frames", infrared, r, n)
@@ -119,9 +130,10 @@ func TestUnclear(t *testing.T) {
 		{"unclear in a space without norms", plane, 0, 2},
 	} {
 		e := newEnrolment(c.space, 1, 0, noon, time.Minute)
-		f := enrolmentFace{Pose: &face.Pose{Nod: .5}, Vector: []float32{0, 0}, Norm: c.norm}
+		f := posed(face.Pose{Nod: .5})
+		f.Quality.Norm = c.norm
 		for i := 1; i <= c.frames; i++ {
-			r := e.Frame(noon.Add(time.Duration(i)*100*time.Millisecond), []enrolmentFace{f})
+			r := e.Frame(noon.Add(time.Duration(i)*100*time.Millisecond), []face.Sample{f})
 			want := Result{Word: Retry, Reason: face.Unclear}
 			switch i {
 			case c.frames:
@@ -214,7 +226,9 @@ func TestTurnedCamera(t *testing.T) {
 		for i, pose := range []face.Pose{{Nod: .5}, {Turn: .4, Nod: .5}, {Turn: -.4, Nod: .5}, {Nod: .4}} {
 			for range 2 {
 				now = now.Add(100 * time.Millisecond)
-				r = e.Frame(now, []enrolmentFace{{Pose: &pose, Vector: []float32{0, 0}, Turns: test.turns[i]}})
+				f := posed(pose)
+				f.Turns = test.turns[i]
+				r = e.Frame(now, []face.Sample{f})
 			}
 		}
 		if r.Word != test.want || !r.Final {

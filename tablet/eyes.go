@@ -15,11 +15,12 @@ import (
 	"github.com/faceauth/faceauth/internal/input"
 )
 
-// eyeAge is how long an eye may wait. The system ends eyes that are older, because they may hang.
+// eyeAge is how long an eye waits for the next login. The system ends eyes that are older, because they may hang.
 const eyeAge = time.Minute
 
 // Eyes opens cameras for an [Authenticator], each time in a new eye, because an attacked eye could show old faces
-// again. The next eye opens its networks before it is needed. [NewEyes] makes one; close it after the Authenticator.
+// again. For a minute after a login the next eye waits with its networks open. [NewEyes] makes one; close it after the
+// Authenticator.
 type Eyes struct {
 	config  eye.Config
 	devices []string // in the order in which they are tried
@@ -66,20 +67,16 @@ func (s *Eyes) renew() {
 		return
 	}
 	s.next = e
-	time.AfterFunc(eyeAge, func() { s.replace(e) })
+	time.AfterFunc(eyeAge, func() { s.end(e) })
 }
 
-// replace starts another eye in place of one that still waits.
-func (s *Eyes) replace(e *eye.Eye) {
+// end ends an eye that still waits.
+func (s *Eyes) end(e *eye.Eye) {
 	s.mu.Lock()
-	waits := s.next == e
-	if waits {
+	defer s.mu.Unlock()
+	if e != nil && s.next == e {
 		s.next = nil
 		e.Close()
-	}
-	s.mu.Unlock()
-	if waits {
-		s.renew()
 	}
 }
 
@@ -99,11 +96,7 @@ func (l *looking) Close() error {
 }
 
 // Camera is a [Camera].
-func (s *Eyes) Camera(ctx context.Context, p Purpose) (Stream, error) {
-	gate := eye.Login
-	if p == Enrolment {
-		gate = eye.Enrol
-	}
+func (s *Eyes) Camera(ctx context.Context, gate eye.Gate) (Stream, error) {
 	for i, device := range s.devices {
 		l, err := s.open(ctx, device, gate)
 		switch {
@@ -154,10 +147,8 @@ func (s *Eyes) report(r eye.Report) {
 // Close ends the waiting eye.
 func (s *Eyes) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closed = true
-	if s.next != nil {
-		s.next.Close()
-		s.next = nil
-	}
+	e := s.next
+	s.mu.Unlock()
+	s.end(e)
 }

@@ -48,7 +48,7 @@ func (n night) enrol(t *testing.T, user string, colour, infrared []float32, scor
 			took++
 		}
 	}
-	r, err := n.Enroll(t.Context(), user, "", count)
+	r, err := n.Enroll(t.Context(), user, "", false, count)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func (n night) login(t *testing.T, user string, frames []face.Frame) tablet.Word
 }
 
 // Carol's face stands for alice in infrared: in the made-up space it is far from alice in colour, so a comparison of
-// the spaces would not match. A login clears its vectors, so each gets a copy.
+// the spaces would not match.
 func TestInfrared(t *testing.T) {
 	t.Run("decides alone", bubble(func(t *testing.T) {
 		n := newNight(t)
@@ -112,7 +112,7 @@ func TestInfrared(t *testing.T) {
 	t.Run("is bound to the account", bubble(func(t *testing.T) {
 		n := newNight(t)
 		n.enrol(t, "alice", stage.Alice, stage.Carol, .9)
-		if err := n.Account("alice", "mark"); err != nil {
+		if err := n.Password("alice", 0, "mark"); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []tablet.Word{tablet.Unproven, tablet.Match} {
@@ -127,7 +127,6 @@ func TestInfrared(t *testing.T) {
 	t.Run("is not asked without its faces", bubble(func(t *testing.T) {
 		n := night{ready(t, tablet.Options{}), new(stage.Camera)}
 		n.o.Infrared = n.film.Open
-		n.Close()
 		n.store.Close()
 		n.open(t)
 		if w := n.login(t, "alice", nil); w != tablet.Match {
@@ -137,7 +136,7 @@ func TestInfrared(t *testing.T) {
 			t.Errorf("the history: %+v, %v", events, err)
 		}
 		n.desk.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
-		if r, err := n.AddLook(t.Context(), "alice", func(tablet.Result) {}); err != nil || r.Word != tablet.Enrolled {
+		if r, err := n.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); err != nil || r.Word != tablet.Enrolled {
 			t.Errorf("another look: %+v, %v", r, err)
 		}
 	}))
@@ -157,7 +156,7 @@ func TestInfrared(t *testing.T) {
 		}
 		n.desk.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 		n.film.Play(stage.Show{Frames: lit(stage.Enrolling(stage.Bob), .9)})
-		if r, err := n.AddLook(t.Context(), "alice", func(tablet.Result) {}); err != nil || r.Word == tablet.Enrolled {
+		if r, err := n.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); err != nil || r.Word == tablet.Enrolled {
 			t.Errorf("another look with another's face in infrared: %+v, %v", r, err)
 		}
 	}))

@@ -3,25 +3,40 @@
 package tablet
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
+	"github.com/faceauth/faceauth/tablet/profile"
 )
 
-// learn shows the learner of a user the faces of one sighting that were earned. The learner learns them if they confirm
-// the user; see [sighting.Watcher]. If the drift alarm goes off, they are removed, and learning stops until a user
-// undoes or enrols.
-func (a *Authenticator) learn(user string, c *account, faces [][]float32, now time.Time) error {
-	if c.Drifted {
+// pending is what the last login leaves for the password, which may follow within [Options].Quarantine.
+type pending struct {
+	user     string
+	at       time.Time
+	faces    [][]float32 // to be learned then
+	unproven bool        // the user was seen, and lacks the password only
+}
+
+// learn shows the learner of a user the faces of one sighting that were earned: those of a match, or with the password,
+// after which they may be less like the enrolled ones. The learner learns them if they confirm the user; see
+// [sighting.Watcher]. If the drift alarm goes off, it learns nothing until a user undoes or enrols.
+func (a *Authenticator) learn(user string, c *account, faces [][]float32, password bool) error {
+	if c.Drifted || len(faces) == 0 {
 		return nil
 	}
-	before, err := c.learner.MarshalBinary()
+	settings := a.o.Learner
+	if password {
+		settings.Learn = 0
+	}
+	l, err := unpacked(c.Learner, a.space, settings)
 	if err != nil {
 		return err
 	}
-	c.learner.SetTime(now)
-	people, learned := sighting.NewWatcher(c.learner, sighting.Settings{}, sighting.Rules{}), 0
+	l.SetTime(a.o.Now())
+	people, learned := sighting.NewWatcher(l), 0
 	for _, x := range faces {
 		seen, err := people.Judge(0, []face.Sample{{Vector: x}}, []int{1}, nil)
 		if err != nil {
@@ -29,51 +44,27 @@ func (a *Authenticator) learn(user string, c *account, faces [][]float32, now ti
 		}
 		learned += len(seen[0].Lessons)
 	}
-	d, err := c.learner.Drift(owner)
+	d, err := l.Drift(owner)
 	if err != nil {
 		return err
 	}
-	if d.Alarm {
-		c.Drifted = true
+	if c.Drifted = d.Alarm; d.Alarm {
 		a.o.Log.Warn("drift: learning has stopped", "user", user)
-		return c.learner.UnmarshalBinary(before)
+		return nil
 	}
 	a.o.Log.Info("learned", "user", user, "faces", learned)
-	return nil
+	c.Learner, err = l.MarshalBinary()
+	return err
 }
 
-// quarantine holds the faces of one user from the last login. The zero value is empty.
-type quarantine struct {
-	user  string
-	at    time.Time
-	faces [][]float32
-	// unproven faces let nobody log in: the profile is not bound to the account yet.
-	unproven bool
-}
-
-// most is the greatest number of waiting faces.
-const most = 64
-
-// put replaces the waiting faces.
-func (q *quarantine) put(user string, at time.Time, faces [][]float32, unproven bool) {
-	q.drop()
-	q.user, q.at, q.faces, q.unproven = user, at, faces[max(0, len(faces)-most):], unproven
-}
-
-// take returns the faces of a user from after a moment, and empties the quarantine.
-func (q *quarantine) take(user string, after time.Time) (faces [][]float32, unproven bool) {
-	faces, unproven = q.faces, q.unproven
-	if q.user != user || q.at.Before(after) {
-		faces, unproven = nil, false
+// unpacked returns the learner of a snapshot, or an empty one without a snapshot.
+func unpacked(snapshot []byte, space face.Space, s online.Settings) (*online.Learner, error) {
+	if snapshot == nil {
+		return online.New(space, s)
 	}
-	q.user, q.faces, q.unproven = "", nil, false
-	return faces, unproven
-}
-
-// drop overwrites the faces.
-func (q *quarantine) drop() {
-	for _, x := range q.faces {
-		clear(x)
+	l := new(online.Learner)
+	if err := l.UnmarshalBinary(snapshot); err != nil {
+		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
-	q.user, q.faces, q.unproven = "", nil, false
+	return l, l.Configure(s)
 }

@@ -42,6 +42,11 @@ type limits struct {
 	Age      time.Duration `cbor:"age"`      // age of the password at that time
 }
 
+const (
+	mostDelay   = time.Minute    // the longest pause after a failure
+	passwordDue = 48 * time.Hour // until only the password works
+)
+
 // Refusal is the reason why a session may not begin.
 type Refusal string
 
@@ -61,18 +66,14 @@ func (l limits) ask(p Policy, now moment) (why Refusal, wait time.Duration) {
 	switch {
 	case l.Failures >= p.Failures:
 		return TooManyFailures, 0
-	case !l.Given || back || l.Age+longest >= p.Password:
+	case !l.Given || back || l.Age+longest >= passwordDue:
 		return PasswordDue, 0
 	case l.Failures == 0:
 		return "", 0
 	}
 	delay := p.Delay
 	for range l.Failures - 1 {
-		if delay > p.MaxDelay/2 {
-			delay = p.MaxDelay
-			break
-		}
-		delay *= 2
+		delay = min(2*delay, mostDelay)
 	}
 	if _, shortest, _ := now.since(l.Last); shortest < delay {
 		return Wait, delay - shortest
@@ -84,6 +85,13 @@ func (l limits) ask(p Policy, now moment) (why Refusal, wait time.Duration) {
 func (l limits) knowing(now moment) limits {
 	l.Given, l.Noted, l.Age = true, now, 0
 	return l
+}
+
+// givenSince reports whether the password was given after a moment.
+func (l limits) givenSince(then, now moment) bool {
+	passed, _, _ := now.since(then)
+	longest, _, _ := now.since(l.Noted)
+	return l.Given && l.Age+longest < passed
 }
 
 // note updates the times before a change.

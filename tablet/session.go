@@ -18,8 +18,6 @@ var ErrPolicy = errors.New("unusable policy")
 
 // Policy sets the conditions and limits of sessions. A zero field means the default.
 type Policy struct {
-	Window   int           // number of consecutive judged frames for a decision. Default 5
-	Needed   int           // number of these that must match. Default 3
 	Deadline time.Duration // time limit of a session. Default 5 s, with a challenge 10 s
 
 	Challenge Challenge // action that a matching person must do. Default none
@@ -28,10 +26,11 @@ type Policy struct {
 	MinLiveness float64
 
 	Failures int           // number of sessions without a match until the password is due. Default 5
-	Delay    time.Duration // pause after the first failure; each failure doubles it. Default 1 s
-	MaxDelay time.Duration // longest pause. Default 1 min
-	Password time.Duration // time until the password is due again. Default 48 h
+	Delay    time.Duration // pause after the first failure; each failure doubles it, up to a minute. Default 1 s
 }
+
+// A session decides by the last judged frames: of window frames, needed must match.
+const window, needed = 5, 3
 
 // Defaults returns p with defaults filled in.
 func (p Policy) Defaults() Policy {
@@ -39,32 +38,19 @@ func (p Policy) Defaults() Policy {
 	if p.Challenge != "" {
 		deadline = 10 * time.Second
 	}
-	p.Window = cmp.Or(p.Window, 5)
-	p.Needed = cmp.Or(p.Needed, 3)
 	p.Deadline = cmp.Or(p.Deadline, deadline)
 	p.Failures = cmp.Or(p.Failures, 5)
 	p.Delay = cmp.Or(p.Delay, time.Second)
-	p.MaxDelay = cmp.Or(p.MaxDelay, time.Minute)
-	p.Password = cmp.Or(p.Password, 48*time.Hour)
 	return p
 }
 
-// Check returns nil for a usable policy with defaults. A single frame must not decide. The error wraps [ErrPolicy].
+// Check returns nil for a usable policy with defaults. The error wraps [ErrPolicy].
 func (p Policy) Check() error {
 	switch {
-	case p.Needed < 2 || p.Window < p.Needed:
-		return fmt.Errorf("%w: %d of %d frames must match; use two or more, and a window at least as large", ErrPolicy,
-			p.Needed, p.Window)
 	case p.Deadline <= 0 || p.Deadline > time.Minute:
 		return fmt.Errorf("%w: a deadline of %v; use at most a minute", ErrPolicy, p.Deadline)
-	case p.Failures < 1:
-		return fmt.Errorf("%w: %d failures until the password is due; use 1 or more", ErrPolicy, p.Failures)
-	case p.Delay < 0 || p.MaxDelay < p.Delay:
-		return fmt.Errorf("%w: delays from %v to %v", ErrPolicy, p.Delay, p.MaxDelay)
-	case p.Password <= 0:
-		return fmt.Errorf("%w: a password is due after %v", ErrPolicy, p.Password)
-	case p.Challenge != "" && p.Challenge != Turn && p.Challenge != Blink:
-		return fmt.Errorf("%w: unknown challenge %q; use %s or %s, or none", ErrPolicy, p.Challenge, Turn, Blink)
+	case p.Challenge != "" && p.Challenge != Turn:
+		return fmt.Errorf("%w: unknown challenge %q; use %s or none", ErrPolicy, p.Challenge, Turn)
 	case !(p.MinLiveness >= 0 && p.MinLiveness <= 1):
 		return fmt.Errorf("%w: a liveness of %v; use a value from 0 to 1", ErrPolicy, p.MinLiveness)
 	}
@@ -94,12 +80,11 @@ const (
 
 // Words of a login. Only Match lets anybody in; after each other final word the password is asked for.
 const (
-	Looking  Word = "looking"
-	BlinkNow Word = "blink"
-	Match    Word = "match"
-	NoMatch  Word = "no-match"          // final: a person was seen well enough and was not the user
-	NotLive  Word = "taken-for-picture" // final: the user was seen, with a picture's score or as unmoved as one
-	Poor     Word = "poor-picture"      // final: a person was seen, but never well enough to be judged
+	Looking Word = "looking"
+	Match   Word = "match"
+	NoMatch Word = "no-match"          // final: a person was seen well enough and was not the user
+	NotLive Word = "taken-for-picture" // final: the user was seen, with a picture's score or as unmoved as one
+	Poor    Word = "poor-picture"      // final: a person was seen, but never well enough to be judged
 	// Unproven is the end of a session that would be a match if the faces belonged to the account beyond doubt. If the
 	// password is given now, it proves that.
 	Unproven Word = "give-password"
@@ -175,7 +160,6 @@ func NewSession(p Policy, space face.Space, side Side, now time.Time) (*Session,
 		policy:  p,
 		space:   space,
 		end:     now.Add(p.Deadline),
-		last:    now,
 		result:  Result{Word: Looking},
 		gesture: newGesture(p.Challenge, side),
 	}, nil
@@ -205,14 +189,14 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if f.Track != s.track {
 		s.forget(f.Track)
 	}
-	if s.gesture.asked() {
+	if s.gesture.in(asking) {
 		if f.Pose == nil {
 			return s.say(s.gesture.word, "")
 		}
-		switch s.gesture.see(now, *f.Pose, f.Match) {
+		switch s.gesture.see(*f.Pose, f.Match) {
 		case wrong:
 			return s.finish(NoMatch, "")
-		case done:
+		case finished:
 			s.window = s.window[:0]
 			return s.say(Straight, "")
 		}
@@ -220,7 +204,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	}
 	if f.Reason != "" {
 		s.trouble = f.Reason
-		if s.gesture.finished() {
+		if s.gesture.in(finished) {
 			return s.say(Straight, "")
 		}
 		return s.say(Retry, f.Reason)
@@ -237,21 +221,21 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	counted, isNew := sighting.NewLook(s.space, f.Look, counted)
 	if s.still = !isNew; isNew {
 		s.window = s.window[len(s.window)-len(counted):]
-		if s.window = append(s.window, j); len(s.window) > s.policy.Window {
+		if s.window = append(s.window, j); len(s.window) > window {
 			s.window = s.window[1:]
 		}
 	}
 	matched, alive := s.enough()
 	switch enough := f.Match && matched && alive; {
-	case enough && s.gesture.waiting():
-		s.gesture.ask()
+	case enough && s.gesture.in(waiting):
+		s.gesture.phase = asking
 		return s.say(s.gesture.word, "")
 	case enough:
 		return s.finish(Match, "")
 	case f.Match && matched:
 		s.short = true
 		return s.say(Lifeless, "")
-	case s.gesture.finished():
+	case s.gesture.in(finished):
 		return s.say(Straight, "")
 	}
 	return s.say(Looking, "")
@@ -266,7 +250,7 @@ func (s *Session) enough() (matched, alive bool) {
 			sum += j.liveness
 		}
 	}
-	if matches < s.policy.Needed {
+	if matches < needed {
 		return false, false
 	}
 	mean := sum / float64(matches)
@@ -277,7 +261,7 @@ func (s *Session) enough() (matched, alive bool) {
 // unmoved reports whether the user alone was seen, with too few looks.
 func (s *Session) unmoved() bool {
 	other := slices.ContainsFunc(s.window, func(j judgement) bool { return !j.match })
-	return s.still && len(s.window) > 0 && len(s.window) < s.policy.Needed && !other
+	return s.still && len(s.window) > 0 && len(s.window) < needed && !other
 }
 
 // Liveness returns the highest mean score of the matching frames of a window with enough matches, and whether there was
@@ -310,14 +294,6 @@ func (s *Session) Tick(now time.Time) Result {
 	}
 	s.last = now
 	return s.result
-}
-
-// Fail ends the session after an error, or because it was stopped. After the end it changes nothing.
-func (s *Session) Fail() Result {
-	if s.result.Final {
-		return s.result
-	}
-	return s.finish(Failed, "")
 }
 
 func (s *Session) say(w Word, why face.Reason) Result {

@@ -43,6 +43,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -76,17 +77,8 @@ type Stream interface {
 	Close() error
 }
 
-// Purpose tells why a camera is opened; it decides the quality gate.
-type Purpose string
-
-// Purposes.
-const (
-	Login     Purpose = "login"
-	Enrolment Purpose = "enrolment"
-)
-
-// Camera opens the camera. It returns when its context ends.
-type Camera func(ctx context.Context, p Purpose) (Stream, error)
+// Camera opens the camera for a login or an enrolment, with the gate that this needs. It returns when its context ends.
+type Camera func(context.Context, eye.Gate) (Stream, error)
 
 // Options of an [Authenticator]. A zero field means the default.
 type Options struct {
@@ -141,19 +133,17 @@ func (o Options) defaults(space face.Space) Options {
 }
 
 // Authenticator verifies and enrols users. It is safe for concurrent use; the camera serves one call at a time. [New]
-// makes one; close it.
+// makes one.
 type Authenticator struct {
 	store  *profile.Store
 	space  face.Space
 	o      Options
 	camera Camera
 
-	looking sync.Mutex     // held while the camera is in use
-	watches sync.WaitGroup // goroutines that read the camera
+	looking sync.Mutex // held while the camera is in use
 
-	mu      sync.Mutex // guards reading and writing of profiles, and the fields below
-	waiting quarantine
-	trying  map[*verification]bool // false: the password was given since, so the attempt is not charged
+	mu      sync.Mutex // guards reading and writing of profiles, and the field below
+	waiting pending
 }
 
 // New returns an authenticator over a store, which the caller closes. The error wraps [ErrPolicy],
@@ -169,15 +159,7 @@ func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Aut
 	if _, err := online.New(space, o.Learner); err != nil {
 		return nil, err
 	}
-	return &Authenticator{store: store, space: space, o: o, camera: camera, trying: make(map[*verification]bool)}, nil
-}
-
-// Close waits for the release of the camera. The contexts of Verify and Enroll must have ended.
-func (a *Authenticator) Close() {
-	a.watches.Wait()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.waiting.drop()
+	return &Authenticator{store: store, space: space, o: o, camera: camera}, nil
 }
 
 // moment returns the time by both clocks.
@@ -191,9 +173,6 @@ func (a *Authenticator) moment() moment {
 
 // Policy returns the policy with its defaults.
 func (a *Authenticator) Policy() Policy { return a.o.Policy }
-
-// patience is how long the release of the camera may take before other callers are told that it is in use.
-const patience = 2 * time.Second
 
 // pose returns the pose of a head, or nil if it is not known.
 func pose(x face.Sample) *face.Pose {
@@ -210,59 +189,52 @@ type shot struct {
 	err   error
 }
 
-// watch opens the camera and calls each with its frames, until each returns true, the deadline has passed, the camera
-// fails, sends nothing during a login, or ctx ends. When asked is closed, it calls begin, and the deadline counts
-// anew. It returns when the camera is released, or after patience; the lock stays held until the release. The error is
-// the camera's or ctx's; nil at the deadline.
+// watch opens the camera and calls each with its frames, until each returns true, the limit has passed, the camera fails
+// or sends nothing for the time of silence, or ctx ends. When asked is closed, it calls begin, and both times count
+// anew. It returns when the camera is released. The error is the camera's or ctx's; nil at the limit.
 func (a *Authenticator) watch(
 	ctx context.Context,
 	camera Camera,
-	p Purpose,
-	limit time.Duration,
+	gate eye.Gate,
+	limit, silence time.Duration,
 	asked <-chan struct{},
 	begin func() (over bool),
 	each func(face.Frame) (over bool),
-) (err error) {
+) error {
 	if !a.looking.TryLock() {
 		return ErrBusy
 	}
+	defer a.looking.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
-	shots, want, released := make(chan shot), make(chan struct{}, 1), make(chan struct{})
-	want <- struct{}{}
-	a.watches.Go(func() {
-		defer close(released)
-		defer a.looking.Unlock() // unlock before other callers learn that the camera is free
-		a.read(ctx, camera, p, want, shots)
-	})
+	shots := make(chan shot, 1)
+	var stream Stream
+	var reader sync.WaitGroup
+	next := func() {
+		var s shot
+		if stream == nil {
+			if stream, s.err = camera(ctx, gate); s.err != nil {
+				s.err = fmt.Errorf("%w: %w", errOpen, s.err)
+			}
+		}
+		if s.err == nil {
+			s.frame, s.err = stream.Next(ctx)
+		}
+		shots <- s
+	}
+	reader.Go(next)
 	defer func() {
 		cancel()
-		if errors.Is(err, errStill) { // nobody waits for it any longer
-			return
-		}
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-released:
-		case <-timer.C:
-			a.o.Log.Warn("the camera does not let go")
+		reader.Wait()
+		if stream != nil {
+			stream.Close()
 		}
 	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	silence := limit
-	if p == Login {
-		silence = a.o.Silence
-	}
-	silent := time.NewTimer(silence)
-	defer silent.Stop()
+	timer, silent := time.NewTimer(limit), time.NewTimer(silence)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-silent.C:
-			if p != Login {
-				continue // the limit is as long
-			}
 			return errStill
 		case <-timer.C:
 			return nil
@@ -272,58 +244,17 @@ func (a *Authenticator) watch(
 				return nil
 			}
 			timer.Reset(limit)
-			silent.Reset(silence)
 		case s := <-shots:
-			if err = errors.Join(s.err, ctx.Err()); err != nil {
-				return err
-			}
-			if each(s.frame) {
+			switch {
+			case errors.Is(s.err, io.EOF):
+				return errors.New("the camera sends no more pictures")
+			case s.err != nil:
+				return s.err
+			case each(s.frame):
 				return nil
 			}
-			silent.Reset(silence)
-			want <- struct{}{}
+			reader.Go(next)
 		}
-	}
-}
-
-// read opens the camera and hands over a frame whenever one is wanted, until the camera fails or ctx ends.
-func (a *Authenticator) read(
-	ctx context.Context,
-	camera Camera,
-	p Purpose,
-	want <-chan struct{},
-	shots chan<- shot,
-) {
-	hand := func(s shot) bool {
-		select {
-		case shots <- s:
-			return s.err == nil
-		case <-ctx.Done():
-			return false
-		}
-	}
-	stream, err := camera(ctx, p)
-	if err != nil {
-		hand(shot{err: fmt.Errorf("%w: %w", errOpen, err)})
-		return
-	}
-	defer func() {
-		if err := stream.Close(); err != nil {
-			a.o.Log.Warn("closing the camera", "error", err)
-		}
-	}()
-	for {
-		select {
-		case <-want:
-		case <-ctx.Done():
-			return
-		}
-		f, err := stream.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the camera sends no more pictures")
-		}
-		if !hand(shot{f, err}) {
-			return
-		}
+		silent.Reset(silence)
 	}
 }

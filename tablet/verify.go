@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -23,15 +24,19 @@ type Attempt struct {
 	Service string // of PAM, for the history; "" if it is not known
 	// Challenge is asked for if the policy has none. The deadline is then ten seconds or more.
 	Challenge Challenge
+	// Mark is by what the system knows the account of the user at present: it differs after the account was removed and
+	// made again, or has another password. While the profile is not bound to this mark, a match ends with [Unproven].
+	// Default: the mark of before.
+	Mark string
 	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
 	// return soon. Default: they may.
 	Still func() error
-	// Asked is closed when somebody wants the verdict, as by Enter at a prompt. Before that the camera looks, and what
-	// it sees is no attempt: nothing is told, counted or noted. Default: somebody wants it at once.
+	// Asked is closed when somebody wants the verdict, as by Enter at a prompt. Before that the camera looks, and
+	// nothing is judged, told, counted or noted. Default: somebody wants it at once.
 	Asked <-chan struct{}
 }
 
-// fresh is how long a match may wait until somebody asks.
+// fresh is how old a frame may be when somebody asks.
 const fresh = 2 * time.Second
 
 // Verify watches the camera until it knows whether a user is there, and at most until the policy's deadline. Report is
@@ -45,96 +50,103 @@ func (a *Authenticator) Verify(
 	try Attempt,
 	report func(Result),
 ) (Result, error) {
-	begun, user := a.o.Now(), try.User
-	l, unproven, infrared, err := a.admit(user, try.Asker)
+	v, err := a.admit(try)
 	if err != nil {
 		return Result{}, err
 	}
-	policy := a.o.Policy
-	if policy.Challenge == "" && try.Challenge != "" {
-		policy.Challenge = try.Challenge
-		policy.Deadline = max(policy.Deadline, Policy{Challenge: try.Challenge}.Defaults().Deadline)
+	v.report, v.told = report, v.result()
+	report(v.told)
+	if try.Asked == nil {
+		v.begin()
 	}
-	camera, space := a.camera, a.space
-	if infrared {
-		camera, space, policy.MinLiveness = a.o.Infrared, a.space.Infrared(), LeastLit
-	}
-	v := &verification{
-		a: a, user: user, asker: try.Asker, service: try.Service, policy: policy, space: space,
-		still: try.Still, begun: begun, asked: try.Asked == nil, unproven: unproven, infrared: infrared,
-		people: sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}),
-	}
-	if err := v.restart(); err != nil {
-		return Result{}, err
-	}
-	v.charged(true)
-	defer v.charged(false)
-	last := v.result()
-	report(last)
-	ended := false
-	tell := func() bool {
-		r := v.result()
-		if r.Final && !ended {
-			ended = true
-			v.end() // write the limits to disk before anybody is let in
-			r = v.result()
-		}
-		if r != last {
-			report(r)
-			last = r
-		}
-		return r.Final
-	}
-	err = a.watch(ctx, camera, Login, policy.Deadline, try.Asked, func() bool {
-		v.ask()
-		return tell()
-	}, func(f face.Frame) bool {
-		if !v.asked {
-			v.glimpse(f)
-			return false
-		}
-		v.frame(f)
-		return tell()
-	})
-	switch {
-	case v.asked && v.result().Final:
-	case err != nil:
-		if ctx.Err() == nil { // the caller cancelled it
-			a.o.Log.Warn("verifying", "user", user, "error", err)
-		}
-		if errors.Is(err, errOpen) {
-			v.session.finish(NoCamera, "")
-		} else {
-			v.session.finish(Failed, "")
-		}
-	case !v.asked:
+	err = a.watch(ctx, v.camera, eye.Login, v.policy.Deadline, a.o.Silence, try.Asked, v.begin, v.frame)
+	if v.session == nil {
+		v.session = new(Session)
 		v.session.finish(Unasked, "")
-	case !v.session.Tick(a.o.Now()).Final:
-		v.session.Fail() // the clock was set back
 	}
-	tell()
-	v.learn()
+	switch {
+	case v.result().Final && (err == nil || ctx.Err() != nil):
+	case errors.Is(err, errOpen):
+		v.session.finish(NoCamera, "")
+	case err != nil || !v.session.Tick(a.o.Now()).Final: // or the clock was set back
+		v.session.finish(Failed, "")
+	}
+	if err != nil && ctx.Err() == nil { // the caller cancelled it
+		a.o.Log.Warn("verifying", "user", v.User, "error", err)
+	}
+	v.tell()
+	if v.result().Word == Match {
+		v.learn()
+	}
 	a.o.Wipe()
 	return v.result(), nil
 }
 
-// admit returns the learner of a user who may try. Unproven is true if a match lets nobody in without the password: the
-// account is another one. Infrared is true if that camera decides.
-func (a *Authenticator) admit(user string, asker uint32) (l *online.Learner, unproven, infrared bool, err error) {
+// verification is one run of Verify.
+type verification struct {
+	Attempt
+	a        *Authenticator
+	report   func(Result)
+	told     Result // last
+	camera   Camera
+	space    face.Space
+	people   *sighting.Watcher // with a temporary learner
+	policy   Policy
+	infrared bool // that camera decides
+	unproven bool // a match lets nobody in without the password: the account is another one
+
+	begun   time.Time // by the clock of the session, which stands still while the device sleeps
+	from    moment    // the same by the other clocks
+	recent  []glimpse // what was seen before somebody asked
+	asked   moment
+	session *Session // nil until somebody asks
+	counted bool     // the attempt is on disk
+
+	track  int
+	faces  [][]float32 // vectors of the user on this track
+	worths []float64   // the confidence of each
+}
+
+// glimpse is a frame with its time.
+type glimpse struct {
+	at    time.Time
+	frame face.Frame
+}
+
+// admit returns the verification of a user who may try.
+func (a *Authenticator) admit(try Attempt) (*verification, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c, err := a.load(user)
+	c, err := a.load(try.User)
 	if err != nil {
-		return nil, false, false, err
+		return nil, err
 	}
-	if why, wait := c.ask(asker, a.o.Policy, a.moment()); why != "" {
-		return nil, false, false, &Refused{why, wait}
+	if try.Mark != "" && try.Mark != c.Told {
+		c.Told = try.Mark
+		if err := a.save(try.User, c); err != nil {
+			return nil, err
+		}
 	}
-	l, infrared = c.learner, a.o.Infrared != nil && c.Infrared != nil
-	if infrared {
-		l, err = a.inInfrared(c)
+	if why, wait := c.ask(try.Asker, a.o.Policy, a.moment()); why != "" {
+		return nil, &Refused{why, wait}
 	}
-	return l, c.moved(), infrared, err
+	v := &verification{Attempt: try, a: a, camera: a.camera, space: a.space, policy: a.o.Policy, begun: a.o.Now(), from: a.moment(),
+		unproven: c.moved(), infrared: a.o.Infrared != nil && c.Infrared != nil}
+	if v.policy.Challenge == "" && try.Challenge != "" {
+		v.policy.Challenge = try.Challenge
+		v.policy.Deadline = max(v.policy.Deadline, Policy{Challenge: try.Challenge}.Defaults().Deadline)
+	}
+	snapshot := c.Learner
+	if v.infrared {
+		v.camera, v.space, v.policy.MinLiveness = a.o.Infrared, a.space.Infrared(), LeastLit
+		snapshot = c.Infrared
+	}
+	l, err := unpacked(snapshot, v.space, a.o.Learner)
+	if err != nil {
+		return nil, err
+	}
+	v.people = sighting.NewWatcher(l)
+	return v, v.policy.Check()
 }
 
 // draw returns an unpredictable side.
@@ -144,38 +156,11 @@ func draw() Side {
 	return Side(b[0]&1 == 1)
 }
 
-// verification is one run of Verify.
-type verification struct {
-	a        *Authenticator
-	user     string
-	asker    uint32
-	service  string
-	still    func() error
-	people   *sighting.Watcher // with a temporary learner
-	policy   Policy
-	space    face.Space
-	session  *Session
-	begun    time.Time
-	asked    bool      // somebody wants the verdict
-	found    time.Time // when a session before that ended with a match
-	counted  bool      // the attempt is on disk
-	unproven bool      // see admit
-	infrared bool
-
-	track  int
-	faces  [][]float32 // vectors of the user on this track
-	worths []float64   // the confidence of each
-}
-
-// restart begins a new session.
-func (v *verification) restart() (err error) {
-	v.session, err = NewSession(v.policy, v.space, v.a.o.Draw(), v.a.o.Now())
-	v.found = time.Time{}
-	return err
-}
-
 // result is that of the session, with another word for a match that lets nobody in.
 func (v *verification) result() Result {
+	if v.session == nil {
+		return Result{Word: Looking}
+	}
 	r := v.session.Result()
 	if r.Word == Match && v.unproven {
 		r.Word = Unproven
@@ -183,78 +168,72 @@ func (v *verification) result() Result {
 	return r
 }
 
-// glimpse looks at a frame before somebody asks. A challenge is told to nobody yet, so there is nothing to judge.
-func (v *verification) glimpse(f face.Frame) {
-	if v.policy.Challenge != "" || !v.found.IsZero() && v.a.o.Now().Sub(v.found) <= fresh {
-		return
+// begin begins the session when somebody asks, and judges what was seen just before.
+func (v *verification) begin() (over bool) {
+	now := v.a.o.Now()
+	v.session, _ = NewSession(v.policy, v.space, v.a.o.Draw(), now) // the policy was checked
+	v.asked = v.a.moment()
+	for _, g := range v.recent {
+		if now.Sub(g.at) <= fresh {
+			v.judge(g.at, g.frame)
+			over = over || v.tell()
+		}
+	}
+	v.recent = nil
+	return over
+}
+
+// frame judges a frame, or keeps it for two seconds if nobody has asked. A challenge is told to nobody until then, so
+// there is nothing to keep.
+func (v *verification) frame(f face.Frame) (over bool) {
+	now := v.a.o.Now()
+	switch {
+	case v.session != nil:
+		v.judge(now, f)
+		return v.tell()
+	case v.policy.Challenge == "":
+		v.recent = slices.DeleteFunc(v.recent, func(g glimpse) bool { return now.Sub(g.at) > fresh })
+		v.recent = append(v.recent, glimpse{now, f})
+	}
+	return false
+}
+
+// tell reports the result if it has changed, and reports whether it is final. A final one is on disk before.
+func (v *verification) tell() (final bool) {
+	if v.told.Final {
+		return true
 	}
 	if v.result().Final {
-		v.restart() // a session with this policy was made before
+		v.end()
 	}
-	v.frame(f)
-	switch v.result().Word {
-	case Match:
-		v.found = v.a.o.Now()
-	case Unproven:
-		v.found = v.a.o.Now()
-		v.wait() // if the password is typed now, nobody asks
+	if r := v.result(); r != v.told {
+		v.told = r
+		v.report(r)
 	}
+	return v.told.Final
 }
 
-// ask begins the attempt: with a match of just now, or with a new session.
-func (v *verification) ask() {
-	v.asked = true
-	v.charged(true)
-	if v.found.IsZero() || v.a.o.Now().Sub(v.found) > fresh {
-		v.restart()
-	} else if err := v.count(); err != nil {
-		v.fail(err)
-	}
-}
-
-// charged begins an attempt, or ends it.
-func (v *verification) charged(begins bool) {
-	v.a.mu.Lock()
-	defer v.a.mu.Unlock()
-	if begins {
-		v.a.trying[v] = true
-	} else {
-		delete(v.a.trying, v)
-	}
-}
-
-// count writes down the attempt, before anything is told.
+// count writes down the attempt, before anything is told. If the password was given meanwhile, it is not charged.
 func (v *verification) count() error {
 	if v.counted {
 		return nil
 	}
-	failed := func(l *limits) { l.failed(v.a.moment()) }
-	err := v.a.limit(v.user, func(c *account) {
-		if v.a.trying[v] {
-			c.changed(v.asker, failed)
+	now := v.a.moment()
+	err := v.a.update(v.User, func(c *account) error {
+		if !c.own(v.Asker) || !c.Limits.givenSince(v.asked, now) {
+			c.changed(v.Asker, func(l *limits) { l.failed(now) })
 		}
+		return nil
 	})
 	v.counted = err == nil
 	return err
 }
 
-// wait keeps faces that only lack the password.
-func (v *verification) wait() {
-	if v.asker != 0 {
+// judge judges a frame.
+func (v *verification) judge(now time.Time, f face.Frame) {
+	if v.session.Result().Final {
 		return
 	}
-	v.a.mu.Lock()
-	defer v.a.mu.Unlock()
-	faces := make([][]float32, len(v.faces))
-	for i, x := range v.faces {
-		faces[i] = slices.Clone(x)
-	}
-	v.a.waiting.put(v.user, v.a.o.Now(), faces, true)
-}
-
-// frame judges a frame.
-func (v *verification) frame(f face.Frame) {
-	now := v.a.o.Now()
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
 	faces := make([]Face, len(f.Samples))
 	for i, x := range f.Samples {
@@ -262,11 +241,9 @@ func (v *verification) frame(f face.Frame) {
 	}
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
-		if v.asked {
-			if err := v.count(); err != nil {
-				v.fail(err)
-				return
-			}
+		if err := v.count(); err != nil {
+			v.fail(err)
+			return
 		}
 		seen, err := v.people.Judge(now.Sub(v.begun), f.Samples, tracks, func(int) bool { return true })
 		if err != nil {
@@ -302,70 +279,75 @@ func (v *verification) alive(x face.Sample) bool {
 }
 
 func (v *verification) fail(err error) {
-	v.a.o.Log.Error("verifying", "user", v.user, "error", err)
-	v.session.Fail()
+	v.a.o.Log.Error("verifying", "user", v.User, "error", err)
+	v.session.finish(Failed, "")
 }
 
-// end writes the result of the session. If it cannot be written, or who asked may do so no more, the result is not a
-// match.
+// end writes the result of the session, and keeps what the password may earn, which may come at once. If it cannot be
+// written, or who asked may do so no more, the result is not a match.
 func (v *verification) end() {
-	if w := v.result().Word; v.still != nil && (w == Match || w == Unproven) {
-		if err := v.still(); err != nil {
-			v.a.o.Log.Warn("a match is void", "user", v.user, "error", err)
+	if w := v.result().Word; w == Match || w == Unproven {
+		if err := v.void(); err != nil {
+			v.a.o.Log.Warn("a match is void", "user", v.User, "error", err)
 			v.session.finish(Failed, "")
 		}
 	}
 	if !v.counted {
 		return
 	}
-	now, match := v.a.moment(), v.result().Word == Match
-	e := Event{At: v.a.o.Now(), Service: v.service, Asker: v.asker, Result: string(v.result().Word),
-		Infrared: v.infrared}
-	err := v.a.limit(v.user, func(c *account) {
+	now, word := v.a.moment(), v.result().Word
+	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word), Infrared: v.infrared}
+	err := v.a.update(v.User, func(c *account) error {
 		c.note(e)
-		c.changed(v.asker, func(l *limits) {
-			if match {
+		c.changed(v.Asker, func(l *limits) {
+			if word == Match {
 				l.matched(now)
 			} else {
 				l.ended(now)
 			}
 		})
+		switch {
+		case v.Asker != 0:
+		case word == Unproven:
+			v.a.waiting = pending{user: v.User, at: e.At, unproven: true}
+		case !v.unproven && !v.infrared && !v.sure():
+			v.a.waiting = pending{user: v.User, at: e.At, faces: v.faces}
+		}
+		return nil
 	})
 	if err != nil {
-		v.a.o.Log.Error("verifying", "user", v.user, "error", err)
-		v.session.finish(Failed, "")
-	}
-	// The password may come at once after the result, so the faces for it must wait in quarantine before.
-	if v.result().Word == Unproven {
-		v.wait()
+		v.fail(err)
 	}
 }
 
-// learn learns the faces of a match far above the threshold, and keeps other faces for the password.
+// void returns why a match counts no more: the device has slept since the look began, or who asked may do so no more.
+func (v *verification) void() error {
+	awake := v.a.o.Now().Sub(v.begun)
+	if v.a.moment().Up-v.from.Up > awake+time.Second/10 {
+		return errors.New("the device has slept meanwhile")
+	}
+	if v.Still == nil {
+		return nil
+	}
+	return v.Still()
+}
+
+// sure reports whether a match is far above the threshold, so that its faces are learned.
+func (v *verification) sure() bool {
+	if v.result().Word != Match || len(v.worths) == 0 {
+		return false
+	}
+	s := slices.Sorted(slices.Values(v.worths))
+	return s[len(s)/2] >= v.a.o.Learner.Learn
+}
+
+// learn learns the faces of a match.
 func (v *verification) learn() {
-	if len(v.faces) == 0 {
+	if v.Asker != 0 || v.infrared || !v.sure() {
 		return
 	}
-	if v.asker != 0 || v.infrared || v.unproven {
-		for _, x := range v.faces {
-			clear(x)
-		}
-		return
+	err := v.a.update(v.User, func(c *account) error { return v.a.learn(v.User, c, v.faces, false) })
+	if err != nil {
+		v.a.o.Log.Error("learning", "user", v.User, "error", err)
 	}
-	now := v.a.o.Now()
-	matched := v.result().Word == Match
-	if matched && median(v.worths) >= v.a.o.Learner.Learn {
-		if err := v.a.update(v.user, func(c *account) error { return v.a.learn(v.user, c, v.faces, now) }); err != nil {
-			v.a.o.Log.Error("learning", "user", v.user, "error", err)
-		}
-		return
-	}
-	v.a.mu.Lock()
-	defer v.a.mu.Unlock()
-	v.a.waiting.put(v.user, now, v.faces, false)
-}
-
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	return s[len(s)/2]
 }

@@ -38,8 +38,8 @@ func allow() *cobra.Command {
 		Use: "allow SERVICE...", Short: "let PAM services ask for a face, such as sudo (root only)",
 		Args: cobra.MinimumNArgs(1),
 		Long: "Allow lets PAM services ask for the face of a person in a session at the device, or with --off no\n" +
-			"longer. sudo, su and polkit-1 are off until then, and need a --challenge: turn (the head), blink,\n" +
-			"or none.",
+			"longer. sudo, su and polkit-1 are off until then, and need a --challenge: turn (the head), or\n" +
+			"none.",
 		Example: "  sudo faceauth login allow sudo --challenge turn\n  sudo faceauth login allow sudo --off",
 		RunE: func(c *cobra.Command, services []string) error {
 			for _, name := range services {
@@ -54,7 +54,7 @@ func allow() *cobra.Command {
 						"%s; a challenge makes this much harder", name))
 				if challenge == "" {
 					return cli.Fail(cli.BadUsage,
-						errors.New("give --challenge turn or --challenge blink, or --challenge none "+
+						errors.New("give --challenge turn, or --challenge none "+
 							"if a photograph may become root"))
 				}
 			}
@@ -80,7 +80,7 @@ func allow() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&list, "services", "/etc/faceauth/services", "list of the services")
-	c.Flags().StringVar(&challenge, "challenge", "", "gesture that these services ask for: turn, blink, or none")
+	c.Flags().StringVar(&challenge, "challenge", "", "gesture that these services ask for: turn or none")
 	c.Flags().BoolVar(&greeter, "greeter", false, "these services belong to a display manager, and ask before anybody "+
 		"has a session; known for those of GDM, SDDM, LightDM and others")
 	c.Flags().BoolVar(&off, "off", false, "these services ask for no face any more")

@@ -86,7 +86,8 @@ func (o *login) serve(c *cobra.Command) error {
 		return err
 	}
 	space := d.Space()
-	opt := o.Tablet(o.settings(c, online.Settings{}))
+	opt := o.Login
+	opt.Learner = o.settings(c, online.Settings{})
 	if opt.Policy.MinLiveness == 0 {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
@@ -110,7 +111,6 @@ func (o *login) serve(c *cobra.Command) error {
 		if a, err = tablet.New(store, space, eyes.Camera, opt); err != nil {
 			return cli.Fail(cli.BadUsage, err)
 		}
-		defer a.Close()
 	}
 	l, err := socket.Listen(o.socket)
 	if broken != nil && err != nil {
@@ -125,7 +125,7 @@ func (o *login) serve(c *cobra.Command) error {
 	}
 	return socket.Serve(c.Context(), l, a, socket.Options{Log: log, Idle: o.idle}, func() {
 		log.Info("ready", "sources", len(o.devices), "deadline", a.Policy().Deadline,
-			"challenge", o.Challenge, "min_liveness", opt.Policy.MinLiveness)
+			"challenge", opt.Policy.Challenge, "min_liveness", opt.Policy.MinLiveness)
 	})
 }
 
@@ -148,7 +148,7 @@ func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) er
 		return err
 	}
 	all := []models.Description{embedding, boxes, points}
-	if o.MinLiveness > 0 {
+	if o.Login.Policy.MinLiveness > 0 {
 		d, err := o.Liveness(c)
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func (o *login) eyeConfig(space face.Space) eye.Config {
 			Features: "embedding", Detector: "network", Models: o.Models, DetectorModel: o.DetectorModel,
 			EmbeddingModel: o.EmbeddingModel,
 			// The liveness network is there where the policy asks for its score.
-			Liveness: o.MinLiveness > 0, LivenessModel: o.LivenessModel,
+			Liveness: o.Login.Policy.MinLiveness > 0, LivenessModel: o.LivenessModel,
 		},
 	}
 }

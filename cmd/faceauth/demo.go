@@ -70,7 +70,7 @@ func newDemo() *cobra.Command {
 			o.EveryFrame = true // the score counts the faces of every frame
 			r, err := o.play(c.Context(), c, v, g, path, script.Recording, player{
 				out: out, video: !noVideo,
-				each: func(frame int, events []replay.Event) { script.Score(&score, frame, events) },
+				each: func(f replay.Frame) { script.Score(&score, f.Index, f.Events) },
 			})
 			if err != nil {
 				return err

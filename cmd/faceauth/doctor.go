@@ -34,13 +34,8 @@ func newDoctor() *cobra.Command {
 		Short: "list what is missing on this machine, and the commands that install it",
 		Args:  cobra.NoArgs, SuggestFor: []string{"check", "test", "diagnose", "setup", "config", "info"},
 		RunE: func(c *cobra.Command, _ []string) error {
-			w := c.OutOrStdout()
-			type row struct {
-				State string `json:"state"` // ok, missing, or without: the program works without it
-				What  string `json:"what"`
-				Text  string `json:"text"`
-			}
-			if infrared != "" {
+			switch {
+			case infrared != "":
 				seen, err := o.seenInfrared(c.Context(), infrared)
 				if err != nil {
 					return err
@@ -49,87 +44,10 @@ func newDoctor() *cobra.Command {
 					return err
 				}
 				return errInfrared
-			}
-			if login {
+			case login:
 				return o.doctorLogin(c)
 			}
-			var rows []row
-			broken := 0
-			check := func(needed bool, what string, err error, good string) {
-				r := row{"ok", what, good}
-				switch {
-				case err == nil:
-				case needed:
-					broken++
-					r.State, r.Text = "missing", strings.TrimPrefix(err.Error(), what+": ")
-				default:
-					r.State, r.Text = "without", strings.TrimPrefix(err.Error(), what+": ")
-				}
-				rows = append(rows, r)
-				if !o.JSON {
-					fmt.Fprintf(w, "%-7s  %s: %s\n", r.State, r.What, r.Text)
-				}
-			}
-			var eyes []cli.Finding
-			if err := cli.AskEye(c.Context(), &eyes, "check", o.Models); err != nil {
-				check(true, "faceauth-eye", err, "")
-			}
-			for _, f := range eyes {
-				var err error
-				if f.Problem != "" {
-					err = errors.New(f.Problem)
-				}
-				check(false, f.What, err, f.Good)
-			}
-			for _, d := range models.Builtin() {
-				_, err := d.Path(o.Models)
-				check(d.Kind != models.Liveness, "model "+d.Name, err, string(d.Kind))
-			}
-			check(false, "camera", cameras(), "found")
-			decoding, err := o.decodes(c.Context())
-			check(true, "decoding", err, decoding)
-			path, err := o.galleryPath()
-			if err != nil {
-				return err
-			}
-			var g *gallery.Gallery
-			h, err := store.Inspect(path)
-			if err == nil {
-				check(true, "database", nil, healthy(path, h))
-				check(false, "integrity", nil, "every page, table and index is whole")
-				check(false, "forgotten people", forgotten(h), "nobody is left in the file, its copies or its log")
-				check(false, "daily copies", nil, cmp.Or(strings.Join(h.Copies, ", "), "none yet"))
-				g, err = gallery.Read(path)
-			}
-			if len(h.Programs) > 0 {
-				check(false, "programs with the database", nil, strings.Join(h.Programs, ", ")+
-					"; those of other users cannot be seen")
-			}
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				check(false, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME",
-					path), "")
-			case err != nil:
-				check(true, "gallery", fmt.Errorf("%s: %w", path, err), "")
-			default:
-				defer g.Close()
-				check(true, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
-					strings.Join(append(g.Names(), "nobody")[:max(1, len(g.Names()))], ", ")))
-				check(false, "features", strong(g.Space().ID, o.Models),
-					"the gallery compares faces by "+g.Space().ID)
-				check(false, "norms of faces", normed(g.Space().ID),
-					"faces that are hard to recognise are not learned")
-			}
-			check(false, "window", drawing.Answers(), "a display answers")
-			if o.JSON {
-				if err := json.NewEncoder(w).Encode(rows); err != nil {
-					return err
-				}
-			}
-			if broken > 0 {
-				return fmt.Errorf("%s missing", cli.Count(broken, "thing"))
-			}
-			return nil
+			return o.doctor(c)
 		},
 	}
 	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
@@ -140,6 +58,83 @@ func newDoctor() *cobra.Command {
 	o.JSONFlag(c.Flags())
 	o.galleryFlags(c.Flags())
 	return c
+}
+
+// States of what is not there: the program needs it, or works without it.
+const (
+	needed = "missing"
+	useful = "without"
+)
+
+// doctor prints what there is. The error says how much is missing.
+func (o *options) doctor(c *cobra.Command) error {
+	path, err := o.galleryPath()
+	if err != nil {
+		return err
+	}
+	var all cli.Findings
+	if err := cli.AskEye(c.Context(), &all, "check", o.Models); err != nil {
+		all.Add(needed, "faceauth-eye", err, "")
+	}
+	for _, d := range models.Builtin() {
+		state := needed
+		if d.Kind == models.Liveness {
+			state = useful
+		}
+		_, err := d.Path(o.Models)
+		all.Add(state, "model "+d.Name, err, string(d.Kind))
+	}
+	all.Add(useful, "camera", cameras(), "found")
+	decoding, err := o.decodes(c.Context())
+	all.Add(needed, "decoding", err, decoding)
+	o.checkGallery(&all, path)
+	all.Add(useful, "window", drawing.Answers(), "a display answers")
+	if !o.JSON {
+		all.Print(c.OutOrStdout())
+	} else if err := json.NewEncoder(c.OutOrStdout()).Encode(all); err != nil {
+		return err
+	}
+	broken := 0
+	for _, f := range all {
+		if f.State == needed {
+			broken++
+		}
+	}
+	if broken > 0 {
+		return fmt.Errorf("%s missing", cli.Count(broken, "thing"))
+	}
+	return nil
+}
+
+// checkGallery looks at a database and the gallery in it.
+func (o *options) checkGallery(all *cli.Findings, path string) {
+	var g *gallery.Gallery
+	h, err := store.Inspect(path)
+	if err == nil {
+		all.Add(needed, "database", nil, healthy(path, h))
+		all.Add(useful, "integrity", nil, "every page, table and index is whole")
+		all.Add(useful, "forgotten people", forgotten(h), "nobody is left in the file, its copies or its log")
+		all.Add(useful, "daily copies", nil, cmp.Or(strings.Join(h.Copies, ", "), "none yet"))
+		g, err = gallery.Read(path)
+	}
+	if len(h.Programs) > 0 {
+		all.Add(useful, "programs with the database", nil, strings.Join(h.Programs, ", ")+
+			"; those of other users cannot be seen")
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		all.Add(useful, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME", path), "")
+		return
+	case err != nil:
+		all.Add(needed, "gallery", fmt.Errorf("%s: %w", path, err), "")
+		return
+	}
+	defer g.Close()
+	space := g.Space().ID
+	all.Add(needed, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, space,
+		cmp.Or(strings.Join(g.Names(), ", "), "nobody")))
+	all.Add(useful, "features", strong(space, o.Models), "the gallery compares faces by "+space)
+	all.Add(useful, "norms of faces", normed(space), "faces that are hard to recognise are not learned")
 }
 
 // healthy describes a database.

@@ -15,21 +15,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
 
 // systemRoot is where doctor looks for files of the system; tests look elsewhere.
 const systemRoot = "/"
-
-// finding is a row of doctor --login.
-type finding struct {
-	State string `json:"state"` // ok, or no: a login by face does not work for this reason, or else note
-	What  string `json:"what"`
-	Text  string `json:"text"`
-}
 
 // desktops are the PAM services that a desktop asks, by a part of $XDG_CURRENT_DESKTOP: to unlock the screen.
 var desktops = []struct{ part, service string }{
@@ -38,24 +31,16 @@ var desktops = []struct{ part, service string }{
 	{"COSMIC", "cosmic-greeter"}, {"I3", "i3lock"},
 }
 
-// answered is how the daemon has answered questions about a user.
-type answered struct {
-	status tablet.Status
-	err    error // of the status
-	here   error // nil if this program is at the device
-}
-
 // loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the
-// environment.
-func loginFindings(root string, getenv func(string) string, who string, d answered) (all []finding) {
-	add := func(what string, bad error, good string) {
-		if bad != nil {
-			all = append(all, finding{"no", what, bad.Error()})
-			return
+// environment. The daemon was asked for the user's status.
+func loginFindings(root string, getenv func(string) string, who string, status socket.Status, asked error) (all cli.Findings) {
+	check := func(ok bool, what, good, bad string) {
+		if ok {
+			all.Add("", what, nil, good)
+		} else {
+			all.Add("no", what, errors.New(bad), "")
 		}
-		all = append(all, finding{"ok", what, good})
 	}
-	note := func(what, text string) { all = append(all, finding{"note", what, text}) }
 	glob := func(patterns ...string) (found []string) {
 		for _, p := range patterns {
 			m, _ := filepath.Glob(filepath.Join(root, p))
@@ -63,35 +48,24 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 		}
 		return found
 	}
-	var missing error
-	if len(glob("usr/lib/systemd/system/faceauth.service", "lib/systemd/system/faceauth.service",
-		"etc/systemd/system/faceauth.service")) == 0 {
-		missing = errors.New("the unit faceauth.service is not installed: docs/login.md")
-	}
-	add("service", missing, "faceauth.service is installed")
-	var e *socket.Error
-	switch refused := errors.As(d.err, &e); {
-	case d.err != nil && !refused:
-		add("daemon", d.err, "")
-	case refused && e.Name == "Internal":
-		add("daemon", errors.New(e.Message), "")
-	default:
-		add("daemon", nil, "it answers")
-		switch {
-		case refused:
-			add("account", fmt.Errorf("%s: %s", who, words.Of(getenv).Refusal(e.Name, e.Message, e.Wait)), "")
-		case d.status.Refusal != "":
-			add("account", fmt.Errorf("%s: %s", who, may(d.status)), "")
-		default:
-			add("account", nil, who+" is enrolled, and bound to the account")
+	check(glob("usr/lib/systemd/system/faceauth.service", "lib/systemd/system/faceauth.service",
+		"etc/systemd/system/faceauth.service") != nil,
+		"service", "faceauth.service is installed", "the unit faceauth.service is not installed: docs/login.md")
+	var refused *socket.Error
+	if asked != nil && (!errors.As(asked, &refused) || refused.Name == "Internal") {
+		check(false, "daemon", "", asked.Error())
+	} else {
+		check(true, "daemon", "it answers", "")
+		why := may(status)
+		if refused != nil {
+			why = words.Of(getenv).Refusal(refused.Name, refused.Message, refused.Wait)
 		}
+		check(asked == nil && status.Refusal == "", "account", who+" is enrolled, and bound to the account",
+			who+": "+why)
 	}
-	var module error
-	if len(glob("lib/*/security/pam_faceauth.so", "usr/lib/*/security/pam_faceauth.so", "lib/security/pam_faceauth.so",
-		"usr/lib/security/pam_faceauth.so", "usr/lib64/security/pam_faceauth.so")) == 0 {
-		module = errors.New("pam_faceauth.so is not installed: make pam, and sudo make install")
-	}
-	add("module", module, "pam_faceauth.so is installed")
+	check(glob("lib/*/security/pam_faceauth.so", "usr/lib/*/security/pam_faceauth.so", "lib/security/pam_faceauth.so",
+		"usr/lib/security/pam_faceauth.so", "usr/lib64/security/pam_faceauth.so") != nil,
+		"module", "pam_faceauth.so is installed", "pam_faceauth.so is not installed: make pam, and sudo make install")
 	var asks []string
 	for _, path := range glob("etc/pam.d/*") {
 		b, err := os.ReadFile(path)
@@ -99,48 +73,41 @@ func loginFindings(root string, getenv func(string) string, who string, d answer
 			asks = append(asks, filepath.Base(path))
 		}
 	}
-	var off error
-	if len(asks) == 0 {
-		off = errors.New("no service asks: sudo pam-auth-update --enable faceauth faceauth-password")
-	}
-	add("PAM", off, "the module stands in "+strings.Join(asks, ", "))
+	check(asks != nil, "PAM", "the module stands in "+strings.Join(asks, ", "),
+		"no service asks: sudo pam-auth-update --enable faceauth faceauth-password")
 
 	list, err := os.ReadFile(filepath.Join(root, "etc/faceauth/services"))
 	if err != nil {
-		add("services", fmt.Errorf("the list cannot be read, so nobody is answered: %w", err), "")
+		check(false, "services", "", "the list cannot be read, so nobody is answered: "+err.Error())
 		return all
 	}
 	listed := listedServices(list)
-	var missed []string
-	wanted := func(service string) {
-		if _, ok := listed[service]; !ok && service != "" {
-			missed = append(missed, service)
-		}
-	}
+	var wanted []string
 	if unit, err := os.Readlink(filepath.Join(root, "etc/systemd/system/display-manager.service")); err == nil {
-		wanted(socket.Greeters[filepath.Base(unit)])
+		wanted = append(wanted, socket.Greeters[filepath.Base(unit)])
 	}
 	desktop := getenv("XDG_CURRENT_DESKTOP")
 	for _, d := range desktops {
 		if strings.Contains(strings.ToUpper(desktop), d.part) {
-			wanted(d.service)
+			wanted = append(wanted, d.service)
 		}
 	}
-	var unlisted error
-	if len(missed) > 0 {
-		unlisted = fmt.Errorf("not in /etc/faceauth/services: run: sudo faceauth login allow %s",
-			strings.Join(slices.Compact(missed), " "))
-	}
-	add("services", unlisted, "those of this system are listed: "+cmp.Or(desktop, "no desktop is running here"))
-	note("root", rootAnswers(listed))
-	switch placed := errors.As(d.here, &e); {
-	case d.here == nil:
-		note("terminal", "a face counts in this terminal")
-	case placed && e.Name == "Elsewhere":
-		note("terminal", "this terminal runs outside the sessions, or elsewhere: a face counts here only for a service "+
+	missed := slices.DeleteFunc(wanted, func(service string) bool {
+		_, ok := listed[service]
+		return ok || service == ""
+	})
+	check(len(missed) == 0, "services",
+		"those of this system are listed: "+cmp.Or(desktop, "no desktop is running here"),
+		"not in /etc/faceauth/services: run: sudo faceauth login allow "+strings.Join(slices.Compact(missed), " "))
+	all.Note("root", rootAnswers(listed))
+	switch {
+	case status.Here:
+		all.Note("terminal", "a face counts in this terminal")
+	case asked == nil && os.Geteuid() == 0:
+		all.Note("terminal", "unknown: run this without sudo")
+	case asked == nil:
+		all.Note("terminal", "this terminal runs outside the sessions, or elsewhere: a face counts here only for a service "+
 			"with a challenge, as sudo turn, and only at the device")
-	default:
-		note("terminal", "unknown: "+d.here.Error())
 	}
 	return all
 }
@@ -172,7 +139,7 @@ func rootAnswers(listed map[string]string) string {
 }
 
 // verdict is the first line: whether a login works, or the first reason why it does not.
-func verdict(all []finding) (works bool, text string) {
+func verdict(all cli.Findings) (works bool, text string) {
 	for _, f := range all {
 		if f.State == "no" {
 			return false, "a login by face does not work: " + f.What + ": " + f.Text
@@ -183,24 +150,18 @@ func verdict(all []finding) (works bool, text string) {
 
 // doctorLogin prints what a login needs, with the verdict in the first line. An error follows if it does not work.
 func (o *options) doctorLogin(c *cobra.Command) error {
-	who, d, client := caller(), answered{here: errors.New("run this without sudo")}, socket.Client(socket.Path)
-	d.status, d.err = client.Status(c.Context(), who)
-	if os.Geteuid() != 0 { // root may ask from everywhere
-		d.here = client.Here(c.Context())
-	}
-	all := loginFindings(systemRoot, os.Getenv, who, d)
-	all = append(all, cameraFindings()...)
+	who := caller()
+	status, err := socket.Client(socket.Path).Status(c.Context(), who)
+	all := loginFindings(systemRoot, os.Getenv, who, status, err)
+	cameraFindings(&all)
 	works, text := verdict(all)
 	if o.JSON {
 		if err := o.Print(c, map[string]any{"works": works, "verdict": text, "findings": all}, ""); err != nil {
 			return err
 		}
 	} else {
-		w := c.OutOrStdout()
-		fmt.Fprintln(w, text)
-		for _, f := range all {
-			fmt.Fprintf(w, "%-4s  %s: %s\n", f.State, f.What, f.Text)
-		}
+		fmt.Fprintln(c.OutOrStdout(), text)
+		all.Print(c.OutOrStdout())
 	}
 	if !works {
 		return errors.New("a login by face does not work; the password does")
@@ -221,24 +182,23 @@ func caller() string {
 }
 
 // cameraFindings tells of each camera whether it is an infrared one, by the formats that it offers.
-func cameraFindings() (all []finding) {
+func cameraFindings(all *cli.Findings) {
 	devices, _ := filepath.Glob("/dev/video*")
 	if len(devices) == 0 {
-		return []finding{{"note", "camera", "there is no /dev/video*; the daemon may have another --source"}}
+		all.Note("camera", "there is no /dev/video*; the daemon may have another --source")
 	}
 	for _, path := range devices {
 		c, err := cameraOf(path)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			all = append(all, finding{"note", path, "you may not ask it; run this with sudo"})
+			all.Note(path, "you may not ask it; run this with sudo")
 		case err != nil:
-			all = append(all, finding{"note", path, err.Error()})
+			all.Note(path, err.Error())
 		case len(c.Formats) == 0: // the data about the pictures of another camera
 		case c.infrared:
-			all = append(all, finding{"note", path, c.Name + ": infrared; try it: faceauth doctor --infrared " + path})
+			all.Note(path, c.Name+": infrared; try it: faceauth doctor --infrared "+path)
 		default:
-			all = append(all, finding{"note", path, c.Name + ": in colour"})
+			all.Note(path, c.Name+": in colour")
 		}
 	}
-	return all
 }

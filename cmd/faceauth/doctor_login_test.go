@@ -25,25 +25,26 @@ func TestDoctorLogin(t *testing.T) {
 	refused := func(name string) error { return &socket.Error{Name: name, Message: name} }
 	for _, c := range []struct {
 		name, without string
-		d             answered
+		status        socket.Status
+		err           error
 		desktop       string
 		want          string // in the verdict
 		notes         string
 	}{
-		{"everything", "", answered{}, "GNOME", "works here", "counts in this terminal"},
-		{"no unit", unit, answered{}, "", "service: the unit faceauth.service is not installed", ""},
-		{"no daemon", "", answered{err: errors.New("the faceauth daemon does not run")}, "",
+		{"everything", "", socket.Status{Here: true}, nil, "GNOME", "works here", "counts in this terminal"},
+		{"no unit", unit, socket.Status{}, nil, "", "service: the unit faceauth.service is not installed", ""},
+		{"no daemon", "", socket.Status{}, errors.New("the faceauth daemon does not run"), "",
 			"daemon: the faceauth daemon", ""},
-		{"a damaged store", "", answered{err: refused("Internal")}, "", "daemon: Internal", ""},
-		{"not enrolled", "", answered{err: refused("NoProfile")}, "", "account: alice: NoProfile", ""},
-		{"the password is due", "", answered{status: tablet.Status{Labelled: 4, Refusal: "too many failures"}}, "",
+		{"a damaged store", "", socket.Status{}, refused("Internal"), "", "daemon: Internal", ""},
+		{"not enrolled", "", socket.Status{}, refused("NoProfile"), "", "account: alice: NoProfile", ""},
+		{"the password is due", "", socket.Status{Status: tablet.Status{Refusal: "too many failures"}}, nil, "",
 			"account: alice: log in with the password first: too many failures", ""},
-		{"no module", module, answered{}, "", "module: pam_faceauth.so is not installed", ""},
-		{"PAM does not ask", auth, answered{}, "", "PAM: no service asks", ""},
-		{"no list", list, answered{}, "", "services: the list cannot be read", ""},
-		{"a terminal of GNOME", "", answered{here: refused("Elsewhere")}, "GNOME", "works here",
-			"outside the sessions"},
-		{"a desktop that is not listed", "", answered{}, "ubuntu:X-Cinnamon", "sudo faceauth login allow cinnamon", ""},
+		{"no module", module, socket.Status{}, nil, "", "module: pam_faceauth.so is not installed", ""},
+		{"PAM does not ask", auth, socket.Status{}, nil, "", "PAM: no service asks", ""},
+		{"no list", list, socket.Status{}, nil, "", "services: the list cannot be read", ""},
+		{"a terminal of GNOME", "", socket.Status{}, nil, "GNOME", "works here",
+			"terminal: "},
+		{"a desktop that is not listed", "", socket.Status{}, nil, "ubuntu:X-Cinnamon", "sudo faceauth login allow cinnamon", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := t.TempDir()
@@ -60,15 +61,12 @@ func TestDoctorLogin(t *testing.T) {
 				fixture.Check(t, os.MkdirAll(filepath.Dir(at), 0o755))
 				fixture.Check(t, os.WriteFile(at, []byte(text), 0o644))
 			}
-			if c.d.err == nil && c.d.status.Labelled == 0 {
-				c.d.status.Labelled = 4
-			}
 			all := loginFindings(root, func(name string) string {
 				if name == "XDG_CURRENT_DESKTOP" {
 					return c.desktop
 				}
 				return ""
-			}, "alice", c.d)
+			}, "alice", c.status, c.err)
 			works, text := verdict(all)
 			if works != (c.want == "works here") || !strings.Contains(text, c.want) {
 				t.Errorf("%t, %q, want %q", works, text, c.want)

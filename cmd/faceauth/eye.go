@@ -113,23 +113,14 @@ func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	}, func(n face.Count) { o.ended(c, input.Shown(name), n) }}, coded(err)
 }
 
-// watch opens a source without an end. A recording ends; a camera ends only when it fails.
-func (o *options) watch(c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (*eye.Lasting, error) {
-	opt.Live = true
-	return eye.OpenLasting(c.Context(), name, func(_ context.Context, name string) (*eye.Stream, error) {
-		s, err := o.stream(c.Context(), c, v, name, opt)
-		return s.Stream, err
-	}, func(err error) { cli.Warn(c, err.Error()) })
-}
-
 // annotated returns the last frame of a stream with boxes and verdicts. Its pixels are valid until the next frame.
-func annotated(s *eye.Stream, names []string, f face.Frame, events []replay.Event) (drawing.Frame, error) {
+func annotated(s *eye.Stream, names []string, f replay.Frame) (drawing.Frame, error) {
 	pix, size := s.Pixels()
 	if pix == nil {
 		return drawing.Frame{}, errors.New("a frame came without its picture")
 	}
 	all := drawing.Frame{Size: size, BGR: pix}
-	for i, e := range events {
+	for i, e := range f.Events {
 		b := drawing.Box{Rect: f.Samples[i].Box, Text: "unknown", Colour: drawing.Unknown}
 		if e.Label != "" {
 			b.Text = fmt.Sprintf("%s %.2f", e.Label, e.Distance)

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,11 +36,7 @@ func newFleet() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return fleet.Restore(args[0], args[1]) }}
 	run := &cobra.Command{Use: "run", Short: "keep the people of this device in step, if no office does",
 		Args: cobra.NoArgs, RunE: o.onDevice(func(c *cobra.Command, path string, _ []string) error {
-			d, err := fleet.Open(path, func(s string) { cli.Note(c, s) })
-			if err != nil {
-				return cli.Fail(cli.BadGallery, err)
-			}
-			return errors.Join(d.Run(c.Context()), d.Close())
+			return cli.Fail(cli.BadGallery, fleet.Run(c.Context(), path, func(s string) { cli.Note(c, s) }))
 		})}
 	c.AddCommand(fleetServe(), o.fleetInvite(), o.fleetJoin(), run, o.fleetDevices(), o.fleetRevoke(), backup, restore)
 	return c
@@ -65,17 +60,12 @@ func fleetServe() *cobra.Command {
 		Short: "run the server of a fleet, which keeps its files in FOLDER",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := fleet.Serve(args[0], set)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			cli.Note(c, "the server of the fleet runs")
-			if s.First != nil {
-				fmt.Fprintf(c.OutOrStdout(), "on the first device, within an hour:\n\n    faceauth fleet join %s\n\n", s.First)
-			}
-			s.Run(c.Context(), func(text string) { cli.Note(c, text) })
-			return nil
+			return fleet.Serve(c.Context(), args[0], set, func(first *fleet.Invitation) {
+				cli.Note(c, "the server of the fleet runs")
+				if first != nil {
+					fmt.Fprintf(c.OutOrStdout(), "on the first device, within an hour:\n\n    faceauth fleet join %s\n\n", first)
+				}
+			})
 		},
 	}
 	f := c.Flags()
@@ -109,14 +99,14 @@ func (o *options) fleetInvite() *cobra.Command {
 
 func (o *options) fleetJoin() *cobra.Command {
 	var urls []string
-	creds, name := "", ""
+	name := ""
 	c := &cobra.Command{
 		Use:   "join [INVITATION]",
 		Short: "make this device a member",
 		Long: "Join makes this device a member of the fleet that has invited it. For -, it reads the invitation from\n" +
 			"standard input. Afterwards an office shares its people by itself; without one, run faceauth fleet run.\n\n" +
-			"At a NATS cluster of your own, make a user for each device, and give it by --creds or in --nats. The\n" +
-			"first device has no invitation, but --device.",
+			"At a NATS cluster of your own, make a user for each device, and give it in --nats. The first device has\n" +
+			"no invitation, but --device.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			i, err := fleet.Invitation{Name: name}, error(nil)
@@ -136,7 +126,7 @@ func (o *options) fleetJoin() *cobra.Command {
 				err = cli.Fail(cli.BadGallery, g.Close())
 			}
 			if err == nil {
-				err = fleet.Join(c.Context(), path, i, creds)
+				err = fleet.Join(c.Context(), path, i)
 			}
 			if err == nil {
 				fmt.Fprintf(c.OutOrStdout(), "this device is %s; it shares its people while faceauth office or faceauth "+
@@ -149,7 +139,6 @@ func (o *options) fleetJoin() *cobra.Command {
 	f := c.Flags()
 	f.StringSliceVar(&urls, "nats", nil, "addresses of a NATS cluster; with three the values have three copies")
 	f.StringVar(&name, "device", "", "name of the first device at a NATS cluster")
-	f.StringVar(&creds, "creds", "", "file of the user of this device at a NATS cluster")
 	return c
 }
 
@@ -161,25 +150,6 @@ func readInvitation(c *cobra.Command, text string) (i fleet.Invitation, err erro
 		return i, err
 	}
 	return fleet.ParseInvitation(text)
-}
-
-// share keeps the gallery of an office in step with its fleet, if it has joined one, until ctx ends.
-func share(ctx context.Context, path string, note func(string)) {
-	d, err := fleet.Open(path, note)
-	for errors.Is(err, fleet.ErrRunning) { // until that program ends
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(10 * time.Second):
-		}
-		d, err = fleet.Open(path, note)
-	}
-	if err == nil {
-		err = errors.Join(d.Run(ctx), d.Close())
-	}
-	if err != nil && !errors.Is(err, fleet.ErrNotMember) {
-		note("warning: the people are not shared: " + err.Error())
-	}
 }
 
 func (o *options) fleetRevoke() *cobra.Command {
@@ -218,7 +188,7 @@ func (o *options) fleetDevices() *cobra.Command {
 		Short: "list the devices of the fleet, and how many changes wait here",
 		Args:  cobra.NoArgs,
 		RunE: o.onDevice(func(c *cobra.Command, path string, _ []string) error {
-			all, err := fleet.Members(c.Context(), path)
+			all, err := fleet.Members(path)
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
@@ -76,24 +75,16 @@ func newLogin() *cobra.Command {
 			return nil
 		})
 	}
-	known, more := false, false
+	more := false
 	enroll := look("enroll", "show the device your face, in four poses", "enrolled",
 		"nothing was enrolled; an earlier profile is unchanged",
 		func(c *cobra.Command, tell func(string)) (string, error) {
-			kind := ""
-			switch {
-			case more:
-				kind = socket.AddLook
-			case known:
-				kind = socket.AsRoot
-			}
-			return client().Enroll(c.Context(), user, kind, markOf(c, user), tell)
+			return client().Enroll(c.Context(), user, markOf(c, user), more, tell)
 		})
 	enroll.Long = "Enroll shows the device a user's face in four poses, so that the user can log in with it. It needs\n" +
 		"an administrator: run it with sudo and --user NAME, or without, and it asks for a password by polkit.\n" +
 		"The face counts at once. To enrol a person for recordings or an office: faceauth enroll."
 	enroll.Example = "  sudo faceauth login enroll --user \"$USER\""
-	enroll.Flags().BoolVar(&known, "i-know", false, "enrol root, too: a photograph of that face could become root")
 	enroll.Flags().BoolVar(&more, "add-look", false, "keep the enrolled faces and add another look of you, as with "+
 		"glasses; twice at most")
 	history := command("history", "show the latest attempts to log in as a user", cobra.NoArgs,
@@ -193,7 +184,7 @@ func markOf(c *cobra.Command, user string) string {
 }
 
 // learning says whether a profile still learns.
-func learning(s tablet.Status) string {
+func learning(s socket.Status) string {
 	if s.Drifted {
 		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
 			"this account, then: faceauth login undo 1000h, or enrol again"
@@ -202,7 +193,7 @@ func learning(s tablet.Status) string {
 }
 
 // may says whether a login may begin.
-func may(s tablet.Status) string {
+func may(s socket.Status) string {
 	switch {
 	case s.Refusal != "" && s.Wait > 0:
 		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(s.Wait, "second"), s.Refusal)

@@ -27,7 +27,7 @@ import (
 // is nobody, whose password is "secret".
 type device struct {
 	t      testing.TB
-	bus    fixture.Bus
+	bus    *fixture.Logind
 	dir    string
 	daemon *exec.Cmd
 	ended  chan struct{}
@@ -55,21 +55,20 @@ func module(t testing.TB, dir string, more ...string) string {
 
 func newDevice(t testing.TB, args ...string) *device {
 	t.Helper()
-	d := &device{t: t, bus: fixture.StartBus(t), args: args, number: devices.Add(1)}
+	d := &device{t: t, bus: fixture.StandInLogind(t, 0), args: args, number: devices.Add(1)}
 	var err error
 	if d.dir, err = os.MkdirTemp("", "faceauth-device"); err != nil { // the name of a test may be too long for a socket
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(d.dir) })
 	d.client = socket.Client(filepath.Join(d.dir, "socket"))
-	fixture.StandInLogind(t, d.bus, 0).Place("getty@tty7.service")
+	d.bus.Place("getty@tty7.service")
 	check := filepath.Join(d.dir, "check") // stands in for pam_unix: the password arrives with a zero byte after it
 	if err := os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	listed, so := "", module(t, d.dir)
-	for name, options := range map[string]string{"login": "", "face": "noprompt", "quick": "noprompt timeout=1",
-		"turned": "noprompt"} {
+	for name, options := range map[string]string{"login": "", "face": "noprompt", "turned": "noprompt"} {
 		stack := fmt.Sprintf("auth [success=3 default=ignore] %s %s\n"+
 			"auth [success=1 default=ignore] pam_exec.so quiet expose_authtok %s\n"+
 			"auth requisite pam_deny.so\n"+

@@ -17,6 +17,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
@@ -202,7 +203,12 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	defer beside.Wait()
 	defer cancel(nil)
 	beside.Go(func() { copyDaily(ctx, g.Path(), note) })
-	beside.Go(func() { share(ctx, g.Path(), note) })
+	beside.Go(func() {
+		err := fleet.Run(ctx, g.Path(), note)
+		if err != nil && !errors.Is(err, fleet.ErrNotMember) {
+			note("warning: the people are not shared: " + err.Error())
+		}
+	})
 	space := g.Space()
 	v, err := o.Plan(&space, func(string) {})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
@@ -169,85 +168,84 @@ func reportFolders(out string, sources []string) []string {
 type player struct {
 	out   string
 	video bool
-	quiet bool                                   // show no progress
-	each  func(frame int, events []replay.Event) // may be nil
+	quiet bool               // show no progress
+	each  func(replay.Frame) // may be nil
 }
 
 // play replays a source with the learner of g and writes the report.
 func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *gallery.Gallery, path, source string,
 	how player) (replay.Result, error) {
+	name := filepath.Base(input.Shown(source))
+	out, err := replay.Create(how.out, name, v.Space)
+	if err != nil {
+		return replay.Result{}, err
+	}
+	defer out.Abort()
 	opt := o.sought(0)
 	opt.Pixels = how.video
-	collector := search.NewCollector(v.Space)
-	var src seen
+	src, err := o.stream(ctx, c, v, source, opt)
+	if err != nil {
+		return replay.Result{}, err
+	}
 	var bar cli.Progress
-	var film *drawing.Process
+	if !how.quiet {
+		bar = cli.NewProgress(src.Count().Declared, "replaying")
+		defer bar.End()
+	}
 	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
-	video := filepath.Join(how.out, "annotated.avi")
-	job := replay.Job{
-		Folder: how.out, Name: filepath.Base(input.Shown(source)),
-		Settings: cli.Describe(v, g.Learner().Settings(), path),
-	}
-	if input.IsRecording(source) {
-		if whole, err := filepath.Abs(source); err == nil {
-			job.Path = whole
+	var film *drawing.Process
+	if how.video {
+		if film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...); err != nil {
+			return replay.Result{}, err
 		}
+		defer os.Remove(unfinished)
+		defer film.Close()
 	}
-	job.Freeze, job.Now = o.freeze, time.Now
-	job.Open = func() (_ replay.Source, err error) {
-		if src, err = o.stream(ctx, c, v, source, opt); err != nil {
-			return nil, err
+	collector := search.NewCollector(v.Space)
+	options := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
+	for f, err := range replay.Judge(ctx, src, g.Learner(), options) {
+		if err == nil {
+			err = out.Add(f)
 		}
-		if how.video {
-			if film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...); err != nil {
-				return nil, err
+		if err == nil && how.video {
+			var picture drawing.Frame
+			if picture, err = annotated(src.Stream, g.Names(), f); err == nil {
+				err = film.Draw(picture)
 			}
 		}
-		if !how.quiet {
-			bar = cli.NewProgress(src.Count().Declared, "replaying")
-		}
-		return src, nil
-	}
-	job.Each = func(f face.Frame, events []replay.Event) error {
-		bar.To(f.Index + 1)
-		collector.Add(f)
-		if how.each != nil {
-			how.each(f.Index, events)
-		}
-		if !how.video {
-			return nil
-		}
-		picture, err := annotated(src.Stream, g.Names(), f, events)
 		if err != nil {
-			return err
+			return replay.Result{}, err
 		}
-		return film.Draw(picture)
+		bar.To(f.Index + 1)
+		collector.Add(f.Frame)
+		if how.each != nil {
+			how.each(f)
+		}
 	}
-	job.Finish = func() error {
-		if !how.video {
-			return nil
-		}
+	video := filepath.Join(how.out, "annotated.avi")
+	if how.video {
 		if err := film.Close(); err != nil {
-			return err
+			return replay.Result{}, err
 		}
 		if err := os.Rename(unfinished, video); err != nil && src.Count().Read > 0 {
-			return fmt.Errorf("writing video: %w", err)
+			return replay.Result{}, fmt.Errorf("writing video: %w", err)
 		}
-		return nil
 	}
-	r, err := job.Run(ctx, g)
-	bar.End()
-	if film != nil {
-		film.Close()
-		os.Remove(unfinished)
+	about := replay.Meta{Count: src.Count(), Settings: cli.Describe(v, g.Learner().Settings(), path),
+		Warnings: g.Learner().Warnings()}
+	if input.IsRecording(source) {
+		if whole, err := filepath.Abs(source); err == nil {
+			about.Path = whole
+		}
 	}
+	r, err := out.Commit(about)
 	if err != nil {
 		return r, err
 	}
 	if how.video {
 		r.Video = video
 	}
-	cli.Warn(c, g.Learner().Warnings()...)
+	cli.Warn(c, about.Warnings...)
 	if input.IsRecording(source) && how.each == nil { // and not for the demo, whose gallery goes
 		o.remember(c, v, source, collector.End(src.Count()))
 	}

@@ -5,8 +5,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"math"
 	"net/url"
 	"os"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/spf13/cobra"
@@ -194,24 +194,22 @@ func stamp(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// collect puts the files with hits into a folder, which it makes: as links to the same content, or else as copies.
+// collect links the files with hits into a folder, which it makes.
 func collect(folder string, all []found) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	done := map[string]bool{}
 	for _, f := range all {
 		for _, h := range f.Hits {
-			from := source(h)
-			info, err := os.Stat(from)
+			path, err := filepath.Abs(source(h))
 			if err != nil {
 				return err
 			}
-			if done[from] || info.IsDir() { // a series has no file of its own
-				continue
+			info, err := os.Stat(path)
+			if err == nil && !info.IsDir() { // a series has no file of its own
+				err = linked(folder, path)
 			}
-			done[from] = true
-			if err := put(folder, from, info); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -219,49 +217,18 @@ func collect(folder string, all []found) error {
 	return nil
 }
 
-// put links or copies a file into a folder, under its name, or with a number if another file has it there.
-func put(folder, from string, info os.FileInfo) error {
-	base := filepath.Base(from)
-	end := filepath.Ext(base)
-	real, err := filepath.EvalSymlinks(from)
-	if err != nil {
-		return err
-	}
-	for n := 1; ; n++ {
-		to := filepath.Join(folder, base)
-		if n > 1 {
-			to = filepath.Join(folder, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(base, end), n, end))
+// linked makes a link to a file in a folder, under its name, or with a number if that leads to another file.
+func linked(folder, path string) error {
+	base, end := filepath.Base(path), filepath.Ext(path)
+	to := filepath.Join(folder, base)
+	for n := 2; ; n++ {
+		err := os.Symlink(path, to)
+		if !errors.Is(err, fs.ErrExist) {
+			return err
 		}
-		there, err := os.Lstat(to)
-		if err == nil {
-			if os.SameFile(there, info) || there.Size() == info.Size() && there.ModTime().Equal(info.ModTime()) {
-				return nil // from an earlier search
-			}
-			continue
+		if there, err := os.Readlink(to); err == nil && there == path {
+			return nil // from an earlier hit or search
 		}
-		if os.Link(real, to) == nil {
-			return nil
-		}
-		return copied(real, to, info)
+		to = filepath.Join(folder, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(base, end), n, end))
 	}
-}
-
-func copied(from, to string, info os.FileInfo) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := safefile.Create(to)
-	if err != nil {
-		return err
-	}
-	defer out.Abort()
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }

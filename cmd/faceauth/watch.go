@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"time"
 
@@ -45,7 +46,7 @@ func newWatch() *cobra.Command {
 			defer g.Close()
 			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{},
 				room: roomWarning(c, g.Learner())}
-			look := eye.Options{Gate: eye.Learn, Pixels: show}
+			look := eye.Options{Gate: eye.Learn, Pixels: show, Live: true}
 			if o.keep {
 				look.Picture = 112
 			}
@@ -58,10 +59,11 @@ func newWatch() *cobra.Command {
 				}
 				defer w.window.Close()
 			}
-			src, err := o.watch(c, v, source, look)
+			s, err := o.stream(c.Context(), c, v, source, look)
 			if err != nil {
 				return err
 			}
+			src := s.Stream
 			w.source = src
 			cli.Warn(c, g.Learner().Warnings()...)
 			defer func() {
@@ -71,8 +73,8 @@ func newWatch() *cobra.Command {
 							cli.Count(int(n), "face")))
 				}
 			}()
-			how := replay.Options{Freeze: o.freeze, Now: time.Now, Each: w.each, Names: g.Name}
-			err = replay.Run(c.Context(), src, g.Learner(), replay.NewReport(), how)
+			how := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
+			err = w.watch(replay.Judge(c.Context(), src, g.Learner(), how))
 			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
 			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
 				return cli.Fail(cli.BadSource, err)
@@ -99,7 +101,7 @@ type watcher struct {
 	people *gallery.Gallery
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
-	source *eye.Lasting
+	source *eye.Stream
 	sized  bool   // the size of the frames was said
 	room   func() // warns when there is no room any more
 }
@@ -113,13 +115,26 @@ type said struct {
 // missing is longer, in frames, than the tracker waits for a missed face.
 const missing = 50
 
-func (w *watcher) each(f face.Frame, events []replay.Event) error {
+// watch says what is in frames.
+func (w *watcher) watch(frames iter.Seq2[replay.Frame, error]) error {
+	for f, err := range frames {
+		if err == nil {
+			err = w.each(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *watcher) each(f replay.Frame) error {
 	w.room()
 	if !w.sized {
 		w.sized = true
 		fmt.Fprintf(w.c.ErrOrStderr(), "%dx%d: faces from %d pixels\n", f.Size.X, f.Size.Y, face.LeastSeen(f.Size))
 	}
-	for _, e := range events {
+	for _, e := range f.Events {
 		last, ok := w.said[e.Track]
 		w.said[e.Track] = said{e.Label, f.Index}
 		if ok && last.label == e.Label {
@@ -131,7 +146,7 @@ func (w *watcher) each(f face.Frame, events []replay.Event) error {
 	}
 	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > missing })
 	if w.window != nil {
-		picture, err := annotated(w.source.Stream, w.people.Names(), f, events)
+		picture, err := annotated(w.source, w.people.Names(), f)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,51 +102,5 @@ func TestFaults(t *testing.T) {
 				t.Error("the trace of a fault is printed")
 			}
 		})
-	}
-}
-
-// If the eye of a network camera breaks, it is started again each time, and a line reports it, until the program is
-// ended.
-func TestCameraAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the program is built with faults in it")
-	}
-	program := faulty(t)
-	film := fixture.Recordings(t, "faces/vidtimit_rot/p0")
-	camera := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
-		files, _ := filepath.Glob(film + "/*")
-		for i := 0; r.Context().Err() == nil; i++ {
-			b, err := os.ReadFile(files[i%len(files)])
-			if err != nil {
-				return
-			}
-			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n", len(b))
-			w.Write(b)
-			fmt.Fprint(w, "\r\n")
-			w.(http.Flusher).Flush()
-			time.Sleep(40 * time.Millisecond)
-		}
-	}))
-	defer camera.CloseClientConnections()
-	dir := t.TempDir()
-	env := append(os.Environ(), "FACEAUTH_MODELS="+fixture.Models(t))
-	enrol := exec.Command(program, "enroll", film, "--name", "p0", "--gallery", filepath.Join(dir, "gallery"))
-	enrol.Env = env
-	if out, err := enrol.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	said := new(fixture.Log)
-	c := exec.Command(program, "watch", camera.URL, "--gallery", filepath.Join(dir, "gallery"), "--timeout", "30s")
-	c.Env, c.Stdout, c.Stderr = append(env, "FACEAUTH_EYE_FAULT=abort 4"), said, said
-	fixture.Check(t, c.Start())
-	const again = "has ended: a fault in a library, or in Go: exit code 2; the camera is opened again"
-	for end := time.Now().Add(2 * time.Minute); strings.Count(said.String(), again) < 3 && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-	}
-	c.Process.Signal(os.Interrupt)
-	err := c.Wait()
-	if n := strings.Count(said.String(), again); n < 3 || err != nil || !strings.Contains(said.String(), "p0") {
-		t.Errorf("opened again %d times, and then %v: %s", n, err, said)
 	}
 }

@@ -91,7 +91,6 @@ type server struct {
 	pixels   []byte // of this frame
 	told     time.Time
 	trimmed  time.Time
-	pending  []byte
 	broken   error // of the connection
 }
 
@@ -148,14 +147,10 @@ func (s *server) close() {
 	}
 }
 
-// send sends a message, after the waiting ones. An error ends the eye.
+// send sends a message. An error ends the eye.
 func (s *server) send(m eye.Message) error {
-	s.pending = eye.Append(s.pending, m)
-	if _, err := s.conn.Write(s.pending); err != nil {
+	if _, err := s.conn.Write(eye.Append(nil, m)); err != nil {
 		s.broken = err
-	}
-	if s.pending = s.pending[:0]; cap(s.pending) > 8<<20 {
-		s.pending = nil
 	}
 	return s.broken
 }
@@ -395,45 +390,28 @@ func addresses(ctx context.Context, roots []string, open string) (map[string]str
 	return all, nil
 }
 
-// Limits for frames that wait to be sent together.
-const (
-	mostHeldBack = 32 << 10               // bytes
-	longestBack  = 250 * time.Millisecond // longest wait of a frame
-)
-
-// next answers with the next frame, and with following frames about which the program need not decide.
+// next answers with the next frame.
 func (s *server) next(ctx context.Context, q eye.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
 	if q.Look {
 		s.pipeline.Look()
 	}
-	sent := time.Now()
-	for n := 0; ; n++ {
-		fault()
-		f, err := s.pipeline.Next(ctx)
-		switch {
-		case s.broken != nil:
-			return s.broken
-		case errors.Is(err, io.EOF):
-			return s.send(eye.Message{Kind: eye.End, Count: s.source.Count()})
-		case err != nil:
-			return err
-		}
-		if s.pipeline.Passed() && time.Since(s.trimmed) > trimEvery {
-			s.trim()
-		}
-		m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
-		s.pixels = nil
-		m.More = n < q.Ahead && !s.open.Live && (len(f.Samples) == 0 || q.Sure && s.pipeline.Passed())
-		if m.More && len(s.pending) < mostHeldBack && time.Since(sent) < longestBack {
-			s.pending = eye.Append(s.pending, m)
-			continue
-		}
-		if err := s.send(m); err != nil || !m.More {
-			return err
-		}
-		sent, s.told = time.Now(), time.Now()
+	fault()
+	f, err := s.pipeline.Next(ctx)
+	switch {
+	case s.broken != nil:
+		return s.broken
+	case errors.Is(err, io.EOF):
+		return s.send(eye.Message{Kind: eye.End, Count: s.source.Count()})
+	case err != nil:
+		return err
 	}
+	if s.pipeline.Passed() && time.Since(s.trimmed) > trimEvery {
+		s.trim()
+	}
+	m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
+	s.pixels = nil
+	return s.send(m)
 }
 
 // watched is a source that reports progress while no frame reaches the program. Frames of a live source come from

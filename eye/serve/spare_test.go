@@ -5,15 +5,12 @@ package serve
 import (
 	"errors"
 	"io"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/replay"
 )
 
 // seen returns the frames that an eye gives of a recording. In make test these are only the first 120 frames.
@@ -64,41 +61,6 @@ func TestSpare(t *testing.T) {
 		if look && held > 0 || !look && held < faces/2 {
 			t.Errorf("asked for all: %t; %d of %d faces are held", look, held, faces)
 		}
-	}
-}
-
-// Frames that the eye reads ahead, and the faces in them, are the same as frames that are asked for one by one. An eye
-// does not read ahead for a program that wants the newest frame.
-func TestAhead(t *testing.T) {
-	film := "david.mpg" // somebody walks, leaves and comes back
-	if testing.Short() {
-		film = "grid_bbaf2n.mpg" // of 3 s
-	}
-	path := fixture.Recordings(t, "faces/fast_videos/"+film)
-	play := func(o eye.Options) (events []replay.Event, more int) {
-		t.Helper()
-		e := fixture.Must(eye.Start(t.Context(), config(t)))(t)
-		defer e.Close()
-		o.Gate, o.Spare = eye.Learn, true
-		s := fixture.Must(e.Open(t.Context(), path, o))(t)
-		l, err := online.New(config(t).Space, online.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = replay.Run(t.Context(), s, l, replay.NewReport(),
-			replay.Options{Each: func(_ face.Frame, es []replay.Event) error {
-				events = append(events, es...)
-				return nil
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return events, s.Count().Read
-	}
-	ahead, n := play(eye.Options{})
-	asked, m := play(eye.Options{Live: true})
-	if len(ahead) == 0 || n != m || !reflect.DeepEqual(ahead, asked) {
-		t.Errorf("%d faces in %d frames, and %d in %d where each frame is asked for", len(ahead), n, len(asked), m)
 	}
 }
 

@@ -3,7 +3,6 @@
 package anomaly_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,6 +28,17 @@ func weights(x [][]float32, denominator float64) *mat.SymDense {
 	return graph.Similarity(graph.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
 }
 
+// scores returns the scores of all examples by a dense solution.
+func scores(t *testing.T, w mat.Symmetric, v []float64, y []int, c, gamma float64) []float64 {
+	t.Helper()
+	l := fixture.Must(anomaly.Solve(w, v, y, c, gamma))(t)
+	all := make([]float64, len(y))
+	for i, class := range y {
+		all[i] = anomaly.Unusual(l.RawRowView(i), class)
+	}
+	return all
+}
+
 // For two classes the score is |l - y| with l from the closed form of the thesis, computed with an inverse.
 func TestSoftHarmonicReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 1))
@@ -36,7 +46,7 @@ func TestSoftHarmonicReference(t *testing.T) {
 		x, y := points(rnd, 2+rnd.IntN(30), 2)
 		w := weights(x, .1+rnd.Float64())
 		c, gamma := .1+5*rnd.Float64(), .01+rnd.Float64()
-		got := fixture.Must(anomaly.SoftHarmonic(w, nil, y, c, gamma))(t)
+		got := scores(t, w, nil, y, c, gamma)
 		n := len(y)
 		a, sign := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
 		for i := range n {
@@ -74,8 +84,8 @@ func TestSoftHarmonicMultiplicities(t *testing.T) {
 				all, labels, of = append(all, x[i]), append(labels, y[i]), append(of, i)
 			}
 		}
-		compact := fixture.Must(anomaly.SoftHarmonic(weights(x, .5), v, y, 2, .1))(t)
-		full := fixture.Must(anomaly.SoftHarmonic(weights(all, .5), nil, labels, 2, .1))(t)
+		compact := scores(t, weights(x, .5), v, y, 2, .1)
+		full := scores(t, weights(all, .5), nil, labels, 2, .1)
 		for q, i := range of {
 			if math.Abs(full[q]-compact[i]) > 1e-9 {
 				t.Fatalf("example %d: %g, and %g for its vertex", q, full[q], compact[i])
@@ -98,7 +108,7 @@ func TestLeads(t *testing.T) {
 	y[10], y[11] = 1, 0 // wrong
 	x, y = append(x, []float32{3, 40}, []float32{-1.7, 0}), append(y, 1, 0)
 	w := weights(x, .5)
-	s := fixture.Must(anomaly.SoftHarmonic(w, nil, y, 1, .1))(t)
+	s := scores(t, w, nil, y, 1, .1)
 	order := make([]int, len(s))
 	for i := range order {
 		order[i] = i
@@ -117,66 +127,23 @@ func TestLeads(t *testing.T) {
 	}
 }
 
-// Input that cannot be scored is an error, and unusual input has a documented result.
-func TestInput(t *testing.T) {
-	w := weights([][]float32{{0, 0}, {1, 0}, {0, 0}, {9, 9}}, 1)
-	y := []int{0, 1, 0, 1}
-	bad := mat.NewSymDense(2, []float64{0, math.NaN(), math.NaN(), 0})
-	for _, c := range []struct {
-		name string
-		w    mat.Symmetric
-		v    []float64
-		y    []int
-		c, g float64
-		want error
-	}{
-		{"too few labels", w, nil, y[:3], 1, 1, anomaly.ErrLabels},
-		{"one class", w, nil, []int{1, 1, 1, 1}, 1, 1, anomaly.ErrLabels},
-		{"a negative class", w, nil, []int{0, -1, 0, 1}, 1, 1, anomaly.ErrLabels},
-		{"no examples", new(mat.SymDense), nil, nil, 1, 1, anomaly.ErrLabels},
-		{"a weight that is not a number", bad, nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
-		{"a negative weight", mat.NewSymDense(2, []float64{0, -1, -1, 0}), nil, []int{0, 1}, 1, 1, anomaly.ErrWeights},
-		{"a c of 0", w, nil, y, 0, 1, anomaly.ErrSetting},
-		{"a gamma that is not a number", w, nil, y, 1, math.NaN(), anomaly.ErrSetting},
-		{"a multiplicity of 0", w, []float64{1, 1, 0, 1}, y, 1, 1, anomaly.ErrWeights},
-		{"too few multiplicities", w, []float64{1}, y, 1, 1, anomaly.ErrWeights},
-	} {
-		if _, err := anomaly.SoftHarmonic(c.w, c.v, c.y, c.c, c.g); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", c.name, err)
-		}
+// No label is unusual where no point is near another, and of two identical examples with different labels both are
+// equally unusual.
+func TestAlone(t *testing.T) {
+	if s := scores(t, mat.NewSymDense(3, nil), nil, []int{0, 1, 1}, 3, 1); math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
+		t.Errorf("scores %v", s)
 	}
-	// No point is near another: no label is unusual.
-	alone := mat.NewSymDense(3, nil)
-	s, err := anomaly.SoftHarmonic(alone, nil, []int{0, 1, 1}, 3, 1)
-	if err != nil || math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
-		t.Errorf("scores %v, error %v", s, err)
-	}
-	// Two identical examples with different labels are equally unusual.
 	twins := weights([][]float32{{0, 0}, {0, 0}}, 1)
-	if s, err := anomaly.SoftHarmonic(twins, nil, []int{0, 1}, 1, .1); err != nil || math.Abs(s[0]-s[1]) > 1e-12 {
-		t.Errorf("scores %v, error %v", s, err)
+	if s := scores(t, twins, nil, []int{0, 1}, 1, .1); math.Abs(s[0]-s[1]) > 1e-12 {
+		t.Errorf("scores %v", s)
 	}
 }
 
-func TestOwnMinusOther(t *testing.T) {
-	x := [][]float32{{0}, {1}, {4}, {4.5}, {9}}
-	d := graph.Distances(x, 1)
-	// The third point is at a distance of 3 from its own class and of .5 from another class. Each of the last two
-	// points is the only one of its class.
-	if got := anomaly.OwnMinusOther(d, []int{0, 0, 0, 1, 2}); !slices.Equal(got,
-		[]float64{1 - 4.5, 1 - 3.5, 3 - .5, 0, 0}) {
-		t.Errorf("scores %v", got)
-	}
-	if got := anomaly.OwnMinusOther(d, []int{1, 1, 1, 1, 1}); !slices.Equal(got, make([]float64, 5)) {
-		t.Errorf("one class: %v", got)
-	}
-}
-
-func ExampleSoftHarmonic() {
+func ExampleNeighbours_SoftHarmonic() {
 	x := [][]float32{{0, 0}, {.1, 0}, {0, .1}, {5, 5}, {5.1, 5}, {5, 5.1}}
 	y := []int{0, 0, 1, 1, 1, 1} // the third is not like the others of its class
-	w := graph.Similarity(graph.Distances(x, 1), graph.Kernel{Denominator: .5}, 0)
-	scores, err := anomaly.SoftHarmonic(w, nil, y, 1, .1)
+	near := anomaly.Near(x, y, 1, graph.Kernel{Denominator: .5}, 1e-9)
+	scores, err := near.SoftHarmonic([]float64{1, 1, 1, 1, 1, 1}, 1, .1)
 	if err != nil {
 		panic(err)
 	}

@@ -109,7 +109,9 @@ func (s *Neighbours) join(i, j int, d float64, kernel graph.Kernel, least float6
 	}
 }
 
-// OwnMinusOther is [OwnMinusOther] for an example.
+// OwnMinusOther returns the distance of an example to the nearest other one of its class, minus that to the nearest of
+// another class. A large value means that the class does not fit. It is 0 for the only example of a class, and if there
+// is only one class.
 func (s *Neighbours) OwnMinusOther(i int) float64 {
 	if math.IsInf(s.Own[i], 1) || math.IsInf(s.Other[i], 1) {
 		return 0
@@ -123,9 +125,10 @@ var direct = 500
 // Tolerance is the largest error of a value of [Neighbours.SoftHarmonic] in a component of more than 500 examples.
 const Tolerance = 2e-3
 
-// SoftHarmonic is [SoftHarmonic] on the graph of the neighbours. Each component of the graph is solved by itself: the
-// components of a gallery are people, and those who look alike. Memory grows with the number of edges. The score of an
-// example of a large component is at most 2 [Tolerance] from that of the solution.
+// SoftHarmonic returns the scores of all examples by [Solve] and [Unusual]. Each component of the graph is solved by
+// itself: the components of a gallery are people, and those who look alike. Memory grows with the number of edges. The
+// score of an example of a large component is at most 2 [Tolerance] from that of the solution. The error wraps
+// [ErrLabels], [ErrWeights] or [ErrSetting].
 func (s *Neighbours) SoftHarmonic(v []float64, c, gamma float64) ([]float64, error) {
 	if _, err := Classes(s.y); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // memoryOf returns where in a process's memory any of the needles lies, as root can see it.
@@ -83,8 +84,14 @@ func TestForgotten(t *testing.T) {
 	}
 	needles := map[string][]byte{"what is there": []byte("no user of this system has that name")}
 	for _, user := range []string{"alice", "bob"} {
-		p, err := store.Load(user)
+		b, err := store.Load(user)
 		if err != nil {
+			t.Fatal(err)
+		}
+		var p struct {
+			Learner []byte `cbor:"learner"`
+		}
+		if err := cbor.Unmarshal(b, &p); err != nil {
 			t.Fatal(err)
 		}
 		l := new(online.Learner)

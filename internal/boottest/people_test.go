@@ -177,7 +177,7 @@ func asker() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Fprintf(conn, "%s\n", strings.Join(os.Args[1:], "\t"))
+	fmt.Fprintf(conn, "%s\nask\n", strings.Join(os.Args[1:], "\t"))
 	last := ""
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		last = lines.Text()

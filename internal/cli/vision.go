@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -255,9 +256,31 @@ func withoutEye(err error) error {
 	return err
 }
 
-// Finding is a row of "faceauth-eye check".
+// Finding is a row of doctor: what was looked at, and how it is.
 type Finding struct {
-	What    string `json:"what"`
-	Good    string `json:"good"`
-	Problem string `json:"problem,omitempty"`
+	State string `json:"state"` // ok, or what a problem means: missing, without (the program works without it), no, note
+	What  string `json:"what"`
+	Text  string `json:"text"`
+}
+
+// Findings are rows of doctor, in order.
+type Findings []Finding
+
+// Add adds a row: ok and a text, or else the state and the text of a problem.
+func (f *Findings) Add(otherwise, what string, problem error, good string) {
+	row := Finding{"ok", what, good}
+	if problem != nil {
+		row.State, row.Text = otherwise, strings.TrimPrefix(problem.Error(), what+": ")
+	}
+	*f = append(*f, row)
+}
+
+// Note adds a row that is neither good nor bad.
+func (f *Findings) Note(what, text string) { *f = append(*f, Finding{"note", what, text}) }
+
+// Print prints the rows for a person. The program notices itself if its output cannot be written.
+func (f Findings) Print(w io.Writer) {
+	for _, r := range f {
+		fmt.Fprintf(w, "%-7s  %s: %s\n", r.State, r.What, r.Text)
+	}
 }

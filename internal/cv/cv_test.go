@@ -332,7 +332,7 @@ func TestCascadeErrors(t *testing.T) {
 
 func TestVideo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.avi")
-	w := fixture.Must(cv.NewVideoWriter(path, 10, 64, 48))(t)
+	w := cv.NewVideoWriter(path, "MJPG", 10)
 	for i := range 5 {
 		img, err := cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(50 * i), 80, 80, 255})
 		if err != nil {
@@ -347,117 +347,69 @@ func TestVideo(t *testing.T) {
 		t.Error("a frame of another size gave no error")
 	}
 	fixture.Check(t, w.Close())
-	if err := w.Write(other); !errors.Is(err, cv.ErrClosed) {
-		t.Errorf("Write after Close: error %v", err)
-	}
+	fixture.Check(t, w.Close())
 
-	c := fixture.Must(cv.OpenVideo(path, time.Second))(t)
-	if c.Frames() != 5 || c.Rate() != 10 {
-		t.Errorf("%d frames at %g a second, want 5 at 10", c.Frames(), c.Rate())
+	c := fixture.Must(cv.OpenFilm(path, "", "", time.Second))(t)
+	if about := c.About(); about.Frames != 5 || about.Rate != 10 || !about.Ends {
+		t.Errorf("%+v, want 5 frames at 10 a second", about)
 	}
-	n := 0
-	for {
-		img := fixture.Must(c.Read())(t)
-		if img == nil {
-			break
-		}
-		n++
-		img.Close()
-	}
-	if n != 5 {
-		t.Errorf("read %d frames, want 5", n)
+	if got := frames(t, path); len(got) != 5 {
+		t.Errorf("read %d frames, want 5", len(got))
 	}
 	c.Close()
 	c.Close()
-	if _, err := c.Read(); !errors.Is(err, cv.ErrClosed) {
+	if _, _, err := c.Read(); !errors.Is(err, cv.ErrClosed) {
 		t.Errorf("Read after Close: error %v", err)
 	}
-	if _, err := cv.NewVideoWriter(filepath.Join(path, "below a file.avi"), 10, 64, 48); err == nil {
+	if err := cv.NewVideoWriter(filepath.Join(path, "below a file.avi"), "MJPG", 10).Write(other); err == nil {
 		t.Error("a video below a file gave no error")
 	}
-	if _, err := cv.NewVideoWriter(path, 0, 64, 48); err == nil {
+	if err := cv.NewVideoWriter(path, "MJPG", 0).Write(other); err == nil {
 		t.Error("a video with a frame rate of 0 gave no error")
 	}
 }
 
-// A frame of a video has the same pixels whether they are asked for at once, after the next frame was read, after the
-// video was closed, or by several goroutines. A frame that is closed before is never converted.
+// A frame of a video has the same pixels whether they are asked for at once, after the video was closed, or by several
+// goroutines. A frame that is closed before is never converted.
 func TestFrames(t *testing.T) {
-	const frames = 12
+	const number = 12
 	size, path := image.Pt(64, 48), filepath.Join(t.TempDir(), "film.avi")
-	w, err := cv.NewH264Writer(path, 10, size.X, size.Y)
-	if err != nil {
+	w := cv.NewVideoWriter(path, "H264", 10)
+	if err := w.Write(fixture.Must(cv.NewImage(size, color.RGBA{}))(t)); err != nil {
 		fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
 	}
-	shoot(t, w, size, frames)
-	open := func() *cv.Capture {
-		return fixture.Must(cv.OpenVideo(path, time.Minute))(t)
+	shoot(t, w, size, number-1)
+	want := frames(t, path)
+	if len(want) != number {
+		t.Fatalf("%d frames", len(want))
 	}
-	next := func(c *cv.Capture) *cv.Image {
-		img, err := c.Read()
-		if err != nil || img == nil || !cv.Bare(img) {
-			t.Fatalf("frame %v: %v", img, err)
-		}
-		return img
-	}
-	var want [][]byte
-	c := open()
-	for range frames {
-		img := next(c)
-		want = append(want, bgr(t, img))
-		img.Close()
-	}
-	if img, err := c.Read(); img != nil || err != nil {
-		t.Fatalf("after the last frame: %v, %v", img, err)
-	}
-	c.Close()
-
-	c = open()
+	c := fixture.Must(cv.OpenFilm(path, "", "", time.Minute))(t)
 	var kept []*cv.Image
-	for i := range frames {
-		img := next(c)
-		if i%3 == 1 {
-			img.Close()
-			if err := img.Close(); err != nil || cv.Bare(img) {
-				t.Errorf("closed twice: %v", err)
-			}
-			if _, err := img.BGR(); !errors.Is(err, cv.ErrClosed) {
-				t.Errorf("pixels of a closed frame: %v", err)
-			}
-			continue
+	for i := range number {
+		img, at, err := c.Read()
+		if err != nil || img == nil || !cv.Bare(img) || img.Size() != size || !cv.Bare(img) || at != want[i].at {
+			t.Fatalf("frame %d: %v, at %v, %v", i, img, at, err)
 		}
 		kept = append(kept, img)
-		if n := len(kept); n > 1 && cv.Bare(kept[n-2]) {
-			t.Errorf("frame %d: the frame before is lost", i)
-		}
 	}
 	c.Close()
 	for i, img := range kept {
-		if img.Size() != size || !bytes.Equal(bgr(t, img), want[i/2*3+i%2*2]) {
-			t.Errorf("kept frame %d has other pixels", i)
-		}
-		img.Close()
-	}
-
-	c = open()
-	defer c.Close()
-	img := next(c)
-	for i := range frames {
 		var all sync.WaitGroup
-		for range 3 {
+		for range 3 * (i % 3) {
 			all.Go(func() {
-				if got, err := img.BGR(); err != nil || !bytes.Equal(got, want[i]) {
-					t.Errorf("frame %d: other pixels in another goroutine: %v", i, err)
+				if got, err := img.BGR(); err != nil || !bytes.Equal(got, want[i].pix) {
+					t.Errorf("frame %d: other pixels: %v", i, err)
 				}
 			})
 		}
-		var after *cv.Image
-		if i+1 < frames {
-			after = next(c)
-		}
 		all.Wait()
 		img.Close()
-		img = after
+		if err := img.Close(); err != nil || cv.Bare(img) {
+			t.Errorf("closed twice: %v", err)
+		}
+		if _, err := img.BGR(); !errors.Is(err, cv.ErrClosed) {
+			t.Errorf("pixels of a closed frame: %v", err)
+		}
 	}
 }
 

@@ -6,11 +6,13 @@ package cv
 var (
 	Classify    = classify
 	CountFrames = countFrames
-	OpenDecoded = openVideo // FFmpeg decodes each frame
 )
 
-// Packed reports whether the pixels of a picture are not decoded yet.
-func Packed(m *Image) bool { return m.packed != nil && m.mat.Ptr() == nil }
+// Bare reports whether a picture has no pixels yet.
+func Bare(m *Image) bool { return m.later != nil && m.mat.Ptr() == nil }
 
-// Bare reports whether a frame has no pixels yet.
-func Bare(m *Image) bool { return m.of != nil && m.mat.Ptr() == nil }
+// Packed reports whether they are a JPEG.
+func Packed(m *Image) bool {
+	_, ok := m.later.(*packed)
+	return ok && Bare(m)
+}

@@ -5,6 +5,7 @@ package cv
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -53,21 +54,20 @@ func (m *Image) Mean() (blue, green, red float64) {
 // than the picture. To be fast, each grey value is the mean of four points, each interpolated, so in a large picture
 // some pixels are left out. A JPEG is decoded at a small scale, and no pixel is left out.
 func (m *Image) Thumbnail(size image.Point) ([]byte, error) {
-	lazy := m != nil && m.packed != nil
-	if !lazy {
-		if err := m.check(); err != nil {
-			return nil, err
-		}
-	}
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
 	from := m.Size()
-	if size.X > from.X || size.Y > from.Y {
+	if from != (image.Point{}) && (size.X > from.X || size.Y > from.Y) {
 		return nil, fmt.Errorf("thumbnail of %v pixels of a picture of %v", size, from)
 	}
-	if lazy {
-		return m.packed.thumbnail(size)
+	if m != nil && m.later != nil {
+		if small, err := m.later.thumbnail(size); !errors.Is(err, errors.ErrUnsupported) {
+			return small, err
+		}
+	}
+	if err := m.check(); err != nil {
+		return nil, err
 	}
 	points, grey, small := gocv.NewMat(), gocv.NewMat(), gocv.NewMat()
 	defer points.Close()

@@ -17,6 +17,7 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
+	"sync"
 	"unsafe"
 
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -27,16 +28,26 @@ import (
 )
 
 const (
-	maxPixels = 64_000_000 // of an image
-	maxFile   = 256 << 20  // bytes of an image file
+	maxPixels = C.FA_MOST_PIXELS // of an image
+	maxFile   = 256 << 20        // bytes of an image file
 )
 
 // Image is an 8-bit BGR picture of at least one pixel.
 type Image struct {
-	mat    gocv.Mat // use it after check
-	packed *packed  // nil for a picture that was never a JPEG, or was closed
-	of     *Capture // of which the picture is a frame, or nil
-	failed error    // why the frame has no pixels
+	mat    gocv.Mat   // use it after check
+	later  source     // makes the pixels when somebody asks for them; nil if they were always there, or after Close
+	mu     sync.Mutex // several goroutines may read a picture at once
+	failed error      // why later makes none
+}
+
+// source is a picture without pixels: most frames of a camera are only compared with others at a small scale, or
+// skipped.
+type source interface {
+	bounds() image.Point
+	open() (gocv.Mat, error)
+	// thumbnail is that of an Image. The error is errors.ErrUnsupported if it needs the pixels.
+	thumbnail(size image.Point) ([]byte, error)
+	close()
 }
 
 // NewImage returns an image of one colour.
@@ -144,20 +155,20 @@ func checkSize(size image.Point) error {
 }
 
 // check returns [ErrClosed] for a picture that is nil, zero or closed. Other modules can pass such pictures, too, and a
-// call of OpenCV with a null pointer ends the process. It decodes a picture of [FromJPEG], and converts a frame.
+// call of OpenCV with a null pointer ends the process. It makes the pixels of a picture that has none yet.
 func (m *Image) check() error {
-	if m != nil && m.packed != nil {
-		return m.packed.open(&m.mat)
-	}
-	if m != nil && m.of != nil {
-		if err := m.of.open(m); err != nil {
-			return err
-		}
-	}
-	if m == nil || m.mat.Ptr() == nil {
+	if m == nil {
 		return fmt.Errorf("picture: %w", ErrClosed)
 	}
-	return nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.later != nil && m.mat.Ptr() == nil && m.failed == nil {
+		m.mat, m.failed = m.later.open()
+	}
+	if m.failed == nil && m.mat.Ptr() == nil {
+		return fmt.Errorf("picture: %w", ErrClosed)
+	}
+	return m.failed
 }
 
 // Close frees the picture. It may be called twice.
@@ -165,21 +176,17 @@ func (m *Image) Close() error {
 	if m == nil {
 		return nil
 	}
-	if m.packed != nil {
-		m.packed.close()
-		m.packed = nil
-	}
-	if m.of != nil {
-		m.of.forget(m)
-		m.of, m.failed = nil, nil
+	if m.later != nil {
+		m.later.close()
+		m.later, m.failed = nil, nil
 	}
 	return closeMat(&m.mat)
 }
 
 // Size returns the width and height in pixels, 0 for a closed picture.
 func (m *Image) Size() image.Point {
-	if m != nil && m.packed != nil {
-		return m.packed.size
+	if m != nil && m.later != nil {
+		return m.later.bounds()
 	}
 	if m.check() != nil {
 		return image.Point{}
@@ -223,14 +230,15 @@ func (m *Image) Resize(size image.Point) (*Image, error) {
 }
 
 // Stretch returns the picture by times as wide, compared with its height. The side that is too short becomes longer.
-func (m *Image) Stretch(by float64) (*Image, error) {
-	size := m.Size()
+func (m *Image) Stretch(by float64) (*Image, error) { return m.Resize(stretched(m.Size(), by)) }
+
+func stretched(size image.Point, by float64) image.Point {
 	if by > 1 {
 		size.X = int(float64(size.X)*by + .5)
 	} else {
 		size.Y = int(float64(size.Y)/by + .5)
 	}
-	return m.Resize(size)
+	return size
 }
 
 // Pad returns the picture with a border of this many pixels of one grey value on each side.

@@ -19,14 +19,13 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// packed is a JPEG that becomes pixels when somebody asks for them: most frames of a camera are only compared with
-// others at a small scale, or skipped.
+// packed is a JPEG.
 type packed struct {
 	jpeg []byte
 	size image.Point
 
-	mu    sync.Mutex // several goroutines may read a picture at once
-	small *Gray      // the last thumbnail
+	mu    sync.Mutex
+	small *Gray // the last thumbnail
 }
 
 // FromJPEG returns a picture whose pixels are decoded when they are asked for. The picture keeps data. An EXIF
@@ -41,17 +40,13 @@ func FromJPEG(data []byte) (*Image, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return &Image{packed: &packed{jpeg: data, size: size}}, nil
+	return &Image{later: &packed{jpeg: data, size: size}}, nil
 }
 
-// open decodes the picture unless it was decoded before.
-func (p *packed) open(mat *gocv.Mat) (err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if mat.Ptr() == nil {
-		*mat, err = p.decode(gocv.IMReadColor, p.size, gocv.MatTypeCV8UC3)
-	}
-	return err
+func (p *packed) bounds() image.Point { return p.size }
+
+func (p *packed) open() (gocv.Mat, error) {
+	return p.decode(gocv.IMReadColor, p.size, gocv.MatTypeCV8UC3)
 }
 
 // thumbnail returns the grey values at a size. It decodes no more frequencies than this size needs, which makes each

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <vector>
 
 #include <malloc.h>
@@ -127,61 +128,26 @@ void fa_net_forward(void *net, void *img, const fa_blob *in, const char **output
 
 void fa_net_close(void *net) { delete static_cast<Net *>(net); }
 
-int fa_turns_back(void) { return CV_VERSION_MAJOR == 4 && CV_VERSION_MINOR < 7; }
-
-void *fa_capture_file(const char *url, int timeout_ms, char **err) {
+void *fa_camera_open(int index, int *packed, char **err) {
 	cv::VideoCapture *c = nullptr;
 	guard(err, [&] {
-		c = new cv::VideoCapture();
-		// FFmpeg alone: the fallbacks take a file name for a pattern of numbered images.
-		if (!c->open(url, cv::CAP_FFMPEG,
-				{cv::CAP_PROP_OPEN_TIMEOUT_MSEC, timeout_ms, cv::CAP_PROP_READ_TIMEOUT_MSEC, timeout_ms}))
-			throw std::runtime_error("it cannot be opened as a video");
-	});
-	if (*err) {
-		delete c;
-		return nullptr;
-	}
-	return c;
-}
-
-void *fa_capture_device(int index, char **err) {
-	cv::VideoCapture *c = nullptr;
-	guard(err, [&] {
-		c = new cv::VideoCapture();
-		if (!c->open(index, cv::CAP_V4L2))
+		std::unique_ptr<cv::VideoCapture> device(new cv::VideoCapture());
+		if (!device->open(index, cv::CAP_V4L2))
 			throw std::runtime_error("the camera cannot be opened");
+		*packed = device->get(cv::CAP_PROP_FOURCC) == cv::VideoWriter::fourcc('M', 'J', 'P', 'G') &&
+			device->set(cv::CAP_PROP_CONVERT_RGB, 0);
+		c = device.release();
 	});
-	if (*err) {
-		delete c;
-		return nullptr;
-	}
 	return c;
 }
 
-int fa_capture_grab(void *c, char **err) {
+int fa_camera_read(void *c, void *dst, char **err) {
 	bool ok = false;
-	guard(err, [&] { ok = static_cast<cv::VideoCapture *>(c)->grab(); });
+	guard(err, [&] { ok = static_cast<cv::VideoCapture *>(c)->read(mat(dst)); });
 	return ok;
 }
 
-void fa_capture_retrieve(void *c, void *dst, char **err) {
-	guard(err, [&] { static_cast<cv::VideoCapture *>(c)->retrieve(mat(dst)); });
-}
-
-double fa_capture_get(void *c, int property, char **err) {
-	double x = 0;
-	guard(err, [&] { x = static_cast<cv::VideoCapture *>(c)->get(property); });
-	return x;
-}
-
-int fa_capture_set(void *c, int property, double value, char **err) {
-	bool ok = false;
-	guard(err, [&] { ok = static_cast<cv::VideoCapture *>(c)->set(property, value); });
-	return ok;
-}
-
-void fa_capture_close(void *c) {
+void fa_camera_close(void *c) {
 	char *err = nullptr;
 	guard(&err, [&] { delete static_cast<cv::VideoCapture *>(c); });
 	free(err);

@@ -40,14 +40,39 @@ void fa_net_forward(void *net, void *mat, const fa_blob *in, const char **output
 	long long *ns, char **err);
 void fa_net_close(void *net);
 
-int fa_turns_back(void); // OpenCV turns pictures the wrong way by the container
-void *fa_capture_file(const char *url, int timeout_ms, char **err);
-void *fa_capture_device(int index, char **err);
-int fa_capture_grab(void *capture, char **err);
-void fa_capture_retrieve(void *capture, void *mat, char **err);
-double fa_capture_get(void *capture, int property, char **err);
-int fa_capture_set(void *capture, int property, double value, char **err);
-void fa_capture_close(void *capture);
+void *fa_camera_open(int index, int *packed, char **err); // packed: it gives JPEGs
+int fa_camera_read(void *camera, void *mat, char **err);
+void fa_camera_close(void *camera);
+
+// A film is what FFmpeg reads: a file or a URL.
+typedef struct {
+	int frames;         // -1 if they are not counted
+	double rate;        // frames a second, or 0
+	int others;         // further films in the file
+	int ends;           // it has a length
+	int jpeg;           // its packets are JPEGs
+	int width, height;  // of frames as they are stored
+	int turn;           // degrees clockwise by which they are to be turned
+	double stretch;     // width of a pixel by its height, or 0
+} fa_film_about;
+
+typedef struct {
+	void *frame;        // for fa_frame_bgr; freed by the caller. Or
+	const void *data;   // a packet, valid until the next call
+	int length;
+	int width, height;
+	double ms;          // when it is shown
+} fa_shot;
+
+enum { FA_MOST_PIXELS = 64000000 };
+
+void *fa_film_open(const char *name, const char *host, const char *served, int timeout_ms, fa_film_about *about,
+	int *failed, char **err);
+int fa_film_next(void *film, int packets, fa_shot *out, char **err);
+int fa_film_decode(void *film, fa_shot *out, char **err);
+void fa_film_close(void *film);
+void fa_frame_bgr(void *frame, void *mat, char **err);
+void fa_frame_free(void *frame);
 
 void *fa_cascade_open(const char *path, char **err);
 int fa_cascade_detect(void *cascade, void *gray, int smallest, int *boxes, int most, char **err);

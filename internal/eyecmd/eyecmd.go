@@ -65,14 +65,8 @@ func Main() {
 }
 
 // check tries what only this program can try, with the networks of a folder.
-func check(dir string) (all []cli.Finding) {
-	add := func(what, good string, err error) {
-		f := cli.Finding{What: what, Good: good}
-		if err != nil {
-			f.Problem = err.Error()
-		}
-		all = append(all, f)
-	}
+func check(dir string) (all cli.Findings) {
+	add := func(what, good string, err error) { all.Add("without", what, err, good) }
 	add("OpenCV", cv.Version(), nil)
 	running, err := runs(dir)
 	add("ONNX Runtime", running, err)
@@ -189,7 +183,7 @@ func show(frames io.Reader) error {
 
 // write writes frames to a video of 25 frames a second, which only its owner can read.
 func write(frames io.Reader, path string) error {
-	rec := facedet.NewRecorder(path, 25)
+	rec := cv.NewVideoWriter(path, "MJPG", 25)
 	var size image.Point // of the first frame
 	err := drawing.Read(frames, func(f drawing.Frame) (bool, error) {
 		img, err := draw(f)

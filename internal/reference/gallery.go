@@ -208,7 +208,7 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 	kernel := graph.Heat(3.5 * g.Learner.Settings.Sigma) // wider than the learner's, with longer edges
 	d := graph.Distances(x, c.Scale)
 	w := graph.Similarity(d, kernel, kernel.Weight(1.3*c.EdgeRadius()))
-	scores, err := anomaly.SoftHarmonic(w, v, y, .1, .01)
+	l, err := anomaly.Solve(w, v, y, .1, .01)
 	if err != nil {
 		panic(err)
 	}
@@ -217,7 +217,7 @@ func (g *Gallery) Audit(learned bool) map[int64]Audited {
 		// The margin: the distance to the nearest other face of this name, minus the distance to the nearest face of
 		// another person.
 		var own, others []float64
-		a := Audited{Score: scores[i], Isolated: true}
+		a := Audited{Score: anomaly.Unusual(l.RawRowView(i), y[i]), Isolated: true}
 		for j := range ids {
 			switch {
 			case j == i:

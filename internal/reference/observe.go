@@ -143,8 +143,8 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict)
 		}
 	}
 	for i := range verdicts {
-		if worse[i] && verdicts[i].Person != 0 {
-			verdicts[i].Person, verdicts[i].Reason, verdicts[i].Distance = 0, online.BetterFace, 0
+		if worse[i] {
+			verdicts[i].Lose()
 		}
 	}
 	return worse

@@ -76,8 +76,6 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 // Undo takes back the faces learned after an observation. Ok is false if the journal does not reach back so far.
 func (l *Learner) Undo(since int64) (faces int, ok bool) {
 	n, ok := l.Graph.Undo(since)
-	if ok {
-	}
 	return int(n), ok
 }
 

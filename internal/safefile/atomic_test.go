@@ -65,33 +65,6 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// Sweep removes the temporary files of a killed program. It keeps the file itself, a file that is being written, and
-// all other files.
-func TestSweep(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "events.jsonl")
-	left, others := ".events.jsonl-123", []string{"events.jsonl", ".events.jsonl-", ".events.jsonl-1a", ".other-123"}
-	for _, name := range append([]string{left}, others...) {
-		fixture.Check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
-	}
-	f := fixture.Must(safefile.Create(path))(t)
-	safefile.Sweep(path)
-	if _, err := os.Stat(filepath.Join(dir, left)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file of a killed program is still there: error %v", err)
-	}
-	for _, name := range others {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
-		}
-	}
-	fixture.Must(f.WriteString("new"))(t)
-	fixture.Check(t, f.Commit())
-	if b, err := os.ReadFile(path); err != nil || string(b) != "new" {
-		t.Errorf("content %q, error %v", b, err)
-	}
-	safefile.Sweep(filepath.Join(dir, "none", "file"))
-}
-
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	file, pipe, link := filepath.Join(dir, "file"), filepath.Join(dir, "pipe"), filepath.Join(dir, "link")

@@ -12,7 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"time"
 )
 
@@ -23,75 +23,28 @@ type File struct {
 	done bool
 }
 
-// Create begins a file for path. Only its owner can read and write it.
+// Create begins a file for path. Only its owner can read and write it: who makes it, or for root the owner of the
+// folder.
 func Create(path string) (*File, error) {
-	for {
-		f, err := os.CreateTemp(filepath.Dir(path), temporary(path)+"*")
-		if err != nil {
-			return nil, err
-		}
-		// The lock tells Sweep that a program is still writing. Without locks, Sweep removes nothing.
-		Lock(f, 0)
-		if _, err := os.Lstat(f.Name()); err == nil {
-			return &File{File: f, path: path}, nil
-		}
-		f.Close() // Sweep removed the file before it was locked
-	}
-}
-
-// temporary returns the beginning of the names of temporary files for path; a number follows.
-func temporary(path string) string { return "." + filepath.Base(path) + "-" }
-
-// Sweep removes temporary files of path that killed programs left behind.
-func Sweep(path string) {
-	entries, err := os.ReadDir(filepath.Dir(path))
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
-		return // then there is nothing to sweep
+		return nil, err
 	}
-	for _, e := range entries {
-		number, ok := strings.CutPrefix(e.Name(), temporary(path))
-		if !ok || number == "" || strings.Trim(number, "0123456789") != "" || !e.Type().IsRegular() {
-			continue
-		}
-		name := filepath.Join(filepath.Dir(path), e.Name())
-		if f, err := Open(name); err == nil {
-			if Lock(f, 0) == nil {
-				os.Remove(name)
-			}
-			f.Close()
-		}
-	}
+	return &File{File: f, path: path}, Own(f)
 }
 
 // Commit syncs the file to disk and renames it to its path. On error the old file stays.
 func (f *File) Commit() error {
-	if err := f.commit(); err != nil {
-		f.Abort()
-		return err
+	defer f.Abort()
+	err := errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), f.path)
 	}
-	f.done = true
-	return nil
-}
-
-func (f *File) commit() error {
-	if err := f.Sync(); err != nil {
-		return err
+	if err == nil {
+		f.done = true
+		Sync(filepath.Dir(f.path)) // not every file system can do that
 	}
-	// If the system can rename open files, the file stays open, and therefore locked, until Sweep can no longer remove
-	// it. On other systems Sweep may remove the file after Close. Then Rename fails, and the old file stays.
-	if !renamesOpen {
-		if err := f.Close(); err != nil {
-			return err
-		}
-	}
-	if err := Rename(f.Name(), f.path); err != nil {
-		return err
-	}
-	f.done = true
-	if !renamesOpen {
-		return nil
-	}
-	return f.Close()
+	return err
 }
 
 // Abort removes the file. After Commit it does nothing, so it may be deferred.
@@ -104,17 +57,22 @@ func (f *File) Abort() {
 	os.Remove(f.Name())
 }
 
-// Rename replaces a file with another file of the same folder, which must already be synced to disk.
-func Rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
+// Sync writes a file to the disk, or the names in a folder.
+func Sync(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
 		return err
 	}
-	// The folder must be synced, too. Not every file system can do that, so errors are ignored.
-	if d, err := os.Open(filepath.Dir(to)); err == nil {
-		d.Sync()
-		d.Close()
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Own gives a file that root has just made the owner of its folder, who will use it.
+func Own(f *os.File) error {
+	var of syscall.Stat_t
+	if os.Geteuid() != 0 || syscall.Stat(filepath.Dir(f.Name()), &of) != nil {
+		return nil
 	}
-	return nil
+	return f.Chown(int(of.Uid), int(of.Gid))
 }
 
 // Write replaces the file at path with data. On error the old file stays.
@@ -136,7 +94,7 @@ var ErrNotRegular = errors.New("not a regular file")
 // Open opens a regular file for reading. It never waits: an ordinary open of a pipe waits for a writer, perhaps for
 // ever. The error wraps [ErrNotRegular] or comes from package fs.
 func Open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +109,7 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadSecret returns the content of a regular file that only its owner can read, at most 64 kB of it.
+// ReadSecret returns the content of a regular file that only its owner can read, at most 256 MB of it.
 func ReadSecret(path string) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -161,7 +119,7 @@ func ReadSecret(path string) ([]byte, error) {
 	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("others can read the secret in %s; run: chmod 600 %s", path, path)
 	}
-	return io.ReadAll(io.LimitReader(f, 1<<16))
+	return io.ReadAll(io.LimitReader(f, largest))
 }
 
 // largest is the largest size of a file that is read whole, in bytes.
@@ -187,9 +145,25 @@ const lockPause = 50 * time.Millisecond
 // [ErrLocked]; other errors come from the system.
 func Lock(f *os.File, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(lockPause) {
-		err := tryLock(f)
-		if !errors.Is(err, ErrLocked) || time.Now().After(end) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
+		if time.Now().After(end) {
+			return ErrLocked
+		}
 	}
+}
+
+// LockFolder locks a folder until unlock is called. The error is that of [Lock], after ten seconds.
+func LockFolder(dir string) (unlock func() error, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := Lock(f, 10*time.Second); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f.Close, nil
 }

@@ -49,7 +49,7 @@ type Collector struct {
 
 // NewCollector returns a collector that has no frame yet.
 func NewCollector(space face.Space) *Collector {
-	return &Collector{space: space, t: sighting.NewTracker(space, sighting.Settings{}), live: make(map[int]*Sighting)}
+	return &Collector{space: space, t: sighting.NewTracker(space), live: make(map[int]*Sighting)}
 }
 
 // Add takes a frame.
@@ -57,7 +57,7 @@ func (c *Collector) Add(f face.Frame) {
 	if f.Still {
 		c.stills++
 		c.end(nil)
-		c.t = sighting.NewTracker(c.space, sighting.Settings{First: c.t.Next()})
+		c.t.Restart()
 	}
 	for i, id := range c.t.Update(f.Time, f.Samples) {
 		s := c.live[id]
@@ -113,9 +113,6 @@ func Scan(ctx context.Context, s Stream, space face.Space) (Recording, error) {
 			return Recording{}, err
 		}
 		c.Add(f)
-		if l, ok := s.(face.Looker); ok {
-			l.Sure() // a scan never needs a closer look
-		}
 	}
 	return c.End(s.Count()), nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
@@ -80,10 +81,9 @@ type Camera struct {
 // Show describes the camera's picture.
 type Show struct {
 	Frames []face.Frame
-	End    error           // error after the frames; nil: none
-	Fail   error           // error of opening
-	Hang   <-chan struct{} // no frame comes until it is closed, even if the context ends
-	Pace   time.Duration   // time between frames
+	End    error         // error after the frames; nil: none
+	Fail   error         // error of opening
+	Pace   time.Duration // time between frames
 }
 
 // Play sets the camera's picture after the next opening.
@@ -101,7 +101,7 @@ func (c *Camera) Uses() (now, most int) {
 }
 
 // Open implements [tablet.Camera].
-func (c *Camera) Open(context.Context, tablet.Purpose) (tablet.Stream, error) {
+func (c *Camera) Open(context.Context, eye.Gate) (tablet.Stream, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.show.Fail != nil {
@@ -119,9 +119,6 @@ type reel struct {
 }
 
 func (r *reel) Next(ctx context.Context) (face.Frame, error) {
-	if r.Hang != nil {
-		<-r.Hang
-	}
 	select {
 	case <-ctx.Done():
 		return face.Frame{}, ctx.Err()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -17,37 +18,30 @@ import (
 // use the database meanwhile. The key of path ([SetKey]) encrypts the copy. Nothing that was deleted is in it. On error
 // there is no file at path; if there was one, it stays, and the error wraps [fs.ErrExist].
 func (d *DB) Backup(path string) error {
-	exists := fmt.Errorf("%s exists (%w); name another file", path, fs.ErrExist)
-	if _, err := os.Lstat(path); err == nil {
-		return exists
+	free := func() error {
+		if there(path) {
+			return fmt.Errorf("%s exists (%w); name another file", path, fs.ErrExist)
+		}
+		return nil
+	}
+	if err := free(); err != nil {
+		return err
 	}
 	made, err := d.copy(path, Key(path))
 	if err != nil {
 		return err
 	}
 	defer os.Remove(made)
-	unlock, err := lock(filepath.Dir(path)) // against another backup
-	if err != nil {
-		return d.explain(err)
-	}
-	defer unlock()
-	if _, err := os.Lstat(path); err == nil {
-		return exists
-	}
-	if err := os.Rename(made, path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
+	return d.explain(publish(made, path, free))
 }
 
 // copy writes the database into a new file beside path, and checks it. On error there is no such file.
 func (d *DB) copy(path string, key []byte) (made string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-new-") // mode 0600
+	made, err = temporary(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	to := &DB{path: f.Name(), key: key, prepared: make(map[string]*sqlite3.Stmt)}
+	to := &DB{path: made, key: key, prepared: make(map[string]*sqlite3.Stmt)}
 	defer func() {
 		if err = to.explain(err); err != nil { // before there is room again
 			os.Remove(to.path)
@@ -56,7 +50,7 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 			os.Remove(to.path + end)
 		}
 	}()
-	full, err := filepath.Abs(to.path)
+	full, err := filepath.Abs(made)
 	if err != nil {
 		return "", err
 	}
@@ -69,15 +63,13 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 	if errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), size) {
 		return "", ErrFull
 	}
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = to.begin(true)
 	}
-	if err := to.begin(true); err != nil {
-		to.Close()
-		return "", err
+	if err == nil {
+		err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"))
 	}
-	err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"), to.Close(), f.Sync())
-	return to.path, err
+	return made, errors.Join(err, to.Close(), safefile.Sync(made))
 }
 
 // size returns the size of the database in bytes.

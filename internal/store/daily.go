@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/safefile"
 )
 
 // day is the end of the name of a copy.
@@ -68,16 +70,14 @@ func (d *DB) daily(path string, now time.Time, erased int64) error {
 		return err
 	}
 	defer os.Remove(made)
-	unlock, err := lock(filepath.Dir(path))
+	err = publish(made, path, func() error {
+		again, _, err := d.erased()
+		if err == nil && again != erased {
+			err = errors.New("somebody was forgotten") // the next call makes another one
+		}
+		return err
+	})
 	if err != nil {
-		return err
-	}
-	defer unlock()
-	again, _, err := d.erased()
-	if err != nil || again != erased { // the next call makes another one
-		return err
-	}
-	if err := os.Rename(made, path); err != nil {
 		return err
 	}
 	for _, c := range d.copies() {
@@ -87,7 +87,7 @@ func (d *DB) daily(path string, now time.Time, erased int64) error {
 			os.Remove(c.path)
 		}
 	}
-	return syncFolder(filepath.Dir(path))
+	return nil
 }
 
 // makeRoom removes the oldest copies until there is room for two more. One copy stays.
@@ -113,8 +113,8 @@ func (d *DB) makeRoom() error {
 
 // dropCopies removes all daily copies, and parts of copies that were never finished.
 func (d *DB) dropCopies() error {
-	unlock, err := lock(filepath.Dir(d.path)) // against a copy that is being made
-	if errors.Is(err, fs.ErrPermission) {     // then there are no copies, either
+	unlock, err := safefile.LockFolder(filepath.Dir(d.path)) // against a copy that is being made
+	if errors.Is(err, fs.ErrPermission) {                    // then there are no copies, either
 		return nil
 	}
 	if err != nil {

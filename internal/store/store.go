@@ -177,26 +177,10 @@ func (d *DB) create() error {
 	if err := local(dir); err != nil {
 		return err
 	}
-	unlock, err := lock(dir)
+	made, err := temporary(d.path)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if _, err := os.Lstat(d.path); err == nil {
-		return nil
-	}
-	// The log of a database that somebody has deleted would bring its people back.
-	for _, end := range beside {
-		if err := os.Remove(d.path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(d.path)+"-new-") // mode 0600
-	if err != nil {
-		return err
-	}
-	made := f.Name()
-	f.Close()
 	defer os.Remove(made)
 	if err := d.open(made, false); err != nil {
 		return err
@@ -209,10 +193,47 @@ func (d *DB) create() error {
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(made, d.path); err != nil {
+	err = publish(made, d.path, func() error {
+		if there(d.path) {
+			return fs.ErrExist
+		}
+		// The log of a database that somebody has deleted would bring its people back.
+		for _, end := range beside {
+			if err := os.Remove(d.path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// temporary makes a file beside path, and returns its path.
+func temporary(path string) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-new-") // mode 0600
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), errors.Join(safefile.Own(f), f.Close())
+}
+
+// publish renames a file to path if may allows it, while no other program does that in the folder.
+func publish(made, path string, may func() error) error {
+	unlock, err := safefile.LockFolder(filepath.Dir(path))
+	if err != nil {
 		return err
 	}
-	return syncFolder(dir)
+	defer unlock()
+	if err := may(); err != nil {
+		return err
+	}
+	if err := os.Rename(made, path); err != nil {
+		return err
+	}
+	return safefile.Sync(filepath.Dir(path))
 }
 
 // beside are the endings of the files beside a database that is open: its log, and the index of the log.
@@ -221,7 +242,12 @@ var beside = []string{"-wal", "-shm"}
 // private makes the files beside a database before SQLite does, because SQLite lets other users read them.
 func private(path string) error {
 	for _, end := range beside {
-		f, err := os.OpenFile(path+end, os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := os.OpenFile(path+end, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			err = safefile.Own(f)
+		} else if errors.Is(err, fs.ErrExist) {
+			f, err = os.OpenFile(path+end, os.O_RDWR|os.O_CREATE, 0o600)
+		}
 		if err != nil {
 			return err
 		}
@@ -511,7 +537,8 @@ func (d *DB) explain(err error) error {
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.IOERR_DATA), errors.Is(err, sqlite3.IOERR_SHORT_READ),
 		errors.Is(err, sqlite3.IOERR_CORRUPTFS), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		known = ErrDamaged
-	case errors.Is(err, sqlite3.FULL), full(err), errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path), 1<<16):
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
+		errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path), 1<<16):
 		known = ErrFull
 	case errors.Is(err, sqlite3.READONLY), errors.Is(err, syscall.EROFS):
 		known = errReadOnly

@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // Actor is a made-up face in a frame. Only Who is needed.
@@ -242,10 +243,14 @@ func (a Actor) Vector(s face.Space) []float32 {
 	}
 	spread := .25 / math.Sqrt(float64(s.Dim)) // two views are then about .35 apart
 	length := 1 / math.Sqrt(float64(s.Dim))
+	sum := 0.
 	for i := range v {
 		v[i] = float32(length*person.NormFloat64() + spread*view.NormFloat64())
+		sum += float64(v[i]) * float64(v[i])
 	}
-	s.Project(v)
+	for i := range v {
+		v[i] = float32(float64(v[i]) / math.Sqrt(sum))
+	}
 	return v
 }
 
@@ -265,7 +270,7 @@ func (a Actor) sample(track int, s face.Space) face.Sample {
 	if a.Shut {
 		eyes = .1
 	}
-	x.Landmarks = Landmarks(a.Turn, .5+a.Nod, eyes)
+	x.Landmarks = fixture.Landmarks(a.Turn, .5+a.Nod, eyes)
 	middle := box.Min.Add(box.Max).Div(2)
 	stir := rand.New(rand.NewPCG(hash(a.Who, a.View), 3))
 	for i := range x.Landmarks {
@@ -287,24 +292,6 @@ func (a Actor) place() image.Rectangle {
 		return box
 	}
 	return image.Rect(100, 50, 220, 190)
-}
-
-// Landmarks returns 68 points of a face in this pose, see [face.Pose], with 40 pixels between the eyes. The eyes are at
-// (80,100) and (120,100).
-func Landmarks(turn, nod, eyes float64) []face.Point {
-	l := make([]face.Point, 68)
-	for i := range l { // an oval; what says how a head is held follows
-		sin, cos := math.Sincos(float64(i) * 2 * math.Pi / 68)
-		l[i] = face.Point{X: float32(100 + 45*cos), Y: float32(115 + 55*sin)}
-	}
-	for i, centre := range []float32{80, 120} {
-		for j, p := range [6][2]float32{{-10, 0}, {-4, -10}, {4, -10}, {10, 0}, {4, 10}, {-4, 10}} {
-			l[36+6*i+j] = face.Point{X: centre + p[0], Y: 100 + p[1]*float32(eyes)}
-		}
-	}
-	l[30] = face.Point{X: 100 + 20*float32(turn), Y: 100 + 40*float32(nod)}
-	l[48], l[54] = face.Point{X: 85, Y: 140}, face.Point{X: 115, Y: 140}
-	return l
 }
 
 // draw draws a frame: a disc with eyes and a mouth for each actor, in a colour of their own.

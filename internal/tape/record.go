@@ -276,17 +276,7 @@ func (p *player) hear(q eye.Request) (answer [][]byte, err error) {
 		if kind != eye.Progress || !p.kept {
 			answer = append(answer, b)
 		}
-		more := kind == eye.Progress || kind == eye.Damaged
-		if kind == eye.Image {
-			var image struct {
-				More bool `cbor:"more"`
-			}
-			if err := cbor.Unmarshal(b[5:], &image); err != nil {
-				return nil, err
-			}
-			more = image.More
-		}
-		if !more {
+		if kind != eye.Progress && kind != eye.Damaged {
 			return answer, nil
 		}
 	}

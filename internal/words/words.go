@@ -74,14 +74,14 @@ func (l Language) Sentence(word string) string {
 	return word
 }
 
-// Refusal returns the sentence for a refusal with a name and a message, with advice. Wait is the number of
-// seconds until the next try is allowed; 0 if it is not known.
+// Refusal returns the sentence for a refusal with a name and perhaps a message, in English, which then says more. Wait
+// is the number of seconds until the next try is allowed; 0 if it is not known.
 func (l Language) Refusal(name, message string, wait uint32) string {
 	if wait > 0 {
 		s, _ := l.Say("Wait", wait)
 		return s
 	}
-	if s, ok := l.Say(name); ok && l != English { // the service's own words say more
+	if s, ok := l.Say(name); ok && (l != English || message == "") {
 		return s
 	}
 	return message

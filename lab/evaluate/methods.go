@@ -101,7 +101,7 @@ type sightings struct {
 func (m *sightings) See(f Face, recording int, hold bool) (string, float64, error) {
 	w := m.watchers[recording]
 	if w == nil {
-		w = sighting.NewWatcher(m.l, sighting.Settings{}, sighting.Rules{})
+		w = sighting.NewWatcher(m.l)
 		m.watchers[recording] = w
 	}
 	seen, err := w.See(f.At, []face.Sample{f.Sample()}, func(int) bool { return hold })

@@ -16,11 +16,11 @@ import (
 // lloydRounds is the number of k-means rounds.
 const lloydRounds = 20
 
-// Backbone returns SoftHAD scores like [anomaly.SoftHarmonic], in O(k³ + nk) time. Each class is represented by at most
+// Backbone returns SoftHAD scores like [SoftHarmonic], in O(k³ + nk) time. Each class is represented by at most
 // k centroids from k-means. The multiplicity of a centroid is its number of points. The compact soft harmonic solution
 // is computed on the centroids. An example is then one more vertex, and its value follows from the values of the
 // centroids; its own share in its centroid is left out. If k is at least the size of every class, all examples are
-// centroids, and the scores are the scores of [anomaly.SoftHarmonic].
+// centroids, and the scores are the scores of [SoftHarmonic].
 //
 // Weights come from the kernel on Euclidean distances. The thesis prints a compact form in which gamma is multiplied by
 // c; here it is divided by c, which agrees with the full graph. The error wraps [ErrExamples], [anomaly.ErrLabels] or

@@ -4,7 +4,7 @@
 //
 // For conditional anomaly detection (package anomaly): [WeightedNeighbours], and with training examples [Projection],
 // [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning. [CrossValidate] scores each example with
-// a scorer that was trained on others. [Backbone] is [anomaly.SoftHarmonic] for more examples than a graph can hold.
+// a scorer that was trained on others. [Backbone] is [SoftHarmonic] for more examples than a graph can hold.
 // For max-margin graph cuts (package maxmargin): [Manifold], whose classifier itself must be smooth on the graph.
 package peers
 
@@ -30,7 +30,7 @@ var ErrExamples = errors.New("unusable examples")
 // weighted k-NN. An example far from all others is judged by tiny weights, too. The error wraps [anomaly.ErrLabels] or
 // [anomaly.ErrWeights].
 func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
-	if _, err := anomaly.CheckGraph(w, y); err != nil {
+	if _, err := checkGraph(w, y); err != nil {
 		return nil, err
 	}
 	scores := make([]float64, len(y))

@@ -66,7 +66,7 @@ func TestMethodsFindFlips(t *testing.T) {
 	kernel := graph.Heat(.7)
 	w := graph.Similarity(graph.Distances(x, 1), kernel, 0)
 	for name, score := range map[string]func() ([]float64, error){
-		"SoftHAD":  func() ([]float64, error) { return anomaly.SoftHarmonic(w, nil, y, 1, .1) },
+		"SoftHAD":  func() ([]float64, error) { return peers.SoftHarmonic(w, y, 1, .1) },
 		"RWCAD":    func() ([]float64, error) { return peers.RandomWalk(w, y, 1e-4) },
 		"k-NN":     func() ([]float64, error) { return peers.WeightedNeighbours(w, y) },
 		"backbone": func() ([]float64, error) { return peers.Backbone(context.Background(), x, y, 20, kernel, 1, .1) },
@@ -115,7 +115,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 	for run := range 10 {
 		x, y := points(r, 40, 3)
 		kernel := graph.Heat(.3 + r.Float64())
-		want, err := anomaly.SoftHarmonic(graph.Similarity(graph.Distances(x, 1), kernel, 0), nil, y, 2, .05)
+		want, err := peers.SoftHarmonic(graph.Similarity(graph.Distances(x, 1), kernel, 0), y, 2, .05)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 func TestBackboneApproaches(t *testing.T) {
 	x, y, _ := clouds(2, 400)
 	kernel := graph.Heat(.7)
-	want, err := anomaly.SoftHarmonic(graph.Similarity(graph.Distances(x, 1), kernel, 0), nil, y, 1, .1)
+	want, err := peers.SoftHarmonic(graph.Similarity(graph.Distances(x, 1), kernel, 0), y, 1, .1)
 	if err != nil {
 		t.Fatal(err)
 	}

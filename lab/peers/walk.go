@@ -23,7 +23,7 @@ import (
 // It reads each weight a fixed number of times, and holds O(n) numbers beside them, so w may compute weights when they
 // are read. The error wraps [anomaly.ErrLabels], [anomaly.ErrWeights] or [anomaly.ErrSetting].
 func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
-	k, err := anomaly.CheckGraph(w, y)
+	k, err := checkGraph(w, y)
 	if err != nil {
 		return nil, err
 	}

@@ -46,41 +46,37 @@ type ablation struct {
 }
 
 // A decision gives a point that was tried a class, or -1.
-type decision func(t quantized.Trial, classes int) (int, error)
+type decision func(t quantized.Trial, classes int) int
 
-func harmonicClass(t quantized.Trial, _ int) (int, error) {
-	s, err := t.Solve()
-	if err != nil {
-		return -1, err
-	}
+func harmonicClass(t quantized.Trial, _ int) int {
 	best, value := -1, 1e-9
-	for _, v := range s.Values {
+	for _, v := range t.Solve().Values {
 		if v.Value > value {
 			best, value = v.Class, v.Value
 		}
 	}
-	return best, nil
+	return best
 }
 
-func nearestClass(t quantized.Trial, classes int) (int, error) {
+func nearestClass(t quantized.Trial, classes int) int {
 	best, distance := -1, math.Inf(1)
 	for c := range classes {
 		if d := t.Nearest(c); d < distance {
 			best, distance = c, d
 		}
 	}
-	return best, nil
+	return best
 }
 
 // labelledClass knows the labelled points only.
-func labelledClass(t quantized.Trial, classes int) (int, error) {
+func labelledClass(t quantized.Trial, classes int) int {
 	best, distance := -1, math.Inf(1)
 	for c := range classes {
 		if d := t.Anchor(c); d < distance {
 			best, distance = c, d
 		}
 	}
-	return best, nil
+	return best
 }
 
 // run returns the class of each point of the stream, and how many vertices are left.
@@ -100,15 +96,10 @@ func (a ablation) run(ctx context.Context, k int, by decision) (given []int, ver
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		t, err := g.Place(p.x)
-		if err != nil {
-			return nil, 0, err
-		}
+		t := g.Place(p.x)
 		class := -1
 		if !t.Outlier() {
-			if class, err = by(t.Trial, a.classes); err != nil {
-				return nil, 0, err
-			}
+			class = by(t.Trial, a.classes)
 			t.Keep(class, quantized.Moment{Observation: int64(i) + 1})
 		}
 		given = append(given, class)

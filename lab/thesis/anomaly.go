@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/figure"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/lab/synthetic"
@@ -111,7 +110,7 @@ func detectors() (all []detector) {
 	for _, width := range widths {
 		for _, gamma := range []float64{.01, .1, 1} {
 			graphs("SoftHAD", fmt.Sprintf("gamma %g", gamma), width, func(w mat.Symmetric, y []int) ([]float64, error) {
-				return anomaly.SoftHarmonic(w, nil, y, 1, gamma)
+				return peers.SoftHarmonic(w, y, 1, gamma)
 			})
 		}
 		for _, lambda := range []float64{0, 1e-5, 1e-4, 1e-3, 1} {
@@ -425,7 +424,7 @@ func (o *options) anomalyTime(ctx context.Context) error {
 			func() error { w = graph.Similarity(graph.Distances(l.X, 1), kernel, 0); return nil },
 			func() error { _, err := peers.WeightedNeighbours(w, l.Class); return err },
 			func() error { _, err := peers.RandomWalk(w, l.Class, 1e-4); return err },
-			func() error { _, err := anomaly.SoftHarmonic(w, nil, l.Class, 1, .1); return err },
+			func() error { _, err := peers.SoftHarmonic(w, l.Class, 1, .1); return err },
 			func() error { _, err := peers.Backbone(ctx, l.X, l.Class, 100, kernel, 1, .1); return err },
 		} {
 			spent, err := watch.measure(ctx, names[q], n, do)

@@ -159,10 +159,7 @@ func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t
 			}
 			continue
 		}
-		c, err := g.Place(x)
-		if err != nil {
-			return r, err
-		}
+		c := g.Place(x)
 		at, merged := c.Home()
 		if _, kept := c.Keep(-1, quantized.Moment{Observation: int64(t)}); !kept {
 			return r, fmt.Errorf("point %d is an outlier of the full graph, or has no room in it", t)

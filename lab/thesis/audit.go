@@ -13,7 +13,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ func auditors(reach float64) (all []auditor) {
 				graphs("SoftHAD", fmt.Sprintf(", c %g, gamma %g", c, gamma), sigma, func(w mat.Symmetric, y []int) (
 					[]float64, error,
 				) {
-					return anomaly.SoftHarmonic(w, nil, y, c, gamma)
+					return peers.SoftHarmonic(w, y, c, gamma)
 				})
 			}
 		}

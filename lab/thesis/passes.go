@@ -123,7 +123,7 @@ func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duratio
 	blur func([]float32) []float32) (p pass, err error) {
 	right, faces := make([]int, len(people)), make([]int, len(people))
 	for _, v := range all {
-		w := sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{})
+		w := sighting.NewWatcher(l)
 		who, named := online.Person(v.person+1), 0
 		for _, f := range people[v.person].stream[v.from:v.to] {
 			*at += 40 * time.Millisecond
@@ -239,8 +239,10 @@ func (r *repeated) measure(space face.Space, people, others []shown, length, k i
 	}
 	for i, p := range people {
 		for _, one := range []*online.Learner{l, frozen} {
-			if err := one.LabelAll(p.enrolled, online.Person(i+1)); err != nil {
-				return nil, err
+			for _, x := range p.enrolled {
+				if err := one.Label(x, online.Person(i+1)); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/online"
@@ -45,7 +44,7 @@ func poseAuditors(space face.Space) (all []auditor) {
 	soft := func(sigma, reach, c, gamma float64) func(d *mat.SymDense, y []int) ([]float64, error) {
 		kernel := graph.Heat(sigma)
 		return func(d *mat.SymDense, y []int) ([]float64, error) {
-			return anomaly.SoftHarmonic(graph.Similarity(d, kernel, kernel.Weight(reach)), nil, y, c, gamma)
+			return peers.SoftHarmonic(graph.Similarity(d, kernel, kernel.Weight(reach)), y, c, gamma)
 		}
 	}
 	add := func(family, setting string, f func(d *mat.SymDense, y []int) ([]float64, error)) {
@@ -53,7 +52,7 @@ func poseAuditors(space face.Space) (all []auditor) {
 			return f(d, y)
 		}})
 	}
-	margin := func(d *mat.SymDense, y []int) ([]float64, error) { return anomaly.OwnMinusOther(d, y), nil }
+	margin := func(d *mat.SymDense, y []int) ([]float64, error) { return peers.OwnMinusOther(d, y), nil }
 	add("own - other", "", margin)
 	for _, sigma := range []float64{.3, .4, .5, .7} {
 		for _, c := range []float64{.1, 1} {
@@ -66,7 +65,7 @@ func poseAuditors(space face.Space) (all []auditor) {
 						add("SoftHAD and own - other", fmt.Sprintf("%s, share %g", setting, share),
 							func(d *mat.SymDense, y []int) ([]float64, error) {
 								scores, err := f(d, y)
-								for i, m := range anomaly.OwnMinusOther(d, y) {
+								for i, m := range peers.OwnMinusOther(d, y) {
 									if err == nil {
 										scores[i] += share * min(max(m/reach, -1), 1)
 									}

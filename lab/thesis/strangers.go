@@ -102,7 +102,7 @@ func learnAlong(l *online.Learner, people []evaluate.Identity) error {
 				continue
 			}
 			if f.Take != take {
-				w, take = sighting.NewWatcher(l, sighting.Settings{}, sighting.Rules{}), f.Take
+				w, take = sighting.NewWatcher(l), f.Take
 			}
 			if _, err := w.See(f.At, []face.Sample{f.Sample()}, func(int) bool { return f.Hold }); err != nil {
 				return err

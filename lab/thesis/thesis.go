@@ -26,7 +26,7 @@ func New() *cobra.Command {
 	c.AddCommand(newCliff(&o), newParallel(&o), newLogin(&o), newApproximation(&o), newSensitivity(&o),
 		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o), newAnomalyTime(&o),
 		newAudit(&o), newPoses(&o), newChapelle(&o), newStrangers(&o),
-		newPasses(&o), newMorph(&o), newLimit(&o), newGraph(&o), newCasts(&o), newConditions(&o))
+		newPasses(&o), newMorph(&o), newGraph(&o), newCasts(&o), newConditions(&o))
 	return c
 }
 

@@ -46,7 +46,9 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 	_, err = g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{})
 	if err == nil { // another device of the fleet sees her
 		err = g.Records(false, func(t *gallery.Tx) error {
-			return t.Elsewhere([]gallery.Away{{Person: 1, Place: "hall", Since: time.Now(), Until: time.Now().Add(time.Hour)}})
+			now := time.Now().Unix()
+			t.Exec("insert into shared values(zeroblob(16), 1, '', 0, 0, 0, 1, 0, x'')")
+			return t.Elsewhere("here.hall", gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
 		})
 	}
 	if err != nil {

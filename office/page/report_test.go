@@ -69,10 +69,13 @@ func TestSystemReportInBrowser(t *testing.T) {
 		}
 		film = append(film, f)
 	}
-	r := replay.NewReport()
-	if err := replay.Run(t.Context(), &film, l, r, replay.Options{
-		Names: func(p online.Person) string { return names[p-1] }}); err != nil {
-		t.Fatal(err)
+	r := replay.NewReport(space)
+	how := replay.Options{Names: func(p online.Person) string { return names[p-1] }}
+	for f, err := range replay.Judge(t.Context(), &film, l, how) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Add(f)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")
 	w, err := os.Create(path)

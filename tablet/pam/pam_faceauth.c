@@ -10,7 +10,6 @@
  *
  * Options:
  *   noprompt     do not ask for the password; for programs that run a service of their own beside the password's
- *   timeout=S    seconds to wait for a verdict, 1 to 60, default 12; the daemon's own deadline is shorter
  *   password     tell the daemon that the password was given, if it is right: it is checked against the user's entry
  *   placed       with password: only modules that check a password lead to this line, so it is not checked again; for
  *                users whose entry is elsewhere, as in LDAP
@@ -69,10 +68,9 @@
 #define SESSIONS "/run/systemd/sessions/"
 #define USERS "/run/systemd/users/"
 #define SECOND UINT64_C(1000000)
-#define BEFORE (SECOND / 25)  /* to read what has come while the prompt waited */
 #define AFTER 100             /* milliseconds for the daemon to note that the password was right */
 #define SILENCE (SECOND * 5 / 2) /* of the daemon, which may have to be started, after Enter */
-#define FRESH (10 * SECOND)   /* a refusal that came while the prompt waited, counted from the start */
+#define LONGEST (65 * SECOND)    /* wait for a verdict; the daemon's own deadline is shorter */
 #define UNKNOWN_ASKER 65534   /* nobody */
 #define SHOWN 400             /* characters of a command: a longer one gets no face */
 #define MARK 17               /* size of the mark of an account */
@@ -87,13 +85,10 @@ struct attempt {
 	int fd;            /* to the daemon, or -1 */
 	char said[512];    /* of which this much is there */
 	size_t have;
-	bool asked;        /* for the verdict */
-	uint64_t began;
 	uint64_t heard;    /* the daemon's last line */
 	int signals;       /* a signalfd of what ends the wait, or -1 */
 	bool done;         /* nothing more will come */
-	bool match, other; /* the verdict: the user; or somebody else, a picture, or the user with the password only */
-	char why[32];      /* word for what ended it, or empty */
+	char why[32];      /* the word that ended it, or empty */
 };
 
 static uint64_t now(void)
@@ -167,20 +162,11 @@ static void hear(struct attempt *a, char *line)
 	a->heard = now();
 	if (kind == NULL || (word = strtok_r(NULL, " ", &next)) == NULL)
 		return; /* it is there */
-	if (strcmp(kind, "say") == 0 && (say = sentence(word, a->language)) != NULL) {
+	if (strcmp(kind, "say") == 0 && (say = sentence(word, a->language)) != NULL)
 		pam_info(a->pamh, "%s", say);
-		return;
-	}
 	a->done = strcmp(kind, "end") == 0 || strcmp(kind, "no") == 0;
-	if (a->done)
+	if (a->done && (strcmp(kind, "end") == 0 || strcmp(word, "match") != 0))
 		snprintf(a->why, sizeof a->why, "%s", word);
-	if (strcmp(kind, "end") == 0) {
-		a->match = a->asked && strcmp(word, "match") == 0; /* before it is asked the daemon tells none */
-		a->other = strcmp(word, "no-match") == 0 || strcmp(word, "taken-for-picture") == 0 ||
-			strcmp(word, "give-password") == 0;
-	} else if (a->done) {
-		pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", a->why);
-	}
 }
 
 /* Reads what the daemon has sent. Returns a negative errno when there will be no more. */
@@ -203,27 +189,19 @@ static int listen_to(struct attempt *a)
 	return 0;
 }
 
-/* Wants the verdict. Until then the daemon tells nothing, and nothing counts. */
-static int ask(struct attempt *a)
-{
-	a->asked = true;
-	return send(a->fd, "ask\n", 4, MSG_NOSIGNAL) == 4 ? 0 : -ECONNRESET;
-}
-
-/* Handles what the daemon sends until the attempt is done, or the deadline has passed. It ends earlier if the daemon says
- * nothing for SILENCE, or a signal comes, which stays for the program. */
-static int until(struct attempt *a, uint64_t deadline)
+/* Handles what the daemon sends until the attempt is done. It ends earlier if the daemon says nothing for SILENCE, or a
+ * signal comes, which stays for the program. */
+static int verdict(struct attempt *a)
 {
 	uint64_t begun = now();
+	a->heard = begun;
 	for (;;) {
 		struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
 		int r = listen_to(a);
-		uint64_t t = now(), end = (a->heard > begun ? a->heard : begun) + SILENCE;
+		uint64_t t = now(), end = a->heard + SILENCE;
 		if (a->done || r < 0)
 			return a->done ? 0 : r;
-		if (end > deadline)
-			end = deadline;
-		if (t >= end)
+		if (t >= end || t >= begun + LONGEST)
 			return -ETIMEDOUT;
 		if (poll(on, 2, (int)((end - t) / 1000) + 1) < 0 && errno != EINTR)
 			return -errno;
@@ -232,43 +210,32 @@ static int until(struct attempt *a, uint64_t deadline)
 	}
 }
 
-/* Has the daemon look for a user, and waits for nothing. Asks says that the verdict is wanted at once. The end of an
- * earlier connection ends an earlier look. */
-static int begin(struct attempt *a, const char *user, bool asks)
+/* Has the daemon look for a user, and waits for nothing. Ask is a line that wants the verdict, or empty: until it is sent
+ * the daemon tells nothing, and nothing counts. The end of an earlier connection ends an earlier look. */
+static int begin(struct attempt *a, const char *user, const char *ask)
 {
 	const void *service = NULL;
-	char line[1024];
+	char line[1024], asker[16] = "";
 	int n;
 	hang_up(a);
 	a->have = 0;
-	a->done = a->match = a->other = a->asked = false;
+	a->done = false;
 	*a->why = '\0';
-	a->began = a->heard = now();
 	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
 	    strpbrk(user, "\t\n") != NULL || strpbrk(service, "\t\n") != NULL)
 		return -EINVAL;
-	if (geteuid() != 0)
-		n = snprintf(line, sizeof line, "%s\t%s\t\t\t\t\n", asks ? "verify" : "prepare", user);
-	else
-		n = snprintf(line, sizeof line, "%s\t%s\t%lu\t%s\t%s\t%s\n", asks ? "verify" : "prepare", user,
-			(unsigned long)a->asker, (const char *)service, a->challenge, a->mark);
+	if (geteuid() == 0)
+		snprintf(asker, sizeof asker, "%lu", (unsigned long)a->asker);
+	n = snprintf(line, sizeof line, "verify\t%s\t%s\t%s\t%s\t%s\n%s", user, asker, *asker == '\0' ? "" : (const char *)service,
+		*asker == '\0' ? "" : a->challenge, a->mark, ask);
 	if (n < 0 || (size_t)n >= sizeof line)
 		return -EINVAL;
-	a->asked = asks;
 	a->fd = hail(line);
 	return a->fd < 0 ? a->fd : 0;
 }
 
-/* Whether it is of no use to begin again: there is a verdict, or the daemon refuses for a while. */
-static bool final(const struct attempt *a)
-{
-	static const char *const words[] = {"TooSoon", "PasswordNeeded", "NoProfile", "InvalidUser", "PermissionDenied",
-		"Elsewhere"};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strcmp(a->why, words[i]) == 0)
-			return true;
-	return a->match || a->other;
-}
+/* Whether the look has ended with a word. */
+static bool ended(const struct attempt *a, const char *word) { return a->done && strcmp(a->why, word) == 0; }
 
 enum kind { UNLISTED, SESSION, GREETER };
 
@@ -278,19 +245,13 @@ static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[
 	enum kind k = UNLISTED;
 	char line[256], kind[16], name[128];
 	struct stat s;
-	FILE *f;
-	int fd = open(SERVICES, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
+	FILE *f = fopen(SERVICES, "re");
+	if (f == NULL)
 		return UNLISTED;
-	if (fstat(fd, &s) < 0 || !S_ISREG(s.st_mode) || s.st_uid != 0 || (s.st_mode & (S_IWGRP | S_IWOTH)) ||
-		s.st_size > 1 << 16) {
+	if (fstat(fileno(f), &s) < 0 || !S_ISREG(s.st_mode) || s.st_uid != 0 || (s.st_mode & (S_IWGRP | S_IWOTH))) {
 		pam_syslog(pamh, LOG_ERR, "%s is not a file that root alone can write; no service may ask for a face",
 			SERVICES);
-		close(fd);
-		return UNLISTED;
-	}
-	if ((f = fdopen(fd, "re")) == NULL) {
-		close(fd);
+		fclose(f);
 		return UNLISTED;
 	}
 	while (k == UNLISTED && fgets(line, sizeof line, f) != NULL)
@@ -470,45 +431,42 @@ static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8], bool p
 	return here;
 }
 
-/* Copies what others have written, for a terminal: printable ASCII alone. Returns how many characters it has, also those
- * for which there is no room. */
-static size_t plain(char *to, size_t n, const char *from, size_t length)
+/* Adds what others have written to a text of n bytes with used characters, for a terminal: printable ASCII alone. Returns
+ * the number of characters, also of those for which there is no room. */
+static size_t add(char *to, size_t n, size_t used, const char *from, size_t length)
 {
-	size_t i;
-	for (i = 0; i < length && i + 1 < n; i++)
-		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-	to[i] = '\0';
-	return length;
+	for (size_t i = 0; i < length; i++, used++)
+		if (used + 1 < n) {
+			to[used] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+			to[used + 1] = '\0';
+		}
+	return used;
 }
 
 /* The program that asks, as the kernel knows it, and its arguments from the first on: the one before, whoever starts the
  * program chooses freely. Returns the number of characters, of which n - 1 are there. */
 static size_t command(char *to, size_t n)
 {
-	char data[4096];
-	size_t all = 0, got;
-	ssize_t exe = readlink("/proc/self/exe", data, sizeof data);
-	bool name = true; /* within the argument before the first */
-	FILE *f;
+	char exe[4096], one;
+	size_t used;
+	int c;
+	ssize_t length = readlink("/proc/self/exe", exe, sizeof exe);
+	FILE *f = fopen("/proc/self/cmdline", "re");
 	*to = '\0';
-	if (exe <= 0 || (f = fopen("/proc/self/cmdline", "re")) == NULL)
+	if (f == NULL)
 		return n; /* cannot be shown */
-	all = plain(to, n, data, (size_t)exe);
-	while ((got = fread(data, 1, sizeof data, f)) > 0)
-		for (size_t i = 0; i < got; i++) {
-			if (name) {
-				name = data[i] != '\0';
-				if (name)
-					continue;
-			}
-			if (all + 1 < n)
-				plain(to + all, n - all, data[i] == '\0' ? " " : data + i, 1);
-			all++;
-		}
+	used = add(to, n, 0, exe, length > 0 ? (size_t)length : 0);
+	while ((c = getc(f)) != EOF && c != '\0')
+		;
+	for (bool gap = true; (c = getc(f)) != EOF; gap = c == '\0') {
+		if (gap)
+			used = add(to, n, used, " ", 1);
+		one = (char)c;
+		if (c != '\0')
+			used = add(to, n, used, &one, 1);
+	}
 	fclose(f);
-	if (all > 0 && all < n && to[all - 1] == ' ')
-		to[--all] = '\0';
-	return all;
+	return length > 0 ? used : n;
 }
 
 /* Shows what a face would allow and who asks for it, before the camera looks: for sudo, su and the like. Returns false if
@@ -516,17 +474,17 @@ static size_t command(char *to, size_t n)
 static bool show(const struct attempt *a, const char *user)
 {
 	const void *service = NULL, *tty = NULL;
-	char words[SHOWN + 1], who[64], where[64], buffer[4096], more[64] = "";
+	char words[SHOWN + 1], who[64] = "", where[64] = "", buffer[4096], more[64] = "";
 	struct passwd p, *asker = NULL;
 	size_t n = command(words, sizeof words);
 	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
 	    pam_get_item(a->pamh, PAM_TTY, &tty) != PAM_SUCCESS)
 		return false;
 	if (getpwuid_r(a->asker, &p, buffer, sizeof buffer, &asker) == 0 && asker != NULL)
-		plain(who, sizeof who, p.pw_name, strlen(p.pw_name));
+		add(who, sizeof who, 0, p.pw_name, strlen(p.pw_name));
 	else
 		snprintf(who, sizeof who, "%lu", (unsigned long)a->asker);
-	plain(where, sizeof where, tty == NULL ? "" : tty, tty == NULL ? 0 : strlen(tty));
+	add(where, sizeof where, 0, tty == NULL ? "" : tty, tty == NULL ? 0 : strlen(tty));
 	if (n >= sizeof words)
 		snprintf(more, sizeof more, "... [+%zu]", n + 1 - sizeof words);
 	pam_info(a->pamh, "%s %s: %s%s (%s -> %s%s%s)", sentence("would-allow", a->language), (const char *)service, words,
@@ -666,26 +624,22 @@ __attribute__((visibility("default")))
 int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
 	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
+	static const char ask[] = "ask\n";
 	struct attempt a = {.pamh = pamh, .signals = -1, .fd = -1};
 	sigset_t ending, before;
 	bool prompt = true, password = false, placed = false, typed = false;
-	uint64_t timeout = 12, deadline;
 	const char *user = NULL;
 	enum kind kind;
 	int r = 0;
 
 	(void)flags;
 	for (int i = 0; i < argc; i++) {
-		char *stop = NULL;
 		if (strcmp(argv[i], "noprompt") == 0)
 			prompt = false;
 		else if (strcmp(argv[i], "password") == 0)
 			password = true;
 		else if (strcmp(argv[i], "placed") == 0)
 			placed = true;
-		else if (strncmp(argv[i], "timeout=", 8) == 0 && (timeout = strtoul(argv[i] + 8, &stop, 10)) >= 1 &&
-			timeout <= 60 && *stop == '\0')
-			continue;
 		else {
 			pam_syslog(pamh, LOG_ERR, "unusable option %s", argv[i]);
 			return PAM_IGNORE;
@@ -713,7 +667,7 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		}
 	if (kind == SESSION && geteuid() == 0 && !show(&a, user))
 		return PAM_IGNORE;
-	r = begin(&a, user, !prompt);
+	r = begin(&a, user, prompt ? "" : ask);
 	if (prompt) {
 		if (prompted(&a, &typed) != PAM_SUCCESS || typed) {
 			hang_up(&a);
@@ -722,7 +676,6 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	} else if (r < 0) {
 		return PAM_IGNORE;
 	}
-	deadline = now() + timeout * SECOND;
 	sigemptyset(&ending);
 	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
 		sigaddset(&ending, endings[i]);
@@ -732,35 +685,30 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		return PAM_IGNORE;
 	}
 	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (prompt && a.fd >= 0)
-		r = until(&a, now() + BEFORE); /* what has come meanwhile */
-	if (prompt && r != -ECANCELED) {
-		/* A refusal or a look of long ago is none any more, nor is one whose daemon has ended. */
-		if (a.fd < 0 || (r < 0 && r != -ETIMEDOUT) || now() - a.began > FRESH || (a.done && !final(&a)) ||
-		    (!a.done && ask(&a) < 0))
-			r = begin(&a, user, true);
-	}
-	for (int again = 0; a.fd >= 0 && r != -ECANCELED; again++) {
-		r = until(&a, deadline);
-		/* The look ended while Enter was pressed, or the daemon did before it could answer. */
-		if (again == 1 || !((a.done && strcmp(a.why, "unasked") == 0) || (r == -ECONNRESET && a.heard <= a.began)))
-			break;
-		r = begin(&a, user, true);
-	}
+	/* A look or a refusal of before has ended with its connection. */
+	if (prompt && (a.fd < 0 || send(a.fd, ask, strlen(ask), MSG_NOSIGNAL) < 0))
+		r = begin(&a, user, ask);
+	if (a.fd >= 0)
+		r = verdict(&a);
+	/* The look ended while Enter was pressed, or the daemon did before it could answer. */
+	if ((ended(&a, "unasked") || r == -ECONNRESET) && (r = begin(&a, user, ask)) == 0)
+		r = verdict(&a);
 	if (a.signals >= 0)
 		close(a.signals);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	hang_up(&a);
-	if (r < 0 && r != -ECANCELED && !a.done)
+	if (r < 0 && r != -ECANCELED)
 		strcpy(a.why, "error");
-	if (!a.match && sentence(a.why, a.language) != NULL)
+	if (!ended(&a, "match") && sentence(a.why, a.language) != NULL)
 		pam_info(pamh, "%s", sentence(a.why, a.language));
-	if (!a.match && prompt && answers_once(pamh))
+	if (!ended(&a, "match") && prompt && answers_once(pamh))
 		pam_set_item(pamh, PAM_AUTHTOK, "");
-	if (r < 0 || !a.done || (!a.match && !a.other))
-		return PAM_IGNORE;
-	if (!a.match)
+	if (ended(&a, "no-match") || ended(&a, "taken-for-picture") || ended(&a, "give-password"))
 		return PAM_AUTH_ERR;
+	if (!ended(&a, "match")) {
+		pam_syslog(pamh, LOG_DEBUG, "no login by face: %s", a.why);
+		return PAM_IGNORE;
+	}
 	if (pam_set_data(pamh, MATCHED, (void *)MATCHED, NULL) != PAM_SUCCESS)
 		return PAM_IGNORE;
 	pam_syslog(pamh, LOG_INFO, "%s was recognised", user);

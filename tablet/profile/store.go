@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,11 +52,10 @@ var (
 // version of the file format.
 const version = 1
 
-// Keys in table meta. Each user has a key of its own: see [Store.place].
+// Keys in table meta: of version and space, and of the check. Each user has one of its own: see [Store.place].
 const (
-	versionKey = "profiles"
-	spaceKey   = "space"
-	checkKey   = "check"
+	headKey  = "profiles"
+	checkKey = "check"
 )
 
 // patience is how long [Open] waits for another program to close the store.
@@ -64,17 +64,10 @@ const patience = 2 * time.Second
 // check is the constant that distinguishes a right key from a wrong one.
 var check = []byte("faceauth profiles")
 
-// Profile holds the data of one user for logins.
-type Profile struct {
-	Learner  []byte    `cbor:"learner"`  // snapshot of the user's learner
-	Policy   []byte    `cbor:"policy"`   // the encoded rest of an account of package tablet
-	Enrolled time.Time `cbor:"enrolled"` // in UTC
-}
-
 // record is a sealed value.
 type record struct {
 	User string `cbor:"user"`
-	Profile
+	Data []byte `cbor:"data"`
 }
 
 // Store is an open file of profiles. It is safe for concurrent use. The caller closes it.
@@ -147,58 +140,45 @@ func (s *Store) set(key string, value []byte) error {
 
 // begin checks the store, or writes the head of a new one, in a transaction.
 func (s *Store) begin() error {
-	var is [3][]byte
-	for i, key := range []string{versionKey, spaceKey, checkKey} {
-		var err error
-		if is[i], err = s.get(key); err != nil {
-			return err
-		}
-	}
-	switch n := string(is[0]); {
-	case n == "":
-		err := s.set(versionKey, fmt.Append(nil, version))
-		if err == nil {
-			err = s.set(spaceKey, []byte(s.space))
-		}
-		if err == nil {
-			err = s.set(checkKey, s.seal(check, head, ""))
-		}
+	is, err := s.get(headKey)
+	if err != nil {
 		return err
-	case n != fmt.Sprint(version):
-		return fmt.Errorf("%w: it is %s, and this program reads %d; update this program", ErrVersion, n, version)
-	case string(is[1]) != s.space:
-		return fmt.Errorf("%w: %s", ErrSpace, face.Space{ID: s.space}.Mismatch(string(is[1])))
 	}
-	if got, err := s.unseal(is[2], head, ""); err != nil || !bytes.Equal(got, check) {
+	sealed, err := s.get(checkKey)
+	number, space, _ := strings.Cut(string(is), " ")
+	switch {
+	case err != nil:
+		return err
+	case is == nil:
+		return errors.Join(s.set(headKey, fmt.Append(nil, version, " ", s.space)), s.set(checkKey, s.seal(check, head, "")))
+	case number != fmt.Sprint(version):
+		return fmt.Errorf("%w: it is %s, and this program reads %d; update this program", ErrVersion, number, version)
+	case space != s.space:
+		return fmt.Errorf("%w: %s", ErrSpace, face.Space{ID: s.space}.Mismatch(space))
+	}
+	if got, err := s.unseal(sealed, head, ""); err != nil || !bytes.Equal(got, check) {
 		return fmt.Errorf("%w; give the right key, or move the store away and enrol again", ErrKey)
 	}
 	return nil
 }
 
-// Save writes the profile of a user and replaces an earlier one. On error the store is unchanged. The error wraps
-// [face.ErrName] for an invalid name.
-func (s *Store) Save(user string, p Profile) error {
+// Save writes the profile of a user, whatever its bytes are, and replaces an earlier one. On error the store is
+// unchanged. The error wraps [face.ErrName] for an invalid name.
+func (s *Store) Save(user string, data []byte) error {
 	if err := face.CheckName(user); err != nil {
 		return fmt.Errorf("saving a profile: %w", err)
 	}
-	p.Enrolled = p.Enrolled.UTC().Truncate(time.Second)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.db.Write(func() error { return s.put(record{user, p}) }); err != nil {
-		return fmt.Errorf("saving a profile in %s: %w", s.path, err)
-	}
-	return nil
-}
-
-// put writes a user's value.
-func (s *Store) put(r record) error {
-	plain, err := cbor.Marshal(r)
+	plain, err := cbor.Marshal(record{user, data})
 	if err != nil {
 		return err
 	}
-	defer clear(plain)
-	at := s.place(r.User)
-	return s.set(at, s.seal(plain, value, at))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.place(user)
+	if err := s.db.Write(func() error { return s.set(at, s.seal(plain, value, at)) }); err != nil {
+		return fmt.Errorf("saving a profile in %s: %w", s.path, err)
+	}
+	return nil
 }
 
 // Users returns the users with a profile, in lexical order. The error wraps [ErrDamaged].
@@ -207,7 +187,6 @@ func (s *Store) Users() (users []string, err error) {
 	defer s.mu.Unlock()
 	err = s.db.Query("select key, value from meta where key like 'user %'", func(row store.Row) error {
 		r, err := s.record(row.ColumnRawBlob(1), row.ColumnText(0))
-		clear(r.Learner)
 		if err == nil { // a profile that cannot be read lets nobody in
 			users = append(users, r.User)
 		}
@@ -221,21 +200,22 @@ func (s *Store) Users() (users []string, err error) {
 }
 
 // Load returns the profile of a user. The error wraps [ErrUnknown] or [ErrDamaged].
-func (s *Store) Load(user string) (p Profile, err error) {
+func (s *Store) Load(user string) (data []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sealed, err := s.get(s.place(user))
+	at := s.place(user)
+	sealed, err := s.get(at)
 	if err == nil && sealed == nil {
 		err = ErrUnknown
 	}
 	var r record
 	if err == nil {
-		r, err = s.record(sealed, s.place(user))
+		r, err = s.record(sealed, at)
 	}
 	if err != nil {
-		return Profile{}, fmt.Errorf("loading a profile of %s: %w", s.path, err)
+		return nil, fmt.Errorf("loading a profile of %s: %w", s.path, err)
 	}
-	return r.Profile, nil
+	return r.Data, nil
 }
 
 // record unseals the value at a user's key.
@@ -244,8 +224,7 @@ func (s *Store) record(sealed []byte, at string) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer clear(plain)
-	if err := cbor.Unmarshal(plain, &r); err != nil || s.place(r.User) != at {
+	if err := cbor.Unmarshal(plain, &r); err != nil {
 		return r, fmt.Errorf("%w: a stored value does not match its seal", ErrDamaged)
 	}
 	return r, nil

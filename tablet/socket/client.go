@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
 )
 
@@ -23,14 +24,14 @@ var ErrNoService = errors.New("the faceauth daemon does not run")
 // Client asks the daemon at a socket. It is safe for concurrent use.
 type Client string
 
-// Error is the daemon's refusal of a request.
+// Error is the daemon's refusal of a request: why it is not done.
 type Error struct {
-	Name    string // for example NoProfile
-	Message string
+	Name    string // for example NoProfile; package words has a sentence for it
+	Message string // what is to be said besides, or ""
 	Wait    uint32 // seconds until the next try is allowed; 0 if not known
 }
 
-func (e *Error) Error() string { return e.Message }
+func (e *Error) Error() string { return words.English.Refusal(e.Name, e.Message, e.Wait) }
 
 // silence is how long a daemon may send nothing: it may have to be started.
 const silence = 30 * time.Second
@@ -39,7 +40,7 @@ const silence = 30 * time.Second
 func (c Client) ask(ctx context.Context, tell func(word string), fields ...string) (string, error) {
 	for _, f := range fields {
 		if strings.ContainsAny(f, "\t\n") {
-			return "", &Error{Name: invalidUser, Message: "no user can have that name; check the spelling"}
+			return "", noUser
 		}
 	}
 	path := string(c)
@@ -53,7 +54,8 @@ func (c Client) ask(ctx context.Context, tell func(word string), fields ...strin
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	conn.Write([]byte(strings.Join(fields, "\t") + "\n")) // a daemon that refuses may do so, and end, before it reads
+	// A daemon that refuses may do so, and end, before it reads.
+	conn.Write([]byte(strings.Join(fields, "\t") + "\nask\n"))
 	lines := bufio.NewScanner(conn)
 	for conn.SetDeadline(time.Now().Add(silence)) == nil && lines.Scan() {
 		kind, rest, _ := strings.Cut(lines.Text(), " ")
@@ -82,16 +84,11 @@ func (c Client) Verify(ctx context.Context, user string, tell func(word string))
 	return c.ask(ctx, tell, "verify", user, "", "", "", "")
 }
 
-// Kinds of enrolments.
-const (
-	AsRoot  = "root" // also root is enrolled, whose face could become root by itself
-	AddLook = "look" // the enrolled faces are kept: for another look of the user, as with glasses
-)
-
-// Enroll enrols a user and returns the last word; only root may call it. Kind is "", [AsRoot] or [AddLook]. Mark is
-// that of the account, or "": see [tablet.Authenticator.Account]. Tell is called with the earlier words.
-func (c Client) Enroll(ctx context.Context, user, kind, mark string, tell func(word string)) (string, error) {
-	return c.ask(ctx, tell, "enroll", user, kind, mark)
+// Enroll enrols a user and returns the last word; only root may call it. More keeps the enrolled faces: for another look
+// of the user, as with glasses. Mark is that of the account, or "": see [tablet.Attempt]. Tell is called with the
+// earlier words.
+func (c Client) Enroll(ctx context.Context, user, mark string, more bool, tell func(word string)) (string, error) {
+	return c.ask(ctx, tell, "enroll", user, mark, strconv.FormatBool(more))
 }
 
 // data asks for data.
@@ -103,9 +100,15 @@ func data[T any](ctx context.Context, c Client, fields ...string) (x T, err erro
 	return x, err
 }
 
+// Status is the public part of a user's profile.
+type Status struct {
+	tablet.Status
+	Here bool `json:"here"` // the caller is no root, and at the device
+}
+
 // Status returns the public part of a user's profile. An empty user means the caller.
-func (c Client) Status(ctx context.Context, user string) (tablet.Status, error) {
-	return data[tablet.Status](ctx, c, "status", user)
+func (c Client) Status(ctx context.Context, user string) (Status, error) {
+	return data[Status](ctx, c, "status", user)
 }
 
 // History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.
@@ -127,11 +130,5 @@ func (c Client) Forget(ctx context.Context, user string) error {
 // PasswordUsed reports that a user gave the password. Only root may call it.
 func (c Client) PasswordUsed(ctx context.Context, user string) error {
 	_, err := data[bool](ctx, c, "password", user, "0", "")
-	return err
-}
-
-// Here returns nil if this program is at the device, as far as the daemon knows.
-func (c Client) Here(ctx context.Context) error {
-	_, err := data[bool](ctx, c, "here", "")
 	return err
 }

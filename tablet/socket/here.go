@@ -70,21 +70,12 @@ func (s *service) here(by caller, q question) (managed bool, err error) {
 	switch {
 	case ctx.Err() != nil:
 		s.o.Log.Error("logind or systemd does not answer", "error", err)
-		return managed, refusal{internal, 0, "logind does not answer; use your password"}
+		return managed, &Error{Name: internal, Message: "logind does not answer; use your password"}
 	case err != nil:
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
-		return managed, refusal{elsewhere, 0, "the face counts only at the device; use your password"}
-	case s.lid(ctx, "LidClosed") && !s.lid(ctx, "Docked"):
-		return managed, refusal{lidClosed, 0, "the lid is closed, so the camera sees nobody; use your password"}
+		return managed, &Error{Name: elsewhere}
 	}
 	return managed, nil
-}
-
-// lid returns a property of logind about the lid. Without an answer it is false: a closed lid only costs time.
-func (s *service) lid(ctx context.Context, name string) (is bool) {
-	var v dbus.Variant
-	err := s.call(ctx, logind, logindPath, properties+".Get", &v, loginManager, name)
-	return err == nil && v.Store(&is) == nil && is
 }
 
 // Names on the bus of logind and systemd.
@@ -161,7 +152,7 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question
 	switch {
 	case err == nil:
 		x, err := s.session(ctx, path)
-		if err == nil && !x.here() {
+		if err == nil && (!x.here() || q.helped && x.uid != q.asker) { // the number of who asked may be another's by now
 			err = errElsewhere
 		}
 		return false, err

@@ -5,13 +5,12 @@
 // [Serve] answers until its context ends; a [Client] asks. A connection carries one request, a line of fields with tabs
 // between them, and its answers, a line each. The end of the connection is the end of what was asked for.
 //
-//	verify USER ASKER SERVICE CHALLENGE MARK   look for a user. PAM modules of root name the asking user's number, the
-//	                                           service, and a challenge and the account's mark, or nothing
-//	prepare, with the same fields              look, but tell and count nothing before a second line, ask
-//	enroll USER KIND MARK                      KIND is root, look or nothing
+//	verify USER ASKER SERVICE CHALLENGE MARK   look for a user, but tell and count nothing before a second line, ask.
+//	                                           PAM modules of root name the asking user's number, the service, and a
+//	                                           challenge and the account's mark, or nothing
+//	enroll USER MARK MORE                      MORE is true to keep the enrolled faces
 //	status USER, history USER, undo USER SECONDS, forget USER
 //	password USER ASKER MARK                   the password was given
-//	here USER                                  whether the caller is at the device
 //
 //	say WORD               what the person must do
 //	end WORD               the result of verify and enroll
@@ -34,6 +33,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"os/user"
@@ -211,7 +211,7 @@ func (s *service) take(conn *net.UnixConn) {
 	by.number = s.requests.Add(1)
 	if err != nil || !s.admit(by, time.Now()) {
 		c := answers{conn: conn}
-		c.refuse(refusal{tooManyRequests, 0, "too many requests of this user are waiting for an answer; wait a few seconds"})
+		c.refuse(&Error{Name: tooManyRequests})
 		conn.Close()
 		return
 	}
@@ -270,18 +270,15 @@ func (s *service) serve(by caller, conn *net.UnixConn) {
 	f := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
 	do, ok := requests[f[0]]
 	if !ok || len(f) != 1+do.fields {
-		c.refuse(refusal{internal, 0, "the daemon does not know this request; it is of another version"})
+		c.refuse(&Error{Name: internal, Message: "the daemon does not know this request; it is of another version"})
 		return
 	}
 	if s.o.Broken != nil {
-		c.refuse(refusal{internal, 0, "nobody is recognised, because the store cannot be used: " + s.o.Broken.Error()})
+		c.refuse(&Error{Name: internal, Message: "nobody is recognised, because the store cannot be used: " + s.o.Broken.Error()})
 		return
 	}
 	result, err := do.call(s, by, c, f[1:])
-	var r refusal
 	switch {
-	case errors.As(err, &r):
-		c.refuse(r)
 	case err != nil:
 		c.refuse(s.told(err))
 	case result != nil:
@@ -295,13 +292,9 @@ var requests = map[string]struct {
 	fields int
 	call   func(s *service, by caller, c *answers, f []string) (result any, err error)
 }{
-	"verify": {5, func(s *service, by caller, c *answers, f []string) (any, error) { return s.verify(by, c, f, nil) }},
-	"prepare": {5, func(s *service, by caller, c *answers, f []string) (any, error) {
-		return s.verify(by, c, f, make(chan struct{}))
-	}},
-	"enroll": {3, (*service).enroll}, "status": {1, (*service).status},
+	"verify": {5, (*service).verify}, "enroll": {3, (*service).enroll}, "status": {1, (*service).status},
 	"history": {1, (*service).history}, "undo": {2, (*service).undo}, "forget": {1, (*service).forget},
-	"password": {3, (*service).password}, "here": {1, (*service).amHere},
+	"password": {3, (*service).password},
 }
 
 // answers writes lines to a client. It is safe for concurrent use.
@@ -320,8 +313,8 @@ func (c *answers) send(line string) error {
 	return err
 }
 
-func (c *answers) refuse(r refusal) {
-	c.send(fmt.Sprintf("no %s %d %s", r.name, r.wait, strings.ReplaceAll(r.message, "\n", " ")))
+func (c *answers) refuse(e *Error) {
+	c.send(fmt.Sprintf("no %s %d %s", e.Name, e.Wait, strings.ReplaceAll(e.Message, "\n", " ")))
 }
 
 // say sends a word, but not the same one twice.
@@ -380,43 +373,33 @@ const (
 	invalidUser      = "InvalidUser"
 	tooManyRequests  = "TooManyRequests"
 	tooManyLooks     = "TooManyLooks"
-	lidClosed        = "LidClosed"
 	internal         = "Internal"
 )
 
-// refusal is why a request is not done.
-type refusal struct {
-	name    string
-	wait    uint32 // seconds until the next try is allowed, or 0
-	message string
-}
-
-func (r refusal) Error() string { return r.message }
+var noUser = &Error{Name: invalidUser}
 
 // told returns the refusal for an error. Details that an unprivileged caller must not see go to the log only.
-func (s *service) told(err error) refusal {
+func (s *service) told(err error) *Error {
+	var e *Error
 	var r *tablet.Refused
 	var gone user.UnknownUserError
 	switch {
-	case errors.As(err, &gone):
-		return refusal{invalidUser, 0, "no user of this system has that name; check the spelling"}
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &gone) || errors.Is(err, face.ErrName):
+		return noUser
 	case errors.As(err, &r) && r.Why == tablet.Wait:
-		return refusal{tooSoon, seconds(r.Wait), err.Error()}
+		return &Error{Name: tooSoon, Wait: uint32(math.Ceil(r.Wait.Seconds()))}
 	case errors.As(err, &r):
-		return refusal{passwordNeeded, 0, err.Error()}
+		return &Error{Name: passwordNeeded}
 	case errors.Is(err, profile.ErrUnknown):
-		return refusal{noProfile, 0, "there is no profile of that user; make one: sudo faceauth login enroll --user NAME"}
-	case errors.Is(err, face.ErrName):
-		return refusal{invalidUser, 0, "no user can have that name; check the spelling"}
+		return &Error{Name: noProfile}
 	case errors.Is(err, tablet.ErrLooks):
-		return refusal{tooManyLooks, 0, err.Error()}
+		return &Error{Name: tooManyLooks}
 	case errors.Is(err, online.ErrJournal):
-		return refusal{internal, 0,
-			"the learned faces of so long ago cannot be taken back; forget the profile and enrol again"}
+		return &Error{Name: internal,
+			Message: "the learned faces of so long ago cannot be taken back; forget the profile and enrol again"}
 	}
 	s.o.Log.Error("failed", "error", err)
-	return refusal{internal, 0, "something went wrong; the log tells the reason: journalctl -u faceauth"}
+	return &Error{Name: internal}
 }
-
-// seconds rounds up.
-func seconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }

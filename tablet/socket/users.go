@@ -19,10 +19,7 @@ import (
 func UID(name string) (uint32, error) {
 	u, err := user.Lookup(name)
 	if errors.As(err, new(user.UnknownUserError)) {
-		u, err = userOf(name)
-		if err == nil && u.Username != name { // getent also finds users by their number
-			err = user.UnknownUserError(name)
-		}
+		u, err = found(name, 0)
 	}
 	if err != nil {
 		return 0, err
@@ -35,15 +32,24 @@ func lookup(uid uint32) (string, error) {
 	number := strconv.FormatUint(uint64(uid), 10)
 	u, err := user.LookupId(number)
 	if errors.As(err, new(user.UnknownUserIdError)) {
-		u, err = userOf(number)
-		if err == nil && u.Uid != number {
-			err = user.UnknownUserError(number)
-		}
+		u, err = found(number, 2)
 	}
 	if err != nil {
 		return "", err
 	}
 	return u.Username, nil
+}
+
+// found asks the system for a user by a field of the entry: getent finds users both by name and by number.
+func found(key string, field int) (*user.User, error) {
+	e, err := entry("passwd", key)
+	if err == nil && e[field] != key {
+		err = user.UnknownUserError(key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &user.User{Username: e[0], Uid: e[2]}, nil
 }
 
 // Mark returns the mark of a user's account, which tells one state of it from another, as the PAM module makes it: a
@@ -76,13 +82,8 @@ func hashed(text string) string {
 // getentPatience is how long a source of users, such as a server, may take.
 const getentPatience = 2 * time.Second
 
-func userOf(key string) (*user.User, error) {
-	e, err := entry("passwd", key)
-	if err != nil {
-		return nil, err
-	}
-	return &user.User{Username: e[0], Uid: e[2]}, nil
-}
+// getents bounds how many processes ask at once: users without a name could start more than the unit may have.
+var getents = make(chan struct{}, 8)
 
 // entry asks the system for the entry of a user, by name or number: six fields or more. Without cgo, package user reads
 // only /etc/passwd, and knows nobody of LDAP, SSSD or systemd-homed.
@@ -92,6 +93,12 @@ func entry(database, key string) ([]string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), getentPatience)
 	defer cancel()
+	select {
+	case getents <- struct{}{}:
+		defer func() { <-getents }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	c := exec.CommandContext(ctx, "/usr/bin/getent", database, "--", key)
 	c.WaitDelay = time.Second
 	out, err := c.Output()

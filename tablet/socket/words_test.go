@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/words"
@@ -17,7 +16,7 @@ import (
 func TestWords(t *testing.T) {
 	all := slices.Collect(maps.Values(reasons))
 	for _, w := range []tablet.Word{tablet.TwoFaces, tablet.NoFace, tablet.Lifeless, tablet.Straight, tablet.TurnLeft,
-		tablet.TurnRight, tablet.Failed, tablet.NoCamera, tablet.Unasked, tablet.BlinkNow, tablet.NoMatch, tablet.NotLive,
+		tablet.TurnRight, tablet.Failed, tablet.NoCamera, tablet.Unasked, tablet.NoMatch, tablet.NotLive,
 		tablet.Poor, tablet.Unproven, tablet.Tilt, tablet.OtherPerson, tablet.Enrolled, tablet.ScreenLike,
 		tablet.TimedOut, tablet.Taken, tablet.Turned, "took-" + tablet.Straight, "took-" + tablet.TurnLeft,
 		"took-" + tablet.TurnRight, "took-" + tablet.Tilt} {
@@ -27,15 +26,6 @@ func TestWords(t *testing.T) {
 	for _, w := range all {
 		if _, ok := words.German.Say(w); !ok {
 			t.Errorf("%q has no sentence", w)
-		}
-	}
-}
-
-// Nobody is let in by what was seen before the device slept.
-func TestSlept(t *testing.T) {
-	for sleep, want := range map[time.Duration]string{0: "match", time.Second: "interrupted"} {
-		if got := (&claim{slept: slept() - sleep}).final("match"); got != want {
-			t.Errorf("after %v of sleep: %s", sleep, got)
 		}
 	}
 }

@@ -77,7 +77,7 @@ type role struct {
 
 // film shows the scenes one after another, a still of each role at a time.
 func film(ctx context.Context, path string, scenes ...scene) (cast [][]demo.Actor, err error) {
-	rec := facedet.NewRecorder(path, fps)
+	rec := cv.NewVideoWriter(path, "MJPG", fps)
 	defer func() {
 		if e := rec.Close(); err == nil {
 			err = e

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/lab/dataset"
@@ -21,7 +22,6 @@ import (
 	"github.com/faceauth/faceauth/lab/trial/login"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/spf13/cobra"
 )
 
@@ -119,7 +119,7 @@ func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
 		}
 	}
 	r, err := login.MeasureLiveness(c.Context(), all, login.LivenessOptions{
-		Policy: o.Policy(), Gate: gateOf(tablet.Login, v.Space).Check, Every: o.every, Sweep: thresholds,
+		Policy: o.Login.Policy, Gate: gateOf(eye.Login, v.Space).Check, Every: o.every, Sweep: thresholds,
 	})
 	if errors.Is(err, login.ErrNoPresentation) {
 		return cli.Fail(cli.NoFace, err)

@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cli"
@@ -77,7 +78,7 @@ func (o *trialFlags) flags(c *cobra.Command) {
 
 // check returns nil if the flags of both trials of logins are valid.
 func (o *trialFlags) check() error {
-	err := o.Policy().Defaults().Check()
+	err := o.Login.Policy.Defaults().Check()
 	if o.every < 40*time.Millisecond {
 		err = errors.Join(err, fmt.Errorf("attempts every %v are too many; use 40ms or more", o.every))
 	}
@@ -107,7 +108,7 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	}
 	defer v.Close()
 	defer liveness.Close()
-	learner := o.Settings(c, online.Settings{})
+	o.Login.Learner = o.Settings(c, online.Settings{})
 	films := &films{
 		Reader: o.reader(c, v), liveness: liveness,
 		photos: slices.Contains(o.attacks, "photo"), portraits: dataset.Portraits{},
@@ -118,8 +119,8 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 		return cli.StreamError(c, err)
 	}
 	t := login.Options{
-		Tablet: o.Tablet(learner), Every: o.every, First: o.noPoses, Steps: o.steps,
-		Gate: func(p tablet.Purpose) func(face.Quality) face.Reason { return gateOf(p, v.Space).Check },
+		Tablet: o.Login, Every: o.every, First: o.noPoses, Steps: o.steps,
+		Gate: func(p eye.Gate) func(face.Quality) face.Reason { return gateOf(p, v.Space).Check },
 	}
 	if slices.Contains(o.attacks, "bridge") {
 		t.Bridge = films.blends
@@ -140,10 +141,10 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	return printTrial(c.OutOrStdout(), r)
 }
 
-// gateOf returns the quality gate for a purpose.
-func gateOf(p tablet.Purpose, space face.Space) preprocess.Gate {
+// gateOf returns the quality gate of a login or an enrolment.
+func gateOf(p eye.Gate, space face.Space) preprocess.Gate {
 	g := preprocess.LoginGate
-	if p == tablet.Enrolment {
+	if p == eye.Enrol {
 		g = preprocess.EnrolGate
 	}
 	g.MinNorm = space.LearnNorm

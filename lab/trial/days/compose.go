@@ -164,8 +164,5 @@ func (t *turns) Look() {
 	}
 }
 
-// Sure implements [face.Looker].
-func (t *turns) Sure() {}
-
 func (t *turns) Dropped() int { return 0 }
 func (t *turns) Close() error { return nil }

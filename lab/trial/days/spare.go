@@ -29,7 +29,7 @@ type spare struct {
 }
 
 func newSpare(patches map[place][]uint8, held *int) *spare {
-	return &spare{tracker: sighting.NewBoxTracker(1), patches: patches, held: held}
+	return &spare{tracker: sighting.NewBoxTracker(), patches: patches, held: held}
 }
 
 // hold returns the faces of a frame; some of them may be held.

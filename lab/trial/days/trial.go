@@ -21,7 +21,6 @@ import (
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // ErrTooFew is wrapped by the error of [Run] if the recordings show too few people.
@@ -44,7 +43,6 @@ type Options struct {
 	Days      int             // greatest number of days; each choice of strangers is a day. Default 30
 	Seed      uint64          // seed of the random numbers
 	Learner   online.Settings // of each day's learner
-	Rules     sighting.Rules  // rules for recognising a person in view
 	// Spare holds unchanged faces, as package pipeline does for moving faces. The recordings must have pictures of the
 	// faces.
 	Spare  bool
@@ -286,7 +284,6 @@ func (r *Report) day(
 	}
 	w := office.New(g, office.Options{
 		Presence: office.PresenceSettings{Away: o.Away},
-		Rules:    o.Rules,
 		Now:      clock.get,
 		Clock:    func(f face.Frame) time.Time { return noon.Add(f.Time) },
 		Frame:    count.frame,

@@ -197,7 +197,7 @@ func TestLivenessErrors(t *testing.T) {
 		}
 	}
 	o := livenessOptions()
-	o.Policy.Needed = 1
+	o.Policy.Deadline = time.Hour
 	if _, err := login.MeasureLiveness(t.Context(), []login.Recording{scored("ann", "", 1, 1, 1)}, o); !errors.Is(err,
 		tablet.ErrPolicy) {
 		t.Error(err)

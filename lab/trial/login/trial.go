@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/tablet"
@@ -35,8 +36,8 @@ type Recording struct {
 type Options struct {
 	// Options of the authenticators; the trial sets clock and challenge.
 	Tablet tablet.Options
-	Gate   func(tablet.Purpose) func(face.Quality) face.Reason // quality gate
-	Every  time.Duration                                       // time between the starts of attempts. Default 1 s
+	Gate   func(eye.Gate) func(face.Quality) face.Reason // quality gate
+	Every  time.Duration                                 // time between the starts of attempts. Default 1 s
 	// Enrol the first four usable faces, without asking for poses.
 	First bool
 	// Blends between labelled faces of two people; nil: no such attack.
@@ -211,7 +212,7 @@ func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
 	if s.o.First {
 		s.play(s.poses(rec.Frames), true)
 	}
-	res, err := s.Enroll(ctx, user, "", func(tablet.Result) {})
+	res, err := s.Enroll(ctx, user, "", false, func(tablet.Result) {})
 	s.pass(time.Minute)
 	return err == nil && res.Word == tablet.Enrolled
 }

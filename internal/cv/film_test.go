@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"image"
 	"image/color"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,11 +137,11 @@ func mkv(t *testing.T, tracks ...track) []byte {
 }
 
 // open opens the bytes of a file.
-func open(t *testing.T, name string, content []byte) *Capture {
+func open(t *testing.T, name string, content []byte) *Film {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	fixture.Check(t, os.WriteFile(path, content, 0o600))
-	c, err := OpenVideo(path, 10*time.Second)
+	c, err := OpenFilm(path, "", "", 10*time.Second)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -185,7 +185,7 @@ func TestShown(t *testing.T) {
 		video := open(t, "film.mp4", mp4(t, c.track))
 		n := 0
 		for {
-			m, err := video.Read()
+			m, _, err := video.Read()
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -206,7 +206,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// A cover does not stand for the film, wherever it lies, and further films are counted.
+// A cover does not stand for the film, wherever it lies, and further films are counted. The covers of an MKV are
+// attachments.
 func TestFilm(t *testing.T) {
 	cover, film, other := track{size: image.Pt(80, 80), frames: 1}, track{size: image.Pt(64, 48), frames: 20},
 		track{size: image.Pt(32, 48), frames: 20}
@@ -225,10 +226,14 @@ func TestFilm(t *testing.T) {
 			"only a cover":  {[]track{cover}, 1, cover.size, 0},
 			"cover between": {[]track{other, cover, film}, 20, other.size, 1},
 		} {
+			if kind == "mkv" && strings.Contains(name, "cover") {
+				continue
+			}
 			video := open(t, "film."+kind, muxed(t, c.tracks...))
 			n := 0
 			for {
-				m := fixture.Must(video.Read())(t)
+				m, _, err := video.Read()
+				fixture.Check(t, err)
 				if m == nil {
 					break
 				}
@@ -237,31 +242,10 @@ func TestFilm(t *testing.T) {
 				}
 				m.Close()
 			}
-			if n != c.frames || video.Others() != c.others {
-				t.Errorf("%s, %s: %d frames and %d more films, want %d and %d", kind, name, n, video.Others(),
-					c.frames,
+			if n != c.frames || video.About().Others != c.others {
+				t.Errorf("%s, %s: %d frames, %+v, want %d and %d more films", kind, name, n, video.About(), c.frames,
 					c.others)
 			}
-		}
-	}
-}
-
-// Whatever bytes a file has, looking for its streams ends.
-func TestChooseDamaged(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	path := filepath.Join(t.TempDir(), "film")
-	for _, whole := range [][]byte{mp4(t, track{image.Pt(8, 8), 1, 0, [2]uint32{}}, track{image.Pt(8, 8), 4, 0,
-		[2]uint32{}}), mkv(t, track{image.Pt(8, 8), 1, 0, [2]uint32{}}, track{image.Pt(8, 8), 4, 0, [2]uint32{}})} {
-		for range 2000 {
-			b := bytes.Clone(whole)
-			for range 1 + r.IntN(8) {
-				b[r.IntN(len(b))] = byte(r.IntN(256))
-			}
-			if r.IntN(2) == 0 {
-				b = b[:r.IntN(len(b))]
-			}
-			fixture.Check(t, os.WriteFile(path, b, 0o600))
-			choose(path)
 		}
 	}
 }

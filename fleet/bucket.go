@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+)
+
+// bucket is a connection to the values of a fleet: a JetStream key-value bucket with one value for each
+// person, and one for each name below.
+type bucket struct {
+	nc *nats.Conn
+	js jetstream.JetStream
+	s  jetstream.Stream
+}
+
+const (
+	stream = "KV_people"
+	place  = "$KV.people."
+	// Only an administrator's device may write the keys, and only the member of a name what begins with
+	// member or here.
+	keyName        = "all.keys"
+	memberPrefix   = "member."
+	presencePrefix = "here."
+)
+
+// open connects to the server, and opens the bucket.
+func (m membership) open(ctx context.Context, more ...nats.Option) (b *bucket, err error) {
+	b = new(bucket)
+	if b.nc, err = m.dial(more...); err != nil {
+		return nil, err
+	}
+	b.js, err = jetstream.New(b.nc, jetstream.WithPublishAsyncMaxPending(256))
+	if err == nil {
+		b.s, err = b.js.Stream(ctx, stream)
+	}
+	if err != nil {
+		b.nc.Close()
+		return nil, fmt.Errorf("opening the bucket of the fleet: %w", err)
+	}
+	return b, nil
+}
+
+// makeBucket makes the bucket if there is none. Its sequence numbers begin with the time, so those of a
+// later bucket, after the first was lost, are never those of an earlier one.
+func makeBucket(ctx context.Context, nc *nats.Conn, copies int) error {
+	js, err := jetstream.New(nc)
+	if err == nil {
+		_, err = js.Stream(ctx, stream)
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: stream, Subjects: []string{place + ">"}, MaxMsgsPerSubject: 1, MaxMsgSize: 1 << 20,
+			Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
+			Storage: jetstream.FileStorage, Replicas: copies, Duplicates: 100 * time.Millisecond,
+			FirstSeq: uint64(time.Now().UnixMilli()), MaxBytes: 4 << 30,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("opening the bucket of the fleet: %w", err)
+	}
+	return nil
+}
+
+// get returns a value with its headers, or one of nothing if there is none.
+func (b *bucket) get(ctx context.Context, name string) (*jetstream.RawStreamMsg, error) {
+	m, err := b.s.GetLastMsgForSubject(ctx, place+name)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return new(jetstream.RawStreamMsg), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading from the fleet: %w", err)
+	}
+	return m, nil
+}
+
+// message is a value to be written: its headers tell which write it is, and the number of the key that
+// has sealed it.
+func message(name string, key uint32, value []byte) *nats.Msg {
+	m := nats.NewMsg(place + name)
+	m.Header.Set("Write", nuid.Next())
+	m.Header.Set("Key", strconv.FormatUint(uint64(key), 10))
+	m.Data = value
+	return m
+}
+
+// numberOf returns the number of the key that has sealed a value. Without one it counts as old.
+func numberOf(h nats.Header) uint32 {
+	n, _ := strconv.ParseUint(h.Get("Key"), 10, 32)
+	return uint32(n)
+}
+
+// put writes a value, over whatever is there.
+func (b *bucket) put(ctx context.Context, name string, key uint32, value []byte) error {
+	_, err := b.js.PublishMsg(ctx, message(name, key, value))
+	if err != nil {
+		return fmt.Errorf("giving %s to the fleet: %w", name, err)
+	}
+	return nil
+}
+
+// note says that a value was written.
+type note struct {
+	name, write string
+	key         uint32
+	last        bool // the list of all ends here
+}
+
+// listen returns the names of all values, and then of those that are written. It calls lost when it may
+// have missed one.
+func (b *bucket) listen(ctx context.Context, lost func()) (<-chan note, func(), error) {
+	c, err := b.s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
+	})
+	notes := make(chan note, 4096)
+	var listening jetstream.ConsumeContext
+	if err == nil {
+		listening, err = c.Consume(func(m jetstream.Msg) {
+			info, err := m.Metadata()
+			n := note{strings.TrimPrefix(m.Subject(), place), m.Headers().Get("Write"), numberOf(m.Headers()),
+				err == nil && info.NumPending == 0}
+			select {
+			case notes <- n:
+			case <-ctx.Done():
+			}
+		}, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if errors.Is(err, jetstream.ErrOrderedConsumerReset) || errors.Is(err, jetstream.ErrNoHeartbeat) {
+				lost()
+			}
+		}))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)
+	}
+	return notes, listening.Stop, nil
+}

@@ -1,0 +1,263 @@
+// Films and streams by FFmpeg's libraries. OpenCV's VideoCapture would hide what they say: which stream is the film, how
+// a picture is turned, when it is shown, and why a server gives none.
+
+#include "net.h"
+
+#include <chrono>
+#include <climits>
+#include <cmath>
+#include <memory>
+#include <mutex>
+
+#include <opencv2/imgproc.hpp>
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/display.h>
+#include <libswscale/swscale.h>
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What converts the frames of a film, which may outlive it.
+struct Scaler {
+	std::mutex busy;
+	SwsContext *context = nullptr;
+	~Scaler() { sws_freeContext(context); }
+};
+
+struct Frame {
+	AVFrame *frame;
+	std::shared_ptr<Scaler> scaler;
+	~Frame() { av_frame_free(&frame); }
+};
+
+struct Film {
+	AVFormatContext *input = avformat_alloc_context();
+	AVCodecContext *codec = nullptr;
+	AVStream *stream = nullptr;
+	AVPacket *packet = av_packet_alloc();
+	AVFrame *frame = av_frame_alloc();
+	std::shared_ptr<Scaler> scaler = std::make_shared<Scaler>();
+	std::chrono::milliseconds timeout;
+	Clock::time_point until;
+	bool drained = false;
+
+	explicit Film(int ms) : timeout(ms) {
+		if (!input || !packet || !frame)
+			throw std::bad_alloc();
+		av_log_set_level(AV_LOG_QUIET); // what goes wrong is returned
+		input->interrupt_callback = {[](void *f) { return int(static_cast<Film *>(f)->late()); }, this};
+	}
+	Film(const Film &) = delete;
+	~Film() {
+		begin();
+		av_frame_free(&frame);
+		av_packet_free(&packet);
+		avcodec_free_context(&codec);
+		avformat_close_input(&input);
+	}
+
+	void begin() { until = Clock::now() + timeout; }
+	bool late() const { return Clock::now() > until; }
+	int open(const char *name, const char *host, const char *served);
+	void describe(fa_film_about *about) const;
+	void hand(fa_shot *out);
+	double time(int64_t at) const;
+	int next(bool packets, fa_shot *out);
+	int decode(fa_shot *out);
+};
+
+// film reports whether a stream may be one, and not the picture of a cover.
+bool film(const AVStream *s) {
+	return s->codecpar->codec_type == AVMEDIA_TYPE_VIDEO && !(s->disposition & AV_DISPOSITION_ATTACHED_PIC) &&
+		s->nb_frames != 1;
+}
+
+// open returns 0 or FFmpeg's number of an error.
+int Film::open(const char *name, const char *host, const char *served) {
+	begin();
+	AVDictionary *options = nullptr;
+	av_dict_set(&options, "rtsp_transport", "tcp", 0);
+	if (*host) {
+		av_dict_set(&options, "headers", (std::string("Host: ") + host + "\r\n").c_str(), 0);
+		av_dict_set(&options, "verifyhost", served, 0);
+	}
+	int e = avformat_open_input(&input, name, nullptr, &options); // frees the input if it fails
+	av_dict_free(&options);
+	if (e < 0)
+		return late() ? AVERROR_EXIT : e;
+	// A stream that is not there, or that nobody can decode, would be waited for.
+	if (!(input->ctx_flags & AVFMTCTX_NOHEADER)) {
+		if ((e = av_find_best_stream(input, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0)) < 0)
+			return e;
+		if (input->streams[e]->codecpar->codec_id == AV_CODEC_ID_NONE && !strcmp(input->iformat->name, "rtsp"))
+			return AVERROR_DECODER_NOT_FOUND;
+	}
+	if ((e = avformat_find_stream_info(input, nullptr)) < 0)
+		return late() ? AVERROR_EXIT : e;
+	int best = av_find_best_stream(input, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+	if (best < 0)
+		return AVERROR_STREAM_NOT_FOUND;
+	stream = input->streams[best];
+	for (unsigned i = input->nb_streams; i-- > 0;)
+		if (film(input->streams[i]))
+			stream = input->streams[i];
+	for (unsigned i = 0; i < input->nb_streams; i++)
+		if (input->streams[i] != stream)
+			input->streams[i]->discard = AVDISCARD_ALL;
+	const AVCodec *decoder = avcodec_find_decoder(stream->codecpar->codec_id);
+	if (!decoder)
+		return AVERROR_DECODER_NOT_FOUND;
+	codec = avcodec_alloc_context3(decoder);
+	if (!codec)
+		return AVERROR(ENOMEM);
+	if ((e = avcodec_parameters_to_context(codec, stream->codecpar)) < 0)
+		return e;
+	codec->max_pixels = FA_MOST_PIXELS;
+	codec->pkt_timebase = stream->time_base;
+	// The packets of motion JPEG are mostly decoded elsewhere, one by one.
+	codec->thread_count = codec->codec_id == AV_CODEC_ID_MJPEG ? 1 : 0;
+	return avcodec_open2(codec, decoder, nullptr);
+}
+
+void Film::describe(fa_film_about *about) const {
+	about->rate = av_q2d(stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate);
+	double length = input->duration > 0 ? double(input->duration) / AV_TIME_BASE : 0;
+	double frames = stream->nb_frames > 0 ? double(stream->nb_frames) : std::floor(length * about->rate + .5);
+	about->frames = frames >= 1 && frames < INT_MAX ? int(frames) : -1;
+	for (unsigned i = 0; i < input->nb_streams; i++)
+		about->others += input->streams[i] != stream && film(input->streams[i]);
+	std::string format = input->iformat->name;
+	bool picture = format.size() > 5 && format.compare(format.size() - 5, 5, "_pipe") == 0;
+	about->ends = !picture && format != "rtsp" && about->frames != 1 &&
+		(about->frames > 1 || (input->pb && avio_size(input->pb) > 0));
+	about->jpeg = codec->codec_id == AV_CODEC_ID_MJPEG;
+	about->width = codec->width;
+	about->height = codec->height;
+	const uint8_t *matrix = nullptr;
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102)
+	auto side = av_packet_side_data_get(stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data,
+		AV_PKT_DATA_DISPLAYMATRIX);
+	if (side)
+		matrix = side->data;
+#else
+	matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
+#endif
+	double turn = matrix ? -av_display_rotation_get(reinterpret_cast<const int32_t *>(matrix)) : 0;
+	about->turn = std::isnan(turn) ? 0 : int(std::lround(turn) + 360) % 360;
+	about->stretch = av_q2d(av_guess_sample_aspect_ratio(input, stream, nullptr));
+}
+
+// hand hands out the decoded frame.
+void Film::hand(fa_shot *out) {
+	std::unique_ptr<Frame> f(new Frame{av_frame_clone(frame), scaler});
+	if (!f->frame)
+		throw std::bad_alloc();
+	out->width = frame->width;
+	out->height = frame->height;
+	out->frame = f.release();
+}
+
+// time returns a time of the container, in milliseconds since its begin.
+double Film::time(int64_t at) const {
+	int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
+	return at == AV_NOPTS_VALUE ? 0 : double(at - start) * av_q2d(stream->time_base) * 1000;
+}
+
+// decode decodes the packet that next has handed out. It returns 0 if the packet holds no frame.
+int Film::decode(fa_shot *out) {
+	if (avcodec_send_packet(codec, packet) < 0 || avcodec_receive_frame(codec, frame) < 0)
+		return 0;
+	hand(out);
+	return 1;
+}
+
+// next hands out the next frame, or the next packet. It returns 1, or 0 at the end, or FFmpeg's number of an error.
+int Film::next(bool packets, fa_shot *out) {
+	begin();
+	while (!late()) {
+		int e = packets ? AVERROR(EAGAIN) : avcodec_receive_frame(codec, frame);
+		if (e == AVERROR_EOF)
+			return 0;
+		if (e >= 0) {
+			hand(out);
+			out->ms = time(frame->best_effort_timestamp);
+			return 1;
+		}
+		av_packet_unref(packet);
+		e = av_read_frame(input, packet);
+		if (e == AVERROR(EAGAIN))
+			continue;
+		if (e < 0) { // the end, or that of the connection
+			if (packets || drained)
+				return late() ? AVERROR_EXIT : 0;
+			drained = true;
+			avcodec_send_packet(codec, nullptr);
+			continue;
+		}
+		if (packet->stream_index != stream->index || packet->size == 0)
+			continue;
+		if (packets) {
+			out->data = packet->data;
+			out->length = packet->size;
+			out->ms = time(packet->pts == AV_NOPTS_VALUE ? packet->dts : packet->pts);
+			return 1;
+		}
+		avcodec_send_packet(codec, packet); // a damaged one is left out
+	}
+	return AVERROR_EXIT;
+}
+
+} // namespace
+
+void *fa_film_open(const char *name, const char *host, const char *served, int timeout_ms, fa_film_about *about,
+	int *failed, char **err) {
+	Film *film = nullptr;
+	guard(err, [&] {
+		std::unique_ptr<Film> f(new Film(timeout_ms));
+		*failed = f->open(name, host, served);
+		if (*failed < 0)
+			return;
+		f->describe(about);
+		film = f.release();
+	});
+	return film;
+}
+
+int fa_film_next(void *film, int packets, fa_shot *out, char **err) {
+	int e = 0;
+	guard(err, [&] { e = static_cast<Film *>(film)->next(packets, out); });
+	return e;
+}
+
+int fa_film_decode(void *film, fa_shot *out, char **err) {
+	int e = 0;
+	guard(err, [&] { e = static_cast<Film *>(film)->decode(out); });
+	return e;
+}
+
+void fa_film_close(void *film) { delete static_cast<Film *>(film); }
+
+void fa_frame_bgr(void *frame, void *dst, char **err) {
+	guard(err, [&] {
+		Frame *f = static_cast<Frame *>(frame);
+		const AVFrame *in = f->frame;
+		std::lock_guard<std::mutex> lock(f->scaler->busy);
+		SwsContext *&c = f->scaler->context;
+		c = sws_getCachedContext(c, in->width, in->height, AVPixelFormat(in->format), in->width, in->height,
+			AV_PIX_FMT_BGR24, SWS_BICUBIC, nullptr, nullptr, nullptr);
+		if (!c)
+			throw std::runtime_error("its pixels cannot be converted");
+		cv::Mat &to = *static_cast<cv::Mat *>(dst);
+		to.create(in->height, in->width, CV_8UC3);
+		uint8_t *planes[] = {to.data, nullptr, nullptr, nullptr};
+		int steps[] = {int(to.step), 0, 0, 0};
+		sws_scale(c, in->data, in->linesize, 0, in->height, planes, steps);
+	});
+}
+
+void fa_frame_free(void *frame) { delete static_cast<Frame *>(frame); }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package peers
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/faceauth/faceauth/internal/anomaly"
+	"gonum.org/v1/gonum/mat"
+)
+
+// checkGraph checks labels and weights, and returns the number of classes: one more than the largest label. The error
+// wraps [anomaly.ErrLabels] or [anomaly.ErrWeights].
+func checkGraph(w mat.Symmetric, y []int) (int, error) {
+	n := w.SymmetricDim()
+	if len(y) != n {
+		return 0, fmt.Errorf("%w: %d for %d examples", anomaly.ErrLabels, len(y), n)
+	}
+	k, err := anomaly.Classes(y)
+	if err != nil {
+		return 0, err
+	}
+	for i := range n {
+		for j := range i {
+			if x := w.At(i, j); !(x >= 0) || math.IsInf(x, 1) {
+				return 0, fmt.Errorf("%w: weight (%d,%d) is %g; it must be finite and not negative", anomaly.ErrWeights,
+					i, j, x)
+			}
+		}
+	}
+	return k, nil
+}
+
+// SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights ([anomaly.Solve],
+// [anomaly.Unusual]), in O(n³) time. Package anomaly has them for a graph of neighbours. The error wraps
+// [anomaly.ErrLabels], [anomaly.ErrWeights] or [anomaly.ErrSetting].
+func SoftHarmonic(w mat.Symmetric, y []int, c, gamma float64) ([]float64, error) {
+	if _, err := checkGraph(w, y); err != nil {
+		return nil, err
+	}
+	l, err := anomaly.Solve(w, nil, y, c, gamma)
+	if err != nil {
+		return nil, err
+	}
+	scores := make([]float64, len(y))
+	for i, class := range y {
+		scores[i] = anomaly.Unusual(l.RawRowView(i), class)
+	}
+	return scores, nil
+}
+
+// OwnMinusOther returns for each example the distance to the nearest other example of its class, minus the distance to
+// the nearest example of another class, as [anomaly.Neighbours.OwnMinusOther] does.
+func OwnMinusOther(d mat.Symmetric, y []int) []float64 {
+	scores := make([]float64, len(y))
+	for i := range y {
+		own, other := math.Inf(1), math.Inf(1)
+		for j := range y {
+			switch {
+			case j == i:
+			case y[j] == y[i]:
+				own = min(own, d.At(i, j))
+			default:
+				other = min(other, d.At(i, j))
+			}
+		}
+		if !math.IsInf(own, 1) && !math.IsInf(other, 1) {
+			scores[i] = own - other
+		}
+	}
+	return scores
+}
