@@ -227,7 +227,7 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 		w := a.waiting
 		a.waiting = pending{}
 		switch {
-		case w.user != user || w.at.Before(now.Add(-a.o.Quarantine)):
+		case w.user != user || w.at.Before(now.Add(-quarantine)):
 			return nil
 		case w.unproven:
 			c.Bound = cmp.Or(mark, c.Bound)

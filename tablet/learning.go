@@ -12,7 +12,10 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
-// pending is what the last login leaves for the password, which may follow within [Options].Quarantine.
+// quarantine is how long faces wait for the password.
+const quarantine = time.Minute
+
+// pending is what the last login leaves for the password.
 type pending struct {
 	user     string
 	at       time.Time

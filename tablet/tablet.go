@@ -92,9 +92,7 @@ type Options struct {
 	// Infrared opens the infrared camera, whose vectors are of [face.Space.Infrared]. Default: there is none.
 	Infrared Camera
 
-	Silence        time.Duration // longest time of a login without a frame, also at first. Default 2.5 s
 	EnrolmentLimit time.Duration // time limit of an enrolment. Default 60 s
-	Quarantine     time.Duration // time for which faces wait for the password. Default 1 min
 	// UID returns the number of a user of the system. A profile then belongs to this number, and not to a later user
 	// with the same name. Default: only names count.
 	UID func(user string) (uint32, error)
@@ -116,9 +114,7 @@ func (o Options) defaults(space face.Space) Options {
 	o.Policy = o.Policy.Defaults()
 	o.Learner.Learn = cmp.Or(o.Learner.Learn, .9)
 	o.Anchor = cmp.Or(o.Anchor, Anchor(space))
-	o.Silence = cmp.Or(o.Silence, 2500*time.Millisecond)
 	o.EnrolmentLimit = cmp.Or(o.EnrolmentLimit, time.Minute)
-	o.Quarantine = cmp.Or(o.Quarantine, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -188,6 +184,9 @@ type shot struct {
 	frame face.Frame
 	err   error
 }
+
+// mostSilence is the longest time of a login without a frame, also at first.
+const mostSilence = 2500 * time.Millisecond
 
 // watch opens the camera and calls each with its frames, until each returns true, the limit has passed, the camera fails
 // or sends nothing for the time of silence, or ctx ends. When asked is closed, it calls begin, and both times count

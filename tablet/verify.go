@@ -59,7 +59,7 @@ func (a *Authenticator) Verify(
 	if try.Asked == nil {
 		v.begin()
 	}
-	err = a.watch(ctx, v.camera, eye.Login, v.policy.Deadline, a.o.Silence, try.Asked, v.begin, v.frame)
+	err = a.watch(ctx, v.camera, eye.Login, v.policy.Deadline, mostSilence, try.Asked, v.begin, v.frame)
 	if v.session == nil {
 		v.session = new(Session)
 		v.session.finish(Unasked, "")

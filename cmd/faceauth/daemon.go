@@ -121,12 +121,11 @@ func (o *login) serve(c *cobra.Command) error {
 	}
 	if broken != nil { // whoever asks is told, and does not wait for a daemon that cannot start
 		log.Error("nobody is recognised: the store cannot be used", "error", broken)
-		return socket.Serve(c.Context(), l, nil, socket.Options{Log: log, Idle: brokenIdle, Broken: broken}, func() {})
+		return socket.Serve(c.Context(), l, nil, socket.Options{Log: log, Idle: brokenIdle, Broken: broken})
 	}
-	return socket.Serve(c.Context(), l, a, socket.Options{Log: log, Idle: o.idle}, func() {
-		log.Info("ready", "sources", len(o.devices), "deadline", a.Policy().Deadline,
-			"challenge", opt.Policy.Challenge, "min_liveness", opt.Policy.MinLiveness)
-	})
+	log.Info("ready", "sources", len(o.devices), "deadline", a.Policy().Deadline,
+		"challenge", opt.Policy.Challenge, "min_liveness", opt.Policy.MinLiveness)
+	return socket.Serve(c.Context(), l, a, socket.Options{Log: log, Idle: o.idle})
 }
 
 // brokenIdle is how long a daemon without a store waits for the next request: the daemon after it tries again.

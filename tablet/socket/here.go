@@ -64,11 +64,9 @@ type question struct {
 // Managed is true if the program runs under the manager of the user, in no session. Nobody knows who started it, and
 // from where: it may unlock a session that is locked, and its failures do not count against the user's logins.
 func (s *service) here(by caller, q question) (managed bool, err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
-	defer cancel()
-	managed, err = s.place(ctx, by, q)
+	managed, err = s.place(by, q)
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded):
 		s.o.Log.Error("logind or systemd does not answer", "error", err)
 		return managed, &Error{Name: internal, Message: "logind does not answer; use your password"}
 	case err != nil:
@@ -84,8 +82,16 @@ const (
 	logindPath   = "/org/freedesktop/login1"
 	loginManager = logind + ".Manager"
 	systemd      = "org.freedesktop.systemd1"
-	properties   = "org.freedesktop.DBus.Properties"
 )
+
+// property asks for a property of an object.
+func (s *service) property(ctx context.Context, name string, path dbus.ObjectPath, of, what string, to any) error {
+	var v dbus.Variant
+	if err := s.call(ctx, name, path, "org.freedesktop.DBus.Properties.Get", &v, of, what); err != nil {
+		return err
+	}
+	return v.Store(to)
+}
 
 // call asks a program on the bus of logind and systemd, to which it connects when that is needed.
 func (s *service) call(ctx context.Context, name string, path dbus.ObjectPath, method string, answer any,
@@ -108,7 +114,7 @@ func (s *service) bus(ctx context.Context) (*dbus.Conn, error) {
 	conn, err := dbus.Connect(cmp.Or(s.o.Bus, systemBus()), dbus.WithContext(live))
 	if stop(); err != nil {
 		cancel()
-		return nil, err
+		return nil, errors.Join(err, ctx.Err())
 	}
 	s.asks = conn
 	return conn, nil
@@ -120,7 +126,9 @@ func systemBus() string {
 
 // place asks where the program at the other end of a connection runs. That program must still be there afterwards, so
 // that its number is not that of another one.
-func (s *service) place(ctx context.Context, by caller, q question) (managed bool, err error) {
+func (s *service) place(by caller, q question) (managed bool, err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
 	if by.pid <= 0 { // of another namespace; for logind it would mean this daemon
 		return false, errElsewhere
 	}
@@ -230,10 +238,6 @@ func (s *service) used(ctx context.Context, which func(seated) bool) error {
 
 // session asks logind about a session.
 func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
-	var all map[string]dbus.Variant
-	if err := s.call(ctx, logind, path, properties+".GetAll", &all, logind+".Session"); err != nil {
-		return x, err
-	}
 	var user struct {
 		UID  uint32
 		Path dbus.ObjectPath
@@ -242,17 +246,11 @@ func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 		Name string
 		Path dbus.ObjectPath
 	}
-	wanted := map[string]any{
-		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "User": &user, "Seat": &seat,
-		"LockedHint": &x.locked,
-	}
-	for name, to := range wanted {
-		v, ok := all[name]
-		if !ok {
-			return x, errors.New("logind does not tell the " + name + " of a session")
-		}
-		if err := v.Store(to); err != nil {
-			return x, err
+	for name, to := range map[string]any{
+		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "User": &user, "Seat": &seat, "LockedHint": &x.locked,
+	} {
+		if err := s.property(ctx, logind, path, logind+".Session", name, to); err != nil {
+			return x, fmt.Errorf("%s of a session: %w", name, err)
 		}
 	}
 	x.uid, x.seat = user.UID, seat.Name
@@ -266,10 +264,6 @@ func (s *service) units(ctx context.Context, pid uint32) (names []string, err er
 	if err != nil {
 		return nil, err
 	}
-	var v dbus.Variant
-	if err := s.call(ctx, systemd, path, properties+".Get", &v, systemd+".Unit", "Names"); err != nil {
-		return nil, err
-	}
-	err = v.Store(&names)
+	err = s.property(ctx, systemd, path, systemd+".Unit", "Names", &names)
 	return names, err
 }

@@ -63,9 +63,7 @@ const (
 type Options struct {
 	Log  *slog.Logger  // audit: callers, requests and results; never a score or a face. Default none
 	Idle time.Duration // Serve returns after this time without requests. Default never
-	// Patience is the time limit for answers of logind and systemd. Default 2 s.
-	Patience time.Duration
-	Bus      string // address of the bus of logind and systemd. Default: the system bus
+	Bus  string        // address of the bus of logind and systemd. Default: the system bus
 	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
 	// one.
 	Broken error
@@ -113,6 +111,7 @@ const (
 	usersKnown        = 1024   // whose requests are counted
 	longestLine       = 4096   // bytes
 	requestPatience   = 5 * time.Second
+	patience          = 2 * time.Second // for answers of logind, systemd, or a source of users
 	heartbeat         = time.Second
 	longestBeat       = 10 * time.Second // between two signs of life for the service manager
 )
@@ -144,10 +143,9 @@ type service struct {
 }
 
 // Serve answers requests at sockets until ctx ends, or until there were none for some time; then it ends all work, and
-// returns nil. It closes the sockets. Ready is called after the start.
-func Serve(ctx context.Context, at []*net.UnixListener, a *tablet.Authenticator, o Options, ready func()) error {
+// returns nil. It closes the sockets.
+func Serve(ctx context.Context, at []*net.UnixListener, a *tablet.Authenticator, o Options) error {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Patience = cmp.Or(o.Patience, 2*time.Second)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &service{a: a, o: o, ctx: ctx, users: make(map[uint32]*quota), last: time.Now()}
 	defer s.running.Wait()
@@ -163,7 +161,6 @@ func Serve(ctx context.Context, at []*net.UnixListener, a *tablet.Authenticator,
 	if watchdog, err := daemon.SdWatchdogEnabled(false); err == nil && watchdog > 0 {
 		beat = min(beat, watchdog/2)
 	}
-	ready()
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
 	for state := daemon.SdNotifyReady; ; state = daemon.SdNotifyWatchdog {

@@ -78,7 +78,7 @@ func newHouse(t *testing.T, o tablet.Options, served socket.Options) *house {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { h.ended <- socket.Serve(ctx, l, h.a, served, func() {}) }()
+	go func() { h.ended <- socket.Serve(ctx, l, h.a, served) }()
 	h.stop = sync.OnceValue(func() error { cancel(); return <-h.ended })
 	t.Cleanup(func() {
 		if err := h.stop(); err != nil {

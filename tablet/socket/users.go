@@ -79,9 +79,6 @@ func hashed(text string) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// getentPatience is how long a source of users, such as a server, may take.
-const getentPatience = 2 * time.Second
-
 // getents bounds how many processes ask at once: users without a name could start more than the unit may have.
 var getents = make(chan struct{}, 8)
 
@@ -91,7 +88,7 @@ func entry(database, key string) ([]string, error) {
 	if key == "" || len(key) > 256 || strings.ContainsAny(key, ":\n\x00") {
 		return nil, user.UnknownUserError(key)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), getentPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	select {
 	case getents <- struct{}{}:

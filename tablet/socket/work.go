@@ -223,14 +223,11 @@ func (s *service) status(by caller, _ *answers, f []string) (any, error) {
 		return nil, err
 	}
 	st, err := s.a.Status(user)
-	here := false
-	if err == nil && !by.root() {
-		ctx, cancel := context.WithTimeout(s.ctx, s.o.Patience)
-		defer cancel()
-		_, elsewhere := s.place(ctx, by, question{user: user, asker: by.uid})
-		here = elsewhere == nil
+	if err != nil || by.root() {
+		return Status{Status: st}, err
 	}
-	return Status{st, here}, err
+	_, elsewhere := s.place(by, question{user: user, asker: by.uid})
+	return Status{st, elsewhere == nil}, nil
 }
 
 func (s *service) history(by caller, _ *answers, f []string) (any, error) {
