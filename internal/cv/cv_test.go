@@ -391,6 +391,18 @@ func TestFrames(t *testing.T) {
 			t.Fatalf("frame %d: %v, at %v, %v", i, img, at, err)
 		}
 		kept = append(kept, img)
+		small := image.Pt(20, 15)
+		grey := fixture.Must(img.Thumbnail(small))(t)
+		if !cv.Bare(img) {
+			t.Errorf("frame %d: colours were made for its grey values", i)
+		}
+		coloured := fixture.Must(cv.FromBGR(size, want[i].pix))(t)
+		for k, v := range fixture.Must(coloured.Thumbnail(small))(t) {
+			if max(v, grey[k])-min(v, grey[k]) > 3 {
+				t.Fatalf("frame %d: grey value %d is %d, of its colours %d", i, k, grey[k], v)
+			}
+		}
+		coloured.Close()
 	}
 	c.Close()
 	for i, img := range kept {

@@ -15,6 +15,7 @@ extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
+#include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 }
 
@@ -119,8 +120,9 @@ int Film::open(const char *name, const char *host, const char *served) {
 		return e;
 	codec->max_pixels = FA_MOST_PIXELS;
 	codec->pkt_timebase = stream->time_base;
-	// The packets of motion JPEG are mostly decoded elsewhere, one by one.
-	codec->thread_count = codec->codec_id == AV_CODEC_ID_MJPEG ? 1 : 0;
+	// The packets of motion JPEG are mostly decoded elsewhere, one by one. Cameras share the processors, and two threads
+	// for one film take a twentieth more of them.
+	codec->thread_count = codec->codec_id == AV_CODEC_ID_MJPEG || strstr(name, "://") ? 1 : 0;
 	return avcodec_open2(codec, decoder, nullptr);
 }
 
@@ -258,6 +260,31 @@ void fa_frame_bgr(void *frame, void *dst, char **err) {
 		int steps[] = {int(to.step), 0, 0, 0};
 		sws_scale(c, in->data, in->linesize, 0, in->height, planes, steps);
 	});
+}
+
+int fa_frame_grey(void *frame, int width, int height, void *dst, char **err) {
+	int ok = 0;
+	guard(err, [&] {
+		const AVFrame *in = static_cast<Frame *>(frame)->frame;
+		const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(AVPixelFormat(in->format));
+		const uint64_t others = AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM |
+			AV_PIX_FMT_FLAG_HWACCEL;
+		if (!d || d->flags & others || d->comp[0].depth != 8 || d->comp[0].step != 1 || in->linesize[0] < in->width)
+			return;
+		cv::Mat luma(in->height, in->width, CV_8UC1, in->data[0], in->linesize[0]), points;
+		cv::Mat &to = *static_cast<cv::Mat *>(dst);
+		cv::Size size(width, height), twice(2 * width, 2 * height);
+		if (twice.width < in->width && twice.height < in->height)
+			cv::resize(luma, points, twice, 0, 0, cv::INTER_LINEAR);
+		else
+			points = luma;
+		cv::resize(points, to, size, 0, 0, cv::INTER_AREA);
+		bool full = in->color_range == AVCOL_RANGE_JPEG || !strncmp(d->name, "yuvj", 4) || d->nb_components == 1;
+		if (!full) // black is 16, and white 235
+			to.convertTo(to, CV_8U, 255. / 219, -16 * 255. / 219);
+		ok = 1;
+	});
+	return ok;
 }
 
 void fa_frame_free(void *frame) { delete static_cast<Frame *>(frame); }

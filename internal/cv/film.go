@@ -181,7 +181,7 @@ func (f *Film) frame(shot C.fa_shot) (*Image, error) {
 
 // Close releases the source. It may be called twice.
 func (f *Film) Close() error {
-	if f.p != nil {
+	if f != nil && f.p != nil {
 		C.fa_film_close(f.p)
 		f.p = nil
 	}
@@ -226,7 +226,23 @@ func (d *decoded) open() (gocv.Mat, error) {
 	return turned.mat, nil
 }
 
-func (d *decoded) thumbnail(image.Point) ([]byte, error) { return nil, errors.ErrUnsupported }
+// thumbnail returns the stored grey values: no colours are made for it.
+func (d *decoded) thumbnail(size image.Point) ([]byte, error) {
+	if d.turn != 0 || d.stretch != 1 {
+		return nil, errors.ErrUnsupported
+	}
+	mat := gocv.NewMat()
+	defer mat.Close()
+	var fail *C.char
+	ok := C.fa_frame_grey(d.p, C.int(size.X), C.int(size.Y), unsafe.Pointer(mat.Ptr()), &fail)
+	if err := failure(fail); err != nil {
+		return nil, err
+	}
+	if ok == 0 {
+		return nil, errors.ErrUnsupported
+	}
+	return mat.ToBytes(), nil
+}
 
 func (d *decoded) close() { C.fa_frame_free(d.p) }
 

@@ -52,7 +52,8 @@ func (m *Image) Mean() (blue, green, red float64) {
 
 // Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of size may be larger
 // than the picture. To be fast, each grey value is the mean of four points, each interpolated, so in a large picture
-// some pixels are left out. A JPEG is decoded at a small scale, and no pixel is left out.
+// some pixels are left out. A JPEG is decoded at a small scale, and no pixel is left out. A frame of a film gives the
+// grey values that are stored in it.
 func (m *Image) Thumbnail(size image.Point) ([]byte, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err

@@ -72,6 +72,7 @@ int fa_film_next(void *film, int packets, fa_shot *out, char **err);
 int fa_film_decode(void *film, fa_shot *out, char **err);
 void fa_film_close(void *film);
 void fa_frame_bgr(void *frame, void *mat, char **err);
+int fa_frame_grey(void *frame, int width, int height, void *mat, char **err); // 0: it does not store grey values
 void fa_frame_free(void *frame);
 
 void *fa_cascade_open(const char *path, char **err);
