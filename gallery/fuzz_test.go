@@ -59,7 +59,7 @@ func TestRandomPrograms(t *testing.T) {
 	for _, what := range []string{
 		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path", "repartition", "full",
 		"undone",
-		"unlearned", "configured", "configuration refused", "conflict", "audited", "resembles", "mixed",
+		"unlearned", "configured", "configuration refused", "conflict", "resembles", "mixed",
 		"mismatch", "exists",
 		"anchored", "named from afar", "linked", "recalled", "confirmed", "renamed", "retracted",
 		"forgotten", "unlabelled", "drift", "many rejected",
@@ -508,8 +508,6 @@ func (m *machine) step() {
 			g.Learner().SetTime(at)
 			return nil, nil
 		})
-	case 38:
-		m.audit(m.next()%2 == 0)
 	case 39:
 		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
 		m.both("Resembles "+name, s.Resembles(name, faces), nil, func(g *gallery.Gallery) (any, error) {
@@ -743,36 +741,6 @@ func (m *machine) refuse() {
 	}
 	if !bytes.Equal(before, m.snapshot(m.g)) {
 		m.t.Fatal("what was refused changed the gallery")
-	}
-}
-
-func (m *machine) audit(learned bool) {
-	want := m.slow.Audit(learned)
-	m.note("audited", want != nil)
-	all, err := m.g.Audit(learned)
-	if want == nil {
-		if !errors.Is(err, gallery.ErrOnePerson) {
-			m.t.Fatalf("Audit: %v", err)
-		}
-		return
-	}
-	if err != nil || len(all) != len(want) {
-		m.t.Fatalf("Audit: %d faces, %v; want %d", len(all), err, len(want))
-	}
-	for i, u := range all {
-		w := want[u.ID]
-		if u.Isolated != w.Isolated || math.Abs(u.Score-w.Score) > 1e-8 || math.Abs(u.Margin-w.Margin) > 1e-8 {
-			m.t.Fatalf("Audit: face %d is %+v, want %+v", i, u, w)
-		}
-		if i == 0 {
-			continue
-		}
-		// Isolated faces come last, by their margins; all others come first, by their scores.
-		before := all[i-1]
-		if before.Isolated && !u.Isolated || !u.Isolated && u.Score > before.Score ||
-			u.Isolated && before.Isolated && u.Margin > before.Margin {
-			m.t.Fatalf("Audit: %+v comes after %+v", u, before)
-		}
 	}
 }
 

@@ -68,6 +68,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 	}
 	c := config(1+int(next()%10), 2)
 	c.Reach, c.Journal, c.Link = .3, int(next()%24), .6
+	c.Gamma = []float64{1e-3, 1, 1e-6}[next()%3]
 	g, err := quantized.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -257,8 +258,8 @@ func compareValues(t *testing.T, step int, trial quantized.Trial, want reference
 		values[min(v.Class, len(want.Values))] = v.Value
 	}
 	for c, want := range want.Values {
-		if math.Abs(values[c]-want) > max(1e-8, s.Bound) {
-			t.Fatalf("step %d: value %g of class %d, want %g", step, values[c], c, want)
+		if math.Abs(values[c]-want) > max(1e-8, s.Bound) || !(s.Bound <= 1e-7) {
+			t.Fatalf("step %d: value %g of class %d within %g, want %g", step, values[c], c, s.Bound, want)
 		}
 	}
 }
@@ -266,7 +267,7 @@ func compareValues(t *testing.T, step int, trial quantized.Trial, want reference
 // compareGraph compares the graph, its edges and its values with the slow one.
 func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph) {
 	t.Helper()
-	compare(t, step, g, r, false)
+	compare(t, step, g, r, step%7 == 0)
 	points := 0.
 	for i, v := range r.Vertices {
 		var source []int
@@ -315,5 +316,47 @@ func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph
 	}
 	if _, ok := g.Find(r.LastID + 1); ok {
 		t.Fatalf("step %d: a vertex that is not there is found", step)
+	}
+}
+
+// compare checks the graph and its solution against the reference, and against the graph of all points.
+func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, full bool) {
+	t.Helper()
+	if g.Len() != len(r.Vertices) || g.Learned() != r.Learned() || g.Full() != (r.Full && r.Learned() > r.Config.K) {
+		t.Fatalf("step %d: %d vertices, %d learned, full %t; reference %d, %d", step, g.Len(), g.Learned(), g.Full(),
+			len(r.Vertices), r.Learned())
+	}
+	if g.Learned() > r.Config.K+1 {
+		t.Fatalf("step %d: %d learned vertices for k = %d", step, g.Learned(), r.Config.K)
+	}
+	if math.Abs(g.R()-r.R) > 1e-9*r.R { // the distances differ by rounding
+		t.Fatalf("step %d: R = %g, reference %g", step, g.R(), r.R)
+	}
+	solution, values := r.Solution(), all(t, g)
+	for i, v := range r.Vertices {
+		if !slices.Equal(g.Point(i), v.X) || g.Multiplicity(i) != v.Sum() {
+			t.Fatalf("step %d: vertex %d is not the reference's", step, i)
+		}
+		if o := g.Origin(i); o.ID != v.ID || o.Via != v.Via || o.Hops != v.Hops {
+			t.Fatalf("step %d: vertex %d comes from %+v, reference %d, via %d, %d hops", step, i, o, v.ID, v.Via,
+				v.Hops)
+		}
+		for c := range values {
+			// 1e-8 is the accuracy that the learner needs; the solver aims at 1e-10.
+			if w := solution.At(i, c); math.Abs(values[c][i]-w) > 1e-8 {
+				t.Fatalf("step %d: value of class %d at vertex %d is %g, reference %g", step, c, i, values[c][i], w)
+			}
+		}
+	}
+	if !full {
+		return
+	}
+	complete, first := r.Complete()
+	for i := range r.Vertices {
+		for c := range values {
+			if w := complete.At(first[i], c); math.Abs(values[c][i]-w) > 1e-9 {
+				t.Fatalf("step %d: value %g on the compact graph, %g on the full one", step, values[c][i], w)
+			}
+		}
 	}
 }

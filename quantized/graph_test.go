@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/reference"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -64,91 +62,6 @@ func (s *stream) next() (x []float32, cluster int) {
 	return x, cluster
 }
 
-// TestAgainstReference runs random streams through the graph and through the thesis's listing, and checks after every
-// step what the thesis promises.
-func TestAgainstReference(t *testing.T) {
-	for _, tt := range []struct {
-		name           string
-		k, dim, labels int
-		classes, steps int
-		gamma          float64
-		full           bool
-		reach          float64
-	}{
-		{name: "one class", k: 12, dim: 2, labels: 3, classes: 1, steps: 400, gamma: 1e-3, full: true},
-		{name: "three classes", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true},
-		{name: "heavy sink", k: 20, dim: 2, labels: 6, classes: 2, steps: 300, gamma: 1, full: true},
-		{name: "light sink", k: 30, dim: 2, labels: 6, classes: 2, steps: 300, gamma: 1e-6, full: true},
-		{name: "fewer centroids than labels", k: 4, dim: 2, labels: 9, classes: 3, steps: 300, gamma: 1e-3, full: true},
-		{name: "smallest k", k: 1, dim: 2, labels: 1, classes: 1, steps: 200, gamma: 1e-3, full: true},
-		{name: "short reach", k: 20, dim: 3, labels: 9, classes: 3, steps: 500, gamma: 1e-3, full: true, reach: .3},
-		{name: "many vertices", k: 80, dim: 4, labels: 12, classes: 4, steps: 600, gamma: 1e-3},
-	} {
-		seeds := uint64(8)
-		if testing.Short() { // go test without -short runs all
-			seeds, tt.steps = 1, min(tt.steps, 400)
-		}
-		for seed := range seeds {
-			t.Run(fmt.Sprintf("%s/seed %d", tt.name, seed), func(t *testing.T) {
-				c := config(tt.k, tt.dim)
-				c.Gamma, c.Reach = tt.gamma, tt.reach
-				g, err := quantized.New(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r := &reference.Graph{Config: c}
-				s := newStream(seed, tt.dim, tt.classes+1) // one cluster without labels
-				labelled, accepted := 0, 0
-				for step := range tt.steps {
-					x, cluster := s.next()
-					if cluster < tt.classes && labelled < tt.labels && (step < tt.labels || s.rand.IntN(10) == 0) {
-						if err := g.Label(x, cluster); err != nil {
-							t.Fatal(err)
-						}
-						r.Label(x, cluster)
-						labelled++
-						continue
-					}
-					if g.Classes() == 0 {
-						continue
-					}
-					before := same(g)
-					c := g.Place(x)
-					want := r.Place(x)
-					if c.Outlier() != want.Outlier {
-						t.Fatalf("step %d: outlier %t, reference %t", step, c.Outlier(), want.Outlier)
-					}
-					if c.Outlier() && before != same(g) {
-						t.Fatalf("step %d: an outlier changed the graph", step)
-					}
-					values := solved(t, g, c.Trial)
-					compare(t, step, g, r, tt.full && step%7 == 0)
-					for class, x := range values {
-						if math.Abs(x-want.Values[class]) > 1e-8 {
-							t.Fatalf("step %d: value %g at the new point, reference %g", step, x, want.Values[class])
-						}
-					}
-					// The values of the graph were computed in between, so the point is placed again; nothing has
-					// changed.
-					c = g.Place(x)
-					m := quantized.Moment{Observation: int64(step + 1)}
-					_, kept := c.Keep(-1, m)
-					if _, wanted := r.Keep(want, -1, m); kept != wanted {
-						t.Fatalf("step %d: kept %t, and the reference otherwise", step, kept)
-					}
-					if kept {
-						accepted++
-					}
-					invariants(t, step, g, r, accepted)
-				}
-				if accepted < tt.steps*2/5 {
-					t.Errorf("only %d of %d points were accepted: the stream tests too little", accepted, tt.steps)
-				}
-			})
-		}
-	}
-}
-
 // solved returns the value of each class at a trial.
 func solved(t *testing.T, g *quantized.Graph, trial quantized.Trial) []float64 {
 	t.Helper()
@@ -182,87 +95,6 @@ func all(t *testing.T, g *quantized.Graph) [][]float64 {
 
 // same returns a text that is equal for two graphs that are equal to the last bit.
 func same(g *quantized.Graph) string { return fmt.Sprintf("%+v", g.State()) }
-
-// compare checks the graph and its solution against the reference, and against the graph of all points.
-func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, full bool) {
-	t.Helper()
-	if g.Len() != len(r.Vertices) || g.Learned() != r.Learned() || g.Full() != (r.Full && r.Learned() > r.Config.K) {
-		t.Fatalf("step %d: %d vertices, %d learned, full %t; reference %d, %d", step, g.Len(), g.Learned(), g.Full(),
-			len(r.Vertices), r.Learned())
-	}
-	if g.Learned() > r.Config.K+1 {
-		t.Fatalf("step %d: %d learned vertices for k = %d", step, g.Learned(), r.Config.K)
-	}
-	if math.Abs(g.R()-r.R) > 1e-9*r.R { // the distances differ by rounding
-		t.Fatalf("step %d: R = %g, reference %g", step, g.R(), r.R)
-	}
-	solution, values := r.Solution(), all(t, g)
-	for i, v := range r.Vertices {
-		if !reflect.DeepEqual(g.Point(i), v.X) || g.Multiplicity(i) != v.Sum() {
-			t.Fatalf("step %d: vertex %d is not the reference's", step, i)
-		}
-		if o := g.Origin(i); o.ID != v.ID || o.Via != v.Via || o.Hops != v.Hops {
-			t.Fatalf("step %d: vertex %d comes from %+v, reference %d, via %d, %d hops", step, i, o, v.ID, v.Via,
-				v.Hops)
-		}
-		for c := range values {
-			// 1e-8 is the accuracy that the learner needs; the solver aims at 1e-10.
-			if w := solution.At(i, c); math.Abs(values[c][i]-w) > 1e-8 {
-				t.Fatalf("step %d: value of class %d at vertex %d is %g, reference %g", step, c, i, values[c][i], w)
-			}
-		}
-	}
-	if !full {
-		return
-	}
-	complete, first := r.Complete()
-	for i := range r.Vertices {
-		for c := range values {
-			if w := complete.At(first[i], c); math.Abs(values[c][i]-w) > 1e-9 {
-				t.Fatalf("step %d: value %g on the compact graph, %g on the full one", step, values[c][i], w)
-			}
-		}
-	}
-}
-
-// distance returns the length of the edge between two vertices, or +Inf.
-func distance(g *quantized.Graph, i, j int) float64 {
-	d := math.Inf(1)
-	g.Neighbours(i, func(to int, x float64) {
-		if to == j {
-			d = x
-		}
-	})
-	return d
-}
-
-// invariants checks the conditions that hold between steps.
-func invariants(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, accepted int) {
-	t.Helper()
-	between := func(a, b []float32) float64 { return r.Config.Scale * math.Sqrt(graph.SquaredDistance(a, b)) }
-	for i, v := range r.Vertices {
-		for _, p := range v.Points {
-			if d := between(p.X, v.X); d > g.Bound()*(1+1e-12) {
-				t.Fatalf("step %d: a point is %g from its centroid, and the bound is %g", step, d, g.Bound())
-			}
-		}
-		for j, w := range r.Vertices[:i] {
-			d := between(v.X, w.X)
-			if v.Class < 0 && w.Class < 0 && (d < g.R() || d == 0) {
-				t.Fatalf("step %d: centroids %d and %d are %g apart, and R is %g", step, i, j, d, g.R())
-			}
-			// A distance beyond the edges is not stored; a stored distance is right except for rounding.
-			stored := distance(g, i, j)
-			if far := math.IsInf(stored, 1) && d > r.Config.EdgeRadius()*(1-1e-12); stored != distance(g, j, i) ||
-				!far && math.Abs(stored-d) > 1e-9*d {
-				t.Fatalf("step %d: stored distance of %d and %d is %g, and they are %g apart", step, i, j, stored, d)
-			}
-		}
-	}
-	if g.Mass() != float64(accepted) {
-		t.Fatalf("step %d: multiplicities sum to %g, and %d points were accepted", step, g.Mass(), accepted)
-	}
-}
 
 // keep places and keeps a point, and reports whether there was room.
 func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation int64) bool {

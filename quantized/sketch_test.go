@@ -125,3 +125,14 @@ func TestSketchesPrune(t *testing.T) {
 		t.Errorf("%d of %d vertices had to be measured", left, asked)
 	}
 }
+
+// distance returns the length of the edge between two vertices, or +Inf.
+func distance(g *quantized.Graph, i, j int) float64 {
+	d := math.Inf(1)
+	g.Neighbours(i, func(to int, x float64) {
+		if to == j {
+			d = x
+		}
+	})
+	return d
+}

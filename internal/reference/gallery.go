@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -180,61 +178,4 @@ func (g *Gallery) Rename(from, to string) {
 	g.Numbers[to], g.Enrolled[to] = g.Numbers[from], g.Enrolled[from]
 	delete(g.Numbers, from)
 	delete(g.Enrolled, from)
-}
-
-// Audited is the result of an audit for one face.
-type Audited struct {
-	Score, Margin float64
-	Isolated      bool
-}
-
-// Audit returns the results for the faces with a name, by ID, or nil if there are fewer than two names.
-func (g *Gallery) Audit(learned bool) map[int64]Audited {
-	var ids []int64
-	var x [][]float32
-	var y []int
-	var v []float64
-	people := g.Learner.Known()
-	for _, s := range g.Learner.Stored() {
-		if !s.Negative && s.Person != 0 && (s.Labelled || learned) {
-			ids, x, v, y = append(ids, s.ID), append(x, s.Vector), append(v, s.Points), append(y,
-				slices.Index(people, s.Person))
-		}
-	}
-	if len(ids) == 0 || slices.Min(y) == slices.Max(y) {
-		return nil
-	}
-	c := g.Learner.Graph.Config
-	kernel := graph.Heat(3.5 * g.Learner.Settings.Sigma) // wider than the learner's, with longer edges
-	d := graph.Distances(x, c.Scale)
-	w := graph.Similarity(d, kernel, kernel.Weight(1.3*c.EdgeRadius()))
-	l, err := anomaly.Solve(w, v, y, .1, .01)
-	if err != nil {
-		panic(err)
-	}
-	all := make(map[int64]Audited)
-	for i, id := range ids {
-		// The margin: the distance to the nearest other face of this name, minus the distance to the nearest face of
-		// another person.
-		var own, others []float64
-		a := Audited{Score: anomaly.Unusual(l.RawRowView(i), y[i]), Isolated: true}
-		for j := range ids {
-			switch {
-			case j == i:
-			case y[j] == y[i]:
-				own = append(own, d.At(i, j))
-			default:
-				others = append(others, d.At(i, j))
-			}
-			a.Isolated = a.Isolated && (j == i || w.At(i, j) == 0)
-		}
-		if len(own) > 0 && len(others) > 0 {
-			a.Margin = slices.Min(own) - slices.Min(others)
-		}
-		if !a.Isolated {
-			a.Score += min(max(a.Margin/c.EdgeRadius(), -1), 1)
-		}
-		all[id] = a
-	}
-	return all
 }
