@@ -10,11 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
@@ -133,7 +133,8 @@ func TestForgotten(t *testing.T) {
 	w.known("alice-of-the-test", b)
 	old := w.values()
 	w.server.end(true)
-	copied := w.copied(w.folder)
+	copied := filepath.Join(w.dir, "copied")
+	w.copy(w.folder, copied)
 	w.serve()
 	b.forget("alice-of-the-test")
 	w.wait("a forgets", func() bool { text, _ := a.content(); return text == "" })
@@ -216,6 +217,7 @@ func TestInvitation(t *testing.T) {
 			t.Fatalf("%d bytes of an invitation are one", n)
 		}
 	}
+
 	i.Pin[0]++
 	if err := Join(t.Context(), two.path, i); err == nil || !strings.Contains(err.Error(), "another server") {
 		t.Errorf("%v", err)
@@ -357,32 +359,15 @@ func TestPresence(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t, 9010, 2)
 	a, b := w.devices[0], w.devices[1]
-	disk := func(path string) (filler string) {
-		kept := path + "-kept"
-		try(t, os.Rename(path, kept))
-		try(t, os.Mkdir(path, 0o700))
-		if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size=16m"); err != nil {
-			t.Skip("no small disk: ", err)
-		}
-		t.Cleanup(func() { syscall.Unmount(path, syscall.MNT_DETACH) })
-		try(t, os.CopyFS(path, os.DirFS(kept)))
-		return filepath.Join(path, "filler")
-	}
-	fill := func(path string) {
-		f, err := os.Create(path)
-		try(t, err)
-		for err == nil {
-			_, err = f.Write(make([]byte, 4096))
-		}
-		if f.Close(); !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
+	small := func(path string) fixture.Disk {
+		d := fixture.NewDisk(t, 16<<20)
+		w.copy(path, d.Dir)
+		return d
 	}
 	w.server.end(false)
 	b.stop(false)
-	ofServer, ofDevice := disk(w.folder), disk(filepath.Dir(b.path))
-	try(t, os.Chmod(filepath.Join(w.folder, "server.json"), 0o600))
-	try(t, os.Chmod(membershipFile(b.path), 0o600))
+	ofServer, ofDevice := small(w.folder), small(filepath.Dir(b.path))
+	w.folder, b.path = ofServer.Dir, filepath.Join(ofDevice.Dir, "faceauth.db")
 	w.serve()
 	b.start()
 	w.enrolled(a, "alice")
@@ -392,17 +377,17 @@ func TestFullDisk(t *testing.T) {
 			w.enrolled(a, fmt.Sprint(name, i))
 		}
 	}
-	fill(ofServer)
+	ofServer.Fill()
 	enrol("p")
 	w.wait("the server says why", func() bool { return strings.Contains(w.server.out.String(), "no space left") })
 	w.enrolled(b, "bob")
-	try(t, os.Remove(ofServer))
+	ofServer.Free()
 	w.known("p39", b)
 	w.known("bob", a)
-	fill(ofDevice)
+	ofDevice.Fill()
 	enrol("q")
 	w.wait("the device says why", func() bool { return strings.Contains(b.run.out.String(), "disk is full") })
-	try(t, os.Remove(ofDevice))
+	ofDevice.Free()
 	w.known("q39", b)
 	w.wait("one state", w.agreed)
 	t.Logf("%s%s", b.run.out.String(), w.server.out.String())

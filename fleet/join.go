@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/vector"
 )
@@ -60,28 +59,24 @@ func (b *ledger) join(r kept) {
 	if s.rec.Into == (ID{}) {
 		return
 	}
-	one, least := Record{Forgotten: s.rec.Forgotten}, b.root(s.rec.Into)
-	roots := []*state{least}
+	one, roots := Record{Forgotten: s.rec.Forgotten}, []*state(nil)
 	for _, rec := range []Record{before, r.rec} {
 		if rec.Into == (ID{}) { // what only this device, or only others knew
 			one = join(one, rec)
-			continue
-		}
-		root := b.root(rec.Into)
-		roots = append(roots, root)
-		if root.id.compare(least.id) < 0 {
-			least = root
+		} else {
+			roots = append(roots, b.root(rec.Into))
 		}
 	}
+	slices.SortFunc(roots, func(a, b *state) int { return a.id.compare(b.id) })
 	for _, root := range roots {
 		one = join(one, root.rec)
 	}
 	for _, root := range roots {
-		if root != least && root.rec.Into == (ID{}) {
-			root.become(join(root.rec, Record{Into: least.id}))
+		if root != roots[0] && root.rec.Into == (ID{}) {
+			root.become(join(root.rec, Record{Into: roots[0].id}))
 		}
 	}
-	least.become(one)
+	roots[0].become(one)
 }
 
 // root returns the person whom the people under a number were found to be. A number leads to a
@@ -129,17 +124,9 @@ func (d *local) alike(a, b Record) bool {
 	return false
 }
 
-// holders returns the people of the gallery and of this transaction who have a name, by their numbers.
+// holders returns the people who have a name, by their numbers.
 func (b *ledger) holders(name string) (ids []ID) {
-	if b.named == nil {
-		b.named = make(map[string][]ID)
-		b.Query("select s.id, p.name from shared s join person p on p.id = s.person", func(r gallery.Row) error {
-			id, name := ID(r.ColumnRawBlob(0)), r.ColumnText(1)
-			b.named[name] = append(b.named[name], id)
-			return nil
-		})
-	}
-	for _, id := range b.named[name] {
+	for _, id := range b.ids("person in (select id from person where name = ?)", name) {
 		if b.states[id] == nil {
 			ids = append(ids, id)
 		}

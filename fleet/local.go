@@ -54,7 +54,6 @@ type ledger struct {
 	err    error // a record that cannot be read
 	states map[ID]*state
 	order  []*state
-	named  map[string][]ID // the people of the gallery by name
 }
 
 // write calls do in one transaction.
@@ -70,11 +69,11 @@ func (d *local) write(do func(b *ledger)) error {
 func (b *ledger) looked(person int64) { b.Exec("delete from touched where person = ?", person) }
 
 // ids returns the people of the fleet for whom a condition holds.
-func (b *ledger) ids(condition string) (all []ID) {
+func (b *ledger) ids(condition string, args ...any) (all []ID) {
 	b.Query("select id from shared where "+condition, func(r gallery.Row) error {
 		all = append(all, ID(r.ColumnRawBlob(0)))
 		return nil
-	})
+	}, args...)
 	return all
 }
 

@@ -195,15 +195,11 @@ func TestRandomRecords(t *testing.T) {
 					}
 				case k == 17 && seed%2 == 1:
 					h.sync(shelves, &listed[i], false) // what it says later is with the others first
-					h.copies = append(h.copies, fmt.Sprint(h.path, len(h.copies), "/faceauth.db"))
-					h.copyTo(h.copies[len(h.copies)-1])
+					h.keep()
 				case k == 18 && len(h.copies) > 0:
 					h.sync(shelves, &listed[i], false)
-					w.say("%s is-put-back", h.name)
-					now := h.path
-					h.path = h.copies[w.r.IntN(len(h.copies))]
-					h.copyTo(now)
-					h.path, listed[i] = now, false
+					h.putBack()
+					listed[i] = false
 				}
 			}
 			for range 3 {

@@ -5,7 +5,7 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
+	"crypto/ed25519"
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
@@ -32,7 +32,7 @@ var errNoAdmin = errors.New("this device is no administrator of the fleet; do it
 type Invitation struct {
 	Name string   `cbor:"1,keyasint"`           // of the device
 	URLs []string `cbor:"2,keyasint"`           // of the server
-	Pin  []byte   `cbor:"3,keyasint,omitempty"` // SHA-256 of the server's certificate; none: of an authority
+	Pin  []byte   `cbor:"3,keyasint,omitempty"` // the server's key; none: an authority knows it
 	Seed string   `cbor:"4,keyasint,omitempty"` // key with which it connects
 	Ring ring     `cbor:"5,keyasint"`           // no keys: the first device makes them
 }
@@ -154,19 +154,17 @@ func (i Invitation) dial(more ...nats.Option) (*nats.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		o = append(o, nats.Nkey(public(i.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+public(i.Seed)))
-	}
-	if !i.foreign() {
-		o = append(o, nats.Secure(&tls.Config{
-			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // the pin says which certificate it must be
+		pinned := &tls.Config{
+			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // the pin says whose certificate it must be
 			VerifyConnection: func(s tls.ConnectionState) error {
-				sum := sha256.Sum256(s.PeerCertificates[0].Raw)
-				if string(sum[:]) != string(i.Pin) {
+				if !ed25519.PublicKey(i.Pin).Equal(s.PeerCertificates[0].PublicKey) {
 					return errors.New("this is another server than that of the invitation")
 				}
 				return nil
 			},
-		}))
+		}
+		o = append(o, nats.Nkey(public(i.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+public(i.Seed)),
+			nats.Secure(pinned))
 	}
 	nc, err := nats.Connect(strings.Join(i.URLs, ","), o...)
 	if err != nil {

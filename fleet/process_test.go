@@ -143,14 +143,6 @@ func (d *device) settled() bool {
 	return d.count("select (select count(*) from shared where not sent) + (select count(*) from touched)") == 0
 }
 
-// copied copies a folder, as a backup of the whole disk does.
-func (w *world) copied(folder string) string {
-	to := filepath.Join(w.dir, fmt.Sprint("copy", w.r.Uint32()))
-	try(w.t, os.CopyFS(to, os.DirFS(folder)))
-	try(w.t, os.Chmod(filepath.Join(to, "server.json"), 0o600))
-	return to
-}
-
 func (w *world) wait(what string, is func() bool) {
 	w.t.Helper()
 	for begun := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
@@ -260,12 +252,13 @@ func (w *world) step(oldServers bool) {
 		time.Sleep(time.Duration(w.r.IntN(2)) * 300 * time.Millisecond)
 	case k == 16 && oldServers:
 		w.server.end(true)
-		w.copies = append(w.copies, w.copied(w.folder))
+		w.copies = append(w.copies, fmt.Sprint(w.folder, len(w.log)))
+		w.copy(w.folder, w.copies[len(w.copies)-1])
 		w.serve()
 	case k == 17 && oldServers && len(w.copies) > 0:
 		w.say("server is-put-back")
 		w.server.end(true)
-		w.folder = w.copied(w.copies[w.r.IntN(len(w.copies))])
+		w.copy(w.copies[w.r.IntN(len(w.copies))], w.folder)
 		if w.r.IntN(3) == 0 { // all but the members is lost
 			try(w.t, os.RemoveAll(filepath.Join(w.folder, "jetstream")))
 		}
@@ -277,8 +270,7 @@ func (w *world) step(oldServers bool) {
 		if !d.settled() {
 			return
 		}
-		d.copies = append(d.copies, filepath.Join(w.dir, "copies", fmt.Sprint(len(w.log)), "faceauth.db"))
-		d.copyTo(d.copies[len(d.copies)-1])
+		d.keep()
 	case k == 17 && len(d.copies) > 0:
 		d.start() // what it said since is with the server first
 		w.wait(d.name+" settles", d.settled)
@@ -286,11 +278,7 @@ func (w *world) step(oldServers bool) {
 		if !d.settled() {
 			return
 		}
-		w.say("%s is-put-back", d.name)
-		now := d.path
-		d.path = d.copies[w.r.IntN(len(d.copies))]
-		d.copyTo(now)
-		d.path = now
+		d.putBack()
 		d.start()
 	default:
 		time.Sleep(time.Duration(w.r.IntN(700)) * time.Millisecond)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -45,9 +44,8 @@ type Member struct {
 
 // books are what a server keeps beside the bucket.
 type books struct {
-	Cert    []byte   `json:"cert"` // DER
-	Key     []byte   `json:"key"`  // PKCS #8
-	Members []Member `json:"members"`
+	Key     ed25519.PrivateKey `json:"key"` // of the server: devices know it
+	Members []Member           `json:"members"`
 }
 
 // ServerSettings say how a server is reached.
@@ -79,7 +77,7 @@ func readBooks(path string) (b books, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &b)
 	}
-	if err == nil && (len(b.Cert) == 0) {
+	if err == nil && len(b.Key) != ed25519.PrivateKeySize {
 		err = errors.New("the file is damaged, or not of a server")
 	}
 	if err != nil {
@@ -102,7 +100,7 @@ func (b books) write(path string) error {
 func (s *host) save() error { return s.books.write(booksOf(s.folder)) }
 
 // Backup writes what of the server with a folder no device can give back: who its members are, and its
-// certificate. Who reads the file can pose as the server, and learns no name and no face.
+// key. Who reads the file can pose as the server, and learns no name and no face.
 func Backup(folder, path string) error { return copyBooks(booksOf(folder), path) }
 
 // Restore makes the folder of a server of a backup. The devices give it the people when they connect.
@@ -127,7 +125,7 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 	var err error
 	s.books, err = readBooks(booksOf(folder))
 	if errors.Is(err, fs.ErrNotExist) {
-		s.Cert, s.Key, err = certificate()
+		_, s.Key, err = ed25519.GenerateKey(rand.Reader)
 	}
 	if err != nil {
 		return err
@@ -178,11 +176,13 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 
 // options returns the settings of NATS.
 func (s *host) options(set ServerSettings) (*server.Options, error) {
-	key, err := x509.ParsePKCS8PrivateKey(s.Key)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faceauth fleet"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, s.Key.Public(), s.Key)
 	if err != nil {
 		return nil, err
 	}
-	pair := tls.Certificate{Certificate: [][]byte{s.Cert}, PrivateKey: key}
+	pair := tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: s.Key}
 	o := &server.Options{
 		ServerName: "faceauth", NoSigs: true, NoLog: true, AlwaysEnableNonce: true, CustomClientAuthentication: s,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
@@ -289,8 +289,7 @@ func (s *host) invite(name string, admin bool) (*Invitation, error) {
 	if slices.ContainsFunc(s.Members, func(m Member) bool { return m.Name == name && m.Key != "" }) {
 		return nil, fmt.Errorf("another device has the name %q", name)
 	}
-	pin := sha256.Sum256(s.Cert)
-	i := &Invitation{Name: name, URLs: s.urls, Seed: newSeed(nkeys.CreateUser), Pin: pin[:]}
+	i := &Invitation{Name: name, URLs: s.urls, Seed: newSeed(nkeys.CreateUser), Pin: s.Key.Public().(ed25519.PublicKey)}
 	s.Members = slices.DeleteFunc(s.Members, func(m Member) bool {
 		return m.Name == name || m.Key == "" && time.Now().After(m.Until)
 	})
@@ -369,18 +368,4 @@ func (s *host) list() ([]Member, error) {
 		all[i].Online = len(here[m.Key]) > 0
 	}
 	return all, err
-}
-
-// certificate makes the certificate of a server, for ever: devices know it by its hash.
-func certificate() (cert, key []byte, err error) {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faceauth fleet"},
-		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
-	if cert, err = x509.CreateCertificate(rand.Reader, template, template, public, private); err == nil {
-		key, err = x509.MarshalPKCS8PrivateKey(private)
-	}
-	return cert, key, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -365,24 +364,17 @@ func (h *home) count(sql string, args ...any) (n int64) {
 func (h *home) records() (text string) {
 	d := h.local()
 	defer d.rows.Close()
-	try(h.w.t, d.rows.Look(func(t *gallery.Tx) error {
-		var ids []ID
-		err := t.Query("select id from shared order by id", func(r gallery.Row) error {
-			ids = append(ids, ID(r.ColumnRawBlob(0)))
-			return nil
-		})
-		for _, id := range ids {
-			s := (&ledger{local: d, Tx: t}).load("id = ?", id[:])
+	try(h.w.t, d.write(func(b *ledger) {
+		for _, id := range b.ids("true order by id") {
+			s := b.load("id = ?", id[:])
 			text += fmt.Sprintf("%x row %d n %d sent %v %q forgotten %v into %x:", id[:3], s.person, s.n, s.sent,
 				s.rec.Name, s.rec.Forgotten, s.rec.Into[:3])
 			for _, key := range slices.Sorted(maps.Keys(s.rec.Faces)) {
 				f := s.rec.Faces[key]
-				text += fmt.Sprintf(" %x@%d%s%s", string(key[:4]), f.Clock, map[bool]string{true: "-"}[f.Gone],
-					map[bool]string{true: "!"}[f.Not])
+				text += fmt.Sprintf(" %x@%d gone %t not %t", string(key[:4]), f.Clock, f.Gone, f.Not)
 			}
 			text += "\n"
 		}
-		return err
 	}))
 	return text
 }
@@ -430,21 +422,27 @@ func (w *people) check(all []*home) {
 	}
 }
 
-// copyTo copies a gallery, as a backup of the whole disk does.
-func (h *home) copyTo(to string) {
-	try(h.w.t, os.MkdirAll(filepath.Dir(to), 0o700))
-	for _, of := range []string{"", "-wal", "-shm"} {
-		os.Remove(to + of)
-		in, err := os.Open(h.path + of)
-		if os.IsNotExist(err) || of == "-shm" {
-			continue
-		}
-		try(h.w.t, err)
-		out, err := os.OpenFile(to+of, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-		try(h.w.t, err)
-		_, err = io.Copy(out, in)
-		try(h.w.t, errors.Join(err, in.Close(), out.Close()))
+// copy makes a folder as another one is, as a backup of the whole disk does.
+func (w *people) copy(folder, to string) {
+	entries, _ := os.ReadDir(to)
+	for _, e := range entries {
+		try(w.t, os.RemoveAll(filepath.Join(to, e.Name())))
 	}
+	try(w.t, os.CopyFS(to, os.DirFS(folder)))
+	for _, secret := range []string{"server.json", "faceauth.db-fleet"} {
+		os.Chmod(filepath.Join(to, secret), 0o600)
+	}
+}
+
+// keep copies a device, and putBack gives it one of these copies.
+func (h *home) keep() {
+	h.copies = append(h.copies, fmt.Sprint(filepath.Dir(h.path), len(h.copies)))
+	h.w.copy(filepath.Dir(h.path), h.copies[len(h.copies)-1])
+}
+
+func (h *home) putBack() {
+	h.w.say("%s is-put-back", h.name)
+	h.w.copy(h.copies[h.w.r.IntN(len(h.copies))], filepath.Dir(h.path))
 }
 
 func worlds(few int) []uint64 {

@@ -13,6 +13,7 @@ create table person(
 	name text not null, -- several people may have it
 	enrolled integer not null -- when faces were last added: seconds since 1970
 ) strict;
+create index person_name on person(name);
 create table label( -- a face may have several
 	id integer primary key autoincrement, -- rises in the order of the transactions
 	number integer not null, -- of the face, which no other face has
