@@ -23,7 +23,6 @@ type Options struct {
 	Keep    bool          // save newly learned faces once a minute; they are also saved with each correction
 	Past    *Past         // keeps events, sightings, corrections and strangers. Default: one for this run
 	Backoff time.Duration // pause before a failed camera is opened again; doubles up to a minute. Default 1 s
-	Rate    float64       // greatest number of frames per second and camera. Default: no limit
 
 	// Clock returns the time of a frame. Default: the time when it was read.
 	Clock func(f face.Frame) time.Time

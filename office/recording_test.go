@@ -10,7 +10,6 @@ import (
 	"image"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -141,118 +140,6 @@ func shown(
 		t.Fatal(err)
 	}
 	return w, k.events
-}
-
-// A stranger of a recording is named, and then denied. The recording is shown again and again, with other frames of it:
-// the name is not given again, whether the naming is undone or not.
-func TestSystemDenialSticksOnRecordings(t *testing.T) {
-	strangers := []string{
-		"fast_videos/0490_03_007_bill_gates.avi",
-		"fast_videos/1815_01_008_tony_blair.avi",
-		"fast_videos/clm_default.wmv",
-		"vidtimit_rot/p4",
-	}
-	known := []string{"vidtimit_rot/p0", "vidtimit_rot/p1"}
-	space, all := films(t, append(known, strangers...)...)
-	for _, stranger := range strangers {
-		given, denials, kept := 0, 0, 0
-		for _, freeze := range []bool{false, true} {
-			for _, cameras := range []int{1, 2} {
-				for _, undo := range []bool{false, true} {
-					for _, same := range []bool{false, true} {
-						g, err := gallery.Create(filepath.Join(t.TempDir(), "gallery"), space, online.Settings{})
-						if err != nil {
-							t.Fatal(err)
-						}
-						for _, name := range known {
-							var faces [][]float32
-							for _, f := range all[name] {
-								if len(faces) < 4 && len(f.Samples) == 1 && f.Samples[0].Vector != nil {
-									faces = append(faces, f.Samples[0].Vector)
-								}
-							}
-							if _, err := g.Enroll(name, faces, noon, gallery.Enrolment{Force: true}); err != nil {
-								t.Fatal(err)
-							}
-						}
-						past, err := office.OpenPast(g, "office", office.PastSettings{})
-						if err != nil {
-							t.Fatal(err)
-						}
-						o := office.Options{Freeze: freeze, Past: past}
-						where := fmt.Sprintf("%s, frozen %t, %d cameras, undo %t, same %t", stranger, freeze, cameras,
-							undo, same)
-						deny := func(w *office.Office) {
-							for _, s := range w.Sightings() {
-								if s.Name != "ann" {
-									continue
-								}
-								denials++
-								n, err := w.Correct(s.ID, "")
-								if err != nil || n == nil || n.Name != "ann" {
-									t.Errorf("%s: the naming is %+v, %v", where, n, err)
-								} else if undo && !n.Undone {
-									if err := w.Undo(n.ID); err != nil {
-										t.Errorf("%s: %v", where, err)
-									}
-								}
-								if slices.Contains(g.Names(), "ann") {
-									kept++
-								}
-								return
-							}
-						}
-						named := false
-						w, _ := shown(
-							t,
-							g,
-							o,
-							cameras,
-							sampled(all[stranger], 0, 3),
-							len(all[stranger])/3+100,
-							func(w *office.Office) {
-								if all := w.Strangers(); len(all) > 0 {
-									if err := w.Name(all[0].ID, "ann", false); err != nil {
-										t.Errorf("%s: %v", where, err)
-									}
-									named = true
-								}
-							},
-						)
-						if !named {
-							t.Fatalf("%s: nobody was there", where)
-						}
-						if same {
-							deny(w)
-						} else {
-							shown(t, g, o, cameras, sampled(all[stranger], 1, 3), len(all[stranger])/3-2, deny)
-						}
-						for first := range 3 {
-							w, events := shown(t, g, o, cameras, sampled(all[stranger], first, 3), 0,
-								func(*office.Office) {})
-							for _, e := range events {
-								if strings.Contains(e, "arrived ann") {
-									given++
-									t.Errorf("%s: %q", where, events)
-								}
-							}
-							for _, s := range w.SightingsBefore(0, cameras) {
-								if s.Name == "ann" {
-									given++
-									t.Errorf("%s: %+v", where, s)
-								}
-							}
-						}
-						past.Close()
-					}
-				}
-			}
-		}
-		t.Logf("%s: %d denials; in %d the name was known still; given %d times again", stranger, denials, kept, given)
-		if denials < 16 {
-			t.Errorf("%s: %d denials", stranger, denials)
-		}
-	}
 }
 
 // Measures the distance below which a denial overrules a naming: pictures of one recording against pictures of others.

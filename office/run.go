@@ -64,7 +64,7 @@ type Health struct {
 	Size    [2]int    `json:"size"`            // width and height of the frame, in pixels
 	Error   string    `json:"error,omitempty"` // why it does not work
 	Frames  int       `json:"frames"`          // frames processed since the start
-	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow, or Rate limits it
+	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow
 	Rate    float64   `json:"rate"`            // frames processed per second at present
 }
 
@@ -114,35 +114,35 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		all.Wait()
 		close(ended)
 	}()
-	tick, look, minute := time.NewTicker(time.Second), time.NewTicker(noteEvery), time.NewTicker(time.Minute)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	defer look.Stop()
-	defer minute.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ended:
 			return w.finish(ctx)
-		case <-tick.C: // without frames, only the clock tells that people have left
-			w.mu.Lock()
-			w.tell(w.room.Tick(w.o.Now()))
-			w.mu.Unlock()
-		case <-look.C: // keeps the last sightings if the program is killed
-			w.mu.Lock()
-			w.latest()
-			w.mu.Unlock()
-		case <-minute.C: // keeps them if the machine loses power
-			w.mu.Lock()
-			w.minute()
-			w.mu.Unlock()
+		case <-tick.C:
 		}
+		w.mu.Lock()
+		w.tell(w.room.Tick(w.o.Now())) // without frames, only the clock tells that people have left
+		if n%noteEvery == 0 {          // keeps the last sightings if the program is killed
+			for _, v := range w.views {
+				v.health.Rate, v.counted = float64(v.health.Frames-v.counted)/noteEvery, v.health.Frames
+			}
+			w.latest()
+		}
+		if n%60 == 0 { // keeps them if the machine loses power
+			w.minute()
+		}
+		w.mu.Unlock()
 		if w.fail(nil) != nil {
 			cancel()
 		}
 	}
 }
 
-// noteEvery is the pause between two notes of the last sightings: after a crash, times are wrong by at most this.
-const noteEvery = 2 * time.Second
+// noteEvery is the number of seconds between two notes of the last sightings: after a crash, times are wrong by at most
+// this.
+const noteEvery = 2
 
 // finish reports the last events and saves.
 func (w *Office) finish(ctx context.Context) error {
@@ -210,7 +210,7 @@ func (w *cameras) report(v *view, up bool, why string) {
 	if !h.Since.IsZero() && h.Up == up && h.Error == why {
 		return
 	}
-	h.Up, h.Error, h.Since, h.Rate = up, why, w.o.Now(), 0
+	h.Up, h.Error, h.Since = up, why, w.o.Now()
 	call(w.o.Health, *h)
 }
 
@@ -218,7 +218,7 @@ func (w *cameras) report(v *view, up bool, why string) {
 func (w *cameras) blank(v *view, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v.seen, v.picture, v.health.Up, v.health.Rate = nil, nil, false, 0
+	v.seen, v.picture, v.health.Up = nil, nil, false
 	w.end(v, nil)
 	if ended {
 		w.room.End(v.camera.Name)
@@ -232,7 +232,7 @@ func (w *cameras) read(ctx context.Context, v *view) error {
 		return err
 	}
 	defer s.Close()
-	before, due := v.health.Dropped, time.Now()
+	before := v.health.Dropped
 	for {
 		f, err := s.Next(ctx)
 		if err != nil {
@@ -245,7 +245,6 @@ func (w *cameras) read(ctx context.Context, v *view) error {
 		w.report(v, true, "")
 		v.health.Frames++
 		v.health.Dropped = before + s.Dropped()
-		v.health.Rate = v.pace.rate(w.o.Now())
 		w.mu.Unlock()
 		if err := w.fail(w.frame(v, f)); err != nil {
 			return err
@@ -258,35 +257,5 @@ func (w *cameras) read(ctx context.Context, v *view) error {
 			}
 			w.mu.Unlock()
 		}
-		if w.o.Rate > 0 {
-			due = due.Add(time.Duration(float64(time.Second) / w.o.Rate))
-			if late := time.Since(due); late > 0 {
-				due = due.Add(late)
-			}
-			if !backoff.Wait(ctx, time.Until(due)) {
-				return ctx.Err()
-			}
-		}
 	}
-}
-
-// pace measures how many frames come in a second.
-type pace struct {
-	since  time.Time
-	frames int
-	last   float64
-}
-
-// rate counts a frame and returns the latest number of frames per second.
-func (p *pace) rate(now time.Time) float64 {
-	if p.since.IsZero() {
-		p.since = now
-		return 0
-	}
-	p.frames++
-	if d := now.Sub(p.since); d >= 2*time.Second {
-		p.last = float64(p.frames) / d.Seconds()
-		p.since, p.frames = now, 0
-	}
-	return p.last
 }

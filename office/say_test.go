@@ -516,17 +516,6 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// A camera is looked at no more often than the rate allows.
-func TestRate(t *testing.T) {
-	begun := time.Now()
-	if _, err := run(t.Context(), t, people(t), office.Options{Rate: 100}, recording("door", n(20, "a"))); err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(begun); took < 180*time.Millisecond {
-		t.Errorf("20 frames at 100 a second took %v", took)
-	}
-}
-
 // A new name that people take for another person's is asked about, wherever it is given. The name itself is taken, and
 // so is another spelling of one's own name.
 func TestNamesAlike(t *testing.T) {

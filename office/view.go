@@ -46,11 +46,11 @@ func nearAt(space face.Space, distance float64) Near {
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
 type view struct {
-	camera Camera
-	pace   pace
-	health Health // written only by the goroutine that reads the camera
-	begun  time.Time
-	people *sighting.Watcher
+	camera  Camera
+	health  Health
+	counted int // frames when the rate was measured last
+	begun   time.Time
+	people  *sighting.Watcher
 
 	sightings map[int]*sighted // in view, by track
 	seen      []Seen

@@ -25,11 +25,11 @@ import (
 
 // camera opens a camera of an office in the eye of v.
 func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n config.Camera, pace bool,
-	picture func() bool, hide func(error) error) (office.Stream, error) {
+	fps float64, picture func() bool, hide func(error) error) (office.Stream, error) {
 	recording := input.IsRecording(n.Source)
 	how := eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace, Frame: picture,
-		Spare: !o.EveryFrame, Rotate: face.Rotation(cmp.Or(n.Rotate, o.rotate)), Turned: turned(c, n.Name),
+		FPS: fps, Spare: !o.EveryFrame, Rotate: face.Rotation(cmp.Or(n.Rotate, o.rotate)), Turned: turned(c, n.Name),
 	}
 	if n.Substream != "" {
 		how.Roots = []string{n.Source, n.Substream}

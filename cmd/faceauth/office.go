@@ -155,7 +155,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	defer func() { err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close())) }()
 	opt := office.Options{
 		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold, HomeFor: r.homeFor}, Faceless: r.faceless,
-		Freeze: o.freeze, Rate: r.fps, Keep: o.keep,
+		Freeze: o.freeze, Keep: o.keep,
 	}
 	past := office.PastSettings{
 		Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20, Clips: int64(r.clipSize) << 20,
@@ -308,7 +308,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 		opened = append(opened, v.Close)
 		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide, Door: office.Door(n.Door),
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
-				return o.camera(ctx, c, v, n, !r.fast, picture, hide)
+				return o.camera(ctx, c, v, n, !r.fast, r.fps, picture, hide)
 			}})
 	}
 	return cameras, done, nil

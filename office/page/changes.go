@@ -47,7 +47,6 @@ type watched struct {
 	lists     map[string]uint64 // a hash of each list
 	questions int
 	listed    time.Time
-	streams   int
 }
 
 // lookAround returns the state, at most a moment old. Do not change it.
@@ -162,11 +161,13 @@ func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, q.err.Error()+"; see api/openapi.json", http.StatusBadRequest)
 		return
 	}
-	if !p.watched.enter() {
+	select {
+	case p.streams <- struct{}{}:
+		defer func() { <-p.streams }()
+	default:
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
 	}
-	defer p.watched.leave()
 	c := http.NewResponseController(w)
 	c.SetReadDeadline(time.Time{}) // without a connection, as in a test, there are no deadlines
 	h := w.Header()
@@ -208,22 +209,6 @@ func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-func (w *watched) enter() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.streams == mostStreams {
-		return false
-	}
-	w.streams++
-	return true
-}
-
-func (w *watched) leave() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.streams--
 }
 
 // zips reports whether a client takes gzip.

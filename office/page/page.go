@@ -100,8 +100,9 @@ type Page struct {
 	watched watched
 	people  encodings
 
-	seeing chan struct{} // holds a value while a picture is looked at
-	saying sync.Mutex    // one change at a time, so that the new correction is its own
+	seeing  chan struct{} // holds a value while a picture is looked at
+	streams chan struct{} // holds a value for each stream of changes
+	saying  sync.Mutex    // one change at a time, so that the new correction is its own
 }
 
 // New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or [ErrFrame].
@@ -115,7 +116,7 @@ func New(w *office.Office, o Options) (*Page, error) {
 				"the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1),
+	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams),
 		misses: misses{most: mostMisses}, sent: misses{most: mostSent}, run: rand.Text()[:8]}
 	p.description = sync.OnceValue(p.describe)
 	frames, err := p.frames()

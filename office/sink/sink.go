@@ -48,7 +48,7 @@ type Options struct {
 	// 8 s.
 	Better time.Duration
 
-	// Failed is called with the error of each failed try, and with nil after the next success.
+	// Failed is called with the error of each try, or with nil.
 	Failed func(error)
 }
 
@@ -136,7 +136,7 @@ func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 		o.Failed = func(error) {}
 	}
 	d := &delivery{Options: o, q: q}
-	pause, down := backoff.Pause{First: o.Backoff, Longest: o.MaxBackoff}, false
+	pause := backoff.Pause{First: o.Backoff, Longest: o.MaxBackoff}
 	for {
 		m, shot, wait, ok := d.next()
 		if !ok {
@@ -145,19 +145,14 @@ func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 			}
 			continue
 		}
-		if err := send(ctx, s, m, o.Timeout); err == nil {
-			d.done(m, shot)
-			if down {
-				o.Failed(nil)
-			}
-			pause.Reset()
-			down = false
-			continue
-		} else if ctx.Err() == nil {
+		err := send(ctx, s, m, o.Timeout)
+		if ctx.Err() == nil {
 			o.Failed(err)
-			down = true
 		}
-		if !pause.Wait(ctx) {
+		if err == nil {
+			d.done(m, shot)
+			pause.Reset()
+		} else if !pause.Wait(ctx) {
 			return
 		}
 	}
