@@ -251,7 +251,6 @@ sbom:
 
 bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline
-	go test -run '^$$' -bench Unlock -benchtime 1x ./cmd/faceauth
 
 clean:
 	rm -rf bin faceauth-demo faceauth-eval faceauth-report

@@ -234,7 +234,9 @@ func (a *Authenticator) watch(
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-silent.C:
-			return errStill
+			if asked == nil { // before, an eye has more time to start
+				return errStill
+			}
 		case <-timer.C:
 			return nil
 		case <-asked:

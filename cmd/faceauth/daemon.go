@@ -92,14 +92,11 @@ func (o *login) serve(c *cobra.Command) error {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, socket.UID, tablet.Boot, tablet.Wipe
-	eyes := tablet.NewEyes(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
-	defer eyes.Close()
+	camera := tablet.EyeCamera(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
 	if o.infrared != "" {
 		in := o.eyeConfig(space.Infrared())
 		in.Vision.Infrared, in.Vision.Liveness = true, false
-		infrared := tablet.NewEyes(in, []string{o.infrared}, face.Rotation(o.turn), log)
-		defer infrared.Close()
-		opt.Infrared = infrared.Camera
+		opt.Infrared = tablet.EyeCamera(in, []string{o.infrared}, face.Rotation(o.turn), log)
 	}
 	store, broken := o.openStore(space)
 	if errors.Is(broken, profile.ErrBusy) {
@@ -108,7 +105,7 @@ func (o *login) serve(c *cobra.Command) error {
 	var a *tablet.Authenticator
 	if broken == nil {
 		defer store.Close()
-		if a, err = tablet.New(store, space, eyes.Camera, opt); err != nil {
+		if a, err = tablet.New(store, space, camera, opt); err != nil {
 			return cli.Fail(cli.BadUsage, err)
 		}
 	}

@@ -391,59 +391,6 @@ func TestSystemLogin(t *testing.T) {
 	try("the password", "login", right, true)
 }
 
-// BenchmarkUnlock measures logins with the real, warm daemon by the client's clock, from the call to the match. The
-// camera plays recordings of vidtimit_rot at their own pace, from every tenth frame on. If the head is turned away at
-// first, the time until it turns back counts, too.
-func BenchmarkUnlock(b *testing.B) {
-	d := newDevice(b)
-	d.camera(b.TempDir())
-	d.start()
-	for b.Loop() {
-		var times, frontal []float64
-		matches, sessions := 0, 0
-		for _, person := range []string{"p0", "p1", "p2", "p3", "p5"} { // p4 shows only three of the four poses
-			recording := fixture.Recordings(b, "faces/vidtimit_rot/"+person)
-			d.enrol(recording)
-			frames := fixture.Must(os.ReadDir(recording))(b)
-			for from := 0; from+10 < len(frames); from += 10 {
-				fixture.Check(b, d.client.PasswordUsed(b.Context(), "nobody"))
-				rest := b.TempDir()
-				for _, f := range frames[from:] {
-					if err := os.Symlink(filepath.Join(recording, f.Name()),
-						filepath.Join(rest, f.Name())); err != nil {
-						b.Fatal(err)
-					}
-				}
-				d.camera(rest)
-				begun := time.Now()
-				away := false
-				word, err := d.client.Verify(b.Context(), "nobody",
-					func(word string) { away = away || word != "looking" })
-				if err != nil {
-					b.Fatal(err)
-				}
-				sessions++
-				if word != "match" {
-					continue
-				}
-				matches++
-				times = append(times, time.Since(begun).Seconds())
-				if !away {
-					frontal = append(frontal, time.Since(begun).Seconds())
-				}
-			}
-		}
-		slices.Sort(times)
-		slices.Sort(frontal)
-		b.ReportMetric(within(times, .5), "s-median")
-		b.ReportMetric(within(times, .95), "s-95%")
-		b.ReportMetric(within(frontal, .5), "s-frontal-median")
-		b.ReportMetric(within(frontal, .95), "s-frontal-95%")
-		b.ReportMetric(float64(matches), "matches")
-		b.ReportMetric(float64(sessions), "sessions")
-	}
-}
-
 // If the first camera cannot be opened, the next one looks.
 func TestSystemSecondCamera(t *testing.T) {
 	t.Parallel()
@@ -494,12 +441,4 @@ func TestSystemInstalled(t *testing.T) {
 		unit).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
-}
-
-// within returns the time within which a share of logins was over.
-func within(times []float64, share float64) float64 {
-	if len(times) == 0 {
-		return 0
-	}
-	return times[min(len(times)-1, int(share*float64(len(times))))]
 }
