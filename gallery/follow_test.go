@@ -3,11 +3,15 @@
 package gallery_test
 
 import (
+	"bytes"
+	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -65,5 +69,45 @@ func TestLearnedAgainByTrack(t *testing.T) {
 	}
 	if len(again) != 2 {
 		t.Errorf("%d faces have new numbers", len(again))
+	}
+}
+
+// A gallery that cannot read what another program has written stays as it was, with its learner.
+func TestUnreadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gallery")
+	ours, err := gallery.Create(path, field, online.Settings{K: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	if _, err := ours.Enroll("alice", spots(0, 0, 2), noon, gallery.Enrolment{}); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := gallery.Open(path, field)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	before, err := ours.Learner().MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := theirs.Learner().Observe([]float32{.1, .1}); err != nil || !v.Learned || theirs.Save() != nil {
+		t.Fatal(v, err)
+	}
+	db, err := store.Open(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Exec("insert into label(number, person, rejected, vector) values(99, 1, 0, x'00')"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ours.Update(); !errors.Is(err, gallery.ErrDamaged) {
+		t.Fatal(err)
+	}
+	after, err := ours.Learner().MarshalBinary()
+	if err != nil || !bytes.Equal(before, after) || !slices.Equal(ours.Names(), []string{"alice"}) {
+		t.Errorf("the learner is another one: %v, %v", ours.Learner().Counts(), err)
 	}
 }

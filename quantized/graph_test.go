@@ -168,7 +168,7 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// Configure gives the same graph as one that was made with these settings, and changes nothing if it fails.
+// A configuration that cannot be changes nothing, and the error says which k can.
 func TestConfigure(t *testing.T) {
 	c := config(15, 3)
 	g, _ := quantized.New(c)
@@ -180,37 +180,6 @@ func TestConfigure(t *testing.T) {
 	for range 200 {
 		x, _ := s.next()
 		keep(t, g, x, 0, 1)
-	}
-	for _, change := range []func(*quantized.Config){
-		func(c *quantized.Config) { c.Kernel = graph.Heat(.2) },
-		func(c *quantized.Config) { c.Kernel = graph.Heat(.5) },
-		func(c *quantized.Config) { c.Reach = .4 },
-		func(c *quantized.Config) { c.Reach = 2 },
-		func(c *quantized.Config) { c.Epsilon = 1e-9 },
-		func(c *quantized.Config) { c.Gamma = 1 },
-		func(c *quantized.Config) { c.K = 14 },
-	} {
-		h, err := quantized.Restore(c, g.State())
-		if err != nil {
-			t.Fatal(err)
-		}
-		other := c
-		change(&other)
-		if err := h.Configure(other); err != nil {
-			t.Fatal(err)
-		}
-		state := h.State()
-		state.Reach = 0
-		fresh, err := quantized.Restore(other, state)
-		if err != nil || same(fresh) != same(h) {
-			t.Errorf("%+v: edges are not those of a fresh graph; %v", other, err)
-		}
-		if err := h.Configure(c); err != nil {
-			t.Fatal(err)
-		}
-		if other.K == c.K && same(h) != same(g) {
-			t.Errorf("%+v and back is another graph", other)
-		}
 	}
 	before := same(g)
 	c.K = 1
