@@ -36,14 +36,7 @@ func newDoctor() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case infrared != "":
-				seen, err := o.seenInfrared(c.Context(), infrared)
-				if err != nil {
-					return err
-				}
-				if err := o.Print(c, seen, "%s", seen); err != nil || seen.Does {
-					return err
-				}
-				return errInfrared
+				return o.doctorInfrared(c, infrared)
 			case login:
 				return o.doctorLogin(c)
 			}

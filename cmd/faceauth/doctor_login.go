@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -155,18 +154,7 @@ func (o *options) doctorLogin(c *cobra.Command) error {
 	all := loginFindings(systemRoot, os.Getenv, who, status, err)
 	cameraFindings(&all)
 	works, text := verdict(all)
-	if o.JSON {
-		if err := o.Print(c, map[string]any{"works": works, "verdict": text, "findings": all}, ""); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintln(c.OutOrStdout(), text)
-		all.Print(c.OutOrStdout())
-	}
-	if !works {
-		return errors.New("a login by face does not work; the password does")
-	}
-	return nil
+	return o.diagnosed(c, works, text, all, "a login by face does not work; the password does")
 }
 
 // caller returns the name of the user who is concerned: with sudo, the one who ran it.
@@ -194,11 +182,11 @@ func cameraFindings(all *cli.Findings) {
 			all.Note(path, "you may not ask it; run this with sudo")
 		case err != nil:
 			all.Note(path, err.Error())
-		case len(c.Formats) == 0: // the data about the pictures of another camera
+		case len(c.formats) == 0: // the data about the pictures of another camera
 		case c.infrared:
-			all.Note(path, c.Name+": infrared; try it: faceauth doctor --infrared "+path)
+			all.Note(path, c.name+": infrared; try it: faceauth doctor --infrared "+path)
 		default:
-			all.Note(path, c.Name+": in colour")
+			all.Note(path, c.name+": in colour")
 		}
 	}
 }
