@@ -82,6 +82,9 @@ func (o *options) doctor(c *cobra.Command) error {
 	all.Add(needed, "decoding", err, decoding)
 	o.checkGallery(&all, path)
 	all.Add(useful, "window", drawing.Answers(), "a display answers")
+	if err := c.Context().Err(); err != nil {
+		return err
+	}
 	if !o.JSON {
 		all.Print(c.OutOrStdout())
 	} else if err := json.NewEncoder(c.OutOrStdout()).Encode(all); err != nil {

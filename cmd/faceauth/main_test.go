@@ -86,6 +86,12 @@ func TestInterrupted(t *testing.T) {
 		t.Fatalf("enrolling: exit code %d: %s", code, &words)
 	}
 	before := fixture.Must(os.ReadFile(path))(t)
+	out.Reset()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if code := run(ended, []string{"doctor", "--gallery", path}, &out, &words); code != 130 || out.Len() > 0 {
+		t.Errorf("doctor: exit code %d: %s", code, &out)
+	}
 	for _, c := range []struct {
 		args []string
 		code int

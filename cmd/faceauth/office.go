@@ -64,6 +64,7 @@ func newOffice() *cobra.Command {
 		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state home --page 127.0.0.1:8090\n" +
 			"  faceauth office 'door=frigate://broker.local/door?api=http://frigate.local:5000'\n" +
 			"  faceauth office --config office.yaml",
+		Args:       cobra.ArbitraryArgs,
 		SuggestFor: []string{"serve", "server", "web", "start", "run"},
 		RunE: func(c *cobra.Command, args []string) error {
 			all, secrets, err := config.Read(c, r.config, args)

@@ -72,7 +72,7 @@ func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
 // open starts the page and the sinks of an office, until end is called. Later errors go to cancel.
 func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, past *office.Past,
 	cancel context.CancelCauseFunc) (end func(), err error) {
-	if _, err := strconv.ParseUint(r.address, 10, 16); err == nil {
+	if _, err := strconv.Atoi(r.address); err == nil {
 		r.address = "127.0.0.1:" + r.address
 	}
 	group := sink.NewGroup(ctx, past, func(err error) { cancel(err) })

@@ -277,13 +277,13 @@ func (o *options) printResult(c *cobra.Command, r replay.Result) error {
 	if o.JSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	fmt.Fprintf(w, "%s: ", r.Source)
+	fmt.Fprintf(w, "%s: ", cell(r.Source))
 	if err := r.Summary.WriteText(w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "report: %s\nevents: %s\n", r.Report, r.Events)
+	fmt.Fprintf(w, "report: %s\nevents: %s\n", cell(r.Report), cell(r.Events))
 	if r.Video != "" {
-		fmt.Fprintf(w, "video:  %s\n", r.Video)
+		fmt.Fprintf(w, "video:  %s\n", cell(r.Video))
 	}
 	return nil
 }

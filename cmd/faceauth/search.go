@@ -45,7 +45,6 @@ func newSearch() *cobra.Command {
 		Args: cobra.MinimumNArgs(1), SuggestFor: []string{"find"},
 		RunE: func(c *cobra.Command, args []string) error { return o.search(c, args, h) },
 	}
-	cli.Again(c, "the recordings looked through are in the index; run the same command again to go on")
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.SpareFlag(c)
@@ -139,7 +138,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	bar.End()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			cli.Warn(c, fmt.Sprintf("interrupted; at least %d of %d recordings are in the index: run it again to go on",
+			cli.Again(c, fmt.Sprintf("at least %d of %d recordings are in the index; run the same command again to go on",
 				kept, len(items)))
 		}
 		return c.Context().Err()
@@ -176,7 +175,7 @@ func (o *options) index(v *cli.Vision, file string, none bool) (*search.Index, e
 	}
 	if err := x.Open(file); err != nil {
 		return nil, cli.Fail(cli.Failed,
-			fmt.Errorf("%w; delete it, give another one with --index, or --no-index", err))
+			fmt.Errorf("%w; give another file of the index with --index, or --no-index", err))
 	}
 	return x, nil
 }

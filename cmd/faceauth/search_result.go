@@ -111,12 +111,12 @@ func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
 			Name, Headline string
 			Recordings     []found
 		}{x.name, x.headline(), x.found}); err != nil {
-			return cli.Fail(cli.BadUsage, err)
+			return err
 		}
 	}
 	if h.out != "" {
 		if err := collect(h.out, x.found); err != nil {
-			return cli.Fail(cli.BadUsage, err)
+			return fmt.Errorf("making links in %s: %w", h.out, err)
 		}
 	}
 	if o.JSON {

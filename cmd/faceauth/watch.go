@@ -15,7 +15,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
-	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
@@ -63,8 +62,7 @@ func newWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			src := s.Stream
-			w.source = src
+			w.source = s.Stream
 			cli.Warn(c, g.Learner().Warnings()...)
 			defer func() {
 				if n := g.Learner().Counts().PassedOver; n > 0 {
@@ -74,18 +72,15 @@ func newWatch() *cobra.Command {
 				}
 			}()
 			how := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
-			err = w.watch(replay.Judge(c.Context(), src, g.Learner(), how))
+			err = w.watch(replay.Judge(c.Context(), s, g.Learner(), how))
 			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
 			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
-				return cli.Fail(cli.BadSource, err)
+				return err
 			}
 			if o.keep {
 				if err := keepLearned(c, g, path); err != nil {
 					return err
 				}
-			}
-			if err == nil {
-				o.ended(c, input.Shown(source), src.Count())
 			}
 			return o.reading.end(nil, 1, "")
 		},

@@ -198,9 +198,10 @@ func unknownFlag(c *cobra.Command, err error) error {
 		if like := DidYouMean(Near(names, "--"+name)); len(name) > 1 && like != "" {
 			err = fmt.Errorf("%w%s", err, like)
 		} else if !c.HasParent() {
-			err = fmt.Errorf("%w; flags of a command come after it: %s COMMAND --%s", err, c.Name(), name)
+			err = fmt.Errorf("%w; flags of a command come after it; see %s --help", err, c.Name())
 		} else {
-			err = fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+			err = fmt.Errorf("%w; see %s --help, and put -- before a name or a file that begins with a dash", err,
+				c.CommandPath())
 		}
 	}
 	return Fail(BadUsage, err)
@@ -210,10 +211,14 @@ func unknownFlag(c *cobra.Command, err error) error {
 func usage(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
-				return Fail(BadUsage, fmt.Errorf("%w; see %s --help", arguments(c, args, err), c.CommandPath()))
+			err := check(c, args)
+			switch {
+			case err != nil:
+				err = fmt.Errorf("%w; see %s --help", arguments(c, args, err), c.CommandPath())
+			case slices.Contains(args, ""):
+				err = fmt.Errorf("an argument is empty: %s", c.UseLine())
 			}
-			return nil
+			return Fail(BadUsage, err)
 		}
 	}
 	for _, sub := range c.Commands() {

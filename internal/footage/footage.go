@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/maruel/natural"
 )
 
@@ -300,7 +301,7 @@ func kindOf(path string) (k kind, why string) {
 	case slices.Contains(besideEndings, end):
 		return beside, ""
 	}
-	f, err := os.Open(path)
+	f, err := safefile.Open(path) // a pipe would wait for its writer
 	if err != nil {
 		return unread, "file (cannot be opened)"
 	}

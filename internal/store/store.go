@@ -40,7 +40,7 @@ var (
 	ErrDamaged   = errors.New("a damaged database")
 	ErrFull      = errors.New("the disk is full")
 	errReadOnly  = errors.New("the file or its folder cannot be written")
-	errDenied    = errors.New("this user may not open the file")
+	errDenied    = errors.New("this user may not open the file, or not write beside it")
 	ErrBusy      = errors.New("another program has kept the database locked for too long")
 	ErrEncrypted = errors.New("the file is encrypted, or it is not a faceauth database")
 	ErrKey       = errors.New("the key is not that of the database, or its beginning is damaged")
