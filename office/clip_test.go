@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,19 +24,31 @@ type filmed struct {
 	stream
 	wanted func() bool
 	made   int
+	do     map[int]func(first []byte) // before a frame, with the first picture
+	at     int
+	first  []byte
 }
 
 func (f *filmed) Next(ctx context.Context) (face.Frame, error) {
+	if do := f.do[f.at]; do != nil {
+		do(f.first)
+	}
+	f.at++
 	x, err := f.stream.Next(ctx)
 	if err == nil && f.wanted() {
 		f.made++
 		var b bytes.Buffer
 		img := image.NewGray(image.Rect(0, 0, 32, 24))
-		img.Pix[0] = uint8(f.made)
+		for i := range img.Pix {
+			img.Pix[i] = uint8(8 * f.made)
+		}
 		if err := jpeg.Encode(&b, img, nil); err != nil {
 			return x, err
 		}
 		x.JPEG = b.Bytes()
+		if f.first == nil {
+			f.first = x.JPEG
+		}
 	}
 	return x, err
 }
@@ -49,8 +62,13 @@ func enterWithClips(t *testing.T, dir string, bytes int64) *home {
 // films runs an office with a camera that makes pictures, and returns the number of pictures that it made.
 func (h *home) films(script string) (w *office.Office, made int) {
 	h.t.Helper()
-	s := &filmed{stream: stream{frames: frames(script), end: io.EOF}}
 	w = office.New(h.g, h.o)
+	return w, h.filmsWith(w, script, nil)
+}
+
+func (h *home) filmsWith(w *office.Office, script string, do map[int]func([]byte)) (made int) {
+	h.t.Helper()
+	s := &filmed{stream: stream{frames: frames(script), end: io.EOF}, do: do}
 	err := w.Run(
 		h.t.Context(),
 		[]office.Camera{
@@ -63,7 +81,7 @@ func (h *home) films(script string) (w *office.Office, made int) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return w, s.made
+	return s.made
 }
 
 // pictures returns the number of pictures in a clip, and reads each of them.
@@ -161,5 +179,26 @@ func TestClipForgotten(t *testing.T) {
 	w, _ = h.films(n(30, "as") + n(60, "-") + n(30, "a") + n(60, "-") + n(30, "s") + n(60, "-"))
 	if got := clips(); got != "alice " {
 		t.Errorf("without strangers there are clips of %s", got)
+	}
+}
+
+// Who is forgotten while others are in view is in no picture of their films from before.
+func TestForgottenWhileFilmed(t *testing.T) {
+	h := enterWithClips(t, t.TempDir(), 1<<20)
+	w := office.New(h.g, h.o)
+	var before []byte
+	h.filmsWith(w, n(60, "ab")+n(60, "-"), map[int]func([]byte){15: func(first []byte) {
+		before = first
+		nothing(t, w.Forget("bob"))
+	}})
+	all := w.Sightings()
+	i := slices.IndexFunc(all, func(s office.Sighting) bool { return s.Name == "alice" })
+	if i < 0 || before == nil {
+		t.Fatalf("%+v", all)
+	}
+	for n := range uint64(all[i].Clip) {
+		if bytes.Equal(w.ClipPicture(all[i].ID, n), before) {
+			t.Errorf("picture %d of %d shows bob", n, all[i].Clip)
+		}
 	}
 }

@@ -197,8 +197,13 @@ func (w *keeper) reread(t *gallery.Tx, s *sighted) error {
 	return err
 }
 
-// wipe removes everything about a person from a sighting in view.
+// wipe removes everything about a person from a sighting in view, and what others' films show of them.
 func (w *memory) wipe(s *sighted) {
+	w.fresh(func(o *sighted) {
+		if slices.Contains(o.film.with, s) {
+			o.film = film{}
+		}
+	})
 	s.Person, s.Trust, s.wrong, s.said, s.placed, s.learned = 0, sighting.Nobody, false, false, false, nil
 	s.album, s.film = Album{}, film{}
 	s.ungroup()

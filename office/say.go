@@ -19,6 +19,7 @@ var (
 	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
 	ErrNobody     = errors.New("nobody was recognised in this sighting")
 	ErrSame       = errors.New("the sighting has this name already")
+	ErrMoved      = errors.New("the sighting has another name by now; look again")
 	ErrOthers     = errors.New("other faces would be enrolled now than those that were shown; look again")
 	ErrNoFaces    = errors.New("no picture of this person was good enough")
 	ErrResembles  = errors.New("the faces look like somebody else")
@@ -133,9 +134,10 @@ const rejectedFaces = 8
 // other labels is nobody any more. Naming is that naming, or the one with the nearest faces, or nil if other labels of
 // the person are nearer; [Office.Undo] takes back the rest of it.
 //
-// The error wraps [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or of
-// the database. Nothing has changed then.
-func (w *book) Correct(id uint64, is string) (naming *Correction, err error) {
+// Was is the name that the user has seen, if it is known. The error wraps [ErrMoved] if the sighting has another name,
+// [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or of the database.
+// Nothing has changed then.
+func (w *book) Correct(id uint64, is string, was ...string) (naming *Correction, err error) {
 	var mistaken int64
 	var s *sighted
 	err = w.change(func(t *gallery.Tx) (err error) {
@@ -143,6 +145,8 @@ func (w *book) Correct(id uint64, is string) (naming *Correction, err error) {
 		switch {
 		case s == nil:
 			return fmt.Errorf("%w: %d", ErrNoSighting, id)
+		case len(was) > 0 && was[0] != w.gallery.Name(s.Person):
+			return ErrMoved
 		case is != "" && w.gallery.Number(is) == 0 && w.gallery.Alike(is) != "":
 			return fmt.Errorf("%w: %s; use this spelling for the same person", gallery.ErrAlike, w.gallery.Alike(is))
 		}

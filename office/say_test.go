@@ -223,6 +223,9 @@ func TestCorrect(t *testing.T) {
 				if err := correct(w, id+9, is); !errors.Is(err, office.ErrNoSighting) {
 					t.Error(err)
 				}
+				if _, err := w.Correct(id, is, "bob"); !errors.Is(err, office.ErrMoved) {
+					t.Errorf("somebody sees an older name: %v", err)
+				}
 				if err := correct(w, id, is); err != nil {
 					t.Fatal(err)
 				}

@@ -351,11 +351,17 @@ func TestSystemInbox(t *testing.T) {
 	b.awaits(has("#position", "4 of 5") + " && document.activeElement.id === 'question-title'")
 	b.press("k")
 	b.awaits(has("#position", "3 of 5"))
-	b.press("i")
+	// The second click of a double click would be on the next question.
+	b.script("[...document.querySelectorAll('#question button')].find(e => e.innerText.startsWith('Ignore')).id = 'ignore'")
+	b.do(chromedp.DoubleClick("#ignore", chromedp.ByQuery))
 	b.awaits(
 		has("#toasts", "ignored from now on") + " && " + has("#position",
 			"of 4") + " && " + has("#ignored", "1 person ignored"),
 	)
+	time.Sleep(300 * time.Millisecond)
+	if b.script(has("#ignored", "1 person ignored")+" && document.querySelector('#trouble').hidden") != "true" {
+		t.Error("a double click says something twice")
+	}
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#position", "of 5"))
 	b.script("location.hash = '#inbox/stranger-3'")

@@ -34,11 +34,17 @@ func (p *Page) change(m *http.ServeMux) {
 		return w.Name(q.Group, q.Name, q.Force)
 	})
 	post(p, m, "correct", "Correct the name of a sighting, or name an unknown one",
-		"Is is the right name, or empty for an unknown person.", func(q struct {
+		"Is is the right name, or empty for an unknown person. Was is the name that the user has seen, or empty: it is "+
+			"refused if the sighting has another name by now.", func(q struct {
 			Sighting uint64
 			Is       string
+			Was      *string `json:",omitempty"`
 		}, s *said) (err error) {
-			s.Naming, err = w.Correct(q.Sighting, q.Is)
+			var was []string
+			if q.Was != nil {
+				was = append(was, *q.Was)
+			}
+			s.Naming, err = w.Correct(q.Sighting, q.Is, was...)
 			return err
 		})
 	post(p, m, "confirm", "Confirm the name of a sighting that only learned faces support",

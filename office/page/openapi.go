@@ -272,8 +272,8 @@ func (s schemas) operation(r route, path string) object {
 	}
 	responses := object{"200": object{"description": "The answer.", "content": good},
 		"default": object{"description": "A refusal.", "content": content("text/plain", anyText)}}
-	if strings.HasPrefix(path, "/camera/") {
-		responses["204"] = object{"description": "There is no picture yet."}
+	if r.kind == "image/jpeg" {
+		responses["204"] = object{"description": "There is no picture yet, or no longer."}
 	}
 	op["responses"] = responses
 	return op

@@ -95,11 +95,12 @@ func (p *Page) read(m *http.ServeMux) {
 			object{"type": "boolean", "default": false})}}, p.changes)
 	p.handle(m, route{pattern: "GET /api/openapi.json", summary: "This description", answer: reflect.TypeFor[object]()},
 		func(w http.ResponseWriter, r *http.Request) { send(w, r, p.description()) })
-	p.numbered(m, "/face/{id}", "The picture of a face of a stranger, a sighting or an enrolment",
+	p.numbered(m, "/face/{id}", "The picture of a face of a stranger, a sighting or an enrolment", http.StatusNotFound,
 		func(n ...uint64) []byte { return w.Face(n[0]) })
-	p.numbered(m, "/clip/{sighting}/{picture}", "A picture of the film of a sighting, counted from 0",
+	p.numbered(m, "/clip/{sighting}/{picture}", "A picture of the film of a sighting, counted from 0", http.StatusNotFound,
 		func(n ...uint64) []byte { return w.ClipPicture(n[0], n[1]) })
-	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person",
+	// A learned face may be gone by the time somebody looks: that is no error of the page.
+	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person", http.StatusNoContent,
 		func(n ...uint64) []byte { return w.Learned(int64(n[0])) })
 	p.handle(m, route{pattern: "GET /clip/{sighting}", kind: "video/x-msvideo",
 		summary: "The beginning of a sighting as a film: AVI with motion JPEG, two pictures per second, at most 16. Only " +
@@ -121,11 +122,11 @@ func (p *Page) read(m *http.ServeMux) {
 	p.handle(m, route{pattern: "GET /camera/{name}", summary: "The latest picture of a camera", kind: "image/jpeg",
 		more: "Pictures are made only for some seconds after a request: the first request may find none."}, func(w http.ResponseWriter, r *http.Request) {
 		jpeg, known := p.office.Picture(r.PathValue("name"))
-		if known && jpeg == nil { // soon: pictures are made for visitors only
-			w.WriteHeader(http.StatusNoContent)
-			return
+		none := http.StatusNotFound
+		if known { // soon: pictures are made for visitors only
+			none = http.StatusNoContent
 		}
-		p.image(w, r, jpeg)
+		p.image(w, r, jpeg, none)
 	})
 }
 
@@ -154,7 +155,8 @@ func get[T any](p *Page, m *http.ServeMux, path, summary string, do func(q *quer
 }
 
 // numbered adds a handler of pictures with numbers in their path.
-func (p *Page) numbered(m *http.ServeMux, path, summary string, do func(n ...uint64) []byte) {
+func (p *Page) numbered(m *http.ServeMux, path, summary string, none int,
+	do func(n ...uint64) []byte) {
 	r := route{pattern: "GET " + path, summary: summary, kind: "image/jpeg"}
 	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
 		var numbers []uint64
@@ -166,14 +168,18 @@ func (p *Page) numbered(m *http.ServeMux, path, summary string, do func(n ...uin
 			}
 			numbers = append(numbers, n)
 		}
-		p.image(w, r, do(numbers...))
+		p.image(w, r, do(numbers...), none)
 	})
 }
 
-// image writes a picture, or the error 404 for nil. One with the number of this run in its address never changes.
-func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte) {
-	if jpeg == nil {
-		http.Error(w, "there is no picture", http.StatusNotFound)
+// image writes a picture, or a status for nil. One with the number of this run in its address never changes.
+func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte, none int) {
+	switch {
+	case jpeg == nil && none == http.StatusNoContent:
+		w.WriteHeader(none)
+		return
+	case jpeg == nil:
+		http.Error(w, "there is no picture", none)
 		return
 	}
 	w.Header().Set("Content-Type", "image/jpeg")

@@ -71,7 +71,7 @@ func fields(t reflect.Type) (all []field) {
 		switch x.Type.Kind() {
 		case reflect.Bool:
 			f.kind = "true or false"
-		case reflect.String:
+		case reflect.String, reflect.Pointer:
 			f.kind = "a text"
 		case reflect.Slice:
 			f.kind = "a list of whole numbers"

@@ -102,8 +102,17 @@ async function post(path, what) {
   return r.json();
 }
 
-// act does something of which somebody is told, and shows what else it has changed. It returns the answer, or null.
+let last = {at: 0},
+  twice = false; // the last click was the second one of a double click
+document.addEventListener("click", (e) => {
+  twice = e.detail > 0 && e.timeStamp - last.at < 500 && Math.hypot(e.clientX - last.x, e.clientY - last.y) < 9;
+  last = {at: e.timeStamp, x: e.clientX, y: e.clientY};
+}, true);
+
+// act does something of which somebody is told, and shows what else it has changed. It returns the answer, or null. The
+// second click of a double click may be on the next question, and says nothing.
 async function act(f) {
+  if (twice && performance.now() - last.at < 500) return null;
   try {
     const answer = await f();
     trouble("");
@@ -183,7 +192,7 @@ export const enrol = (path, values, files, who) =>
 // correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
 export async function correct(sighting, was, is) {
   const done = is ? "That was " + is + "." : "That was not " + was + ", and will not be again.";
-  const answer = await tell("correct", {sighting: sighting, is: is}, done);
+  const answer = await tell("correct", {sighting: sighting, is: is, was: was}, done);
   const naming = answer?.naming;
   if (naming && (await ask("Was it wrong to name these faces " + naming.name + "?", "Undo the naming", "Keep it")))
     await tell("undo", {id: naming.id}, "The naming is undone.");

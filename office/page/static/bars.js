@@ -1,7 +1,7 @@
 // The bars of a day: who was there when.
 
 import {data} from "./api.js";
-import {faceOf} from "./visit.js";
+import {faceOf, whose} from "./visit.js";
 import {clock, face, html, keyed, midnight, personLink, svg, update} from "./dom.js";
 
 const shortest = 15 / 1440; // the part of a day that is shown at most enlarged: a quarter of an hour
@@ -36,8 +36,8 @@ export function bars(visits, key, named) {
         wide = Math.max(4, (1440 * (b - a)) / length);
       return svg`<rect x=${(1440 * (a - from)) / length} y="0" height="10" width=${wide}></rect>`;
     };
-    const whose = html`<a class="who" href=${link} title=${label}>${face(id, "")}<span class="clip">${label}</span></a>`;
-    return html`${named ? whose : ""}
+    const name = html`<a class="who" href=${link} title=${label}>${face(id, "")}<span class="clip">${label}</span></a>`;
+    return html`${named ? name : ""}
       <svg viewBox=${[1440 * at, 0, 1440 * part, 10].join(" ")} preserveAspectRatio="none" role="img"
         class=${v.name ? "" : "stranger"} aria-label=${label + " was there " + text}>${own.map(bar)}</svg>`;
   };
@@ -77,7 +77,7 @@ export function bars(visits, key, named) {
       aria-label="The day by person. Plus and minus enlarge it, the arrows move it, 0 shows all of it."
       @wheel=${wheel} @keydown=${keys} @pointerdown=${press} @pointermove=${move} @pointerup=${lift}
       @pointercancel=${lift} @pointerleave=${lift}>
-    ${[...Map.groupBy(visits, (v) => v.name || "stranger " + v.group)].map(line)}
+    ${[...Map.groupBy(visits, whose)].map(line)}
     <div class="hours" aria-hidden="true">${[0, 1, 2, 3, 4].map((i) => html`<span>${
       i === 4 && at + part === 1 ? "24:00" : clock(from + length * (at + (part * i) / 4))}</span>`)}</div></div>`);
 }

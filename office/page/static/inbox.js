@@ -2,7 +2,7 @@
 
 import {ask, correct, data, each as forEach, get, name, query, tell, toast} from "./api.js";
 import {$, best, button, cut, face, html, icon, keyed, many} from "./dom.js";
-import {naming, personLink, repeat, span, update, when} from "./dom.js";
+import {naming, personLink, portrait, repeat, span, update, when} from "./dom.js";
 import {showVisit} from "./visit.js";
 
 export const title = "Inbox",
@@ -91,7 +91,7 @@ function split(g) {
 }
 
 const asked = new Map(); // by sighting: the faces that a yes would enrol; null: it can no longer be confirmed
-const enrolled = new Map(); // by name: pictures of enrolled faces
+const known = new Map(); // by name: some faces with pictures, the enrolled ones first, and then those that are next to them
 
 async function fetchStill(s) {
   asked.set(s.id, []);
@@ -100,7 +100,8 @@ async function fetchStill(s) {
     get(query("person", {name: s.name})).catch(() => ({faces: []})), // the question stands without them
   ]);
   asked.set(s.id, faces);
-  enrolled.set(s.name, person.faces.filter((f) => !f.learned && !f.not && f.portrait.face).map((f) => f.portrait.face));
+  const own = person.faces.filter((f) => !f.not && (f.portrait.face || f.portrait.learned));
+  known.set(s.name, own.sort((a, b) => a.hops - b.hops).slice(0, 4));
   update();
 }
 
@@ -115,15 +116,16 @@ function still(s) {
     asked.delete(s.id);
     return tell("confirm", what, "These faces of " + cut(s.name) + " are enrolled now.");
   };
-  const shown = (id, alt, under) => html`<li>${face(id, alt)}<span class="under soft small">${under}</span></li>`;
-  const old = (enrolled.get(s.name) || []).slice(0, 4),
+  const shown = (picture, under) => html`<li>${picture}<span class="under soft small">${under}</span></li>`;
+  const old = known.get(s.name) || [],
     them = s.name.length > 30 ? "them" : s.name;
   return html`<p>Only learned faces support this name. Yes enrols these faces, so the office follows a beard, new glasses
       or older age.</p>
     <div class="confirming"><h3>To be enrolled, and how far each is from the enrolled faces</h3>
-      <ul class="best few">${faces.map((f, i) => shown(f.face, `Face ${i + 1} to be enrolled`, f.apart.toFixed(2)))}</ul>
-      <h3>Enrolled</h3>
-      <ul class="best few">${old.map((f) => shown(f, "Enrolled face of " + s.name, "enrolled"))}</ul></div>
+      <ul class="best few">${faces.map((f, i) => shown(face(f.face, `Face ${i + 1} to be enrolled`), f.apart.toFixed(2)))}</ul>
+      <h3>Known</h3>
+      <ul class="best few">${old.map((f) => shown(portrait(f.portrait, "Known face of " + s.name),
+        f.learned ? many(f.hops, "step") : "enrolled"))}</ul></div>
     <div class="actions">${button("Yes, all of these are " + them, yes, "main", {key: "y", disabled: !faces.length})}
       ${button("No", () => correct(s.id, s.name, ""), "", {key: "x"})}</div>`;
 }

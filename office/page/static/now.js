@@ -23,7 +23,7 @@ function visits() {
   const all = data.sightings.concat(older.filter((s) => !(s.id >= last)));
   return Map.groupBy(
     all.filter((s) => whose(s) || !data.now.keeps),
-    (s) => whose(s) || "stranger at " + s.camera,
+    (s) => whose(s) || "\nat " + s.camera,
   );
 }
 

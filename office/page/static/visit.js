@@ -50,7 +50,7 @@ export const faceOf = (s) => (s.group && asked(s)?.stranger.best[0]) || s.face;
 const asked = (s) => data.inbox.find((q) => q.stranger?.id === s.group);
 
 export const who = (s) => s.name || "Somebody unknown";
-export const whose = (s) => s.name || (s.group ? "stranger " + s.group : "");
+export const whose = (s) => s.name || (s.group ? "\n" + s.group : ""); // no name has a new line
 
 // tile is the picture of a sighting, which plays under a mouse, and opens its sheet.
 export function tile(s, caption, more, open) {
