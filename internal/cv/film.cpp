@@ -27,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 struct Scaler {
 	std::mutex busy;
 	SwsContext *context = nullptr;
+	cv::Mat room; // swscale writes beyond the ends of lines, and of the last one
 	~Scaler() { sws_freeContext(context); }
 };
 
@@ -254,11 +255,12 @@ void fa_frame_bgr(void *frame, void *dst, char **err) {
 			AV_PIX_FMT_BGR24, SWS_BICUBIC, nullptr, nullptr, nullptr);
 		if (!c)
 			throw std::runtime_error("its pixels cannot be converted");
-		cv::Mat &to = *static_cast<cv::Mat *>(dst);
-		to.create(in->height, in->width, CV_8UC3);
-		uint8_t *planes[] = {to.data, nullptr, nullptr, nullptr};
-		int steps[] = {int(to.step), 0, 0, 0};
+		cv::Mat &room = f->scaler->room;
+		room.create(in->height + 2, FFALIGN(in->width, 64) + 64, CV_8UC3);
+		uint8_t *planes[] = {room.data, nullptr, nullptr, nullptr};
+		int steps[] = {int(room.step), 0, 0, 0};
 		sws_scale(c, in->data, in->linesize, 0, in->height, planes, steps);
+		room(cv::Rect(0, 0, in->width, in->height)).copyTo(*static_cast<cv::Mat *>(dst));
 	});
 }
 
