@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 )
 
@@ -206,6 +207,23 @@ func TestBackupLarge(t *testing.T) {
 		}
 		if h, err := store.Inspect(to); err != nil || h.Faces != 4001 {
 			t.Errorf("%+v, %v", h, err)
+		}
+	}
+}
+
+// On a disk without room for a new database there is none, or a whole one.
+func TestCreateFullDisk(t *testing.T) {
+	for _, size := range []int{64, 400, 600, 700, 800} {
+		dir := fixture.NewDisk(t, size<<10).Dir
+		path := filepath.Join(dir, "faceauth.db")
+		d, err := store.Open(path, true)
+		if err == nil {
+			err = d.Close()
+		} else if !errors.Is(err, store.ErrFull) || left(t, dir) != "" {
+			t.Errorf("%d KB: error %v, and the folder has %q", size, err, left(t, dir))
+		}
+		if h, damaged := store.Inspect(path); err == nil && (damaged != nil || h.Size == 0) {
+			t.Errorf("%d KB: %+v, %v", size, h, damaged)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func Open(path string, create bool) (*DB, error) {
 	if err == nil {
 		err = d.begin(!vfs.SupportsSharedMemory) // a system without shared memory has one program
 	}
-	if errors.Is(err, ErrFull) { // without room for the index of the log the file can be read by one program
+	if errors.Is(err, ErrFull) && there(d.path) { // without room for the index of the log the file can be read by one program
 		d.Close()
 		err = d.begin(true)
 	}
@@ -181,14 +181,19 @@ func (d *DB) create() error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(made)
+	defer func() {
+		for _, end := range append([]string{""}, beside...) {
+			os.Remove(made + end)
+		}
+	}()
 	if err := d.open(made, false); err != nil {
 		return err
 	}
 	err = d.c.EnableChecksums("main")
 	if err == nil {
-		err = d.c.Exec("pragma journal_mode = wal; begin immediate;" + schema +
-			fmt.Sprintf("pragma application_id = %d; pragma user_version = %d; commit", application, version))
+		// Without a log a full disk shows at once, and not when the log is to be written into the file.
+		err = d.c.Exec("pragma journal_mode = memory; begin immediate;" + schema + fmt.Sprintf(
+			"pragma application_id = %d; pragma user_version = %d; commit; pragma journal_mode = wal", application, version))
 	}
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
@@ -538,7 +543,7 @@ func (d *DB) explain(err error) error {
 		errors.Is(err, sqlite3.IOERR_CORRUPTFS), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		known = ErrDamaged
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
-		errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path), 1<<16):
+		errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(d.path), 1<<20):
 		known = ErrFull
 	case errors.Is(err, sqlite3.READONLY), errors.Is(err, syscall.EROFS):
 		known = errReadOnly
