@@ -130,16 +130,16 @@ static const char *sentence(const char *word, int language)
  * program writes what it says. */
 static int hail(const char *line)
 {
-	static const struct sockaddr_un ours = {.sun_family = AF_UNIX, .sun_path = SOCKET},
-		roots = {.sun_family = AF_UNIX, .sun_path = SOCKET "-root"};
-	const struct sockaddr_un *to = geteuid() == 0 ? &roots : &ours;
+	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SOCKET};
 	int first = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int fd = first < 0 ? -1 : fcntl(first, F_DUPFD_CLOEXEC, 3), r = errno;
 	if (first >= 0)
 		close(first);
 	if (fd < 0)
 		return -r;
-	if (connect(fd, (const struct sockaddr *)to, sizeof *to) == 0 &&
+	if (geteuid() == 0)
+		strcat(to.sun_path, "-root");
+	if (connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
 	    send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line))
 		return fd;
 	r = errno == 0 ? EMSGSIZE : errno;
@@ -164,9 +164,10 @@ static void hear(struct attempt *a, char *line)
 		return; /* it is there */
 	if (strcmp(kind, "say") == 0 && (say = sentence(word, a->language)) != NULL)
 		pam_info(a->pamh, "%s", say);
-	a->done = strcmp(kind, "end") == 0 || strcmp(kind, "no") == 0;
-	if (a->done && (strcmp(kind, "end") == 0 || strcmp(word, "match") != 0))
+	if (strcmp(kind, "end") == 0 || (strcmp(kind, "no") == 0 && strcmp(word, "match") != 0)) {
+		a->done = true;
 		snprintf(a->why, sizeof a->why, "%s", word);
+	}
 }
 
 /* Reads what the daemon has sent. Returns a negative errno when there will be no more. */
@@ -215,7 +216,7 @@ static int verdict(struct attempt *a)
 static int begin(struct attempt *a, const char *user, const char *ask)
 {
 	const void *service = NULL;
-	char line[1024], asker[16] = "";
+	char line[1024];
 	int n;
 	hang_up(a);
 	a->have = 0;
@@ -224,10 +225,11 @@ static int begin(struct attempt *a, const char *user, const char *ask)
 	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
 	    strpbrk(user, "\t\n") != NULL || strpbrk(service, "\t\n") != NULL)
 		return -EINVAL;
-	if (geteuid() == 0)
-		snprintf(asker, sizeof asker, "%lu", (unsigned long)a->asker);
-	n = snprintf(line, sizeof line, "verify\t%s\t%s\t%s\t%s\t%s\n%s", user, asker, *asker == '\0' ? "" : (const char *)service,
-		*asker == '\0' ? "" : a->challenge, a->mark, ask);
+	if (geteuid() != 0)
+		n = snprintf(line, sizeof line, "verify\t%s\t\t\t\t\n%s", user, ask);
+	else
+		n = snprintf(line, sizeof line, "verify\t%s\t%lu\t%s\t%s\t%s\n%s", user, (unsigned long)a->asker,
+			(const char *)service, a->challenge, a->mark, ask);
 	if (n < 0 || (size_t)n >= sizeof line)
 		return -EINVAL;
 	a->fd = hail(line);
@@ -680,10 +682,7 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
 		sigaddset(&ending, endings[i]);
 	/* A signal that should end the program ends the wait: it is blocked meanwhile, and then comes to the program. */
-	if (pthread_sigmask(SIG_BLOCK, &ending, &before) != 0) {
-		hang_up(&a);
-		return PAM_IGNORE;
-	}
+	pthread_sigmask(SIG_BLOCK, &ending, &before);
 	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	/* A look or a refusal of before has ended with its connection. */
 	if (prompt && (a.fd < 0 || send(a.fd, ask, strlen(ask), MSG_NOSIGNAL) < 0))
