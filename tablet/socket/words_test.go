@@ -3,9 +3,12 @@
 package socket
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/words"
@@ -43,5 +46,22 @@ func TestMark(t *testing.T) {
 	}
 	if m, err := Mark("nobody"); err != nil || len(m) != 16 {
 		t.Errorf("%q, %v", m, err)
+	}
+}
+
+// No more than eight processes ask the system for users at once, and the ninth question ends in time.
+func TestGetents(t *testing.T) {
+	for range cap(getents) {
+		getents <- struct{}{}
+	}
+	begun := time.Now()
+	if _, err := entry("passwd", "root"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > 2*patience {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
+	for range cap(getents) {
+		<-getents
+	}
+	if e, err := entry("passwd", "root"); err != nil || e[2] != "0" {
+		t.Errorf("%q, %v", e, err)
 	}
 }
