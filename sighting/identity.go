@@ -47,9 +47,7 @@ type Identities struct {
 // evidence is the sum of the verdicts on one track.
 type evidence struct {
 	frames float64
-	named  map[online.Person]float64
-	like   map[online.Person]float64 // faces that a better one of the same frame has kept from a person
-	near   map[online.Person]*anchors
+	people map[online.Person]*support
 	denied []online.Person // who were denied
 
 	judged   time.Duration // time of the last judged face
@@ -58,10 +56,12 @@ type evidence struct {
 	chain
 }
 
-// anchors holds the looks of a track near an enrolled face of a person.
-type anchors struct {
-	looks []Look        // at most leastLooks
-	last  time.Duration // time of the last such face
+// support is what speaks for a person on a track.
+type support struct {
+	named float64       // faces with the name
+	like  float64       // faces that a better one of the same frame has kept from the person
+	looks []Look        // near an enrolled face, at most leastLooks
+	last  time.Duration // time of the last face near an enrolled one
 }
 
 // Look is a face by which a still is told from a person.
@@ -135,42 +135,49 @@ func NewIdentities(space face.Space) *Identities {
 	return &Identities{space: space, least: leastFrames}
 }
 
-var fade = math.Exp2(-1. / halfLife)
+// faded returns a sum of faces after another one.
+func faded(sum float64) float64 {
+	if sum *= math.Exp2(-1. / halfLife); sum < 1e-3 {
+		return 0
+	}
+	return sum
+}
 
 // Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it must not change. A
 // face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
 func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
 	e.judged, e.anchored = at, 0
-	e.frames = fade*e.frames + 1
-	for _, sum := range []map[online.Person]float64{e.named, e.like} {
-		for p, w := range sum {
-			if sum[p] = fade * w; sum[p] < 1e-3 {
-				delete(sum, p)
-			}
+	e.frames = faded(e.frames) + 1
+	for _, s := range e.people {
+		s.named, s.like = faded(s.named), faded(s.like)
+	}
+	person := v.Person
+	if v.Reason == online.BetterFace {
+		person = v.Best
+	}
+	if person == 0 || slices.Contains(e.denied, person) {
+		return
+	}
+	s := e.people[person]
+	if s == nil {
+		s = new(support)
+		e.people[person] = s
+	}
+	if v.Person == 0 {
+		s.like++
+		return
+	}
+	s.named++
+	if !v.Anchored {
+		return
+	}
+	if len(s.looks) < leastLooks {
+		if looks, isNew := NewLook(i.space, x, s.looks); isNew {
+			s.looks = append(looks, x)
 		}
 	}
-	if v.Reason == online.BetterFace && !slices.Contains(e.denied, v.Best) {
-		e.like[v.Best]++
-	}
-	if v.Person != 0 && !slices.Contains(e.denied, v.Person) {
-		e.named[v.Person]++
-		if v.Anchored {
-			a := e.near[v.Person]
-			if a == nil {
-				a = &anchors{}
-				e.near[v.Person] = a
-			}
-			if len(a.looks) < leastLooks {
-				looks, isNew := NewLook(i.space, x, a.looks)
-				if isNew {
-					a.looks = append(looks, x)
-				}
-			}
-			a.last = at
-			e.anchored = v.Person
-		}
-	}
+	s.last, e.anchored = at, person
 }
 
 // longestHold is the longest time for which a judged face stands for later faces that look the same. Every program that
@@ -181,13 +188,13 @@ const longestHold = 30 * time.Second
 // is no new evidence. If that face confirmed a person, the person stays confirmed, for at most 30 seconds.
 func (e *evidence) hold(at time.Duration) {
 	if e.anchored != 0 && at-e.judged <= longestHold {
-		e.near[e.anchored].last = at
+		e.people[e.anchored].last = at
 	}
 }
 
 // trust returns how a person is known.
 func (e *evidence) trust(p online.Person, at time.Duration) Trust {
-	if a := e.near[p]; a != nil && len(a.looks) >= leastLooks && at-a.last <= lapse {
+	if s := e.people[p]; s != nil && len(s.looks) >= leastLooks && at-s.last <= lapse {
 		return Confirmed
 	}
 	return Likely
@@ -195,7 +202,7 @@ func (e *evidence) trust(p online.Person, at time.Duration) Trust {
 
 // confirmed returns the person as whom a track is confirmed, if there is only one, or 0.
 func (e *evidence) confirmed(at time.Duration) (person online.Person) {
-	for p := range e.near {
+	for p := range e.people {
 		if e.trust(p, at) != Confirmed {
 			continue
 		}
@@ -210,8 +217,7 @@ func (e *evidence) confirmed(at time.Duration) (person online.Person) {
 func (i *Identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
-		e = &evidence{named: make(map[online.Person]float64), like: make(map[online.Person]float64),
-			near: make(map[online.Person]*anchors)}
+		e = &evidence{people: make(map[online.Person]*support)}
 		if i.people == nil {
 			i.people = make(map[int]*evidence)
 		}
@@ -239,16 +245,14 @@ func (i *Identities) Allow(track int, p online.Person) {
 func (i *Identities) Reset(track int) {
 	e := i.of(track)
 	e.frames, e.anchored, e.chain = 0, 0, chain{since: e.since}
-	clear(e.named)
-	clear(e.like)
-	clear(e.near)
+	clear(e.people)
 }
 
 // nobody returns the weight of the frames without a recognised person.
 func (e *evidence) nobody() float64 {
 	rest := e.frames
-	for _, w := range e.named {
-		rest -= w
+	for _, s := range e.people {
+		rest -= s.named
 	}
 	return max(0, rest)
 }
@@ -282,9 +286,9 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 		if e.frames < i.least*.95 { // fading reduces the weight of the first frames a little
 			continue
 		}
-		for p := range e.rivals() {
-			if w := e.named[p] + e.like[p]; w >= leastShare*e.frames {
-				claims = append(claims, claim{place, p, e.named[p], w})
+		for p, s := range e.people {
+			if w := s.named + s.like; w >= leastShare*e.frames {
+				claims = append(claims, claim{place, p, s.named, w})
 			}
 		}
 	}
@@ -304,16 +308,4 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 		}
 	}
 	return beliefs
-}
-
-// rivals returns the people whom faces of a track show, or would show but for a better face.
-func (e *evidence) rivals() map[online.Person]bool {
-	all := make(map[online.Person]bool)
-	for p := range e.named {
-		all[p] = true
-	}
-	for p := range e.like {
-		all[p] = true
-	}
-	return all
 }
