@@ -235,7 +235,7 @@ func (g *Gallery) teach(h Label) error {
 	if err != nil {
 		return fmt.Errorf("label %d: %w", h.Row, err)
 	}
-	g.labels[g.learner.Newest(1)[0]] = h
+	g.labels[g.learner.Newest()] = h
 	g.saved.loose++
 	return nil
 }

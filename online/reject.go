@@ -109,15 +109,14 @@ type Conflict struct {
 	Distance float64 `json:"distance"` // distance between them, in units of the space's distance
 }
 
-// Newest returns the numbers of the n faces that were labelled last, the oldest first.
-func (l *Learner) Newest(n int) (ids []int64) {
-	for i := l.graph.Len() - 1; i >= 0 && len(ids) < n; i-- {
+// Newest returns the number of the face that was labelled last, or 0.
+func (l *Learner) Newest() int64 {
+	for i := l.graph.Len() - 1; i >= 0; i-- {
 		if label, ok := l.labelAt(i); ok {
-			ids = append(ids, label.ID)
+			return label.ID
 		}
 	}
-	slices.Reverse(ids)
-	return ids
+	return 0
 }
 
 // Conflicts returns the pairs of contradicting labels at a distance of at most within: two faces of different people,
@@ -159,7 +158,7 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 // another before the journal begins, it stays in the multiplicity of that face. Faces accepted through a centroid stay
 // if the centroid was removed in another way.
 func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
-	return int(l.graph.Unlearn(func(observation int64) bool {
+	return int(l.graph.Unlearn(func(_, observation int64) bool {
 		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
 	}))
 }
@@ -175,7 +174,7 @@ func (l *Learner) Retract(ids ...int64) (faces int) {
 		}
 		return !ok
 	})
-	faces = int(l.graph.UnlearnThrough(ids...))
+	faces = int(l.graph.Unlearn(func(int64, int64) bool { return false }, ids...))
 	stored := l.graph.Learned()
 	for _, id := range ids {
 		if i, ok := l.graph.Find(id); ok { // it may have gone with the last label of a person

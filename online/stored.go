@@ -64,7 +64,7 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		l.unlabel(i)
 		return 0, nil
 	}
-	return int(l.graph.UnlearnVertex(i)), nil
+	return int(l.graph.Unlearn(func(x, _ int64) bool { return x == id })), nil
 }
 
 // mostObserved bounds the number of observations: float64 holds all whole numbers up to it.

@@ -114,7 +114,7 @@ func TestTrialIsOver(t *testing.T) {
 		"keep":      func(g *quantized.Graph) { g.Place(far).Keep(0, quantized.Moment{}) },
 		"forget":    func(g *quantized.Graph) { g.Forget(0) },
 		"remove":    func(g *quantized.Graph) { g.Remove(0) },
-		"unlearn":   func(g *quantized.Graph) { g.Unlearn(func(int64) bool { return true }) },
+		"unlearn":   func(g *quantized.Graph) { g.Unlearn(func(_, _ int64) bool { return true }) },
 		"configure": func(g *quantized.Graph) { c := g.Config(); c.K++; g.Configure(c) },
 	} {
 		for method, call := range map[string]func(quantized.Candidate){
@@ -232,7 +232,7 @@ func TestFull(t *testing.T) {
 	if !keep(t, g, []float32{.1}, 0, 6) {
 		t.Error("a duplicate was not taken in")
 	}
-	g.Unlearn(func(o int64) bool { return o == 2 })
+	g.Unlearn(func(_, o int64) bool { return o == 2 })
 	if g.Full() || !keep(t, g, []float32{40.1}, 4, 7) {
 		t.Error("no room after a centroid has gone")
 	}

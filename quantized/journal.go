@@ -96,38 +96,21 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
 	}
 	// Points accepted through a later vertex are later, too, so nothing else is removed.
-	return g.Unlearn(func(observation int64) bool { return observation > since }), nil
+	return g.Unlearn(func(_, observation int64) bool { return observation > since }), nil
 }
 
-// Unlearn takes back every point for whose observation gone returns true, and every point that was accepted through it,
-// merged or not. It works as [Graph.Undo] and returns the number of points. If a point is removed only because its
+// Unlearn takes back every point for which gone returns true, and every point that was accepted through it, or through a
+// vertex with one of the other IDs, merged or not; labelled vertices stay. ID is the present or former vertex ID of a
+// point, or 0. Unlearn works as [Graph.Undo] and returns the number of points. If a point is removed only because its
 // vertex is removed, the points that were accepted through it stay.
 //
 // If a point was merged before the journal begins, it stays, and so do the points accepted through it. Points accepted
 // through a vertex that was removed stay as well.
-func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
-	return g.unlearn(make(map[int64]bool), func(_, observation int64) bool { return gone(observation) })
-}
-
-// UnlearnVertex takes back the own point of a learned vertex, as [Graph.Unlearn] does.
-func (g *Graph) UnlearnVertex(i int) (points float64) {
-	own := g.origin[i].ID
-	return g.unlearn(make(map[int64]bool), func(id, _ int64) bool { return id == own })
-}
-
-// UnlearnThrough takes back every point that was accepted through a vertex with one of these IDs, directly or not, as
-// [Graph.Unlearn] does. If these vertices are labelled, they stay.
-func (g *Graph) UnlearnThrough(ids ...int64) (points float64) {
+func (g *Graph) Unlearn(gone func(id, observation int64) bool, through ...int64) (points float64) {
 	spoilt := make(map[int64]bool)
-	for _, id := range ids {
+	for _, id := range through {
 		spoilt[id] = true
 	}
-	return g.unlearn(spoilt, func(int64, int64) bool { return false })
-}
-
-// unlearn takes back the points for which gone returns true, and points that were accepted through them or through a
-// vertex in spoilt. ID is the present or former vertex ID of the point, or 0.
-func (g *Graph) unlearn(spoilt map[int64]bool, gone func(id, observation int64) bool) (points float64) {
 	// Present and former vertices in the order of their IDs. A point is younger than the point through which it was
 	// accepted.
 	type point struct {
