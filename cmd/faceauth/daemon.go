@@ -78,25 +78,21 @@ func (o *login) serve(c *cobra.Command) error {
 		return a
 	}}))
 	tablet.Protect(log)
-	d, err := o.Embedding()
+	look, err := o.eyeConfig(c)
 	if err != nil {
 		return err
 	}
-	if err := o.checkNetworks(c, d); err != nil { // a missing file must be found now, and not by a login
-		return err
-	}
-	space := d.Space()
+	space := look.Space
 	opt := o.Login
 	opt.Learner = o.settings(c, online.Settings{})
 	if opt.Policy.MinLiveness == 0 {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, socket.UID, tablet.Boot, tablet.Wipe
-	camera := tablet.EyeCamera(o.eyeConfig(space), o.devices, face.Rotation(o.turn), log)
+	camera := tablet.EyeCamera(look, o.devices, face.Rotation(o.turn), log)
 	if o.infrared != "" {
-		in := o.eyeConfig(space.Infrared())
-		in.Vision.Infrared, in.Vision.Liveness = true, false
-		opt.Infrared = tablet.EyeCamera(in, []string{o.infrared}, face.Rotation(o.turn), log)
+		look.Space, look.Vision.Infrared, look.Vision.Liveness = space.Infrared(), true, false
+		opt.Infrared = tablet.EyeCamera(look, []string{o.infrared}, face.Rotation(o.turn), log)
 	}
 	store, broken := o.openStore(space)
 	if errors.Is(broken, profile.ErrBusy) {
@@ -137,37 +133,26 @@ func (o *login) openStore(space face.Space) (*profile.Store, error) {
 	return profile.Open(o.store, key, space)
 }
 
-// checkNetworks returns nil if the networks of a login exist.
-func (o *login) checkNetworks(c *cobra.Command, embedding models.Description) error {
-	boxes, points, err := o.Detectors()
+// eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without. It checks their
+// files: a missing one must be found now, and not by a login.
+func (o *login) eyeConfig(c *cobra.Command) (eye.Config, error) {
+	o.Features, o.Detector = "embedding", "network"
+	v, err := o.Plan(nil, func(string) {})
 	if err != nil {
-		return err
+		return eye.Config{}, err
 	}
-	all := []models.Description{embedding, boxes, points}
+	v.Config.Socket = o.eye
 	if o.Login.Policy.MinLiveness > 0 {
 		d, err := o.Liveness(c)
 		if err != nil {
-			return err
+			return v.Config, err
 		}
 		if err := d.Missing(o.Models); errors.Is(err, models.ErrMissing) {
-			return cli.Fail(cli.BadModel,
-				fmt.Errorf("%w; it tells faces from pictures: without it, and with --min-liveness "+
-					"0, a picture of a user is let in", err))
+			return v.Config, cli.Fail(cli.BadModel, fmt.Errorf("%w; it tells faces from pictures: without it, and with "+
+				"--min-liveness 0, a picture of a user is let in", err))
 		}
-		all = append(all, d)
+		v.Networks = append(v.Networks, d)
+		v.Config.Vision.Liveness, v.Config.Vision.LivenessModel = true, o.LivenessModel
 	}
-	return o.VerifyNetworks(all)
-}
-
-// eyeConfig says how faces are found for a login: by the networks, whatever it costs to be without.
-func (o *login) eyeConfig(space face.Space) eye.Config {
-	return eye.Config{
-		Space: space, Socket: o.eye, Command: cli.EyeCommand(),
-		Vision: eye.Vision{
-			Features: "embedding", Detector: "network", Models: o.Models, DetectorModel: o.DetectorModel,
-			EmbeddingModel: o.EmbeddingModel,
-			// The liveness network is there where the policy asks for its score.
-			Liveness: o.Login.Policy.MinLiveness > 0, LivenessModel: o.LivenessModel,
-		},
-	}
+	return v.Config, o.VerifyNetworks(v.Networks)
 }

@@ -31,7 +31,7 @@ type Vision struct {
 	Config eye.Config // of the eye
 	Roots  []string   // folders of all sources, if they are known beforehand
 
-	networks []models.Description
+	Networks []models.Description // that it opens
 	mu       sync.Mutex
 	eye      *eye.Eye
 }
@@ -80,7 +80,7 @@ func (v *Vision) Close() {
 
 // Another returns a vision like v with an eye of its own. The caller closes it.
 func (v *Vision) Another() *Vision {
-	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots, networks: v.networks}
+	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots, Networks: v.Networks}
 }
 
 // Look opens detector and extractor in an eye, which begins at once to open its networks. Space is the feature space of
@@ -90,13 +90,13 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range v.networks {
+	for _, d := range v.Networks {
 		Detail(c, "the network %s is in %s", d.Name, o.Models)
 	}
 	Detail(c, "pictures are looked at by %s", v.Config.Command[0])
 	// The eye loads its libraries while this process reads the files.
 	if _, err = v.ready(c.Context()); err == nil {
-		err = o.VerifyNetworks(v.networks)
+		err = o.VerifyNetworks(v.Networks)
 	}
 	if err != nil {
 		v.Close()
@@ -139,7 +139,7 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	switch features {
 	case "pixels":
 	case "embedding":
-		v.Space, v.networks = embedding.Space(), []models.Description{embedding}
+		v.Space, v.Networks = embedding.Space(), []models.Description{embedding}
 	default:
 		return nil, Fail(BadUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.Features))
 	}
@@ -170,7 +170,7 @@ func (o *Options) planDetector(v *Vision) error {
 	}
 	switch v.Name {
 	case "network":
-		v.networks = append(v.networks, boxes, points)
+		v.Networks = append(v.Networks, boxes, points)
 	case "haar":
 		if v.Space.Unit {
 			return Fail(BadUsage, errors.New("the haar detector finds no landmarks, and embeddings need them; "+
