@@ -3,12 +3,8 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +13,6 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func newConfirm(o *options) *cobra.Command {
@@ -27,63 +22,61 @@ func newConfirm(o *options) *cobra.Command {
 		Short: "look at the learned faces of a person, and enrol them",
 		Long: "Turns up to eight learned faces of a person into enrolled ones: faces of a turned head that no\n" +
 			"enrolled face is near and that stand for most other faces. (Learned faces alone never confirm a\n" +
-			"person.) You first get a page with their pictures, the farthest from the enrolled faces first. In a\n" +
-			"terminal you are then asked; elsewhere, look at the page and name the right faces with --faces. The\n" +
-			"page is next to the gallery, only you can read it, and it is removed after your answer.\n\n" +
+			"person.) You first get a page with their pictures, the farthest from the enrolled faces first. Look\n" +
+			"at it, and name the right faces with --faces. The page is next to the gallery, only you can read\n" +
+			"it, and the next change of the gallery removes it.\n\n" +
 			"Frontal faces far from the enrolled ones are not offered, because a film that changes one face into\n" +
 			"another produces such faces. After a new beard or new glasses, use faceauth enroll --add.",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: o.names,
-		RunE: func(c *cobra.Command, args []string) error { return o.confirm(c, args[0], numbers) },
+		RunE: func(c *cobra.Command, args []string) error {
+			name := args[0]
+			if len(numbers) == 0 {
+				return o.offer(c, name)
+			}
+			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
+				err := g.Confirm(name, numbers, time.Now())
+				if errors.Is(err, online.ErrUnknown) {
+					err = fmt.Errorf("%w; see faceauth people", err)
+				}
+				if errors.Is(err, gallery.ErrNotOffered) {
+					err = fmt.Errorf("%w; run faceauth people confirm again", err)
+				}
+				return true, err
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n", cli.Count(len(numbers), "learned face"), name)
+			return nil
+		},
 	}
-	c.Flags().Int64SliceVar(&numbers, "faces", nil, "numbers of the faces to enrol, from the page; nothing is asked")
+	c.Flags().Int64SliceVar(&numbers, "faces", nil, "numbers of the faces to enrol, from the page")
 	return c
 }
 
-func (o *options) confirm(c *cobra.Command, name string, numbers []int64) error {
+// offer writes a page with the faces that may be confirmed, and says how to enrol them.
+func (o *options) offer(c *cobra.Command, name string) error {
 	path, err := o.galleryPath()
 	if err != nil {
 		return err
 	}
-	if len(numbers) == 0 {
-		g, err := o.readGallery(path)
-		if err != nil {
-			return err
-		}
-		far, err := g.Unconfirmed(name)
-		if err != nil {
-			return cli.Fail(cli.Refused, fmt.Errorf("%w; see faceauth people", err))
-		}
-		if len(far) == 0 {
-			fmt.Fprintf(c.OutOrStdout(), "nothing was learned of %s that may be confirmed\n", name)
-			return nil
-		}
-		if numbers, err = o.ask(c, name, path, far); err != nil || len(numbers) == 0 {
-			return err
-		}
-	}
-	err = o.amend(c, func(g *gallery.Gallery) (bool, error) {
-		err := g.Confirm(name, numbers, time.Now())
-		if errors.Is(err, online.ErrUnknown) {
-			err = fmt.Errorf("%w; see faceauth people", err)
-		}
-		if errors.Is(err, gallery.ErrNotOffered) {
-			err = fmt.Errorf("%w; run faceauth people confirm again", err)
-		}
-		return true, err
-	})
+	g, err := o.readGallery(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n", cli.Count(len(numbers), "learned face"), name)
-	return removeSheet(path)
-}
-
-// ask shows the faces, and returns the numbers of all if the user says that they are right, and else none.
-func (o *options) ask(c *cobra.Command, name, path string, far []gallery.Offered) (numbers []int64, err error) {
+	defer g.Close()
+	far, err := g.Unconfirmed(name)
+	if err != nil {
+		return cli.Fail(cli.Refused, fmt.Errorf("%w; see faceauth people", err))
+	}
+	if len(far) == 0 {
+		fmt.Fprintf(c.OutOrStdout(), "nothing was learned of %s that may be confirmed\n", name)
+		return nil
+	}
 	without := 0
 	var list []string
 	for _, f := range far {
-		numbers, list = append(numbers, f.ID), append(list, strconv.FormatInt(f.ID, 10))
+		list = append(list, strconv.FormatInt(f.ID, 10))
 		if f.Picture == nil {
 			without++
 		}
@@ -92,40 +85,17 @@ func (o *options) ask(c *cobra.Command, name, path string, far []gallery.Offered
 		Name  string
 		Cards []gallery.Offered
 	}{name, far}); err != nil {
-		return nil, err
+		return err
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "pictures of %s of %s: %s\n", cli.Count(len(far), "learned face"), name,
-		sheetOf(path))
 	if without > 0 {
-		cli.Warn(c,
-			fmt.Sprintf("%s without a picture: nobody can judge a face without its picture; they were learned "+
-				"with --no-pictures, or by an older version", cli.Count(without, "face")))
+		cli.Warn(c, fmt.Sprintf("%s without a picture, which were learned with --no-pictures: nobody can judge a face "+
+			"without its picture", cli.Count(without, "face")))
 	}
-	in, terminal := c.InOrStdin().(*os.File)
-	if !terminal || !term.IsTerminal(int(in.Fd())) {
-		return nil, cli.Fail(cli.Refused,
-			fmt.Errorf("nothing was enrolled, because there is nobody here to ask: look at the "+
-				"pictures, and run faceauth people confirm %q --faces %s with the numbers of the right ones", name,
-				strings.Join(list, ",")))
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "do all of them show %s? enrol them [y/N] ", name)
-	line, err := bufio.NewReader(in).ReadString('\n')
-	answer := strings.ToLower(strings.TrimSpace(line))
-	if err == nil && slices.Contains([]string{"y", "yes"}, answer) {
-		return numbers, nil
-	}
-	fmt.Fprintln(c.OutOrStdout(), "nothing was enrolled; to enrol some of them, name them with --faces; to take all "+
-		"back, see faceauth people undo")
-	return nil, removeSheet(path)
+	_, err = fmt.Fprintf(c.OutOrStdout(), "pictures of %s of %s: %s\nto enrol the right ones: faceauth people confirm %q "+
+		"--faces %s\nto take back what was learned: see faceauth people undo\n", cli.Count(len(far), "learned face"), name,
+		sheetOf(path), name, strings.Join(list, ","))
+	return err
 }
 
 // sheetOf returns the path of the page with pictures for a gallery.
 func sheetOf(gallery string) string { return gallery + ".confirm.html" }
-
-// removeSheet removes the page with pictures for a gallery, if there is one.
-func removeSheet(gallery string) error {
-	if err := os.Remove(sheetOf(gallery)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing the page with pictures: %w", err)
-	}
-	return nil
-}

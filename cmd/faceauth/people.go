@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"time"
 
@@ -115,13 +117,6 @@ func newPeople() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path, err := o.galleryPath()
-			if err == nil {
-				err = removeSheet(path)
-			}
-			if err != nil {
-				return err
-			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is forgotten\n", args[0])
 			if recordings > 0 {
 				fmt.Fprintf(c.OutOrStdout(), "search will look through %s again, where somebody looks like %s\n",
@@ -195,6 +190,9 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return cli.Fail(cli.BadGallery, err)
 	}
 	daily(c, path)
+	if err := os.Remove(sheetOf(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the page with pictures: %w", err)
+	}
 	return nil
 }
 
