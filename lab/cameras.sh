@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # lab/cameras.sh PICTURES: what cameras of five sizes cost, and sixteen of 1920x1080 with and without a substream.
 # PICTURES is a folder of a person's frames (*.jpg), as p0 of vidtimit_rot. It needs ffmpeg with libx264, and an idle machine.
 set -euo pipefail
