@@ -448,7 +448,7 @@ func TestNew(t *testing.T) {
 		{"frigate://me:hidden@host/door", "api must be"},
 		{"frigate://host/door?api=f:5000", "api must be"},
 		{"frigate://host/door?api=http://f&topic=a/%23", "topic must be"},
-		{"frigate://host/door?api=http://f&crop=1", "its parameters are api, topic, attributes"},
+		{"frigate://host/door?api=http://f&crop=1", "its parameters are api and topic"},
 		{"frigate://host/door?%zz", "api must be"},
 	} {
 		_, err := frigate.New(c.url, frigate.Options{})
