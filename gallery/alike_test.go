@@ -17,13 +17,12 @@ func TestAlike(t *testing.T) {
 	one := make([]float32, space.Dim)
 	one[0] = 1
 	for name, alike := range map[string][]string{
-		"Alice":                  {"alice", "ALICE", "\u0410lice", "\uff41lice", "Al\u200dice", "Alice\ufe0f"},
-		"علی\u200cرضا":           {"علیرضا", "علي\u200cرضا"}, // without the joiner, and with the Arabic letter
-		"👩\u200d💻":               {"👩💻"},
-		"José":                   {"JOSÉ", "Jose\u0301"},
-		"Ευα":                    {"ευα"},
-		"Anna  Maria Li":         {"anna maria li"},
-		strings.Repeat("ی", 100): {strings.Repeat("ي", 100)}, // 200 bytes
+		"Alice":          {"alice", "ALICE", "\uff41lice", "Al\u200dice", "Alice\ufe0f"},
+		"علی\u200cرضا":   {"علیرضا"}, // without the joiner
+		"👩\u200d💻":       {"👩💻"},
+		"José":           {"JOSÉ", "Jose\u0301"},
+		"Ευα":            {"ευα"},
+		"Anna  Maria Li": {"anna maria li"},
 	} {
 		g, err := gallery.New(space, online.Settings{})
 		if err != nil {

@@ -4,6 +4,7 @@ package office
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -159,38 +160,26 @@ func (w *keeper) rejudge(s *sighted, v *view) {
 	s.looks = nil
 }
 
-// reread takes over what a user said about a sighting in view.
+// reread takes over what a user said about a sighting in view. Of what nobody has said, the camera knows more than the
+// row.
 func (w *keeper) reread(t *gallery.Tx, s *sighted) error {
-	said := func(what string) (bool, error) {
-		n, err := t.Int(`select count(*) from said join statement on statement.id = said.statement
-			where what = ? and of = ? and not undone`, what, int64(s.ID))
-		return n > 0, err
-	}
-	who, err := said(gallery.WhoOf)
-	if err != nil {
-		return err
-	}
-	where, err := said(gallery.GroupOf)
-	if err != nil {
-		return err
-	}
-	named, moved := s.said || who, s.placed || where // otherwise the camera knows more than the row
-	s.said, s.placed, s.written = who, where, false
-	err = w.sightings(t, "id = ?", func(row *sighted) error {
-		s.written = true
-		if named {
-			s.Person, s.Trust, s.wrong = row.Person, row.Trust, row.wrong
+	const said = `, exists (select 1 from said join statement on statement.id = said.statement
+		where what = '%s' and of = sighting.id and not undone)`
+	named, moved := s.said, s.placed
+	s.written = false
+	err := t.Query("select coalesce(person, 0), trust, wrong, stranger"+fmt.Sprintf(said, gallery.WhoOf)+
+		fmt.Sprintf(said, gallery.GroupOf)+`, exists (select 1 from statement x where x.stranger = ?2 and not undone)
+		from sighting where id = ?1`, func(r gallery.Row) error {
+		s.written, s.said, s.placed = true, r.ColumnInt64(4) == 1, r.ColumnInt64(5) == 1
+		if named || s.said {
+			s.Person, s.Trust, s.wrong = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1)), r.ColumnInt64(2) == 1
 		}
-		if moved {
-			s.Group = row.Group
+		if moved || s.placed {
+			s.Group, s.began = uint64(r.ColumnInt64(3)), false
 		}
+		s.began = s.began && r.ColumnInt64(6) == 0 // otherwise a user may have added others to its group
 		return nil
-	}, int64(s.ID))
-	if err == nil && s.began { // perhaps a user has added others to its group
-		var n int64
-		n, err = t.Int("select count(*) from statement where stranger = ? and not undone", int64(s.Group))
-		s.began = n == 0 && !moved
-	}
+	}, int64(s.ID), int64(s.Group))
 	if err == nil && !s.written { // it was forgotten
 		w.wipe(s)
 	}
@@ -213,15 +202,14 @@ func (w *memory) wipe(s *sighted) {
 func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) error {
 	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
 		other is not null`, int64(s.ID))
+	if slices.Equal(now, s.denied) {
+		return err
+	}
 	for _, person := range s.denied {
-		if !slices.Contains(now, person) {
-			v.people.Allow(s.track, person)
-		}
+		v.people.Allow(s.track, person)
 	}
 	for _, person := range now {
-		if !slices.Contains(s.denied, person) {
-			v.people.Deny(s.track, person)
-		}
+		v.people.Deny(s.track, person)
 	}
 	s.denied = now
 	return err
