@@ -16,7 +16,7 @@ var ErrJournal = errors.New("further back than the journal reaches")
 // Moment is the time of a point.
 type Moment struct {
 	_           struct{} `cbor:",toarray"`
-	Observation int64    // a number from the caller that never falls
+	Observation int64    // a number from the caller, who may keep a point later than the next one
 	Time        int64    // seconds since 1970; 0 for unknown
 }
 
@@ -95,7 +95,7 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 	if since < g.journal.lost.Observation {
 		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
 	}
-	// Points accepted through a later vertex are later, too, so nothing else is removed.
+	// Points accepted through a later vertex go with it. They are later, too, unless their numbers were given earlier.
 	return g.Unlearn(func(_, observation int64) bool { return observation > since }), nil
 }
 
