@@ -4,7 +4,6 @@ package tablet_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -95,26 +94,6 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
-// A picture whose landmarks tremble as much as those of still faces in recordings passes no challenge.
-func TestChallengeTremblingPicture(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	for range 200 {
-		s, err := tablet.NewSession(tablet.Policy{Challenge: tablet.Turn}, face.Space{}, tablet.Left, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := noon
-		for !s.Result().Final {
-			now = now.Add(40 * time.Millisecond)
-			p := face.Pose{Turn: .1 + .05*r.NormFloat64(), Nod: .5, Width: .9}
-			s.Frame(now, []tablet.Face{{Track: 1, Match: true, Pose: &p}})
-		}
-		if s.Result().Word != tablet.NoMatch {
-			t.Fatalf("%q", s.Result().Word)
-		}
-	}
-}
-
 // The score that decides is a mean over the matching frames of the last five. A frame without a score counts as 0.
 func TestSessionLiveness(t *testing.T) {
 	const none = -1 // no score
@@ -155,45 +134,6 @@ func TestSessionLiveness(t *testing.T) {
 		if got := s.Tick(noon.Add(time.Minute)).Word; got != c.end {
 			t.Errorf("%v: ends with %q, want %q", c.scores, got, c.end)
 		}
-	}
-}
-
-// The liveness of frames that do not match, or that show another face, does not count.
-func TestLivenessOfOthers(t *testing.T) {
-	alive, dead := float32(1), float32(0)
-	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.Left, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := noon
-	frame := func(faces ...tablet.Face) tablet.Word {
-		now = now.Add(40 * time.Millisecond)
-		return s.Frame(now, faces).Word
-	}
-	for range 2 {
-		frame(tablet.Face{Track: 1, Liveness: &alive})
-	}
-	for range 2 {
-		frame(tablet.Face{Track: 1, Match: true, Liveness: &dead})
-	}
-	if got := frame(tablet.Face{Track: 1, Match: true, Liveness: &dead}); got != tablet.Lifeless {
-		t.Errorf("after a live stranger: %q", got)
-	}
-	// Two live frames of the user, and then a picture of the user on another track.
-	for range 2 {
-		frame(tablet.Face{Track: 2, Match: true, Liveness: &alive})
-	}
-	for range 3 {
-		if got := frame(tablet.Face{Track: 3, Match: true, Liveness: &dead}); got == tablet.Match {
-			t.Error("the liveness of one face let in another one")
-		}
-	}
-	// Live frames at last, on one track.
-	for range 2 {
-		frame(tablet.Face{Track: 4, Match: true, Liveness: &alive})
-	}
-	if got := frame(tablet.Face{Track: 4, Match: true, Liveness: &alive}); got != tablet.Match {
-		t.Errorf("a live user: %q", got)
 	}
 }
 

@@ -791,20 +791,6 @@ func testBusy(t *testing.T) {
 	}
 }
 
-// The camera is free for the next login as soon as a login ends.
-func TestFreeAfterUse(t *testing.T) {
-	d := newDesk(t, tablet.Options{})
-	for range 20000 {
-		d.film.Play(stage.Show{End: io.EOF})
-		if _, err := d.Enroll(t.Context(), "bob", "", false, func(tablet.Result) {}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if strings.Contains(d.log.String(), tablet.ErrBusy.Error()) {
-		t.Error("the camera is in use by nobody")
-	}
-}
-
 func TestNew(t *testing.T) {
 	flat := stage.Space
 	flat.ImpostorRadius = 0

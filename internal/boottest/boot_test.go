@@ -124,19 +124,8 @@ func (s *system) try(t testing.TB, script string, options ...string) (out string
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	args := append(
-		[]string{
-			"-t",
-			s.pid,
-			"-a",
-			"systemd-run",
-			"--pipe",
-			"--wait",
-			"--quiet",
-			"--collect",
-			"--setenv=LC_ALL=C.UTF-8",
-		},
-		options...)
+	args := append([]string{"-t", s.pid, "-a", "systemd-run", "--pipe", "--wait", "--quiet", "--collect",
+		"--setenv=LC_ALL=C.UTF-8"}, options...)
 	c := exec.CommandContext(ctx, "nsenter", append(args, "bash", "-c", script)...)
 	var b bytes.Buffer
 	c.Stdout, c.Stderr, c.WaitDelay = &b, &b, time.Second
@@ -172,18 +161,12 @@ func (s *system) write(t testing.TB, path, text string) {
 // camera makes the camera play a recording from now on, four times, because a busy machine misses frames.
 func (s *system) camera(t testing.TB, recording string) {
 	t.Helper()
-	s.run(
-		t,
-		fmt.Sprintf(
-			`loop=/srv/share/loop-%s
-			if [ ! -d $loop ]; then
-				mkdir $loop
-				for i in 1 2 3 4; do for f in /srv/faces/%s/*; do ln -s $f $loop/$i-$(basename $f); done; done
-			fi
-			ln -sfn $loop /srv/share/camera`,
-			filepath.Base(recording),
-			recording,
-		),
+	s.run(t, fmt.Sprintf(`loop=/srv/share/loop-%s
+		if [ ! -d $loop ]; then
+			mkdir $loop
+			for i in 1 2 3 4; do for f in /srv/faces/%s/*; do ln -s $f $loop/$i-$(basename $f); done; done
+		fi
+		ln -sfn $loop /srv/share/camera`, filepath.Base(recording), recording),
 	)
 }
 

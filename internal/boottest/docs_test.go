@@ -114,11 +114,8 @@ func TestDocs(t *testing.T) {
 		}
 		b = append(b, text...)
 	}
-	help := s.run(
-		t,
-		"faceauth daemon --help; faceauth-lab trial login --help; faceauth doctor --help; "+
-			"faceauth login allow --help; faceauth login enroll --help",
-	)
+	help := s.run(t, "faceauth daemon --help; faceauth-lab trial login --help; faceauth doctor --help; "+
+		"faceauth login allow --help; faceauth login enroll --help")
 	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)
 	slices.Sort(flags)
 	for _, f := range slices.Compact(flags) {

@@ -188,40 +188,6 @@ func asker() {
 	}
 }
 
-// A face alone makes nobody root until an administrator allows it: su asks only for the password after the
-// installation. When it is allowed, it says what it asks for before the camera looks.
-func TestNotRoot(t *testing.T) {
-	s := people(t)
-	defer s.trust(t)
-	su := func() (answered, string) {
-		out := s.session(t, "bob", atDevice, prompted("", "su alice -c true"))
-		return parse(t, out), out
-	}
-	s.run(t, "faceauth login allow su --off")
-	for _, service := range []string{"sudo", "su", "su-l", "polkit-1"} {
-		if out, code := s.try(t, "grep '^[a-z]* "+service+"\\b' /srv/project/tablet/install/services"); code == 0 {
-			t.Errorf("it is on by default: %s", out)
-		}
-	}
-	if a, out := su(); a.in || strings.Contains(out, "camera") {
-		t.Errorf("su, not allowed: let in %t, %s", a.in, out)
-	}
-	s.run(t, "faceauth login allow su --challenge none")
-	if a, out := su(); !a.in || !strings.Contains(a.said, "Password (or look") ||
-		!strings.Contains(out, "Your face would allow the following. su: /usr/bin/su alice -c true (bob -> alice") {
-		t.Errorf("su, allowed: let in %t, %s", a.in, out)
-	}
-	s.run(t, "faceauth login allow su --challenge turn")
-	if _, out := su(); !strings.Contains(out, "Turn your head") {
-		t.Errorf("su with a challenge: %s", out)
-	}
-	if out, code := s.try(t, "faceauth login enroll --user root"); code == 0 ||
-		!strings.Contains(out, "root's face could become root") {
-		t.Errorf("enrolling root: %s", out)
-	}
-	s.run(t, "faceauth login allow su --challenge none")
-}
-
 // A profile belongs to the system's account: not to a later one with the same name and number, and not to one that is
 // locked or has expired.
 func TestAccounts(t *testing.T) {

@@ -113,6 +113,7 @@ func TestSudo(t *testing.T) {
 			[]string{"\nbob\n"}, []string{asked}},
 		{"sudo in a service of the user", "turn", service, "sudo -k -u bob id -un", "alice",
 			[]string{"\nbob\n"}, []string{asked}},
+		{"su, and no face makes root yet", "", "", "su alice -c 'id -un'", "alice", []string{"\nalice\n"}, []string{asked}},
 		{"su with a gesture", "turn", "", "su alice -c 'id -un'", "|alice",
 			[]string{"su: /usr/bin/su alice -c id -un", turning}, nil},
 		{"pkexec", "none", "", pkexec, "|alice", []string{"Your face would allow the following. polkit-1",
@@ -121,7 +122,9 @@ func TestSudo(t *testing.T) {
 			"AUTHENTICATION COMPLETE", "bob\n"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s.run(t, "faceauth login allow sudo su polkit-1 --challenge "+c.challenge)
+			if s.run(t, "faceauth login allow sudo su polkit-1 --off"); c.challenge != "" {
+				s.run(t, "faceauth login allow sudo su polkit-1 --challenge "+c.challenge)
+			}
 			s.trust(t)
 			out := s.session(t, "alice", atDevice, c.before+typed(c.lines, c.command))
 			for _, w := range c.says {

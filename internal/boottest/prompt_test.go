@@ -17,12 +17,8 @@ import (
 // console is a login on a console of the device, by a program that only logs in.
 func (s *system) console(t testing.TB, service, lines string, typing time.Duration) answered {
 	t.Helper()
-	out, _ := s.try(
-		t,
-		fmt.Sprintf("export TYPING=%d; ", typing.Milliseconds())+prompted(lines,
-			"pamtester -I tty=tty7 "+service+" alice authenticate"),
-		onConsole(),
-	)
+	out, _ := s.try(t, fmt.Sprintf("export TYPING=%d; ", typing.Milliseconds())+prompted(lines,
+		"pamtester -I tty=tty7 "+service+" alice authenticate"), onConsole())
 	return parse(t, out)
 }
 
@@ -87,12 +83,8 @@ func TestPromptFirst(t *testing.T) {
 			}
 			prompts := func() (a, f answered) {
 				// All in one script, as no other script could start while the bus hangs.
-				out, _ := s.try(
-					t,
-					c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+"\n"+login(
-						"only", "")+"\n"+c.after,
-					onConsole(),
-				)
+				out, _ := s.try(t, c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+
+					"\n"+login("only", "")+"\n"+c.after, onConsole())
 				parts := strings.Split(out, "====\n")
 				if len(parts) != 4 {
 					t.Fatal(out)
@@ -189,13 +181,8 @@ func TestFlooded(t *testing.T) {
 	s := people(t)
 	s.run(t, wake)
 	for _, connections := range []int{1, 100} {
-		s.run(
-			t,
-			fmt.Sprintf(
-				"systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood --setenv=CONNECTIONS=%d "+
-					"/srv/share/insider",
-				insider, connections),
-		)
+		s.run(t, fmt.Sprintf("systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood "+
+			"--setenv=CONNECTIONS=%d /srv/share/insider", insider, connections))
 		time.Sleep(2 * time.Second)
 		best := time.Hour // the best of three tries, as the machine is busy, and of nine if three are not enough
 		for try := 0; try < 3 || try < 9 && best > time.Second; try++ {

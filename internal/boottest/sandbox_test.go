@@ -129,11 +129,10 @@ var tries = []struct {
 		}
 		return os.ErrPermission
 	}},
-	{
-		"read what the kernel tells of the machine",
-		0,
-		func() error { _, err := os.ReadFile("/proc/meminfo"); return err },
-	},
+	{"read what the kernel tells of the machine", 0, func() error {
+		_, err := os.ReadFile("/proc/meminfo")
+		return err
+	}},
 	{"use the network", 0, func() error { _, err := net.Dial("udp", "127.0.0.1:53"); return err }},
 	{"listen", 0, func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
 	{"use a netlink socket", 0, func() error {
@@ -144,11 +143,7 @@ var tries = []struct {
 	{"make a namespace", 0, func() error { return syscall.Unshare(syscall.CLONE_NEWUSER) }},
 	{"trace", 0, func() error { return call(syscall.SYS_PTRACE, 16, uintptr(os.Getppid()), 0) }},
 	{"load code into the kernel", 0, func() error { return call(321, 5, 0, 0) }}, // bpf(BPF_PROG_LOAD)
-	{
-		"use keys",
-		0,
-		func() error { return call(250, 0, ^uintptr(2), 0) },
-	}, // keyctl(KEYCTL_GET_KEYRING_ID, session)
+	{"use keys", 0, func() error { return call(250, 0, ^uintptr(2), 0) }}, // keyctl(KEYCTL_GET_KEYRING_ID, session)
 	{"make memory that is written and run", 0, func() error {
 		_, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC,
 			syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -160,11 +155,9 @@ var tries = []struct {
 		}
 		return syscall.Chmod("/var/lib/faceauth/tried", 0o4755)
 	}},
-	{
-		"make a device",
-		0,
-		func() error { return syscall.Mknod("/var/lib/faceauth/device", syscall.S_IFCHR|0o600, 1<<8|1) },
-	},
+	{"make a device", 0, func() error {
+		return syscall.Mknod("/var/lib/faceauth/device", syscall.S_IFCHR|0o600, 1<<8|1)
+	}},
 	{"leave a core dump", 0, func() error {
 		var l syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &l); err != nil || l.Max != 0 {
@@ -235,13 +228,8 @@ func TestSandbox(t *testing.T) {
 		systemctl daemon-reload && >/srv/share/tried`,
 			)
 			if out, code := s.try(t, "systemctl start faceauth-insider"); code != 0 {
-				t.Fatalf(
-					"%s %s",
-					out,
-					s.run(t,
-						"journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; "+
-							"cat /run/systemd/system/faceauth-insider.service"),
-				)
+				t.Fatalf("%s %s", out, s.run(t, "journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; "+
+					"cat /run/systemd/system/faceauth-insider.service"))
 			}
 			out, err := os.ReadFile(filepath.Join(s.dir, "tried"))
 			if err != nil {
