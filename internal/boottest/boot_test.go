@@ -166,8 +166,7 @@ func (s *system) camera(t testing.TB, recording string) {
 			mkdir $loop
 			for i in 1 2 3 4; do for f in /srv/faces/%s/*; do ln -s $f $loop/$i-$(basename $f); done; done
 		fi
-		ln -sfn $loop /srv/share/camera`, filepath.Base(recording), recording),
-	)
+		ln -sfn $loop /srv/share/camera`, filepath.Base(recording), recording))
 }
 
 func (s *system) journal(t testing.TB) string {

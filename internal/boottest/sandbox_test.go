@@ -143,7 +143,7 @@ var tries = []struct {
 	{"make a namespace", 0, func() error { return syscall.Unshare(syscall.CLONE_NEWUSER) }},
 	{"trace", 0, func() error { return call(syscall.SYS_PTRACE, 16, uintptr(os.Getppid()), 0) }},
 	{"load code into the kernel", 0, func() error { return call(321, 5, 0, 0) }}, // bpf(BPF_PROG_LOAD)
-	{"use keys", 0, func() error { return call(250, 0, ^uintptr(2), 0) }}, // keyctl(KEYCTL_GET_KEYRING_ID, session)
+	{"use keys", 0, func() error { return call(250, 0, ^uintptr(2), 0) }},        // keyctl(KEYCTL_GET_KEYRING_ID, session)
 	{"make memory that is written and run", 0, func() error {
 		_, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC,
 			syscall.MAP_ANON|syscall.MAP_PRIVATE)
