@@ -75,8 +75,8 @@ secrets:
 	if !reflect.DeepEqual(cameras, want) {
 		t.Errorf("%+v, want %+v", cameras, want)
 	}
-	if r.state != filepath.Join(home, "office") || r.away != 20*time.Second || !r.keep || r.fps != 2.5 ||
-		r.address != "0.0.0.0:8443" || r.mqtt != "mqtt://faceauth@broker" {
+	if r.state != filepath.Join(home, "office") || r.office.Presence.Away != 20*time.Second || !r.keep || r.fps != 2.5 ||
+		r.address != "0.0.0.0:8443" || r.broker.URL != "mqtt://faceauth@broker" {
 		t.Errorf("%+v", r)
 	}
 	if want := (config.Secrets{Token: "correct horse battery staple", MQTTPassword: "hush",
@@ -86,7 +86,7 @@ secrets:
 
 	// The command line overrides the file.
 	r, cameras, _, err = configured(t, 0o600, text, "hall=1", "--away", "3s", "--learn=false")
-	if err != nil || r.away != 3*time.Second || r.keep || r.fps != 2.5 ||
+	if err != nil || r.office.Presence.Away != 3*time.Second || r.keep || r.fps != 2.5 ||
 		!reflect.DeepEqual(cameras, []config.Camera{{Name: "hall", Source: "1"}}) {
 		t.Errorf("%+v, %+v, %v", r, cameras, err)
 	}
@@ -198,7 +198,7 @@ func TestConfigExample(t *testing.T) {
 	if _, _, _, err := configured(t, 0o600, string(container)); err != nil {
 		t.Error(err)
 	}
-	if len(cameras) < 2 || r.state == "" || r.address == "" || r.mqtt == "" || r.inline.Token == "" ||
+	if len(cameras) < 2 || r.state == "" || r.address == "" || r.broker.URL == "" || r.inline.Token == "" ||
 		r.inline.MQTTPassword == "" {
 		t.Errorf("%+v, %+v", cameras, r)
 	}

@@ -31,19 +31,12 @@ import (
 
 // room holds the flags of office.
 type room struct {
-	config     string
-	state      string
-	away, hold time.Duration
-	homeFor    time.Duration
-	faceless   bool
-	fast       bool
-	fps        float64
-	noUnknown  bool
-	retention  time.Duration
-	keepDays   int
-	keepSize   int
-	clipSize   int
-	stay       bool
+	config, state             string
+	office                    office.Options // presence, faceless
+	past                      office.PastSettings
+	keepDays, keepMB, clipsMB int
+	fps                       float64
+	fast, noUnknown, stay     bool
 	outputFlags
 }
 
@@ -87,20 +80,20 @@ func (r *room) flags(c *cobra.Command) {
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
 	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
 		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
-	f.DurationVar(&r.away, "away", 10*time.Second, "time after which a person who is not seen has left")
-	f.DurationVar(&r.homeFor, "home-for", 16*time.Hour, "with an entrance (see --config), how long a person who is not seen stays here")
-	f.BoolVar(&r.faceless, "faceless", false, "also report people whose face could not be recognised")
-	f.DurationVar(&r.hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
+	f.DurationVar(&r.office.Presence.Away, "away", 10*time.Second, "time after which a person who is not seen has left")
+	f.DurationVar(&r.office.Presence.HomeFor, "home-for", 16*time.Hour, "with an entrance (see --config), how long a person who is not seen stays here")
+	f.BoolVar(&r.office.Faceless, "faceless", false, "also report people whose face could not be recognised")
+	f.DurationVar(&r.office.Presence.Hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and remove stored ones")
-	f.DurationVar(&r.retention, "retention", 30*24*time.Hour,
+	f.DurationVar(&r.past.Retention, "retention", 30*24*time.Hour,
 		"time after which a stranger who is not seen is forgotten")
 	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that you can correct "+
 		"them")
-	f.IntVar(&r.clipSize, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of "+
+	f.IntVar(&r.clipsMB, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of "+
 		"sightings; 0 for none")
-	f.IntVar(&r.keepSize, "keep-mb", 256,
+	f.IntVar(&r.keepMB, "keep-mb", 256,
 		"largest size of these sightings in megabytes; the oldest are removed first")
 	f.BoolVar(&r.stay, "stay", false, "keep showing the page after the end of the recordings")
 	r.outputFlags.flags(c)
@@ -108,22 +101,23 @@ func (r *room) flags(c *cobra.Command) {
 
 // check returns an error about flags that cannot be used.
 func (r *room) check(c *cobra.Command, all []config.Camera) error {
+	seen := r.office.Presence
 	switch {
-	case r.away <= 0:
-		return fmt.Errorf("--away must be positive, got %v", r.away)
-	case r.homeFor < r.away:
-		return fmt.Errorf("--home-for must not be shorter than --away, %v, got %v", r.away, r.homeFor)
-	case r.hold < r.away && c.Flags().Changed("hold"):
-		return fmt.Errorf("--hold must not be shorter than --away, %v, got %v", r.away, r.hold)
-	case r.retention <= 0:
-		return fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.retention)
+	case seen.Away <= 0:
+		return fmt.Errorf("--away must be positive, got %v", seen.Away)
+	case seen.HomeFor < seen.Away:
+		return fmt.Errorf("--home-for must not be shorter than --away, %v, got %v", seen.Away, seen.HomeFor)
+	case seen.Hold < seen.Away && c.Flags().Changed("hold"):
+		return fmt.Errorf("--hold must not be shorter than --away, %v, got %v", seen.Away, seen.Hold)
+	case r.past.Retention <= 0:
+		return fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.past.Retention)
 	case r.keepDays < 1 || r.keepDays > 3650:
 		return fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays)
-	case r.keepSize < 1 || r.keepSize > 1<<20:
-		return fmt.Errorf("--keep-mb must be between 1 and %d, got %d", 1<<20, r.keepSize)
-	case r.clipSize < 0 || r.clipSize > 1<<20:
-		return fmt.Errorf("--clips-mb must be between 0 and %d, got %d", 1<<20, r.clipSize)
-	case r.clipSize > 0 && r.state == "":
+	case r.keepMB < 1 || r.keepMB > 1<<20:
+		return fmt.Errorf("--keep-mb must be between 1 and %d, got %d", 1<<20, r.keepMB)
+	case r.clipsMB < 0 || r.clipsMB > 1<<20:
+		return fmt.Errorf("--clips-mb must be between 0 and %d, got %d", 1<<20, r.clipsMB)
+	case r.clipsMB > 0 && r.state == "":
 		return errors.New("--clips-mb keeps clips across restarts, which needs --state")
 	case !(r.fps >= 0):
 		return fmt.Errorf("--fps must not be negative, got %g", r.fps)
@@ -154,18 +148,13 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close())) }()
-	opt := office.Options{
-		Presence: office.PresenceSettings{Away: r.away, Hold: r.hold, HomeFor: r.homeFor}, Faceless: r.faceless,
-		Freeze: o.freeze, Keep: o.keep,
-	}
-	past := office.PastSettings{
-		Age: time.Duration(r.keepDays) * 24 * time.Hour, Bytes: int64(r.keepSize) << 20, Clips: int64(r.clipSize) << 20,
-		Retention: r.retention,
-	}
-	if r.state == "" {
-		opt.Past, err = office.TemporaryPast(g, past)
+	opt := r.office
+	opt.Freeze, opt.Keep = o.freeze, o.keep
+	r.past.Age, r.past.Bytes = time.Duration(r.keepDays)*24*time.Hour, int64(r.keepMB)<<20
+	if r.past.Clips = int64(r.clipsMB) << 20; r.state == "" {
+		opt.Past, err = office.TemporaryPast(g, r.past)
 	} else {
-		opt.Past, err = office.OpenPast(g, r.state, past)
+		opt.Past, err = office.OpenPast(g, r.state, r.past)
 	}
 	if err != nil {
 		return cli.Fail(cli.BadGallery, err)
@@ -217,7 +206,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	}
 	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
-	r.see = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error) {
+	r.page.See = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error) {
 		how := eye.Options{Gate: eye.Learn, Rotate: face.Auto}
 		if enrol {
 			how.Gate, how.Picture = eye.Enrol, 112

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/version"
@@ -25,17 +24,14 @@ import (
 
 // outputFlags holds the flags for the page and the sinks of an office.
 type outputFlags struct {
-	address, token, cert, key string
-	webhook, webhookSecret    string
-	mqtt, mqttPassword        string
-	mqttTopic, mqttDiscovery  string
-	base, url                 string
-	frames                    []string
-	proxies                   []string // addresses and networks
-	mqttFaces, webhookFaces   bool
-	inline                    config.Secrets // secrets of the configuration file; flags go before them
-
-	see func(context.Context, []byte, string, bool) (face.Frame, error) // for the page
+	address, token, cert, key, url string
+	page                           page.Options // its base and frames; See
+	proxies                        []string     // addresses and networks
+	webhook, webhookSecret         string
+	webhookFaces                   bool
+	broker                         sink.Broker // but for what belongs to the office
+	mqttPassword                   string
+	inline                         config.Secrets // secrets of the configuration file; flags go before them
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
@@ -46,28 +42,28 @@ func (r *outputFlags) flags(c *cobra.Command) {
 		"file with the token for the page; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
-	f.StringVar(&r.base, "page-base", "",
+	f.StringVar(&r.page.Base, "page-base", "",
 		"path of the page behind a proxy, such as /faceauth")
 	f.StringVar(&r.url, "page-url", "", "address of the page for people, such as https://home.example/faceauth, for "+
 		"links in messages; behind a proxy there is no other")
-	f.StringSliceVar(&r.frames, "page-frame", nil,
+	f.StringSliceVar(&r.page.Frames, "page-frame", nil,
 		"site that may show the page in a frame: self, or for example https://home.example:8123")
 	f.StringSliceVar(&r.proxies, "page-proxy", nil,
 		"address or network of a proxy, such as 10.0.0.0/8, whose headers "+
 			"X-Forwarded-For and X-Forwarded-Proto the page believes")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
 	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
-	f.StringVar(&r.mqtt, "mqtt", "",
+	f.StringVar(&r.broker.URL, "mqtt", "",
 		"MQTT broker for events and presence: mqtt://[user@]host[:port], or mqtts")
 	f.StringVar(&r.mqttPassword, "mqtt-password", "", "file with the password of the broker")
-	f.StringVar(&r.mqttTopic, "mqtt-topic", "faceauth", "first part of all topics")
-	f.StringVar(&r.mqttDiscovery, "mqtt-discovery", "homeassistant", "discovery topic of Home Assistant")
-	f.BoolVar(&r.mqttFaces, "mqtt-faces", false,
+	f.StringVar(&r.broker.Topic, "mqtt-topic", "faceauth", "first part of all topics")
+	f.StringVar(&r.broker.Discovery, "mqtt-discovery", "homeassistant", "discovery topic of Home Assistant")
+	f.BoolVar(&r.broker.Faces, "mqtt-faces", false,
 		"send the picture of the last face of each known person to the broker, which keeps it, and of unknown people")
 	f.BoolVar(&r.webhookFaces, "webhook-faces", false, "send a picture of each unknown person to the webhook")
 }
 
-func (r *outputFlags) sinks() bool { return r.webhook != "" || r.mqtt != "" }
+func (r *outputFlags) sinks() bool { return r.webhook != "" || r.broker.URL != "" }
 
 // open starts the page and the sinks of an office, until end is called. Later errors go to cancel.
 func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, past *office.Past,
@@ -91,7 +87,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	}
 	link := strings.TrimSuffix(r.url, "/")
 	if link == "" && len(r.proxies) == 0 { // behind a proxy, people use its address
-		link = page.URL(r.address, r.base, host, r.cert != "")
+		link = page.URL(r.address, r.page.Base, host, r.cert != "")
 	}
 	if group.Shot = w.Shot; link != "" {
 		group.Link = link + "/#inbox"
@@ -120,18 +116,16 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		_, deliver := group.Reserve("webhook", r.webhookFaces)
 		deliver(hook)
 	}
-	if r.mqtt != "" {
+	if r.broker.URL != "" {
 		password, err := config.Secret(r.mqttPassword, r.inline.MQTTPassword)
 		if err != nil {
 			return nil, cli.Fail(cli.BadUsage, err)
 		}
-		report, deliver := group.Reserve("mqtt", r.mqttFaces)
-		m, err := sink.NewMQTT(sink.Broker{
-			URL: r.mqtt, Password: password, Topic: r.mqttTopic, Instance: past.ID(),
-			Name: "faceauth " + past.Name(), Version: version.Version, Page: link,
-			Discovery: r.mqttDiscovery, Faces: r.mqttFaces, Failed: report,
-			Now: w.Now, Face: w.LastFace,
-		})
+		report, deliver := group.Reserve("mqtt", r.broker.Faces)
+		b := r.broker
+		b.Password, b.Instance, b.Name, b.Version = password, past.ID(), "faceauth "+past.Name(), version.Version
+		b.Page, b.Failed, b.Now, b.Face = link, report, w.Now, w.LastFace
+		m, err := sink.NewMQTT(b)
 		if err != nil {
 			return nil, cli.Fail(cli.BadUsage, err)
 		}
@@ -140,7 +134,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		group.Go(m.Follow)
 	}
 	if r.address == "" {
-		if r.token+r.cert+r.key+r.base+r.url != "" || len(r.frames)+len(r.proxies) > 0 {
+		if r.token+r.cert+r.key+r.page.Base+r.url != "" || len(r.page.Frames)+len(r.proxies) > 0 {
 			return nil, cli.Fail(cli.BadUsage, errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, "+
 				"--page-frame and --page-proxy are for --page"))
 		}
@@ -155,12 +149,12 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return cli.Fail(cli.BadUsage, err)
 	}
-	proxies, err := page.Proxies(r.proxies)
-	if err != nil {
+	shown := r.page
+	if shown.Proxies, err = page.Proxies(r.proxies); err != nil {
 		return cli.Fail(cli.BadUsage, fmt.Errorf("--page-proxy %w", err))
 	}
-	p, err := page.New(w, page.Options{Token: token, Base: r.base, Frames: r.frames, Proxies: proxies, See: r.see,
-		Sinks: group.Status})
+	shown.Token, shown.Sinks = token, group.Status
+	p, err := page.New(w, shown)
 	if err != nil {
 		return cli.Fail(cli.BadUsage, err)
 	}
@@ -177,7 +171,7 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	if err != nil {
 		return cli.Fail(cli.BadUsage, err)
 	}
-	cli.Note(c, fmt.Sprintf("the page is at %s://%s%s/", scheme, l.Addr(), r.base))
+	cli.Note(c, fmt.Sprintf("the page is at %s://%s%s/", scheme, l.Addr(), r.page.Base))
 	if token != "" && scheme == "http" && !strings.HasPrefix(l.Addr().String(), "127.") {
 		cli.Warn(c,
 			"the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, "+
