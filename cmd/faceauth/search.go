@@ -13,7 +13,6 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/search"
-	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -167,7 +166,7 @@ func (o *options) index(v *cli.Vision, file string, none bool) (*search.Index, e
 	if file == "" {
 		path, err := o.galleryPath()
 		if err == nil {
-			file, err = store.CachePath(path)
+			file, err = search.Path(path)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w; give the file of the index with --index, or --no-index", err)

@@ -3,12 +3,14 @@
 package search
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
@@ -16,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/fxamacker/cbor/v2"
 )
 
@@ -30,13 +33,11 @@ type Recording struct {
 
 // Index stores the results of scans, so that each recording is scanned once. They hold faces.
 type Index struct {
-	cache  *store.Cache // nil: it stores nothing
-	Space  face.Space   // of the vectors
-	Vision eye.Vision   // what finds and compares the faces
+	mu     sync.Mutex // guards db
+	db     *store.DB  // nil: it stores nothing
+	Space  face.Space // of the vectors
+	Vision eye.Vision // what finds and compares the faces
 }
-
-// kind is the kind of the results in the cache.
-const kind = "search"
 
 // keeps is how long a result is kept.
 const keeps = 366 * 24 * time.Hour
@@ -44,25 +45,56 @@ const keeps = 366 * 24 * time.Hour
 // ErrIndex is wrapped if the index cannot be opened or written.
 var ErrIndex = errors.New("the index cannot be used")
 
-// Open opens the database of the index at path, and makes it if there is none. The error wraps [ErrIndex]. Close it
-// after use.
+// Path returns the path of the default index of a gallery: faceauth/cache.db below $XDG_CACHE_HOME or ~/.cache. It has
+// the key of the gallery, if there is one.
+func Path(gallery string) (string, error) {
+	dir, err := xdg.Cache()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "faceauth", "cache.db")
+	if key := store.Key(gallery); key != nil {
+		sum := sha256.Sum256(key)
+		path = filepath.Join(dir, "faceauth", fmt.Sprintf("cache-%x.db", sum[:4]))
+		err = store.SetKey(path, key)
+	}
+	return path, err
+}
+
+// Open opens the database of the index at path, and makes it if there is none, or one of an older version. The error
+// wraps [ErrIndex]. Close it after use.
 func (x *Index) Open(path string) (err error) {
-	if x.cache, err = store.OpenCache(path); err != nil {
+	x.db, err = store.Open(path, true)
+	if errors.Is(err, store.ErrOld) {
+		if err = os.Remove(path); err == nil {
+			x.db, err = store.Open(path, true)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("opening %s: %w: %w", path, ErrIndex, err)
 	}
 	// A file that changes gets another key, and nobody asks for the old one again.
-	if err = x.cache.Expire(kind, time.Now().Add(-keeps)); err != nil {
-		return fmt.Errorf("writing %s: %w: %w", path, ErrIndex, err)
+	return x.with(func() error {
+		return x.db.Exec("delete from cache where at < ?", time.Now().Add(-keeps).Unix())
+	})
+}
+
+// with calls do while no other goroutine uses the database.
+func (x *Index) with(do func() error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := do(); err != nil {
+		return fmt.Errorf("%w: %w", ErrIndex, err)
 	}
 	return nil
 }
 
 // Close closes the index.
 func (x *Index) Close() error {
-	if x.cache == nil {
+	if x.db == nil {
 		return nil
 	}
-	return x.cache.Close()
+	return x.with(x.db.Close)
 }
 
 // key returns the key of the result for an item with options: a hash of all on which the result depends.
@@ -94,16 +126,17 @@ func (x *Index) key(item footage.Item, o eye.Options) ([]byte, error) {
 // read returns the result for an item. A result that cannot be read is none: the recording is scanned again.
 func (x *Index) read(item footage.Item, o eye.Options) (old Recording, ok bool, err error) {
 	key, err := x.key(item, o)
-	if err != nil || x.cache == nil {
+	if err != nil || x.db == nil {
 		return old, false, err
 	}
-	body, err := x.cache.Get(key)
-	if err != nil {
-		return old, false, fmt.Errorf("%w: %w", ErrIndex, err)
-	}
-	old, ok = decode(body, x.Space)
+	err = x.with(func() error {
+		return x.db.Query("select body from cache where key = ?", func(r store.Row) error {
+			old, ok = decode(r.ColumnRawBlob(0), x.Space)
+			return nil
+		}, key)
+	})
 	old.Path = item.Path
-	return old, ok, nil
+	return old, ok, err
 }
 
 func decode(body []byte, space face.Space) (r Recording, ok bool) {
@@ -144,43 +177,48 @@ func (x *Index) Recording(item footage.Item, o eye.Options, scan func() (Recordi
 // [ErrIndex], or comes from package fs.
 func (x *Index) Keep(item footage.Item, o eye.Options, r Recording) error {
 	key, err := x.key(item, o)
-	if err != nil || x.cache == nil {
+	if err != nil || x.db == nil {
 		return err
 	}
 	r.Path, r.Space = item.Path, x.Space.ID
 	body, err := cbor.Marshal(r)
-	if err == nil {
-		err = x.cache.Put(key, kind, body, time.Now())
-	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrIndex, err)
+		return err
 	}
-	return nil
+	return x.with(func() error {
+		return x.db.Exec("insert or replace into cache values(?, ?, ?)", key, time.Now().Unix(), body)
+	})
 }
 
 // Forget removes from the index the recordings in which somebody looks like one of the faces, because the person is to
 // be forgotten. The next search looks through them again. It returns their number. What cannot be read goes, too:
-// nobody knows what is in it. Everything else in the database goes in any case.
+// nobody knows what is in it.
 func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
-	_, err = x.cache.Purge(func(of string, body []byte) bool {
-		var r Recording
-		if of != kind {
-			return true // nobody knows what is in it
+	err = x.with(func() error {
+		err := x.db.Write(func() error {
+			var keys [][]byte
+			err := x.db.Query("select key, body from cache", func(row store.Row) error {
+				r, ok := decode(row.ColumnRawBlob(1), x.Space)
+				another := r.Space != "" && r.Space != x.Space.ID // another feature space has no such faces
+				if !another && (!ok || r.has(faces, x.Space)) {
+					keys = append(keys, bytes.Clone(row.ColumnRawBlob(0)))
+				}
+				return nil
+			})
+			for _, key := range keys {
+				err = errors.Join(err, x.db.Exec("delete from cache where key = ?", key))
+			}
+			if recordings = len(keys); recordings > 0 {
+				err = errors.Join(err, x.db.Erasing())
+			}
+			return err
+		})
+		if err == nil && recordings > 0 {
+			err = x.db.Erase()
 		}
-		if cbor.Unmarshal(body, &r) == nil && r.Space != x.Space.ID {
-			return false // another feature space has no such faces
-		}
-		r, ok := decode(body, x.Space)
-		ok = ok && !r.has(faces, x.Space)
-		if !ok {
-			recordings++
-		}
-		return !ok
+		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrIndex, err)
-	}
-	return recordings, nil
+	return recordings, err
 }
 
 // has reports whether a face of the recording is nearer to one of the faces than to most other people.
@@ -198,7 +236,7 @@ func (r Recording) has(faces [][]float32, space face.Space) bool {
 // Forget removes from the default index of a gallery the recordings in which somebody looks like a person, who is to be
 // forgotten. It returns the number of these recordings.
 func Forget(g *gallery.Gallery, name string) (recordings int, err error) {
-	path, err := store.CachePath(g.Path())
+	path, err := Path(g.Path())
 	if err != nil { // then nothing has used it either
 		return 0, nil
 	}

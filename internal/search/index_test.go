@@ -20,11 +20,12 @@ import (
 )
 
 // opened opens an index for the test.
-func opened(t *testing.T, path string, x search.Index) *search.Index {
+func opened(t *testing.T, path string, by eye.Vision) *search.Index {
 	t.Helper()
+	x := &search.Index{Space: space, Vision: by}
 	fixture.Check(t, x.Open(path))
 	t.Cleanup(func() { x.Close() })
-	return &x
+	return x
 }
 
 // A recording is read once, and again if the file, the rate or the index has changed.
@@ -48,7 +49,7 @@ func TestIndex(t *testing.T) {
 		}
 		return r
 	}
-	plain := search.Index{Space: space, Vision: eye.Vision{Detector: "network"}}
+	plain := eye.Vision{Detector: "network"}
 	expect := func(what string, want int) {
 		t.Helper()
 		if scans != want {
@@ -61,7 +62,7 @@ func TestIndex(t *testing.T) {
 	find(opened(t, path, plain))
 	expect("twice", 1)
 	other := plain
-	other.Vision.Detector = "haar"
+	other.Detector = "haar"
 	find(opened(t, path, other))
 	find(opened(t, path, other))
 	expect("another detector", 2)
@@ -101,7 +102,7 @@ func TestKey(t *testing.T) {
 		item.Files = append(item.Files, filepath.Join(item.Path, name))
 		fixture.Check(t, os.WriteFile(item.Files[len(item.Files)-1], []byte(name), 0o600))
 	}
-	x := opened(t, filepath.Join(dir, "index.db"), search.Index{Space: space})
+	x := opened(t, filepath.Join(dir, "index.db"), eye.Vision{})
 	scanned := func(x *search.Index, item footage.Item, o eye.Options) (yes bool) {
 		t.Helper()
 		if _, err := x.Recording(item, o, func() (search.Recording, error) {
@@ -186,7 +187,7 @@ func TestKey(t *testing.T) {
 // What was found of a person who is forgotten goes, without a trace; that of others stays.
 func TestForget(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index.db")
-	x := opened(t, path, search.Index{Space: space})
+	x := opened(t, path, eye.Vision{})
 	for _, who := range "ab" {
 		video := filepath.Join(t.TempDir(), "film of "+string(who))
 		fixture.Check(t, os.WriteFile(video, []byte("film"), 0o600))

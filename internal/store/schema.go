@@ -158,9 +158,8 @@ end;
 create trigger unnamed before delete on person begin
 	update event set person = null where person = old.id and kind = 'unknown';
 end;
-create table cache( -- in databases of their own
+create table cache( -- what package search has found, in databases of their own
 	key blob primary key,
-	kind text not null, -- search, replay
 	at integer not null, -- seconds since 1970
 	body blob not null -- CBOR
 ) strict;
