@@ -106,36 +106,27 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// The latest picture of a person who has gone comes from the past. It follows corrections of its sighting, and is
-// forgotten with the person.
-func TestLastFace(t *testing.T) {
+// The picture of a person who has gone comes from the past. It follows corrections of its sighting, and is forgotten with
+// the person.
+func TestLastPicture(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
-	run := func() *office.Office {
-		w := office.New(h.g, h.o)
-		nothing(t, w.Run(t.Context(), []office.Camera{pictured(t, 40, []float32{0, 0}, []float32{.001, 0})}))
-		return w
-	}
-	run()
-	w := run()
+	var w *office.Office
 	for range 2 {
-		if w.LastFace("alice") == nil || w.LastFace("bob") != nil || w.LastFace("") != nil {
-			t.Fatalf("alice: %t, bob: %t", w.LastFace("alice") != nil, w.LastFace("bob") != nil)
-		}
+		w = office.New(h.g, h.o)
+		nothing(t, w.Run(t.Context(), []office.Camera{pictured(t, 40, []float32{0, 0}, []float32{.001, 0})}))
 	}
-	seen := w.Sightings()
-	if len(seen) != 2 {
-		t.Fatalf("%+v", seen)
+	last := known(w, "alice")
+	if w.Face(last.Face) == nil || known(w, "bob").Face != 0 || last.Trust != "confirmed" {
+		t.Fatalf("%+v", last)
 	}
-	nothing(t, correct(w, seen[0].ID, ""))
-	if w.LastFace("alice") == nil {
-		t.Error("the sighting before is hers, and has no picture any more")
+	wrong := w.Sightings()[0]
+	nothing(t, correct(w, wrong.ID, ""))
+	before := known(w, "alice")
+	if before.Face == wrong.Face || w.Face(before.Face) == nil {
+		t.Errorf("the sighting before is hers: %+v", before)
 	}
-	nothing(t, w.Rename("alice", "ann"))
-	if w.LastFace("ann") == nil || w.LastFace("alice") != nil {
-		t.Error("a new name has no picture, or the old one has it still")
-	}
-	nothing(t, w.Forget("ann"))
-	if w.LastFace("ann") != nil {
+	nothing(t, w.Forget("alice"))
+	if w.Face(before.Face) != nil {
 		t.Error("somebody who is forgotten has a picture")
 	}
 }

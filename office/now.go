@@ -9,7 +9,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // Now is the state of an office at one moment.
@@ -116,25 +115,6 @@ func (w *pictures) Face(id uint64) (jpeg []byte) {
 			return err
 		}))
 	}
-	return jpeg
-}
-
-// LastFace returns the latest picture of a person's face, of a sighting that was confirmed, or nil.
-func (w *pictures) LastFace(name string) (jpeg []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	person := w.gallery.Number(name)
-	if person == 0 {
-		return nil
-	}
-	w.each("person = ?2 and trust = 'confirmed' order by last desc", func(s *sighted) bool {
-		if s.Person == person && s.Trust == sighting.Confirmed {
-			if s = w.find(s.ID); s != nil {
-				jpeg = s.latest().JPEG
-			}
-		}
-		return jpeg == nil
-	}, person)
 	return jpeg
 }
 

@@ -445,25 +445,20 @@ func (r *room) Join(from, to int64) {
 		r.left[to] = at
 	}
 	delete(r.left, from)
-	p := r.people[from]
+	p, q := r.people[from], r.people[to]
+	delete(r.people, from)
 	if p == nil {
 		return
 	}
-	delete(r.people, from)
-	q := r.people[to]
-	if q == nil {
-		p.ID = to
-		r.people[to] = p
-		return
+	if q != nil {
+		if q.Last.After(p.Last) {
+			p, q = q, p
+		}
+		p.Since, p.restored = earlier(p.Since, q.Since), p.restored || q.restored
+		if q.Trust == sighting.Confirmed {
+			p.Trust = q.Trust
+		}
 	}
-	q.restored = q.restored || p.restored
-	if p.Since.Before(q.Since) {
-		q.Since = p.Since
-	}
-	if p.Last.After(q.Last) {
-		q.Last, q.Camera = p.Last, p.Camera
-	}
-	if p.Trust == sighting.Confirmed {
-		q.Trust = p.Trust
-	}
+	p.ID = to
+	r.people[to] = p
 }

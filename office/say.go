@@ -275,10 +275,7 @@ func (w *book) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) e
 	faces := s.album.Faces
 	group := cmp.Or(w.unknown.Find(faces), mistaken)
 	if group == 0 {
-		n, _ := t.Next("stranger", 1)
-		group = uint64(n)
-		t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, 0)", n, w.past.id,
-			nanoseconds(faces[len(faces)-1].At))
+		group = uint64(w.newGroup(t, faces[len(faces)-1].At, false))
 	}
 	t.SayOf(said, gallery.GroupOf, "id = ?1", int64(s.ID), gallery.Value{Value: int64(group)})
 	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(group)})

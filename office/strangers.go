@@ -5,6 +5,7 @@ package office
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/gallery"
 )
@@ -63,12 +64,17 @@ func (w *book) Split(group uint64, faces []uint64) error {
 		if len(stay) == 0 || len(faces) == 0 {
 			return ErrAll
 		}
-		made, _ := t.Next("stranger", 1)
-		t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id, nanoseconds(g.Last),
-			g.Ignored)
+		made := w.newGroup(t, g.Last, g.Ignored)
 		said := w.state(t, statement{kind: Split, group: group})
 		return t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: made})
 	})
+}
+
+// newGroup makes a group of unknown faces, and returns its number.
+func (w *book) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
+	made, _ := t.Next("stranger", 1)
+	t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id, nanoseconds(last), ignored)
+	return made
 }
 
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps

@@ -101,16 +101,17 @@ type KnownPerson struct {
 	Since time.Time `json:"since,omitzero"`  // when they arrived here, or at Place
 	Place string    `json:"place,omitempty"` // the device of the fleet that sees an absent person
 	// Last is the time of the last sighting: of who is here, to the minute; zero if unknown.
-	Last   time.Time `json:"last,omitzero"`
-	Camera string    `json:"camera,omitempty"`  // camera of the last sighting
-	Face   uint64    `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
-	Chosen uint64    `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
+	Last   time.Time      `json:"last,omitzero"`
+	Camera string         `json:"camera,omitempty"`  // camera of the last sighting
+	Trust  sighting.Trust `json:"trust,omitempty"`   // how the last sighting is known to be theirs
+	Face   uint64         `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
+	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
 }
 
 // saw takes in a sighting.
 func (p *KnownPerson) saw(x Sighting) {
 	if !x.Last.Before(p.Last) {
-		p.Last, p.Camera, p.Face = x.Last.Round(0), x.Camera, cmp.Or(p.Chosen, x.Face)
+		p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face)
 	}
 }
 

@@ -124,7 +124,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		report, deliver := group.Reserve("mqtt", r.broker.Faces)
 		b := r.broker
 		b.Password, b.Instance, b.Name, b.Version = password, past.ID(), "faceauth "+past.Name(), version.Version
-		b.Page, b.Failed, b.Now, b.Face = link, report, w.Now, w.LastFace
+		b.Page, b.Failed, b.Now, b.Face = link, report, w.Now, w.Face
 		m, err := sink.NewMQTT(b)
 		if err != nil {
 			return nil, cli.Fail(cli.BadUsage, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // message is a retained message at a topic.
@@ -75,7 +76,10 @@ func (m *MQTT) messages(now office.Now) []message {
 			entity("image", id, map[string]any{
 				"name": name, "image_topic": topic + "/face", "content_type": "image/jpeg",
 			})
-			jpeg := m.b.Face(name)
+			var jpeg []byte
+			if p.Face != 0 && p.Trust == sighting.Confirmed {
+				jpeg = m.b.Face(p.Face)
+			}
 			details = append(details, message{topic: topic + "/face", payload: string(jpeg), keep: jpeg == nil})
 		}
 		states = append(states, message{topic: topic + "/state", payload: state(there[name])})

@@ -179,7 +179,7 @@ func TestHomeAssistant(t *testing.T) {
 	b := startBroker(t)
 	h := new(house)
 	odd := "Zoë + #/\"<b>"
-	faces := map[string][]byte{"alice": {0xff, 0xd8, 1}}
+	faces := map[uint64][]byte{uint64(number("alice")): {0xff, 0xd8, 1}}
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob", odd)
 		h.People = []office.Presence{
@@ -199,7 +199,7 @@ func TestHomeAssistant(t *testing.T) {
 			sink.Broker{
 				URL:      "mqtt://" + b.Address,
 				Now:      h.now,
-				Face:     func(name string) []byte { return faces[name] },
+				Face:     func(n uint64) []byte { return faces[n] },
 				Instance: "3fa2",
 				Name:     "the office",
 				Version:  "1.2.3",
@@ -365,7 +365,7 @@ func TestHomeAssistant(t *testing.T) {
 	// Faces are sent, and removed.
 	m.Close()
 	m = connect(true)
-	expect(person("alice", "face"), string(faces["alice"]))
+	expect(person("alice", "face"), string(faces[uint64(number("alice"))]))
 	image := "homeassistant/image/faceauth_3fa2/" + id("alice") + "/config"
 	const strangers = "homeassistant/image/faceauth_3fa2/unknown/config"
 	wait(t, "the image", func() bool { return l.Get(image) != "" && l.Get(strangers) != "" })

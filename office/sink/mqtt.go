@@ -41,14 +41,15 @@ type Broker struct {
 	Page     string // URL of the office's page, for people; "" for none
 	// Discovery is the topic under which Home Assistant finds entities. Default "homeassistant".
 	Discovery string
-	// Faces publishes the last face of each person, and of unknown people if messages have it. Everybody who can read
+	// Faces publishes a picture of each person, of the last sighting that was confirmed or the one that a user chose, and
+	// that of unknown people if messages have it. Everybody who can read
 	// the broker can then see it. The broker retains no face of an unknown person.
 	Faces bool
 
 	// Now returns the present state ([office.Office.Now]). It must not block.
 	Now func() office.Now
-	// Face returns the last picture of a person's face as JPEG, or nil. It is only called if Faces is set. May be nil.
-	Face func(name string) []byte
+	// Face returns a picture as JPEG, or nil ([office.Office.Face]). It is only called if Faces is set. May be nil.
+	Face func(number uint64) []byte
 	// Failed is called with an error when a connection ends, and with nil when one begins.
 	Failed func(error)
 }

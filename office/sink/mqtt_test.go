@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // startBroker returns a running broker.
@@ -81,7 +82,8 @@ func send(t *testing.T, m *sink.MQTT, id uint64) error {
 // people gives each name a number.
 func people(names ...string) (all []office.KnownPerson) {
 	for _, name := range names {
-		all = append(all, office.KnownPerson{Person: gallery.Person{ID: number(name), Name: name}})
+		all = append(all, office.KnownPerson{Person: gallery.Person{ID: number(name), Name: name},
+			Face: uint64(number(name)), Trust: sighting.Confirmed})
 	}
 	return all
 }
