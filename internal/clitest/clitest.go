@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clitest tests the command lines of the programs: [Main] begins the tests of a program, [Scripts] runs its
-// scripts, and [Flags] checks its flags.
+// Package clitest tests the command lines of the programs: [Main] begins the tests of a program, and [Scripts] runs its
+// scripts.
 package clitest
 
 import (
@@ -11,13 +11,11 @@ import (
 	"flag"
 	"fmt"
 	"image"
-	"image/color"
+	"image/draw"
 	"image/png"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,8 +29,6 @@ import (
 	"github.com/faceauth/faceauth/internal/tape"
 	"github.com/faceauth/faceauth/models"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Main runs the tests of a program. Scripts call the program by its name. It and the tests find faceauth-eye in $PATH:
@@ -244,40 +240,27 @@ func pictures(dir, stills string) error {
 	if err != nil {
 		return err
 	}
-	var size image.Point
+	var r image.Rectangle
 	in := bytes.NewReader(still)
-	if _, err := fmt.Fscanf(in, "P5\n%d %d\n255\n", &size.X, &size.Y); err != nil {
+	if _, err := fmt.Fscanf(in, "P5\n%d %d\n255\n", &r.Max.X, &r.Max.Y); err != nil {
 		return err
 	}
-	pix := still[len(still)-in.Len():]
-	r := image.Rectangle{Max: size}
-	see, deep, deeper, one := image.NewNRGBA(r), image.NewGray16(r), image.NewNRGBA64(r),
-		image.NewGray(image.Rect(0, 0, 1, 1))
-	for i, p := range pix {
-		x, y := i%size.X, i/size.X
-		see.SetNRGBA(x, y, color.NRGBA{p, p, p, uint8(255 - i%7)})
-		deep.SetGray16(x, y, color.Gray16{uint16(p) * 257})
-		deeper.SetNRGBA64(x, y, color.NRGBA64{uint16(p) * 257, uint16(p) * 257, uint16(p) * 257, 65535})
-	}
-	blurred, pair := image.NewGray(r), image.NewGray(image.Rect(0, 0, 2*size.X, size.Y))
-	for y := range size.Y {
-		for x := range size.X {
-			sum, n := 0, 0
-			for v := max(0, y-5); v < min(size.Y, y+6); v++ {
-				for u := max(0, x-5); u < min(size.X, x+6); u++ {
-					sum, n = sum+int(pix[v*size.X+u]), n+1
-				}
+	whole := &image.Gray{Pix: still[len(still)-in.Len():], Stride: r.Max.X, Rect: r}
+	pair, blurred := image.NewGray(image.Rect(0, 0, 2*r.Max.X, r.Max.Y)), image.NewGray(r)
+	for name, m := range map[string]draw.Image{"rgba.png": image.NewNRGBA(r), "16bit.png": image.NewGray16(r),
+		"rgba64.png": image.NewNRGBA64(r), "one.png": image.NewGray(image.Rect(0, 0, 1, 1)), "plain.png": image.NewGray(r),
+		"pair.png": pair, "blurred.png": blurred} {
+		switch m {
+		case pair:
+			draw.Draw(m, r.Add(image.Pt(r.Max.X, 0)), whole, image.Point{}, draw.Src)
+		case blurred:
+			for i := range blurred.Pix {
+				blurred.Pix[i] = mean(whole, i%r.Max.X, i/r.Max.X, 5)
 			}
-			blurred.SetGray(x, y, color.Gray{uint8(sum / n)})
-			pair.SetGray(x, y, color.Gray{pix[y*size.X+x]})
-			pair.SetGray(2*size.X-1-x, y, color.Gray{pix[y*size.X+x]})
 		}
-	}
-	for name, m := range map[string]image.Image{
-		"rgba.png": see, "16bit.png": deep, "rgba64.png": deeper, "one.png": one, "blurred.png": blurred,
-		"pair.png":  pair,
-		"plain.png": image.NewGray(r),
-	} {
+		if name != "plain.png" && m != blurred {
+			draw.Draw(m, r, whole, image.Point{}, draw.Src)
+		}
 		var b bytes.Buffer
 		if err := png.Encode(&b, m); err != nil {
 			return err
@@ -289,65 +272,14 @@ func pictures(dir, stills string) error {
 	return nil
 }
 
-// Flags checks the flags of a program. A flag has one meaning in all commands, except those in differ, which has the
-// reasons. Names of flags are small letters, digits and dashes. A switch is off unless it is given.
-func Flags(t *testing.T, root *cobra.Command, differ map[string]string) {
-	t.Helper()
-	meanings := make(map[string]map[string][]string) // for each flag its meanings, and for each meaning its commands
-	eachCommand(root, func(c *cobra.Command) {
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			meaning := fmt.Sprintf("%s, default %q: %s", f.Value.Type(), f.DefValue, f.Usage)
-			if meanings[f.Name] == nil {
-				meanings[f.Name] = make(map[string][]string)
-			}
-			meanings[f.Name][meaning] = append(meanings[f.Name][meaning], c.CommandPath())
-		})
-	})
-	for _, name := range slices.Sorted(maps.Keys(meanings)) {
-		reason, differs := differ[name]
-		switch {
-		case len(meanings[name]) > 1 && !differs:
-			t.Errorf("--%s has several meanings: %s\n"+
-				"use the same words and default, or another name, or give the reason in flagsThatDiffer", name,
-				listed(meanings[name]))
-		case len(meanings[name]) == 1 && differs:
-			t.Errorf("--%s means the same everywhere; take it out of flagsThatDiffer (%s)", name, reason)
+// mean returns the mean grey value around a point.
+func mean(m *image.Gray, x, y, radius int) uint8 {
+	sum, n := 0, 0
+	around := image.Rect(x-radius, y-radius, x+radius+1, y+radius+1).Intersect(m.Rect)
+	for v := around.Min.Y; v < around.Max.Y; v++ {
+		for u := around.Min.X; u < around.Max.X; u++ {
+			sum, n = sum+int(m.GrayAt(u, v).Y), n+1
 		}
 	}
-	for name := range differ {
-		if meanings[name] == nil {
-			t.Errorf("no command has --%s; take it out of flagsThatDiffer", name)
-		}
-	}
-	eachCommand(root, func(c *cobra.Command) {
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-				t.Errorf("%s --%s: a name has small letters, digits and dashes", c.CommandPath(), f.Name)
-			}
-			if f.Value.Type() == "bool" && f.DefValue != "false" {
-				t.Errorf("%s --%s is on by default; name it no-%s, and let it be off", c.CommandPath(), f.Name, f.Name)
-			}
-			if strings.Contains(strings.ReplaceAll(f.Name, "enroll", ""), "enrol") {
-				t.Errorf("%s --%s: commands and flags spell it enroll", c.CommandPath(), f.Name)
-			}
-			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
-				t.Errorf("%s --%s: the help is %q; give a phrase without a full stop", c.CommandPath(), f.Name, f.Usage)
-			}
-		})
-	})
-}
-
-// eachCommand calls f with a command and with all commands below it.
-func eachCommand(c *cobra.Command, f func(*cobra.Command)) {
-	f(c)
-	for _, below := range c.Commands() {
-		eachCommand(below, f)
-	}
-}
-
-func listed(meanings map[string][]string) (s string) {
-	for _, m := range slices.Sorted(maps.Keys(meanings)) {
-		s += fmt.Sprintf("\n  %s (%s)", m, strings.Join(meanings[m], ", "))
-	}
-	return s
+	return uint8(sum / n)
 }

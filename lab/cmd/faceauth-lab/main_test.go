@@ -17,20 +17,6 @@ func TestArrivals(t *testing.T) {
 	clitest.Scripts(t, "testdata/faces", "FACES="+fixture.Recordings(t, "faces/fast_videos"))
 }
 
-// flagsThatDiffer are the flags that do not have the same kind of value, default and help in all commands, each with
-// the reason.
-var flagsThatDiffer = map[string]string{
-	"attack":           "attack attacks the learner, trial login a login: other attacks are possible",
-	"choose-strangers": "a day of trial office has strangers unless told otherwise, eval has none",
-	"k":                "figures of thesis vary it",
-	"methods":          "eval compares methods, attack attacks those that learn",
-	"out":              "each command writes other files, and says which and where",
-	"people":           "a figure of thesis varies it, another has one number",
-	"seed":             "the figures of lab/NOTES.md rest on the default of each of the two commands",
-}
-
-func TestFlags(t *testing.T) { clitest.Flags(t, newRoot(), flagsThatDiffer) }
-
 // A limit is never rounded to a better value.
 func TestAtMost(t *testing.T) {
 	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001, .0010000001: .0011, 1: 1, .101: .11,
