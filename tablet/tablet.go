@@ -51,7 +51,7 @@ import (
 
 // Errors of the methods of [Authenticator]. A user without a profile is [profile.ErrUnknown].
 var (
-	ErrBusy  = errors.New("the camera is in use")
+	errBusy  = errors.New("the camera is in use")
 	errStill = errors.New("the camera, or the eye, sends nothing")
 	errOpen  = errors.New("opening the camera")
 	ErrLooks = errors.New("the profile has as many looks as it may; to replace them: faceauth login enroll")
@@ -201,7 +201,7 @@ func (a *Authenticator) watch(
 	each func(face.Frame) (over bool),
 ) error {
 	if !a.looking.TryLock() {
-		return ErrBusy
+		return errBusy
 	}
 	defer a.looking.Unlock()
 	ctx, cancel := context.WithCancel(ctx)

@@ -126,9 +126,3 @@ func (c Client) Forget(ctx context.Context, user string) error {
 	_, err := data[bool](ctx, c, "forget", user)
 	return err
 }
-
-// PasswordUsed reports that a user gave the password. Only root may call it.
-func (c Client) PasswordUsed(ctx context.Context, user string) error {
-	_, err := data[bool](ctx, c, "password", user, "0", "")
-	return err
-}

@@ -203,8 +203,8 @@ func (h *house) enrol(user string, who []float32) {
 	if word, err := c.Enroll(h.t.Context(), user, "", false, func(string) {}); err != nil || word != "enrolled" {
 		h.t.Fatalf("%q, %v\n%s", word, err, h.log)
 	}
-	if err := c.PasswordUsed(h.t.Context(), user); err != nil {
-		h.t.Fatal(err)
+	if got := h.ask(0, "password", user, "0", ""); got != "true" {
+		h.t.Fatal(got)
 	}
 }
 
