@@ -57,59 +57,52 @@ func (a *Authenticator) Enroll(
 	}
 	e := newEnrolment(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
 	e.known = known
-	turned, err := a.guided(ctx, a.camera, e, report)
+	err := a.guided(ctx, a.camera, e, report)
 	faces, infrared := e.Faces(), [][]float32(nil)
 	if e.Result().Word == Enrolled && a.o.Infrared != nil && (!more || lit != nil) {
 		e = newEnrolment(a.space.Infrared(), a.o.Anchor, LeastLit, a.o.Now(), a.o.EnrolmentLimit)
 		e.known, e.infrared = lit, true
-		turned, err = a.guided(ctx, a.o.Infrared, e, report)
+		err = a.guided(ctx, a.o.Infrared, e, report)
 		infrared = e.Faces()
 	}
-	switch r := e.Result(); {
+	r := e.Result()
+	switch {
 	case r.Word == Enrolled:
-		e.End(a.enrolled(user, mark, faces, infrared, more))
+		r.Word = a.enrolled(user, mark, faces, infrared, more)
 	case r.Word == Turned:
-		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(turned))
+		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(e.turned))
 	case r.Word == ScreenLike:
 		a.o.Log.Warn("this camera's pictures look like a screen's, so logins by face would fail; use another camera, an "+
 			"infrared one (--infrared), more light, or a smaller --min-liveness", "user", user, "liveness",
 			fmt.Sprintf("%.2f", e.Live()))
 	case r.Final:
-	case err != nil:
+	case err == nil:
+		r = Result{Word: TimedOut, Stage: r.Stage, Final: true}
+	default:
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("enrolling", "user", user, "error", err)
 		}
-		if errors.Is(err, errOpen) {
-			e.End(NoCamera)
+		if r = (Result{Word: Failed, Stage: r.Stage, Final: true}); errors.Is(err, errOpen) {
+			r.Word = NoCamera
 		}
-		e.End(Failed)
-	default:
-		e.End(TimedOut)
 	}
-	report(e.Result())
-	return e.Result(), nil
+	report(r)
+	return r, nil
 }
 
-// guided guides a person through the poses in front of one camera, until the enrolment is final or the time is over. It
-// returns the degrees by which the last picture was turned.
-func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment, report func(Result)) (turned int,
-	err error) {
+// guided guides a person through the poses in front of one camera, until the enrolment is final or the time is over.
+func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment, report func(Result)) error {
 	last := e.Result()
 	report(last)
 	limit := a.o.EnrolmentLimit
-	err = a.watch(ctx, camera, eye.Enrol, limit, limit+time.Second, nil, nil, func(f face.Frame) bool {
-		turned = f.Turned
-		r := e.Frame(a.o.Now(), f.Samples)
-		if r.Final {
-			return true
-		}
-		if r != last {
+	return a.watch(ctx, camera, eye.Enrol, limit, limit+time.Second, nil, nil, func(f face.Frame) bool {
+		r := e.Frame(a.o.Now(), f)
+		if r != last && !r.Final {
 			report(r)
-			last = r
 		}
-		return false
+		last = r
+		return r.Final
 	})
-	return turned, err
 }
 
 // enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.

@@ -58,8 +58,9 @@ type enrolment struct {
 	held     Word       // the remaining pose of the last frame, or ""
 	asked    int        // frames since the last taken face that were refused as unclear
 	infrared bool       // the score is that of the light, and says nothing of screens
-	dull     []float64  // scores since the last face that may be live
+	dull     int        // judged frames since the last face that may be live
 	live     []float64  // scores of the judged frames since the last taken face, the newest last
+	turned   int        // degrees by which the last frame was turned
 }
 
 // newEnrolment begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face,
@@ -90,12 +91,12 @@ func (e *enrolment) Turns() face.Turns { return e.turns }
 
 // Frame processes a frame of that moment, and returns the state. A pose counts when it is held for two frames. After
 // the end it changes nothing.
-func (e *enrolment) Frame(now time.Time, faces []face.Sample) Result {
+func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	if e.Tick(now).Final {
 		return e.result
 	}
-	held := e.held
-	e.held = ""
+	held, faces := e.held, f.Samples
+	e.held, e.turned = "", f.Turned
 	switch {
 	case len(faces) == 0:
 		e.live = nil
@@ -104,40 +105,40 @@ func (e *enrolment) Frame(now time.Time, faces []face.Sample) Result {
 		e.live = nil
 		return e.say(TwoFaces, "")
 	}
-	f := faces[0]
-	if f.Reason != "" {
-		return e.say(Retry, f.Reason)
+	x := faces[0]
+	if x.Reason != "" {
+		return e.say(Retry, x.Reason)
 	}
-	p, posed := face.PoseOf(f.Landmarks)
-	if f.Vector == nil || !posed {
+	p, posed := face.PoseOf(x.Landmarks)
+	if x.Vector == nil || !posed {
 		return e.say(Retry, face.NoVector)
 	}
-	if !e.same(f.Vector) {
+	if !e.same(x.Vector) {
 		e.live = nil
 		return e.say(OtherPerson, "")
 	}
-	if !e.alive(f.Liveness) {
-		if e.dull = append(e.dull, e.live[len(e.live)-1]); len(e.dull) >= dullFrames && !e.infrared {
+	if !e.alive(x.Liveness) {
+		if e.dull++; e.dull >= dullFrames && !e.infrared {
 			return e.finish(ScreenLike)
 		}
 		return e.say(Lifeless, "")
 	}
-	e.dull = nil
+	e.dull = 0
 	pose := e.pose(p)
 	if e.held = pose; pose == "" || pose != held {
 		return e.say(e.open[0], "")
 	}
-	if f.Quality.Norm < e.clear && e.asked < unclearFrames {
+	if x.Quality.Norm < e.clear && e.asked < unclearFrames {
 		e.asked++
 		return e.say(Retry, face.Unclear)
 	}
 	if pose == Straight {
 		e.nod = p.Nod
 	}
-	if f.Turns != nil {
-		e.turns.Add(*f.Turns)
+	if x.Turns != nil {
+		e.turns.Add(*x.Turns)
 	}
-	e.faces, e.held, e.live, e.asked = append(e.faces, f.Vector), "", nil, 0
+	e.faces, e.held, e.live, e.asked = append(e.faces, x.Vector), "", nil, 0
 	e.open = slices.DeleteFunc(e.open, func(w Word) bool { return w == pose })
 	switch {
 	case len(e.open) > 0:
@@ -151,12 +152,12 @@ func (e *enrolment) Frame(now time.Time, faces []face.Sample) Result {
 	return e.result
 }
 
-// Live returns the mean liveness score of the frames that ended the enrolment as ScreenLike.
+// Live returns the mean liveness score of the last judged frames.
 func (e *enrolment) Live() (mean float64) {
-	for _, x := range e.dull {
-		mean += x
+	for _, x := range e.live {
+		mean += x / float64(len(e.live))
 	}
-	return mean / float64(max(1, len(e.dull)))
+	return mean
 }
 
 // alive adds the score of a judged frame, and reports whether the mean is that of a live face.
@@ -168,11 +169,7 @@ func (e *enrolment) alive(score *float32) bool {
 	if e.live = append(e.live, x); len(e.live) > liveFrames {
 		e.live = e.live[1:]
 	}
-	sum := 0.
-	for _, x := range e.live {
-		sum += x
-	}
-	return sum >= e.minLiveness*float64(len(e.live))
+	return e.Live() >= e.minLiveness
 }
 
 // pose returns the remaining pose of a head, or "".
@@ -210,18 +207,6 @@ func (e *enrolment) Tick(now time.Time) Result {
 		return e.finish(TimedOut)
 	}
 	e.last = now
-	return e.result
-}
-
-// End ends the enrolment with a final word, unless it has ended. After the last face, another final word may replace
-// Enrolled.
-func (e *enrolment) End(w Word) Result {
-	if e.result.Final && e.result.Word != Enrolled {
-		return e.result
-	}
-	took := e.result.Took // with the last face
-	e.finish(w)
-	e.result.Took = took
 	return e.result
 }
 

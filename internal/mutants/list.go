@@ -112,7 +112,7 @@ var all = []mutant{
 		"if len(faces) > 1 {",
 		"if false {", "tablet"},
 	{"another person ends an enrolment", "tablet/enrolment.go",
-		"if !e.same(f.Vector) {",
+		"if !e.same(x.Vector) {",
 		"if false {", "tablet"},
 	{"a user has requests without end", "tablet/socket/serve.go",
 		"full && !by.root() ||",
