@@ -3,11 +3,13 @@
 
 #include "net.h"
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include <opencv2/imgproc.hpp>
 
@@ -41,6 +43,7 @@ struct Film {
 	AVFormatContext *input = avformat_alloc_context();
 	AVCodecContext *codec = nullptr;
 	AVStream *stream = nullptr;
+	std::vector<bool> films; // which streams have more than one picture
 	AVPacket *packet = av_packet_alloc();
 	AVFrame *frame = av_frame_alloc();
 	std::shared_ptr<Scaler> scaler = std::make_shared<Scaler>();
@@ -65,6 +68,7 @@ struct Film {
 
 	void begin() { until = Clock::now() + timeout; }
 	bool late() const { return Clock::now() > until; }
+	int leaveCovers();
 	int open(const char *name, const char *host, const char *served);
 	void describe(fa_film_about *about) const;
 	void hand(fa_shot *out);
@@ -77,6 +81,21 @@ struct Film {
 bool film(const AVStream *s) {
 	return s->codecpar->codec_type == AVMEDIA_TYPE_VIDEO && !(s->disposition & AV_DISPOSITION_ATTACHED_PIC) &&
 		s->nb_frames != 1;
+}
+
+// leaveCovers counts the first pictures of each stream, where a container does not say how many there are, and begins
+// again. It returns 0 or FFmpeg's number of an error.
+int Film::leaveCovers() {
+	const int enough = 32;
+	std::vector<int> pictures(films.size());
+	for (int most = 0; most < enough && av_read_frame(input, packet) >= 0; av_packet_unref(packet)) {
+		size_t i = packet->stream_index;
+		if (i < films.size() && films[i])
+			most = std::max(most, ++pictures[i]);
+	}
+	for (size_t i = 0; i < films.size(); i++)
+		films[i] = films[i] && pictures[i] != 1;
+	return av_seek_frame(input, -1, input->start_time == AV_NOPTS_VALUE ? 0 : input->start_time, AVSEEK_FLAG_BACKWARD);
 }
 
 // open returns 0 or FFmpeg's number of an error.
@@ -105,9 +124,14 @@ int Film::open(const char *name, const char *host, const char *served) {
 	if (best < 0)
 		return AVERROR_STREAM_NOT_FOUND;
 	stream = input->streams[best];
-	for (unsigned i = input->nb_streams; i-- > 0;)
-		if (film(input->streams[i]))
-			stream = input->streams[i];
+	for (unsigned i = 0; i < input->nb_streams; i++)
+		films.push_back(film(input->streams[i]));
+	if (std::count(films.begin(), films.end(), true) > 1 && input->pb && (input->pb->seekable & AVIO_SEEKABLE_NORMAL) &&
+		(e = leaveCovers()) < 0)
+		return late() ? AVERROR_EXIT : e;
+	auto first = std::find(films.begin(), films.end(), true);
+	if (first != films.end())
+		stream = input->streams[first - films.begin()];
 	for (unsigned i = 0; i < input->nb_streams; i++)
 		if (input->streams[i] != stream)
 			input->streams[i]->discard = AVDISCARD_ALL;
@@ -132,8 +156,7 @@ void Film::describe(fa_film_about *about) const {
 	double length = input->duration > 0 ? double(input->duration) / AV_TIME_BASE : 0;
 	double frames = stream->nb_frames > 0 ? double(stream->nb_frames) : std::floor(length * about->rate + .5);
 	about->frames = frames >= 1 && frames < INT_MAX ? int(frames) : -1;
-	for (unsigned i = 0; i < input->nb_streams; i++)
-		about->others += input->streams[i] != stream && film(input->streams[i]);
+	about->others = int(std::count(films.begin(), films.end(), true)) - (films[stream->index] ? 1 : 0);
 	std::string format = input->iformat->name;
 	bool picture = format.size() > 5 && format.compare(format.size() - 5, 5, "_pipe") == 0;
 	about->ends = !picture && format != "rtsp" && about->frames != 1 &&
