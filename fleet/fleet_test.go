@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -294,6 +295,50 @@ func TestLies(t *testing.T) {
 		a.rename(name, fmt.Sprint("other", i))
 		w.known(fmt.Sprint("other", i), a, c)
 	}
+}
+
+// Who was off when an administrator was revoked goes on afterwards; who has an invitation from before is told. One
+// person with more faces than a value holds keeps nobody else back.
+func TestLeftOut(t *testing.T) {
+	w := newWorld(t, 9013, 2)
+	a, off := w.devices[0], w.devices[1]
+	join := func(name string, i Invitation) *device {
+		d := &device{home: w.home(name)}
+		try(t, Join(t.Context(), d.path, i))
+		w.devices = append(w.devices, d)
+		d.start()
+		return d
+	}
+	i, err := Invite(a.path, "boss", true)
+	try(t, err)
+	boss := join("boss", i)
+	w.wait("all are known", func() bool {
+		values := w.values()
+		return values[memberPrefix+public(boss.member().Seed)] != nil && values[memberPrefix+public(off.member().Seed)] != nil
+	})
+	off.stop(true)
+	late, err := Invite(a.path, "late", false)
+	try(t, err)
+	try(t, Revoke(t.Context(), a.path, "boss"))
+	w.wait("one key is left", func() bool { return len(a.member().Ring.Keys) == 1 })
+	off.start()
+	a.write("alice", 1)
+	w.known("alice 0", off)
+	d := join("late", late)
+	w.wait("it is told", func() bool { return strings.Contains(d.run.out.String(), errOldKey.Error()) })
+	db, err := store.Open(a.path, false)
+	try(t, err)
+	try(t, db.Write(func() (err error) {
+		for n := range int64(12000) {
+			err = cmp.Or(err, db.Exec("insert into label(number, person, rejected, vector) values(?, 1, 0, ?)", -n,
+				vector.Bytes(w.vector())))
+		}
+		return err
+	}))
+	try(t, db.Close())
+	w.wait("it is told", func() bool { return strings.Contains(a.run.out.String(), "too many faces") })
+	a.write("bob", 1)
+	w.known("bob 0", off)
 }
 
 // Two devices enrol people of one name before they know of each other: like faces are one person, and

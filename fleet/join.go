@@ -203,7 +203,7 @@ func (b *ledger) apply(s *state) {
 	}
 	if lives && s.person == 0 {
 		s.person, _ = b.Person(s.rec.Name) // the name was checked
-		s.name, s.have = s.rec.Name, make(map[faceKey][]int64)
+		s.name, s.have = s.rec.Name, make(map[faceKey]*held)
 	}
 	if s.person == 0 {
 		b.save(s)
@@ -238,7 +238,7 @@ func (b *ledger) add(s *state) {
 		default:
 			continue
 		}
-		s.have[key] = []int64{0}
+		s.have[key] = new(held)
 	}
 	for kind, all := range faces { // who has no face cannot have one that is not theirs
 		slices.SortFunc(all, func(a, b Face) int {

@@ -24,13 +24,13 @@ type state struct {
 	person   int64  // number in the gallery; 0: nobody there
 	name     string // in the gallery
 	enrolled int64
-	labels   []label
-	have     map[faceKey][]int64 // their rows
+	first    []byte // the vector of the first label, or nil
+	have     map[faceKey]*held
 }
 
-// label is a label of a person in the gallery.
-type label struct {
-	key    faceKey
+// held is a face of a person in the gallery.
+type held struct {
+	rows   []int64 // of its labels
 	not    bool
 	vector []byte
 }
@@ -100,18 +100,24 @@ func (b *ledger) load(condition string, arg any) (s *state) {
 
 // read reads the rows of a person, and gives the record their vectors.
 func (b *ledger) read(s *state) {
-	s.have, s.name, s.labels = make(map[faceKey][]int64), "", nil
+	s.have, s.name, s.first = make(map[faceKey]*held), "", nil
 	b.Query("select name, enrolled from person where id = ?", func(r gallery.Row) error {
 		s.name, s.enrolled = r.ColumnText(0), r.ColumnInt64(1)
 		return nil
 	}, s.person)
 	b.Query("select id, rejected, vector from label where person = ? and valid order by id", func(r gallery.Row) error {
-		l := label{not: r.ColumnInt64(1) == 1, vector: bytes.Clone(r.ColumnRawBlob(2))}
-		l.key = keyOf(b.space.ID, l.not, l.vector)
-		s.labels, s.have[l.key] = append(s.labels, l), append(s.have[l.key], r.ColumnInt64(0))
-		if f, there := s.rec.Faces[l.key]; there && !f.Gone {
-			f.Vector = l.vector
-			s.rec.Faces[l.key] = f
+		h := &held{not: r.ColumnInt64(1) == 1, vector: bytes.Clone(r.ColumnRawBlob(2))}
+		key := keyOf(b.space.ID, h.not, h.vector)
+		if s.have[key] == nil {
+			s.have[key] = h
+		}
+		s.have[key].rows = append(s.have[key].rows, r.ColumnInt64(0))
+		if s.first == nil && !h.not {
+			s.first = h.vector
+		}
+		if f, there := s.rec.Faces[key]; there && !f.Gone {
+			f.Vector = h.vector
+			s.rec.Faces[key] = f
 		}
 		return nil
 	}, s.person)

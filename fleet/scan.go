@@ -16,7 +16,7 @@ func (b *ledger) scan() {
 		s := b.of(person)
 		switch {
 		case s == nil: // never shared
-		case s.first() != nil:
+		case s.first != nil:
 			there = append(there, s)
 		case !s.rec.ended():
 			gone = append(gone, s)
@@ -77,7 +77,7 @@ func whither(r Record, holds map[faceKey]*state) (into *state) {
 
 // drop removes a face that was taken back.
 func (b *ledger) drop(s *state, key faceKey) {
-	b.Drop(s.have[key]...)
+	b.Drop(s.have[key].rows...)
 	b.looked(s.person)
 	delete(s.have, key)
 }
@@ -90,16 +90,6 @@ func (b *ledger) clear(s *state) {
 	b.looked(s.person)
 }
 
-// first returns the first labelled face that a person has in the gallery, or nil.
-func (s *state) first() []byte {
-	for _, l := range s.labels {
-		if !l.not {
-			return l.vector
-		}
-	}
-	return nil
-}
-
 // of returns the record of a person of the gallery, and makes one for somebody new who has faces.
 func (b *ledger) of(person int64) *state {
 	s := b.load("person = ?", person)
@@ -108,13 +98,13 @@ func (b *ledger) of(person int64) *state {
 	}
 	s = &state{person: person}
 	b.read(s)
-	if s.first() == nil {
+	if s.first == nil {
 		b.clear(s)
 		return nil
 	}
 	// The number is taken if this person was forgotten or merged, and is here again.
 	for i, taken := 0, int64(1); taken > 0; i++ {
-		s.id = idOf(b.space.ID, s.first(), i)
+		s.id = idOf(b.space.ID, s.first, i)
 		taken, _ = b.Int("select count(*) from shared where id = ?", s.id[:])
 	}
 	s.n = 1
@@ -134,20 +124,20 @@ func (b *ledger) fold(s *state, clock uint64, moved map[faceKey]Face) {
 			s.rec.Faces[key], changed = Face{Clock: clock, Gone: true}, true
 		}
 	}
-	for _, l := range s.labels {
-		old, there := s.rec.Faces[l.key]
-		if there && !old.Gone || s.have[l.key] == nil {
+	for key, h := range s.have {
+		old, there := s.rec.Faces[key]
+		if there && !old.Gone {
 			continue
 		}
-		f := Face{Clock: clock + 1, Not: l.not, Space: b.space.ID, Vector: l.vector}
-		if was, there := moved[l.key]; there && !was.Gone {
+		f := Face{Clock: clock + 1, Not: h.not, Space: b.space.ID, Vector: h.vector}
+		if was, there := moved[key]; there && !was.Gone {
 			f.Clock = was.Clock
 		}
 		if old.Gone && old.Clock >= f.Clock { // it was taken back since
-			b.drop(s, l.key)
+			b.drop(s, key)
 			continue
 		}
-		s.rec.Faces[l.key], changed = f, true
+		s.rec.Faces[key], changed = f, true
 	}
 	if s.name != s.rec.Name {
 		s.rec.Name, s.rec.Named, changed = s.name, clock+1, true
