@@ -49,8 +49,8 @@ const (
 	step16 = .3352
 )
 
-// sketchedFrom is the least number of coordinates for which sketches are used: 8 MB.
-var sketchedFrom = 1 << 21
+// sketchedFrom is the least number of coordinates for which sketches are used: 2 MB.
+var sketchedFrom = 1 << 19
 
 const (
 	block         = 8    // words whose bits are counted at a time
