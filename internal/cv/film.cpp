@@ -102,7 +102,10 @@ int Film::leaveCovers() {
 int Film::open(const char *name, const char *host, const char *served) {
 	begin();
 	AVDictionary *options = nullptr;
-	av_dict_set(&options, "rtsp_transport", "tcp", 0);
+	if (!strncasecmp(name, "rtsp", 4)) {
+		av_dict_set(&options, "rtsp_transport", "tcp", 0);
+		av_dict_set(&options, "fpsprobesize", "2", 0); // a camera's rate is not used: 20 frames would be waited for
+	}
 	if (*host) {
 		av_dict_set(&options, "headers", (std::string("Host: ") + host + "\r\n").c_str(), 0);
 		av_dict_set(&options, "verifyhost", served, 0);
