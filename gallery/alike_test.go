@@ -4,6 +4,7 @@ package gallery_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,5 +54,26 @@ func TestAlike(t *testing.T) {
 		if err := enrol(name, gallery.Enrolment{Add: true, Force: true}); err != nil {
 			t.Errorf("more faces of %q: %v", name, err)
 		}
+	}
+}
+
+// Two people never have one name, also if one is called what another one of several is called.
+func TestOneName(t *testing.T) {
+	g, err := gallery.New(space, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	for i, name := range []string{"alice (3)", "bob", "carol"} {
+		if _, err := g.Enroll(name, person(i, 1), time.Now(), gallery.Enrolment{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = g.Change(func(tx *gallery.Tx) error {
+		tx.Call(2, "alice")
+		return tx.Call(3, "alice")
+	})
+	if names := g.Names(); err != nil || !slices.Equal(names, []string{"alice (3)", "alice", "alice (3) (3)"}) {
+		t.Errorf("%q, %v", names, err)
 	}
 }

@@ -249,7 +249,7 @@ func (g *Gallery) readPeople() error {
 		where not rejected and valid group by person`, func(r store.Row) error {
 		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
 			Faces: int(r.ColumnInt64(3))}
-		if ids[p.Name] != 0 {
+		for ids[p.Name] != 0 {
 			p.Name = fmt.Sprintf("%s (%d)", p.Name, p.ID)
 		}
 		ids[p.Name], names[p.ID] = p.ID, p.Name
