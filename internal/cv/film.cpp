@@ -40,7 +40,7 @@ struct Frame {
 };
 
 struct Film {
-	AVFormatContext *input = avformat_alloc_context();
+	AVFormatContext *input = nullptr;
 	AVCodecContext *codec = nullptr;
 	AVStream *stream = nullptr;
 	std::vector<bool> films; // which streams have more than one picture
@@ -52,10 +52,9 @@ struct Film {
 	bool drained = false;
 
 	explicit Film(int ms) : timeout(ms) {
-		if (!input || !packet || !frame)
+		if (!packet || !frame)
 			throw std::bad_alloc();
 		av_log_set_level(AV_LOG_QUIET); // what goes wrong is returned
-		input->interrupt_callback = {[](void *f) { return int(static_cast<Film *>(f)->late()); }, this};
 	}
 	Film(const Film &) = delete;
 	~Film() {
@@ -68,7 +67,8 @@ struct Film {
 
 	void begin() { until = Clock::now() + timeout; }
 	bool late() const { return Clock::now() > until; }
-	int leaveCovers();
+	int connect(const char *name, const char *host, const char *served);
+	void leaveCovers();
 	int open(const char *name, const char *host, const char *served);
 	void describe(fa_film_about *about) const;
 	void hand(fa_shot *out);
@@ -83,24 +83,13 @@ bool film(const AVStream *s) {
 		s->nb_frames != 1;
 }
 
-// leaveCovers counts the first pictures of each stream, where a container does not say how many there are, and begins
-// again. It returns 0 or FFmpeg's number of an error.
-int Film::leaveCovers() {
-	const int enough = 32;
-	std::vector<int> pictures(films.size());
-	for (int most = 0; most < enough && av_read_frame(input, packet) >= 0; av_packet_unref(packet)) {
-		size_t i = packet->stream_index;
-		if (i < films.size() && films[i])
-			most = std::max(most, ++pictures[i]);
-	}
-	for (size_t i = 0; i < films.size(); i++)
-		films[i] = films[i] && pictures[i] != 1;
-	return av_seek_frame(input, -1, input->start_time == AV_NOPTS_VALUE ? 0 : input->start_time, AVSEEK_FLAG_BACKWARD);
-}
-
-// open returns 0 or FFmpeg's number of an error.
-int Film::open(const char *name, const char *host, const char *served) {
-	begin();
+// connect opens the input. It returns 0 or FFmpeg's number of an error.
+int Film::connect(const char *name, const char *host, const char *served) {
+	avformat_close_input(&input);
+	input = avformat_alloc_context();
+	if (!input)
+		throw std::bad_alloc();
+	input->interrupt_callback = {[](void *f) { return int(static_cast<Film *>(f)->late()); }, this};
 	AVDictionary *options = nullptr;
 	if (!strncasecmp(name, "rtsp", 4)) {
 		av_dict_set(&options, "rtsp_transport", "tcp", 0);
@@ -113,7 +102,7 @@ int Film::open(const char *name, const char *host, const char *served) {
 	int e = avformat_open_input(&input, name, nullptr, &options); // frees the input if it fails
 	av_dict_free(&options);
 	if (e < 0)
-		return late() ? AVERROR_EXIT : e;
+		return e;
 	// A stream that is not there, or that nobody can decode, would be waited for.
 	if (!(input->ctx_flags & AVFMTCTX_NOHEADER)) {
 		if ((e = av_find_best_stream(input, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0)) < 0)
@@ -121,20 +110,42 @@ int Film::open(const char *name, const char *host, const char *served) {
 		if (input->streams[e]->codecpar->codec_id == AV_CODEC_ID_NONE && !strcmp(input->iformat->name, "rtsp"))
 			return AVERROR_DECODER_NOT_FOUND;
 	}
-	if ((e = avformat_find_stream_info(input, nullptr)) < 0)
+	return avformat_find_stream_info(input, nullptr);
+}
+
+// leaveCovers counts the first pictures of each stream, as not every container says how many there are.
+void Film::leaveCovers() {
+	const int enough = 32;
+	std::vector<int> pictures(films.size());
+	for (int most = 0; most < enough && av_read_frame(input, packet) >= 0; av_packet_unref(packet)) {
+		size_t i = packet->stream_index;
+		if (i < films.size() && films[i])
+			most = std::max(most, ++pictures[i]);
+	}
+	for (size_t i = 0; i < films.size(); i++)
+		films[i] = films[i] && pictures[i] != 1;
+}
+
+// open returns 0 or FFmpeg's number of an error.
+int Film::open(const char *name, const char *host, const char *served) {
+	begin();
+	int e = connect(name, host, served);
+	if (e < 0)
 		return late() ? AVERROR_EXIT : e;
 	int best = av_find_best_stream(input, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
 	if (best < 0)
 		return AVERROR_STREAM_NOT_FOUND;
-	stream = input->streams[best];
 	for (unsigned i = 0; i < input->nb_streams; i++)
 		films.push_back(film(input->streams[i]));
-	if (std::count(films.begin(), films.end(), true) > 1 && input->pb && (input->pb->seekable & AVIO_SEEKABLE_NORMAL) &&
-		(e = leaveCovers()) < 0)
-		return late() ? AVERROR_EXIT : e;
+	if (std::count(films.begin(), films.end(), true) > 1 && input->pb && (input->pb->seekable & AVIO_SEEKABLE_NORMAL)) {
+		leaveCovers();
+		if ((e = connect(name, host, served)) < 0)
+			return late() ? AVERROR_EXIT : e;
+		if (input->nb_streams != films.size()) // the file has changed meanwhile
+			return AVERROR_INVALIDDATA;
+	}
 	auto first = std::find(films.begin(), films.end(), true);
-	if (first != films.end())
-		stream = input->streams[first - films.begin()];
+	stream = input->streams[first == films.end() ? best : first - films.begin()];
 	for (unsigned i = 0; i < input->nb_streams; i++)
 		if (input->streams[i] != stream)
 			input->streams[i]->discard = AVDISCARD_ALL;
