@@ -351,8 +351,12 @@ func TestTwice(t *testing.T) {
 	b.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
 	w.enrolled(a, "tom")
 	w.enrolled(b, "tom")
+	long := strings.Repeat("x", 100)
+	w.enrolled(a, long)
+	w.enrolled(b, long)
 	b.start()
 	w.known("tom (2)", a, b)
+	w.known(long[:90]+" (2)", a, b)
 	w.wait("one state", w.agreed)
 	if text, _ := a.content(); strings.Contains(text, "alice (2)") {
 		t.Error("one person became two")

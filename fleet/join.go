@@ -163,9 +163,9 @@ func (b *ledger) tellApart(stays, other *state) {
 		stays.sent = false
 		return
 	}
-	free := ""
+	free, name := "", []rune(other.rec.Name)
 	for k := 2; free == "" || len(b.holders(free)) > 0; k++ {
-		free = fmt.Sprintf("%s (%d)", other.rec.Name, k)
+		free = fmt.Sprintf("%s (%d)", string(name[:min(len(name), 90)]), k) // a name has at most 100 characters
 	}
 	other.rec.Name, other.rec.Named = free, min(max(b.tick(), other.rec.clock()+1), latest)
 }
