@@ -42,16 +42,12 @@ func (d *DB) Daily(now time.Time) error {
 		return err
 	}
 	err = d.daily(path, now, erased)
-	if err == nil || there(path) { // another program has made the copy
-		return nil
-	}
-	// Another program has removed this one, because somebody in it was forgotten before it began or since.
-	if erasing && !errors.Is(err, ErrFull) {
-		return nil
-	}
 	again, _, failed := d.erased()
-	if failed == nil && again != erased {
+	switch {
+	case err == nil, there(path): // another program has made the copy
 		return nil
+	case erasing && !errors.Is(err, ErrFull), failed == nil && again != erased:
+		return nil // another program has removed it, because somebody in it was forgotten before it began or since
 	}
 	return d.explain(err)
 }

@@ -211,7 +211,7 @@ func (d *DB) create() error {
 		return nil
 	})
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		err = nil
 	}
 	return err
 }
