@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/clitest"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/tape"
 )
 
 // infraredFilm writes a recording in colour as an infrared camera with an emitter would see it in the dark, and returns
@@ -49,9 +51,10 @@ func infraredFilm(t *testing.T, recording string) string {
 }
 
 // A login by the real daemon, PAM and two eyes: infrared decides for whom it was enrolled, whatever colour shows.
-func TestInfraredLogin(t *testing.T) {
-	long(t)
-	t.Parallel()
+func TestSystemInfraredLogin(t *testing.T) {
+	clitest.Real(t)
+	name, value, _ := strings.Cut(tape.RealOnly, "=")
+	t.Setenv(name, value) // a tape knows no infrared
 	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	d := newDevice(t)
 	infrared := filepath.Join(d.dir, "infrared.512x384.GREY")
