@@ -43,13 +43,14 @@ film small.mp4 640 360 300k 60 20 23 160
 sources=()
 for i in {0..15}; do sources+=("c$i=large.mp4"); done
 cost "sixteen of 1920x1080" "${sources[@]}"
-sources=()
+echo cameras: >office.yaml
 for i in {0..15}; do
 	for stream in "large $((18100 + i))" "small $((18200 + i))"; do
 		read -r name port <<<"$stream"
 		ffmpeg -v quiet -re -i "$name.mp4" -c copy -f mpegts -listen 1 "http://127.0.0.1:$port" </dev/null &
 	done
-	sources+=("c$i=http://127.0.0.1:$((18100 + i))" --substream "c$i=http://127.0.0.1:$((18200 + i))")
+	printf '  - {name: c%d, source: "http://127.0.0.1:%d", substream: "http://127.0.0.1:%d"}\n' \
+		"$i" $((18100 + i)) $((18200 + i)) >>office.yaml
 done
 sleep 2
-cost "sixteen of 1920x1080, with substreams of 640x360" "${sources[@]}"
+cost "sixteen of 1920x1080, with substreams of 640x360" --config office.yaml
