@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-system build lab programs models demo test test-system test-boot test-race mutants count lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-system build lab programs models demo test test-system test-boot test-all test-race mutants count lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo 'make build  builds bin/faceauth, and bin/faceauth-eye, which alone links a decoder; make lab builds bin/faceauth-lab'
 	@echo 'make test-system  the tests that log in, start a browser and brokers, or look at recordings'
 	@echo 'make test-boot  logins on a system that boots, nine minutes'
+	@echo 'make test-all  every test but these, none shortened: before a release'
 	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
@@ -110,6 +111,11 @@ BOOT_QUICK = ^Test(Unit|Exposure|Sandbox|EyesUser|BrokenStore|Console)$$
 
 test-boot: setup-system models
 	@go test -timeout 60m $(if $(filter quick,$(BOOT)),-run '$(BOOT_QUICK)') ./internal/boottest
+
+# Every test, none shortened, but those on a booted system: before a release.
+test-all: setup-system models
+	@go test -tags matprofile -timeout 60m -p $$(($$(nproc) + 1)) $(filter-out %/boottest,$(shell go list ./...))
+	@go -C lab test -tags matprofile -timeout 60m ./...
 
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find.
 RACE = ./cmd/faceauth ./eye ./fleet ./office/... ./replay ./tablet/... ./internal/frigate
