@@ -45,7 +45,7 @@ func (s *site) command(args ...string) *exec.Cmd {
 	s.t.Helper()
 	c := exec.CommandContext(s.t.Context(), "faceauth",
 		append(args, "--gallery", filepath.Join(s.dir, "gallery"), "--models", fixture.Models(s.t))...)
-	c.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+s.run)
+	c.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+s.run, s.eye)
 	return c
 }
 
