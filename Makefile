@@ -120,9 +120,9 @@ test-all: setup-system models
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find.
 RACE = ./cmd/faceauth ./eye ./fleet ./office/... ./replay ./tablet/... ./internal/frigate
 
-# Long tests of one goroutine, scripts that start a program many times to read one sentence, and the same again with
-# other random numbers. What programs print that are killed, nobody reads.
-RACE_SKIP = ^TestSystem|^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRandomPrograms|TestRandomRecords)$$|^TestRandom$$/[1-9]|^TestScripts$$/^(usage|enroll_fewer|bad_models|bad_galleries|bad_sources)$$
+# Long tests of one goroutine, scripts of programs that do one thing after the other, and the same again with other
+# random numbers. What programs print that are killed, nobody reads.
+RACE_SKIP = ^TestSystem|^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRandomPrograms|TestRandomRecords)$$|^TestRandom$$/[1-9]|^TestRecognise$$|^TestScripts$$/^(usage|audit|search|login|accidents|room|enroll_fewer|bad_.*)$$
 
 test-race: models
 	@go test -race -short -vet=off -skip '$(RACE_SKIP)' -timeout 20m $(RACE)
