@@ -207,7 +207,8 @@ func Read(r io.Reader, l Limits) (Message, error) {
 	}
 	var c checker
 	c.message(m)
-	if c.rule((e.Frame != nil) == (m.Kind == Image), "a frame in another message, or none"); c.err == nil && e.Frame != nil {
+	c.rule((e.Frame != nil) == (m.Kind == Image), "a frame in another message, or none")
+	if c.err == nil && e.Frame != nil {
 		m.Frame = c.frame(*e.Frame, l)
 		want := 0
 		if l.Pixels {

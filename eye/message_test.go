@@ -217,7 +217,8 @@ var lies = []struct {
 	{"picture too long", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = make([]byte, 1<<17) },
 		"length of the picture of a face"},
 	{"picture of the frame", func(_ testing.TB, m *eye.Message) { m.Frame.JPEG = []byte("no") }, "not a JPEG"},
-	{"pixels unasked", func(_ testing.TB, m *eye.Message) { m.Pixels = make([]byte, 3*320*240) }, "of pixels; 0 were asked for"},
+	{"pixels unasked", func(_ testing.TB, m *eye.Message) { m.Pixels = make([]byte, 3*320*240) },
+		"of pixels; 0 were asked for"},
 	{"text", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Damaged, Text: "\x1b[2J"} },
 		"cannot be printed"},
 	{"long text", func(_ testing.TB, m *eye.Message) {

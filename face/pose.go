@@ -47,8 +47,8 @@ type Pose struct {
 	Width float64
 }
 
-// PoseOf returns the pose of a face with 5 or 68 landmarks. Ok is false for any other number, or if both eyes are at the
-// same place.
+// PoseOf returns the pose of a face with 5 or 68 landmarks. Ok is false for any other number, or if both eyes are at
+// the same place.
 func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	f, ok := FivePoints(landmarks)
 	if !ok {

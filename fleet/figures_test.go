@@ -136,7 +136,9 @@ func TestFigures(t *testing.T) {
 	before := time.Now()
 	try(t, Revoke(t.Context(), a.path, c.name))
 	t.Logf("shut out: %v", time.Since(before).Round(time.Millisecond))
-	took = w.until("one key", 5*time.Minute, func() bool { return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1 })
+	took = w.until("one key", 5*time.Minute, func() bool {
+		return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1
+	})
 	t.Logf("all is sealed anew: %v", took)
 }
 

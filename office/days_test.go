@@ -16,8 +16,8 @@ import (
 	"github.com/faceauth/faceauth/office"
 )
 
-// set returns a time as time.Now has it after somebody has set the clock: the clock on the wall jumps, and the steady one
-// goes on.
+// set returns a time as time.Now has it after somebody has set the clock: the clock on the wall jumps, and the steady
+// one goes on.
 func set(t time.Time, by time.Duration) time.Time {
 	clock := (*struct {
 		wall   uint64 // from bit 30 on, seconds
@@ -48,8 +48,9 @@ func (l *led) Next(ctx context.Context) (f face.Frame, err error) {
 }
 
 // A week with an entrance and a desk, in which daylight saving ends: the program is killed or restarted each day, and
-// somebody sets the clock forward and back while it runs. Each person arrives and leaves by turns; nothing is told before it
-// was known; while nobody sets the clock back, times of a person do not go back; and no visit ends before it begins.
+// somebody sets the clock forward and back while it runs. Each person arrives and leaves by turns; nothing is told
+// before it was known; while nobody sets the clock back, times of a person do not go back; and no visit ends before it
+// begins.
 func TestDays(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	span := func(most time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(most))) }

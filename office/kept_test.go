@@ -106,8 +106,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// The picture of a person who has gone comes from the past. It follows corrections of its sighting, and is forgotten with
-// the person.
+// The picture of a person who has gone comes from the past. It follows corrections of its sighting, and is forgotten
+// with the person.
 func TestLastPicture(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	var w *office.Office

@@ -70,10 +70,10 @@ func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 	return s
 }
 
-// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told, and
-// leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of somebody
-// who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be mostSpoilt
-// times as many. TestSpoiltFaces chose leastClear and mostSpoilt, on p3 and p5 of vidtimit_rot.
+// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told,
+// and leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of
+// somebody who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be
+// mostSpoilt times as many. TestSpoiltFaces chose leastClear and mostSpoilt, on p3 and p5 of vidtimit_rot.
 const (
 	leastClear = 3
 	leastTime  = 1500 * time.Millisecond

@@ -41,7 +41,8 @@ func (w *Office) Now() Now {
 	defer w.mu.Unlock()
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
-		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(), Disk: w.disk, Poor: w.poor,
+		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(),
+		Disk: w.disk, Poor: w.poor,
 	}
 	for i, p := range n.People {
 		n.People[i].Name = w.gallery.Name(p.ID)

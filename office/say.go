@@ -238,8 +238,8 @@ func (w *book) reject(t *gallery.Tx, said int64, s *sighted) error {
 }
 
 // overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
-// this very sighting, or nearly the same pictures. Nearest is the statement of the nearest label, or 0, and stranger the
-// group of unknown faces that was named, or 0.
+// this very sighting, or nearly the same pictures. Nearest is the statement of the nearest label, or 0, and stranger
+// the group of unknown faces that was named, or 0.
 func (w *book) overruled(t *gallery.Tx, s *sighted) (rows []int64, nearest int64, stranger uint64) {
 	space, least := w.gallery.Space(), math.Inf(1)
 	all, _ := w.namings(t, s.Person, s.ID)

@@ -73,7 +73,8 @@ func (w *book) Split(group uint64, faces []uint64) error {
 // newGroup makes a group of unknown faces, and returns its number.
 func (w *book) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
 	made, _ := t.Next("stranger", 1)
-	t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id, nanoseconds(last), ignored)
+	t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id,
+		nanoseconds(last), ignored)
 	return made
 }
 

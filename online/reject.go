@@ -18,9 +18,9 @@ func (l *Learner) class(p Person, negative bool) int {
 	return -1
 }
 
-// Reject adds a face that is not a person's: a negative label. Rejected faces compete with nobody: they are asked once a
-// face would be this person's. It is unknown then, and is not learned, if it has an edge to a rejected face that is at
-// least as near as each labelled and learned face of the person.
+// Reject adds a face that is not a person's: a negative label. Rejected faces compete with nobody: they are asked once
+// a face would be this person's. It is unknown then, and is not learned, if it has an edge to a rejected face that is
+// at least as near as each labelled and learned face of the person.
 //
 // The error comes from [face.Space.Check], or wraps [ErrUnknown] or [ErrFull]. On error l is unchanged.
 func (l *Learner) Reject(x []float32, p Person) error {

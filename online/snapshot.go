@@ -117,8 +117,8 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 	return nil
 }
 
-// Restored returns how often l was read from a snapshot. Numbers of faces and observations from before may then be those
-// of others.
+// Restored returns how often l was read from a snapshot. Numbers of faces and observations from before may then be
+// those of others.
 func (l *Learner) Restored() int { return l.restored }
 
 // check returns an error if the settings, people and counts of a snapshot cannot belong to a learner.

@@ -234,7 +234,8 @@ func (s *solver) residual() (sum, size, bound float64) {
 // class: by at most Σ |r_i|, because all l_i lie in [0,1]. The iteration reduces this sum to 1e-10, or to the limit of
 // rounding; for weights of extremely different size, the bound of the solution says how far it came.
 //
-// Only vertices that the point reaches without crossing a labelled vertex take part. The next call overwrites the values.
+// Only vertices that the point reaches without crossing a labelled vertex take part. The next call overwrites the
+// values.
 func (t Trial) Solve() Solution {
 	t.mustBeOn()
 	g, s := t.g, &t.g.solver

@@ -99,8 +99,8 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 	return g.Unlearn(func(_, observation int64) bool { return observation > since }), nil
 }
 
-// Unlearn takes back every point for which gone returns true, and every point that was accepted through it, or through a
-// vertex with one of the other IDs, merged or not; labelled vertices stay. ID is the present or former vertex ID of a
+// Unlearn takes back every point for which gone returns true, and every point that was accepted through it, or through
+// a vertex with one of the other IDs, merged or not; labelled vertices stay. ID is the present or former vertex ID of a
 // point, or 0. Unlearn works as [Graph.Undo] and returns the number of points. If a point is removed only because its
 // vertex is removed, the points that were accepted through it stay.
 //

@@ -3,8 +3,8 @@
 // Package replay judges a recording and reports who was in it, with a line for each face and frame, and a page for a
 // person.
 //
-// [Judge] judges a stream of samples from any source with a learner. A [Report] of its frames writes a summary and a page,
-// and a [Folder] keeps them. The size of a report has a bound, even for recordings of several days.
+// [Judge] judges a stream of samples from any source with a learner. A [Report] of its frames writes a summary and a
+// page, and a [Folder] keeps them. The size of a report has a bound, even for recordings of several days.
 package replay
 
 import (
@@ -68,8 +68,8 @@ type Options struct {
 	Names func(online.Person) string
 }
 
-// Judge judges all frames of s with l, which learns from them, and yields them. An error is yielded last, with no frame:
-// that of the stream, or of ctx.
+// Judge judges all frames of s with l, which learns from them, and yields them. An error is yielded last, with no
+// frame: that of the stream, or of ctx.
 func Judge(ctx context.Context, s face.Stream, l *online.Learner, o Options) iter.Seq2[Frame, error] {
 	if o.Names == nil {
 		o.Names = func(p online.Person) string { return strconv.FormatInt(p, 10) }
@@ -170,8 +170,8 @@ type Result struct {
 	Video   string     `json:"video,omitempty"`
 }
 
-// Folder is the folder of a replay while it is written: events.jsonl has a line for each face and frame, and report.html
-// is a page. Older ones in it stay until the new ones are complete. Abort it after use.
+// Folder is the folder of a replay while it is written: events.jsonl has a line for each face and frame, and
+// report.html is a page. Older ones in it stay until the new ones are complete. Abort it after use.
 type Folder struct {
 	result Result
 	report *Report

@@ -25,8 +25,8 @@ type Belief struct {
 }
 
 // A person in view gets a name after a least number of judged frames, of which a least share support it. A frame counts
-// half after so many more. That many looks near an enrolled face confirm a person ([NewLook]), who stays confirmed for a
-// while without another such face.
+// half after so many more. That many looks near an enrolled face confirm a person ([NewLook]), who stays confirmed for
+// a while without another such face.
 const (
 	leastFrames = 3
 	leastStills = 2 // of pictures that lie far apart
@@ -98,8 +98,8 @@ func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
 // Differs reports whether a face shows another look than those that were counted: it differs from each by more than the
 // space's Look, and its landmarks have moved against each other, far against a look of another light or size. Otherwise
 // is true if the light or the size differ from a look and the landmarks have not moved far: so does a still when the
-// camera turns grey at dusk, or zooms. A face without a vector, and every face of a space without that distance, is a new
-// look; without landmarks the vectors alone decide.
+// camera turns grey at dusk, or zooms. A face without a vector, and every face of a space without that distance, is a
+// new look; without landmarks the vectors alone decide.
 func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) {
 	if space.Look == 0 || len(l.Vector) == 0 {
 		return true, false
@@ -120,8 +120,8 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 }
 
 // NewLook returns the looks that still count beside a face, of those that were counted, and whether the face is another
-// look ([Look.Differs]). After a change of the light or the size no earlier look counts. So a still before the camera, or
-// a frozen camera, shows one look however long it is there, and one look confirms nobody and opens nothing.
+// look ([Look.Differs]). After a change of the light or the size no earlier look counts. So a still before the camera,
+// or a frozen camera, shows one look however long it is there, and one look confirms nobody and opens nothing.
 func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool) {
 	isNew, otherwise := x.Differs(space, counted)
 	if otherwise {

@@ -90,8 +90,8 @@ func NewWatcher(l *online.Learner) *Watcher {
 	return &Watcher{learner: l, tracker: *NewTracker(l.Space()), who: *NewIdentities(l.Space())}
 }
 
-// NewStillsWatcher returns a watcher for a source as [NewStillsTracker] describes it. Two of its pictures, and not three,
-// then give a name if they agree.
+// NewStillsWatcher returns a watcher for a source as [NewStillsTracker] describes it. Two of its pictures, and not
+// three, then give a name if they agree.
 func NewStillsWatcher(l *online.Learner) *Watcher {
 	w := NewWatcher(l)
 	w.tracker, w.who.least = *NewStillsTracker(w.learner.Space()), leastStills

@@ -68,9 +68,9 @@ func (g *gesture) forget() {
 	}
 }
 
-// see processes a frame: the pose of the face, and whether the face is the user's. It waits for a straight head and then
-// a turn to the requested side. A turn to the wrong side first fails: a recording does not know the side. If another
-// person turns, which a picture of the user cannot do, the straight face of that person shows it.
+// see processes a frame: the pose of the face, and whether the face is the user's. It waits for a straight head and
+// then a turn to the requested side. A turn to the wrong side first fails: a recording does not know the side. If
+// another person turns, which a picture of the user cannot do, the straight face of that person shows it.
 func (g *gesture) see(p face.Pose, match bool) phase {
 	switch toward := p.Turn * g.side; {
 	case toward < straight && toward > -straight && !match:

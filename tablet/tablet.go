@@ -188,9 +188,9 @@ type shot struct {
 // mostSilence is the longest time of a login without a frame, also at first.
 const mostSilence = 2500 * time.Millisecond
 
-// watch opens the camera and calls each with its frames, until each returns true, the limit has passed, the camera fails
-// or sends nothing for the time of silence, or ctx ends. When asked is closed, it calls begin, and both times count
-// anew. It returns when the camera is released. The error is the camera's or ctx's; nil at the limit.
+// watch opens the camera and calls each with its frames, until each returns true, the limit has passed, the camera
+// fails or sends nothing for the time of silence, or ctx ends. When asked is closed, it calls begin, and both times
+// count anew. It returns when the camera is released. The error is the camera's or ctx's; nil at the limit.
 func (a *Authenticator) watch(
 	ctx context.Context,
 	camera Camera,

@@ -130,8 +130,8 @@ func (a *Authenticator) admit(try Attempt) (*verification, error) {
 	if why, wait := c.ask(try.Asker, a.o.Policy, a.moment()); why != "" {
 		return nil, &Refused{why, wait}
 	}
-	v := &verification{Attempt: try, a: a, camera: a.camera, space: a.space, policy: a.o.Policy, begun: a.o.Now(), from: a.moment(),
-		unproven: c.moved(), infrared: a.o.Infrared != nil && c.Infrared != nil}
+	v := &verification{Attempt: try, a: a, camera: a.camera, space: a.space, policy: a.o.Policy, begun: a.o.Now(),
+		from: a.moment(), unproven: c.moved(), infrared: a.o.Infrared != nil && c.Infrared != nil}
 	if v.policy.Challenge == "" && try.Challenge != "" {
 		v.policy.Challenge = try.Challenge
 		v.policy.Deadline = max(v.policy.Deadline, Policy{Challenge: try.Challenge}.Defaults().Deadline)

@@ -32,7 +32,8 @@ var desktops = []struct{ part, service string }{
 
 // loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the
 // environment. The daemon was asked for the user's status.
-func loginFindings(root string, getenv func(string) string, who string, status socket.Status, asked error) (all cli.Findings) {
+func loginFindings(root string, getenv func(string) string, who string, status socket.Status, asked error) (
+	all cli.Findings) {
 	check := func(ok bool, what, good, bad string) {
 		if ok {
 			all.Add("", what, nil, good)

@@ -44,7 +44,8 @@ func TestDoctorLogin(t *testing.T) {
 		{"no list", list, socket.Status{}, nil, "", "services: the list cannot be read", ""},
 		{"a terminal of GNOME", "", socket.Status{}, nil, "GNOME", "works here",
 			"terminal: "},
-		{"a desktop that is not listed", "", socket.Status{}, nil, "ubuntu:X-Cinnamon", "sudo faceauth login allow cinnamon", ""},
+		{"a desktop that is not listed", "", socket.Status{}, nil, "ubuntu:X-Cinnamon",
+			"sudo faceauth login allow cinnamon", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := t.TempDir()

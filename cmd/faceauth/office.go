@@ -81,9 +81,11 @@ func (r *room) flags(c *cobra.Command) {
 	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
 		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
 	f.DurationVar(&r.office.Presence.Away, "away", 10*time.Second, "time after which a person who is not seen has left")
-	f.DurationVar(&r.office.Presence.HomeFor, "home-for", 16*time.Hour, "with an entrance (see --config), how long a person who is not seen stays here")
+	f.DurationVar(&r.office.Presence.HomeFor, "home-for", 16*time.Hour,
+		"with an entrance (see --config), how long a person who is not seen stays here")
 	f.BoolVar(&r.office.Faceless, "faceless", false, "also report people whose face could not be recognised")
-	f.DurationVar(&r.office.Presence.Hold, "hold", 5*time.Minute, "while a camera is down, how long its people count as present")
+	f.DurationVar(&r.office.Presence.Hold, "hold", 5*time.Minute,
+		"while a camera is down, how long its people count as present")
 	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
 	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
 	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and remove stored ones")

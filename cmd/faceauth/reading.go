@@ -106,7 +106,8 @@ func (o *options) single(c *cobra.Command, source string) (string, error) {
 
 // frames yields the frames of recordings, one after another. If one of several cannot be read, this is noted, and the
 // others are read.
-func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt eye.Options) iter.Seq2[face.Frame, error] {
+func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt eye.Options) iter.Seq2[face.Frame,
+	error] {
 	return func(yield func(face.Frame, error) bool) {
 		for _, path := range paths {
 			src, err := o.stream(c.Context(), c, v, path, opt)

@@ -2,9 +2,9 @@
 
 // Package anomaly finds labels that are unusual given the examples: conditional anomaly detection.
 //
-// [Neighbours.SoftHarmonic] gives each example of a similarity graph a score. A large score means that its label does not fit the
-// labels around it. An example that is itself unusual, far from all others or at the edge of its class, does not get a
-// large score for that reason, because this says little about its label.
+// [Neighbours.SoftHarmonic] gives each example of a similarity graph a score. A large score means that its label does
+// not fit the labels around it. An example that is itself unusual, far from all others or at the edge of its class,
+// does not get a large score for that reason, because this says little about its label.
 //
 // The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
 // Learning, 2011, Section "Conditional Anomaly Detection with Soft Harmonic Functions".

@@ -127,7 +127,7 @@ const Tolerance = 2e-3
 
 // SoftHarmonic returns the scores of all examples by [Solve] and [Unusual]. Each component of the graph is solved by
 // itself: the components of a gallery are people, and those who look alike. Memory grows with the number of edges. The
-// score of an example of a large component is at most 2 [Tolerance] from that of the solution. The error wraps
+// score of an example of a large component is at most 2 [Tolerance] from the exact one. The error wraps
 // [ErrLabels], [ErrWeights] or [ErrSetting].
 func (s *Neighbours) SoftHarmonic(v []float64, c, gamma float64) ([]float64, error) {
 	if _, err := Classes(s.y); err != nil {

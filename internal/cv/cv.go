@@ -2,8 +2,8 @@
 
 // Package cv is the only package that uses OpenCV, ONNX Runtime, which runs networks faster, and FFmpeg's libraries,
 // which read films and streams. It calls gocv after checks that make a call safe. If only the content of a file decides
-// whether a call succeeds, it calls its own C++ functions, which catch exceptions. A failed assertion in OpenCV is a C++
-// exception, which aborts a Go process. No caller of this package can cause one.
+// whether a call succeeds, it calls its own C++ functions, which catch exceptions. A failed assertion in OpenCV is a
+// C++ exception, which aborts a Go process. No caller of this package can cause one.
 //
 // An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel, so functions that
 // take one need no further checks. The caller of a function that returns a picture closes the picture.

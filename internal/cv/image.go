@@ -45,7 +45,7 @@ type Image struct {
 type source interface {
 	bounds() image.Point
 	open() (gocv.Mat, error)
-	// thumbnail is that of an Image. The error is errors.ErrUnsupported if it needs the pixels.
+	// thumbnail returns what [Image.Thumbnail] does. The error is errors.ErrUnsupported if it needs the pixels.
 	thumbnail(size image.Point) ([]byte, error)
 	close()
 }

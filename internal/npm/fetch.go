@@ -65,7 +65,8 @@ func (p patient) Read(b []byte) (int, error) {
 }
 
 // Fetch begins to fetch the tarball of a package, and tells report, if it is not nil, from where. The content is not
-// checked. The caller closes the tarball. Its errors, and that of Fetch, wrap [ErrFetch] and say what to do.
+// checked. The caller closes the tarball. The errors of Fetch and of reading the tarball wrap [ErrFetch] and say what to
+// do.
 func (c *Client) Fetch(ctx context.Context, p Package, report func(string)) (io.ReadCloser, error) {
 	file := p.Name + "-" + p.Version + ".tgz" // all npm registries have this layout
 	u, err := url.Parse(c.registry.URL)

@@ -23,8 +23,8 @@ func (l *Flags) PolicyFlags(c *cobra.Command) {
 	f.StringVar((*string)(&p.Challenge), "challenge", "", "gesture that the user must make: turn (the head, to a random "+
 		"side), or empty for none")
 	f.DurationVar(&p.Deadline, "deadline", 0, "longest time of a login (default 5s, with a challenge 10s)")
-	f.Float64Var(&l.Login.Anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: 1.075 "+
-		"times the impostor radius of the feature space)")
+	f.Float64Var(&l.Login.Anchor, "anchor", 0, "largest distance to the nearest enrolled face for a login (default: "+
+		"1.075 times the impostor radius of the feature space)")
 	f.StringVar(&l.LivenessModel, "liveness-model", "", "description (JSON) of a liveness network of your own")
 	f.Float64Var(&p.MinLiveness, "min-liveness", models.Default(models.Liveness).Threshold,
 		"least mean liveness for a login, 0 to 1; 0 accepts pictures of faces, too. The description of your "+

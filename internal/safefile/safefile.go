@@ -155,7 +155,8 @@ func Lock(f *os.File, patience time.Duration) error {
 	}
 }
 
-// LockFolder locks a folder until unlock is called. The error is that of [Lock], after ten seconds.
+// LockFolder locks a folder until unlock is called. It waits as [Lock] does, for ten seconds, and
+// returns its errors.
 func LockFolder(dir string) (unlock func() error, err error) {
 	f, err := os.Open(dir)
 	if err != nil {

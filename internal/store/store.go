@@ -100,7 +100,8 @@ func Open(path string, create bool) (*DB, error) {
 	if err == nil {
 		err = d.begin(!vfs.SupportsSharedMemory) // a system without shared memory has one program
 	}
-	if errors.Is(err, ErrFull) && there(d.path) { // without room for the index of the log the file can be read by one program
+	// Without room for the index of the log the file can be read by one program.
+	if errors.Is(err, ErrFull) && there(d.path) {
 		d.Close()
 		err = d.begin(true)
 	}

@@ -73,8 +73,8 @@ const enrolling = "The form has 1 to 10 pictures, JPEG, PNG or WebP, of at most 
 
 // pictures adds the handlers of pictures that visitors send.
 func (p *Page) pictures(m *http.ServeMux) {
-	sent(p, m, route{pattern: "POST /api/recognise", summary: "Who is in a picture", kind: "image/jpeg image/png image/webp",
-		more: "Nothing is stored or learned. One picture never confirms a name. At most 16 MiB; one picture at a time, and " +
+	sent(p, m, route{pattern: "POST /api/recognise", summary: "Who is in a picture",
+		kind: "image/jpeg image/png image/webp", more: "Nothing is stored or learned. One picture never confirms a name. At most 16 MiB; one picture at a time, and " +
 			"120 pictures a minute from one address."}, p.recognise)
 	sent(p, m, route{pattern: "POST /api/people", summary: "Enrol a person from pictures", kind: multipartForm,
 		more:       "Labels the faces with the name of a new or a known person. " + enrolling,

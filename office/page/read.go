@@ -120,7 +120,9 @@ func (p *Page) read(m *http.ServeMux) {
 		}
 	})
 	p.handle(m, route{pattern: "GET /camera/{name}", summary: "The latest picture of a camera", kind: "image/jpeg",
-		more: "Pictures are made only for some seconds after a request: the first request may find none."}, func(w http.ResponseWriter, r *http.Request) {
+		more: "Pictures are made only for some seconds after a request: the first request may find none."}, func(
+		w http.ResponseWriter, r *http.Request,
+	) {
 		jpeg, known := p.office.Picture(r.PathValue("name"))
 		none := http.StatusNotFound
 		if known { // soon: pictures are made for visitors only

@@ -24,8 +24,8 @@ func mediaType(r *http.Request) string {
 	return kind
 }
 
-// readBody decodes the body of a request into the struct that q points to: one JSON object with all fields, and no others.
-// A field with the tag omitempty may be missing.
+// readBody decodes the body of a request into the struct that q points to: one JSON object with all fields, and no
+// others. A field with the tag omitempty may be missing.
 func readBody(r *http.Request, q any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -84,8 +84,8 @@ func (c Client) Verify(ctx context.Context, user string, tell func(word string))
 	return c.ask(ctx, tell, "verify", user, "", "", "", "")
 }
 
-// Enroll enrols a user and returns the last word; only root may call it. More keeps the enrolled faces: for another look
-// of the user, as with glasses. Mark is that of the account, or "": see [tablet.Attempt]. Tell is called with the
+// Enroll enrols a user and returns the last word; only root may call it. More keeps the enrolled faces: for another
+// look of the user, as with glasses. Mark is that of the account, or "": see [tablet.Attempt]. Tell is called with the
 // earlier words.
 func (c Client) Enroll(ctx context.Context, user, mark string, more bool, tell func(word string)) (string, error) {
 	return c.ask(ctx, tell, "enroll", user, mark, strconv.FormatBool(more))

@@ -73,7 +73,8 @@ func TestHere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, tablet.Options{Policy: tablet.Policy{Delay: time.Minute, Deadline: time.Second / 2}}, socket.Options{})
+			h := newHouse(t, tablet.Options{Policy: tablet.Policy{Delay: time.Minute, Deadline: time.Second / 2}},
+				socket.Options{})
 			h.enrol("nobody", stage.Alice)
 			h.logind.Place(c.unit, c.sessions...)
 			if s, err := socket.Client(h.path).Status(t.Context(), "nobody"); err != nil || s.Here {

@@ -271,7 +271,8 @@ func (s *service) serve(by caller, conn *net.UnixConn) {
 		return
 	}
 	if s.o.Broken != nil {
-		c.refuse(&Error{Name: internal, Message: "nobody is recognised, because the store cannot be used: " + s.o.Broken.Error()})
+		c.refuse(&Error{Name: internal, Message: "nobody is recognised, because the store cannot be used: " +
+			s.o.Broken.Error()})
 		return
 	}
 	result, err := do.call(s, by, c, f[1:])
