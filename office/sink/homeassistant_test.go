@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -444,6 +446,47 @@ func TestTwoOffices(t *testing.T) {
 	}
 	one.Close()
 	two.Close()
+}
+
+// The later of two updates is published, also if the earlier one has asked for the state before.
+func TestUpdatesAtOnce(t *testing.T) {
+	b := startBroker(t)
+	l := b.Listen("listener")
+	h := new(house)
+	h.set([]string{"alice", "bob"})
+	var slow atomic.Bool
+	asked, goOn := make(chan bool, 1), make(chan bool)
+	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: func() office.Now {
+		now := h.now()
+		if slow.CompareAndSwap(true, false) {
+			asked <- true
+			<-goOn
+		}
+		return now
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "bob", func() bool { return strings.Contains(strings.Join(l.Names(), " "), id("bob")) })
+	wait(t, "the count", func() bool { return l.Get("faceauth/count") != "" })
+	slow.Store(true)
+	var both sync.WaitGroup
+	both.Go(m.Update)
+	<-asked
+	h.set([]string{"alice"})
+	later := make(chan bool)
+	both.Go(func() { defer close(later); m.Update() })
+	select {
+	case <-later:
+	case <-time.After(50 * time.Millisecond): // it waits for the earlier one
+	}
+	close(goOn)
+	both.Wait()
+	m.Close()
+	wait(t, "the last message", func() bool { return l.Get("faceauth/status") == "offline" })
+	if all := strings.Join(l.Names(), " "); strings.Contains(all, id("bob")) {
+		t.Errorf("bob is published again: %s", all)
+	}
 }
 
 // A person who gets another name keeps the entities with their history: nothing is removed at the broker, and the same

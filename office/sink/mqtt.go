@@ -46,7 +46,7 @@ type Broker struct {
 	// the broker can then see it. The broker retains no face of an unknown person.
 	Faces bool
 
-	// Now returns the present state ([office.Office.Now]). It must not block.
+	// Now returns the present state ([office.Office.Now]). It must not block, nor call the connection.
 	Now func() office.Now
 	// Face returns a picture as JPEG, or nil ([office.Office.Face]). It is only called if Faces is set. May be nil.
 	Face func(number uint64) []byte
@@ -234,13 +234,12 @@ func (m *MQTT) end() {
 
 // Update publishes the parts of the state that have changed. It does not wait.
 func (m *MQTT) Update() {
-	now := m.b.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == nil {
 		return
 	}
-	all := m.messages(now)
+	all := m.messages(m.b.Now()) // a state of before the lock could be older than what is published
 	wanted := make(map[string]bool)
 	for _, x := range all {
 		wanted[x.topic] = true
