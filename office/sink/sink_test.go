@@ -207,7 +207,7 @@ func empty(t *testing.T, q *office.Queue) {
 
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 5000 {
+	for range 30000 { // a minute
 		if ok() {
 			return
 		}
