@@ -61,9 +61,9 @@ func TestFleetOffice(t *testing.T) {
 	r := a.office("door="+door.URL, "--json", "--away", "4s")
 	r.until("door: camera connected")
 	a.show(door, "bob")
-	r.awaits(office.Unknown, "", time.Minute)
+	r.awaits(office.Unknown, "")
 	b.enrol("bob")
-	r.awaits(office.Arrived, "bob", time.Minute)
+	r.awaits(office.Arrived, "bob")
 	b.tells("rename", "bob", "robert")
 	in := func(what string, is func() bool) {
 		t.Helper()

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
@@ -58,7 +57,7 @@ func (r *running) says(path, body string) (int, string) {
 // strangers waits until there are strangers on the page, and returns their numbers.
 func (r *running) strangers() (all []struct{ ID uint64 }) {
 	r.t.Helper()
-	waits(r.t, 30*time.Second, "a stranger", func() bool {
+	waits(r.t, "a stranger", func() bool {
 		r.get("/api/strangers", &all)
 		return len(all) > 0
 	})
@@ -80,7 +79,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	r := s.office(args...)
 	r.until("door: camera connected")
 	s.show(door, "bob")
-	r.awaits(office.Unknown, "", time.Minute)
+	r.awaits(office.Unknown, "")
 	s.enrol("alice")
 	strangers := r.strangers()
 	if len(strangers) != 1 {
@@ -89,7 +88,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if code, text := r.name(strangers[0].ID); code != 200 {
 		t.Fatalf("naming a stranger after an enrolment: status %d, %s", code, text)
 	}
-	r.awaits(office.Arrived, "bob", time.Minute)
+	r.awaits(office.Arrived, "bob")
 	if code, _ := r.says("/api/rename", `{"from":"bob","to":"robert"}`); code != 200 {
 		t.Fatalf("renaming: status %d", code)
 	}
@@ -100,7 +99,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	}
 	knows := func(want ...string) {
 		t.Helper()
-		waits(t, 20*time.Second, fmt.Sprintf("the office knows %q", want), func() bool {
+		waits(t, fmt.Sprintf("the office knows %q", want), func() bool {
 			now.Known, now.People = nil, nil
 			r.get("/api/now", &now)
 			var names []string

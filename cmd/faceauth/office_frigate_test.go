@@ -101,7 +101,7 @@ func TestSystemOfficeFrigate(t *testing.T) {
 	for i := 0; i < len(alice) && len(answered) == 0; i += 5 {
 		show("1.3-alice", alice[i])
 	}
-	r.awaits(office.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "alice")
 	select {
 	case got := <-answered:
 		if want := `/api/events/1.3-alice/sub_label {"subLabel":"alice",`; !strings.HasPrefix(got, want) {
@@ -115,7 +115,7 @@ func TestSystemOfficeFrigate(t *testing.T) {
 		show("1.4-bob", bob[i%len(bob)])
 		time.Sleep(200 * time.Millisecond) // a stranger counts by different looks over a second and a half
 	}
-	r.awaits(office.Unknown, "", time.Minute)
+	r.awaits(office.Unknown, "")
 	api.CloseClientConnections()
 	api.Close()
 	c.Publish("frigate/events", 1, false, bytes.Replace(text, []byte("1795251731.482913-q3kz7t"),

@@ -93,7 +93,7 @@ func TestSystemOfficeRTSP(t *testing.T) {
 	camera := s.rtsp("alice")
 	camera.start()
 	r := s.office("door=rtsp://"+camera.address+"/live", "--json", "--away", "4s", "--timeout", "5s")
-	r.awaits(office.Arrived, "alice", 2*time.Minute)
+	r.awaits(office.Arrived, "alice")
 	camera.kill()
 	r.until("it is tried again")
 	time.Sleep(6 * time.Second) // longer than --away

@@ -98,13 +98,16 @@ func (r *running) stop() {
 // until waits, a minute at most, until a text is in the output or in the messages.
 func (r *running) until(what string) {
 	r.t.Helper()
-	waits(r.t, time.Minute, what, func() bool { return strings.Contains(r.out.String()+r.log.String(), what) })
+	waits(r.t, what, func() bool { return strings.Contains(r.out.String()+r.log.String(), what) })
 }
 
-// waits waits until something is so, and fails after a time.
-func waits(t testing.TB, within time.Duration, what string, so func() bool) {
+// longest is the time after which nothing is waited for any more, even on a busy machine.
+const longest = 2 * time.Minute
+
+// waits waits until something is so.
+func waits(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(within); !so(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(longest); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("in vain: %s", what)
 		}
@@ -195,7 +198,7 @@ func TestOfficeCamera(t *testing.T) {
 	r.until("door  alice has arrived")
 	r.until("it has ended; it is tried again")
 	r.until("none after ")
-	waits(t, 2*time.Minute, "the camera comes back", func() bool {
+	waits(t, "the camera comes back", func() bool {
 		return strings.Count(r.log.String(), "door: camera connected") >= 3
 	})
 	r.stop()
@@ -294,7 +297,7 @@ func awaits(t *testing.T, b context.Context, js string) {
 	t.Helper()
 	// While a page is loading it has no elements, and one that makes room for another answers with an error.
 	tried := "(() => { try { return " + js + " } catch { return false } })()"
-	for end := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(longest); ; time.Sleep(50 * time.Millisecond) {
 		out, err := evaluated(b, tried)
 		if out == "true" {
 			return

@@ -100,9 +100,9 @@ func (r *running) events() (all []office.Event) {
 }
 
 // awaits waits until an event of a kind and a person is printed, and returns it.
-func (r *running) awaits(kind office.EventKind, name string, within time.Duration) (e office.Event) {
+func (r *running) awaits(kind office.EventKind, name string) (e office.Event) {
 	r.t.Helper()
-	waits(r.t, within, string(kind)+" "+name, func() bool {
+	waits(r.t, string(kind)+" "+name, func() bool {
 		all := r.events()
 		at := slices.IndexFunc(all, func(e office.Event) bool { return e.Kind == kind && e.Name == name })
 		if at >= 0 {
@@ -133,8 +133,8 @@ func TestSystemOfficeKilled(t *testing.T) {
 	door, desk := s.newStage("alice"), s.newStage("bob")
 	args := []string{"door=" + door.URL, "desk=" + desk.URL, "--json", "--away", "5s"}
 	r := s.office(args...)
-	r.awaits(office.Arrived, "alice", time.Minute)
-	r.awaits(office.Arrived, "bob", time.Minute)
+	r.awaits(office.Arrived, "alice")
+	r.awaits(office.Arrived, "bob")
 	for round, down := range []time.Duration{time.Second, 8 * time.Second} {
 		time.Sleep(7*time.Second + time.Duration(round)*700*time.Millisecond) // after the arrival is in the logbook
 		killed := r.kill()
@@ -153,7 +153,7 @@ func TestSystemOfficeKilled(t *testing.T) {
 			}
 			continue
 		}
-		left := r.awaits(office.Left, "bob", time.Minute)
+		left := r.awaits(office.Left, "bob")
 		wrong := killed.Sub(left.At)
 		t.Logf("bob was seen %v before the kill, it was said", wrong)
 		if wrong < -100*time.Millisecond || wrong > 3*time.Second {
@@ -194,14 +194,14 @@ func TestSystemOfficeDeadCameras(t *testing.T) {
 	door := s.newStage("alice")
 	r := s.office("yard="+s.silent(), "attic="+s.silent(), "door="+door.URL, "--json", "--away", "4s", "--timeout",
 		"4s")
-	r.awaits(office.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "alice")
 	r.until("yard: ")
 	r.until("attic: ")
 	for try := range 3 {
 		before := strings.Count(r.log.String(), "door: camera connected")
 		door.drop(time.Second)
 		dropped := time.Now()
-		waits(t, time.Minute, "it comes back", func() bool {
+		waits(t, "it comes back", func() bool {
 			return strings.Count(r.log.String(), "door: camera connected") > before
 		})
 		took := time.Since(dropped)
@@ -274,7 +274,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 `, door.URL, s.silent(), fixture.ClosedAddress(t), fixture.ClosedAddress(t), broker.Address, s.silent())
 	fixture.Check(t, os.WriteFile(config, []byte(text), 0o600))
 	r := s.office("--config", config)
-	r.awaits(office.Arrived, "alice", time.Minute)
+	r.awaits(office.Arrived, "alice")
 	for _, name := range []string{"yard", "attic", "cellar"} {
 		r.until("faceauth: " + name + ": ")
 	}
@@ -296,7 +296,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 		Waiting int
 		Error   string
 	}
-	waits(t, 30*time.Second, "an event waits for both sinks", func() bool {
+	waits(t, "an event waits for both sinks", func() bool {
 		all += r.get("/api/sinks", &sinks)
 		return len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" &&
 			sinks[1].Error != ""
@@ -307,7 +307,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 	base := "faceauth/" + s.officeID()
 	expect := func(topic, want string) {
 		t.Helper()
-		waits(t, 40*time.Second, topic+" is "+want, func() bool { return said.Get(topic) == want })
+		waits(t, topic+" is "+want, func() bool { return said.Get(topic) == want })
 	}
 	expect(base+"/people/"+sink.PersonID(1)+"/state", "ON")
 	expect(base+"/cameras/"+sink.ID("door")+"/state", "ON")
@@ -370,8 +370,8 @@ func TestSystemOfficeFullDisk(t *testing.T) {
 	disk.Fill()
 	s.show(door, "alice")
 	s.show(desk, "bob")
-	r.awaits(office.Arrived, "alice", time.Minute)
-	r.awaits(office.Unknown, "", time.Minute)
+	r.awaits(office.Arrived, "alice")
+	r.awaits(office.Unknown, "")
 	r.until("the disk is full")
 	var now struct {
 		People []struct{ Name string }
@@ -398,7 +398,7 @@ func TestSystemOfficeFullDisk(t *testing.T) {
 	if code, text := r.name(strangers[0].ID); code != http.StatusOK {
 		t.Fatalf("named: %d, %s", code, text)
 	}
-	r.awaits(office.Arrived, "bob", time.Minute)
+	r.awaits(office.Arrived, "bob")
 	time.Sleep(time.Second)
 	r.kill()
 	r = s.office(args...)
