@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 		{"enroll", "abort 2", []string{"enroll", film, "--name", "q", "--gallery", gallery}, 3,
 			`^faceauth: .*p0: the eye, .*, has ended: .*\n$`},
 		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 3,
-			`p0 .*\n(.*\n)*faceauth: the eye, .*, has ended: .*\n$`},
+			`p0 .*\n(.*\n)*faceauth: .*p0: the eye, .*, has ended: .*\n$`},
 		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery",
 			gallery,
 			"--fps", "0", "--no-index"}, 9,
