@@ -84,3 +84,29 @@ func (a *Album) Distance(space face.Space, x []float32) float64 {
 	}
 	return nearest
 }
+
+// bestFaces is the number of faces of [Stranger].Best.
+const bestFaces = 4
+
+// clear returns how clear the picture of a face is, or 0 without a picture.
+func (f Face) clear() float64 {
+	if f.JPEG == nil {
+		return 0
+	}
+	return math.Log1p(f.Sharp)
+}
+
+// best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces
+// before.
+func best(space face.Space, faces []Face, n int) (chosen []Face) {
+	for faces = slices.Clone(faces); len(chosen) < n && len(faces) > 0; {
+		before, at, most := Album{chosen}, 0, -1.
+		for i, f := range faces {
+			if worth := f.clear() * min(before.Distance(space, f.Vector), math.MaxInt32); worth > most {
+				at, most = i, worth
+			}
+		}
+		chosen, faces = append(chosen, faces[at]), slices.Delete(faces, at, at+1)
+	}
+	return chosen
+}

@@ -42,16 +42,16 @@ func (w *pictures) Conflicts() []Conflict {
 	defer w.mu.Unlock()
 	all := []Conflict{}
 	alike := make(map[[2]int64]bool)
-	w.note(w.past.look(func(t *gallery.Tx) error {
+	w.look(func(t *gallery.Tx) error {
 		return t.Query("select person, other from statement where kind = 'alike' and not undone", func(r gallery.Row) error {
 			a, b := r.ColumnInt64(0), r.ColumnInt64(1)
 			alike[[2]int64{a, b}], alike[[2]int64{b, a}] = true, true
 			return nil
 		})
-	}))
+	})
 	at := make(map[[2]side]int)
 	of := func(l online.Label) ConflictFace {
-		return ConflictFace{w.gallery.Name(l.Person), l.Negative, l.ID, w.portrait(l.ID)}
+		return ConflictFace{w.gallery.Name(l.Person), l.Negative, l.ID, w.portraits(l.ID)[l.ID]}
 	}
 	for _, c := range w.contradictions() { // the nearest first
 		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {

@@ -5,11 +5,9 @@ package office
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/vector"
 )
 
 // Errors of [Office.Undo].
@@ -40,7 +38,7 @@ const (
 )
 
 // book takes in what users say.
-type book struct{ *keeper }
+type book struct{ *pictures }
 
 // Correction is an entry in the journal of corrections.
 type Correction struct {
@@ -100,11 +98,11 @@ func (w *book) Corrections(id uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Correction{}
-	w.note(w.past.look(func(t *gallery.Tx) error {
+	w.look(func(t *gallery.Tx) error {
 		return w.corrections(t, "statement.id < ? order by statement.id desc limit ?", func(c Correction) {
 			all = append(all, c)
 		}, before(id), int64(n))
-	}))
+	})
 	return all
 }
 
@@ -136,44 +134,4 @@ func (w *book) Undo(id uint64) error {
 		}
 		return t.Undo(int64(id))
 	})
-}
-
-// naming is a statement that gave faces the name of a person, with its valid labels.
-type naming struct {
-	id      int64
-	about   bool // it is about the sighting that was asked about
-	rows    []int64
-	vectors [][]float32
-}
-
-// distance returns the distance of the nearest face to a sighting.
-func (n *naming) distance(w *memory, s *sighted) float64 {
-	nearest := math.Inf(1)
-	for _, x := range n.vectors {
-		nearest = min(nearest, s.album.Distance(w.gallery.Space(), x))
-	}
-	return nearest
-}
-
-// namings returns the valid labels of a person by the statement that made them: 0 for none.
-func (w *book) namings(t *gallery.Tx, person int64, about uint64) (all []*naming, err error) {
-	at := make(map[int64]*naming)
-	err = t.Query(`select label.id, vector, coalesce(max(said.statement), 0) as made, exists (select 1 from said a where
-		a.what = 'sighting' and a.of = ?2 and a.statement = (select max(m.statement) from said m where m.what = 'label' and
-		m.of = label.id and m.value = 1))
-		from label left join said on what = 'label' and of = label.id and value = 1 where label.person = ?1 and
-		not rejected and valid group by label.id`, func(r gallery.Row) error {
-		made := r.ColumnInt64(2)
-		n := at[made]
-		if n == nil {
-			n = &naming{id: made}
-			at[made] = n
-			all = append(all, n)
-		}
-		n.about = n.about || r.ColumnInt64(3) == 1
-		n.rows = append(n.rows, r.ColumnInt64(0))
-		n.vectors = append(n.vectors, vector.Floats(r.ColumnRawBlob(1)))
-		return nil
-	}, person, int64(about))
-	return all, err
 }

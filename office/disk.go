@@ -13,12 +13,12 @@ import (
 
 // keeper keeps the rows in line with what cameras see, and memory in line with the rows.
 type keeper struct {
-	*pictures
-	turn  uint64    // of the gallery, as far as the office has taken it in
-	told  []Event   // events that are not reported yet
-	tried time.Time // when writing was last tried
-	disk  Disk
-	kept  int64 // number of learned faces at the last save of the gallery
+	*memory
+	turn    uint64     // of the gallery, as far as the office has taken it in
+	tried   time.Time  // when writing was last tried
+	writing []*sighted // sightings of the present transaction
+	disk    Disk
+	kept    int64 // number of learned faces at the last save of the gallery
 }
 
 // Disk tells whether the database can be written. A failure does not end an office: what cameras see stays in memory,
@@ -68,24 +68,16 @@ var errChanged = errors.New("another program has just changed people")
 
 // said makes a transaction with everything that is not written yet. No other program changes people meanwhile.
 func (w *keeper) said(do func(t *gallery.Tx) error) error {
-	var live []*sighted
 	w.heed()
 	err := w.gallery.Change(func(t *gallery.Tx) error {
 		if w.gallery.Turn() != w.turn {
 			return errChanged
 		}
 		w.write(t)
-		w.live(func(s *sighted, _ *view) {
-			if w.keeps(s) {
-				s.put(t, w.past.id)
-				live = append(live, s)
-			}
-		})
-		err := t.Err()
-		if err == nil {
-			err = do(t)
+		if err := w.writeLearned(t); err != nil {
+			return err
 		}
-		return cmp.Or(err, w.writeLearned(t))
+		return do(t)
 	})
 	switch {
 	case errors.Is(err, errChanged):
@@ -93,28 +85,28 @@ func (w *keeper) said(do func(t *gallery.Tx) error) error {
 	case err != nil:
 		return err
 	}
-	for _, s := range live {
-		s.written = true
-	}
 	w.written(true)
 	w.learned, w.kept = make(map[uint64]ranges), w.gallery.Learner().Counts().Learned
 	return nil
 }
 
-// keep writes what is not written, except what was learned, and reports new events. Lazily does not wait for the disk.
-// After a failure it tries again after a pause.
+// keep writes what is not written, except what was learned. Lazily does not wait for the disk. After a failure it tries
+// again after a pause.
 func (w *keeper) keep(lazily bool) {
-	dirty := w.past.events.dirty() || w.unknown.dirty() || len(w.ended) > 0
+	dirty := w.seen || w.past.dirty() || w.unknown.dirty() || len(w.ended) > 0
 	if (dirty || w.fault != nil) && (w.fault == nil || time.Since(w.tried) >= retryEvery) {
 		w.tried = time.Now()
 		w.fault = w.gallery.Records(lazily, w.write)
 		w.written(w.fault == nil)
 	}
 	w.tellDisk()
-	told := w.told
-	w.told = nil
-	for _, e := range told { // they are written, or held because they cannot be written
-		call(w.o.Event, e)
+}
+
+// look reads the rows, after it has written what cameras have seen. An error gives less, and is noted.
+func (w *keeper) look(do func(t *gallery.Tx) error) {
+	w.keep(true)
+	if err := w.past.look(do); !errors.Is(err, errEnough) {
+		w.note(err)
 	}
 }
 
@@ -137,7 +129,6 @@ func (w *keeper) heed() {
 		for id, r := range w.learned {
 			w.learned[id] = r.renumbered(now)
 		}
-		w.live(func(s *sighted, _ *view) { s.learned = s.learned.renumbered(now) })
 	}
 	if w.gallery.Turn() == w.turn {
 		return
@@ -162,8 +153,7 @@ func (w *keeper) latest() {
 
 // tellDisk updates the state of writing, and calls the option Disk if it has changed.
 func (w *keeper) tellDisk() {
-	b := w.past.events
-	d := Disk{Held: len(b.waiting), Lost: b.lost}
+	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost}
 	if w.fault != nil {
 		d.Error = w.fault.Error()
 		if d.Since = w.disk.Since; d.Since.IsZero() {
@@ -192,10 +182,13 @@ func (w *keeper) minute() {
 
 // tell records events, writes them with the state of the room, and then reports them.
 func (w *keeper) tell(events []Event) {
-	if len(events) > 0 {
-		w.record(events)
-		w.told = append(w.told, events...)
-		w.keep(false)
+	if len(events) == 0 {
+		return
+	}
+	w.record(events)
+	w.keep(false)
+	for _, e := range events { // they are written, or held because they cannot be written
+		call(w.o.Event, e)
 	}
 }
 
@@ -207,5 +200,5 @@ func (w *keeper) record(events []Event) {
 	for i, e := range events {
 		events[i].Name = cmp.Or(w.gallery.Name(e.Person), e.Name)
 	}
-	w.past.events.record(w.room.State(), events)
+	w.past.record(w.room.State(), events)
 }

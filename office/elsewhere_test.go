@@ -3,9 +3,7 @@
 package office_test
 
 import (
-	"context"
 	"image"
-	"io"
 	"slices"
 	"testing"
 	"time"
@@ -115,10 +113,7 @@ func (h *home) together(script string, do map[int]func(w *office.Office), within
 			all[i].Samples[j].Box = image.Rect(10*j, 0, 10*j+8, 8)
 		}
 	}
-	nothing(h.t, w.Run(h.t.Context(), []office.Camera{{Name: "door", Ends: true,
-		Open: func(context.Context, func() bool) (office.Stream, error) {
-			return &acts{stream{frames: all, end: io.EOF}, say, 0}, nil
-		}}}))
+	nothing(h.t, w.Run(h.t.Context(), []office.Camera{film(all, say)}))
 	nothing(h.t, w.Save())
 	return w
 }
@@ -126,7 +121,7 @@ func (h *home) together(script string, do map[int]func(w *office.Office), within
 // What users say stays what they say, whatever a camera finds afterwards and whenever another program speaks; and what a
 // camera finds stays when what was said is undone or removed.
 func TestStatementsCount(t *testing.T) {
-	deny := func(w *office.Office) { nothing(t, correct(w, w.Sightings()[0].ID, "")) }
+	deny := func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[0].ID, "")) }
 	undo := func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) }
 	forget := func(w *office.Office) { nothing(t, w.ForgetGroup(w.Strangers()[0].ID)) }
 	for what, c := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 type (
 	Room      = room
 	RoomState = roomState
-	InView    = inView
+	InView    = Seen
 	Groups    = groups
 )
 
@@ -33,7 +33,7 @@ func Minute(w *Office) {
 func (p *Past) State() RoomState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.events.state
+	return p.state
 }
 
 // Folded returns an error if a column is not what the statements say that are not undone.

@@ -4,6 +4,7 @@ package office
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 // pictures shows faces: of sightings, of strangers, and of what the learner keeps.
 type pictures struct {
-	*memory
+	*keeper
 	guesses map[uint64]guess // by group
 	guessed uint64           // the turn of the gallery for which they hold
 }
@@ -66,22 +67,27 @@ type Way struct {
 	Link float64 `json:"link"`
 }
 
-// portrait returns the picture of a stored face.
-func (w *pictures) portrait(stored int64) (p Portrait) {
-	label, labelled := w.gallery.LabelOf(stored)
-	if !labelled {
-		if w.gallery.Learner().Picture(stored) != nil {
-			p.Learned = stored
+// portraits returns the pictures of stored faces, by their numbers.
+func (w *pictures) portraits(stored ...int64) map[int64]Portrait {
+	all, at := make(map[int64]Portrait), make(map[uint64][]int64)
+	for _, id := range stored {
+		if label, labelled := w.gallery.LabelOf(id); labelled {
+			at[label.Face] = append(at[label.Face], id)
+		} else if w.gallery.Learner().Picture(id) != nil {
+			all[id] = Portrait{Learned: id}
 		}
-		return p
 	}
-	w.note(w.past.look(func(t *gallery.Tx) error {
-		return t.Query("select camera, at from face where number = ? and jpeg is not null", func(r gallery.Row) error {
-			p = Portrait{Face: label.Face, Camera: r.ColumnText(0), Seen: moment(r.ColumnInt64(1))}
+	w.look(func(t *gallery.Tx) error {
+		return t.Query(`select number, camera, at from face where jpeg is not null and
+			number in (select value from json_each(?))`, func(r gallery.Row) error {
+			number := uint64(r.ColumnInt64(0))
+			for _, id := range at[number] {
+				all[id] = Portrait{Face: number, Camera: r.ColumnText(1), Seen: moment(r.ColumnInt64(2))}
+			}
 			return nil
-		}, int64(label.Face))
-	}))
-	return p
+		}, ids(slices.Collect(maps.Keys(at))))
+	})
+	return all
 }
 
 // Learned returns the picture of a learned face, or nil.
@@ -109,20 +115,25 @@ func (w *pictures) Profile(name string) (p Profile, err error) {
 			p.Enrolled = known.Enrolled
 		}
 	}
-	kinds := make([][]Kept, 3) // enrolled, negative and learned ones
+	var own []int64
 	for _, s := range learner.Stored() {
-		if s.Person != person {
-			continue
+		if s.Person == person {
+			own = append(own, s.ID)
 		}
+	}
+	portraits, kinds := w.portraits(own...), make([][]Kept, 3) // enrolled, negative and learned ones
+	for _, s := range learner.Stored() {
 		kind := 0
 		switch {
+		case s.Person != person:
+			continue
 		case !s.Labelled:
 			kind = 2
 		case s.Negative:
 			kind = 1
 		}
 		kinds[kind] = append(kinds[kind], Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At,
-			Points: int(s.Points), Hops: s.Hops, Portrait: w.portrait(s.ID)})
+			Points: int(s.Points), Hops: s.Hops, Portrait: portraits[s.ID]})
 	}
 	p.Faces = append(p.Faces, slices.Concat(kinds...)...)
 	return p, nil
@@ -141,8 +152,107 @@ func (w *pictures) Way(stored int64) (way Way, err error) {
 	for _, s := range path {
 		way.Steps = append(way.Steps, Step{
 			Stored: s.Stored, Name: w.gallery.Name(s.Label.Person), Negative: s.Label.Negative, Merged: s.Merged, At: s.At,
-			Distance: s.Distance, Portrait: w.portrait(s.Stored),
+			Distance: s.Distance, Portrait: w.portraits(s.Stored)[s.Stored],
 		})
 	}
 	return way, nil
+}
+
+// Choose sets the picture of a person: the number of one of the enrolled faces, or 0 for none. The error wraps
+// [online.ErrUnknown], is [ErrNoFaces] for a face without a picture, or comes from the database.
+func (w *book) Choose(name string, face uint64) error {
+	return w.change(func(t *gallery.Tx) error {
+		person, err := w.gallery.Find(name)
+		if err != nil {
+			return err
+		}
+		n, err := t.Int(`select count(*) from label join face on face.number = label.number where label.number = ? and
+			person = ? and not rejected and valid and jpeg is not null`, int64(face), person)
+		if err != nil {
+			return err
+		}
+		if n == 0 && face != 0 {
+			return ErrNoFaces
+		}
+		w.state(t, statement{kind: Pictured, person: person, face: face})
+		return nil
+	})
+}
+
+// Probably is the known person who comes nearest to a stranger, beyond the limit of a name.
+type Probably struct {
+	Name   string `json:"name"`
+	Person int64  `json:"person"`
+	Near
+}
+
+// guess is the nearest person of the first faces of a stranger, as long as nobody changes.
+type guess struct {
+	faces int
+	is    *Probably // nil: nobody
+}
+
+// mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
+// named, in units of the impostor radius.
+const (
+	mostAsked = 2
+	farthest  = 1.25
+)
+
+// probable returns the known person who comes nearest to a stranger, or nil.
+func (w *pictures) probable(g *Stranger) *Probably {
+	if w.guessed != w.gallery.Turn() || w.guesses == nil {
+		w.guessed, w.guesses = w.gallery.Turn(), make(map[uint64]guess)
+	}
+	asked := g.Faces[:min(mostAsked, len(g.Faces))]
+	known, there := w.guesses[g.ID]
+	if there && known.faces == len(asked) {
+		return known.is
+	}
+	person, distance := int64(0), farthest*w.gallery.Space().ImpostorRadius
+	for _, f := range asked {
+		if p, d := w.gallery.Learner().Closest(f.Vector, distance); p != 0 {
+			person, distance = p, d
+		}
+	}
+	known = guess{faces: len(asked)}
+	if name := w.gallery.Name(person); name != "" {
+		known.is = &Probably{name, person, nearAt(w.gallery.Space(), distance)}
+	}
+	w.guesses[g.ID] = known
+	return known.is
+}
+
+// Shot is the best picture of an unknown person in one sighting.
+type Shot struct {
+	Sighting uint64  // its number; 0 if it is not kept
+	Face     uint64  // number of the picture for [Office.Face]; 0 if there is none
+	JPEG     []byte  // the picture, or nil
+	Clear    float64 // how clear the picture is: the logarithm of its contrast
+}
+
+// Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
+// not kept, or if a user has named, ignored or forgotten this person since.
+func (w *pictures) Shot(e Event) (s Shot) {
+	if e.Kind != Unknown {
+		return s
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look(func(t *gallery.Tx) (err error) {
+		err = w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", func(x Sighting) error {
+			if s.Sighting = x.ID; x.Group == 0 || !w.unknown.Has(x.Group) || w.unknown.Ignored(x.Group) {
+				return nil
+			}
+			faces, err := facesOf(t, x.ID)
+			for _, f := range best(w.gallery.Space(), faces, 1) {
+				if f.JPEG != nil {
+					s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.clear()
+				}
+			}
+			return err
+		}, e.Camera, nanoseconds(e.At))
+		return err
+	})
+	return s
 }

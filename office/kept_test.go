@@ -4,16 +4,12 @@ package office_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"image"
-	"io"
 	"slices"
+	"strings"
 	"testing"
-	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
 )
@@ -44,25 +40,19 @@ func TestBest(t *testing.T) {
 }
 
 // pictured is a recording, with pictures, of a person who moves away from a place in small steps.
-func pictured(t *testing.T, n int, from, step []float32) office.Camera {
-	t.Helper()
-	return office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-		var all []face.Frame
-		for i := range n {
-			x := []float32{from[0] + float32(i)*step[0], from[1] + float32(i)*step[1]}
-			all = append(all, face.Frame{Index: i, Time: time.Duration(i) * time.Second / 5, Samples: []face.Sample{
-				{Box: image.Rect(10, 10, 20, 20), Vector: x, JPEG: []byte("a picture")},
-			}})
-		}
-		return &stream{frames: all, end: io.EOF}, nil
-	}}
+func pictured(n int, step ...float32) office.Camera {
+	all := frames(strings.Repeat("a ", n))
+	for i := range all {
+		all[i].Samples[0].Vector, all[i].Samples[0].JPEG = []float32{float32(i) * step[0], float32(i) * step[1]}, []byte("a picture")
+	}
+	return film(all, nil)
 }
 
 // A person's page has the enrolled and the learned faces, each with a picture that shows it, and for a learned face the
 // chain of faces that led to it.
 func TestProfile(t *testing.T) {
 	k := new(recorded)
-	w, err := run(t.Context(), t, people(t), k.options(), pictured(t, 60, []float32{0, 0}, []float32{.02, .01}))
+	w, err := run(t.Context(), t, people(t), k.options(), pictured(60, .02, .01))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,14 +103,14 @@ func TestLastPicture(t *testing.T) {
 	var w *office.Office
 	for range 2 {
 		w = office.New(h.g, h.o)
-		nothing(t, w.Run(t.Context(), []office.Camera{pictured(t, 40, []float32{0, 0}, []float32{.001, 0})}))
+		nothing(t, w.Run(t.Context(), []office.Camera{pictured(40, .001, 0)}))
 	}
 	last := known(w, "alice")
 	if w.Face(last.Face) == nil || known(w, "bob").Face != 0 || last.Trust != "confirmed" {
 		t.Fatalf("%+v", last)
 	}
 	wrong := w.Sightings()[0]
-	nothing(t, correct(w, wrong.ID, ""))
+	nothing(t, w.Correct(wrong.ID, ""))
 	before := known(w, "alice")
 	if before.Face == wrong.Face || w.Face(before.Face) == nil {
 		t.Errorf("the sighting before is hers: %+v", before)
@@ -155,15 +145,12 @@ func TestShot(t *testing.T) {
 		return s
 	}
 	w = office.New(g, o)
-	nothing(t, w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
-		Open: func(context.Context, func() bool) (office.Stream, error) {
-			return &acts{stream{frames: all, end: io.EOF}, map[int]func(){35: func() {
-				if e.Kind != office.Unknown {
-					t.Fatalf("%+v", e)
-				}
-				clear("in view", true)
-			}}, 0}, nil
-		}}}))
+	nothing(t, w.Run(t.Context(), []office.Camera{film(all, map[int]func(){35: func() {
+		if e.Kind != office.Unknown {
+			t.Fatalf("%+v", e)
+		}
+		clear("in view", true)
+	}})}))
 	clear("afterwards", true)
 	if s := w.Shot(office.Event{Kind: office.Unknown, Camera: "hall", At: e.At}); s.Sighting != 0 {
 		t.Errorf("another camera: %+v", s)

@@ -167,7 +167,7 @@ func busy(path, kind string) error {
 		case k < 10:
 			if all := w.Sightings(); len(all) > 0 {
 				s := all[r.IntN(len(all))]
-				loses(w, func() error { return correct(w, s.ID, "") })
+				loses(w, func() error { return w.Correct(s.ID, "") })
 			}
 		default:
 			if all := w.Corrections(0, 20); len(all) > 0 {

@@ -5,6 +5,7 @@ package office
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -37,22 +38,22 @@ type sighted struct {
 	said     bool    // a user said who it is
 	placed   bool    // a user said in which group of unknown faces it is
 	denied   []int64 // people whom a user denied, as the camera was told
-	learned  ranges  // observations from which the learner learned
 	written  bool    // it has a row
+	saved    uint64  // number of the last face that is written
 	done     bool    // it has ended
 	track    int     // of the camera
-	album    Album   // empty for a past sighting
-	began    bool    // the group was made for this sighting
-	grouped  uint64  // number of its last face in the group
-	reason   string  // why the last picture was not used
-	film     film    // its clip
-	good     int     // number of clear faces
-	small    int     // number of faces that are too small
-	others   int     // number of faces that are not
-	spoilt   int     // number of faces that a movement, an edge or a cover has spoilt
-	double   bool    // it shows somebody in view a second time: a mirror image
-	judged   bool    // enough faces were seen to decide whether the person is known
-	believed int64   // the last belief of the camera
+	album    Album
+	began    bool   // the group was made for this sighting
+	grouped  uint64 // number of its last face in the group
+	reason   string // why the last picture was not used
+	film     film   // its clip
+	good     int    // number of clear faces
+	small    int    // number of faces that are too small
+	others   int    // number of faces that are not
+	spoilt   int    // number of faces that a movement, an edge or a cover has spoilt
+	double   bool   // it shows somebody in view a second time: a mirror image
+	judged   bool   // enough faces were seen to decide whether the person is known
+	believed int64  // the last belief of the camera
 
 	looks           []sighting.Look // clear ones that differ, at most leastClear
 	looked, glanced time.Time       // first and last clear face
@@ -62,11 +63,10 @@ type sighted struct {
 func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 	s := v.sightings[track]
 	if s == nil {
-		s = &sighted{track: track,
-			Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at, Live: true}}
+		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at}}
 		v.sightings[track] = s
 	}
-	s.First, s.Last = earlier(s.First, at), at
+	s.First, s.Last, w.seen = earlier(s.First, at), at, true
 	return s
 }
 
@@ -140,11 +140,11 @@ func (w *cameras) end(v *view, live []int) {
 	}
 	slices.SortFunc(ended, func(a, b *sighted) int { return cmp.Compare(a.ID, b.ID) })
 	for _, s := range ended {
-		s.done, s.Live = true, false
+		s.done = true
 		if !s.judged {
 			w.unjudged(v, s)
 		}
-		if !w.keeps(s) {
+		if !w.keeps(s) && !s.written {
 			continue
 		}
 		// Everybody else in a film must be kept, too: when one of them is forgotten, the film goes.
@@ -152,15 +152,11 @@ func (w *cameras) end(v *view, live []int) {
 			s.film = film{}
 		}
 		w.ended = append(w.ended, s)
-		if len(s.learned) > 0 {
-			w.learned[s.ID], s.learned = s.learned, nil // the row gets them when they are saved
-		}
 	}
 }
 
-// unjudged counts a sighting that was too short or too poor to recognise anybody.
+// unjudged counts and tells of people who were too far away, and of those who did not show their faces.
 func (w *cameras) unjudged(v *view, s *sighted) {
-	w.poor++
 	switch far := s.others == 0; {
 	case far && s.small >= leastClear:
 		v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
@@ -178,7 +174,7 @@ func (w *cameras) faceless(v *view, since time.Time) {
 
 // keeps reports whether a sighting is kept.
 func (w *memory) keeps(s *sighted) bool {
-	if w.gallery.Name(s.Person) != "" {
+	if w.gallery.Name(s.Person) != "" || s.written && (s.said || s.placed) {
 		return true
 	}
 	return len(s.album.Faces) > 0 && !s.double && !w.past.off && !w.unknown.Ignored(s.Group)
@@ -193,85 +189,37 @@ func (w *memory) live(do func(*sighted, *view)) {
 	}
 }
 
-// all calls each with the sightings in view, and those that are not written yet.
-func (w *memory) fresh(each func(*sighted)) {
-	w.live(func(s *sighted, _ *view) { each(s) })
-	for _, s := range w.ended {
-		each(s)
-	}
+// fresh returns the sightings in view, and those that are not written since they ended.
+func (w *memory) fresh() []*sighted {
+	all := slices.Clone(w.ended)
+	w.live(func(s *sighted, _ *view) { all = append(all, s) })
+	return all
 }
 
 // errEnough ends a search of sightings.
 var errEnough = errors.New("enough was found")
 
-// each calls do with the sightings in view and those that are not written yet, the one that ended last first, and then
-// with the others for which a condition holds, without their faces, until do returns false.
-func (w *memory) each(condition string, do func(*sighted) bool, args ...any) {
-	var fresh []*sighted
-	written := make(map[uint64]bool)
-	w.fresh(func(s *sighted) { fresh, written[s.ID] = append(fresh, s), true })
-	slices.SortFunc(fresh, func(a, b *sighted) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.ID, a.ID)) })
-	for _, s := range fresh {
-		if !do(s) {
-			return
-		}
+// find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
+func (w *memory) find(t *gallery.Tx, id uint64) (s Sighting, a Album, err error) {
+	err = w.sightings(t, "id = ?2", func(x Sighting) error { s = x; return nil }, int64(id))
+	if err == nil && s.ID == 0 {
+		err = fmt.Errorf("%w: %d", ErrNoSighting, id)
 	}
-	err := w.past.look(func(t *gallery.Tx) error {
-		return w.sightings(t, condition, func(s *sighted) error {
-			if written[s.ID] || do(s) {
-				return nil
-			}
-			return errEnough
-		}, args...)
-	})
-	if !errors.Is(err, errEnough) {
-		w.note(err)
+	if err == nil {
+		a.Faces, err = facesOf(t, id)
 	}
-}
-
-// find returns a sighting with its faces, or nil.
-func (w *memory) find(id uint64) (found *sighted) {
-	w.each("id = ?2", func(s *sighted) bool {
-		if s.ID == id {
-			found = s
-		}
-		return found == nil
-	}, int64(id))
-	if found == nil || !found.done {
-		return found
-	}
-	err := w.past.look(func(t *gallery.Tx) (err error) {
-		if len(found.album.Faces) == 0 {
-			found.album.Faces, err = facesOf(t, id)
-		}
-		if err == nil {
-			found.learned, err = w.taught(t, "sighting", int64(id))
-			found.learned = found.learned.with(w.learned[id])
-		}
-		return err
-	})
-	if err != nil {
-		return nil
-	}
-	return found
+	return s, a, err
 }
 
 // show returns a sighting with the present name of its person. Who is nobody any more is unknown.
-func (w *memory) show(s *sighted) Sighting {
-	x := s.Sighting
+func (w *memory) show(x Sighting) Sighting {
 	if x.Name = w.gallery.Name(x.Person); x.Name == "" {
 		x.Person, x.Trust = 0, sighting.Nobody
 	} else {
 		x.Group = 0
 	}
-	if x.Group != 0 && !s.Live && !w.unknown.Has(x.Group) {
+	if x.Group != 0 && !x.Live && !w.unknown.Has(x.Group) {
 		x.Group = 0
-	}
-	if len(s.album.Faces) > 0 {
-		x.Face = s.album.Faces[0].ID
-	}
-	if n := len(s.film.pictures); n > 0 {
-		x.Clip = n
 	}
 	return x
 }

@@ -3,16 +3,13 @@
 package office_test
 
 import (
-	"context"
 	"image"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office"
 )
 
 // Alice and her mirror image, which is sometimes the better match: she arrives, nobody unknown is there, and no group and
@@ -23,16 +20,13 @@ func TestMirror(t *testing.T) {
 	var k recorded
 	o := k.options()
 	o.Past = p
-	c := office.Camera{Name: "hall", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-		all := frames(strings.Repeat("as ", 60))
-		for i := range all {
-			near, mirrored := []float32{.1 * float32(i%2), 0}, []float32{.1 * float32((i+1)%2), .05}
-			all[i].Samples[0].Vector = near
-			all[i].Samples = append(all[i].Samples, face.Sample{Box: image.Rect(5, 50, 13, 58), Vector: mirrored})
-		}
-		return &stream{frames: all, end: io.EOF}, nil
-	}}
-	w, err := run(t.Context(), t, g, o, c)
+	all := frames(strings.Repeat("as ", 60))
+	for i := range all {
+		near, mirrored := []float32{.1 * float32(i%2), 0}, []float32{.1 * float32((i+1)%2), .05}
+		all[i].Samples[0].Vector = near
+		all[i].Samples = append(all[i].Samples, face.Sample{Box: image.Rect(5, 50, 13, 58), Vector: mirrored})
+	}
+	w, err := run(t.Context(), t, g, o, film(all, nil))
 	nothing(t, err)
 	if len(w.Strangers()) != 1 {
 		t.Errorf("%d groups", len(w.Strangers()))

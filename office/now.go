@@ -22,8 +22,6 @@ type Now struct {
 	Learns  bool          `json:"learns"` // learns from the faces that it sees
 	Room    online.Room   `json:"room"`
 	Disk    Disk          `json:"disk"`
-	// Poor is the number of sightings of this run that were too short or too poor to recognise anybody.
-	Poor int `json:"poor"`
 }
 
 // View is the present view of one camera.
@@ -42,7 +40,7 @@ func (w *Office) Now() Now {
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
 		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(),
-		Disk: w.disk, Poor: w.poor,
+		Disk: w.disk,
 	}
 	for i, p := range n.People {
 		n.People[i].Name = w.gallery.Name(p.ID)
@@ -66,21 +64,12 @@ func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, listed) }
 func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all, rows := []Sighting{}, 0
-	w.each("id < ?2 and size > 0 order by id desc", func(s *sighted) bool {
-		if int64(s.ID) >= before(id) {
-			return true
-		}
-		if x := w.show(s); x.Face != 0 {
-			all = append(all, x)
-		}
-		if len(s.album.Faces) == 0 && s.done {
-			rows++
-		}
-		return rows < n
-	}, before(id))
-	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
-	return all[:min(n, len(all))]
+	all := []Sighting{}
+	w.look(func(t *gallery.Tx) error {
+		return w.sightings(t, `id < ?2 and exists (select 1 from face where sighting = sighting.id) order by id desc
+			limit ?3`, func(x Sighting) error { all = append(all, x); return nil }, before(id), int64(n))
+	})
+	return all
 }
 
 // Strangers returns the groups of unknown faces, the last seen group first. Do not change the vectors and pictures.
@@ -100,22 +89,10 @@ func (w *Office) Strangers() []Stranger {
 func (w *pictures) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fresh(func(s *sighted) {
-		if f, there := s.album.Find(id); there {
-			jpeg = f.JPEG
-		}
-	})
-	for _, p := range w.unknown.groups {
-		if f, there := p.Find(id); there && jpeg == nil {
-			jpeg = f.JPEG
-		}
-	}
-	if jpeg == nil {
-		w.note(w.past.look(func(t *gallery.Tx) (err error) {
-			jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
-			return err
-		}))
-	}
+	w.note(w.past.look(func(t *gallery.Tx) (err error) {
+		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
+		return err
+	}))
 	return jpeg
 }
 

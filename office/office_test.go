@@ -93,14 +93,20 @@ func frames(script string) (all []face.Frame) {
 	return all
 }
 
-// stream returns frames, and then its end.
+// stream returns frames, and then its end. Before the frame of a given index it does something.
 type stream struct {
 	frames []face.Frame
 	end    error
 	hang   bool
+	do     map[int]func()
+	at     int
 }
 
 func (s *stream) Next(ctx context.Context) (face.Frame, error) {
+	if do := s.do[s.at]; do != nil {
+		do()
+	}
+	s.at++
 	if len(s.frames) > 0 {
 		f := s.frames[0]
 		s.frames = s.frames[1:]
@@ -115,11 +121,21 @@ func (s *stream) Next(ctx context.Context) (face.Frame, error) {
 func (s *stream) Close() error { return nil }
 func (s *stream) Dropped() int { return 0 }
 
-// recording is a camera that plays a script once.
-func recording(name, script string) office.Camera {
-	return office.Camera{Name: name, Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-		return &stream{frames: frames(script), end: io.EOF}, nil
+// film is a recording of frames, at the door.
+func film(all []face.Frame, do map[int]func()) office.Camera {
+	return office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		return &stream{frames: slices.Clone(all), end: io.EOF, do: do}, nil
 	}}
+}
+
+// recording is a camera that plays a script once.
+func recording(name, script string) office.Camera { return acted(name, script, nil) }
+
+// acted is a recording with a correction before the frame of a given index.
+func acted(name, script string, do map[int]func()) office.Camera {
+	c := film(frames(script), do)
+	c.Name = name
+	return c
 }
 
 // recorded keeps the events that an office reports.
@@ -325,10 +341,7 @@ func TestNoRoom(t *testing.T) {
 	o := k.options()
 	var told []online.Room
 	o.Room = func(r online.Room) { told = append(told, r) }
-	camera := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-		return &stream{frames: script, end: io.EOF}, nil
-	}}
-	w, err := run(t.Context(), t, g, o, camera)
+	w, err := run(t.Context(), t, g, o, film(script, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // ErrBusy is an error of [OpenPast].
@@ -48,17 +49,22 @@ func (s PastSettings) defaults() PastSettings {
 // Past keeps the sightings of an [Office], so that they can be corrected, the corrections, so that they can be undone,
 // the events, and the strangers, in the database of a gallery. [OpenPast] opens it; close it when the office has ended.
 type Past struct {
-	mu     sync.Mutex // guards the fields below, the gallery, and the office
-	g      *gallery.Gallery
-	s      PastSettings
-	id     int64 // number in the database
-	name   string
-	code   string
-	off    bool // faces of strangers are not kept
-	events *events
-	lock   *os.File
+	mu   sync.Mutex // guards the fields below, the gallery, and the office
+	g    *gallery.Gallery
+	s    PastSettings
+	id   int64 // number in the database
+	name string
+	code string
+	off  bool // faces of strangers are not kept
+	lock *os.File
 
 	temporary bool
+
+	state   roomState // as it was recorded last
+	present bool      // who is present is not written
+	waiting []Event   // not written, the oldest first
+	lost    int       // events that were dropped and never written
+	queues  map[string]*Queue
 }
 
 // OpenPast opens what is kept of the office with a name in the database of a gallery. The error wraps [ErrBusy] if
@@ -76,15 +82,13 @@ func TemporaryPast(g *gallery.Gallery, s PastSettings) (*Past, error) {
 	return open(g, "\n"+hex.EncodeToString(name[:]), s, true)
 }
 
-func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Past, error) {
-	s = s.defaults()
-	p := &Past{g: g, s: s, temporary: temporary, name: name, events: newEvents(s)}
-	err := p.hold()
+func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (p *Past, err error) {
+	p = &Past{g: g, s: s.defaults(), temporary: temporary, name: name, queues: make(map[string]*Queue)}
+	if g.Path() != "" {
+		p.lock, err = lockOf(g, name, 2*time.Second)
+	}
 	if err == nil {
-		err = g.Records(false, func(t *gallery.Tx) error {
-			p.begin(t)
-			return p.events.read(t, p.id)
-		})
+		err = g.Records(false, p.begin)
 	}
 	if err != nil {
 		p.release()
@@ -93,28 +97,22 @@ func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (*Pas
 	return p, nil
 }
 
-// lockOf locks an office.
+// lockOf locks an office, which keeps other programs from running it. The error is [ErrBusy] if one does.
 func lockOf(g *gallery.Gallery, name string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(gallery.OfficeLock(g.Path(), name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := safefile.Lock(f, wait); err != nil {
+	if err = safefile.Lock(f, wait); err != nil {
 		f.Close()
+	}
+	if errors.Is(err, safefile.ErrLocked) {
+		err = ErrBusy
+	}
+	if err != nil {
 		return nil, err
 	}
 	return f, nil
-}
-
-// hold keeps other programs from running an office of this name.
-func (p *Past) hold() (err error) {
-	if p.g.Path() != "" {
-		p.lock, err = lockOf(p.g, p.name, 2*time.Second)
-	}
-	if errors.Is(err, safefile.ErrLocked) {
-		return ErrBusy
-	}
-	return err
 }
 
 // release lets other programs run an office of this name.
@@ -128,13 +126,14 @@ func (p *Past) release() error {
 	return p.lock.Close()
 }
 
-// begin makes the row of the office if there is none, and removes what ended programs have left behind.
+// begin reads what is kept of the office, makes its row if there is none, and removes what ended programs have left
+// behind.
 func (p *Past) begin(t *gallery.Tx) error {
 	var random [4]byte
 	rand.Read(random[:])
 	t.Query(`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
-		on conflict(name) do update set name = name returning id, code, off`, func(r gallery.Row) error {
-		p.id, p.code, p.off = r.ColumnInt64(0), r.ColumnText(1), r.ColumnInt64(2) == 1
+		on conflict(name) do update set name = name returning id, code, off, last`, func(r gallery.Row) error {
+		p.id, p.code, p.off, p.state.Last = r.ColumnInt64(0), r.ColumnText(1), r.ColumnInt64(2) == 1, uint64(r.ColumnInt64(3))
 		return nil
 	}, p.name, hex.EncodeToString(random[:]), p.temporary)
 	left := make(map[int64]string)
@@ -152,7 +151,16 @@ func (p *Past) begin(t *gallery.Tx) error {
 	if p.s.Clips == 0 { // nobody would remove those of earlier runs
 		t.Exec("delete from film where sighting in (select id from sighting where office = ?)", p.id)
 	}
-	return t.Err()
+	const people = "select person, since, last, camera, trust from present where office = ? order by person"
+	t.Query(people, func(r gallery.Row) error {
+		p.state.People = append(p.state.People, Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
+			Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3), Trust: sighting.Trust(r.ColumnText(4))})
+		return nil
+	}, p.id)
+	return t.Query("select sink, done, lost from delivery where office = ?", func(r gallery.Row) error {
+		p.queues[r.ColumnText(0)] = &Queue{p: p, done: uint64(r.ColumnInt64(1)), lost: uint64(r.ColumnInt64(2))}
+		return nil
+	}, p.id)
 }
 
 // ID returns the identifier of the office, which no other office has. It stays over restarts.
@@ -168,13 +176,13 @@ func (p *Past) Close() (err error) {
 	if p.id == 0 {
 		return nil
 	}
-	if p.temporary || p.events.dirty() {
+	if p.temporary || p.dirty() {
 		err = p.g.Records(false, func(t *gallery.Tx) error {
 			if p.temporary {
 				t.Erase()
 				return t.Exec("delete from office where id = ?", p.id)
 			}
-			p.events.write(t, p.id)
+			p.write(t)
 			return nil
 		})
 	}

@@ -93,16 +93,6 @@ type roomState struct {
 	People []Presence `json:"people"`
 }
 
-// inView is the belief about a sighting in view of a camera.
-type inView struct {
-	Sighting uint64
-	Person   int64          // 0: nobody known
-	Trust    sighting.Trust // how it is known who they are
-	Unknown  bool           // enough was seen to say that it is nobody known
-	Group    uint64         // group of unknown faces; 0 for none
-	Near     Near           // of the face in this frame
-}
-
 // room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
 // gets the beliefs about the people in view of each camera, and the time: it reads no clock and no camera. State is its
 // whole state: a restarted program continues from it. One goroutine may use it at a time. Memory is limited by the
@@ -200,7 +190,7 @@ func (r *room) End(name string) { delete(r.cameras, name) }
 
 // See processes the people in view of a camera at a moment, and returns the events. Cameras may come in any order; for
 // each person, a time before an earlier one counts as the earlier one.
-func (r *room) See(camera string, at time.Time, seen []inView) []Event {
+func (r *room) See(camera string, at time.Time, seen []Seen) []Event {
 	if c := r.cameras[camera]; c != nil {
 		if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
 			c.since = at
@@ -240,7 +230,7 @@ func (r *room) See(camera string, at time.Time, seen []inView) []Event {
 }
 
 // present records that a person is in view.
-func (r *room) present(b inView, camera string, v *tracked, at time.Time) []Event {
+func (r *room) present(b Seen, camera string, v *tracked, at time.Time) []Event {
 	p := r.people[b.Person]
 	var events []Event
 	if p == nil {

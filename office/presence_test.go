@@ -3,7 +3,6 @@
 package office_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -119,30 +118,6 @@ func TestLearnedAlone(t *testing.T) {
 	got = r.See("door", moment(4), []office.InView{tracked(1, "alice", 70)})
 	if !slices.Equal(described(got), []string{"1 arrived alice door 1"}) || got[0].Known != moment(4) {
 		t.Errorf("%+v", got)
-	}
-}
-
-// After a restart nobody arrives again, the departure of a person who has gone meanwhile has the right time, and
-// numbers go on.
-func TestRoomRestart(t *testing.T) {
-	r := newRoom(office.PresenceSettings{}, office.RoomState{})
-	r.See("door", moment(0), []office.InView{tracked(1, "alice", 9), tracked(2, "bob", 9)})
-	r.See("door", moment(9), []office.InView{tracked(1, "alice", 9)})
-	b, err := json.Marshal(r.State())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s office.RoomState
-	if err := json.Unmarshal(b, &s); err != nil {
-		t.Fatal(err)
-	}
-	r = newRoom(office.PresenceSettings{}, s)
-	if got, want := described(r.See("desk", moment(15), []office.InView{tracked(1, "alice", 9)})),
-		[]string{"3 left bob door 0"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := described(r.Tick(moment(100))), []string{"4 left alice desk 15"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

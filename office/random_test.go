@@ -161,9 +161,9 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 	case 0:
 		return fmt.Sprintf("rename %s %s", a, b), w.Rename(a, b)
 	case 1:
-		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), correct(w, s.ID, a)
+		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), w.Correct(s.ID, a)
 	case 2:
-		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), correct(w, s.ID, "")
+		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), w.Correct(s.ID, "")
 	case 3:
 		return fmt.Sprintf("confirm %d(%s)", s.ID, s.Name), w.Confirm(s.ID)
 	case 4:

@@ -6,19 +6,15 @@ package office_test
 
 import (
 	"context"
-	"fmt"
 	"image"
 	"io"
-	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/office"
@@ -87,108 +83,6 @@ func changed(
 		}
 	}
 	return e.Space(), all
-}
-
-// sampled returns every step-th frame from the first on, a tenth of a second apart, and then enough empty frames for
-// everybody to leave.
-func sampled(frames []face.Frame, first, step int) (some []face.Frame) {
-	for i := first; i < len(frames); i += step {
-		some = append(some, frames[i])
-	}
-	for range 130 {
-		some = append(some, face.Frame{})
-	}
-	for i := range some {
-		some[i].Index, some[i].Time = i, time.Duration(i)*time.Second/10
-	}
-	return some
-}
-
-// shown plays frames before cameras. A user makes corrections before given frames of the first camera.
-func shown(
-	t *testing.T,
-	g *gallery.Gallery,
-	o office.Options,
-	cameras int,
-	frames []face.Frame,
-	at int,
-	say func(*office.Office),
-) (*office.Office, []string) {
-	t.Helper()
-	k := new(recorded)
-	base := k.options()
-	o.Clock, o.Event = base.Clock, base.Event
-	w := office.New(g, o)
-	var all []office.Camera
-	for i := range cameras {
-		do := make(map[int]func())
-		if i == 0 {
-			do[at] = func() { say(w) }
-		}
-		all = append(
-			all,
-			office.Camera{
-				Name: fmt.Sprint("camera ", i+1),
-				Ends: true,
-				Open: func(context.Context, func() bool) (office.Stream, error) {
-					return &acts{stream{frames: slices.Clone(frames), end: io.EOF}, do, 0}, nil
-				},
-			},
-		)
-	}
-	if err := w.Run(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
-	return w, k.events
-}
-
-// Measures the distance below which a denial overrules a naming: pictures of one recording against pictures of others.
-func TestSystemSamePicture(t *testing.T) {
-	names := []string{
-		"fast_videos/0490_03_007_bill_gates.avi",
-		"fast_videos/1815_01_008_tony_blair.avi",
-		"fast_videos/clm_default.wmv",
-		"fast_videos/clm_video14.wmv",
-		"vidtimit_rot/p0",
-		"vidtimit_rot/p1",
-		"vidtimit_rot/p4",
-	}
-	space, all := films(t, names...)
-	faces := func(name string, first, step int) (x [][]float32) {
-		for _, f := range sampled(all[name], first, step) {
-			for _, s := range f.Samples {
-				if s.Vector != nil && s.Reason == "" {
-					x = append(x, s.Vector)
-				}
-			}
-		}
-		return x
-	}
-	nearest := func(a, b [][]float32) float64 {
-		least := math.Inf(1)
-		for _, x := range a {
-			for _, y := range b {
-				least = min(least, graph.Distance(x, y, space.Scale)/space.ImpostorRadius)
-			}
-		}
-		return least
-	}
-	for _, name := range names {
-		a := faces(name, 0, 3)
-		again, other := nearest(a[:min(4, len(a))], faces(name, 1, 3)), math.Inf(1)
-		for _, o := range names {
-			if o != name && !(strings.Contains(o, "clm_") && strings.Contains(name, "clm_")) { // one person
-				other = min(other, nearest(a, faces(o, 0, 6)))
-			}
-		}
-		t.Logf("%s: the first of %d faces come within %.2f of a second pass, other people within %.2f", name, len(a),
-			again, other)
-		if again > .35 || other < 1 {
-			t.Errorf("%s: %.2f and %.2f", name, again, other)
-		}
-	}
-	t.Logf("one person in two recordings: %.2f",
-		nearest(faces("fast_videos/clm_default.wmv", 0, 3), faces("fast_videos/clm_video14.wmv", 0, 3)))
 }
 
 // spoilt is a source whose pictures are changed.
@@ -260,7 +154,7 @@ func TestSystemSpoiltFaces(t *testing.T) {
 			}},
 		} {
 			var box image.Rectangle
-			film := whole[name]
+			shown := slices.Clone(whole[name])
 			if c.by != nil {
 				_, all := changed(t, func(index int, size image.Point, pix []byte) []byte {
 					if s := whole[name][index].Samples; len(s) > 0 {
@@ -268,14 +162,16 @@ func TestSystemSpoiltFaces(t *testing.T) {
 					}
 					return c.by(box, size, pix)
 				}, name)
-				film = all[name]
+				shown = all[name]
 			}
 			why := make(map[face.Reason]int)
-			for _, f := range film {
-				for _, s := range f.Samples {
+			for i := range shown {
+				shown[i].Time = time.Duration(i) * time.Second / 10
+				for _, s := range shown[i].Samples {
 					why[s.Reason]++
 				}
 			}
+			k := new(recorded)
 			g, err := gallery.New(space, online.Settings{})
 			if err != nil {
 				t.Fatal(err)
@@ -287,14 +183,15 @@ func TestSystemSpoiltFaces(t *testing.T) {
 			if _, err := g.Enroll("ann", faces, noon, gallery.Enrolment{Force: true}); err != nil {
 				t.Fatal(err)
 			}
-			w, events := shown(t, g, office.Options{}, 1, sampled(film, 0, 1), 0, func(*office.Office) {})
+			w, err := run(t.Context(), t, g, k.options(), film(shown, nil))
+			nothing(t, err)
 			t.Logf("%s, %s: %v", name, c.name, why)
 			want := 0
 			if c.name == "whole" {
 				want = 1
 			}
-			if groups := w.Strangers(); len(events) != want || len(groups) != want {
-				t.Errorf("%s, %s: %q, %d groups", name, c.name, events, len(groups))
+			if groups := w.Strangers(); len(k.events) != want || len(groups) != want {
+				t.Errorf("%s, %s: %q, %d groups", name, c.name, k.events, len(groups))
 			}
 		}
 	}
@@ -320,11 +217,11 @@ func TestSystemStrangerAtAnyRate(t *testing.T) {
 					}
 					nothing(t, g.Label("ann", [][]float32{faces[0], faces[len(faces)/3], faces[2*len(faces)/3]}, noon))
 				}
-				var film []face.Frame
+				var shown []face.Frame
 				for i := 0; i < len(all[name]); i += step {
 					f := all[name][i]
 					f.Index, f.Time = i, time.Duration(i)*time.Second/30
-					film = append(film, f)
+					shown = append(shown, f)
 				}
 				var told []time.Duration
 				o := office.Options{Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }, Event: func(e office.Event) {
@@ -332,10 +229,7 @@ func TestSystemStrangerAtAnyRate(t *testing.T) {
 						told = append(told, e.Known.Sub(noon))
 					}
 				}}
-				_, err = run(t.Context(), t, g, o, office.Camera{Name: "door", Ends: true,
-					Open: func(context.Context, func() bool) (office.Stream, error) {
-						return &stream{frames: film, end: io.EOF}, nil
-					}})
+				_, err = run(t.Context(), t, g, o, film(shown, nil))
 				nothing(t, err)
 				if good := len(told) == 1 && told[0] <= 2500*time.Millisecond; known && len(told) > 0 || !known && !good {
 					t.Errorf("%s, %d frames a second, known %t: %v", name, 30/step, known, told)

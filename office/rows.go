@@ -4,7 +4,6 @@ package office
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -57,7 +56,9 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: s.wrong}, !s.said)
 	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
 	for _, f := range s.album.Faces {
-		f.write(t, office, s.ID, 0)
+		if f.ID > s.saved {
+			f.write(t, office, s.ID, 0)
+		}
 	}
 	if s.written { // the album may have dropped faces since
 		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
@@ -85,17 +86,19 @@ func facesOf(t *gallery.Tx, sighting uint64) (all []Face, err error) {
 	return all, err
 }
 
-// sightings calls each with the written sightings for which a condition holds, without their faces.
-func (w *memory) sightings(t *gallery.Tx, condition string, each func(*sighted) error, args ...any) error {
-	return t.Query(`select id, camera, first, last, coalesce(person, 0), trust, wrong, stranger,
+// sightings calls each with the sightings in the rows for which a condition holds.
+func (w *memory) sightings(t *gallery.Tx, condition string, each func(Sighting) error, args ...any) error {
+	live := make(map[uint64]bool)
+	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
+	return t.Query(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
 		coalesce((select min(number) from face where sighting = sighting.id), 0), coalesce((select pictures from film
 		where film.sighting = sighting.id), 0) from sighting where office = ? and `+condition,
 		func(r gallery.Row) error {
-			s := &sighted{Sighting: Sighting{ID: uint64(r.ColumnInt64(0)), Camera: r.ColumnText(1),
-				First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
-				Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)),
-				Clip: int(r.ColumnInt64(9))}, wrong: r.ColumnInt64(6) == 1, written: true, done: true}
-			return each(s)
+			id := uint64(r.ColumnInt64(0))
+			return each(w.show(Sighting{ID: id, Camera: r.ColumnText(1), First: moment(r.ColumnInt64(2)),
+				Last: moment(r.ColumnInt64(3)), Live: live[id], Person: r.ColumnInt64(4),
+				Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)), Face: uint64(r.ColumnInt64(7)),
+				Clip: int(r.ColumnInt64(8))}))
 		}, append([]any{w.past.id}, args...)...)
 }
 
@@ -121,30 +124,22 @@ func (w *keeper) leave() {
 }
 
 // reloadLive brings the sightings in view in line with the rows.
-func (w *keeper) reloadLive(t *gallery.Tx) (err error) {
+func (w *keeper) reloadLive(t *gallery.Tx) error {
 	w.live(func(s *sighted, v *view) {
-		if err != nil {
-			return
-		}
 		w.rejudge(s, v)
 		if s.written {
-			err = w.reread(t, s)
+			w.reread(t, s)
 		}
-		there := int64(1)
-		if err == nil && s.Person != 0 {
-			there, err = t.Int("select count(*) from person where id = ?", s.Person)
-		}
-		if there == 0 { // so was the person
+		there, err := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
+		if err == nil && (there == 0) { // so was the person
 			w.wipe(s)
 		}
 		if s.Group != 0 && !w.unknown.Has(s.Group) {
 			s.ungroup()
 		}
-		if err == nil {
-			err = w.deny(t, s, v)
-		}
+		w.deny(t, s, v)
 	})
-	return err
+	return t.Err()
 }
 
 // rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which
@@ -162,48 +157,48 @@ func (w *keeper) rejudge(s *sighted, v *view) {
 
 // reread takes over what a user said about a sighting in view. Of what nobody has said, the camera knows more than the
 // row.
-func (w *keeper) reread(t *gallery.Tx, s *sighted) error {
-	const said = `, exists (select 1 from said join statement on statement.id = said.statement
-		where what = '%s' and of = sighting.id and not undone)`
+func (w *keeper) reread(t *gallery.Tx, s *sighted) {
+	const said = `exists (select 1 from said join statement on statement.id = said.statement
+		where of = ?1 and not undone and what = `
 	named, moved := s.said, s.placed
 	s.written = false
-	err := t.Query("select coalesce(person, 0), trust, wrong, stranger"+fmt.Sprintf(said, gallery.WhoOf)+
-		fmt.Sprintf(said, gallery.GroupOf)+`, exists (select 1 from statement x where x.stranger = ?2 and not undone)
-		from sighting where id = ?1`, func(r gallery.Row) error {
-		s.written, s.said, s.placed = true, r.ColumnInt64(4) == 1, r.ColumnInt64(5) == 1
-		if named || s.said {
-			s.Person, s.Trust, s.wrong = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1)), r.ColumnInt64(2) == 1
-		}
-		if moved || s.placed {
-			s.Group, s.began = uint64(r.ColumnInt64(3)), false
-		}
-		s.began = s.began && r.ColumnInt64(6) == 0 // otherwise a user may have added others to its group
-		return nil
-	}, int64(s.ID), int64(s.Group))
+	err := t.Query("select coalesce(person, 0), trust, wrong, stranger, "+said+"'sighting'), "+said+`'group'),
+		exists (select 1 from statement where stranger = ?2 and not undone) from sighting where id = ?1`,
+		func(r gallery.Row) error {
+			s.written, s.said, s.placed = true, r.ColumnInt64(4) == 1, r.ColumnInt64(5) == 1
+			if named || s.said {
+				s.Person, s.Trust, s.wrong = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1)), r.ColumnInt64(2) == 1
+			}
+			if moved || s.placed {
+				s.Group, s.began = uint64(r.ColumnInt64(3)), false
+			}
+			s.began = s.began && r.ColumnInt64(6) == 0 // otherwise a user may have added others to its group
+			return nil
+		}, int64(s.ID), int64(s.Group))
 	if err == nil && !s.written { // it was forgotten
 		w.wipe(s)
 	}
-	return err
 }
 
 // wipe removes everything about a person from a sighting in view, and what others' films show of them.
 func (w *memory) wipe(s *sighted) {
-	w.fresh(func(o *sighted) {
+	for _, o := range w.fresh() {
 		if slices.Contains(o.film.with, s) {
 			o.film = film{}
 		}
-	})
-	s.Person, s.Trust, s.wrong, s.said, s.placed, s.learned = 0, sighting.Nobody, false, false, false, nil
+	}
+	s.Person, s.Trust, s.wrong, s.said, s.placed = 0, sighting.Nobody, false, false, false
+	delete(w.learned, s.ID)
 	s.album, s.film = Album{}, film{}
 	s.ungroup()
 }
 
 // deny tells a camera who a person in view is not.
-func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) error {
+func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) {
 	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
 		other is not null`, int64(s.ID))
-	if slices.Equal(now, s.denied) {
-		return err
+	if err != nil || slices.Equal(now, s.denied) {
+		return
 	}
 	for _, person := range s.denied {
 		v.people.Allow(s.track, person)
@@ -212,15 +207,20 @@ func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) error {
 		v.people.Deny(s.track, person)
 	}
 	s.denied = now
-	return err
 }
 
 // write writes everything that is not written yet, except what was learned.
 func (w *keeper) write(t *gallery.Tx) error {
-	w.past.events.write(t, w.past.id)
-	for _, s := range w.ended {
-		if err := s.put(t, w.past.id); err != nil {
-			return err
+	w.past.write(t)
+	w.writing = nil
+	for _, s := range w.fresh() {
+		switch decided := s.done || s.Person != 0 || s.Group != 0; {
+		case decided && w.keeps(s):
+			s.put(t, w.past.id)
+			w.writing = append(w.writing, s)
+		case s.written:
+			t.Exec("delete from sighting where id = ?", int64(s.ID))
+			s.written, w.rows = false, nil
 		}
 	}
 	w.unknown.write(t, w.past.id)
@@ -232,15 +232,19 @@ func (w *keeper) write(t *gallery.Tx) error {
 
 // written notes that write was committed, or that it could not be.
 func (w *keeper) written(committed bool) {
-	w.past.events.written(committed)
+	w.past.written(committed)
 	if committed {
 		w.unknown.written()
-		for _, s := range w.ended {
+		for _, s := range w.writing {
+			s.written = true
+			if n := len(s.album.Faces); n > 0 {
+				s.Face, s.saved = s.album.Faces[0].ID, s.album.Faces[n-1].ID
+			}
 			if w.rows != nil {
-				w.rows.saw(w.show(s))
+				w.rows.saw(w.show(s.Sighting))
 			}
 		}
-		w.ended = nil
+		w.ended, w.seen = nil, false
 		return
 	}
 	if over := len(w.ended) - mostEnded; over > 0 {
@@ -283,14 +287,10 @@ func (w *keeper) limit(t *gallery.Tx, now time.Time) {
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-age)) }
-	const changes = "select total_changes()"
-	was, _ := t.Int(changes)
+	w.rows = nil
 	w.limit(t, now)
 	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
 		total from sighting where office = ?) where total > ?)`, p.id, s.Bytes)
-	if is, _ := t.Int(changes); is != was {
-		w.rows = nil
-	}
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
 	t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or

@@ -22,7 +22,6 @@ import (
 type cameras struct {
 	*book
 	learnable online.Room // as Options.Room was told
-	poor      int         // number of sightings that were too short or too poor to recognise anybody
 }
 
 // Stream reads the frames of a camera. Next returns when its context ends.
@@ -238,15 +237,7 @@ func (w *cameras) read(ctx context.Context, v *view) error {
 		if err != nil {
 			return err
 		}
-		w.mu.Lock()
-		if f.JPEG != nil || !v.camera.Stills { // the size of stills is that of a crop
-			v.health.Size = [2]int{f.Size.X, f.Size.Y}
-		}
-		w.report(v, true, "")
-		v.health.Frames++
-		v.health.Dropped = before + s.Dropped()
-		w.mu.Unlock()
-		if err := w.fail(w.frame(v, f)); err != nil {
+		if err := w.fail(w.frame(v, f, before+s.Dropped())); err != nil {
 			return err
 		}
 		v.people.Ask(s)

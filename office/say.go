@@ -6,10 +6,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -33,20 +36,34 @@ var (
 // name. The error wraps [ErrResembles] or [ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
 // changed then.
 func (w *book) Name(group uint64, name string, force bool) error {
-	return w.change(func(t *gallery.Tx) error {
-		g, err := w.unknown.Get(group)
-		if err != nil {
-			return err
-		}
-		first, rest := g.Album.First()
-		person, err := w.enrol(t, name, first, force)
-		if err != nil {
-			return err
-		}
-		said := w.state(t, statement{kind: Named, person: person, group: group})
-		w.named(t, said, group, person)
-		return w.study(t, said, rest)
+	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
+		return w.name(t, name, g.Album, force, func(int64) statement { return statement{group: group} })
 	})
+}
+
+// name labels the first faces of somebody unknown, and lets the learner see the others. About says which group of
+// unknown faces and which sighting the person is then; 0 for none.
+func (w *book) name(t *gallery.Tx, name string, all Album, force bool, about func(person int64) statement) error {
+	first, rest := all.First()
+	person, err := w.enrol(t, name, first, force)
+	if err != nil {
+		return err
+	}
+	q := about(person)
+	q.kind, q.person = Named, person
+	said := w.state(t, q)
+	if err := w.study(t, said, rest); err != nil {
+		return err
+	}
+	if q.group != 0 { // it has no faces any more
+		w.is(t, said, "stranger = ?1", q.group, person)
+		t.SayOf(said, gallery.FaceGroup, "stranger = ?1", int64(q.group), gallery.Value{Value: int64(0)})
+		t.SayOf(said, gallery.EventWho, "stranger = ?1 and kind = 'unknown'", int64(q.group), gallery.Value{Person: person})
+	}
+	if q.sighting != 0 {
+		w.are(t, said, q.sighting, person)
+	}
+	return t.Err()
 }
 
 // enrol labels faces with a name, and returns the person.
@@ -91,13 +108,6 @@ func (w *book) study(t *gallery.Tx, said int64, faces []Face) error {
 	return t.Exec("update statement set learned = ? where id = ?", learned.encoded(), said)
 }
 
-// named gives the sightings and events of a group of unknown faces to a person. The group has no faces any more.
-func (w *book) named(t *gallery.Tx, said int64, group uint64, person int64) {
-	w.is(t, said, "stranger = ?1", group, person)
-	t.SayOf(said, gallery.FaceGroup, "stranger = ?1", int64(group), gallery.Value{Value: int64(0)})
-	t.SayOf(said, gallery.EventWho, "stranger = ?1 and kind = 'unknown'", int64(group), gallery.Value{Person: person})
-}
-
 // is says that the sightings for which a condition holds are a person, who is in no group of unknown faces.
 func (w *book) is(t *gallery.Tx, said int64, condition string, of uint64, person int64) {
 	t.SayOf(said, gallery.WhoOf, condition, int64(of), gallery.Value{Person: person, Text: string(sighting.Confirmed),
@@ -131,86 +141,85 @@ const rejectedFaces = 8
 //
 // The name may have come from [Office.Name] for this sighting or for nearly the same pictures. Then these labels
 // contradict the correction: they are taken back with everything that was learned through them, and a person without
-// other labels is nobody any more. Naming is that naming, or the one with the nearest faces, or nil if other labels of
-// the person are nearer; [Office.Undo] takes back the rest of it.
+// other labels is nobody any more.
 //
 // Was is the name that the user has seen, if it is known. The error wraps [ErrMoved] if the sighting has another name,
 // [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or of the database.
 // Nothing has changed then.
-func (w *book) Correct(id uint64, is string, was ...string) (naming *Correction, err error) {
-	var mistaken int64
-	var s *sighted
-	err = w.change(func(t *gallery.Tx) (err error) {
-		s = w.find(id)
+func (w *book) Correct(id uint64, is string, was ...string) error {
+	var s Sighting
+	return w.change(func(t *gallery.Tx) error {
+		x, album, err := w.find(t, id)
 		switch {
-		case s == nil:
-			return fmt.Errorf("%w: %d", ErrNoSighting, id)
-		case len(was) > 0 && was[0] != w.gallery.Name(s.Person):
+		case err != nil:
+			return err
+		case len(was) > 0 && was[0] != x.Name:
 			return ErrMoved
 		case is != "" && w.gallery.Number(is) == 0 && w.gallery.Alike(is) != "":
 			return fmt.Errorf("%w: %s; use this spelling for the same person", gallery.ErrAlike, w.gallery.Alike(is))
-		}
-		switch known := w.gallery.Name(s.Person); {
-		case known == is && is != "":
-			return fmt.Errorf("%w: %s", ErrSame, is)
-		case known == "" && is == "":
+		case is == "" && x.Person == 0:
 			return ErrNobody
-		case known == "":
-			return w.identify(t, s, is)
+		case is == x.Name:
+			return fmt.Errorf("%w: %s", ErrSame, is)
+		case is != "" && len(album.Faces) == 0:
+			return ErrNoFaces
+		case x.Person == 0:
+			return w.identify(t, x, album, is)
 		}
-		mistaken = s.Person
-		naming, err = w.wrong(t, s, is)
-		return err
+		s = x
+		return w.wrong(t, x, album, is)
 	}, func() {
-		if mistaken != 0 {
-			w.retract(s, mistaken)
+		if s.Person != 0 {
+			w.retract(s)
 		}
 	})
-	return naming, err
 }
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known.
-func (w *book) wrong(t *gallery.Tx, s *sighted, is string) (naming *Correction, err error) {
-	faces := s.album.Faces
-	first, _ := s.album.First()
-	if len(faces) == 0 && is != "" {
-		return nil, ErrNoFaces
-	}
+func (w *book) wrong(t *gallery.Tx, s Sighting, album Album, is string) (err error) {
 	q := statement{kind: Denied, other: s.Person, sighting: s.ID}
-	overruled, nearest, stranger := w.overruled(t, s)
-	w.corrections(t, "statement.id = ? and kind <> 'renamed'", func(c Correction) { naming = &c }, nearest)
-	t.Learner().Unlearn(s.learned)
+	overruled, stranger := w.overruled(t, s, album)
+	learned, err := w.taught(t, "sighting", int64(s.ID))
+	if err != nil {
+		return err
+	}
+	t.Learner().Unlearn(learned)
 	t.Exec("update sighting set learned = null where id = ?", int64(s.ID))
 	if is != "" {
+		first, _ := album.First()
 		if q.person, err = w.enrol(t, is, first, true); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	said := w.state(t, q)
 	t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
-	if q.person == 0 {
-		err = w.reject(t, said, s)
-	}
-	err = cmp.Or(err, t.Err())
-	if err != nil {
-		return nil, err
-	}
-	s.learned = nil
-	delete(w.learned, s.ID)
 	if q.person != 0 {
-		w.is(t, said, "id = ?1", s.ID, q.person)
-		return naming, t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(0)})
+		return w.are(t, said, s.ID, q.person)
 	}
-	err = t.Say(said, gallery.WhoOf, []int64{int64(s.ID)}, gallery.Value{Text: string(sighting.Nobody), Value: int64(1)})
-	if err == nil && len(faces) > 0 && !w.past.off {
-		err = w.regroup(t, said, s, stranger)
+	if err := w.reject(t, said, s.Person, album.Faces); err != nil {
+		return err
 	}
-	return naming, err
+	t.Say(said, gallery.WhoOf, []uint64{s.ID}, gallery.Value{Text: string(sighting.Nobody), Value: int64(1)})
+	if len(album.Faces) == 0 || w.past.off {
+		return t.Err()
+	}
+	// It goes into the matching group of unknown faces, or into the one that was named by mistake, or into a new one.
+	group := cmp.Or(int64(w.unknown.Find(album.Faces)), stranger)
+	if group == 0 {
+		group = w.newGroup(t, album.Faces[len(album.Faces)-1].At, false)
+	}
+	t.SayOf(said, gallery.GroupOf, "id = ?1", int64(s.ID), gallery.Value{Value: group})
+	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: group})
 }
 
-// reject makes faces of a sighting labels that say that they are not the person.
-func (w *book) reject(t *gallery.Tx, said int64, s *sighted) error {
-	faces, wrong := s.album.Faces, s.Person
+// are says that a sighting is a person, with its faces.
+func (w *book) are(t *gallery.Tx, said int64, sighting uint64, person int64) error {
+	w.is(t, said, "id = ?1", sighting, person)
+	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(sighting), gallery.Value{Value: int64(0)})
+}
+
+// reject makes faces labels that say that they are not a person.
+func (w *book) reject(t *gallery.Tx, said, wrong int64, faces []Face) error {
 	var some []Face
 	n := min(rejectedFaces, len(faces))
 	for i := range n {
@@ -237,53 +246,51 @@ func (w *book) reject(t *gallery.Tx, said int64, s *sighted) error {
 	return nil
 }
 
+// naming is a statement that gave faces the name of a person, with its valid labels.
+type naming struct {
+	about    bool    // it is about the sighting that was asked about
+	near     float64 // distance of its nearest face to the sighting
+	stranger int64   // the group of unknown faces that was named, or 0
+	rows     []int64
+}
+
 // overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
-// this very sighting, or nearly the same pictures. Nearest is the statement of the nearest label, or 0, and stranger
-// the group of unknown faces that was named, or 0.
-func (w *book) overruled(t *gallery.Tx, s *sighted) (rows []int64, nearest int64, stranger uint64) {
-	space, least := w.gallery.Space(), math.Inf(1)
-	all, _ := w.namings(t, s.Person, s.ID)
-	for _, n := range all {
-		near := n.distance(w.memory, s)
-		about := n.about && n.id != 0
-		if about && least > 0 {
-			nearest, least = n.id, 0
-		} else if near < least {
-			nearest, least = n.id, near
-		}
-		if n.id != 0 && (n.about && near <= samePerson*space.ImpostorRadius || near <= samePicture*space.ImpostorRadius) {
-			rows = append(rows, n.rows...)
-			group, _ := t.Int("select stranger from statement where id = ?", n.id)
-			stranger = cmp.Or(stranger, uint64(group))
+// this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
+func (w *book) overruled(t *gallery.Tx, s Sighting, album Album) (rows []int64, stranger int64) {
+	space, all := w.gallery.Space(), make(map[int64]*naming)
+	t.Query(`select label.id, vector, made.id, made.stranger, exists (select 1 from said where what = 'sighting' and
+		of = ?2 and statement = made.id) from label join statement made on made.id = (select max(statement) from said
+		where what = 'label' and of = label.id and value = 1) where label.person = ?1 and not rejected and valid`,
+		func(r gallery.Row) error {
+			n := all[r.ColumnInt64(2)]
+			if n == nil {
+				n = &naming{about: r.ColumnInt64(4) == 1, near: math.Inf(1), stranger: r.ColumnInt64(3)}
+				all[r.ColumnInt64(2)] = n
+			}
+			n.rows = append(n.rows, r.ColumnInt64(0))
+			n.near = min(n.near, album.Distance(space, vector.Floats(r.ColumnRawBlob(1))))
+			return nil
+		}, s.Person, int64(s.ID))
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		n := all[id]
+		if n.about && n.near <= samePerson*space.ImpostorRadius || n.near <= samePicture*space.ImpostorRadius {
+			rows, stranger = append(rows, n.rows...), cmp.Or(stranger, n.stranger)
 		}
 	}
-	slices.Sort(rows)
-	return rows, nearest, stranger
+	return rows, stranger
 }
 
 // Distances in units of the space's impostor radius. Seven recordings were searched twice with different frames. The
 // first faces of the second pass were within .07 to .26 of a face of the first pass, within .42 of faces of the same
-// person in another recording, and within 1.01 of faces of other people (TestSamePicture).
+// person in another recording, and within 1.01 of faces of other people.
 const (
 	samePicture = .4  // between pictures of one person in one recording
 	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
 )
 
-// regroup puts a sighting into the matching group of unknown faces, or into the one that was named by mistake. If there
-// is none, it makes a group.
-func (w *book) regroup(t *gallery.Tx, said int64, s *sighted, mistaken uint64) error {
-	faces := s.album.Faces
-	group := cmp.Or(w.unknown.Find(faces), mistaken)
-	if group == 0 {
-		group = uint64(w.newGroup(t, faces[len(faces)-1].At, false))
-	}
-	t.SayOf(said, gallery.GroupOf, "id = ?1", int64(s.ID), gallery.Value{Value: int64(group)})
-	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(group)})
-}
-
 // retract withdraws the arrival of a person whom a sighting was taken for, unless they came by another sighting.
-func (w *book) retract(s *sighted, mistaken int64) {
-	known := w.gallery.Name(mistaken) != ""
+func (w *book) retract(s Sighting) {
+	mistaken, known := s.Person, w.gallery.Name(s.Person) != ""
 	w.live(func(other *sighted, _ *view) {
 		if other.Person == mistaken && !known {
 			other.Person, other.Trust = 0, sighting.Nobody
@@ -296,31 +303,16 @@ func (w *book) retract(s *sighted, mistaken int64) {
 	w.tell(w.room.Retract(mistaken, s.ID, others))
 }
 
-// identify names the person in an unknown sighting: its first faces become labels. Its group of unknown faces gets the
-// same name if most faces of the group are then recognised as this person.
-func (w *book) identify(t *gallery.Tx, s *sighted, name string) error {
-	if len(s.album.Faces) == 0 {
-		return ErrNoFaces
-	}
-	first, rest := s.album.First()
-	person, err := w.enrol(t, name, first, true)
-	if err != nil {
-		return err
-	}
-	q := statement{kind: Named, person: person, sighting: s.ID}
-	g, none := w.unknown.Get(s.Group)
-	if none == nil && w.seems(g.Faces) == person {
-		q.group = g.ID
-	}
-	said := w.state(t, q)
-	if err := w.study(t, said, rest); err != nil {
-		return err
-	}
-	if q.group != 0 {
-		w.named(t, said, q.group, person)
-	}
-	w.is(t, said, "id = ?1", s.ID, person)
-	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: int64(0)})
+// identify names the person in an unknown sighting. Its group of unknown faces gets the same name if most faces of the
+// group are then recognised as this person.
+func (w *book) identify(t *gallery.Tx, s Sighting, album Album, name string) error {
+	return w.name(t, name, album, true, func(person int64) statement {
+		q := statement{sighting: s.ID}
+		if g, err := w.unknown.Get(s.Group); err == nil && w.seems(g.Faces) == person {
+			q.group = g.ID
+		}
+		return q
+	})
 }
 
 // seems returns the person that most of the faces look like, or 0.
@@ -347,38 +339,35 @@ type Confirmable struct {
 
 // Confirmable returns the faces that [Office.Confirm] would enrol, those far from the enrolled ones first: with a face
 // of somebody else among them, the other person would be let in. The errors are those of Confirm.
-func (w *pictures) Confirmable(id uint64) ([]Confirmable, error) {
+func (w *pictures) Confirmable(id uint64) (all []Confirmable, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s, err := w.confirmable(id)
-	if err != nil {
-		return nil, err
-	}
-	var all []Confirmable
-	first, _ := s.album.First()
-	for _, f := range first {
-		apart, err := w.gallery.Learner().Nearest(f.Vector, s.Person)
-		if err != nil {
-			return nil, err
+	w.look(func(t *gallery.Tx) error {
+		person, faces, none := w.confirmable(t, id)
+		err = none
+		for _, f := range faces {
+			apart, none := w.gallery.Learner().Nearest(f.Vector, person)
+			all, err = append(all, Confirmable{f.ID, apart}), cmp.Or(err, none)
 		}
-		all = append(all, Confirmable{f.ID, apart})
-	}
+		return nil
+	})
 	slices.SortStableFunc(all, func(a, b Confirmable) int { return cmp.Compare(b.Apart, a.Apart) })
-	return all, nil
+	return all, err
 }
 
-// confirmable returns a sighting whose name can be confirmed.
-func (w *pictures) confirmable(id uint64) (*sighted, error) {
-	s := w.find(id)
+// confirmable returns the person of a sighting whose name can be confirmed, and the faces that would be enrolled.
+func (w *pictures) confirmable(t *gallery.Tx, id uint64) (person int64, first []Face, err error) {
+	s, album, err := w.find(t, id)
 	switch {
-	case s == nil:
-		return nil, fmt.Errorf("%w: %d", ErrNoSighting, id)
-	case w.gallery.Name(s.Person) == "":
-		return nil, ErrNobody
-	case len(s.album.Faces) == 0:
-		return nil, ErrNoFaces
+	case err != nil:
+		return 0, nil, err
+	case s.Person == 0:
+		return 0, nil, ErrNobody
+	case len(album.Faces) == 0:
+		return 0, nil, ErrNoFaces
 	}
-	return s, nil
+	first, _ = album.First()
+	return s.Person, first, nil
 }
 
 // Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
@@ -387,20 +376,56 @@ func (w *pictures) confirmable(id uint64) (*sighted, error) {
 // [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then.
 func (w *book) Confirm(id uint64, seen ...uint64) error {
 	return w.change(func(t *gallery.Tx) error {
-		s, err := w.confirmable(id)
+		person, first, err := w.confirmable(t, id)
 		if err != nil {
 			return err
 		}
-		first, _ := s.album.First()
 		if len(seen) > 0 && slices.ContainsFunc(first, func(f Face) bool { return !slices.Contains(seen, f.ID) }) {
 			return ErrOthers
 		}
-		person, err := w.enrol(t, w.gallery.Name(s.Person), first, false)
-		if err != nil {
+		if _, err := w.enrol(t, w.gallery.Name(person), first, false); err != nil {
 			return err
 		}
 		said := w.state(t, statement{kind: Confirmed, person: person, sighting: id})
 		return t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
 			Text: string(sighting.Confirmed), Value: int64(0)})
+	})
+}
+
+// Rename gives a person a new name. If another person has it, the two become one person: the labels, sightings and
+// events of the first are the other's, and the learner learns the first person's faces again. The error wraps
+// [online.ErrUnknown] or [face.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
+// changed then.
+func (w *book) Rename(from, to string) error {
+	var person, other int64
+	return w.change(func(t *gallery.Tx) (err error) {
+		person, err = w.gallery.Find(from)
+		other = w.gallery.Number(to)
+		alike := w.gallery.Alike(to)
+		switch {
+		case err != nil:
+			return err
+		case from == to:
+			return fmt.Errorf("%w: %s", ErrSame, to)
+		case other == 0 && alike != "" && alike != from:
+			return fmt.Errorf("%w: %s; use this spelling to make them one person", gallery.ErrAlike, alike)
+		}
+		if err := face.CheckName(to); err != nil {
+			return err
+		}
+		if other == 0 {
+			said := w.state(t, statement{kind: Renamed, person: person, name: to, was: from})
+			return t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
+		}
+		gone := t.Join(person, other)
+		said := w.state(t, statement{kind: Renamed, person: other, other: person, name: to, was: from})
+		t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
+		t.SayOf(said, gallery.WhoOf, "person = ?1", person, gallery.Value{Person: other})
+		return t.SayOf(said, gallery.EventWho, "person = ?1", person, gallery.Value{Person: other})
+	}, func() {
+		if other != 0 {
+			w.room.Join(person, other)
+			w.record(nil)
+		}
 	})
 }

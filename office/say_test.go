@@ -3,9 +3,7 @@
 package office_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,27 +17,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
-
-// acted is a recording with a correction before the frame of a given index.
-func acted(name, script string, do map[int]func()) office.Camera {
-	return office.Camera{Name: name, Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-		return &acts{stream{frames: frames(script), end: io.EOF}, do, 0}, nil
-	}}
-}
-
-type acts struct {
-	stream
-	do map[int]func()
-	at int
-}
-
-func (a *acts) Next(ctx context.Context) (face.Frame, error) {
-	if do := a.do[a.at]; do != nil {
-		do()
-	}
-	a.at++
-	return a.stream.Next(ctx)
-}
 
 // play runs an office over a script with corrections, and returns the reported events.
 func play(
@@ -217,16 +194,16 @@ func TestCorrect(t *testing.T) {
 					t.Fatalf("%+v", all)
 				}
 				id = all[0].ID
-				if err := correct(w, id, "alice"); !errors.Is(err, office.ErrSame) {
+				if err := w.Correct(id, "alice"); !errors.Is(err, office.ErrSame) {
 					t.Error(err)
 				}
-				if err := correct(w, id+9, is); !errors.Is(err, office.ErrNoSighting) {
+				if err := w.Correct(id+9, is); !errors.Is(err, office.ErrNoSighting) {
 					t.Error(err)
 				}
-				if _, err := w.Correct(id, is, "bob"); !errors.Is(err, office.ErrMoved) {
+				if err := w.Correct(id, is, "bob"); !errors.Is(err, office.ErrMoved) {
 					t.Errorf("somebody sees an older name: %v", err)
 				}
-				if err := correct(w, id, is); err != nil {
+				if err := w.Correct(id, is); err != nil {
 					t.Fatal(err)
 				}
 				if m := g.Learner().Graph().Mass(); m != 0 {
@@ -236,7 +213,7 @@ func TestCorrect(t *testing.T) {
 				if is != "" {
 					twice = office.ErrSame
 				}
-				if err := correct(w, id, is); !errors.Is(err, twice) {
+				if err := w.Correct(id, is); !errors.Is(err, twice) {
 					t.Errorf("a second time: %v", err)
 				}
 				if all := w.Strangers(); (len(all) == 1) != (is == "") {
@@ -263,7 +240,7 @@ func TestCorrect(t *testing.T) {
 // A denial that is undone holds no longer, also for who is in view.
 func TestUndoneDenial(t *testing.T) {
 	play(t, people(t), office.Options{}, n(60, "x"), map[int]func(*office.Office){
-		10: func(w *office.Office) { nothing(t, correct(w, w.Sightings()[0].ID, "")) },
+		10: func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[0].ID, "")) },
 		20: func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) },
 		50: func(w *office.Office) {
 			if p := w.Now().People; len(p) != 1 || p[0].Name != "alice" {
@@ -276,7 +253,7 @@ func TestUndoneDenial(t *testing.T) {
 // Who is here now did not come by a sighting of before, and stays when it is corrected.
 func TestCorrectEarlier(t *testing.T) {
 	got := play(t, people(t), office.Options{}, n(20, "x")+n(60, "-")+n(30, "a"), map[int]func(*office.Office){
-		95: func(w *office.Office) { nothing(t, correct(w, w.Sightings()[1].ID, "")) },
+		95: func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[1].ID, "")) },
 	})
 	wantEvents(t, "corrected later", got, "arrived alice door 0", "left alice door 3.8", "arrived alice door 16",
 		"left alice door 21.8")
@@ -294,7 +271,7 @@ func TestCorrectElsewhere(t *testing.T) {
 		<-reached
 		for _, s := range w.Sightings() {
 			if s.Camera == "desk" {
-				if err := correct(w, s.ID, ""); err != nil {
+				if err := w.Correct(s.ID, ""); err != nil {
 					t.Error(err)
 				}
 			}
@@ -441,10 +418,7 @@ func TestProbable(t *testing.T) {
 	for i := range seen {
 		seen[i].Samples[0].JPEG = []byte{1}
 	}
-	w, err := run(t.Context(), t, g, new(recorded).options(), office.Camera{Name: "door", Ends: true,
-		Open: func(context.Context, func() bool) (office.Stream, error) {
-			return &stream{frames: seen, end: io.EOF}, nil
-		}})
+	w, err := run(t.Context(), t, g, new(recorded).options(), film(seen, nil))
 	nothing(t, err)
 	all := w.Strangers()
 	if p := all[0].Probably; len(all) != 1 || p == nil || p.Name != "alice" || p.Distance < .99 || p.Distance > 1 {

@@ -10,35 +10,41 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 )
 
-// Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes from the database.
-func (w *book) Ignore(group uint64, ignored bool) error {
+// changeGroup makes a correction to a group of unknown faces. The error wraps [ErrNoGroup].
+func (w *book) changeGroup(group uint64, do func(t *gallery.Tx, g *Stranger) error) error {
 	return w.change(func(t *gallery.Tx) error {
 		g, err := w.unknown.Get(group)
-		if err != nil || g.Ignored == ignored {
+		if err != nil {
 			return err
 		}
-		kind, value := Ignored, int64(1)
+		return do(t, g)
+	})
+}
+
+// Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes from the database.
+func (w *book) Ignore(group uint64, ignored bool) error {
+	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
+		if g.Ignored == ignored {
+			return nil
+		}
+		kind := Ignored
 		if !ignored {
-			kind, value = Noticed, 0
+			kind = Noticed
 		}
 		said := w.state(t, statement{kind: kind, group: group})
-		return t.Say(said, gallery.IgnoredOf, []int64{int64(group)}, gallery.Value{Value: value})
+		return t.Say(said, gallery.IgnoredOf, []uint64{group}, gallery.Value{Value: ignored})
 	})
 }
 
 // Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup], or comes from the
 // database.
 func (w *book) Merge(into, from uint64) error {
-	return w.change(func(t *gallery.Tx) error {
-		if _, err := w.unknown.Get(into); err != nil {
-			return err
-		}
-		b, err := w.unknown.Get(from)
-		if err != nil || into == from {
+	return w.changeGroup(from, func(t *gallery.Tx, g *Stranger) error {
+		if _, err := w.unknown.Get(into); err != nil || into == from {
 			return err
 		}
 		said := w.state(t, statement{kind: Merged, group: into})
-		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(b.Last), int64(into))
+		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(g.Last), int64(into))
 		for _, what := range []string{gallery.FaceGroup, gallery.GroupOf, gallery.EventGroup} {
 			t.SayOf(said, what, "stranger = ?1", int64(from), gallery.Value{Value: int64(into)})
 		}
@@ -49,18 +55,14 @@ func (w *book) Merge(into, from uint64) error {
 // Split moves some faces of a group into a new group: they show another person. The error wraps [ErrNoGroup],
 // [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from the database.
 func (w *book) Split(group uint64, faces []uint64) error {
-	return w.change(func(t *gallery.Tx) error {
-		g, err := w.unknown.Get(group)
-		if err != nil {
-			return err
-		}
-		all := numbersOf(g.Faces)
+	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
+		stay := numbersOf(g.Faces)
 		for _, f := range faces {
-			if !slices.Contains(all, f) {
+			if !slices.Contains(numbersOf(g.Faces), f) {
 				return fmt.Errorf("%w: %d", ErrNotInGroup, f)
 			}
+			stay = slices.DeleteFunc(stay, func(x uint64) bool { return x == f })
 		}
-		stay := slices.DeleteFunc(all, func(f uint64) bool { return slices.Contains(faces, f) })
 		if len(stay) == 0 || len(faces) == 0 {
 			return ErrAll
 		}
@@ -81,10 +83,7 @@ func (w *book) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
 // [ErrNoGroup], or comes from the database.
 func (w *book) ForgetGroup(group uint64) error {
-	return w.change(func(t *gallery.Tx) error {
-		if _, err := w.unknown.Get(group); err != nil {
-			return err
-		}
+	return w.changeGroup(group, func(t *gallery.Tx, _ *Stranger) error {
 		w.forgetGroup(t, group)
 		w.state(t, statement{kind: ForgotGroup, group: group})
 		return nil

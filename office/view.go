@@ -15,14 +15,16 @@ import (
 // Seen is a face in the latest frame of a camera.
 type Seen struct {
 	Sighting uint64         `json:"sighting"`
-	Box      [4]int         `json:"box"`             // left, top, right and bottom, in pixels
-	Name     string         `json:"name"`            // "": not known, or not yet recognised
-	Share    float64        `json:"share"`           // share of the evidence for the name, in [0,1]
-	Trust    sighting.Trust `json:"trust,omitempty"` // how the name is known
+	Box      [4]int         `json:"box"`              // left, top, right and bottom, in pixels
+	Name     string         `json:"name"`             // "": not known, or not yet recognised
+	Person   int64          `json:"person,omitempty"` // number of that person
+	Share    float64        `json:"share"`            // share of the evidence for the name, in [0,1]
+	Trust    sighting.Trust `json:"trust,omitempty"`  // how the name is known
 	Near                    // of this face, if it has the name
 	Group    uint64         `json:"group,omitempty"`  // its group of unknown faces
 	Ignored  bool           `json:"ignored"`          // a user ignores the group
 	Reason   string         `json:"reason,omitempty"` // why this picture was not used
+	Unknown  bool           `json:"-"`                // enough was seen to say that it is nobody known
 }
 
 // Near says how near a face is to the enrolled faces of its person.
@@ -68,17 +70,20 @@ func (v *view) farOn(at time.Time) int {
 	return v.far
 }
 
-// frame processes a frame of a camera.
-func (w *cameras) frame(v *view, f face.Frame) error {
+// frame processes a frame of a camera, which has dropped so many.
+func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if f.JPEG != nil || !v.camera.Stills { // the size of stills is that of a crop
+		v.picture, v.health.Size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
+	}
+	w.report(v, true, "")
+	v.health.Frames++
+	v.health.Dropped = dropped
 	w.heed()
 	at := w.o.Clock(f)
 	if v.begun.IsZero() {
 		v.begun = at
-	}
-	if f.JPEG != nil || !v.camera.Stills {
-		v.picture = f.JPEG
 	}
 	ids := v.people.Track(at.Sub(v.begun), f.Samples)
 	sightings := make([]*sighted, len(ids))
@@ -95,7 +100,7 @@ func (w *cameras) frame(v *view, f face.Frame) error {
 		call(w.o.Room, room)
 	}
 	w.end(v, v.people.Live())
-	var told []inView
+	var told []Seen
 	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
@@ -104,21 +109,21 @@ func (w *cameras) frame(v *view, f face.Frame) error {
 		if person != 0 && !s.said && (person != s.Person || b.Trust == sighting.Confirmed) {
 			s.Person, s.Trust = person, b.Trust
 		}
-		nearness := near(w.gallery.Space(), p.Verdict)
 		s.double = b.Double != 0
 		w.group(s, b)
-		ignored := w.unknown.Ignored(s.Group)
 		// A track without a clear picture is not reported: it may be a distant face, or no face.
 		pictured := len(s.album.Faces) > 0
 		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
-		// A mirror image of somebody in view is nobody else.
-		if !ignored && !s.double && (pictured || b.Person != 0) {
-			told = append(told, inView{s.ID, person, b.Trust, s.unknown(), s.Group, nearness})
+		x := Seen{
+			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Person: person, Share: b.Share,
+			Trust: b.Trust, Near: near(w.gallery.Space(), p.Verdict), Group: s.Group, Ignored: w.unknown.Ignored(s.Group),
+			Reason: s.reason, Unknown: s.unknown(),
 		}
-		v.seen = append(v.seen, Seen{
-			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Share: b.Share, Trust: b.Trust,
-			Near: nearness, Group: s.Group, Ignored: ignored, Reason: s.reason,
-		})
+		v.seen = append(v.seen, x)
+		// A mirror image of somebody in view is nobody else.
+		if !x.Ignored && !s.double && (pictured || person != 0) {
+			told = append(told, x)
+		}
 	}
 	w.tell(w.room.See(v.camera.Name, at, told))
 	if w.o.Frame != nil {
@@ -168,7 +173,9 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 		}
 		s := all[i]
 		for _, number := range p.Lessons {
-			s.learned.add(number)
+			r := w.learned[s.ID]
+			r.add(number)
+			w.learned[s.ID] = r
 		}
 		if s.reason == "" {
 			s.reason = string(verdict.Reason)

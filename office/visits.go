@@ -4,6 +4,7 @@ package office
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -37,50 +38,43 @@ type Wanted struct {
 
 // Visits returns visits, the latest first, as far back as sightings are kept. All other lists of who was there when are
 // made of them.
-func (w *memory) Visits(q Wanted) []Visit {
+func (w *keeper) Visits(q Wanted) []Visit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.visits(q)
 }
 
-func (w *memory) visits(q Wanted) []Visit {
+func (w *keeper) visits(q Wanted) []Visit {
 	all := []Visit{}
-	open := make(map[[2]int64]int) // the latest visit of each person and group, by its place
-	take := func(s *sighted) bool {
-		x := w.show(s)
-		if !s.done && x.Face == 0 && x.Person == 0 { // nothing is known of this one yet
-			return true
+	open := make(map[[2]int64]int) // the earliest visit of each person and group until now, by its place
+	take := func(x Sighting) error {
+		if q.Person != 0 && x.Person != q.Person || q.Group != 0 && x.Group != q.Group {
+			return nil
 		}
 		who := [2]int64{x.Person, int64(x.Group)}
-		other := q.Person != 0 && x.Person != q.Person || q.Group != 0 && x.Group != q.Group
-		if other || !q.To.IsZero() && !x.First.Before(q.To) || x.Last.Before(q.From) {
-			return true
-		}
 		i, there := open[who]
 		if who == [2]int64{} || !there || all[i].First.Sub(x.Last) > w.o.Presence.Away {
 			if q.N > 0 && len(all) == q.N { // older sightings may still be the beginning of these
 				earliest := slices.MinFunc(all, func(a, b Visit) int { return a.First.Compare(b.First) })
-				return earliest.First.Sub(x.Last) <= w.o.Presence.Away
+				if earliest.First.Sub(x.Last) > w.o.Presence.Away {
+					return errEnough
+				}
+				return nil
 			}
 			open[who] = len(all)
 			all = append(all, Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
 				Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust})
-			return true
+			return nil
 		}
 		v := &all[i]
 		v.Sightings = slices.Insert(v.Sightings, 0, x.ID)
-		if at := slices.Index(v.Cameras, x.Camera); at >= 0 {
-			v.Cameras = slices.Delete(v.Cameras, at, at+1)
-		}
+		v.Cameras = slices.DeleteFunc(v.Cameras, func(c string) bool { return c == x.Camera })
 		v.Cameras = slices.Insert(v.Cameras, 0, x.Camera)
-		if x.First.Before(v.First) {
-			v.First = x.First
-		}
-		v.Face, v.Live = cmp.Or(v.Face, x.Face), v.Live || x.Live
+		v.First, v.Face, v.Live = earlier(v.First, x.First), cmp.Or(v.Face, x.Face), v.Live || x.Live
 		if x.Trust == sighting.Confirmed {
 			v.Trust = x.Trust
 		}
-		return true
+		return nil
 	}
 	condition, about := "?2 = ?2", int64(0)
 	switch {
@@ -89,8 +83,14 @@ func (w *memory) visits(q Wanted) []Visit {
 	case q.Group != 0:
 		condition, about = "stranger = ?2", int64(q.Group)
 	}
-	w.each(condition+" and last >= ?3 order by last desc", take, about, nanoseconds(q.From))
-	slices.SortStableFunc(all, func(a, b Visit) int { return b.Last.Compare(a.Last) })
+	to := int64(math.MaxInt64)
+	if !q.To.IsZero() {
+		to = nanoseconds(q.To)
+	}
+	w.look(func(t *gallery.Tx) error {
+		return w.sightings(t, condition+" and last >= ?3 and first < ?4 order by last desc", take, about,
+			nanoseconds(q.From), to)
+	})
 	return all
 }
 
@@ -108,13 +108,6 @@ type KnownPerson struct {
 	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
 }
 
-// saw takes in a sighting.
-func (p *KnownPerson) saw(x Sighting) {
-	if !x.Last.Before(p.Last) {
-		p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face)
-	}
-}
-
 // rows are the people whom the rows know, and the place of each by number.
 type rows struct {
 	people []KnownPerson
@@ -123,9 +116,12 @@ type rows struct {
 
 // saw takes in a sighting.
 func (r *rows) saw(x Sighting) {
-	if i, there := r.at[x.Person]; there {
-		r.people[i].saw(x)
+	i, there := r.at[x.Person]
+	if !there || x.Last.Before(r.people[i].Last) {
+		return
 	}
+	p := &r.people[i]
+	p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face)
 }
 
 // known returns the people whom the rows know. The sightings of a person are many, so they are read once.
@@ -148,29 +144,29 @@ func (w *memory) known() *rows {
 			return nil
 		})
 		return w.sightings(t, `id in (select id from (select id, max(last) from sighting where office = ?1 and
-			person is not null group by person))`, func(s *sighted) error { r.saw(w.show(s)); return nil })
+			person is not null group by person))`, func(x Sighting) error { r.saw(x); return nil })
 	}))
 	w.rows = r
 	return r
 }
 
 // everybody returns the known people in the order in which they were enrolled.
-func (w *memory) everybody() []KnownPerson {
+func (w *keeper) everybody() []KnownPerson {
+	w.keep(true)
 	r := w.known()
-	all := &rows{append([]KnownPerson{}, r.people...), r.at}
-	w.fresh(func(s *sighted) { all.saw(w.show(s)) })
+	all := append([]KnownPerson{}, r.people...)
 	away, err := w.gallery.Elsewhere(w.o.Now())
 	w.note(err)
 	for id, a := range away {
 		if i, there := r.at[id]; there {
-			all.people[i].Place, all.people[i].Since = a.Place, a.Since
+			all[i].Place, all[i].Since = a.Place, a.Since
 		}
 	}
 	for id, p := range w.room.people {
 		if i, there := r.at[id]; there {
-			x := &all.people[i]
+			x := &all[i]
 			x.Here, x.Place, x.Since, x.Last = true, "", p.Since, x.Last.Truncate(time.Minute)
 		}
 	}
-	return all.people
+	return all
 }

@@ -380,8 +380,6 @@ func TestSystemOfficePage(t *testing.T) {
 	script(t, b,
 		"[...document.querySelectorAll('#sheet button')].find(b => b.innerText === 'It is somebody else').click()")
 	awaits(t, b, has("#toasts", "That was not alice, and will not be again."))
-	script(t, b,
-		"document.querySelector('#ask').open && document.querySelector('#ask button').click()") // the naming was right
 	r.until("that was not alice")
 	view("#timeline")
 	awaits(t, b, has(".events li", "was not there: a mistake"))

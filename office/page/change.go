@@ -14,8 +14,6 @@ import (
 type said struct {
 	// The entry in the journal; it may be possible to undo it.
 	Correction *office.Correction `json:"correction,omitempty"`
-	// Naming is the naming that gave the corrected name: it may be wrong, too.
-	Naming *office.Correction `json:"naming,omitempty"`
 	// Learned is the number of learned faces that were taken back.
 	Learned int `json:"learned,omitempty"`
 }
@@ -39,13 +37,12 @@ func (p *Page) change(m *http.ServeMux) {
 			Sighting uint64
 			Is       string
 			Was      *string `json:",omitempty"`
-		}, s *said) (err error) {
+		}, _ *said) error {
 			var was []string
 			if q.Was != nil {
 				was = append(was, *q.Was)
 			}
-			s.Naming, err = w.Correct(q.Sighting, q.Is, was...)
-			return err
+			return w.Correct(q.Sighting, q.Is, was...)
 		})
 	post(p, m, "confirm", "Confirm the name of a sighting that only learned faces support",
 		"Faces are those that were shown, from /api/confirmable. Nothing is enrolled if others would be.", func(q struct {

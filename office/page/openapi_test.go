@@ -131,7 +131,7 @@ func TestOpenAPI(t *testing.T) {
 	for _, path := range []string{
 		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0", "/api/way?face=999999",
 		"/api/events?n=0", "/api/events?n=201", "/api/changes?live=yes",
-		"/api/sightings?before=x", "/face/999999", "/face/x", "/clip/999999", "/clip/x", "/camera/nowhere",
+		"/api/sightings?before=x", "/face/999999", "/face/x", "/clip/999999/0", "/clip/x/0", "/camera/nowhere",
 	} {
 		if w := try("GET", path, ""); w.Code == http.StatusOK {
 			t.Errorf("%s: %s", path, w.Body)
@@ -200,7 +200,6 @@ func TestOpenAPI(t *testing.T) {
 	try("GET", "/api/confirmable?sighting="+scene.learnedSighting(), "")
 	try("GET", scene.aFace(), "")
 	try("GET", scene.aClip(), "")
-	try("GET", scene.aClip()+"/0", "")
 	for _, c := range []struct{ path, good, bad string }{
 		{"confirm", `{"sighting":` + scene.learnedSighting() + `}`, `{"sighting":"1"}`},
 		{"split", `{"group":` + scene.group(0) + `,"faces":[` + scene.groupFace(0) + `]}`, `{"group":1,"faces":[-1]}`},

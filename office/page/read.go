@@ -102,23 +102,6 @@ func (p *Page) read(m *http.ServeMux) {
 	// A learned face may be gone by the time somebody looks: that is no error of the page.
 	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person", http.StatusNoContent,
 		func(n ...uint64) []byte { return w.Learned(int64(n[0])) })
-	p.handle(m, route{pattern: "GET /clip/{sighting}", kind: "video/x-msvideo",
-		summary: "The beginning of a sighting as a film: AVI with motion JPEG, two pictures per second, at most 16. Only " +
-			"if the office runs with --clips-mb"}, func(w http.ResponseWriter, r *http.Request) {
-		n, err := strconv.ParseUint(r.PathValue("sighting"), 10, 64)
-		clip := p.office.Clip(n)
-		switch {
-		case err != nil:
-			refuse(w, badRequest(errors.New("sighting must be a whole number")))
-		case clip == nil:
-			http.Error(w, "there is no clip of this sighting; start the office with --clips-mb to keep clips",
-				http.StatusNotFound)
-		default:
-			w.Header().Set("Content-Type", "video/x-msvideo")
-			w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"sighting-%d.avi\"", n))
-			give(w, r, clip, false)
-		}
-	})
 	p.handle(m, route{pattern: "GET /camera/{name}", summary: "The latest picture of a camera", kind: "image/jpeg",
 		more: "Pictures are made only for some seconds after a request: the first request may find none."}, func(
 		w http.ResponseWriter, r *http.Request,

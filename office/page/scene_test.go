@@ -451,7 +451,7 @@ func (s *scene) aClip() string {
 	s.t.Helper()
 	for _, x := range s.office.Sightings() {
 		if x.Clip > 0 {
-			return fmt.Sprint("/clip/", x.ID)
+			return fmt.Sprintf("/clip/%d/0", x.ID)
 		}
 	}
 	s.t.Fatal("there is no clip")

@@ -189,14 +189,10 @@ export const enrol = (path, values, files, who) =>
     return pictures;
   });
 
-// correct says that a sighting was somebody else, and asks whether the naming was wrong on which the mistake rests.
+// correct says that a sighting was somebody else.
 export async function correct(sighting, was, is) {
   const done = is ? "That was " + is + "." : "That was not " + was + ", and will not be again.";
-  const answer = await tell("correct", {sighting: sighting, is: is, was: was}, done);
-  const naming = answer?.naming;
-  if (naming && (await ask("Was it wrong to name these faces " + naming.name + "?", "Undo the naming", "Keep it")))
-    await tell("undo", {id: naming.id}, "The naming is undone.");
-  return answer !== null;
+  return (await tell("correct", {sighting: sighting, is: is, was: was}, done)) !== null;
 }
 
 export const undo = (...corrections) => each("undo", corrections, (c) => ({id: c.id}), "Undone.");

@@ -33,9 +33,7 @@ function states() {
       what: "Learning",
       bad: r.needed > 0,
       how: !now.learns ? "Off" : r.full ? "No room" : r.needed ? "Little room" : "There is room",
-      more:
-        room(r, now.learns) +
-        (now.poor ? ` ${many(now.poor, "sighting")} too short or too poor to say who it was.` : ""),
+      more: room(r, now.learns),
     },
     {
       what: "Disk",

@@ -41,8 +41,7 @@ export function player(s) {
   return html`<div class="film">${image(clipPicture(s.id, film.at), "The film at this place")}<div class="row">
     ${button(on ? "Pause" : "Play", () => (on ? stop() : play(s, film.at + 1 < s.clip ? film.at : 0)))}
     <input type="range" min="0" max=${s.clip - 1} .value=${String(film.at)} aria-label="Place in the film"
-      @input=${seek}>
-    <a class="small" href=${"clip/" + s.id}>Save</a></div></div>`;
+      @input=${seek}></div></div>`;
 }
 
 // faceOf is the picture of a sighting, or the best of those of a stranger.
