@@ -35,11 +35,8 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(pagestyle.Funcs).Parse(pageText))
 
-// The drawings share one time axis of this many units.
-const (
-	chartWidth  = 1000.
-	chartHeight = 56.
-)
+// axis is the length of the time axis, in units of the drawing.
+const axis = 1000.
 
 type page struct {
 	Meta
@@ -60,13 +57,10 @@ type lane struct {
 	Summary  PersonSummary
 	Span     string
 	Bars     []bar
-	Band     string // SVG path between the least and the largest distance
-	Line     string // SVG path of the mean
-	Dots     []bar
 	Pictures []shown
 }
 
-type bar struct{ X, Y, Width float64 }
+type bar struct{ X, Width float64 }
 
 type tick struct {
 	X     float64
@@ -88,23 +82,23 @@ func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 		p.Cut = fmt.Sprintf("It ends at %s of %s: it is cut off.", clock(m.Count.Last.Seconds()),
 			clock(m.Count.Length.Seconds()))
 	}
-	columns := int(r.totals.End/r.totals.Width) + 1
+	columns := int(r.end/r.width) + 1
 	for i, ps := range s.People {
-		l := r.totals.People[ps.Name].lane(columns, m.Path)
+		l := r.people[ps.Name].lane(columns, m.Path)
 		l.Name, l.Summary, l.Class, l.Near = ps.Name, ps, fmt.Sprintf("c%d", i%6), ps.near()
 		p.Lanes = append(p.Lanes, l)
 	}
-	if u := r.totals.People[""]; u != nil {
+	if u := r.people[""]; u != nil {
 		l := u.lane(columns, m.Path)
 		l.Name, l.Summary, l.Class = "unknown", s.Unknown, "unknown"
 		p.Lanes = append(p.Lanes, l)
 	}
 	if n := sum(s.Refused); n > 0 {
 		l := lane{Name: "poor picture", Class: "poor", Summary: PersonSummary{Faces: n}}
-		l.Bars = r.totals.Poor.bars(columns)
+		l.Bars = r.poor.bars(columns)
 		p.Lanes = append(p.Lanes, l)
 	}
-	p.Ticks = ticks(r.totals.End, r.totals.Width*time.Duration(columns))
+	p.Ticks = ticks(r.end, r.width*time.Duration(columns))
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		return fmt.Errorf("writing report: %w", err)
@@ -138,7 +132,6 @@ func headline(s Summary) string {
 
 func (p *person) lane(columns int, path string) lane {
 	l := lane{Span: clock(p.First.Seconds()) + " to " + clock(p.Last.Seconds()), Bars: p.Line.bars(columns)}
-	l.Band, l.Line, l.Dots = p.Line.curve(columns)
 	for _, s := range p.spread() {
 		at := clock(s.At.Seconds())
 		if s.File != "" {
@@ -170,59 +163,19 @@ func (p picture) link(path string) template.URL {
 // bars returns a rectangle for each run of bins with faces.
 func (t timeline) bars(columns int) []bar {
 	var bars []bar
-	w := chartWidth / float64(columns)
+	w := axis / float64(columns)
 	for i := 0; i < len(t); i++ {
-		if t[i].N == 0 {
+		if t[i] == 0 {
 			continue
 		}
 		j := i
-		for j < len(t) && t[j].N > 0 {
+		for j < len(t) && t[j] > 0 {
 			j++
 		}
 		bars = append(bars, bar{X: round(float64(i) * w), Width: round(max(float64(j-i)*w, 1.5))})
 		i = j
 	}
 	return bars
-}
-
-// furthest is the distance at the lower end of a chart: as far as faces of strangers lie.
-const furthest = 1.5
-
-// curve returns the distance over time, 0 above: the band between the extremes of each bin, the line of the mean, and a
-// dot for each isolated bin.
-func (t timeline) curve(columns int) (band, line string, dots []bar) {
-	w := chartWidth / float64(columns)
-	x := func(i int) float64 { return round((float64(i) + .5) * w) }
-	y := func(c float64) float64 { return round(min(max(c/furthest, 0), 1)*(chartHeight-6) + 3) }
-	var bands, lines strings.Builder
-	for i := 0; i < len(t); i++ {
-		if t[i].Measured == 0 {
-			continue
-		}
-		j := i
-		for j < len(t) && t[j].Measured > 0 {
-			j++
-		}
-		if j == i+1 {
-			b := t[i]
-			dots = append(dots, bar{X: x(i), Y: y(b.Sum / float64(b.Measured))})
-			continue
-		}
-		for q := i; q < j; q++ {
-			b, move := t[q], "L"
-			if q == i {
-				move = "M"
-			}
-			fmt.Fprintf(&lines, "%s%g %g", move, x(q), y(b.Sum/float64(b.Measured)))
-			fmt.Fprintf(&bands, "%s%g %g", move, x(q), y(b.Max))
-		}
-		for q := j - 1; q >= i; q-- {
-			fmt.Fprintf(&bands, "L%g %g", x(q), y(t[q].Min))
-		}
-		bands.WriteString("Z")
-		i = j
-	}
-	return bands.String(), lines.String(), dots
 }
 
 func round(x float64) float64 { return float64(int(x*10+.5)) / 10 }
@@ -249,7 +202,7 @@ func ticks(end, width time.Duration) []tick {
 		if end >= time.Hour {
 			label = fmt.Sprintf("%d:%02d h", int(at.Hours()), int(at.Minutes())%60)
 		}
-		t = append(t, tick{round(chartWidth * float64(at) / float64(width)), label})
+		t = append(t, tick{round(axis * float64(at) / float64(width)), label})
 	}
 	return t
 }

@@ -19,21 +19,18 @@ import (
 // Report collects the results of a recording. Its size does not grow with the length of the recording, only with the
 // number of people.
 type Report struct {
-	totals  totals
 	waiting map[int]*waiting // unknown faces by track, until the track is named or lost
 	stills  face.Impostors   // of the space
-}
 
-// totals are the figures of all faces with a name, and of those that stay unknown.
-type totals struct {
-	Frames, Faces int
-	End           time.Duration
-	People        map[string]*person // "" for the unknown
-	Unknown       map[string]int     // faces by reason
-	Refused       map[string]int     // faces not learned, by the defect of the picture
-	NoRoom        int                // faces not learned because there was no room for another centroid
-	Poor          timeline           // of the refused faces
-	Width         time.Duration      // of a bin of the timelines, the same for all
+	// Figures of all faces with a name, and of those that stay unknown.
+	frames, faces int
+	end           time.Duration
+	people        map[string]*person // "" for the unknown
+	unknown       map[string]int     // faces by reason
+	refused       map[string]int     // faces not learned, by the defect of the picture
+	noRoom        int                // faces not learned because there was no room for another centroid
+	poor          timeline           // of the refused faces
+	width         time.Duration      // of a bin of the timelines, the same for all
 }
 
 // waiting holds the faces of a track that has no name yet.
@@ -60,24 +57,20 @@ type person struct {
 // NewReport returns an empty report of faces of a space.
 func NewReport(space face.Space) *Report {
 	return &Report{
-		stills: space.Stills,
-		totals: totals{
-			People: map[string]*person{}, Unknown: map[string]int{}, Refused: map[string]int{},
-			Width: 100 * time.Millisecond,
-		},
-		waiting: map[int]*waiting{},
+		stills: space.Stills, waiting: map[int]*waiting{},
+		people: map[string]*person{}, unknown: map[string]int{}, refused: map[string]int{},
+		width: 100 * time.Millisecond,
 	}
 }
 
 // Add adds a frame.
 func (r *Report) Add(f Frame) {
-	t := &r.totals
-	t.Frames++
-	t.End = max(t.End, f.Time)
-	for t.End >= t.Width*maxBins {
-		t.Width *= 2
-		t.Poor.halve()
-		for _, p := range t.People {
+	r.frames++
+	r.end = max(r.end, f.Time)
+	for r.end >= r.width*maxBins {
+		r.width *= 2
+		r.poor.halve()
+		for _, p := range r.people {
 			p.Line.halve()
 		}
 		for _, w := range r.waiting {
@@ -85,12 +78,12 @@ func (r *Report) Add(f Frame) {
 		}
 	}
 	r.settle(f.Time - lost)
-	column := int(f.Time / t.Width)
+	column := int(f.Time / r.width)
 	for i, e := range f.Events {
-		t.Faces++
+		r.faces++
 		if e.Poor {
-			t.Refused[string(f.Samples[i].Reason)]++
-			t.Poor.add(column, false, 0)
+			r.refused[string(f.Samples[i].Reason)]++
+			r.poor.add(column, 1)
 		}
 		var p *person
 		switch name := cmp.Or(e.Label, e.Name); {
@@ -116,14 +109,14 @@ func (r *Report) Add(f Frame) {
 			p.Learned++
 		}
 		if e.NoRoom {
-			t.NoRoom++
+			r.noRoom++
 		}
 		p.First, p.Last = min(p.First, f.Time), max(p.Last, f.Time)
 		if e.Label != "" {
 			p.Measured++
 			p.Distance += e.Distance
 		}
-		p.Line.add(column, e.Label != "", e.Distance)
+		p.Line.add(column, 1)
 		if jpeg := f.Samples[i].JPEG; jpeg != nil {
 			p.album.add(picture{jpeg, f.Time, e.Label != "", e.Distance, e.File})
 		}
@@ -132,10 +125,10 @@ func (r *Report) Add(f Frame) {
 
 // person returns the results for a name.
 func (r *Report) person(name string, first time.Duration) *person {
-	p := r.totals.People[name]
+	p := r.people[name]
 	if p == nil {
 		p = &person{First: first}
-		r.totals.People[name] = p
+		r.people[name] = p
 	}
 	return p
 }
@@ -167,7 +160,7 @@ func (r *Report) settle(before time.Duration) {
 			p.album.add(pic)
 		}
 		for reason, n := range w.reasons {
-			r.totals.Unknown[reason] += n
+			r.unknown[reason] += n
 		}
 	}
 }
@@ -178,60 +171,31 @@ func (p *person) join(q person) {
 	p.First, p.Last = min(p.First, q.First), max(p.Last, q.Last)
 	p.Measured += q.Measured
 	p.Distance += q.Distance
-	for i, b := range q.Line {
-		if b.N > 0 {
-			p.Line.join(i, b)
-		}
+	for i, faces := range q.Line {
+		p.Line.add(i, faces)
 	}
 }
 
 // maxBins is the number of columns of a timeline.
 const maxBins = 512
 
-// timeline is a row of bins of equal width.
-type timeline []bin
+// timeline holds the number of faces in each of a row of bins of equal width.
+type timeline []int
 
-type bin struct {
-	N        int // faces
-	Measured int // of these, faces with a distance
-	Min, Max float64
-	Sum      float64
-}
-
-func (t *timeline) add(i int, measured bool, distance float64) {
-	b := bin{N: 1}
-	if measured {
-		b = bin{1, 1, distance, distance, distance}
-	}
-	t.join(i, b)
-}
-
-func (t *timeline) join(i int, b bin) {
+func (t *timeline) add(i, faces int) {
 	for len(*t) <= i {
-		*t = append(*t, bin{})
+		*t = append(*t, 0)
 	}
-	(*t)[i].join(b)
-}
-
-func (b *bin) join(c bin) {
-	switch {
-	case c.Measured == 0:
-		b.N += c.N
-	case b.Measured == 0:
-		c.N += b.N
-		*b = c
-	default:
-		*b = bin{b.N + c.N, b.Measured + c.Measured, min(b.Min, c.Min), max(b.Max, c.Max), b.Sum + c.Sum}
-	}
+	(*t)[i] += faces
 }
 
 // halve joins each pair of bins.
 func (t *timeline) halve() {
-	for i, b := range *t {
-		(*t)[i] = bin{}
-		(*t)[i/2].join(b)
+	var half timeline
+	for i, faces := range *t {
+		half.add(i/2, faces)
 	}
-	*t = (*t)[:(len(*t)+1)/2]
+	*t = half
 }
 
 // picture is a face to show.
@@ -316,17 +280,16 @@ type PersonSummary struct {
 
 // Summary returns the figures of r. Call it at the end of the recording.
 func (r *Report) Summary() Summary {
-	t := &r.totals
-	r.settle(t.End + 1)
+	r.settle(r.end + 1)
 	s := Summary{
-		Frames: t.Frames, Faces: t.Faces, Duration: t.End.Seconds(),
-		People: []PersonSummary{}, Reasons: maps.Clone(t.Unknown), Refused: maps.Clone(t.Refused),
-		NoRoom: t.NoRoom,
+		Frames: r.frames, Faces: r.faces, Duration: r.end.Seconds(),
+		People: []PersonSummary{}, Reasons: maps.Clone(r.unknown), Refused: maps.Clone(r.refused),
+		NoRoom: r.noRoom,
 	}
 	for _, name := range r.names() {
-		s.People = append(s.People, t.People[name].summary(name, r.stills))
+		s.People = append(s.People, r.people[name].summary(name, r.stills))
 	}
-	if p := t.People[""]; p != nil {
+	if p := r.people[""]; p != nil {
 		s.Unknown = p.summary("", r.stills)
 	}
 	return s
@@ -344,9 +307,9 @@ func (p *person) summary(name string, m face.Impostors) PersonSummary {
 
 // names returns the people in the order of their first appearance.
 func (r *Report) names() []string {
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.totals.People)), func(s string) bool { return s == "" })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.people)), func(s string) bool { return s == "" })
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.totals.People[a].First, r.totals.People[b].First), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(r.people[a].First, r.people[b].First), cmp.Compare(a, b))
 	})
 	return names
 }
