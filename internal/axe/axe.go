@@ -76,7 +76,7 @@ func Fetch(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	tarball, err := c.Fetch(ctx, axeCore, nil)
+	tarball, err := c.Fetch(ctx, axeCore, func(string) {})
 	if err != nil {
 		return err
 	}

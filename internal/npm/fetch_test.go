@@ -61,9 +61,9 @@ func TestFetch(t *testing.T) {
 			w.Write([]byte("content"))
 		}
 	})
-	c.registry.Authorization = "Bearer made-up"
+	c.authorization = "Bearer made-up"
 	content, said, err := fetched(t.Context(), c)
-	want := "fetching made-up, 0 MB, from " + strings.TrimSuffix(c.registry.URL, "/") + madePath
+	want := "fetching made-up, 0 MB, from " + strings.TrimSuffix(c.registry, "/") + madePath
 	if content != "content" || said != want || err != nil {
 		t.Errorf("%q, %q, %v", content, said, err)
 	}
@@ -101,7 +101,7 @@ func TestFetchErrors(t *testing.T) {
 		{"stalls", func(w http.ResponseWriter, r *http.Request) {
 			beginning(w)
 			<-r.Context().Done()
-		}, "broke off after 9 bytes: read tcp "},
+		}, "broke off after 9 bytes: timeout: "},
 		{"breaks off", func(w http.ResponseWriter, _ *http.Request) {
 			beginning(w)
 			panic(http.ErrAbortHandler)

@@ -15,28 +15,28 @@ import (
 func TestRegistry(t *testing.T) {
 	for _, c := range []struct {
 		name, upper, lower, npmrc string
-		want                      Registry
+		url, authorization        string
 		err                       string
 	}{
 		{name: "npm's own"},
-		{"a mirror", "https://mirror.example/npm", "", "", Registry{URL: "https://mirror.example/npm"}, ""},
-		{"small letters", "", "http://127.0.0.1:4873/", "", Registry{URL: "http://127.0.0.1:4873/"}, ""},
-		{"a password", "https://u:p@a.example", "", "", Registry{URL: "https://u:p@a.example"}, ""},
+		{"a mirror", "https://mirror.example/npm", "", "", "https://mirror.example/npm", "", ""},
+		{"small letters", "", "http://127.0.0.1:4873/", "", "http://127.0.0.1:4873/", "", ""},
+		{"a password", "https://u:p@a.example", "", "", "https://u:p@a.example", "", ""},
 		{"npmrc", "", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
-			Registry{URL: "https://b.example/", Authorization: "Bearer made-up"}, ""},
+			"https://b.example/", "Bearer made-up", ""},
 		{"npmrc with a user", "", "", "registry=https://b.example/\n//b.example/:username=u\n" +
 			"//b.example/:_password=cA==\n",
-			Registry{URL: "https://b.example/", Authorization: "Basic dTpw"}, ""},
+			"https://b.example/", "Basic dTpw", ""},
 		{"npmrc with a part of the address", "", "", "; npm's\nregistry = \"https://b.example/npm/all/\"\n" +
 			"//b.example/npm/:_authToken=${TOKEN}\n",
-			Registry{URL: "https://b.example/npm/all/", Authorization: "Bearer made-up"}, ""},
+			"https://b.example/npm/all/", "Bearer made-up", ""},
 		{"a token for another host", "", "", "registry=https://b.example/\n//b.example.org/:_authToken=made-up\n",
-			Registry{URL: "https://b.example/"}, ""},
+			"https://b.example/", "", ""},
 		{"both", "https://a.example/", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
-			Registry{URL: "https://a.example/"}, ""},
-		{"no URL", "mirror.example", "", "", Registry{}, "is not an http or https URL"},
-		{"a file", "file:///etc", "", "", Registry{}, "is not an http or https URL"},
-		{"no host", "https://%zz", "", "", Registry{}, "is not an http or https URL"},
+			"https://a.example/", "", ""},
+		{"no URL", "mirror.example", "", "", "", "", "is not an http or https URL"},
+		{"a file", "file:///etc", "", "", "", "", "is not an http or https URL"},
+		{"no host", "https://%zz", "", "", "", "", "is not an http or https URL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -57,17 +57,17 @@ func TestRegistry(t *testing.T) {
 					t.Chdir(dir)
 				}
 			}
-			got, err := configured()
+			got, err := NewClient()
 			switch {
 			case c.err != "":
 				if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("error %v", err)
 				}
-			case c.want.URL == "":
-				if err != nil || !strings.HasPrefix(got.URL, "https://") || strings.Contains(got.URL, "example") {
+			case c.url == "":
+				if err != nil || got.registry != "https://registry.npmjs.org/" || got.authorization != "" {
 					t.Errorf("%+v, %v", got, err)
 				}
-			case err != nil || got != c.want:
+			case err != nil || got.registry != c.url || got.authorization != c.authorization:
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
