@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -34,13 +33,26 @@ func newDoctor() *cobra.Command {
 		Short: "list what is missing on this machine, and the commands that install it",
 		Args:  cobra.NoArgs, SuggestFor: []string{"check", "test", "diagnose", "setup", "config", "info"},
 		RunE: func(c *cobra.Command, _ []string) error {
+			examine := o.machine
 			switch {
 			case infrared != "":
-				return o.doctorInfrared(c, infrared)
+				examine = func(ctx context.Context) (diagnosis, error) { return o.infraredCamera(ctx, infrared) }
 			case login:
-				return o.doctorLogin(c)
+				examine = loginHere
 			}
-			return o.doctor(c)
+			d, err := examine(c.Context())
+			if err != nil || c.Context().Err() != nil {
+				return cmp.Or(err, c.Context().Err())
+			}
+			var rows strings.Builder
+			for _, r := range d.Findings {
+				fmt.Fprintf(&rows, "%-7s  %s: %s\n", r.State, r.What, r.Text)
+			}
+			err = o.Print(c, d, "%s\n%s", d.Verdict, &rows)
+			if err == nil && !d.Works {
+				err = errors.New(d.otherwise)
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
@@ -53,20 +65,28 @@ func newDoctor() *cobra.Command {
 	return c
 }
 
-// States of what is not there: the program needs it, or works without it.
+// States of what is not there: it is needed, or the program works without it.
 const (
 	needed = "missing"
 	useful = "without"
 )
 
-// doctor prints what there is. The error says how much is missing.
-func (o *options) doctor(c *cobra.Command) error {
+// diagnosis is what doctor found.
+type diagnosis struct {
+	Works     bool         `json:"works"`
+	Verdict   string       `json:"verdict"` // in a sentence
+	Findings  cli.Findings `json:"findings"`
+	otherwise string       // what is said at the end if it does not work
+}
+
+// machine looks at what the commands need.
+func (o *options) machine(ctx context.Context) (d diagnosis, err error) {
 	path, err := o.galleryPath()
 	if err != nil {
-		return err
+		return d, err
 	}
 	var all cli.Findings
-	if err := cli.AskEye(c.Context(), &all, "check", o.Models); err != nil {
+	if err := cli.AskEye(ctx, &all, "check", o.Models); err != nil {
 		all.Add(needed, "faceauth-eye", err, "")
 	}
 	for _, d := range models.Builtin() {
@@ -78,28 +98,21 @@ func (o *options) doctor(c *cobra.Command) error {
 		all.Add(state, "model "+d.Name, err, string(d.Kind))
 	}
 	all.Add(useful, "camera", cameras(), "found")
-	decoding, err := o.decodes(c.Context())
+	decoding, err := o.decodes(ctx)
 	all.Add(needed, "decoding", err, decoding)
 	o.checkGallery(&all, path)
 	all.Add(useful, "window", drawing.Answers(), "a display answers")
-	if err := c.Context().Err(); err != nil {
-		return err
-	}
-	if !o.JSON {
-		all.Print(c.OutOrStdout())
-	} else if err := json.NewEncoder(c.OutOrStdout()).Encode(all); err != nil {
-		return err
-	}
 	broken := 0
 	for _, f := range all {
 		if f.State == needed {
 			broken++
 		}
 	}
-	if broken > 0 {
-		return fmt.Errorf("%s missing", cli.Count(broken, "thing"))
+	if broken == 0 {
+		return diagnosis{true, "nothing is missing", all, ""}, nil
 	}
-	return nil
+	missing := cli.Count(broken, "thing") + " missing"
+	return diagnosis{false, missing, all, missing}, nil
 }
 
 // checkGallery looks at a database and the gallery in it.
@@ -150,19 +163,6 @@ func forgotten(h store.Health) error {
 
 // decodes lets an eye decode a small picture with the detector and networks that other commands would use.
 func (o *options) decodes(ctx context.Context) (string, error) {
-	dir, err := os.MkdirTemp("", "faceauth")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "grey.png")
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 160, 120))); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		return "", err
-	}
 	with := *o
 	with.Features, with.Detector = "auto", "auto"
 	if models.Default(models.Embedding).Missing(o.Models) != nil { // the rows of the models say so
@@ -172,17 +172,17 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer v.Close()
-	stream, err := v.Open(ctx, path, eye.Options{Gate: eye.Learn})
-	if err != nil {
+	var grey bytes.Buffer
+	if err := png.Encode(&grey, image.NewGray(image.Rect(0, 0, 160, 120))); err != nil {
 		return "", err
 	}
-	if _, err := stream.Next(ctx); err != nil {
+	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
+	defer pictures.Close()
+	if _, err := pictures.See(ctx, grey.Bytes(), ".png", eye.Options{Gate: eye.Learn}); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("a picture was decoded, with the detector %s, which finds faces from %d "+
-		"pixels even in large frames, and the features %s", v.Name,
-		face.LeastSide, v.Config.Vision.Features), nil
+	return fmt.Sprintf("a picture was decoded, with the detector %s, which finds faces from %d pixels even in large "+
+		"frames, and the features %s", v.Name, face.LeastSide, v.Config.Vision.Features), nil
 }
 
 // cameras returns nil if a camera can be opened.
@@ -209,8 +209,7 @@ func strong(space, dir string) error {
 	if space != models.Pixels().ID || models.Default(models.Embedding).Missing(dir) != nil {
 		return nil
 	}
-	return errors.New("the gallery compares faces by their pixels, which is much weaker than the networks that are " +
-		"installed; enrol its people again, in another --gallery")
+	return errors.New(cli.Weak)
 }
 
 // normed returns nil if faces of a space are refused that are hard to recognise.

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,7 +18,6 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet/socket"
-	"github.com/spf13/cobra"
 )
 
 // systemRoot is where doctor looks for files of the system; tests look elsewhere.
@@ -38,7 +38,7 @@ func loginFindings(root string, getenv func(string) string, who string, status s
 		if ok {
 			all.Add("", what, nil, good)
 		} else {
-			all.Add("no", what, errors.New(bad), "")
+			all.Add(needed, what, errors.New(bad), "")
 		}
 	}
 	glob := func(patterns ...string) (found []string) {
@@ -138,24 +138,23 @@ func rootAnswers(listed map[string]string) string {
 	return "a face is answered for by " + strings.Join(all, ", ")
 }
 
-// verdict is the first line: whether a login works, or the first reason why it does not.
-func verdict(all cli.Findings) (works bool, text string) {
-	for _, f := range all {
-		if f.State == "no" {
-			return false, "a login by face does not work: " + f.What + ": " + f.Text
-		}
-	}
-	return true, "a login by face works here"
+// loginHere says whether a login works, or the first reason why it does not.
+func loginHere(ctx context.Context) (diagnosis, error) {
+	who := caller()
+	status, err := socket.Client(socket.Path).Status(ctx, who)
+	d := diagnosed(loginFindings(systemRoot, os.Getenv, who, status, err))
+	cameraFindings(&d.Findings)
+	return d, nil
 }
 
-// doctorLogin prints what a login needs, with the verdict in the first line. An error follows if it does not work.
-func (o *options) doctorLogin(c *cobra.Command) error {
-	who := caller()
-	status, err := socket.Client(socket.Path).Status(c.Context(), who)
-	all := loginFindings(systemRoot, os.Getenv, who, status, err)
-	cameraFindings(&all)
-	works, text := verdict(all)
-	return o.diagnosed(c, works, text, all, "a login by face does not work; the password does")
+func diagnosed(all cli.Findings) diagnosis {
+	for _, f := range all {
+		if f.State == needed {
+			return diagnosis{false, "a login by face does not work: " + f.What + ": " + f.Text, all,
+				"a login by face does not work; the password does"}
+		}
+	}
+	return diagnosis{true, "a login by face works here", all, ""}
 }
 
 // caller returns the name of the user who is concerned: with sudo, the one who ran it.

@@ -62,18 +62,17 @@ func TestDoctorLogin(t *testing.T) {
 				fixture.Check(t, os.MkdirAll(filepath.Dir(at), 0o755))
 				fixture.Check(t, os.WriteFile(at, []byte(text), 0o644))
 			}
-			all := loginFindings(root, func(name string) string {
+			d := diagnosed(loginFindings(root, func(name string) string {
 				if name == "XDG_CURRENT_DESKTOP" {
 					return c.desktop
 				}
 				return ""
-			}, "alice", c.status, c.err)
-			works, text := verdict(all)
-			if works != (c.want == "works here") || !strings.Contains(text, c.want) {
-				t.Errorf("%t, %q, want %q", works, text, c.want)
+			}, "alice", c.status, c.err))
+			if d.Works != (c.want == "works here") || !strings.Contains(d.Verdict, c.want) {
+				t.Errorf("%t, %q, want %q", d.Works, d.Verdict, c.want)
 			}
 			said := ""
-			for _, f := range all {
+			for _, f := range d.Findings {
 				said += f.What + ": " + f.Text + "\n"
 			}
 			if !strings.Contains(said, c.notes) {

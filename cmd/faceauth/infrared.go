@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/v4l2"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
@@ -60,8 +58,8 @@ func cameraOf(path string) (h hardware, err error) {
 	return h, nil
 }
 
-// infraredCamera returns the first infrared camera.
-func infraredCamera() (string, error) {
+// firstInfrared returns the first infrared camera.
+func firstInfrared() (string, error) {
 	devices, _ := filepath.Glob("/dev/video*")
 	for _, path := range devices {
 		if c, err := cameraOf(path); err == nil && c.infrared {
@@ -79,20 +77,21 @@ const (
 	flash        = 12
 )
 
-// doctorInfrared looks through an infrared camera, and says whether it will do for logins; "auto" is the first one.
-func (o *options) doctorInfrared(c *cobra.Command, device string) (err error) {
+// infraredCamera looks through an infrared camera, and says whether it will do for logins; "auto" is the first one.
+func (o *options) infraredCamera(ctx context.Context, device string) (d diagnosis, err error) {
+	d.otherwise = "this camera cannot serve logins yet"
+	all := &d.Findings
 	if device == "auto" {
-		if device, err = infraredCamera(); err != nil {
-			return err
+		if device, err = firstInfrared(); err != nil {
+			return d, err
 		}
 	}
-	all := make(cli.Findings, 0)
 	index, real := input.Camera(device)
 	if real {
 		device = fmt.Sprintf("/dev/video%d", index)
 		h, err := cameraOf(device)
 		if err != nil {
-			return cli.Fail(cli.BadSource, fmt.Errorf("opening the camera: %w", err))
+			return d, cli.Fail(cli.BadSource, fmt.Errorf("opening the camera: %w", err))
 		}
 		var u unix.Utsname
 		unix.Uname(&u)
@@ -102,15 +101,12 @@ func (o *options) doctorInfrared(c *cobra.Command, device string) (err error) {
 			all.Note("offers", f)
 		}
 	}
-	does, verdict, err := o.seenInfrared(c.Context(), device, &all)
-	if err != nil {
-		return err
-	}
+	d.Works, d.Verdict, err = o.seenInfrared(ctx, device, all)
 	if real {
 		all.Note("please send this", "with the model of your laptop, whatever the result is: "+
 			"https://github.com/faceauth/faceauth/issues/new?template=infrared.yml")
 	}
-	return o.diagnosed(c, does, verdict, all, "this camera cannot serve logins yet")
+	return d, err
 }
 
 // seenInfrared looks through an infrared camera, adds what was seen, and says whether it will do.
@@ -179,20 +175,4 @@ func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Find
 	}
 	return true, fmt.Sprintf("this camera will do: add --infrared %s to FACEAUTH_OPTIONS in /etc/default/faceauth, and "+
 		"enrol again", device), nil
-}
-
-// diagnosed prints what was found, with the verdict in the first line. An error follows if it is a bad one.
-func (o *options) diagnosed(c *cobra.Command, works bool, verdict string, all cli.Findings, otherwise string) error {
-	if o.JSON {
-		if err := o.Print(c, map[string]any{"works": works, "verdict": verdict, "findings": all}, ""); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintln(c.OutOrStdout(), verdict)
-		all.Print(c.OutOrStdout())
-	}
-	if !works {
-		return errors.New(otherwise)
-	}
-	return nil
 }

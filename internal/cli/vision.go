@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,6 +104,10 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	return v, nil
 }
 
+// Weak says that a gallery has lesser features than are installed.
+const Weak = "this gallery compares faces by their pixels, which is much weaker than the networks that are installed; " +
+	"enrol its people again, in another --gallery"
+
 // Plan decides which detector and extractor to use, and whether their files exist. Note is called with a sentence if
 // the gallery has lesser features than are installed. It opens nothing yet.
 func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
@@ -124,8 +127,7 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 		case space != nil && space.ID == pixels.ID:
 			features = "pixels"
 			if missing == nil {
-				note("this gallery compares faces by their pixels, which is much weaker than the networks that are " +
-					"installed; enrol its people again, in another --gallery")
+				note(Weak)
 			}
 		case space != nil || missing == nil || o.EmbeddingModel != "":
 			features = "embedding"
@@ -258,7 +260,7 @@ func withoutEye(err error) error {
 
 // Finding is a row of doctor: what was looked at, and how it is.
 type Finding struct {
-	State string `json:"state"` // ok, or what a problem means: missing, without (the program works without it), no, note
+	State string `json:"state"` // ok, or what a problem means: missing, without (the program works without it), note
 	What  string `json:"what"`
 	Text  string `json:"text"`
 }
@@ -277,10 +279,3 @@ func (f *Findings) Add(otherwise, what string, problem error, good string) {
 
 // Note adds a row that is neither good nor bad.
 func (f *Findings) Note(what, text string) { *f = append(*f, Finding{"note", what, text}) }
-
-// Print prints the rows for a person. The program notices itself if its output cannot be written.
-func (f Findings) Print(w io.Writer) {
-	for _, r := range f {
-		fmt.Fprintf(w, "%-7s  %s: %s\n", r.State, r.What, r.Text)
-	}
-}
