@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/online"
@@ -46,32 +45,8 @@ type Unusual struct {
 	Isolated bool `json:"isolated"` // no face is near enough to support or contradict its name
 	// Distance is the distance to the nearest face of Likes, in units of the space's distance; 0 if there is none.
 	Distance float64   `json:"distance"`
-	Picture  []byte    `json:"-"` // a small JPEG, or nil: see [Gallery.Portray]
+	Picture  []byte    `json:"-"` // of a learned face: a small JPEG, or nil
 	Vector   []float32 `json:"-"` // the face; the caller must not change it
-}
-
-// sameFace is the greatest distance, as a share of the longest edge, between a face of the gallery and the same face in
-// a recording. The same frame gives the same vector except for rounding on another machine.
-const sameFace = .05
-
-// Portray gives each face that has no picture the picture of the same face in a frame. The gallery itself has pictures
-// of learned faces only.
-func (g *Gallery) Portray(faces []Unusual, f face.Frame) {
-	if g.learner == nil {
-		return
-	}
-	radius := sameFace * g.learner.Graph().Config().EdgeRadius()
-	for _, s := range f.Samples {
-		if s.Vector == nil {
-			continue
-		}
-		for i := range faces {
-			x := &faces[i]
-			if x.Picture == nil && graph.Distance(x.Vector, s.Vector, g.Space().Scale) <= radius {
-				x.Picture = s.JPEG
-			}
-		}
-	}
 }
 
 // Audit ranks labelled faces, and with learned also learned faces, by how unusual their names are. It compares each

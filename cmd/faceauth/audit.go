@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/pagestyle"
@@ -25,7 +24,6 @@ import (
 type inspection struct {
 	learned, all bool
 	sheet        string
-	pictures     []string
 	undo         int64
 }
 
@@ -37,28 +35,22 @@ func newAudit() *cobra.Command {
 		Short: "find faces in the gallery that have the wrong name",
 		Long: "Finds labelled faces that look more like another person, as when two names were swapped. --learned\n" +
 			"checks learned faces as well. A face unlike all others is not reported. The gallery holds\n" +
-			"pictures of learned faces only: --pictures takes those of enrolled faces from your recordings.",
-		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html --pictures recordings/alice.mp4\n" +
-			"  faceauth audit --undo 17",
-		Args: cobra.NoArgs,
+			"pictures of learned faces only.",
+		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html\n  faceauth audit --undo 17",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			switch {
-			case c.Flags().Changed("undo"):
+			if c.Flags().Changed("undo") {
 				return o.takeOut(c, i.undo)
-			case len(i.pictures) > 0 && i.sheet == "":
-				return cli.Fail(cli.BadUsage, errors.New("--pictures is for --sheet"))
 			}
-			return o.reading.end(o.audit(c, i), max(1, len(i.pictures)), "")
+			return o.audit(c, i)
 		},
 	}
-	o.VisionFlags(c)
 	o.galleryFlags(c.Flags())
+	o.JSONFlag(c.Flags())
 	f := c.Flags()
 	f.BoolVar(&i.learned, "learned", false, "also rank learned faces")
 	f.BoolVar(&i.all, "all", false, "list all faces, not only suspicious ones")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
-	f.StringSliceVar(&i.pictures, "pictures", nil,
-		"recordings, or folders of recordings, with the pictures of the faces, for --sheet")
 	f.Int64Var(&i.undo, "undo", 0,
 		"remove the face with this number: a labelled face, or a learned face with the faces learned through it")
 	return c
@@ -86,7 +78,7 @@ func (a audited) Headline() string {
 }
 
 func (o *options) audit(c *cobra.Command, i inspection) error {
-	g, _, err := o.ownGallery(c, false)
+	g, err := o.openGallery(c)
 	if err != nil {
 		return err
 	}
@@ -108,11 +100,6 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		}
 	}
 	if i.sheet != "" {
-		if len(i.pictures) > 0 {
-			if err := o.portray(c, g, i.pictures, a.Unusual); err != nil {
-				return err
-			}
-		}
 		if err := writeSheet(i.sheet, "audit", a); err != nil {
 			return err
 		}
@@ -176,31 +163,6 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 		Face    int64 `json:"face"`
 		Learned int   `json:"learned_faces"`
 	}{id, faces}, "face %d is taken out%s\n", id, more)
-}
-
-// portray looks for the faces in the recordings.
-func (o *options) portray(c *cobra.Command, g *gallery.Gallery, recordings []string, faces []gallery.Unusual) error {
-	found, err := o.inventory(c, recordings)
-	if err != nil {
-		return err
-	}
-	space := g.Space()
-	v, err := o.Look(c, &space)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	bar := cli.NewProgress(-1, "pictures")
-	defer bar.End()
-	how := eye.Options{Gate: eye.Enrol, Picture: 112, Roots: recordings}
-	for f, err := range o.frames(c, v, found.Paths(), how) {
-		if err != nil {
-			return err
-		}
-		g.Portray(faces, f)
-		bar.Step()
-	}
-	return nil
 }
 
 //go:embed *.html.tmpl
