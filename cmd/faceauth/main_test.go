@@ -154,7 +154,7 @@ func TestFullOutput(t *testing.T) {
 // A program can open the file of any name that it gets, and a table keeps its lines and columns.
 func TestNames(t *testing.T) {
 	for _, n := range []string{"plain.mp4", "caf\xe9.mp4", "new\nline\ttab.mp4", "張.mp4", ""} {
-		b := fixture.Must(json.Marshal(name(n)))(t)
+		b := fixture.Must(json.Marshal(footage.Name(n)))(t)
 		var got string
 		if json.Unmarshal(b, &got) != nil {
 			var both struct{ Text, Base64 string }
@@ -177,7 +177,7 @@ func TestNames(t *testing.T) {
 // The exit code says that something was not looked at, unless something worse happened.
 func TestReadingEnd(t *testing.T) {
 	left := footage.Left{Path: "a.heic", Why: ".heic (cannot be read here)"}
-	one := unreadable{"a.mp4", "it is broken"}
+	one := footage.Left{Path: "a.mp4", Why: "it is broken"}
 	for name, c := range map[string]struct {
 		r    *reading
 		err  error
@@ -188,11 +188,11 @@ func TestReadingEnd(t *testing.T) {
 		"all was read":         {&reading{}, nil, 2, 0, ""},
 		"nobody, all was read": {&reading{}, cli.Fail(cli.Refused, errors.New("none")), 2, cli.Refused, "none"},
 		"left out":             {&reading{left: []footage.Left{left}}, nil, 2, cli.Partly, "left out: 1 .heic"},
-		"nobody, one unread": {&reading{unread: []unreadable{one}}, cli.Fail(cli.Refused, errors.New("none")),
+		"nobody, one unread": {&reading{unread: []footage.Left{one}}, cli.Fail(cli.Refused, errors.New("none")),
 			2, cli.Partly, "none; 1 of 2 recordings could not be read: a.mp4; alice may be there"},
-		"a part is missing": {&reading{short: []unreadable{one}}, nil, 1, cli.Partly, "a part is missing of a.mp4"},
-		"nothing was read":  {&reading{unread: []unreadable{one}}, nil, 1, cli.BadSource, "a.mp4: it is broken"},
-		"something worse": {&reading{unread: []unreadable{one}}, cli.Fail(cli.BadGallery,
+		"a part is missing": {&reading{short: []footage.Left{one}}, nil, 1, cli.Partly, "a part is missing of a.mp4"},
+		"nothing was read":  {&reading{unread: []footage.Left{one}}, nil, 1, cli.BadSource, "a.mp4: it is broken"},
+		"something worse": {&reading{unread: []footage.Left{one}}, cli.Fail(cli.BadGallery,
 			errors.New("bad")), 2, cli.BadGallery, "bad"},
 	} {
 		err := c.r.end(c.err, c.n, "alice")

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
@@ -28,28 +25,8 @@ type reading struct {
 	mu     sync.Mutex
 	n      int // recordings
 	left   []footage.Left
-	unread []unreadable // recordings that gave nothing
-	short  []unreadable // recordings of which a part is missing
-}
-
-// unreadable is a recording that could not be read, or not to its end.
-type unreadable struct {
-	Recording name   `json:"recording"`
-	Why       string `json:"why"`
-}
-
-// name is the name of a file, perhaps no UTF-8.
-type name string
-
-// MarshalJSON writes a name that is no UTF-8 as {"text": ..., "base64": ...}: a program needs the bytes to open it.
-func (n name) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(n)) {
-		return json.Marshal(string(n))
-	}
-	return json.Marshal(struct {
-		Text   string `json:"text"`
-		Base64 string `json:"base64"`
-	}{strings.ToValidUTF8(string(n), "\ufffd"), base64.StdEncoding.EncodeToString([]byte(n))})
+	unread []footage.Left // recordings that gave nothing
+	short  []footage.Left // recordings of which a part is missing
 }
 
 // cell returns a text for a cell of a table: one line, without tabs.
@@ -59,9 +36,6 @@ func cell(text string) string {
 
 // inventory returns the recordings that are named, and says what is left out.
 func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory, error) {
-	if err := o.CheckTimeout(); err != nil {
-		return footage.Inventory{}, err
-	}
 	if err := o.contradiction(); err != nil {
 		return footage.Inventory{}, err
 	}
@@ -79,7 +53,7 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 				cli.Note(c, fmt.Sprintf("  and %d more", len(found.Left)-most))
 				break
 			}
-			cli.Note(c, "  "+cell(l.Path))
+			cli.Note(c, "  "+cell(string(l.Path)))
 		}
 	}
 	return found, nil
@@ -144,7 +118,7 @@ func (o *options) failed(c *cobra.Command, path string, err error) {
 	}
 	o.reading.mu.Lock()
 	defer o.reading.mu.Unlock()
-	o.reading.unread = append(o.reading.unread, unreadable{name(path), why})
+	o.reading.unread = append(o.reading.unread, footage.Left{Path: footage.Name(path), Why: why})
 }
 
 // ended judges how the reading of a recording ended, and says so if a part is missing.
@@ -164,12 +138,12 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 	cli.Warn(c, fmt.Sprintf("%s: %s", cell(path), why))
 	o.reading.mu.Lock()
 	defer o.reading.mu.Unlock()
-	o.reading.short = append(o.reading.short, unreadable{name(path), why})
+	o.reading.short = append(o.reading.short, footage.Left{Path: footage.Name(path), Why: why})
 }
 
 // missing returns all that could not be read, or not to its end.
-func (r *reading) missing() []unreadable {
-	return append(append([]unreadable{}, r.unread...), r.short...)
+func (r *reading) missing() []footage.Left {
+	return append(append([]footage.Left{}, r.unread...), r.short...)
 }
 
 // end returns the error of a command that has looked at n recordings: that not all could be looked at, unless something
@@ -182,7 +156,7 @@ func (r *reading) end(err error, n int, who string) error {
 		return cli.Fail(cli.BadSource, errors.New("no recording could be read"))
 	}
 	if len(r.unread) == n && n > 0 {
-		return cli.Fail(cli.BadSource, fmt.Errorf("%s: %s", cell(string(r.unread[0].Recording)), r.unread[0].Why))
+		return cli.Fail(cli.BadSource, fmt.Errorf("%s: %s", cell(string(r.unread[0].Path)), r.unread[0].Why))
 	}
 	var parts []string
 	if len(r.unread) > 0 {
@@ -209,10 +183,10 @@ func (r *reading) end(err error, n int, who string) error {
 }
 
 // listed names recordings.
-func listed(all []unreadable) string {
+func listed(all []footage.Left) string {
 	var names []string
 	for _, x := range all {
-		names = append(names, cell(string(x.Recording)))
+		names = append(names, cell(string(x.Path)))
 	}
 	return strings.Join(names, ", ")
 }

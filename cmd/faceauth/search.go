@@ -21,7 +21,7 @@ import (
 type searchFlags struct {
 	name, like, index, sheet, out string
 	fps                           float64
-	jobs                          int
+	jobs                          uint
 	noIndex                       bool
 }
 
@@ -63,12 +63,6 @@ func newSearch() *cobra.Command {
 	return c
 }
 
-// found is the result for one recording.
-type found struct {
-	Path string
-	Hits []search.Hit
-}
-
 func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	switch {
 	case (h.name == "") == (h.like == ""):
@@ -93,15 +87,16 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	defer index.Close()
-	jobs, err := cli.Jobs(h.jobs, len(items))
-	if err != nil {
-		return err
-	}
+	jobs := cli.Jobs(h.jobs, len(items))
 	type scanned struct {
 		search.Recording
 		err error
 	}
 	kept := 0
+	progress := "recordings"
+	if jobs == 1 {
+		progress = "" // each of them has a bar
+	}
 	scan := func(ctx context.Context, i int) scanned {
 		own := v.Another()
 		defer own.Close()
@@ -112,14 +107,11 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		r, err := o.scanned(ctx, c, own, index, items[i], h.fps, what)
 		return scanned{r, err}
 	}
-	var bar cli.Progress
-	if jobs > 1 {
-		bar = cli.NewProgress(len(items), "recordings")
-		defer bar.End()
-	}
+	bar := cli.NewProgress(len(items), progress)
+	defer bar.Finish()
 	all := result{name: q.Name}
 	err = cli.InOrder(c.Context(), len(items), jobs, scan, func(i int, r scanned) error {
-		bar.Step()
+		bar.Add(1)
 		if errors.Is(r.err, search.ErrIndex) {
 			return fmt.Errorf("%w; make room, or give --no-index", r.err)
 		}
@@ -134,7 +126,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		o.ended(c, items[i].Path, r.Count)
 		return cli.Fail(cli.BadSource, all.add(q, r.Recording))
 	})
-	bar.End()
+	bar.Finish()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
 			cli.Again(c, fmt.Sprintf("at least %d of %d recordings are in the index; run the same command again to go on",
@@ -150,7 +142,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 			return err
 		}
 	}
-	if len(all.found) == 0 {
+	if len(all.hits) == 0 {
 		err = cli.Fail(cli.Refused, fmt.Errorf("%s is in none of %s: %s", q.Name, all.searched(),
 			whyNot(all.closest, v.Space.Reach)))
 	}
@@ -182,7 +174,7 @@ func (o *options) index(v *cli.Vision, file string, none bool) (*search.Index, e
 // sought are the options with which a search looks at a recording.
 func (o *options) sought(fps float64) eye.Options {
 	return eye.Options{Gate: eye.Learn, Picture: 112, FPS: fps, Spare: !o.EveryFrame, Timeout: o.Timeout,
-		Rotate: face.Rotation(o.rotate)}
+		Rotate: o.rotate}
 }
 
 // scanned returns the sightings of a recording, from the index if they are there. What, if it is not empty, is shown
@@ -193,17 +185,15 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, 
 	return index.Recording(item, opt, func() (search.Recording, error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.Close()
-		var bar cli.Progress
-		opt.Step = func(n face.Count) { bar.To(n.Read) }
+		bar := cli.NewProgress(-1, what)
+		defer bar.Finish()
+		opt.Step = func(n face.Count) { bar.Set(n.Read) }
 		src, err := o.stream(ctx, c, v, item.Path, opt)
 		if err != nil {
 			return search.Recording{}, err
 		}
 		src.end = nil // the index knows how it ended
-		if what != "" {
-			bar = cli.NewProgress(src.Count().Declared, what)
-			defer bar.End()
-		}
+		bar.ChangeMax(src.Count().Declared)
 		found, err := search.Scan(ctx, src, index.Space)
 		if err != nil {
 			return found, fmt.Errorf("searching %s: %w", item.Path, err)
@@ -241,7 +231,7 @@ func place(h search.Hit) string {
 // query returns the query for the person, and opens the detector.
 func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *cli.Vision, err error) {
 	if h.name != "" {
-		g, _, v, err := o.recogniser(c)
+		g, v, err := o.recogniser(c)
 		if err != nil {
 			return nil, nil, err
 		}

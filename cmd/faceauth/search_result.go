@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/search"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/spf13/cobra"
@@ -23,31 +24,26 @@ import (
 
 // result is what a search has found.
 type result struct {
-	name           string
-	films, stills  int // that were looked at
-	found          []found
-	pictures, hits int         // photographs with the person, and sightings in films
-	closest        *search.Hit // nearest face
+	name          string
+	films, stills int // that were looked at
+	with          int // films with the person
+	hits          []search.Hit
+	pictures      int         // of the hits
+	closest       *search.Hit // nearest face
 }
 
 // add adds the result for a recording.
 func (x *result) add(q *search.Query, r search.Recording) error {
-	if x.stills += r.Stills; r.Stills == 0 {
-		x.films++
-	}
 	hits, nearest, err := q.Find(r)
 	if err != nil {
 		return err
 	}
-	for _, h := range hits {
-		if h.File == "" {
-			x.hits++
-		} else {
-			x.pictures++
-		}
-	}
-	if len(hits) > 0 {
-		x.found = append(x.found, found{r.Path, hits})
+	x.hits = append(x.hits, hits...)
+	if x.stills += r.Stills; r.Stills > 0 {
+		x.pictures += len(hits)
+	} else {
+		x.films++
+		x.with += min(len(hits), 1)
 	}
 	if x.closest == nil || nearest != nil && nearest.Distance < x.closest.Distance {
 		x.closest = nearest
@@ -68,24 +64,16 @@ func (x *result) searched() string {
 
 // headline says how often the person was found, and where.
 func (x *result) headline() string {
-	var parts []string
-	if x.films > 0 {
-		with := 0
-		for _, f := range x.found {
-			if f.Hits[0].File == "" {
-				with++
-			}
-		}
-		parts = append(parts, fmt.Sprintf("%s in %d of %s", cli.Count(x.hits, "sighting"), with,
-			cli.Count(x.films, "recording")))
+	films := fmt.Sprintf("%s in %d of %s", cli.Count(len(x.hits)-x.pictures, "sighting"), x.with,
+		cli.Count(x.films, "recording"))
+	stills := fmt.Sprintf("%d of %s", x.pictures, cli.Count(x.stills, "picture"))
+	switch {
+	case x.stills == 0:
+		return films
+	case x.films == 0:
+		return x.name + " is in " + stills
 	}
-	if x.stills > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s", x.pictures, cli.Count(x.stills, "picture")))
-	}
-	if x.films == 0 {
-		return x.name + " is in " + parts[0]
-	}
-	return strings.Join(parts, ", and in ")
+	return films + ", and in " + stills
 }
 
 // link returns an address that opens a photograph, or a film at a time.
@@ -109,46 +97,43 @@ func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
 	if h.sheet != "" {
 		if err := writeSheet(h.sheet, "search", struct {
 			Name, Headline string
-			Recordings     []found
-		}{x.name, x.headline(), x.found}); err != nil {
+			Hits           []search.Hit
+		}{x.name, x.headline(), x.hits}); err != nil {
 			return err
 		}
 	}
 	if h.out != "" {
-		if err := collect(h.out, x.found); err != nil {
+		if err := collect(h.out, x.hits); err != nil {
 			return fmt.Errorf("making links in %s: %w", h.out, err)
 		}
 	}
 	if o.JSON {
 		return o.showJSON(c, x)
 	}
-	if len(x.found) == 0 {
+	if len(x.hits) == 0 {
 		return nil
 	}
 	w := table.New(c.OutOrStdout(), 2)
 	if x.pictures > 0 {
 		fmt.Fprintln(w, "picture\tdistance")
 	}
-	each := func(still bool, line func(search.Hit)) {
-		for _, f := range x.found {
-			for _, hit := range f.Hits {
-				if (hit.File != "") == still {
-					line(hit)
-				}
-			}
+	for _, hit := range x.hits {
+		if hit.File != "" {
+			fmt.Fprintf(w, "%s\t%.2f\n", cell(hit.File), hit.Distance)
 		}
 	}
-	each(true, func(hit search.Hit) { fmt.Fprintf(w, "%s\t%.2f\n", cell(hit.File), hit.Distance) })
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if x.hits > 0 {
+	if x.pictures < len(x.hits) {
 		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\tdistance")
 	}
-	each(false, func(hit search.Hit) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", cell(hit.Recording), stamp(hit.From), stamp(hit.To), hit.Frames,
-			hit.Share, hit.Distance)
-	})
+	for _, hit := range x.hits {
+		if hit.File == "" {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", cell(hit.Recording), stamp(hit.From), stamp(hit.To),
+				hit.Frames, hit.Share, hit.Distance)
+		}
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -158,34 +143,28 @@ func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
 
 func (o *options) showJSON(c *cobra.Command, x result) error {
 	type hit struct {
-		Recording name    `json:"recording"`
-		File      name    `json:"file,omitempty"` // the photograph
-		Link      string  `json:"link"`
-		From      float64 `json:"from"` // seconds
-		To        float64 `json:"to"`
-		Frames    int     `json:"frames"`
-		Share     float64 `json:"share"`
-		Distance  float64 `json:"distance"`
+		Recording footage.Name `json:"recording"`
+		File      footage.Name `json:"file,omitempty"` // the photograph
+		Link      string       `json:"link"`
+		From      float64      `json:"from"` // seconds
+		To        float64      `json:"to"`
+		Frames    int          `json:"frames"`
+		Share     float64      `json:"share"`
+		Distance  float64      `json:"distance"`
 	}
 	hits := []hit{}
-	for _, f := range x.found {
-		for _, h := range f.Hits {
-			hits = append(hits, hit{name(h.Recording), name(h.File), link(source(h), h.From), h.From.Seconds(),
-				h.To.Seconds(), h.Frames, h.Share, h.Distance})
-		}
-	}
-	left := []unreadable{}
-	for _, l := range o.reading.left {
-		left = append(left, unreadable{name(l.Path), l.Why})
+	for _, h := range x.hits {
+		hits = append(hits, hit{footage.Name(h.Recording), footage.Name(h.File), link(source(h), h.From),
+			h.From.Seconds(), h.To.Seconds(), h.Frames, h.Share, h.Distance})
 	}
 	return json.NewEncoder(c.OutOrStdout()).Encode(struct {
 		Name     string `json:"name"`
 		Searched int    `json:"searched"` // films and photographs
 		// What could not be read, or not to its end, and what was left out.
-		Unread []unreadable `json:"unread"`
-		Left   []unreadable `json:"left_out"`
-		Hits   []hit        `json:"hits"`
-	}{x.name, x.films + x.stills, o.reading.missing(), left, hits})
+		Unread []footage.Left `json:"unread"`
+		Left   []footage.Left `json:"left_out"`
+		Hits   []hit          `json:"hits"`
+	}{x.name, x.films + x.stills, o.reading.missing(), append([]footage.Left{}, o.reading.left...), hits})
 }
 
 // stamp writes a time from the beginning of a recording.
@@ -195,23 +174,21 @@ func stamp(d time.Duration) string {
 }
 
 // collect links the files with hits into a folder, which it makes.
-func collect(folder string, all []found) error {
+func collect(folder string, hits []search.Hit) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	for _, f := range all {
-		for _, h := range f.Hits {
-			path, err := filepath.Abs(source(h))
-			if err != nil {
-				return err
-			}
-			info, err := os.Stat(path)
-			if err == nil && !info.IsDir() { // a series has no file of its own
-				err = linked(folder, path)
-			}
-			if err != nil {
-				return err
-			}
+	for _, h := range hits {
+		path, err := filepath.Abs(source(h))
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() { // a series has no file of its own
+			err = linked(folder, path)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -59,8 +59,8 @@ type judged struct {
 
 // photograph is a picture that was judged.
 type photograph struct {
-	File  name     `json:"file"`
-	Faces []judged `json:"faces"`
+	File  footage.Name `json:"file"`
+	Faces []judged     `json:"faces"`
 }
 
 func (o *options) who(c *cobra.Command, args []string) error {
@@ -68,7 +68,7 @@ func (o *options) who(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	g, _, v, err := o.recogniser(c)
+	g, v, err := o.recogniser(c)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (o *options) photographs(c *cobra.Command, v *cli.Vision, g *gallery.Galler
 		return nil, err
 	}
 	bar := cli.NewProgress(len(item.Files), "looking")
-	defer bar.End()
+	defer bar.Finish()
 	for f, err := range face.Frames(c.Context(), src) {
 		if err != nil {
 			return all, err
@@ -123,10 +123,10 @@ func (o *options) photographs(c *cobra.Command, v *cli.Vision, g *gallery.Galler
 		if !f.Still && item.Files == nil {
 			return all, cli.Fail(cli.BadSource, errors.New("it is a film; faceauth replay says who is in it"))
 		}
-		bar.Step()
-		p := photograph{File: name(item.Path), Faces: []judged{}}
+		bar.Add(1)
+		p := photograph{File: footage.Name(item.Path), Faces: []judged{}}
 		if item.Files != nil && item.Path != item.Files[0] {
-			p.File = name(filepath.Join(item.Path, f.File))
+			p.File = footage.Name(filepath.Join(item.Path, f.File))
 		}
 		verdicts, err := online.JudgePhotograph(g.Learner(), f.Vectors())
 		if err != nil {

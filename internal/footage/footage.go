@@ -7,6 +7,8 @@ package footage
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,8 +38,22 @@ type Item struct {
 
 // Left is a file or folder that may show people and is left out.
 type Left struct {
-	Path string
-	Why  string // of what kind it is, and why it cannot be read: ".heic (cannot be read here)", "broken link"
+	Path Name   `json:"recording"`
+	Why  string `json:"why"` // of what kind it is, and why it cannot be read: ".heic (cannot be read here)", "broken link"
+}
+
+// Name is the name of a file, perhaps no UTF-8.
+type Name string
+
+// MarshalJSON writes a name that is no UTF-8 as {"text": ..., "base64": ...}: a program needs the bytes to open it.
+func (n Name) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(n)) {
+		return json.Marshal(string(n))
+	}
+	return json.Marshal(struct {
+		Text   string `json:"text"`
+		Base64 string `json:"base64"`
+	}{strings.ToValidUTF8(string(n), "\ufffd"), base64.StdEncoding.EncodeToString([]byte(n))})
 }
 
 // Inventory is what a path holds. Each regular file is in exactly one of the three lists.
@@ -147,7 +163,7 @@ func Find(names []string) (Inventory, error) {
 		f.Items = append(f.Items, Item{Path: dir, Files: files})
 	}
 	slices.SortStableFunc(f.Items, func(a, b Item) int { return natural.Compare(a.Path, b.Path) })
-	slices.SortFunc(f.Left, func(a, b Left) int { return natural.Compare(a.Path, b.Path) })
+	slices.SortFunc(f.Left, func(a, b Left) int { return natural.Compare(string(a.Path), string(b.Path)) })
 	if len(f.Items) > 0 {
 		return f.Inventory, nil
 	}
@@ -166,7 +182,7 @@ func (f *finder) folder(dir string, info fs.FileInfo) {
 	f.folders[identity(info)] = true
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		f.Left = append(f.Left, Left{dir, "folder (cannot be opened)"})
+		f.Left = append(f.Left, Left{Name(dir), "folder (cannot be opened)"})
 		return
 	}
 	for _, e := range entries {
@@ -191,7 +207,7 @@ func (f *finder) folder(dir string, info fs.FileInfo) {
 func (f *finder) follow(link string) {
 	info, err := os.Stat(link)
 	if err != nil {
-		f.Left = append(f.Left, Left{link, "broken link"})
+		f.Left = append(f.Left, Left{Name(link), "broken link"})
 		return
 	}
 	if info.IsDir() || !f.files[identity(info)] {
@@ -205,7 +221,7 @@ func (f *finder) entry(path string, info fs.FileInfo) {
 		return
 	}
 	if !info.Mode().IsRegular() {
-		f.Left = append(f.Left, Left{path, "device or pipe"})
+		f.Left = append(f.Left, Left{Name(path), "device or pipe"})
 		return
 	}
 	f.files[identity(info)] = true
@@ -216,7 +232,7 @@ func (f *finder) entry(path string, info fs.FileInfo) {
 		dir := filepath.Dir(path)
 		f.pictures[dir] = append(f.pictures[dir], path)
 	case unread:
-		f.Left = append(f.Left, Left{path, why})
+		f.Left = append(f.Left, Left{Name(path), why})
 	default:
 		f.Beside = append(f.Beside, path)
 	}

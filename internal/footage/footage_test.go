@@ -126,7 +126,7 @@ func TestRandom(t *testing.T) {
 			}
 		}
 		for _, l := range got.Left {
-			lists[l.Path]++
+			lists[string(l.Path)]++
 		}
 		for _, f := range got.Beside {
 			lists[f]++

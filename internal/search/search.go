@@ -8,7 +8,6 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -209,14 +208,14 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 		return Hit{}, false, err
 	}
 	h := Hit{From: s.From, To: s.To, Frames: s.Frames, Distance: math.Inf(1)}
-	own, named := 0, 0
-	for _, f := range s.Album.Faces {
+	own, named, nearest := 0, 0, 0
+	for i, f := range s.Album.Faces {
 		d, err := l.Nearest(f.Vector, q.person)
 		if err != nil {
 			return h, false, err
 		}
 		if d < h.Distance {
-			h.Distance, h.JPEG = d, f.JPEG
+			h.Distance, h.JPEG, nearest = d, f.JPEG, i
 		}
 		v, err := l.Observe(f.Vector)
 		if err != nil {
@@ -229,31 +228,16 @@ func (q *Query) judge(s Sighting) (Hit, bool, error) {
 			own++
 		}
 	}
-	h.Pictures = around(s.Album.Faces, h.JPEG)
+	last := len(s.Album.Faces) - 1
+	if nearest == 0 || nearest == last {
+		nearest = last / 2
+	}
+	for i, f := range s.Album.Faces {
+		if i == 0 || i == nearest || i == last {
+			h.Pictures = append(h.Pictures, f.JPEG)
+		}
+	}
 	all := float64(len(s.Album.Faces))
 	h.Share = float64(own) / all
 	return h, own > 0 && h.Share >= leastOfAll && float64(own) >= leastOfNamed*float64(named), nil
-}
-
-// around returns the pictures of the first and the last face, and the nearest one between them.
-func around(all []office.Face, nearest []byte) (pictures [][]byte) {
-	var with [][]byte
-	at := 0
-	for _, f := range all {
-		if f.JPEG == nil {
-			continue
-		}
-		if bytes.Equal(f.JPEG, nearest) {
-			at = len(with)
-		}
-		with = append(with, f.JPEG)
-	}
-	last := len(with) - 1
-	switch {
-	case len(with) <= 3:
-		return with
-	case at == 0 || at == last:
-		at = last / 2
-	}
-	return [][]byte{with[0], with[at], with[last]}
 }
