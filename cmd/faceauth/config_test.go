@@ -118,7 +118,7 @@ func TestConfigErrors(t *testing.T) {
 		camera + "away: soon\n":         "line 2: away needs a time such as 10s or 5m",
 		camera + "learn: perhaps\n":     "line 2: learn needs true or false",
 		camera + "fps: many\n":          "line 2: fps needs a number",
-		camera + "k: -1\n":              "line 2: k needs a whole number above 0",
+		camera + "k: -1\n":              "line 2: k: it must be positive and finite",
 		camera + "keep-mb: 1.5\n":       "line 2: keep-mb needs a whole number",
 		camera + "state:\n":             "line 2: state needs one value",
 		camera + "state: [a]\n":         "line 2: state needs one value",
@@ -164,7 +164,7 @@ func TestConfigErrors(t *testing.T) {
 		"cameras:\n- {name: a, source: http://me:hush@x/}",
 		"cameras:\n- {name: a, source: http://x/, user: me, password: hush}", camera + "webhook: https://x/?key=hush",
 	} {
-		want := regexp.MustCompile(`^others can read \S+, which has a secret in line \d; run: chmod 600 \S+$`)
+		want := regexp.MustCompile(`^line \d: others can read the secret in \S+; run: chmod 600 \S+$`)
 		if _, _, _, err := configured(t, 0o644, text); err == nil || !want.MatchString(err.Error()) {
 			t.Errorf("%q: %v", text, err)
 		}

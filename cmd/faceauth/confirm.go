@@ -56,11 +56,7 @@ func newConfirm(o *options) *cobra.Command {
 
 // offer writes a page with the faces that may be confirmed, and says how to enrol them.
 func (o *options) offer(c *cobra.Command, name string) error {
-	path, err := o.galleryPath()
-	if err != nil {
-		return err
-	}
-	g, err := o.readGallery(path)
+	g, err := o.openGallery(c)
 	if err != nil {
 		return err
 	}
@@ -81,7 +77,7 @@ func (o *options) offer(c *cobra.Command, name string) error {
 			without++
 		}
 	}
-	if err := writeSheet(sheetOf(path), "confirm", struct {
+	if err := writeSheet(sheetOf(g.Path()), "confirm", struct {
 		Name  string
 		Cards []gallery.Offered
 	}{name, far}); err != nil {
@@ -93,7 +89,7 @@ func (o *options) offer(c *cobra.Command, name string) error {
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "pictures of %s of %s: %s\nto enrol the right ones: faceauth people confirm %q "+
 		"--faces %s\nto take back what was learned: see faceauth people undo\n", cli.Count(len(far), "learned face"), name,
-		sheetOf(path), name, strings.Join(list, ","))
+		sheetOf(g.Path()), name, strings.Join(list, ","))
 	return err
 }
 

@@ -29,7 +29,7 @@ type login struct {
 	policy.Flags
 	devices        []string
 	infrared       string
-	turn           cli.Rotation
+	turn           face.Rotation
 	store, keyFile string
 	eye, socket    string
 	idle           time.Duration
@@ -52,8 +52,8 @@ func newDaemon() *cobra.Command {
 	c.Flags().StringVar(&o.infrared, "infrared", "", "infrared camera whose emitter flashes, or a recording of raw "+
 		"frames: it alone decides the logins of users who were enrolled with it, also in the dark")
 	o.turn = "0"
-	c.Flags().Var(&o.turn, "rotate", "degrees by which the pictures of the camera are turned clockwise: 0, 90, 180, "+
-		"270, or auto, which decides by five pictures at the beginning of each login and takes longer")
+	cli.RotateFlag(c, &o.turn, "degrees by which the pictures of the camera are turned clockwise: 0, 90, 180, "+
+		"270, or auto, which decides by five pictures at the beginning of each login and takes longer (default 0)")
 	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the "+
 		"camera (default: a child of the "+
 		"daemon)")
@@ -89,10 +89,10 @@ func (o *login) serve(c *cobra.Command) error {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
 	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, socket.UID, tablet.Boot, tablet.Wipe
-	camera := tablet.EyeCamera(look, o.devices, face.Rotation(o.turn), log)
+	camera := tablet.EyeCamera(look, o.devices, o.turn, log)
 	if o.infrared != "" {
 		look.Space, look.Vision.Infrared, look.Vision.Liveness = space.Infrared(), true, false
-		opt.Infrared = tablet.EyeCamera(look, []string{o.infrared}, face.Rotation(o.turn), log)
+		opt.Infrared = tablet.EyeCamera(look, []string{o.infrared}, o.turn, log)
 	}
 	store, broken := o.openStore(space)
 	if errors.Is(broken, profile.ErrBusy) {

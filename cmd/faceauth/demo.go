@@ -11,6 +11,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
@@ -44,11 +45,11 @@ func newDemo() *cobra.Command {
 			if !o.JSON {
 				fmt.Fprintf(w, "made %s of the stills in %s\n", script.Recording, script.Stills)
 			}
-			path := filepath.Join(out, "faceauth.db")
-			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			o.gallery = filepath.Join(out, "faceauth.db")
+			if err := os.Remove(o.gallery); err != nil && !os.IsNotExist(err) {
 				return cli.Fail(cli.BadGallery, err)
 			}
-			g, err := o.newGallery(c, path, v.Space)
+			g, err := o.newGallery(c, v.Space)
 			if err != nil {
 				return err
 			}
@@ -68,8 +69,8 @@ func newDemo() *cobra.Command {
 			}
 			var score demo.Score
 			o.EveryFrame = true // the score counts the faces of every frame
-			r, err := o.play(c.Context(), c, v, g, path, script.Recording, player{
-				out: out, video: !noVideo,
+			r, err := o.play(c.Context(), c, v, g, footage.Item{Path: script.Recording}, player{
+				out: out, video: !noVideo, progress: "replaying",
 				each: func(f replay.Frame) { script.Score(&score, f.Index, f.Events) },
 			})
 			if err != nil {

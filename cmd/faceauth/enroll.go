@@ -126,29 +126,23 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 	if how.want.Faces < 1 {
 		return cli.Fail(cli.BadUsage, fmt.Errorf("--frames %d: at least one face is needed", how.want.Faces))
 	}
-	path, err := o.galleryPath()
-	if err != nil {
+	g, err := o.openGallery(c)
+	if err != nil && !errors.Is(err, errNoGallery) {
 		return err
 	}
-	g, err := o.readGallery(path)
 	defer func() {
 		if g != nil {
 			err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close()))
 		}
 	}()
 	var space *face.Space
-	switch {
-	case errors.Is(err, errNoGallery):
-		g = nil
-	case err != nil:
-		return cli.Fail(cli.BadGallery, err)
-	default:
+	if g != nil {
 		s := g.Space()
 		space = &s
-		if len(people) == 1 {
-			if err := taken(g, people[0].name, how); err != nil {
-				return err
-			}
+	}
+	if len(people) == 1 {
+		if err := taken(g, people[0].name, how); err != nil {
+			return err
 		}
 	}
 	v, err := o.Look(c, space)
@@ -156,16 +150,11 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 		return err
 	}
 	defer v.Close()
-	if g != nil {
-		if err := o.configure(c, g); err != nil {
-			return err
-		}
-	}
 	for _, p := range people {
 		v.Roots = append(v.Roots, p.sources...)
 	}
 	if len(people) == 1 {
-		n, err := o.enrollOne(c, &g, v, path, people[0], how)
+		n, err := o.enrollOne(c, &g, v, people[0], how)
 		return o.reading.end(err, n, "")
 	}
 	var not []string
@@ -174,7 +163,7 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 		err := face.CheckName(p.name)
 		if err == nil {
 			var n int
-			n, err = o.enrollOne(c, &g, v, path, p, how)
+			n, err = o.enrollOne(c, &g, v, p, how)
 			recordings += n
 		}
 		if c.Context().Err() != nil {
@@ -206,7 +195,7 @@ func taken(g *gallery.Gallery, name string, how enrolment) error {
 }
 
 // enrollOne enrols a person in a gallery, which it makes if there is none, and returns the number of recordings.
-func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Vision, path string, p toEnrol,
+func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Vision, p toEnrol,
 	how enrolment) (n int, err error) {
 	if err := taken(*to, p.name, how); err != nil {
 		return 0, err
@@ -225,7 +214,7 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 		return n, err
 	}
 	if *to == nil { // a gallery is made when there is somebody for it
-		if *to, err = o.newGallery(c, path, v.Space); err != nil {
+		if *to, err = o.newGallery(c, v.Space); err != nil {
 			return n, err
 		}
 	}
@@ -242,7 +231,7 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 			"recognised as either, or neither", resembles))
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
-	daily(c, path)
+	daily(c, g.Path())
 	return n, o.Print(c, struct {
 		Name      string         `json:"name"`
 		Faces     int            `json:"faces"`
@@ -250,9 +239,9 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 		Refused   map[string]int `json:"refused"`
 		Resembles string         `json:"resembles"`
 		Gallery   string         `json:"gallery"`
-	}{p.name, len(found.Vectors), found.Frames, found.Refused, resembles, path},
+	}{p.name, len(found.Vectors), found.Frames, found.Refused, resembles, g.Path()},
 		"%s: %s labelled, from %s%s\ngallery: %s\n",
-		p.name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"), passedOver(found.Refused), path)
+		p.name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"), passedOver(found.Refused), g.Path())
 }
 
 // passedOver lists the faces that were not labelled, by reason.
@@ -271,8 +260,9 @@ func passedOver(refused map[string]int) string {
 func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want gallery.Wanted) (gallery.Gathered,
 	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
-	defer bar.End()
-	g, err := gallery.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol}), v.Space, want, bar.Step)
+	defer bar.Finish()
+	g, err := gallery.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol}), v.Space, want,
+		func() { bar.Add(1) })
 	if errors.Is(err, face.ErrTurned) {
 		err = cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", err))
 	}

@@ -29,7 +29,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	recording := input.IsRecording(n.Source)
 	how := eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace, Frame: picture,
-		FPS: fps, Spare: !o.EveryFrame, Rotate: face.Rotation(cmp.Or(n.Rotate, o.rotate)), Turned: turned(c, n.Name),
+		FPS: fps, Spare: !o.EveryFrame, Rotate: cmp.Or(n.Rotate, o.rotate), Turned: turned(c, n.Name),
 	}
 	if n.Substream != "" {
 		how.Roots = []string{n.Source, n.Substream}
@@ -90,10 +90,7 @@ func turned(c *cobra.Command, source string) func(int) {
 // stream opens a source in the eye of v. Its errors have exit codes.
 func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (seen,
 	error) {
-	if err := o.CheckTimeout(); err != nil {
-		return seen{}, err
-	}
-	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, face.Rotation(o.rotate), turned(c, input.Shown(name))
+	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, o.rotate, turned(c, input.Shown(name))
 	damaged := 0
 	opt.Damaged = func(text string) {
 		if damaged++; damaged <= 10 {

@@ -121,12 +121,12 @@ func (o *options) fleetJoin() *cobra.Command {
 			if err != nil {
 				return cli.Fail(cli.BadUsage, err)
 			}
-			g, path, err := o.ownGallery(c, true)
+			g, err := o.anyGallery(c)
 			if err == nil {
 				err = cli.Fail(cli.BadGallery, g.Close())
 			}
 			if err == nil {
-				err = fleet.Join(c.Context(), path, i)
+				err = fleet.Join(c.Context(), g.Path(), i)
 			}
 			if err == nil {
 				fmt.Fprintf(c.OutOrStdout(), "this device is %s; it shares its people while faceauth office or faceauth "+

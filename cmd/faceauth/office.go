@@ -137,15 +137,12 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err := r.check(c, all); err != nil {
 		return cli.Fail(cli.BadUsage, err)
 	}
-	if err := o.CheckTimeout(); err != nil {
-		return err
-	}
 	for i := range all {
 		if all[i].Source, err = o.single(c, all[i].Source); err != nil {
 			return err
 		}
 	}
-	g, _, err := o.ownGallery(c, true) // people can be named later
+	g, err := o.anyGallery(c) // people can be named later
 	if err != nil {
 		return err
 	}

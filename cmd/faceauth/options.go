@@ -21,7 +21,7 @@ type options struct {
 	cli.Options
 	gallery    string
 	key        string
-	rotate     cli.Rotation
+	rotate     face.Rotation
 	reading    *reading
 	noPictures bool
 	keep       bool // --learn
@@ -30,10 +30,9 @@ type options struct {
 
 // rotateFlag adds --rotate.
 func (o *options) rotateFlag(c *cobra.Command) {
-	o.rotate = cli.Rotation(face.Auto)
-	c.Flags().Var(&o.rotate, "rotate", "degrees by which pictures are turned clockwise: 0, 90, 180, 270, or auto: "+
-		"the first five pictures with faces decide")
-	cli.Values(c, "rotate", "auto", "0", "90", "180", "270")
+	o.rotate = face.Auto
+	cli.RotateFlag(c, &o.rotate, "degrees by which pictures are turned clockwise: 0, 90, 180, 270, or auto: the first "+
+		"five pictures with faces decide (default auto)")
 }
 
 // recogniserFlags adds the flags of commands that recognise people and learn.
@@ -73,11 +72,7 @@ func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings 
 
 // names completes an argument or a flag with the people of the gallery.
 func (o *options) names(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	path, err := o.galleryPath()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	g, err := gallery.Read(path)
+	g, err := o.openGallery(c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -99,23 +94,29 @@ func (o *options) galleryPath() (path string, err error) {
 			return path, cli.Fail(cli.BadGallery, err)
 		}
 	}
-	return path, o.setKey(path)
-}
-
-// setKey gives the gallery at a path the key of the command line.
-func (o *options) setKey(path string) error {
 	key, err := gallery.ReadKey(o.key)
 	if err == nil {
 		err = gallery.SetKey(path, key)
 	}
-	return cli.Fail(cli.BadUsage, err)
+	return path, cli.Fail(cli.BadUsage, err)
 }
 
 var errNoGallery = errors.New("there is no gallery")
 
-// readGallery reads the gallery at path, with the present measurements of its feature space. The error wraps
-// errNoGallery if there is none.
-func (o *options) readGallery(path string) (*gallery.Gallery, error) {
+// openGallery opens the user's gallery, with the settings of the command line and the present measurements of its
+// feature space. The error wraps errNoGallery if there is none.
+func (o *options) openGallery(c *cobra.Command) (*gallery.Gallery, error) {
+	path, err := o.galleryPath()
+	if err == nil {
+		err = o.contradiction()
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := o.Embedding()
+	if err != nil {
+		return nil, err
+	}
 	g, err := gallery.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path)
@@ -123,62 +124,52 @@ func (o *options) readGallery(path string) (*gallery.Gallery, error) {
 	if err != nil {
 		return nil, cli.Fail(cli.BadGallery, err)
 	}
-	d, err := o.Embedding()
-	if err != nil {
-		return nil, err
-	}
 	if space := d.Space(); space.ID == g.Space().ID && space.Stills.Measured() {
 		g.Learner().SetMeasured(space)
 	}
-	return g, nil
-}
-
-// openGallery reads the gallery at path and applies the settings of the command line.
-func (o *options) openGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
-	g, err := o.readGallery(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.configure(c, g); err != nil {
+	if err := g.Learner().Configure(o.settings(c, g.Learner().Settings())); err != nil {
 		g.Close()
-		return nil, err
+		return nil, cli.Fail(cli.BadUsage, err)
 	}
 	cli.Detail(c, "the gallery is %s: %s, in the space %s", path, cli.Count(len(g.People()), "person"), g.Space().ID)
 	return g, nil
 }
 
-// newGallery makes an empty gallery at path, with the settings of the command line. If another program has just made
-// one, it opens that.
-func (o *options) newGallery(c *cobra.Command, path string, space face.Space) (*gallery.Gallery, error) {
+// newGallery makes the user's gallery, with the settings of the command line. If another program has just made one, it
+// opens that.
+func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Gallery, error) {
+	path, err := o.galleryPath()
+	if err != nil {
+		return nil, err
+	}
 	g, err := gallery.Create(path, space, o.settings(c, online.Settings{}))
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return o.openGallery(c, path)
+		return o.openGallery(c)
 	case errors.Is(err, online.ErrSettings):
 		return nil, cli.Fail(cli.BadUsage, err)
 	}
 	return g, cli.Fail(cli.BadGallery, err)
 }
 
-// configure applies the settings of the command line to a gallery.
-func (o *options) configure(c *cobra.Command, g *gallery.Gallery) error {
-	return cli.Fail(cli.BadUsage, g.Learner().Configure(o.settings(c, g.Learner().Settings())))
-}
-
-// emptyGallery makes a gallery at path, in the feature space that a command finds faces in.
-func (o *options) emptyGallery(c *cobra.Command, path string) (*gallery.Gallery, error) {
+// anyGallery opens the user's gallery. It makes a missing one, in the feature space that the command finds faces in.
+func (o *options) anyGallery(c *cobra.Command) (*gallery.Gallery, error) {
+	g, err := o.openGallery(c)
+	if !errors.Is(err, errNoGallery) {
+		return g, err
+	}
 	if o.Features == "" { // it finds none
 		d, err := o.Embedding()
 		if err != nil {
 			return nil, err
 		}
-		return o.newGallery(c, path, d.Space())
+		return o.newGallery(c, d.Space())
 	}
 	v, err := o.Plan(nil, func(s string) { cli.Warn(c, s) })
 	if err != nil {
 		return nil, err
 	}
-	return o.newGallery(c, path, v.Space)
+	return o.newGallery(c, v.Space)
 }
 
 // contradiction returns an error if flags contradict each other.
@@ -189,28 +180,12 @@ func (o *options) contradiction() error {
 	return nil
 }
 
-// ownGallery opens the user's gallery. With anew it makes a missing one.
-func (o *options) ownGallery(c *cobra.Command, anew bool) (g *gallery.Gallery, path string, err error) {
-	if err := o.contradiction(); err != nil {
-		return nil, "", err
-	}
-	if path, err = o.galleryPath(); err != nil {
-		return nil, path, err
-	}
-	g, err = o.openGallery(c, path)
-	if anew && errors.Is(err, errNoGallery) {
-		g, err = o.emptyGallery(c, path)
-	}
-	return g, path, err
-}
-
 // recogniser opens the gallery and its detector and extractor.
-func (o *options) recogniser(c *cobra.Command) (g *gallery.Gallery, path string, v *cli.Vision, err error) {
-	g, path, err = o.ownGallery(c, false)
-	if err != nil {
-		return nil, path, nil, err
+func (o *options) recogniser(c *cobra.Command) (g *gallery.Gallery, v *cli.Vision, err error) {
+	if g, err = o.openGallery(c); err != nil {
+		return nil, nil, err
 	}
 	space := g.Space()
 	v, err = o.Look(c, &space)
-	return g, path, v, err
+	return g, v, err
 }

@@ -23,11 +23,7 @@ import (
 func newPeople() *cobra.Command {
 	var o options
 	list := func(c *cobra.Command, _ []string) error {
-		path, err := o.galleryPath()
-		if err != nil {
-			return err
-		}
-		g, err := o.readGallery(path)
+		g, err := o.openGallery(c)
 		if err == nil {
 			defer g.Close()
 		}
@@ -42,7 +38,7 @@ func newPeople() *cobra.Command {
 		switch {
 		case errors.Is(err, errNoGallery): // nobody is enrolled
 		case err != nil:
-			return cli.Fail(cli.BadGallery, err)
+			return err
 		default:
 			cli.Warn(c, g.Learner().Warnings()...)
 			for _, p := range g.People() {
@@ -166,7 +162,7 @@ func newPeople() *cobra.Command {
 
 // amend changes the gallery, and saves it if change returns true.
 func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
-	g, path, err := o.ownGallery(c, false)
+	g, err := o.openGallery(c)
 	if err != nil {
 		return err
 	}
@@ -189,8 +185,8 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	case err != nil:
 		return cli.Fail(cli.BadGallery, err)
 	}
-	daily(c, path)
-	if err := os.Remove(sheetOf(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	daily(c, g.Path())
+	if err := os.Remove(sheetOf(g.Path())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the page with pictures: %w", err)
 	}
 	return nil

@@ -22,8 +22,8 @@ import (
 
 func newReplay() *cobra.Command {
 	var o options
-	var p player
-	var jobs int
+	p := player{progress: "replaying"}
+	var jobs uint
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
@@ -38,26 +38,18 @@ func newReplay() *cobra.Command {
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if jobs < 0 {
-				_, err := cli.Jobs(jobs, 1)
-				return err
-			}
-			sources := args
+			found := footage.Inventory{Items: []footage.Item{{Path: args[0]}}}
 			if len(args) > 1 || input.IsRecording(args[0]) {
-				found, err := o.inventory(c, args)
-				if err != nil {
+				var err error
+				if found, err = o.inventory(c, args); err != nil {
 					return err
 				}
-				sources = found.Paths()
 			}
-			jobs, err := cli.Jobs(jobs, len(sources))
-			if err != nil {
-				return err
+			all := found.Items
+			if len(all) > 1 {
+				return o.reading.end(o.playAll(c, all, cli.Jobs(jobs, len(all)), p), len(all), "")
 			}
-			if len(sources) > 1 {
-				return o.reading.end(o.playAll(c, sources, jobs, p), len(sources), "")
-			}
-			result, err := o.playOne(c.Context(), c, sources[0], p)
+			result, err := o.playOne(c.Context(), c, all[0], p)
 			if err != nil {
 				return err
 			}
@@ -65,7 +57,7 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			if result.Summary.Faces == 0 {
-				err = cli.Fail(cli.NoFace, fmt.Errorf("no face in the whole of %s", sources[0]))
+				err = cli.Fail(cli.NoFace, fmt.Errorf("no face in the whole of %s", all[0].Path))
 			}
 			return o.reading.end(err, 1, "")
 		},
@@ -79,22 +71,22 @@ func newReplay() *cobra.Command {
 }
 
 // playOne replays a recording with the gallery, and saves the learned faces with --learn.
-func (o *options) playOne(ctx context.Context, c *cobra.Command, source string, how player) (replay.Result, error) {
-	g, path, v, err := o.recogniser(c)
+func (o *options) playOne(ctx context.Context, c *cobra.Command, source footage.Item, how player) (replay.Result, error) {
+	g, v, err := o.recogniser(c)
 	if err != nil {
 		return replay.Result{}, err
 	}
 	defer v.Close()
 	defer g.Close()
-	r, err := o.play(ctx, c, v, g, path, source, how)
+	r, err := o.play(ctx, c, v, g, source, how)
 	if err == nil && o.keep {
-		err = keepLearned(c, g, path)
+		err = keepLearned(c, g)
 	}
 	return r, err
 }
 
 // keepLearned saves what a run has learned.
-func keepLearned(c *cobra.Command, g *gallery.Gallery, path string) error {
+func keepLearned(c *cobra.Command, g *gallery.Gallery) error {
 	before := g.Turn()
 	if err := g.Save(); err != nil {
 		return cli.Fail(cli.BadGallery, err)
@@ -103,12 +95,12 @@ func keepLearned(c *cobra.Command, g *gallery.Gallery, path string) error {
 		cli.Warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
 			"learned on top of it")
 	}
-	daily(c, path)
+	daily(c, g.Path())
 	return nil
 }
 
 // playAll replays several recordings, each into its own folder.
-func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how player) error {
+func (o *options) playAll(c *cobra.Command, sources []footage.Item, jobs int, how player) error {
 	if o.keep {
 		jobs = 1 // each recording is judged with the lessons of those before it
 	}
@@ -118,20 +110,20 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how play
 		err error
 	}
 	bar := cli.NewProgress(len(sources), "recordings")
-	defer bar.End()
+	defer bar.Finish()
 	faces := 0
 	err := cli.InOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
 		how := how
-		how.out, how.quiet = folders[i], true
+		how.out, how.progress = folders[i], ""
 		r, err := o.playOne(ctx, c, sources[i], how)
 		return played{r, err}
 	}, func(i int, p played) error {
-		bar.Step()
+		bar.Add(1)
 		if c.Context().Err() != nil {
 			return c.Context().Err()
 		}
 		if cli.Code(p.err) == cli.BadSource {
-			o.failed(c, sources[i], p.err)
+			o.failed(c, sources[i].Path, p.err)
 			return nil
 		}
 		if p.err != nil {
@@ -150,10 +142,10 @@ func (o *options) playAll(c *cobra.Command, sources []string, jobs int, how play
 }
 
 // reportFolders returns a folder below out for each recording: its name, with a number if several have the same.
-func reportFolders(out string, sources []string) []string {
+func reportFolders(out string, sources []footage.Item) []string {
 	folders, taken := make([]string, len(sources)), make(map[string]bool)
 	for i, s := range sources {
-		base := filepath.Base(input.Shown(s))
+		base := filepath.Base(input.Shown(s.Path))
 		name := base
 		for n := 2; taken[name]; n++ {
 			name = fmt.Sprintf("%s-%d", base, n)
@@ -166,15 +158,16 @@ func reportFolders(out string, sources []string) []string {
 
 // player holds the options of a replay.
 type player struct {
-	out   string
-	video bool
-	quiet bool               // show no progress
-	each  func(replay.Frame) // may be nil
+	out      string
+	video    bool
+	progress string             // what the bar says; "" for no bar
+	each     func(replay.Frame) // may be nil
 }
 
 // play replays a source with the learner of g and writes the report.
-func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *gallery.Gallery, path, source string,
+func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *gallery.Gallery, item footage.Item,
 	how player) (replay.Result, error) {
+	source := item.Path
 	name := filepath.Base(input.Shown(source))
 	out, err := replay.Create(how.out, name, v.Space)
 	if err != nil {
@@ -187,11 +180,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	if err != nil {
 		return replay.Result{}, err
 	}
-	var bar cli.Progress
-	if !how.quiet {
-		bar = cli.NewProgress(src.Count().Declared, "replaying")
-		defer bar.End()
-	}
+	bar := cli.NewProgress(src.Count().Declared, how.progress)
+	defer bar.Finish()
 	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
 	var film *drawing.Process
 	if how.video {
@@ -216,7 +206,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		if err != nil {
 			return replay.Result{}, err
 		}
-		bar.To(f.Index + 1)
+		bar.Set(f.Index + 1)
 		collector.Add(f.Frame)
 		if how.each != nil {
 			how.each(f)
@@ -231,7 +221,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 			return replay.Result{}, fmt.Errorf("writing video: %w", err)
 		}
 	}
-	about := replay.Meta{Count: src.Count(), Settings: cli.Describe(v, g.Learner().Settings(), path),
+	about := replay.Meta{Count: src.Count(), Settings: cli.Describe(v, g.Learner().Settings(), g.Path()),
 		Warnings: g.Learner().Warnings()}
 	if input.IsRecording(source) {
 		if whole, err := filepath.Abs(source); err == nil {
@@ -247,28 +237,20 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	cli.Warn(c, about.Warnings...)
 	if input.IsRecording(source) && how.each == nil { // and not for the demo, whose gallery goes
-		o.remember(c, v, source, collector.End(src.Count()))
+		o.remember(c, v, item, collector.End(src.Count()))
 	}
 	return r, nil
 }
 
 // remember keeps in the index of search what a replay has seen.
-func (o *options) remember(c *cobra.Command, v *cli.Vision, source string, r search.Recording) {
-	found, err := footage.Find([]string{source})
-	if err != nil {
-		return
-	}
+func (o *options) remember(c *cobra.Command, v *cli.Vision, item footage.Item, r search.Recording) {
 	index, err := o.index(v, "", false)
 	if err == nil {
 		defer index.Close()
-		for _, item := range found.Items {
-			if item.Path == source {
-				err = index.Keep(item, o.sought(0), r)
-			}
-		}
+		err = index.Keep(item, o.sought(0), r)
 	}
 	if err != nil {
-		cli.Warn(c, fmt.Sprintf("search must look at %s again: %v", source, err))
+		cli.Warn(c, fmt.Sprintf("search must look at %s again: %v", item.Path, err))
 	}
 }
 

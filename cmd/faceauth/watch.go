@@ -37,14 +37,13 @@ func newWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, path, v, err := o.recogniser(c)
+			g, v, err := o.recogniser(c)
 			if err != nil {
 				return err
 			}
 			defer v.Close()
 			defer g.Close()
-			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{},
-				room: roomWarning(c, g.Learner())}
+			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{}, room: g.Learner().Room()}
 			look := eye.Options{Gate: eye.Learn, Pixels: show, Live: true}
 			if o.keep {
 				look.Picture = 112
@@ -64,13 +63,6 @@ func newWatch() *cobra.Command {
 			}
 			w.source = s.Stream
 			cli.Warn(c, g.Learner().Warnings()...)
-			defer func() {
-				if n := g.Learner().Counts().PassedOver; n > 0 {
-					cli.Warn(c,
-						fmt.Sprintf("%s recognised and not learned, as there was no room for another centroid",
-							cli.Count(int(n), "face")))
-				}
-			}()
 			how := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
 			err = w.watch(replay.Judge(c.Context(), s, g.Learner(), how))
 			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
@@ -78,7 +70,7 @@ func newWatch() *cobra.Command {
 				return err
 			}
 			if o.keep {
-				if err := keepLearned(c, g, path); err != nil {
+				if err := keepLearned(c, g); err != nil {
 					return err
 				}
 			}
@@ -97,8 +89,8 @@ type watcher struct {
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
 	source *eye.Stream
-	sized  bool   // the size of the frames was said
-	room   func() // warns when there is no room any more
+	sized  bool        // the size of the frames was said
+	room   online.Room // of which the user knows
 }
 
 // said is the last printed verdict of a track, and the frame in which the track was last seen.
@@ -124,7 +116,11 @@ func (w *watcher) watch(frames iter.Seq2[replay.Frame, error]) error {
 }
 
 func (w *watcher) each(f replay.Frame) error {
-	w.room()
+	if now := w.people.Learner().Room(); now.Changed(w.room) {
+		if w.room = now; now.Warning() != "" {
+			cli.Warn(w.c, now.Warning())
+		}
+	}
 	if !w.sized {
 		w.sized = true
 		fmt.Fprintf(w.c.ErrOrStderr(), "%dx%d: faces from %d pixels\n", f.Size.X, f.Size.Y, face.LeastSeen(f.Size))
@@ -160,16 +156,4 @@ func (w *watcher) say(at time.Duration, e replay.Event) error {
 	}
 	_, err := fmt.Fprintf(w.c.OutOrStdout(), "%8.1f s  face %d  %s\n", at.Seconds(), e.Track, who)
 	return err
-}
-
-// roomWarning returns a function that warns whenever a learner has too little room.
-func roomWarning(c *cobra.Command, l *online.Learner) func() {
-	said := l.Room() // warnings at the start have said this
-	return func() {
-		if now := l.Room(); now.Changed(said) {
-			if said = now; now.Warning() != "" {
-				cli.Warn(c, now.Warning())
-			}
-		}
-	}
 }

@@ -62,53 +62,31 @@ func flagUsages(c *cobra.Command, tunes bool) string {
 	return set.FlagUsages()
 }
 
-var (
-	_ pflag.Value = (*Positive[int])(nil)
-	_ pflag.Value = (*Positive[float64])(nil)
-)
-
-// Positive is the value of a flag for a number above 0. The learner's settings use 0 for the default, so a user's 0
-// must be refused.
-type Positive[N int | float64] struct{ n N }
-
-// Set, String and Type implement [pflag.Value].
-func (p *Positive[N]) Set(s string) error {
-	var n N
-	var rest string
-	if got, _ := fmt.Sscan(s+" ", &n, &rest); got != 1 {
-		return errors.New("it is not a number")
-	}
-	if !(n > 0) || math.IsInf(float64(n), 1) {
-		return errors.New("it must be positive and finite")
-	}
-	p.n = n
-	return nil
+// positive adds a flag for a number above 0. The learner's settings use 0 for the default, so a user's 0 must be
+// refused.
+func positive[N int | float64](f *pflag.FlagSet, to *N, name, usage string) {
+	f.Func(name, usage, func(s string) error {
+		var n N
+		var rest string
+		if got, _ := fmt.Sscan(s+" ", &n, &rest); got != 1 {
+			return errors.New("it is not a number")
+		}
+		if !(n > 0) || math.IsInf(float64(n), 1) {
+			return errors.New("it must be positive and finite")
+		}
+		*to = n
+		return nil
+	})
 }
 
-func (p *Positive[N]) String() string {
-	if p.n == 0 {
-		return ""
-	}
-	return fmt.Sprint(p.n)
+// RotateFlag adds --rotate, which says how frames are turned.
+func RotateFlag(c *cobra.Command, to *face.Rotation, usage string) {
+	c.Flags().Func("rotate", usage, func(s string) error {
+		if _, _, ok := face.Rotation(s).Degrees(); !ok || s == "" {
+			return errors.New("use auto, 0, 90, 180 or 270")
+		}
+		*to = face.Rotation(s)
+		return nil
+	})
+	Values(c, "rotate", string(face.Auto), "0", "90", "180", "270")
 }
-
-func (p *Positive[N]) Type() string {
-	var n N
-	return fmt.Sprintf("%T", n)
-}
-
-// Rotation is the value of a flag that says how frames are turned.
-type Rotation face.Rotation
-
-// String, Set and Type implement [pflag.Value].
-func (r *Rotation) String() string { return string(*r) }
-
-func (r *Rotation) Set(s string) error {
-	if _, _, ok := face.Rotation(s).Degrees(); !ok || s == "" {
-		return fmt.Errorf("use auto, 0, 90, 180 or 270")
-	}
-	*r = Rotation(s)
-	return nil
-}
-
-func (r *Rotation) Type() string { return "rotation" }

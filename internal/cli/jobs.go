@@ -3,8 +3,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -12,19 +12,13 @@ import (
 )
 
 // JobsFlag adds the flag for the number of recordings at once.
-func JobsFlag(c *cobra.Command, jobs *int) {
-	c.Flags().IntVar(jobs, "jobs", 0, "number of recordings at once (default: the number of processor cores)")
+func JobsFlag(c *cobra.Command, jobs *uint) {
+	c.Flags().UintVar(jobs, "jobs", 0, "number of recordings at once (default: the number of processor cores)")
 }
 
 // Jobs returns the number of jobs at once for n recordings.
-func Jobs(jobs, n int) (int, error) {
-	if jobs < 0 {
-		return 0, Fail(BadUsage, fmt.Errorf("--jobs must not be negative, got %d", jobs))
-	}
-	if jobs == 0 {
-		jobs = runtime.NumCPU()
-	}
-	return min(jobs, n), nil
+func Jobs(jobs uint, n int) int {
+	return int(min(cmp.Or(jobs, uint(runtime.NumCPU())), uint(n)))
 }
 
 // mostAhead is the number of results that may wait for an earlier one.
@@ -38,33 +32,33 @@ func InOrder[T any](ctx context.Context, n, at int, do func(ctx context.Context,
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	todo, results := make(chan int, n), make([]chan T, n)
-	defer close(todo)
-	for range at {
-		running.Go(func() {
-			for i := range todo {
-				if ctx.Err() != nil {
-					return
-				}
-				results[i] <- do(ctx, i)
+	begun, free := make(chan chan T, mostAhead), make(chan bool, at)
+	running.Go(func() {
+		defer close(begun)
+		for i := 0; i < n && ctx.Err() == nil; i++ {
+			free <- true
+			result := make(chan T, 1)
+			running.Go(func() {
+				result <- do(ctx, i)
+				<-free
+			})
+			select {
+			case begun <- result:
+			case <-ctx.Done():
 			}
-		})
-	}
-	begun := 0
-	for taken := range n {
-		for ; begun < min(n, taken+mostAhead); begun++ {
-			results[begun] = make(chan T, 1)
-			todo <- begun
 		}
+	})
+	taken := 0
+	for result := range begun {
 		select {
-		case result := <-results[taken]:
-			results[taken] = nil
-			if err := take(taken, result); err != nil {
+		case r := <-result:
+			if err := take(taken, r); err != nil {
 				return err
 			}
+			taken++
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return nil
+	return ctx.Err()
 }

@@ -3,7 +3,9 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,9 +26,8 @@ type Options struct {
 	JSON                          bool
 	Untuned                       bool // the embedding need not have settings
 
-	k                   Positive[int]
-	sigma, gamma, reach Positive[float64]
-	accept, learnFrom   float64
+	// Settings of the learner that the command line gives; see [Options.Settings].
+	learner online.Settings
 }
 
 // VisionFlags adds the flags for detectors and embeddings.
@@ -45,8 +46,14 @@ func (o *Options) VisionFlags(c *cobra.Command) {
 
 // SourceFlags adds the flags of a command that reads a source.
 func (o *Options) SourceFlags(c *cobra.Command) {
-	c.Flags().DurationVar(&o.Timeout, "timeout", 10*time.Second,
-		"how long to wait for a source to open, and for each frame")
+	o.Timeout = 10 * time.Second
+	c.Flags().Func("timeout", "how long to wait for a source to open, and for each frame (default 10s)",
+		func(s string) (err error) {
+			if o.Timeout, err = time.ParseDuration(s); err != nil || o.Timeout <= 0 {
+				err = errors.New("it must be a time above 0, such as 10s")
+			}
+			return err
+		})
 	tunes(c.Flags(), "timeout")
 	o.JSONFlag(c.Flags())
 }
@@ -110,38 +117,27 @@ func (o *Options) VerifyNetworks(networks []models.Description) error {
 
 // LearnerFlags adds the settings of the learner.
 func (o *Options) LearnerFlags(c *cobra.Command) {
-	f := c.Flags()
-	o.k.n = 300
-	f.Var(&o.k, "k", "largest number of learned centroids; enrolled faces come on top of it")
-	f.Var(&o.sigma, "sigma", "kernel width (default: the feature space's)")
-	f.Var(&o.gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
-	f.Var(&o.reach, "reach", "longest edge of the graph (default: the feature space's)")
-	f.Float64Var(&o.accept, "accept", 0, "least confidence for a name, 0 to 1")
-	f.Float64Var(&o.learnFrom, "learn-from", 0, "least confidence of a learned face, 0 to 1")
+	f, s := c.Flags(), &o.learner
+	positive(f, &s.K, "k", "largest number of learned centroids; enrolled faces come on top of it (default 300)")
+	positive(f, &s.Sigma, "sigma", "kernel width (default: the feature space's)")
+	positive(f, &s.Gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
+	positive(f, &s.Reach, "reach", "longest edge of the graph (default: the feature space's)")
+	f.Float64Var(&s.Accept, "accept", 0, "least confidence for a name, 0 to 1")
+	f.Float64Var(&s.Learn, "learn-from", 0, "least confidence of a learned face, 0 to 1")
 	tunes(f, "k", "sigma", "gamma", "reach", "accept", "learn-from")
 }
 
 // Settings returns s with the values of the command line.
 func (o *Options) Settings(c *cobra.Command, s online.Settings) online.Settings {
-	for name, apply := range map[string]func(){
-		"k":          func() { s.K = o.k.n },
-		"sigma":      func() { s.Sigma = o.sigma.n },
-		"gamma":      func() { s.Gamma = o.gamma.n },
-		"reach":      func() { s.Reach = o.reach.n },
-		"accept":     func() { s.Accept = o.accept },
-		"learn-from": func() { s.Learn = o.learnFrom },
-	} {
-		if c.Flags().Changed(name) {
-			apply()
-		}
+	s.K = cmp.Or(o.learner.K, s.K)
+	s.Sigma = cmp.Or(o.learner.Sigma, s.Sigma)
+	s.Gamma = cmp.Or(o.learner.Gamma, s.Gamma)
+	s.Reach = cmp.Or(o.learner.Reach, s.Reach)
+	if c.Flags().Changed("accept") {
+		s.Accept = o.learner.Accept
+	}
+	if c.Flags().Changed("learn-from") {
+		s.Learn = o.learner.Learn
 	}
 	return s
-}
-
-// CheckTimeout returns nil if the timeout is valid.
-func (o *Options) CheckTimeout() error {
-	if o.Timeout <= 0 {
-		return Fail(BadUsage, fmt.Errorf("--timeout must be positive, got %v", o.Timeout))
-	}
-	return nil
 }

@@ -48,16 +48,6 @@ func (o *output) failed() error {
 
 // printable returns a text with visible escapes for control characters, except ends of lines and tabs.
 func printable(text []byte) []byte {
-	plain := true
-	for _, c := range text {
-		if c < 0x20 && c != '\n' && c != '\t' || c >= 0x7f {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		return text
-	}
 	var b bytes.Buffer
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -126,40 +116,15 @@ func (p *Printer) End(most time.Duration) {
 	}
 }
 
-// Progress shows the progress of long work, only on a terminal.
-type Progress struct{ bar *progressbar.ProgressBar }
-
-// NewProgress begins a bar with a number of steps; -1 if it is unknown.
-func NewProgress(total int, what string) Progress {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return Progress{}
-	}
-	return Progress{progressbar.NewOptions(total,
+// NewProgress begins a bar that shows the progress of long work on a terminal, with a number of steps; -1 if it is
+// unknown. A bar of nothing ("") is never shown.
+func NewProgress(total int, what string) *progressbar.ProgressBar {
+	return progressbar.NewOptions(total,
+		progressbar.OptionSetVisibility(what != "" && term.IsTerminal(int(os.Stderr.Fd()))),
 		progressbar.OptionSetWriter(os.Stderr),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
-	)}
-}
-
-// Step counts a step.
-func (p Progress) Step() {
-	if p.bar != nil {
-		p.bar.Add(1)
-	}
-}
-
-// To sets the number of finished steps.
-func (p Progress) To(n int) {
-	if p.bar != nil {
-		p.bar.Set(n)
-	}
-}
-
-// End removes the bar.
-func (p Progress) End() {
-	if p.bar != nil {
-		p.bar.Finish()
-	}
+	)
 }

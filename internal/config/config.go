@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -31,9 +32,9 @@ const mostConfig = 1 << 20
 // Camera is a camera, or a recording, of an office.
 type Camera struct {
 	Name, Source string
-	Rotate       cli.Rotation // "" for --rotate
-	Substream    string       // a smaller stream; "" for none
-	Door         string       // "entrance", "exit", or "" for a room
+	Rotate       face.Rotation // "" for --rotate
+	Substream    string        // a smaller stream; "" for none
+	Door         string        // "entrance", "exit", or "" for a room
 }
 
 // Secrets holds the values under "secrets" in a configuration file. They replace files of secrets.
@@ -94,16 +95,7 @@ var secret = regexp.MustCompile(`\b(secrets|password)\s*:|\b(https?|rtsps?|friga
 
 // read reads the file. Flags of the command line keep their values.
 func (f file) read(flags *pflag.FlagSet) (cameras []Camera, s Secrets, err error) {
-	in, err := safefile.Open(string(f))
-	if err != nil {
-		return nil, s, fmt.Errorf("the configuration: %w", err)
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return nil, s, fmt.Errorf("the configuration: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(in, mostConfig+1))
+	text, err := safefile.ReadBytes(string(f))
 	if err != nil {
 		return nil, s, fmt.Errorf("the configuration: %w", err)
 	}
@@ -114,14 +106,12 @@ func (f file) read(flags *pflag.FlagSet) (cameras []Camera, s Secrets, err error
 	if err != nil {
 		return nil, s, err
 	}
-	if cameras, s, err = f.take(root, flags); err != nil {
-		return nil, s, err
+	if at := secret.FindIndex(text); at != nil {
+		if _, err := safefile.ReadSecret(string(f)); err != nil {
+			return nil, s, fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at[0]], []byte("\n")), err)
+		}
 	}
-	if at := secret.FindIndex(text); at != nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, s, fmt.Errorf("others can read %s, which has a secret in line %d; run: chmod 600 %[1]s", f,
-			1+bytes.Count(text[:at[0]], []byte("\n")))
-	}
-	return cameras, s, nil
+	return f.take(root, flags)
 }
 
 // parse returns the only document of the file.
@@ -226,7 +216,7 @@ func (f file) take(n *yaml.Node, flags *pflag.FlagSet) (cameras []Camera, s Secr
 // kinds describes the types of flags in words.
 var kinds = map[string]string{
 	"bool": "true or false", "duration": "a time such as 10s or 5m", "float64": "a number", "int": "a whole number",
-	"rotation": "auto, 0, 90, 180 or 270", "string": "a text",
+	"string": "a text",
 }
 
 // set gives a flag its value in the file.
@@ -239,15 +229,14 @@ func (f file) set(flags *pflag.FlagSet, flag *pflag.Flag, value *yaml.Node) erro
 		}
 		text = filepath.Join(home, rest)
 	}
-	if flags.Set(flag.Name, text) == nil {
+	err := flags.Set(flag.Name, text)
+	if err == nil {
 		return nil
 	}
-	what := kinds[kind]
-	switch flag.Value.(type) {
-	case *cli.Positive[int], *cli.Positive[float64]:
-		what += " above 0"
+	if what, ok := kinds[kind]; ok {
+		return f.wrong(value, "%s needs %s", flag.Name, what)
 	}
-	return f.wrong(value, "%s needs %s", flag.Name, what)
+	return f.wrong(value, "%s: %w", flag.Name, errors.Unwrap(err)) // a flag of ours, whose errors quote no value
 }
 
 func (f file) secrets(n *yaml.Node) (s Secrets, err error) {
@@ -284,16 +273,17 @@ func (f file) camera(n *yaml.Node) (camera Camera, err error) {
 		return camera, err
 	}
 	camera = Camera{Name: all.text("name"), Source: all.text("source"), Substream: all.text("substream"),
-		Door: all.text("door")}
+		Door: all.text("door"), Rotate: face.Rotation(all.text("rotate"))}
 	user, password := all.text("user"), all.text("password")
 	isURL := strings.Contains(camera.Source, "://")
+	_, _, turns := camera.Rotate.Degrees()
 	switch {
 	case camera.Name == "":
 		return camera, f.wrong(n, "the camera needs a name")
 	case camera.Source == "":
 		return camera, f.wrong(n, "camera %q needs a source: a URL, a camera's number, or a recording", camera.Name)
-	case all["rotate"] != nil && camera.Rotate.Set(all.text("rotate")) != nil:
-		return camera, f.wrong(all["rotate"], "rotate needs %s", kinds["rotation"])
+	case !turns:
+		return camera, f.wrong(all["rotate"], "rotate needs auto, 0, 90, 180 or 270")
 	case all["door"] != nil && camera.Door != "entrance" && camera.Door != "exit":
 		return camera, f.wrong(all["door"], "door needs entrance or exit")
 	case user == "" && password != "":

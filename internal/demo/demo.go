@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/xdg"
@@ -25,42 +24,29 @@ import (
 // ErrNoStills is returned by [Find] if the stills are not on this machine.
 var ErrNoStills = errors.New("the demo's stills are not on this machine")
 
-// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or that of the package faceauth, or that of the gocv module
-// in Go's module cache.
+// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or that of the package faceauth,
+// or that of the gocv module in Go's module cache.
 func Find() (string, error) {
-	var tried []string
-	if dir := os.Getenv("FACEAUTH_DEMO_FACES"); dir != "" {
-		tried = append(tried, dir)
-	} else {
-		for _, dir := range xdg.Shared() {
-			tried = append(tried, filepath.Join(dir, "faceauth", "demo"))
-		}
+	tried := []string{os.Getenv("FACEAUTH_DEMO_FACES")}
+	if tried[0] == "" {
 		cache := filepath.Join(os.Getenv("HOME"), "go", "pkg", "mod")
 		if out, err := exec.Command("go", "env", "GOMODCACHE").Output(); err == nil {
 			cache = strings.TrimSpace(string(out))
 		}
-		tried = append(tried, filepath.Join(cache, "gocv.io", "x", "gocv@"+gocvVersion(), "contrib", "att_faces"))
+		for _, dir := range xdg.Shared() {
+			tried = append(tried, filepath.Join(dir, "faceauth", "demo"))
+		}
+		cached, _ := filepath.Glob(filepath.Join(cache, "gocv.io", "x", "gocv@*", "contrib", "att_faces"))
+		tried = append(tried, cached...)
 	}
 	for _, dir := range tried {
 		if info, err := os.Stat(filepath.Join(dir, "s1")); err == nil && info.IsDir() {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("%w: there is no %s; the package faceauth has them; with Go installed run: go mod download "+
-		"gocv.io/x/gocv@%s, or name a folder that holds s1, s2 and s3 of the ORL Database of Faces with "+
-		"FACEAUTH_DEMO_FACES", ErrNoStills, filepath.Join(tried[len(tried)-1], "s1"), gocvVersion())
-}
-
-// gocvVersion returns the version of gocv that this program was built with.
-func gocvVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == "gocv.io/x/gocv" {
-				return m.Version
-			}
-		}
-	}
-	return "v0.31.0" // a test binary may not know its modules
+	return "", fmt.Errorf("%w; the package faceauth has them; with Go installed run: go mod download "+
+		"gocv.io/x/gocv@latest, or name a folder that holds s1, s2 and s3 of the ORL Database of Faces with "+
+		"FACEAUTH_DEMO_FACES", ErrNoStills)
 }
 
 // Script describes the recordings: their paths, and the people in each frame.

@@ -124,9 +124,6 @@ func (o *options) attack(c *cobra.Command, dir string, a attackFlags) error {
 	if err != nil {
 		return cli.Fail(cli.BadUsage, err)
 	}
-	if err := o.CheckTimeout(); err != nil {
-		return err
-	}
 	var people []evaluate.Identity
 	var portraits dataset.Portraits
 	defer func() { portraits.Close() }()
@@ -157,8 +154,8 @@ func (o *options) attack(c *cobra.Command, dir string, a attackFlags) error {
 				bar := cli.NewProgress(len(attacks), kind+", guards "+guards.name)
 				out, err := evaluate.Withstand(c.Context(), attacks, evaluate.Guarded{
 					Entry: entries[len(entries)-1], Guards: guards.name, Liveness: float32(guards.liveness),
-				}, bar.Step)
-				bar.End()
+				}, func() { bar.Add(1) })
+				bar.Finish()
 				if err != nil {
 					return err
 				}
@@ -200,13 +197,13 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, a attackFlags
 		return all, evalError(err)
 	}
 	bar := cli.NewProgress(len(people)*(len(people)-1)*len(a.steps), "blending")
-	defer bar.End()
+	defer bar.Finish()
 	all, err := evaluate.Bridges(people, a.enroll, a.steps, func(user string, i int, attacker string, j, n int) (
 		[][]float32, error) {
 		if err := c.Context().Err(); err != nil {
 			return nil, err
 		}
-		bar.Step()
+		bar.Add(1)
 		return portraits.Blends(v.extractor, user, i, attacker, j, n)
 	})
 	if kind == "morph" {

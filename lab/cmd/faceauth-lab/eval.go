@@ -269,8 +269,8 @@ func (o *options) eval(c *cobra.Command, dir string, e evaluation) error {
 		return cli.Fail(cli.BadUsage, err)
 	}
 	bar := cli.NewProgress(len(choices), "evaluating")
-	s, err := evaluate.RunAll(c.Context(), ids, e.Protocol, choices, entries, func(int) { bar.Step() })
-	bar.End()
+	s, err := evaluate.RunAll(c.Context(), ids, e.Protocol, choices, entries, func(int) { bar.Add(1) })
+	bar.Finish()
 	if err != nil {
 		return evalError(err)
 	}

@@ -82,7 +82,7 @@ func (o *trialFlags) check() error {
 	if o.every < 40*time.Millisecond {
 		err = errors.Join(err, fmt.Errorf("attempts every %v are too many; use 40ms or more", o.every))
 	}
-	return cli.Fail(cli.BadUsage, errors.Join(err, o.CheckTimeout()))
+	return cli.Fail(cli.BadUsage, err)
 }
 
 // checkAttacks returns nil if the attacks are known.
@@ -126,9 +126,9 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 		t.Bridge = films.blends
 	}
 	bar := cli.NewProgress(-1, "logging in")
-	t.Step = func(string) { bar.Step() }
+	t.Step = func(string) { bar.Add(1) }
 	r, err := login.Run(c.Context(), v.Space, all, t)
-	bar.End()
+	bar.Finish()
 	if errors.Is(err, login.ErrNobody) {
 		return cli.Fail(cli.NoFace, fmt.Errorf("%w; with --no-poses the first four usable faces are enrolled", err))
 	}

@@ -71,9 +71,9 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 	}
 	t.Spare = !o.EveryFrame
 	bar := cli.NewProgress(-1, "days")
-	t.Usable, t.Day = preprocess.EnrolGate.Passes, bar.Step
+	t.Usable, t.Day = preprocess.EnrolGate.Passes, func() { bar.Add(1) }
 	r, err := days.Run(c.Context(), v.Space, all, t)
-	bar.End()
+	bar.Finish()
 	if errors.Is(err, days.ErrTooFew) {
 		return cli.Fail(cli.NoFace, err)
 	}
@@ -88,9 +88,6 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 
 // subjects returns the recordings of all people in dir.
 func (o *options) subjects(c *cobra.Command, v *vision, dir string) (all []days.Recording, err error) {
-	if err := o.CheckTimeout(); err != nil {
-		return nil, err
-	}
 	r := o.reader(c, v, dir)
 	err = r.Each(dir, func(person, path string, attack bool) error {
 		if attack {

@@ -29,7 +29,7 @@ func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.
 		Warn: func(s string) { cli.Warn(c, s) },
 		Begin: func(name string, frames int) (step, end func()) {
 			bar := cli.NewProgress(frames, name)
-			return bar.Step, bar.End
+			return func() { bar.Add(1) }, func() { bar.Finish() }
 		},
 	}
 	if v.detector == nil {
@@ -61,9 +61,6 @@ func (seen) Close() error { return nil }
 
 // recordings reads the faces of all identities in dir.
 func (o *options) recordings(c *cobra.Command, v *vision, dir string) ([]evaluate.Identity, []string, error) {
-	if err := o.CheckTimeout(); err != nil {
-		return nil, nil, err
-	}
 	ids, err := o.reader(c, v, dir).Identities(c.Context(), dir, nil)
 	if err != nil {
 		return nil, nil, readError(c, err)

@@ -84,13 +84,13 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options) error 
 	bar := cli.NewProgress(1, "choosing")
 	t.Progress = func(done, of int) {
 		if done == 1 {
-			bar.End()
+			bar.Finish()
 			bar = cli.NewProgress(of, "choosing")
 		}
-		bar.Step()
+		bar.Add(1)
 	}
 	r, err := calibrate.Run(c.Context(), ids, space, t)
-	bar.End()
+	bar.Finish()
 	switch {
 	case errors.Is(err, calibrate.ErrTooFew):
 		return cli.Fail(cli.BadSource, err)
