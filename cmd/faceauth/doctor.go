@@ -142,7 +142,7 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 	space := g.Space().ID
 	all.Add(needed, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, space,
 		cmp.Or(strings.Join(g.Names(), ", "), "nobody")))
-	all.Add(useful, "features", strong(space, o.Models), "the gallery compares faces by "+space)
+	all.Add(useful, "features", strong(space, o.Models), "this gallery compares faces by "+space)
 	all.Add(useful, "norms of faces", normed(space), "faces that are hard to recognise are not learned")
 }
 
