@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,20 +25,18 @@ type bucket struct {
 const (
 	stream = "KV_people"
 	place  = "$KV.people."
-	// Only an administrator's device may write the keys, and only the member of a name what begins with
-	// member or here.
-	keyName        = "all.keys"
-	memberPrefix   = "member."
-	presencePrefix = "here."
+	// Only an administrator's device may write the keys, and a member of what begins with here what has its key.
+	keyName    = "all.keys"
+	herePrefix = "here."
 )
 
 // open connects to the server, and opens the bucket.
-func (m membership) open(ctx context.Context, more ...nats.Option) (b *bucket, err error) {
+func (m Membership) open(ctx context.Context, more ...nats.Option) (b *bucket, err error) {
 	b = new(bucket)
 	if b.nc, err = m.dial(more...); err != nil {
 		return nil, err
 	}
-	b.js, err = jetstream.New(b.nc, jetstream.WithPublishAsyncMaxPending(256))
+	b.js, err = jetstream.New(b.nc)
 	if err == nil {
 		b.s, err = b.js.Stream(ctx, stream)
 	}
@@ -83,25 +80,17 @@ func (b *bucket) get(ctx context.Context, name string) (*jetstream.RawStreamMsg,
 	return m, nil
 }
 
-// message is a value to be written: its headers tell which write it is, and the number of the key that
-// has sealed it.
-func message(name string, key uint32, value []byte) *nats.Msg {
+// message is a value to be written. Its header tells which write it is.
+func message(name string, value []byte) *nats.Msg {
 	m := nats.NewMsg(place + name)
 	m.Header.Set("Write", nuid.Next())
-	m.Header.Set("Key", strconv.FormatUint(uint64(key), 10))
 	m.Data = value
 	return m
 }
 
-// numberOf returns the number of the key that has sealed a value. Without one it counts as old.
-func numberOf(h nats.Header) uint32 {
-	n, _ := strconv.ParseUint(h.Get("Key"), 10, 32)
-	return uint32(n)
-}
-
 // put writes a value, over whatever is there.
-func (b *bucket) put(ctx context.Context, name string, key uint32, value []byte) error {
-	_, err := b.js.PublishMsg(ctx, message(name, key, value))
+func (b *bucket) put(ctx context.Context, name string, value []byte) error {
+	_, err := b.js.PublishMsg(ctx, message(name, value))
 	if err != nil {
 		return fmt.Errorf("giving %s to the fleet: %w", name, err)
 	}
@@ -111,13 +100,11 @@ func (b *bucket) put(ctx context.Context, name string, key uint32, value []byte)
 // note says that a value was written.
 type note struct {
 	name, write string
-	key         uint32
 	last        bool // the list of all ends here
 }
 
-// listen returns the names of all values, and then of those that are written. It calls lost when it may
-// have missed one.
-func (b *bucket) listen(ctx context.Context, lost func()) (<-chan note, func(), error) {
+// listen returns the names of all values, and then of those that are written.
+func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 	c, err := b.s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
 	})
@@ -126,17 +113,12 @@ func (b *bucket) listen(ctx context.Context, lost func()) (<-chan note, func(), 
 	if err == nil {
 		listening, err = c.Consume(func(m jetstream.Msg) {
 			info, err := m.Metadata()
-			n := note{strings.TrimPrefix(m.Subject(), place), m.Headers().Get("Write"), numberOf(m.Headers()),
-				err == nil && info.NumPending == 0}
+			n := note{strings.TrimPrefix(m.Subject(), place), m.Headers().Get("Write"), err == nil && info.NumPending == 0}
 			select {
 			case notes <- n:
 			case <-ctx.Done():
 			}
-		}, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if errors.Is(err, jetstream.ErrOrderedConsumerReset) || errors.Is(err, jetstream.ErrNoHeartbeat) {
-				lost()
-			}
-		}))
+		})
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)

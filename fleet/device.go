@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // syncer is a member that keeps its gallery in step.
@@ -27,7 +28,7 @@ type syncer struct {
 	path   string
 	tell   func(string)
 	lock   *os.File
-	m      membership
+	m      Membership
 	said   gallery.There // who is here, as the others know it
 	mended map[ID]bool   // garbage that this session has written over: once, so that two devices do not go on
 }
@@ -147,27 +148,18 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 		return err
 	}
 	defer b.nc.Close()
-	m, old, err := d.m.renewed(ctx, b)
+	old, err := d.m.renewed(ctx, b, d.path)
 	if err != nil {
 		return err
 	}
-	if m.Ring.Keys.now() != d.m.Ring.Keys.now() || len(m.Ring.Keys) != len(d.m.Ring.Keys) {
-		err = m.save(d.path)
+	if old && d.m.Ring.AdminBox != "" {
+		return d.m.again(ctx, b)
 	}
-	if err == nil {
-		d.m, d.said, d.mended = m, gallery.There{}, make(map[ID]bool)
-		err = m.introduce(ctx, b)
-	}
-	if err == nil && old && m.Ring.AdminBox != "" {
-		var all map[string]introduction
-		if all, err = m.introduced(ctx, b); err == nil {
-			err = m.publishKeys(ctx, b, all)
-		}
-	}
-	if err != nil {
+	d.said, d.mended = gallery.There{}, make(map[ID]bool)
+	if err := d.say(ctx, b); err != nil {
 		return err
 	}
-	notes, stop, err := b.listen(ctx, cancel)
+	notes, stop, err := b.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -180,13 +172,12 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 
 // follow takes what others write and gives what changes here. It begins with the list of all names:
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
-// differs. There is at least the introduction of this device, so the list ends.
+// differs. There is at least what this device has said, so the list ends.
 func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inStep func()) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	seen, version, looked := make(map[ID]bool), int64(-1), time.Time{}
-	listed, more, stale := false, false, len(d.m.Ring.Keys) > 1
-	for {
+	there, version, looked := make(map[ID]bool), int64(-1), time.Time{}
+	for listed := false; ; {
 		var batch []note
 		select {
 		case <-ctx.Done():
@@ -199,63 +190,64 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		}
 		ended := false
 		for _, n := range batch {
-			if n.name == keyName && (listed || n.key > d.m.Ring.Keys.now()) {
+			if n.name == keyName && n.write != d.m.seen {
 				return nil
 			}
-			id, person := parseID(n.name)
-			seen[id] = true
-			stale, ended = stale || person && n.key < d.m.Ring.Keys.now(), ended || n.last
+			id, _ := parseID(n.name)
+			there[id], ended = true, ended || n.last
 		}
 		err := d.pull(ctx, b, batch)
 		if err == nil {
 			err = d.hear(ctx, b, batch)
 		}
+		if err == nil && ended && !listed {
+			listed, err = true, d.missing(there)
+		}
 		if err != nil {
 			return err
-		}
-		if ended && !listed {
-			n, err := d.missing(seen)
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				d.tell(fmt.Sprintf("the server lacks %d people whom it had: they are given back", n))
-			}
-			listed, version = true, -1
 		}
 		if !listed || len(notes) > 0 {
 			continue
 		}
 		now, err := d.rows.Version()
-		if err == nil && (now != version || time.Since(looked) > time.Minute) {
-			looked = time.Now()
-			err = d.say(ctx, b)
-		}
 		if err != nil {
 			return err
 		}
-		if now == version && len(batch) == 0 && !more && !stale {
+		if now == version && len(batch) == 0 && time.Since(looked) < time.Minute {
 			continue
 		}
-		version = now
-		if err := d.look(); err != nil {
+		version, looked = now, time.Now()
+		more, err := d.give(ctx, b)
+		if err != nil {
 			return err
 		}
-		if more, err = d.push(ctx, b); err != nil {
-			return err
-		}
-		inStep()
-		if stale && !more && d.m.Ring.AdminBox != "" {
-			if stale, err = d.retire(ctx, b); err != nil {
-				return err
-			}
+		if inStep(); more {
+			version = -1 // again at the next tick
 		}
 	}
 }
 
+// give tells the others what has changed here, and reports whether something is left.
+func (d *syncer) give(ctx context.Context, b *bucket) (more bool, err error) {
+	if err := d.say(ctx, b); err != nil {
+		return true, err
+	}
+	if err := d.look(); err != nil {
+		return true, err
+	}
+	more, err = d.push(ctx, b)
+	if err != nil || more {
+		return true, err
+	}
+	return d.retire(ctx, b)
+}
+
 // pull fetches values that this device has not seen, and takes them.
 func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
-	want := make(map[ID]bool)
+	var mu sync.Mutex // guards got and d.mended
+	var got []kept
+	var work errgroup.Group
+	work.SetLimit(fetchers)
 	for _, n := range batch {
 		id, ok := parseID(n.name)
 		if !ok {
@@ -263,35 +255,24 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 		}
 		lacks, err := d.lacks(id, n.write)
 		if err != nil {
-			return err
+			return errors.Join(err, work.Wait())
 		}
-		want[id] = lacks
-	}
-	var mu sync.Mutex // guards got and failed
-	var got []kept
-	var failed error
-	var work sync.WaitGroup
-	slots := make(chan struct{}, fetchers)
-	for id, lacks := range want {
 		if !lacks {
 			continue
 		}
-		slots <- struct{}{}
-		work.Go(func() {
-			defer func() { <-slots }()
+		work.Go(func() error {
 			k, garbage, err := d.value(ctx, b, id)
 			mu.Lock()
 			defer mu.Unlock()
-			failed = errors.Join(failed, err)
 			if !garbage || !d.mended[id] {
 				got = append(got, k)
 			}
 			d.mended[id] = d.mended[id] || garbage
+			return err
 		})
 	}
-	work.Wait()
-	if failed != nil || len(got) == 0 {
-		return failed
+	if err := work.Wait(); err != nil || len(got) == 0 {
+		return err
 	}
 	return d.take(got)
 }
@@ -303,7 +284,7 @@ func (d *syncer) value(ctx context.Context, b *bucket, id ID) (k kept, garbage b
 	if err != nil {
 		return k, false, err
 	}
-	k = kept{id: id, write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Header)}
+	k = kept{id: id, write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
 	if d.m.Ring.Keys.open(id.String(), m.Data, &k.rec) != nil || !k.rec.sane(id) {
 		k.rec, garbage = Record{}, true
 	}
@@ -333,44 +314,36 @@ func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 // put writes records over the values that they are made of. Lost are those that others have written. Who
 // has more faces than a value can hold stays as the others know them.
 func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state, lost []note, err error) {
-	futures := make([]jetstream.PubAckFuture, len(all))
-	for i, p := range all {
-		p.key = d.m.Ring.Keys.now()
-		m := message(p.id.String(), p.key, d.m.Ring.Keys.seal(p.id.String(), p.rec))
-		if int64(m.Size()) > b.nc.MaxPayload() {
-			d.tell(p.rec.Name + " has too many faces for the fleet; remove some, and the others learn what has changed")
-			continue
-		}
-		p.write = m.Header.Get("Write")
-		futures[i], err = b.js.PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(p.rev))
-		if err != nil {
-			return nil, nil, fmt.Errorf("giving people to the fleet: %w", err)
-		}
-	}
-	late := time.After(answer)
-	for i, p := range all {
-		if futures[i] == nil {
-			won = append(won, p) // until the next change
-			continue
-		}
-		select {
-		case ack := <-futures[i].Ok():
-			p.rev = ack.Sequence
-			won = append(won, p)
-		case failed := <-futures[i].Err():
+	ctx, cancel := context.WithTimeoutCause(ctx, answer, errors.New("it does not answer: its disk may be full"))
+	defer cancel()
+	var mu sync.Mutex // guards won and lost
+	var work errgroup.Group
+	for _, p := range all {
+		work.Go(func() error {
+			p.key = d.m.Ring.Keys.now()
+			m := message(p.id.String(), d.m.Ring.Keys.seal(p.id.String(), p.rec))
+			ack, err := b.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(p.rev))
+			mu.Lock()
+			defer mu.Unlock()
 			var api *jetstream.APIError
-			if !errors.As(failed, &api) || api.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequence &&
-				api.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequenceConstant {
-				return won, nil, fmt.Errorf("giving people to the fleet: %w", failed)
+			switch {
+			case errors.Is(err, nats.ErrMaxPayload):
+				d.tell(p.rec.Name + " has too many faces for the fleet; remove some, and the others learn what has changed")
+				won = append(won, p) // until the next change
+			case err == nil:
+				p.write, p.rev = m.Header.Get("Write"), ack.Sequence
+				won = append(won, p)
+			case errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+				api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+				lost = append(lost, note{name: p.id.String(), write: "of another device"})
+			default:
+				return fmt.Errorf("giving people to the server of the fleet: %w", cmp.Or(context.Cause(ctx), err))
 			}
-			lost = append(lost, note{name: p.id.String(), write: "of another device"})
-		case <-late:
-			return won, nil, errors.New("the server of the fleet does not answer: its disk may be full")
-		case <-ctx.Done():
-			return won, nil, ctx.Err()
-		}
+			return nil
+		})
 	}
-	return won, lost, nil
+	err = work.Wait()
+	return won, lost, err
 }
 
 // Waiting returns the number of people with changes that the server does not have yet.
@@ -386,19 +359,19 @@ func Waiting(path string) (n int64, err error) {
 // hear keeps in the gallery whom other devices see.
 func (d *syncer) hear(ctx context.Context, b *bucket, notes []note) error {
 	for _, n := range notes {
-		if !strings.HasPrefix(n.name, presencePrefix) || n.name == presencePrefix+public(d.m.Seed) {
+		if !strings.HasPrefix(n.name, herePrefix) || n.name == herePrefix+public(d.m.Seed) {
 			continue
 		}
 		sealed, err := b.get(ctx, n.name)
 		if err != nil {
 			return err
 		}
-		var there gallery.There
-		if d.m.Ring.Keys.open(n.name, sealed.Data, &there) != nil || face.CheckName(there.Place) != nil {
-			there = gallery.There{} // of a member that was revoked
+		var i introduction
+		if d.m.Ring.Keys.open(n.name, sealed.Data, &i) != nil || face.CheckName(i.Place) != nil {
+			i.There = gallery.There{} // of a member that was revoked
 		}
-		there.At = min(there.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
-		err = d.rows.Change(func(t *gallery.Tx) error { return t.Elsewhere(n.name, there) })
+		i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
+		err = d.rows.Change(func(t *gallery.Tx) error { return t.Elsewhere(n.name, i.There) })
 		if err != nil {
 			return err
 		}
@@ -416,9 +389,6 @@ func (d *syncer) say(ctx context.Context, b *bucket) error {
 	if d.said.At > 0 && fresh && bytes.Equal(encode(mine.Since), encode(d.said.Since)) {
 		return nil
 	}
-	err = d.m.put(ctx, b, presencePrefix+public(d.m.Seed), mine)
-	if err == nil {
-		d.said = mine
-	}
-	return err
+	d.said = mine
+	return d.m.introduce(ctx, b, public(d.m.Seed), d.m.introduction(mine))
 }

@@ -46,7 +46,8 @@ func (w *world) values() map[string][]byte {
 }
 
 // readable counts the values about people that keys open.
-func readable(values map[string][]byte, k Keys) (n, all int) {
+func readable(values map[string][]byte, k Keys) string {
+	n, all := 0, 0
 	for name, data := range values {
 		if _, ok := parseID(name); !ok {
 			continue
@@ -56,13 +57,37 @@ func readable(values map[string][]byte, k Keys) (n, all int) {
 			n++
 		}
 	}
-	return n, all
+	return fmt.Sprint(n, " of ", all)
 }
 
-func (d *device) member() membership {
+func (d *device) member() Membership {
 	m, err := readMembership(d.path)
 	try(d.w.t, err)
 	return m
+}
+
+// renewed waits until devices have no key but one of a number.
+func (w *world) renewed(number uint32, all ...*device) {
+	w.t.Helper()
+	for _, d := range all {
+		w.wait(fmt.Sprint(d.name, " has key ", number), func() bool {
+			k := d.member().Ring.Keys
+			return len(k) == 1 && k.now() == number
+		})
+	}
+}
+
+// told waits until a device has printed a text.
+func (d *device) told(w *world, text string) {
+	w.t.Helper()
+	w.wait(d.name+" is told "+text, func() bool { return strings.Contains(d.run.out.String(), text) })
+}
+
+// moved runs the server with another folder.
+func (w *world) moved(folder string) {
+	w.server.end(true)
+	w.folder = folder
+	w.serve()
 }
 
 // A stolen device is shut out within a second and reads nothing later, whoever gives it the server's
@@ -74,55 +99,59 @@ func TestRevoke(t *testing.T) {
 	w.enrolled(a, "bob")
 	w.known("alice", a, b)
 	w.known("bob", stolen)
-	before := w.values()
+	before, copied := w.values(), filepath.Join(w.dir, "copied")
+	w.server.end(true)
+	w.copy(w.folder, copied)
+	w.serve()
 	thief := stolen.member()
-	if n, all := readable(before, thief.Ring.Keys); n != 2 || all != 2 {
-		t.Fatalf("%d of %d", n, all)
-	}
+	w.is("the thief reads before", readable(before, thief.Ring.Keys), "2 of 2")
 	b.stop(true)
+	w.wait("it is connected", func() bool {
+		all, err := Members(a.path)
+		return err == nil && all[2].Online
+	})
 	try(t, Revoke(t.Context(), a.path, stolen.name))
 	begun := time.Now()
-	w.wait("it is told", func() bool { return strings.Contains(stolen.run.out.String(), "was revoked") })
+	stolen.told(w, "was revoked")
 	if took := time.Since(begun); took > time.Second {
 		t.Errorf("it was connected for %v", took)
 	}
 	w.enrolled(a, "carol")
 	w.enrolled(stolen, "mallory")
-	w.wait("one key is left", func() bool { return len(a.member().Ring.Keys) == 1 })
+	w.renewed(2, a)
 	b.start()
 	w.known("carol", b)
 	w.known("alice", a, b)
-	w.wait("b has the key", func() bool { return len(b.member().Ring.Keys) == 1 })
+	w.renewed(2, b)
 	after := w.values()
-	if n, all := readable(after, thief.Ring.Keys); n != 0 || all != 3 {
-		t.Errorf("the thief reads %d of %d", n, all)
-	}
-	if n, _ := readable(before, a.member().Ring.Keys); n != 0 {
-		t.Errorf("members still read %d values of the old backup", n)
-	}
+	w.is("the thief reads", readable(after, thief.Ring.Keys), "0 of 3")
+	w.is("members read of the old backup", readable(before, a.member().Ring.Keys), "0 of 2")
 	// With all that the server has, the thief gets no new key.
 	var r renewal
-	try(t, decoding.Unmarshal(w.values()[keyName], &r))
+	try(t, decoding.Unmarshal(after[keyName], &r))
 	if len(r.For) != 2 || r.For[public(thief.Seed)] != nil {
 		t.Errorf("%d devices have the new key", len(r.For))
 	}
+	// An old copy of the server lets the thief in, until an administrator comes.
+	a.stop(false)
+	w.moved(copied)
+	w.wait("the thief is back", func() bool {
+		all, err := Members(b.path)
+		return err == nil && len(all) == 3 && all[2].Online
+	})
+	a.start()
+	w.wait("the thief is out again", func() bool {
+		all, err := Members(b.path)
+		return err == nil && len(all) == 2 && all[0].Online && all[1].Online && all[0].Admin && !all[1].Admin
+	})
 	if text, _ := a.content(); strings.Contains(text, "mallory") {
 		t.Error("a revoked device is heard")
 	}
 	try(t, Revoke(t.Context(), a.path, ""))
-	w.wait("the renewed key is the only one", func() bool {
-		k := b.member().Ring.Keys
-		return len(k) == 1 && k.now() == 3
-	})
+	w.renewed(3, a, b)
 	w.enrolled(b, "dora")
 	w.known("dora", a)
-	all, err := Members(b.path)
-	if err != nil || len(all) != 2 || !all[0].Online || !all[1].Online || !all[0].Admin || all[1].Admin {
-		t.Errorf("%v %+v", err, all)
-	}
-	if err := Revoke(t.Context(), b.path, "d0"); !errors.Is(err, errNoAdmin) {
-		t.Errorf("a member that is no administrator revokes: %v", err)
-	}
+	w.is("a member that is no administrator revokes", Revoke(t.Context(), b.path, "d0"), errNoAdmin)
 }
 
 // A forgotten person is in no later copy of the server, and in no file of a device; an old copy brings
@@ -132,19 +161,14 @@ func TestForgotten(t *testing.T) {
 	a, b := w.devices[0], w.devices[1]
 	w.enrolled(a, "alice-of-the-test")
 	w.known("alice-of-the-test", b)
-	old := w.values()
+	old, copied := w.values(), filepath.Join(w.dir, "copied")
 	w.server.end(true)
-	copied := filepath.Join(w.dir, "copied")
 	w.copy(w.folder, copied)
 	w.serve()
 	b.forget("alice-of-the-test")
 	w.wait("a forgets", func() bool { text, _ := a.content(); return text == "" })
-	if n, _ := readable(old, a.member().Ring.Keys); n != 1 {
-		t.Errorf("%d values of the old copy", n)
-	}
-	if n, all := readable(w.values(), a.member().Ring.Keys); n != 1 || all != 1 { // the mark
-		t.Errorf("%d of %d", n, all)
-	}
+	w.is("of the old copy can be read", readable(old, a.member().Ring.Keys), "1 of 1")
+	w.is("the mark", readable(w.values(), a.member().Ring.Keys), "1 of 1")
 	a.stop(false)
 	a.hand(func(g *gallery.Gallery) error { return g.Save() }) // the learner follows
 	for _, d := range w.devices {
@@ -154,75 +178,69 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 	a.start()
-	w.server.end(true)
-	w.folder = copied
-	w.serve()
+	w.moved(copied)
 	w.enrolled(a, "bob")
 	w.known("bob", b)
-	w.wait("she is gone there, too", func() bool {
-		_, all := readable(w.values(), nil)
-		return all == 2 && w.agreed()
-	})
+	w.wait("she is gone there, too", func() bool { return readable(w.values(), nil) == "0 of 2" && w.agreed() })
 	if text, _ := b.content(); strings.Contains(text, "alice") {
 		t.Error(text)
 	}
 	// All but the members is lost: the devices give it back, and the keys.
-	w.server.end(true)
-	w.folder = filepath.Join(w.dir, "again")
-	try(t, Backup(copied, filepath.Join(w.dir, "backup")))
-	try(t, Restore(filepath.Join(w.dir, "backup"), w.folder))
-	if err := Restore(filepath.Join(w.dir, "backup"), w.folder); err == nil {
+	again, backup := filepath.Join(w.dir, "again"), filepath.Join(w.dir, "backup")
+	try(t, errors.Join(Backup(copied, backup), Restore(backup, again)))
+	if err := Restore(backup, again); err == nil {
 		t.Error("a server was overwritten")
 	}
-	w.serve()
+	w.moved(again)
 	w.wait("all is back", func() bool {
-		_, all := readable(w.values(), nil)
-		return all == 2 && w.values()[keyName] != nil
+		all := w.values()
+		return readable(all, nil) == "0 of 2" && all[keyName] != nil
 	})
 	try(t, Revoke(t.Context(), a.path, ""))
-	w.wait("the old key is gone", func() bool {
-		return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1 && b.member().Ring.Keys.now() == 2
-	})
+	w.renewed(2, a, b)
 	for _, d := range w.devices {
-		if n, _ := readable(old, d.member().Ring.Keys); n != 0 {
-			t.Errorf("%s reads the old copy", d.name)
-		}
+		w.is(d.name+" reads of the old copy", readable(old, d.member().Ring.Keys), "0 of 1")
 	}
 }
 
-// An invitation admits one device, and one that is damaged nobody.
+// An invitation admits one device, and one that is damaged or was taken back nobody.
 func TestInvitation(t *testing.T) {
 	w := newWorld(t, 9003, 2)
 	i, err := Invite(w.devices[0].path, "hall", false)
 	try(t, err)
 	one, two := w.home("x"), w.home("y")
+	fails := func(what string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v, want %s", err, what)
+		}
+	}
 	try(t, Join(t.Context(), one.path, i))
 	try(t, Join(t.Context(), one.path, i)) // the answer may get lost
-	if err := Join(t.Context(), two.path, i); err == nil || !strings.Contains(err.Error(), "another device") {
-		t.Errorf("%v", err)
-	}
-	if _, err := Invite(w.devices[1].path, "x", false); !errors.Is(err, errNoAdmin) {
-		t.Errorf("%v", err)
+	fails("another device", Join(t.Context(), two.path, i))
+	_, err = Invite(w.devices[1].path, "x", false)
+	fails(errNoAdmin.Error(), err)
+	lost, err := Invite(w.devices[0].path, "lost", true)
+	try(t, err)
+	was := w.devices[0].member().Ring.Admin
+	try(t, Revoke(t.Context(), w.devices[0].path, "lost"))
+	fails("Authorization", Join(t.Context(), two.path, lost))
+	if w.devices[0].member().Ring.Admin == was {
+		t.Error("an invitation that was taken back has the administrators' key")
 	}
 	w.enrolled(w.devices[0], "carol")
 	w.known("carol", w.devices[1]) // it takes part
-	if _, err := open(w.devices[1].path, nil); !errors.Is(err, safefile.ErrLocked) {
-		t.Errorf("a second program takes part: %v", err)
-	}
-	if err := Run(t.Context(), filepath.Join(w.dir, "nobody"), nil); !errors.Is(err, ErrNotMember) {
-		t.Errorf("%v", err)
-	}
+	_, err = open(w.devices[1].path, nil)
+	fails(safefile.ErrLocked.Error(), err)
+	fails(ErrNotMember.Error(), Run(t.Context(), filepath.Join(w.dir, "nobody"), nil))
 	text := i.String()
 	for n := range len(text) {
 		if _, err := ParseInvitation(text[:n]); err == nil {
 			t.Fatalf("%d bytes of an invitation are one", n)
 		}
 	}
-
 	i.Pin[0]++
-	if err := Join(t.Context(), two.path, i); err == nil || !strings.Contains(err.Error(), "another server") {
-		t.Errorf("%v", err)
-	}
+	fails("another server", Join(t.Context(), two.path, i))
 }
 
 // What a member that lies may not do, and what the others make of what it may: nothing stays.
@@ -236,14 +254,14 @@ func TestLies(t *testing.T) {
 	for _, subject := range []string{
 		"$JS.API.STREAM.PURGE.KV_people", "$JS.API.STREAM.DELETE.KV_people", "$JS.API.STREAM.CREATE.X",
 		"$JS.API.STREAM.UPDATE.KV_people", "$JS.API.STREAM.MSG.DELETE.KV_people", "$SYS.REQ.SERVER.PING",
-		asking + public(a.member().Seed), place + keyName, place + memberPrefix + public(a.member().Seed),
-		place + presencePrefix + "hall",
+		asking + public(a.member().Seed), place + keyName, place + herePrefix + public(a.member().Seed),
 	} {
 		if _, err := b.nc.Request(subject, nil, 300*time.Millisecond); err == nil {
 			t.Error(subject, "answers")
 		}
 	}
-	for _, r := range []request{{What: "invite", Name: "x", Admin: true}, {What: "revoke", Name: "first"}} {
+	for _, r := range []request{{What: "invite", Name: "x", Admin: true}, {What: "revoke", Name: "first"},
+		{What: "revoke", Keys: []string{public(a.member().Seed)}}} {
 		if out, err := m.ask(r); err == nil {
 			t.Errorf("%s: %+v", r.What, out)
 		}
@@ -253,17 +271,18 @@ func TestLies(t *testing.T) {
 	if _, err := b.js.PublishMsg(t.Context(), x); err == nil {
 		t.Error("a member empties the bucket")
 	}
-	// It says that it is an administrator, and gets no more keys than others.
+	// It says that it is an administrator, and gets no more keys than others; it holds no renewal up.
 	liar.stop(false)
-	me := public(m.Seed)
-	try(t, m.put(t.Context(), b, memberPrefix+me, introduction{"first", public(m.Box), m.Ring.vouch("")}))
-	try(t, m.put(t.Context(), b, memberPrefix+me, introduction{"first", public(m.Box), []byte("yes")}))
-	try(t, Revoke(t.Context(), a.path, ""))
-	if m, _, err = m.renewed(t.Context(), b); err != nil || m.Ring.Keys.now() != 2 || m.Ring.AdminBox != "" {
-		t.Errorf("%v: a member became an administrator: %v", err, m.Ring.AdminBox != "")
+	try(t, b.put(t.Context(), ID{7}.String(), []byte("of nobody")))
+	for i, lie := range []introduction{{Box: public(m.Box), Admin: []byte("yes")}, {Box: "none"}} {
+		lie.Place = "first"
+		try(t, m.introduce(t.Context(), b, public(m.Seed), lie))
+		try(t, Revoke(t.Context(), a.path, ""))
+		w.renewed(uint32(i+2), a)
+		_, err := m.renewed(t.Context(), b, liar.path)
+		w.is("it has the key", fmt.Sprint(m.Ring.Keys.now(), m.Ring.AdminBox, err == nil), fmt.Sprint(2, "", i == 0))
 	}
-	w.wait("one key", func() bool { return len(a.member().Ring.Keys) == 1 })
-	face, keys, other := vector.Bytes(w.vector()), m.Ring.Keys, Keys{77: make([]byte, 32)}
+	face, keys, other := vector.Bytes(w.vector()), a.member().Ring.Keys, Keys{77: make([]byte, 32)}
 	for i, lie := range []struct {
 		keys Keys
 		rec  Record
@@ -282,7 +301,7 @@ func TestLies(t *testing.T) {
 			id = ID(r.ColumnRawBlob(0))
 			return nil
 		}, name)
-		try(t, b.put(t.Context(), id.String(), 77, lie.keys.seal(id.String(), lie.rec)))
+		try(t, b.put(t.Context(), id.String(), lie.keys.seal(id.String(), lie.rec)))
 		if lie.rec.Name == "late" {
 			name = "late"
 		}
@@ -302,30 +321,20 @@ func TestLies(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	w := newWorld(t, 9013, 2)
 	a, off := w.devices[0], w.devices[1]
-	join := func(name string, i Invitation) *device {
-		d := &device{home: w.home(name)}
-		try(t, Join(t.Context(), d.path, i))
-		w.devices = append(w.devices, d)
-		d.start()
-		return d
-	}
-	i, err := Invite(a.path, "boss", true)
-	try(t, err)
-	boss := join("boss", i)
+	boss := w.device("boss", true)
 	w.wait("all are known", func() bool {
 		values := w.values()
-		return values[memberPrefix+public(boss.member().Seed)] != nil && values[memberPrefix+public(off.member().Seed)] != nil
+		return values[herePrefix+public(boss.member().Seed)] != nil && values[herePrefix+public(off.member().Seed)] != nil
 	})
 	off.stop(true)
 	late, err := Invite(a.path, "late", false)
 	try(t, err)
 	try(t, Revoke(t.Context(), a.path, "boss"))
-	w.wait("one key is left", func() bool { return len(a.member().Ring.Keys) == 1 })
+	w.renewed(2, a)
 	off.start()
 	a.write("alice", 1)
 	w.known("alice 0", off)
-	d := join("late", late)
-	w.wait("it is told", func() bool { return strings.Contains(d.run.out.String(), errOldKey.Error()) })
+	w.join("late", late).told(w, errOldKey.Error())
 	db, err := store.Open(a.path, false)
 	try(t, err)
 	try(t, db.Write(func() (err error) {
@@ -336,7 +345,7 @@ func TestLeftOut(t *testing.T) {
 		return err
 	}))
 	try(t, db.Close())
-	w.wait("it is told", func() bool { return strings.Contains(a.run.out.String(), "too many faces") })
+	a.told(w, "too many faces")
 	a.write("bob", 1)
 	w.known("bob 0", off)
 }
@@ -394,8 +403,8 @@ func TestPresence(t *testing.T) {
 	if text := seen(time.Now().Add(gallery.Lasting)); text != "" {
 		t.Errorf("much later: %s", text)
 	}
-	name := presencePrefix + public(a.member().Seed)
-	if err := (Keys{1: make([]byte, 32)}).open(name, w.values()[name], new(gallery.There)); err != errSealed {
+	name := herePrefix + public(a.member().Seed)
+	if err := (Keys{1: make([]byte, 32)}).open(name, w.values()[name], new(introduction)); err != errSealed {
 		t.Errorf("the server reads who is where: %v", err)
 	}
 	try(t, runs.Close())
@@ -435,15 +444,11 @@ func TestFullDisk(t *testing.T) {
 	w.known("bob", a)
 	ofDevice.Fill()
 	enrol("q")
-	w.wait("the device says why", func() bool { return strings.Contains(b.run.out.String(), "disk is full") })
+	b.told(w, "disk is full")
 	ofDevice.Free()
 	w.known("q39", b)
 	w.wait("one state", w.agreed)
-	t.Logf("%s%s", b.run.out.String(), w.server.out.String())
-	for _, d := range w.devices {
-		d.stop(false)
-	}
-	w.check([]*home{a.home, b.home})
+	w.check(w.ended())
 }
 
 // Two people who are merged elsewhere keep the events and sightings of both, and what a user said of
@@ -601,7 +606,7 @@ func TestCluster(t *testing.T) {
 	}
 	for _, user := range []string{"first", "hall"} {
 		d := &device{home: w.home(user)}
-		i := Invitation{Name: user, URLs: of(user)}
+		i := Membership{Name: user, URLs: of(user)}
 		if user == "hall" {
 			i, err = Invite(w.devices[0].path, user, false)
 			if try(t, err); strings.Contains(fmt.Sprint(i.URLs), ":p@") {

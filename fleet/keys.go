@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -16,18 +17,19 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// introduction is what a member tells the others, sealed, so that no server can invent a member. One
-// without a key to seal for is of a device that was revoked.
+// introduction is what a member tells the others, sealed, so that no server can invent a member: who it
+// is, and whom it sees.
 type introduction struct {
-	Name  string `cbor:"1,keyasint"`
-	Box   string `cbor:"2,keyasint"`
-	Admin []byte `cbor:"3,keyasint,omitempty"` // that an administrator has vouched for it
+	gallery.There
+	Box   string `cbor:"4,keyasint"`           // others seal for it with this key
+	Admin []byte `cbor:"5,keyasint,omitempty"` // that an administrator has vouched for it
 }
 
 // renewal is the value of keyName: the ring of each member, sealed by the administrators' key, and by the
 // one before for who was away.
 type renewal struct {
-	For map[string][][]byte `cbor:"1,keyasint"`
+	For    map[string][][]byte `cbor:"1,keyasint"`
+	Number uint32              `cbor:"2,keyasint"` // of the newest key
 }
 
 // vouch returns what only an administrator can say of a member, or nothing.
@@ -40,45 +42,35 @@ func (r ring) vouch(key string) []byte {
 	return h.Sum(nil)
 }
 
-// introduce tells the others who this device is, unless they know.
-func (m membership) introduce(ctx context.Context, b *bucket) error {
-	me := public(m.Seed)
-	mine := introduction{m.Name, public(m.Box), m.Ring.vouch(me)}
-	there, err := b.get(ctx, memberPrefix+me)
-	if err != nil {
-		return err
-	}
-	var said introduction
-	if m.Ring.Keys.open(memberPrefix+me, there.Data, &said) == nil && string(encode(said)) == string(encode(mine)) {
-		return nil
-	}
-	return m.put(ctx, b, memberPrefix+me, mine)
+// introduction returns what this device says of itself.
+func (m Membership) introduction(there gallery.There) introduction {
+	return introduction{there, public(m.Box), m.Ring.vouch(public(m.Seed))}
 }
 
-// put seals a value with the present key, and writes it.
-func (m membership) put(ctx context.Context, b *bucket, name string, v any) error {
-	return b.put(ctx, name, m.Ring.Keys.now(), m.Ring.Keys.seal(name, v))
+// introduce seals the introduction of the member with a key, and writes it.
+func (m Membership) introduce(ctx context.Context, b *bucket, key string, i introduction) error {
+	return b.put(ctx, herePrefix+key, m.Ring.Keys.seal(herePrefix+key, i))
 }
 
 // introduced returns the introductions of all members by their keys. An administrator learns who is one.
-func (m membership) introduced(ctx context.Context, b *bucket) (map[string]introduction, error) {
+func (m Membership) introduced(ctx context.Context, b *bucket) (map[string]introduction, error) {
 	all := make(map[string]introduction)
-	info, err := b.s.Info(ctx, jetstream.WithSubjectFilter(place+memberPrefix+"*"))
+	info, err := b.s.Info(ctx, jetstream.WithSubjectFilter(place+herePrefix+"*"))
 	if err != nil {
 		return nil, err
 	}
 	for subject := range info.State.Subjects {
-		name := strings.TrimPrefix(subject, place)
+		name, key := strings.TrimPrefix(subject, place), strings.TrimPrefix(subject, place+herePrefix)
 		sealed, err := b.get(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		var i introduction
-		if m.Ring.Keys.open(name, sealed.Data, &i) != nil || i.Box == "" {
+		if m.Ring.Keys.open(name, sealed.Data, &i) != nil || !nkeys.IsValidPublicCurveKey(i.Box) ||
+			slices.Contains(m.Ring.Revoked, key) {
 			continue
 		}
-		key := strings.TrimPrefix(name, memberPrefix)
-		if m.Ring.AdminBox != "" && !hmac.Equal(i.Admin, m.Ring.vouch(key)) {
+		if !hmac.Equal(i.Admin, m.Ring.vouch(key)) {
 			i.Admin = nil
 		}
 		all[key] = i
@@ -88,10 +80,9 @@ func (m membership) introduced(ctx context.Context, b *bucket) (map[string]intro
 
 // publishKeys seals the keys of the fleet for members, and their introductions with the present key, so
 // that who is away is known when the old key is gone.
-func (m membership) publishKeys(ctx context.Context, b *bucket, all map[string]introduction) error {
-	me := public(m.Seed)
-	all[me] = introduction{m.Name, public(m.Box), m.Ring.vouch(me)}
-	r := renewal{For: make(map[string][][]byte)}
+func (m Membership) publishKeys(ctx context.Context, b *bucket, all map[string]introduction) error {
+	all[public(m.Seed)] = m.introduction(gallery.There{Place: m.Name})
+	r := renewal{make(map[string][][]byte), m.Ring.Keys.now()}
 	for key, i := range all {
 		in := encode(m.Ring.of(i.Admin != nil))
 		if i.Admin != nil {
@@ -111,66 +102,86 @@ func (m membership) publishKeys(ctx context.Context, b *bucket, all map[string]i
 			}
 			r.For[key] = append(r.For[key], sealed)
 		}
-		if err := m.put(ctx, b, memberPrefix+key, i); err != nil {
+		if err := m.introduce(ctx, b, key, i); err != nil {
 			return err
 		}
 	}
-	return b.put(ctx, keyName, m.Ring.Keys.now(), encode(r))
+	return b.put(ctx, keyName, encode(r))
 }
 
-// renew makes a new key, of which a revoked member, by its name or its key, learns nothing. If it was an
-// administrator, the administrators' key is new, too.
-func (m membership) renew(ctx context.Context, gallery, name, revoked string) error {
+// renew makes a new key, of which revoked members learn nothing: those that the server has let go, and those of a name.
+// If one was an administrator, the administrators' key is new, too.
+func (m Membership) renew(ctx context.Context, path, name string, gone []Member) error {
 	b, err := m.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer b.nc.Close()
-	if m, _, err = m.renewed(ctx, b); err != nil { // another administrator may have made a key
+	if _, err = m.renewed(ctx, b, path); err != nil { // another administrator may have made a key
 		return err
 	}
 	all, err := m.introduced(ctx, b)
 	if err != nil {
 		return err
 	}
-	m.Ring.Keys.add()
-	found := name == "" || revoked != ""
 	for key, i := range all {
-		if key != revoked && (name == "" || i.Name != name) {
-			continue
-		}
-		found = true
-		delete(all, key)
-		if err := m.put(ctx, b, memberPrefix+key, introduction{Name: name}); err != nil {
-			return err
-		}
-		if i.Admin != nil {
-			m.Ring.replace()
+		if i.Place == name {
+			gone = append(gone, Member{Key: key})
 		}
 	}
-	if !found {
+	if name != "" && len(gone) == 0 {
 		return fmt.Errorf("no device has the name %q", name)
 	}
+	admin := false
+	for _, g := range gone {
+		m.Ring.Revoked = append(m.Ring.Revoked, cmp.Or(g.Key, g.Invited))
+		admin = admin || g.Admin || all[g.Key].Admin != nil
+		delete(all, g.Key)
+	}
+	if admin {
+		m.Ring.replace()
+	}
+	m.Ring.Keys.add()
 	if err := m.publishKeys(ctx, b, all); err != nil {
 		return err
 	}
-	return m.save(gallery) // after a crash before it, the next session takes them from the server
+	return m.save(path) // after a crash before it, the next session takes them from the server
+}
+
+// again gives a server that has lost the newest keys, or is an old copy, what it lacks: the keys, and whom it must not
+// let in.
+func (m Membership) again(ctx context.Context, b *bucket) error {
+	if !m.foreign() && len(m.Ring.Revoked) > 0 {
+		_, err := m.ask(request{What: "revoke", Keys: m.Ring.Revoked})
+		if err != nil {
+			return err
+		}
+	}
+	all, err := m.introduced(ctx, b)
+	if err != nil {
+		return err
+	}
+	return m.publishKeys(ctx, b, all)
 }
 
 var errOldKey = errors.New("the fleet has a newer key than this device, which was revoked, or was invited before " +
 	"the key was made; join with a new invitation")
 
-// renewed returns the membership with the newest keys that an administrator has sealed for it. Old
-// says that the server has none or older ones: it is a new one or an old copy.
-func (m membership) renewed(ctx context.Context, b *bucket) (_ membership, old bool, err error) {
+// renewed takes and saves the newest keys that an administrator has sealed for this device. Old says that
+// the server has none or older ones: it is a new one or an old copy.
+func (m *Membership) renewed(ctx context.Context, b *bucket, path string) (old bool, err error) {
 	there, err := b.get(ctx, keyName)
-	if err != nil || there.Data == nil {
-		return m, true, err
+	if err != nil {
+		return false, err
+	}
+	m.seen = there.Header.Get("Write")
+	if there.Data == nil {
+		return true, nil
 	}
 	var r renewal
 	box, err := nkeys.FromCurveSeed([]byte(m.Box))
 	if err = cmp.Or(err, decoding.Unmarshal(there.Data, &r)); err != nil {
-		return m, false, fmt.Errorf("reading the keys of the fleet: %w", err)
+		return false, fmt.Errorf("reading the keys of the fleet: %w", err)
 	}
 	now := m.Ring.Keys.now()
 	for _, sealed := range r.For[public(m.Seed)] {
@@ -181,25 +192,28 @@ func (m membership) renewed(ctx context.Context, b *bucket) (_ membership, old b
 		}
 		if n := in.Keys.now(); n > now || n == now && len(in.Keys) < len(m.Ring.Keys) {
 			m.Ring = in
+			return false, m.save(path)
 		}
-		break
 	}
-	if numberOf(there.Header) > m.Ring.Keys.now() {
-		return m, false, errOldKey
+	if r.Number > now {
+		return false, errOldKey
 	}
-	return m, numberOf(there.Header) < now, nil
+	return r.Number < now, nil
 }
 
-// retire has all values sealed with the present key, and drops the old ones when that is done. It
-// reports whether something is left to do.
+// retire has all values sealed with the present key by an administrator's device, and drops the old ones when that is
+// done. It reports whether something is left to do.
 func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
+	if len(d.m.Ring.Keys) == 1 || d.m.Ring.AdminBox == "" {
+		return false, nil
+	}
 	now := d.m.Ring.Keys.now()
 	err = d.rows.Change(func(t *gallery.Tx) error {
 		old, _ := t.Int("select count(*) from shared where key < ? and rev > 0", int64(now))
 		left = old > 0
 		return t.Exec("update shared set sent = 0 where key < ? and rev > 0", int64(now))
 	})
-	if err != nil || left || len(d.m.Ring.Keys) == 1 {
+	if err != nil || left {
 		return left, err
 	}
 	all, err := d.m.introduced(ctx, b)

@@ -156,16 +156,14 @@ func (d *local) lacks(id ID, write string) (bool, error) {
 
 // missing finds records that the server had once and has no more, because it is an old copy or a new
 // one. They are given to it again.
-func (d *local) missing(there map[ID]bool) (n int, err error) {
-	err = d.write(func(b *ledger) {
+func (d *local) missing(there map[ID]bool) error {
+	return d.write(func(b *ledger) {
 		for _, id := range b.ids("rev > 0") {
 			if !there[id] {
-				n++
 				b.Exec("update shared set sent = 0, rev = 0 where id = ?", id[:])
 			}
 		}
 	})
-	return n, err
 }
 
 // unsent returns some records that the server does not have as they are.
@@ -173,7 +171,7 @@ func (d *local) unsent() (all []*state, err error) {
 	err = d.rows.Look(func(t *gallery.Tx) error {
 		b := &ledger{local: d, Tx: t}
 		for _, id := range b.ids(fmt.Sprint("not sent limit ", portion)) {
-			if s := b.load("id = ?", id[:]); s != nil && whole(s.rec) {
+			if s := b.load("id = ?", id[:]); s != nil && s.whole() {
 				all = append(all, s)
 			}
 		}
@@ -182,15 +180,16 @@ func (d *local) unsent() (all []*state, err error) {
 	return all, err
 }
 
-// whole reports whether a record can be given to others: not if nothing has come yet of the person
-// but faces of another one who was found to be this person, nor if a program has just removed labels.
-func whole(r Record) bool {
-	for _, f := range r.Faces {
+// whole reports whether a record can be given to others: not if nothing has come yet of the person but that, or faces
+// of, another one who was found to be this person, nor if a program has just removed labels. What no device can read
+// is written over even if nothing is known.
+func (s *state) whole() bool {
+	for _, f := range s.rec.Faces {
 		if !f.Gone && f.Vector == nil {
 			return false
 		}
 	}
-	return r.Name != "" || r.ended()
+	return s.rec.Name != "" || s.rec.ended() || s.rev > 0 && len(s.rec.Faces) == 0
 }
 
 // written notes what the server has acknowledged. Records that have changed since are sent again.

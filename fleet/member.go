@@ -3,12 +3,10 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,20 +26,16 @@ var ErrNotMember = errors.New("this device has not joined a fleet")
 var errNoAdmin = errors.New("this device is no administrator of the fleet; do it on the first device, or on one " +
 	"that was invited with --administrator")
 
-// Invitation is what one device needs to become a member, once.
-type Invitation struct {
+// Membership is what a device needs to take part. One device gets it once, as an invitation; then it has keys of its own,
+// in a file beside the gallery that only the owner can read.
+type Membership struct {
 	Name string   `cbor:"1,keyasint"`           // of the device
 	URLs []string `cbor:"2,keyasint"`           // of the server
 	Pin  []byte   `cbor:"3,keyasint,omitempty"` // the server's key; none: an authority knows it
 	Seed string   `cbor:"4,keyasint,omitempty"` // key with which it connects
 	Ring ring     `cbor:"5,keyasint"`           // no keys: the first device makes them
-}
-
-// membership is what a device needs to take part: a file that only its owner can read, beside the
-// gallery. Its seed is the device's own.
-type membership struct {
-	Invitation
-	Box string // key with which others seal for it
+	Box  string   `cbor:"6,keyasint,omitempty"` // key with which others seal for it; none: an invitation
+	seen string   // the write of the fleet's keys that it has read
 }
 
 // ring are the keys of a fleet, as an administrator seals them for a member.
@@ -49,8 +43,9 @@ type ring struct {
 	Keys  Keys   `cbor:"1,keyasint"`
 	Admin string `cbor:"2,keyasint"` // public part of the administrators' key
 	// AdminBox is that key: its owner invites, revokes, and makes new keys. Was is the one before.
-	AdminBox string `cbor:"3,keyasint,omitempty"`
-	Was      string `cbor:"4,keyasint,omitempty"`
+	AdminBox string   `cbor:"3,keyasint,omitempty"`
+	Was      string   `cbor:"4,keyasint,omitempty"`
+	Revoked  []string `cbor:"5,keyasint,omitempty"` // keys of devices and invitations
 }
 
 // check returns an error if no value could be sealed with the keys.
@@ -60,16 +55,13 @@ func (r ring) check() error {
 			return errors.New("a key of the fleet has another length")
 		}
 	}
-	if len(r.Keys) == 0 {
-		return errors.New("there is no key of the fleet")
-	}
 	return nil
 }
 
 // of returns what a member gets of the keys.
 func (r ring) of(admin bool) ring {
 	if !admin {
-		r.AdminBox, r.Was = "", ""
+		r.AdminBox, r.Was, r.Revoked = "", "", nil
 	}
 	return r
 }
@@ -81,37 +73,37 @@ func (r *ring) replace() {
 }
 
 // foreign reports whether the server is a cluster of somebody who makes its users.
-func (i Invitation) foreign() bool { return len(i.Pin) == 0 }
+func (m Membership) foreign() bool { return len(m.Pin) == 0 }
 
 const invitationHead = "faceauth-fleet-1-"
 
-func (i Invitation) String() string {
-	return invitationHead + base64.RawURLEncoding.EncodeToString(encode(i))
+func (m Membership) String() string {
+	return invitationHead + base64.RawURLEncoding.EncodeToString(encode(m))
 }
 
 // ParseInvitation reads the text of an invitation.
-func ParseInvitation(s string) (i Invitation, err error) {
+func ParseInvitation(s string) (m Membership, err error) {
 	text, ok := strings.CutPrefix(strings.TrimSpace(s), invitationHead)
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if !ok || err != nil || decoding.Unmarshal(b, &i) != nil || len(i.URLs) == 0 || i.Name == "" {
-		return i, errors.New("that is not a whole invitation; copy all of the line that fleet invite has printed")
+	if !ok || err != nil || decoding.Unmarshal(b, &m) != nil || len(m.URLs) == 0 || m.Name == "" {
+		return m, errors.New("that is not a whole invitation; copy all of the line that fleet invite has printed")
 	}
-	if len(i.Ring.Keys) > 0 {
-		err = i.Ring.check()
-	}
-	return i, err
+	return m, m.Ring.check()
 }
 
 // membershipFile returns the path of the membership of the device with a gallery.
 func membershipFile(gallery string) string { return gallery + "-fleet" }
 
-func readMembership(gallery string) (m membership, err error) {
+func readMembership(gallery string) (m Membership, err error) {
 	b, err := safefile.ReadSecret(membershipFile(gallery))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, fmt.Errorf("%w; faceauth fleet join makes it a member", ErrNotMember)
 	}
 	if err == nil {
-		err = cmp.Or(json.Unmarshal(b, &m), m.Ring.check())
+		m, err = ParseInvitation(string(b))
+	}
+	if err == nil && len(m.Ring.Keys) == 0 {
+		err = errors.New("there is no key of the fleet")
 	}
 	if err != nil {
 		err = fmt.Errorf("reading %s: %w; join again with a new invitation", membershipFile(gallery), err)
@@ -119,12 +111,8 @@ func readMembership(gallery string) (m membership, err error) {
 	return m, err
 }
 
-func (m *membership) save(gallery string) error {
-	b, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	return safefile.Write(membershipFile(gallery), b)
+func (m Membership) save(gallery string) error {
+	return safefile.Write(membershipFile(gallery), []byte(m.String()))
 }
 
 // public returns the public part of a key, or "" if it is none.
@@ -147,42 +135,42 @@ func newSeed(make func() (nkeys.KeyPair, error)) string {
 }
 
 // dial connects to the server.
-func (i Invitation) dial(more ...nats.Option) (*nats.Conn, error) {
-	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(i.Name)}, more...)
-	if !i.foreign() {
-		key, err := nkeys.FromSeed([]byte(i.Seed))
+func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
+	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(m.Name)}, more...)
+	if !m.foreign() {
+		key, err := nkeys.FromSeed([]byte(m.Seed))
 		if err != nil {
 			return nil, err
 		}
 		pinned := &tls.Config{
 			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // the pin says whose certificate it must be
 			VerifyConnection: func(s tls.ConnectionState) error {
-				if !ed25519.PublicKey(i.Pin).Equal(s.PeerCertificates[0].PublicKey) {
+				if !ed25519.PublicKey(m.Pin).Equal(s.PeerCertificates[0].PublicKey) {
 					return errors.New("this is another server than that of the invitation")
 				}
 				return nil
 			},
 		}
-		o = append(o, nats.Nkey(public(i.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+public(i.Seed)),
+		o = append(o, nats.Nkey(public(m.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+public(m.Seed)),
 			nats.Secure(pinned))
 	}
-	nc, err := nats.Connect(strings.Join(i.URLs, ","), o...)
+	nc, err := nats.Connect(strings.Join(m.URLs, ","), o...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the server of the fleet: %w", err)
 	}
 	return nc, nil
 }
 
-// Join makes the device with a gallery a member. If the answer of the server got lost, the same
-// invitation works once more. It replaces the membership of another fleet. At a cluster of others the
-// URLs have the user of this device.
-func Join(ctx context.Context, gallery string, i Invitation) error {
-	m := membership{Invitation: i, Box: newSeed(nkeys.CreateCurveKeys)}
-	m.Seed = newSeed(nkeys.CreateUser)
+// Join makes the device with a gallery a member, by an invitation. If the answer of the server got lost, the same one
+// works once more. It replaces the membership of another fleet. At a cluster of others the URLs have the user of this
+// device.
+func Join(ctx context.Context, gallery string, i Membership) error {
+	m := i
+	m.Seed, m.Box = newSeed(nkeys.CreateUser), newSeed(nkeys.CreateCurveKeys)
 	old, err := readMembership(gallery)
 	if err == nil && old.Name == m.Name && string(old.Pin) == string(m.Pin) {
 		m.Seed, m.Box = old.Seed, old.Box // an interrupted join goes on
-		if len(i.Ring.Keys) == 0 {
+		if len(m.Ring.Keys) == 0 {
 			m.Ring = old.Ring
 		}
 	}
@@ -195,7 +183,7 @@ func Join(ctx context.Context, gallery string, i Invitation) error {
 		return err
 	}
 	if !m.foreign() {
-		_, err = i.ask(request{What: "join", Key: public(m.Seed)})
+		_, err = i.ask(request{What: "join", Keys: []string{public(m.Seed)}})
 		return err
 	}
 	nc, err := m.dial()
@@ -211,27 +199,26 @@ func Join(ctx context.Context, gallery string, i Invitation) error {
 
 // request is what a member wants of the server, or the device with an invitation.
 type request struct {
-	What  string `cbor:"1,keyasint,omitempty"`
-	Name  string `cbor:"2,keyasint,omitempty"`
-	Key   string `cbor:"3,keyasint,omitempty"`
-	Admin bool   `cbor:"4,keyasint,omitempty"`
+	What  string   `cbor:"1,keyasint,omitempty"`
+	Name  string   `cbor:"2,keyasint,omitempty"`
+	Keys  []string `cbor:"3,keyasint,omitempty"`
+	Admin bool     `cbor:"4,keyasint,omitempty"`
 }
 
 type reply struct {
-	Error      string      `cbor:"1,keyasint,omitempty"`
-	Invitation *Invitation `cbor:"2,keyasint,omitempty"`
-	Members    []Member    `cbor:"3,keyasint,omitempty"`
-	Key        string      `cbor:"4,keyasint,omitempty"` // of the device that was revoked
+	Error      string     `cbor:"1,keyasint,omitempty"`
+	Invitation Membership `cbor:"2,keyasint"`
+	Members    []Member   `cbor:"3,keyasint,omitempty"` // all, or those that were revoked
 }
 
 // ask sends a request to the server, at the subject that only this device may use.
-func (i Invitation) ask(r request) (out reply, err error) {
-	nc, err := i.dial()
+func (m Membership) ask(r request) (out reply, err error) {
+	nc, err := m.dial()
 	if err != nil {
 		return out, err
 	}
 	defer nc.Close()
-	answer, err := nc.Request(asking+public(i.Seed), encode(r), 10*time.Second)
+	answer, err := nc.Request(asking+public(m.Seed), encode(r), 10*time.Second)
 	if err == nil {
 		err = decoding.Unmarshal(answer.Data, &out)
 	}
@@ -245,7 +232,7 @@ func (i Invitation) ask(r request) (out reply, err error) {
 }
 
 // administrator reads the membership of an administrator.
-func administrator(gallery string) (membership, error) {
+func administrator(gallery string) (Membership, error) {
 	m, err := readMembership(gallery)
 	if err == nil && m.Ring.AdminBox == "" {
 		err = errNoAdmin
@@ -255,7 +242,7 @@ func administrator(gallery string) (membership, error) {
 
 // Invite makes an invitation for a device. At a cluster of others it has no user, and any number of
 // devices could use it.
-func Invite(gallery, name string, admin bool) (i Invitation, err error) {
+func Invite(gallery, name string, admin bool) (i Membership, err error) {
 	m, err := administrator(gallery)
 	if err != nil {
 		return i, err
@@ -273,7 +260,7 @@ func Invite(gallery, name string, admin bool) (i Invitation, err error) {
 		if err != nil {
 			return i, err
 		}
-		i = *cmp.Or(out.Invitation, &i)
+		i = out.Invitation
 	}
 	i.Ring = m.Ring.of(admin)
 	return i, nil
@@ -297,7 +284,7 @@ func Revoke(ctx context.Context, gallery, name string) error {
 			return err
 		}
 	}
-	return m.renew(ctx, gallery, name, out.Key)
+	return m.renew(ctx, gallery, name, out.Members)
 }
 
 // Members lists the devices of the fleet of a device. A cluster of others knows its own.

@@ -38,7 +38,7 @@ func program(ctx context.Context, args []string) error {
 	}
 	for ctx.Err() == nil { // a unit starts it again when the disk was full
 		err := Serve(ctx, args[1], ServerSettings{Listen: args[2], URLs: []string{"tls://" + args[2]}},
-			func(first *Invitation) { fmt.Println(first) })
+			func(first string) { fmt.Println(first) })
 		if err != nil {
 			tell(err.Error())
 			time.Sleep(time.Second)
@@ -104,23 +104,27 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 		}
 	})
 	w.wait("the server runs", func() bool { return strings.Contains(w.server.out.String(), "\n") })
-	for range n {
-		w.device()
+	for i := range n {
+		w.device(fmt.Sprint("d", i), i == 0)
 	}
 	return w
 }
 
-// device makes a device a member, and runs it.
-func (w *world) device() *device {
-	d := &device{home: w.home(fmt.Sprint("d", len(w.devices)))}
-	var i Invitation
+// device invites a device, and makes it a member that runs.
+func (w *world) device(name string, admin bool) *device {
+	var i Membership
 	var err error
 	if len(w.devices) == 0 {
 		i, err = ParseInvitation(w.server.out.String())
 	} else {
-		i, err = Invite(w.devices[0].path, d.name, false)
+		i, err = Invite(w.devices[0].path, name, admin)
 	}
 	try(w.t, err)
+	return w.join(name, i)
+}
+
+func (w *world) join(name string, i Membership) *device {
+	d := &device{home: w.home(name)}
 	try(w.t, Join(w.t.Context(), d.path, i))
 	w.devices = append(w.devices, d)
 	d.start()
@@ -198,38 +202,32 @@ func (w *world) enrolled(d *device, name string) [][]float32 {
 // TestRandomWorlds runs random worlds of processes: users' words beside each other and while both
 // sides are away, devices and servers killed, old copies of both put back.
 func TestRandomWorlds(t *testing.T) {
-	seen := make(map[string]int)
 	few := 4
 	if testing.Short() {
 		few = 1
 	}
-	for _, seed := range worlds(few) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := newWorld(t, seed, 3)
-			for range *steps {
-				w.step(seed%2 == 0)
-			}
-			for _, d := range w.devices {
-				d.start()
-			}
-			begun := time.Now()
-			w.wait("one state", w.agreed)
-			took := time.Since(begun)
-			time.Sleep(2 * every)
-			w.wait("it stays", w.agreed)
-			var all []*home
-			for _, d := range w.devices {
-				d.stop(false)
-				all = append(all, d.home)
-			}
-			w.check(all)
-			for what, n := range w.seen {
-				seen[what] += n
-			}
-			t.Logf("one state after %v", took.Round(10*time.Millisecond))
-		})
+	worlds(t, few, func(t *testing.T, seed uint64) {
+		w := newWorld(t, seed, 3)
+		for range *steps {
+			w.step(seed%2 == 0)
+		}
+		for _, d := range w.devices {
+			d.start()
+		}
+		w.wait("one state", w.agreed)
+		time.Sleep(2 * every)
+		w.wait("it stays", w.agreed)
+		w.check(w.ended())
+	})
+}
+
+// ended ends all devices.
+func (w *world) ended() (all []*home) {
+	for _, d := range w.devices {
+		d.stop(false)
+		all = append(all, d.home)
 	}
-	t.Log(seen)
+	return all
 }
 
 func (w *world) step(oldServers bool) {

@@ -176,6 +176,14 @@ func (k Keys) add() {
 	k[k.now()+1] = b
 }
 
+// numberOf returns the number of the key that has sealed a value, or 0: no key has it.
+func numberOf(sealed []byte) uint32 {
+	if len(sealed) < sealedHead {
+		return 0
+	}
+	return binary.BigEndian.Uint32(sealed)
+}
+
 const sealedHead = 4 + chacha20poly1305.NonceSizeX
 
 // seal encrypts the encoding of v for its place: XChaCha20-Poly1305 behind the number of the key.
@@ -193,10 +201,7 @@ func (k Keys) seal(place string, v any) []byte {
 
 // open decodes into v what seal has made of its encoding. The error is errSealed.
 func (k Keys) open(place string, sealed []byte, v any) error {
-	if len(sealed) < sealedHead {
-		return errSealed
-	}
-	a, err := chacha20poly1305.NewX(k[binary.BigEndian.Uint32(sealed)])
+	a, err := chacha20poly1305.NewX(k[numberOf(sealed)])
 	if err != nil {
 		return errSealed
 	}

@@ -3,13 +3,13 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +20,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -38,7 +37,7 @@ type Member struct {
 	Admin   bool      `json:"administrator,omitempty"`
 	Invited string    `json:"invited,omitempty"` // key of the invitation
 	Until   time.Time `json:"until,omitzero"`
-	Seen    time.Time `json:"seen,omitzero"` // when it connected last
+	Seen    time.Time `json:"seen,omitzero"` // when it went, since the server runs
 	Online  bool      `json:"connected"`
 }
 
@@ -61,9 +60,8 @@ type host struct {
 	folder string
 	urls   []string
 	own    string // password of its own connection
+	o      *server.Options
 	nats   *server.Server
-
-	mu sync.Mutex // guards books
 	books
 }
 
@@ -97,7 +95,14 @@ func (b books) write(path string) error {
 	return safefile.Write(path, text)
 }
 
-func (s *host) save() error { return s.books.write(booksOf(s.folder)) }
+// save writes the members, and has NATS let them in, and nobody else.
+func (s *host) save() error {
+	err := s.books.write(booksOf(s.folder))
+	if s.o.Nkeys = s.users(); err != nil || s.nats == nil {
+		return err
+	}
+	return s.nats.ReloadOptions(s.o.Clone())
+}
 
 // Backup writes what of the server with a folder no device can give back: who its members are, and its
 // key. Who reads the file can pose as the server, and learns no name and no face.
@@ -120,7 +125,7 @@ func copyBooks(from, to string) error {
 // Serve runs the server of a fleet, which keeps its files in folder, until ctx ends. When it runs it calls
 // ready, with an invitation for the first device while the fleet has none. NATS takes nothing any more once
 // it could not write, so a full disk ends the server: start it again.
-func Serve(ctx context.Context, folder string, set ServerSettings, ready func(first *Invitation)) error {
+func Serve(ctx context.Context, folder string, set ServerSettings, ready func(first string)) error {
 	s := &host{folder: folder, urls: set.URLs, own: rand.Text()}
 	var err error
 	s.books, err = readBooks(booksOf(folder))
@@ -130,8 +135,7 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 	if err != nil {
 		return err
 	}
-	o, err := s.options(set)
-	if err != nil {
+	if s.o, err = s.options(set); err != nil {
 		return err
 	}
 	if len(s.urls) == 0 {
@@ -139,18 +143,20 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 		if err != nil {
 			return fmt.Errorf("the name of this machine: %w; use --url", err)
 		}
-		s.urls = []string{fmt.Sprintf("tls://%s:%d", name, o.Port)}
+		s.urls = []string{fmt.Sprintf("tls://%s:%d", name, s.o.Port)}
 	}
-	var first *Invitation
+	var first string
 	if slices.ContainsFunc(s.Members, func(m Member) bool { return m.Key != "" }) {
 		err = s.save()
 	} else {
-		first, err = s.invite("first", true)
+		var i Membership
+		i, err = s.invite("first", true)
+		first = i.String()
 	}
 	if err != nil {
 		return err
 	}
-	if s.nats, err = server.NewServer(o); err != nil {
+	if s.nats, err = server.NewServer(s.o.Clone()); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
 	s.nats.Start()
@@ -174,6 +180,8 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 	return nil
 }
 
+const serverName = "faceauth"
+
 // options returns the settings of NATS.
 func (s *host) options(set ServerSettings) (*server.Options, error) {
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faceauth fleet"},
@@ -184,7 +192,7 @@ func (s *host) options(set ServerSettings) (*server.Options, error) {
 	}
 	pair := tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: s.Key}
 	o := &server.Options{
-		ServerName: "faceauth", NoSigs: true, NoLog: true, AlwaysEnableNonce: true, CustomClientAuthentication: s,
+		ServerName: serverName, NoSigs: true, NoLog: true, AlwaysEnableNonce: true, Users: []*server.User{{Username: serverName, Password: s.own}},
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		JetStream: true, StoreDir: s.folder, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
 		TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
@@ -210,7 +218,7 @@ const asking = "fleet."
 
 // answers opens the bucket, and answers requests.
 func (s *host) answers(ctx context.Context) (*nats.Conn, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Token(s.own), nats.MaxReconnects(-1))
+	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.UserInfo(serverName, s.own), nats.MaxReconnects(-1))
 	if err != nil {
 		return nil, err
 	}
@@ -236,60 +244,42 @@ func (s *host) answers(ctx context.Context) (*nats.Conn, error) {
 	return nc, err
 }
 
-var _ server.Authentication = (*host)(nil)
-
-// Check lets members and invitations in, by the signature of their key.
-func (s *host) Check(c server.ClientAuthentication) bool {
-	o := c.GetOpts()
-	if o.Token == s.own {
-		c.RegisterUser(&server.User{})
-		return true
-	}
-	sig, err := base64.RawURLEncoding.DecodeString(o.Sig)
-	if err != nil {
-		return false
-	}
-	key, err := nkeys.FromPublicKey(o.Nkey)
-	if err != nil || key.Verify(c.GetNonce(), sig) != nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.Members, func(m Member) bool {
-		return m.Key == o.Nkey || m.Invited == o.Nkey && time.Now().Before(m.Until)
-	})
-	if i < 0 {
-		return false
-	}
-	m := &s.Members[i]
-	may := []string{asking + o.Nkey}
-	if m.Key == o.Nkey {
-		m.Seen = time.Now()
-		may = append(may, place+"*", place+memberPrefix+o.Nkey, place+presencePrefix+o.Nkey)
-		for _, what := range []string{"STREAM.INFO.%s", "STREAM.MSG.GET.%s", "DIRECT.GET.%s.>", "CONSUMER.CREATE.%s.>",
-			"CONSUMER.MSG.NEXT.%s.>", "CONSUMER.INFO.%s.>", "CONSUMER.DELETE.%s.>"} {
-			may = append(may, "$JS.API."+fmt.Sprintf(what, stream))
-		}
-		if m.Admin {
-			may = append(may, place+">")
+// users returns who may connect, and what each may do there.
+func (s *host) users() (all []*server.NkeyUser) {
+	for _, m := range s.Members {
+		for _, key := range []string{m.Key, m.Invited} {
+			if key == "" {
+				continue
+			}
+			may := []string{asking + key}
+			if key == m.Key {
+				may = append(may, place+"*", place+herePrefix+key)
+				for _, what := range []string{"STREAM.INFO.%s", "STREAM.MSG.GET.%s", "DIRECT.GET.%s.>",
+					"CONSUMER.CREATE.%s.>", "CONSUMER.MSG.NEXT.%s.>", "CONSUMER.INFO.%s.>", "CONSUMER.DELETE.%s.>"} {
+					may = append(may, "$JS.API."+fmt.Sprintf(what, stream))
+				}
+			}
+			if key == m.Key && m.Admin {
+				may = append(may, place+">")
+			}
+			all = append(all, &server.NkeyUser{Nkey: key, Permissions: &server.Permissions{
+				Publish:   &server.SubjectPermission{Allow: may},
+				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_" + key + ".>"}},
+			}})
 		}
 	}
-	inbox := []string{"_INBOX_" + o.Nkey + ".>"}
-	c.RegisterUser(&server.User{Username: o.Nkey, Permissions: &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: may}, Subscribe: &server.SubjectPermission{Allow: inbox},
-	}})
-	return true
+	return all
 }
 
 // invite makes an invitation, without the keys of the fleet, which the server does not have.
-func (s *host) invite(name string, admin bool) (*Invitation, error) {
+func (s *host) invite(name string, admin bool) (i Membership, err error) {
 	if err := face.CheckName(name); err != nil {
-		return nil, err
+		return i, err
 	}
 	if slices.ContainsFunc(s.Members, func(m Member) bool { return m.Name == name && m.Key != "" }) {
-		return nil, fmt.Errorf("another device has the name %q", name)
+		return i, fmt.Errorf("another device has the name %q", name)
 	}
-	i := &Invitation{Name: name, URLs: s.urls, Seed: newSeed(nkeys.CreateUser), Pin: s.Key.Public().(ed25519.PublicKey)}
+	i = Membership{Name: name, URLs: s.urls, Seed: newSeed(nkeys.CreateUser), Pin: s.Key.Public().(ed25519.PublicKey)}
 	s.Members = slices.DeleteFunc(s.Members, func(m Member) bool {
 		return m.Name == name || m.Key == "" && time.Now().After(m.Until)
 	})
@@ -300,21 +290,20 @@ func (s *host) invite(name string, admin bool) (*Invitation, error) {
 
 // answer does what the device with a key asks for.
 func (s *host) answer(by string, r request) (out reply, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	member := slices.IndexFunc(s.Members, func(m Member) bool { return m.Key == by })
 	invited := slices.IndexFunc(s.Members, func(m Member) bool {
 		return m.Invited == by && (m.Key != "" || time.Now().Before(m.Until))
 	})
 	switch {
-	case member < 0 && (invited < 0 || r.What != "join" || !nkeys.IsValidPublicUserKey(r.Key)):
+	case member < 0 && (invited < 0 || r.What != "join" || len(r.Keys) != 1 ||
+		!nkeys.IsValidPublicUserKey(r.Keys[0])):
 		err = errors.New("the invitation is too old")
 	case member < 0:
 		m := &s.Members[invited]
-		if m.Key != "" && m.Key != r.Key {
+		if m.Key != "" && m.Key != r.Keys[0] {
 			return out, errors.New("another device has used this invitation; if you do not know it, revoke it")
 		}
-		m.Key = r.Key
+		m.Key = r.Keys[0]
 		err = s.save()
 	case r.What == "members":
 		out.Members, err = s.list()
@@ -323,49 +312,44 @@ func (s *host) answer(by string, r request) (out reply, err error) {
 	case r.What == "invite":
 		out.Invitation, err = s.invite(r.Name, r.Admin)
 	case r.What == "revoke":
-		out.Key, err = s.revoke(r.Name)
+		out.Members, err = s.revoke(r.Name, r.Keys)
 	default:
 		err = errors.New("that is for a newer server")
 	}
 	return out, err
 }
 
-// revoke removes a device and ends its connections.
-func (s *host) revoke(name string) (key string, err error) {
-	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.Name == name })
-	if i < 0 {
-		return "", fmt.Errorf("no device has the name %q", name)
+// revoke removes a device or invitation by its name, and others by their keys. Their connections end.
+func (s *host) revoke(name string, keys []string) (gone []Member, err error) {
+	s.Members = slices.DeleteFunc(s.Members, func(m Member) bool {
+		found := m.Name == name || slices.Contains(keys, cmp.Or(m.Key, m.Invited))
+		if found {
+			gone = append(gone, m)
+		}
+		return found
+	})
+	if len(gone) == 0 && name != "" {
+		return nil, fmt.Errorf("no device has the name %q", name)
 	}
-	gone := s.Members[i]
-	s.Members = slices.Delete(s.Members, i, i+1)
-	if err := s.save(); err != nil {
-		return "", err
-	}
-	here, err := s.connected()
-	for _, id := range append(here[gone.Key], here[gone.Invited]...) {
-		s.nats.DisconnectClientByID(id) // an error: it is gone already
-	}
-	return gone.Key, err
+	return gone, s.save()
 }
 
-// connected returns the numbers of the connections of each device.
-func (s *host) connected() (map[string][]uint64, error) {
-	c, err := s.nats.Connz(&server.ConnzOptions{Username: true, Limit: 100000})
+// list returns the members with who is connected, and when the others were.
+func (s *host) list() ([]Member, error) {
+	c, err := s.nats.Connz(&server.ConnzOptions{Username: true, State: server.ConnAll, Limit: 100000})
 	if err != nil {
 		return nil, err
 	}
-	here := make(map[string][]uint64)
-	for _, of := range c.Conns {
-		here[of.AuthorizedUser] = append(here[of.AuthorizedUser], of.Cid)
-	}
-	return here, nil
-}
-
-func (s *host) list() ([]Member, error) {
-	here, err := s.connected()
 	all := slices.Clone(s.Members)
-	for i, m := range all {
-		all[i].Online = len(here[m.Key]) > 0
+	for _, of := range c.Conns {
+		i := slices.IndexFunc(all, func(m Member) bool { return m.Key == of.AuthorizedUser })
+		switch {
+		case i < 0:
+		case of.Stop == nil:
+			all[i].Online = true
+		case of.Stop.After(all[i].Seen):
+			all[i].Seen = *of.Stop
+		}
 	}
-	return all, err
+	return all, nil
 }

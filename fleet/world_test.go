@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,10 +19,12 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
+	"github.com/fxamacker/cbor/v2"
 )
 
 var (
@@ -34,12 +37,7 @@ var (
 var room = face.Space{ID: "room", Dim: 16, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .6,
 	GenuineRadius: .5, ImpostorRadius: .55}
 
-func try(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var try = fixture.Check
 
 // people is what users have said in a world, and its devices.
 type people struct {
@@ -49,7 +47,6 @@ type people struct {
 	names int
 	faces map[string]*fact // by the number of the face
 	log   []string
-	seen  map[string]int
 }
 
 // fact is what the model knows of a face.
@@ -73,25 +70,11 @@ func (g *group) root() *group {
 }
 
 func newPeople(t testing.TB, seed uint64) *people {
-	dir, err := os.MkdirTemp(memory(), "fleet")
-	try(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return &people{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: dir, faces: make(map[string]*fact),
-		seen: make(map[string]int)}
-}
-
-// memory returns a folder in memory if there is one: a write waits for the disk.
-func memory() string {
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		return "/dev/shm"
-	}
-	return ""
+	return &people{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(), faces: make(map[string]*fact)}
 }
 
 func (w *people) say(s string, args ...any) {
-	s = fmt.Sprintf(s, args...)
-	w.log = append(w.log, s)
-	w.seen[strings.Fields(s)[1]]++
+	w.log = append(w.log, fmt.Sprintf(s, args...))
 }
 
 func (w *people) fail(s string, args ...any) {
@@ -99,31 +82,27 @@ func (w *people) fail(s string, args ...any) {
 	w.t.Fatalf("%s\n%s", fmt.Sprintf(s, args...), strings.Join(w.log, "\n"))
 }
 
-func unit(v []float32) []float32 {
-	sum := 0.
-	for _, x := range v {
-		sum += float64(x) * float64(x)
+func (w *people) is(what string, got, want any) {
+	w.t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (w *people) vector() []float32 { return w.spread(make([]float32, room.Dim), 1) }
+
+func (w *people) near(x []float32) []float32 { return w.spread(x, .06) }
+
+func (w *people) spread(x []float32, by float64) []float32 {
+	v, sum := slices.Clone(x), 0.
+	for i := range v {
+		v[i] += float32(w.r.NormFloat64() * by)
+		sum += float64(v[i]) * float64(v[i])
 	}
 	for i := range v {
 		v[i] /= float32(math.Sqrt(sum))
 	}
 	return v
-}
-
-func (w *people) vector() []float32 {
-	v := make([]float32, room.Dim)
-	for i := range v {
-		v[i] = float32(w.r.NormFloat64())
-	}
-	return unit(v)
-}
-
-func (w *people) near(x []float32) []float32 {
-	v := slices.Clone(x)
-	for i := range v {
-		v[i] += float32(w.r.NormFloat64() * .06)
-	}
-	return unit(v)
 }
 
 func keyText(x []float32) string { return string(keyOf(room.ID, false, vector.Bytes(x))) }
@@ -362,20 +341,11 @@ func (h *home) count(sql string, args ...any) (n int64) {
 
 // records returns what a device knows of everybody.
 func (h *home) records() (text string) {
-	d := h.local()
-	defer d.rows.Close()
-	try(h.w.t, d.write(func(b *ledger) {
-		for _, id := range b.ids("true order by id") {
-			s := b.load("id = ?", id[:])
-			text += fmt.Sprintf("%x row %d n %d sent %v %q forgotten %v into %x:", id[:3], s.person, s.n, s.sent,
-				s.rec.Name, s.rec.Forgotten, s.rec.Into[:3])
-			for _, key := range slices.Sorted(maps.Keys(s.rec.Faces)) {
-				f := s.rec.Faces[key]
-				text += fmt.Sprintf(" %x@%d gone %t not %t", string(key[:4]), f.Clock, f.Gone, f.Not)
-			}
-			text += "\n"
-		}
-	}))
+	h.query("select hex(id), coalesce(person, 0), n, sent, data from shared order by id", func(r store.Row) error {
+		record, _ := cbor.Diagnose(r.ColumnRawBlob(4))
+		text += fmt.Sprintln(r.ColumnText(0)[:6], r.ColumnInt64(1), r.ColumnInt64(2), r.ColumnInt64(3), record)
+		return nil
+	})
 	return text
 }
 
@@ -445,14 +415,10 @@ func (h *home) putBack() {
 	h.w.copy(h.copies[h.w.r.IntN(len(h.copies))], filepath.Dir(h.path))
 }
 
-func worlds(few int) []uint64 {
-	n := *seeds
-	if n == 0 {
-		n = few
+// worlds runs worlds with other numbers.
+func worlds(t *testing.T, few int, run func(t *testing.T, seed uint64)) {
+	for i := range cmp.Or(*seeds, few) {
+		seed := *seed0 + uint64(i)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { run(t, seed) })
 	}
-	var all []uint64
-	for i := range n {
-		all = append(all, *seed0+uint64(i))
-	}
-	return all
 }

@@ -60,9 +60,9 @@ func fleetServe() *cobra.Command {
 		Short: "run the server of a fleet, which keeps its files in FOLDER",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return fleet.Serve(c.Context(), args[0], set, func(first *fleet.Invitation) {
+			return fleet.Serve(c.Context(), args[0], set, func(first string) {
 				cli.Note(c, "the server of the fleet runs")
-				if first != nil {
+				if first != "" {
 					fmt.Fprintf(c.OutOrStdout(), "on the first device, within an hour:\n\n    faceauth fleet join %s\n\n", first)
 				}
 			})
@@ -109,7 +109,7 @@ func (o *options) fleetJoin() *cobra.Command {
 			"no invitation, but --device.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			i, err := fleet.Invitation{Name: name}, error(nil)
+			i, err := fleet.Membership{Name: name}, error(nil)
 			if len(args) == 1 {
 				i, err = readInvitation(c, args[0])
 			} else if len(urls) == 0 || name == "" {
@@ -142,7 +142,7 @@ func (o *options) fleetJoin() *cobra.Command {
 	return c
 }
 
-func readInvitation(c *cobra.Command, text string) (i fleet.Invitation, err error) {
+func readInvitation(c *cobra.Command, text string) (i fleet.Membership, err error) {
 	if text == "-" {
 		text, err = bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<16)).ReadString('\n')
 	}
@@ -221,8 +221,10 @@ func state(m fleet.Member) string {
 		is = append(is, "connected")
 	case m.Key == "":
 		is = append(is, "invited until "+m.Until.Local().Format(time.DateTime))
-	case !m.Seen.IsZero():
-		is = append(is, "away; it came last at "+m.Seen.Local().Format(time.DateTime))
+	case m.Seen.IsZero():
+		is = append(is, "away")
+	default:
+		is = append(is, "away since "+m.Seen.Local().Format(time.DateTime))
 	}
 	if m.Admin {
 		is = append(is, "administrator")
