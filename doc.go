@@ -31,9 +31,9 @@
 //
 // # Mathematics
 //
-// Package graph builds similarity graphs and computes harmonic functions on them. quantized keeps such a graph at a
-// fixed size over an endless stream, and online is the learner on top. On the same graphs, anomaly finds labels that do
-// not fit their examples.
+// Package quantized keeps a similarity graph at a fixed size over an endless stream, and computes harmonic functions on
+// it; graph has its distances and weights. online is the learner on top. On such graphs, anomaly finds labels that do not
+// fit their examples.
 //
 // # Caveats
 //

@@ -495,11 +495,10 @@ func (g *Gallery) onePerson(faces [][]float32) bool {
 	if space.GenuineRadius == 0 {
 		return true
 	}
-	d := graph.Distances(faces, space.Scale)
-	for i := range faces {
+	for i, x := range faces {
 		alone := len(faces) > 1
-		for j := range faces {
-			alone = alone && (i == j || d.At(i, j) > space.GenuineRadius)
+		for j, y := range faces {
+			alone = alone && (i == j || graph.Distance(x, y, space.Scale) > space.GenuineRadius)
 		}
 		if alone {
 			return false

@@ -10,11 +10,10 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/online"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/mat"
 )
 
 const benchPeople = 8
@@ -160,21 +159,18 @@ func BenchmarkDenseStep(b *testing.B) {
 			g := l.Graph()
 			c := g.Config()
 			points := make([][]float32, g.Len())
-			p := graph.Problem{Gamma: c.Gamma}
-			var y []float64
+			p := dense.Problem{Classes: g.Classes(), Gamma: c.Gamma}
 			for i := range points {
 				points[i] = g.Point(i)
-				p.V = append(p.V, g.Multiplicity(i))
-				if class, labelled := g.Class(i); labelled {
-					p.Labelled = append(p.Labelled, i)
-					y = append(y, make([]float64, g.Classes())...)
-					y[len(y)-g.Classes()+class] = 1
+				class, labelled := g.Class(i)
+				if !labelled {
+					class = -1
 				}
+				p.V, p.Class = append(p.V, g.Multiplicity(i)), append(p.Class, class)
 			}
-			p.Y = mat.NewDense(len(p.Labelled), g.Classes(), y)
 			for b.Loop() {
-				p.W = graph.Similarity(graph.Distances(points, c.Scale), c.Kernel, c.Epsilon)
-				if _, err := graph.Harmonic(p); err != nil {
+				p.W = dense.Similarity(dense.Distances(points, c.Scale), c.Kernel, c.Epsilon)
+				if _, err := p.Harmonic(); err != nil {
 					b.Fatal(err)
 				}
 			}

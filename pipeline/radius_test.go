@@ -10,9 +10,9 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -172,7 +172,7 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 // distance of each pair once.
 func between(a, b [][]float32, scale float64) []float64 {
 	same := len(a) > 0 && len(b) > 0 && &a[0] == &b[0]
-	d := graph.Distances(append(slices.Clone(a), b...), scale)
+	d := dense.Distances(append(slices.Clone(a), b...), scale)
 	var all []float64
 	for i := range a {
 		for j := range b {

@@ -3,7 +3,7 @@
 package quantized
 
 import (
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -51,24 +51,23 @@ func (g *Graph) Values(of func(class int) bool) ([]float64, error) {
 		return make([]float64, n), nil
 	}
 	w := mat.NewSymDense(n, nil)
-	p := graph.Problem{Gamma: g.c.Gamma, V: g.v, W: w}
-	var y []float64
+	p := dense.Problem{Gamma: g.c.Gamma, V: g.v, W: w, Classes: 2}
 	for i, class := range g.label {
 		for _, e := range g.edges.of[i] {
 			w.SetSym(i, e.to, e.w)
 		}
-		if class == unlabelled {
-			continue
-		}
-		p.Labelled = append(p.Labelled, i)
-		if y = append(y, 0); of(class) {
-			y[len(y)-1] = 1
+		switch {
+		case class == unlabelled:
+			p.Class = append(p.Class, unlabelled)
+		case of(class):
+			p.Class = append(p.Class, 1)
+		default:
+			p.Class = append(p.Class, 0)
 		}
 	}
-	p.Y = mat.NewDense(len(y), 1, y)
-	l, err := graph.Harmonic(p)
+	l, err := p.Harmonic()
 	if err != nil {
 		return nil, err
 	}
-	return mat.Col(nil, 0, l), nil
+	return mat.Col(nil, 1, l), nil
 }

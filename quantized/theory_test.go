@@ -5,9 +5,11 @@ package quantized_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
@@ -27,18 +29,12 @@ func TestNormBound(t *testing.T) {
 		}
 		labelled := 1 + r.IntN(n-1)
 		gamma := math.Pow(10, -3+4*r.Float64())
-		p := graph.Problem{W: graph.Similarity(graph.Distances(x, 1), graph.Heat(.05+r.Float64()), 1e-6), Gamma: gamma,
-			V: make([]float64, n)}
-		y := mat.NewDense(labelled, 1, nil)
-		for i := range n {
-			p.V[i] = 1
-			if i < labelled {
-				p.Labelled = append(p.Labelled, i)
-				y.Set(i, 0, 1)
-			}
+		p := dense.Problem{W: dense.Similarity(dense.Distances(x, 1), graph.Heat(.05+r.Float64()), 1e-6),
+			Class: make([]int, n), Classes: 1, Gamma: gamma}
+		for i := labelled; i < n; i++ {
+			p.Class[i] = -1
 		}
-		p.Y = y
-		l, err := graph.Soft(p, 1, 1)
+		l, err := p.Soft(1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,13 +50,11 @@ func TestNormBound(t *testing.T) {
 
 	// The counterexample: ten vertices on one spot, one of them labelled.
 	const n, gamma = 10, 1e-3
-	p := graph.Problem{Gamma: gamma, V: make([]float64, n), Labelled: []int{0}, Y: mat.NewDense(1, 1, []float64{1})}
-	x := make([][]float32, n)
-	for i := range x {
-		x[i], p.V[i] = []float32{0}, 1
-	}
-	p.W = graph.Similarity(graph.Distances(x, 1), graph.Heat(1), 1e-6)
-	l, err := graph.Soft(p, 1, 1e-6)
+	p := dense.Problem{Gamma: gamma, Class: slices.Repeat([]int{-1}, n), Classes: 1}
+	p.Class[0] = 0
+	x := slices.Repeat([][]float32{{0}}, n)
+	p.W = dense.Similarity(dense.Distances(x, 1), graph.Heat(1), 1e-6)
+	l, err := p.Soft(1, 1e-6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,20 +69,18 @@ func TestQuantisationErrorDecays(t *testing.T) {
 	const n = 240
 	r := rand.New(rand.NewPCG(5, 5))
 	var x [][]float32
-	p := graph.Problem{Gamma: 1e-2}
-	y := mat.NewDense(6, 2, nil)
+	p := dense.Problem{Classes: 2, Gamma: 1e-2}
 	for i := range n {
 		class := i % 2
 		x = append(x, []float32{float32(2*class) + float32(.5*r.NormFloat64()), float32(.5 * r.NormFloat64())})
-		p.V = append(p.V, 1)
-		if i < 6 {
-			p.Labelled = append(p.Labelled, i)
-			y.Set(i, class, 1)
+		if i >= 6 {
+			class = -1
 		}
+		p.Class = append(p.Class, class)
 	}
 	c := quantized.Config{Multiplier: 1.2, Dim: 2, Scale: 1, Kernel: graph.Heat(.4), Epsilon: 1e-3, Gamma: 1e-2}
-	p.W, p.Y = graph.Similarity(graph.Distances(x, 1), c.Kernel, c.Epsilon), y
-	full, err := graph.Harmonic(p)
+	p.W = dense.Similarity(dense.Distances(x, 1), c.Kernel, c.Epsilon)
+	full, err := p.Harmonic()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/faceauth/faceauth/graph"
-	"gonum.org/v1/gonum/mat"
 )
 
-// Errors of the methods. [graph.ErrSingular] passes through.
+// Errors of the methods.
 var (
 	ErrLabels  = errors.New("unusable labels")
 	ErrWeights = errors.New("unusable weights")
@@ -42,30 +39,16 @@ func Classes(y []int) (int, error) {
 	return most + 1, nil
 }
 
-// Solve returns the n x classes soft harmonic solution on a graph with n x n weights: labels spread over the graph, and
-// no label is certain. Y has the classes of the examples, from 0. V has the multiplicities, the number of examples that
-// each vertex stands for; nil means 1 for each. Gamma > 0 is the conductance of a sink, which lowers the confidence far
-// from all examples. C > 0 is the weight of a label. The error wraps [ErrSetting].
-func Solve(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
-	if err := checkSetting(c, gamma); err != nil {
-		return nil, err
-	}
-	labels, all := mat.NewDense(len(y), slices.Max(y)+1, nil), make([]int, len(y))
-	for i, class := range y {
-		labels.Set(i, class, 1)
-		all[i] = i
-	}
-	return graph.Soft(graph.Problem{W: w, V: v, Labelled: all, Y: labels, Gamma: gamma}, c, 0)
-}
-
-func checkSetting(c, gamma float64) error {
+// CheckSetting returns an error that wraps [ErrSetting] unless the weight c of a label and the conductance gamma of the
+// sink, which lowers the confidence far from all examples, are positive.
+func CheckSetting(c, gamma float64) error {
 	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
 		return fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
 	}
 	return nil
 }
 
-// Unusual returns the SoftHAD score of an example from its values in all classes ([Solve]): the value of the strongest
+// Unusual returns the SoftHAD score of an example from its soft harmonic values in all classes: the value of the strongest
 // other class minus the value of its own class, plus 1, in [0,2]. For two classes with labels of -1 and 1 this is the
 // |l - y| of the thesis (equation "Anomaly score for soft harmonic anomaly detection"). An example without edges has
 // gamma/(c+gamma).

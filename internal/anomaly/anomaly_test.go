@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -25,13 +26,14 @@ func points(rnd *rand.Rand, n, k int) (x [][]float32, y []int) {
 }
 
 func weights(x [][]float32, denominator float64) *mat.SymDense {
-	return graph.Similarity(graph.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
+	return dense.Similarity(dense.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
 }
 
 // scores returns the scores of all examples by a dense solution.
 func scores(t *testing.T, w mat.Symmetric, v []float64, y []int, c, gamma float64) []float64 {
 	t.Helper()
-	l := fixture.Must(anomaly.Solve(w, v, y, c, gamma))(t)
+	p := dense.Problem{W: w, V: v, Class: y, Classes: slices.Max(y) + 1, Gamma: gamma}
+	l := fixture.Must(p.Soft(c, 0))(t)
 	all := make([]float64, len(y))
 	for i, class := range y {
 		all[i] = anomaly.Unusual(l.RawRowView(i), class)

@@ -125,7 +125,8 @@ var direct = 500
 // Tolerance is the largest error of a value of [Neighbours.SoftHarmonic] in a component of more than 500 examples.
 const Tolerance = 2e-3
 
-// SoftHarmonic returns the scores of all examples by [Solve] and [Unusual]. Each component of the graph is solved by
+// SoftHarmonic returns the scores of all examples ([Unusual]): labels spread over the graph, and no label is certain. V
+// has the multiplicities, the number of examples that each stands for. Each component of the graph is solved by
 // itself: the components of a gallery are people, and those who look alike. Memory grows with the number of edges. The
 // score of an example of a large component is at most 2 [Tolerance] from the exact one. The error wraps
 // [ErrLabels], [ErrWeights] or [ErrSetting].
@@ -142,7 +143,7 @@ func (s *Neighbours) SoftHarmonic(v []float64, c, gamma float64) ([]float64, err
 		}
 	}
 	scores, seen := make([]float64, len(s.y)), make([]bool, len(s.y))
-	if err := checkSetting(c, gamma); err != nil {
+	if err := CheckSetting(c, gamma); err != nil {
 		return nil, err
 	}
 	for i := range s.y {
@@ -150,14 +151,8 @@ func (s *Neighbours) SoftHarmonic(v []float64, c, gamma float64) ([]float64, err
 			continue
 		}
 		part := s.component(i, seen)
-		if len(part) > direct {
-			for q, score := range s.system(part, v, c, gamma).scores() {
-				scores[part[q]] = score
-			}
-			continue
-		}
-		if err := s.solve(part, v, c, gamma, scores); err != nil {
-			return nil, err
+		for q, score := range s.system(part, v, c, gamma).scores() {
+			scores[part[q]] = score
 		}
 	}
 	return scores, nil
@@ -177,33 +172,6 @@ func (s *Neighbours) component(i int, seen []bool) []int {
 	}
 	slices.Sort(part)
 	return part
-}
-
-// solve sets the scores of a component, by [Solve].
-func (s *Neighbours) solve(part []int, v []float64, c, gamma float64, scores []float64) error {
-	at := make(map[int]int, len(part))
-	classes := make(map[int]int)
-	y, some := make([]int, len(part)), make([]float64, len(part))
-	for q, i := range part {
-		if _, ok := classes[s.y[i]]; !ok {
-			classes[s.y[i]] = len(classes)
-		}
-		at[i], y[q], some[q] = q, classes[s.y[i]], v[i]
-	}
-	w := mat.NewSymDense(len(part), nil)
-	for q, i := range part {
-		for _, e := range s.Edges[i] {
-			w.SetSym(q, at[e.To], e.Weight)
-		}
-	}
-	l, err := Solve(w, some, y, c, gamma)
-	if err != nil {
-		return err
-	}
-	for q, i := range part {
-		scores[i] = Unusual(l.RawRowView(q), y[q])
-	}
-	return nil
 }
 
 // system is (L + (c + gamma) V) l = c V y of a component, by the places of its examples there.
@@ -240,13 +208,52 @@ func (s *Neighbours) system(part []int, v []float64, c, gamma float64) *system {
 	return a
 }
 
-// scores returns the scores of the component's examples. It solves for the classes one by one, on all processors.
+// scores returns the scores of the component's examples.
 func (a *system) scores() []float64 {
-	n := len(a.class)
-	members := make(map[int][]int32)
+	members := make(map[int][]int32) // of each class
 	for i, class := range a.class {
 		members[class] = append(members[class], int32(i))
 	}
+	if len(a.class) > direct {
+		return a.stepwise(members)
+	}
+	return a.exact(members)
+}
+
+// exact solves the system by a decomposition of its matrix.
+func (a *system) exact(members map[int][]int32) []float64 {
+	n, class := len(a.class), 0
+	column := make([]int, n) // of the class of each example
+	b := mat.NewDense(n, len(members), nil)
+	for _, of := range members {
+		for _, i := range of {
+			column[i] = class
+			b.Set(int(i), class, a.target[i])
+		}
+		class++
+	}
+	m := mat.NewSymDense(n, nil)
+	for i, d := range a.diagonal {
+		m.SetSym(i, i, d)
+		for q := a.from[i]; q < a.from[i+1]; q++ {
+			m.SetSym(i, int(a.to[q]), -a.element[q])
+		}
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(m) { // lost to rounding
+		return a.stepwise(members)
+	}
+	chol.SolveTo(b, b) // its error warns of the condition
+	scores := make([]float64, n)
+	for i, q := range column {
+		scores[i] = Unusual(b.RawRowView(i), q)
+	}
+	return scores
+}
+
+// stepwise solves for the classes one by one, on all processors.
+func (a *system) stepwise(members map[int][]int32) []float64 {
+	n := len(a.class)
 	work := make(chan []int32)
 	solvers := make([]*solver, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup

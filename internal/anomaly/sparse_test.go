@@ -15,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -38,8 +39,8 @@ func TestNear(t *testing.T) {
 		scale := .5 + rnd.Float64()
 		kernel := graph.Kernel{Denominator: .05 + .2*rnd.Float64()}
 		least := kernel.Weight(.2 + .5*rnd.Float64())
-		d := graph.Distances(x, scale)
-		w := graph.Similarity(d, kernel, least)
+		d := dense.Distances(x, scale)
+		w := dense.Similarity(d, kernel, least)
 		want := scores(t, w, v, y, .1, .01)
 		near := anomaly.Near(x, y, scale, kernel, least)
 		edges := 0

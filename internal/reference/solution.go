@@ -3,7 +3,7 @@
 package reference
 
 import (
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -12,54 +12,41 @@ func (g *Graph) Solution() *mat.Dense { return g.solution(g.Edge) }
 
 // solution is Solution with these weights.
 func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
-	p := graph.Problem{Gamma: g.Config.Gamma}
-	var class []int
+	var p dense.Problem
 	for _, v := range g.Vertices {
-		class = append(class, v.Class)
-		p.V = append(p.V, v.Sum())
+		p.V, p.Class = append(p.V, v.Sum()), append(p.Class, v.Class)
 	}
-	return g.solve(p, class, func(i, j int) float64 { return edge(g.Vertices[i], g.Vertices[j]) })
+	return g.solve(p, func(i, j int) float64 { return edge(g.Vertices[i], g.Vertices[j]) })
 }
 
 // Complete returns the harmonic values on the graph in which every point is its own vertex at the place of its
 // centroid, and the row of the first point of each vertex.
 func (g *Graph) Complete() (*mat.Dense, []int) {
-	p := graph.Problem{Gamma: g.Config.Gamma}
+	var p dense.Problem
 	var at []*Vertex
-	var class, first []int
+	var first []int
 	for _, v := range g.Vertices {
 		first = append(first, len(at))
 		for range v.Points {
-			at, class = append(at, v), append(class, v.Class)
-			p.V = append(p.V, 1)
+			at, p.Class = append(at, v), append(p.Class, v.Class)
 		}
 	}
-	return g.solve(p, class, func(i, j int) float64 { return g.Edge(at[i], at[j]) }), first
+	return g.solve(p, func(i, j int) float64 { return g.Edge(at[i], at[j]) }), first
 }
 
-func (g *Graph) solve(p graph.Problem, class []int, weight func(i, j int) float64) *mat.Dense {
-	if len(class) == 0 || g.Classes == 0 {
-		return mat.NewDense(max(len(class), 1), max(g.Classes, 1), nil)
+func (g *Graph) solve(p dense.Problem, weight func(i, j int) float64) *mat.Dense {
+	n := len(p.Class)
+	if n == 0 || g.Classes == 0 {
+		return mat.NewDense(max(n, 1), max(g.Classes, 1), nil)
 	}
-	w := mat.NewSymDense(len(class), nil)
-	for i := range class {
+	w := mat.NewSymDense(n, nil)
+	for i := range n {
 		for j := range i {
 			w.SetSym(i, j, weight(i, j))
 		}
-		if class[i] >= 0 {
-			p.Labelled = append(p.Labelled, i)
-		}
 	}
-	p.W = w
-	if len(p.Labelled) == 0 {
-		return mat.NewDense(len(class), g.Classes, nil)
-	}
-	y := mat.NewDense(len(p.Labelled), g.Classes, nil)
-	for q, i := range p.Labelled {
-		y.Set(q, class[i], 1)
-	}
-	p.Y = y
-	l, err := graph.Harmonic(p)
+	p.W, p.Classes, p.Gamma = w, g.Classes, g.Config.Gamma
+	l, err := p.Harmonic()
 	if err != nil {
 		panic(err)
 	}

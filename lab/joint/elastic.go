@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -32,23 +33,22 @@ func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stret
 			stretch, bend)
 	}
 	k, dim := len(seeds), len(x[0])
-	net := graph.Nearest(graph.Distances(seeds, 1), graph.Kernel{Denominator: math.Inf(1)}, neighbours) // weights of 1
+	net := dense.Nearest(dense.Distances(seeds, 1), graph.Kernel{Denominator: math.Inf(1)}, neighbours) // weights of 1
 	// The two energies are quadratic forms of the nodes. Their matrices are a Laplacian, and the square of the matrix
 	// that takes each node minus the mean of its neighbours.
-	star, degree := mat.NewDense(k, k, nil), graph.Degrees(net)
+	star, energy := mat.NewDense(k, k, nil), dense.Laplacian(net, false)
 	for i := range k {
 		for j := range k {
 			switch {
-			case i == j && degree[i] > 0:
+			case i == j && energy.At(i, i) > 0:
 				star.Set(i, i, 1)
 			case net.At(i, j) > 0:
-				star.Set(i, j, -1/degree[i])
+				star.Set(i, j, -1/energy.At(i, i))
 			}
 		}
 	}
 	var bending mat.SymDense
 	bending.SymOuterK(bend, star.T())
-	energy := graph.Laplacian(net)
 	energy.ScaleSym(stretch, energy)
 	energy.AddSym(energy, &bending)
 	points, nodes := flatten(x, dim), flatten(seeds, dim)

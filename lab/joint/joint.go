@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
@@ -145,8 +146,8 @@ func (o Offline) Infer(x [][]float32, classes []int, centroids [][]float32) (*Ba
 	if err := o.check(x, classes, centroids); err != nil {
 		return nil, err
 	}
-	b, y := o.begin(x, classes, centroids)
-	if err := o.propagate(b, y); err != nil {
+	b, labels := o.begin(x, classes, centroids)
+	if err := o.propagate(b, labels); err != nil {
 		return nil, err
 	}
 	b.Of, b.Points = make([]int, len(x)), make([]int, len(b.Vertices))
@@ -157,10 +158,9 @@ func (o Offline) Infer(x [][]float32, classes []int, centroids [][]float32) (*Ba
 	return b, nil
 }
 
-// begin returns the backbone without values, and the indicator matrix of the labels.
-func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (*Backbone, *mat.Dense) {
-	b := &Backbone{}
-	var labels []int
+// begin returns the backbone without values, and the classes of its vertices.
+func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (b *Backbone, labels []int) {
+	b = &Backbone{}
 	for i, c := range classes {
 		if c != unlabelled {
 			b.Vertices, labels = append(b.Vertices, slices.Clone(x[i])), append(labels, c)
@@ -168,22 +168,16 @@ func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (*Ba
 	}
 	b.Labelled = len(labels)
 	for _, c := range centroids {
-		b.Vertices = append(b.Vertices, slices.Clone(c))
+		b.Vertices, labels = append(b.Vertices, slices.Clone(c)), append(labels, unlabelled)
 	}
-	y := mat.NewDense(len(labels), slices.Max(labels)+1, nil)
-	for i, c := range labels {
-		y.Set(i, c, 1)
-	}
-	return b, y
+	return b, labels
 }
 
 // propagate computes the values.
-func (o Offline) propagate(b *Backbone, y *mat.Dense) error {
-	p := graph.Problem{W: graph.Nearest(graph.Distances(b.Vertices, 1), o.Kernel, o.Neighbours), Y: y, Gamma: o.Gamma}
-	for i := range b.Labelled {
-		p.Labelled = append(p.Labelled, i)
-	}
-	l, err := graph.Soft(p, o.Fit, o.Doubt)
+func (o Offline) propagate(b *Backbone, labels []int) error {
+	p := dense.Problem{W: dense.Nearest(dense.Distances(b.Vertices, 1), o.Kernel, o.Neighbours), Class: labels,
+		Classes: slices.Max(labels) + 1, Gamma: o.Gamma}
+	l, err := p.Soft(o.Fit, o.Doubt)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -211,7 +205,7 @@ func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds 
 	if !(o.Pull > 0) && !(o.GammaQ > 0) || math.IsInf(o.Pull, 1) || math.IsInf(o.GammaQ, 1) {
 		return nil, fmt.Errorf("%w: the pull is %g, and must be positive", ErrConfig, o.Pull)
 	}
-	b, y := o.begin(x, classes, seeds)
+	b, labels := o.begin(x, classes, seeds)
 	points := flatten(x, len(x[0]))
 	b.Of = slices.Repeat([]int{nowhere}, len(x))
 	for b.Rounds < o.Rounds && len(seeds) > 0 {
@@ -222,7 +216,7 @@ func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds 
 			break
 		}
 		b.Rounds++
-		if err := o.propagate(b, y); err != nil {
+		if err := o.propagate(b, labels); err != nil {
 			return nil, err
 		}
 		o.place(b, points, r)

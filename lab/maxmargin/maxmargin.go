@@ -20,9 +20,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/svm"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -155,7 +157,7 @@ func classify(k mat.Symmetric, y []float64, gamma float64, bias bool) (svm.Machi
 
 // Spread returns the regularised harmonic solution on a graph of the examples with n x n weights: values between -1 and
 // 1, from which [Examples.Cut] learns. GammaG >= 0 is the conductance of the sink. The error wraps [ErrLabels] or
-// [ErrSetting], or is [graph.ErrSingular] if gammaG is 0 and an example has no path to a labelled example.
+// [ErrSetting], or is [dense.ErrSingular] if gammaG is 0 and an example has no path to a labelled example.
 func (e *Examples) Spread(w mat.Symmetric, y []float64, gammaG float64) ([]float64, error) {
 	labelled, err := e.labelled(y)
 	if err != nil {
@@ -167,15 +169,17 @@ func (e *Examples) Spread(w mat.Symmetric, y []float64, gammaG float64) ([]float
 	if !(gammaG >= 0) || math.IsInf(gammaG, 1) {
 		return nil, fmt.Errorf("%w: gamma_g is %g, and must not be negative", ErrSetting, gammaG)
 	}
-	known := mat.NewDense(len(labelled), 1, nil)
-	for r, i := range labelled {
-		known.Set(r, 0, y[i])
+	class := slices.Repeat([]int{-1}, len(y))
+	for _, i := range labelled {
+		class[i] = max(0, int(y[i]))
 	}
-	l, err := graph.Harmonic(graph.Problem{W: w, Labelled: labelled, Y: known, Gamma: gammaG})
+	l, err := dense.Problem{W: w, Class: class, Classes: 2, Gamma: gammaG}.Harmonic()
 	if err != nil {
 		return nil, err
 	}
-	return mat.Col(nil, 0, l), nil
+	values := mat.Col(nil, 1, l)
+	floats.Sub(values, mat.Col(nil, 0, l))
+	return values, nil
 }
 
 func (e *Examples) checkGraph(w mat.Symmetric) error {

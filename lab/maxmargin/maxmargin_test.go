@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
 	"gonum.org/v1/gonum/mat"
 )
@@ -22,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	w := graph.Nearest(graph.Distances(x, 1), graph.Heat(.5), 2)
+	w := dense.Nearest(dense.Distances(x, 1), graph.Heat(.5), 2)
 	alone, err := e.SVM(y, .01)
 	if err != nil {
 		panic(err)
@@ -39,7 +40,7 @@ func Example() {
 func TestBadInput(t *testing.T) {
 	x := [][]float32{{0, 0}, {1, 0}, {0, 1}, {1, 1}}
 	y := []float64{1, 0, 0, -1}
-	w := graph.Nearest(graph.Distances(x, 1), graph.Heat(1), 10) // more neighbours than points: all are joined
+	w := dense.Nearest(dense.Distances(x, 1), graph.Heat(1), 10) // more neighbours than points: all are joined
 	for name, x := range map[string][][]float32{
 		"no examples": nil, "lengths": {{1, 2}, {3}}, "NaN": {{float32(math.NaN())}}, "Inf": {{float32(math.Inf(1))}},
 	} {
@@ -69,7 +70,7 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("all labels: %v", err)
 	}
 	apart := mat.NewSymDense(4, nil)
-	if _, err := e.GraphCut(apart, y, 0, 0, 1); !errors.Is(err, graph.ErrSingular) {
+	if _, err := e.GraphCut(apart, y, 0, 0, 1); !errors.Is(err, dense.ErrSingular) {
 		t.Errorf("a graph without edges and without a sink: error %v", err)
 	}
 	if _, err := e.GraphCut(apart, y, 1, 1e-6, 1); err != nil {

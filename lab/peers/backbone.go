@@ -10,6 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/joint"
 )
 
@@ -86,8 +87,8 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 		}
 	}
 	vertices, labels, v = vertices[:n], labels[:n], v[:n]
-	w := graph.Similarity(graph.Distances(vertices, 1), kernel, 0)
-	l, err := anomaly.Solve(w, v, labels, c, gamma)
+	w := dense.Similarity(dense.Distances(vertices, 1), kernel, 0)
+	l, err := soft(w, v, labels, c, gamma)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
 	"gonum.org/v1/gonum/mat"
 )
@@ -57,10 +57,7 @@ func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error)
 	if power < 1 {
 		return nil, fmt.Errorf("%w: the power of the Laplacian must be at least 1, got %d", maxmargin.ErrSetting, power)
 	}
-	l := graph.Laplacian(w)
-	if normalised {
-		l = graph.NormalizedLaplacian(w)
-	}
+	l := dense.Laplacian(w, normalised)
 	if power == 1 {
 		return l, nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/svm"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -159,7 +160,7 @@ func OneClass(k graph.Kernel, nu float64) Trainer {
 }
 
 func gram(x [][]float32, k graph.Kernel) *mat.SymDense {
-	w := graph.Similarity(graph.Distances(x, 1), k, 0)
+	w := dense.Similarity(dense.Distances(x, 1), k, 0)
 	for i := range x {
 		w.SetSym(i, i, 1)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
 )
 
@@ -64,7 +65,7 @@ func top(scores []float64, n int) []int {
 func TestMethodsFindFlips(t *testing.T) {
 	x, y, flipped := clouds(1, 200)
 	kernel := graph.Heat(.7)
-	w := graph.Similarity(graph.Distances(x, 1), kernel, 0)
+	w := dense.Similarity(dense.Distances(x, 1), kernel, 0)
 	for name, score := range map[string]func() ([]float64, error){
 		"SoftHAD":  func() ([]float64, error) { return peers.SoftHarmonic(w, y, 1, .1) },
 		"RWCAD":    func() ([]float64, error) { return peers.RandomWalk(w, y, 1e-4) },
@@ -115,7 +116,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 	for run := range 10 {
 		x, y := points(r, 40, 3)
 		kernel := graph.Heat(.3 + r.Float64())
-		want, err := peers.SoftHarmonic(graph.Similarity(graph.Distances(x, 1), kernel, 0), y, 2, .05)
+		want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 2, .05)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +138,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 func TestBackboneApproaches(t *testing.T) {
 	x, y, _ := clouds(2, 400)
 	kernel := graph.Heat(.7)
-	want, err := peers.SoftHarmonic(graph.Similarity(graph.Distances(x, 1), kernel, 0), y, 1, .1)
+	want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 1, .1)
 	if err != nil {
 		t.Fatal(err)
 	}

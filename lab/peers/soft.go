@@ -5,8 +5,10 @@ package peers
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -32,14 +34,13 @@ func checkGraph(w mat.Symmetric, y []int) (int, error) {
 	return k, nil
 }
 
-// SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights ([anomaly.Solve],
-// [anomaly.Unusual]), in O(n³) time. Package anomaly has them for a graph of neighbours. The error wraps
+// SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights ([anomaly.Unusual]), in O(n³) time. Package anomaly has them for a graph of neighbours. The error wraps
 // [anomaly.ErrLabels], [anomaly.ErrWeights] or [anomaly.ErrSetting].
 func SoftHarmonic(w mat.Symmetric, y []int, c, gamma float64) ([]float64, error) {
 	if _, err := checkGraph(w, y); err != nil {
 		return nil, err
 	}
-	l, err := anomaly.Solve(w, nil, y, c, gamma)
+	l, err := soft(w, nil, y, c, gamma)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +49,15 @@ func SoftHarmonic(w mat.Symmetric, y []int, c, gamma float64) ([]float64, error)
 		scores[i] = anomaly.Unusual(l.RawRowView(i), class)
 	}
 	return scores, nil
+}
+
+// soft returns the n x classes soft harmonic solution on a graph with n x n weights: labels spread over the graph, and no
+// label is certain. V has the multiplicities, or is nil. The error wraps [anomaly.ErrSetting].
+func soft(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
+	if err := anomaly.CheckSetting(c, gamma); err != nil {
+		return nil, err
+	}
+	return dense.Problem{W: w, V: v, Class: y, Classes: slices.Max(y) + 1, Gamma: gamma}.Soft(c, 0)
 }
 
 // OwnMinusOther returns for each example the distance to the nearest other example of its class, minus the distance to

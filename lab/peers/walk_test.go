@@ -11,13 +11,13 @@ import (
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
 func weights(x [][]float32, denominator float64) *mat.SymDense {
-	return graph.Similarity(graph.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
+	return dense.Similarity(dense.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
 }
 
 // The scores are the scores of the thesis's listing, with the graph of each class and its stationary distribution
@@ -96,9 +96,9 @@ func TestScale(t *testing.T) {
 
 // share returns the share of time that an endless random walk spends at the first vertex (equation rw_closed).
 func share(w mat.Symmetric) float64 {
-	deg := graph.Degrees(w)
-	if volume := floats.Sum(deg); volume > 0 {
-		return deg[0] / volume
+	l := dense.Laplacian(w, false)
+	if volume := mat.Trace(l); volume > 0 {
+		return l.At(0, 0) / volume
 	}
 	return 0
 }

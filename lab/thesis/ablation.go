@@ -12,6 +12,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
@@ -256,7 +257,7 @@ func (o *options) tableAblations() (all []ablation, err error) {
 				stream = append(stream, p)
 			}
 		}
-		add(name, tenthNearest(graph.Distances(x, 1)), labelled, stream, len(class))
+		add(name, tenthNearest(dense.Distances(x, 1)), labelled, stream, len(class))
 	}
 	return all, nil
 }
@@ -303,7 +304,7 @@ func overlapping() (all []ablation) {
 			p := draw(r.IntN(people))
 			a.stream, x = append(a.stream, p), append(x, p.x)
 		}
-		near := tenthNearest(graph.Distances(x, 1))
+		near := tenthNearest(dense.Distances(x, 1))
 		for _, width := range kernelWidths {
 			b := a
 			b.name = fmt.Sprintf("overlapping people, spread %g, sigma %g", spread, width)

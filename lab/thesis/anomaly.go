@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/figure"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/lab/synthetic"
@@ -75,11 +76,11 @@ func (t unusual) kernel(width float64) graph.Kernel {
 // newUnusual returns a task; its weights are computed once for each width.
 func newUnusual(l synthetic.Labelled, train int) unusual {
 	t := unusual{Labelled: l, train: train, unit: deviation(l.X)}
-	d := graph.Distances(l.X, 1)
+	d := dense.Distances(l.X, 1)
 	made := make(map[float64]mat.Symmetric)
 	t.w = func(width float64) mat.Symmetric {
 		if made[width] == nil {
-			made[width] = graph.Similarity(d, t.kernel(width), 0)
+			made[width] = dense.Similarity(d, t.kernel(width), 0)
 		}
 		return made[width]
 	}
@@ -421,7 +422,7 @@ func (o *options) anomalyTime(ctx context.Context) error {
 		kernel := t.kernel(.3)
 		var w mat.Symmetric
 		for q, do := range []func() error{
-			func() error { w = graph.Similarity(graph.Distances(l.X, 1), kernel, 0); return nil },
+			func() error { w = dense.Similarity(dense.Distances(l.X, 1), kernel, 0); return nil },
 			func() error { _, err := peers.WeightedNeighbours(w, l.Class); return err },
 			func() error { _, err := peers.RandomWalk(w, l.Class, 1e-4); return err },
 			func() error { _, err := peers.SoftHarmonic(w, l.Class, 1, .1); return err },

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
@@ -51,9 +53,9 @@ func (s sparse) String() string {
 
 func (s sparse) weights(d mat.Symmetric, k graph.Kernel) *mat.SymDense {
 	if s {
-		return graph.Nearest(d, k, neighbours)
+		return dense.Nearest(d, k, neighbours)
 	}
-	return graph.Similarity(d, k, 0)
+	return dense.Similarity(d, k, 0)
 }
 
 func (p problem) labelled() int { return 2 * perClass }
@@ -61,14 +63,9 @@ func (p problem) labelled() int { return 2 * perClass }
 // solve returns the classes of the harmonic solution at the vertices of a graph with weights w. Its first vertices are
 // the labelled points.
 func (p problem) solve(w *mat.SymDense, v []float64) ([]int, error) {
-	h := graph.Problem{W: w, V: v, Gamma: gammaUCI}
-	y := mat.NewDense(p.labelled(), 2, nil)
-	for i := range p.labelled() {
-		h.Labelled = append(h.Labelled, i)
-		y.Set(i, p.class[i], 1)
-	}
-	h.Y = y
-	l, err := graph.Harmonic(h)
+	class := slices.Repeat([]int{-1}, w.SymmetricDim())
+	copy(class, p.class[:p.labelled()])
+	l, err := dense.Problem{W: w, V: v, Class: class, Classes: 2, Gamma: gammaUCI}.Harmonic()
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +226,8 @@ func (p problem) error(g *quantized.Graph, s sparse, t int) float64 {
 			}
 		}
 	}
-	a := graph.NormalizedLaplacian(s.weights(p.d.SliceSym(0, t), p.kernel))
-	b := graph.NormalizedLaplacian(replicated)
+	a := dense.Laplacian(s.weights(p.d.SliceSym(0, t), p.kernel), true)
+	b := dense.Laplacian(replicated, true)
 	var sum float64
 	for i := range t {
 		for j := range t {

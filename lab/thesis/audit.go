@@ -13,6 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func auditors(reach float64) (all []auditor) {
 		kernel := graph.Heat(sigma)
 		all = append(all, auditor{family, fmt.Sprintf("sigma %g%s", sigma, setting),
 			func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
-				return f(graph.Similarity(d, kernel, kernel.Weight(reach)), y)
+				return f(dense.Similarity(d, kernel, kernel.Weight(reach)), y)
 			}})
 	}
 	crossed := func(family, setting string, t peers.Trainer) {
@@ -98,7 +99,7 @@ func newAuditSet(name string, ids []evaluate.Identity, stride int) auditSet {
 			n++
 		}
 	}
-	s.d = graph.Distances(s.x, 1)
+	s.d = dense.Distances(s.x, 1)
 	s.far = s.alone()
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ func (o *options) benchmark(name string) (b benchmark, err error) {
 		}
 		b.x, b.class = append(b.x, r.x), append(b.class, class)
 	}
-	b.d = graph.Distances(b.x, 1)
+	b.d = dense.Distances(b.x, 1)
 	b.near = tenthNearest(b.d)
 	return b, nil
 }
@@ -115,19 +116,19 @@ func (b benchmark) nearest(split []int) float64 {
 
 // graph returns the graph of the ten nearest neighbours.
 func (b benchmark) graph() *mat.SymDense {
-	return graph.Nearest(b.d, graph.Heat(b.near), benchmarkNeighbours)
+	return dense.Nearest(b.d, graph.Heat(b.near), benchmarkNeighbours)
 }
 
 // harmonic returns the error of the harmonic solution, without and with class mass normalisation by the given priors.
 // Without priors it uses the shares of the classes among the labels.
 func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 	given []float64) (plain, masses float64, err error) {
-	y, priors := mat.NewDense(len(split), 2, nil), make([]float64, 2)
-	for q, i := range split {
-		y.Set(q, b.class[i], 1)
+	class, priors := slices.Repeat([]int{-1}, len(b.class)), make([]float64, 2)
+	for _, i := range split {
+		class[i] = b.class[i]
 		priors[b.class[i]] += 1 / float64(len(split))
 	}
-	l, err := graph.Harmonic(graph.Problem{W: w, Labelled: split, Y: y, Gamma: 1e-6, Normalized: normalised})
+	l, err := dense.Problem{W: w, Class: class, Classes: 2, Gamma: 1e-6, Normalised: normalised}.Harmonic()
 	if err != nil {
 		return 0, 0, err
 	}

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/spf13/cobra"
@@ -249,7 +249,7 @@ func (c *contest) try(share, kernel, method int, m *maxmargin.Machine, err error
 // run trains all machines, beginning with the largest gamma_g.
 func (c *contest) run() error {
 	features, sigma := len(c.train.x[0]), deviation(c.train.x)
-	w := graph.Nearest(graph.Distances(c.train.x, 1), graph.ScaledHeat(features, sigma), neighbours)
+	w := dense.Nearest(dense.Distances(c.train.x, 1), scaledHeat(features, sigma), neighbours)
 	for s, share := range shares {
 		n := max(int(math.Round(share*float64(len(c.train.x)))), 2)
 		c.labels[s] = make([]float64, len(c.train.x))

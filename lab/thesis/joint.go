@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/figure"
 	"github.com/faceauth/faceauth/lab/joint"
 	"github.com/spf13/cobra"
@@ -190,9 +191,9 @@ func (o *options) joint(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d := graph.Distances(t.x, 1)
+		d := dense.Distances(t.x, 1)
 		s := t.settings(d)
-		whole := graph.Nearest(d, s.Kernel, s.Neighbours)
+		whole := dense.Nearest(d, s.Kernel, s.Neighbours)
 		methods := backbones()
 		right := make(map[string]map[spot]float64)
 		for _, m := range methods {
@@ -290,18 +291,7 @@ func drawJoint(title string, curves []figure.Line) (*plot.Plot, error) {
 
 // full returns the accuracy of the soft harmonic solution on the graph of all points.
 func (t table) full(w mat.Symmetric, s joint.Offline) (float64, error) {
-	p := graph.Problem{W: w, Gamma: s.Gamma}
-	for i, c := range t.classes {
-		if c >= 0 {
-			p.Labelled = append(p.Labelled, i)
-		}
-	}
-	y := mat.NewDense(len(p.Labelled), 2, nil)
-	for r, i := range p.Labelled {
-		y.Set(r, t.classes[i], 1)
-	}
-	p.Y = y
-	l, err := graph.Soft(p, s.Fit, s.Doubt)
+	l, err := dense.Problem{W: w, Class: t.classes, Classes: 2, Gamma: s.Gamma}.Soft(s.Fit, s.Doubt)
 	if err != nil {
 		return 0, err
 	}
@@ -328,7 +318,7 @@ func (o *options) jointTime(ctx context.Context) error {
 			some.x, some.truth = append(some.x, t.x[i]), append(some.truth, t.truth[i])
 		}
 		some.label(rand.New(rand.NewPCG(1, 2)), 10)
-		s := some.settings(graph.Distances(some.x[:min(n, 1000)], 1))
+		s := some.settings(dense.Distances(some.x[:min(n, 1000)], 1))
 		seeds := joint.Seeds(rand.New(rand.NewPCG(1, 3)), some.x, some.classes, 100)
 		measure := func(name string, do func() (float64, int, error)) error {
 			right, rounds := 0., 0
@@ -358,7 +348,7 @@ func (o *options) jointTime(ctx context.Context) error {
 		}
 		if n <= 4000 { // with more points the full graph takes minutes, and memory in O(n²)
 			err := measure("full graph", func() (float64, int, error) {
-				right, err := some.full(graph.Nearest(graph.Distances(some.x, 1), s.Kernel, s.Neighbours), s)
+				right, err := some.full(dense.Nearest(dense.Distances(some.x, 1), s.Kernel, s.Neighbours), s)
 				return right, 0, err
 			})
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/online"
@@ -44,7 +45,7 @@ func poseAuditors(space face.Space) (all []auditor) {
 	soft := func(sigma, reach, c, gamma float64) func(d *mat.SymDense, y []int) ([]float64, error) {
 		kernel := graph.Heat(sigma)
 		return func(d *mat.SymDense, y []int) ([]float64, error) {
-			return peers.SoftHarmonic(graph.Similarity(d, kernel, kernel.Weight(reach)), y, c, gamma)
+			return peers.SoftHarmonic(dense.Similarity(d, kernel, kernel.Weight(reach)), y, c, gamma)
 		}
 	}
 	add := func(family, setting string, f func(d *mat.SymDense, y []int) ([]float64, error)) {
@@ -112,7 +113,7 @@ func (s auditSet) some(name string, n int, keep func(class int) bool) auditSet {
 		size[class]++
 		t.x, t.y = append(t.x, s.x[i]), append(t.y, number[class])
 	}
-	t.d = graph.Distances(t.x, 1)
+	t.d = dense.Distances(t.x, 1)
 	return t
 }
 
@@ -129,7 +130,7 @@ func (s auditSet) spaced(n int) auditSet {
 			t.x, t.y = append(t.x, s.x[i]), append(t.y, class)
 		}
 	}
-	t.d = graph.Distances(t.x, 1)
+	t.d = dense.Distances(t.x, 1)
 	return t
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/reference/dense"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -79,7 +80,12 @@ func newProblem(a, b [][]float32, seed uint64) problem {
 	for _, q := range append(labelled, rest...) {
 		p.x, p.class = append(p.x, q.x), append(p.class, q.class)
 	}
-	p.kernel = graph.ScaledHeat(len(p.x[0]), deviation(p.x))
-	p.d = graph.Distances(p.x, 1)
+	p.kernel = scaledHeat(len(p.x[0]), deviation(p.x))
+	p.d = dense.Distances(p.x, 1)
 	return p
+}
+
+// scaledHeat returns the kernel exp(-d²/(2 p sigma²)) for p features, which the thesis's UCI experiments use.
+func scaledHeat(p int, sigma float64) graph.Kernel {
+	return graph.Kernel{Denominator: 2 * float64(p) * sigma * sigma}
 }
