@@ -141,7 +141,6 @@ type Options struct {
 	AsIs    bool    // brighten no dim frame, as for a login
 	Faces   int     // greatest number of faces of a frame, the largest first. Default and maximum [MostFaces]
 	Picture int     // longer side of the JPEG of each face, in pixels; 0 for none
-	Pixels  bool    // send the pixels of each frame, for [Stream.Pixels]
 	FPS     float64 // frames per second of a recording; 0 for all
 	// Spare holds unchanged faces, and detects faces only after movement or from time to time. Use it with the gate
 	// Learn, and not with liveness scores: a login must only rest on faces that were really examined.
@@ -163,8 +162,9 @@ type Options struct {
 	Turned func(degrees int) `cbor:"-"`
 	// Damaged is called for each skipped file. May be nil.
 	Damaged func(text string) `cbor:"-"`
-	// Frame reports for each frame whether a picture of the whole frame is wanted, at most 640 pixels wide. May be nil.
+	// Frame reports for each frame whether a picture of the whole frame is wanted. May be nil.
 	Frame func() bool `cbor:"-"`
+	Width int         // greatest width of that picture. Default 640
 	// Step is called with the progress of reading, also while frames are skipped. May be nil.
 	Step func(face.Count) `cbor:"-"`
 }
@@ -327,7 +327,7 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 		return nil, err
 	}
 	s := &Stream{eye: e, o: o, limits: Limits{
-		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Pixels: o.Pixels, Spare: o.Spare, Turns: o.Gate == Enrol,
+		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Spare: o.Spare, Turns: o.Gate == Enrol,
 	}}
 	q := Open{Name: name, Options: o}
 	q.Roots = append(slices.Clone(o.Roots), name)

@@ -46,8 +46,8 @@ const (
 	MostFaces = 256
 	// landmarks is the number of landmarks of a face that has any.
 	landmarks = 68
-	// mostFaceJPEG and mostFrameJPEG are in bytes. Pictures of 112 and of 640 pixels have 6 and 90 kB.
-	mostFaceJPEG, mostFrameJPEG = 64 << 10, 2 << 20
+	// mostFaceJPEG and mostFrameJPEG are in bytes. Pictures of 112, 640 and 1920 pixels have 6, 90 and 500 kB.
+	mostFaceJPEG, mostFrameJPEG = 64 << 10, 8 << 20
 	// mostPixels is the same limit as in package facedet.
 	mostPixels = 64 << 20
 	mostText   = 1 << 10
@@ -67,7 +67,6 @@ type Limits struct {
 	Space   face.Space
 	Faces   int  // greatest number of faces
 	Picture int  // longer side of the picture of a face; 0 for none
-	Pixels  bool // the pixels of each frame
 	Spare   bool // faces may be held
 	Turns   bool // norms of turned faces
 }
@@ -79,9 +78,6 @@ func (l Limits) size(k Kind) int {
 		n += l.Faces*(mostFields+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
 		if l.Picture > 0 {
 			n += l.Faces * mostFaceJPEG
-		}
-		if l.Pixels {
-			n += 3 * mostPixels
 		}
 	}
 	return n
@@ -102,7 +98,6 @@ type Message struct {
 	Count  face.Count    `json:",omitzero"`  // Opened, Image, Progress, End
 	Wait   time.Duration `json:",omitempty"` // Progress: until the next frame is due
 	Frame  face.Frame    `json:"-"`          // Image
-	Pixels []byte        `json:",omitempty"` // Image: blue, green and red, row by row; nil unless asked for
 	Code   Code          `json:",omitempty"` // Failed
 	Text   string        `json:",omitempty"` // Damaged, Failed
 }
@@ -210,11 +205,6 @@ func Read(r io.Reader, l Limits) (Message, error) {
 	c.rule((e.Frame != nil) == (m.Kind == Image), "a frame in another message, or none")
 	if c.err == nil && e.Frame != nil {
 		m.Frame = c.frame(*e.Frame, l)
-		want := 0
-		if l.Pixels {
-			want = 3 * m.Frame.Size.X * m.Frame.Size.Y
-		}
-		c.rule(len(m.Pixels) == want, "%d bytes of pixels; %d were asked for", len(m.Pixels), want)
 	}
 	if c.err != nil {
 		return Message{}, c.err

@@ -4,7 +4,6 @@ package eye
 
 import (
 	"context"
-	"image"
 	"io"
 	"time"
 
@@ -19,8 +18,6 @@ type Stream struct {
 	count  face.Count
 	index  int // index of the last frame, plus one
 	time   time.Duration
-	pixels []byte
-	size   image.Point
 	turned int  // Turned of the last frame
 	look   bool // examine each face of the next frame
 	ended  error
@@ -93,7 +90,7 @@ func (s *Stream) Next(ctx context.Context) (face.Frame, error) {
 	}
 	f, err := s.next(ctx)
 	if err != nil {
-		s.ended, s.pixels = err, nil
+		s.ended = err
 		return face.Frame{}, err
 	}
 	return f, nil
@@ -138,13 +135,9 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		s.o.Turned(f.Turned)
 	}
 	s.turned = f.Turned
-	s.index, s.time, s.pixels, s.size = f.Index+1, f.Time, m.Pixels, f.Size
+	s.index, s.time = f.Index+1, f.Time
 	return f, nil
 }
-
-// Pixels returns the pixels of the last frame (blue, green and red, row by row) and its size, or nil if they were not
-// requested. They are valid until the next call of Next.
-func (s *Stream) Pixels() (pix []byte, size image.Point) { return s.pixels, s.size }
 
 // Count returns the numbers of frames read so far.
 func (s *Stream) Count() face.Count { return s.count }

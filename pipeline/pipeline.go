@@ -46,11 +46,9 @@ type Options struct {
 	// the camera, whom only a large frame shows.
 	Near bool
 	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a picture of the whole
-	// frame, at most 640 pixels wide.
+	// frame, at most Width pixels wide.
 	Frame func() bool
-	// Show, if it is not nil, gets the picture and the samples of each frame before Next returns. It must not keep the
-	// picture.
-	Show func(img *facedet.Picture, f face.Frame) error
+	Width int
 }
 
 // Pipeline is a stream of frames of samples. One goroutine at a time may use it. It does not close the source, the
@@ -112,13 +110,8 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return f, fmt.Errorf("frame %d: %w", frame.Index, err)
 	}
 	if p.o.Frame != nil && p.o.Frame() {
-		if f.JPEG, err = scaled(frame.Image, min(1, 640/float64(f.Size.X))); err != nil {
+		if f.JPEG, err = scaled(frame.Image, min(1, float64(p.o.Width)/float64(f.Size.X))); err != nil {
 			return f, fmt.Errorf("frame %d: %w", frame.Index, err)
-		}
-	}
-	if p.o.Show != nil {
-		if err := p.o.Show(frame.Image, f); err != nil {
-			return f, err
 		}
 	}
 	return f, nil

@@ -110,13 +110,15 @@ func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	}, func(n face.Count) { o.ended(c, input.Shown(name), n) }}, coded(err)
 }
 
-// annotated returns the last frame of a stream with boxes and verdicts. Its pixels are valid until the next frame.
-func annotated(s *eye.Stream, names []string, f replay.Frame) (drawing.Frame, error) {
-	pix, size := s.Pixels()
-	if pix == nil {
+// draws asks for pictures of all frames, to be drawn.
+func draws(o *eye.Options) { o.Frame, o.Width = func() bool { return true }, 1920 }
+
+// annotated returns a frame with boxes and verdicts.
+func annotated(names []string, f replay.Frame) (drawing.Frame, error) {
+	if f.JPEG == nil {
 		return drawing.Frame{}, errors.New("a frame came without its picture")
 	}
-	all := drawing.Frame{Size: size, BGR: pix}
+	all := drawing.Frame{Size: f.Size, JPEG: f.JPEG}
 	for i, e := range f.Events {
 		b := drawing.Box{Rect: f.Samples[i].Box, Text: "unknown", Colour: drawing.Unknown}
 		if e.Label != "" {

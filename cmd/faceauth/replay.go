@@ -175,7 +175,9 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	defer out.Abort()
 	opt := o.sought(0)
-	opt.Pixels = how.video
+	if how.video {
+		draws(&opt)
+	}
 	src, err := o.stream(ctx, c, v, source, opt)
 	if err != nil {
 		return replay.Result{}, err
@@ -199,7 +201,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		}
 		if err == nil && how.video {
 			var picture drawing.Frame
-			if picture, err = annotated(src.Stream, g.Names(), f); err == nil {
+			if picture, err = annotated(g.Names(), f); err == nil {
 				err = film.Draw(picture)
 			}
 		}

@@ -44,11 +44,12 @@ func newWatch() *cobra.Command {
 			defer v.Close()
 			defer g.Close()
 			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{}, room: g.Learner().Room()}
-			look := eye.Options{Gate: eye.Learn, Pixels: show, Live: true}
+			look := eye.Options{Gate: eye.Learn, Live: true}
 			if o.keep {
 				look.Picture = 112
 			}
 			if show {
+				draws(&look)
 				if err := drawing.Answers(); err != nil {
 					return err
 				}
@@ -61,7 +62,6 @@ func newWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w.source = s.Stream
 			cli.Warn(c, g.Learner().Warnings()...)
 			how := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
 			err = w.watch(replay.Judge(c.Context(), s, g.Learner(), how))
@@ -88,7 +88,6 @@ type watcher struct {
 	people *gallery.Gallery
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
-	source *eye.Stream
 	sized  bool        // the size of the frames was said
 	room   online.Room // of which the user knows
 }
@@ -137,7 +136,7 @@ func (w *watcher) each(f replay.Frame) error {
 	}
 	maps.DeleteFunc(w.said, func(_ int, s said) bool { return f.Index-s.frame > missing })
 	if w.window != nil {
-		picture, err := annotated(w.source, w.people.Names(), f)
+		picture, err := annotated(w.people.Names(), f)
 		if err != nil {
 			return err
 		}

@@ -87,8 +87,7 @@ type server struct {
 	source   facedet.Source
 	pipeline *pipeline.Pipeline
 	open     eye.Open
-	picture  bool   // the next frame needs a picture
-	pixels   []byte // of this frame
+	picture  bool // the next frame needs a picture
 	told     time.Time
 	trimmed  time.Time
 	broken   error // of the connection
@@ -348,13 +347,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	o := pipeline.Options{
 		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
 		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn,
-		Frame: func() bool { return s.picture },
-	}
-	if q.Pixels {
-		o.Show = func(img *facedet.Picture, _ face.Frame) (err error) {
-			s.pixels, err = img.BGR()
-			return err
-		}
+		Frame: func() bool { return s.picture }, Width: cmp.Or(q.Width, 640),
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
 	return s.send(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
@@ -409,9 +402,7 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 	if s.pipeline.Passed() && time.Since(s.trimmed) > trimEvery {
 		s.trim()
 	}
-	m := eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f, Pixels: s.pixels}
-	s.pixels = nil
-	return s.send(m)
+	return s.send(eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f})
 }
 
 // watched is a source that reports progress while no frame reaches the program. Frames of a live source come from

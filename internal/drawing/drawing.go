@@ -25,8 +25,8 @@ import (
 
 // Frame is a picture and what is drawn in it.
 type Frame struct {
-	Size  image.Point
-	BGR   []byte // blue, green and red, row by row
+	Size  image.Point // in which the boxes are
+	JPEG  []byte      // the picture, perhaps smaller
 	Boxes []Box
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func frame(n int) drawing.Frame {
-	return drawing.Frame{Size: image.Pt(n, n), BGR: make([]byte, 3*n*n), Boxes: []drawing.Box{
+	return drawing.Frame{Size: image.Pt(n, n), JPEG: make([]byte, 3*n*n), Boxes: []drawing.Box{
 		{Rect: image.Rect(1, 2, 3, n), Text: "alice 0.97", Colour: drawing.Colours[0]},
 	}}
 }

@@ -154,7 +154,12 @@ func cost(dir string) (string, error) {
 
 // draw returns the picture of a frame with its boxes. The caller closes it.
 func draw(f drawing.Frame) (*facedet.Picture, error) {
-	img, err := facedet.FromBGR(f.Size, f.BGR)
+	small, err := facedet.DecodePicture(f.JPEG)
+	if err != nil {
+		return nil, err
+	}
+	defer small.Close()
+	img, err := small.Resize(f.Size)
 	if err != nil {
 		return nil, err
 	}

@@ -319,17 +319,10 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 		f.Samples = append(f.Samples, v.sample(a, tracks[who]))
 	}
 	v.tracks = tracks
-	m := eye.Message{Kind: eye.Image, Count: v.count(), Frame: f}
 	if q.Picture {
-		m.Frame.JPEG = JPEG(x.actors...)
+		f.JPEG = JPEG(x.actors...)
 	}
-	if v.open.Pixels {
-		img := draw(x.actors)
-		for i := 0; i < len(img.Pix); i += 4 {
-			m.Pixels = append(m.Pixels, img.Pix[i+2], img.Pix[i+1], img.Pix[i])
-		}
-	}
-	return m, nil
+	return eye.Message{Kind: eye.Image, Count: v.count(), Frame: f}, nil
 }
 
 func (v *viewer) sample(a Actor, track int) face.Sample {

@@ -149,9 +149,9 @@ func newPlayer(setup eye.Setup, q *eye.Open) *player {
 	}
 	if q != nil {
 		p.name = q.Name
-		p.kept = input.IsRecording(q.Name) && !q.Live && !q.Pixels // pixels are too many
+		p.kept = input.IsRecording(q.Name) && !q.Live
 		o := q.Options
-		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces, o.Picture, o.Pixels, o.FPS,
+		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces, o.Picture, o.Width, o.FPS,
 			o.Spare, o.Rotate)
 	}
 	p.chain = sha256.Sum256(fmt.Appendf(nil, "%q", key))

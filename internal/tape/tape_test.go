@@ -70,7 +70,7 @@ func TestMade(t *testing.T) {
 	fixture.Check(t, tape.Demo(dir))
 	e := started(t, eye.Vision{Features: "embedding", Detector: "network", Liveness: true}, space)
 	all := frames(t, e, filepath.Join(dir, "recording.avi"), eye.Options{Gate: eye.Enrol, Picture: 112,
-		Frame: func() bool { return true }, Pixels: true})
+		Frame: func() bool { return true }})
 	if len(all) != 480 || len(all[470].Samples) != 2 || all[470].JPEG == nil || all[0].Samples[0].JPEG == nil ||
 		*all[0].Samples[0].Liveness < .9 {
 		t.Fatalf("%d frames, %+v", len(all), all[470])
