@@ -16,14 +16,14 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// faulty builds the program with the tag eyefault. An eye of this program breaks at a given frame.
+// faulty builds the program, with an eye beside it that breaks at a given frame.
 func faulty(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "faceauth")
-	build := exec.Command("go", "build", "-tags", "eyefault", "-o", filepath.Dir(program),
-		"github.com/faceauth/faceauth/cmd/faceauth", "github.com/faceauth/faceauth/cmd/faceauth-eye")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for path, from := range map[string]string{program: "../../cmd/faceauth", program + "-eye": "./testdata/fault"} {
+		if out, err := exec.Command("go", "build", "-o", path, from).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	return program
 }

@@ -389,7 +389,6 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 	if q.Look {
 		s.pipeline.Look()
 	}
-	fault()
 	f, err := s.pipeline.Next(ctx)
 	switch {
 	case s.broken != nil:
