@@ -3,7 +3,7 @@
 // Package facedet takes frames from cameras, recordings and pictures, and finds the faces in them.
 //
 // [Open] opens a camera, file, folder or URL as a [Source] of frames. [NewNetwork] and [Haar] make a [Detector].
-// [FromImage] and [FromMat] make a [Picture] for your own detector or source.
+// [FromImage] and [FromBGR] make a [Picture] for your own detector or source.
 //
 // # Caveats
 //
@@ -75,7 +75,7 @@ func endOf(n Count) error {
 
 // Source gives frames in order. One goroutine at a time may use it.
 //
-// Your own source makes its pictures with [FromMat], [FromImage] or [DecodePicture].
+// Your own source makes its pictures with [FromBGR], [FromImage] or [DecodePicture].
 type Source interface {
 	// Next returns the next frame, or io.EOF after the last frame. The caller closes the frame. If the source does not
 	// answer in time, the error wraps [ErrTimeout]. If ctx ends, Next returns its error. After either error the source

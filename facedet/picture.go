@@ -10,7 +10,7 @@ import (
 
 // Errors of pictures.
 var (
-	ErrNotPicture = cv.ErrNotImage // the bytes or the Mat are no picture of a supported kind
+	ErrNotPicture = cv.ErrNotImage // the bytes are no picture of a supported kind
 	ErrTooLarge   = cv.ErrTooLarge // a picture has more than 64 million pixels
 	ErrClosed     = cv.ErrClosed   // a picture is nil, or was used after it was closed
 )
@@ -18,21 +18,14 @@ var (
 // Picture is an 8-bit picture in blue, green and red, of at least one pixel. Its pixels lie in memory of OpenCV, which
 // Go's collector does not see: close every picture that you get or make. The zero Picture counts as closed.
 //
-// [FromImage] and [FromMat] convert a picture from memory. [ReadPicture] and [DecodePicture] read a file. Several
+// [FromImage] and [FromBGR] convert a picture from memory. [ReadPicture] and [DecodePicture] read a file. Several
 // goroutines may read a picture at once; only DrawBox and Close change it. Its methods are:
 //
 //   - Size, Bounds, Clone, Close;
-//   - Mat, Image and BGR, which copy the pixels out, for gocv, package image, or row by row;
+//   - Image and BGR, which copy the pixels out, for package image, or row by row as a Mat of gocv has them;
 //   - Crop, Resize, Turn, Warp and Brightened, which return another picture, and Thumbnail, in grey;
 //   - DrawBox, and JPEG, the file.
 type Picture = cv.Image
-
-// Mat is gocv.io/x/gocv.Mat.
-type Mat = cv.Mat
-
-// FromMat returns a copy of an 8-bit Mat with one channel (grey), three (BGR) or four (BGRA; alpha is dropped). The
-// caller keeps the Mat. The error wraps [ErrNotPicture] or [ErrTooLarge].
-func FromMat(m Mat) (*Picture, error) { return cv.FromMat(m) }
 
 // FromImage returns a copy of an image. Alpha is dropped. The error wraps [ErrNotPicture] or [ErrTooLarge].
 func FromImage(m image.Image) (*Picture, error) { return cv.FromImage(m) }

@@ -32,7 +32,7 @@ func gradient() *image.NRGBA {
 	return m
 }
 
-// A picture made from an image or a Mat gives the same image or Mat again, as a copy.
+// A picture made from an image or from pixels gives the same again, as a copy. Bad pixels are refused.
 func TestPictureConversions(t *testing.T) {
 	m := gradient()
 	p := fixture.Must(facedet.FromImage(m))(t)
@@ -53,16 +53,21 @@ func TestPictureConversions(t *testing.T) {
 		}
 	}
 	same("image", p)
-	mat := fixture.Must(p.Mat())(t)
-	defer mat.Close()
-	if b := mat.ToBytes(); b[0] != m.NRGBAAt(-3, 5).B || b[2] != m.NRGBAAt(-3, 5).R {
-		t.Errorf("the Mat begins with %v: not in the order BGR", b[:3])
+	pix := fixture.Must(p.BGR())(t)
+	if pix[0] != m.NRGBAAt(-3, 5).B || pix[2] != m.NRGBAAt(-3, 5).R {
+		t.Errorf("the pixels begin with %v: not in the order BGR", pix[:3])
 	}
-	back := fixture.Must(facedet.FromMat(mat))(t)
+	back := fixture.Must(facedet.FromBGR(p.Size(), pix))(t)
 	defer back.Close()
-	mat.SetUCharAt(0, 0, 99)
+	clear(pix)
+	same("pixels", back)
 	back.DrawBox(image.Rect(0, 0, 1, 1), "", color.RGBA{1, 2, 3, 255})
 	same("the picture after its copies were drawn on", p)
+	for _, bad := range []image.Point{{}, {30, 21}, {-30, -20}, {1 << 20, 1 << 20}} {
+		if _, err := facedet.FromBGR(bad, pix); err == nil {
+			t.Errorf("%d bytes are a picture of %v", len(pix), bad)
+		}
+	}
 	for range 2 {
 		if err := p.Close(); err != nil {
 			t.Errorf("closing twice: %v", err)
@@ -85,8 +90,6 @@ func TestPictureAlpha(t *testing.T) {
 func TestPictureClosed(t *testing.T) {
 	closed := fixture.Must(facedet.FromImage(gradient()))(t)
 	closed.Close()
-	open := fixture.Must(facedet.FromImage(gradient()))(t)
-	defer open.Close()
 	haar, err := facedet.Haar()
 	if err != nil {
 		t.Skip(err)
@@ -104,10 +107,9 @@ func TestPictureClosed(t *testing.T) {
 				"Resize":  func() error { _, err := p.Resize(image.Pt(4, 4)); return err },
 				"JPEG":    func() error { _, err := p.JPEG(80); return err },
 				"Image":   func() error { _, err := p.Image(); return err },
-				"Mat":     func() error { _, err := p.Mat(); return err },
+				"BGR":     func() error { _, err := p.BGR(); return err },
 				"Haar":    func() error { _, err := haar.Detect(p); return err },
 				"Measure": func() error { _, err := preprocess.Measure(p, image.Rect(0, 0, 9, 9), nil); return err },
-				"Blend":   func() error { _, err := open.Blend(p, .5); return err },
 				"Align": func() error {
 					_, _, err := preprocess.Extract(preprocess.NewPixels(), p, image.Rect(0, 0, 9, 9), nil)
 					return err
@@ -129,7 +131,6 @@ func TestPictureClosed(t *testing.T) {
 		"empty image": func() (*facedet.Picture, error) {
 			return facedet.FromImage(image.NewRGBA(image.Rectangle{}))
 		},
-		"zero Mat":      func() (*facedet.Picture, error) { return facedet.FromMat(facedet.Mat{}) },
 		"garbage":       func() (*facedet.Picture, error) { return facedet.DecodePicture([]byte("no picture")) },
 		"an empty file": func() (*facedet.Picture, error) { return facedet.DecodePicture(nil) },
 	} {
@@ -177,30 +178,6 @@ func TestOutsider(t *testing.T) {
 		"2 1 (30,20)-(71,61) [200 200 200] true\n"
 	if string(out) != want {
 		t.Errorf("printed\n%s", out)
-	}
-}
-
-// Valid pixels from another process become a picture again, and invalid pixels are refused.
-func TestPixels(t *testing.T) {
-	p := fixture.Must(facedet.FromImage(gradient()))(t)
-	defer p.Close()
-	pix := fixture.Must(p.BGR())(t)
-	again := fixture.Must(facedet.FromBGR(p.Size(), pix))(t)
-	defer again.Close()
-	clear(pix) // the picture has a copy
-	a := fixture.Must(p.Image())(t)
-	b := fixture.Must(again.Image())(t)
-	if !bytes.Equal(a.Pix, b.Pix) || len(a.Pix) == 0 {
-		t.Error("another picture comes out than went in")
-	}
-	for _, bad := range []image.Point{{}, {30, 21}, {-30, -20}, {1 << 20, 1 << 20}} {
-		if _, err := facedet.FromBGR(bad, pix); err == nil {
-			t.Errorf("%d bytes are a picture of %v", len(pix), bad)
-		}
-	}
-	p.Close()
-	if _, err := p.BGR(); !errors.Is(err, facedet.ErrClosed) {
-		t.Errorf("a closed picture gives %v", err)
 	}
 }
 

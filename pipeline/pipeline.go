@@ -89,7 +89,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, ErrNoPicture
 	}
 	if frame.Image.Size() == (image.Point{}) {
-		_, err := frame.Image.Mat() // says why
+		_, err := frame.Image.BGR() // says why
 		return face.Frame{}, fmt.Errorf("frame %d: %w: %w", frame.Index, ErrNoPicture, err)
 	}
 	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(), Turned: frame.Turned,

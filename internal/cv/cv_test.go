@@ -157,21 +157,6 @@ func TestImageBounds(t *testing.T) {
 	fails("a negative border", func() (*cv.Image, error) { return m.Pad(-1, 0) })
 	fails("an image of no size", func() (*cv.Image, error) { return cv.NewImage(image.Pt(0, 0), color.RGBA{}) })
 	fails("warping by infinity", func() (*cv.Image, error) { return m.Warp(cv.Affine{math.Inf(1)}, image.Pt(8, 6)) })
-	for _, share := range []float64{-.1, 1.1, math.NaN()} {
-		fails("a share beyond 0 to 1", func() (*cv.Image, error) { return m.Blend(m, share) })
-	}
-	small := fixture.Must(cv.NewImage(image.Pt(20, 9), color.RGBA{200, 0, 0, 255}))(t)
-	defer small.Close()
-	fails("blending two sizes", func() (*cv.Image, error) { return m.Blend(small, .5) })
-	other := fixture.Must(cv.NewImage(m.Size(), color.RGBA{200, 0, 0, 255}))(t)
-	defer other.Close()
-	for share, want := range []*cv.Image{m, other} {
-		mixed := fixture.Must(m.Blend(other, float64(share)))(t)
-		if !bytes.Equal(bgr(t, mixed), bgr(t, want)) {
-			t.Errorf("a share of %d gives neither picture", share)
-		}
-		mixed.Close()
-	}
 	if _, err := cv.GrayFromBytes(image.Pt(3, 3), make([]byte, 8)); err == nil {
 		t.Error("8 bytes for 9 pixels gave no error")
 	}

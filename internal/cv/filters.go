@@ -15,22 +15,6 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// Blend returns (1 - share) times the picture plus share times another, which must have the same size.
-func (m *Image) Blend(other *Image, share float64) (*Image, error) {
-	if err := cmp.Or(m.check(), other.check()); err != nil {
-		return nil, err
-	}
-	if m.Size() != other.Size() {
-		return nil, fmt.Errorf("blending pictures of %v and %v pixels", m.Size(), other.Size())
-	}
-	if !(share >= 0 && share <= 1) {
-		return nil, fmt.Errorf("blending with a share of %g, which is not from 0 to 1", share)
-	}
-	dst := gocv.NewMat()
-	gocv.AddWeighted(m.mat, 1-share, other.mat, share, 0, &dst)
-	return &Image{mat: dst}, nil
-}
-
 // Brightened returns the picture with each value multiplied by gain, at most 255.
 func (m *Image) Brightened(gain float64) (*Image, error) {
 	if err := m.check(); err != nil {
@@ -141,29 +125,6 @@ func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
 	dst := gocv.NewMat()
 	gocv.WarpAffineWithParams(m.mat, &dst, t, size, gocv.InterpolationLinear, gocv.BorderConstant, color.RGBA{})
 	return &Image{mat: dst}, nil
-}
-
-// Mat is gocv.Mat. A public package can name it through this alias without importing gocv.
-type Mat = gocv.Mat
-
-// FromMat returns a copy of an 8-bit Mat of one, three or four channels.
-func FromMat(m Mat) (*Image, error) {
-	if m.Ptr() == nil || m.Empty() {
-		return nil, fmt.Errorf("%w: the Mat is empty", ErrNotImage)
-	}
-	// A Mat of more than two dimensions has -1 rows.
-	if err := checkSize(sizeOf(m)); err != nil {
-		return nil, err
-	}
-	return adopt(m.Clone())
-}
-
-// Mat returns a copy of the pixels, which the caller closes.
-func (m *Image) Mat() (Mat, error) {
-	if err := m.check(); err != nil {
-		return Mat{}, err
-	}
-	return m.mat.Clone(), nil
 }
 
 // FromImage returns a copy of an image of Go. Alpha is dropped.

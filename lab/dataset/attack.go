@@ -39,7 +39,7 @@ func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string,
 		return nil, fmt.Errorf("there is no picture %d of %q or %d of %q to blend", i+1, from, j+1, to)
 	}
 	for k := 1; k <= n; k++ {
-		mixed, err := p[from][i].Blend(p[to][j], float64(k)/float64(n))
+		mixed, err := blend(p[from][i], p[to][j], float64(k)/float64(n))
 		if err != nil {
 			return nil, err
 		}
@@ -51,6 +51,22 @@ func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string,
 		all = append(all, x)
 	}
 	return all, nil
+}
+
+// blend returns (1 - share) times a picture plus share times another of the same size.
+func blend(a, b *facedet.Picture, share float64) (*facedet.Picture, error) {
+	x, err := a.BGR()
+	if err != nil {
+		return nil, err
+	}
+	y, err := b.BGR()
+	if err != nil {
+		return nil, err
+	}
+	for i := range x {
+		x[i] = uint8(math.RoundToEven((1-share)*float64(x[i]) + share*float64(y[i])))
+	}
+	return facedet.FromBGR(a.Size(), x)
 }
 
 // Attackers is [Reader.Identities] that also returns pictures of the first faces of each identity that are good enough

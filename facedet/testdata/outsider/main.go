@@ -41,7 +41,10 @@ func (s *squares) Next(ctx context.Context) (*facedet.Frame, error) {
 		mat := gocv.NewMatWithSize(90, 120, gocv.MatTypeCV8UC1)
 		defer mat.Close()
 		gocv.Rectangle(&mat, at, color.RGBA{200, 200, 200, 255}, -1)
-		p, err = facedet.FromMat(mat)
+		bgr := gocv.NewMat()
+		defer bgr.Close()
+		gocv.CvtColor(mat, &bgr, gocv.ColorGrayToBGR)
+		p, err = facedet.FromBGR(image.Pt(120, 90), bgr.ToBytes())
 	}
 	if err != nil {
 		return nil, err
@@ -57,7 +60,11 @@ func (s *squares) Close() error         { return nil }
 type bright struct{}
 
 func (bright) Detect(p *facedet.Picture) ([]facedet.Face, error) {
-	m, err := p.Mat()
+	pix, err := p.BGR()
+	if err != nil {
+		return nil, err
+	}
+	m, err := gocv.NewMatFromBytes(p.Size().Y, p.Size().X, gocv.MatTypeCV8UC3, pix)
 	if err != nil {
 		return nil, err
 	}
@@ -111,13 +118,7 @@ var (
 )
 
 func main() {
-	p := pipeline.New(&squares{}, bright{}, means{}, pipeline.Options{
-		Picture: 32,
-		Show: func(img *facedet.Picture, _ face.Frame) error {
-			img.DrawBox(img.Bounds().Inset(2), "seen", color.RGBA{255, 0, 0, 255})
-			return nil
-		},
-	})
+	p := pipeline.New(&squares{}, bright{}, means{}, pipeline.Options{Picture: 32})
 	for {
 		f, err := p.Next(context.Background())
 		if errors.Is(err, io.EOF) {
