@@ -145,10 +145,24 @@ func (l *Learner) denied(t quantized.Trial, person int) bool {
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)
 }
 
-// decide takes the label from every verdict of a frame but the best of those that share it, because nobody is in one
-// frame twice. The first of equals wins, and held people keep their names. It marks the faces that look like somebody
-// whom a better face looks like.
-func decide(all []judgement, held []Person) {
+// surer orders the faces of a frame by confidence.
+func surer(a, b *judgement) int { return cmp.Compare(b.verdict.Confidence, a.verdict.Confidence) }
+
+// nearer orders the faces of a photograph by distance, and faces without a name last.
+func nearer(a, b *judgement) int {
+	far := func(j *judgement) float64 {
+		if j.verdict.Person == 0 {
+			return math.Inf(1)
+		}
+		return j.verdict.Distance
+	}
+	return cmp.Compare(far(a), far(b))
+}
+
+// decide takes the label from every verdict of a picture but the best of those that share it, because nobody is in it
+// twice. The first of equals wins, and held people keep their names. It marks the faces that look like somebody whom a
+// better face looks like.
+func decide(all []judgement, better func(a, b *judgement) int, held []Person) {
 	if len(all)+len(held) < 2 {
 		return
 	}
@@ -156,9 +170,7 @@ func decide(all []judgement, held []Person) {
 	for i := range all {
 		order[i] = &all[i]
 	}
-	slices.SortStableFunc(order, func(a, b *judgement) int {
-		return cmp.Compare(b.verdict.Confidence, a.verdict.Confidence)
-	})
+	slices.SortStableFunc(order, better)
 	taken := make(map[Person]bool)
 	for _, p := range held {
 		taken[p] = true

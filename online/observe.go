@@ -58,7 +58,7 @@ func (l *Learner) ObserveFrame(faces []Observation, held ...Person) ([]Verdict, 
 	for i, f := range faces {
 		all[i] = l.look(f)
 	}
-	decide(all, held)
+	decide(all, surer, held)
 	for i, f := range faces {
 		if l.learns(f, &all[i]) && !l.alike(faces[:i], all, f) {
 			l.keep(f, &all[i], l.counts.Observed+int64(i)+1)
@@ -115,30 +115,21 @@ func (l *Learner) Judge(x []float32) (Verdict, error) {
 // JudgePhotograph returns the verdicts on the faces of a photograph, nil for one without a vector, and changes nothing.
 // Nobody is in it twice: of several faces of one person, the nearest keeps the name.
 func JudgePhotograph(l *Learner, faces [][]float32) ([]Verdict, error) {
-	all := make([]Verdict, len(faces))
-	nearest := make(map[Person]int)
+	all, verdicts := make([]judgement, len(faces)), make([]Verdict, len(faces))
 	for i, x := range faces {
 		if x == nil {
 			continue
 		}
-		v, err := l.Judge(x)
-		if err != nil {
+		if err := l.space.Check(x); err != nil {
 			return nil, err
 		}
-		all[i] = v
-		if v.Person == 0 {
-			continue
-		}
-		first, twice := nearest[v.Person]
-		far := i
-		if !twice || v.Distance < all[first].Distance {
-			nearest[v.Person], far = i, first
-		}
-		if twice {
-			all[far].Lose()
-		}
+		all[i] = l.look(Observation{Vector: x})
 	}
-	return all, nil
+	decide(all, nearer, nil)
+	for i := range all {
+		verdicts[i] = all[i].verdict
+	}
+	return verdicts, nil
 }
 
 // learns reports whether a face may be learned, before it is placed in the graph.
