@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -205,7 +206,7 @@ func (r *Recogniser) open(ctx context.Context, name string, o pipeline.Options) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if !facedet.IsRecording(name) {
+	if !input.IsRecording(name) {
 		src = facedet.Newest(src)
 	}
 	src = pipeline.Upright(src, r.detector, r.embedding, face.Auto)

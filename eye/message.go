@@ -16,10 +16,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // Version is the version of the messages. An eye of another version is refused.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
@@ -25,7 +26,7 @@ type capture struct {
 	live  bool
 	start time.Time
 	rate  float64
-	count Count
+	count face.Count
 	last  time.Duration
 	file  string // its name, without the folder; "" for a stream
 	ahead *shot  // the second frame of a recording, read with the first
@@ -48,7 +49,7 @@ var _ Source = (*capture)(nil)
 
 func openCapture(ctx context.Context, o Options, live bool, open func() (grabber, error)) (*capture, error) {
 	c := &capture{
-		o: o, count: Count{Declared: -1},
+		o: o, count: face.Count{Declared: -1},
 		want: make(chan struct{}, 1), got: make(chan shot), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	ready := make(chan error, 1)
@@ -92,7 +93,7 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 		return c, nil
 	case <-timer.C:
 		c.abandon()
-		return nil, fmt.Errorf("%w: it did not open within %v", ErrTimeout, o.Timeout)
+		return nil, fmt.Errorf("%w: it did not open within %v", face.ErrTimeout, o.Timeout)
 	case <-ctx.Done():
 		c.abandon()
 		return nil, ctx.Err()
@@ -149,7 +150,7 @@ func (c *capture) read(ctx context.Context) (shot, error) {
 		return s, nil
 	case <-timer.C:
 		c.abandon()
-		return shot{}, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", ErrTimeout,
+		return shot{}, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", face.ErrTimeout,
 			c.count.Read, c.o.Timeout)
 	case <-ctx.Done():
 		c.abandon()
@@ -164,7 +165,7 @@ func (c *capture) time(at time.Duration) time.Duration {
 	case c.live:
 		at = c.o.Now().Sub(c.start)
 	case at <= c.last && c.count.Read > 0:
-		step := 40 * time.Millisecond
+		step := imageStep
 		if c.rate > 0 {
 			step = time.Duration(float64(time.Second) / c.rate)
 		}
@@ -178,7 +179,7 @@ func (c *capture) time(at time.Duration) time.Duration {
 	return at
 }
 
-func (c *capture) Count() Count { return c.count }
+func (c *capture) Count() face.Count { return c.count }
 
 // abandon ends the worker without waiting for it.
 func (c *capture) abandon() {

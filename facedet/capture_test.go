@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/network"
@@ -84,7 +85,7 @@ func TestReadHangs(t *testing.T) {
 		f := fixture.Must(c.Next(context.Background()))(t)
 		f.Close()
 	}
-	if _, err := c.Next(context.Background()); !errors.Is(err, ErrTimeout) {
+	if _, err := c.Next(context.Background()); !errors.Is(err, face.ErrTimeout) {
 		t.Fatalf("error %v", err)
 	}
 	select {

@@ -17,23 +17,19 @@ type Cascade struct{ c *cv.Cascade }
 
 var _ Detector = (*Cascade)(nil)
 
-// NewCascade reads a cascade from an XML file.
-func NewCascade(path string) (*Cascade, error) {
-	c, err := cv.OpenCascade(path)
-	if err != nil {
-		return nil, fmt.Errorf("opening detector: %w", err)
-	}
-	return &Cascade{c}, nil
-}
-
 // Haar returns the frontal face detector of Haar features that comes with OpenCV, in the Debian package opencv-data.
 func Haar() (*Cascade, error) {
 	const name = "haarcascades/haarcascade_frontalface_default.xml"
 	for _, dir := range []string{"/usr/share/opencv4", "/usr/local/share/opencv4"} {
 		path := filepath.Join(dir, name)
-		if _, err := os.Stat(path); err == nil {
-			return NewCascade(path)
+		if _, err := os.Stat(path); err != nil {
+			continue
 		}
+		c, err := cv.OpenCascade(path)
+		if err != nil {
+			return nil, fmt.Errorf("opening detector: %w", err)
+		}
+		return &Cascade{c}, nil
 	}
 	return nil, fmt.Errorf("opening detector: there is no %s below /usr/share/opencv4; "+
 		"run: sudo apt-get update && sudo apt-get install --no-install-recommends opencv-data", name)

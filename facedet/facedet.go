@@ -12,7 +12,6 @@ package facedet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -20,19 +19,6 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 )
-
-// Errors of [Open] and [Source]. For a file or device that is missing or forbidden the errors wrap fs.ErrNotExist or
-// fs.ErrPermission.
-var (
-	ErrNoCamera = face.ErrNoCamera
-	ErrNotVideo = face.ErrNotVideo
-	ErrNoImages = face.ErrNoImages
-	ErrTimeout  = face.ErrTimeout
-	ErrScheme   = face.ErrScheme
-)
-
-// ErrSettings is wrapped if [Open] gets [Options] that cannot be used. The error names the option and its value.
-var ErrSettings = errors.New("unusable setting")
 
 // Frame is one picture of a source.
 type Frame struct {
@@ -62,27 +48,25 @@ func (f *Frame) Close() error {
 	return f.Image.Close()
 }
 
-// Count says how many frames a source has, as far as this is known.
-type Count = face.Count
-
 // endOf returns the error at the end of a recording: one that gave no frame was not read.
-func endOf(n Count) error {
+func endOf(n face.Count) error {
 	if n.Read == 0 {
-		return fmt.Errorf("%w: no frame of it can be decoded", ErrNotVideo)
+		return fmt.Errorf("%w: no frame of it can be decoded", face.ErrNotVideo)
 	}
 	return io.EOF
 }
 
-// Source gives frames in order. One goroutine at a time may use it.
+// Source gives frames in order. One goroutine at a time may use it. Errors of [Open] and of a source wrap those of
+// package face, such as [face.ErrNoCamera].
 //
 // Your own source makes its pictures with [FromBGR], [FromImage] or [DecodePicture].
 type Source interface {
 	// Next returns the next frame, or io.EOF after the last frame. The caller closes the frame. If the source does not
-	// answer in time, the error wraps [ErrTimeout]. If ctx ends, Next returns its error. After either error the source
-	// is finished.
+	// answer in time, the error wraps [face.ErrTimeout]. If ctx ends, Next returns its error. After either error the
+	// source is finished.
 	Next(ctx context.Context) (*Frame, error)
 	// Count returns the number of frames read until now.
-	Count() Count
+	Count() face.Count
 	// Close releases the source. It does not wait for a read that hangs; this read releases the source when it returns.
 	Close() error
 }

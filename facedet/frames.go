@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/backoff"
 )
 
@@ -25,7 +26,7 @@ type live struct {
 // did not take in time are skipped, except the last frame. For a camera use [Newest].
 func Live(s Source) Source { return &live{Source: s, now: time.Now} }
 
-func (l *live) Count() Count {
+func (l *live) Count() face.Count {
 	n := l.Source.Count()
 	n.Dropped = l.dropped
 	return n
@@ -70,7 +71,7 @@ type newest struct {
 	mu    sync.Mutex
 	frame *Frame // the newest frame, if nobody has taken it
 	err   error  // the error that ended the source
-	count Count
+	count face.Count
 }
 
 // Newest returns a source that always gives the newest frame of a camera or stream. It skips older frames that the
@@ -133,7 +134,7 @@ func (n *newest) Next(ctx context.Context) (*Frame, error) {
 	}
 }
 
-func (n *newest) Count() Count {
+func (n *newest) Count() face.Count {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.count

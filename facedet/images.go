@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/still"
@@ -22,11 +23,10 @@ import (
 // images is a Source over image files.
 type images struct {
 	paths   []string
-	still   bool // photographs, and no series
-	step    time.Duration
+	still   bool                         // photographs, and no series
 	damaged func(path string, err error) // called for each damaged file; may be nil
 	next    int
-	count   Count
+	count   face.Count
 }
 
 var _ Source = (*images)(nil)
@@ -38,7 +38,7 @@ func openFolder(dir string, o Options) (*images, error) {
 		return nil, fmt.Errorf("opening source: %w", err)
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("opening source %s: %w", dir, ErrNoImages)
+		return nil, fmt.Errorf("opening source %s: %w", dir, face.ErrNoImages)
 	}
 	s, err := openImages(paths, o)
 	if err == nil {
@@ -49,8 +49,8 @@ func openFolder(dir string, o Options) (*images, error) {
 
 // openImages opens the named files, one frame each. If there is only one file, it must be readable.
 func openImages(paths []string, o Options) (*images, error) {
-	s := &images{paths: paths, still: true, step: time.Duration(float64(time.Second) / o.FPS), damaged: o.Damaged,
-		count: Count{Declared: len(paths)}}
+	s := &images{paths: paths, still: true, damaged: o.Damaged,
+		count: face.Count{Declared: len(paths)}}
 	if len(paths) > 1 {
 		return s, nil
 	}
@@ -59,11 +59,14 @@ func openImages(paths []string, o Options) (*images, error) {
 		return nil, fmt.Errorf("opening source %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening source %s: %w", paths[0], ErrNotVideo)
+		return nil, fmt.Errorf("opening source %s: %w", paths[0], face.ErrNotVideo)
 	}
 	img.Close()
 	return s, nil
 }
+
+// imageStep is the time from one image of a folder to the next.
+const imageStep = 40 * time.Millisecond
 
 // Next implements [Source]. A file that is not an image does not end the recording: it is skipped and counted.
 func (s *images) Next(ctx context.Context) (*Frame, error) {
@@ -85,12 +88,12 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 			continue
 		}
 		s.count.Read++
-		return &Frame{Index: i, Time: time.Duration(i) * s.step, Image: img, Still: s.still,
+		return &Frame{Index: i, Time: time.Duration(i) * imageStep, Image: img, Still: s.still,
 			File: filepath.Base(s.paths[i])}, nil
 	}
 }
 
-func (s *images) Count() Count { return s.count }
+func (s *images) Count() face.Count { return s.count }
 
 func (s *images) Close() error {
 	s.next = len(s.paths)

@@ -18,9 +18,6 @@ import (
 // format, as in lit.640x480.Y16. The pictures are grey, of 8 bits: of formats with more bits the highest eight are
 // used. Each frame is a pair of pictures: see [Pairs].
 func OpenInfrared(ctx context.Context, name string, o Options) (Source, error) {
-	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
-	}
 	o = o.defaults()
 	var s Source
 	var err error

@@ -41,8 +41,8 @@ func (s *ticks) Next(context.Context) (*facedet.Frame, error) {
 	return &facedet.Frame{Index: s.read - 1, Time: time.Duration(s.read-1) * 10 * time.Millisecond,
 		Image: img}, nil
 }
-func (s *ticks) Count() facedet.Count { return facedet.Count{Declared: s.n, Read: s.read} }
-func (s *ticks) Close() error         { return nil }
+func (s *ticks) Count() face.Count { return face.Count{Declared: s.n, Read: s.read} }
+func (s *ticks) Close() error      { return nil }
 
 func TestLive(t *testing.T) {
 	begun := time.Now()
@@ -288,7 +288,7 @@ func TestNothing(t *testing.T) {
 		defer s.Close()
 		_, err = s.Next(t.Context())
 	}
-	if !errors.Is(err, facedet.ErrNotVideo) {
+	if !errors.Is(err, face.ErrNotVideo) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
 )
 
-// Options of [Open]. Zero values mean defaults. Negative numbers are refused.
+// Options of [Open]. Zero values mean defaults.
 type Options struct {
 	Timeout time.Duration    // to open the source, and for each frame. Default 10 s
-	FPS     float64          // frames a second of a folder of images. Default 25
 	Now     func() time.Time // clock of a live source. Default time.Now
 
 	// Address, if it is not empty, is the IP address of the host of a URL, for a process that cannot look up names. The
@@ -32,11 +32,8 @@ type Options struct {
 }
 
 func (o Options) defaults() Options {
-	if o.Timeout == 0 {
+	if o.Timeout <= 0 {
 		o.Timeout = 10 * time.Second
-	}
-	if o.FPS == 0 {
-		o.FPS = 25
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -44,27 +41,9 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// check returns nil, or an error that wraps [ErrSettings] if an option cannot be used.
-func (o Options) check() error {
-	switch {
-	case o.Timeout < 0:
-		return fmt.Errorf("%w: the timeout is %v, but must not be negative", ErrSettings, o.Timeout)
-	case !(o.FPS >= 0) || o.FPS > maxFPS:
-		return fmt.Errorf("%w: FPS is %g, but must lie between 0, for the default, and %g", ErrSettings, o.FPS,
-			float64(maxFPS))
-	}
-	return nil
-}
-
-// maxFPS is a thousand times the rate of a camera. A frame then lasts a microsecond, and times still differ.
-const maxFPS = 1e6
-
 // Open opens a source by name. A name is the number of a camera ("0") or its device ("/dev/video0"), a video, an image,
 // a folder of images, or an http, https, rtsp or rtsps URL. The images of a folder come in natural order.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
-	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
-	}
 	o = o.defaults()
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		return openURL(ctx, name, scheme, o)
@@ -80,7 +59,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 		return openFolder(name, o)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("opening source %s: %w", name, ErrNotVideo)
+		return nil, fmt.Errorf("opening source %s: %w", name, face.ErrNotVideo)
 	}
 	if f, err := os.Open(name); err != nil {
 		return nil, fmt.Errorf("opening source: %w", err)
@@ -100,7 +79,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 		s.file = filepath.Base(path)
 		return s, nil
 	}
-	if errors.Is(err, ErrTimeout) || ctx.Err() != nil {
+	if errors.Is(err, face.ErrTimeout) || ctx.Err() != nil {
 		return nil, fmt.Errorf("opening source %s: %w", name, err)
 	}
 	// An image under another name is still an image.
@@ -108,13 +87,10 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 		return images, nil
 	}
 	if why := footage.Unreadable(path); why != "" {
-		return nil, fmt.Errorf("opening source %s: %w: %s", name, ErrNotVideo, why)
+		return nil, fmt.Errorf("opening source %s: %w: %s", name, face.ErrNotVideo, why)
 	}
-	return nil, fmt.Errorf("opening source %s: %w", name, ErrNotVideo)
+	return nil, fmt.Errorf("opening source %s: %w", name, face.ErrNotVideo)
 }
-
-// IsRecording reports whether [Open] takes name for a file or folder, and not for a camera or a URL.
-func IsRecording(name string) bool { return input.IsRecording(name) }
 
 func openCamera(ctx context.Context, index int, o Options, open func() (grabber, error)) (Source, error) {
 	device := fmt.Sprintf("/dev/video%d", index)
@@ -126,7 +102,7 @@ func openCamera(ctx context.Context, index int, o Options, open func() (grabber,
 		if len(others) > 0 {
 			have = "there are " + strings.Join(others, ", ")
 		}
-		return nil, fmt.Errorf("opening camera %d: %w: there is no %s; %s", index, ErrNoCamera, device, have)
+		return nil, fmt.Errorf("opening camera %d: %w: there is no %s; %s", index, face.ErrNoCamera, device, have)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("opening camera %d: %w; add yourself to the group video and log in again", index, err)
 	case err != nil:

@@ -97,7 +97,7 @@ func TestFolder(t *testing.T) {
 	write(t, dir, "3.png", []byte("no picture"))
 	write(t, dir, ".hidden.png", picture(t, 1, 8, 8))
 	write(t, dir, "notes.txt", []byte("notes"))
-	s := fixture.Must(facedet.Open(context.Background(), dir, facedet.Options{FPS: 2}))(t)
+	s := fixture.Must(facedet.Open(context.Background(), dir, facedet.Options{}))(t)
 	defer s.Close()
 	var got []string
 	for {
@@ -111,10 +111,10 @@ func TestFolder(t *testing.T) {
 		got = append(got, fmt.Sprint(f.Index, f.Time, shade(t, f)))
 		f.Close()
 	}
-	if want := "0 0s 10|1 500ms 20|3 1.5s 100|4 2s 200"; strings.Join(got, "|") != want {
+	if want := "0 0s 10|1 40ms 20|3 120ms 100|4 160ms 200"; strings.Join(got, "|") != want {
 		t.Errorf("frames %s, want %s", strings.Join(got, "|"), want)
 	}
-	if c := s.Count(); c != (facedet.Count{Declared: 5, Read: 4, Damaged: 1}) {
+	if c := s.Count(); c != (face.Count{Declared: 5, Read: 4, Damaged: 1}) {
 		t.Errorf("count %+v", c)
 	}
 }
@@ -205,16 +205,16 @@ func TestOpenErrors(t *testing.T) {
 		{"missing", filepath.Join(dir, "nothing.avi"), fs.ErrNotExist, "opening source"},
 		{"empty name", "", fs.ErrNotExist, "opening source"},
 		{"forbidden", secret, fs.ErrPermission, "opening source"},
-		{"no video", write(t, dir, "v.avi", bytes.Repeat([]byte("no video"), 99)), facedet.ErrNotVideo, "v.avi"},
-		{"no image", write(t, dir, "i.png", []byte("no image")), facedet.ErrNotVideo, "i.png"},
-		{"nothing in it", write(t, dir, "z.mp4", nil), facedet.ErrNotVideo, "z.mp4"},
-		{"folder without images", empty, facedet.ErrNoImages, "no images in the folder"},
-		{"device", "/dev/zero", facedet.ErrNotVideo, "/dev/zero"},
-		{"no camera", "97", facedet.ErrNoCamera, "/dev/video97"},
-		{"no camera device", "/dev/video97", facedet.ErrNoCamera, "this machine has none"},
-		{"another protocol", "file:///etc/passwd", facedet.ErrScheme, "use http"},
-		{"FFmpeg's protocols", "concat://a|b", facedet.ErrScheme, "use http"},
-		{"a password", "ftp://me:hush@cam/", facedet.ErrScheme, "ftp://cam/: "},
+		{"no video", write(t, dir, "v.avi", bytes.Repeat([]byte("no video"), 99)), face.ErrNotVideo, "v.avi"},
+		{"no image", write(t, dir, "i.png", []byte("no image")), face.ErrNotVideo, "i.png"},
+		{"nothing in it", write(t, dir, "z.mp4", nil), face.ErrNotVideo, "z.mp4"},
+		{"folder without images", empty, face.ErrNoImages, "no images in the folder"},
+		{"device", "/dev/zero", face.ErrNotVideo, "/dev/zero"},
+		{"no camera", "97", face.ErrNoCamera, "/dev/video97"},
+		{"no camera device", "/dev/video97", face.ErrNoCamera, "this machine has none"},
+		{"another protocol", "file:///etc/passwd", face.ErrScheme, "use http"},
+		{"FFmpeg's protocols", "concat://a|b", face.ErrScheme, "use http"},
+		{"a password", "ftp://me:hush@cam/", face.ErrScheme, "ftp://cam/: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.err == fs.ErrPermission && os.Geteuid() == 0 {
@@ -324,7 +324,7 @@ func TestURLStalls(t *testing.T) {
 		t.Errorf("no frame before the stall")
 	}
 	// FFmpeg may notice first; then the stream has ended.
-	if err != nil && !errors.Is(err, facedet.ErrTimeout) {
+	if err != nil && !errors.Is(err, face.ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
 }

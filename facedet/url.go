@@ -19,7 +19,7 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 	u, err := url.Parse(name)
 	shown := input.Shown(name)
 	if !slices.Contains(input.Schemes, strings.ToLower(scheme)) {
-		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, ErrScheme)
+		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, face.ErrScheme)
 	}
 	if err != nil {
 		var parse *url.Error // it holds the URL, perhaps with a password
@@ -50,6 +50,3 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 	}
 	return s, nil
 }
-
-// ErrServer is wrapped by errors of [Open] if a server was reached but gives no video.
-var ErrServer = face.ErrServer

@@ -270,4 +270,4 @@ func scaled(img *facedet.Picture, scale float64) ([]byte, error) {
 }
 
 // Count returns how many frames the source has, and how many were read.
-func (p *Pipeline) Count() facedet.Count { return p.source.Count() }
+func (p *Pipeline) Count() face.Count { return p.source.Count() }

@@ -84,8 +84,8 @@ func (l *loop) Next(context.Context) (*facedet.Frame, error) {
 	return &facedet.Frame{Index: l.next - 1, Image: img}, nil
 }
 
-func (l *loop) Count() facedet.Count { return facedet.Count{Declared: -1, Read: l.next} }
-func (l *loop) Close() error         { return nil }
+func (l *loop) Count() face.Count { return face.Count{Declared: -1, Read: l.next} }
+func (l *loop) Close() error      { return nil }
 
 // load reads the frames of a recording into memory.
 func load(t testing.TB, path string) []*facedet.Picture {
@@ -266,7 +266,7 @@ func BenchmarkPath(b *testing.B) {
 type broken struct{ frame *facedet.Frame }
 
 func (b *broken) Next(context.Context) (*facedet.Frame, error) { return b.frame, nil }
-func (b *broken) Count() facedet.Count                         { return facedet.Count{Declared: -1} }
+func (b *broken) Count() face.Count                            { return face.Count{Declared: -1} }
 func (b *broken) Close() error                                 { return nil }
 
 // If a source, a detector or an extractor of another module breaks its contract, Next returns an error and does not

@@ -64,8 +64,8 @@ func (s *stage) Next(context.Context) (*facedet.Frame, error) {
 	return &facedet.Frame{Index: s.index - 1, Time: time.Duration(s.index-1) * 100 * time.Millisecond, Image: img}, nil
 }
 
-func (s *stage) Count() facedet.Count { return facedet.Count{Declared: -1, Read: s.index} }
-func (s *stage) Close() error         { return nil }
+func (s *stage) Count() face.Count { return face.Count{Declared: -1, Read: s.index} }
+func (s *stage) Close() error      { return nil }
 
 func (s *stage) Detect(img *facedet.Picture) ([]facedet.Face, error) {
 	faces, err := s.Boxes(img)
@@ -351,8 +351,8 @@ func (h *hall) Next(context.Context) (*facedet.Frame, error) {
 	return &facedet.Frame{Index: h.frame - 1, Time: time.Duration(h.frame-1) * 100 * time.Millisecond, Image: img}, err
 }
 
-func (h *hall) Count() facedet.Count { return facedet.Count{Declared: -1, Read: h.frame} }
-func (h *hall) Close() error         { return nil }
+func (h *hall) Count() face.Count { return face.Count{Declared: -1, Read: h.frame} }
+func (h *hall) Close() error      { return nil }
 
 func (h *hall) Detect(img *facedet.Picture) ([]facedet.Face, error) {
 	return h.Boxes(img, facedet.Windows(img.Bounds())...)

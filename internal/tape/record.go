@@ -20,11 +20,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // Variables of the environment, which a program gives to its eye.

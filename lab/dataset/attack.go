@@ -171,5 +171,5 @@ func (h *heldPhoto) Next(ctx context.Context) (*facedet.Frame, error) {
 	return &facedet.Frame{Index: h.n - 1, Time: time.Duration(h.n-1) * 40 * time.Millisecond, Image: img}, nil
 }
 
-func (h *heldPhoto) Count() facedet.Count { return facedet.Count{Declared: heldFrames, Read: h.n} }
-func (h *heldPhoto) Close() error         { return nil }
+func (h *heldPhoto) Count() face.Count { return face.Count{Declared: heldFrames, Read: h.n} }
+func (h *heldPhoto) Close() error      { return nil }

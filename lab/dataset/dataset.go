@@ -19,7 +19,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/maruel/natural"
 )
@@ -82,5 +82,5 @@ func sessions(path string, warn func(string)) ([]string, error) {
 
 // notRecording reports whether err says that the file at path is not a recording, and its name does not look like one.
 func notRecording(path string, err error) bool {
-	return errors.Is(err, facedet.ErrNotVideo) && !footage.IsFilm(path)
+	return errors.Is(err, face.ErrNotVideo) && !footage.IsFilm(path)
 }

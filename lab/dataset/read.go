@@ -37,7 +37,7 @@ type Reader struct {
 // Stream gives the frames of a recording.
 type Stream interface {
 	face.Stream
-	Count() facedet.Count
+	Count() face.Count
 	Close() error
 }
 

@@ -269,8 +269,8 @@ func (s *single) Next(context.Context) (*facedet.Frame, error) {
 	s.p.pix = nil
 	return &facedet.Frame{Image: m}, err
 }
-func (s *single) Count() facedet.Count { return facedet.Count{Declared: 1} }
-func (s *single) Close() error         { return nil }
+func (s *single) Count() face.Count { return face.Count{Declared: 1} }
+func (s *single) Close() error      { return nil }
 
 // pictured is a face of one person under a condition.
 type pictured struct {

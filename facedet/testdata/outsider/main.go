@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"gocv.io/x/gocv"
+	"gonum.org/v1/gonum/mat"
 )
 
 // squares is a source of three frames with a bright square that moves.
@@ -53,8 +54,8 @@ func (s *squares) Next(ctx context.Context) (*facedet.Frame, error) {
 	return &facedet.Frame{Index: s.next - 1, Time: time.Duration(s.next) * time.Second, Image: p}, ctx.Err()
 }
 
-func (s *squares) Count() facedet.Count { return facedet.Count{Declared: 3, Read: s.next} }
-func (s *squares) Close() error         { return nil }
+func (s *squares) Count() face.Count { return face.Count{Declared: 3, Read: s.next} }
+func (s *squares) Close() error      { return nil }
 
 // bright finds the box of what is bright.
 type bright struct{}
