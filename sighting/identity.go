@@ -53,7 +53,11 @@ type evidence struct {
 	judged   time.Duration // time of the last judged face
 	anchored online.Person // the person to whom that face was anchored, or 0
 
-	chain
+	since   time.Duration
+	waiting []waiting       // faces that are learned once the track is confirmed
+	stored  []int64         // numbers of stored faces, the newest last
+	known   online.Person   // as whom the track is known
+	verdict *online.Verdict // the last one
 }
 
 // support is what speaks for a person on a track.
@@ -132,7 +136,7 @@ func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool
 
 // NewIdentities returns empty Identities of faces in a space.
 func NewIdentities(space face.Space) *Identities {
-	return &Identities{space: space, least: leastFrames}
+	return &Identities{space: space, least: leastFrames, people: make(map[int]*evidence)}
 }
 
 // faded returns a sum of faces after another one.
@@ -218,9 +222,6 @@ func (i *Identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
 		e = &evidence{people: make(map[online.Person]*support)}
-		if i.people == nil {
-			i.people = make(map[int]*evidence)
-		}
 		i.people[track] = e
 	}
 	return e
@@ -244,8 +245,8 @@ func (i *Identities) Allow(track int, p online.Person) {
 // ones would be joined.
 func (i *Identities) Reset(track int) {
 	e := i.of(track)
-	e.frames, e.anchored, e.chain = 0, 0, chain{since: e.since}
 	clear(e.people)
+	*e = evidence{people: e.people, denied: e.denied, judged: e.judged, since: e.since}
 }
 
 // nobody returns the weight of the frames without a recognised person.

@@ -294,9 +294,7 @@ func (t *Tracker) see(p *person, f face.Sample) {
 	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 { // the vector of a poor picture is of little use
 		return
 	}
-	if p.looks = append(p.looks, f.Vector); len(p.looks) > newestFaces {
-		p.looks = slices.Delete(p.looks, 0, 1)
-	}
+	p.looks = appended(p.looks, f.Vector, newestFaces)
 }
 
 // score returns how well a face fits a person in view, its distance to the nearest of the person's newest faces, and

@@ -70,23 +70,11 @@ type waiting struct {
 // mostWaiting is the greatest number of waiting faces of a track, the newest.
 const mostWaiting = 8
 
-// chain holds the stored faces of a track.
-type chain struct {
-	since   time.Duration
-	waiting []waiting
-	stored  []int64 // numbers of stored faces, the newest last
-	known   online.Person
-	verdict *online.Verdict // the last one
-}
-
 // longestChain is the greatest number of stored faces to which a new face of the track is joined.
 const longestChain = 4
 
 // NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use between frames.
 func NewWatcher(l *online.Learner) *Watcher {
-	if l == nil {
-		l = new(online.Learner) // which takes no face
-	}
 	return &Watcher{learner: l, tracker: *NewTracker(l.Space()), who: *NewIdentities(l.Space())}
 }
 
@@ -116,9 +104,6 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 // Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
 // false; a nil hold means the faces with a Reason. The error comes from [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
-	if w.learner == nil {
-		w.learner = new(online.Learner)
-	}
 	now := w.tracker.now // the clock of the source may be set back
 	all := make([]*evidence, len(tracks))
 	for i, track := range tracks {
@@ -199,7 +184,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		e.join(v.Stored)
 		// A face in doubt may be another person's, also when the doubt ends because the first person is back.
 		if observed[q].As == 0 && !poor[i] && !w.tracker.InDoubt(track) {
-			e.wait(waiting{observed[q], number})
+			e.waiting = appended(e.waiting, waiting{observed[q], number}, mostWaiting)
 		}
 		if err := w.recall(e, w.confirmed(track, now), number, s); err != nil {
 			return nil, err
@@ -267,27 +252,27 @@ func (w *Watcher) Ask(s face.Stream) {
 }
 
 // shows reports whether the last verdict is this person.
-func (c *chain) shows(p online.Person) bool { return c.verdict != nil && c.verdict.Person == p }
+func (e *evidence) shows(p online.Person) bool { return e.verdict != nil && e.verdict.Person == p }
 
 // keep stores the last verdict.
-func (c *chain) keep(v online.Verdict) {
+func (e *evidence) keep(v online.Verdict) {
 	v.Learned, v.NoRoom, v.Stored = false, false, 0
-	c.verdict = &v
+	e.verdict = &v
 }
 
 // recall lets the learner learn the faces that waited for the confirmation of a track. The present face, with the given
 // number, may be one of them.
-func (w *Watcher) recall(c *evidence, as online.Person, number int64, s *Seen) error {
+func (w *Watcher) recall(e *evidence, as online.Person, number int64, s *Seen) error {
 	if as == 0 {
 		return nil
 	}
-	for _, x := range c.waiting {
-		x.Hold, x.Follows, x.As = false, c.stored, as
+	for _, x := range e.waiting {
+		x.Hold, x.Follows, x.As = false, e.stored, as
 		v, err := w.learner.Recall(x.Observation, x.number)
 		if err != nil {
 			return err
 		}
-		c.join(v.Stored)
+		e.join(v.Stored)
 		if v.Learned {
 			s.Lessons = append(s.Lessons, x.number)
 		}
@@ -295,24 +280,23 @@ func (w *Watcher) recall(c *evidence, as online.Person, number int64, s *Seen) e
 			s.Verdict.Learned, s.Verdict.NoRoom, s.Verdict.Stored = v.Learned, v.NoRoom, v.Stored
 		}
 	}
-	c.waiting = nil
+	e.waiting = nil
 	return nil
 }
 
 // join records the number of a stored face of the track; 0 means not stored.
-func (c *chain) join(stored int64) {
-	if stored == 0 {
-		return
-	}
-	if c.stored = append(c.stored, stored); len(c.stored) > longestChain {
-		c.stored = slices.Delete(c.stored, 0, 1)
+func (e *evidence) join(stored int64) {
+	if stored != 0 {
+		e.stored = appended(e.stored, stored, longestChain)
 	}
 }
 
-func (c *chain) wait(x waiting) {
-	if c.waiting = append(c.waiting, x); len(c.waiting) > mostWaiting {
-		c.waiting = slices.Delete(c.waiting, 0, 1)
+// appended appends to a list, and drops the oldest beyond most.
+func appended[T any](list []T, x T, most int) []T {
+	if list = append(list, x); len(list) > most {
+		list = slices.Delete(list, 0, 1)
 	}
+	return list
 }
 
 // See calls [Watcher.Track] and [Watcher.Judge].
