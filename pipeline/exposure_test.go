@@ -93,12 +93,8 @@ func TestDim(t *testing.T) {
 	} {
 		d := &dusk{stage: newStage(t), light: func(int) float64 { return c.light }}
 		d.face = image.Rect(100, 60, 220, 190)
-		var shown float64
 		p := pipeline.New(d, d, seer{eyes{d.stage}, d}, pipeline.Options{Gate: c.gate, Picture: 64,
-			Show: func(img *facedet.Picture, _ face.Frame) error {
-				shown = mean(t, img, d.face)
-				return nil
-			}})
+			Frame: func() bool { return true }, Width: stageSize.X})
 		f, err := p.Next(t.Context())
 		if err != nil || len(f.Samples) != 1 {
 			t.Fatalf("%s: %d faces, %v", c.name, len(f.Samples), err)
@@ -107,9 +103,11 @@ func TestDim(t *testing.T) {
 		if s.Reason != c.reason || (s.Vector != nil) != c.vector || math.Abs(s.Quality.Gain-c.gain) > .1*c.gain {
 			t.Errorf("%s: reason %q, vector %t, gain %.2f", c.name, s.Reason, s.Vector != nil, s.Quality.Gain)
 		}
-		if full := 165.; math.Abs(shown-full*c.light) > 10 {
+		whole := fixture.Must(facedet.DecodePicture(f.JPEG))(t)
+		if full, shown := 165., mean(t, whole, d.face); math.Abs(shown-full*c.light) > 10 {
 			t.Errorf("%s: the face is shown at %.0f, want the frame as it is", c.name, shown)
 		}
+		whole.Close()
 		if c.gain == 0 {
 			continue
 		}

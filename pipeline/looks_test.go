@@ -3,7 +3,6 @@
 package pipeline_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"maps"
@@ -76,23 +75,25 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.
 	return all
 }
 
-// eachFrame calls do with the pictures and frames of a recording.
-func eachFrame(t *testing.T, path string, d facedet.Detector, e preprocess.Extractor, gate preprocess.Gate,
-	do func(p *facedet.Picture, f face.Frame) bool) {
+// firstLook returns the first picture of a recording with one face that a login may use, and its look; nil if there is
+// none.
+func firstLook(t *testing.T, path string, d facedet.Detector, e preprocess.Extractor) (*facedet.Picture, sighting.Look) {
 	t.Helper()
-	src := fixture.Must(facedet.Open(context.Background(), path, facedet.Options{}))(t)
+	src := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
 	defer src.Close()
-	more := true
-	stream := pipeline.New(src, d, e, pipeline.Options{Gate: gate, Show: func(p *facedet.Picture, f face.Frame) error {
-		more = do(p, f)
-		return nil
-	}})
-	for more {
-		if _, err := stream.Next(context.Background()); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
+	for {
+		f, err := src.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return nil, sighting.Look{}
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
+		looks := looksOf(t, f.Image, d, e)
+		if len(looks) == 1 && preprocess.LoginGate.Check(looks[0].Quality) == "" {
+			return f.Image, looks[0]
+		}
+		f.Close()
 	}
 }
 
@@ -108,25 +109,23 @@ func TestStillIsOneLook(t *testing.T) {
 	for _, set := range []string{"att/s*", "faces94_subset/*", "vidtimit_rot/*", "fast_videos/*"} {
 		var far []float64 // of each still, the largest distance of an encoding
 		for _, path := range fixture.Some(paths(t, set), 6) {
-			eachFrame(t, path, d, e, preprocess.LoginGate, func(p *facedet.Picture, f face.Frame) bool {
-				if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
-					return true
-				}
-				largest := 0.
-				first := sighting.LookOf(f.Samples[0])
-				for _, q := range encodings(t, p) {
-					for _, x := range looksOf(t, q, d, e) {
-						largest = max(largest, graph.Distance(x.Vector, first.Vector, 1))
-						looks, isNew := sighting.NewLook(e.Space(), x, []sighting.Look{first})
-						if isNew && len(looks) > 0 {
-							twice[path] = true
-						}
+			p, first := firstLook(t, path, d, e)
+			if p == nil {
+				continue
+			}
+			largest := 0.
+			for _, q := range encodings(t, p) {
+				for _, x := range looksOf(t, q, d, e) {
+					largest = max(largest, graph.Distance(x.Vector, first.Vector, 1))
+					looks, isNew := sighting.NewLook(e.Space(), x, []sighting.Look{first})
+					if isNew && len(looks) > 0 {
+						twice[path] = true
 					}
-					q.Close()
 				}
-				far = append(far, largest)
-				return false
-			})
+				q.Close()
+			}
+			p.Close()
+			far = append(far, largest)
 		}
 		slices.Sort(far)
 		t.Logf("%s: %d stills: an encoding is at most %.3f away, median %.3f", set, len(far), far[len(far)-1],
@@ -150,12 +149,20 @@ func TestThreeLooks(t *testing.T) {
 		for _, path := range fixture.Some(paths(t, set), 3) {
 			var looks []sighting.Look
 			var times []time.Duration
-			eachFrame(t, path, d, e, preprocess.LoginGate, func(_ *facedet.Picture, f face.Frame) bool {
+			src := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
+			stream := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate})
+			for f, err := range face.Frames(t.Context(), stream) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				if len(f.Samples) == 1 && f.Samples[0].Reason == "" {
 					looks, times = append(looks, sighting.LookOf(f.Samples[0])), append(times, f.Time)
 				}
-				return f.Time < 6*time.Second
-			})
+				if f.Time >= 6*time.Second {
+					break
+				}
+			}
+			src.Close()
 			for next, i := time.Duration(0), 0; i < len(times); i++ {
 				if times[i] < next {
 					continue
