@@ -326,9 +326,7 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	if err := e.await(ctx); err != nil {
 		return nil, err
 	}
-	s := &Stream{eye: e, o: o, limits: Limits{
-		Space: e.c.Space, Faces: o.Faces, Picture: o.Picture, Spare: o.Spare, Turns: o.Gate == Enrol,
-	}}
+	s := &Stream{eye: e, asked: Limits{e.c.Space, o}}
 	q := Open{Name: name, Options: o}
 	q.Roots = append(slices.Clone(o.Roots), name)
 	e.stream = nil

@@ -61,13 +61,10 @@ const (
 // ErrRules is wrapped by errors about a message that no eye may send. Such an eye is ended.
 var ErrRules = errors.New("the eye broke the rules of its messages")
 
-// Limits describe the request. An answer may leave parts of it out, and may not have others.
+// Limits are what was asked for. An answer may leave parts of it out, and may not have others.
 type Limits struct {
-	Space   face.Space
-	Faces   int  // greatest number of faces
-	Picture int  // longer side of the picture of a face; 0 for none
-	Spare   bool // faces may be held
-	Turns   bool // norms of turned faces
+	Space face.Space
+	Options
 }
 
 // size returns the greatest length of a message.
@@ -351,7 +348,7 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 		for _, v := range s.Turns {
 			c.within("norm of a turned face", v, 0, large)
 		}
-		c.rule(l.Turns, "norms of turned faces that nobody asked for")
+		c.rule(l.Gate == Enrol, "norms of turned faces that nobody asked for")
 	}
 	if s.Liveness != nil {
 		c.within("liveness", float64(*s.Liveness), 0, 1)

@@ -23,7 +23,7 @@ import (
 // space has few values, so that a frame is small.
 var space = face.Space{ID: "test", Dim: 4, Scale: 1, Unit: true}
 
-var limits = eye.Limits{Space: space, Faces: 8, Picture: 112, Turns: true}
+var limits = eye.Limits{Space: space, Options: eye.Options{Gate: eye.Enrol, Faces: 8, Picture: 112}}
 
 func jpegOf(t testing.TB, side int) []byte {
 	t.Helper()
@@ -248,7 +248,7 @@ func TestUnasked(t *testing.T) {
 	m := truth(t)
 	m.Frame.Samples[0].Turns = &face.Turns{3, 2, 2, 2}
 	l := limits
-	l.Turns = false
+	l.Gate = eye.Learn
 	_, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), l)
 	if !errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), "nobody asked for") {
 		t.Errorf("norms of turned faces: %v", err)

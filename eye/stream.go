@@ -13,8 +13,7 @@ import (
 // Stream returns the frames of a source.
 type Stream struct {
 	eye    *Eye
-	o      Options
-	limits Limits
+	asked  Limits
 	count  face.Count
 	index  int // index of the last frame, plus one
 	time   time.Duration
@@ -33,13 +32,13 @@ func (s *Stream) Look() { s.look = true }
 
 // answer reads messages up to the one that ends the answer. Each message may take as long as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
-	e, within := s.eye, s.o.Timeout+s.eye.c.Slack
+	e, within := s.eye, s.asked.Timeout+s.eye.c.Slack
 	for {
-		m, err := e.read(ctx, s.limits, within)
+		m, err := e.read(ctx, s.asked, within)
 		if err != nil {
 			return m, err
 		}
-		within = s.o.Timeout + e.c.Slack
+		within = s.asked.Timeout + e.c.Slack
 		switch m.Kind {
 		case Opened, Image, Progress, End:
 			before := s.count
@@ -52,14 +51,14 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			}
 			if m.Kind == Progress {
 				// Otherwise the eye could keep the program waiting for ever. Only the frames of a recording are skipped.
-				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.o.Pace || s.o.Live && !s.o.Pace {
+				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.asked.Pace || s.asked.Live && !s.asked.Pace {
 					return m, e.breach("progress without any")
 				}
 				within += m.Wait
 			}
 			s.count = m.Count
-			if m.Kind != Opened && s.o.Step != nil {
-				s.o.Step(m.Count)
+			if m.Kind != Opened && s.asked.Step != nil {
+				s.asked.Step(m.Count)
 			}
 			if m.Kind == Progress {
 				continue
@@ -69,8 +68,8 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			if s.count.Damaged++; s.count.Damaged > s.count.Declared { // a camera, with -1, has no files
 				return m, e.breach("more damaged files than there are")
 			}
-			if s.o.Damaged != nil {
-				s.o.Damaged(m.Text)
+			if s.asked.Damaged != nil {
+				s.asked.Damaged(m.Text)
 			}
 		case Failed:
 			return m, failed(m)
@@ -106,7 +105,7 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case ctx.Err() != nil:
 		return f, e.fault(ctx, ctx.Err())
 	}
-	q := Next{Picture: s.o.Frame != nil && s.o.Frame(), Look: s.look}
+	q := Next{Picture: s.asked.Frame != nil && s.asked.Frame(), Look: s.look}
 	s.look = false
 	if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
 		return f, err
@@ -128,11 +127,11 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case f.JPEG != nil && !q.Picture:
 		return f, e.breach("picture of a frame that nobody asked for")
 	}
-	if fixed, auto, _ := s.o.Rotate.Degrees(); !auto && f.Turned != fixed {
+	if fixed, auto, _ := s.asked.Rotate.Degrees(); !auto && f.Turned != fixed {
 		return f, e.breach("a frame that is turned by %d degrees", f.Turned)
 	}
-	if !f.Still && f.Turned != s.turned && f.Turned != 0 && s.o.Rotate == face.Auto && s.o.Turned != nil {
-		s.o.Turned(f.Turned)
+	if !f.Still && f.Turned != s.turned && f.Turned != 0 && s.asked.Rotate == face.Auto && s.asked.Turned != nil {
+		s.asked.Turned(f.Turned)
 	}
 	s.turned = f.Turned
 	s.index, s.time = f.Index+1, f.Time
