@@ -188,49 +188,6 @@ func (b *blind) Detect(*facedet.Picture) ([]facedet.Face, error) {
 
 func (b *blind) Close() error { return nil }
 
-// Every Mat of a thousand frames is closed, by all detectors and extractors, with pictures and
-// without.
-func TestMatsClosed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a thousand frames take a while")
-	}
-	if _, ok := cv.LiveMats(); !ok {
-		t.Skip("gocv counts Mats only with -tags matprofile, as in make test")
-	}
-	s := recordings(t)
-	d, e := network(t)
-	haar := fixture.Must(facedet.Haar())(t)
-	defer haar.Close()
-	live, err := preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer live.Close()
-	before, _ := cv.LiveMats()
-	frames := 150
-	if os.Getenv("FACEAUTH_FIGURES") != "" {
-		frames = 550
-	}
-	play := func(d facedet.Detector, e preprocess.Extractor, frames int, o pipeline.Options) {
-		src := fixture.Must(facedet.Open(context.Background(), s.Recording, facedet.Options{}))(t)
-		defer src.Close()
-		p := pipeline.New(src, d, e, o)
-		for range frames {
-			fixture.Must(p.Next(context.Background()))(t)
-			// The worker of the source may hold one frame ready.
-			if n, _ := cv.LiveMats(); n > before+1 {
-				t.Fatalf("%d live Mats, before %d", n, before)
-			}
-		}
-	}
-	play(d, e, frames, pipeline.Options{Picture: 112, Liveness: live})
-	play(d, preprocess.NewPixels(), frames/2, pipeline.Options{})
-	play(haar, preprocess.NewPixels(), frames/2, pipeline.Options{Picture: 112})
-	if n, _ := cv.LiveMats(); n != before {
-		t.Errorf("%d live Mats after %d frames, %d before", n, 2*frames, before)
-	}
-}
-
 // BenchmarkPath takes a frame of 640x480 pixels with one face from the decoded picture to the
 // verdict. The metric x-forward is its time as a multiple of the networks' own forward passes.
 func BenchmarkPath(b *testing.B) {
