@@ -10,9 +10,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/facedet"
@@ -141,43 +139,6 @@ func TestPictureClosed(t *testing.T) {
 	if _, err := facedet.FromImage(image.NewUniform(color.Black)); !errors.Is(err, facedet.ErrTooLarge) &&
 		!errors.Is(err, facedet.ErrNotPicture) {
 		t.Errorf("an image without end: error %v", err)
-	}
-}
-
-// Another module can implement a source, a detector and an extractor.
-func TestOutsider(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	root := fixture.Must(filepath.Abs(".."))(t)
-	mod := fixture.Must(os.ReadFile(filepath.Join(root, "go.mod")))(t)
-	const module = "github.com/faceauth/faceauth"
-	head, rest, ok := strings.Cut(string(mod), "module "+module+"\n")
-	if !ok {
-		t.Fatal("go.mod names another module")
-	}
-	dir := t.TempDir()
-	write(t, dir, "go.mod", []byte(head+"module example.org/outsider\n"+rest+
-		"\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+root+"\n"))
-	for from, to := range map[string]string{"go.sum": "go.sum", "facedet/testdata/outsider/main.go": "main.go"} {
-		b := fixture.Must(os.ReadFile(filepath.Join(root, from)))(t)
-		write(t, dir, to, b)
-	}
-	cmd := exec.Command("go", "run", "-mod=mod", ".")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off")
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderr.String())
-	}
-	// gocv draws the last row and column of a rectangle, too.
-	const want = "0 1 (20,20)-(61,61) [200 200 200] true\n" +
-		"1 1 (25,20)-(65,60) [200 200 200] true\n" +
-		"2 1 (30,20)-(71,61) [200 200 200] true\n"
-	if string(out) != want {
-		t.Errorf("printed\n%s", out)
 	}
 }
 

@@ -4,7 +4,6 @@ package online_test
 
 import (
 	"errors"
-
 	"testing"
 
 	"github.com/faceauth/faceauth/online"

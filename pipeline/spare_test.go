@@ -203,29 +203,6 @@ func TestSpareSits(t *testing.T) {
 	}
 }
 
-// If nothing moves, a face that appears is found within three seconds. A face that disappears is noticed within the
-// same time.
-func TestSpareUnmoved(t *testing.T) {
-	s := newStage(t)
-	there := false
-	s.boxes = func(int) []image.Rectangle {
-		if there {
-			return []image.Rectangle{image.Rect(100, 60, 180, 150)}
-		}
-		return nil
-	}
-	p := s.pipeline()
-	for _, want := range []int{0, 1, 0} {
-		there = want == 1
-		for range 35 {
-			s.frame(p)
-		}
-		if n := len(s.frame(p)); n != want {
-			t.Errorf("%d faces after three seconds, want %d", n, want)
-		}
-	}
-}
-
 // A face that the detector finds only every second time is in view all the time, except for single frames.
 func TestSpareFlicker(t *testing.T) {
 	s := newStage(t)

@@ -3,7 +3,6 @@
 package sighting_test
 
 import (
-	"fmt"
 	"image"
 	"math"
 	"slices"
@@ -65,21 +64,6 @@ func TestWho(t *testing.T) {
 	check("a mistake is outgrown", names(1, 2), bob, alice)
 	i.Keep([]int{2})
 	check("forgotten", names(1, 2), 0, alice)
-}
-
-func ExampleIdentities() {
-	tr := sighting.NewTracker(plane)
-	who := sighting.NewIdentities(face.Space{})
-	for i, verdict := range []online.Person{alice, 0, alice, alice} {
-		ids := tr.Update(time.Duration(i)*frame, []face.Sample{at(10*i, 0, 0)})
-		who.Add(ids[0], 0, sighting.Look{}, online.Verdict{Person: verdict})
-		fmt.Printf("%d %d\n", ids[0], who.Who(0, ids)[0].Person)
-	}
-	// Output:
-	// 1 0
-	// 1 0
-	// 1 1
-	// 1 1
 }
 
 func TestBoxTracker(t *testing.T) {

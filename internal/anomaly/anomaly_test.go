@@ -3,7 +3,6 @@
 package anomaly_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -139,16 +138,4 @@ func TestAlone(t *testing.T) {
 	if s := scores(t, twins, nil, []int{0, 1}, 1, .1); math.Abs(s[0]-s[1]) > 1e-12 {
 		t.Errorf("scores %v", s)
 	}
-}
-
-func ExampleNeighbours_SoftHarmonic() {
-	x := [][]float32{{0, 0}, {.1, 0}, {0, .1}, {5, 5}, {5.1, 5}, {5, 5.1}}
-	y := []int{0, 0, 1, 1, 1, 1} // the third is not like the others of its class
-	near := anomaly.Near(x, y, 1, graph.Kernel{Denominator: .5}, 1e-9)
-	scores, err := near.SoftHarmonic([]float64{1, 1, 1, 1, 1, 1}, 1, .1)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("%.2f\n", scores)
-	// Output: [0.53 0.53 0.97 0.09 0.09 0.09]
 }
