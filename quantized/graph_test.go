@@ -104,49 +104,6 @@ func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation 
 	return kept
 }
 
-// A trial of another state of the graph gets no values.
-func TestTrialIsOver(t *testing.T) {
-	far := []float32{.1, .1}
-	for name, change := range map[string]func(*quantized.Graph){
-		"look":      func(g *quantized.Graph) { g.Look(far, quantized.Sight{}) },
-		"place":     func(g *quantized.Graph) { g.Place(far) },
-		"label":     func(g *quantized.Graph) { g.Label(far, 1) },
-		"keep":      func(g *quantized.Graph) { g.Place(far).Keep(0, quantized.Moment{}) },
-		"forget":    func(g *quantized.Graph) { g.Forget(0) },
-		"remove":    func(g *quantized.Graph) { g.Remove(0) },
-		"unlearn":   func(g *quantized.Graph) { g.Unlearn(func(_, _ int64) bool { return true }) },
-		"configure": func(g *quantized.Graph) { c := g.Config(); c.K++; g.Configure(c) },
-	} {
-		for method, call := range map[string]func(quantized.Candidate){
-			"Solve":   func(c quantized.Candidate) { c.Solve() },
-			"Keep":    func(c quantized.Candidate) { c.Keep(0, quantized.Moment{}) },
-			"Outlier": func(c quantized.Candidate) { c.Outlier() },
-			"Nearest": func(c quantized.Candidate) { c.Nearest(0) },
-		} {
-			t.Run(name+"/"+method, func(t *testing.T) {
-				g, _ := quantized.New(config(10, 2))
-				g.Label([]float32{0, 0}, 0)
-				c := g.Place([]float32{.1, 0})
-				change(g)
-				defer func() {
-					if r := recover(); r != "quantized: this trial is over" {
-						t.Errorf("%v", r)
-					}
-				}()
-				call(c)
-			})
-		}
-	}
-	t.Run("zero", func(t *testing.T) {
-		defer func() {
-			if recover() == nil {
-				t.Error("no panic")
-			}
-		}()
-		quantized.Trial{}.Solve()
-	})
-}
-
 // Every method refuses a point with a coordinate that is not finite.
 func TestNotFinite(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {

@@ -237,7 +237,6 @@ func (s *solver) residual() (sum, size, bound float64) {
 // Only vertices that the point reaches without crossing a labelled vertex take part. The next call overwrites the
 // values.
 func (t Trial) Solve() Solution {
-	t.mustBeOn()
 	g, s := t.g, &t.g.solver
 	if s.solved == t.stamp && !t.alone { // Place has taken over the trial of Look
 		return s.solution

@@ -8,8 +8,7 @@ import (
 )
 
 // Trial is a point that was tried on the graph. The graph has not changed, so a Trial can simply be dropped. It is
-// valid until the next point is tried or the graph changes; after that its methods panic with "quantized: this trial is
-// over".
+// valid until the next point is tried or the graph changes.
 type Trial struct {
 	g      *Graph
 	stamp  uint64
@@ -66,7 +65,6 @@ func (g *Graph) Look(x []float32, s Sight, follows ...int64) Trial {
 // Labelled returns the trial of the same point on the labelled vertices alone: the trial that Look
 // returns on a graph that has learned nothing.
 func (t Trial) Labelled() Trial {
-	t.mustBeOn()
 	g := t.g
 	ordinary := slices.ContainsFunc(g.enrolled, g.ordinary)
 	t.near, t.home, t.alone, t.far, t.linked = g.apart[:0], -1, true, !ordinary && len(g.enrolled) > 0, false
@@ -161,12 +159,6 @@ func (g *Graph) home(near []edge) int {
 	return best
 }
 
-func (t Trial) mustBeOn() {
-	if t.g == nil || t.stamp != t.g.stamp {
-		panic("quantized: this trial is over")
-	}
-}
-
 // Same reports whether both are the trial of one point on one state of the graph, with the same vertices to judge it.
 func (t Trial) Same(u Trial) bool {
 	return t.g == u.g && t.stamp == u.stamp && t.far == u.far && t.alone == u.alone
@@ -174,21 +166,14 @@ func (t Trial) Same(u Trial) bool {
 
 // Outlier reports whether the point has no edge to any vertex, because all its compact weights are below epsilon, and
 // no vertex within its [Sight].
-func (t Trial) Outlier() bool {
-	t.mustBeOn()
-	return len(t.near) == 0
-}
+func (t Trial) Outlier() bool { return len(t.near) == 0 }
 
 // Home returns the vertex that would take the point in. Ok is false if there is none.
-func (t Trial) Home() (vertex int, ok bool) {
-	t.mustBeOn()
-	return max(t.home, 0), t.home >= 0
-}
+func (t Trial) Home() (vertex int, ok bool) { return max(t.home, 0), t.home >= 0 }
 
 // Closest returns the distances to the nearest labelled and to the nearest learned vertex among the vertices that judge
 // the point, or +Inf. Linked is true if the point follows one of them.
 func (t Trial) Closest() (labelled, learned float64, linked bool) {
-	t.mustBeOn()
 	labelled, learned, linked = math.Inf(1), math.Inf(1), t.linked
 	for _, e := range t.near {
 		if t.g.label[e.to] == unlabelled {
@@ -203,7 +188,6 @@ func (t Trial) Closest() (labelled, learned float64, linked bool) {
 // Nearest returns the distance to the nearest vertex of a class among the vertices that judge the point, or +Inf: a
 // labelled vertex, or a learned one of which all points were accepted as this class.
 func (t Trial) Nearest(class int) float64 {
-	t.mustBeOn()
 	d := math.Inf(1)
 	for _, e := range t.near {
 		if class >= 0 && (t.g.label[e.to] == class || t.g.only(e.to) == class) {
@@ -216,7 +200,6 @@ func (t Trial) Nearest(class int) float64 {
 // Anchor returns the distance from the point to the nearest labelled vertex of a class, with or without an edge, or
 // +Inf if the class has none.
 func (t Trial) Anchor(class int) float64 {
-	t.mustBeOn()
 	g, d, square := t.g, math.Inf(1), squaredNorm(t.g.probe)
 	for i, c := range g.label {
 		if c == class && class >= 0 {
@@ -247,7 +230,6 @@ func (t Trial) via(class int) (id int64, hops int) {
 
 // room reports whether there is room for the point: a vertex takes it in, or the graph is not [Graph.Full].
 func (c Candidate) room() bool {
-	c.mustBeOn()
 	return len(c.near) > 0 && (c.home >= 0 || c.g.learned <= c.g.c.K && c.g.edges.fit(len(c.near)))
 }
 
