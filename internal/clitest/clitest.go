@@ -130,7 +130,7 @@ func brief(real, folder string) (err error) {
 	}
 	defer e.Close()
 	stream, err := e.Open(ctx, filepath.Join(folder, "recording.avi"),
-		faceauth.Options{Gate: faceauth.Learn, Pixels: true, FPS: 2.5})
+		faceauth.Options{Gate: faceauth.Learn, FPS: 2.5, Frame: func() bool { return true }})
 	if err != nil {
 		return err
 	}
@@ -144,12 +144,11 @@ func brief(real, folder string) (err error) {
 		return err
 	}
 	defer film.Close()
-	for _, err := range face.Frames(ctx, stream) {
+	for f, err := range face.Frames(ctx, stream) {
 		if err != nil {
 			return err
 		}
-		pix, size := stream.Pixels()
-		if err := film.Draw(drawing.Frame{Size: size, BGR: pix}); err != nil {
+		if err := film.Draw(drawing.Frame{Size: f.Size, JPEG: f.JPEG}); err != nil {
 			return err
 		}
 	}
