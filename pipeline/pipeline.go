@@ -49,6 +49,9 @@ type Options struct {
 	// frame, at most Width pixels wide.
 	Frame func() bool
 	Width int
+	// Show, if it is not nil, gets the picture and the samples of each frame before Next returns. It must not keep the
+	// picture.
+	Show func(img *facedet.Picture, f face.Frame) error
 }
 
 // Pipeline is a stream of frames of samples. One goroutine at a time may use it. It does not close the source, the
@@ -113,6 +116,9 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		if f.JPEG, err = scaled(frame.Image, min(1, float64(p.o.Width)/float64(f.Size.X))); err != nil {
 			return f, fmt.Errorf("frame %d: %w", frame.Index, err)
 		}
+	}
+	if p.o.Show != nil {
+		return f, p.o.Show(frame.Image, f)
 	}
 	return f, nil
 }

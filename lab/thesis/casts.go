@@ -4,7 +4,9 @@ package thesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -135,9 +137,7 @@ func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preproce
 	defer src.Close()
 	random := rand.New(rand.NewPCG(7, 8))
 	seen := 0
-	frames := &kept{Source: src}
-	defer frames.forget()
-	show := func(f face.Frame) error {
+	show := func(p *facedet.Picture, f face.Frame) error {
 		if len(f.Samples) != 1 || f.Samples[0].Reason != "" {
 			return nil
 		}
@@ -147,7 +147,7 @@ func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preproce
 		now := castFace{person: name, attack: dataset.IsAttack(recording)}
 		box := f.Samples[0].Box
 		for _, c := range casts {
-			q, err := c.apply(frames.last, random)
+			q, err := c.apply(p, random)
 			if err != nil {
 				return err
 			}
@@ -165,35 +165,15 @@ func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preproce
 		all = append(all, now)
 		return nil
 	}
-	stream := pipeline.New(frames, d, preprocess.NewPixels(), pipeline.Options{Gate: preprocess.LoginGate})
-	for f, err := range face.Frames(ctx, stream) {
-		if err == nil {
-			err = show(f)
-		}
-		if err != nil {
+	stream := pipeline.New(src, d, preprocess.NewPixels(), pipeline.Options{Gate: preprocess.LoginGate, Show: show})
+	for {
+		if _, err := stream.Next(ctx); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
 }
-
-// kept is a source that keeps its last picture.
-type kept struct {
-	facedet.Source
-	last *facedet.Picture
-}
-
-func (k *kept) Next(ctx context.Context) (*facedet.Frame, error) {
-	f, err := k.Source.Next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	k.forget()
-	k.last, err = f.Image.Clone()
-	return f, err
-}
-
-func (k *kept) forget() { k.last.Close() }
 
 // tellCasts writes the table, by cast: live faces refused and attacks let in, and those of them that are too noisy for
 // a login. People are in two halves, every second in each.
