@@ -278,7 +278,10 @@ func (h *home) change() {
 
 func (h *home) enrol(name string, faces ...[]float32) {
 	h.w.say("%s enrols %s %x", h.name, name, keyText(faces[0])[:4])
-	h.hand(func(g *gallery.Gallery) error { return g.Label(name, faces, time.Unix(1700000000, 0)) })
+	h.hand(func(g *gallery.Gallery) error {
+		_, err := g.Enroll(name, faces, time.Unix(1700000000, 0), gallery.Enrolment{Add: true, Force: true})
+		return err
+	})
 }
 
 func (h *home) rename(name, to string) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -25,10 +26,7 @@ func TestAlike(t *testing.T) {
 		"Ευα":            {"ευα"},
 		"Anna  Maria Li": {"anna maria li"},
 	} {
-		g, err := gallery.New(space, online.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixture.Must(gallery.New(space, online.Settings{}))(t)
 		enrol := func(name string, how gallery.Enrolment) error {
 			_, err := g.Enroll(name, [][]float32{one}, time.Now(), how)
 			return err
@@ -65,9 +63,7 @@ func TestOneName(t *testing.T) {
 	}
 	defer g.Close()
 	for i, name := range []string{"alice (3)", "bob", "carol"} {
-		if _, err := g.Enroll(name, person(i, 1), time.Now(), gallery.Enrolment{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Enroll(name, person(i, 1), time.Now(), gallery.Enrolment{}))(t)
 	}
 	err = g.Change(func(tx *gallery.Tx) error {
 		tx.Call(2, "alice")

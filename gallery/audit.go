@@ -58,9 +58,6 @@ type Unusual struct {
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
-	if g.learner == nil {
-		return nil, ErrClosed
-	}
 	classes := make(map[online.Person]int)
 	people := g.learner.People()
 	for i, p := range people {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -25,10 +26,7 @@ func spots(x, y float32, n int) (faces [][]float32) {
 // Alice has one of bob's faces, and one face that is like nobody's; carol is alone.
 func mixedUp(t *testing.T) *gallery.Gallery {
 	t.Helper()
-	g, err := gallery.New(field, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.New(field, online.Settings{}))(t)
 	for _, p := range []struct {
 		name  string
 		faces [][]float32
@@ -36,9 +34,8 @@ func mixedUp(t *testing.T) *gallery.Gallery {
 		{"alice", spots(0, 0, 4)}, {"bob", spots(3, 0, 5)}, {"carol", spots(0, 9, 1)},
 		{"alice", [][]float32{{3.1, .1}}}, {"alice", [][]float32{{50, 50}}},
 	} {
-		if _, err := g.Enroll(p.name, p.faces, time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Enroll(p.name, p.faces, time.Unix(0, 0), gallery.Enrolment{Add: true,
+			Force: true}))(t)
 	}
 	return g
 }

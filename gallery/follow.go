@@ -33,22 +33,18 @@ type saved struct {
 
 // align brings the learner in line with the database, in a transaction.
 func (g *Gallery) align() error {
-	var generation int64
-	err := g.db.Query("select generation from learned", func(r store.Row) error {
-		generation = r.ColumnInt64(0)
-		return nil
-	})
+	generation, err := (&Tx{g: g}).Int("select generation from learned")
 	switch {
 	case err != nil:
 		return err
 	case generation != g.saved.generation:
 		return g.again()
 	}
-	whole, err := g.beside()
+	changed, err := g.beside()
 	if err != nil {
 		return err
 	}
-	return g.follow(whole, whole)
+	return g.follow(changed)
 }
 
 // again reads what another program has saved, and learns the unsaved faces of g again on top of it.
@@ -90,7 +86,6 @@ func (g *Gallery) load() error {
 		vector []float32
 	}
 	all := make(map[int64]whole)
-	last := int64(0)
 	err = g.db.Query(`select id, person, number, rejected, vector from label union all
 		select id, person, number, rejected, vector from dropped`,
 		func(r store.Row) error {
@@ -102,117 +97,104 @@ func (g *Gallery) load() error {
 		return err
 	}
 	labels := make(map[int64]Label, len(rows))
-	l := *g.learner
+	l := g.learner
 	err = l.UnmarshalLearned(snapshot, func(id int64) []float32 {
 		w, there := all[rows[id]]
 		if !there {
 			return nil
 		}
-		labels[id], last = w.Label, max(last, w.Row)
+		labels[id] = w.Label
 		return w.vector
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	before, learner := *g, *g.learner
-	*g.learner, g.saved, g.labels, g.last = l, s, labels, last
+	before := *g
+	g.learner, g.saved, g.labels = l, s, labels
 	g.saved.print = g.fingerprint()
 	_, err = g.beside()
 	if err == nil {
-		err = g.follow(true, true)
+		err = g.follow(true)
 	}
 	if err != nil {
-		*g, *g.learner = before, learner
+		*g = before
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	g.version, err = g.db.Version()
 	return err
 }
 
-// follow brings the learner in line with the labels, whoever has changed them: without whole only with new ones. Named
-// says that people have changed.
-func (g *Gallery) follow(whole, named bool) error {
+// follow brings the learner in line with the labels, whoever has changed them. Unless changed says that there are other
+// changes, it looks at new labels only.
+func (g *Gallery) follow(changed bool) error {
+	last, err := (&Tx{g: g}).Int("select max(id) from label")
+	if err != nil || last == g.last && !changed {
+		return err
+	}
 	after := g.last
-	if whole {
+	if changed {
 		after = 0
 	}
 	var want []Label
-	err := g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
+	err = g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
 		func(r store.Row) error {
 			want = append(want, labelIn(r))
 			return nil
 		}, after)
-	if err != nil || len(want) == 0 && !whole && !named {
-		return err
+	if err == nil {
+		err = g.readPeople()
 	}
-	if err := g.readPeople(); err != nil {
+	if err != nil {
 		return err
 	}
 	g.turn++
-	there := make(map[int64]bool, len(g.labels))
-	if whole {
-		wanted := make(map[int64]bool, len(want))
+	g.last = last
+	there := make(map[int64]bool)
+	if changed {
+		g.retract(want, there)
+	}
+	for range 2 { // a rejected face may come before the faces of the person; until then nobody is taken for them
 		for _, h := range want {
-			wanted[h.Row] = true
-		}
-		var gone []int64
-		for id, h := range g.labels {
-			if !wanted[h.Row] {
-				gone = append(gone, id)
+			if there[h.Row] || h.Negative && !g.learner.Knows(h.Person) {
+				continue
 			}
-		}
-		slices.Sort(gone)
-		if len(gone) > 0 {
-			if err := g.forget(want); err != nil {
+			if err := g.teach(h); err != nil {
 				return err
 			}
-			g.learner.Retract(gone...)
-		}
-		for id, h := range g.labels {
-			if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
-				delete(g.labels, id)
-			} else {
-				there[h.Row] = true
-			}
-		}
-	}
-	var early []Label // rejected faces of people who get their faces later
-	for _, h := range want {
-		g.last = max(g.last, h.Row)
-		switch {
-		case there[h.Row]:
-			continue
-		case h.Negative && !g.learner.Knows(h.Person):
-			early = append(early, h)
-			continue
-		}
-		if err := g.teach(h); err != nil {
-			return err
-		}
-	}
-	for _, h := range early {
-		if err := g.teach(h); err != nil {
-			return err
+			there[h.Row] = true
 		}
 	}
 	return nil
 }
 
-// forget lets the learner forget the people who have no faces any more.
-func (g *Gallery) forget(want []Label) error {
-	has := make(map[int64]bool)
+// retract takes all labels back that are not wanted any more, and notes the rows of those that stay.
+func (g *Gallery) retract(want []Label, there map[int64]bool) {
+	rows, has := make(map[int64]bool), make(map[int64]bool) // people who have faces
 	for _, h := range want {
-		has[h.Person] = has[h.Person] || !h.Negative
+		rows[h.Row], has[h.Person] = true, has[h.Person] || !h.Negative
 	}
-	for _, person := range g.learner.People() {
-		if has[person] {
-			continue
-		}
-		if err := g.learner.Forget(person); err != nil {
-			return err
+	var gone []int64
+	for id, h := range g.labels {
+		if !rows[h.Row] {
+			gone = append(gone, id)
 		}
 	}
-	return nil
+	if len(gone) > 0 {
+		for _, person := range g.learner.People() {
+			if !has[person] {
+				g.learner.Forget(person) // it knows them
+			}
+		}
+		slices.Sort(gone)
+		g.learner.Retract(gone...)
+	}
+	for id, h := range g.labels {
+		if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
+			delete(g.labels, id)
+		} else {
+			there[h.Row] = true
+		}
+	}
 }
 
 // teach shows a label to the learner.
@@ -220,9 +202,6 @@ func (g *Gallery) teach(h Label) error {
 	show := g.learner.Label
 	if h.Negative {
 		show = g.learner.Reject
-	}
-	if h.Negative && !g.learner.Knows(h.Person) {
-		return nil // nobody can be taken for this person
 	}
 	var x []float32
 	err := g.db.Query("select vector from label where id = ?", func(r store.Row) error {
@@ -327,7 +306,7 @@ func (t *Tx) save() error {
 
 // fingerprint returns a hash of what a snapshot holds beside labels.
 func (g *Gallery) fingerprint() [32]byte {
-	l := g.learner
+	l := &g.learner
 	h := sha256.New()
 	c := l.Counts()
 	c.Labelled = 0

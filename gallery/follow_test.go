@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
@@ -21,20 +22,12 @@ func TestLearnedAgainByTrack(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .5, ImpostorRadius: .6,
 		Stills: face.Impostors{People: 10, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}}
 	path := filepath.Join(t.TempDir(), "gallery")
-	g, err := gallery.Create(path, line, online.Settings{K: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, noon, gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.Create(path, line, online.Settings{K: 50}))(t)
+	fixture.Must(g.Enroll("alice", [][]float32{{0, 0}}, noon, gallery.Enrolment{}))(t)
 	g.Close()
 	open := func() *gallery.Gallery {
 		t.Helper()
-		g, err := gallery.Open(path, line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixture.Must(gallery.Open(path, line))(t)
 		t.Cleanup(func() { g.Close() })
 		return g
 	}
@@ -55,12 +48,8 @@ func TestLearnedAgainByTrack(t *testing.T) {
 	if v, err := theirs.Learner().Observe([]float32{0, 50.3}); err != nil || !v.Learned {
 		t.Fatal(v, err)
 	}
-	if err := theirs.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if err := ours.Save(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, theirs.Save())
+	fixture.Check(t, ours.Save())
 	again := ours.Renumbered()
 	for was, is := range again {
 		if is == 0 {
@@ -75,34 +64,19 @@ func TestLearnedAgainByTrack(t *testing.T) {
 // A gallery that cannot read what another program has written stays as it was, with its learner.
 func TestUnreadable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
-	ours, err := gallery.Create(path, field, online.Settings{K: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours := fixture.Must(gallery.Create(path, field, online.Settings{K: 50}))(t)
 	defer ours.Close()
-	if _, err := ours.Enroll("alice", spots(0, 0, 2), noon, gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := gallery.Open(path, field)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(ours.Enroll("alice", spots(0, 0, 2), noon, gallery.Enrolment{}))(t)
+	theirs := fixture.Must(gallery.Open(path, field))(t)
 	defer theirs.Close()
-	before, err := ours.Learner().MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := fixture.Must(ours.Learner().MarshalBinary())(t)
 	if v, err := theirs.Learner().Observe([]float32{.1, .1}); err != nil || !v.Learned || theirs.Save() != nil {
 		t.Fatal(v, err)
 	}
-	db, err := store.Open(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := fixture.Must(store.Open(path, false))(t)
 	defer db.Close()
-	if err := db.Exec("insert into label(number, person, rejected, vector) values(99, 1, 0, x'00')"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t,
+		db.Exec("insert into label(number, person, rejected, vector) values(99, 1, 0, x'00')"))
 	if err := ours.Update(); !errors.Is(err, gallery.ErrDamaged) {
 		t.Fatal(err)
 	}

@@ -364,9 +364,10 @@ func (m *machine) step() {
 		x, name := m.vector(), pick(m, names...)
 		m.second++
 		now := time.Unix(m.second, 0)
-		s.Enroll(name, [][]float32{x}, now, gallery.Enrolment{Add: true, Force: true})
-		m.both(fmt.Sprintf("Label %v %s", x[:2], name), nil, nil, func(g *gallery.Gallery) (any, error) {
-			return nil, g.Label(name, [][]float32{x}, now)
+		how := gallery.Enrolment{Add: true, Force: true}
+		want, _ := s.Enroll(name, [][]float32{x}, now, how)
+		m.both(fmt.Sprintf("Label %v %s", x[:2], name), want, nil, func(g *gallery.Gallery) (any, error) {
+			return g.Enroll(name, [][]float32{x}, now, how)
 		})
 	case 2, 3, 4, 5, 6:
 		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
@@ -512,14 +513,6 @@ func (m *machine) step() {
 		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
 		m.both("Resembles "+name, s.Resembles(name, faces), nil, func(g *gallery.Gallery) (any, error) {
 			return g.Resembles(name, faces)
-		})
-	case 40:
-		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
-		m.second++
-		now := time.Unix(m.second, 0)
-		s.Enroll(name, faces, now, gallery.Enrolment{Add: true, Force: true})
-		m.both(fmt.Sprintf("Label %d %s", len(faces), name), nil, nil, func(g *gallery.Gallery) (any, error) {
-			return nil, g.Label(name, faces, now)
 		})
 	case 41:
 		m.refuse()
@@ -715,7 +708,6 @@ func (m *machine) refuse() {
 	}
 	name := pick(m, "", " a", "a\n", "\xff", strings.Repeat("a", 101))
 	for what, do := range map[string]func(*gallery.Gallery) error{
-		"Label": func(g *gallery.Gallery) error { return g.Label(name, [][]float32{good}, time.Time{}) },
 		"Enroll": func(g *gallery.Gallery) error {
 			_, err := g.Enroll(name, [][]float32{good}, time.Time{}, gallery.Enrolment{})
 			return err

@@ -82,14 +82,14 @@ type Person struct {
 type Gallery struct {
 	db      *store.DB // nil: closed
 	path    string    // "": in memory
-	learner *online.Learner
+	learner online.Learner
 	tx      *Tx // the open transaction, or nil
 
 	people  []Person         // those with faces, by number
 	numbers map[string]int64 // by name
 	names   map[int64]string
 	labels  map[int64]Label // by the learner's number
-	last    int64           // the newest label that g has seen
+	last    int64           // the newest label when g was brought in line
 	turn    uint64          // changes with each change of people or labels
 	saved   saved
 	version int64 // of the database
@@ -97,7 +97,7 @@ type Gallery struct {
 
 	unsaved    []online.Taught // faces learned since the last save
 	renumbered map[int64]int64
-	given      map[string]*numbers // by kind
+	given      map[string]numbers // by kind
 }
 
 // New returns an empty gallery in memory, for a feature space. Close it after use. The error comes from [online.New].
@@ -124,7 +124,7 @@ func begin(db *store.DB, path string, space face.Space, s online.Settings) (*Gal
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	g := made(db, path, l)
+	g := made(db, path, *l)
 	err = g.Change(func(t *Tx) error {
 		n, err := t.Int("select count(*) from learned")
 		if err == nil && n > 0 {
@@ -138,12 +138,12 @@ func begin(db *store.DB, path string, space face.Space, s online.Settings) (*Gal
 	return g, nil
 }
 
-func made(db *store.DB, path string, l *online.Learner) *Gallery {
+func made(db *store.DB, path string, l online.Learner) *Gallery {
 	g := &Gallery{
 		db: db, path: path, learner: l, numbers: make(map[string]int64), names: make(map[int64]string),
 		labels: make(map[int64]Label), renumbered: make(map[int64]int64),
 	}
-	l.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
+	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		t.Vector, t.Follows = slices.Clone(t.Vector), slices.Clone(t.Follows)
 		if g.unsaved = append(g.unsaved, t); len(g.unsaved) > mostUnsaved {
 			g.unsaved = slices.Delete(g.unsaved, 0, 1)
@@ -186,7 +186,7 @@ func Read(path string) (*Gallery, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
 	}
-	g := made(db, path, new(online.Learner))
+	g := made(db, path, online.Learner{})
 	if err := db.Read(g.load); err != nil {
 		g.Close()
 		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
@@ -260,15 +260,10 @@ func (g *Gallery) Look(do func(t *Tx) error) error {
 func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil }) }
 
 // Learner returns the learner of g. What it learns is saved with g; only g labels faces.
-func (g *Gallery) Learner() *online.Learner { return g.learner }
+func (g *Gallery) Learner() *online.Learner { return &g.learner }
 
 // Space returns the feature space of g.
-func (g *Gallery) Space() face.Space {
-	if g.learner == nil {
-		return face.Space{}
-	}
-	return g.learner.Space()
-}
+func (g *Gallery) Space() face.Space { return g.learner.Space() }
 
 // People returns the enrolled people in the order in which they were enrolled.
 func (g *Gallery) People() []Person { return slices.Clone(g.people) }
@@ -322,44 +317,47 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 
 // Enroll does the work of [Gallery.Enroll].
 func (t *Tx) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
-	g := t.g
-	if err := g.check(name, faces); err != nil {
+	if err := face.CheckName(name); err != nil {
 		return "", err
 	}
-	known := g.Number(name) != 0
-	if known && !how.Add {
-		return "", fmt.Errorf("enrolling %s: %w; add faces to them, or choose another name", name, ErrExists)
-	}
-	if other := g.Alike(name); other != "" && !known && !how.Force {
-		return "", fmt.Errorf("enrolling %s: %w: %s; use this spelling for the same person", name, ErrAlike, other)
-	}
-	if !how.Force && !g.onePerson(faces) {
-		return "", fmt.Errorf("enrolling %s: %w; use a recording of one person", name, ErrMixed)
-	}
-	likeness, err := g.likeness(faces)
+	likeness, err := t.g.admit(name, faces, how)
 	if err != nil {
 		return "", fmt.Errorf("enrolling %s: %w", name, err)
 	}
-	if known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
-		return "", fmt.Errorf("enrolling %s: %w; use another name", name, ErrMismatch)
+	person, err := t.Person(name)
+	if err != nil {
+		return "", fmt.Errorf("enrolling %s: %w", name, err)
 	}
-	err = t.label(name, faces, now, how.Numbers)
-	return most(likeness, name, len(faces)), err
+	t.Label(person, false, faces, how.Numbers)
+	t.Exec("update person set enrolled = ? where id = ?", now.Unix(), person)
+	return most(likeness, name, len(faces)), t.Follow()
 }
 
-// Label labels faces with the name of a new or an enrolled person, all or none. Unlike [Gallery.Enroll] it compares
-// them with nobody. The error wraps [ErrNoFaces], or comes from [online.Learner.Label] or the database. On error g is
-// unchanged.
-//
-// Numbers are the numbers of the faces, if they have numbers already.
-func (g *Gallery) Label(name string, faces [][]float32, now time.Time, numbers ...uint64) error {
-	return g.Change(func(t *Tx) error {
-		err := g.check(name, faces)
-		if err == nil {
-			err = t.label(name, faces, now, numbers)
+// admit returns whom faces look like, or an error if they cannot be enrolled under a name.
+func (g *Gallery) admit(name string, faces [][]float32, how Enrolment) (likeness map[string]int, err error) {
+	for i, x := range faces {
+		if err := g.Space().Check(x); err != nil {
+			return nil, fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
 		}
-		return err
-	})
+	}
+	known, other, room := g.Number(name) != 0, g.Alike(name), g.learner.Graph().LabelRoom()
+	switch {
+	case len(faces) == 0:
+		return nil, ErrNoFaces
+	case len(faces) > room:
+		return nil, fmt.Errorf("%w: %d more, and there is room for %d", online.ErrFull, len(faces), room)
+	case known && !how.Add:
+		return nil, fmt.Errorf("%w; add faces to them, or choose another name", ErrExists)
+	case other != "" && !known && !how.Force:
+		return nil, fmt.Errorf("%w: %s; use this spelling for the same person", ErrAlike, other)
+	case !how.Force && !g.onePerson(faces):
+		return nil, fmt.Errorf("%w; use a recording of one person", ErrMixed)
+	}
+	likeness, err = g.likeness(faces)
+	if err == nil && known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {
+		err = fmt.Errorf("%w; use another name", ErrMismatch)
+	}
+	return likeness, err
 }
 
 // Remove takes back a face that the learner keeps, by its number, with everything that was learned through it. It returns
@@ -380,21 +378,6 @@ func (g *Gallery) Remove(stored int64) (faces int, err error) {
 	return faces, err
 }
 
-// label labels faces that were checked.
-func (t *Tx) label(name string, faces [][]float32, now time.Time, numbers []uint64) error {
-	if n := t.g.learner.Graph().LabelRoom(); n < len(faces) {
-		return fmt.Errorf("enrolling %s: %w: %d more, and there is room for %d", name, online.ErrFull, len(faces), n)
-	}
-	person, err := t.Person(name)
-	if err != nil {
-		return fmt.Errorf("enrolling %s: %w", name, err)
-	}
-	t.Label(person, false, faces, numbers)
-	t.named = true
-	t.Exec("update person set enrolled = ? where id = ?", now.Unix(), person)
-	return t.Follow()
-}
-
 // numbers are numbers of a kind that the database has reserved: the last that was given, and the last of them.
 type numbers struct{ given, last uint64 }
 
@@ -405,13 +388,9 @@ var reserved = map[string]int{"face": 50000, "sighting": 1000, "stranger": 1}
 // after a crash. If the database cannot be written to reserve more, numbers go on from a random one above 2^52.
 func (g *Gallery) Next(kind string) uint64 {
 	if g.given == nil {
-		g.given = make(map[string]*numbers)
+		g.given = make(map[string]numbers)
 	}
 	n := g.given[kind]
-	if n == nil {
-		n = new(numbers)
-		g.given[kind] = n
-	}
 	if n.given == n.last {
 		n.given = 1<<52 + rand.Uint64N(1<<51)
 		n.last = n.given + 1<<51
@@ -426,6 +405,7 @@ func (g *Gallery) Next(kind string) uint64 {
 		}
 	}
 	n.given++
+	g.given[kind] = n
 	return n.given
 }
 
@@ -445,22 +425,6 @@ func labelIn(r store.Row) Label {
 func (g *Gallery) LabelOf(stored int64) (Label, bool) {
 	h, there := g.labels[stored]
 	return h, there
-}
-
-// check returns an error if no gallery of this space can hold the name and the faces.
-func (g *Gallery) check(name string, faces [][]float32) error {
-	if err := face.CheckName(name); err != nil {
-		return err
-	}
-	if len(faces) == 0 {
-		return fmt.Errorf("enrolling %s: %w", name, ErrNoFaces)
-	}
-	for i, x := range faces {
-		if err := g.Space().Check(x); err != nil {
-			return fmt.Errorf("enrolling %s, face %d of %d: %w", name, i+1, len(faces), err)
-		}
-	}
-	return nil
 }
 
 // Resembles returns the name of another enrolled person whom most of the faces look like, or "". The error comes from
@@ -509,9 +473,6 @@ func (g *Gallery) onePerson(faces [][]float32) bool {
 
 // likeness counts the names as which the faces are recognised, or would be if there were no other name for the face.
 func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
-	if g.learner == nil {
-		return nil, ErrClosed
-	}
 	n := make(map[string]int)
 	for _, x := range faces {
 		v, err := g.learner.Judge(x)
@@ -600,7 +561,7 @@ type Offered struct {
 // distance may be a blend of two people: it looks right to a user, and enrolled it confirms the other person
 // (lab/NOTES.md, "Morphs"). Enrol such a face before a camera. The error wraps [online.ErrUnknown].
 func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
-	l := g.learner
+	l := &g.learner
 	person, err := g.Find(name)
 	if err != nil {
 		return nil, err
@@ -630,7 +591,7 @@ func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
 
 // Confirm enrols faces that [Gallery.Unconfirmed] returns, all or none, because the user says that they show this
 // person. The error wraps [online.ErrUnknown], or [ErrNotOffered] if a face is not returned (now), or comes from
-// [Gallery.Label]. On error g is unchanged.
+// [Gallery.Enroll]. On error g is unchanged.
 func (g *Gallery) Confirm(name string, ids []int64, now time.Time) error {
 	far, err := g.Unconfirmed(name)
 	if err != nil || len(ids) == 0 {
@@ -645,5 +606,6 @@ func (g *Gallery) Confirm(name string, ids []int64, now time.Time) error {
 		faces[i] = slices.Clone(far[at].Vector)
 	}
 	// A head that turns far is unlike the enrolled faces, and the user was asked about exactly this.
-	return g.Label(name, faces, now)
+	_, err = g.Enroll(name, faces, now, Enrolment{Add: true, Force: true})
+	return err
 }

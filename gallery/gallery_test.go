@@ -18,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -56,33 +57,24 @@ func newGallery(t testing.TB, people ...string) *gallery.Gallery {
 
 func newGalleryAt(t testing.TB, path string, people ...string) *gallery.Gallery {
 	t.Helper()
-	g, err := gallery.Create(path, space, online.Settings{K: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.Create(path, space, online.Settings{K: 50}))(t)
 	t.Cleanup(func() { g.Close() })
 	for i, name := range people {
-		if _, err := g.Enroll(name, person(i, 4), noon, gallery.Enrolment{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Enroll(name, person(i, 4), noon, gallery.Enrolment{}))(t)
 	}
 	return g
 }
 
 func save(t testing.TB, g *gallery.Gallery) string {
 	t.Helper()
-	if err := g.Save(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, g.Save())
 	return g.Path()
 }
 
 func TestSaveOpen(t *testing.T) {
 	g := newGallery(t, "alice", "bob")
 	for _, x := range person(0, 30) {
-		if _, err := g.Learner().Observe(x); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Learner().Observe(x))(t)
 	}
 	path := save(t, g)
 	for _, p := range []string{path, path + "-wal", path + "-shm"} {
@@ -93,10 +85,7 @@ func TestSaveOpen(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode of the directory %v, %v", info.Mode(), err)
 	}
-	back, err := gallery.Open(path, space)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := fixture.Must(gallery.Open(path, space))(t)
 	want := []gallery.Person{{Name: "alice", Faces: 4, Enrolled: noon}, {Name: "bob", Faces: 4, Enrolled: noon}}
 	for i, p := range back.People() {
 		if p.Name != want[i].Name || p.Faces != 4 || !p.Enrolled.Equal(noon) {
@@ -104,10 +93,7 @@ func TestSaveOpen(t *testing.T) {
 		}
 	}
 	for i, name := range []string{"alice", "bob", ""} {
-		a, err := g.Learner().Judge(person(i, 9)[8])
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := fixture.Must(g.Learner().Judge(person(i, 9)[8]))(t)
 		b, err := back.Learner().Judge(person(i, 9)[8])
 		if err != nil || a != b || back.Name(b.Person) != name {
 			t.Errorf("person %d is %+v before and %+v after, want %q; %v", i, a, b, name, err)
@@ -120,10 +106,7 @@ func TestSaveOpen(t *testing.T) {
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(path))(t)
 	return b
 }
 
@@ -140,19 +123,10 @@ func TestAnotherSpace(t *testing.T) {
 func TestLink(t *testing.T) {
 	path := save(t, newGallery(t, "alice"))
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
-	g, err := gallery.Open(link, space)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Save(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Symlink(path, link))
+	g := fixture.Must(gallery.Open(link, space))(t)
+	fixture.Must(g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{}))(t)
+	fixture.Check(t, g.Save())
 	if back, err := gallery.Open(path, space); err != nil || len(back.People()) != 2 {
 		t.Errorf("the file that the link leads to was not saved: %v", err)
 	}
@@ -228,23 +202,15 @@ func TestAttempt(t *testing.T) {
 func TestOpenMeasured(t *testing.T) {
 	old := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6}
 	path := filepath.Join(t.TempDir(), "gallery")
-	g, err := gallery.Create(path, old, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Enroll("alice", [][]float32{{0, 0}}, time.Unix(0, 0), gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.Create(path, old, online.Settings{}))(t)
+	fixture.Must(g.Enroll("alice", [][]float32{{0, 0}}, time.Unix(0, 0), gallery.Enrolment{}))(t)
 	now := old
 	now.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1}}
 	for _, c := range []struct {
 		space face.Space
 		want  float64
 	}{{old, .6}, {now, 1}} {
-		g, err := gallery.Open(path, c.space)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixture.Must(gallery.Open(path, c.space))(t)
 		if r := g.Learner().Radii(); math.Abs(r.Anchor-c.want) > 1e-9 {
 			t.Errorf("anchor %g, want %g", r.Anchor, c.want)
 		}

@@ -17,8 +17,7 @@ import (
 // several steps and look at the last error only.
 type Tx struct {
 	g         *Gallery
-	whole     bool    // labels have changed otherwise than by new ones
-	named     bool    // people have changed
+	changed   bool    // labels have changed otherwise than by new ones, or names
 	gone      bool    // something was deleted of which no trace may stay
 	ahead     bool    // the learner is ahead of the database
 	saved     saved   // what is written of the learner
@@ -188,7 +187,7 @@ func (t *Tx) Last() int64 { return t.g.db.Last() }
 // Learner returns the learner for changes beside the labels. They are taken back if the transaction fails.
 func (t *Tx) Learner() *online.Learner {
 	t.ahead = true
-	return t.g.learner
+	return &t.g.learner
 }
 
 // Erase says that something was deleted of which no trace may stay in any file.
@@ -196,12 +195,12 @@ func (t *Tx) Erase() { t.gone = true }
 
 // Follow lets the learner follow the rows as they are now.
 func (t *Tx) Follow() error {
-	t.saved.forced = t.saved.forced || t.whole || t.gone
+	t.saved.forced = t.saved.forced || t.changed || t.gone
 	if t.failed != nil {
 		return t.failed
 	}
-	t.failed = t.g.follow(t.whole, t.named)
-	t.ahead, t.whole, t.named = true, false, false
+	t.failed = t.g.follow(t.changed)
+	t.ahead, t.changed = true, false
 	return t.failed
 }
 
@@ -255,7 +254,7 @@ func (t *Tx) Forget(person int64) error {
 	// Who was found to be this person, as far as it was not undone, is this person.
 	them, _ := t.Ints(`with recursive them(id) as (select ?1 union select s.other from statement s join them on
 		s.person = them.id where s.kind = 'renamed' and s.other is not null and not s.undone) select id from them`, person)
-	t.whole, t.named, t.gone = true, true, true
+	t.changed, t.gone = true, true
 	for _, id := range them {
 		said, _ := t.Ints("select id from statement where person = ?1 or other = ?1 order by id", id)
 		t.Settle(said...)
@@ -287,7 +286,7 @@ func (t *Tx) Sweep() error {
 func (t *Tx) Retract(stored ...int64) error {
 	for _, id := range stored {
 		if h, there := t.g.labels[id]; there {
-			t.whole, t.gone = true, true
+			t.changed, t.gone = true, true
 			t.Exec("delete from label where id = ?", h.Row)
 		}
 	}

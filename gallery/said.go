@@ -61,7 +61,7 @@ func (t *Tx) Say(statement int64, what string, of any, v Value) error {
 // SayOf records that a statement gives a value to the things for which a condition on an argument, ?1, holds.
 func (t *Tx) SayOf(statement int64, what, condition string, of any, v Value) error {
 	p := places[what]
-	t.whole, t.named = t.whole || what == ValidLabel || what == NameOf, t.named || what == NameOf
+	t.changed = t.changed || what == ValidLabel || what == NameOf
 	among := " from " + p.table + " where " + condition
 	t.Exec(fmt.Sprintf("insert or ignore into said(what, of, person, text, value) select ?2, %s, %s, %s, %s%s", p.key,
 		p.owner, p.text, p.value, among), of, what)
@@ -128,7 +128,7 @@ func (t *Tx) Found(what string, of int64, v Value, found bool) error {
 // Undo takes back a statement, in any order with others.
 func (t *Tx) Undo(statement int64) error {
 	t.Exec("update statement set undone = 1 where id = ?", statement)
-	t.whole, t.named = true, true
+	t.changed = true
 	for _, what := range slices.Sorted(maps.Keys(places)) {
 		t.values(what, "statement = ?", statement)
 	}

@@ -56,7 +56,7 @@ func (r *Rows) Look(do func(t *Tx) error) error { return r.g.Look(do) }
 func (r *Rows) Change(do func(t *Tx) error) error {
 	return r.g.Records(false, func(t *Tx) error {
 		err := do(t)
-		if err != nil || !t.whole && !t.named {
+		if err != nil || !t.changed {
 			return err
 		}
 		return t.Exec(`insert into meta values('rows', 1) on conflict(key) do update set value = value + 1`)
@@ -175,7 +175,7 @@ func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
 
 // all runs statements with those of the arguments that they name.
 func (t *Tx) all(args []any, statements ...string) error {
-	t.whole, t.named, t.gone = true, true, true
+	t.changed, t.gone = true, true
 	for _, sql := range statements {
 		n := len(args)
 		for ; n > 0 && !strings.Contains(sql, fmt.Sprint("?", n)); n-- {

@@ -138,7 +138,8 @@ func TestStatementsCount(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := enter(t, t.TempDir(), office.Options{Freeze: true})
-			nothing(t, h.g.Label("carl", [][]float32{looks['k']}, noon))
+			_, err := h.g.Enroll("carl", [][]float32{looks['k']}, noon, gallery.Enrolment{Force: true})
+			nothing(t, err)
 			within := make(map[int]func())
 			if c.within != nil {
 				g, err := gallery.Open(h.dir+"/gallery", space)

@@ -231,7 +231,8 @@ func TestRandomCorrections(t *testing.T) {
 			case k == 4 && !beside:
 				beside = true
 				h.beside(func(g *gallery.Gallery) error {
-					return g.Label("paul", [][]float32{{-50, -50}}, noon)
+					_, err := g.Enroll("paul", [][]float32{{-50, -50}}, noon, gallery.Enrolment{Add: true, Force: true})
+					return err
 				})
 				told = append(told, "paul")
 				nothing(t, w.Save())

@@ -215,7 +215,8 @@ func TestSystemStrangerAtAnyRate(t *testing.T) {
 							faces = append(faces, f.Samples[0].Vector)
 						}
 					}
-					nothing(t, g.Label("ann", [][]float32{faces[0], faces[len(faces)/3], faces[2*len(faces)/3]}, noon))
+					three := [][]float32{faces[0], faces[len(faces)/3], faces[2*len(faces)/3]}
+					fixture.Must(g.Enroll("ann", three, noon, gallery.Enrolment{Force: true}))(t)
 				}
 				var shown []face.Frame
 				for i := 0; i < len(all[name]); i += step {

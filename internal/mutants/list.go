@@ -55,10 +55,10 @@ var all = []mutant{
 `,
 		"", "sighting"},
 	{"several people are enrolled as one", "gallery/gallery.go",
-		"if !how.Force && !g.onePerson(faces) {",
-		"if false {", "gallery"},
+		"case !how.Force && !g.onePerson(faces):",
+		"case false:", "gallery"},
 	{"faces are added to another person", "gallery/gallery.go",
-		"if known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {",
+		"if err == nil && known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {",
 		"if false {", "gallery"},
 	{"faces learned again lose their track", "gallery/follow.go",
 		`			if is, again := now[id]; again {
