@@ -104,7 +104,9 @@ func busy(path, kind string) error {
 				switch k := r.IntN(8); {
 				case k < 5 || len(people) < 20:
 					said = "in " + name
-					return g.Label(name, [][]float32{spot(60 + r.IntN(100000))}, time.Now())
+					_, err := g.Enroll(name, [][]float32{spot(60 + r.IntN(100000))}, time.Now(),
+						gallery.Enrolment{Force: true})
+					return err
 				case k < 7:
 					from := pick(people)
 					said = "renamed " + from + " " + name
@@ -197,7 +199,8 @@ func loses(w *office.Office, do func() error) {
 
 func TestMain(m *testing.M) {
 	if kind := os.Getenv("FACEAUTH_TEST_BUSY"); kind != "" {
-		if err := busy(os.Getenv("FACEAUTH_TEST_GALLERY"), kind); err != nil {
+		path := os.Getenv("FACEAUTH_TEST_GALLERY")
+		if err := errors.Join(gallery.SetKey(path, testKey(path)), busy(path, kind)); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}
@@ -205,12 +208,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// testKey is the key of a gallery whose path says that it has one.
+func testKey(path string) []byte {
+	if strings.HasSuffix(path, "sealed") {
+		return bytes.Repeat([]byte("key "), 8)
+	}
+	return nil
+}
+
 // Two offices and two command lines change one database at once, and are killed at random. What a program has said to
-// be on the disk is there, nobody forgotten returns, also not into the bytes of a file, nobody comes from nowhere, and
-// what is learned agrees with the rows.
+// be on the disk is there, nobody forgotten returns, also not into the bytes of a file, nobody comes from nowhere, the
+// file is whole, and what is learned agrees with the rows.
 func TestSystemKilledTogether(t *testing.T) {
-	kills := fixture.Kills(t, 24)
-	path := filepath.Join(t.TempDir(), "gallery")
+	t.Run("plain", func(t *testing.T) { killed(t, "gallery", fixture.Kills(t, 24)) })
+	t.Run("encrypted", func(t *testing.T) { killed(t, "sealed", fixture.Kills(t, 24)/2) })
+}
+
+func killed(t *testing.T, name string, kills int) {
+	path := filepath.Join(t.TempDir(), name)
+	nothing(t, gallery.SetKey(path, testKey(path)))
 	nothing(t, peopleAt(t, path).Close())
 	var mu sync.Mutex
 	in, out, begun, forgot := make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]bool)
@@ -319,7 +335,12 @@ func TestSystemKilledTogether(t *testing.T) {
 			}
 			*n = int(all)
 		}
-		return nil
+		return tx.Query("pragma integrity_check", func(r gallery.Row) error {
+			if s := r.ColumnText(0); s != "ok" {
+				t.Error(s)
+			}
+			return nil
+		})
 	}))
 	nothing(t, office.Folded(g))
 	if labels := len(g.Learner().Labels()); labels != faces {

@@ -31,37 +31,37 @@ func (d *DB) Backup(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(made)
-	return d.explain(publish(made, path, free))
+	defer made.Abort()
+	return d.explain(publish(made, free))
 }
 
 // copy writes the database into a new file beside path, and checks it. On error there is no such file.
-func (d *DB) copy(path string, key []byte) (made string, err error) {
-	made, err = temporary(path)
+func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
+	made, err = safefile.Create(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	to := &DB{path: made, key: key, prepared: make(map[string]*sqlite3.Stmt)}
+	to := &DB{path: made.Name(), key: key, prepared: make(map[string]*sqlite3.Stmt)}
 	defer func() {
 		if err = to.explain(err); err != nil { // before there is room again
-			os.Remove(to.path)
+			made.Abort()
 		}
 		for _, end := range beside {
 			os.Remove(to.path + end)
 		}
 	}()
-	full, err := filepath.Abs(made)
+	full, err := filepath.Abs(to.path)
 	if err != nil {
-		return "", err
+		return made, err
 	}
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(full), RawQuery: query(key) + "&sums=1"}
 	size, err := d.size()
 	if err != nil {
-		return "", err
+		return made, err
 	}
 	err = d.query("vacuum into ?", nil, []any{uri.String()})
 	if errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), size) {
-		return "", ErrFull
+		return made, ErrFull
 	}
 	if err == nil {
 		err = to.begin(true)
@@ -69,7 +69,7 @@ func (d *DB) copy(path string, key []byte) (made string, err error) {
 	if err == nil {
 		err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"))
 	}
-	return made, errors.Join(err, to.Close(), safefile.Sync(made))
+	return made, errors.Join(err, to.Close())
 }
 
 // size returns the size of the database in bytes.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -26,17 +25,12 @@ func key(n int) []byte {
 
 func setKey(t testing.TB, path string, k []byte) {
 	t.Helper()
-	if err := store.SetKey(path, k); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, store.SetKey(path, k))
 }
 
 func open(t testing.TB, path string) *store.DB {
 	t.Helper()
-	d, err := store.Open(path, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fixture.Must(store.Open(path, true))(t)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -64,9 +58,7 @@ func enrol(t testing.TB, d *store.DB, names ...string) {
 
 func forget(t testing.TB, d *store.DB, name string) {
 	t.Helper()
-	if err := d.Exec("delete from person where name = ?", name); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Exec("delete from person where name = ?", name))
 }
 
 // names lists the people of a database.
@@ -96,10 +88,7 @@ func hits(path string, people ...string) (n int) {
 // left lists the files of a folder.
 func left(t testing.TB, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := fixture.Must(os.ReadDir(dir))(t)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -121,9 +110,7 @@ func TestBackup(t *testing.T) {
 		dir := t.TempDir()
 		to := filepath.Join(dir, "copy.db")
 		setKey(t, to, k)
-		if err := other.Backup(to); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, other.Backup(to))
 		info, err := os.Stat(to)
 		if err != nil || info.Mode() != 0o600 || left(t, dir) != "copy.db" {
 			t.Fatalf("%v, %v, and the folder has %s", info, err, left(t, dir))
@@ -177,9 +164,7 @@ func TestBackupNewKey(t *testing.T) {
 		for i, other := range from {
 			to := filepath.Join(t.TempDir(), fmt.Sprint("copy", i))
 			setKey(t, to, other)
-			if err := d.Backup(to); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, d.Backup(to))
 			if s := names(t, open(t, to)); s != "alexandria" {
 				t.Errorf("the copy has %q", s)
 			}
@@ -202,9 +187,7 @@ func TestBackupLarge(t *testing.T) {
 		}
 		to := filepath.Join(t.TempDir(), "copy")
 		setKey(t, to, k)
-		if err := d.Backup(to); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Backup(to))
 		if h, err := store.Inspect(to); err != nil || h.Faces != 4001 {
 			t.Errorf("%+v, %v", h, err)
 		}
@@ -230,11 +213,7 @@ func TestCreateFullDisk(t *testing.T) {
 
 // On a full disk a backup leaves nothing, and says why.
 func TestBackupFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("only root may mount a small disk: %v", err)
-	}
-	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	dir := fixture.NewDisk(t, 256<<10).Dir
 	d := open(t, filepath.Join(t.TempDir(), "faceauth.db"))
 	for i := range 100 {
 		enrol(t, d, fmt.Sprint("person ", i))

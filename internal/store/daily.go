@@ -65,8 +65,8 @@ func (d *DB) daily(path string, now time.Time, erased int64) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(made)
-	err = publish(made, path, func() error {
+	defer made.Abort()
+	err = publish(made, func() error {
 		again, _, err := d.erased()
 		if err == nil && again != erased {
 			err = errors.New("somebody was forgotten") // the next call makes another one
@@ -139,7 +139,7 @@ func (d *DB) copies() (all []copied) {
 		end := rest[len(day):]
 		known := end == "" || end == "-wal" || end == "-shm"
 		if part {
-			known = strings.HasPrefix(end, "-new-")
+			known = end != ""
 		}
 		if err != nil || !known {
 			continue

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,9 +30,7 @@ func dated(t testing.TB, path string) string {
 
 func daily(t testing.TB, d *store.DB, now time.Time) {
 	t.Helper()
-	if err := d.Daily(now); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Daily(now))
 }
 
 // There is one copy of each day of the last week, with the key of the database, whatever the clock does.
@@ -93,9 +90,7 @@ func TestDailyNewKey(t *testing.T) {
 	daily(t, d, noon(1))
 	sealed := path + ".sealed"
 	setKey(t, sealed, key(1))
-	if err := errors.Join(d.Backup(sealed), d.Close(), os.Rename(sealed, path)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, errors.Join(d.Backup(sealed), d.Close(), os.Rename(sealed, path)))
 	setKey(t, path, key(1))
 	daily(t, open(t, path), noon(2))
 	if s := dated(t, path); s != "faceauth.db 02 faceauth.db-shm faceauth.db-wal" {
@@ -113,14 +108,10 @@ func TestDailyForgotten(t *testing.T) {
 	part := filepath.Join(filepath.Dir(path), ".faceauth.db-2026-11-02-new-77")
 	other := path + "-2026-11-notes"
 	for _, file := range []string{part, other} {
-		if err := os.WriteFile(file, vector("bobolink"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(file, vector("bobolink"), 0o600))
 	}
 	forget(t, d, "bobolink")
-	if err := errors.Join(d.Erasing(), d.Erase()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, errors.Join(d.Erasing(), d.Erase()))
 	if s := dated(t, path); s != "faceauth.db notes faceauth.db-shm faceauth.db-wal" {
 		t.Errorf("the folder has %s", s)
 	}
@@ -140,30 +131,22 @@ func TestDailyDamaged(t *testing.T) {
 	enrol(t, d, "alexandria")
 	daily(t, d, noon(1))
 	daily(t, d, noon(2))
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Close())
 	// A clock that was wrong has made this one.
-	if err := os.WriteFile(path+"-2099-01-01", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path+"-2099-01-01", nil, 0o600))
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole[1000] ^= 1
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(path, whole, 0o600))
 	_, err = store.Open(path, false)
 	if want := fmt.Sprintf("end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
 		"cp -p %[1]s-2026-11-02 %[1]s", path); !errors.Is(err, store.ErrDamaged) ||
 		!strings.HasSuffix(err.Error(), "; "+want) {
 		t.Errorf("error %v", err)
 	}
-	if err := exec.Command("cp", "-p", path+"-2026-11-02", path).Run(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, exec.Command("cp", "-p", path+"-2026-11-02", path).Run())
 	if s := names(t, open(t, path)); s != "alexandria" {
 		t.Errorf("restored: %q", s)
 	}
@@ -195,9 +178,7 @@ func TestDailyTogether(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Erase(); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Erase())
 		all.Wait()
 		if err := errors.Join(d.Erasing(), d.Erase()); err != nil { // if the others were using the database
 			t.Fatal(err)
@@ -212,11 +193,7 @@ func TestDailyTogether(t *testing.T) {
 
 // On a full disk there is no copy, the old ones make room, and the database goes on.
 func TestDailyFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("only root may mount a small disk: %v", err)
-	}
-	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	dir := fixture.NewDisk(t, 24<<20).Dir
 	path := filepath.Join(dir, "faceauth.db")
 	d := open(t, path)
 	enrol(t, d, "alexandria")
@@ -224,9 +201,7 @@ func TestDailyFullDisk(t *testing.T) {
 		"insert into label(number, person, rejected, vector) select 1, 1, 0, randomblob(2048) from n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Exec("pragma wal_checkpoint(truncate)"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Exec("pragma wal_checkpoint(truncate)"))
 	made := 0
 	for day := 1; day <= 9; day++ {
 		err := d.Daily(noon(day))
@@ -242,7 +217,7 @@ func TestDailyFullDisk(t *testing.T) {
 	if made < 2 {
 		t.Error("so this tests nothing")
 	}
-	if strings.Contains(left(t, dir), "-new-") {
+	if strings.HasPrefix(left(t, dir), ".") {
 		t.Errorf("the folder has %s", left(t, dir))
 	}
 	enrol(t, d, "last") // there is room for it
@@ -254,7 +229,7 @@ func TestDailyFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Daily(noon(20)); !errors.Is(err, store.ErrFull) || strings.Contains(left(t, dir), "-new-") {
+	if err := d.Daily(noon(20)); !errors.Is(err, store.ErrFull) || strings.HasPrefix(left(t, dir), ".") {
 		t.Errorf("error %v, and the folder has %s", err, left(t, dir))
 	}
 	if s := names(t, d); !strings.Contains(s, "last") {
@@ -304,9 +279,7 @@ func TestMain(m *testing.M) {
 func TestSystemEraseKilled(t *testing.T) {
 	kills := fixture.Kills(t, 8)
 	path := filepath.Join(t.TempDir(), "faceauth.db")
-	if err := open(t, path).Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, open(t, path).Close())
 	r := rand.New(rand.NewPCG(4, 4))
 	var stay, gone []string
 	unfinished := 0
@@ -335,10 +308,7 @@ func TestSystemEraseKilled(t *testing.T) {
 		if n := len(gone); n > 0 && hits(path, gone[n-1]) > 0 {
 			unfinished++
 		}
-		d, err := store.Open(path, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := fixture.Must(store.Open(path, false))(t)
 		here := make(map[string]bool)
 		if err := d.Query("select name from person", func(r store.Row) error {
 			here[r.ColumnText(0)] = true
@@ -356,9 +326,7 @@ func TestSystemEraseKilled(t *testing.T) {
 				t.Errorf("%d hits in %s", n, file)
 			}
 		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Close())
 	}
 	t.Logf("%d kills, %d of them before the bytes were gone, %d people", kills, unfinished, len(stay))
 }

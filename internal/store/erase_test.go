@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 )
 
@@ -57,30 +58,19 @@ func TestMoved(t *testing.T) {
 	}
 	for kind, key := range map[string][]byte{"plain": nil, "encrypted": bytes.Repeat([]byte("k"), 32)} {
 		path := filepath.Join(t.TempDir(), "db")
-		if err := store.SetKey(path, key); err != nil {
-			t.Fatal(err)
-		}
-		d, err := store.Open(path, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, store.SetKey(path, key))
+		d := fixture.Must(store.Open(path, true))(t)
 		if err := d.Lazily(true); err != nil { // otherwise each row waits for the disk
 			t.Fatal(err)
 		}
 		gone := play(func(sql string) {
-			if err := d.Exec(sql); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, d.Exec(sql))
 		})
-		if err := d.Exec("pragma wal_checkpoint(truncate)"); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Exec("pragma wal_checkpoint(truncate)"))
 		if n := found(path, gone); (n == 0) != (key != nil) {
 			t.Errorf("%s: %d names are in the file before, so this tests nothing", kind, n)
 		}
-		if err := errors.Join(d.Erasing(), d.Erase(), d.Close()); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, errors.Join(d.Erasing(), d.Erase(), d.Close()))
 		if _, err := store.Inspect(path); err != nil { // checksums, too
 			t.Errorf("%s: %v", kind, err)
 		}

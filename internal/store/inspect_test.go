@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 )
 
@@ -19,25 +20,15 @@ func TestInspect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "faceauth.db")
 	d := open(t, path)
 	enrol(t, d, "alice", "bob")
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(os.Open(path))(t)
 	defer f.Close()
 	reader := exec.Command("sleep", "1000")
 	reader.Stdin = f
-	if err := reader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, reader.Start())
 	defer reader.Wait()
 	defer reader.Process.Kill()
-	if err := d.Erasing(); err != nil {
-		t.Fatal(err)
-	}
-	h, err := store.Inspect(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Erasing())
+	h := fixture.Must(store.Inspect(path))(t)
 	if h.Size == 0 || h.Log == 0 || h.Version != 5 || h.People != 2 || h.Faces != 2 || !h.Waiting ||
 		fmt.Sprint(h.Programs) != fmt.Sprintf("[sleep (process %d)]", reader.Process.Pid) {
 		t.Errorf("%+v", h)
@@ -59,16 +50,12 @@ func TestInspectDamaged(t *testing.T) {
 	if err != nil || len(log) == 0 {
 		t.Fatalf("%d bytes of log, %v", len(log), err)
 	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fixture.Must(os.ReadFile(path))(t)
 	to := filepath.Join(t.TempDir(), "copy.db")
 	check := func(what string, data []byte, damaged bool) {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(to, data, 0o600), os.WriteFile(to+"-wal", log, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, errors.Join(os.WriteFile(to, data, 0o600), os.WriteFile(to+"-wal", log,
+			0o600)))
 		os.Remove(to + "-shm")
 		h, err := store.Inspect(to)
 		if damaged && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNotStore) ||

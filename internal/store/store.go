@@ -34,36 +34,37 @@ import (
 
 // Errors of [Open] and of every other call. A missing file is [fs.ErrNotExist].
 var (
-	ErrNotStore  = errors.New("not a faceauth database")
-	ErrVersion   = errors.New("a database of a newer faceauth")
-	ErrOld       = errors.New("a database of an older faceauth")
-	ErrDamaged   = errors.New("a damaged database")
-	ErrFull      = errors.New("the disk is full")
-	errReadOnly  = errors.New("the file or its folder cannot be written")
-	errDenied    = errors.New("this user may not open the file, or not write beside it")
-	ErrBusy      = errors.New("another program has kept the database locked for too long")
-	ErrEncrypted = errors.New("the file is encrypted, or it is not a faceauth database")
-	ErrKey       = errors.New("the key is not that of the database, or its beginning is damaged")
-	ErrPlain     = errors.New("the database is not encrypted, and a key was given")
-	errNetwork   = errors.New("the folder is on a network file system, where locks do not hold")
+	ErrNotStore = known("not a faceauth database", "name another file")
+	ErrVersion  = known("a database of a newer faceauth", "update this program")
+	ErrOld      = known("a database of an older faceauth", "enrol the people into a new one")
+	ErrDamaged  = known("a damaged database", "end all programs, and restore a backup")
+	ErrFull     = known("the disk is full", "make room")
+	errReadOnly = known("the file or its folder cannot be written",
+		"give this user the right to write there, or name another file")
+	errDenied = known("this user may not open the file, or not write beside it",
+		"run the program as the owner of the file, or name another file")
+	ErrBusy = known("another program has kept the database locked for too long",
+		"end the other program, and try again")
+	ErrEncrypted = known("the file is encrypted, or it is not a faceauth database", "give its key with --key FILE")
+	ErrKey       = known("the key is not that of the database, or its beginning is damaged",
+		"give the right one with --key FILE")
+	ErrPlain = known("the database is not encrypted, and a key was given",
+		"leave the key out, or make an encrypted copy: faceauth backup FILE --new-key KEY")
+	errNetwork = known("the folder is on a network file system, where locks do not hold",
+		"name a file on a local disk")
 )
 
-var errClosed = errors.New("the database is closed")
+// fault is an error with what to do about it.
+type fault struct{ text, advice string }
 
-// advice says what to do about an error.
-var advice = map[error]string{
-	ErrNotStore:  "name another file",
-	ErrVersion:   "update this program",
-	ErrDamaged:   "end all programs, and restore a backup",
-	ErrFull:      "make room",
-	errReadOnly:  "give this user the right to write there, or name another file",
-	errDenied:    "run the program as the owner of the file, or name another file",
-	ErrBusy:      "end the other program, and try again",
-	ErrEncrypted: "give its key with --key FILE",
-	ErrKey:       "give the right one with --key FILE",
-	ErrPlain:     "leave the key out, or make an encrypted copy: faceauth backup FILE --new-key KEY",
-	errNetwork:   "name a file on a local disk",
-}
+func (f *fault) Error() string { return f.text }
+
+func known(text, advice string) error { return &fault{text, advice} }
+
+// advice says what to do about an error that is known.
+func advice(known error) string { return known.(*fault).advice }
+
+var errClosed = errors.New("the database is closed")
 
 const (
 	magic       = "SQLite format 3\x00"
@@ -178,16 +179,12 @@ func (d *DB) create() error {
 	if err := local(dir); err != nil {
 		return err
 	}
-	made, err := temporary(d.path)
+	made, err := safefile.Create(d.path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, end := range append([]string{""}, beside...) {
-			os.Remove(made + end)
-		}
-	}()
-	if err := d.open(made, false); err != nil {
+	defer discard(made)
+	if err := d.open(made.Name(), false); err != nil {
 		return err
 	}
 	err = d.c.EnableChecksums("main")
@@ -199,7 +196,7 @@ func (d *DB) create() error {
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
 	}
-	err = publish(made, d.path, func() error {
+	err = publish(made, func() error {
 		if there(d.path) {
 			return fs.ErrExist
 		}
@@ -217,18 +214,17 @@ func (d *DB) create() error {
 	return err
 }
 
-// temporary makes a file beside path, and returns its path.
-func temporary(path string) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-new-") // mode 0600
-	if err != nil {
-		return "", err
+// discard removes a temporary database, unless it is committed.
+func discard(made *safefile.File) {
+	made.Abort()
+	for _, end := range beside {
+		os.Remove(made.Name() + end)
 	}
-	return f.Name(), errors.Join(safefile.Own(f), f.Close())
 }
 
-// publish renames a file to path if may allows it, while no other program does that in the folder.
-func publish(made, path string, may func() error) error {
-	unlock, err := safefile.LockFolder(filepath.Dir(path))
+// publish commits a file if may allows it, while no other program does that in the folder.
+func publish(made *safefile.File, may func() error) error {
+	unlock, err := safefile.LockFolder(filepath.Dir(made.Name()))
 	if err != nil {
 		return err
 	}
@@ -236,10 +232,7 @@ func publish(made, path string, may func() error) error {
 	if err := may(); err != nil {
 		return err
 	}
-	if err := os.Rename(made, path); err != nil {
-		return err
-	}
-	return safefile.Sync(filepath.Dir(path))
+	return made.Commit()
 }
 
 // beside are the endings of the files beside a database that is open: its log, and the index of the log.
@@ -297,12 +290,12 @@ func (d *DB) check() error {
 		return err
 	case id != application:
 		return ErrNotStore
-	case is > version:
-		return fmt.Errorf("%w: it has version %d, and this program reads %d; update this program",
-			ErrVersion, is, version)
-	case is < version:
-		return fmt.Errorf("%w: it has version %d, and this program reads %d; enrol the people into a new one", ErrOld, is,
-			version)
+	case is != version:
+		err = ErrVersion
+		if is < version {
+			err = ErrOld
+		}
+		return fmt.Errorf("%w: it has version %d, and this program reads %d; %s", err, is, version, advice(err))
 	}
 	err = d.first(&pending, "select count(*) from meta where key = 'erase'")
 	d.pending = pending > 0
@@ -512,32 +505,28 @@ func (d *DB) vacuum() error {
 	return d.c.Exec("vacuum")
 }
 
-// advice says what to do about an error.
-func (d *DB) advice(known error) string {
-	if known == ErrDamaged {
-		if last := d.lastCopy(); last != "" {
-			return fmt.Sprintf("end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
-				"cp -p %[2]s %[1]s", d.path, last)
-		}
+// advised returns an error with what to do about it.
+func (d *DB) advised(err, known error) error {
+	do := advice(known)
+	if last := d.lastCopy(); known == ErrDamaged && last != "" {
+		do = fmt.Sprintf("end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
+			"cp -p %[2]s %[1]s", d.path, last)
 	}
-	return advice[known]
+	return fmt.Errorf("%w; %s", err, do)
 }
 
 // explain gives an error of SQLite or of the system the meaning for a user.
 func (d *DB) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	for known := range advice {
-		if errors.Is(err, known) {
-			if err == known {
-				return fmt.Errorf("%w; %s", err, d.advice(known))
-			}
-			return err
-		}
-	}
+	var meant *fault
 	var known error
 	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &meant):
+		if err == error(meant) {
+			err = d.advised(err, err)
+		}
+		return err
 	case errors.Is(err, sqlite3.NOTADB):
 		known = ErrNotStore
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.IOERR_DATA), errors.Is(err, sqlite3.IOERR_SHORT_READ),
@@ -555,5 +544,5 @@ func (d *DB) explain(err error) error {
 	default:
 		return err
 	}
-	return fmt.Errorf("%w (%w); %s", known, err, d.advice(known))
+	return d.advised(fmt.Errorf("%w (%w)", known, err), known)
 }
