@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // automation is an automation of Home Assistant.
@@ -41,17 +43,11 @@ type blueprint struct {
 
 func strictly(t *testing.T, name string, into any) []byte {
 	t.Helper()
-	f, err := os.ReadFile(filepath.Join("..", "..", "docs", "office", "homeassistant", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixture.Must(os.ReadFile(filepath.Join("..", "..", "docs", "office", "homeassistant",
+		name)))(t)
 	var node yaml.Node
-	if err := yaml.Unmarshal(f, &node); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Decode(into); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, yaml.Unmarshal(f, &node))
+	fixture.Check(t, node.Decode(into))
 	return f
 }
 

@@ -22,7 +22,7 @@ type Status struct {
 // Group delivers the events of a book to several sinks. All methods but Close can be called at once.
 type Group struct {
 	// Changed is called by the delivering goroutine: with an error when a sink begins to fail, and with nil when
-	// delivery resumes. Set it before the first Reserve. May be nil.
+	// delivery resumes. It must not call the group. Set it before the first Reserve. May be nil.
 	Changed func(name string, err error)
 	// Link and Shot are those of [Options]. Set them before the first Reserve.
 	Link string
@@ -87,10 +87,9 @@ func (g *Group) note(m *member, err error) {
 		text = err.Error()
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	news := text != m.last
-	m.last = text
-	g.mu.Unlock()
-	if news && g.Changed != nil {
+	if m.last = text; news && g.Changed != nil { // with the lock: the last word is the last state
 		g.Changed(m.name, err)
 	}
 }

@@ -21,10 +21,9 @@ type message struct {
 // none tells Home Assistant that a state is unknown.
 const none = "None"
 
-// messages returns the messages that the broker should retain, in sending order: the configuration of an entity comes
-// before its state. The lock is held.
-func (m *MQTT) messages(now office.Now) []message {
-	var entities, details, states []message
+// messages returns the messages that the broker should retain, in sending order: the configuration of an entity and its
+// attributes come before its state. The lock is held.
+func (m *MQTT) messages(now office.Now) (all []message) {
 	device := map[string]any{
 		"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth", "model": "office",
 	}
@@ -33,21 +32,29 @@ func (m *MQTT) messages(now office.Now) []message {
 			device[field] = value
 		}
 	}
-	entity := func(component, id string, config map[string]any) {
-		topic := m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config"
-		name, _ := config["name"].(string)
-		if said := m.config[topic]; said.name == name && said.text != "" { // topic and name determine the message
-			entities = append(entities, message{topic: topic, payload: said.text})
-			return
+	say := func(topic, payload string) { all = append(all, message{topic: m.base + topic, payload: payload}) }
+	// entity tells of an entity whose state is at a topic.
+	entity := func(component, id, name, topic string, config map[string]any) {
+		at := m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config"
+		said := m.config[at]
+		if said.name != name { // topic and name determine the message
+			full := map[string]any{"name": name, "unique_id": m.node() + "_" + id, "device": device,
+				"origin": map[string]any{"name": "faceauth"}}
+			if config["availability"] == nil {
+				full["availability_topic"] = m.base + "/status"
+			}
+			state := "state_topic"
+			if component == "image" {
+				state = "image_topic"
+			}
+			full[state] = m.base + topic
+			maps.Copy(full, config)
+			said = configuration{name, text(full)}
+			m.config[at] = said
 		}
-		config["unique_id"] = m.node() + "_" + id
-		if config["availability"] == nil {
-			config["availability_topic"] = m.base + "/status"
-		}
-		config["device"], config["origin"] = device, map[string]any{"name": "faceauth"}
-		m.config[topic] = configuration{name, text(config)}
-		entities = append(entities, message{topic: topic, payload: m.config[topic].text})
+		all = append(all, message{topic: at, payload: said.text})
 	}
+	jpeg := map[string]any{"content_type": "image/jpeg"}
 	known := make(map[int64]bool, len(now.Known))
 	for _, p := range now.Known {
 		known[p.ID] = true
@@ -58,57 +65,42 @@ func (m *MQTT) messages(now office.Now) []message {
 		there[p.Name] = &now.People[i]
 	}
 	for _, p := range now.Known {
-		if p.ID == 0 { // who has no number yet
-			continue
-		}
-		id, name := PersonID(p.ID), p.Name
-		topic := m.base + "/people/" + id
-		entity("binary_sensor", id, map[string]any{
-			"name": name, "device_class": "presence",
-			"state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
+		id, name, is := PersonID(p.ID), p.Name, there[p.Name]
+		topic := "/people/" + id
+		entity("binary_sensor", id, name, topic+"/state", map[string]any{
+			"device_class": "presence", "json_attributes_topic": m.base + topic + "/attributes",
 		})
-		entity("sensor", id+"_last_seen", map[string]any{
-			"name": name + " last seen", "device_class": "timestamp", "state_topic": topic + "/last_seen",
-		})
-		details = append(details, message{topic: topic + "/attributes", payload: attributes(there[name])},
-			m.lastSeen(p, topic+"/last_seen", there[name]))
-		if m.b.Faces && m.b.Face != nil {
-			entity("image", id, map[string]any{
-				"name": name, "image_topic": topic + "/face", "content_type": "image/jpeg",
-			})
-			var jpeg []byte
-			if p.Face != 0 && p.Trust == sighting.Confirmed {
-				jpeg = m.b.Face(p.Face)
-			}
-			details = append(details, message{topic: topic + "/face", payload: string(jpeg), keep: jpeg == nil})
-		}
-		states = append(states, message{topic: topic + "/state", payload: state(there[name])})
-		entity("sensor", id+"_place", map[string]any{"name": name + " place", "state_topic": topic + "/place"})
-		entity("device_tracker", id+"_tracker", map[string]any{
-			"name": name + " tracker", "state_topic": topic + "/tracker", "source_type": "router",
-		})
-		entity("event", id+"_event", map[string]any{
-			"name": name + " event", "state_topic": topic + "/event",
+		entity("sensor", id+"_last_seen", name+" last seen", topic+"/last_seen", map[string]any{"device_class": "timestamp"})
+		entity("sensor", id+"_place", name+" place", topic+"/place", nil)
+		entity("device_tracker", id+"_tracker", name+" tracker", topic+"/tracker", map[string]any{"source_type": "router"})
+		entity("event", id+"_event", name+" event", topic+"/event", map[string]any{
 			"event_types": []office.EventKind{office.Arrived, office.Saw, office.Left, office.Mistake},
 		})
-		states = append(states, message{topic: topic + "/place", payload: place(there[name], p.Place)},
-			message{topic: topic + "/tracker", payload: tracker(there[name])})
+		say(topic+"/attributes", attributes(is))
+		all = append(all, m.lastSeen(p, m.base+topic+"/last_seen", is))
+		if m.b.Faces && m.b.Face != nil {
+			entity("image", id, name, topic+"/face", jpeg)
+			var picture []byte
+			if p.Face != 0 && p.Trust == sighting.Confirmed {
+				picture = m.b.Face(p.Face)
+			}
+			all = append(all, message{topic: m.base + topic + "/face", payload: string(picture), keep: picture == nil})
+		}
+		say(topic+"/state", state(is))
+		say(topic+"/place", place(is, p.Place))
+		say(topic+"/tracker", tracker(is))
 	}
 	for _, c := range now.Cameras {
-		id := "camera_" + ID(c.Camera)
-		topic := m.base + "/cameras/" + ID(c.Camera)
-		entity("binary_sensor", id, map[string]any{
-			"name": "Camera " + c.Camera, "device_class": "connectivity", "entity_category": "diagnostic",
-			"state_topic": topic + "/state", "json_attributes_topic": topic + "/attributes",
+		id, topic := "camera_"+ID(c.Camera), "/cameras/"+ID(c.Camera)
+		entity("binary_sensor", id, "Camera "+c.Camera, topic+"/state", map[string]any{
+			"device_class": "connectivity", "entity_category": "diagnostic",
+			"json_attributes_topic": m.base + topic + "/attributes",
 		})
-		details = append(details, message{topic: topic + "/attributes", payload: text(map[string]string{"error": c.Error})})
-		states = append(states, message{topic: topic + "/state", payload: onOff(c.Up)})
 		// The sensor for the connection tells that the camera is down, and so it is available then.
-		entity("sensor", id+"_people", map[string]any{
-			"name": "People at " + c.Camera, "state_class": "measurement",
-			"state_topic": topic + "/people", "json_attributes_topic": topic + "/people_attributes",
+		entity("sensor", id+"_people", "People at "+c.Camera, topic+"/people", map[string]any{
+			"state_class": "measurement", "json_attributes_topic": m.base + topic + "/people_attributes",
 			"availability_mode": "all", "availability": []any{
-				map[string]any{"topic": m.base + "/status"}, map[string]any{"topic": topic + "/availability"},
+				map[string]any{"topic": m.base + "/status"}, map[string]any{"topic": m.base + topic + "/availability"},
 			},
 		})
 		names := []string{}
@@ -117,28 +109,24 @@ func (m *MQTT) messages(now office.Now) []message {
 				names = append(names, p.Name)
 			}
 		}
-		details = append(details, message{topic: topic + "/people_attributes",
-			payload: text(map[string][]string{"names": names})})
-		states = append(states, message{topic: topic + "/people", payload: text(len(names))},
-			message{topic: topic + "/availability", payload: map[bool]string{false: "offline", true: "online"}[c.Up]})
+		say(topic+"/attributes", text(map[string]string{"error": c.Error}))
+		say(topic+"/people_attributes", text(map[string][]string{"names": names}))
+		say(topic+"/state", onOff(c.Up))
+		say(topic+"/people", text(len(names)))
+		say(topic+"/availability", map[bool]string{false: "offline", true: "online"}[c.Up])
 	}
-	entity("sensor", "people", map[string]any{
-		"name": "People", "state_class": "measurement",
-		"state_topic": m.base + "/count", "json_attributes_topic": m.base + "/count_attributes",
+	entity("sensor", "people", "People", "/count", map[string]any{
+		"state_class": "measurement", "json_attributes_topic": m.base + "/count_attributes",
 	})
-	details = append(details, message{topic: m.base + "/count_attributes",
-		payload: text(map[string]int{"known": len(now.People), "unknown": now.Unknown})})
-	states = append(states, message{topic: m.base + "/count", payload: text(len(now.People) + now.Unknown)})
-	entity("event", "unknown", map[string]any{
-		"name": "Somebody unknown", "event_types": []string{string(office.Unknown), betterPicture, string(office.Faceless)},
-		"state_topic": m.base + "/unknown",
+	entity("event", "unknown", "Somebody unknown", "/unknown", map[string]any{
+		"event_types": []string{string(office.Unknown), betterPicture, string(office.Faceless)},
 	})
 	if m.b.Faces {
-		entity("image", "unknown", map[string]any{
-			"name": "Somebody unknown", "image_topic": m.base + "/unknown/face", "content_type": "image/jpeg",
-		})
+		entity("image", "unknown", "Somebody unknown", "/unknown/face", jpeg)
 	}
-	return append(append(entities, details...), states...)
+	say("/count_attributes", text(map[string]int{"known": len(now.People), "unknown": now.Unknown}))
+	say("/count", text(len(now.People)+now.Unknown))
+	return all
 }
 
 func onOff(on bool) string {

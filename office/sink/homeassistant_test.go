@@ -328,9 +328,7 @@ func TestHomeAssistant(t *testing.T) {
 	expect(person(odd, "tracker"), "home")
 	expect(person(odd, "state"), "ON")
 	again := sink.Message{Event: office.Event{ID: 4, Kind: office.Saw, Person: number("bob"), Camera: "door", At: noon}}
-	if err := m.Send(t.Context(), again); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, m.Send(t.Context(), again))
 	expect(person("bob", "event"), `{"event_type":"seen","camera":"door","at":"2026-11-21T12:00:00Z"}`)
 	places := "homeassistant/sensor/faceauth_3fa2/" + id("bob") + "_place/config"
 	if err := r.check(places, l.Get(places)); err != nil {
@@ -343,9 +341,7 @@ func TestHomeAssistant(t *testing.T) {
 		{Event: stranger, Sighting: 8, Face: 9, Link: "https://office.example/#inbox", Picture: []byte("first")},
 		{Event: stranger, Sighting: 8, Face: 11, Picture: []byte("second"), Better: true},
 	} {
-		if err := m.Send(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, m.Send(t.Context(), x))
 		expect("faceauth/3fa2/unknown/face", string(x.Picture))
 		kind, link := "unknown", `"link":"https://office.example/#inbox",`
 		if x.Better {
@@ -411,10 +407,8 @@ func TestTwoOffices(t *testing.T) {
 	downstairs.set([]string{"alice", "carol"}, "carol")
 	start := func(h *house, instance string) *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now, Instance: instance})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now,
+			Instance: instance}))(t)
 		wait(t, "the connection of "+instance, func() bool {
 			return l.Get("faceauth/"+instance+"/status") == "online" && l.Get("faceauth/"+instance+"/count") != ""
 		})
@@ -496,10 +490,7 @@ func TestRenamed(t *testing.T) {
 	l := b.Listen("listener")
 	h := new(house)
 	h.set([]string{"alice", "bob"}, "alice")
-	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now}))(t)
 	defer m.Close()
 	// The number of people is the last message.
 	wait(t, "alice", func() bool { return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/count") == "1" })

@@ -106,10 +106,7 @@ func TestSystemMQTT(t *testing.T) {
 	h.set([]string{"alice", "Bob+#/ Zoë"}, "alice")
 	connect := func() *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now}))(t)
 		return m
 	}
 	m := connect()
@@ -119,9 +116,7 @@ func TestSystemMQTT(t *testing.T) {
 			l.Get(config("alice")) != "" && l.Get(topic("alice", "attributes")) != ""
 	})
 	var d map[string]any
-	if err := json.Unmarshal([]byte(l.Get(config("alice"))), &d); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, json.Unmarshal([]byte(l.Get(config("alice"))), &d))
 	if d["state_topic"] != topic("alice", "state") || d["name"] != "alice" || d["device_class"] != "presence" ||
 		d["availability_topic"] != "faceauth/status" ||
 		d["unique_id"] != "faceauth_"+id("alice") {
@@ -196,10 +191,7 @@ func TestNewMQTT(t *testing.T) {
 // Close works while a connection is being made, for the first time or again.
 func TestSystemMQTTCloses(t *testing.T) {
 	b := startBroker(t)
-	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: new(house).now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: new(house).now}))(t)
 	l := b.Listen("first")
 	wait(t, "the connection", func() bool { return l.Get("faceauth/status") == "online" })
 	b.Stop()

@@ -27,6 +27,8 @@ type Message struct {
 	Picture  []byte `json:"picture,omitempty"`  // the best picture of the face until now: JPEG
 	// Better says that the same event was sent before with a poorer picture.
 	Better bool `json:"better,omitempty"`
+
+	clear float64 // [office.Shot].Clear of the picture
 }
 
 // Sink receives events. Send returns when its context ends. The same event may come twice, with the same number.
@@ -61,8 +63,7 @@ const mostPromised = 64
 
 // promise is an event that was sent with a picture that may become better.
 type promise struct {
-	e    office.Event
-	sent office.Shot
+	sent Message
 	due  time.Time
 }
 
@@ -73,54 +74,54 @@ type delivery struct {
 	promised []promise // the oldest first
 }
 
-// next returns the message to send now, and what was found for it. If there is none, wait is the time after which there
-// may be one; 0: only an event can change that.
-func (d *delivery) next() (m Message, s office.Shot, wait time.Duration, ok bool) {
+// next returns the message to send now. If there is none, wait is the time after which there may be one without an event.
+func (d *delivery) next() (m Message, wait time.Duration, ok bool) {
 	if e, ok := d.q.Next(); ok {
-		m, s = d.message(e)
-		return m, s, 0, true
+		return d.message(e), 0, true
 	}
 	for len(d.promised) > 0 {
 		p := d.promised[0]
 		if wait = time.Until(p.due); wait > 0 {
-			return m, s, wait, false
+			return m, wait, false
 		}
-		if m, s = d.message(p.e); m.Face != 0 && m.Face != p.sent.Face && s.Clear > p.sent.Clear+clearer {
+		m = d.message(p.sent.Event)
+		if m.Face != 0 && m.Face != p.sent.Face && m.clear > p.sent.clear+clearer {
 			m.Better = true
-			return m, s, 0, true
+			return m, 0, true
 		}
 		d.promised = d.promised[1:]
 	}
-	return m, s, 0, false
+	return m, time.Hour, false
 }
 
 // message returns an event as it is now.
-func (d *delivery) message(e office.Event) (m Message, s office.Shot) {
-	m.Event = e
+func (d *delivery) message(e office.Event) Message {
+	m := Message{Event: e}
 	if e.Kind != office.Unknown {
-		return m, s
+		return m
 	}
 	if m.Link = d.Link; m.Link != "" && e.Group > 0 {
 		m.Link = fmt.Sprintf("%s/stranger-%d", m.Link, e.Group)
 	}
 	if d.Shot != nil {
-		s = d.Shot(e)
+		s := d.Shot(e)
 		if m.Sighting = s.Sighting; d.Faces {
-			m.Face, m.Picture = s.Face, s.JPEG
+			m.Face, m.Picture, m.clear = s.Face, s.JPEG, s.Clear
 		}
 	}
-	return m, s
+	return m
 }
 
 // done records that a message has arrived.
-func (d *delivery) done(m Message, s office.Shot) {
+func (d *delivery) done(m Message) {
 	if m.Better {
 		d.promised = d.promised[1:]
 		return
 	}
 	d.q.Done(m.ID)
 	if m.Kind == office.Unknown && d.Faces && d.Shot != nil {
-		d.promised = append(d.promised, promise{m.Event, s, time.Now().Add(d.Better)})
+		m.Picture = nil
+		d.promised = append(d.promised, promise{m, time.Now().Add(d.Better)})
 		d.promised = slices.Delete(d.promised, 0, max(0, len(d.promised)-mostPromised))
 	}
 }
@@ -138,9 +139,12 @@ func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 	d := &delivery{Options: o, q: q}
 	pause := backoff.Pause{First: o.Backoff, Longest: o.MaxBackoff}
 	for {
-		m, shot, wait, ok := d.next()
+		m, wait, ok := d.next()
 		if !ok {
-			if !d.await(ctx, wait) {
+			select {
+			case <-q.More():
+			case <-time.After(wait):
+			case <-ctx.Done():
 				return
 			}
 			continue
@@ -150,29 +154,12 @@ func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 			o.Failed(err)
 		}
 		if err == nil {
-			d.done(m, shot)
+			d.done(m)
 			pause.Reset()
 		} else if !pause.Wait(ctx) {
 			return
 		}
 	}
-}
-
-// await waits for an event, or for a time if it is not 0. It reports false when ctx has ended.
-func (d *delivery) await(ctx context.Context, wait time.Duration) bool {
-	var due <-chan time.Time
-	if wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		due = t.C
-	}
-	select {
-	case <-d.q.More():
-	case <-due:
-	case <-ctx.Done():
-		return false
-	}
-	return true
 }
 
 func send(ctx context.Context, s Sink, m Message, timeout time.Duration) error {

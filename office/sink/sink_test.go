@@ -22,6 +22,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
@@ -128,17 +129,9 @@ var scenes sync.Map // by the past of their office
 // book returns the past of an office, in which record lets events happen.
 func book(t *testing.T, waiting int) *office.Past {
 	t.Helper()
-	g, err := gallery.New(plane, online.Settings{})
-	if err == nil {
-		err = g.Label("alice", [][]float32{{0, 0}}, noon)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := office.OpenPast(g, "home", office.PastSettings{Waiting: waiting})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.New(plane, online.Settings{}))(t)
+	fixture.Must(g.Enroll("alice", [][]float32{{0, 0}}, noon, gallery.Enrolment{}))(t)
+	b := fixture.Must(office.OpenPast(g, "home", office.PastSettings{Waiting: waiting}))(t)
 	s := &scene{frames: make(chan face.Frame)}
 	w := office.New(g, office.Options{Past: b, Freeze: true, Now: func() time.Time { return noon },
 		Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }})
