@@ -242,7 +242,8 @@ func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspec
 	at := make(map[string]int)
 	for i := range x {
 		at[fmt.Sprint(x[i])] = i
-		if err := g.Label(strconv.Itoa(y[i]), x[i:i+1], time.Unix(0, 0)); err != nil {
+		_, err := g.Enroll(strconv.Itoa(y[i]), x[i:i+1], time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true})
+		if err != nil {
 			return nil, nil, err
 		}
 	}

@@ -256,7 +256,7 @@ func (r *Report) day(
 		if !known[p.name] {
 			continue
 		}
-		if err := g.Label(p.name, p.enroll, noon); err != nil {
+		if _, err := g.Enroll(p.name, p.enroll, noon, gallery.Enrolment{Force: true}); err != nil {
 			return err
 		}
 	}
