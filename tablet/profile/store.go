@@ -39,7 +39,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Errors of [Open] and of the methods of [Store].
+// Errors of [Open] and of the methods of [Store]. Others are those of package internal/store.
 var (
 	ErrKey     = errors.New("the store was sealed with another key")
 	ErrVersion = errors.New("the store has another version")
@@ -83,12 +83,12 @@ type Store struct {
 
 // Open opens the store at path for profiles of a feature space, and makes a missing one.
 //
-// The error wraps [ErrKey], [ErrVersion], [ErrSpace], [ErrDamaged], or [ErrBusy] if another program uses the file for
-// more than two seconds.
+// The error wraps [ErrKey], [ErrVersion], [ErrSpace], or [ErrBusy] if another program uses the file for more than two
+// seconds, or tells that the file is damaged or no store.
 func Open(path string, key Key, space face.Space) (*Store, error) {
 	s := &Store{path: path, space: space.ID, key: key}
 	if err := s.open(); err != nil {
-		s.close()
+		s.Close()
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
 	return s, nil
@@ -96,33 +96,21 @@ func Open(path string, key Key, space face.Space) (*Store, error) {
 
 func (s *Store) open() (err error) {
 	if s.db, err = store.Open(s.path, true); err != nil {
-		return explained(err)
+		return err
 	}
 	if s.lock, err = os.Open(s.path); err != nil {
 		return err
 	}
-	if err := safefile.Lock(s.lock, patience); errors.Is(err, safefile.ErrLocked) {
+	switch err := safefile.Lock(s.lock, patience); {
+	case errors.Is(err, safefile.ErrLocked):
 		return ErrBusy
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 	if err := s.db.Whole(); err != nil {
-		return explained(err)
+		return err
 	}
 	return s.db.Write(s.begin)
-}
-
-// explained returns an error of the database as one of this package.
-func explained(err error) error {
-	for _, damage := range []error{store.ErrDamaged, store.ErrNotStore, store.ErrEncrypted} {
-		if errors.Is(err, damage) {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-	}
-	if errors.Is(err, store.ErrVersion) {
-		return fmt.Errorf("%w: %w", ErrVersion, err)
-	}
-	return err
 }
 
 // get returns the bytes at a key, or nil.
@@ -131,7 +119,7 @@ func (s *Store) get(key string) (value []byte, err error) {
 		value = slices.Clone(r.ColumnRawBlob(0))
 		return nil
 	}, key)
-	return value, explained(err)
+	return value, err
 }
 
 func (s *Store) set(key string, value []byte) error {
@@ -193,7 +181,7 @@ func (s *Store) Users() (users []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the profiles of %s: %w", s.path, explained(err))
+		return nil, fmt.Errorf("listing the profiles of %s: %w", s.path, err)
 	}
 	slices.Sort(users)
 	return users, nil
@@ -258,10 +246,6 @@ func (s *Store) Delete(user string) error {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.close()
-}
-
-func (s *Store) close() error {
 	if s.db == nil {
 		return nil
 	}
