@@ -22,26 +22,23 @@ import (
 
 // hardware is what the system knows of a camera.
 type hardware struct {
-	name, driver, usb string   // usb: vendor and product
-	formats           []string // with the sizes of frames
-	infrared          bool     // all formats are grey
+	name, driver, usb string // usb: vendor and product
+	formats           []v4l2.Format
 }
 
 // greyFormats are the formats that no camera in colour offers.
-var greyFormats = []string{"GREY", "Y8", "Y8I", "Y10", "Y12", "Y14", "Y16", "Y10P", "Y10B", "Y12P", "ip3y"}
+var greyFormats = []v4l2.Format{"GREY", "Y8  ", "Y8I ", "Y10 ", "Y12 ", "Y14 ", "Y16 ", "Y10P", "Y10B", "Y12P", "ip3y"}
+
+// infrared reports whether a camera offers grey pictures alone.
+func (h hardware) infrared() bool {
+	colour := func(f v4l2.Format) bool { return !slices.Contains(greyFormats, f) }
+	return len(h.formats) > 0 && !slices.ContainsFunc(h.formats, colour)
+}
 
 // cameraOf returns what the system knows of a camera.
 func cameraOf(path string) (h hardware, err error) {
-	modes, err := v4l2.Modes(path)
-	if err != nil {
+	if h.formats, err = v4l2.Formats(path); err != nil {
 		return h, err
-	}
-	h.infrared = len(modes) > 0
-	for _, m := range modes {
-		h.formats = append(h.formats, m.String())
-		if !slices.Contains(greyFormats, strings.TrimSpace(string(m.Format))) {
-			h.infrared = false
-		}
 	}
 	sys := filepath.Join("/sys/class/video4linux", filepath.Base(path))
 	read := func(name string) string {
@@ -52,9 +49,7 @@ func cameraOf(path string) (h hardware, err error) {
 	if driver, err := filepath.EvalSymlinks(filepath.Join(sys, "device", "driver")); err == nil {
 		h.driver = filepath.Base(driver)
 	}
-	if vendor := read("device/../idVendor"); vendor != "" {
-		h.usb = vendor + ":" + read("device/../idProduct")
-	}
+	h.usb = strings.Trim(read("device/../idVendor")+":"+read("device/../idProduct"), ":")
 	return h, nil
 }
 
@@ -62,7 +57,7 @@ func cameraOf(path string) (h hardware, err error) {
 func firstInfrared() (string, error) {
 	devices, _ := filepath.Glob("/dev/video*")
 	for _, path := range devices {
-		if c, err := cameraOf(path); err == nil && c.infrared {
+		if c, err := cameraOf(path); err == nil && c.infrared() {
 			return path, nil
 		}
 	}
@@ -97,9 +92,7 @@ func (o *options) infraredCamera(ctx context.Context, device string) (d diagnosi
 		unix.Uname(&u)
 		all.Note("camera", device+" "+h.name)
 		all.Note("driver", strings.TrimSpace(h.driver+" "+h.usb)+", Linux "+unix.ByteSliceToString(u.Release[:]))
-		for _, f := range h.formats {
-			all.Note("offers", f)
-		}
+		all.Note("offers", fmt.Sprintf("%q", h.formats))
 	}
 	d.Works, d.Verdict, err = o.seenInfrared(ctx, device, all)
 	if real {
@@ -127,7 +120,7 @@ func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Find
 	}
 	var pulses []float64
 	var lit []float32 // scores of faces
-	flashed, reasons := 0, make(map[string]bool)
+	flashed := 0
 	end := time.Now().Add(infraredLook)
 	for f, err := range face.Frames(ctx, stream) { // pairs of pictures
 		if err != nil {
@@ -140,7 +133,6 @@ func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Find
 			if x.Liveness != nil {
 				lit = append(lit, *x.Liveness)
 			}
-			reasons[string(x.Reason)] = true
 		}
 		if !time.Now().Before(end) {
 			break
@@ -164,11 +156,6 @@ func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Find
 	median := lit[len(lit)/2]
 	all.Note("face", fmt.Sprintf("in %s, lit %.2f (median; %.2f is needed)", cli.Count(len(lit), "pair"), median,
 		tablet.LeastLit))
-	for why := range reasons {
-		if why != "" {
-			all.Note("face", why)
-		}
-	}
 	if median < tablet.LeastLit {
 		return false, no + fmt.Sprintf("the emitter lights a face too little (%.2f, and %.2f is needed)", median,
 			tablet.LeastLit), nil

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"image"
 	"os"
-	"strings"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -21,11 +21,6 @@ type (
 		description        [32]byte
 		pixelformat, mbus  uint32
 		_                  [3]uint32
-	}
-	frmsizeenum struct {
-		index, pixelformat, kind uint32
-		width, height            uint32 // of a discrete size; else the least width, and the greatest
-		_                        [6]uint32
 	}
 	format struct {
 		kind uint32
@@ -50,10 +45,10 @@ type (
 const (
 	write, readWrite = 1 << 30, 3 << 30
 
-	enumFmt, setFmt, reqbufs, querybuf, qbuf, dqbuf, streamon, enumSizes = 2, 5, 8, 9, 15, 17, 18, 74
+	enumFmt, setFmt, reqbufs, querybuf, qbuf, dqbuf, streamon = 2, 5, 8, 9, 15, 17, 18
 
-	capture, mmapped, discrete = 1, 1, 1
-	damaged                    = 0x40 // V4L2_BUF_FLAG_ERROR
+	capture, mmapped = 1, 1
+	damaged          = 0x40 // V4L2_BUF_FLAG_ERROR
 )
 
 // driver is what a camera needs of the kernel.
@@ -118,50 +113,28 @@ func call[T any](d driver, direction, number uintptr, argument *T) error {
 	return d.ioctl(direction|unsafe.Sizeof(*argument)<<16|'V'<<8|number, unsafe.Pointer(argument))
 }
 
-// Mode is a format that a camera offers, with the sizes of its frames.
-type Mode struct {
-	Format Format
-	Sizes  []image.Point
-}
-
-func (m Mode) String() string {
-	sizes := make([]string, len(m.Sizes))
-	for i, s := range m.Sizes {
-		sizes[i] = fmt.Sprintf("%dx%d", s.X, s.Y)
-	}
-	return strings.TrimSpace(fmt.Sprintf("%q", strings.TrimSpace(string(m.Format))) + " " + strings.Join(sizes, " "))
-}
-
-// mostListed bounds a list that a driver gives.
+// mostListed bounds the list that a driver gives.
 const mostListed = 64
 
-func modes(d driver) (all []Mode) {
+func formats(d driver) (all []Format) {
 	for i := range uint32(mostListed) {
 		f := fmtdesc{index: i, kind: capture}
 		if call(d, readWrite, enumFmt, &f) != nil {
 			break
 		}
-		m := Mode{Format: formatOf(f.pixelformat)}
-		for j := range uint32(mostListed) {
-			s := frmsizeenum{index: j, pixelformat: f.pixelformat}
-			if call(d, readWrite, enumSizes, &s) != nil || s.kind != discrete {
-				break
-			}
-			m.Sizes = append(m.Sizes, image.Pt(int(s.width), int(s.height)))
-		}
-		all = append(all, m)
+		all = append(all, formatOf(f.pixelformat))
 	}
 	return all
 }
 
-// Modes returns what a camera offers.
-func Modes(path string) ([]Mode, error) {
+// Formats returns what a camera offers.
+func Formats(path string) ([]Format, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return modes(&device{file: f}), nil
+	return formats(&device{file: f}), nil
 }
 
 // Camera is an infrared camera that sends frames.
@@ -191,17 +164,12 @@ func Open(path string, timeout time.Duration) (*Camera, error) {
 
 func open(d driver, timeout time.Duration) (*Camera, error) {
 	c := &Camera{driver: d, timeout: timeout}
-	offered := modes(d)
-	for i := range layouts {
-		for _, m := range offered {
-			if c.layout == nil && m.Format == layouts[i].format {
-				c.layout = &layouts[i]
-			}
-		}
+	offered := formats(d)
+	preferred := slices.IndexFunc(layouts, func(l layout) bool { return slices.Contains(offered, l.format) })
+	if preferred < 0 {
+		return nil, fmt.Errorf("it offers %q, and an infrared camera is read as one of %s", offered, Known())
 	}
-	if c.layout == nil {
-		return nil, fmt.Errorf("it offers %v, and an infrared camera is read as one of %s", offered, Known())
-	}
+	c.layout = &layouts[preferred]
 	f := format{kind: capture}
 	f.pix.width, f.pix.height, f.pix.pixelformat = 640, 480, c.layout.format.number()
 	if err := call(d, readWrite, setFmt, &f); err != nil {
