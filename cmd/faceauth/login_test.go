@@ -360,20 +360,6 @@ func TestSystemLogin(t *testing.T) {
 	try("the password", "login", right, true)
 	try("the face again", "face", enter, true)
 
-	d.camera(user)
-	d.daemon.Process.Signal(syscall.SIGSTOP)
-	try("a daemon that hangs, face", "face", enter, false)
-	try("a daemon that hangs, password", "login", right, true)
-	d.daemon.Process.Signal(syscall.SIGCONT)
-	d.mayLogIn()
-	try("the face again", "face", enter, true)
-	d.bus.Process.Signal(syscall.SIGSTOP)
-	try("a bus that hangs, face", "face", enter, false)
-	try("a bus that hangs, password", "login", right, true)
-	d.bus.Process.Signal(syscall.SIGCONT)
-	d.mayLogIn()
-	try("the face again", "face", enter, true)
-
 	for _, secret := range []string{"secret", "guess"} {
 		if strings.Contains(d.log.String(), secret) {
 			t.Errorf("the log holds a password")

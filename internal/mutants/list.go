@@ -115,7 +115,7 @@ var all = []mutant{
 		"if !e.same(x.Vector) {",
 		"if false {", "tablet"},
 	{"a user has requests without end", "tablet/socket/serve.go",
-		"full && !by.root() ||",
+		"full && !c.root() ||",
 		"false && full ||", "tablet/socket"},
 	{"who asked polkit is somebody else by now", "tablet/socket/here.go",
 		"|| q.helped && x.uid != q.asker)",

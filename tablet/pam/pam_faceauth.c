@@ -33,7 +33,6 @@
 #include <crypt.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
@@ -83,11 +82,7 @@ struct attempt {
 	char challenge[8]; /* of the service, or empty */
 	char mark[MARK];    /* of the account, or empty */
 	int fd;            /* to the daemon, or -1 */
-	char said[512];    /* of which this much is there */
-	size_t have;
-	uint64_t heard;    /* the daemon's last line */
 	int signals;       /* a signalfd of what ends the wait, or -1 */
-	bool done;         /* nothing more will come */
 	char why[32];      /* the word that ended it, or empty */
 };
 
@@ -125,26 +120,27 @@ static const char *sentence(const char *word, int language)
 	return NULL;
 }
 
+/* An item of PAM that is a text, or an empty one. */
+static const char *item(pam_handle_t *pamh, int which)
+{
+	const void *text = NULL;
+	return pam_get_item(pamh, which, &text) == PAM_SUCCESS && text != NULL ? text : "";
+}
+
 /* Connects to the daemon and sends a line, without waiting: systemd listens, and starts the daemon. Root has a socket of
- * its own, which users cannot keep busy. Returns the connection, or a negative errno. The numbers below 3 are where a
- * program writes what it says. */
+ * its own, which users cannot keep busy. Returns the connection, or -1 with errno. */
 static int hail(const char *line)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SOCKET};
-	int first = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int fd = first < 0 ? -1 : fcntl(first, F_DUPFD_CLOEXEC, 3), r = errno;
-	if (first >= 0)
-		close(first);
-	if (fd < 0)
-		return -r;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (geteuid() == 0)
 		strcat(to.sun_path, "-root");
-	if (connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
-	    send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line))
-		return fd;
-	r = errno == 0 ? EMSGSIZE : errno;
-	close(fd);
-	return -r;
+	if (fd >= 0 && (connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 ||
+			send(fd, line, strlen(line), MSG_NOSIGNAL) < 0)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 static void hang_up(struct attempt *a)
@@ -154,90 +150,63 @@ static void hang_up(struct attempt *a)
 	a->fd = -1;
 }
 
-/* A line of the daemon. */
-static void hear(struct attempt *a, char *line)
+/* Handles a line of the daemon. Returns whether it is the last one, which says why. */
+static bool hear(struct attempt *a, char *line)
 {
 	char *word, *next, *kind = strtok_r(line, " ", &next);
 	const char *say;
-	a->heard = now();
 	if (kind == NULL || (word = strtok_r(NULL, " ", &next)) == NULL)
-		return; /* it is there */
+		return false; /* it is there */
 	if (strcmp(kind, "say") == 0 && (say = sentence(word, a->language)) != NULL)
 		pam_info(a->pamh, "%s", say);
-	if (strcmp(kind, "end") == 0 || (strcmp(kind, "no") == 0 && strcmp(word, "match") != 0)) {
-		a->done = true;
-		snprintf(a->why, sizeof a->why, "%s", word);
-	}
+	if (strcmp(kind, "end") != 0 && (strcmp(kind, "no") != 0 || strcmp(word, "match") == 0))
+		return false;
+	snprintf(a->why, sizeof a->why, "%s", word);
+	return true;
 }
 
-/* Reads what the daemon has sent. Returns a negative errno when there will be no more. */
-static int listen_to(struct attempt *a)
-{
-	char *line = a->said, *stop;
-	ssize_t n = recv(a->fd, a->said + a->have, sizeof a->said - a->have, 0);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n == 0) /* the daemon has ended, or sends a line that is too long */
-		return -ECONNRESET;
-	a->have += (size_t)n;
-	while (!a->done && (stop = memchr(line, '\n', a->have - (size_t)(line - a->said))) != NULL) {
-		*stop = '\0';
-		hear(a, line);
-		line = stop + 1;
-	}
-	a->have -= (size_t)(line - a->said);
-	memmove(a->said, line, a->have);
-	return 0;
-}
-
-/* Handles what the daemon sends until the attempt is done. It ends earlier if the daemon says nothing for SILENCE, or a
- * signal comes, which stays for the program. */
+/* Handles what the daemon sends until its last line. It ends earlier if the daemon says nothing for SILENCE, or a signal
+ * comes, which stays for the program. Returns 0, or a negative errno. */
 static int verdict(struct attempt *a)
 {
-	uint64_t begun = now();
-	a->heard = begun;
-	for (;;) {
-		struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
-		int r = listen_to(a);
-		uint64_t t = now(), end = a->heard + SILENCE;
-		if (a->done || r < 0)
-			return a->done ? 0 : r;
-		if (t >= end || t >= begun + LONGEST)
-			return -ETIMEDOUT;
-		if (poll(on, 2, (int)((end - t) / 1000) + 1) < 0 && errno != EINTR)
+	uint64_t t, begun = now(), heard = begun;
+	struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
+	char line[256];
+	size_t n = 0;
+	while ((t = now()) < heard + SILENCE && t < begun + LONGEST) {
+		ssize_t r = recv(a->fd, line + n, 1, 0); /* little comes */
+		if (r == 0 || (r < 0 && errno != EAGAIN && errno != EINTR))
+			return r == 0 ? -ECONNRESET : -errno;
+		if (r < 0 && poll(on, 2, (int)((heard + SILENCE - t) / 1000) + 1) < 0 && errno != EINTR)
 			return -errno;
 		if (on[1].revents != 0)
 			return -ECANCELED;
+		if (r < 0 || line[n++] != '\n') {
+			if (n == sizeof line)
+				return -EMSGSIZE;
+			continue;
+		}
+		line[n - 1] = '\0';
+		n = 0;
+		heard = t;
+		if (hear(a, line))
+			return 0;
 	}
+	return -ETIMEDOUT;
 }
 
 /* Has the daemon look for a user, and waits for nothing. Ask is a line that wants the verdict, or empty: until it is sent
  * the daemon tells nothing, and nothing counts. The end of an earlier connection ends an earlier look. */
-static int begin(struct attempt *a, const char *user, const char *ask)
+static void begin(struct attempt *a, const char *user, const char *ask)
 {
-	const void *service = NULL;
+	const char *service = item(a->pamh, PAM_SERVICE);
 	char line[1024];
-	int n;
 	hang_up(a);
-	a->have = 0;
-	a->done = false;
-	*a->why = '\0';
-	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
-	    strpbrk(user, "\t\n") != NULL || strpbrk(service, "\t\n") != NULL)
-		return -EINVAL;
-	if (geteuid() != 0)
-		n = snprintf(line, sizeof line, "verify\t%s\t\t\t\t\n%s", user, ask);
-	else
-		n = snprintf(line, sizeof line, "verify\t%s\t%lu\t%s\t%s\t%s\n%s", user, (unsigned long)a->asker,
-			(const char *)service, a->challenge, a->mark, ask);
-	if (n < 0 || (size_t)n >= sizeof line)
-		return -EINVAL;
-	a->fd = hail(line);
-	return a->fd < 0 ? a->fd : 0;
+	if (strpbrk(user, "\t\n") == NULL && strpbrk(service, "\t\n") == NULL &&
+	    (size_t)snprintf(line, sizeof line, "verify\t%s\t%lu\t%s\t%s\t%s\n%s", user, (unsigned long)a->asker, service,
+		a->challenge, a->mark, ask) < sizeof line)
+		a->fd = hail(line);
 }
-
-/* Whether the look has ended with a word. */
-static bool ended(const struct attempt *a, const char *word) { return a->done && strcmp(a->why, word) == 0; }
 
 enum kind { UNLISTED, SESSION, GREETER };
 
@@ -283,57 +252,58 @@ static bool ends(const char *text, const char *with)
 	return n > m && strcmp(text + n - m, with) == 0;
 }
 
-static void unit_of_this(struct unit *u)
+/* Finds the first line of a file with a beginning. What comes behind that is then in rest. */
+static bool find(const char *path, const char *beginning, char *rest, size_t n)
 {
-	char line[1024], *part, *next;
-	bool manager = false, first = true;
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	*u = (struct unit){.users = false};
-	while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-		if (!begins(line, "0::/"))
-			continue;
-		/* Behind the slices is the unit. What is behind the unit, its user can name. */
-		for (part = strtok_r(line + 4, "/\n", &next); part != NULL; part = strtok_r(NULL, "/\n", &next)) {
-			if (ends(part, ".slice")) {
-				u->users = u->users || (first && !manager && begins(part, "user-"));
-				continue;
-			}
-			if (manager && (ends(part, ".scope") || ends(part, ".service")))
-				snprintf(u->managed, sizeof u->managed, "%s", part);
-			if (!first)
-				continue;
-			first = false;
-			manager = u->users && begins(part, "user@") && ends(part, ".service");
-			u->console = strstr(part, "getty@") != NULL || begins(part, "autovt@");
-			u->helper = !u->users && begins(part, "polkit-agent-helper@") && ends(part, ".service");
-			if (u->users && begins(part, "session-") && ends(part, ".scope") && strlen(part) < sizeof u->session)
-				snprintf(u->session, sizeof u->session, "%.*s", (int)strlen(part) - 14, part + 8);
-		}
-	}
-	if (f != NULL)
-		fclose(f);
-}
-
-/* Whether a file has a line with a beginning. */
-static bool has(const char *path, const char *beginning)
-{
-	char line[256];
+	char line[1024];
 	bool found = false;
 	FILE *f = fopen(path, "re");
 	while (f != NULL && !found && fgets(line, sizeof line, f) != NULL)
 		found = begins(line, beginning);
 	if (f != NULL)
 		fclose(f);
+	snprintf(rest, n, "%s", found ? line + strlen(beginning) : "");
 	return found;
 }
 
-/* Whether a session is at the device, and the one that is used there now, by the file in which logind keeps it. A file
- * of another form is one of a session from elsewhere. */
+static void unit_of_this(struct unit *u)
+{
+	char line[1024], *part, *next;
+	bool manager = false, first = true;
+	*u = (struct unit){.users = false};
+	find("/proc/self/cgroup", "0::/", line, sizeof line);
+	/* Behind the slices is the unit. What is behind the unit, its user can name. */
+	for (part = strtok_r(line, "/\n", &next); part != NULL; part = strtok_r(NULL, "/\n", &next)) {
+		if (ends(part, ".slice")) {
+			u->users = u->users || (first && !manager && begins(part, "user-"));
+			continue;
+		}
+		if (manager && (ends(part, ".scope") || ends(part, ".service")))
+			snprintf(u->managed, sizeof u->managed, "%s", part);
+		if (!first)
+			continue;
+		first = false;
+		manager = u->users && begins(part, "user@") && ends(part, ".service");
+		u->console = strstr(part, "getty@") != NULL || begins(part, "autovt@");
+		u->helper = !u->users && begins(part, "polkit-agent-helper@") && ends(part, ".service");
+		if (u->users && begins(part, "session-") && ends(part, ".scope") && strlen(part) < sizeof u->session)
+			snprintf(u->session, sizeof u->session, "%.*s", (int)strlen(part) - 14, part + 8);
+	}
+}
+
+/* Whether the file in which logind keeps a session has a line with a beginning. */
+static bool session_has(const char *session, const char *beginning)
+{
+	char path[sizeof SESSIONS + 64], rest[8];
+	return strchr(session, '/') == NULL && strlen(session) < 64 &&
+		snprintf(path, sizeof path, SESSIONS "%s", session) > 0 && find(path, beginning, rest, sizeof rest);
+}
+
+/* Whether a session is at the device, and the one that is used there now. A file of another form is one of a session
+ * from elsewhere. */
 static bool session_here(const char *session)
 {
-	char path[sizeof SESSIONS + 64];
-	snprintf(path, sizeof path, SESSIONS "%s", session);
-	return has(path, "REMOTE=0\n") && has(path, "ACTIVE=1\n") && has(path, "SEAT=seat");
+	return session_has(session, "REMOTE=0\n") && session_has(session, "ACTIVE=1\n") && session_has(session, "SEAT=seat");
 }
 
 /* Whether a session of a user is at the device, and used now. */
@@ -341,15 +311,10 @@ static bool user_here(uint32_t uid)
 {
 	char path[64], line[1024], *id, *next;
 	bool here = false;
-	FILE *f;
 	snprintf(path, sizeof path, USERS "%lu", (unsigned long)uid);
-	if ((f = fopen(path, "re")) == NULL)
-		return false;
-	while (!here && fgets(line, sizeof line, f) != NULL)
-		if (strncmp(line, "ACTIVE_SESSIONS=", 16) == 0)
-			for (id = strtok_r(line + 16, " \"\n", &next); id != NULL && !here; id = strtok_r(NULL, " \"\n", &next))
-				here = strchr(id, '/') == NULL && strlen(id) < 64 && session_here(id);
-	fclose(f);
+	find(path, "ACTIVE_SESSIONS=", line, sizeof line);
+	for (id = strtok_r(line, " \"\n", &next); id != NULL && !here; id = strtok_r(NULL, " \"\n", &next))
+		here = session_here(id);
 	return here;
 }
 
@@ -357,36 +322,26 @@ static bool user_here(uint32_t uid)
  * display manager the daemon knows whether its greeter is used at a seat. */
 static bool seat_here(pam_handle_t *pamh, bool console)
 {
-	const void *item = NULL;
-	const char *tty, *seat = pam_getenv(pamh, "XDG_SEAT");
+	const char *tty = item(pamh, PAM_TTY), *display = item(pamh, PAM_XDISPLAY), *seat = pam_getenv(pamh, "XDG_SEAT");
 	if (seat != NULL && *seat != '\0')
 		return true;
-	if (pam_get_item(pamh, PAM_XDISPLAY, &item) == PAM_SUCCESS && item != NULL && *(const char *)item != '\0')
-		return *(const char *)item == ':'; /* one of another machine has its name before that */
-	if (pam_get_item(pamh, PAM_TTY, &item) != PAM_SUCCESS || item == NULL || *(const char *)item == '\0')
+	if (*display != '\0')
+		return *display == ':'; /* one of another machine has its name before that */
+	if (*tty == '\0')
 		return !console;
-	tty = item;
 	if (*tty == ':') /* a display */
 		return true;
-	if (strncmp(tty, "/dev/", 5) == 0)
+	if (begins(tty, "/dev/"))
 		tty += 5;
-	return strncmp(tty, "tty", 3) == 0 && isdigit((unsigned char)tty[3]); /* a console, not ttyS0 or pts/0 */
+	return begins(tty, "tty") && isdigit((unsigned char)tty[3]); /* a console, not ttyS0 or pts/0 */
 }
 
 /* Whether this program was started in a session from elsewhere that still lasts, by the number that the kernel keeps:
  * systemd-run --user --scope leaves the session, and keeps the number. */
 static bool audited_elsewhere(void)
 {
-	char path[sizeof SESSIONS + 16];
-	unsigned long id;
-	FILE *f = fopen("/proc/self/sessionid", "re");
-	if (f == NULL)
-		return false;
-	if (fscanf(f, "%lu", &id) != 1 || id == UINT32_MAX)
-		id = 0;
-	fclose(f);
-	snprintf(path, sizeof path, SESSIONS "%lu", id);
-	return id != 0 && has(path, "REMOTE=1\n");
+	char id[32];
+	return find("/proc/self/sessionid", "", id, sizeof id) && session_has(id, "REMOTE=1\n");
 }
 
 /* Whether a unit below the user's manager is one in which desktops start terminals: a scope, which is made around a
@@ -401,21 +356,16 @@ static bool terminal(const char *managed)
  * naming a camera. */
 static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8], bool password)
 {
-	const void *host = NULL, *item = NULL;
-	const char *service;
+	const char *service = item(pamh, PAM_SERVICE);
 	struct unit u;
 	bool here, root = geteuid() == 0;
-	if (pam_get_item(pamh, PAM_SERVICE, &item) != PAM_SUCCESS || item == NULL)
-		return false;
-	service = item;
 	*kind = listed(pamh, service, challenge);
 	if (*kind == UNLISTED && !password) {
 		pam_syslog(pamh, LOG_DEBUG, "the service %s does not stand in %s, so it asks for no face", service, SERVICES);
 		return false;
 	}
 	unit_of_this(&u);
-	if (pam_get_item(pamh, PAM_RHOST, &host) != PAM_SUCCESS || (host != NULL && *(const char *)host != '\0') ||
-	    audited_elsewhere())
+	if (*item(pamh, PAM_RHOST) != '\0' || audited_elsewhere())
 		here = false;
 	else if (*u.session != '\0')
 		here = session_here(u.session);
@@ -475,22 +425,19 @@ static size_t command(char *to, size_t n)
  * it is too long to be shown whole: then a part of it could be hidden behind the rest. */
 static bool show(const struct attempt *a, const char *user)
 {
-	const void *service = NULL, *tty = NULL;
+	const char *tty = item(a->pamh, PAM_TTY);
 	char words[SHOWN + 1], who[64] = "", where[64] = "", buffer[4096], more[64] = "";
 	struct passwd p, *asker = NULL;
 	size_t n = command(words, sizeof words);
-	if (pam_get_item(a->pamh, PAM_SERVICE, &service) != PAM_SUCCESS || service == NULL ||
-	    pam_get_item(a->pamh, PAM_TTY, &tty) != PAM_SUCCESS)
-		return false;
 	if (getpwuid_r(a->asker, &p, buffer, sizeof buffer, &asker) == 0 && asker != NULL)
 		add(who, sizeof who, 0, p.pw_name, strlen(p.pw_name));
 	else
 		snprintf(who, sizeof who, "%lu", (unsigned long)a->asker);
-	add(where, sizeof where, 0, tty == NULL ? "" : tty, tty == NULL ? 0 : strlen(tty));
+	add(where, sizeof where, 0, tty, strlen(tty));
 	if (n >= sizeof words)
 		snprintf(more, sizeof more, "... [+%zu]", n + 1 - sizeof words);
-	pam_info(a->pamh, "%s %s: %s%s (%s -> %s%s%s)", sentence("would-allow", a->language), (const char *)service, words,
-		more, who, user, *where == '\0' ? "" : ", ", where);
+	pam_info(a->pamh, "%s %s: %s%s (%s -> %s%s%s)", sentence("would-allow", a->language),
+		item(a->pamh, PAM_SERVICE), words, more, who, user, *where == '\0' ? "" : ", ", where);
 	if (*more != '\0')
 		pam_info(a->pamh, "%s", sentence("too-long", a->language));
 	return *more == '\0';
@@ -499,12 +446,12 @@ static bool show(const struct attempt *a, const char *user)
 /* Who wants to be the user. At a greeter it is root. */
 static uint32_t asking(pam_handle_t *pamh)
 {
-	const void *name = NULL;
+	const char *name = item(pamh, PAM_RUSER);
 	char buffer[4096];
 	struct passwd p, *found = NULL;
 	if (getuid() != 0)
 		return getuid();
-	if (pam_get_item(pamh, PAM_RUSER, &name) != PAM_SUCCESS || name == NULL || *(const char *)name == '\0')
+	if (*name == '\0')
 		return 0;
 	if (getpwnam_r(name, &p, buffer, sizeof buffer, &found) != 0 || found == NULL)
 		return UNKNOWN_ASKER;
@@ -575,22 +522,21 @@ static bool right(pam_handle_t *pamh, const char *user, const char *password)
  * client which tries again and again does not reset the count of failures. */
 static int password_used(pam_handle_t *pamh, const char *user, bool placed)
 {
-	const void *matched = NULL, *password = NULL;
+	const void *matched = NULL;
+	const char *password = item(pamh, PAM_AUTHTOK);
 	struct pollfd on = {.events = POLLIN};
-	char challenge[8], mark[128], line[1024];
+	char challenge[8] = "", mark[MARK], line[1024];
 	enum kind kind;
 	if ((pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS && matched != NULL) || geteuid() != 0)
 		return PAM_IGNORE; /* it was the face; or the daemon would not believe it */
-	if (pam_get_item(pamh, PAM_AUTHTOK, &password) != PAM_SUCCESS || password == NULL ||
-	    *(const char *)password == '\0' || !local(pamh, &kind, challenge, true) ||
-	    (!placed && !right(pamh, user, password)))
+	if (*password == '\0' || !local(pamh, &kind, challenge, true) || (!placed && !right(pamh, user, password)))
 		return PAM_IGNORE;
 	account(user, mark);
 	if (strpbrk(user, "\t\n") != NULL || (size_t)snprintf(line, sizeof line, "password\t%s\t%lu\t%s\n", user,
 		(unsigned long)asking(pamh), mark) >= sizeof line)
 		return PAM_IGNORE;
 	if ((on.fd = hail(line)) < 0) {
-		pam_syslog(pamh, LOG_WARNING, "faceauth was not told of the password: %s", strerror(-on.fd));
+		pam_syslog(pamh, LOG_WARNING, "faceauth was not told of the password: %m");
 		return PAM_IGNORE;
 	}
 	poll(&on, 1, AFTER);
@@ -602,9 +548,8 @@ static int password_used(pam_handle_t *pamh, const char *user, bool placed)
  * takes no further login. Its empty answer is then given to the modules after this, in place of a prompt of theirs. */
 static bool answers_once(pam_handle_t *pamh)
 {
-	const void *service = NULL;
-	return pam_get_item(pamh, PAM_SERVICE, &service) == PAM_SUCCESS && service != NULL &&
-		(strcmp(service, "sddm") == 0 || strcmp(service, "plasmalogin") == 0);
+	const char *service = item(pamh, PAM_SERVICE);
+	return strcmp(service, "sddm") == 0 || strcmp(service, "plasmalogin") == 0;
 }
 
 /* Asks for the password. *typed is whether there is one now, for the modules after this. */
@@ -669,13 +614,13 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 		}
 	if (kind == SESSION && geteuid() == 0 && !show(&a, user))
 		return PAM_IGNORE;
-	r = begin(&a, user, prompt ? "" : ask);
+	begin(&a, user, prompt ? "" : ask);
 	if (prompt) {
 		if (prompted(&a, &typed) != PAM_SUCCESS || typed) {
 			hang_up(&a);
 			return PAM_IGNORE;
 		}
-	} else if (r < 0) {
+	} else if (a.fd < 0) {
 		return PAM_IGNORE;
 	}
 	sigemptyset(&ending);
@@ -685,33 +630,32 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	pthread_sigmask(SIG_BLOCK, &ending, &before);
 	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	/* A look or a refusal of before has ended with its connection. */
-	if (prompt && (a.fd < 0 || send(a.fd, ask, strlen(ask), MSG_NOSIGNAL) < 0))
-		r = begin(&a, user, ask);
-	if (a.fd >= 0)
-		r = verdict(&a);
+	if (prompt && send(a.fd, ask, strlen(ask), MSG_NOSIGNAL) < 0)
+		begin(&a, user, ask);
+	r = verdict(&a);
 	/* The look ended while Enter was pressed, or the daemon did before it could answer. */
-	if ((ended(&a, "unasked") || r == -ECONNRESET) && (r = begin(&a, user, ask)) == 0)
+	if (strcmp(a.why, "unasked") == 0 || r == -ECONNRESET) {
+		begin(&a, user, ask);
 		r = verdict(&a);
+	}
 	if (a.signals >= 0)
 		close(a.signals);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	hang_up(&a);
 	if (r < 0 && r != -ECANCELED)
 		strcpy(a.why, "error");
-	if (!ended(&a, "match") && sentence(a.why, a.language) != NULL)
-		pam_info(pamh, "%s", sentence(a.why, a.language));
-	if (!ended(&a, "match") && prompt && answers_once(pamh))
-		pam_set_item(pamh, PAM_AUTHTOK, "");
-	if (ended(&a, "no-match") || ended(&a, "taken-for-picture") || ended(&a, "give-password"))
-		return PAM_AUTH_ERR;
-	if (!ended(&a, "match")) {
-		pam_syslog(pamh, LOG_DEBUG, "no login by face: %s", a.why);
-		return PAM_IGNORE;
+	if (strcmp(a.why, "match") == 0 && pam_set_data(pamh, MATCHED, (void *)MATCHED, NULL) == PAM_SUCCESS) {
+		pam_syslog(pamh, LOG_INFO, "%s was recognised", user);
+		return PAM_SUCCESS;
 	}
-	if (pam_set_data(pamh, MATCHED, (void *)MATCHED, NULL) != PAM_SUCCESS)
-		return PAM_IGNORE;
-	pam_syslog(pamh, LOG_INFO, "%s was recognised", user);
-	return PAM_SUCCESS;
+	if (sentence(a.why, a.language) != NULL)
+		pam_info(pamh, "%s", sentence(a.why, a.language));
+	if (prompt && answers_once(pamh))
+		pam_set_item(pamh, PAM_AUTHTOK, "");
+	if (strcmp(a.why, "no-match") == 0 || strcmp(a.why, "taken-for-picture") == 0 || strcmp(a.why, "give-password") == 0)
+		return PAM_AUTH_ERR;
+	pam_syslog(pamh, LOG_DEBUG, "no login by face: %s", a.why);
+	return PAM_IGNORE;
 }
 
 __attribute__((visibility("default")))

@@ -100,15 +100,9 @@ func data[T any](ctx context.Context, c Client, fields ...string) (x T, err erro
 	return x, err
 }
 
-// Status is the public part of a user's profile.
-type Status struct {
-	tablet.Status
-	Here bool `json:"here"` // the caller is no root, and at the device
-}
-
 // Status returns the public part of a user's profile. An empty user means the caller.
-func (c Client) Status(ctx context.Context, user string) (Status, error) {
-	return data[Status](ctx, c, "status", user)
+func (c Client) Status(ctx context.Context, user string) (tablet.Status, error) {
+	return data[tablet.Status](ctx, c, "status", user)
 }
 
 // History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.

@@ -63,7 +63,7 @@ type question struct {
 //
 // Managed is true if the program runs under the manager of the user, in no session. Nobody knows who started it, and
 // from where: it may unlock a session that is locked, and its failures do not count against the user's logins.
-func (s *service) here(by caller, q question) (managed bool, err error) {
+func (s *service) here(by *call, q question) (managed bool, err error) {
 	managed, err = s.place(by, q)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -71,7 +71,7 @@ func (s *service) here(by caller, q question) (managed bool, err error) {
 		return managed, &Error{Name: internal, Message: "logind does not answer; use your password"}
 	case err != nil:
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
-		return managed, &Error{Name: elsewhere}
+		return managed, &Error{Name: "Elsewhere"}
 	}
 	return managed, nil
 }
@@ -126,14 +126,14 @@ func systemBus() string {
 
 // place asks where the program at the other end of a connection runs. That program must still be there afterwards, so
 // that its number is not that of another one.
-func (s *service) place(by caller, q question) (managed bool, err error) {
+func (s *service) place(by *call, q question) (managed bool, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	if by.pid <= 0 { // of another namespace; for logind it would mean this daemon
 		return false, errElsewhere
 	}
 	var fd int
-	err = control(by.conn, func(socket int) (err error) {
+	err = by.control(func(socket int) (err error) {
 		fd, err = unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 		return err
 	})
@@ -153,7 +153,7 @@ func (s *service) place(by caller, q question) (managed bool, err error) {
 	return managed, nil
 }
 
-func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question) (managed bool, err error) {
+func (s *service) placeOf(ctx context.Context, pid uint32, by *call, q question) (managed bool, err error) {
 	var path dbus.ObjectPath
 	err = s.call(ctx, logind, logindPath, loginManager+".GetSessionByPID", &path, pid)
 	var answer dbus.Error
@@ -203,7 +203,7 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by caller, q question
 // managed returns nil and true for a program under a user's manager, where desktops start lockers and terminals. A
 // locker may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it
 // may ask with a challenge, which is told on its terminal, while its asker's session is used and not locked.
-func (s *service) managed(ctx context.Context, units []string, by caller, q question) (managed bool, err error) {
+func (s *service) managed(ctx context.Context, units []string, by *call, q question) (managed bool, err error) {
 	owner := by.uid
 	if by.root() {
 		owner = q.asker

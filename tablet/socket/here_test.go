@@ -113,24 +113,3 @@ func TestHere(t *testing.T) {
 		})
 	}
 }
-
-// Who asks must still be at the device when the decision falls, by each way: a session that is no longer used gets no
-// match.
-func TestStillHere(t *testing.T) {
-	for way, c := range map[string]struct {
-		uid  int
-		line string
-	}{"PAM": {0, pam("nobody", nobody, "")}, "a program": {nobody, "verify\t\t\t\t\t\nask\n"}} {
-		t.Run(way, func(t *testing.T) {
-			h := newHouse(t, tablet.Options{}, socket.Options{})
-			h.enrol("nobody", stage.Alice)
-			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9), Pace: time.Second / 10})
-			client := h.send(c.uid, c.line)
-			h.seen(true)
-			h.logind.Place("", fixture.Session{UID: nobody, Class: "greeter", Seat: "seat0"}) // not active
-			if got := client.last(); got != "error" {
-				t.Errorf("the decision is %s", got)
-			}
-		})
-	}
-}

@@ -6,8 +6,8 @@
 // between them, and its answers, a line each. The end of the connection is the end of what was asked for.
 //
 //	verify USER ASKER SERVICE CHALLENGE MARK   look for a user, but tell and count nothing before a second line, ask.
-//	                                           PAM modules of root name the asking user's number, the service, and a
-//	                                           challenge and the account's mark, or nothing
+//	                                           CHALLENGE may be empty. Of root's PAM modules count the asking user's
+//	                                           number, the service, and the account's mark, or nothing, too
 //	enroll USER MARK MORE                      MORE is true to keep the enrolled faces
 //	status USER, history USER, undo USER SECONDS, forget USER
 //	password USER ASKER MARK                   the password was given
@@ -39,7 +39,6 @@ import (
 	"os/user"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
@@ -129,14 +128,14 @@ type service struct {
 	o   Options
 	ctx context.Context
 
-	running  sync.WaitGroup
-	requests atomic.Uint64
+	running sync.WaitGroup
 
-	mu    sync.Mutex
-	users map[uint32]*quota
-	open  int       // connections
-	last  time.Time // when the last one ended
-	held  *claim    // who uses the camera, or nil
+	mu       sync.Mutex
+	users    map[uint32]*quota
+	requests uint64
+	open     int       // connections
+	last     time.Time // when the last one ended
+	held     *claim    // who uses the camera, or nil
 
 	asking sync.Mutex
 	asks   *dbus.Conn // to the bus, or nil
@@ -204,28 +203,26 @@ func (s *service) idle(now time.Time) bool {
 
 // take answers the request of a connection, if its user has not too many.
 func (s *service) take(conn *net.UnixConn) {
-	by, err := calling(conn)
-	by.number = s.requests.Add(1)
-	if err != nil || !s.admit(by, time.Now()) {
-		c := answers{conn: conn}
-		c.refuse(&Error{Name: tooManyRequests})
+	c, err := called(conn)
+	if err != nil || !s.admit(c, time.Now()) {
+		c.refuse(&Error{Name: "TooManyRequests"})
 		conn.Close()
 		return
 	}
 	s.running.Go(func() {
-		defer s.leave(by)
+		defer s.leave(c)
 		defer conn.Close()
 		stop := context.AfterFunc(s.ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 		defer stop()
-		s.serve(by, conn)
+		s.serve(c)
 	})
 }
 
 // admit counts a request, and reports whether it is answered.
-func (s *service) admit(by caller, now time.Time) bool {
+func (s *service) admit(c *call, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.users[by.uid]
+	q := s.users[c.uid]
 	if q == nil {
 		for uid, other := range s.users {
 			if len(s.users) >= usersKnown && other.open == 0 {
@@ -233,37 +230,37 @@ func (s *service) admit(by caller, now time.Time) bool {
 			}
 		}
 		q = &quota{rate: rate.NewLimiter(perSecond, atOnce)}
-		s.users[by.uid] = q
+		s.users[c.uid] = q
 	}
 	full := q.open >= openPerUser || s.open >= openOfUsers || !q.rate.AllowN(now, 1)
-	if full && !by.root() || q.open >= openOfRoot {
+	if full && !c.root() || q.open >= openOfRoot {
 		if now.Sub(q.logged) > time.Minute {
 			q.logged = now
-			s.o.Log.Warn("too many requests", "uid", by.uid)
+			s.o.Log.Warn("too many requests", "uid", c.uid)
 		}
 		return false
 	}
-	q.open, s.open = q.open+1, s.open+1
+	q.open, s.open, s.requests = q.open+1, s.open+1, s.requests+1
+	c.number = s.requests
 	return true
 }
 
-func (s *service) leave(by caller) {
+func (s *service) leave(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.users[by.uid].open--
+	s.users[c.uid].open--
 	s.open--
 	s.last = time.Now()
 }
 
 // serve reads a request and answers it.
-func (s *service) serve(by caller, conn *net.UnixConn) {
-	conn.SetReadDeadline(time.Now().Add(requestPatience))
-	lines := bufio.NewReaderSize(conn, longestLine)
-	line, err := lines.ReadSlice('\n')
+func (s *service) serve(c *call) {
+	c.conn.SetReadDeadline(time.Now().Add(requestPatience))
+	c.lines = bufio.NewReaderSize(c.conn, longestLine)
+	line, err := c.lines.ReadSlice('\n')
 	if err != nil || s.ctx.Err() != nil {
 		return // it said nothing, or too much
 	}
-	c := &answers{conn: conn, lines: lines}
 	f := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
 	do, ok := requests[f[0]]
 	if !ok || len(f) != 1+do.fields {
@@ -275,7 +272,7 @@ func (s *service) serve(by caller, conn *net.UnixConn) {
 			s.o.Broken.Error()})
 		return
 	}
-	result, err := do.call(s, by, c, f[1:])
+	result, err := do.answer(s, c, f[1:])
 	switch {
 	case err != nil:
 		c.refuse(s.told(err))
@@ -288,68 +285,38 @@ func (s *service) serve(by caller, conn *net.UnixConn) {
 // requests are what can be asked for, with the number of fields.
 var requests = map[string]struct {
 	fields int
-	call   func(s *service, by caller, c *answers, f []string) (result any, err error)
+	answer func(s *service, c *call, f []string) (result any, err error)
 }{
 	"verify": {5, (*service).verify}, "enroll": {3, (*service).enroll}, "status": {1, (*service).status},
 	"history": {1, (*service).history}, "undo": {2, (*service).undo}, "forget": {1, (*service).forget},
 	"password": {3, (*service).password},
 }
 
-// answers writes lines to a client. It is safe for concurrent use.
-type answers struct {
-	conn  *net.UnixConn
-	lines *bufio.Reader // what the client says
-	mu    sync.Mutex
-	word  string // the last one that was said
+// call is a connection, with who is at its other end, as the kernel knows it.
+type call struct {
+	uid    uint32
+	pid    int32  // 0 if it is in another namespace
+	number uint64 // the newer, the greater
+	conn   *net.UnixConn
+	lines  *bufio.Reader // what the client says
+
+	sending sync.Mutex
+	word    string // the last one that was said
 }
 
-func (c *answers) send(line string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_, err := c.conn.Write([]byte(line + "\n"))
-	return err
-}
-
-func (c *answers) refuse(e *Error) {
-	c.send(fmt.Sprintf("no %s %d %s", e.Name, e.Wait, strings.ReplaceAll(e.Message, "\n", " ")))
-}
-
-// say sends a word, but not the same one twice.
-func (c *answers) say(word string, final bool) {
-	if final {
-		c.send("end " + word)
-	} else if c.word != word {
-		c.word = word
-		c.send("say " + word)
-	}
-}
-
-// caller is the program that asks, as the kernel knows it.
-type caller struct {
-	uid  uint32
-	pid  int32 // 0 if it is in another namespace
-	conn *net.UnixConn
-
-	number uint64 // of the request
-}
-
-func (c caller) root() bool { return c.uid == 0 }
-
-func calling(conn *net.UnixConn) (c caller, err error) {
-	var cred *unix.Ucred
-	err = control(conn, func(fd int) (err error) {
-		cred, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+func called(conn *net.UnixConn) (*call, error) {
+	c := &call{conn: conn}
+	return c, c.control(func(fd int) error {
+		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err == nil {
+			c.uid, c.pid = cred.Uid, cred.Pid
+		}
 		return err
 	})
-	if err != nil {
-		return c, err
-	}
-	return caller{uid: cred.Uid, pid: cred.Pid, conn: conn}, nil
 }
 
-func control(conn *net.UnixConn, f func(fd int) error) error {
-	raw, err := conn.SyscallConn()
+func (c *call) control(f func(fd int) error) error {
+	raw, err := c.conn.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -360,21 +327,37 @@ func control(conn *net.UnixConn, f func(fd int) error) error {
 	return failed
 }
 
-// Names of refusals.
-const (
-	permissionDenied = "PermissionDenied"
-	elsewhere        = "Elsewhere"
-	alreadyInUse     = "AlreadyInUse"
-	noProfile        = "NoProfile"
-	tooSoon          = "TooSoon"
-	passwordNeeded   = "PasswordNeeded"
-	invalidUser      = "InvalidUser"
-	tooManyRequests  = "TooManyRequests"
-	tooManyLooks     = "TooManyLooks"
-	internal         = "Internal"
-)
+func (c *call) root() bool { return c.uid == 0 }
 
-var noUser = &Error{Name: invalidUser}
+// send writes a line. It is safe for concurrent use.
+func (c *call) send(line string) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, err := c.conn.Write([]byte(line + "\n"))
+	return err
+}
+
+func (c *call) refuse(e *Error) {
+	c.send(fmt.Sprintf("no %s %d %s", e.Name, e.Wait, strings.ReplaceAll(e.Message, "\n", " ")))
+}
+
+// say sends a word, but not the same one twice.
+func (c *call) say(word string) {
+	if c.word != word {
+		c.word = word
+		c.send("say " + word)
+	}
+}
+
+// Refusals that have several reasons.
+const internal = "Internal"
+
+var (
+	onlyRoot = &Error{Name: "PermissionDenied"}
+	noUser   = &Error{Name: "InvalidUser"}
+	noNumber = &Error{Name: internal, Message: "the asker or the time is no number"}
+)
 
 // told returns the refusal for an error. Details that an unprivileged caller must not see go to the log only.
 func (s *service) told(err error) *Error {
@@ -387,13 +370,13 @@ func (s *service) told(err error) *Error {
 	case errors.As(err, &gone) || errors.Is(err, face.ErrName):
 		return noUser
 	case errors.As(err, &r) && r.Why == tablet.Wait:
-		return &Error{Name: tooSoon, Wait: uint32(math.Ceil(r.Wait.Seconds()))}
+		return &Error{Name: "TooSoon", Wait: uint32(math.Ceil(r.Wait.Seconds()))}
 	case errors.As(err, &r):
-		return &Error{Name: passwordNeeded}
+		return &Error{Name: "PasswordNeeded"}
 	case errors.Is(err, profile.ErrUnknown):
-		return &Error{Name: noProfile}
+		return &Error{Name: "NoProfile"}
 	case errors.Is(err, tablet.ErrLooks):
-		return &Error{Name: tooManyLooks}
+		return &Error{Name: "TooManyLooks"}
 	case errors.Is(err, online.ErrJournal):
 		return &Error{Name: internal,
 			Message: "the learned faces of so long ago cannot be taken back; forget the profile and enrol again"}

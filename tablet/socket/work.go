@@ -14,8 +14,8 @@ import (
 
 // claim is the use of the camera for one request.
 type claim struct {
+	*call
 	user    string
-	by      caller
 	foreign uint32 // number of a user who wants to be that user, or 0
 	rank    int
 	asked   chan struct{} // closed when the client asks for the verdict
@@ -46,7 +46,7 @@ func foreign(user string, asker uint32) uint32 {
 // hold gives a claim the camera. The newest gets it, but a user who wants to be another user cannot take it from a
 // user's own login, nor can a program that is no login. When the claim is interrupted, or its client is gone, its
 // context ends.
-func (s *service) hold(c *claim, lines *answers) error {
+func (s *service) hold(c *claim) error {
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.asked, c.ended = make(chan struct{}), make(chan struct{})
 	for {
@@ -58,19 +58,19 @@ func (s *service) hold(c *claim, lines *answers) error {
 			break
 		}
 		s.mu.Unlock()
-		newer := held.rank > c.rank || held.rank == c.rank && held.by.number > c.by.number
+		newer := held.rank > c.rank || held.rank == c.rank && held.number > c.number
 		if newer && held.ctx.Err() == nil {
 			c.cancel(nil)
-			return &Error{Name: alreadyInUse}
+			return &Error{Name: "AlreadyInUse"}
 		}
-		s.o.Log.Info("a newer claim takes the device", "uid", c.by.uid, "from", held.by.uid)
+		s.o.Log.Info("a newer claim takes the device", "uid", c.uid, "from", held.uid)
 		held.interrupt()
 	}
-	lines.conn.SetReadDeadline(time.Time{})
+	c.conn.SetReadDeadline(time.Time{})
 	s.running.Go(func() { // ends when serve closes the connection
 		defer c.cancel(nil)
 		for asked := false; ; {
-			line, err := lines.lines.ReadSlice('\n')
+			line, err := c.lines.ReadSlice('\n')
 			if err != nil {
 				return
 			}
@@ -85,7 +85,7 @@ func (s *service) hold(c *claim, lines *answers) error {
 			select {
 			case <-c.ctx.Done():
 			case <-time.After(heartbeat):
-				if lines.send("") != nil {
+				if c.send("") != nil {
 					c.cancel(nil)
 				}
 			}
@@ -110,47 +110,61 @@ func (s *service) release(c *claim) {
 }
 
 // tell sends a result.
-func (c *claim) tell(lines *answers, r tablet.Result, enrolling bool) {
-	word := wordOf(r, enrolling)
-	if r.Final && context.Cause(c.ctx) == errTaken {
-		word = "interrupted"
+func (c *claim) tell(r tablet.Result, enrolling bool) {
+	switch word := wordOf(r, enrolling); {
+	case !r.Final:
+		c.say(word)
+	case context.Cause(c.ctx) == errTaken:
+		c.send("end interrupted")
+	default:
+		c.send("end " + word)
 	}
-	lines.say(word, r.Final)
 }
 
-// ending returns the last word for the log. If the client stops the work, or ends, that is no error.
-func (c *claim) ending(r tablet.Result) string {
-	if c.ctx.Err() != nil && r.Word == tablet.Failed {
-		return "stopped"
-	}
-	return string(r.Word)
+// reasons are the words for the reasons of [tablet.Retry].
+var reasons = map[face.Reason]string{
+	face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
+	face.Moved: "blurred", face.Tilted: "tilted", face.CutOff: "no-vector", face.Covered: "covered",
+	face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
+	face.Unclear: "unclear",
 }
 
-// verify looks for a user until there is a verdict. Nothing is told until the client asks.
-func (s *service) verify(by caller, lines *answers, f []string) (any, error) {
+func wordOf(r tablet.Result, enrolling bool) string {
+	switch {
+	case r.Word != tablet.Retry:
+		return string(r.Word)
+	case enrolling && r.Reason == face.TurnedAway: // people are asked to turn, but not so far
+		return "turned-too-far"
+	}
+	return reasons[r.Reason]
+}
+
+// verify looks for a user until there is a verdict. Nothing is told until the client asks. Of what a program of a user
+// names only the challenge counts, as a locker's: nobody vouches for the rest.
+func (s *service) verify(by *call, f []string) (any, error) {
 	user, err := by.subject(f[0])
 	if err != nil {
 		return nil, err
 	}
-	asker, try := f[1], tablet.Attempt{User: user, Service: f[2], Challenge: tablet.Challenge(f[3]), Mark: f[4]}
-	asks, pam := uint64(by.uid), by.root() && asker != ""
-	switch {
-	case !by.root() && (asker != "" || try.Service != "" || try.Challenge != "" || try.Mark != ""):
-		return nil, onlyRoot
-	case pam:
-		if asks, err = strconv.ParseUint(asker, 10, 32); err != nil {
+	asker, pam := uint64(by.uid), by.root() && f[1] != ""
+	if pam {
+		if asker, err = strconv.ParseUint(f[1], 10, 32); err != nil {
 			return nil, noNumber
 		}
 	}
-	c := &claim{user: user, by: by, foreign: foreign(user, uint32(asks)), rank: rankDirect}
+	c := &claim{call: by, user: user, foreign: foreign(user, uint32(asker)), rank: rankDirect}
+	try := tablet.Attempt{User: user, Challenge: tablet.Challenge(f[3])}
+	if by.root() {
+		try.Service, try.Mark = f[2], f[4]
+	}
 	if pam || !by.root() { // what root is told without PAM lets in nobody, so root may ask from everywhere
-		q := question{user: user, asker: uint32(asks), intent: try.Challenge != "" || s.a.Policy().Challenge != ""}
+		q := question{user: user, asker: uint32(asker), intent: try.Challenge != "" || s.a.Policy().Challenge != ""}
 		managed, err := s.here(by, q)
 		if err != nil {
 			return nil, err
 		}
 		if managed {
-			c.foreign = uint32(asks)
+			c.foreign = uint32(asker)
 		}
 		try.Still = func() error {
 			_, err := s.here(by, q)
@@ -163,26 +177,26 @@ func (s *service) verify(by caller, lines *answers, f []string) (any, error) {
 	case by.root():
 		c.rank = rankLogin
 	}
-	if err := s.hold(c, lines); err != nil {
+	if err := s.hold(c); err != nil {
 		return nil, err
 	}
 	defer s.release(c)
 	begun := time.Now()
 	try.Asker, try.Asked = c.foreign, c.asked
-	r, err := s.a.Verify(c.ctx, try, func(r tablet.Result) { c.tell(lines, r, false) })
+	r, err := s.a.Verify(c.ctx, try, func(r tablet.Result) { c.tell(r, false) })
 	var refused *tablet.Refused
 	switch {
 	case errors.As(err, &refused):
-		s.o.Log.Info("verify refused", "user", user, "uid", by.uid, "asker", asks, "reason", string(refused.Why))
+		s.o.Log.Info("verify refused", "user", user, "uid", by.uid, "asker", asker, "reason", string(refused.Why))
 	case err == nil && r.Word != tablet.Unasked: // then the password was typed
-		s.o.Log.Info("verify", "user", user, "uid", by.uid, "result", c.ending(r), "asker", asks,
-			"reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+		s.o.Log.Info("verify", "user", user, "uid", by.uid, "result", string(r.Word), "stopped", c.ctx.Err() != nil,
+			"asker", asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return nil, err
 }
 
 // enroll enrols a user. The mark of the account binds the faces to it.
-func (s *service) enroll(by caller, lines *answers, f []string) (any, error) {
+func (s *service) enroll(by *call, f []string) (any, error) {
 	user, err := by.subject(f[0])
 	mark, more := f[1], f[2] == "true"
 	switch {
@@ -195,11 +209,11 @@ func (s *service) enroll(by caller, lines *answers, f []string) (any, error) {
 	case err != nil:
 		return nil, err
 	case uid == 0:
-		return nil, &Error{Name: permissionDenied, Message: "a photograph of root's face could become root, so root is " +
+		return nil, &Error{Name: "PermissionDenied", Message: "a photograph of root's face could become root, so root is " +
 			"not enrolled; log in as yourself and use sudo"}
 	}
-	c := &claim{user: user, by: by, rank: rankLogin}
-	if err := s.hold(c, lines); err != nil {
+	c := &claim{call: by, user: user, rank: rankLogin}
+	if err := s.hold(c); err != nil {
 		return nil, err
 	}
 	defer s.release(c)
@@ -207,30 +221,31 @@ func (s *service) enroll(by caller, lines *answers, f []string) (any, error) {
 	r, err := s.a.Enroll(c.ctx, user, mark, more, func(r tablet.Result) {
 		if r.Stage > stage {
 			stage = r.Stage
-			lines.say("took-"+string(r.Took), false)
+			c.say("took-" + string(r.Took))
 		}
-		c.tell(lines, r, true)
+		c.tell(r, true)
 	})
 	if err == nil {
-		s.o.Log.Info("enroll", "user", user, "uid", by.uid, "result", c.ending(r), "more", more)
+		s.o.Log.Info("enroll", "user", user, "uid", by.uid, "result", string(r.Word), "stopped", c.ctx.Err() != nil,
+			"more", more)
 	}
 	return nil, err
 }
 
-func (s *service) status(by caller, _ *answers, f []string) (any, error) {
+func (s *service) status(by *call, f []string) (any, error) {
 	user, err := by.subject(f[0])
 	if err != nil {
 		return nil, err
 	}
 	st, err := s.a.Status(user)
-	if err != nil || by.root() {
-		return Status{Status: st}, err
+	if err == nil && !by.root() {
+		_, elsewhere := s.place(by, question{user: user, asker: by.uid})
+		st.Here = elsewhere == nil
 	}
-	_, elsewhere := s.place(by, question{user: user, asker: by.uid})
-	return Status{st, elsewhere == nil}, nil
+	return st, err
 }
 
-func (s *service) history(by caller, _ *answers, f []string) (any, error) {
+func (s *service) history(by *call, f []string) (any, error) {
 	user, err := by.subject(f[0])
 	if err != nil {
 		return nil, err
@@ -239,7 +254,7 @@ func (s *service) history(by caller, _ *answers, f []string) (any, error) {
 	return append([]tablet.Event{}, all...), err
 }
 
-func (s *service) undo(by caller, _ *answers, f []string) (any, error) {
+func (s *service) undo(by *call, f []string) (any, error) {
 	user, err := by.subject(f[0])
 	if err != nil {
 		return nil, err
@@ -255,7 +270,7 @@ func (s *service) undo(by caller, _ *answers, f []string) (any, error) {
 	return n, err
 }
 
-func (s *service) forget(by caller, _ *answers, f []string) (any, error) {
+func (s *service) forget(by *call, f []string) (any, error) {
 	user, err := by.subject(f[0])
 	if err != nil {
 		return nil, err
@@ -275,7 +290,7 @@ func (s *service) forget(by caller, _ *answers, f []string) (any, error) {
 
 // password records that a password was given. The module has checked that it was given at the device: a program that
 // logs in may have ended before that could be asked here.
-func (s *service) password(by caller, _ *answers, f []string) (any, error) {
+func (s *service) password(by *call, f []string) (any, error) {
 	user, mark := f[0], f[2]
 	asker, err := strconv.ParseUint(f[1], 10, 32)
 	switch {
@@ -291,13 +306,8 @@ func (s *service) password(by caller, _ *answers, f []string) (any, error) {
 	return true, nil
 }
 
-var (
-	onlyRoot = &Error{Name: permissionDenied}
-	noNumber = &Error{Name: internal, Message: "the asker or the time is no number"}
-)
-
 // subject returns the user of a request. An empty name means the caller; root alone may name another user.
-func (c caller) subject(name string) (user string, err error) {
+func (c *call) subject(name string) (user string, err error) {
 	if name != "" && c.root() {
 		return name, face.CheckName(name)
 	}
