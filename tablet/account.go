@@ -9,6 +9,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -29,6 +32,9 @@ type account struct {
 	Told    string  `cbor:"told,omitempty"`
 	History []Event `cbor:"history,omitempty"` // oldest first
 }
+
+// snapshots are those of the learners of the spaces.
+func (c *account) snapshots() [2]*[]byte { return [2]*[]byte{&c.Learner, &c.Infrared} }
 
 // owner is the user of a profile in its learner, which knows nobody else.
 const owner = 1
@@ -162,6 +168,8 @@ type Status struct {
 	Drifted  bool      `json:"drifted"`  // learning is stopped: the learned faces had moved far from the enrolled ones
 	Refusal  Refusal   `json:"refusal"`  // why a login may not begin now, or ""
 	Wait     int       `json:"wait"`     // seconds until a login may begin, rounded up
+	// Here is true if the program that asks is at the device, and not root's. Package socket knows it.
+	Here bool `json:"here"`
 }
 
 // Status returns the public part of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
@@ -172,7 +180,7 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	l, err := unpacked(c.Learner, a.space, a.o.Learner)
+	l, err := unpacked(c.Learner, a.spaces[0], a.o.Learner)
 	if err != nil {
 		return Status{}, err
 	}
@@ -242,7 +250,7 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
 	err = a.update(user, func(c *account) error {
 		c.Drifted = false
-		l, err := unpacked(c.Learner, a.space, a.o.Learner)
+		l, err := unpacked(c.Learner, a.spaces[0], a.o.Learner)
 		if err != nil {
 			return err
 		}
@@ -263,4 +271,64 @@ func (a *Authenticator) Forget(user string) error {
 	err := a.store.Delete(user)
 	a.o.Wipe()
 	return err
+}
+
+// quarantine is how long faces wait for the password.
+const quarantine = time.Minute
+
+// pending is what the last login leaves for the password.
+type pending struct {
+	user     string
+	at       time.Time
+	faces    [][]float32 // to be learned then
+	unproven bool        // the user was seen, and lacks the password only
+}
+
+// learn shows the learner of a user the faces of one sighting that were earned: those of a match, or with the password,
+// after which they may be less like the enrolled ones. The learner learns them if they confirm the user; see
+// [sighting.Watcher]. If the drift alarm goes off, it learns nothing until a user undoes or enrols.
+func (a *Authenticator) learn(user string, c *account, faces [][]float32, password bool) error {
+	if c.Drifted || len(faces) == 0 {
+		return nil
+	}
+	settings := a.o.Learner
+	if password {
+		settings.Learn = 0
+	}
+	l, err := unpacked(c.Learner, a.spaces[0], settings)
+	if err != nil {
+		return err
+	}
+	l.SetTime(a.o.Now())
+	people, learned := sighting.NewWatcher(l), 0
+	for _, x := range faces {
+		seen, err := people.Judge(0, []face.Sample{{Vector: x}}, []int{1}, nil)
+		if err != nil {
+			return err
+		}
+		learned += len(seen[0].Lessons)
+	}
+	d, err := l.Drift(owner)
+	if err != nil {
+		return err
+	}
+	if c.Drifted = d.Alarm; d.Alarm {
+		a.o.Log.Warn("drift: learning has stopped", "user", user)
+		return nil
+	}
+	a.o.Log.Info("learned", "user", user, "faces", learned)
+	c.Learner, err = l.MarshalBinary()
+	return err
+}
+
+// unpacked returns the learner of a snapshot, or an empty one without a snapshot.
+func unpacked(snapshot []byte, space face.Space, s online.Settings) (*online.Learner, error) {
+	if snapshot == nil {
+		return online.New(space, s)
+	}
+	l := new(online.Learner)
+	if err := l.UnmarshalBinary(snapshot); err != nil {
+		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
+	}
+	return l, l.Configure(s)
 }

@@ -10,15 +10,6 @@ type Challenge string
 // Turn asks for a turn of the head to a random side.
 const Turn Challenge = "turn"
 
-// Side is a side of a head, seen by its owner.
-type Side bool
-
-// Sides.
-const (
-	Left  Side = false
-	Right Side = true
-)
-
 // Limits of a turn. "Turned" means: the tip of the nose is half way from the middle to below an eye; "straight": less
 // than a quarter. The distance of the eyes must have changed little. When a head turns, the nose moves to the side long
 // before the eyes come together. A flat picture shows a turn only after strong foreshortening, when its eyes have come
@@ -49,14 +40,15 @@ const (
 	wrong
 )
 
-func newGesture(c Challenge, side Side) *gesture {
+// newGesture returns the gesture of a challenge; toward is TurnLeft or TurnRight.
+func newGesture(c Challenge, toward Word) *gesture {
 	switch {
 	case c == "":
 		return nil
-	case side == Left: // the owner's left is at the right of the picture
-		return &gesture{word: TurnLeft, side: 1}
+	case toward == TurnLeft: // the owner's left is at the right of the picture
+		return &gesture{word: toward, side: 1}
 	}
-	return &gesture{word: TurnRight, side: -1}
+	return &gesture{word: toward, side: -1}
 }
 
 func (g *gesture) in(p phase) bool { return g != nil && g.phase == p }

@@ -17,7 +17,7 @@ import (
 //
 //   - straight on   > <  turned to the user's left, right   .  nobody   ?  without landmarks
 //     f  a flat picture that is turned   w  less   n  somebody else, straight on   N  turned to the left
-func act(t *testing.T, p tablet.Policy, side tablet.Side, script string) (*tablet.Session, []tablet.Word) {
+func act(t *testing.T, p tablet.Policy, side tablet.Word, script string) (*tablet.Session, []tablet.Word) {
 	t.Helper()
 	s, err := tablet.NewSession(p, face.Space{}, side, noon)
 	if err != nil {
@@ -60,26 +60,26 @@ func TestChallenge(t *testing.T) {
 	still := strings.Repeat("-", 300)
 	for _, c := range []struct {
 		name   string
-		side   tablet.Side
+		side   tablet.Word
 		script string
 		want   tablet.Word
 	}{
-		{"turned as asked", tablet.Left, "----->>>>----", tablet.Match},
-		{"turned to the right as asked", tablet.Right, "-----<<<<----", tablet.Match},
-		{"turned to the other side", tablet.Left, "-----<<<>>>---", tablet.NoMatch},
-		{"turned both ways, the right one first", tablet.Left, "----->>><<<---", tablet.Match},
-		{"turned before it was asked", tablet.Left, ">>>>" + still, tablet.NoMatch},
-		{"not back yet", tablet.Left, "----->>>>--", tablet.Straight},
-		{"somebody else comes back", tablet.Left, "----->>>>nnnnnnnn", tablet.Straight},
-		{"somebody else turns", tablet.Left, "-----nNNNNn-----" + still, tablet.NoMatch},
-		{"gone in between", tablet.Left, "----->.>>>---", tablet.TurnLeft},
-		{"a flat picture that is turned", tablet.Left, "-----ffff----" + still, tablet.NoMatch},
-		{"one that was turned from the start", tablet.Left, strings.Repeat("w", 9) + "ffff----",
+		{"turned as asked", tablet.TurnLeft, "----->>>>----", tablet.Match},
+		{"turned to the right as asked", tablet.TurnRight, "-----<<<<----", tablet.Match},
+		{"turned to the other side", tablet.TurnLeft, "-----<<<>>>---", tablet.NoMatch},
+		{"turned both ways, the right one first", tablet.TurnLeft, "----->>><<<---", tablet.Match},
+		{"turned before it was asked", tablet.TurnLeft, ">>>>" + still, tablet.NoMatch},
+		{"not back yet", tablet.TurnLeft, "----->>>>--", tablet.Straight},
+		{"somebody else comes back", tablet.TurnLeft, "----->>>>nnnnnnnn", tablet.Straight},
+		{"somebody else turns", tablet.TurnLeft, "-----nNNNNn-----" + still, tablet.NoMatch},
+		{"gone in between", tablet.TurnLeft, "----->.>>>---", tablet.TurnLeft},
+		{"a flat picture that is turned", tablet.TurnLeft, "-----ffff----" + still, tablet.NoMatch},
+		{"one that was turned from the start", tablet.TurnLeft, strings.Repeat("w", 9) + "ffff----",
 			tablet.TurnLeft},
-		{"a flat picture", tablet.Left, still, tablet.NoMatch},
-		{"somebody else", tablet.Left, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), tablet.NoMatch},
-		{"without landmarks", tablet.Left, strings.Repeat("?", 99), tablet.TurnLeft},
-		{"without landmarks from then on", tablet.Left, "-----" + strings.Repeat("?", 9),
+		{"a flat picture", tablet.TurnLeft, still, tablet.NoMatch},
+		{"somebody else", tablet.TurnLeft, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), tablet.NoMatch},
+		{"without landmarks", tablet.TurnLeft, strings.Repeat("?", 99), tablet.TurnLeft},
+		{"without landmarks from then on", tablet.TurnLeft, "-----" + strings.Repeat("?", 9),
 			tablet.TurnLeft},
 	} {
 		s, words := act(t, tablet.Policy{Challenge: tablet.Turn}, c.side, c.script)
@@ -87,7 +87,7 @@ func TestChallenge(t *testing.T) {
 			t.Errorf("%s: %q, want %q (%q)", c.name, s.Result().Word, c.want, words)
 		}
 	}
-	_, words := act(t, tablet.Policy{Challenge: tablet.Turn}, tablet.Left, "----->>>>----")
+	_, words := act(t, tablet.Policy{Challenge: tablet.Turn}, tablet.TurnLeft, "----->>>>----")
 	if want := []tablet.Word{tablet.Looking, tablet.TurnLeft, tablet.Straight, tablet.Match}; !slices.Equal(words,
 		want) {
 		t.Errorf("words %q, want %q", words, want)
@@ -113,7 +113,7 @@ func TestSessionLiveness(t *testing.T) {
 		{[]float32{1, none, none}, tablet.Lifeless, tablet.NotLive, 1. / 3},
 		{nil, tablet.Looking, tablet.NoFace, math.NaN()},
 	} {
-		s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.Left, noon)
+		s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.TurnLeft, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestSessionLiveness(t *testing.T) {
 // A challenge needs live frames before and after it.
 func TestLivenessWithChallenge(t *testing.T) {
 	alive, dead := float32(1), float32(0)
-	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5, Challenge: tablet.Turn}, face.Space{}, tablet.Left, noon)
+	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5, Challenge: tablet.Turn}, face.Space{}, tablet.TurnLeft, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ import (
 // people more faces to be near to.
 const mostLooks = 3
 
+// views are faces by colour, and by infrared, which may be missing.
+type views [2][][]float32
+
 // Enroll guides a person through enrolment as a user, by colour, and then by infrared if there is such a camera. It
 // replaces an earlier profile only at the end. The caller must check the right to do this. A mark, see [Attempt], binds
 // the profile to the system's account, and counts as the password; with "" the profile is bound as an earlier one was.
@@ -37,44 +40,41 @@ func (a *Authenticator) Enroll(
 	if err := face.CheckName(user); err != nil {
 		return Result{}, err
 	}
-	var known, lit [][]float32
+	var known views
 	if more {
 		a.mu.Lock()
 		c, err := a.load(user)
 		a.mu.Unlock()
-		if err == nil {
-			known, err = a.labelled(c.Learner, a.space)
-		}
-		if err == nil {
-			lit, err = a.labelled(c.Infrared, a.space.Infrared())
+		for i := 0; i < len(known) && err == nil; i++ {
+			known[i], err = a.labelled(*c.snapshots()[i], a.spaces[i])
 		}
 		switch {
 		case err != nil:
 			return Result{}, err
-		case len(known)+Stages > mostLooks*Stages:
+		case len(known[0])+Stages > mostLooks*Stages:
 			return Result{}, ErrLooks
 		}
 	}
-	e := newEnrolment(a.space, a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now(), a.o.EnrolmentLimit)
-	e.known = known
+	e := newEnrolment(a.spaces[0], a.o.Anchor, a.o.Policy.MinLiveness, a.o.Now())
+	e.known = known[0]
 	err := a.guided(ctx, a.camera, e, report)
-	faces, infrared := e.Faces(), [][]float32(nil)
-	if e.Result().Word == Enrolled && a.o.Infrared != nil && (!more || lit != nil) {
-		e = newEnrolment(a.space.Infrared(), a.o.Anchor, LeastLit, a.o.Now(), a.o.EnrolmentLimit)
-		e.known, e.infrared = lit, true
+	faces := views{e.faces}
+	if e.result.Word == Enrolled && a.o.Infrared != nil && (!more || known[1] != nil) {
+		e = newEnrolment(a.spaces[1], a.o.Anchor, LeastLit, a.o.Now())
+		e.known, e.infrared = known[1], true
 		err = a.guided(ctx, a.o.Infrared, e, report)
-		infrared = e.Faces()
+		faces[1] = e.faces
 	}
-	r := e.Result()
+	r := e.result
 	switch {
 	case r.Word == Enrolled:
-		r.Word = a.enrolled(user, mark, faces, infrared, more)
+		r.Word = a.enrolled(user, mark, faces, more)
 	case r.Word == Turned:
-		a.o.Log.Warn("enrolling", "user", user, "error", e.Turns().Check(e.turned))
+		a.o.Log.Warn("enrolling", "user", user, "error", e.turns.Check(e.turned))
 	case r.Word == ScreenLike:
 		a.o.Log.Warn("this camera's pictures look like a screen's, so logins by face would fail; use another camera, an "+
 			"infrared one (--infrared), more light, or a smaller --min-liveness", "user", user, "liveness",
-			fmt.Sprintf("%.2f", e.Live()))
+			fmt.Sprintf("%.2f", e.liveness()))
 	case r.Final:
 	case err == nil:
 		r = Result{Word: TimedOut, Stage: r.Stage, Final: true}
@@ -92,10 +92,9 @@ func (a *Authenticator) Enroll(
 
 // guided guides a person through the poses in front of one camera, until the enrolment is final or the time is over.
 func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment, report func(Result)) error {
-	last := e.Result()
+	last := e.result
 	report(last)
-	limit := a.o.EnrolmentLimit
-	return a.watch(ctx, camera, eye.Enrol, limit, limit+time.Second, nil, nil, func(f face.Frame) bool {
+	return a.watch(ctx, camera, eye.Enrol, enrolmentLimit, enrolmentLimit+time.Second, nil, nil, func(f face.Frame) bool {
 		r := e.Frame(a.o.Now(), f)
 		if r != last && !r.Final {
 			report(r)
@@ -106,15 +105,15 @@ func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment,
 }
 
 // enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.
-func (a *Authenticator) enrolled(user, mark string, faces, infrared [][]float32, more bool) Word {
+func (a *Authenticator) enrolled(user, mark string, faces views, more bool) Word {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	other, err := a.resembles(user, faces, infrared)
+	other, err := a.resembles(user, faces)
 	if err == nil && other {
 		return Taken
 	}
 	if err == nil {
-		err = a.keep(user, mark, faces, infrared, more)
+		err = a.keep(user, mark, faces, more)
 	}
 	if err != nil {
 		a.o.Log.Error("enrolling", "user", user, "error", err)
@@ -139,7 +138,7 @@ func (a *Authenticator) labelled(snapshot []byte, space face.Space) (faces [][]f
 
 // resembles reports whether two or more faces would be recognised as another user, by colour or by infrared. It skips
 // profiles that cannot be read.
-func (a *Authenticator) resembles(user string, faces, infrared [][]float32) (bool, error) {
+func (a *Authenticator) resembles(user string, faces views) (bool, error) {
 	users, err := a.store.Users()
 	if err != nil {
 		return false, err
@@ -149,13 +148,9 @@ func (a *Authenticator) resembles(user string, faces, infrared [][]float32) (boo
 			continue
 		}
 		c, err := a.load(other)
-		if err == nil {
-			var alike, lit bool
-			alike, err = a.alike(c.Learner, a.space, faces)
-			if err == nil {
-				lit, err = a.alike(c.Infrared, a.space.Infrared(), infrared)
-			}
-			if alike || lit {
+		for i := 0; i < len(faces) && err == nil; i++ {
+			var alike bool
+			if alike, err = a.alike(*c.snapshots()[i], a.spaces[i], faces[i]); alike {
 				return true, nil
 			}
 		}
@@ -186,7 +181,7 @@ func (a *Authenticator) alike(snapshot []byte, space face.Space, faces [][]float
 }
 
 // keep writes the profile of a user with these faces, or with these, too. The limits stay.
-func (a *Authenticator) keep(user, mark string, faces, infrared [][]float32, more bool) error {
+func (a *Authenticator) keep(user, mark string, faces views, more bool) error {
 	c, err := a.load(user)
 	switch {
 	case more && err != nil:
@@ -214,11 +209,13 @@ func (a *Authenticator) keep(user, mark string, faces, infrared [][]float32, mor
 		c.Bound, c.Told = mark, mark
 		c.Limits.password(a.moment())
 	}
-	if c.Learner, err = a.label(c.Learner, a.space, faces); err == nil && infrared != nil {
-		c.Infrared, err = a.label(c.Infrared, a.space.Infrared(), infrared)
-	}
-	if err != nil {
-		return err
+	for i, snapshot := range c.snapshots() {
+		if faces[i] == nil {
+			continue
+		}
+		if *snapshot, err = a.label(*snapshot, a.spaces[i], faces[i]); err != nil {
+			return err
+		}
 	}
 	c.note(Event{At: a.o.Now(), Result: string(Enrolled)})
 	return a.save(user, c)

@@ -42,13 +42,10 @@ const unclearFrames = 15
 // enrolment guides a person through one enrolment: it asks in words for four faces in different poses, and gives a
 // reason for each refused frame. It reads no clock and no camera. One goroutine may use it at a time.
 type enrolment struct {
+	course
 	radius      float64
 	minLiveness float64
-	scale       float64
-	clear       float64 // least norm of a clear face
-	end         time.Time
-	last        time.Time
-	result      Result
+	space       face.Space
 
 	known    [][]float32 // faces of the person; nil if anybody may begin
 	faces    [][]float32
@@ -63,31 +60,22 @@ type enrolment struct {
 	turned   int        // degrees by which the last frame was turned
 }
 
-// newEnrolment begins an enrolment at a moment, with a time limit. Radius is the distance from the nearest taken face,
+// enrolmentLimit is the time limit of an enrolment by one camera.
+const enrolmentLimit = time.Minute
+
+// newEnrolment begins an enrolment at a moment. Radius is the distance from the nearest taken face,
 // in units of the space, beyond which a face is another person's. MinLiveness is the least mean liveness score of the
 // judged frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed.
 // For a face below the ClearNorm of the space, the enrolment asks for another picture, at most 15 times for each pose.
-func newEnrolment(space face.Space, radius, minLiveness float64, now time.Time, limit time.Duration) *enrolment {
+func newEnrolment(space face.Space, radius, minLiveness float64, now time.Time) *enrolment {
 	return &enrolment{
 		radius:      radius,
 		minLiveness: minLiveness,
-		scale:       space.Scale,
-		clear:       space.ClearNorm,
-		end:         now.Add(limit),
-		last:        now,
+		space:       space,
 		open:        slices.Clone(stages),
-		result:      Result{Word: stages[0]},
+		course:      course{end: now.Add(enrolmentLimit), last: now, result: Result{Word: stages[0]}},
 	}
 }
-
-// Result returns the state of the enrolment.
-func (e *enrolment) Result() Result { return e.result }
-
-// Faces returns the vectors of the taken faces.
-func (e *enrolment) Faces() [][]float32 { return e.faces }
-
-// Turns returns the sums of the norms of the taken faces.
-func (e *enrolment) Turns() face.Turns { return e.turns }
 
 // Frame processes a frame of that moment, and returns the state. A pose counts when it is held for two frames. After
 // the end it changes nothing.
@@ -119,7 +107,7 @@ func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	}
 	if !e.alive(x.Liveness) {
 		if e.dull++; e.dull >= dullFrames && !e.infrared {
-			return e.finish(ScreenLike)
+			return e.finish(ScreenLike, "")
 		}
 		return e.say(Lifeless, "")
 	}
@@ -128,7 +116,7 @@ func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	if e.held = pose; pose == "" || pose != held {
 		return e.say(e.open[0], "")
 	}
-	if x.Quality.Norm < e.clear && e.asked < unclearFrames {
+	if x.Quality.Norm < e.space.ClearNorm && e.asked < unclearFrames {
 		e.asked++
 		return e.say(Retry, face.Unclear)
 	}
@@ -139,21 +127,22 @@ func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 		e.turns.Add(*x.Turns)
 	}
 	e.faces, e.held, e.live, e.asked = append(e.faces, x.Vector), "", nil, 0
+	e.result.Stage++
 	e.open = slices.DeleteFunc(e.open, func(w Word) bool { return w == pose })
 	switch {
 	case len(e.open) > 0:
 		e.say(e.open[0], "")
 	case e.turns.Best(1) != 0:
-		e.finish(Turned)
+		e.finish(Turned, "")
 	default:
-		e.finish(Enrolled)
+		e.finish(Enrolled, "")
 	}
 	e.result.Took = pose
 	return e.result
 }
 
-// Live returns the mean liveness score of the last judged frames.
-func (e *enrolment) Live() (mean float64) {
+// liveness returns the mean liveness score of the last judged frames.
+func (e *enrolment) liveness() (mean float64) {
 	for _, x := range e.live {
 		mean += x / float64(len(e.live))
 	}
@@ -169,7 +158,7 @@ func (e *enrolment) alive(score *float32) bool {
 	if e.live = append(e.live, x); len(e.live) > liveFrames {
 		e.live = e.live[1:]
 	}
-	return e.Live() >= e.minLiveness
+	return e.liveness() >= e.minLiveness
 }
 
 // pose returns the remaining pose of a head, or "".
@@ -193,29 +182,14 @@ func (e *enrolment) pose(p face.Pose) Word {
 func (e *enrolment) same(x []float32) bool {
 	all := slices.Concat(e.known, e.faces)
 	return len(all) == 0 || slices.ContainsFunc(all, func(y []float32) bool {
-		return graph.Distance(x, y, e.scale) <= e.radius
+		return graph.Distance(x, y, e.space.Scale) <= e.radius
 	})
 }
 
 // Tick sets the time, and returns the state. A clock that was set back ends the enrolment.
 func (e *enrolment) Tick(now time.Time) Result {
-	switch {
-	case e.result.Final:
-	case now.Before(e.last):
-		return e.finish(Failed)
-	case !now.Before(e.end):
-		return e.finish(TimedOut)
+	if e.late(now) {
+		return e.finish(TimedOut, "")
 	}
-	e.last = now
-	return e.result
-}
-
-func (e *enrolment) say(w Word, why face.Reason) Result {
-	e.result = Result{Word: w, Reason: why, Stage: len(e.faces)}
-	return e.result
-}
-
-func (e *enrolment) finish(w Word) Result {
-	e.result = Result{Word: w, Stage: len(e.faces), Final: true}
 	return e.result
 }

@@ -28,7 +28,7 @@ func TestStill(t *testing.T) {
 		{"somebody else's still", false, func(int) float32 { return 0 }, tablet.NoMatch},
 		{"a person", true, func(n int) float32 { return .01 * float32(n) }, tablet.Match},
 	} {
-		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.Left, noon)
+		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestStill(t *testing.T) {
 func TestStrangerLeaves(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
 	for _, moves := range []bool{false, true} {
-		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.Left, noon)
+		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestLooksOfRandomSessions(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	let := 0
 	for range 2000 {
-		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.Left, noon)
+		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,6 +110,35 @@ type Result struct {
 	Final  bool
 }
 
+// course is the state of a login or an enrolment, and its time limit.
+type course struct {
+	end, last time.Time
+	result    Result
+}
+
+// Result returns the state.
+func (c *course) Result() Result { return c.result }
+
+// late sets the time, and reports whether the time limit has passed. A clock that was set back ends the course.
+func (c *course) late(now time.Time) bool {
+	if !c.result.Final && now.Before(c.last) {
+		c.finish(Failed, "")
+	}
+	c.last = now
+	return !c.result.Final && !now.Before(c.end)
+}
+
+func (c *course) say(w Word, why face.Reason) Result {
+	c.result = Result{Word: w, Reason: why, Stage: c.result.Stage}
+	return c.result
+}
+
+func (c *course) finish(w Word, why face.Reason) Result {
+	c.say(w, why)
+	c.result.Final = true
+	return c.result
+}
+
 // Face is one judged face in a frame.
 type Face struct {
 	Track    int           // constant while one person stays in view
@@ -123,11 +152,9 @@ type Face struct {
 // Session is one attempt to log in by face; it reads no clock and no camera. One goroutine may use it at a time.
 // [NewSession] makes one.
 type Session struct {
+	course
 	policy Policy
 	space  face.Space
-	end    time.Time
-	last   time.Time
-	result Result
 
 	track   int
 	window  []judgement // the last judged frames, the newest last
@@ -149,24 +176,20 @@ type judgement struct {
 	look     sighting.Look
 }
 
-// NewSession begins a session at a moment, for faces in a space. Side is the unpredictable side for the challenge Turn.
+// NewSession begins a session at a moment, for faces in a space. Toward is TurnLeft or TurnRight, for the challenge Turn.
 // The policy has its defaults filled in. The error wraps [ErrPolicy].
-func NewSession(p Policy, space face.Space, side Side, now time.Time) (*Session, error) {
+func NewSession(p Policy, space face.Space, toward Word, now time.Time) (*Session, error) {
 	p = p.Defaults()
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	return &Session{
+		course:  course{end: now.Add(p.Deadline), result: Result{Word: Looking}},
 		policy:  p,
 		space:   space,
-		end:     now.Add(p.Deadline),
-		result:  Result{Word: Looking},
-		gesture: newGesture(p.Challenge, side),
+		gesture: newGesture(p.Challenge, toward),
 	}, nil
 }
-
-// Result returns the state of the session.
-func (s *Session) Result() Result { return s.result }
 
 // Frame processes a frame of that moment, and returns the state. After the end it changes nothing. Matches count only
 // while exactly one face, the same one, is in view. A frame that shows the same look as one of the window is neither a
@@ -277,31 +300,15 @@ func (s *Session) forget(track int) {
 
 // Tick sets the time, and returns the state. A clock that was set back ends the session.
 func (s *Session) Tick(now time.Time) Result {
-	switch {
-	case s.result.Final:
-	case now.Before(s.last):
-		return s.finish(Failed, "")
-	case !now.Before(s.end):
-		switch {
-		case s.short || s.unmoved():
-			return s.finish(NotLive, "")
-		case s.judged:
-			return s.finish(NoMatch, "")
-		case s.seen:
-			return s.finish(Poor, s.trouble)
-		}
-		return s.finish(NoFace, "")
+	switch late := s.late(now); {
+	case !late:
+		return s.result
+	case s.short || s.unmoved():
+		return s.finish(NotLive, "")
+	case s.judged:
+		return s.finish(NoMatch, "")
+	case s.seen:
+		return s.finish(Poor, s.trouble)
 	}
-	s.last = now
-	return s.result
-}
-
-func (s *Session) say(w Word, why face.Reason) Result {
-	s.result = Result{Word: w, Reason: why}
-	return s.result
-}
-
-func (s *Session) finish(w Word, why face.Reason) Result {
-	s.result = Result{Word: w, Reason: why, Final: true}
-	return s.result
+	return s.finish(NoFace, "")
 }

@@ -24,7 +24,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 //	.       nobody       2  two faces
 func play(t *testing.T, p tablet.Policy, script string) (s *tablet.Session, words []tablet.Word) {
 	t.Helper()
-	s, err := tablet.NewSession(p, face.Space{}, tablet.Left, noon)
+	s, err := tablet.NewSession(p, face.Space{}, tablet.TurnLeft, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func deserved(script string) bool {
 
 // Without frames, as from a camera that hangs, the clock alone ends a session. A clock that was set back ends it, too.
 func TestTick(t *testing.T) {
-	s, err := tablet.NewSession(tablet.Policy{Deadline: 3 * time.Second}, face.Space{}, tablet.Left, noon)
+	s, err := tablet.NewSession(tablet.Policy{Deadline: 3 * time.Second}, face.Space{}, tablet.TurnLeft, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestPolicyErrors(t *testing.T) {
 		{Deadline: -1}, {Deadline: time.Hour},
 		{Challenge: "sing"}, {MinLiveness: 1.1}, {MinLiveness: math.NaN()},
 	} {
-		if _, err := tablet.NewSession(p, face.Space{}, tablet.Left, noon); !errors.Is(err, tablet.ErrPolicy) {
+		if _, err := tablet.NewSession(p, face.Space{}, tablet.TurnLeft, noon); !errors.Is(err, tablet.ErrPolicy) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}

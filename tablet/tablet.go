@@ -16,11 +16,10 @@
 // A matching face may be a picture of a face. With a MinLiveness in the policy, login and enrolment need a score of a
 // liveness network. Without a score nobody is let in.
 //
-// With an infrared camera ([Options].Infrared) an enrolment ends with the same poses for it. The profile then has faces
-// of both spaces, which are never compared, and the infrared camera alone decides each login, by day and by night:
-// three of five frames must match in its space, and the face must be lit by the camera's emitter, which makes the
-// liveness score. If colour could decide as well, a screen would get in by colour. A profile without infrared faces
-// goes by colour. Infrared faces are not learned.
+// With an infrared camera ([Options].Infrared) an enrolment ends with the same poses for it, and this camera alone
+// decides each login, by day and by night: if colour could decide as well, a screen would get in by colour. Faces of the
+// two spaces are never compared, and the light of the emitter makes the liveness score. A profile without infrared
+// faces goes by colour. Infrared faces are not learned.
 //
 // Faces from a login are learned only if they are earned: after a match far above the threshold, or if the password is
 // given within a minute. Until then they are in memory only.
@@ -64,12 +63,7 @@ type Refused struct {
 	Wait time.Duration // time until a try is allowed; 0 if waiting does not help
 }
 
-func (r *Refused) Error() string {
-	if r.Why == Wait {
-		return fmt.Sprintf("%s: wait %v, or use your password", r.Why, r.Wait.Round(time.Second))
-	}
-	return fmt.Sprintf("%s: use your password", r.Why)
-}
+func (r *Refused) Error() string { return fmt.Sprintf("%s: use your password", r.Why) }
 
 // Stream returns the frames of a camera. Next returns when its context ends.
 type Stream interface {
@@ -92,7 +86,6 @@ type Options struct {
 	// Infrared opens the infrared camera, whose vectors are of [face.Space.Infrared]. Default: there is none.
 	Infrared Camera
 
-	EnrolmentLimit time.Duration // time limit of an enrolment. Default 60 s
 	// UID returns the number of a user of the system. A profile then belongs to this number, and not to a later user
 	// with the same name. Default: only names count.
 	UID func(user string) (uint32, error)
@@ -101,7 +94,7 @@ type Options struct {
 	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set: see
 	// the function [Boot]. Default: use the wall clock.
 	Boot func() (name string, up time.Duration)
-	Draw func() Side  // side of a challenge. Default: random and unpredictable
+	Draw func() Word  // TurnLeft or TurnRight, for a challenge. Default: random and unpredictable
 	Wipe func()       // called when faces are no longer used; see the function [Wipe]. Default none
 	Log  *slog.Logger // audit; default none
 }
@@ -114,7 +107,6 @@ func (o Options) defaults(space face.Space) Options {
 	o.Policy = o.Policy.Defaults()
 	o.Learner.Learn = cmp.Or(o.Learner.Learn, .9)
 	o.Anchor = cmp.Or(o.Anchor, Anchor(space))
-	o.EnrolmentLimit = cmp.Or(o.EnrolmentLimit, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -132,7 +124,7 @@ func (o Options) defaults(space face.Space) Options {
 // makes one.
 type Authenticator struct {
 	store  *profile.Store
-	space  face.Space
+	spaces [2]face.Space // of the cameras in colour and in infrared
 	o      Options
 	camera Camera
 
@@ -155,7 +147,7 @@ func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Aut
 	if _, err := online.New(space, o.Learner); err != nil {
 		return nil, err
 	}
-	return &Authenticator{store: store, space: space, o: o, camera: camera}, nil
+	return &Authenticator{store: store, spaces: [2]face.Space{space, space.Infrared()}, o: o, camera: camera}, nil
 }
 
 // moment returns the time by both clocks.

@@ -63,12 +63,9 @@ func bubble(f func(t *testing.T)) func(t *testing.T) {
 
 func newDesk(t *testing.T, o tablet.Options) *desk {
 	t.Helper()
-	d := &desk{path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey()}
+	d := &desk{path: filepath.Join(t.TempDir(), "profiles"), key: profile.NewKey([32]byte{})}
 	if o.Policy.Deadline == 0 {
 		o.Policy.Deadline = 5 * time.Second
-	}
-	if o.EnrolmentLimit == 0 {
-		o.EnrolmentLimit = time.Minute
 	}
 	o.Now, o.Log = d.now, slog.New(slog.NewTextHandler(&d.log, nil))
 	d.o = o

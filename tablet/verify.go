@@ -130,7 +130,7 @@ func (a *Authenticator) admit(try Attempt) (*verification, error) {
 	if why, wait := c.ask(try.Asker, a.o.Policy, a.moment()); why != "" {
 		return nil, &Refused{why, wait}
 	}
-	v := &verification{Attempt: try, a: a, camera: a.camera, space: a.space, policy: a.o.Policy, begun: a.o.Now(),
+	v := &verification{Attempt: try, a: a, camera: a.camera, space: a.spaces[0], policy: a.o.Policy, begun: a.o.Now(),
 		from: a.moment(), unproven: c.moved(), infrared: a.o.Infrared != nil && c.Infrared != nil}
 	if v.policy.Challenge == "" && try.Challenge != "" {
 		v.policy.Challenge = try.Challenge
@@ -138,7 +138,7 @@ func (a *Authenticator) admit(try Attempt) (*verification, error) {
 	}
 	snapshot := c.Learner
 	if v.infrared {
-		v.camera, v.space, v.policy.MinLiveness = a.o.Infrared, a.space.Infrared(), LeastLit
+		v.camera, v.space, v.policy.MinLiveness = a.o.Infrared, a.spaces[1], LeastLit
 		snapshot = c.Infrared
 	}
 	l, err := unpacked(snapshot, v.space, a.o.Learner)
@@ -150,10 +150,10 @@ func (a *Authenticator) admit(try Attempt) (*verification, error) {
 }
 
 // draw returns an unpredictable side.
-func draw() Side {
+func draw() Word {
 	var b [1]byte
 	rand.Read(b[:]) // it cannot fail
-	return Side(b[0]&1 == 1)
+	return []Word{TurnLeft, TurnRight}[b[0]&1]
 }
 
 // result is that of the session, with another word for a match that lets nobody in.

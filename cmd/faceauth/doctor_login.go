@@ -17,6 +17,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 )
 
@@ -32,7 +33,7 @@ var desktops = []struct{ part, service string }{
 
 // loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the
 // environment. The daemon was asked for the user's status.
-func loginFindings(root string, getenv func(string) string, who string, status socket.Status, asked error) (
+func loginFindings(root string, getenv func(string) string, who string, status tablet.Status, asked error) (
 	all cli.Findings) {
 	check := func(ok bool, what, good, bad string) {
 		if ok {
@@ -183,7 +184,7 @@ func cameraFindings(all *cli.Findings) {
 		case err != nil:
 			all.Note(path, err.Error())
 		case len(c.formats) == 0: // the data about the pictures of another camera
-		case c.infrared:
+		case c.infrared():
 			all.Note(path, c.name+": infrared; try it: faceauth doctor --infrared "+path)
 		default:
 			all.Note(path, c.name+": in colour")

@@ -25,26 +25,26 @@ func TestDoctorLogin(t *testing.T) {
 	refused := func(name string) error { return &socket.Error{Name: name, Message: name} }
 	for _, c := range []struct {
 		name, without string
-		status        socket.Status
+		status        tablet.Status
 		err           error
 		desktop       string
 		want          string // in the verdict
 		notes         string
 	}{
-		{"everything", "", socket.Status{Here: true}, nil, "GNOME", "works here", "counts in this terminal"},
-		{"no unit", unit, socket.Status{}, nil, "", "service: the unit faceauth.service is not installed", ""},
-		{"no daemon", "", socket.Status{}, errors.New("the faceauth daemon does not run"), "",
+		{"everything", "", tablet.Status{Here: true}, nil, "GNOME", "works here", "counts in this terminal"},
+		{"no unit", unit, tablet.Status{}, nil, "", "service: the unit faceauth.service is not installed", ""},
+		{"no daemon", "", tablet.Status{}, errors.New("the faceauth daemon does not run"), "",
 			"daemon: the faceauth daemon", ""},
-		{"a damaged store", "", socket.Status{}, refused("Internal"), "", "daemon: Internal", ""},
-		{"not enrolled", "", socket.Status{}, refused("NoProfile"), "", "account: alice: NoProfile", ""},
-		{"the password is due", "", socket.Status{Status: tablet.Status{Refusal: "too many failures"}}, nil, "",
+		{"a damaged store", "", tablet.Status{}, refused("Internal"), "", "daemon: Internal", ""},
+		{"not enrolled", "", tablet.Status{}, refused("NoProfile"), "", "account: alice: NoProfile", ""},
+		{"the password is due", "", tablet.Status{Refusal: "too many failures"}, nil, "",
 			"account: alice: log in with the password first: too many failures", ""},
-		{"no module", module, socket.Status{}, nil, "", "module: pam_faceauth.so is not installed", ""},
-		{"PAM does not ask", auth, socket.Status{}, nil, "", "PAM: no service asks", ""},
-		{"no list", list, socket.Status{}, nil, "", "services: the list cannot be read", ""},
-		{"a terminal of GNOME", "", socket.Status{}, nil, "GNOME", "works here",
+		{"no module", module, tablet.Status{}, nil, "", "module: pam_faceauth.so is not installed", ""},
+		{"PAM does not ask", auth, tablet.Status{}, nil, "", "PAM: no service asks", ""},
+		{"no list", list, tablet.Status{}, nil, "", "services: the list cannot be read", ""},
+		{"a terminal of GNOME", "", tablet.Status{}, nil, "GNOME", "works here",
 			"terminal: "},
-		{"a desktop that is not listed", "", socket.Status{}, nil, "ubuntu:X-Cinnamon",
+		{"a desktop that is not listed", "", tablet.Status{}, nil, "ubuntu:X-Cinnamon",
 			"sudo faceauth login allow cinnamon", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

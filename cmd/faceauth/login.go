@@ -13,6 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/words"
+	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
@@ -184,7 +185,7 @@ func markOf(c *cobra.Command, user string) string {
 }
 
 // learning says whether a profile still learns.
-func learning(s socket.Status) string {
+func learning(s tablet.Status) string {
 	if s.Drifted {
 		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
 			"this account, then: faceauth login undo 1000h, or enrol again"
@@ -193,7 +194,7 @@ func learning(s socket.Status) string {
 }
 
 // may says whether a login may begin.
-func may(s socket.Status) string {
+func may(s tablet.Status) string {
 	switch {
 	case s.Refusal != "" && s.Wait > 0:
 		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(s.Wait, "second"), s.Refusal)

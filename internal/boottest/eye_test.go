@@ -134,7 +134,7 @@ func TestBrokenStore(t *testing.T) {
 		s.trust(t)
 	}()
 	for _, c := range []struct{ name, how, says string }{
-		{"damaged", "head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "damaged store"},
+		{"damaged", "head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "not a faceauth database"},
 		{"read-only", "cp -a /root/before/. /var/lib/faceauth/; mount --bind /var/lib/faceauth/profiles " +
 			"/var/lib/faceauth/profiles; mount -o remount,bind,ro /var/lib/faceauth/profiles", "read-only file system"},
 	} {

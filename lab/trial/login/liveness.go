@@ -198,7 +198,7 @@ func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, 
 		return 0, false, nil
 	}
 	begun := time.Unix(0, 0)
-	s, err := tablet.NewSession(o.Policy, face.Space{}, tablet.Left, begun)
+	s, err := tablet.NewSession(o.Policy, face.Space{}, tablet.TurnLeft, begun)
 	if err != nil {
 		return 0, false, err
 	}

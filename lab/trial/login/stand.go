@@ -27,18 +27,18 @@ type stand struct {
 	clock  time.Time
 	frames []face.Frame
 	ends   bool        // the camera ends after the frames, instead of showing nobody
-	side   tablet.Side // side of the next challenge
+	side   tablet.Word // side of the next challenge
 }
 
 func newStand(dir string, space face.Space, o Options) (*stand, error) {
-	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey(), space)
+	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey([32]byte{}), space)
 	if err != nil {
 		return nil, err
 	}
-	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), side: tablet.TurnLeft}
 	opt := o.Tablet
 	opt.Now = s.now
-	opt.Draw = func() tablet.Side { return s.side }
+	opt.Draw = func() tablet.Word { return s.side }
 	if s.Authenticator, err = tablet.New(store, space, s.camera, opt); err != nil {
 		store.Close()
 		return nil, err
@@ -152,7 +152,7 @@ func landmarks(turn, nod float64) []face.Point {
 
 // turns returns the side of the next turn of a straight head, and whether the turn comes before a login ends. The
 // person in a recording cannot hear a request. So the challenge asks for this side, and before the turn.
-func (s *stand) turns(frames []face.Frame) (side tablet.Side, ok bool) {
+func (s *stand) turns(frames []face.Frame) (side tablet.Word, ok bool) {
 	faced := time.Duration(0)
 	for _, f := range frames {
 		if f.Time-frames[0].Time > s.Policy().Deadline-2*time.Second {
@@ -167,8 +167,11 @@ func (s *stand) turns(frames []face.Frame) (side tablet.Side, ok bool) {
 		case turn < .25:
 			faced = f.Time
 		case turn > .5:
-			return tablet.Side(p.Turn < 0), faced-frames[0].Time > 400*time.Millisecond
+			if side = tablet.TurnLeft; p.Turn < 0 {
+				side = tablet.TurnRight
+			}
+			return side, faced-frames[0].Time > 400*time.Millisecond
 		}
 	}
-	return false, false
+	return "", false
 }

@@ -227,6 +227,7 @@ func (s *stand) attempts(
 	kind *Attempts,
 	r *Report,
 ) error {
+	other := map[tablet.Word]tablet.Word{tablet.TurnLeft: tablet.TurnRight, tablet.TurnRight: tablet.TurnLeft}
 	in := false
 	n := 0
 	for start := time.Duration(0); ; start += s.o.Every {
@@ -235,7 +236,7 @@ func (s *stand) attempts(
 			break
 		}
 		s.play(rec.Frames[from:], false)
-		s.side = !s.side // both sides equally often
+		s.side = other[s.side]
 		if s.Policy().Challenge == tablet.Turn && genuine {
 			side, turns := s.turns(rec.Frames[from:])
 			if !turns {
