@@ -11,7 +11,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
-	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
 
@@ -35,9 +34,6 @@ func newConfirm(o *options) *cobra.Command {
 			}
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
 				err := g.Confirm(name, numbers, time.Now())
-				if errors.Is(err, online.ErrUnknown) {
-					err = fmt.Errorf("%w; see faceauth people", err)
-				}
 				if errors.Is(err, gallery.ErrNotOffered) {
 					err = fmt.Errorf("%w; run faceauth people confirm again", err)
 				}

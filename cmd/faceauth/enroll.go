@@ -170,8 +170,8 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 			return c.Context().Err()
 		}
 		if err != nil {
-			cli.Warn(c, fmt.Sprintf("%s: %v", p.name, err))
-			not = append(not, p.name)
+			cli.Warn(c, fmt.Sprintf("%s: %v", cell(p.name), err))
+			not = append(not, cell(p.name))
 		}
 	}
 	err = nil

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +24,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/tape"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func TestMain(m *testing.M) {
@@ -140,8 +143,25 @@ type refusing struct{ err error }
 
 func (r refusing) Write([]byte) (int, error) { return 0, r.err }
 
-// If the output cannot be printed, the command fails.
+// If the output cannot be printed, the command fails. And a flag means the same in every command.
 func TestFullOutput(t *testing.T) {
+	means := map[string]string{"infrared": "", "rotate": "", "challenge": "", "out": "", "fps": ""} // each with its own words
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			meaning := fmt.Sprintf("%s, by default %q: %s", f.Value.Type(), f.DefValue, f.Usage)
+			other, there := means[f.Name]
+			if !there {
+				means[f.Name] = meaning
+			} else if other != "" && other != meaning {
+				t.Errorf("--%s of %s: %s; elsewhere: %s", f.Name, c.CommandPath(), meaning, other)
+			}
+		})
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+	}
+	check(newRoot())
 	for _, args := range [][]string{{"--help"}, {"doctor"}, {"version"}, {"models"}, {"help", "people"}} {
 		var stderr bytes.Buffer
 		if code := run(context.Background(), args, refusing{errors.New("no space left")}, &stderr); code != 1 ||

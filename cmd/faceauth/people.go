@@ -105,9 +105,6 @@ func newPeople() *cobra.Command {
 				if recordings, err = search.Forget(g, args[0]); err == nil {
 					err = g.Forget(args[0])
 				}
-				if errors.Is(err, online.ErrUnknown) {
-					err = fmt.Errorf("%w; see faceauth people", err)
-				}
 				return true, err
 			})
 			if err != nil {
@@ -178,7 +175,9 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	switch {
 	case errors.Is(err, errUnchanged):
 		return nil
-	case errors.Is(err, online.ErrUnknown), errors.Is(err, gallery.ErrNotOffered):
+	case errors.Is(err, online.ErrUnknown):
+		return cli.Fail(cli.Refused, fmt.Errorf("%w; see faceauth people", err))
+	case errors.Is(err, gallery.ErrNotOffered):
 		return cli.Fail(cli.Refused, err)
 	case errors.Is(err, face.ErrName), errors.Is(err, gallery.ErrTaken):
 		return cli.Fail(cli.BadUsage, err)

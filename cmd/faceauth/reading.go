@@ -29,9 +29,10 @@ type reading struct {
 	short  []footage.Left // recordings of which a part is missing
 }
 
-// cell returns a text for a cell of a table: one line, without tabs.
+// cell returns a text for a cell of a table: one line, without tabs, as wide as it is printed.
 func cell(text string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`, "\v", `\v`, "\f", `\f`).Replace(text)
+	text = string(cli.Printable([]byte(text)))
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text)
 }
 
 // inventory returns the recordings that are named, and says what is left out.

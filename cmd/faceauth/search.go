@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/eye"
@@ -50,7 +51,7 @@ func newSearch() *cobra.Command {
 	o.LearnerFlags(c)
 	o.galleryFlags(c.Flags())
 	f := c.Flags()
-	f.StringVar(&h.name, "name", "", "the enrolled person to search for")
+	f.StringVar(&h.name, "name", "", "the person's name")
 	o.namesFlag(c)
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
 	f.StringVar(&h.index, "index", "", "file of the index (default: faceauth/cache.db below $XDG_CACHE_HOME or "+
@@ -272,6 +273,9 @@ func (o *options) likeness(c *cobra.Command, v *cli.Vision, path string) (*searc
 
 // portrait returns the vector of the face in a picture.
 func (o *options) portrait(c *cobra.Command, v *cli.Vision, path string) ([]float32, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, cli.Fail(cli.BadUsage, fmt.Errorf("%s is a folder; name one picture in it", path))
+	}
 	src, err := o.stream(c.Context(), c, v, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
 		return nil, err

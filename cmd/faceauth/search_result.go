@@ -92,8 +92,15 @@ func link(path string, at time.Duration) string {
 // source returns the file of a hit: the photograph or the film.
 func source(h search.Hit) string { return cmp.Or(h.File, h.Recording) }
 
-// show prints the result.
+// show prints the result, and writes what else is wanted.
 func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
+	show := o.table
+	if o.JSON {
+		show = o.showJSON
+	}
+	if err := show(c, x); err != nil {
+		return err
+	}
 	if h.sheet != "" {
 		if err := writeSheet(h.sheet, "search", struct {
 			Name, Headline string
@@ -107,9 +114,11 @@ func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
 			return fmt.Errorf("making links in %s: %w", h.out, err)
 		}
 	}
-	if o.JSON {
-		return o.showJSON(c, x)
-	}
+	return nil
+}
+
+// table prints the hits as tables.
+func (o *options) table(c *cobra.Command, x result) error {
 	if len(x.hits) == 0 {
 		return nil
 	}

@@ -5,10 +5,11 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,8 +63,7 @@ func TestSystemTurnedCamera(t *testing.T) {
 	p3 := turnedFolder(t, "p3")
 	const refused = "the camera seems to be turned; try --rotate 180; nothing was enrolled"
 	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery, "--rotate",
-		"0"); code != cli.NoFace ||
-		!strings.Contains(words, refused) {
+		"0"); code != cli.NoFace || !strings.Contains(words, refused) {
 		t.Fatalf("upside down: exit code %d, %s", code, words)
 	}
 	if _, err := os.Stat(gallery); err == nil {
@@ -73,35 +73,18 @@ func TestSystemTurnedCamera(t *testing.T) {
 		!strings.Contains(words, "its pictures are turned by 180 degrees") || strings.Count(words, "seems") != 1 {
 		t.Fatalf("auto: exit code %d, %s", code, words)
 	}
-	people := []string{"p0", "p3"}
-	if !testing.Short() {
-		people = []string{"p0", "p1", "p2", "p3", "p4", "p5"}
-	}
-	for _, name := range people {
+	for _, name := range []string{"p0", "p3"} {
 		for _, rotate := range []string{"auto", "0"} {
-			out, words, code := run("replay", turnedFolder(t, name), "--gallery", gallery, "--json", "--rotate",
-				rotate)
+			out, words, code := run("replay", turnedFolder(t, name), "--gallery", gallery, "--rotate", rotate)
 			if code != 0 {
 				t.Fatalf("%s: exit code %d, %s", name, code, words)
 			}
-			var report struct {
-				Summary struct {
-					People []struct {
-						Name      string `json:"name"`
-						Confirmed int    `json:"confirmed"`
-					} `json:"people"`
-				} `json:"summary"`
-			}
-			fixture.Check(t, json.Unmarshal([]byte(out), &report))
 			confirmed := 0
-			for _, p := range report.Summary.People {
-				if p.Name == "p3" {
-					confirmed += p.Confirmed
-				}
+			if m := regexp.MustCompile(`p3 .* confirmed: (\d+)`).FindStringSubmatch(out); m != nil {
+				confirmed, _ = strconv.Atoi(m[1])
 			}
-			t.Logf("%s with --rotate %s: %d faces are confirmed as p3", name, rotate, confirmed)
 			if name != "p3" && confirmed > 0 || name == "p3" && rotate == "auto" && confirmed < 15 {
-				t.Errorf("%s with --rotate %s: %d faces are confirmed as p3", name, rotate, confirmed)
+				t.Errorf("%s with --rotate %s: %d faces are confirmed as p3: %s", name, rotate, confirmed, out)
 			}
 		}
 	}

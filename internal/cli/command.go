@@ -145,7 +145,7 @@ func unknownCommand(root, c *cobra.Command, args []string, err error) error {
 	}
 	what, _, _ := strings.Cut(err.Error(), " for ")
 	word, _ := strconv.Unquote(strings.TrimPrefix(what, "unknown command "))
-	return errors.New(what + cmp.Or(DidYouMean(meant(root, c, word)), "; see "+c.CommandPath()+" help"))
+	return errors.New(what + cmp.Or(DidYouMean(meant(root, c, word)), "; see "+c.CommandPath()+" --help"))
 }
 
 // meant returns the command lines that somebody may mean who types word after c.

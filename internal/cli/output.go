@@ -30,7 +30,7 @@ type output struct {
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, err := o.w.Write(printable(p)); err != nil {
+	if _, err := o.w.Write(Printable(p)); err != nil {
 		if o.err == nil {
 			o.err = err
 		}
@@ -46,8 +46,8 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// printable returns a text with visible escapes for control characters, except ends of lines and tabs.
-func printable(text []byte) []byte {
+// Printable returns a text with visible escapes for control characters, except ends of lines and tabs.
+func Printable(text []byte) []byte {
 	var b bytes.Buffer
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)

@@ -21,7 +21,7 @@ func TestPrintable(t *testing.T) {
 		"evil\u202egpj.exe":         `evil\u202egpj.exe`,
 		"":                          "",
 	} {
-		if got := string(printable([]byte(text))); got != want {
+		if got := string(Printable([]byte(text))); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
