@@ -75,7 +75,8 @@ type judgement struct {
 // look judges a face by the graph and, if that gives no name, by the enrolled faces alone, so that learning takes no
 // name away. From what only the enrolled faces say, the graph learns nothing. It changes nothing.
 func (l *Learner) look(o Observation) (j judgement) {
-	j.trial = l.graph.Look(o.Vector, l.Radii().sight(), o.Follows...)
+	r := l.Radii()
+	j.trial = l.graph.Look(o.Vector, r.Enrolled, r.Learned, o.Follows...)
 	j.verdict, j.claim = l.judge(j.trial)
 	switch j.verdict.Reason {
 	case Outlier, NoPath, Tie, Strayed: // the graph does not tell

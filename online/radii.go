@@ -75,11 +75,6 @@ func (l *Learner) measure() Radii {
 	return r
 }
 
-// sight returns the distances over which a face is judged.
-func (r Radii) sight() quantized.Sight {
-	return quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned}
-}
-
 // recognises reports whether a face may get a name: it is near enough to an enrolled or learned face, or follows one.
 func (r Radii) recognises(t quantized.Trial) bool {
 	labelled, learned, linked := t.Closest()

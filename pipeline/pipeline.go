@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
@@ -61,7 +62,7 @@ type Pipeline struct {
 	detector  facedet.Detector
 	extractor preprocess.Extractor
 	o         Options
-	tracker   *sighting.BoxTracker
+	tracker   *sighting.Tracker
 	spare     *spare // nil if every frame is examined
 	turned    int    // Turned of the last frame
 }
@@ -188,7 +189,11 @@ func (p *Pipeline) largest(faces []facedet.Face) []facedet.Face {
 
 // track returns the number of the track of each face.
 func (p *Pipeline) track(index int, faces []facedet.Face) []int {
-	return p.tracker.Update(index, boxesOf(faces))
+	samples := make([]face.Sample, len(faces))
+	for i, f := range faces {
+		samples[i].Box = f.Box
+	}
+	return p.tracker.Update(time.Duration(index), samples)
 }
 
 func boxesOf(faces []facedet.Face) []image.Rectangle {
@@ -197,14 +202,6 @@ func boxesOf(faces []facedet.Face) []image.Rectangle {
 		boxes[i] = faces[i].Box
 	}
 	return boxes
-}
-
-func (p *Pipeline) sample(img exposed, f facedet.Face, track int) (face.Sample, error) {
-	s, err := p.measured(img, f, track)
-	if err != nil {
-		return s, err
-	}
-	return s, p.complete(img, &s)
 }
 
 // measured returns the sample of a face with its quality, and without vector, liveness and picture.

@@ -208,11 +208,11 @@ func TestAnchor(t *testing.T) {
 			var rest [][]float32
 			labelled := 0
 			for _, f := range faces {
-				if more.Counts().Labelled < 12 && f.Reason != face.Unclear && preprocess.EnrolGate.Passes(f.Quality) {
+				if more.Counts().Labelled < 12 && f.Reason != face.Unclear && preprocess.EnrolGate.Check(f.Quality) == "" {
 					fixture.Check(t, more.Label(f.Vector, 1))
 				}
 				switch {
-				case labelled < 4 && f.Reason != face.Unclear && preprocess.EnrolGate.Passes(f.Quality):
+				case labelled < 4 && f.Reason != face.Unclear && preprocess.EnrolGate.Check(f.Quality) == "":
 					labelled++
 					fixture.Check(t, l.Label(f.Vector, 1))
 				case f.Reason == "":

@@ -46,7 +46,10 @@ func (p *Pipeline) pulsed(frame *facedet.Frame) (samples []face.Sample, pulse fl
 	faces = p.largest(faces)
 	img := exposed{frame.Image, frame.Image, 0}
 	for i, track := range p.track(frame.Index, faces) {
-		s, err := p.sample(img, faces[i], track)
+		s, err := p.measured(img, faces[i], track)
+		if err == nil {
+			err = p.complete(img, &s)
+		}
 		if err != nil {
 			return nil, 0, err
 		}

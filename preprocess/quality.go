@@ -120,9 +120,6 @@ func (g Gate) Check(q face.Quality) face.Reason {
 	return ""
 }
 
-// Passes reports whether g accepts q.
-func (g Gate) Passes(q face.Quality) bool { return g.Check(q) == "" }
-
 // noiseSamples is the largest number of pixels in which noise is measured.
 const noiseSamples = 4096
 

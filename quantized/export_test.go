@@ -31,7 +31,7 @@ func (g *Graph) Resting() bool { return g.sketches.rest > 0 }
 // Room exports room.
 func (c Candidate) Room() bool { return c.room() }
 
-// Far reports whether the point has no edge, and is judged by the vertices within its [Sight].
+// Far reports whether the point has no edge, and is judged by the vertices within sight.
 func (t Trial) Far() bool { return t.far }
 
 // Edge returns the weight of the edge between two vertices, or 0.

@@ -163,8 +163,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 			for range next() % 3 {
 				follows = append(follows, 1+int64(next())%(r.LastID+1))
 			}
-			compareLook(t, steps, g, r, x, follows, quantized.Sight{Labelled: .1 * float64(next()%8),
-				Learned: .1 * float64(next()%8)})
+			compareLook(t, steps, g, r, x, follows, .1*float64(next()%8), .1*float64(next()%8))
 			if r.Delicate {
 				return steps, r, true
 			}
@@ -209,10 +208,10 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 
 // compareLook compares the result for a point that is only judged.
 func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32, follows []int64,
-	sight quantized.Sight) {
+	enrolled, met float64) {
 	t.Helper()
-	trial := g.Look(x, sight, follows...)
-	want := r.Look(x, sight, follows...)
+	trial := g.Look(x, enrolled, met, follows...)
+	want := r.Look(x, enrolled, met, follows...)
 	if r.Delicate {
 		return
 	}
@@ -237,7 +236,7 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 	if !want.Outlier {
 		compareValues(t, step, trial, want)
 	}
-	alone, want := trial.Labelled(), r.Enrolled(x, sight)
+	alone, want := trial.Labelled(), r.Enrolled(x, enrolled)
 	if r.Delicate {
 		return
 	}

@@ -108,7 +108,7 @@ func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation 
 func TestNotFinite(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
 		for name, take := range map[string]func(g *quantized.Graph){
-			"look":  func(g *quantized.Graph) { g.Look([]float32{bad, 0}, quantized.Sight{}) },
+			"look":  func(g *quantized.Graph) { g.Look([]float32{bad, 0}, 0, 0) },
 			"place": func(g *quantized.Graph) { g.Place([]float32{bad, 0}) },
 			"label": func(g *quantized.Graph) { g.Label([]float32{bad, 0}, 0) },
 		} {
@@ -181,7 +181,7 @@ func TestFull(t *testing.T) {
 	if keep(t, g, []float32{40.1}, 4, 5) || !g.Full() || g.Learned() != 4 || g.R() != before {
 		t.Fatalf("a fifth point was kept: full %t, %d learned, R %g", g.Full(), g.Learned(), g.R())
 	}
-	trial := g.Look([]float32{40.1}, quantized.Sight{})
+	trial := g.Look([]float32{40.1}, 0, 0)
 	if v := solved(t, g, trial); v[4] < .9 {
 		t.Errorf("a full graph gives it %v", v[4])
 	}

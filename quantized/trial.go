@@ -31,19 +31,15 @@ type looked struct {
 // Candidate is a [Trial] whose point can be kept.
 type Candidate struct{ Trial }
 
-// Sight has the greatest distances from a labelled and from a learned vertex at which a point without an edge can be
-// judged. Zero means the edge radius.
-type Sight struct{ Labelled, Learned float64 }
-
 // Look tries the point x. Follows has the IDs of vertices that are known to be the same person or thing, such as
 // earlier points of the same track. The point gets edges to them, up to [Config].Link long.
 //
-// A point without an edge is judged by the vertices within s, but cannot be kept.
+// A point without an edge is judged by the labelled and the learned vertices within these distances, but cannot be kept.
 //
 // It panics if x has another dimension, or a coordinate that is not finite.
-func (g *Graph) Look(x []float32, s Sight, follows ...int64) Trial {
+func (g *Graph) Look(x []float32, labelled, learned float64, follows ...int64) Trial {
 	square := g.take(x)
-	near := g.within(g.probe, square, max(s.Labelled, g.reach), max(s.Learned, g.reach))
+	near := g.within(g.probe, square, max(labelled, g.reach), max(learned, g.reach))
 	g.enrolled = g.enrolled[:0]
 	for _, e := range near {
 		if g.label[e.to] != unlabelled {
@@ -165,7 +161,7 @@ func (t Trial) Same(u Trial) bool {
 }
 
 // Outlier reports whether the point has no edge to any vertex, because all its compact weights are below epsilon, and
-// no vertex within its [Sight].
+// no vertex within sight: see [Graph.Look].
 func (t Trial) Outlier() bool { return len(t.near) == 0 }
 
 // Home returns the vertex that would take the point in. Ok is false if there is none.

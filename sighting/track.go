@@ -62,7 +62,7 @@ const newestFaces = 5
 type Tracker struct {
 	limits
 	scale float64
-	given bool      // see [NewStillsTracker]
+	given bool      // see [NewStillsWatcher]
 	last  int       // the number of the newest track
 	live  []*person // by number
 
@@ -88,45 +88,16 @@ func NewTracker(space face.Space) *Tracker {
 	return &Tracker{limits: limitsOf(space), scale: space.Scale}
 }
 
-// NewStillsTracker returns a tracker for a source whose pictures lie far apart in time, and that knows which faces are
-// one person, by the Track of its samples. Places then mean nothing, and each face is compared as after a gap.
-func NewStillsTracker(space face.Space) *Tracker {
-	t := NewTracker(space)
-	t.given = true
-	return t
-}
-
 // Restart ends all tracks: the next frame continues none before it.
 func (t *Tracker) Restart() { t.live = nil }
 
-// Limits of [NewBoxTracker].
-const (
-	boxOverlap = .3 // least overlap of the boxes of one face in two frames
-	boxGap     = 10 // frames without the face after which a track ends
-)
-
-// BoxTracker gives numbers to the faces in frames by the overlap of boxes only. One goroutine may use it at a time.
-type BoxTracker struct{ t *Tracker }
-
-// NewBoxTracker returns a tracker for faces without vectors. A face may be missing in up to ten frames.
-func NewBoxTracker() *BoxTracker {
+// NewBoxTracker returns a tracker of faces without vectors, by the overlap of boxes alone: at least .3 in two frames. Its
+// time is the number of a frame, and a face may be missing in up to ten frames.
+func NewBoxTracker() *Tracker {
 	t := NewTracker(face.Space{})
-	t.overlap, t.gap = boxOverlap, boxGap // one frame is one unit of time
-	return &BoxTracker{t}
+	t.overlap, t.gap = .3, 10
+	return t
 }
-
-// Update returns the track number of each box in a frame. Frame numbers must rise. Track numbers start at 1 and are
-// never reused.
-func (b *BoxTracker) Update(frame int, boxes []image.Rectangle) []int {
-	faces := make([]face.Sample, len(boxes))
-	for i, box := range boxes {
-		faces[i].Box = box
-	}
-	return b.t.Update(time.Duration(frame), faces)
-}
-
-// Restart ends all tracks, as [Tracker.Restart] does.
-func (b *BoxTracker) Restart() { b.t.Restart() }
 
 // beats is the number of frames after which a track without a face ends while the clock stands.
 const beats = 50
@@ -278,7 +249,7 @@ func (t *Tracker) nearest(f face.Sample, looks [][]float32) float64 {
 }
 
 // source returns the last person of a face's track in the source, if that counts: for a held face, or with
-// [NewStillsTracker]. It is nil otherwise.
+// [NewStillsWatcher]. It is nil otherwise.
 func (t *Tracker) source(f face.Sample) (last *person) {
 	for _, p := range t.live {
 		if (f.Held || t.given) && p.track == f.Track && (last == nil || p.at >= last.at) {

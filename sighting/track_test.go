@@ -82,7 +82,11 @@ func TestBoxTracker(t *testing.T) {
 		{14, []image.Rectangle{at(105)}, []int{2}},                      // gone for ten
 		{25, []image.Rectangle{at(105)}, []int{4}},                      // and for eleven
 	} {
-		got := k.Update(c.frame, c.boxes)
+		faces := make([]face.Sample, len(c.boxes))
+		for i, box := range c.boxes {
+			faces[i].Box = box
+		}
+		got := k.Update(time.Duration(c.frame), faces)
 		if len(got) != len(c.want) {
 			t.Fatalf("frame %d: %v, want %v", c.frame, got, c.want)
 		}
@@ -96,7 +100,7 @@ func TestBoxTracker(t *testing.T) {
 
 // If the source knows who is who, places and distances join and part nobody; a face unlike those before causes doubt.
 func TestGiven(t *testing.T) {
-	k := sighting.NewStillsTracker(face.Space{Scale: 1, ImpostorRadius: .9,
+	k := sighting.StillsTracker(face.Space{Scale: 1, ImpostorRadius: .9,
 		Stills: face.Impostors{People: 9, Pairs: 1e4, Distances: [5]float64{1, .9, .8, .7, .6}}}) // .5 at 1e-7
 	at := time.Duration(0)
 	update := func(faces ...face.Sample) []int {

@@ -78,11 +78,12 @@ func NewWatcher(l *online.Learner) *Watcher {
 	return &Watcher{learner: l, tracker: *NewTracker(l.Space()), who: *NewIdentities(l.Space())}
 }
 
-// NewStillsWatcher returns a watcher for a source as [NewStillsTracker] describes it. Two of its pictures, and not
-// three, then give a name if they agree.
+// NewStillsWatcher returns a watcher for a source whose pictures lie far apart in time, and that knows which faces are
+// one person, by the Track of its samples. Places then mean nothing, and each face is compared as after a gap. Two of its
+// pictures, and not three, give a name if they agree.
 func NewStillsWatcher(l *online.Learner) *Watcher {
 	w := NewWatcher(l)
-	w.tracker, w.who.least = *NewStillsTracker(w.learner.Space()), leastStills
+	w.tracker.given, w.who.least = true, leastStills
 	return w
 }
 

@@ -49,13 +49,13 @@ func (g *Graph) standIn(id int64) *Vertex {
 }
 
 // sight returns the edges with which a point without ordinary edges is judged.
-func (g *Graph) sight(x []float32, s quantized.Sight) map[*Vertex]float64 {
+func (g *Graph) sight(x []float32, labelled, learned float64) map[*Vertex]float64 {
 	e := map[*Vertex]float64{}
 	r := g.Config.EdgeRadius()
 	for _, v := range g.Vertices {
-		bound := max(s.Labelled, r)
+		bound := max(labelled, r)
 		if v.Class < 0 {
-			bound = max(s.Learned, r)
+			bound = max(learned, r)
 		}
 		if d := g.Distance(x, v.X); !g.less(bound, d) {
 			shrunk := math.Pow(r/bound, 2)
@@ -66,17 +66,17 @@ func (g *Graph) sight(x []float32, s quantized.Sight) map[*Vertex]float64 {
 }
 
 // Look tries a point on the present graph.
-func (g *Graph) Look(x []float32, s quantized.Sight, follows ...int64) Trial {
+func (g *Graph) Look(x []float32, labelled, learned float64, follows ...int64) Trial {
 	t := g.follow(Trial{X: x, Edges: g.edges(x, g.Vertices, follows)}, follows)
 	if len(t.Edges) == 0 {
-		t.Edges = g.sight(x, s)
+		t.Edges = g.sight(x, labelled, learned)
 		t.Far = len(t.Edges) > 0
 	}
 	return g.try(t)
 }
 
 // Enrolled tries a point on the labelled vertices alone.
-func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
+func (g *Graph) Enrolled(x []float32, labelled float64) Trial {
 	alone := &Graph{Config: g.Config, Classes: g.Classes}
 	of := make(map[*Vertex]*Vertex)
 	for _, v := range g.Vertices {
@@ -85,7 +85,7 @@ func (g *Graph) Enrolled(x []float32, s quantized.Sight) Trial {
 			alone.Vertices, of[u] = append(alone.Vertices, u), v
 		}
 	}
-	t := alone.Look(x, s)
+	t := alone.Look(x, labelled, 0)
 	edges := make(map[*Vertex]float64)
 	for u, w := range t.Edges {
 		edges[of[u]] = w

@@ -8,7 +8,6 @@ import (
 	"sort"
 
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/quantized"
 )
 
 // claim is the class with the largest value for a face, and this value; nil for none.
@@ -58,7 +57,7 @@ func (l *Learner) verdict(o online.Observation) (online.Verdict, claim) {
 	switch v.Reason {
 	case online.Outlier, online.NoPath, online.Tie, online.Strayed:
 		r := l.radii()
-		t := l.Graph.Enrolled(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned})
+		t := l.Graph.Enrolled(o.Vector, r.Enrolled)
 		if w, d := l.judge(t); w.Person != 0 {
 			d.enrolled = true
 			return w, d
@@ -70,7 +69,7 @@ func (l *Learner) verdict(o online.Observation) (online.Verdict, claim) {
 // look tries a face that is only judged.
 func (l *Learner) look(o online.Observation) Trial {
 	r := l.radii()
-	return l.Graph.Look(o.Vector, quantized.Sight{Labelled: r.Enrolled, Learned: r.Learned}, o.Follows...)
+	return l.Graph.Look(o.Vector, r.Enrolled, r.Learned, o.Follows...)
 }
 
 // near reports whether a stored face that judges t is near enough for its kind, or t follows one.

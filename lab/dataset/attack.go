@@ -79,7 +79,7 @@ func (r *Reader) Attackers(ctx context.Context, dir string, enrolled int) ([]eva
 				return nil
 			}
 			s := f.Samples[0]
-			if s.Vector == nil || !preprocess.EnrolGate.Passes(s.Quality) {
+			if s.Vector == nil || preprocess.EnrolGate.Check(s.Quality) != "" {
 				return nil
 			}
 			aligned, err := r.Extractor.Align(img, s.Box, s.Landmarks)

@@ -378,7 +378,7 @@ func (o *options) conditions(ctx context.Context, most int, chosen, values bool)
 				}
 				within := count(distance(x.Vector, y.Vector) <= near)
 				samePairs, same = samePairs+1, same+within
-				if preprocess.LearnGate.Passes(x.Quality) && preprocess.LearnGate.Passes(y.Quality) {
+				if preprocess.LearnGate.Check(x.Quality) == "" && preprocess.LearnGate.Check(y.Quality) == "" {
 					passedPairs, passed = passedPairs+1, passed+within
 				}
 			}

@@ -237,7 +237,7 @@ func (f *films) frames(ctx context.Context, rec *login.Recording, path string) (
 			return nil
 		}
 		s := frame.Samples[0]
-		if s.Vector == nil || !preprocess.EnrolGate.Passes(s.Quality) || math.Abs(s.Quality.Turn) > .2 {
+		if s.Vector == nil || preprocess.EnrolGate.Check(s.Quality) != "" || math.Abs(s.Quality.Turn) > .2 {
 			return nil
 		}
 		aligned, err := f.Extractor.Align(img, s.Box, s.Landmarks)

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/still"
@@ -21,7 +22,7 @@ type shown struct {
 
 // spare holds the faces of one camera as package pipeline does if all of them move.
 type spare struct {
-	tracker *sighting.BoxTracker
+	tracker *sighting.Tracker
 	faces   still.Faces
 	patches map[place][]uint8
 	look    bool
@@ -34,12 +35,12 @@ func newSpare(patches map[place][]uint8, held *int) *spare {
 
 // hold returns the faces of a frame; some of them may be held.
 func (s *spare) hold(f face.Frame) []face.Sample {
-	boxes := make([]image.Rectangle, len(f.Samples))
+	boxes, places := make([]image.Rectangle, len(f.Samples)), make([]face.Sample, len(f.Samples))
 	for i, x := range f.Samples {
-		boxes[i] = x.Box
+		boxes[i], places[i].Box = x.Box, x.Box
 	}
 	samples := make([]face.Sample, len(f.Samples))
-	for i, track := range s.tracker.Update(f.Index, boxes) {
+	for i, track := range s.tracker.Update(time.Duration(f.Index), places) {
 		l := still.Look{
 			Sample:  f.Samples[i],
 			Patch:   s.patches[place{f.Index, boxes[i]}],

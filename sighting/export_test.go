@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sighting
+
+import "github.com/faceauth/faceauth/face"
+
+// StillsTracker returns the tracker of [NewStillsWatcher].
+func StillsTracker(space face.Space) *Tracker {
+	t := NewTracker(space)
+	t.given = true
+	return t
+}
