@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/lab/dataset"
 	"github.com/faceauth/faceauth/lab/trial/days"
@@ -71,7 +72,8 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 	}
 	t.Spare = !o.EveryFrame
 	bar := cli.NewProgress(-1, "days")
-	t.Usable, t.Day = preprocess.EnrolGate.Passes, func() { bar.Add(1) }
+	t.Usable = func(q face.Quality) bool { return preprocess.EnrolGate.Check(q) == "" }
+	t.Day = func() { bar.Add(1) }
 	r, err := days.Run(c.Context(), v.Space, all, t)
 	bar.Finish()
 	if errors.Is(err, days.ErrTooFew) {
