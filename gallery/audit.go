@@ -83,10 +83,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	// Edges have a longest length: an isolated face has no edge, instead of edges with tiny weights. They are longer
 	// than the learner's edges, because turned heads would otherwise have no neighbours. Nobody is recognised by them.
 	near := anomaly.Near(x, y, g.Space().Scale, kernel, kernel.Weight(auditReach*c.EdgeRadius()))
-	scores, err := near.SoftHarmonic(v, auditFit, auditGamma)
-	if err != nil {
-		return nil, err
-	}
+	scores := near.SoftHarmonic(v, auditFit, auditGamma)
 	for i := range all {
 		u := &all[i]
 		u.Margin, u.Score, u.Isolated = near.OwnMinusOther(i), scores[i], len(near.Edges[i]) == 0

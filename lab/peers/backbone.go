@@ -24,8 +24,8 @@ const lloydRounds = 20
 // centroids, and the scores are the scores of [SoftHarmonic].
 //
 // Weights come from the kernel on Euclidean distances. The thesis prints a compact form in which gamma is multiplied by
-// c; here it is divided by c, which agrees with the full graph. The error wraps [ErrExamples], [anomaly.ErrLabels] or
-// [anomaly.ErrSetting], or comes from the context.
+// c; here it is divided by c, which agrees with the full graph. The error wraps [ErrExamples], [ErrLabels] or
+// [ErrSetting], or comes from the context.
 func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.Kernel,
 	c, gamma float64) ([]float64, error) {
 	classes, err := checkExamples(x, y)
@@ -33,10 +33,10 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 		return nil, err
 	}
 	if k < 1 {
-		return nil, fmt.Errorf("%w: %d centroids for a class", anomaly.ErrSetting, k)
+		return nil, fmt.Errorf("%w: %d centroids for a class", ErrSetting, k)
 	}
 	if !(kernel.Denominator > 0) {
-		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive", anomaly.ErrSetting,
+		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive", ErrSetting,
 			kernel.Denominator)
 	}
 	var vertices [][]float32

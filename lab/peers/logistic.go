@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
@@ -14,7 +13,7 @@ import (
 
 // Logistic trains a multinomial logistic regression. It minimises half the squared weights, without biases, plus cost >
 // 0 times the negative log-likelihood. A score is the probability of the other classes. The error of the trainer wraps
-// [ErrExamples], [anomaly.ErrLabels], [anomaly.ErrSetting], or comes from an optimiser that found no minimum.
+// [ErrExamples], [ErrLabels], [ErrSetting], or comes from an optimiser that found no minimum.
 func Logistic(cost float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		classes, err := checkExamples(x, y)
@@ -22,7 +21,7 @@ func Logistic(cost float64) Trainer {
 			return nil, err
 		}
 		if !(cost > 0) || math.IsInf(cost, 1) {
-			return nil, fmt.Errorf("%w: the cost is %g, and must be positive", anomaly.ErrSetting, cost)
+			return nil, fmt.Errorf("%w: the cost is %g, and must be positive", ErrSetting, cost)
 		}
 		l := newLogLikelihood(x, y, classes, cost)
 		result, err := optimize.Minimize(optimize.Problem{Func: l.value, Grad: l.gradient},

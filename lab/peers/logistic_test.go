@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/lab/peers"
 )
 
@@ -36,10 +35,10 @@ func TestLogistic(t *testing.T) {
 			t.Errorf("cost %g: probabilities sum to %g", cost, sum)
 		}
 	}
-	if _, err := peers.Logistic(0)(x, y); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Logistic(0)(x, y); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("a cost of 0: error %v", err)
 	}
-	if _, err := peers.Logistic(1)(x, []int{0, 0}); !errors.Is(err, anomaly.ErrLabels) {
+	if _, err := peers.Logistic(1)(x, []int{0, 0}); !errors.Is(err, peers.ErrLabels) {
 		t.Errorf("one class: %v", err)
 	}
 	score, err := peers.Logistic(1)([][]float32{{-1}, {1}}, []int{0, 2}) // no example has class 1
@@ -73,7 +72,7 @@ func TestConfident(t *testing.T) {
 	if p, c := plain([]float32{6, 0}, 0), confident([]float32{6, 0}, 0); !(c > p && c > .999) {
 		t.Errorf("a wrong label has %g after confident learning, and %g without", c, p)
 	}
-	if _, err := peers.Confident(1, peers.Logistic(1))(x, y); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Confident(1, peers.Logistic(1))(x, y); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("one fold: %v", err)
 	}
 	// With so few examples none is left out.

@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/svm"
 	"gonum.org/v1/gonum/mat"
@@ -28,8 +27,8 @@ var ErrExamples = errors.New("unusable examples")
 
 // WeightedNeighbours returns for each example of a similarity graph with n x n weights the share of the weight around
 // it that belongs to other classes, or 0 without edges. Y has the classes. On a graph of nearest neighbours this is
-// weighted k-NN. An example far from all others is judged by tiny weights, too. The error wraps [anomaly.ErrLabels] or
-// [anomaly.ErrWeights].
+// weighted k-NN. An example far from all others is judged by tiny weights, too. The error wraps [ErrLabels] or
+// [ErrWeights].
 func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
 	if _, err := checkGraph(w, y); err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func checkExamples(x [][]float32, y []int) (k int, err error) {
 			}
 		}
 	}
-	return anomaly.Classes(y)
+	return classesOf(y)
 }
 
 // of returns the examples of a class.
@@ -194,7 +193,7 @@ func Quadratic(ridge float64) Trainer {
 			return nil, err
 		}
 		if !(ridge >= 0) || math.IsInf(ridge, 1) {
-			return nil, fmt.Errorf("%w: the ridge is %g, and must not be negative", anomaly.ErrSetting, ridge)
+			return nil, fmt.Errorf("%w: the ridge is %g, and must not be negative", ErrSetting, ridge)
 		}
 		classes, priors := make([]*distmv.Normal, n), make([]float64, n)
 		for q := range classes {
@@ -267,7 +266,7 @@ func widen(x []float32) []float64 {
 }
 
 // CrossValidate returns the scores of all examples, each from a scorer that was trained without it: on all folds except
-// one. Each class is spread evenly over the folds. The error wraps [anomaly.ErrLabels] if a class has fewer than two
+// one. Each class is spread evenly over the folds. The error wraps [ErrLabels] if a class has fewer than two
 // examples, or comes from the trainer.
 func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64, error) {
 	scores := make([]float64, len(y))
@@ -285,7 +284,7 @@ func crossValidate(x [][]float32, y []int, folds int, train Trainer, held func(i
 		return err
 	}
 	if folds < 2 {
-		return fmt.Errorf("%w: %d folds, and at least two are needed", anomaly.ErrSetting, folds)
+		return fmt.Errorf("%w: %d folds, and at least two are needed", ErrSetting, folds)
 	}
 	at, size := make([]int, len(y)), make([]int, k)
 	for i, class := range y {
@@ -294,7 +293,7 @@ func crossValidate(x [][]float32, y []int, folds int, train Trainer, held func(i
 	}
 	for class, n := range size {
 		if n == 1 {
-			return fmt.Errorf("%w: class %d has one example, and none is left to compare it with", anomaly.ErrLabels,
+			return fmt.Errorf("%w: class %d has one example, and none is left to compare it with", ErrLabels,
 				class)
 		}
 	}

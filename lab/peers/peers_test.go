@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
 )
@@ -197,19 +196,19 @@ func TestPeersBadInput(t *testing.T) {
 			"too few classes":  {[][]float32{{1}, {2}}, []int{1}, peers.ErrExamples},
 			"two lengths":      {[][]float32{{1}, {2, 3}}, []int{0, 1}, peers.ErrExamples},
 			"NaN":              {[][]float32{{1}, {nan}}, []int{0, 1}, peers.ErrExamples},
-			"one class":        {[][]float32{{1}, {2}}, []int{1, 1}, anomaly.ErrLabels},
-			"a negative class": {[][]float32{{1}, {2}}, []int{0, -1}, anomaly.ErrLabels},
+			"one class":        {[][]float32{{1}, {2}}, []int{1, 1}, peers.ErrLabels},
+			"a negative class": {[][]float32{{1}, {2}}, []int{0, -1}, peers.ErrLabels},
 		} {
 			if _, err := train(c.x, c.y); !errors.Is(err, c.want) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
 		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3, train); !errors.Is(err,
-			anomaly.ErrLabels) {
+			peers.ErrLabels) {
 			t.Errorf("%s, a class with one example: error %v", name, err)
 		}
 		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1, train); !errors.Is(err,
-			anomaly.ErrSetting) {
+			peers.ErrSetting) {
 			t.Errorf("%s, one fold: %v", name, err)
 		}
 	}
@@ -230,16 +229,16 @@ func TestPeersBadInput(t *testing.T) {
 	}
 	ctx := context.Background()
 	x, y, _ := clouds(1, 20)
-	if _, err := peers.Backbone(ctx, x, y, 0, kernel, 1, 1); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 0, kernel, 1, 1); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("no centroids: %v", err)
 	}
-	if _, err := peers.Backbone(ctx, x, y, 3, kernel, 1, 0); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 3, kernel, 1, 0); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("no sink: %v", err)
 	}
-	if _, err := peers.Backbone(ctx, x, y, 3, graph.Kernel{}, 1, 1); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 3, graph.Kernel{}, 1, 1); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("no kernel: %v", err)
 	}
-	if _, err := peers.Backbone(ctx, x[:1], y[:1], 3, kernel, 1, 1); !errors.Is(err, anomaly.ErrLabels) {
+	if _, err := peers.Backbone(ctx, x[:1], y[:1], 3, kernel, 1, 1); !errors.Is(err, peers.ErrLabels) {
 		t.Errorf("one class: %v", err)
 	}
 	stop, cancel := context.WithCancel(ctx)

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -21,14 +20,14 @@ import (
 // all classes, the score is 0.
 //
 // It reads each weight a fixed number of times, and holds O(n) numbers beside them, so w may compute weights when they
-// are read. The error wraps [anomaly.ErrLabels], [anomaly.ErrWeights] or [anomaly.ErrSetting].
+// are read. The error wraps [ErrLabels], [ErrWeights] or [ErrSetting].
 func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	k, err := checkGraph(w, y)
 	if err != nil {
 		return nil, err
 	}
 	if !(lambda >= 0) || math.IsInf(lambda, 1) {
-		return nil, fmt.Errorf("%w: lambda is %g, and must not be negative", anomaly.ErrSetting, lambda)
+		return nil, fmt.Errorf("%w: lambda is %g, and must not be negative", ErrSetting, lambda)
 	}
 	n := len(y)
 	size, volume := make([]float64, k), make([]float64, k)

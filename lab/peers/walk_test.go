@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
-	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
 	"gonum.org/v1/gonum/mat"
@@ -63,11 +62,11 @@ func TestRandomWalkInput(t *testing.T) {
 	w := weights([][]float32{{0, 0}, {1, 0}, {0, 0}, {9, 9}}, 1)
 	for name, y := range map[string][]int{"too few labels": {0, 1, 0}, "one class": {1, 1, 1, 1},
 		"a negative class": {0, -1, 0, 1}} {
-		if _, err := peers.RandomWalk(w, y, 0); !errors.Is(err, anomaly.ErrLabels) {
+		if _, err := peers.RandomWalk(w, y, 0); !errors.Is(err, peers.ErrLabels) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := peers.RandomWalk(w, []int{0, 1, 0, 1}, -1); !errors.Is(err, anomaly.ErrSetting) {
+	if _, err := peers.RandomWalk(w, []int{0, 1, 0, 1}, -1); !errors.Is(err, peers.ErrSetting) {
 		t.Error(err)
 	}
 	s, err := peers.RandomWalk(mat.NewSymDense(3, nil), []int{0, 1, 1}, 0)
