@@ -121,8 +121,9 @@ func (h *house) send(uid int, text string) *client {
 	}
 	h.as(uid, func() {
 		err := error(syscall.EAGAIN)
-		for end := time.Now().Add(20 * time.Second); errors.Is(err, syscall.EAGAIN) && time.Now().Before(end); {
+		for end := time.Now().Add(2 * time.Minute); errors.Is(err, syscall.EAGAIN) && time.Now().Before(end); {
 			c.conn, err = net.Dial("unix", path) // in a flood the socket of users is full
+			time.Sleep(time.Millisecond)
 		}
 		if err != nil {
 			h.t.Error(err)
