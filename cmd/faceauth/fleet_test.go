@@ -67,9 +67,9 @@ func TestFleetOffice(t *testing.T) {
 	b.tells("rename", "bob", "robert")
 	in := func(what string, is func() bool) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(longest); !is(); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("not after 20 s: %s; the devices said %s", what, said)
+				t.Fatalf("in vain: %s; the devices said %s", what, said)
 			}
 		}
 	}

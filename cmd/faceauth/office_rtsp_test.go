@@ -64,7 +64,7 @@ func (c *rtspCamera) start() {
 	if err := c.process.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(longest); ; time.Sleep(50 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", c.address); err == nil {
 			conn.Close()
 			return

@@ -149,7 +149,7 @@ func (h *house) count(begin string) (n int) {
 
 func (h *house) until(what string, ok func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			h.t.Fatalf("in vain: %s", what)
 		}

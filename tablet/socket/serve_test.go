@@ -147,7 +147,7 @@ func (c *client) write(text string) {
 // looking waits until the camera looks for this client.
 func (c *client) looking() {
 	c.t.Helper()
-	c.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	if !c.lines.Scan() || c.lines.Text() != "say looking" {
 		c.t.Fatalf("it does not look: %s, %v", c.lines.Text(), c.lines.Err())
 	}
@@ -156,7 +156,7 @@ func (c *client) looking() {
 // last returns the last answer: the result, or the name of a refusal.
 func (c *client) last() string {
 	c.t.Helper()
-	c.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	for c.lines.Scan() {
 		f := strings.Fields(c.lines.Text())
 		if len(f) > 1 && f[0] != "say" {
@@ -185,7 +185,7 @@ func pam(user string, asker int, challenge string) string {
 // seen waits until the camera is open.
 func (h *house) seen(open bool) {
 	h.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if now, _ := h.camera.Uses(); now > 0 == open {
 			return
 		}
