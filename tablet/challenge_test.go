@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
 )
 
@@ -19,10 +20,7 @@ import (
 //     f  a flat picture that is turned   w  less   n  somebody else, straight on   N  turned to the left
 func act(t *testing.T, p tablet.Policy, side tablet.Word, script string) (*tablet.Session, []tablet.Word) {
 	t.Helper()
-	s, err := tablet.NewSession(p, face.Space{}, side, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(tablet.NewSession(p, face.Space{}, side, noon))(t)
 	var words []tablet.Word
 	now := noon
 	for _, c := range script {
@@ -113,10 +111,7 @@ func TestSessionLiveness(t *testing.T) {
 		{[]float32{1, none, none}, tablet.Lifeless, tablet.NotLive, 1. / 3},
 		{nil, tablet.Looking, tablet.NoFace, math.NaN()},
 	} {
-		s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.TurnLeft, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.TurnLeft, noon))(t)
 		for i, x := range c.scores {
 			f := tablet.Face{Track: 1, Match: true, Liveness: &x}
 			if x == none {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 )
@@ -48,10 +49,7 @@ func (n night) enrol(t *testing.T, user string, colour, infrared []float32, scor
 			took++
 		}
 	}
-	r, err := n.Enroll(t.Context(), user, "", false, count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fixture.Must(n.Enroll(t.Context(), user, "", false, count))(t)
 	count(r)
 	if r.Word == tablet.Enrolled && took != 2*tablet.Stages {
 		t.Errorf("%d faces taken", took)
@@ -75,9 +73,7 @@ func TestInfrared(t *testing.T) {
 		if w := n.enrol(t, "alice", stage.Alice, stage.Carol, .9); w != tablet.Enrolled {
 			t.Fatal(w)
 		}
-		if err := n.Password("alice", 0, ""); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, n.Password("alice", 0, ""))
 		for _, c := range []struct {
 			frames []face.Frame
 			want   tablet.Word
@@ -112,16 +108,12 @@ func TestInfrared(t *testing.T) {
 	t.Run("is bound to the account", bubble(func(t *testing.T) {
 		n := newNight(t)
 		n.enrol(t, "alice", stage.Alice, stage.Carol, .9)
-		if err := n.Password("alice", 0, "mark"); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, n.Password("alice", 0, "mark"))
 		for i, want := range []tablet.Word{tablet.Unproven, tablet.Match} {
 			if w := n.login(t, "alice", lit(stage.Seen(stage.At(stage.Carol, 0), 20), .9)); w != want {
 				t.Fatalf("login %d: %q, want %q", i, w, want)
 			}
-			if err := n.Password("alice", 0, "mark"); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, n.Password("alice", 0, "mark"))
 		}
 	}))
 	t.Run("is not asked without its faces", bubble(func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/faceauth/faceauth/tablet"
 )
@@ -28,10 +29,7 @@ func TestStill(t *testing.T) {
 		{"somebody else's still", false, func(int) float32 { return 0 }, tablet.NoMatch},
 		{"a person", true, func(n int) float32 { return .01 * float32(n) }, tablet.Match},
 	} {
-		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon))(t)
 		n := 0
 		for ; !s.Result().Final; n++ {
 			s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond),
@@ -47,10 +45,7 @@ func TestStill(t *testing.T) {
 func TestStrangerLeaves(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
 	for _, moves := range []bool{false, true} {
-		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon))(t)
 		for n := range 20 {
 			look := float32(0)
 			if moves {
@@ -72,10 +67,7 @@ func TestLooksOfRandomSessions(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	let := 0
 	for range 2000 {
-		s, err := tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(tablet.NewSession(tablet.Policy{}, line, tablet.TurnLeft, noon))(t)
 		spread := []float64{.05, .1, .3}[random.IntN(3)]
 		var mine []float64 // looks of the user on this track, each .12 from the others
 		for n := 0; !s.Result().Final; n++ {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
 )
 
@@ -24,10 +25,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 //	.       nobody       2  two faces
 func play(t *testing.T, p tablet.Policy, script string) (s *tablet.Session, words []tablet.Word) {
 	t.Helper()
-	s, err := tablet.NewSession(p, face.Space{}, tablet.TurnLeft, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = fixture.Must(tablet.NewSession(p, face.Space{}, tablet.TurnLeft, noon))(t)
 	now := noon
 	for _, c := range script {
 		now = now.Add(100 * time.Millisecond)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
@@ -117,9 +118,7 @@ func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error)
 func ready(t *testing.T, o tablet.Options) *desk {
 	d := newDesk(t, o)
 	d.enrol(t, "alice", stage.Alice)
-	if err := d.Password("alice", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Password("alice", 0, ""))
 	return d
 }
 
@@ -159,10 +158,7 @@ func TestLiveness(t *testing.T) {
 			film := stage.Enrolling(stage.Alice)
 			enrol := func() tablet.Word {
 				d.film.Play(stage.Show{Frames: film})
-				r, err := d.Enroll(t.Context(), "alice", "", false, func(tablet.Result) {})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := fixture.Must(d.Enroll(t.Context(), "alice", "", false, func(tablet.Result) {}))(t)
 				return r.Word
 			}
 			if got := enrol(); got != tablet.TimedOut { // no face had a score
@@ -175,9 +171,7 @@ func TestLiveness(t *testing.T) {
 			if got := enrol(); got != tablet.Enrolled {
 				t.Fatalf("a live face is not enrolled: %q", got)
 			}
-			if err := d.Password("alice", 0, ""); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, d.Password("alice", 0, ""))
 			w, words := d.verify(t, "alice", c.frames, nil)
 			if w != c.want || w == tablet.NotLive && !slices.Contains(words, tablet.Lifeless) {
 				t.Errorf("%q, want %q", words, c.want)
@@ -186,9 +180,7 @@ func TestLiveness(t *testing.T) {
 				func(tablet.Result) {}); (err != nil) != (w != tablet.Match) {
 				t.Errorf("after %q: %v", w, err)
 			}
-			if err := d.Password("alice", 0, ""); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, d.Password("alice", 0, ""))
 			if st, err := d.Status("alice"); err != nil || (st.Learned > 0) != c.learns {
 				t.Errorf("%v learned, %v", st.Learned, err)
 			}
@@ -256,17 +248,13 @@ func testVerifyRefused(t *testing.T) {
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.PasswordDue {
 		t.Error(err)
 	}
-	if err := d.Password("alice", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Password("alice", 0, ""))
 	d.pass(49 * time.Hour)
 	if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.PasswordDue ||
 		err.Error() != "the password has not been used for too long: use your password" {
 		t.Error(err)
 	}
-	if err := d.Password("alice", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Password("alice", 0, ""))
 	for i := range 5 {
 		if w, _ := d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil); w != tablet.NoMatch {
 			t.Fatal(w)
@@ -284,9 +272,7 @@ func testVerifyRefused(t *testing.T) {
 	if err := d.Password("bob", 0, ""); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
-	if err := d.Password("alice", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Password("alice", 0, ""))
 	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Challenge: "wink"}, nil); !errors.Is(err,
 		tablet.ErrPolicy) {
 		t.Errorf("an unknown challenge: %v", err)
@@ -409,10 +395,7 @@ func TestLearning(t *testing.T) {
 	t.Parallel()
 	learned := func(d *desk) int {
 		t.Helper()
-		s, err := d.Status("alice")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(d.Status("alice"))(t)
 		return s.Learned
 	}
 	near, far := stage.At(stage.Alice, -.3), stage.At(stage.Alice,
@@ -433,9 +416,7 @@ func TestLearning(t *testing.T) {
 		if n := learned(d); n != 0 {
 			t.Errorf("learned %d faces", n)
 		}
-		if err := d.Password("alice", 0, ""); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Password("alice", 0, ""))
 		if n := learned(d); n != 3 {
 			t.Errorf("after the password: %d faces, want 3", n)
 		}
@@ -545,9 +526,7 @@ func testEnroll(t *testing.T) {
 	if _, err := d.Enroll(t.Context(), " ", "", false, func(tablet.Result) {}); !errors.Is(err, face.ErrName) {
 		t.Error(err)
 	}
-	if err := d.Forget("alice"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Forget("alice"))
 	if err := d.Forget("alice"); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
 	}
@@ -565,10 +544,7 @@ func testAddLook(t *testing.T) {
 	add := func(who []float32) tablet.Word {
 		t.Helper()
 		d.film.Play(stage.Show{Frames: stage.Enrolling(who)})
-		r, err := d.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fixture.Must(d.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}))(t)
 		return r.Word
 	}
 	in := func(who []float32, want tablet.Word) {
@@ -576,9 +552,7 @@ func testAddLook(t *testing.T) {
 		if w, _ := d.verify(t, "alice", stage.Seen(who, 5), nil); w != want {
 			t.Errorf("a login by %v: %q, want %q", who, w, want)
 		}
-		if err := d.Password("alice", 0, ""); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Password("alice", 0, ""))
 	}
 	in(glasses, tablet.NoMatch)
 	for _, far := range [][]float32{stage.Bob, beard} {
@@ -651,9 +625,7 @@ func testAccount(t *testing.T) {
 	d.enrol(t, "alice", stage.Alice)
 	password := func(mark string) {
 		t.Helper()
-		if err := d.Password("alice", 0, mark); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Password("alice", 0, mark))
 	}
 	seen := func(want tablet.Word) {
 		t.Helper()
@@ -729,10 +701,7 @@ func testHistory(t *testing.T) {
 	d.verify(t, "alice", make([]face.Frame, 9), nil) // no attempt
 	said := func() (all []string) {
 		t.Helper()
-		events, err := d.History("alice")
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := fixture.Must(d.History("alice"))(t)
 		for i, e := range events {
 			all = append(all, fmt.Sprint(e.Result, " ", e.Service, " ", e.Asker))
 			if i > 0 && e.At.Before(events[i-1].At) {
@@ -746,9 +715,7 @@ func testHistory(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for range 64 {
-		if err := d.Password("alice", 0, ""); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Password("alice", 0, ""))
 	}
 	if n := len(said()); n != 64 {
 		t.Errorf("%d events", n)

@@ -62,9 +62,7 @@ func newDevice(t testing.TB, args ...string) *device {
 	d.client = socket.Client(filepath.Join(d.dir, "socket"))
 	d.bus.Place("getty@tty7.service")
 	check := filepath.Join(d.dir, "check") // stands in for pam_unix: the password arrives with a zero byte after it
-	if err := os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"), 0o755))
 	listed, so := "", module(t, d.dir)
 	for name, options := range map[string]string{"login": "", "face": "noprompt", "turned": "noprompt"} {
 		stack := fmt.Sprintf("auth [success=3 default=ignore] %s %s\n"+
@@ -105,9 +103,7 @@ func (d *device) camera(recording string) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		d.t.Fatal(err)
 	}
-	if err := os.Symlink(recording, path); err != nil {
-		d.t.Fatal(err)
-	}
+	fixture.Check(d.t, os.Symlink(recording, path))
 }
 
 // start starts the daemon and waits until it is ready. Its camera does not wait, and other tests run beside it, so the
@@ -123,9 +119,7 @@ func (d *device) start() {
 	}, d.args...)...)
 	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address)
 	c.Stderr = d.log
-	if err := c.Start(); err != nil {
-		d.t.Fatal(err)
-	}
+	fixture.Check(d.t, c.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -149,9 +143,7 @@ func (d *device) start() {
 // stop ends the daemon.
 func (d *device) stop(sig os.Signal) {
 	d.t.Helper()
-	if err := d.daemon.Process.Signal(sig); err != nil {
-		d.t.Fatal(err)
-	}
+	fixture.Check(d.t, d.daemon.Process.Signal(sig))
 	<-d.ended
 }
 
@@ -250,9 +242,7 @@ func (d *device) enrol(recording string) {
 	often := d.t.TempDir()
 	for i, f := range slices.Repeat(frames, 4) {
 		link := filepath.Join(often, fmt.Sprintf("%05d%s", i, filepath.Ext(f.Name())))
-		if err := os.Symlink(filepath.Join(recording, f.Name()), link); err != nil {
-			d.t.Fatal(err)
-		}
+		fixture.Check(d.t, os.Symlink(filepath.Join(recording, f.Name()), link))
 	}
 	d.camera(often)
 	d.enrolSeen()

@@ -81,20 +81,13 @@ func boot(t *testing.T) *system {
 	faces, root := fixture.Recordings(t, "faces"), fixture.Root(t)
 	fixture.Models(t)
 	fixture.MountNamespace(t)
-	dir, err := os.MkdirTemp("", "faceauth-boot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := fixture.Must(os.MkdirTemp("", "faceauth-boot"))(t)
+	fixture.Check(t, os.Chmod(dir, 0o755))
 	said := new(fixture.Log)
 	c := exec.Command(filepath.Join(root, "internal/boottest/boot"), dir,
 		root+"=/srv/project", faces+"=/srv/faces", models.Dir()+"=/srv/models")
 	c.Stderr, c.SysProcAttr = said, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, c.Start())
 	s := &system{dir: dir, stop: sync.OnceFunc(func() {
 		c.Process.Signal(syscall.SIGTERM)
 		c.Wait()

@@ -17,10 +17,7 @@ import (
 // documented returns the commands below a heading of docs/login.md, in order and without their comments.
 func documented(t testing.TB, heading string) (commands []string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "login.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(filepath.Join(fixture.Root(t), "docs", "login.md")))(t)
 	_, rest, ok := strings.Cut(string(b), "\n## "+heading+"\n")
 	if !ok {
 		t.Fatalf("docs/login.md has no %q", heading)
@@ -108,10 +105,7 @@ func TestDocs(t *testing.T) {
 	}
 	var b []byte
 	for _, p := range pages {
-		text, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixture.Must(os.ReadFile(p))(t)
 		b = append(b, text...)
 	}
 	help := s.run(t, "faceauth daemon --help; faceauth-lab trial login --help; faceauth doctor --help; "+

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -26,14 +27,8 @@ import (
 func memoryOf(t testing.TB, pid string, needles map[string][]byte) (found map[string]int) {
 	t.Helper()
 	found = make(map[string]int)
-	maps, err := os.ReadFile("/proc/" + pid + "/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mem, err := os.Open("/proc/" + pid + "/mem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := fixture.Must(os.ReadFile("/proc/" + pid + "/maps"))(t)
+	mem := fixture.Must(os.Open("/proc/" + pid + "/mem"))(t)
 	defer mem.Close()
 	total := 0
 	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) r[w-]..`).FindAllStringSubmatch(string(maps),
@@ -73,31 +68,18 @@ func TestForgotten(t *testing.T) {
 			"systemd-creds decrypt --name=faceauth-key /srv/share/copy/key.sealed /srv/share/copy/key; "+
 			"chown -R root /srv/share/copy")
 	copied := filepath.Join(s.dir, "copy")
-	key, err := profile.ReadKey(filepath.Join(copied, "key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := fixture.Must(profile.ReadKey(filepath.Join(copied, "key")))(t)
 	space := models.Default(models.Embedding).Space()
-	store, err := profile.Open(filepath.Join(copied, "profiles"), key, space)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := fixture.Must(profile.Open(filepath.Join(copied, "profiles"), key, space))(t)
 	needles := map[string][]byte{"what is there": []byte("no user of this system has that name")}
 	for _, user := range []string{"alice", "bob"} {
-		b, err := store.Load(user)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(store.Load(user))(t)
 		var p struct {
 			Learner []byte `cbor:"learner"`
 		}
-		if err := cbor.Unmarshal(b, &p); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, cbor.Unmarshal(b, &p))
 		l := new(online.Learner)
-		if err := l.UnmarshalBinary(p.Learner); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.UnmarshalBinary(p.Learner))
 		for i, label := range l.Labels() {
 			var piece []byte // as it is in memory
 			for _, f := range l.Vector(label.ID)[100:116] {
@@ -126,10 +108,7 @@ func TestForgotten(t *testing.T) {
 	}
 	// Neither the faces nor the key are on the disk in clear.
 	delete(needles, "what is there")
-	secret, err := os.ReadFile(filepath.Join(copied, "key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := fixture.Must(os.ReadFile(filepath.Join(copied, "key")))(t)
 	needles["the key"] = secret
 	// Beside this system others may work on the machine of which it is a copy, as root.
 	disk, err := base64.StdEncoding.DecodeString(strings.TrimSpace(s.run(t,
@@ -173,10 +152,7 @@ func TestForgotten(t *testing.T) {
 func (s *system) outside(t testing.TB) string {
 	t.Helper()
 	inside := strings.TrimSpace(s.run(t, "systemctl show -p MainPID --value faceauth"))
-	all, err := filepath.Glob("/proc/[0-9]*/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := fixture.Must(filepath.Glob("/proc/[0-9]*/status"))(t)
 	for _, path := range all {
 		b, err := os.ReadFile(path)
 		if err != nil {

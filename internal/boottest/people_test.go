@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet/socket"
 )
 
@@ -41,10 +42,7 @@ func (s *system) session(t testing.TB, user, kind, script string) string {
 	s.write(t, "/srv/share/script", script+"\n")
 	s.run(t, "chmod 755 /srv/share/in-session; install -m 666 /dev/null /srv/share/out")
 	out, _ := s.try(t, "pamtester "+kind+" boot-session "+user+" open_session close_session")
-	b, err := os.ReadFile(filepath.Join(s.dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(filepath.Join(s.dir, "out")))(t)
 	if !strings.Contains(out, "successfully opened a session") {
 		t.Fatalf("no session: %s\n%s", out, b)
 	}

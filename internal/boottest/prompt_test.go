@@ -176,16 +176,15 @@ func flood() {
 	time.Sleep(time.Minute)
 }
 
-// While a user floods the daemon, every login is done within a second, and the daemon's memory does not grow.
+// While a user floods the daemon, a login takes at most a fifth of a second longer than without, and the daemon's memory
+// does not grow.
 func TestFlooded(t *testing.T) {
 	s := people(t)
 	s.run(t, wake)
-	for _, connections := range []int{1, 100} {
-		s.run(t, fmt.Sprintf("systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood "+
-			"--setenv=CONNECTIONS=%d /srv/share/insider", insider, connections))
-		time.Sleep(2 * time.Second)
-		best := time.Hour // the best of three tries, as the machine is busy, and of nine if three are not enough
-		for try := 0; try < 3 || try < 9 && best > time.Second; try++ {
+	// quickest is the best of three logins, as the machine is busy, and of nine if three are not enough.
+	quickest := func(connections int, limit time.Duration) time.Duration {
+		best := time.Hour
+		for try := 0; try < 3 || try < 9 && best > limit; try++ {
 			a := s.console(t, "login", "", 0)
 			if !a.in {
 				t.Errorf("%d connections: not let in\n%s", connections, s.journal(t))
@@ -193,14 +192,19 @@ func TestFlooded(t *testing.T) {
 			best = min(best, a.total)
 			t.Logf("%d connections: prompt %v, login %v", connections, a.prompt, a.total)
 		}
-		if best > time.Second {
-			t.Errorf("%d connections: the quickest login took %v", connections, best)
+		return best
+	}
+	limit := quickest(0, time.Second) + time.Second/5
+	for _, connections := range []int{1, 100} {
+		s.run(t, fmt.Sprintf("systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood "+
+			"--setenv=CONNECTIONS=%d /srv/share/insider", insider, connections))
+		time.Sleep(2 * time.Second)
+		if best := quickest(connections, limit); best > limit {
+			t.Errorf("%d connections: the quickest login took %v, and may take %v", connections, best, limit)
 		}
 		out := s.run(t, "grep VmRSS /proc/$(systemctl show -p MainPID --value faceauth)/status | tr -dc 0-9")
 		if kB, err := strconv.Atoi(out); err != nil || kB > 200<<10 {
 			t.Errorf("%d connections: %s kB of memory, %v", connections, out, err)
-		} else {
-			t.Logf("%d connections: %d kB of memory", connections, kB)
 		}
 		s.run(t, "systemctl is-active flood; systemctl stop flood")
 	}

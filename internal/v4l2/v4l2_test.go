@@ -201,10 +201,7 @@ func TestFaultyDriver(t *testing.T) {
 		"unplugged": "taking a frame: no such device",
 		"short":     "", "error": "", "long": "", // the next frame comes
 	} {
-		c, err := open(&kernel{formats: grey, spoil: map[int]string{0: name}}, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := fixture.Must(open(&kernel{formats: grey, spoil: map[int]string{0: name}}, time.Second))(t)
 		size, pix, err := c.Read()
 		if want == "" {
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
@@ -32,15 +33,11 @@ func TestReadKey(t *testing.T) {
 	write := func(name string, n int) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, make([]byte, n), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, make([]byte, n), 0o600))
 		return path
 	}
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, syscall.Mkfifo(fifo, 0o600))
 	for what, c := range map[string]struct{ path, want string }{
 		"too short": {write("short", 31), "does not hold 32 bytes"},
 		"too long":  {write("long", 33), "does not hold 32 bytes"},

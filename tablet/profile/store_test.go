@@ -36,10 +36,7 @@ func numbered(n uint64, size int) []byte {
 
 func open(t *testing.T, path string, key profile.Key) *profile.Store {
 	t.Helper()
-	s, err := profile.Open(path, key, space)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(profile.Open(path, key, space))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -47,10 +44,7 @@ func open(t *testing.T, path string, key profile.Key) *profile.Store {
 // users lists the users, and fails unless each profile belongs to its user's number.
 func users(t *testing.T, s *profile.Store, want map[string]uint64) {
 	t.Helper()
-	got, err := s.Users()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixture.Must(s.Users())(t)
 	if len(got) != len(want) || !slices.IsSorted(got) {
 		t.Errorf("users %q, want %v", got, want)
 	}
@@ -72,18 +66,14 @@ func TestStore(t *testing.T) {
 	s := open(t, path, key)
 	users(t, s, nil)
 	for user, n := range map[string]uint64{"alice": 1, "Bob Müller": 2, "carol": 3} {
-		if err := s.Save(user, numbered(n, 50_000)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, s.Save(user, numbered(n, 50_000)))
 	}
 	if err := s.Save("carol", numbered(4, 100)); err != nil { // replaces the first profile
 		t.Fatal(err)
 	}
 	want := map[string]uint64{"alice": 1, "Bob Müller": 2, "carol": 4}
 	users(t, s, want)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, s.Close())
 	s = open(t, path, key)
 	users(t, s, want)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -110,13 +100,9 @@ func TestNoTraces(t *testing.T) {
 	s := open(t, path, key)
 	secret := numbered(7, 100_000)
 	for range 3 { // earlier versions leave pages behind
-		if err := s.Save("alice-in-the-file", secret); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, s.Save("alice-in-the-file", secret))
 	}
-	if err := s.Save("bob", numbered(8, 5000)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, s.Save("bob", numbered(8, 5000)))
 	before := append(read(t, path), read(t, path+"-wal")...)
 	if bytes.Contains(before, []byte("alice-in")) || bytes.Contains(before, secret[:16]) {
 		t.Error("the file shows what it should hide")
@@ -124,9 +110,7 @@ func TestNoTraces(t *testing.T) {
 	s.Close()
 	sealed := sealedBytes(t, path)
 	s = open(t, path, key)
-	if err := s.Delete("alice-in-the-file"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, s.Delete("alice-in-the-file"))
 	users(t, s, map[string]uint64{"bob": 8})
 	after := append(read(t, path), read(t, path+"-wal")...)
 	n := 0
@@ -145,19 +129,14 @@ func TestNoTraces(t *testing.T) {
 		t.Errorf("files are left: %q", left)
 	}
 	// Bob's value is sealed again, too.
-	if err := s.Delete("bob"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, s.Delete("bob"))
 	users(t, s, nil)
 }
 
 // sealedBytes returns the large values of the database, which are alice's.
 func sealedBytes(t *testing.T, path string) (all [][]byte) {
 	t.Helper()
-	d, err := store.Open(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fixture.Must(store.Open(path, false))(t)
 	defer d.Close()
 	if err := d.Query("select key, value from meta where length(value) > 50000", func(r store.Row) error {
 		all = append(all, []byte(r.ColumnText(0)), slices.Clone(r.ColumnRawBlob(1)))
@@ -176,9 +155,7 @@ func TestOpenErrors(t *testing.T) {
 	path := filepath.Join(dir, "store")
 	key := profile.NewKey([32]byte{})
 	s := open(t, path, key)
-	if err := s.Save("alice", numbered(1, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, s.Save("alice", numbered(1, 1000)))
 	begun := time.Now()
 	if _, err := profile.Open(path, key, space); !errors.Is(err, profile.ErrBusy) {
 		t.Errorf("a second program: %v", err)
@@ -202,9 +179,7 @@ func TestOpenErrors(t *testing.T) {
 		"text": []byte("no database"), "other": bytes.Repeat([]byte("other"), 8192),
 	} {
 		other := filepath.Join(dir, "other")
-		if err := os.WriteFile(other, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(other, b, 0o600))
 		if s, err := profile.Open(other, key, space); err == nil {
 			t.Errorf("%s: it is a store", what)
 			s.Close()
@@ -224,9 +199,7 @@ func TestAltered(t *testing.T) {
 	key := profile.NewKey([32]byte{})
 	s := open(t, path, key)
 	for n := range uint64(3) {
-		if err := s.Save(fmt.Sprint("user", n), numbered(n, 9000)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, s.Save(fmt.Sprint("user", n), numbered(n, 9000)))
 	}
 	s.Close()
 	good := read(t, path)
@@ -242,9 +215,7 @@ func TestAltered(t *testing.T) {
 			}
 			b[at] ^= byte(1 + r.IntN(255))
 		}
-		if err := os.WriteFile(other, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(other, b, 0o600))
 		s, err := profile.Open(other, key, space)
 		if err != nil {
 			noticed++
@@ -279,65 +250,29 @@ func TestAltered(t *testing.T) {
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(path))(t)
 	return b
 }
 
 // A store of the first version is read with its key, and a newer one is called so.
 func TestGolden(t *testing.T) {
-	place := func(name, beside string) string {
-		path := fixture.Golden(t, name, func(path string) error {
-			if name != "key" {
-				return nil // written with the key
-			}
-			profiles := filepath.Join("testdata", "profiles")
-			for _, old := range []string{path, profiles} {
-				os.Remove(old)
-			}
-			if err := os.WriteFile(path, []byte("32 bytes that are no secret here"), 0o600); err != nil {
-				return err
-			}
-			key, err := profile.ReadKey(path)
-			if err != nil {
-				return err
-			}
-			s, err := profile.Open(profiles, key, space)
-			if err != nil {
-				return err
-			}
-			return errors.Join(s.Save("alice", numbered(1, 100)), s.Close())
-		})
-		if beside == "" {
-			return path
+	file := filepath.Join(t.TempDir(), "key")
+	fixture.Check(t, os.WriteFile(file, []byte("32 bytes that are no secret here"), 0o600))
+	key := fixture.Must(profile.ReadKey(file))(t)
+	path := fixture.Golden(t, "profiles", func(path string) error {
+		os.Remove(path)
+		s, err := profile.Open(path, key, space)
+		if err != nil {
+			return err
 		}
-		to := filepath.Join(filepath.Dir(beside), name)
-		if err := os.Rename(path, to); err != nil {
-			t.Fatal(err)
-		}
-		return to
-	}
-	file := place("key", "")
-	path := place("profiles", file)
-	key, err := profile.ReadKey(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+		return errors.Join(s.Save("alice", numbered(1, 100)), s.Close())
+	})
 	s := open(t, path, key)
 	users(t, s, map[string]uint64{"alice": 1})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := store.Open(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Exec("update meta set value = ? where key = 'profiles'", []byte("2")),
-		db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, s.Close())
+	db := fixture.Must(store.Open(path, false))(t)
+	fixture.Check(t, errors.Join(db.Exec("update meta set value = ? where key = 'profiles'", []byte("2")),
+		db.Close()))
 	if _, err := profile.Open(path, key, space); !errors.Is(err, profile.ErrVersion) ||
 		!strings.Contains(err.Error(), "it is 2, and this program reads 1; update this program") {
 		t.Error(err)

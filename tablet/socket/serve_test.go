@@ -48,14 +48,9 @@ func newHouse(t *testing.T, o tablet.Options, served socket.Options) *house {
 	if os.Getuid() != 0 {
 		fixture.Missing(t, "only root can be several users; run the tests as root")
 	}
-	dir, err := os.MkdirTemp("", "faceauth-socket") // the name of a test may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := fixture.Must(os.MkdirTemp("", "faceauth-socket"))(t) // the name of a test may be too long for a socket
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.Chmod(dir, 0o755))
 	h := &house{t: t, path: filepath.Join(dir, "s"), log: new(fixture.Log), ended: make(chan error, 1)}
 	h.logind = fixture.StandInLogind(t, nobody)
 	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey([32]byte{}), stage.Space)
@@ -72,10 +67,7 @@ func newHouse(t *testing.T, o tablet.Options, served socket.Options) *house {
 			t.Fatal(err)
 		}
 	}
-	l, err := socket.Listen(h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(socket.Listen(h.path))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { h.ended <- socket.Serve(ctx, l, h.a, served) }()
 	h.stop = sync.OnceValue(func() error { cancel(); return <-h.ended })
@@ -473,10 +465,7 @@ func TestStop(t *testing.T) {
 	if _, err := c.Status(t.Context(), "nobody"); !errors.Is(err, socket.ErrNoService) {
 		t.Errorf("no service: %v", err)
 	}
-	l, err := socket.Listen(h.path) // one that dies
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(socket.Listen(h.path))(t) // one that dies
 	for _, l := range l {
 		defer l.Close()
 		go func() {
