@@ -315,10 +315,7 @@ func TestEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			s, err := e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Picture: 112})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := fixture.Must(e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Picture: 112}))(t)
 			for range 2 {
 				fixture.Must(s.Next(t.Context()))(t)
 			}

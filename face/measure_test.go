@@ -14,6 +14,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -78,10 +79,7 @@ func ExampleMeasure() {
 }
 
 func TestMeasure(t *testing.T) {
-	s, err := face.Measure("x", cloud(5, 60, 10, 16, .1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(face.Measure("x", cloud(5, 60, 10, 16, .1)))(t)
 	if s.Dim != 16 || s.Unit || s.Scale != 1 || !(0 < s.Sigma && s.Sigma < s.Reach && s.Reach < s.ImpostorRadius) ||
 		!(s.GenuineRadius < s.ImpostorRadius) || !s.Stills.Measured() || s.Stills.Check() != nil ||
 		s.Stills.People != 60 || s.Stills.Pairs != 60*59/2*100 {
@@ -127,10 +125,7 @@ func TestMeasure(t *testing.T) {
 // one, of 190 each.
 func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64) (right, strangers int) {
 	t.Helper()
-	l, err := online.New(s, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(s, online.Settings{}))(t)
 	if l.Warnings() == nil {
 		t.Error("no warning")
 	}
@@ -140,16 +135,11 @@ func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64
 			continue
 		}
 		people[name] = online.Person(len(people) + 1)
-		if err := l.Label(vectors[0], people[name]); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label(vectors[0], people[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, x := range all[name][1:] {
-			v, err := l.Observe(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := fixture.Must(l.Observe(x))(t)
 			switch {
 			case v.Person == 0:
 			case name >= "p010":
@@ -164,27 +154,16 @@ func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64
 
 // Few pairs of two people bound the reach by what one person's vectors need: nothing says how near strangers come.
 func TestMeasureFew(t *testing.T) {
-	s, err := face.Measure("few", map[string][][]float32{"a": {{1, 2}, {1, 3}}, "c": {{9, 9}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := online.New(s, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Label([]float32{1, 2}, 1); err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(face.Measure("few", map[string][][]float32{"a": {{1, 2}, {1, 3}}, "c": {{9, 9}}}))(t)
+	l := fixture.Must(online.New(s, online.Settings{}))(t)
+	fixture.Check(t, l.Label([]float32{1, 2}, 1))
 	for _, x := range [][]float32{{5, 5}, {8, 2}, {-5, 2}, {1, 9}} {
 		if v, err := l.Observe(x); err != nil || v.Person != 0 {
 			t.Errorf("%v is %d with confidence %.2f, %v", x, v.Person, v.Confidence, err)
 		}
 	}
 	for people := 4; people <= 8; people++ {
-		s, err := face.Measure("few", cloud(uint64(people), people, 3, 8, .1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(face.Measure("few", cloud(uint64(people), people, 3, 8, .1)))(t)
 		right, strangers := recognised(t, s, 100, 8, .1)
 		t.Logf("%d people: %d of 190 named, %d strangers", people, right, strangers)
 		if right < 171 || strangers > 0 {

@@ -296,10 +296,7 @@ func TestURLLength(t *testing.T) {
 		w.Write(film.Bytes())
 	}))
 	defer s.Close()
-	src, err := facedet.Open(t.Context(), s.URL+"/a.mjpeg", facedet.Options{Timeout: 20 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(t.Context(), s.URL+"/a.mjpeg", facedet.Options{Timeout: 20 * time.Second}))(t)
 	defer src.Close()
 	times, err := drain(t, src)
 	if err != nil || len(times) != 8 {

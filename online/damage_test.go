@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -16,27 +17,17 @@ import (
 // small returns a snapshot with every possible part: people, a rejected face, centroids and a journal.
 func small(t testing.TB) []byte {
 	t.Helper()
-	l, err := online.New(plane, online.Settings{K: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(plane, online.Settings{K: 3}))(t)
 	for i, name := range []online.Person{alice, bob} {
-		if err := l.Label([]float32{float32(i), 0}, name); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label([]float32{float32(i), 0}, name))
 	}
-	if err := l.Reject([]float32{.5, .1}, alice); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.Reject([]float32{.5, .1}, alice))
 	for i := range 12 {
 		if _, err := l.Observe([]float32{float32(i%5) / 8, float32(i%3) / 20}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixture.Must(l.MarshalBinary())(t)
 	return data
 }
 
@@ -57,9 +48,7 @@ const most = 16 << 20
 func TestEveryBitFlipped(t *testing.T) {
 	data := small(t)
 	var l online.Learner
-	if err := l.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.UnmarshalBinary(data))
 	good := snapshot(t, &l)
 	read := 0
 	for i := 0; i < 8*len(data); i++ {
@@ -83,9 +72,7 @@ func TestEveryBitFlipped(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("bit %d", i)
 		}
-		if err := l.UnmarshalBinary(data); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.UnmarshalBinary(data))
 	}
 	if !bytes.Equal(snapshot(t, &l), good) {
 		t.Error("the learner is another one")
@@ -134,9 +121,7 @@ func works(t *testing.T, l *online.Learner) {
 func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
 	t.Helper()
 	m := make(map[string]any)
-	if err := cbor.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, cbor.Unmarshal(data, &m))
 	for _, key := range []string{"space", "settings", "graph"} {
 		inner := make(map[string]any)
 		for k, v := range m[key].(map[any]any) {
@@ -145,10 +130,7 @@ func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
 		m[key] = inner
 	}
 	change(m)
-	out, err := cbor.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixture.Must(cbor.Marshal(m))(t)
 	return out
 }
 

@@ -68,15 +68,10 @@ func faces(seed uint64, n int) [][]float32 {
 
 func learner(t *testing.T, s online.Settings) *online.Learner {
 	t.Helper()
-	l, err := online.New(plane, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(plane, s))(t)
 	for i, name := range []online.Person{alice, bob, carol} {
 		for _, y := range []float32{-.1, .1} {
-			if err := l.Label([]float32{2 * float32(i), y}, name); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, l.Label([]float32{2 * float32(i), y}, name))
 		}
 	}
 	return l
@@ -84,10 +79,7 @@ func learner(t *testing.T, s online.Settings) *online.Learner {
 
 func snapshot(t *testing.T, l *online.Learner) []byte {
 	t.Helper()
-	b, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(l.MarshalBinary())(t)
 	return b
 }
 
@@ -164,10 +156,7 @@ func TestOneBuffer(t *testing.T) {
 	var learned [][]float32
 	for _, x := range faces(31, 60) {
 		buffer = append(buffer[:0], x...)
-		v, err := l.Observe(buffer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := fixture.Must(l.Observe(buffer))(t)
 		if v.Learned {
 			learned = append(learned, x)
 		}
@@ -230,10 +219,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 	l := learner(t, online.Settings{K: 300})
 	var bobs [][]float32
 	for _, x := range faces(33, 200) {
-		v, err := l.Observe(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := fixture.Must(l.Observe(x))(t)
 		if v.Person == bob {
 			bobs = append(bobs, x)
 		}
@@ -241,9 +227,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 	if len(bobs) < 20 || !bytes.Contains(snapshot(t, l), raw(bobs[0])) {
 		t.Fatalf("%d faces of bob: the stream tests too little", len(bobs))
 	}
-	if err := l.Forget(bob); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.Forget(bob))
 	after := snapshot(t, l)
 	for _, x := range append(bobs, []float32{2, -.1}, []float32{2, .1}) {
 		if bytes.Contains(after, raw(x)) {
@@ -251,9 +235,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 		}
 	}
 	var back online.Learner
-	if err := back.UnmarshalBinary(after); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, back.UnmarshalBinary(after))
 }
 
 // A step that adds no vertex allocates its result and no more, whatever the verdict is and however large the graph.
@@ -266,9 +248,7 @@ func TestAllocations(t *testing.T) {
 	// A learner with many rejected faces.
 	told := learner(t, online.Settings{K: 2000})
 	for _, x := range stream[:8] {
-		if err := told.Reject(x, alice); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, told.Reject(x, alice))
 	}
 	for _, x := range stream[:500] {
 		told.Observe(x)
@@ -296,14 +276,9 @@ func TestGoldenSnapshot(t *testing.T) {
 	path := fixture.Golden(t, "snapshot.cbor", func(path string) error {
 		return os.WriteFile(path, small(t), 0o600)
 	})
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := fixture.Must(os.ReadFile(path))(t)
 	var l online.Learner
-	if err := l.UnmarshalBinary(want); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.UnmarshalBinary(want))
 	if !bytes.Equal(snapshot(t, &l), want) {
 		t.Error("a learner from the golden file writes other bytes")
 	}

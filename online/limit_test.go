@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -25,28 +26,20 @@ func TestRightToTheLastCentroid(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("k=%d/people=%d", k, people), func(t *testing.T) {
 			c := newCrowd(people, 512)
-			l, err := online.New(sphereOf(512), online.Settings{K: k})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := fixture.Must(online.New(sphereOf(512), online.Settings{K: k}))(t)
 			labelled := make([][][]float32, people)
 			for i := range people {
 				for range 4 {
 					x := c.face(i)
 					labelled[i] = append(labelled[i], x)
-					if err := l.Label(x, personOf(i)); err != nil {
-						t.Fatal(err)
-					}
+					fixture.Check(t, l.Label(x, personOf(i)))
 				}
 			}
 			right, wrong := 0, 0
 			for q := range turns * people {
 				i := (q*7 + q/people) % people // nobody twice in a row, and in another order each time
 				x := c.face(i)
-				v, err := l.Observe(x)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := fixture.Must(l.Observe(x))(t)
 				switch v.Person {
 				case personOf(i):
 					right++
@@ -95,10 +88,7 @@ func nearest(x []float32, labelled [][][]float32) int {
 func TestLimit(t *testing.T) {
 	space := line
 	space.GenuineRadius = 3
-	l, err := online.New(space, online.Settings{Link: 1.2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(space, online.Settings{Link: 1.2}))(t)
 	shown(t, l, alice, 0)
 	var follows []int64
 	for x := float32(.5); x <= 4; x += .5 {

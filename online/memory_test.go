@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -78,10 +79,7 @@ func measure(t *testing.T) (m memory) {
 	runtime.ReadMemStats(&s)
 	m.heap = s.HeapAlloc
 	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
-		pages, err := strconv.ParseUint(strings.Fields(string(b))[1], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pages := fixture.Must(strconv.ParseUint(strings.Fields(string(b))[1], 10, 64))(t)
 		m.resident = pages * uint64(os.Getpagesize())
 	}
 	return m
@@ -108,23 +106,15 @@ func stroll(t *testing.T) (early, late memory) {
 	t.Helper()
 	const people = 4
 	w := newWalker(people, sphere.Dim)
-	l, err := online.New(sphere, online.Settings{K: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(sphere, online.Settings{K: 500}))(t)
 	for i := range people {
 		for q := range 4 {
-			if err := l.Label(w.at(i, float64(q)), personOf(i)); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, l.Label(w.at(i, float64(q)), personOf(i)))
 		}
 	}
 	right := 0
 	for step := range 40_000 {
-		v, err := l.Observe(w.at(step%people, float64(step/people)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := fixture.Must(l.Observe(w.at(step%people, float64(step/people))))(t)
 		if v.Person == personOf(step%people) {
 			right++
 		}

@@ -5,6 +5,7 @@ package online_test
 import (
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -12,10 +13,7 @@ import (
 // merged into others.
 func TestPath(t *testing.T) {
 	for _, k := range []int{200, 12} {
-		l, err := online.New(line, online.Settings{K: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := fixture.Must(online.New(line, online.Settings{K: k}))(t)
 		shown(t, l, alice, 0)
 		for i := range 40 {
 			if _, err := l.Observe([]float32{.2 * float32(i+1), 0}); err != nil {

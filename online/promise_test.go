@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -40,10 +41,7 @@ func promised(t *testing.T, people, k int, changes bool) {
 	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, GenuineRadius: 1.3,
 		Stills: face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
 	w, r := newWalker(people, dim), rand.New(rand.NewPCG(uint64(people), uint64(k)))
-	l, err := online.New(space, online.Settings{K: k})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(space, online.Settings{K: k}))(t)
 	type shown struct {
 		x      []float32
 		person online.Person
@@ -52,9 +50,7 @@ func promised(t *testing.T, people, k int, changes bool) {
 	for i := range people {
 		name := personOf(i)
 		for q := range 4 {
-			if err := l.Label(w.at(i, float64(q)), name); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, l.Label(w.at(i, float64(q)), name))
 		}
 		for q := range steps {
 			stream = append(stream, shown{w.at(i, 4+2*float64(q)), name})
@@ -68,14 +64,8 @@ func promised(t *testing.T, people, k int, changes bool) {
 			at := start * steps / 4
 			var follows []int64
 			for _, s := range stream[at : at+steps/4] {
-				want, err := alone.Judge(s.x)
-				if err != nil {
-					t.Fatal(err)
-				}
-				seen, err := l.ObserveFrame([]online.Observation{{Vector: s.x, Follows: follows}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := fixture.Must(alone.Judge(s.x))(t)
+				seen := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: s.x, Follows: follows}}))(t)
 				v := seen[0]
 				if follows = nil; v.Stored != 0 {
 					follows = []int64{v.Stored}
@@ -110,10 +100,7 @@ func enrolledAlone(t *testing.T, l *online.Learner) *online.Learner {
 	t.Helper()
 	s := l.Settings()
 	s.Freeze = true
-	alone, err := online.New(l.Space(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := fixture.Must(online.New(l.Space(), s))(t)
 	for _, negative := range []bool{false, true} {
 		add := alone.Label
 		if negative {
@@ -121,9 +108,7 @@ func enrolledAlone(t *testing.T, l *online.Learner) *online.Learner {
 		}
 		for _, label := range l.Labels() {
 			if label.Negative == negative {
-				if err := add(l.Vector(label.ID), label.Person); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, add(l.Vector(label.ID), label.Person))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -27,9 +28,7 @@ func TestRadii(t *testing.T) {
 		t.Fatal(err)
 	}
 	for people := 1; people <= 100; people++ {
-		if err := l.Label([]float32{float32(10 * people), 0}, online.Person(people)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label([]float32{float32(10 * people), 0}, online.Person(people)))
 		tens := math.Log10(float64(people))
 		want := online.Radii{Anchor: 1 - .1*tens, Enrolled: 1.1 - .1*tens, Learned: .9 - .1*tens,
 			Learn: min(.8, .9-.1*tens), Link: 1.2}
@@ -45,9 +44,7 @@ func TestRadii(t *testing.T) {
 	}
 	// A rejected face is of no known person. If a new person takes its place, the numbers of labels and classes do not
 	// change.
-	if err := l.Reject([]float32{0, 5}, 7); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.Reject([]float32{0, 5}, 7))
 	rejected := l.Radii()
 	for _, label := range l.Labels() {
 		if label.Negative {
@@ -56,17 +53,13 @@ func TestRadii(t *testing.T) {
 			}
 		}
 	}
-	if err := l.Label([]float32{0, 50}, 1000); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.Label([]float32{0, 50}, 1000))
 	if r := l.Radii(); r.Anchor != rejected.Anchor || !(r.Learned < rejected.Learned) {
 		t.Errorf("one more person: %+v, and before %+v", r, rejected)
 	}
 	// When a person is removed, the distances grow again.
 	before := l.Radii()
-	if err := l.Forget(7); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.Forget(7))
 	if l.Radii().Anchor <= before.Anchor {
 		t.Errorf("%+v, and before %+v", l.Radii(), before)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -15,27 +16,19 @@ var line = face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .4, Gamma: 1e-3, Reac
 func shown(t *testing.T, l *online.Learner, p online.Person, xs ...float32) {
 	t.Helper()
 	for _, x := range xs {
-		if err := l.Label([]float32{x, 0}, p); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label([]float32{x, 0}, p))
 	}
 }
 
 func fresh(t *testing.T) *online.Learner {
 	t.Helper()
-	l, err := online.New(line, online.Settings{K: 60})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(line, online.Settings{K: 60}))(t)
 	return l
 }
 
 func judged(t *testing.T, l *online.Learner, x float32) online.Verdict {
 	t.Helper()
-	v, err := l.Judge([]float32{x, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := fixture.Must(l.Judge([]float32{x, 0}))(t)
 	return v
 }
 
@@ -47,15 +40,10 @@ func TestDenialHarmsNobody(t *testing.T) {
 		Stills: face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
 	w := newWalker(people, dim)
 	learner := func() *online.Learner {
-		l, err := online.New(space, online.Settings{K: 60})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := fixture.Must(online.New(space, online.Settings{K: 60}))(t)
 		for i := range people {
 			for q := range 4 {
-				if err := l.Label(w.at(i, float64(q)), personOf(i)); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, l.Label(w.at(i, float64(q)), personOf(i)))
 			}
 		}
 		for i := range people {
@@ -75,10 +63,7 @@ func TestDenialHarmsNobody(t *testing.T) {
 	}
 	recall := func(l *online.Learner, i int) (right int) {
 		for q := range steps {
-			v, err := l.Judge(w.at(i, 5+2*float64(q)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := fixture.Must(l.Judge(w.at(i, 5+2*float64(q))))(t)
 			if v.Person == personOf(i) {
 				right++
 			}
@@ -86,23 +71,16 @@ func TestDenialHarmsNobody(t *testing.T) {
 		return right
 	}
 	before := learner()
-	data, err := before.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixture.Must(before.MarshalBinary())(t)
 	for a := range people {
 		for b := range people {
 			if a == b {
 				continue
 			}
 			var l online.Learner
-			if err := l.UnmarshalBinary(data); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, l.UnmarshalBinary(data))
 			for q := range 5 {
-				if err := l.Reject(w.at(a, 6+8*float64(q)), personOf(b)); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, l.Reject(w.at(a, 6+8*float64(q)), personOf(b)))
 			}
 			if was, is := recall(before, a), recall(&l, a); is != was || was < steps/2 {
 				t.Errorf("%d of %d faces of %d are recognised after it was denied that they are %d's, and %d before", is,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -47,14 +48,9 @@ func TestTeaches(t *testing.T) {
 		shown(t, l, alice, 0)
 		shown(t, l, bob, 9)
 		if c.reject != 0 {
-			if err := l.Reject([]float32{c.reject, 0}, alice); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, l.Reject([]float32{c.reject, 0}, alice))
 		}
-		v, err := l.ObserveFrame([]online.Observation{c.face})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := fixture.Must(l.ObserveFrame([]online.Observation{c.face}))(t)
 		if learned := l.Counts().Learned == 1; v[0].Learned != c.want || learned != c.want {
 			t.Errorf("%s: learned %t, counted %t: %+v", name, v[0].Learned, learned, v[0])
 		}

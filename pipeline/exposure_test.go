@@ -171,10 +171,7 @@ func TestDimLiveness(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	live, err := preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := fixture.Must(preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t)))(t)
 	defer live.Close()
 	src := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{Timeout: time.Minute}))(t)
 	defer src.Close()

@@ -66,10 +66,7 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := preprocess.Measure(p, f.Box, f.Landmarks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := fixture.Must(preprocess.Measure(p, f.Box, f.Landmarks))(t)
 		all = append(all, sighting.Look{Vector: x, Landmarks: f.Landmarks, Quality: q})
 	}
 	return all

@@ -55,10 +55,7 @@ func recordings(t testing.TB) demo.Script {
 func network(t testing.TB) (facedet.Detector, preprocess.Extractor) {
 	t.Helper()
 	dir := fixture.Models(t)
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir))(t)
 	t.Cleanup(func() { d.Close() })
 	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
 	t.Cleanup(func() { e.Close() })
@@ -115,10 +112,7 @@ func TestSamples(t *testing.T) {
 	s := recordings(t)
 	d, e := network(t)
 	read := func() []byte {
-		src, err := facedet.Open(context.Background(), s.Enrolment[0].Path, facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := fixture.Must(facedet.Open(context.Background(), s.Enrolment[0].Path, facedet.Options{}))(t)
 		defer src.Close()
 		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 64})
 		var frames []face.Frame

@@ -51,10 +51,7 @@ func TestImpostorRadius(t *testing.T) {
 		},
 	}
 	for _, name := range []string{"att", "umist", "faces94_subset"} {
-		people, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name), "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name), "*")))(t)
 		for _, p := range people {
 			sets[name] = append(sets[name], filepath.Base(p))
 		}
@@ -102,10 +99,7 @@ func TestMeasure(t *testing.T) {
 	sets := make(map[string]map[string][][]float32)
 	names := []string{"att", "faces94_subset", "umist"}
 	for _, name := range names {
-		people, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name), "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name), "*")))(t)
 		sets[name] = make(map[string][][]float32)
 		for _, p := range people {
 			sets[name][p] = learnable(t, d, embedding, p)
@@ -193,10 +187,7 @@ func TestAnchor(t *testing.T) {
 	d, e := network(t)
 	anchor := tablet.Anchor(e.Space())
 	for _, set := range []string{"att", "faces94_subset"} {
-		people, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+set), "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+set), "*")))(t)
 		var enrolled, looks []*online.Learner // with four faces, and with up to twelve, as after two further looks
 		var probes [][][]float32
 		for _, p := range people {

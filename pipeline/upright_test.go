@@ -111,10 +111,7 @@ func TestUpright(t *testing.T) {
 func TestUprightWithoutDecision(t *testing.T) {
 	d, e := network(t)
 	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))
-	blank, err := facedet.FromBGR(images[0].Size(), make([]byte, 3*images[0].Size().X*images[0].Size().Y))
-	if err != nil {
-		t.Fatal(err)
-	}
+	blank := fixture.Must(facedet.FromBGR(images[0].Size(), make([]byte, 3*images[0].Size().X*images[0].Size().Y)))(t)
 	defer blank.Close()
 	nobody := make([]*facedet.Picture, 12)
 	for i := range nobody {

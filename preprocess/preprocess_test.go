@@ -55,10 +55,7 @@ func landmarks(box image.Rectangle) []face.Point {
 
 func embedding(t testing.TB) *preprocess.Embedding {
 	t.Helper()
-	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), fixture.Models(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), fixture.Models(t)))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }

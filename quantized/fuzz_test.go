@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference"
 	"github.com/faceauth/faceauth/quantized"
 )
@@ -69,10 +70,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 	c := config(1+int(next()%10), 2)
 	c.Reach, c.Journal, c.Link = .3, int(next()%24), .6
 	c.Gamma = []float64{1e-3, 1, 1e-6}[next()%3]
-	g, err := quantized.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(quantized.New(c))(t)
 	r = &reference.Graph{Config: c}
 	point := func() []float32 {
 		cell := next() & 0x3f
@@ -85,9 +83,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 		switch op := next() % 64; op {
 		case 0, 1, 2:
 			x, class := point(), int(next()%3)
-			if err := g.Label(x, class); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, g.Label(x, class))
 			r.Label(x, class)
 		case 3, 4:
 			if g.Len() > 0 {
@@ -149,9 +145,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 				s.Reach = 0 // the edges are computed again
 			}
 			before := same(g)
-			if g, err = quantized.Restore(g.Config(), s); err != nil {
-				t.Fatal(err)
-			}
+			g = fixture.Must(quantized.Restore(g.Config(), s))(t)
 			if before != same(g) {
 				t.Fatalf("step %d: the graph that was restored is another one", steps)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -84,10 +85,7 @@ func all(t *testing.T, g *quantized.Graph) [][]float64 {
 	t.Helper()
 	var values [][]float64
 	for c := range g.Classes() {
-		v, err := g.Values(func(class int) bool { return class == c })
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := fixture.Must(g.Values(func(class int) bool { return class == c }))(t)
 		values = append(values, v)
 	}
 	return values
@@ -164,9 +162,7 @@ func TestFull(t *testing.T) {
 	c := config(3, 1)
 	g, _ := quantized.New(c)
 	for i := range 50 {
-		if err := g.Label([]float32{float32(10 * i)}, i); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, g.Label([]float32{float32(10 * i)}, i))
 	}
 	// Each learned point is near one labelled point only, so nothing can be merged.
 	for i := range 4 {
@@ -201,9 +197,7 @@ func TestTooManyEdges(t *testing.T) {
 	c := config(50, 1)
 	g, _ := quantized.New(c)
 	for i := range 5 {
-		if err := g.Label([]float32{float32(i) / 100}, 0); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, g.Label([]float32{float32(i) / 100}, 0))
 	}
 	kept := 0
 	for i := range 20 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -59,15 +60,10 @@ func TestSketches(t *testing.T) {
 						Reach: reach, Gamma: 1e-3,
 					}
 					feed := func() *quantized.Graph {
-						g, err := quantized.New(c)
-						if err != nil {
-							t.Fatal(err)
-						}
+						g := fixture.Must(quantized.New(c))(t)
 						for i, x := range points {
 							if i%10 == 0 {
-								if err := g.Label(x, i%3); err != nil {
-									t.Fatal(err)
-								}
+								fixture.Check(t, g.Label(x, i%3))
 							} else {
 								keep(t, g, x, 0, int64(i))
 							}
@@ -117,9 +113,7 @@ func TestSketchesPrune(t *testing.T) {
 		for i := range x {
 			x[i] = float32(r.NormFloat64() / math.Sqrt(512))
 		}
-		if err := g.Label(x, 0); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, g.Label(x, 0))
 	}
 	if asked, left := g.Sketched(); asked < 3000 || left > asked/100 {
 		t.Errorf("%d of %d vertices had to be measured", left, asked)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
@@ -34,10 +35,7 @@ func TestNormBound(t *testing.T) {
 		for i := labelled; i < n; i++ {
 			p.Class[i] = -1
 		}
-		l, err := p.Soft(1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := fixture.Must(p.Soft(1, 1))(t)
 		norm, bound := mat.Norm(l, 2), math.Sqrt(float64(labelled))/(gamma+1)
 		if norm > bound*(1+1e-12) {
 			t.Fatalf("%d vertices, %d labelled, gamma %g: norm %g, bound %g", n, labelled, gamma, norm, bound)
@@ -54,10 +52,7 @@ func TestNormBound(t *testing.T) {
 	p.Class[0] = 0
 	x := slices.Repeat([][]float32{{0}}, n)
 	p.W = dense.Similarity(dense.Distances(x, 1), graph.Heat(1), 1e-6)
-	l, err := p.Soft(1, 1e-6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(p.Soft(1, 1e-6))(t)
 	if norm := mat.Norm(l, 2); norm < 3 || 1/(gamma+1) > 1 {
 		t.Errorf("c_u = 1e-6: norm %g, and the printed bound is %g", norm, 1/(gamma+1))
 	}
@@ -80,31 +75,20 @@ func TestQuantisationErrorDecays(t *testing.T) {
 	}
 	c := quantized.Config{Multiplier: 1.2, Dim: 2, Scale: 1, Kernel: graph.Heat(.4), Epsilon: 1e-3, Gamma: 1e-2}
 	p.W = dense.Similarity(dense.Distances(x, 1), c.Kernel, c.Epsilon)
-	full, err := p.Harmonic()
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := fixture.Must(p.Harmonic())(t)
 	var errors []float64
 	ks := []int{10, 20, 40, 80, 160, n}
 	for _, k := range ks {
 		c.K = k
-		g, err := quantized.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixture.Must(quantized.New(c))(t)
 		for i, x := range x {
 			if i < 6 {
-				if err := g.Label(x, i%2); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, g.Label(x, i%2))
 			} else {
 				keep(t, g, x, -1, int64(i))
 			}
 		}
-		values, err := g.Values(func(class int) bool { return class == 0 })
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := fixture.Must(g.Values(func(class int) bool { return class == 0 }))(t)
 		var sum float64
 		for i, x := range x {
 			near, best := 0, math.Inf(1)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -35,10 +36,7 @@ func TestHeldKeepsName(t *testing.T) {
 		sitting.Held = true
 		photograph := at(500, .05*float32(i%3), .1)
 		photograph.Track = 2
-		seen, err := w.See(time.Duration(40+i)*frame, []face.Sample{sitting, photograph}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		seen := fixture.Must(w.See(time.Duration(40+i)*frame, []face.Sample{sitting, photograph}, nil))(t)
 		if n := names(seen); n[alice] != 1 || seen[0].Verdict.Person != alice ||
 			seen[1].Verdict.Reason != online.BetterFace {
 			t.Fatalf("frame %d: %v, %+v", i, n, seen[1].Verdict)
@@ -68,10 +66,7 @@ func TestHeldGivesNameUp(t *testing.T) {
 		wall.Held = true
 		herself := at(500, .3*float32(i%2), 0)
 		herself.Track = 2
-		seen, err := w.See(time.Duration(3+i)*frame, []face.Sample{wall, herself}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		seen := fixture.Must(w.See(time.Duration(3+i)*frame, []face.Sample{wall, herself}, nil))(t)
 		if n := names(seen); n[alice] != 1 || seen[1].Verdict.Person != alice {
 			t.Fatalf("frame %d: %v, %+v", i, n, seen[1].Verdict)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -14,10 +15,7 @@ import (
 func hold(t *testing.T, w *sighting.Watcher, at time.Duration, s face.Sample) sighting.Seen {
 	t.Helper()
 	s.Vector, s.Held = nil, true
-	seen, err := w.See(at, []face.Sample{s}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := fixture.Must(w.See(at, []face.Sample{s}, nil))(t)
 	return seen[0]
 }
 
@@ -63,9 +61,7 @@ func TestHeldForgotten(t *testing.T) {
 	for i := range 40 {
 		see(t, w, time.Duration(i)*frame, .1)
 	}
-	if err := l.Forget(alice); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.Forget(alice))
 	for i := range 30 {
 		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
 		if s.Belief.Person != 0 || s.Verdict != nil || !w.Look() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -49,14 +50,9 @@ func TestSwappedSeats(t *testing.T) {
 			kept := 0
 			for seed := range uint64(10) {
 				r := rand.New(rand.NewPCG(seed, 0))
-				l, err := online.New(sphere, online.Settings{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := fixture.Must(online.New(sphere, online.Settings{}))(t)
 				for range 4 {
-					if err := l.Label(look(r, owner, spread), alice); err != nil {
-						t.Fatal(err)
-					}
+					fixture.Check(t, l.Label(look(r, owner, spread), alice))
 				}
 				w := sighting.NewWatcher(l)
 				track := 0
@@ -111,10 +107,7 @@ func TestTurnsFarBetweenFrames(t *testing.T) {
 		show := func(looks ...float32) sighting.Seen {
 			t.Helper()
 			now += c.step
-			seen, err := w.See(now, []face.Sample{at(0, looks...)}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			seen := fixture.Must(w.See(now, []face.Sample{at(0, looks...)}, nil))(t)
 			return seen[0]
 		}
 		for range 5 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -20,14 +21,9 @@ func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 	space := plane
 	space.Sigma, space.Gamma, space.Reach = .2, 1e-3, .6
 	space.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
-	l, err := online.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(space, online.Settings{}))(t)
 	for name, x := range map[online.Person]float32{alice: 0, bob: 5} {
-		if err := l.Label([]float32{x, 0}, name); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, l.Label([]float32{x, 0}, name))
 	}
 	return sighting.NewWatcher(l), l
 }
@@ -37,10 +33,7 @@ func watched(t *testing.T) (*sighting.Watcher, *online.Learner) {
 func see(t *testing.T, w *sighting.Watcher, from time.Duration, places ...float32) (last sighting.Seen) {
 	t.Helper()
 	for i, x := range places {
-		seen, err := w.See(from+time.Duration(i)*frame, []face.Sample{at(0, x, 0)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		seen := fixture.Must(w.See(from+time.Duration(i)*frame, []face.Sample{at(0, x, 0)}, nil))(t)
 		last = seen[0]
 	}
 	return last
@@ -129,10 +122,7 @@ func TestDoubt(t *testing.T) {
 		learned := l.Counts().Learned
 		show := func(i int, looks ...float32) sighting.Seen {
 			t.Helper()
-			seen, err := w.See(time.Duration(9+i)*frame, []face.Sample{at(0, looks...)}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			seen := fixture.Must(w.See(time.Duration(9+i)*frame, []face.Sample{at(0, looks...)}, nil))(t)
 			return seen[0]
 		}
 		for i := range 5 {
@@ -154,15 +144,10 @@ func TestDoubt(t *testing.T) {
 // observations to others: none of them is learned late, or joined to a new face.
 func TestRestored(t *testing.T) {
 	w, l := watched(t)
-	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixture.Must(l.MarshalBinary())(t)
 	see(t, w, 0, 9, 9, 9)
 	see(t, w, time.Minute, .1)
-	if err := l.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.UnmarshalBinary(data))
 	if s := see(t, w, time.Minute+frame, .15); s.Trust != sighting.Likely || !s.Verdict.Learned || len(s.Lessons) != 1 ||
 		l.Counts().Learned != 1 {
 		t.Errorf("%+v, %+v", s, l.Counts())
@@ -170,9 +155,7 @@ func TestRestored(t *testing.T) {
 	if s := see(t, w, time.Minute+2*frame, .2); s.Trust != sighting.Confirmed {
 		t.Errorf("%+v", s)
 	}
-	if err := l.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, l.UnmarshalBinary(data))
 	// What is at this number now is bob's.
 	if _, err := l.Observe([]float32{5.1, 0}); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
 	"testing"
 
 	"github.com/faceauth/faceauth/eye"
@@ -31,10 +30,7 @@ func sitter(t *testing.T) (grey []byte, size image.Point, box image.Rectangle) {
 	f := fixture.Must(src.Next(t.Context()))(t)
 	defer f.Close()
 	dir := fixture.Models(t)
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir))(t)
 	defer d.Close()
 	faces, err := d.Detect(f.Image)
 	if err != nil || len(faces) != 1 {

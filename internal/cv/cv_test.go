@@ -259,10 +259,7 @@ func TestNetErrors(t *testing.T) {
 
 // An input that does not fit the network is an error.
 func TestForwardErrors(t *testing.T) {
-	n, err := cv.OpenNet(filepath.Join(fixture.Models(t), models.Default(models.Landmarks).File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := fixture.Must(cv.OpenNet(filepath.Join(fixture.Models(t), models.Default(models.Landmarks).File)))(t)
 	img := fixture.Must(cv.NewImage(image.Pt(30, 30), color.RGBA{90, 90, 90, 255}))(t)
 	defer img.Close()
 	right := cv.Blob{Size: image.Pt(64, 64), Scale: 1. / 256, Gray: true}
@@ -319,10 +316,7 @@ func TestVideo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.avi")
 	w := cv.NewVideoWriter(path, "MJPG", 10)
 	for i := range 5 {
-		img, err := cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(50 * i), 80, 80, 255})
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(50 * i), 80, 80, 255}))(t)
 		fixture.Check(t, w.Write(img))
 		img.Close()
 	}

@@ -23,10 +23,7 @@ func TestMatsClosed(t *testing.T) {
 		t.Skip("hundreds of frames take a while")
 	}
 	film, dir := fixture.Recordings(t, "faces/fast_videos/clm_default.wmv"), fixture.Models(t)
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir))(t)
 	defer d.Close()
 	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
 	defer e.Close()

@@ -35,10 +35,7 @@ func library(t testing.TB) string {
 func both(t testing.TB, d models.Description, dir string) (opencv, ort *Network) {
 	t.Helper()
 	t.Setenv(Variable, "opencv")
-	opencv, err := Open(d, d.Kind, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opencv = fixture.Must(Open(d, d.Kind, dir))(t)
 	t.Cleanup(func() { opencv.Close() })
 	t.Setenv(Variable, "")
 	ort = fixture.Must(Open(d, d.Kind, dir))(t)
@@ -285,9 +282,7 @@ func TestFallsBackToOpenCV(t *testing.T) {
 		dir := t.TempDir()
 		fixture.Check(t, os.WriteFile(filepath.Join(dir, d.File), content, 0o600))
 		if c.library != "" {
-			if err := os.WriteFile(filepath.Join(dir, "libonnxruntime.so"), []byte(c.library), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, os.WriteFile(filepath.Join(dir, "libonnxruntime.so"), []byte(c.library), 0o600))
 		}
 		n := fixture.Must(Open(d, d.Kind, dir))(t)
 		runs, why := n.Runs()
@@ -361,9 +356,7 @@ func TestPrefer(t *testing.T) {
 	d := models.Default(models.Landmarks)
 	dir := t.TempDir()
 	for _, name := range []string{d.File, "libonnxruntime.so"} {
-		if err := os.Symlink(filepath.Join(fixture.Models(t), name), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.Symlink(filepath.Join(fixture.Models(t), name), filepath.Join(dir, name)))
 	}
 	runs := func(want error) {
 		t.Helper()
