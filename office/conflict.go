@@ -85,7 +85,7 @@ func (w *book) Alike(name, other string) error {
 		case a == b:
 			return fmt.Errorf("%w: %s", ErrSame, name)
 		}
-		w.state(t, statement{kind: Alike, person: a, other: b})
+		w.state(t, Correction{Kind: Alike, Person: a, Other: b})
 		return nil
 	})
 }
@@ -114,9 +114,9 @@ func (w *book) TakeBack(stored, against int64) (learned int, err error) {
 				}
 			}
 		}
-		s := statement{kind: Unlabelled}
+		s := Correction{Kind: Unlabelled}
 		if !x.Negative {
-			s.other = x.Person
+			s.Other = x.Person
 		}
 		return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 	})

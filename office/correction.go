@@ -45,29 +45,22 @@ type Correction struct {
 	ID       uint64         `json:"id"`
 	At       time.Time      `json:"at"`
 	Kind     CorrectionKind `json:"kind"`
+	Person   int64          `json:"person,omitempty"`   // whom it names
+	Other    int64          `json:"other,omitempty"`    // who it was taken for
 	Name     string         `json:"name"`               // the name that it gave
 	Was      string         `json:"was,omitempty"`      // the name before
 	Group    uint64         `json:"group,omitempty"`    // its group of unknown faces
 	Sighting uint64         `json:"sighting,omitempty"` // its sighting
+	Face     uint64         `json:"face,omitempty"`     // the picture that was chosen
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
 }
 
-// statement is a correction that is being made.
-type statement struct {
-	kind          CorrectionKind
-	person, other int64  // whom it names, and who it was taken for
-	name, was     string // of a renaming
-	group         uint64
-	sighting      uint64
-	face          uint64 // the picture that was chosen
-}
-
-// state writes a statement, which has made the new labels, and returns its number.
-func (w *book) state(t *gallery.Tx, s statement) int64 {
+// state writes a correction, which has made the new labels, and returns its number.
+func (w *book) state(t *gallery.Tx, c Correction) int64 {
 	t.Exec(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
-		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(s.kind),
-		s.person, s.other, s.name, s.was, int64(s.group), int64(s.sighting), int64(s.face))
+		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(c.Kind),
+		c.Person, c.Other, c.Name, c.Was, int64(c.Group), int64(c.Sighting), int64(c.Face))
 	said := t.Last()
 	t.Made(said)
 	return said
@@ -75,16 +68,16 @@ func (w *book) state(t *gallery.Tx, s statement) int64 {
 
 // corrections calls each with the corrections for which a condition holds.
 func (w *book) corrections(t *gallery.Tx, condition string, each func(Correction), args ...any) error {
-	return t.Query(`select statement.id, at, kind, statement.name, was, stranger, sighting, undone,
+	return t.Query(`select statement.id, at, kind, statement.name, was, stranger, sighting, face, undone,
 		coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '') from statement
 		left join person p on p.id = person left join person o on o.id = other where office = ? and `+condition,
 		func(r gallery.Row) error {
 			c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Kind: CorrectionKind(r.ColumnText(2)),
-				Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)),
-				Sighting: uint64(r.ColumnInt64(6)), Undone: r.ColumnInt64(7) != 0}
+				Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)), Sighting: uint64(r.ColumnInt64(6)),
+				Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0, Person: r.ColumnInt64(9), Other: r.ColumnInt64(10)}
 			if c.Kind != Renamed {
-				c.Name = w.past.nameOf(Arrived, r.ColumnInt64(8), r.ColumnText(10))
-				c.Was = w.past.nameOf(Arrived, r.ColumnInt64(9), r.ColumnText(11))
+				c.Name = w.past.nameOf(Arrived, c.Person, r.ColumnText(11))
+				c.Was = w.past.nameOf(Arrived, c.Other, r.ColumnText(12))
 			}
 			c.CanUndo = !c.Undone && c.Kind != Forgot && c.Kind != ForgotGroup
 			each(c)

@@ -277,7 +277,7 @@ func TestJournal(t *testing.T) {
 		if !got.CanUndo || !got.At.Equal(noon.Add(time.Second)) {
 			t.Errorf("%+v", got)
 		}
-		got.ID, got.At, got.CanUndo = 0, time.Time{}, false
+		got.ID, got.At, got.CanUndo, got.Person, got.Other = 0, time.Time{}, false, 0, 0
 		if got != c.want {
 			t.Errorf("the journal has %+v, want %+v", got, c.want)
 		}

@@ -60,10 +60,6 @@ func Folded(g *gallery.Gallery) error {
 
 // SetIgnored says that a group is ignored.
 func (g *groups) SetIgnored(id uint64) {
-	p, err := g.Get(id)
-	if err != nil {
-		panic(err)
-	}
-	p.Ignored = true
+	g.Get(id).Ignored = true
 	g.shed(id)
 }

@@ -5,7 +5,6 @@ package office
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -151,26 +150,20 @@ func (g *groups) All() []Stranger {
 	return all
 }
 
-// Get returns a group. The error wraps [ErrNoGroup].
-func (g *groups) Get(id uint64) (*Stranger, error) {
+// Get returns a group, or nil.
+func (g *groups) Get(id uint64) *Stranger {
 	for _, p := range g.groups {
 		if p.ID == id {
-			return p, nil
+			return p
 		}
 	}
-	return nil, fmt.Errorf("%w: %d; it may have been named, merged or forgotten", ErrNoGroup, id)
-}
-
-// Has reports whether a group is there.
-func (g *groups) Has(id uint64) bool {
-	_, err := g.Get(id)
-	return err == nil
+	return nil
 }
 
 // Ignored reports whether a group exists and is ignored.
 func (g *groups) Ignored(id uint64) bool {
-	p, err := g.Get(id)
-	return err == nil && p.Ignored
+	p := g.Get(id)
+	return p != nil && p.Ignored
 }
 
 // Find returns the group to which most of the faces belong, or 0.
@@ -195,26 +188,14 @@ func (g *groups) Find(faces []Face) uint64 {
 	return found
 }
 
-// Begin makes a group of faces with a number, in the order in which they were seen.
-func (g *groups) Begin(id uint64, faces []Face) {
-	p := &Stranger{ID: id, changed: true}
-	g.groups = append(g.groups, p)
-	for _, f := range faces {
-		g.add(p, f)
-	}
-	g.shed(p.ID)
+// Begin makes a group with a number, which has no face yet.
+func (g *groups) Begin(id uint64) {
+	g.groups = append(g.groups, &Stranger{ID: id, changed: true})
+	g.shed(id)
 }
 
-// Add adds a face to a group. The error wraps [ErrNoGroup].
-func (g *groups) Add(id uint64, f Face) error {
-	p, err := g.Get(id)
-	if err == nil {
-		g.add(p, f)
-	}
-	return err
-}
-
-func (g *groups) add(p *Stranger, f Face) {
+// Add adds a face to a group.
+func (g *groups) Add(p *Stranger, f Face) {
 	if f.At.After(p.Last) {
 		p.Last, p.changed = f.At, true
 	}

@@ -174,7 +174,7 @@ func (w *book) Choose(name string, face uint64) error {
 		if n == 0 && face != 0 {
 			return ErrNoFaces
 		}
-		w.state(t, statement{kind: Pictured, person: person, face: face})
+		w.state(t, Correction{Kind: Pictured, Person: person, Face: face})
 		return nil
 	})
 }
@@ -241,7 +241,7 @@ func (w *pictures) Shot(e Event) (s Shot) {
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) (err error) {
 		err = w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", func(x Sighting) error {
-			if s.Sighting = x.ID; x.Group == 0 || !w.unknown.Has(x.Group) || w.unknown.Ignored(x.Group) {
+			if s.Sighting = x.ID; w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
 				return nil
 			}
 			faces, err := facesOf(t, x.ID)

@@ -218,7 +218,7 @@ func (w *memory) show(x Sighting) Sighting {
 	} else {
 		x.Group = 0
 	}
-	if x.Group != 0 && !x.Live && !w.unknown.Has(x.Group) {
+	if x.Group != 0 && !x.Live && w.unknown.Get(x.Group) == nil {
 		x.Group = 0
 	}
 	return x

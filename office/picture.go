@@ -73,10 +73,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 			if wrong[i] != "" {
 				continue
 			}
-			number, err := t.Next("face", 1)
-			if err != nil {
-				return err
-			}
+			number, _ := t.Next("face", 1)
 			x := p.Samples[0]
 			faces = append(faces, Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness,
 				At: w.o.Now()})
@@ -84,16 +81,14 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 		if len(faces) == 0 {
 			return nil
 		}
-		_, err := t.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
-			Add: true, Force: force, Numbers: numbersOf(faces),
-		})
+		person, err := w.enrol(t, name, faces, force)
 		if err != nil {
 			return err
 		}
 		for _, f := range faces {
 			f.write(t, w.past.id, 0, 0)
 		}
-		w.state(t, statement{kind: Named, person: w.gallery.Number(name)})
+		w.state(t, Correction{Kind: Named, Person: person})
 		return nil
 	})
 	if err != nil {

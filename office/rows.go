@@ -134,7 +134,7 @@ func (w *keeper) reloadLive(t *gallery.Tx) error {
 		if err == nil && (there == 0) { // so was the person
 			w.wipe(s)
 		}
-		if s.Group != 0 && !w.unknown.Has(s.Group) {
+		if s.Group != 0 && w.unknown.Get(s.Group) == nil {
 			s.ungroup()
 		}
 		w.deny(t, s, v)

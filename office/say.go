@@ -37,31 +37,31 @@ var (
 // changed then.
 func (w *book) Name(group uint64, name string, force bool) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
-		return w.name(t, name, g.Album, force, func(int64) statement { return statement{group: group} })
+		return w.name(t, name, g.Album, force, func(int64) Correction { return Correction{Group: group} })
 	})
 }
 
 // name labels the first faces of somebody unknown, and lets the learner see the others. About says which group of
 // unknown faces and which sighting the person is then; 0 for none.
-func (w *book) name(t *gallery.Tx, name string, all Album, force bool, about func(person int64) statement) error {
+func (w *book) name(t *gallery.Tx, name string, all Album, force bool, about func(person int64) Correction) error {
 	first, rest := all.First()
 	person, err := w.enrol(t, name, first, force)
 	if err != nil {
 		return err
 	}
 	q := about(person)
-	q.kind, q.person = Named, person
+	q.Kind, q.Person = Named, person
 	said := w.state(t, q)
 	if err := w.study(t, said, rest); err != nil {
 		return err
 	}
-	if q.group != 0 { // it has no faces any more
-		w.is(t, said, "stranger = ?1", q.group, person)
-		t.SayOf(said, gallery.FaceGroup, "stranger = ?1", int64(q.group), gallery.Value{Value: int64(0)})
-		t.SayOf(said, gallery.EventWho, "stranger = ?1 and kind = 'unknown'", int64(q.group), gallery.Value{Person: person})
+	if q.Group != 0 { // it has no faces any more
+		w.is(t, said, "stranger = ?1", q.Group, person)
+		t.SayOf(said, gallery.FaceGroup, "stranger = ?1", int64(q.Group), gallery.Value{Value: int64(0)})
+		t.SayOf(said, gallery.EventWho, "stranger = ?1 and kind = 'unknown'", int64(q.Group), gallery.Value{Person: person})
 	}
-	if q.sighting != 0 {
-		w.are(t, said, q.sighting, person)
+	if q.Sighting != 0 {
+		w.are(t, said, q.Sighting, person)
 	}
 	return t.Err()
 }
@@ -177,7 +177,7 @@ func (w *book) Correct(id uint64, is string, was ...string) error {
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known.
 func (w *book) wrong(t *gallery.Tx, s Sighting, album Album, is string) (err error) {
-	q := statement{kind: Denied, other: s.Person, sighting: s.ID}
+	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
 	overruled, stranger := w.overruled(t, s, album)
 	learned, err := w.taught(t, "sighting", int64(s.ID))
 	if err != nil {
@@ -187,14 +187,14 @@ func (w *book) wrong(t *gallery.Tx, s Sighting, album Album, is string) (err err
 	t.Exec("update sighting set learned = null where id = ?", int64(s.ID))
 	if is != "" {
 		first, _ := album.First()
-		if q.person, err = w.enrol(t, is, first, true); err != nil {
+		if q.Person, err = w.enrol(t, is, first, true); err != nil {
 			return err
 		}
 	}
 	said := w.state(t, q)
 	t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
-	if q.person != 0 {
-		return w.are(t, said, s.ID, q.person)
+	if q.Person != 0 {
+		return w.are(t, said, s.ID, q.Person)
 	}
 	if err := w.reject(t, said, s.Person, album.Faces); err != nil {
 		return err
@@ -306,10 +306,10 @@ func (w *book) retract(s Sighting) {
 // identify names the person in an unknown sighting. Its group of unknown faces gets the same name if most faces of the
 // group are then recognised as this person.
 func (w *book) identify(t *gallery.Tx, s Sighting, album Album, name string) error {
-	return w.name(t, name, album, true, func(person int64) statement {
-		q := statement{sighting: s.ID}
-		if g, err := w.unknown.Get(s.Group); err == nil && w.seems(g.Faces) == person {
-			q.group = g.ID
+	return w.name(t, name, album, true, func(person int64) Correction {
+		q := Correction{Sighting: s.ID}
+		if g := w.unknown.Get(s.Group); g != nil && w.seems(g.Faces) == person {
+			q.Group = g.ID
 		}
 		return q
 	})
@@ -386,7 +386,7 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 		if _, err := w.enrol(t, w.gallery.Name(person), first, false); err != nil {
 			return err
 		}
-		said := w.state(t, statement{kind: Confirmed, person: person, sighting: id})
+		said := w.state(t, Correction{Kind: Confirmed, Person: person, Sighting: id})
 		return t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
 			Text: string(sighting.Confirmed), Value: int64(0)})
 	})
@@ -414,11 +414,11 @@ func (w *book) Rename(from, to string) error {
 			return err
 		}
 		if other == 0 {
-			said := w.state(t, statement{kind: Renamed, person: person, name: to, was: from})
+			said := w.state(t, Correction{Kind: Renamed, Person: person, Name: to, Was: from})
 			return t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
 		}
 		gone := t.Join(person, other)
-		said := w.state(t, statement{kind: Renamed, person: other, other: person, name: to, was: from})
+		said := w.state(t, Correction{Kind: Renamed, Person: other, Other: person, Name: to, Was: from})
 		t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
 		t.SayOf(said, gallery.WhoOf, "person = ?1", person, gallery.Value{Person: other})
 		return t.SayOf(said, gallery.EventWho, "person = ?1", person, gallery.Value{Person: other})

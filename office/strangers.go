@@ -13,9 +13,9 @@ import (
 // changeGroup makes a correction to a group of unknown faces. The error wraps [ErrNoGroup].
 func (w *book) changeGroup(group uint64, do func(t *gallery.Tx, g *Stranger) error) error {
 	return w.change(func(t *gallery.Tx) error {
-		g, err := w.unknown.Get(group)
-		if err != nil {
-			return err
+		g := w.unknown.Get(group)
+		if g == nil {
+			return fmt.Errorf("%w: %d; it may have been named, merged or forgotten", ErrNoGroup, group)
 		}
 		return do(t, g)
 	})
@@ -31,7 +31,7 @@ func (w *book) Ignore(group uint64, ignored bool) error {
 		if !ignored {
 			kind = Noticed
 		}
-		said := w.state(t, statement{kind: kind, group: group})
+		said := w.state(t, Correction{Kind: kind, Group: group})
 		return t.Say(said, gallery.IgnoredOf, []uint64{group}, gallery.Value{Value: ignored})
 	})
 }
@@ -40,10 +40,13 @@ func (w *book) Ignore(group uint64, ignored bool) error {
 // database.
 func (w *book) Merge(into, from uint64) error {
 	return w.changeGroup(from, func(t *gallery.Tx, g *Stranger) error {
-		if _, err := w.unknown.Get(into); err != nil || into == from {
-			return err
+		switch {
+		case w.unknown.Get(into) == nil:
+			return fmt.Errorf("%w: %d", ErrNoGroup, into)
+		case into == from:
+			return nil
 		}
-		said := w.state(t, statement{kind: Merged, group: into})
+		said := w.state(t, Correction{Kind: Merged, Group: into})
 		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(g.Last), int64(into))
 		for _, what := range []string{gallery.FaceGroup, gallery.GroupOf, gallery.EventGroup} {
 			t.SayOf(said, what, "stranger = ?1", int64(from), gallery.Value{Value: int64(into)})
@@ -67,7 +70,7 @@ func (w *book) Split(group uint64, faces []uint64) error {
 			return ErrAll
 		}
 		made := w.newGroup(t, g.Last, g.Ignored)
-		said := w.state(t, statement{kind: Split, group: group})
+		said := w.state(t, Correction{Kind: Split, Group: group})
 		return t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: made})
 	})
 }
@@ -85,7 +88,7 @@ func (w *book) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
 func (w *book) ForgetGroup(group uint64) error {
 	return w.changeGroup(group, func(t *gallery.Tx, _ *Stranger) error {
 		w.forgetGroup(t, group)
-		w.state(t, statement{kind: ForgotGroup, group: group})
+		w.state(t, Correction{Kind: ForgotGroup, Group: group})
 		return nil
 	})
 }
@@ -149,7 +152,7 @@ func (w *book) Forget(name string) error {
 		}
 		w.erase(t, "person = ?2", person)
 		t.Forget(person)
-		w.state(t, statement{kind: Forgot})
+		w.state(t, Correction{Kind: Forgot})
 		return nil
 	})
 }

@@ -200,21 +200,19 @@ func (w *cameras) group(s *sighted, b sighting.Belief) {
 	faces := s.album.Faces
 	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
 		if s.Group = w.unknown.Find(faces); s.Group == 0 {
-			s.Group, s.began = w.gallery.Next("stranger"), true
-			w.unknown.Begin(s.Group, faces)
-			s.grouped = faces[len(faces)-1].ID
+			s.Group, s.began, s.grouped = w.gallery.Next("stranger"), true, 0
+			w.unknown.Begin(s.Group)
 		}
 	}
+	p := w.unknown.Get(s.Group)
+	if p == nil { // it was removed for newer ones, or forgotten
+		s.ungroup()
+		return
+	}
 	for _, f := range faces {
-		if s.Group == 0 {
-			return
-		}
-		if f.ID <= s.grouped {
-			continue
-		}
-		s.grouped = f.ID
-		if err := w.unknown.Add(s.Group, f); err != nil { // the group was removed for newer ones, or forgotten
-			s.ungroup()
+		if f.ID > s.grouped {
+			s.grouped = f.ID
+			w.unknown.Add(p, f)
 		}
 	}
 }

@@ -54,13 +54,6 @@ func (w *keeper) visits(q Wanted) []Visit {
 		who := [2]int64{x.Person, int64(x.Group)}
 		i, there := open[who]
 		if who == [2]int64{} || !there || all[i].First.Sub(x.Last) > w.o.Presence.Away {
-			if q.N > 0 && len(all) == q.N { // older sightings may still be the beginning of these
-				earliest := slices.MinFunc(all, func(a, b Visit) int { return a.First.Compare(b.First) })
-				if earliest.First.Sub(x.Last) > w.o.Presence.Away {
-					return errEnough
-				}
-				return nil
-			}
 			open[who] = len(all)
 			all = append(all, Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
 				Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust})
@@ -91,6 +84,9 @@ func (w *keeper) visits(q Wanted) []Visit {
 		return w.sightings(t, condition+" and last >= ?3 and first < ?4 order by last desc", take, about,
 			nanoseconds(q.From), to)
 	})
+	if q.N > 0 {
+		all = all[:min(q.N, len(all))]
+	}
 	return all
 }
 
