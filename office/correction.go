@@ -122,9 +122,7 @@ func (w *book) Undo(id uint64) error {
 		if err != nil {
 			return err
 		}
-		if len(learned) > 0 {
-			t.Learner().Unlearn(learned)
-		}
+		t.Learner().Unlearn(learned)
 		return t.Undo(int64(id))
 	})
 }

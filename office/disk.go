@@ -24,10 +24,9 @@ type keeper struct {
 // Disk tells whether the database can be written. A failure does not end an office: what cameras see stays in memory,
 // within limits, and is written as soon as possible. Corrections are refused meanwhile.
 type Disk struct {
-	Error string    `json:"error,omitempty"` // why writing fails; "" if it works
-	Since time.Time `json:"since,omitzero"`  // when the trouble began
-	Held  int       `json:"held"`            // number of events in memory only; they are lost if the program ends
-	Lost  int       `json:"lost"`            // number of events that were dropped for lack of memory
+	Error string `json:"error,omitempty"` // why writing fails; "" if it works
+	Held  int    `json:"held"`            // number of events in memory only; they are lost if the program ends
+	Lost  int    `json:"lost"`            // number of events that were dropped for lack of memory
 }
 
 // Sentence describes the state for a person.
@@ -105,7 +104,7 @@ func (w *keeper) keep(lazily bool) {
 // look reads the rows, after it has written what cameras have seen. An error gives less, and is noted.
 func (w *keeper) look(do func(t *gallery.Tx) error) {
 	w.keep(true)
-	if err := w.past.look(do); !errors.Is(err, errEnough) {
+	if err := w.gallery.Look(do); !errors.Is(err, errEnough) {
 		w.note(err)
 	}
 }
@@ -156,9 +155,6 @@ func (w *keeper) tellDisk() {
 	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost}
 	if w.fault != nil {
 		d.Error = w.fault.Error()
-		if d.Since = w.disk.Since; d.Since.IsZero() {
-			d.Since = w.o.Now()
-		}
 	}
 	news := (d.Error == "") != (w.disk.Error == "")
 	w.disk = d
@@ -177,7 +173,6 @@ func (w *keeper) minute() {
 	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.kept {
 		w.save()
 	}
-	w.tellDisk()
 }
 
 // tell records events, writes them with the state of the room, and then reports them.

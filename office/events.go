@@ -98,24 +98,17 @@ func (w *Office) Events(id uint64, n int, wanted func(Event) bool) []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, all := w.past, []Event{}
-	take := func(e Event) error {
-		if wanted == nil || wanted(e) {
-			all = append(all, e)
-		}
-		if len(all) >= n {
-			return errEnough
-		}
-		return nil
-	}
-	for _, e := range slices.Backward(p.waiting) {
-		e.Name = p.nameOf(e.Kind, e.Person, e.Name)
-		if int64(e.ID) < before(id) && take(e) != nil {
-			return all
-		}
-	}
 	oldest := max(0, int64(p.state.Last)-int64(p.s.Events))
-	p.look(func(t *gallery.Tx) error {
-		return p.rows(t, "number < ? and number > ? order by number desc", take, before(id), oldest)
+	w.look(func(t *gallery.Tx) error {
+		return p.rows(t, "number < ? and number > ? order by number desc", func(e Event) error {
+			if len(all) == n {
+				return errEnough
+			}
+			if wanted == nil || wanted(e) {
+				all = append(all, e)
+			}
+			return nil
+		}, before(id), oldest)
 	})
 	return all
 }
@@ -164,7 +157,7 @@ func (p *Past) Queue(sink string) *Queue {
 func (q *Queue) Next() (e Event, ok bool) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
-	q.p.look(func(t *gallery.Tx) error {
+	q.p.g.Look(func(t *gallery.Tx) error {
 		return q.p.rows(t, "number > ? order by number limit 1", func(x Event) error {
 			e, ok = x, true
 			return nil
@@ -199,7 +192,7 @@ func (q *Queue) More() <-chan struct{} { return q.more }
 func (q *Queue) Waiting() (waiting, lost int) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
-	q.p.look(func(t *gallery.Tx) error {
+	q.p.g.Look(func(t *gallery.Tx) error {
 		n, err := t.Int("select count(*) from event where office = ? and number > ?", q.p.id, int64(q.done))
 		waiting = int(n)
 		return err

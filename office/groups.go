@@ -37,6 +37,7 @@ type Stranger struct {
 	Best []uint64 `json:"best"`
 	Album
 
+	asked   int      // number of faces that Probably is about
 	fresh   []uint64 // faces that are not written
 	changed bool     // anything is not written
 }
@@ -168,7 +169,7 @@ func (g *groups) Ignored(id uint64) bool {
 
 // Find returns the group to which most of the faces belong, or 0.
 func (g *groups) Find(faces []Face) uint64 {
-	votes := make(map[uint64]int)
+	var votes []uint64
 	for _, f := range faces {
 		best, at := g.near, uint64(0)
 		for _, p := range g.groups {
@@ -176,16 +177,20 @@ func (g *groups) Find(faces []Face) uint64 {
 				best, at = d, p.ID
 			}
 		}
-		votes[at]++
+		votes = append(votes, at)
 	}
-	delete(votes, 0)
-	var found uint64
-	for id, n := range votes {
-		if 2*n > len(faces) && (found == 0 || n > votes[found]) {
-			found = id
+	return majority(votes)
+}
+
+// majority returns what more than half of the votes are for, or 0.
+func majority[N int64 | uint64](votes []N) (is N) {
+	count := make(map[N]int)
+	for _, v := range votes {
+		if count[v]++; 2*count[v] > len(votes) {
+			is = v
 		}
 	}
-	return found
+	return is
 }
 
 // Begin makes a group with a number, which has no face yet.

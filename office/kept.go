@@ -13,11 +13,7 @@ import (
 )
 
 // pictures shows faces: of sightings, of strangers, and of what the learner keeps.
-type pictures struct {
-	*keeper
-	guesses map[uint64]guess // by group
-	guessed uint64           // the turn of the gallery for which they hold
-}
+type pictures struct{ *keeper }
 
 // Portrait is the picture of a face that the learner keeps. At most one of the numbers is not 0.
 type Portrait struct {
@@ -186,12 +182,6 @@ type Probably struct {
 	Near
 }
 
-// guess is the nearest person of the first faces of a stranger, as long as nobody changes.
-type guess struct {
-	faces int
-	is    *Probably // nil: nobody
-}
-
 // mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
 // named, in units of the impostor radius.
 const (
@@ -199,15 +189,11 @@ const (
 	farthest  = 1.25
 )
 
-// probable returns the known person who comes nearest to a stranger, or nil.
-func (w *pictures) probable(g *Stranger) *Probably {
-	if w.guessed != w.gallery.Turn() || w.guesses == nil {
-		w.guessed, w.guesses = w.gallery.Turn(), make(map[uint64]guess)
-	}
+// suppose finds the known person who comes nearest to a stranger, as long as nobody changes.
+func (w *pictures) suppose(g *Stranger) {
 	asked := g.Faces[:min(mostAsked, len(g.Faces))]
-	known, there := w.guesses[g.ID]
-	if there && known.faces == len(asked) {
-		return known.is
+	if g.asked == len(asked) {
+		return
 	}
 	person, distance := int64(0), farthest*w.gallery.Space().ImpostorRadius
 	for _, f := range asked {
@@ -215,12 +201,10 @@ func (w *pictures) probable(g *Stranger) *Probably {
 			person, distance = p, d
 		}
 	}
-	known = guess{faces: len(asked)}
+	g.asked, g.Probably = len(asked), nil
 	if name := w.gallery.Name(person); name != "" {
-		known.is = &Probably{name, person, nearAt(w.gallery.Space(), distance)}
+		g.Probably = &Probably{name, person, nearAt(w.gallery.Space(), distance)}
 	}
-	w.guesses[g.ID] = known
-	return known.is
 }
 
 // Shot is the best picture of an unknown person in one sighting.

@@ -76,20 +76,19 @@ func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
 func (w *Office) Strangers() []Stranger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := w.unknown.All()
-	for i := range all {
-		g := &all[i]
-		g.Visits, g.Probably = max(1, len(w.visits(Wanted{Group: g.ID}))), w.probable(g)
+	for _, g := range w.unknown.groups {
+		w.suppose(g)
+		g.Visits = max(1, len(w.visits(Wanted{Group: g.ID})))
 		g.Best = numbersOf(best(w.gallery.Space(), g.Faces, bestFaces))
 	}
-	return all
+	return w.unknown.All()
 }
 
 // Face returns the picture of a face of a stranger, a sighting or a label, or nil.
 func (w *pictures) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note(w.past.look(func(t *gallery.Tx) (err error) {
+	w.note(w.gallery.Look(func(t *gallery.Tx) (err error) {
 		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
 		return err
 	}))

@@ -103,16 +103,15 @@ func lockOf(g *gallery.Gallery, name string, wait time.Duration) (*os.File, erro
 	if err != nil {
 		return nil, err
 	}
-	if err = safefile.Lock(f, wait); err != nil {
-		f.Close()
+	err = safefile.Lock(f, wait)
+	if err == nil {
+		return f, nil
 	}
+	f.Close()
 	if errors.Is(err, safefile.ErrLocked) {
 		err = ErrBusy
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return nil, err
 }
 
 // release lets other programs run an office of this name.
@@ -192,6 +191,3 @@ func (p *Past) Close() (err error) {
 	p.id = 0
 	return errors.Join(err, p.release())
 }
-
-// look reads the database. An error of reading gives less, and is noted with the next write.
-func (p *Past) look(do func(t *gallery.Tx) error) error { return p.g.Look(do) }

@@ -32,9 +32,6 @@ func (f Face) write(t *gallery.Tx, office int64, sighting, stranger uint64) erro
 		f.JPEG)
 }
 
-// size returns the number of bytes that count for a face.
-func (f Face) size() int { return 4*len(f.Vector) + len(f.JPEG) }
-
 // put writes a sighting with its faces. Of a person whom another program has forgotten there are no sightings.
 func (s *sighted) put(t *gallery.Tx, office int64) error {
 	if s.Person != 0 {
@@ -45,7 +42,7 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 	}
 	size := 0
 	for _, f := range s.album.Faces {
-		size += f.size()
+		size += 4*len(f.Vector) + len(f.JPEG)
 	}
 	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
 		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set first = ?4, last = ?5,
@@ -106,7 +103,7 @@ func (w *memory) sightings(t *gallery.Tx, condition string, each func(Sighting) 
 func (w *keeper) reload() error {
 	w.turn, w.rows = w.gallery.Turn(), nil
 	known := func(person int64) bool { return w.gallery.Name(person) != "" }
-	return w.past.look(func(t *gallery.Tx) error {
+	return w.gallery.Look(func(t *gallery.Tx) error {
 		if err := w.unknown.read(t, w.past.id, known); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 type cameras struct {
 	*book
 	learnable online.Room // as Options.Room was told
+	cancel    func()      // ends the run
 }
 
 // Stream reads the frames of a camera. Next returns when its context ends.
@@ -45,14 +46,6 @@ type Camera struct {
 	// stays: two different looks near enrolled faces.
 	Stills bool
 	Door   Door // whose faces it sees: "" for people in a room
-}
-
-// watcher returns the watcher for the camera.
-func (w *cameras) watcher(c Camera) *sighting.Watcher {
-	if c.Stills {
-		return sighting.NewStillsWatcher(w.gallery.Learner())
-	}
-	return sighting.NewWatcher(w.gallery.Learner())
 }
 
 // Health describes the state of a camera.
@@ -86,11 +79,14 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.mu.Lock()
+	w.cancel = cancel
 	for _, c := range cameras {
-		w.views = append(w.views, &view{
-			camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*sighted),
-			people: w.watcher(c),
-		})
+		watcher := sighting.NewWatcher
+		if c.Stills {
+			watcher = sighting.NewStillsWatcher
+		}
+		w.views = append(w.views, &view{camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*sighted),
+			people: watcher(w.gallery.Learner())})
 		w.room.Watch(c.Name, c.Door)
 	}
 	w.record(nil)
@@ -101,12 +97,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	}
 	var all sync.WaitGroup
 	for _, v := range w.views {
-		all.Go(func() {
-			w.watch(ctx, v)
-			if w.fail(nil) != nil {
-				cancel()
-			}
-		})
+		all.Go(func() { w.watch(ctx, v) })
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -133,9 +124,6 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			w.minute()
 		}
 		w.mu.Unlock()
-		if w.fail(nil) != nil {
-			cancel()
-		}
 	}
 }
 
@@ -163,6 +151,9 @@ func (w *cameras) fail(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken = cmp.Or(w.broken, err)
+	if w.broken != nil {
+		w.cancel()
+	}
 	return w.broken
 }
 

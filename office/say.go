@@ -317,18 +317,12 @@ func (w *book) identify(t *gallery.Tx, s Sighting, album Album, name string) err
 
 // seems returns the person that most of the faces look like, or 0.
 func (w *memory) seems(faces []Face) int64 {
-	votes := make(map[int64]int)
+	var votes []int64
 	for _, f := range faces {
-		if v, err := w.gallery.Learner().Judge(f.Vector); err == nil {
-			votes[v.Person]++
-		}
+		v, _ := w.gallery.Learner().Judge(f.Vector) // nobody, if it cannot be judged
+		votes = append(votes, v.Person)
 	}
-	for person, n := range votes {
-		if 2*n > len(faces) {
-			return person
-		}
-	}
-	return 0
+	return majority(votes)
 }
 
 // Confirmable is a face that [Office.Confirm] would enrol.

@@ -129,7 +129,7 @@ func (w *memory) known() *rows {
 	for i, p := range w.gallery.People() {
 		r.people, r.at[p.ID] = append(r.people, KnownPerson{Person: p}), i
 	}
-	w.note(w.past.look(func(t *gallery.Tx) error {
+	w.note(w.gallery.Look(func(t *gallery.Tx) error {
 		t.Query(`select s.person, s.face from statement s join face on face.number = s.face where kind = 'pictured' and
 			not undone and jpeg is not null and s.id = (select max(id) from statement x where x.kind = 'pictured' and
 			not x.undone and x.person = s.person)`, func(row gallery.Row) error {
