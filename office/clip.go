@@ -22,6 +22,15 @@ type film struct {
 	pictures [][]byte // JPEG, of one size
 	due      time.Time
 	with     []*sighted // who else is in it
+	written  int        // number of pictures that are written
+}
+
+// filmed reports whether the film of a sighting must be written. Everybody else in it must be kept, too: when one of them
+// is forgotten, the film goes.
+func (w *memory) filmed(s *sighted) bool {
+	n := len(s.film.pictures)
+	return n > s.film.written && (s.done || n == clipPictures) &&
+		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
 }
 
 // films reports whether the clip of a person in view needs a picture now. The lock must be held.

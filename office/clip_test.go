@@ -23,16 +23,10 @@ type filmed struct {
 	stream
 	wanted func() bool
 	made   int
-	do     map[int]func(first []byte) // before a frame, with the first picture
-	at     int
 	first  []byte
 }
 
 func (f *filmed) Next(ctx context.Context) (face.Frame, error) {
-	if do := f.do[f.at]; do != nil {
-		do(f.first)
-	}
-	f.at++
 	x, err := f.stream.Next(ctx)
 	if err == nil && f.wanted() {
 		f.made++
@@ -65,21 +59,18 @@ func (h *home) films(script string) (w *office.Office, made int) {
 	return w, h.filmsWith(w, script, nil)
 }
 
+// filmsWith is films with something that is done before some frames, with the first picture.
 func (h *home) filmsWith(w *office.Office, script string, do map[int]func([]byte)) (made int) {
 	h.t.Helper()
-	s := &filmed{stream: stream{frames: frames(script), end: io.EOF}, do: do}
-	err := w.Run(
-		h.t.Context(),
-		[]office.Camera{
-			{Name: "door", Ends: true, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
-				s.wanted = wanted
-				return s, nil
-			}},
-		},
-	)
-	if err != nil {
-		h.t.Fatal(err)
+	s := &filmed{stream: stream{frames: frames(script), end: io.EOF, do: make(map[int]func())}}
+	for at, f := range do {
+		s.do[at] = func() { f(s.first) }
 	}
+	nothing(h.t, w.Run(h.t.Context(), []office.Camera{{Name: "door", Ends: true,
+		Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
+			s.wanted = wanted
+			return s, nil
+		}}}))
 	return s.made
 }
 

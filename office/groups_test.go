@@ -4,7 +4,6 @@ package office_test
 
 import (
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,28 +15,21 @@ var (
 	plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1} // Near is .75, Apart .25
 )
 
-// at returns a face at a point, seen so many minutes after noon.
-var faceNumbers atomic.Uint64
+var faceNumbers uint64
 
-func faceAt(_ *office.Groups, minute int, x, y float32) office.Face {
-	return office.Face{
-		ID:     faceNumbers.Add(1),
-		Vector: []float32{x, y},
-		Camera: "door",
-		At:     noon.Add(time.Duration(minute) * time.Minute),
-	}
+// faceAt returns a face at a point, seen so many minutes after noon.
+func faceAt(minute int, x, y float32) office.Face {
+	faceNumbers++
+	return office.Face{ID: faceNumbers, Vector: []float32{x, y}, At: noon.Add(time.Duration(minute) * time.Minute)}
 }
 
 // begin makes a group of faces near a point.
 func beginGroup(g *office.Groups, minute int, x, y float32) uint64 {
-	var faces []office.Face
-	for i := range 4 {
-		faces = append(faces, faceAt(g, minute, x+.01*float32(i), y))
-	}
-	id := faceNumbers.Add(1)
+	faceNumbers++
+	id := faceNumbers
 	g.Begin(id)
-	for _, f := range faces {
-		g.Add(g.Get(id), f)
+	for i := range 4 {
+		g.Add(g.Get(id), faceAt(minute, x+.01*float32(i), y))
 	}
 	return id
 }
@@ -52,7 +44,7 @@ func TestFind(t *testing.T) {
 		{[]float32{.5, 2.9}, 0}, {nil, 0}} {
 		var faces []office.Face
 		for _, x := range c.x {
-			faces = append(faces, faceAt(g, 1, x, 0))
+			faces = append(faces, faceAt(1, x, 0))
 		}
 		if got := g.Find(faces); got != c.want {
 			t.Errorf("%v: group %d, want %d", c.x, got, c.want)
@@ -60,7 +52,7 @@ func TestFind(t *testing.T) {
 	}
 	blind := office.NewGroups(face.Space{ID: "blind", Dim: 2, Scale: 1}, time.Hour)
 	beginGroup(blind, 0, 0, 0)
-	if got := blind.Find([]office.Face{faceAt(blind, 0, 0, 0)}); got != 0 {
+	if got := blind.Find([]office.Face{faceAt(0, 0, 0)}); got != 0 {
 		t.Errorf("a space that tells nobody apart: group %d", got)
 	}
 }
@@ -74,7 +66,7 @@ func TestGroupBounds(t *testing.T) {
 	for i := range 200 {
 		id := beginGroup(g, i, float32(9*i), 0)
 		for range 60 {
-			g.Add(g.Get(id), faceAt(g, i, float32(9*i)+2*rnd.Float32(), 2*rnd.Float32()))
+			g.Add(g.Get(id), faceAt(i, float32(9*i)+2*rnd.Float32(), 2*rnd.Float32()))
 		}
 		p := g.Get(id)
 		if len(p.Faces) > 24 {
@@ -111,15 +103,14 @@ func TestGroupBounds(t *testing.T) {
 // A full album keeps the faces that differ from each other.
 func TestAlbum(t *testing.T) {
 	var a office.Album
-	g := office.NewGroups(plane, time.Hour)
 	for i := range 4 {
-		a.Add(plane, faceAt(g, 0, 0, float32(i)/100), 6, .25)
+		a.Add(plane, faceAt(0, 0, float32(i)/100), 6, .25)
 	}
-	if a.Add(plane, faceAt(g, 0, .1, 0), 6, .25) {
+	if a.Add(plane, faceAt(0, .1, 0), 6, .25) {
 		t.Error("a face that says nothing new was kept")
 	}
 	for _, x := range []float32{1, 2, 2.3} {
-		a.Add(plane, faceAt(g, 0, x, 0), 6, .25)
+		a.Add(plane, faceAt(0, x, 0), 6, .25)
 	}
 	if n := len(a.Faces); n != 6 || a.Faces[4].Vector[0] != 1 || a.Faces[5].Vector[0] != 2 {
 		t.Errorf("%+v", a.Faces)

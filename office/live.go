@@ -147,10 +147,6 @@ func (w *cameras) end(v *view, live []int) {
 		if !w.keeps(s) && !s.written {
 			continue
 		}
-		// Everybody else in a film must be kept, too: when one of them is forgotten, the film goes.
-		if slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 }) {
-			s.film = film{}
-		}
 		w.ended = append(w.ended, s)
 	}
 }

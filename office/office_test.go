@@ -56,13 +56,8 @@ func enrolled(t testing.TB, g *gallery.Gallery, err error) *gallery.Gallery {
 }
 
 // run makes an office and runs it.
-func run(
-	ctx context.Context,
-	t testing.TB,
-	g *gallery.Gallery,
-	o office.Options,
-	cameras ...office.Camera,
-) (*office.Office, error) {
+func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options, cameras ...office.Camera) (
+	*office.Office, error) {
 	t.Helper()
 	w := office.New(g, o)
 	return w, w.Run(ctx, cameras)
@@ -246,13 +241,7 @@ func TestCameraFails(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	want := []string{
-		"desk false unplugged",
-		"desk true ",
-		"desk false it has ended",
-		"desk false unplugged",
-		"desk true ",
-	}
+	want := []string{"desk false unplugged", "desk true ", "desk false it has ended", "desk false unplugged", "desk true "}
 	for !k.has("arrived bob door 0") || !k.has("arrived alice desk 0") || len(k.of("desk")) < len(want) {
 		time.Sleep(time.Millisecond)
 	}
@@ -308,11 +297,9 @@ func TestRunErrors(t *testing.T) {
 	if _, err := run(t.Context(), t, people(t), office.Options{}, bad); !errors.Is(err, face.ErrDimension) {
 		t.Error(err)
 	}
-	gone := office.Camera{
-		Name: "door",
-		Ends: true,
-		Open: func(context.Context, func() bool) (office.Stream, error) { return nil, io.ErrUnexpectedEOF },
-	}
+	gone := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
+		return nil, io.ErrUnexpectedEOF
+	}}
 	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -33,11 +33,8 @@ func films(t *testing.T, names ...string) (face.Space, map[string][]face.Frame) 
 }
 
 // changed reads the first 120 frames of recordings. A function changes the pictures, or nil leaves them as they are.
-func changed(
-	t *testing.T,
-	by func(index int, size image.Point, pix []byte) []byte,
-	names ...string,
-) (face.Space, map[string][]face.Frame) {
+func changed(t *testing.T, by func(index int, size image.Point, pix []byte) []byte, names ...string) (face.Space,
+	map[string][]face.Frame) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("the recordings take a while")

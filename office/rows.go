@@ -61,10 +61,7 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
 			int64(s.ID), ids(numbersOf(s.album.Faces)))
 	}
-	if len(s.film.pictures) > 0 && s.done {
-		return s.film.put(t, s.ID)
-	}
-	return nil
+	return t.Err()
 }
 
 // ids returns numbers as JSON, for json_each.
@@ -214,6 +211,9 @@ func (w *keeper) write(t *gallery.Tx) error {
 		switch decided := s.done || s.Person != 0 || s.Group != 0; {
 		case decided && w.keeps(s):
 			s.put(t, w.past.id)
+			if w.filmed(s) {
+				s.film.put(t, s.ID)
+			}
 			w.writing = append(w.writing, s)
 		case s.written:
 			t.Exec("delete from sighting where id = ?", int64(s.ID))
@@ -234,6 +234,9 @@ func (w *keeper) written(committed bool) {
 		w.unknown.written()
 		for _, s := range w.writing {
 			s.written = true
+			if w.filmed(s) {
+				s.film.written = len(s.film.pictures)
+			}
 			if n := len(s.album.Faces); n > 0 {
 				s.Face, s.saved = s.album.Faces[0].ID, s.album.Faces[n-1].ID
 			}

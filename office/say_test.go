@@ -19,13 +19,8 @@ import (
 )
 
 // play runs an office over a script with corrections, and returns the reported events.
-func play(
-	t *testing.T,
-	g *gallery.Gallery,
-	o office.Options,
-	script string,
-	say map[int]func(w *office.Office),
-) []string {
+func play(t *testing.T, g *gallery.Gallery, o office.Options, script string,
+	say map[int]func(w *office.Office)) []string {
 	t.Helper()
 	k := new(recorded)
 	base := k.options()
