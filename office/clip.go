@@ -27,14 +27,14 @@ type film struct {
 
 // filmed reports whether the film of a sighting must be written. Everybody else in it must be kept, too: when one of them
 // is forgotten, the film goes.
-func (w *memory) filmed(s *sighted) bool {
+func (w *keeper) filmed(s *sighted) bool {
 	n := len(s.film.pictures)
 	return n > s.film.written && (s.done || n == clipPictures) &&
 		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
 }
 
 // films reports whether the clip of a person in view needs a picture now. The lock must be held.
-func (w *memory) films(v *view) bool {
+func (w *keeper) films(v *view) bool {
 	if w.past.s.Clips == 0 {
 		return false
 	}
@@ -79,7 +79,7 @@ func (f *film) put(t *gallery.Tx, sighting uint64) error {
 
 // ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as JPEG, or nil: there are two
 // pictures per second. Films are stored only if [PastSettings] says so.
-func (w *pictures) ClipPicture(sighting, n uint64) []byte {
+func (w *book) ClipPicture(sighting, n uint64) []byte {
 	if pictures := w.film(sighting); n < uint64(len(pictures)) {
 		return pictures[n]
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -13,12 +14,24 @@ import (
 
 // keeper keeps the rows in line with what cameras see, and memory in line with the rows.
 type keeper struct {
-	*memory
-	turn    uint64     // of the gallery, as far as the office has taken it in
-	tried   time.Time  // when writing was last tried
-	writing []*sighted // sightings of the present transaction
+	o       Options
+	mu      *sync.Mutex // guards the fields below, those of the other parts, and the order of events; that of the Past
+	gallery *gallery.Gallery
+	past    *Past
+	unknown *groups
+	room    *room
+	views   []*view
+	seen    bool              // somebody was seen, which is not written yet
+	ended   []*sighted        // sightings that are not written since they ended
+	writing []*sighted        // sightings of the present transaction
+	learned map[uint64]ranges // observations by which sightings taught the learner, and which are not saved yet
+	rows    *rows             // nil if they may have changed
+	turn    uint64            // of the gallery, as far as the office has taken it in
+	kept    int64             // number of learned faces at the last save of the gallery
+	tried   time.Time         // when writing was last tried
+	fault   error             // the last error of writing; nil: all is written
+	broken  error             // the error that ends the run
 	disk    Disk
-	kept    int64 // number of learned faces at the last save of the gallery
 }
 
 // Disk tells whether the database can be written. A failure does not end an office: what cameras see stays in memory,

@@ -12,9 +12,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// pictures shows faces: of sightings, of strangers, and of what the learner keeps.
-type pictures struct{ *keeper }
-
 // Portrait is the picture of a face that the learner keeps. At most one of the numbers is not 0.
 type Portrait struct {
 	Face    uint64    `json:"face,omitempty"`    // of a labelled face, for [Office.Face]
@@ -64,7 +61,7 @@ type Way struct {
 }
 
 // portraits returns the pictures of stored faces, by their numbers.
-func (w *pictures) portraits(stored ...int64) map[int64]Portrait {
+func (w *book) portraits(stored ...int64) map[int64]Portrait {
 	all, at := make(map[int64]Portrait), make(map[uint64][]int64)
 	for _, id := range stored {
 		if label, labelled := w.gallery.LabelOf(id); labelled {
@@ -87,14 +84,14 @@ func (w *pictures) portraits(stored ...int64) map[int64]Portrait {
 }
 
 // Learned returns the picture of a learned face, or nil.
-func (w *pictures) Learned(stored int64) []byte {
+func (w *book) Learned(stored int64) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return bytes.Clone(w.gallery.Learner().Picture(stored))
 }
 
 // Profile returns the record of a person. The error wraps [online.ErrUnknown].
-func (w *pictures) Profile(name string) (p Profile, err error) {
+func (w *book) Profile(name string) (p Profile, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
@@ -136,7 +133,7 @@ func (w *pictures) Profile(name string) (p Profile, err error) {
 }
 
 // Way returns the path by which the learner accepted a face. The error wraps [online.ErrUnknown].
-func (w *pictures) Way(stored int64) (way Way, err error) {
+func (w *book) Way(stored int64) (way Way, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
@@ -190,7 +187,7 @@ const (
 )
 
 // suppose finds the known person who comes nearest to a stranger, as long as nobody changes.
-func (w *pictures) suppose(g *Stranger) {
+func (w *book) suppose(g *Stranger) {
 	asked := g.Faces[:min(mostAsked, len(g.Faces))]
 	if g.asked == len(asked) {
 		return
@@ -217,7 +214,7 @@ type Shot struct {
 
 // Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
 // not kept, or if a user has named, ignored or forgotten this person since.
-func (w *pictures) Shot(e Event) (s Shot) {
+func (w *book) Shot(e Event) (s Shot) {
 	if e.Kind != Unknown {
 		return s
 	}

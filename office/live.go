@@ -169,7 +169,7 @@ func (w *cameras) faceless(v *view, since time.Time) {
 }
 
 // keeps reports whether a sighting is kept.
-func (w *memory) keeps(s *sighted) bool {
+func (w *keeper) keeps(s *sighted) bool {
 	if w.gallery.Name(s.Person) != "" || s.written && (s.said || s.placed) {
 		return true
 	}
@@ -177,7 +177,7 @@ func (w *memory) keeps(s *sighted) bool {
 }
 
 // live calls do with each sighting that has not ended.
-func (w *memory) live(do func(*sighted, *view)) {
+func (w *keeper) live(do func(*sighted, *view)) {
 	for _, v := range w.views {
 		for _, s := range v.sightings {
 			do(s, v)
@@ -186,7 +186,7 @@ func (w *memory) live(do func(*sighted, *view)) {
 }
 
 // fresh returns the sightings in view, and those that are not written since they ended.
-func (w *memory) fresh() []*sighted {
+func (w *keeper) fresh() []*sighted {
 	all := slices.Clone(w.ended)
 	w.live(func(s *sighted, _ *view) { all = append(all, s) })
 	return all
@@ -196,7 +196,7 @@ func (w *memory) fresh() []*sighted {
 var errEnough = errors.New("enough was found")
 
 // find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
-func (w *memory) find(t *gallery.Tx, id uint64) (s Sighting, a Album, err error) {
+func (w *keeper) find(t *gallery.Tx, id uint64) (s Sighting, a Album, err error) {
 	err = w.sightings(t, "id = ?2", func(x Sighting) error { s = x; return nil }, int64(id))
 	if err == nil && s.ID == 0 {
 		err = fmt.Errorf("%w: %d", ErrNoSighting, id)
@@ -208,7 +208,7 @@ func (w *memory) find(t *gallery.Tx, id uint64) (s Sighting, a Album, err error)
 }
 
 // show returns a sighting with the present name of its person. Who is nobody any more is unknown.
-func (w *memory) show(x Sighting) Sighting {
+func (w *keeper) show(x Sighting) Sighting {
 	if x.Name = w.gallery.Name(x.Person); x.Name == "" {
 		x.Person, x.Trust = 0, sighting.Nobody
 	} else {

@@ -61,7 +61,6 @@ package office
 import (
 	"cmp"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -70,14 +69,14 @@ import (
 )
 
 // Office is a set of rooms with people. It is safe for concurrent use. [New] makes one. Each of its parts uses the ones
-// below only: cameras, the book of what users say, pictures, the keeper of rows, and memory.
+// below only: cameras, the book of what users say and see, and the keeper of rows.
 type Office struct{ *cameras }
 
 // New returns an office for the people in g. Nobody else may use g meanwhile. An error of the database ends [Office.Run].
 func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults()
-	m := &memory{o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges), mu: new(sync.Mutex)}
-	w := &Office{&cameras{book: &book{&pictures{keeper: &keeper{memory: m}}}}}
+	k := &keeper{o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges)}
+	w := &Office{&cameras{book: &book{k}}}
 	if w.past == nil {
 		w.past, w.broken = TemporaryPast(g, PastSettings{})
 	}
@@ -136,25 +135,8 @@ func call[T any](told func(T), x T) {
 	}
 }
 
-// memory is what an office knows: who is in view, what is not written yet, and the rows of the past.
-type memory struct {
-	o       Options
-	mu      *sync.Mutex // guards the fields below, those of the other parts, and the order of events; that of the Past
-	gallery *gallery.Gallery
-	past    *Past
-	unknown *groups
-	room    *room
-	views   []*view
-	seen    bool              // somebody was seen, which is not written yet
-	ended   []*sighted        // sightings that are not written since they ended
-	learned map[uint64]ranges // observations by which sightings taught the learner, and which are not saved yet
-	rows    *rows             // nil if they may have changed
-	fault   error             // the last error of writing; nil: all is written
-	broken  error             // the error that ends the run
-}
-
 // Number returns the number of the person with a name, or 0.
-func (w *memory) Number(name string) int64 {
+func (w *keeper) Number(name string) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.gallery.Number(name)
@@ -169,7 +151,7 @@ func before(id uint64) int64 {
 }
 
 // note records an error of the database.
-func (w *memory) note(err error) {
+func (w *keeper) note(err error) {
 	if err != nil {
 		w.fault = err
 	}

@@ -27,7 +27,7 @@ type Recognised struct {
 }
 
 // Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
-func (w *pictures) Recognise(faces []face.Sample) ([]Recognised, error) {
+func (w *book) Recognise(faces []face.Sample) ([]Recognised, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := make([]Recognised, len(faces))

@@ -81,7 +81,7 @@ func facesOf(t *gallery.Tx, sighting uint64) (all []Face, err error) {
 }
 
 // sightings calls each with the sightings in the rows for which a condition holds.
-func (w *memory) sightings(t *gallery.Tx, condition string, each func(Sighting) error, args ...any) error {
+func (w *keeper) sightings(t *gallery.Tx, condition string, each func(Sighting) error, args ...any) error {
 	live := make(map[uint64]bool)
 	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
 	return t.Query(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
@@ -175,7 +175,7 @@ func (w *keeper) reread(t *gallery.Tx, s *sighted) {
 }
 
 // wipe removes everything about a person from a sighting in view, and what others' films show of them.
-func (w *memory) wipe(s *sighted) {
+func (w *keeper) wipe(s *sighted) {
 	for _, o := range w.fresh() {
 		if slices.Contains(o.film.with, s) {
 			o.film = film{}
@@ -268,7 +268,7 @@ func (w *keeper) writeLearned(t *gallery.Tx) error {
 }
 
 // taught returns the observations that a row of a table has.
-func (w *memory) taught(t *gallery.Tx, table string, id int64) (r ranges, err error) {
+func (w *keeper) taught(t *gallery.Tx, table string, id int64) (r ranges, err error) {
 	b, err := t.Blob("select learned from "+table+" where id = ?", id)
 	if err == nil && len(b) > 0 {
 		err = cbor.Unmarshal(b, &r)

@@ -316,7 +316,7 @@ func (w *book) identify(t *gallery.Tx, s Sighting, album Album, name string) err
 }
 
 // seems returns the person that most of the faces look like, or 0.
-func (w *memory) seems(faces []Face) int64 {
+func (w *keeper) seems(faces []Face) int64 {
 	var votes []int64
 	for _, f := range faces {
 		v, _ := w.gallery.Learner().Judge(f.Vector) // nobody, if it cannot be judged
@@ -333,7 +333,7 @@ type Confirmable struct {
 
 // Confirmable returns the faces that [Office.Confirm] would enrol, those far from the enrolled ones first: with a face
 // of somebody else among them, the other person would be let in. The errors are those of Confirm.
-func (w *pictures) Confirmable(id uint64) (all []Confirmable, err error) {
+func (w *book) Confirmable(id uint64) (all []Confirmable, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) error {
@@ -350,7 +350,7 @@ func (w *pictures) Confirmable(id uint64) (all []Confirmable, err error) {
 }
 
 // confirmable returns the person of a sighting whose name can be confirmed, and the faces that would be enrolled.
-func (w *pictures) confirmable(t *gallery.Tx, id uint64) (person int64, first []Face, err error) {
+func (w *book) confirmable(t *gallery.Tx, id uint64) (person int64, first []Face, err error) {
 	s, album, err := w.find(t, id)
 	switch {
 	case err != nil:
