@@ -25,11 +25,11 @@ type film struct {
 	written  int        // number of pictures that are written
 }
 
-// filmed reports whether the film of a sighting must be written. Everybody else in it must be kept, too: when one of them
-// is forgotten, the film goes.
+// filmed reports whether the film of a sighting must be written, which grows while somebody is in view. Everybody else in
+// it must be kept, too: when one of them is forgotten, the film goes.
 func (w *keeper) filmed(s *sighted) bool {
 	n := len(s.film.pictures)
-	return n > s.film.written && (s.done || n == clipPictures) &&
+	return n > s.film.written && (s.done || n >= 2*s.film.written) &&
 		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
 }
 
