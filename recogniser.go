@@ -115,7 +115,7 @@ func (r *Recogniser) Gallery() *gallery.Gallery { return r.gallery }
 
 // Enroll labels the first four usable faces in sources, which are named as for [facedet.Open], with a person's name; one
 // is enough to begin. Only this person may be in view. If the person is enrolled already, the faces are added. The error
-// wraps [ErrNoFace] or [face.ErrTurned], or comes from [facedet.Open] or [gallery.Gallery.Enroll].
+// wraps [ErrNoFace], or comes from [facedet.Open] or [gallery.Gallery.Enroll].
 func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string) error {
 	how := gallery.Enrolment{Add: r.gallery.Number(name) != 0}
 	var faces [][]float32
@@ -124,7 +124,7 @@ func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string)
 		if len(faces) == enough {
 			break
 		}
-		frames, end, err := r.open(ctx, source, pipeline.Options{Gate: preprocess.EnrolGate, Turns: true})
+		frames, end, err := r.open(ctx, source, pipeline.Options{Gate: preprocess.EnrolGate})
 		if err != nil {
 			return err
 		}

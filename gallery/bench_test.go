@@ -21,26 +21,16 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// crowd returns a gallery of many people with four drawn faces each, and a function that draws the next person.
-func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float32) {
-	b.Helper()
-	space := face.Space{
-		ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
-		GenuineRadius: 1.2,
-	}
-	g, err := gallery.Create(filepath.Join(b.TempDir(), "crowd"), space, online.Settings{})
-	if err != nil {
-		b.Fatal(err)
-	}
+// drawn returns a function that draws four faces of the next person, with this number of values.
+func drawn(dim int) (next func() [][]float32) {
 	r := rand.New(rand.NewPCG(3, 1))
-	next = func() (four [][]float32) {
-		middle := make([]float64, space.Dim)
+	return func() (four [][]float32) {
+		middle := make([]float64, dim)
 		for i := range middle {
 			middle[i] = r.NormFloat64()
 		}
 		for range 4 {
-			x := make([]float32, space.Dim)
-			var sum float64
+			x, sum := make([]float32, dim), 0.
 			for i := range x {
 				v := middle[i] + .55*r.NormFloat64()
 				x[i] = float32(v)
@@ -53,7 +43,18 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 		}
 		return four
 	}
-	err = g.Change(func(t *gallery.Tx) error {
+}
+
+// crowd returns a gallery of many people with four drawn faces each, and a function that draws the next person.
+func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float32) {
+	b.Helper()
+	space := face.Space{
+		ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
+		GenuineRadius: 1.2,
+	}
+	g = fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "crowd"), space, online.Settings{}))(b)
+	next = drawn(space.Dim)
+	err := g.Change(func(t *gallery.Tx) error {
 		for i := range people {
 			id, err := t.Person(fmt.Sprint("person ", i))
 			if err == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -112,21 +111,7 @@ func TestOneBuffer(t *testing.T) {
 func TestUpdateCost(t *testing.T) {
 	wide := face.Space{ID: "wide", Dim: 128, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86}
 	const people, batch = 600, 60 // batches, because a snapshot would be read instead
-	r := rand.New(rand.NewPCG(5, 5))
-	draw := func() (all [][]float32) {
-		for range 4 {
-			x, sum := make([]float32, wide.Dim), 0.
-			for i := range x {
-				x[i] = float32(r.NormFloat64())
-				sum += float64(x[i]) * float64(x[i])
-			}
-			for i := range x {
-				x[i] /= float32(math.Sqrt(sum))
-			}
-			all = append(all, x)
-		}
-		return all
-	}
+	draw := drawn(wide.Dim)
 	best := math.Inf(1)
 	for range 3 {
 		path := filepath.Join(t.TempDir(), "gallery")

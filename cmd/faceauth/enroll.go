@@ -263,9 +263,6 @@ func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want
 	defer bar.Finish()
 	g, err := gallery.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol}), v.Space, want,
 		func() { bar.Add(1) })
-	if errors.Is(err, face.ErrTurned) {
-		err = cli.Fail(cli.NoFace, fmt.Errorf("%w; nothing was enrolled", err))
-	}
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err
 	}
