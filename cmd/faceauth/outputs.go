@@ -131,7 +131,6 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 		closers = append(closers, m)
 		deliver(m)
-		group.Go(m.Follow)
 	}
 	if r.address == "" {
 		if r.token+r.cert+r.key+r.page.Base+r.url != "" || len(r.page.Frames)+len(r.proxies) > 0 {

@@ -160,12 +160,18 @@ func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
 	m.b.Failed(nil)
 	m.begin(client)
 	defer m.end()
-	select {
-	case err := <-lost:
-		return true, err
-	case <-ctx.Done():
-		client.Publish(m.base+"/status", 1, true, "offline").WaitTimeout(time.Second)
-		return true, ctx.Err()
+	tick := time.NewTicker(time.Second) // people are named and forgotten without an event
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.Update()
+		case err := <-lost:
+			return true, err
+		case <-ctx.Done():
+			client.Publish(m.base+"/status", 1, true, "offline").WaitTimeout(time.Second)
+			return true, ctx.Err()
+		}
 	}
 }
 
@@ -232,7 +238,7 @@ func (m *MQTT) end() {
 	m.client = nil
 }
 
-// Update publishes the parts of the state that have changed. It does not wait.
+// Update publishes the parts of the state that have changed, as it happens every second anyway. It does not wait.
 func (m *MQTT) Update() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -299,18 +305,4 @@ func (m *MQTT) Close() error {
 	m.cancel()
 	<-m.ended
 	return nil
-}
-
-// Follow calls [MQTT.Update] every second until ctx ends: people are named and forgotten without an event.
-func (m *MQTT) Follow(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			m.Update()
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
