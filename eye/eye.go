@@ -100,6 +100,7 @@ func (c Config) defaults() Config {
 
 // check returns nil for usable options, or an error that wraps [ErrSettings].
 func (o Options) check() error {
+	_, _, known := o.Rotate.Degrees()
 	switch {
 	case o.Timeout < 0:
 		return fmt.Errorf("%w: the timeout is %v, but must not be negative", ErrSettings, o.Timeout)
@@ -107,22 +108,15 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: the number of faces is %d, but must not be negative", ErrSettings, o.Faces)
 	case o.Picture < 0:
 		return fmt.Errorf("%w: the side of a picture is %d, but must not be negative", ErrSettings, o.Picture)
-	case !known(o.Rotate):
+	case !known:
 		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
-	case o.Shape != (image.Point{}) && !shaped(o.Shape):
+	case o.Shape != (image.Point{}) && (min(o.Shape.X, o.Shape.Y) < 1 || max(o.Shape.X, o.Shape.Y) > mostSide):
 		return fmt.Errorf("%w: the shape is %dx%d; its sides must lie between 1 and %d", ErrSettings, o.Shape.X, o.Shape.Y,
 			mostSide)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
 	return nil
-}
-
-func shaped(p image.Point) bool { return min(p.X, p.Y) >= 1 && max(p.X, p.Y) <= mostSide }
-
-func known(r face.Rotation) bool {
-	_, _, ok := r.Degrees()
-	return ok
 }
 
 // Gate is the quality gate for faces, as in package preprocess.

@@ -75,7 +75,7 @@ type Impostors struct {
 }
 
 // Measured reports whether m holds a measurement.
-func (m Impostors) Measured() bool { return m.Distances[1] > 0 }
+func (m Impostors) Measured() bool { return len(m.known()) > 1 }
 
 // Within returns the distance for a false match rate in (0,1]. Between measured rates it interpolates over the
 // logarithm of the rate. Below the smallest measured rate it extrapolates with the steepest measured slope, but never
@@ -88,15 +88,25 @@ func (m Impostors) Within(rate float64) float64 {
 	if at <= 0 {
 		return m.Distances[0]
 	}
-	steepest, last := 0., 0
-	for i := 1; i < len(m.Distances) && m.Distances[i] > 0; i++ {
-		steepest, last = max(steepest, m.Distances[i-1]-m.Distances[i]), i
+	d, steepest := m.known(), 0.
+	for i := range d[1:] {
+		steepest = max(steepest, d[i]-d[i+1])
 	}
+	last := len(d) - 1
 	if i := int(at); i < last {
 		share := at - float64(i)
-		return (1-share)*m.Distances[i] + share*m.Distances[i+1]
+		return (1-share)*d[i] + share*d[i+1]
 	}
-	return max(0, m.Distances[last]-steepest*(at-float64(last)))
+	return max(0, d[last]-steepest*(at-float64(last)))
+}
+
+// known returns the distances of the rates for which there were enough pairs.
+func (m Impostors) known() []float64 {
+	n := 0
+	for n < len(m.Distances) && m.Distances[n] > 0 {
+		n++
+	}
+	return m.Distances[:n]
 }
 
 // Rate returns the false match rate at a distance, the inverse of [Impostors.Within] between the measured rates: the
@@ -108,16 +118,13 @@ func (m Impostors) Rate(distance float64) float64 {
 	if distance >= m.Distances[0] {
 		return 1e-2
 	}
-	for i := 1; i < len(m.Distances) && m.Distances[i] > 0; i++ {
-		if far, near := m.Distances[i-1], m.Distances[i]; distance >= near {
-			return math.Pow(10, -float64(i)-2+(distance-near)/(far-near))
+	d := m.known()
+	for i, near := range d[1:] {
+		if distance >= near {
+			return math.Pow(10, -float64(i)-3+(distance-near)/(d[i]-near))
 		}
 	}
-	last := 1
-	for last+1 < len(m.Distances) && m.Distances[last+1] > 0 {
-		last++
-	}
-	return math.Pow(10, -float64(last)-2)
+	return math.Pow(10, -float64(len(d))-1)
 }
 
 // Rarity says in words for a person how seldom a stranger comes as near to one face of somebody; "" if the space was not

@@ -3,8 +3,10 @@
 package face
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrTurned is wrapped if faces are not the right way up, so that nobody may be enrolled from them.
@@ -65,17 +67,6 @@ const Auto Rotation = "auto"
 // Degrees returns the degrees of a rotation. Auto reports whether frames decide; ok is false for an unknown rotation.
 // The empty Rotation is 0 degrees.
 func (r Rotation) Degrees() (degrees int, auto, ok bool) {
-	switch r {
-	case Auto:
-		return 0, true, true
-	case "", "0":
-		return 0, false, true
-	case "90":
-		return 90, false, true
-	case "180":
-		return 180, false, true
-	case "270":
-		return 270, false, true
-	}
-	return 0, false, false
+	quarters := slices.Index([]Rotation{"0", "90", "180", "270"}, cmp.Or(r, "0"))
+	return 90 * max(quarters, 0), r == Auto, r == Auto || quarters >= 0
 }

@@ -224,7 +224,7 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 	}
 	s.Vector, s.Quality.Norm, err = preprocess.Extract(p.extractor, img.Picture, s.Box, s.Landmarks)
 	switch {
-	case errors.Is(err, preprocess.ErrLandmarks), errors.Is(err, preprocess.ErrNoLandmarks):
+	case errors.Is(err, preprocess.ErrLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector
 	case err != nil:
 		return err

@@ -151,7 +151,7 @@ func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
 	for i, track := range s.tracks {
 		f := found[i]
 		near := still.Crowded(boxes, i)
-		if !asked && !near && !s.faces.Old(frame.Time, track) && !s.scene.MovedIn(still.Around(f.Box), img.Size()) {
+		if !asked && !near && !s.faces.Due(frame.Time, track, false) && !s.scene.MovedIn(still.Around(f.Box), img.Size()) {
 			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
 				samples = append(samples, x)
 				continue
@@ -202,7 +202,7 @@ func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sam
 		return nil, false, nil
 	}
 	for i := range s.found { // a face that needs a vector anyway gets its landmarks later
-		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) && s.faces.Due(frame.Time, s.tracks[i]) {
+		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) && s.faces.Due(frame.Time, s.tracks[i], true) {
 			return nil, false, nil
 		}
 	}
@@ -225,7 +225,7 @@ func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sam
 	s.tracks = tracks
 	for i, f := range now {
 		if !s.scene.MovedIn(around[i], size) {
-			if s.faces.Old(frame.Time, tracks[i]) {
+			if s.faces.Due(frame.Time, tracks[i], false) {
 				return nil, false, nil
 			}
 			continue

@@ -244,7 +244,7 @@ func (u *upright) faces(img *facedet.Picture) (faces []facedet.Face, err error) 
 func normOf(e preprocess.Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (float64,
 	error) {
 	_, norm, err := preprocess.Extract(e, img, box, landmarks)
-	if errors.Is(err, preprocess.ErrLandmarks) || errors.Is(err, preprocess.ErrNoLandmarks) {
+	if errors.Is(err, preprocess.ErrLandmarks) {
 		return 0, nil
 	}
 	return norm, err
@@ -272,34 +272,21 @@ func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, err
 	defer crop.Close()
 	t := face.Turns{s.Quality.Norm}
 	box := s.Box.Sub(around.Min)
-	for i := 1; i < len(t); i++ {
-		if t[i], err = p.turnedNorm(d, crop, turnedBox(box, crop.Size(), 90*i), 90*i); err != nil {
+	for i := 1; i < len(t); i++ { // each is the one before, turned further
+		height := crop.Size().Y
+		turned, err := crop.Turn(90)
+		if err != nil {
+			return nil, err
+		}
+		defer turned.Close()
+		crop, box = turned, image.Rect(height-box.Max.Y, box.Min.X, height-box.Min.Y, box.Max.X)
+		landmarks, err := d.Points(crop, box)
+		if err != nil {
+			return nil, err
+		}
+		if t[i], err = normOf(p.extractor, crop, box, landmarks); err != nil {
 			return nil, err
 		}
 	}
 	return &t, nil
-}
-
-func (p *Pipeline) turnedNorm(d steps, crop *facedet.Picture, box image.Rectangle, degrees int) (float64, error) {
-	turned, err := crop.Turn(degrees)
-	if err != nil {
-		return 0, err
-	}
-	defer turned.Close()
-	landmarks, err := d.Points(turned, box)
-	if err != nil {
-		return 0, err
-	}
-	return normOf(p.extractor, turned, box, landmarks)
-}
-
-// turnedBox returns the place of a box in a picture of the given size after a turn.
-func turnedBox(b image.Rectangle, size image.Point, degrees int) image.Rectangle {
-	switch degrees {
-	case 90:
-		return image.Rect(size.Y-b.Max.Y, b.Min.X, size.Y-b.Min.Y, b.Max.X)
-	case 180:
-		return image.Rect(size.X-b.Max.X, size.Y-b.Max.Y, size.X-b.Min.X, size.Y-b.Min.Y)
-	}
-	return image.Rect(b.Min.Y, size.X-b.Max.X, b.Max.Y, size.X-b.Min.X)
 }

@@ -3,7 +3,6 @@
 package preprocess
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -61,11 +60,11 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 // Space implements [Extractor].
 func (e *Embedding) Space() face.Space { return e.space }
 
-// Align implements [Extractor]. The error wraps [ErrNoLandmarks] or [ErrLandmarks] if the face cannot be aligned.
+// Align implements [Extractor]. The error wraps [ErrLandmarks] if the face cannot be aligned.
 func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle, landmarks []face.Point) (*facedet.Picture, error) {
 	points, ok := face.FivePoints(landmarks)
 	if !ok {
-		return nil, ErrNoLandmarks
+		return nil, fmt.Errorf("%w: 5 or 68 are needed; use the network detector", ErrLandmarks)
 	}
 	to := canonical
 	for i := range to {
@@ -113,9 +112,6 @@ func (i infrared) Space() face.Space { return i.Embedding.Space().Infrared() }
 // Close implements [Extractor].
 func (e *Embedding) Close() error { return e.net.Close() }
 
-// ErrLandmarks is returned if landmarks cannot belong to a face.
-var ErrLandmarks = errors.New("unusable landmarks: they are not finite or lie on one spot")
-
 // canonical has the positions of both eyes, the tip of the nose and both corners of the mouth in an aligned picture of
 // 112x112 pixels (Deng et al., ArcFace, 2019).
 var canonical = [5][2]float64{
@@ -143,7 +139,7 @@ func similarity(from, to [5][2]float64) (cv.Affine, error) {
 	}
 	re, im = re/norm, im/norm
 	if !(norm > 1e-6) || math.IsInf(norm, 1) || math.IsNaN(re) || math.IsNaN(im) || re == 0 && im == 0 {
-		return cv.Affine{}, ErrLandmarks
+		return cv.Affine{}, fmt.Errorf("%w: they are not finite or lie on one spot", ErrLandmarks)
 	}
 	return cv.Affine{
 		re, -im, w[0] - re*z[0] + im*z[1],

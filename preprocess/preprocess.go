@@ -18,8 +18,8 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 )
 
-// ErrNoLandmarks is returned if an extractor must align a face without landmarks.
-var ErrNoLandmarks = errors.New("no landmarks to align the face by; use the network detector")
+// ErrLandmarks is wrapped if an extractor cannot align a face by its landmarks.
+var ErrLandmarks = errors.New("unusable landmarks")
 
 // Extractor turns a face into a vector of its space. One goroutine at a time may use it.
 type Extractor interface {

@@ -280,7 +280,13 @@ func (m *Image) JPEG(quality int) ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	return encode(gocv.JPEGFileExt, m.mat, []int{gocv.IMWriteJpegQuality, min(max(quality, 1), 100)})
+	b, err := gocv.IMEncodeWithParams(gocv.JPEGFileExt, m.mat,
+		[]int{gocv.IMWriteJpegQuality, min(max(quality, 1), 100)})
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return bytes.Clone(b.GetBytes()), nil
 }
 
 // DrawBox draws a rectangle, and above it a line of text on a background of the same colour.
@@ -376,13 +382,4 @@ func resize(m gocv.Mat, size image.Point) (gocv.Mat, error) {
 	dst := gocv.NewMat()
 	gocv.Resize(m, &dst, size, 0, 0, how)
 	return dst, nil
-}
-
-func encode(ext gocv.FileExt, m gocv.Mat, params []int) ([]byte, error) {
-	b, err := gocv.IMEncodeWithParams(ext, m, params)
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	return bytes.Clone(b.GetBytes()), nil
 }

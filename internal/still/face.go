@@ -55,7 +55,7 @@ type Look struct {
 
 // Changed reports whether a face needs a new vector, because it may be new evidence.
 func (f *Faces) Changed(at time.Duration, l Look) bool {
-	if l.Crowded || f.Due(at, l.Track) {
+	if l.Crowded || f.Due(at, l.Track, true) {
 		return true
 	}
 	t := f.tracks[l.Track]
@@ -75,11 +75,15 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 	return Alike(l.Patch, t.patch) < alike
 }
 
-// Due reports whether a face that moved needs a new vector without a comparison of its picture: its track has too few
-// vectors, or the last one is old.
-func (f *Faces) Due(at time.Duration, track int) bool {
+// Due reports whether a face needs a new vector without a comparison of its picture: its track has too few vectors, or
+// the last one is old, which it is sooner if the face moved.
+func (f *Faces) Due(at time.Duration, track int, moved bool) bool {
+	most := oldestStill
+	if moved {
+		most = oldest
+	}
 	t := f.tracks[track]
-	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= oldest
+	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= most
 }
 
 // Alike returns the correlation of the grey values of two patches, in [-1,1]. It is 1 if they differ only in light and
@@ -104,12 +108,6 @@ func Alike(a, b []uint8) float64 {
 		return -1
 	}
 	return ab / math.Sqrt(aa*bb)
-}
-
-// Old reports whether a face around which nothing moved needs a new vector.
-func (f *Faces) Old(at time.Duration, track int) bool {
-	t := f.tracks[track]
-	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= oldestStill
 }
 
 // Hold returns the face of a track as a held sample at another place. Ok is false if no vector of this track was tried.

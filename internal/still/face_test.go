@@ -59,7 +59,7 @@ func TestChanged(t *testing.T) {
 		var f still.Faces
 		at := time.Duration(0)
 		for i := range 8 {
-			if l := head(1); !f.Changed(at, l) || !f.Old(at, 1) {
+			if l := head(1); !f.Changed(at, l) || !f.Due(at, 1, false) {
 				t.Fatalf("%s: no vector of face %d", c.what, i+1)
 			} else {
 				f.Made(at, l)
@@ -105,11 +105,11 @@ func TestKeep(t *testing.T) {
 		return f
 	}
 	f := made()
-	if f.Old(8*tick, 1) || f.Changed(8*tick, head(1)) {
+	if f.Due(8*tick, 1, false) || f.Changed(8*tick, head(1)) {
 		t.Error("a face with enough vectors needs a new vector")
 	}
 	f.Keep(8 * tick)
-	if !f.Old(9*tick, 1) || !f.Changed(9*tick, head(1)) {
+	if !f.Due(9*tick, 1, false) || !f.Changed(9*tick, head(1)) {
 		t.Error("a face that was missed needs no new vector")
 	}
 	f.Keep(3 * time.Second)
@@ -118,7 +118,7 @@ func TestKeep(t *testing.T) {
 	}
 	f = made()
 	for at := 8 * tick; at < 12*time.Second; at += 100 * time.Millisecond {
-		if old := f.Old(at, 1); old != (at >= 10*time.Second+7*tick) {
+		if old := f.Due(at, 1, false); old != (at >= 10*time.Second+7*tick) {
 			t.Fatalf("old %t after %v", old, at)
 		}
 		f.Hold(at, 1, image.Rectangle{}, 1)
