@@ -27,8 +27,7 @@ func small(t testing.TB) []byte {
 			t.Fatal(err)
 		}
 	}
-	data := fixture.Must(l.MarshalBinary())(t)
-	return data
+	return fixture.Must(l.MarshalBinary())(t)
 }
 
 // allocated returns the bytes that f allocates.
@@ -130,8 +129,7 @@ func altered(t *testing.T, data []byte, change func(m map[string]any)) []byte {
 		m[key] = inner
 	}
 	change(m)
-	out := fixture.Must(cbor.Marshal(m))(t)
-	return out
+	return fixture.Must(cbor.Marshal(m))(t)
 }
 
 // Large numbers in a snapshot cause no large allocation.

@@ -79,8 +79,7 @@ func learner(t *testing.T, s online.Settings) *online.Learner {
 
 func snapshot(t *testing.T, l *online.Learner) []byte {
 	t.Helper()
-	b := fixture.Must(l.MarshalBinary())(t)
-	return b
+	return fixture.Must(l.MarshalBinary())(t)
 }
 
 func TestSameStreamSameBytes(t *testing.T) {

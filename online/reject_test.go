@@ -22,14 +22,12 @@ func shown(t *testing.T, l *online.Learner, p online.Person, xs ...float32) {
 
 func fresh(t *testing.T) *online.Learner {
 	t.Helper()
-	l := fixture.Must(online.New(line, online.Settings{K: 60}))(t)
-	return l
+	return fixture.Must(online.New(line, online.Settings{K: 60}))(t)
 }
 
 func judged(t *testing.T, l *online.Learner, x float32) online.Verdict {
 	t.Helper()
-	v := fixture.Must(l.Judge([]float32{x, 0}))(t)
-	return v
+	return fixture.Must(l.Judge([]float32{x, 0}))(t)
 }
 
 // To deny truthfully that a face is somebody else's harms nobody: for every pair of people, five denials of B about A's
