@@ -139,11 +139,8 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 		return
 	}
 	defer g.Close()
-	space := g.Space().ID
-	all.Add(needed, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, space,
+	all.Add(needed, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 		cmp.Or(strings.Join(g.Names(), ", "), "nobody")))
-	all.Add(useful, "features", strong(space, o.Models), "this gallery compares faces by "+space)
-	all.Add(useful, "norms of faces", normed(space), "faces that are hard to recognise are not learned")
 }
 
 // healthy describes a database.
@@ -202,21 +199,4 @@ func cameras() error {
 		}
 	}
 	return fmt.Errorf("none of %s opens", strings.Join(devices, ", "))
-}
-
-// strong returns nil if a gallery does not compare pixels although the networks are there.
-func strong(space, dir string) error {
-	if space != models.Pixels().ID || models.Default(models.Embedding).Missing(dir) != nil {
-		return nil
-	}
-	return errors.New(cli.Weak)
-}
-
-// normed returns nil if faces of a space are refused that are hard to recognise.
-func normed(space string) error {
-	if s := models.Default(models.Embedding).Space(); s.ID == space {
-		return nil
-	}
-	return fmt.Errorf("%s is not of the installed network: no face is refused as hard to recognise, unless the "+
-		"description of the network has learn_norm and clear_norm; faceauth-lab tune measures them", space)
 }

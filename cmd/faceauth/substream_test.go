@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
@@ -34,8 +33,8 @@ func (g *stage) frames() int {
 	return g.served
 }
 
-// A person who is too small in the substream is recognised by the large stream, which then ends. Meanwhile the camera
-// is up, and no password is said.
+// A person who is too small in the substream is recognised by the large stream. The camera is up, and no password is
+// said.
 func TestOfficeSubstream(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
@@ -49,18 +48,6 @@ func TestOfficeSubstream(t *testing.T) {
 	r.awaits(office.Arrived, "alice")
 	if small.frames() == 0 || large.frames() == 0 {
 		t.Errorf("%d frames of the small stream, %d of the large one", small.frames(), large.frames())
-	}
-	s.show(large, "")
-	s.show(small, "")
-	for end := time.Now().Add(3 * time.Minute); ; {
-		n, m := large.frames(), small.frames()
-		time.Sleep(20 * pace)
-		if large.frames() == n && small.frames() > m {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the large stream is not closed")
-		}
 	}
 	r.stop()
 	if n := strings.Count(r.log.String(), "camera connected"); n != 1 ||

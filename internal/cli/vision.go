@@ -104,10 +104,6 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	return v, nil
 }
 
-// Weak says that a gallery has lesser features than are installed.
-const Weak = "this gallery compares faces by their pixels, which is much weaker than the networks that are installed; " +
-	"enrol its people again, in another --gallery"
-
 // Plan decides which detector and extractor to use, and whether their files exist. Note is called with a sentence if
 // the gallery has lesser features than are installed. It opens nothing yet.
 func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
@@ -127,7 +123,8 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 		case space != nil && space.ID == pixels.ID:
 			features = "pixels"
 			if missing == nil {
-				note(Weak)
+				note("this gallery compares faces by their pixels, which is much weaker than the networks that are " +
+					"installed; enrol its people again, in another --gallery")
 			}
 		case space != nil || missing == nil || o.EmbeddingModel != "":
 			features = "embedding"

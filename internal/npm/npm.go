@@ -2,8 +2,8 @@
 
 // Package npm fetches packages from an npm registry, without npm: [Client.Fetch], and [Unpack].
 //
-// The registry is the one that npm itself would use: it is found in its variables of the environment, such as
-// NPM_CONFIG_REGISTRY, and in the user's file npmrc, with the password that it has for it. A file npmrc in the present
+// The registry is the one that npm itself would use: that of NPM_CONFIG_REGISTRY, else of the user's file npmrc, with the
+// password that the file has for it. A file npmrc in the present
 // folder is not trusted. Without a configuration it is npm's own registry.
 package npm
 
@@ -13,12 +13,10 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -64,15 +62,10 @@ func NewClient() (*Client, error) {
 	}
 	// A password is kept for the registry's address without its scheme, or for a part of it that ends at a slash.
 	for at := "//" + u.Host + strings.TrimSuffix(u.Path, "/"); len(at) > 2 && c.authorization == ""; {
-		token, basic, user := set[at+"/:_authToken"], set[at+"/:_auth"], set[at+"/:username"]
-		password, err := base64.StdEncoding.DecodeString(set[at+"/:_password"])
-		switch {
-		case token != "":
+		if token := set[at+"/:_authToken"]; token != "" {
 			c.authorization = "Bearer " + token
-		case basic != "":
+		} else if basic := set[at+"/:_auth"]; basic != "" {
 			c.authorization = "Basic " + basic
-		case user != "" && err == nil:
-			c.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+string(password)))
 		}
 		at = at[:strings.LastIndex(at, "/")]
 	}
@@ -82,35 +75,23 @@ func NewClient() (*Client, error) {
 // variable is a variable of the environment in npmrc.
 var variable = regexp.MustCompile(`\$\{\w+\}`)
 
-// settings returns npm's settings. Variables of the environment go before the user's npmrc.
+// settings returns the settings of the user's npmrc, with the registry of the environment.
 func settings() (map[string]string, error) {
-	const prefix = "npm_config_"
-	set, env := map[string]string{}, map[string]string{}
-	for _, line := range os.Environ() {
-		name, value, _ := strings.Cut(line, "=")
-		if value == "" || !strings.HasPrefix(strings.ToLower(name), prefix) {
-			continue
-		}
-		name = name[len(prefix):]
-		if !strings.HasPrefix(name, "//") {
-			name = strings.ToLower(name)
-		}
-		env[name] = value
-	}
-	path := env["userconfig"]
-	if home, err := os.UserHomeDir(); path == "" && err == nil {
+	path := ""
+	if home, err := os.UserHomeDir(); err == nil { // without it there is no such file
 		path = filepath.Join(home, ".npmrc")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	set := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, "=")
 		set[strings.TrimSpace(name)] = variable.ReplaceAllStringFunc(
 			strings.Trim(strings.TrimSpace(value), `"'`), os.ExpandEnv)
 	}
-	maps.Copy(set, env)
+	set["registry"] = cmp.Or(os.Getenv("NPM_CONFIG_REGISTRY"), os.Getenv("npm_config_registry"), set["registry"])
 	return set, nil
 }
 

@@ -198,9 +198,6 @@ func TestRegistry(t *testing.T) {
 		{"a password", "https://u:p@a.example", "", "", "https://u:p@a.example", "", ""},
 		{"npmrc", "", "", "registry=https://b.example/\n//b.example/:_authToken=made-up\n",
 			"https://b.example/", "Bearer made-up", ""},
-		{"npmrc with a user", "", "", "registry=https://b.example/\n//b.example/:username=u\n" +
-			"//b.example/:_password=cA==\n",
-			"https://b.example/", "Basic dTpw", ""},
 		{"npmrc with a part of the address", "", "", "; npm's\nregistry = \"https://b.example/npm/all/\"\n" +
 			"//b.example/npm/:_authToken=${TOKEN}\n",
 			"https://b.example/npm/all/", "Bearer made-up", ""},
