@@ -7,14 +7,16 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"image/color"
 	"math"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
+	"golang.org/x/image/draw"
+	"golang.org/x/image/math/f64"
 )
 
 const (
@@ -29,8 +31,8 @@ const (
 func Write(ctx context.Context, dir, out string) (demo.Script, error) {
 	s := demo.Script{Stills: dir}
 	people := []struct{ folder, name string }{{"s2", "alice"}, {"s1", ""}, {"s3", "bob"}}
-	first := map[string][]*photo{}
-	later := map[string][]*photo{}
+	first := map[string][]*image.RGBA{}
+	later := map[string][]*image.RGBA{}
 	for _, p := range people {
 		photos, err := load(ctx, filepath.Join(dir, p.folder))
 		if err != nil {
@@ -71,7 +73,7 @@ type scene []role
 
 type role struct {
 	name   string
-	photos []*photo
+	photos []*image.RGBA
 	place  float64
 }
 
@@ -89,17 +91,17 @@ func film(ctx context.Context, path string, scenes ...scene) (cast [][]demo.Acto
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			f := newCanvas()
+			f := image.NewRGBA(wall().Rect)
+			copy(f.Pix, wall().Pix)
 			var actors []demo.Actor
 			for _, r := range sc {
 				n := i / still
 				p, following := r.photos[n%len(r.photos)], r.photos[(n+1)%len(r.photos)]
 				fade := max(0, float64(i%still-still+fading)/fading)
-				box := f.draw(p.towards(following, fade), r.place, len(cast))
+				box := show(f, towards(p, following, fade), r.place, len(cast))
 				actors = append(actors, demo.Actor{Name: r.name, Box: box})
 			}
-			f.light(len(cast))
-			img, err := f.picture()
+			img, err := picture(f, len(cast))
 			if err != nil {
 				return nil, err
 			}
@@ -115,13 +117,13 @@ func film(ctx context.Context, path string, scenes ...scene) (cast [][]demo.Acto
 }
 
 // load reads the stills of one person in natural order.
-func load(ctx context.Context, dir string) ([]*photo, error) {
+func load(ctx context.Context, dir string) ([]*image.RGBA, error) {
 	src, err := facedet.Open(ctx, dir, facedet.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	var photos []*photo
+	var photos []*image.RGBA
 	for {
 		f, err := src.Next(ctx)
 		if err != nil {
@@ -142,130 +144,67 @@ func wave(frame int, period, phase float64) float64 {
 	return math.Sin(2 * math.Pi * (float64(frame)/period + phase))
 }
 
-// photo is a grey still. Its last row and column are there twice, so that a value between pixels always has four
-// neighbours.
-type photo struct {
-	size image.Point // without the doubles
-	pix  []float64   // rows of size.X+1 values, one more row than size.Y
-}
-
-func newPhoto(size image.Point, pix []byte) *photo {
-	p := &photo{size: size}
-	for y := range size.Y + 1 {
-		row := pix[min(y, size.Y-1)*size.X:][:size.X]
-		for _, v := range row {
-			p.pix = append(p.pix, float64(v))
-		}
-		p.pix = append(p.pix, float64(row[size.X-1]))
+// newPhoto returns a grey still whose edges fade into the background.
+func newPhoto(size image.Point, pix []byte) *image.RGBA {
+	p := image.NewRGBA(image.Rectangle{Max: size})
+	for i, v := range pix {
+		x, y := i%size.X, i/size.X
+		edge := min(x, y, size.X-1-x, size.Y-1-y, 6)
+		v = uint8(int(v) * edge / 6)
+		p.SetRGBA(x, y, color.RGBA{v, v, v, uint8(255 * edge / 6)})
 	}
 	return p
 }
 
-// towards returns the still with that part of another one mixed in.
-func (p *photo) towards(following *photo, part float64) *photo {
-	if part == 0 {
-		return p
-	}
-	m := &photo{p.size, make([]float64, len(p.pix))}
-	for y := range p.size.Y + 1 {
-		for x := range p.size.X + 1 {
-			i, next := y*(p.size.X+1)+x, 0.
-			if x <= following.size.X && y <= following.size.Y {
-				next = following.pix[y*(following.size.X+1)+x]
-			}
-			m.pix[i] = (1-part)*p.pix[i] + part*next
-		}
-	}
+// towards returns a still with that part of another one mixed in.
+func towards(p, following *image.RGBA, part float64) *image.RGBA {
+	m := image.NewRGBA(p.Rect)
+	copy(m.Pix, p.Pix)
+	mask := image.NewUniform(color.Alpha{uint8(255 * part)})
+	draw.DrawMask(m, m.Rect, following, image.Point{}, mask, image.Point{}, draw.Over)
 	return m
 }
 
-// at returns the grey value between pixels, and 0 for its weight outside.
-func (p *photo) at(x, y float64) (value, weight float64) {
-	right, bottom := float64(p.size.X-1), float64(p.size.Y-1)
-	if x < 0 || y < 0 || x > right || y > bottom {
-		return 0, 0
-	}
-	i, j := int(x), int(y)
-	u, v := x-float64(i), y-float64(j)
-	stride := p.size.X + 1
-	above, below := p.pix[j*stride+i:][:2], p.pix[(j+1)*stride+i:][:2]
-	value = (1-u)*(1-v)*above[0] + u*(1-v)*above[1] + (1-u)*v*below[0] + u*v*below[1]
-	// The edge of the still fades into the background.
-	edge := min(x, y, right-x, bottom-y)
-	if edge >= 6 {
-		return value, 1
-	}
-	return value, edge / 6
-}
-
-// canvas is a grey frame that is being drawn.
-type canvas struct{ pix []float64 }
-
-// wall is the background of all frames: a gradient with a soft weave. Its sines cost more than the rest of a frame, so
-// they are computed once.
-var wall = sync.OnceValue(func() []float64 {
-	pix := make([]float64, width*height)
+// wall is the background of all frames: a gradient with a soft weave.
+var wall = sync.OnceValue(func() *image.RGBA {
+	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {
-			pix[y*width+x] = 118 + 30*float64(x)/width - 20*float64(y)/height +
-				3*math.Sin(float64(x)/9)*math.Sin(float64(y)/11)
+			v := uint8(118 + 30*float64(x)/width - 20*float64(y)/height + 3*math.Sin(float64(x)/9)*math.Sin(float64(y)/11))
+			m.SetRGBA(x, y, color.RGBA{v, v, v, 255})
 		}
 	}
-	return pix
+	return m
 })
 
-func newCanvas() *canvas { return &canvas{slices.Clone(wall())} }
-
-// draw puts a still on the canvas and returns its box. The number of the frame decides how it is panned, zoomed, tilted
-// and blurred.
-func (c *canvas) draw(p *photo, place float64, frame int) image.Rectangle {
-	zoom := 2.3 + .35*wave(frame, 97, place)
+// show draws a still and returns its box. The number of the frame decides how it is panned, zoomed, tilted and blurred.
+func show(frame *image.RGBA, p *image.RGBA, place float64, number int) image.Rectangle {
+	zoom := 2.3 + .35*wave(number, 97, place)
 	if place != .5 {
 		zoom *= .8
 	}
-	tilt := .09 * wave(frame, 61, .3+place)
-	cx := place*width + 28*wave(frame, 73, place)
-	cy := .5*height + 18*wave(frame, 53, .6)
-	w, h := zoom*float64(p.size.X), zoom*float64(p.size.Y)
-	box := image.Rect(int(cx-w/2), int(cy-h/2), int(cx+w/2), int(cy+h/2)).Intersect(image.Rect(0, 0, width, height))
-	reach := image.Rect(box.Min.X-20, box.Min.Y-20, box.Max.X+20,
-		box.Max.Y+20).Intersect(image.Rect(0, 0, width, height))
-	sin, cos := math.Sincos(tilt)
-	blur := .5 + max(0, wave(frame, 113, .1)) // in pixels of the still
-	for y := reach.Min.Y; y < reach.Max.Y; y++ {
-		for x := reach.Min.X; x < reach.Max.X; x++ {
-			dx, dy := (float64(x)-cx)/zoom, (float64(y)-cy)/zoom
-			sx := cos*dx + sin*dy + float64(p.size.X)/2
-			sy := -sin*dx + cos*dy + float64(p.size.Y)/2
-			v, middle := p.at(sx, sy)
-			if middle == 0 {
-				continue
-			}
-			sum, weight := v*middle, middle
-			for _, d := range [...][2]float64{{-blur, 0}, {blur, 0}, {0, -blur}, {0, blur}} {
-				v, a := p.at(sx+d[0], sy+d[1])
-				sum, weight = sum+v*a, weight+a
-			}
-			i := y*width + x
-			c.pix[i] = (1-middle)*c.pix[i] + middle*sum/weight
-		}
-	}
-	return box
+	cx := place*width + 28*wave(number, 73, place)
+	cy := .5*height + 18*wave(number, 53, .6)
+	w, h := zoom*float64(p.Rect.Dx()), zoom*float64(p.Rect.Dy())
+	blur := 1.3 + max(0, .5*wave(number, 113, .1)) // what is made smaller, and larger again, is blurred
+	small := image.NewRGBA(image.Rect(0, 0, int(float64(p.Rect.Dx())/blur), int(float64(p.Rect.Dy())/blur)))
+	draw.BiLinear.Scale(small, small.Rect, p, p.Rect, draw.Src, nil)
+	size := small.Rect.Max
+	sin, cos := math.Sincos(.09 * wave(number, 61, .3+place))
+	x, y := w/float64(size.X), h/float64(size.Y) // pixels of the frame for one of the still
+	draw.ApproxBiLinear.Transform(frame, f64.Aff3{
+		cos * x, -sin * y, cx - (cos*w-sin*h)/2,
+		sin * x, cos * y, cy - (sin*w+cos*h)/2,
+	}, small, small.Rect, draw.Over, nil)
+	return image.Rect(int(cx-w/2), int(cy-h/2), int(cx+w/2), int(cy+h/2)).Intersect(frame.Rect)
 }
 
-// light changes the brightness of the whole frame over time.
-func (c *canvas) light(frame int) {
-	gain := 1 + .25*wave(frame, 151, .25)
-	for i := range c.pix {
-		c.pix[i] *= gain
-	}
-}
-
-// picture returns the canvas as an image.
-func (c *canvas) picture() (*facedet.Picture, error) {
-	pix := make([]byte, len(c.pix))
-	for i, v := range c.pix {
-		pix[i] = uint8(min(max(v+.5, 0), 255))
+// picture returns a frame as a picture, darker or brighter with its number.
+func picture(frame *image.RGBA, number int) (*facedet.Picture, error) {
+	gain := 1 + .25*wave(number, 151, .25)
+	pix := make([]byte, width*height)
+	for i := range pix {
+		pix[i] = uint8(min(gain*float64(frame.Pix[4*i])+.5, 255))
 	}
 	g, err := cv.GrayFromBytes(image.Pt(width, height), pix)
 	if err != nil {
