@@ -84,40 +84,23 @@ const (
 	systemd      = "org.freedesktop.systemd1"
 )
 
+// bus is a connection to the bus of logind and systemd, for one question.
+type bus struct {
+	*dbus.Conn
+	ctx context.Context
+}
+
 // property asks for a property of an object.
-func (s *service) property(ctx context.Context, name string, path dbus.ObjectPath, of, what string, to any) error {
+func (b bus) property(name string, path dbus.ObjectPath, of, what string, to any) error {
 	var v dbus.Variant
-	if err := s.call(ctx, name, path, "org.freedesktop.DBus.Properties.Get", &v, of, what); err != nil {
+	if err := b.call(name, path, "org.freedesktop.DBus.Properties.Get", &v, of, what); err != nil {
 		return err
 	}
 	return v.Store(to)
 }
 
-// call asks a program on the bus of logind and systemd, to which it connects when that is needed.
-func (s *service) call(ctx context.Context, name string, path dbus.ObjectPath, method string, answer any,
-	args ...any) error {
-	conn, err := s.bus(ctx)
-	if err != nil {
-		return fmt.Errorf("connecting to the system bus: %w", err)
-	}
-	return conn.Object(name, path).CallWithContext(ctx, method, 0, args...).Store(answer)
-}
-
-func (s *service) bus(ctx context.Context) (*dbus.Conn, error) {
-	s.asking.Lock()
-	defer s.asking.Unlock()
-	if s.asks != nil && s.asks.Connected() {
-		return s.asks, nil
-	}
-	live, cancel := context.WithCancel(s.ctx)
-	stop := context.AfterFunc(ctx, cancel) // a bus that hangs
-	conn, err := dbus.Connect(cmp.Or(s.o.Bus, systemBus()), dbus.WithContext(live))
-	if stop(); err != nil {
-		cancel()
-		return nil, errors.Join(err, ctx.Err())
-	}
-	s.asks = conn
-	return conn, nil
+func (b bus) call(name string, path dbus.ObjectPath, method string, answer any, args ...any) error {
+	return b.Object(name, path).CallWithContext(b.ctx, method, 0, args...).Store(answer)
 }
 
 func systemBus() string {
@@ -144,7 +127,12 @@ func (s *service) place(by *call, q question) (managed bool, err error) {
 		return false, err
 	}
 	defer unix.Close(fd)
-	if managed, err = s.placeOf(ctx, uint32(by.pid), by, q); err != nil {
+	conn, err := dbus.Connect(cmp.Or(s.o.Bus, systemBus()), dbus.WithContext(ctx))
+	if err != nil {
+		return false, fmt.Errorf("connecting to the system bus: %w", errors.Join(err, ctx.Err()))
+	}
+	defer conn.Close()
+	if managed, err = (bus{conn, ctx}).place(uint32(by.pid), by, q); err != nil {
 		return managed, err
 	}
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 || err != nil {
@@ -153,13 +141,13 @@ func (s *service) place(by *call, q question) (managed bool, err error) {
 	return managed, nil
 }
 
-func (s *service) placeOf(ctx context.Context, pid uint32, by *call, q question) (managed bool, err error) {
+func (b bus) place(pid uint32, by *call, q question) (managed bool, err error) {
 	var path dbus.ObjectPath
-	err = s.call(ctx, logind, logindPath, loginManager+".GetSessionByPID", &path, pid)
+	err = b.call(logind, logindPath, loginManager+".GetSessionByPID", &path, pid)
 	var answer dbus.Error
 	switch {
 	case err == nil:
-		x, err := s.session(ctx, path)
+		x, err := b.session(path)
 		if err == nil && (!x.here() || q.helped && x.uid != q.asker) { // the number of who asked may be another's by now
 			err = errElsewhere
 		}
@@ -167,7 +155,7 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by *call, q question)
 	case !errors.As(err, &answer) || answer.Name != "org.freedesktop.login1.NoSessionForPID":
 		return false, err
 	}
-	units, err := s.units(ctx, pid)
+	units, err := b.units(pid)
 	if err != nil {
 		return false, err
 	}
@@ -179,7 +167,7 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by *call, q question)
 		}
 		return false, err
 	case is(userManagers.MatchString):
-		return s.managed(ctx, units, by, q)
+		return b.managed(units, by, q)
 	case by.root() && is(polkitService.MatchString) && q.intent && !q.helped:
 		// What counts is where the process is that shows the question.
 		m := polkitService.FindStringSubmatch(units[slices.IndexFunc(units, polkitService.MatchString)])
@@ -189,13 +177,13 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by *call, q question)
 			return false, errElsewhere
 		}
 		q.asker, q.helped = uint32(asker), true
-		return s.placeOf(ctx, uint32(pid), by, q)
+		return b.place(uint32(pid), by, q)
 	case by.root() && is(func(u string) bool { return u == displayManager || Greeters[u] != "" }):
 		uid, err := UID(q.user)
 		if err != nil {
 			return false, err
 		}
-		return false, s.used(ctx, func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
+		return false, b.used(func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
 	}
 	return false, errElsewhere
 }
@@ -203,7 +191,7 @@ func (s *service) placeOf(ctx context.Context, pid uint32, by *call, q question)
 // managed returns nil and true for a program under a user's manager, where desktops start lockers and terminals. A
 // locker may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it
 // may ask with a challenge, which is told on its terminal, while its asker's session is used and not locked.
-func (s *service) managed(ctx context.Context, units []string, by *call, q question) (managed bool, err error) {
+func (b bus) managed(units []string, by *call, q question) (managed bool, err error) {
 	owner := by.uid
 	if by.root() {
 		owner = q.asker
@@ -211,12 +199,12 @@ func (s *service) managed(ctx context.Context, units []string, by *call, q quest
 	if (by.root() && !q.intent) || !slices.Contains(units, fmt.Sprintf("user@%d.service", owner)) {
 		return false, errManager
 	}
-	err = s.used(ctx, func(x seated) bool { return x.uid == owner && x.locked != by.root() })
+	err = b.used(func(x seated) bool { return x.uid == owner && x.locked != by.root() })
 	return !by.root(), err
 }
 
 // used returns nil if one of the sessions that are used at a seat now is one of these.
-func (s *service) used(ctx context.Context, which func(seated) bool) error {
+func (b bus) used(which func(seated) bool) error {
 	var all []struct {
 		ID   string
 		UID  uint32
@@ -224,11 +212,11 @@ func (s *service) used(ctx context.Context, which func(seated) bool) error {
 		Seat string
 		Path dbus.ObjectPath
 	}
-	if err := s.call(ctx, logind, logindPath, loginManager+".ListSessions", &all); err != nil {
+	if err := b.call(logind, logindPath, loginManager+".ListSessions", &all); err != nil {
 		return err
 	}
 	for _, l := range all {
-		x, err := s.session(ctx, l.Path)
+		x, err := b.session(l.Path)
 		if err == nil && x.here() && which(x) { // a session may have ended meanwhile
 			return nil
 		}
@@ -237,7 +225,7 @@ func (s *service) used(ctx context.Context, which func(seated) bool) error {
 }
 
 // session asks logind about a session.
-func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, err error) {
+func (b bus) session(path dbus.ObjectPath) (x seated, err error) {
 	var user struct {
 		UID  uint32
 		Path dbus.ObjectPath
@@ -249,7 +237,7 @@ func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 	for name, to := range map[string]any{
 		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "User": &user, "Seat": &seat, "LockedHint": &x.locked,
 	} {
-		if err := s.property(ctx, logind, path, logind+".Session", name, to); err != nil {
+		if err := b.property(logind, path, logind+".Session", name, to); err != nil {
 			return x, fmt.Errorf("%s of a session: %w", name, err)
 		}
 	}
@@ -258,12 +246,12 @@ func (s *service) session(ctx context.Context, path dbus.ObjectPath) (x seated, 
 }
 
 // units asks systemd for the names of the unit of a process.
-func (s *service) units(ctx context.Context, pid uint32) (names []string, err error) {
+func (b bus) units(pid uint32) (names []string, err error) {
 	var path dbus.ObjectPath
-	err = s.call(ctx, systemd, "/org/freedesktop/systemd1", systemd+".Manager.GetUnitByPID", &path, pid)
+	err = b.call(systemd, "/org/freedesktop/systemd1", systemd+".Manager.GetUnitByPID", &path, pid)
 	if err != nil {
 		return nil, err
 	}
-	err = s.property(ctx, systemd, path, systemd+".Unit", "Names", &names)
+	err = b.property(systemd, path, systemd+".Unit", "Names", &names)
 	return names, err
 }

@@ -47,7 +47,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 )
@@ -117,9 +116,9 @@ const (
 
 // quota is what a user has asked for.
 type quota struct {
-	open   int
-	rate   *rate.Limiter // of requests
-	logged time.Time     // of the last log line about too many requests
+	open int
+	rate *rate.Limiter  // of requests
+	told rate.Sometimes // that they are too many
 }
 
 // service answers requests.
@@ -136,9 +135,6 @@ type service struct {
 	open     int       // connections
 	last     time.Time // when the last one ended
 	held     *claim    // who uses the camera, or nil
-
-	asking sync.Mutex
-	asks   *dbus.Conn // to the bus, or nil
 }
 
 // Serve answers requests at sockets until ctx ends, or until there were none for some time; then it ends all work, and
@@ -204,7 +200,7 @@ func (s *service) idle(now time.Time) bool {
 // take answers the request of a connection, if its user has not too many.
 func (s *service) take(conn *net.UnixConn) {
 	c, err := called(conn)
-	if err != nil || !s.admit(c, time.Now()) {
+	if err != nil || !s.admit(c) {
 		c.refuse(&Error{Name: "TooManyRequests"})
 		conn.Close()
 		return
@@ -219,7 +215,7 @@ func (s *service) take(conn *net.UnixConn) {
 }
 
 // admit counts a request, and reports whether it is answered.
-func (s *service) admit(c *call, now time.Time) bool {
+func (s *service) admit(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.users[c.uid]
@@ -229,15 +225,12 @@ func (s *service) admit(c *call, now time.Time) bool {
 				delete(s.users, uid)
 			}
 		}
-		q = &quota{rate: rate.NewLimiter(perSecond, atOnce)}
+		q = &quota{rate: rate.NewLimiter(perSecond, atOnce), told: rate.Sometimes{Interval: time.Minute}}
 		s.users[c.uid] = q
 	}
-	full := q.open >= openPerUser || s.open >= openOfUsers || !q.rate.AllowN(now, 1)
+	full := q.open >= openPerUser || s.open >= openOfUsers || !q.rate.Allow()
 	if full && !c.root() || q.open >= openOfRoot {
-		if now.Sub(q.logged) > time.Minute {
-			q.logged = now
-			s.o.Log.Warn("too many requests", "uid", c.uid)
-		}
+		q.told.Do(func() { s.o.Log.Warn("too many requests", "uid", c.uid) })
 		return false
 	}
 	q.open, s.open, s.requests = q.open+1, s.open+1, s.requests+1
