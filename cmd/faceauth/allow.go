@@ -87,26 +87,28 @@ func allow() *cobra.Command {
 	return c
 }
 
+// serviceLine matches a line of the list: kind, service and challenge.
+var serviceLine = regexp.MustCompile(`(?m)^[ \t]*(session|greeter)[ \t]+(\S+)[ \t]*(\S*).*\n?`)
+
 // allowed returns a list of services with other lines for some of them.
 func allowed(list string, services []string, challenge string, off, greeter bool) string {
-	var kept strings.Builder
 	kinds := make(map[string]string)
-	for line := range strings.Lines(list) {
-		f := strings.Fields(line)
-		if len(f) > 1 && slices.Contains(services, f[1]) && (f[0] == "session" || f[0] == "greeter") {
-			kinds[f[1]] = f[0]
-			continue
+	list = serviceLine.ReplaceAllStringFunc(strings.TrimSuffix(list, "\n")+"\n", func(line string) string {
+		f := serviceLine.FindStringSubmatch(line)
+		if !slices.Contains(services, f[2]) {
+			return line
 		}
-		kept.WriteString(strings.TrimSuffix(line, "\n") + "\n")
-	}
-	if !off {
-		for _, name := range services {
-			kind := cmp.Or(kinds[name], "session")
-			if greeter || slices.Contains(greeterServices, name) {
-				kind = "greeter"
-			}
-			kept.WriteString(strings.TrimSpace(kind+" "+name+" "+challenge) + "\n")
+		kinds[f[2]] = f[1]
+		return ""
+	})
+	for _, name := range services {
+		kind := cmp.Or(kinds[name], "session")
+		if greeter || slices.Contains(greeterServices, name) {
+			kind = "greeter"
+		}
+		if !off {
+			list += strings.TrimSpace(kind+" "+name+" "+challenge) + "\n"
 		}
 	}
-	return kept.String()
+	return list
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -116,11 +115,8 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 // listedServices returns the challenges of the services in a list, by their names.
 func listedServices(list []byte) map[string]string {
 	all := make(map[string]string)
-	for line := range bytes.Lines(list) {
-		f := strings.Fields(string(line))
-		if len(f) > 1 && (f[0] == "session" || f[0] == "greeter") {
-			all[f[1]] = strings.Join(f[2:], " ")
-		}
+	for _, f := range serviceLine.FindAllStringSubmatch(string(list), -1) {
+		all[f[2]] = f[3]
 	}
 	return all
 }
