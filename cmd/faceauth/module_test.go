@@ -119,7 +119,8 @@ func TestSystemModule(t *testing.T) {
 			{"ok {}\nmatch\nend\n\x00end no-match\nend match\n", success, ""},
 			{"say match\n", ignored, "has failed"},
 			{"end match", ignored, "has failed"},
-			{strings.Repeat("x", 600) + "\nend match\n", ignored, "has failed"},
+			{strings.Repeat("x", 1100) + "\nend match\n", ignored, "has failed"},
+			{"no Internal 0 " + strings.Repeat("x", 900) + "\n", ignored, "Something went wrong"},
 		} {
 			for _, n := range []int{1, 1000} {
 				mu.Lock()

@@ -171,7 +171,7 @@ static int verdict(struct attempt *a)
 {
 	uint64_t t, begun = now(), heard = begun;
 	struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
-	char line[256];
+	char line[1024];
 	size_t n = 0;
 	while ((t = now()) < heard + SILENCE && t < begun + LONGEST) {
 		ssize_t r = recv(a->fd, line + n, 1, 0); /* little comes */
