@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -68,16 +69,22 @@ func makeBucket(ctx context.Context, nc *nats.Conn, copies int) error {
 	return nil
 }
 
-// get returns a value with its headers, or one of nothing if there is none.
-func (b *bucket) get(ctx context.Context, name string) (*jetstream.RawStreamMsg, error) {
-	m, err := b.s.GetLastMsgForSubject(ctx, place+name)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return new(jetstream.RawStreamMsg), nil
+// get returns a value with its header, or one of nothing if there is none. It waits for the node of a cluster that has
+// it: a write with the number rev, or a later one.
+func (b *bucket) get(ctx context.Context, name string, rev uint64) (*jetstream.RawStreamMsg, error) {
+	for {
+		m, err := b.s.GetLastMsgForSubject(ctx, place+name)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			m, err = new(jetstream.RawStreamMsg), nil
+		}
+		if err == nil && m.Sequence < rev && backoff.Wait(ctx, 100*time.Millisecond) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading from the fleet: %w", err)
+		}
+		return m, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading from the fleet: %w", err)
-	}
-	return m, nil
 }
 
 // message is a value to be written. Its header tells which write it is.
@@ -100,6 +107,7 @@ func (b *bucket) put(ctx context.Context, name string, value []byte) error {
 // note says that a value was written.
 type note struct {
 	name, write string
+	rev         uint64
 	last        bool // the list of all ends here
 }
 
@@ -113,7 +121,10 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 	if err == nil {
 		listening, err = c.Consume(func(m jetstream.Msg) {
 			info, err := m.Metadata()
-			n := note{strings.TrimPrefix(m.Subject(), place), m.Headers().Get("Write"), err == nil && info.NumPending == 0}
+			if err != nil {
+				return // it is no value
+			}
+			n := note{strings.TrimPrefix(m.Subject(), place), m.Headers().Get("Write"), info.Sequence.Stream, info.NumPending == 0}
 			select {
 			case notes <- n:
 			case <-ctx.Done():

@@ -261,7 +261,7 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 			continue
 		}
 		work.Go(func() error {
-			k, garbage, err := d.value(ctx, b, id)
+			k, garbage, err := d.value(ctx, b, id, n.rev)
 			mu.Lock()
 			defer mu.Unlock()
 			if !garbage || !d.mended[id] {
@@ -279,8 +279,8 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 
 // value reads a value. What this device cannot read, or what no honest member would write, counts as a
 // record of which nothing is known, so that a device that knows more writes over it.
-func (d *syncer) value(ctx context.Context, b *bucket, id ID) (k kept, garbage bool, err error) {
-	m, err := b.get(ctx, id.String())
+func (d *syncer) value(ctx context.Context, b *bucket, id ID, rev uint64) (k kept, garbage bool, err error) {
+	m, err := b.get(ctx, id.String(), rev)
 	if err != nil {
 		return k, false, err
 	}
@@ -362,7 +362,7 @@ func (d *syncer) hear(ctx context.Context, b *bucket, notes []note) error {
 		if !strings.HasPrefix(n.name, herePrefix) || n.name == herePrefix+public(d.m.Seed) {
 			continue
 		}
-		sealed, err := b.get(ctx, n.name)
+		sealed, err := b.get(ctx, n.name, n.rev)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
 )
@@ -35,15 +36,14 @@ func used(all ...*process) (seconds []float64, text string) {
 	return seconds, text
 }
 
-// write enrols people as rows, four faces each: the learner of 10,000 people would take minutes.
-func (h *home) write(name string, people int) {
-	db, err := store.Open(h.path, false)
-	try(h.w.t, err)
+// write enrols people as rows: the learner of 10,000 people would take minutes.
+func (h *home) write(name string, people, faces int) {
+	db := fixture.Must(store.Open(h.path, false))(h.w.t)
 	try(h.w.t, db.Write(func() error {
 		for i := range people {
 			err := db.Exec("insert into person(name, enrolled) values(?, 1700000000)", fmt.Sprint(name, " ", i))
 			id := db.Last()
-			for range 4 {
+			for range faces {
 				err = errors.Join(err, db.Exec("insert into label(number, person, rejected, vector) values(?, ?, 0, ?)",
 					int64(h.w.r.Uint64()>>12), id, vector.Bytes(h.w.vector())))
 			}
@@ -83,7 +83,7 @@ func TestFigures(t *testing.T) {
 	b.stop(false)
 	c.stop(false)
 	n := int64(*crowd)
-	a.write("person", *crowd)
+	a.write("person", *crowd, 4)
 	took := w.until("given", func() bool { return a.count(peopleHere) == n && a.settled() })
 	_, text := used(a.run, w.server)
 	t.Logf("%d people on the server's disk: %v; device and server%s", n, took, text)
@@ -94,7 +94,7 @@ func TestFigures(t *testing.T) {
 	var known []time.Duration
 	for i := range 10 {
 		time.Sleep(500 * time.Millisecond)
-		a.write(fmt.Sprint("late ", i), 1)
+		a.write(fmt.Sprint("late ", i), 1, 4)
 		known = append(known, w.until("known", func() bool { return b.count(peopleHere) == n+int64(i)+1 }))
 	}
 	slices.Sort(known)
@@ -109,9 +109,8 @@ func TestFigures(t *testing.T) {
 		(after[1]-before[1])*2.5, (after[2]-before[2])*2.5, text)
 
 	b.stop(false)
-	a.write("while away", 250)
-	db, err := store.Open(a.path, false)
-	try(t, err)
+	a.write("while away", 250, 4)
+	db := fixture.Must(store.Open(a.path, false))(t)
 	try(t, db.Write(func() error {
 		return errors.Join(
 			db.Exec("update person set name = name || ' x' where id in (select id from person where name like 'person %' limit 500)"),

@@ -61,7 +61,7 @@ func (m Membership) introduced(ctx context.Context, b *bucket) (map[string]intro
 	}
 	for subject := range info.State.Subjects {
 		name, key := strings.TrimPrefix(subject, place), strings.TrimPrefix(subject, place+herePrefix)
-		sealed, err := b.get(ctx, name)
+		sealed, err := b.get(ctx, name, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ var errOldKey = errors.New("the fleet has a newer key than this device, which wa
 // renewed takes and saves the newest keys that an administrator has sealed for this device. Old says that
 // the server has none or older ones: it is a new one or an old copy.
 func (m *Membership) renewed(ctx context.Context, b *bucket, path string) (old bool, err error) {
-	there, err := b.get(ctx, keyName)
+	there, err := b.get(ctx, keyName, 0)
 	if err != nil {
 		return false, err
 	}

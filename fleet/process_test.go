@@ -59,7 +59,8 @@ type world struct {
 
 type device struct {
 	*home
-	run *process
+	world *world
+	run   *process
 }
 
 type process struct {
@@ -124,7 +125,7 @@ func (w *world) device(name string, admin bool) *device {
 }
 
 func (w *world) join(name string, i Membership) *device {
-	d := &device{home: w.home(name)}
+	d := &device{home: w.home(name), world: w}
 	try(w.t, Join(w.t.Context(), d.path, i))
 	w.devices = append(w.devices, d)
 	d.start()
@@ -249,10 +250,7 @@ func (w *world) step(oldServers bool) {
 		w.serve()
 		time.Sleep(time.Duration(w.r.IntN(2)) * 300 * time.Millisecond)
 	case k == 16 && oldServers:
-		w.server.end(true)
-		w.copies = append(w.copies, fmt.Sprint(w.folder, len(w.log)))
-		w.copy(w.folder, w.copies[len(w.copies)-1])
-		w.serve()
+		w.copies = append(w.copies, w.copied())
 	case k == 17 && oldServers && len(w.copies) > 0:
 		w.say("server is-put-back")
 		w.server.end(true)
