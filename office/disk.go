@@ -47,10 +47,8 @@ func (d Disk) Sentence() string {
 	switch {
 	case d.Error != "":
 		return d.Error + "; what cameras see stays in memory, and is written when there is room; corrections wait"
-	case d.Lost == 1:
-		return "the state is written again; 1 event is lost"
 	case d.Lost > 0:
-		return fmt.Sprintf("the state is written again; %d events are lost", d.Lost)
+		return fmt.Sprintf("the state is written again; events that are lost: %d", d.Lost)
 	}
 	return "the state is written again, and nothing is lost"
 }

@@ -112,23 +112,18 @@ func (w *book) Profile(name string) (p Profile, err error) {
 	for _, s := range learner.Stored() {
 		if s.Person == person {
 			own = append(own, s.ID)
+			p.Faces = append(p.Faces, Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At,
+				Points: int(s.Points), Hops: s.Hops})
 		}
 	}
-	portraits, kinds := w.portraits(own...), make([][]Kept, 3) // enrolled, negative and learned ones
-	for _, s := range learner.Stored() {
-		kind := 0
-		switch {
-		case s.Person != person:
-			continue
-		case !s.Labelled:
-			kind = 2
-		case s.Negative:
-			kind = 1
-		}
-		kinds[kind] = append(kinds[kind], Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At,
-			Points: int(s.Points), Hops: s.Hops, Portrait: portraits[s.ID]})
+	portraits := w.portraits(own...)
+	for i, f := range p.Faces {
+		p.Faces[i].Portrait = portraits[f.ID]
 	}
-	p.Faces = append(p.Faces, slices.Concat(kinds...)...)
+	rank := map[[2]bool]int{{false, false}: 0, {true, false}: 1, {false, true}: 2} // negative, learned
+	slices.SortStableFunc(p.Faces, func(a, b Kept) int {
+		return rank[[2]bool{a.Negative, a.Learned}] - rank[[2]bool{b.Negative, b.Learned}]
+	})
 	return p, nil
 }
 

@@ -3,9 +3,9 @@
 package office
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -131,23 +131,19 @@ func (s *sighted) latest() (last Face) {
 
 // end ends the sightings of a camera whose tracks are not live.
 func (w *cameras) end(v *view, live []int) {
-	var ended []*sighted
-	for track, s := range v.sightings {
-		if !slices.Contains(live, track) {
-			delete(v.sightings, track)
-			ended = append(ended, s)
+	for _, track := range slices.Sorted(maps.Keys(v.sightings)) {
+		s := v.sightings[track]
+		if slices.Contains(live, track) {
+			continue
 		}
-	}
-	slices.SortFunc(ended, func(a, b *sighted) int { return cmp.Compare(a.ID, b.ID) })
-	for _, s := range ended {
+		delete(v.sightings, track)
 		s.done = true
 		if !s.judged {
 			w.unjudged(v, s)
 		}
-		if !w.keeps(s) && !s.written {
-			continue
+		if w.keeps(s) || s.written {
+			w.ended = append(w.ended, s)
 		}
-		w.ended = append(w.ended, s)
 	}
 }
 
@@ -164,7 +160,7 @@ func (w *cameras) unjudged(v *view, s *sighted) {
 // faceless tells that somebody was there whose face could not be used.
 func (w *cameras) faceless(v *view, since time.Time) {
 	if w.o.Faceless {
-		w.tell([]Event{w.room.event(Faceless, 0, v.camera.Name, since)})
+		w.tell([]Event{w.room.event(Event{Kind: Faceless, Camera: v.camera.Name, At: since})})
 	}
 }
 

@@ -129,13 +129,10 @@ type watched struct {
 
 // looked reports whether a camera has worked without a gap for longer than away after a moment.
 func (c *watched) looked(after time.Time, away time.Duration) bool {
-	if c.since.IsZero() {
-		return false
-	}
 	if c.since.After(after) {
 		after = c.since
 	}
-	return c.last.Sub(after) > away
+	return !c.since.IsZero() && c.last.Sub(after) > away
 }
 
 // tracked is a sighting in view of a camera, or a moment ago.
@@ -162,10 +159,7 @@ func newRoom(s PresenceSettings, from roomState) *room {
 
 // Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
 func (r *room) Watch(name string, door Door) {
-	if r.cameras[name] == nil {
-		r.cameras[name] = new(watched)
-	}
-	r.doors[name] = door
+	r.cameras[name], r.doors[name] = new(watched), door
 }
 
 // stays reports whether a person who is out of view may still be here.
@@ -219,9 +213,7 @@ func (r *room) See(camera string, at time.Time, seen []Seen) []Event {
 				r.groups[b.Group] = at
 			}
 			if !v.told && !there {
-				e := r.event(Unknown, 0, camera, v.first)
-				e.Group = b.Group
-				events = append(events, e)
+				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first, Group: b.Group}))
 			}
 			v.told, v.group = true, b.Group
 		}
@@ -242,18 +234,15 @@ func (r *room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 		}
 		p = &Presence{ID: b.Person, Since: since, Trust: b.Trust}
 		r.people[b.Person] = p
-		e := r.event(Arrived, b.Person, camera, since)
-		e.Trust = b.Trust
-		events = append(events, e)
+		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Camera: camera, At: since, Trust: b.Trust}))
 	}
 	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
 		if since.Before(p.Last) {
 			since = at
 		}
-		e := r.event(Saw, b.Person, camera, since)
-		e.Trust = b.Trust
-		events, p.unseen = append(events, e), false
+		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Camera: camera, At: since, Trust: b.Trust}))
+		p.unseen = false
 	}
 	if b.Trust == sighting.Confirmed {
 		p.Trust = b.Trust
@@ -346,9 +335,7 @@ func (r *room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
 	}
 	delete(r.people, person)
 	r.left[person] = p.Last
-	e := r.event(Mistake, person, p.Camera, p.Since)
-	e.Name = p.Name
-	return []Event{e}
+	return []Event{r.event(Event{Kind: Mistake, Person: person, Name: p.Name, Camera: p.Camera, At: p.Since})}
 }
 
 // Leave removes a person who no longer exists, and returns the events.
@@ -378,16 +365,16 @@ func (r *room) leave(has func(*Presence) bool) []Event {
 	})
 	var events []Event
 	for _, p := range gone {
-		e := r.event(Left, p.ID, p.Camera, p.Last)
-		e.Name = p.Name
-		events = append(events, e)
+		events = append(events, r.event(Event{Kind: Left, Person: p.ID, Name: p.Name, Camera: p.Camera, At: p.Last}))
 	}
 	return events
 }
 
-func (r *room) event(k EventKind, person int64, camera string, at time.Time) Event {
+// event returns an event with a number, which is known now.
+func (r *room) event(e Event) Event {
 	r.last++
-	return Event{ID: r.last, Kind: k, Person: person, Camera: camera, At: earlier(at, r.now), Known: r.now}
+	e.ID, e.At, e.Known = r.last, earlier(e.At, r.now), r.now
+	return e
 }
 
 // Strangers returns the number of present people without a name for whom an event was reported.

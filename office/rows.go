@@ -15,12 +15,9 @@ import (
 
 // faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from a column on.
 func faceOf(r gallery.Row, from int) Face {
-	f := Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1), At: moment(r.ColumnInt64(from + 2)),
-		Sharp: r.ColumnFloat(from + 3), Vector: vector.Floats(r.ColumnRawBlob(from + 4))}
-	if jpeg := r.ColumnRawBlob(from + 5); len(jpeg) > 0 {
-		f.JPEG = slices.Clone(jpeg)
-	}
-	return f
+	return Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1), At: moment(r.ColumnInt64(from + 2)),
+		Sharp: r.ColumnFloat(from + 3), Vector: vector.Floats(r.ColumnRawBlob(from + 4)),
+		JPEG: slices.Clone(r.ColumnRawBlob(from + 5))}
 }
 
 // write writes a face of a sighting, or of a group of unknown faces; 0 keeps what it is.
@@ -222,7 +219,7 @@ func (w *keeper) write(t *gallery.Tx) error {
 	}
 	w.unknown.write(t, w.past.id)
 	if len(w.ended) > 0 {
-		w.limit(t, slices.MaxFunc(w.ended, func(a, b *sighted) int { return a.Last.Compare(b.Last) }).Last)
+		w.limit(t, w.ended[len(w.ended)-1].Last)
 	}
 	return t.Err()
 }

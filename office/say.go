@@ -102,9 +102,6 @@ func (w *book) study(t *gallery.Tx, said int64, faces []Face) error {
 			learned.add(learner.Counts().Observed)
 		}
 	}
-	if len(learned) == 0 {
-		return nil
-	}
 	return t.Exec("update statement set learned = ? where id = ?", learned.encoded(), said)
 }
 
