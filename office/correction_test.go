@@ -4,7 +4,6 @@ package office_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
@@ -50,14 +50,9 @@ func enterWith(t testing.TB, dir string, o office.Options, s office.PastSettings
 	if h.g, err = gallery.Open(path, space); errors.Is(err, fs.ErrNotExist) {
 		h.g, err = peopleAt(t, path), nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h.past, err = office.OpenPast(h.g, "home", s); err != nil {
-		t.Fatal(err)
-	}
-	o.Past = h.past
-	h.o = o
+	fixture.Check(t, err)
+	h.past = fixture.Must(office.OpenPast(h.g, "home", s))(t)
+	h.o, h.o.Past = o, h.past
 	t.Cleanup(h.leave)
 	return h
 }
@@ -82,9 +77,7 @@ func (h *home) plays(scripts []string, say map[int]func(w *office.Office)) *offi
 	for i, s := range scripts[1:] {
 		cameras = append(cameras, recording(fmt.Sprint("camera ", i+2), s))
 	}
-	if err := w.Run(h.t.Context(), cameras); err != nil {
-		h.t.Fatal(err)
-	}
+	nothing(h.t, w.Run(h.t.Context(), cameras))
 	return w
 }
 
@@ -207,9 +200,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 func copied(t testing.TB, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, os.CopyFS(to, os.DirFS(dir)))
 	return to
 }
 
@@ -337,9 +328,7 @@ func TestKilledWhileSaying(t *testing.T) {
 				log := filepath.Join(dir, "gallery-wal")
 				size := func() int64 {
 					info, err := os.Stat(log)
-					if err != nil {
-						t.Fatal(err)
-					}
+					nothing(t, err)
 					return info.Size()
 				}
 				from := size()
@@ -707,38 +696,6 @@ func TestPastWithoutStrangers(t *testing.T) {
 		if c.Group == group && c.Kind != office.ForgotGroup {
 			t.Errorf("%+v", c)
 		}
-	}
-}
-
-// A number of a group, a sighting or a face is never given twice, even if a program was killed before it could save.
-func TestNumbersAfterKill(t *testing.T) {
-	h := enter(t, t.TempDir(), office.Options{})
-	var killed string
-	var group, last, picture uint64
-	w := h.plays([]string{n(60, "s") + n(20, "-") + n(60, "l") + n(20, "-") + n(60, "s")}, map[int]func(*office.Office){
-		130: func(w *office.Office) { nothing(t, w.Ignore(w.Strangers()[0].ID, false)) }, // the last save
-		215: func(w *office.Office) {
-			killed = copied(t, h.dir)
-			last = w.Sightings()[0].ID
-			for _, g := range w.Strangers() {
-				group = max(group, g.ID)
-				for _, f := range g.Faces {
-					picture = max(picture, f.ID)
-				}
-			}
-		},
-	})
-	h.leave()
-	if group < 2 || last != 3 {
-		t.Fatalf("group %d, sighting %d of %d", group, last, len(w.Sightings()))
-	}
-	h = enter(t, killed, office.Options{})
-	w = h.plays([]string{n(60, "q")}, nil)
-	all := w.Strangers()
-	slices.SortFunc(all, func(a, b office.Stranger) int { return cmp.Compare(b.ID, a.ID) })
-	if all[0].ID != group+1 || all[0].Faces[0].ID <= picture || w.Sightings()[0].ID <= last {
-		t.Errorf("group %d and %d, face %d and %d, sighting %d and %d", group, all[0].ID, picture,
-			all[0].Faces[0].ID, last, w.Sightings()[0].ID)
 	}
 }
 

@@ -116,7 +116,5 @@ func TestSystemFullDisk(t *testing.T) {
 		t.Errorf("the gallery: %v", err)
 	}
 	close(camera.frames)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	nothing(t, <-ended)
 }

@@ -53,9 +53,7 @@ func pictured(n int, step ...float32) office.Camera {
 func TestProfile(t *testing.T) {
 	k := new(recorded)
 	w, err := run(t.Context(), t, people(t), k.options(), pictured(60, .02, .01))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, err)
 	p, err := w.Profile("alice")
 	if err != nil || p.Name != "alice" || !p.Enrolled.Equal(noon) {
 		t.Fatalf("%+v, %v", p, err)

@@ -21,7 +21,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/online"
 )
 
 // spot returns the face of person i: in a place of their own.
@@ -63,40 +62,6 @@ func busy(path, kind string) error {
 	fresh := func() string { return fmt.Sprintf("p%dq", 1+r.IntN(1<<40)) }
 	if kind == "line" {
 		for {
-			if r.IntN(6) == 0 { // as replay --learn, people confirm and people undo
-				if err := g.Update(); err != nil {
-					return err
-				}
-				begun := g.Learner().Counts().Observed
-				for range 30 {
-					x := spot(r.IntN(60))
-					x[0] += .02 * float32(r.IntN(12))
-					if _, err := g.Learner().Observe(x); err != nil {
-						return err
-					}
-				}
-				if err := g.Save(); err != nil {
-					return err
-				}
-				err := g.Change(func(*gallery.Tx) error {
-					if r.IntN(3) == 0 {
-						_, err := g.Learner().Undo(begun)
-						if errors.Is(err, online.ErrJournal) { // another program has taken back more
-							err = nil
-						}
-						return err
-					}
-					name := pick(g.People())
-					far, err := g.Unconfirmed(name)
-					if err == nil && len(far) > 0 {
-						err = g.Confirm(name, []int64{far[0].ID}, time.Now())
-					}
-					return err
-				})
-				if err != nil {
-					return err
-				}
-			}
 			said := ""
 			err := g.Change(func(*gallery.Tx) error {
 				people := g.People()
@@ -302,9 +267,7 @@ func killed(t *testing.T, name string, kills int) {
 	}
 	work.Wait()
 	g, err := gallery.Open(path, space)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, err)
 	here := make(map[string]bool)
 	for _, p := range g.People() {
 		if here[p.Name] = true; forgot[p.Name] {

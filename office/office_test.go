@@ -17,6 +17,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
 )
@@ -30,27 +31,20 @@ var (
 // people returns a gallery in memory that knows alice and bob.
 func people(t testing.TB) *gallery.Gallery {
 	t.Helper()
-	g, err := gallery.New(space, online.Settings{})
-	return enrolled(t, g, err)
+	return enrolled(t, fixture.Must(gallery.New(space, online.Settings{}))(t))
 }
 
 // peopleAt returns a gallery at a path that knows alice and bob.
 func peopleAt(t testing.TB, path string) *gallery.Gallery {
 	t.Helper()
-	g, err := gallery.Create(path, space, online.Settings{})
-	return enrolled(t, g, err)
+	return enrolled(t, fixture.Must(gallery.Create(path, space, online.Settings{}))(t))
 }
 
-func enrolled(t testing.TB, g *gallery.Gallery, err error) *gallery.Gallery {
+func enrolled(t testing.TB, g *gallery.Gallery) *gallery.Gallery {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { g.Close() })
 	for _, name := range []string{"alice", "bob"} {
-		if _, err := g.Enroll(name, [][]float32{looks[name[0]]}, noon, gallery.Enrolment{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Enroll(name, [][]float32{looks[name[0]]}, noon, gallery.Enrolment{}))(t)
 	}
 	return g
 }
@@ -66,10 +60,7 @@ func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options
 // past opens what is kept of an office in a gallery.
 func past(t testing.TB, g *gallery.Gallery) *office.Past {
 	t.Helper()
-	p, err := office.OpenPast(g, "office", office.PastSettings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(office.OpenPast(g, "office", office.PastSettings{}))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -167,10 +158,7 @@ func (k *recorded) has(what string) bool {
 // pastCopy returns the records in the state that a kill of the program leaves.
 func pastCopy(t testing.TB, path string) *office.Past {
 	t.Helper()
-	g, err := gallery.Read(filepath.Join(copied(t, filepath.Dir(path)), filepath.Base(path)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.Read(filepath.Join(copied(t, filepath.Dir(path)), filepath.Base(path))))(t)
 	t.Cleanup(func() { g.Close() })
 	return past(t, g)
 }
@@ -230,9 +218,8 @@ func TestCameraFails(t *testing.T) {
 		return nil, ctx.Err()
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
-	path := filepath.Join(t.TempDir(), "gallery")
 	o := k.options()
-	g := peopleAt(t, path)
+	g := people(t)
 	o.Past = past(t, g)
 	done := make(chan struct{})
 	go func() {
@@ -256,25 +243,6 @@ func TestCameraFails(t *testing.T) {
 	}
 	if got := k.of("attic"); len(got) > 0 {
 		t.Errorf("health %q", got)
-	}
-
-	// After a restart nobody arrives again.
-	nothing(t, o.Past.Close())
-	nothing(t, g.Close())
-	k = new(recorded)
-	o = k.options()
-	g, err := gallery.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	o.Past = past(t, g)
-	if _, err := run(t.Context(), t, g, o, recording("door", "a a a a")); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"left bob door 0.6", "left alice door 0.6"}; !slices.Equal(
-		slices.Sorted(slices.Values(k.events)), slices.Sorted(slices.Values(want))) {
-		t.Errorf("after a restart: %q, want %q", k.events, want)
 	}
 }
 
@@ -315,9 +283,7 @@ func TestNoRoom(t *testing.T) {
 	g := people(t)
 	s := g.Learner().Settings()
 	s.K = 1
-	if err := g.Learner().Configure(s); err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, g.Learner().Configure(s))
 	// alice and bob at two places each: there is no room for the second place.
 	far := map[byte][]float32{'c': {.7, 0}, 'd': {2.7, 0}}
 	script := frames("ab ab ab ab ab ab")
@@ -329,9 +295,7 @@ func TestNoRoom(t *testing.T) {
 	var told []online.Room
 	o.Room = func(r online.Room) { told = append(told, r) }
 	w, err := run(t.Context(), t, g, o, film(script, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, err)
 	if len(told) != 1 || !told[0].Full || told[0].K != 1 {
 		t.Errorf("told %+v, and not once that k = 1 is full", told)
 	}

@@ -201,12 +201,8 @@ func TestCameraDown(t *testing.T) {
 // whom it saw last.
 func TestGrace(t *testing.T) {
 	state := office.RoomState{Last: 7, People: []office.Presence{
-		{
-			ID:     person("alice"),
-			Since:  moment(-99),
-			Last:   moment(0),
-			Camera: "door",
-		}, {ID: person("bob"), Since: moment(-99), Last: moment(-1), Camera: "desk"},
+		{ID: person("alice"), Since: moment(-99), Last: moment(0), Camera: "door"},
+		{ID: person("bob"), Since: moment(-99), Last: moment(-1), Camera: "desk"},
 		{ID: person("carol"), Since: moment(-99), Last: moment(-2), Camera: "a camera that is no more"},
 	}}
 	begin := func(now float64) *room {

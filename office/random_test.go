@@ -29,9 +29,7 @@ var played = sync.OnceValues(func() (string, error) {
 func village(t *testing.T) string {
 	t.Helper()
 	dir, err := played()
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, err)
 	path := filepath.Join(dir, "gallery")
 	if _, err := os.Stat(path); err != nil {
 		h := enter(t, dir, office.Options{Freeze: true})

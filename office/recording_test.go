@@ -41,14 +41,10 @@ func changed(t *testing.T, by func(index int, size image.Point, pix []byte) []by
 	}
 	dir := fixture.Models(t)
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, err)
 	defer d.Close()
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing(t, err)
 	defer e.Close()
 	all := make(map[string][]face.Frame)
 	for _, name := range names {
@@ -57,9 +53,7 @@ func changed(t *testing.T, by func(index int, size image.Point, pix []byte) []by
 		}
 		all[name] = nil
 		src, err := facedet.Open(t.Context(), fixture.Recordings(t, "faces/"+name), facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		nothing(t, err)
 		if by != nil {
 			src = spoilt{src, by}
 		}
@@ -69,9 +63,7 @@ func changed(t *testing.T, by func(index int, size image.Point, pix []byte) []by
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			nothing(t, err)
 			all[name] = append(all[name], f)
 		}
 		src.Close()
@@ -170,9 +162,7 @@ func TestSystemSpoiltFaces(t *testing.T) {
 			}
 			k := new(recorded)
 			g, err := gallery.New(space, online.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			nothing(t, err)
 			var faces [][]float32
 			for _, f := range whole["vidtimit_rot/p0"][:4] {
 				faces = append(faces, f.Samples[0].Vector)
