@@ -246,7 +246,7 @@ func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sam
 		samples = append(samples, x)
 	}
 	s.faces.Keep(frame.Time)
-	s.scene.Looked()
+	s.scene.Looked(img.Bounds(), size)
 	s.followed++
 	s.found, s.calm, s.doubt, s.most, s.due = now, 0, frame.Time, now, frame.Time+lookEvery
 	return samples, true, nil
@@ -294,7 +294,7 @@ func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face,
 		s.scene.Nothing(boxesOf(found), size, parts...)
 	}
 	for _, part := range parts {
-		s.scene.LookedIn(part, size)
+		s.scene.Looked(part, size)
 	}
 	switch {
 	case moved:

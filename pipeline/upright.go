@@ -178,7 +178,7 @@ func (u *upright) look(f *facedet.Frame) (found bool, err error) {
 	if u.empty = !found; u.empty {
 		u.scene.Nothing(nil, size)
 	}
-	u.scene.Looked()
+	u.scene.Looked(f.Image.Bounds(), size)
 	return found, nil
 }
 

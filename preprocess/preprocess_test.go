@@ -25,15 +25,13 @@ import (
 func noise(t testing.TB, size image.Point) *facedet.Picture {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
-	pix := make([]byte, size.X*size.Y/64)
-	for i := range pix {
-		pix[i] = uint8(r.IntN(256))
+	small := image.NewGray(image.Rectangle{Max: size.Div(8)})
+	for i := range small.Pix {
+		small.Pix[i] = uint8(r.IntN(256))
 	}
-	g := fixture.Must(cv.GrayFromBytes(image.Pt(size.X/8, size.Y/8), pix))(t)
-	defer g.Close()
-	large := fixture.Must(g.Resize(size))(t)
-	defer large.Close()
-	return large.BGR()
+	p := fixture.Must(facedet.FromImage(small))(t)
+	defer p.Close()
+	return fixture.Must(p.Resize(size))(t)
 }
 
 // landmarks returns 68 points of a frontal face in a box.

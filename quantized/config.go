@@ -39,6 +39,7 @@ type Config struct {
 	Journal int     // points in the journal for Undo; >= 0
 }
 
+// check checks what a file can say; package online checks the settings of a user.
 func (c Config) check() error {
 	var what string
 	switch {
@@ -50,22 +51,10 @@ func (c Config) check() error {
 		what = fmt.Sprintf("dimension is %d, but must be at most %d", c.Dim, maxDim)
 	case c.K > maxValues/c.Dim:
 		what = fmt.Sprintf("%d centroids of %d values need more than 1 GiB of memory; use a smaller k", c.K, c.Dim)
-	case !(c.Multiplier >= 1.05 && c.Multiplier <= 1e3):
-		what = fmt.Sprintf("multiplier is %g, but must lie between 1.05 and 1000", c.Multiplier)
 	case !(c.Scale >= 1e-30 && c.Scale <= 1e30):
 		what = fmt.Sprintf("scale is %g, but must be positive and of ordinary size", c.Scale)
-	case !positive(c.Kernel.Denominator):
+	case !(c.Kernel.Denominator > 0) || math.IsInf(c.Kernel.Denominator, 1):
 		what = fmt.Sprintf("kernel denominator is %g, but must be positive", c.Kernel.Denominator)
-	case !(c.Epsilon > 0 && c.Epsilon < 1):
-		what = fmt.Sprintf("epsilon is %g, but must lie between 0 and 1", c.Epsilon)
-	case c.Journal < 0 || c.Journal > 1<<20:
-		what = fmt.Sprintf("journal is %d, but must lie between 0 and %d", c.Journal, 1<<20)
-	case !(c.Reach >= 0):
-		what = fmt.Sprintf("reach is %g, but must be positive, or 0 for none", c.Reach)
-	case !(c.Link >= 0) || math.IsInf(c.Link, 1):
-		what = fmt.Sprintf("link is %g, but must be positive, or 0 for none", c.Link)
-	case !positive(c.Gamma):
-		what = fmt.Sprintf("gamma is %g, but must be positive", c.Gamma)
 	default:
 		return nil
 	}
@@ -79,17 +68,6 @@ func (c Config) EdgeRadius() float64 {
 		r = min(r, c.Reach)
 	}
 	return r
-}
-
-// Weight returns the weight of an edge between two points at distance d, or 0 if there is no edge.
-func (c Config) Weight(d float64) float64 { return c.weight(d, c.EdgeRadius()) }
-
-// weight is Weight with a known edge radius.
-func (c Config) weight(d, radius float64) float64 {
-	if d > radius {
-		return 0
-	}
-	return c.Kernel.Weight(d)
 }
 
 // linkWeight returns the weight of an edge beyond the edge radius between two points known to be the same person or
@@ -110,6 +88,3 @@ func (c Config) farWeight(d, bound, radius float64) float64 {
 	s *= s
 	return c.Kernel.Weight(math.Sqrt(radius*radius + s*(d*d-radius*radius)))
 }
-
-// positive reports whether x is positive and finite.
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }

@@ -248,16 +248,10 @@ func TestNewErrors(t *testing.T) {
 		{func(c *quantized.Config) { c.Dim = math.MaxInt }, "unusable setting: dimension is 9223372036854775807, but " +
 			"must be at most 1048576"},
 		{func(c *quantized.Config) { c.Dim = 0 }, "unusable setting: dimension is 0, but must be at least 1"},
-		{func(c *quantized.Config) { c.Multiplier = 1 }, "unusable setting: multiplier is 1, but must lie between " +
-			"1.05 and 1000"},
-		{func(c *quantized.Config) { c.Multiplier = math.NaN() }, "unusable setting: multiplier is NaN, but must lie " +
-			"between 1.05 and 1000"},
 		{func(c *quantized.Config) { c.Scale = math.Inf(1) }, "unusable setting: scale is +Inf, but must be positive " +
 			"and of ordinary size"},
 		{func(c *quantized.Config) { c.Kernel.Denominator = 0 }, "unusable setting: kernel denominator is 0, but " +
 			"must be positive"},
-		{func(c *quantized.Config) { c.Epsilon = 1 }, "unusable setting: epsilon is 1, but must lie between 0 and 1"},
-		{func(c *quantized.Config) { c.Gamma = math.NaN() }, "unusable setting: gamma is NaN, but must be positive"},
 	} {
 		c := config(10, 2)
 		tt.change(&c)

@@ -144,8 +144,8 @@ func (c Config) restore(s State) (g *Graph, ok bool) {
 		}
 		for _, j := range v.Neighbours {
 			d := g.measure(g.points.at(i), g.squares[i], j)
-			if w := g.c.weight(d, g.reach); w > 0 && !all {
-				list = append(list, edge{j, w, d})
+			if d <= g.reach && !all {
+				list = append(list, edge{j, g.c.Kernel.Weight(d), d})
 			}
 		}
 		for _, j := range v.Links {

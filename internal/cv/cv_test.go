@@ -157,9 +157,6 @@ func TestImageBounds(t *testing.T) {
 	fails("a negative border", func() (*cv.Image, error) { return m.Pad(-1, 0) })
 	fails("an image of no size", func() (*cv.Image, error) { return cv.NewImage(image.Pt(0, 0), color.RGBA{}) })
 	fails("warping by infinity", func() (*cv.Image, error) { return m.Warp(cv.Affine{math.Inf(1)}, image.Pt(8, 6)) })
-	if _, err := cv.GrayFromBytes(image.Pt(3, 3), make([]byte, 8)); err == nil {
-		t.Error("8 bytes for 9 pixels gave no error")
-	}
 	// Drawings are cut off at the edges of the image.
 	m.DrawBox(image.Rect(-50, -50, 500, 500), "somebody with a long name", color.RGBA{200, 0, 0, 255})
 	m.DrawBox(image.Rect(5, 0, 9, 3), "", color.RGBA{200, 0, 0, 255})
@@ -168,11 +165,14 @@ func TestImageBounds(t *testing.T) {
 // The test compares Smooth and Equalize with their definitions, written out.
 func TestFilters(t *testing.T) {
 	const w, h = 13, 9
-	pix := make([]byte, w*h)
+	grey := image.NewGray(image.Rect(0, 0, w, h))
+	pix := grey.Pix
 	for i := range pix {
 		pix[i] = byte(i * i * 7)
 	}
-	g := fixture.Must(cv.GrayFromBytes(image.Pt(w, h), pix))(t)
+	img := fixture.Must(cv.FromImage(grey))(t)
+	defer img.Close()
+	g := img.Gray()
 	defer g.Close()
 	smooth := g.Smooth()
 	defer smooth.Close()

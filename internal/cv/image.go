@@ -334,22 +334,6 @@ func (g *Gray) Resize(size image.Point) (*Gray, error) {
 // Bytes returns a copy of the pixels, row by row.
 func (g *Gray) Bytes() []byte { return g.mat.ToBytes() }
 
-// GrayFromBytes returns the picture with these pixels, given row by row.
-func GrayFromBytes(size image.Point, pix []byte) (*Gray, error) {
-	if err := checkSize(size); err != nil {
-		return nil, err
-	}
-	if len(pix) != size.X*size.Y {
-		return nil, fmt.Errorf("%d bytes for %dx%d pixels", len(pix), size.X, size.Y)
-	}
-	m, err := gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC1, pix)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
-	return &Gray{m.Clone()}, nil
-}
-
 func closeMat(m *gocv.Mat) error {
 	if m.Ptr() == nil {
 		return nil

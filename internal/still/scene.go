@@ -235,13 +235,9 @@ func (s *Scene) cells(part image.Rectangle, of image.Point) image.Rectangle {
 	).Intersect(image.Rect(0, 0, s.cols, s.rows))
 }
 
-// Looked says that faces were searched for in the newest picture. Later pictures are compared with it.
-func (s *Scene) Looked() {
-	copy(s.looked, s.now)
-}
-
-// LookedIn is Looked for a part of the picture, in pixels of a picture of size of: movement elsewhere stays.
-func (s *Scene) LookedIn(part image.Rectangle, of image.Point) {
+// Looked says that faces were searched for in a part of the newest picture, in pixels of a picture of size of. Later
+// pictures are compared with it there; movement elsewhere stays.
+func (s *Scene) Looked(part image.Rectangle, of image.Point) {
 	c := s.cells(part, of)
 	for y := cell * c.Min.Y; y < min(cell*c.Max.Y, s.size.Y); y++ {
 		from, to := y*s.size.X+cell*c.Min.X, y*s.size.X+min(cell*c.Max.X, s.size.X)

@@ -56,7 +56,7 @@ func (f *film) watch(s *still.Scene, frames int, each func()) (looks int) {
 		if s.Moved() {
 			looks++
 			s.Nothing(nil, size)
-			s.Looked()
+			s.Looked(image.Rectangle{Max: size}, size)
 		}
 	}
 	return looks
@@ -98,7 +98,7 @@ func TestSlow(t *testing.T) {
 				t.Fatalf("a face moved by %.1f pixels, and nothing was seen", f.shift-before)
 			}
 		}
-		s.Looked()
+		s.Looked(image.Rectangle{Max: size}, size)
 		before = f.shift
 		at, pix := f.next()
 		s.See(at, size, pix)
@@ -149,7 +149,7 @@ func TestPulse(t *testing.T) {
 		}
 		if s.Moved() {
 			s.Nothing(near, size)
-			s.Looked()
+			s.Looked(image.Rectangle{Max: size}, size)
 		}
 	}
 	if looks < 50 { // each pulse is two movements, up and down
@@ -165,7 +165,7 @@ func TestFirst(t *testing.T) {
 		if !s.Moved() || !s.MovedIn(image.Rect(0, 0, 1, 1), size) {
 			t.Errorf("%v: nothing moved", size)
 		}
-		s.Looked()
+		s.Looked(image.Rectangle{Max: size}, size)
 		s.See(0, size, make([]uint8, size.X*size.Y))
 		if s.Moved() || s.MovedIn(image.Rectangle{Max: size}, size) {
 			t.Errorf("%v: the same picture moved", size)
@@ -284,7 +284,7 @@ func TestSceneAgainstObvious(t *testing.T) {
 		}
 		if any {
 			moved++
-			s.Looked()
+			s.Looked(image.Rectangle{Max: size}, size)
 			o.looked = bytes.Clone(pix)
 		}
 	}

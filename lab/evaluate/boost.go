@@ -116,7 +116,11 @@ func (m *boost) Accepts(score float64) bool { return score > 0 }
 
 // weight returns the weight of the edge between two faces, or 0 if there is none.
 func (m *boost) weight(x, y []float32) float64 {
-	return m.edges.Weight(graph.Distance(x, y, m.space.Scale))
+	d := graph.Distance(x, y, m.space.Scale)
+	if d > m.edges.EdgeRadius() {
+		return 0
+	}
+	return m.edges.Kernel.Weight(d)
 }
 
 // near returns the weak learners that say 1.
