@@ -202,14 +202,10 @@ func show(frame *image.RGBA, p *image.RGBA, place float64, number int) image.Rec
 // picture returns a frame as a picture, darker or brighter with its number.
 func picture(frame *image.RGBA, number int) (*facedet.Picture, error) {
 	gain := 1 + .25*wave(number, 151, .25)
-	pix := make([]byte, width*height)
-	for i := range pix {
-		pix[i] = uint8(min(gain*float64(frame.Pix[4*i])+.5, 255))
+	var pix []byte
+	for i := 0; i < len(frame.Pix); i += 4 {
+		grey := uint8(min(gain*float64(frame.Pix[i])+.5, 255))
+		pix = append(pix, grey, grey, grey)
 	}
-	g, err := cv.GrayFromBytes(image.Pt(width, height), pix)
-	if err != nil {
-		return nil, err
-	}
-	defer g.Close()
-	return g.BGR(), nil
+	return facedet.FromBGR(image.Pt(width, height), pix)
 }
