@@ -66,9 +66,8 @@ func newHouse(t *testing.T, parameters string) *house {
 	t.Cleanup(api.Close)
 	g := fixture.Must(gallery.New(space, online.Settings{}))(t)
 	for i, name := range []string{"alice", "bob"} {
-		if _, err := g.Enroll(name, [][]float32{{float32(2 * i), 0}}, time.Now(), gallery.Enrolment{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Enroll(name, [][]float32{{float32(2 * i), 0}}, time.Now(),
+			gallery.Enrolment{}))(t)
 	}
 	c, err := frigate.New("frigate://"+h.broker.Address+"/door?api="+api.URL+"/"+parameters, frigate.Options{
 		See: func(_ context.Context, picture []byte) (f face.Frame, err error) {

@@ -137,10 +137,7 @@ func (b *browser) picture(name string) {
 // serve serves a page to browsers of this machine, and returns its address.
 func serve(t *testing.T, p *office.Page) string {
 	t.Helper()
-	l, err := p.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(p.Listen("127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.Serve(ctx, l, nil) }()
@@ -366,15 +363,14 @@ func TestSystemInbox(t *testing.T) {
 	b.awaits(has("#position", "of 5"))
 	b.script("location.hash = '#inbox/stranger-3'")
 	b.awaits("[...document.querySelectorAll('#question input')].some(e => e.ariaLabel === 'Who is unknown person 3?')")
-	b.script("document.activeElement.blur()")
+	b.script("document.querySelector('#question').focus()")
 	b.press("m")
 	b.awaits("document.activeElement.matches('.pick')")
 	b.press("\r")
 	b.awaits(has("#toasts", "They are one person now.") + " && " + has("#position", "of 4"))
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#position", "of 5"))
-	// If single keys are off, none of these keys does anything.
-	b.script("document.querySelector('#keys').click()")
+	// Outside of the question, where a voice may type, none of these keys does anything.
 	b.script("document.activeElement.blur()")
 	before := b.script("document.querySelector('#position').innerText")
 	b.press("j")
@@ -384,7 +380,6 @@ func TestSystemInbox(t *testing.T) {
 		t.Errorf("%s, and then %s", before, after)
 	}
 	// A yes enrols the faces that are shown, with those far from the enrolled ones first.
-	b.script("document.querySelector('#keys').click()")
 	b.script("location.hash = '#inbox/still-" + s.learnedSighting() + "'")
 	b.awaits("document.querySelectorAll('.confirming .best')[0].children.length > 0 && " +
 		"document.querySelectorAll('.confirming .best')[1].children.length > 0")
@@ -392,17 +387,16 @@ func TestSystemInbox(t *testing.T) {
 		"'.confirming .best')[0].querySelectorAll('.under')].map(e => Number(e.innerText)))"); got != "true" {
 		t.Error("the faces are in another order")
 	}
+	b.script("document.querySelector('#question').focus()")
 	b.press("y")
 	b.awaits(has("#toasts", "are enrolled now."))
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#toasts", "Undone."))
-	b.script("document.querySelector('#keys').click()")
 	// Contradicting labels are shown side by side, and one of them is taken back.
-	b.script("document.querySelector('#keys').click()")
 	b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
 	b.awaits("document.querySelectorAll('.sides>*').length === 2 && " + has(".sides", "Dana"))
 	faces := len(s.office.Conflicts())
-	b.script("document.activeElement.blur()")
+	b.script("document.querySelector('#question').focus()")
 	b.press("1")
 	b.awaits(has("#toasts", "The face is taken back."))
 	b.script("document.querySelector('#toasts button').click()")
@@ -412,7 +406,7 @@ func TestSystemInbox(t *testing.T) {
 		b.script("location.hash = '#inbox'")
 		b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
 		b.awaits("document.querySelectorAll('.sides>*').length === 2")
-		b.script("document.activeElement.blur()")
+		b.script("document.querySelector('#question').focus()")
 		b.press(key)
 		b.awaits(has("#toasts", done))
 		b.awaits("!document.querySelector('.sides')")
@@ -528,10 +522,7 @@ func TestSystemUpload(t *testing.T) {
 	b.do(chromedp.Navigate(serve(t, s.page) + "/#people"))
 	b.awaits("document.querySelectorAll('#people-list>li').length === 5")
 	choose := func(box string, names ...string) {
-		list, err := json.Marshal(names)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := fixture.Must(json.Marshal(names))(t)
 		b.script(fmt.Sprintf(`(() => {
 			const all = new DataTransfer();
 			for (const n of %s) all.items.add(new File([Uint8Array.of(255, 216, 255), n], n + ".jpg"));
@@ -653,15 +644,9 @@ func TestSystemBelow(t *testing.T) {
 // file beside them says of which page they are: when the page changes, they must be made anew.
 func TestSystemPictures(t *testing.T) {
 	sum := sha256.New()
-	files, err := filepath.Glob("static/*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := fixture.Must(filepath.Glob("static/*.*"))(t)
 	for _, f := range append(files, "index.html.tmpl", "../../internal/pagestyle/page.css") {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(os.ReadFile(f))(t)
 		sum.Write(b)
 	}
 	of := fmt.Sprintf("%x\n", sum.Sum(nil))
@@ -711,7 +696,5 @@ func TestSystemPictures(t *testing.T) {
 		time.Sleep(time.Second)
 		b.picture(p.name)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "page.sha256"), []byte(of), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, "page.sha256"), []byte(of), 0o644))
 }

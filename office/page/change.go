@@ -99,33 +99,26 @@ func (p *Page) change(m *http.ServeMux) {
 
 // post adds a handler that decodes a strict JSON request and calls do.
 func post[Q any](p *Page, m *http.ServeMux, path, summary, more string, do func(Q, *said) error) {
-	r := route{pattern: "POST /api/" + path, summary: summary, more: more, takes: reflect.TypeFor[Q]()}
-	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
+	r := route{pattern: "POST /api/" + path, summary: summary, more: more, takes: reflect.TypeFor[Q](),
+		answer: reflect.TypeFor[said]()}
+	p.handle(m, r, answering(http.StatusConflict, func(r *http.Request) (s said, err error) {
 		if mediaType(r) != "application/json" {
-			http.Error(w, "send JSON, with the header Content-Type: application/json", http.StatusUnsupportedMediaType)
-			return
+			return s, &refusal{status: http.StatusUnsupportedMediaType,
+				text: "send JSON, with the header Content-Type: application/json"}
 		}
-		err := asked(r).err
 		var q Q
-		if err == nil {
+		if err = asked(r).err; err == nil {
 			err = readBody(r, &q)
 		}
 		var large *http.MaxBytesError
 		switch {
 		case errors.As(err, &large):
-			http.Error(w, "the request has more than 64 KiB", http.StatusRequestEntityTooLarge)
-			return
+			return s, &refusal{status: http.StatusRequestEntityTooLarge, text: "the request has more than 64 KiB"}
 		case err != nil:
-			refuse(w, badRequest(err))
-			return
+			return s, badRequest(err)
 		}
-		s, err := p.say(func(s *said) error { return do(q, s) })
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusConflict)
-			return
-		}
-		answer(w, r, s)
-	})
+		return p.say(func(s *said) error { return do(q, s) })
+	}))
 }
 
 // say makes a change, and returns its correction in the journal.

@@ -10,9 +10,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -64,38 +65,27 @@ func (p *Page) lookAround() (office.Now, int, map[string]uint64) {
 	return w.now, w.questions, w.lists
 }
 
-// listsNow returns a hash of each list. Who is in view changes the time at which they were last seen with each frame;
-// only the minute counts.
+// listsNow returns a hash of each list.
 func (p *Page) listsNow(now office.Now) (lists map[string]uint64, questions int) {
 	lists = make(map[string]uint64)
-	put := func(name string, list []byte) {
-		h := fnv.New64a()
-		h.Write(list)
-		lists[name] = h.Sum64()
+	open := inbox(p.office)
+	for name, list := range map[string]any{
+		"people": now.Known, "sightings": p.office.SightingsBefore(0, mostSightings), "inbox": open,
+		"events": p.office.Events(0, 1, nil), "corrections": p.office.Corrections(0, usualEvents), "sinks": p.o.Sinks(),
+	} {
+		lists[name] = maphash.Bytes(seed, minutely(list))
 	}
-	seen, open := p.office.SightingsBefore(0, mostSightings), inbox(p.office)
-	for i := range seen {
-		seen[i].Last = seen[i].Last.Truncate(time.Minute)
-	}
-	questions = len(open)
-	for i := range open {
-		q := &open[i]
-		q.At = q.At.Truncate(time.Minute)
-		if q.Stranger != nil {
-			q.Stranger.Last = q.Stranger.Last.Truncate(time.Minute)
-		}
-		if q.Sighting != nil {
-			q.Sighting.Last = q.Sighting.Last.Truncate(time.Minute)
-		}
-	}
-	put("people", p.people.of(now.Known))
-	put("sightings", encoded(seen))
-	put("inbox", encoded(open))
-	put("events", encoded(p.office.Events(0, 1, nil)))
-	put("corrections", encoded(p.office.Corrections(0, usualEvents)))
-	put("sinks", encoded(p.o.Sinks()))
-	return lists, questions
+	return lists, len(open)
 }
+
+var (
+	seed    = maphash.MakeSeed()
+	seconds = regexp.MustCompile(`(T\d\d:\d\d):[\d.]+`) // after the minute of a time
+)
+
+// minutely returns JSON without seconds: who is in view was last seen a moment ago with each frame, and only the minute
+// counts.
+func minutely(v any) []byte { return seconds.ReplaceAll(encoded(v), []byte("$1")) }
 
 // stream is what one open page has been told.
 type stream struct {
@@ -109,11 +99,8 @@ type stream struct {
 func (s *stream) next(run string, now office.Now, questions int, lists map[string]uint64) (c change) {
 	c.Questions, c.Run = questions, run
 	st := now
-	st.Cameras, st.Known, st.At, st.People = nil, nil, time.Time{}, slices.Clone(now.People)
-	for i := range st.People {
-		st.People[i].Last = st.People[i].Last.Truncate(time.Minute)
-	}
-	if as := fmt.Sprint(string(encoded(st)), questions); as != s.now {
+	st.Cameras, st.Known, st.At = nil, nil, time.Time{}
+	if as := fmt.Sprint(string(minutely(st)), questions); as != s.now {
 		st.At = now.At
 		c.Now, s.now = &st, as
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 )
@@ -24,10 +25,7 @@ import (
 // An open page hears of what has changed, and of nothing else; and what it has is not sent again.
 func TestChangesOfAnOpenPage(t *testing.T) {
 	p, w := site(t, page.Options{})
-	s, err := http.Get(serve(t, p) + "/api/changes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(http.Get(serve(t, p) + "/api/changes"))(t)
 	defer s.Body.Close()
 	if s.Header.Get("Content-Type") != "text/event-stream" || !s.Uncompressed {
 		t.Errorf("%+v", s.Header)
@@ -41,9 +39,7 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 	}) {
 		for lines.Scan() {
 			if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				if err := json.Unmarshal([]byte(text), &c); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, json.Unmarshal([]byte(text), &c))
 				return c
 			}
 		}
@@ -54,9 +50,7 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 	if c := next(); c.Now["disk"] == nil || c.Questions != 0 || !slices.Equal(c.Stale, all) {
 		t.Errorf("first %+v", c)
 	}
-	if err := w.Rename("alice", "ann"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, w.Rename("alice", "ann"))
 	if c := next(); c.Now != nil || !slices.Equal(c.Stale, []string{"corrections", "people"}) {
 		t.Errorf("then %+v", c)
 	}
@@ -77,10 +71,7 @@ func TestSystemCosts(t *testing.T) {
 	}
 	s := perform(t, page.Options{}, 1, 40, cameras...)
 	s.until(func() bool { return len(s.office.Now().People) == 1 })
-	l, err := s.page.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(s.page.Listen("127.0.0.1:0"))(t)
 	sent := &counted{Listener: l}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 var update = flag.Bool("update", false, "write fields.json anew")
@@ -29,10 +31,8 @@ func TestFields(t *testing.T) {
 			t.Fatal(folder, err)
 		}
 		for _, name := range files {
-			f, err := parser.ParseFile(source.NewFileSet(), name, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := fixture.Must(parser.ParseFile(source.NewFileSet(), name, nil,
+				parser.ParseComments))(t)
 			ast.Inspect(f, func(n ast.Node) bool {
 				s, ok := n.(*ast.TypeSpec)
 				if !ok {
@@ -50,13 +50,9 @@ func TestFields(t *testing.T) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	if err := e.Encode(all); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, e.Encode(all))
 	if *update {
-		if err := os.WriteFile("fields.json", b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile("fields.json", b.Bytes(), 0o644))
 	}
 	if is, err := os.ReadFile("fields.json"); err != nil || !bytes.Equal(is, b.Bytes()) {
 		t.Errorf("fields.json is not what the comments say (%v); run: go test ./office/page -run TestFields -update", err)

@@ -48,11 +48,15 @@ func (p *Page) guard(next http.Handler) http.Handler {
 			return
 		}
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		right, tired := false, false
+		if ok {
+			right, tired = p.right(r, token)
+		}
 		switch {
-		case ok && p.misses.many(p.source(r)):
+		case tired:
 			tooMany(w)
-			http.Error(w, tired, http.StatusTooManyRequests)
-		case ok && p.right(r, token):
+			http.Error(w, guesses, http.StatusTooManyRequests)
+		case right:
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/":
 			redirect(w, "login")
@@ -68,26 +72,26 @@ func (p *Page) hasCookie(r *http.Request) bool {
 	return err == nil && equal(c.Value, p.cookie.Value)
 }
 
-// right reports whether a token is right, and counts wrong ones.
-func (p *Page) right(r *http.Request, token string) bool {
-	if equal(token, p.o.Token) {
-		return true
-	}
-	p.misses.add(p.source(r))
-	return false
+// right reports whether a token is right, or that too many from the same source were wrong: then it was not looked at.
+func (p *Page) right(r *http.Request, token string) (right, tired bool) {
+	right = equal(token, p.o.Token)
+	tired = p.misses.tired(p.source(r), !right)
+	return right && !tired, tired
 }
 
-const tired = "Too many tokens from your address were wrong. Wait a minute."
+const guesses = "Too many tokens from your address were wrong. Wait a minute."
 
 func tooMany(w http.ResponseWriter) { w.Header().Set("Retry-After", "60") }
 
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
-	if p.misses.many(p.source(r)) {
+	r.ParseForm() // without a form there is no token
+	right, tired := p.right(r, r.PostForm.Get("token"))
+	switch {
+	case tired:
 		tooMany(w)
-		p.show(w, http.StatusTooManyRequests, "login.html.tmpl", tired)
+		p.show(w, http.StatusTooManyRequests, "login.html.tmpl", guesses)
 		return
-	}
-	if err := r.ParseForm(); err != nil || !p.right(r, r.PostForm.Get("token")) {
+	case !right:
 		p.show(w, http.StatusUnauthorized, "login.html.tmpl", "That is not the token.")
 		return
 	}
@@ -148,24 +152,22 @@ type misses struct {
 	since time.Time
 }
 
-// many reports whether too many tokens of a source were wrong of late.
-func (m *misses) many(from netip.Prefix) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.of[from] >= m.most && time.Since(m.since) < time.Minute
-}
-
-// add counts a wrong token. Beyond mostSources it forgets those that may guess on.
-func (m *misses) add(from netip.Prefix) {
+// tired reports whether too many tokens of a source were wrong of late. If not, it counts this one if it is wrong. Beyond
+// mostSources it forgets those that may guess on.
+func (m *misses) tired(from netip.Prefix, wrong bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if time.Since(m.since) >= time.Minute {
 		m.of, m.since = make(map[netip.Prefix]int), time.Now()
 	}
-	if len(m.of) >= mostSources {
+	if m.of[from] >= m.most {
+		return true
+	}
+	if wrong && len(m.of) >= mostSources {
 		maps.DeleteFunc(m.of, func(_ netip.Prefix, n int) bool { return n < m.most })
 	}
-	if len(m.of) < mostSources {
+	if wrong && len(m.of) < mostSources {
 		m.of[from]++
 	}
+	return false
 }

@@ -254,21 +254,20 @@ func (s schemas) operation(r route, path string) object {
 	if len(parameters) > 0 {
 		op["parameters"] = parameters
 	}
-	var good object
-	switch {
-	case r.takes != nil:
-		op["requestBody"] = object{"required": true, "content": content("application/json", s.request(r.takes))}
-		good = content("application/json", s.of(reflect.TypeFor[said]()))
-	case r.answer == nil:
-		good = content(r.kind, file)
-	default:
+	good := content(r.kind, file)
+	if r.answer != nil {
 		good = content("application/json", s.of(r.answer))
 	}
-	if r.kind == multipartForm {
-		op["requestBody"] = object{"required": true, "content": content(r.kind, object{"type": "object",
-			"additionalProperties": true})}
-	} else if r.answer != nil && r.kind != "" {
-		op["requestBody"] = object{"required": true, "content": content(r.kind, file)}
+	takes := func(kinds string, schema object) {
+		op["requestBody"] = object{"required": true, "content": content(kinds, schema)}
+	}
+	switch {
+	case r.takes != nil:
+		takes("application/json", s.request(r.takes))
+	case r.kind == multipartForm:
+		takes(r.kind, object{"type": "object", "additionalProperties": true})
+	case r.answer != nil && r.kind != "":
+		takes(r.kind, file)
 	}
 	responses := object{"200": object{"description": "The answer.", "content": good},
 		"default": object{"description": "A refusal.", "content": content("text/plain", anyText)}}

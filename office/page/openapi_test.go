@@ -23,6 +23,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 )
@@ -31,22 +32,15 @@ import (
 // description does not name.
 func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(ask(p, "GET", "/api/openapi.json", "").Body.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	doc := fixture.Must(openapi3.NewLoader().LoadFromData(ask(p, "GET", "/api/openapi.json",
+		"").Body.Bytes()))(t)
+	fixture.Check(t, doc.Validate(t.Context()))
 	no := false
 	for _, s := range doc.Components.Schemas {
 		s.Value.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
 	}
 	doc.Servers = openapi3.Servers{{URL: "http://localhost:8090"}}
-	r, err := legacy.NewRouter(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fixture.Must(legacy.NewRouter(doc))(t)
 	return doc, r
 }
 

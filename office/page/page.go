@@ -98,7 +98,6 @@ type Page struct {
 
 	run     string // of this run: numbers of pictures may begin anew with the next
 	watched watched
-	people  encodings
 
 	seeing  chan struct{} // holds a value while a picture is looked at
 	streams chan struct{} // holds a value for each stream of changes
@@ -321,9 +320,6 @@ func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Cer
 	<-done
 	return nil
 }
-
-// answer writes a value.
-func answer(w http.ResponseWriter, r *http.Request, v any) { send(w, r, encoded(v)) }
 
 // send writes JSON.
 func send(w http.ResponseWriter, r *http.Request, b []byte) {

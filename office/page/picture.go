@@ -42,9 +42,9 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// refuse answers an error: a refusal, or a conflict.
-func refuse(w http.ResponseWriter, err error) {
-	no := &refusal{status: http.StatusConflict, text: err.Error()}
+// refuse answers an error: a refusal, or one with a status.
+func refuse(w http.ResponseWriter, err error, status int) {
+	no := &refusal{status: status, text: err.Error()}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		no = &refusal{http.StatusServiceUnavailable, "looking at the picture took too long; try again", 10}
 	}
@@ -95,8 +95,9 @@ func (p *Page) pictures(m *http.ServeMux) {
 }
 
 // sent adds a handler of pictures.
-func sent[T any](p *Page, m *http.ServeMux, r route, do func(*http.Request) (T, error)) {
+func sent[T any](p *Page, m *http.ServeMux, r route, answer func(*http.Request) (T, error)) {
 	r.answer = reflect.TypeFor[T]()
+	do := answering(http.StatusConflict, answer)
 	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		until := time.Now().Add(longestSend)
@@ -106,12 +107,7 @@ func sent[T any](p *Page, m *http.ServeMux, r route, do func(*http.Request) (T, 
 			defer stop()
 			r = r.WithContext(ctx)
 		}
-		v, err := do(r)
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		answer(w, r, v)
+		do(w, r)
 	})
 }
 
@@ -247,11 +243,9 @@ func (p *Page) turn(r *http.Request) (done func(), err error) {
 
 // look finds the faces of a picture. The error wraps [eye.ErrPicture], or is a refusal.
 func (p *Page) look(r *http.Request, picture io.Reader, enrol bool) (f face.Frame, err error) {
-	from := p.source(r)
-	if p.sent.many(from) {
+	if p.sent.tired(p.source(r), true) {
 		return f, &refusal{http.StatusTooManyRequests, "Too many pictures came from your address. Wait a minute.", 60}
 	}
-	p.sent.add(from)
 	b, err := io.ReadAll(io.LimitReader(picture, mostPicture+1))
 	switch {
 	case err != nil:

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office/page"
 )
 
@@ -111,13 +112,9 @@ http {
 		}
 	}
 }`, dir, port, forward, stripped, kept, ingress)
-	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600))
 	c := exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, c.Start())
 	defer func() {
 		c.Process.Signal(syscall.SIGTERM) // its workers end with it, which a kill would leave
 		c.Wait()
@@ -134,10 +131,7 @@ http {
 	}
 	get := func(path string) (string, int, string) {
 		t.Helper()
-		a, err := browser.Get(at + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := fixture.Must(browser.Get(at + path))(t)
 		defer a.Body.Close()
 		b, _ := io.ReadAll(a.Body)
 		return a.Request.URL.Path, a.StatusCode, string(b)
@@ -147,10 +141,7 @@ http {
 		if path, code, text := get(base); path != base+"login" || code != 200 || !strings.Contains(text, "Token") {
 			t.Fatalf("%s: %s %d", base, path, code)
 		}
-		a, err := browser.PostForm(at+base+"login", url.Values{"token": {tokens[name]}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := fixture.Must(browser.PostForm(at+base+"login", url.Values{"token": {tokens[name]}}))(t)
 		a.Body.Close()
 		if a.Request.URL.Path != base || a.StatusCode != http.StatusOK {
 			t.Errorf("after the login at %s: %s %d", base, a.Request.URL.Path, a.StatusCode)
@@ -198,10 +189,7 @@ func isFile(path string) bool {
 // freePort returns a port that nobody uses.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port

@@ -3,14 +3,11 @@
 package page
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/office"
@@ -36,14 +33,7 @@ func (p *Page) read(m *http.ServeMux) {
 		func(*query) ([]question, error) { return inbox(w), nil })
 	get(p, m, "strangers", "Unknown people, the last seen first",
 		func(*query) ([]office.Stranger, error) { return w.Strangers(), nil })
-	p.handle(m, route{pattern: "GET /api/people", summary: "All known people",
-		answer: reflect.TypeFor[[]office.KnownPerson]()}, func(rw http.ResponseWriter, r *http.Request) {
-		if err := asked(r).err; err != nil {
-			refuse(rw, badRequest(err))
-			return
-		}
-		send(rw, r, p.people.of(w.Now().Known))
-	})
+	get(p, m, "people", "All known people", func(*query) ([]office.KnownPerson, error) { return w.Now().Known, nil })
 	get(p, m, "person", "The record of a person: enrolled, rejected and learned faces",
 		func(q *query) (office.Profile, error) { return w.Profile(q.text("name", true)) }, name)
 	get(p, m, "way", "The path by which a learned face was accepted",
@@ -95,21 +85,21 @@ func (p *Page) read(m *http.ServeMux) {
 			object{"type": "boolean", "default": false})}}, p.changes)
 	p.handle(m, route{pattern: "GET /api/openapi.json", summary: "This description", answer: reflect.TypeFor[object]()},
 		func(w http.ResponseWriter, r *http.Request) { send(w, r, p.description()) })
-	p.numbered(m, "/face/{id}", "The picture of a face of a stranger, a sighting or an enrolment", http.StatusNotFound,
+	p.numbered(m, "/face/{id}", "The picture of a face of a stranger, a sighting or an enrolment", noPicture,
 		func(n ...uint64) []byte { return w.Face(n[0]) })
-	p.numbered(m, "/clip/{sighting}/{picture}", "A picture of the film of a sighting, counted from 0", http.StatusNotFound,
+	p.numbered(m, "/clip/{sighting}/{picture}", "A picture of the film of a sighting, counted from 0", noPicture,
 		func(n ...uint64) []byte { return w.ClipPicture(n[0], n[1]) })
 	// A learned face may be gone by the time somebody looks: that is no error of the page.
-	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person", http.StatusNoContent,
+	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person", nil,
 		func(n ...uint64) []byte { return w.Learned(int64(n[0])) })
 	p.handle(m, route{pattern: "GET /camera/{name}", summary: "The latest picture of a camera", kind: "image/jpeg",
 		more: "Pictures are made only for some seconds after a request: the first request may find none."}, func(
 		w http.ResponseWriter, r *http.Request,
 	) {
 		jpeg, known := p.office.Picture(r.PathValue("name"))
-		none := http.StatusNotFound
+		none := noPicture
 		if known { // soon: pictures are made for visitors only
-			none = http.StatusNoContent
+			none = nil
 		}
 		p.image(w, r, jpeg, none)
 	})
@@ -122,33 +112,41 @@ func get[T any](p *Page, m *http.ServeMux, path, summary string, do func(q *quer
 		names = append(names, x["name"].(string))
 	}
 	r := route{pattern: "GET /api/" + path, summary: summary, parameters: parameters, answer: reflect.TypeFor[T]()}
-	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
+	p.handle(m, r, answering(http.StatusInternalServerError, func(r *http.Request) (T, error) {
 		q := asked(r, names...)
 		v, err := do(q) // it changes nothing, so it may run with wrong parameters
 		switch {
 		case q.err != nil:
-			refuse(w, badRequest(q.err))
+			err = badRequest(q.err)
 		case errors.Is(err, online.ErrUnknown), errors.Is(err, office.ErrNoSighting), errors.Is(err, office.ErrNobody),
 			errors.Is(err, office.ErrNoFaces):
-			http.Error(w, err.Error(), http.StatusNotFound)
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		default:
-			answer(w, r, v)
+			err = &refusal{status: http.StatusNotFound, text: err.Error()}
 		}
-	})
+		return v, err
+	}))
+}
+
+// answering returns a handler that answers with a value, or refuses: with a status, unless the error has its own.
+func answering[T any](status int, do func(*http.Request) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := do(r)
+		if err != nil {
+			refuse(w, err, status)
+			return
+		}
+		send(w, r, encoded(v))
+	}
 }
 
 // numbered adds a handler of pictures with numbers in their path.
-func (p *Page) numbered(m *http.ServeMux, path, summary string, none int,
-	do func(n ...uint64) []byte) {
+func (p *Page) numbered(m *http.ServeMux, path, summary string, none *refusal, do func(n ...uint64) []byte) {
 	r := route{pattern: "GET " + path, summary: summary, kind: "image/jpeg"}
 	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
 		var numbers []uint64
 		for _, name := range pathNames(path) {
 			n, err := strconv.ParseUint(r.PathValue(name), 10, 64)
 			if err != nil {
-				refuse(w, badRequest(errors.New(name+" must be a whole number")))
+				http.Error(w, name+" must be a whole number; see api/openapi.json", http.StatusBadRequest)
 				return
 			}
 			numbers = append(numbers, n)
@@ -157,37 +155,18 @@ func (p *Page) numbered(m *http.ServeMux, path, summary string, none int,
 	})
 }
 
-// image writes a picture, or a status for nil. One with the number of this run in its address never changes.
-func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte, none int) {
+var noPicture = &refusal{status: http.StatusNotFound, text: "there is no picture"}
+
+// image writes a picture, or for nil a refusal; without one there is nothing to say. A picture with the number of this
+// run in its address never changes.
+func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte, none *refusal) {
 	switch {
-	case jpeg == nil && none == http.StatusNoContent:
-		w.WriteHeader(none)
-		return
-	case jpeg == nil:
-		http.Error(w, "there is no picture", none)
-		return
+	case jpeg != nil:
+		w.Header().Set("Content-Type", "image/jpeg")
+		give(w, r, jpeg, r.URL.Query().Get("run") == p.run)
+	case none != nil:
+		refuse(w, none, none.status)
+	default:
+		w.WriteHeader(http.StatusNoContent)
 	}
-	w.Header().Set("Content-Type", "image/jpeg")
-	give(w, r, jpeg, r.URL.Query().Get("run") == p.run)
-}
-
-// encodings keeps the JSON of each known person, so that only what has changed is encoded anew.
-type encodings struct {
-	mu     sync.Mutex
-	people []office.KnownPerson
-	each   [][]byte
-}
-
-// of returns the JSON of people.
-func (e *encodings) of(people []office.KnownPerson) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.each = append(e.each, make([][]byte, max(0, len(people)-len(e.each)))...)
-	for i, p := range people {
-		if i >= len(e.people) || p != e.people[i] {
-			e.each[i] = encoded(p)
-		}
-	}
-	e.people = people
-	return slices.Concat([]byte("["), bytes.Join(e.each[:len(people)], []byte(",")), []byte("]"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/replay"
 )
@@ -36,17 +37,12 @@ func (r *recorded) Next(context.Context) (face.Frame, error) {
 func TestSystemReportInBrowser(t *testing.T) {
 	b := newBrowser(t)
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
-	l, err := online.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(online.New(space, online.Settings{}))(t)
 	names := []string{"Ann Archer", "Ben Okafor"}
 	for i, name := range names {
 		at := cast[name].at
 		for _, d := range [][2]float32{{0, 0}, {.1, .05}, {-.05, .1}, {.05, -.1}} {
-			if err := l.Label([]float32{at[0] + d[0], at[1] + d[1]}, online.Person(i+1)); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, l.Label([]float32{at[0] + d[0], at[1] + d[1]}, online.Person(i+1)))
 		}
 	}
 	var film recorded
@@ -78,16 +74,9 @@ func TestSystemReportInBrowser(t *testing.T) {
 		r.Add(f)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")
-	w, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.WriteHTML(w, replay.Meta{Source: "hall.mp4"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w := fixture.Must(os.Create(path))(t)
+	fixture.Check(t, r.WriteHTML(w, replay.Meta{Source: "hall.mp4"}))
+	fixture.Check(t, w.Close())
 	b.screen(1100, 900, "light")
 	b.do(chromedp.Navigate("file://" + path))
 	for _, name := range []string{"Ann Archer", "Ben Okafor", "unknown"} {

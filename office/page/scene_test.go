@@ -23,6 +23,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
 	"github.com/faceauth/faceauth/office/sink"
@@ -133,26 +134,20 @@ func (s *scene) until(there func() bool) {
 func perform(t *testing.T, o page.Options, days, played int, cameras ...office.Camera) *scene {
 	t.Helper()
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
-	g, err := gallery.Create(filepath.Join(t.TempDir(), "gallery"), space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixture.Must(gallery.Create(filepath.Join(t.TempDir(), "gallery"), space,
+		online.Settings{}))(t)
 	for _, name := range []string{"Ann Archer", "Ben Okafor", longName, "Dana", "Dan"} {
 		at := cast[name].at
 		var faces [][]float32
 		for _, d := range [][2]float32{{0, 0}, {.1, .05}, {-.05, .1}, {.05, -.1}} {
 			faces = append(faces, []float32{at[0] + d[0], at[1] + d[1]})
 		}
-		if _, err := g.Enroll(name, faces, time.Now().Add(-50*time.Hour), gallery.Enrolment{Force: true}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(g.Enroll(name, faces, time.Now().Add(-50*time.Hour),
+			gallery.Enrolment{Force: true}))(t)
 	}
 	begun := time.Now().Add(-time.Duration(played) * time.Second / fps)
 	history(t, g, begun, days)
-	past, err := office.OpenPast(g, "office", office.PastSettings{Clips: 8 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	past := fixture.Must(office.OpenPast(g, "office", office.PastSettings{Clips: 8 << 20}))(t)
 	w := office.New(g, office.Options{
 		Past: past, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
 	})
@@ -167,10 +162,7 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 		past.Close()
 		g.Close()
 	})
-	p, err := page.New(w, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(page.New(w, o))(t)
 	return &scene{t, p, w}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	pages "github.com/faceauth/faceauth/office/page"
 )
@@ -105,10 +106,7 @@ func TestSystemWeek(t *testing.T) {
 // Script and style of the page have at most 60 KB, as browsers take them.
 func TestWeight(t *testing.T) {
 	p, _ := site(t, pages.Options{})
-	files, err := filepath.Glob("static/*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := fixture.Must(filepath.Glob("static/*.*"))(t)
 	pinned := sha256.New() // of lit-html 3.3.3, as it was published
 	for _, f := range []string{"lit-html.js", "directive.js", "directive-helpers.js", "directives/repeat.js"} {
 		files = append(files, "lit/"+f)

@@ -1,6 +1,6 @@
 // One question at a time, or all strangers at once: who is this, is it still them, which of these labels is wrong?
 
-import {ask, correct, data, each as forEach, get, name, query, tell, toast} from "./api.js";
+import {ask, correct, data, each as forEach, get, name, query, tell} from "./api.js";
 import {$, best, button, cut, face, html, icon, keyed, many} from "./dom.js";
 import {naming, personLink, portrait, repeat, span, update, when} from "./dom.js";
 import {showVisit} from "./visit.js";
@@ -209,16 +209,17 @@ function grid() {
 
 // current finds the question that is shown. It stays; where it is answered, the next one comes.
 function current() {
-  const all = data.inbox;
+  const all = data.inbox,
+    was = key;
   if (wanted && wanted !== "all") {
     key = wanted;
     if (all.some((q) => q.key === wanted) || all.length) wanted = "";
   }
   const found = all.findIndex((q) => q.key === key);
   const focus = document.activeElement;
-  held ||= found < 0 && key !== "" && (focus === document.body || $("question")?.contains(focus));
   at = found >= 0 ? found : Math.min(at, Math.max(0, all.length - 1));
   key = all[at]?.key || "";
+  held ||= key !== was && (focus === document.body || $("question")?.contains(focus));
   return all[at];
 }
 
@@ -232,10 +233,8 @@ function single(q) {
   const back = button(html`${icon("back")} Previous ${kbd("K")}`, () => step(-1), "", {id: "previous"}),
     next = button(html`Skip ${kbd("J")} ${icon("next")}`, () => step(1), "", {id: "next"}),
     article = () => html`<article class="question" aria-labelledby="question-title">${question[q.kind](q)}</article>`;
-  return html`<div id="question" @pointerdown=${down} @pointerup=${up}>${q ? keyed(q.key, article()) : none}</div>
-    ${data.inbox.length > 1 ? html`<div id="steps" class="steps">${back}${next}</div>` : ""}
-    <p class="keys soft small"><label><input type="checkbox" id="keys" .checked=${keys} @change=${switchKeys}>
-      Answer with single keys, as the buttons show them</label></p>`;
+  return html`<div id="question" tabindex="-1" @keydown=${press} @pointerdown=${down} @pointerup=${up}>${q ? keyed(q.key, article()) : none}</div>
+    ${data.inbox.length > 1 ? html`<div id="steps" class="steps">${back}${next}</div>` : ""}`;
 }
 
 export function draw() {
@@ -278,37 +277,18 @@ const up = (e) => {
   if (Math.abs(x) > 70 && Math.abs(x) > 2 * Math.abs(y)) step(x < 0 ? 1 : -1);
 };
 
-// Single keys can be switched off: who speaks to a computer types by accident.
-let keys = true;
-try {
-  keys = localStorage.getItem("keys") !== "off";
-} catch {
-  // the browser keeps nothing
-}
-const mark = () => document.body.classList.toggle("nokeys", !keys);
-mark();
-function switchKeys(e) {
-  keys = e.target.checked;
-  mark();
-  try {
-    localStorage.setItem("keys", keys ? "on" : "off");
-  } catch {
-    toast("This browser keeps no settings: your choice holds until the page is closed.");
-  }
-}
-document.addEventListener("keydown", (e) => {
-  if (e.target.matches("input[type=text],input[type=search],select") && e.key === "Escape") e.target.blur();
-  const box = $("question"),
-    typing = e.target.matches("input:not([type=checkbox]),select,textarea");
-  if (!box || !keys || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]") || typing) return;
-  const k = e.key.toLowerCase();
-  if (k === "j" || e.key === "ArrowRight") step(1);
-  else if (k === "k" || e.key === "ArrowLeft") step(-1);
-  else {
-    const target = /^[a-z0-9]$/.test(k) && box.querySelector(`[data-press="${k}"]`);
-    if (!target) return;
-    if (target.matches("input")) target.focus();
-    else target.click();
-  }
+// A key presses the button that shows it while the focus is in the question, and not in a name: who speaks to a computer
+// types by accident.
+function press(e) {
+  const box = e.currentTarget,
+    k = e.key.toLowerCase(),
+    by = {j: 1, arrowright: 1, k: -1, arrowleft: -1}[k];
+  if (k === "escape") return box.focus();
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input:not([type=checkbox])")) return;
+  const target = /^[a-z0-9]$/.test(k) ? box.querySelector(`[data-press="${k}"]`) : null;
+  if (by) step(by);
+  else if (target?.matches("input")) target.focus();
+  else if (target) target.click();
+  else return;
   e.preventDefault();
-});
+}

@@ -39,7 +39,7 @@ function route() {
   refresh(true).then(() => {
     if (first || view !== id) return;
     scrollTo(0, 0);
-    $("view").querySelector("h1")?.focus({preventScroll: true});
+    ($("question-title") || $("view").querySelector("h1"))?.focus({preventScroll: true});
   });
 }
 
