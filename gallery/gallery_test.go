@@ -5,7 +5,6 @@ package gallery_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -71,12 +70,9 @@ func save(t testing.TB, g *gallery.Gallery) string {
 	return g.Path()
 }
 
+// Only its owner can read a gallery, and who opens it finds the people. What was learned is compared by random programs.
 func TestSaveOpen(t *testing.T) {
-	g := newGallery(t, "alice", "bob")
-	for _, x := range person(0, 30) {
-		fixture.Must(g.Learner().Observe(x))(t)
-	}
-	path := save(t, g)
+	path := save(t, newGallery(t, "alice", "bob"))
 	for _, p := range []string{path, path + "-wal", path + "-shm"} {
 		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: mode %v, %v", p, info.Mode(), err)
@@ -85,22 +81,11 @@ func TestSaveOpen(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode of the directory %v, %v", info.Mode(), err)
 	}
-	back := fixture.Must(gallery.Open(path, space))(t)
-	want := []gallery.Person{{Name: "alice", Faces: 4, Enrolled: noon}, {Name: "bob", Faces: 4, Enrolled: noon}}
-	for i, p := range back.People() {
-		if p.Name != want[i].Name || p.Faces != 4 || !p.Enrolled.Equal(noon) {
-			t.Errorf("person %d is %+v", i, p)
-		}
-	}
-	for i, name := range []string{"alice", "bob", ""} {
-		a := fixture.Must(g.Learner().Judge(person(i, 9)[8]))(t)
-		b, err := back.Learner().Judge(person(i, 9)[8])
-		if err != nil || a != b || back.Name(b.Person) != name {
-			t.Errorf("person %d is %+v before and %+v after, want %q; %v", i, a, b, name, err)
-		}
-	}
-	if !strings.Contains(fmt.Sprint(back.Learner().Counts()), "30") {
-		t.Errorf("counts %+v", back.Learner().Counts())
+	back := open(t, path)
+	want := []gallery.Person{{ID: 1, Name: "alice", Faces: 4, Enrolled: noon},
+		{ID: 2, Name: "bob", Faces: 4, Enrolled: noon}}
+	if !slices.Equal(back.People(), want) {
+		t.Errorf("%+v", back.People())
 	}
 }
 
@@ -124,12 +109,8 @@ func TestLink(t *testing.T) {
 	path := save(t, newGallery(t, "alice"))
 	link := filepath.Join(t.TempDir(), "link")
 	fixture.Check(t, os.Symlink(path, link))
-	g := fixture.Must(gallery.Open(link, space))(t)
-	fixture.Must(g.Enroll("bob", person(1, 4), noon, gallery.Enrolment{}))(t)
-	fixture.Check(t, g.Save())
-	if back, err := gallery.Open(path, space); err != nil || len(back.People()) != 2 {
-		t.Errorf("the file that the link leads to was not saved: %v", err)
-	}
+	enrol(t, open(t, link), "bob", 1)
+	want(t, open(t, path), "alice 4", "bob 4")
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link is none any more: %v", err)
 	}

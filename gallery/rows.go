@@ -3,6 +3,7 @@
 package gallery
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -66,38 +67,30 @@ func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
 	if g.db == nil {
 		return ErrClosed
 	}
-	if err := g.db.Begin(); err != nil {
-		return g.explained("changing", err)
-	}
 	t := &Tx{g: g}
-	if learned {
-		if err := g.align(); err != nil {
-			g.db.Rollback()
-			return g.explained("changing", err)
+	var said error // by do: other errors come from the database
+	err := g.db.Write(func() error {
+		if learned {
+			if err := g.align(); err != nil {
+				return err
+			}
 		}
-	}
-	g.tx = t
-	err := do(t)
-	g.tx = nil
-	if err == nil {
-		err = t.failed
-	}
+		g.tx = t
+		said = cmp.Or(do(t), t.failed)
+		g.tx = nil
+		if said != nil {
+			return said
+		}
+		if learned && t.Follow() == nil {
+			t.failed = t.save()
+		}
+		if t.failed == nil && t.gone {
+			t.failed = g.db.Erasing()
+		}
+		return t.failed
+	})
 	if err != nil {
-		g.db.Rollback()
-		return t.undone(err)
-	}
-	if learned && t.Follow() == nil {
-		t.failed = t.save()
-	}
-	if t.failed == nil && t.gone {
-		t.failed = g.db.Erasing()
-	}
-	if t.failed == nil {
-		t.failed = g.db.Commit()
-	}
-	if t.failed != nil {
-		g.db.Rollback()
-		return t.undone(fmt.Errorf("saving gallery %s: %w; nothing was written", g.path, t.failed))
+		return t.undone(cmp.Or(said, g.explained("changing", err)))
 	}
 	if t.saved.generation != 0 {
 		g.saved, g.unsaved = t.saved, nil
@@ -106,7 +99,7 @@ func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
 		return nil
 	}
 	if err := g.db.Erase(); err != nil {
-		return fmt.Errorf("saving gallery %s: what was removed is still in the file: %w", g.path, err)
+		return fmt.Errorf("changing gallery %s: what was removed is still in the file: %w", g.path, err)
 	}
 	return nil
 }

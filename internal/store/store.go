@@ -329,9 +329,6 @@ func (d *DB) Version() (n int64, err error) {
 	return n, err
 }
 
-// Begin begins a transaction that writes, and waits until no other program writes.
-func (d *DB) Begin() error { return d.Exec("begin immediate") }
-
 // Lazily lets the next commits survive the end of the program at once, and a failure of the machine only after the
 // system has written them. False ends that.
 func (d *DB) Lazily(on bool) error {
@@ -342,32 +339,27 @@ func (d *DB) Lazily(on bool) error {
 	return d.explain(d.c.Exec("pragma synchronous = " + level))
 }
 
-// Commit writes the transaction to the disk. On error it is rolled back.
-func (d *DB) Commit() error {
-	err := d.c.Exec("commit")
-	if err != nil {
-		d.Rollback()
+// Write calls do in one transaction, while no other program writes. It is on the disk when Write returns. On error
+// nothing has changed.
+func (d *DB) Write(do func() error) error {
+	if err := d.Exec("begin immediate"); err != nil {
+		return err
 	}
-	return d.explain(err)
+	err := do()
+	if err == nil {
+		err = d.explain(d.c.Exec("commit"))
+	}
+	if err != nil {
+		d.rollback()
+	}
+	return err
 }
 
-// Rollback ends a transaction, if there is one, without its changes.
-func (d *DB) Rollback() {
+// rollback ends a transaction, if there is one, without its changes.
+func (d *DB) rollback() {
 	if !d.c.GetAutocommit() {
 		d.c.Exec("rollback") // after an error of the disk SQLite may have rolled back itself
 	}
-}
-
-// Write calls do in one transaction. On error nothing has changed.
-func (d *DB) Write(do func() error) error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	if err := do(); err != nil {
-		d.Rollback()
-		return err
-	}
-	return d.Commit()
 }
 
 // Read calls do, which sees one state of the database.
@@ -378,7 +370,7 @@ func (d *DB) Read(do func() error) error {
 	if err := d.c.Exec("begin"); err != nil {
 		return d.explain(err)
 	}
-	defer d.Rollback()
+	defer d.rollback()
 	return do()
 }
 
