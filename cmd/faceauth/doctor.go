@@ -11,7 +11,6 @@ import (
 	"image"
 	"image/png"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -97,7 +96,7 @@ func (o *options) machine(ctx context.Context) (d diagnosis, err error) {
 		_, err := d.Path(o.Models)
 		all.Add(state, "model "+d.Name, err, string(d.Kind))
 	}
-	all.Add(useful, "camera", cameras(), "found")
+	lookForCameras(&all)
 	decoding, err := o.decodes(ctx)
 	all.Add(needed, "decoding", err, decoding)
 	o.checkGallery(&all, path)
@@ -120,9 +119,16 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 	var g *gallery.Gallery
 	h, err := store.Inspect(path)
 	if err == nil {
-		all.Add(needed, "database", nil, healthy(path, h))
+		all.Add(needed, "database", nil, fmt.Sprintf("%s, %.1f MB and %.1f MB of log, %s, %s, schema %d", path,
+			float64(h.Size)/1e6, float64(h.Log)/1e6, cli.Count(int(h.People), "person"), cli.Count(int(h.Faces), "face"),
+			h.Version))
 		all.Add(useful, "integrity", nil, "every page, table and index is whole")
-		all.Add(useful, "forgotten people", forgotten(h), "nobody is left in the file, its copies or its log")
+		var left error
+		if h.Waiting {
+			left = errors.New("somebody who was forgotten is still in the file, because another program was using it or the " +
+				"disk was full; end the programs that have the database open, make room, and run: faceauth people")
+		}
+		all.Add(useful, "forgotten people", left, "nobody is left in the file, its copies or its log")
 		all.Add(useful, "daily copies", nil, cmp.Or(strings.Join(h.Copies, ", "), "none yet"))
 		g, err = gallery.Read(path)
 	}
@@ -141,21 +147,6 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 	defer g.Close()
 	all.Add(needed, "gallery", nil, fmt.Sprintf("%s, %s, %s", path, g.Space().ID,
 		cmp.Or(strings.Join(g.Names(), ", "), "nobody")))
-}
-
-// healthy describes a database.
-func healthy(path string, h store.Health) string {
-	return fmt.Sprintf("%s, %.1f MB and %.1f MB of log, %s, %s, schema %d", path, float64(h.Size)/1e6,
-		float64(h.Log)/1e6, cli.Count(int(h.People), "person"), cli.Count(int(h.Faces), "face"), h.Version)
-}
-
-// forgotten returns nil if nobody who was forgotten is left in the log of a database.
-func forgotten(h store.Health) error {
-	if !h.Waiting {
-		return nil
-	}
-	return errors.New("somebody who was forgotten is still in the file, because another program was using it or " +
-		"the disk was full; end the programs that have the database open, make room, and run: faceauth people")
 }
 
 // decodes lets an eye decode a small picture with the detector and networks that other commands would use.
@@ -182,21 +173,25 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 		"frames, and the features %s", v.Name, face.LeastSide, v.Config.Vision.Features), nil
 }
 
-// cameras returns nil if a camera can be opened.
-func cameras() error {
+// lookForCameras says of each camera whether it can be used, and whether it is an infrared one, by the formats that it
+// offers.
+func lookForCameras(all *cli.Findings) {
 	devices, _ := filepath.Glob("/dev/video*")
 	if len(devices) == 0 {
-		return errors.New("there is no /dev/video*; connect one, or use a recording")
+		all.Add(useful, "camera", errors.New("there is no /dev/video*; connect one, or use a recording"), "")
 	}
-	for _, d := range devices {
-		f, err := os.OpenFile(d, os.O_RDWR, 0)
-		if err == nil {
-			f.Close()
-			return nil
+	for _, path := range devices {
+		c, err := cameraOf(path)
+		kind := "in colour"
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			err = fmt.Errorf("%w; run: sudo usermod -aG video $USER, and log in again", err)
+		case err != nil:
+		case len(c.formats) == 0: // the data about the pictures of another camera
+			continue
+		case c.infrared():
+			kind = "infrared; try it: faceauth doctor --infrared " + path
 		}
-		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("%w; run: sudo usermod -aG video $USER, and log in again", err)
-		}
+		all.Add(useful, path, err, c.name+": "+kind)
 	}
-	return fmt.Errorf("none of %s opens", strings.Join(devices, ", "))
 }

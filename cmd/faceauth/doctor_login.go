@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -140,7 +139,7 @@ func loginHere(ctx context.Context) (diagnosis, error) {
 	who := caller()
 	status, err := socket.Client(socket.Path).Status(ctx, who)
 	d := diagnosed(loginFindings(systemRoot, os.Getenv, who, status, err))
-	cameraFindings(&d.Findings)
+	lookForCameras(&d.Findings)
 	return d, nil
 }
 
@@ -164,26 +163,4 @@ func caller() string {
 		return ""
 	}
 	return u.Username
-}
-
-// cameraFindings tells of each camera whether it is an infrared one, by the formats that it offers.
-func cameraFindings(all *cli.Findings) {
-	devices, _ := filepath.Glob("/dev/video*")
-	if len(devices) == 0 {
-		all.Note("camera", "there is no /dev/video*; the daemon may have another --source")
-	}
-	for _, path := range devices {
-		c, err := cameraOf(path)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			all.Note(path, "you may not ask it; run this with sudo")
-		case err != nil:
-			all.Note(path, err.Error())
-		case len(c.formats) == 0: // the data about the pictures of another camera
-		case c.infrared():
-			all.Note(path, c.name+": infrared; try it: faceauth doctor --infrared "+path)
-		default:
-			all.Note(path, c.name+": in colour")
-		}
-	}
 }

@@ -25,7 +25,7 @@ const python = "/usr/bin/python3"
 
 // rtspCamera is an RTSP server of GStreamer.
 type rtspCamera struct {
-	t               *testing.T
+	t               testing.TB
 	folder, address string
 	process         *exec.Cmd
 }

@@ -18,7 +18,7 @@ import (
 
 // site is an office whose cameras see people who are made up.
 type site struct {
-	t         *testing.T
+	t         testing.TB
 	dir, demo string
 	run       string // folder for files of the present session
 	eye       string // in the environment: which eye the commands use
@@ -49,7 +49,7 @@ func (s *site) enrol(name string) {
 
 // running is a running office.
 type running struct {
-	t        *testing.T
+	t        testing.TB
 	c        *exec.Cmd
 	out, log *fixture.Log
 	once     sync.Once
@@ -113,7 +113,7 @@ func (r *running) page() string {
 }
 
 // jpegs returns the frames of a film.
-func jpegs(t *testing.T, path string) (pictures [][]byte) {
+func jpegs(t testing.TB, path string) (pictures [][]byte) {
 	t.Helper()
 	f := fixture.Must(tape.Read(path))(t)
 	for _, shot := range f.Frames {

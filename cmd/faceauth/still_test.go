@@ -13,10 +13,8 @@ import (
 	"image"
 	"io"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,8 +42,7 @@ var tenth = stillDay{fps: 10, empty: 98 * time.Second, sits: 84 * time.Second, l
 // write composes a day from the frames in a folder.
 func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 	t.Helper()
-	frames := pixels(t, folder)
-	size := frames[0].size
+	size, room, frames := pixels(t, folder)
 	codec := "H264"
 	if d.jpeg {
 		codec = "MJPG"
@@ -69,16 +66,16 @@ func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 	}
 	const rate = 25. // frame rate of the recordings
 	for range int(d.empty.Seconds() * d.fps) {
-		show(frames[0].room)
+		show(room)
 	}
 	for i := 0; int(float64(i)*rate/d.fps) < len(frames); i++ {
-		show(frames[int(float64(i)*rate/d.fps)].pixels)
+		show(frames[int(float64(i)*rate/d.fps)])
 	}
 	for range int(d.sits.Seconds() * d.fps) {
-		show(frames[len(frames)-1].pixels)
+		show(frames[len(frames)-1])
 	}
 	for range int(d.leaves.Seconds() * d.fps) {
-		show(frames[0].room)
+		show(room)
 	}
 	fixture.Check(t, w.Close())
 }
@@ -106,185 +103,95 @@ func eachFrame(ctx context.Context, recording string, show func(*facedet.Picture
 	}
 }
 
-// shot is a frame. The first frame of a recording also has the room without its person.
-type shot struct {
-	size         image.Point
-	pixels, room []byte
-}
-
-// pixels reads the frames of a recording.
-func pixels(t testing.TB, name string) (all []shot) {
+// pixels reads the frames of a recording, and the first one so blurred that nobody is in it.
+func pixels(t testing.TB, name string) (size image.Point, room []byte, frames [][]byte) {
 	t.Helper()
-	err := eachFrame(t.Context(), name, func(p *facedet.Picture) error {
-		s := shot{size: p.Size()}
-		var err error
-		if s.pixels, err = p.BGR(); err != nil {
-			return err
+	fixture.Check(t, eachFrame(t.Context(), name, func(p *facedet.Picture) error {
+		size = p.Size()
+		frames = append(frames, fixture.Must(p.BGR())(t))
+		if room == nil {
+			small := fixture.Must(p.Resize(size.Div(32)))(t)
+			defer small.Close()
+			blurred := fixture.Must(small.Resize(size))(t)
+			defer blurred.Close()
+			room = fixture.Must(blurred.BGR())(t)
 		}
-		if all == nil {
-			s.room = without(t, p)
-		}
-		all = append(all, s)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	}))
+	return size, room, frames
 }
 
-// without returns a picture with its middle smeared, where the person is.
-func without(t testing.TB, img *facedet.Picture) []byte {
-	t.Helper()
-	size := img.Size()
-	small := fixture.Must(img.Resize(size.Div(32)))(t)
-	defer small.Close()
-	blurred := fixture.Must(small.Resize(size))(t)
-	defer blurred.Close()
-	room := fixture.Must(img.BGR())(t)
-	smeared := fixture.Must(blurred.BGR())(t)
-	for y := range size.Y {
-		row := 3 * size.X * y
-		copy(room[row+3*size.X/6:row+3*size.X*5/6], smeared[row+3*size.X/6:row+3*size.X*5/6])
-	}
-	return room
-}
-
-// spent returns the processor time of a command and of all processes that it started.
-func spent(c *exec.Cmd) time.Duration { return c.ProcessState.UserTime() + c.ProcessState.SystemTime() }
-
-// own returns the processor time of this process and of the processes that it waited for.
-func own(t testing.TB) time.Duration {
-	t.Helper()
-	var sum time.Duration
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
-		var u syscall.Rusage
-		fixture.Check(t, syscall.Getrusage(who, &u))
-		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	return sum
-}
-
-// told is an event of an office, and its time since the event before.
-type told struct {
-	office.Event
-	after time.Duration
-}
-
-// fastOffice runs an office on a recording, and returns its events and its processor time.
-func fastOffice(t testing.TB, gallery, recording string, args ...string) (events []told, took time.Duration) {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), "faceauth", append([]string{
-		"office", "c=" + recording, "--fast", "--json", "--gallery", gallery, "--models", fixture.Models(t),
-	}, args...)...)
-	var said, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &said, &stderr
-	c.Env = append(c.Environ(), tape.RealOnly) // a tape that is played takes no time
-	if err := c.Run(); err != nil {
-		t.Fatalf("%v: %s", err, &stderr)
-	}
-	for d := json.NewDecoder(&said); ; {
-		var e told
-		if err := d.Decode(&e.Event); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if len(events) > 0 {
-			e.after = e.At.Sub(events[len(events)-1].At)
-		}
+// played runs an office on a recording, and returns its events and its processor time.
+func (s *site) played(recording string, args ...string) (events []office.Event, took time.Duration) {
+	s.t.Helper()
+	c := s.command(append([]string{"office", "c=" + recording, "--fast", "--json"}, args...)...)
+	for line := range bytes.Lines(fixture.Must(c.Output())(s.t)) {
+		var e office.Event
+		fixture.Check(s.t, json.Unmarshal(line, &e))
 		events = append(events, e)
 	}
-	return events, spent(c)
+	return events, c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 }
 
-// enrolled returns a gallery with the given people of vidtimit_rot.
-func enrolled(t testing.TB, people ...int) (gallery string) {
+// stillDay fails if an office that searches only where something moves reports other events of a person's day than one
+// that looks at every frame. It returns their processor times.
+func (s *site) stillDay(d stillDay, person int) (every, spare time.Duration) {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "day.avi")
+	d.write(s.t, path, fixture.Recordings(s.t, fmt.Sprintf("faces/vidtimit_rot/p%d", person)), uint64(person))
+	all, every := s.played(path, "--every-frame")
+	events, spare := s.played(path)
+	same := slices.EqualFunc(all, events, func(a, b office.Event) bool {
+		later := a.At.Sub(all[0].At) - b.At.Sub(events[0].At)
+		return a.Kind == b.Kind && a.Name == b.Name && later.Abs() <= 500*time.Millisecond
+	})
+	if !same || len(events) == 0 {
+		s.t.Errorf("p%d: every frame looked at: %+v; otherwise: %+v", person, all, events)
+	}
+	s.t.Logf("p%d, JPEG %t: processor time %v of %v", person, d.jpeg, spare, every)
+	return every, spare
+}
+
+// realSite is an office that knows people of vidtimit_rot, by the real eye: a tape that is played takes no time.
+func realSite(t testing.TB, people ...int) *site {
 	t.Helper()
 	clitest.Real(t)
-	gallery = filepath.Join(t.TempDir(), "gallery")
+	s := &site{t: t, dir: t.TempDir(), run: t.TempDir(), eye: tape.RealOnly}
 	for _, i := range people {
 		name := fmt.Sprintf("p%d", i)
-		c := exec.CommandContext(t.Context(), "faceauth", "enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name),
-			"--name", name, "--gallery", gallery, "--models", fixture.Models(t))
+		c := s.command("enroll", fixture.Recordings(t, "faces/vidtimit_rot/"+name), "--name", name)
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	return gallery
-}
-
-// sameTold fails if two offices reported different events, or if the times of an event differ by more than a limit.
-func sameTold(t testing.TB, all, spare []told, within time.Duration) {
-	t.Helper()
-	same := slices.EqualFunc(all, spare, func(a, b told) bool {
-		return a.Kind == b.Kind && a.Name == b.Name && (a.after-b.after).Abs() <= within
-	})
-	if !same {
-		t.Errorf("every frame looked at: %s; otherwise: %s", brief(all), brief(spare))
-	}
-}
-
-func brief(events []told) (s string) {
-	for _, e := range events {
-		s += fmt.Sprintf("+%v %s %s (%s)  ", e.after.Round(10*time.Millisecond), e.Kind, e.Name, e.Trust)
-	}
 	return s
 }
 
-// An office that searches only where something moves reports the same events of a day with little movement. Of motion
-// JPEG it decodes only the frames whole in which it searches.
+// Of a day with little movement an office takes less than half of the time. Of motion JPEG it decodes only the frames
+// whole in which it searches.
 func TestSystemStillDay(t *testing.T) {
 	long(t)
 	t.Parallel()
-	gallery, dir := enrolled(t, 0), t.TempDir()
-	for _, day := range []struct {
-		person int
-		jpeg   bool
-	}{{4, false}, {0, true}} {
-		i := day.person
-		path := filepath.Join(dir, fmt.Sprintf("p%d.%t.avi", i, day.jpeg))
-		d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second, noise: 3,
-			jpeg: day.jpeg}
-		d.write(t, path, fixture.Recordings(t, fmt.Sprintf("faces/vidtimit_rot/p%d", i)), uint64(i))
-		all, long := fastOffice(t, gallery, path, "--every-frame")
-		spare, short := fastOffice(t, gallery, path)
-		sameTold(t, all, spare, 500*time.Millisecond)
-		if len(spare) == 0 || short > long/2 {
-			t.Errorf("p%d, JPEG %t: %d events; processor time %v, and %v where every frame is looked at", i, day.jpeg,
-				len(spare), short, long)
+	s := realSite(t, 0)
+	d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second, noise: 3}
+	for _, person := range []int{4, 0} {
+		if every, spare := s.stillDay(d, person); spare > every/2 {
+			t.Errorf("p%d: %v of %v", person, spare, every)
 		}
-		t.Logf("p%d, JPEG %t: processor time %v of %v; %s", i, day.jpeg, short, long, brief(spare))
+		d.jpeg = true
 	}
 }
 
 // BenchmarkStillDay measures the processor time of an office, decoding included, on days of four cameras with 95 %
-// stillness. It reports the time relative to an office that looks at every frame (x-cpu), and the same without the time
-// of decoding (x-seeing). Each day shows p0 to p3 of vidtimit_rot.
+// stillness: how many times that of an office that looks at every frame is. Each day shows p0 to p3 of vidtimit_rot.
 func BenchmarkStillDay(b *testing.B) {
-	gallery, dir := enrolled(b, 0, 1, 2), b.TempDir()
-	var days []string
-	for i := range 4 {
-		path := filepath.Join(dir, fmt.Sprintf("p%d.avi", i))
-		tenth.write(b, path, fixture.Recordings(b, fmt.Sprintf("faces/vidtimit_rot/p%d", i)), uint64(i))
-		days = append(days, path)
-	}
+	s := realSite(b, 0, 1, 2)
 	for b.Loop() {
-		var all, spare, decoded time.Duration
-		for i, day := range days {
-			begun, frames := own(b), 0
-			if err := eachFrame(b.Context(), day, func(*facedet.Picture) error { frames++; return nil }); err != nil {
-				b.Fatal(err)
-			}
-			decoding := own(b) - begun
-			long, a := fastOffice(b, gallery, day, "--every-frame")
-			short, s := fastOffice(b, gallery, day)
-			sameTold(b, long, short, 500*time.Millisecond)
-			b.Logf("p%d: %d frames, processor time %v, every frame %v, decoding alone %v; %s", i, frames, s, a,
-				decoding, brief(short))
-			all, spare, decoded = all+a, spare+s, decoded+decoding
+		var all, spare time.Duration
+		for person := range 4 {
+			e, p := s.stillDay(tenth, person)
+			all, spare = all+e, spare+p
 		}
 		b.ReportMetric(all.Seconds()/spare.Seconds(), "x-cpu")
-		b.ReportMetric((all-decoded).Seconds()/(spare-decoded).Seconds(), "x-seeing")
 	}
 }

@@ -164,12 +164,15 @@ func judgedFace(g *gallery.Gallery, s face.Sample, v online.Verdict) (judged, er
 		}
 		j.Near = append(j.Near, likeness{g.Name(p), d})
 	}
-	slices.SortStableFunc(j.Near, func(a, b likeness) int { return cmp.Compare(a.Distance, b.Distance) })
-	if at := slices.IndexFunc(j.Near, func(x likeness) bool { return x.Name == j.Name }); at > 0 {
-		named := j.Near[at]
-		copy(j.Near[1:], j.Near[:at])
-		j.Near[0] = named
-	}
+	slices.SortStableFunc(j.Near, func(a, b likeness) int {
+		switch j.Name {
+		case a.Name:
+			return -1
+		case b.Name:
+			return 1
+		}
+		return cmp.Compare(a.Distance, b.Distance)
+	})
 	j.Near = j.Near[:min(3, len(j.Near))]
 	return j, nil
 }

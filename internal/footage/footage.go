@@ -56,11 +56,10 @@ func (n Name) MarshalJSON() ([]byte, error) {
 	}{strings.ToValidUTF8(string(n), "\ufffd"), base64.StdEncoding.EncodeToString([]byte(n))})
 }
 
-// Inventory is what a path holds. Each regular file is in exactly one of the three lists.
+// Inventory is what a path holds. What shows nobody, as notes and sound, is not in it, and neither are hidden files.
 type Inventory struct {
-	Items  []Item   // in natural order
-	Left   []Left   // what may show people, and is left out
-	Beside []string // what shows nobody, as notes and sound; hidden files and folders
+	Items []Item // in natural order
+	Left  []Left // what may show people, and is left out
 }
 
 // Paths returns the sources to open.
@@ -188,7 +187,6 @@ func (f *finder) folder(dir string, info fs.FileInfo) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if strings.HasPrefix(e.Name(), ".") {
-			f.Beside = append(f.Beside, path)
 			continue
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
@@ -233,8 +231,6 @@ func (f *finder) entry(path string, info fs.FileInfo) {
 		f.pictures[dir] = append(f.pictures[dir], path)
 	case unread:
 		f.Left = append(f.Left, Left{Name(path), why})
-	default:
-		f.Beside = append(f.Beside, path)
 	}
 }
 
