@@ -155,13 +155,3 @@ func TestMissing(t *testing.T) {
 		t.Errorf("space %+v", s)
 	}
 }
-
-// Each network has its own feature space.
-func TestSpace(t *testing.T) {
-	d := models.Default(models.Embedding)
-	a := d.Space()
-	d.SHA256 = "00" + d.SHA256[2:]
-	if b := d.Space(); a.ID == b.ID {
-		t.Errorf("two networks share the space %s", a.ID)
-	}
-}

@@ -76,8 +76,8 @@ type shown struct {
 // WriteHTML writes the report as one page that needs no other files.
 func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	s := r.Summary()
-	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: tally(s.Reasons),
-		Refused: tally(s.Refused)}
+	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: Tally(s.Reasons),
+		Refused: Tally(s.Refused)}
 	if m.Count.Ending() == face.Cut {
 		p.Cut = fmt.Sprintf("It ends at %s of %s: it is cut off.", clock(m.Count.Last.Seconds()),
 			clock(m.Count.Length.Seconds()))
@@ -183,13 +183,8 @@ func round(x float64) float64 { return float64(int(x*10+.5)) / 10 }
 // ticks returns at most ten marks on the time axis, at round times.
 func ticks(end, width time.Duration) []tick {
 	step := time.Second
-	for _, s := range []time.Duration{
-		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
-		5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour,
-		24 * time.Hour,
-	} {
-		step = s
-		if end/s <= 9 {
+	for _, n := range []time.Duration{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400} {
+		if step = n * time.Second; end/step <= 9 {
 			break
 		}
 	}

@@ -324,10 +324,10 @@ func (s Summary) WriteText(w io.Writer) error {
 	}
 	if s.Unknown.Faces > 0 {
 		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First),
-			clock(s.Unknown.Last), tally(s.Reasons))
+			clock(s.Unknown.Last), Tally(s.Reasons))
 	}
 	if n := sum(s.Refused); n > 0 {
-		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"), tally(s.Refused))
+		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"), Tally(s.Refused))
 	}
 	if s.NoRoom > 0 {
 		fmt.Fprintf(t, "  not learned\t%s\tno room\tuse a larger k\n", plural(s.NoRoom, "face"))
@@ -368,8 +368,8 @@ func clock(seconds float64) string {
 	return fmt.Sprintf("%d:%04.1f", m, s)
 }
 
-// tally writes counts by reason, the largest first.
-func tally(counts map[string]int) string {
+// Tally writes counts by reason, the largest first.
+func Tally(counts map[string]int) string {
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})

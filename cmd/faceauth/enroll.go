@@ -5,10 +5,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
 
@@ -249,11 +248,7 @@ func passedOver(refused map[string]int) string {
 	if len(refused) == 0 {
 		return ""
 	}
-	var parts []string
-	for _, r := range slices.Sorted(maps.Keys(refused)) {
-		parts = append(parts, fmt.Sprintf("%s: %d", r, refused[r]))
-	}
-	return " (passed over: " + strings.Join(parts, ", ") + ")"
+	return " (passed over: " + replay.Tally(refused) + ")"
 }
 
 // gather returns the first faces of sources that may be labelled. One face is enough.
