@@ -129,21 +129,13 @@ func (w *book) Undo(id uint64) error {
 	})
 }
 
-// ConflictFace is one of two labelled faces that contradict each other.
-type ConflictFace struct {
-	Name     string   `json:"name"`
-	Negative bool     `json:"not"` // the face was rejected: it is not this person's
-	ID       int64    `json:"id"`  // for [Office.TakeBack]
-	Portrait Portrait `json:"portrait"`
-}
-
 // Conflict is a contradiction between the labels of two people, or between labels and negative labels of one person:
 // the faces look alike, so one label must be wrong.
 type Conflict struct {
-	A        ConflictFace `json:"a"` // the nearest pair of faces
-	B        ConflictFace `json:"b"`
-	Distance float64      `json:"distance"` // between them, in units of the space's distance
-	Pairs    int          `json:"pairs"`    // number of contradicting pairs of faces
+	A        Kept    `json:"a"` // the nearest pair of faces
+	B        Kept    `json:"b"`
+	Distance float64 `json:"distance"` // between them, in units of the space's distance
+	Pairs    int     `json:"pairs"`    // number of contradicting pairs of faces
 }
 
 // side is one side of a contradiction: the labels of a person, or the negative ones.
@@ -169,9 +161,7 @@ func (w *book) Conflicts() []Conflict {
 		})
 	})
 	at := make(map[[2]side]int)
-	of := func(l online.Label) ConflictFace {
-		return ConflictFace{w.gallery.Name(l.Person), l.Negative, l.ID, w.portraits(l.ID)[l.ID]}
-	}
+	of := func(l online.Label) Kept { return Kept{ID: l.ID, Name: w.gallery.Name(l.Person), Negative: l.Negative} }
 	for _, c := range w.contradictions() { // the nearest first
 		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {
 			continue
@@ -180,7 +170,8 @@ func (w *book) Conflicts() []Conflict {
 		if !there {
 			i = len(all)
 			at[[2]side{sideOf(c.A), sideOf(c.B)}], at[[2]side{sideOf(c.B), sideOf(c.A)}] = i, i
-			all = append(all, Conflict{A: of(c.A), B: of(c.B), Distance: c.Distance})
+			pair := w.portray([]Kept{of(c.A), of(c.B)})
+			all = append(all, Conflict{A: pair[0], B: pair[1], Distance: c.Distance})
 		}
 		all[i].Pairs++
 	}

@@ -20,15 +20,20 @@ type Portrait struct {
 	Camera  string    `json:"camera,omitempty"`  // the camera that made it
 }
 
-// Kept is a face of a person that the learner keeps.
+// Kept is a face that the learner keeps.
 type Kept struct {
-	ID       int64     `json:"id"`          // for [Office.Way] and [Office.TakeBack]
-	Negative bool      `json:"not"`         // a negative label: the face is not this person's
-	Learned  bool      `json:"learned"`     // learned; otherwise labelled by a user
-	At       time.Time `json:"at,omitzero"` // time of learning; zero if unknown
-	Points   int       `json:"points"`      // number of faces that it stands for
-	Hops     int       `json:"hops"`        // number of steps from an enrolled face
-	Portrait Portrait  `json:"portrait"`
+	ID       int64     `json:"id"`             // for [Office.Way] and [Office.TakeBack]
+	Name     string    `json:"name,omitempty"` // of a labelled face, except in a [Profile]
+	Negative bool      `json:"not"`            // a negative label: the face is not this person's
+	Learned  bool      `json:"learned"`        // learned; otherwise labelled by a user
+	At       time.Time `json:"at,omitzero"`    // time of learning; zero if unknown
+	Points   int       `json:"points"`         // number of faces that it stands for; 0 except in a [Profile]
+	Hops     int       `json:"hops"`           // number of steps from an enrolled face; 0 except in a [Profile]
+	// Merged says of a step of a [Way] that the face was merged into the one with this number, whose position and picture it
+	// has now. Distance is that to the step before; 0 for the first.
+	Merged   bool     `json:"merged,omitempty"`
+	Distance float64  `json:"distance"`
+	Portrait Portrait `json:"portrait"`
 }
 
 // Profile is an office's record of a person.
@@ -40,42 +45,31 @@ type Profile struct {
 	Drift online.Drift `json:"drift"`
 }
 
-// Step is a face on the path from a learned face back to an enrolled one.
-type Step struct {
-	Stored   int64     `json:"stored"`         // number of the face that the learner keeps
-	Name     string    `json:"name,omitempty"` // of an enrolled face
-	Negative bool      `json:"not"`            // a negative label: the face is not the person's
-	Merged   bool      `json:"merged"`         // merged into the stored face, whose position and picture it has now
-	At       time.Time `json:"at,omitzero"`    // time of learning; zero if unknown
-	Distance float64   `json:"distance"`       // to the face before it; 0 for the first
-	Portrait Portrait  `json:"portrait"`
-}
-
 // Way is the path by which the learner accepted a learned face.
 type Way struct {
 	// Steps begin with the face itself. Each next step is the face through which the one before was accepted.
-	Steps []Step `json:"steps"`
+	Steps []Kept `json:"steps"`
 	Whole bool   `json:"whole"` // the path ends at an enrolled face; otherwise its beginning is not kept
 	// Link is the greatest distance of a step.
 	Link float64 `json:"link"`
 }
 
-// portraits returns the pictures of stored faces, by their numbers.
-func (w *book) portraits(stored ...int64) map[int64]Portrait {
-	all, at := make(map[int64]Portrait), make(map[uint64][]int64)
-	for _, id := range stored {
-		if label, labelled := w.gallery.LabelOf(id); labelled {
-			at[label.Face] = append(at[label.Face], id)
-		} else if w.gallery.Learner().Picture(id) != nil {
-			all[id] = Portrait{Learned: id}
+// portray gives faces the pictures that there are of them.
+func (w *book) portray(all []Kept) []Kept {
+	at := make(map[uint64][]int)
+	for i, k := range all {
+		if label, labelled := w.gallery.LabelOf(k.ID); labelled {
+			at[label.Face] = append(at[label.Face], i)
+		} else if w.gallery.Learner().Picture(k.ID) != nil {
+			all[i].Portrait.Learned = k.ID
 		}
 	}
 	w.look(func(t *gallery.Tx) error {
 		return t.Query(`select number, camera, at from face where jpeg is not null and
 			number in (select value from json_each(?))`, func(r gallery.Row) error {
 			number := uint64(r.ColumnInt64(0))
-			for _, id := range at[number] {
-				all[id] = Portrait{Face: number, Camera: r.ColumnText(1), Seen: moment(r.ColumnInt64(2))}
+			for _, i := range at[number] {
+				all[i].Portrait = Portrait{Face: number, Camera: r.ColumnText(1), Seen: moment(r.ColumnInt64(2))}
 			}
 			return nil
 		}, ids(slices.Collect(maps.Keys(at))))
@@ -108,18 +102,13 @@ func (w *book) Profile(name string) (p Profile, err error) {
 			p.Enrolled = known.Enrolled
 		}
 	}
-	var own []int64
 	for _, s := range learner.Stored() {
 		if s.Person == person {
-			own = append(own, s.ID)
 			p.Faces = append(p.Faces, Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At,
 				Points: int(s.Points), Hops: s.Hops})
 		}
 	}
-	portraits := w.portraits(own...)
-	for i, f := range p.Faces {
-		p.Faces[i].Portrait = portraits[f.ID]
-	}
+	w.portray(p.Faces)
 	rank := map[[2]bool]int{{false, false}: 0, {true, false}: 1, {false, true}: 2} // negative, learned
 	slices.SortStableFunc(p.Faces, func(a, b Kept) int {
 		return rank[[2]bool{a.Negative, a.Learned}] - rank[[2]bool{b.Negative, b.Learned}]
@@ -138,11 +127,10 @@ func (w *book) Way(stored int64) (way Way, err error) {
 	}
 	way.Link, way.Whole = learner.Radii().Link, whole
 	for _, s := range path {
-		way.Steps = append(way.Steps, Step{
-			Stored: s.Stored, Name: w.gallery.Name(s.Label.Person), Negative: s.Label.Negative, Merged: s.Merged, At: s.At,
-			Distance: s.Distance, Portrait: w.portraits(s.Stored)[s.Stored],
-		})
+		way.Steps = append(way.Steps, Kept{ID: s.Stored, Name: w.gallery.Name(s.Label.Person), Negative: s.Label.Negative,
+			Learned: s.Label.Person == 0, Merged: s.Merged, At: s.At, Distance: s.Distance})
 	}
+	w.portray(way.Steps)
 	return way, nil
 }
 

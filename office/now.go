@@ -4,7 +4,6 @@ package office
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -168,20 +167,16 @@ func (w *keeper) visits(q Wanted) []Visit {
 		}
 		return nil
 	}
-	condition, about := "?2 = ?2", int64(0)
-	switch {
-	case q.Person != 0:
-		condition, about = "person = ?2", q.Person
-	case q.Group != 0:
-		condition, about = "stranger = ?2", int64(q.Group)
+	condition := "last >= ?2 and (?3 = 0 or first < ?3) and ?4 = ?4 and ?5 = ?5" // the last two may not be asked for
+	if q.Person != 0 {
+		condition += " and person = ?4"
 	}
-	to := int64(math.MaxInt64)
-	if !q.To.IsZero() {
-		to = nanoseconds(q.To)
+	if q.Group != 0 {
+		condition += " and stranger = ?5"
 	}
 	w.look(func(t *gallery.Tx) error {
-		return w.sightings(t, condition+" and last >= ?3 and first < ?4 order by last desc", take, about,
-			nanoseconds(q.From), to)
+		return w.sightings(t, condition+" order by last desc", take, nanoseconds(q.From), nanoseconds(q.To), q.Person,
+			int64(q.Group))
 	})
 	if q.N > 0 {
 		all = all[:min(q.N, len(all))]

@@ -112,7 +112,7 @@ const takeBack = (f) =>
   back(f.id, "Take back", "Take this face back? Faces that were learned through it stay.", "The face is taken back.");
 const fromHere = (s) =>
   back(
-    s.stored,
+    s.id,
     "Take back from here",
     "Take this learned face back, with all faces that were learned through it? This cannot be undone.",
     (a) => many(a.learned, "learned face") + " taken back.",
