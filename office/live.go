@@ -119,16 +119,6 @@ func (s *sighted) count(clear bool, why face.Reason) {
 // ungroup removes a sighting from its group.
 func (s *sighted) ungroup() { s.Group, s.began = 0, false }
 
-// latest returns the last seen face of a sighting.
-func (s *sighted) latest() (last Face) {
-	for _, f := range s.album.Faces {
-		if f.At.After(last.At) {
-			last = f
-		}
-	}
-	return last
-}
-
 // end ends the sightings of a camera whose tracks are not live.
 func (w *cameras) end(v *view, live []int) {
 	for _, track := range slices.Sorted(maps.Keys(v.sightings)) {
@@ -222,14 +212,14 @@ type ranges [][2]int64
 // mostRanges limits the memory of a sighting. One range is a time in which no other person was seen.
 const mostRanges = 4096
 
-func (r *ranges) add(n int64) {
-	if last := len(*r) - 1; last >= 0 && (*r)[last][1] == n-1 {
-		(*r)[last][1] = n
-		return
+// plus returns the ranges with a later number.
+func (r ranges) plus(n int64) ranges {
+	if last := len(r) - 1; last >= 0 && r[last][1] == n-1 {
+		r[last][1] = n
+		return r
 	}
-	if *r = append(*r, [2]int64{n, n}); len(*r) > mostRanges {
-		*r = slices.Delete(*r, 0, 1)
-	}
+	r = append(r, [2]int64{n, n})
+	return r[max(0, len(r)-mostRanges):]
 }
 
 // with returns the ranges of two, of which the second are later.
@@ -260,7 +250,7 @@ func (r ranges) renumbered(now map[int64]int64) (is ranges) {
 	}
 	slices.Sort(all)
 	for _, n := range all {
-		is.add(n)
+		is = is.plus(n)
 	}
 	return is
 }

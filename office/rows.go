@@ -136,8 +136,8 @@ func (w *keeper) reloadLive(t *gallery.Tx) error {
 // rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which
 // may be many in a second, leave it.
 func (w *keeper) rejudge(s *sighted, v *view) {
-	if last := s.latest(); last.Vector != nil {
-		is, err := w.gallery.Learner().Judge(last.Vector)
+	if n := len(s.album.Faces); n > 0 {
+		is, err := w.gallery.Learner().Judge(s.album.Faces[n-1].Vector)
 		if err == nil && is.Person == s.believed {
 			return
 		}

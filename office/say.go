@@ -99,7 +99,7 @@ func (w *book) study(t *gallery.Tx, said int64, faces []Face) error {
 			return err
 		}
 		if v[0].Learned {
-			learned.add(learner.Counts().Observed)
+			learned = learned.plus(learner.Counts().Observed)
 		}
 	}
 	return t.Exec("update statement set learned = ? where id = ?", learned.encoded(), said)

@@ -104,6 +104,12 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
+		for _, number := range p.Lessons {
+			w.learned[s.ID] = w.learned[s.ID].plus(number)
+		}
+		if p.Verdict != nil {
+			s.reason = cmp.Or(s.reason, string(p.Verdict.Reason))
+		}
 		person := b.Person
 		s.believed = person
 		if person != 0 && !s.said && (person != s.Person || b.Trust == sighting.Confirmed) {
@@ -140,7 +146,6 @@ const leastScore = .85
 
 // judge lets the learner see the faces of a frame, and collects the results.
 func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
-	learner := w.gallery.Learner()
 	for i, x := range f.Samples {
 		s := all[i]
 		s.reason = string(x.Reason)
@@ -158,30 +163,11 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
 		}
 	}
-	learner.SetTime(at)
-	seen, err := v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
+	w.gallery.Learner().SetTime(at)
+	return v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
 		// After a wrong recognition the sighting teaches nothing until a user names the person.
 		return f.Samples[i].Reason != "" || w.o.Freeze || all[i].wrong
 	})
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range seen {
-		verdict := p.Verdict
-		if verdict == nil {
-			continue
-		}
-		s := all[i]
-		for _, number := range p.Lessons {
-			r := w.learned[s.ID]
-			r.add(number)
-			w.learned[s.ID] = r
-		}
-		if s.reason == "" {
-			s.reason = string(verdict.Reason)
-		}
-	}
-	return seen, nil
 }
 
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
