@@ -61,5 +61,5 @@ func Folded(g *gallery.Gallery) error {
 // SetIgnored says that a group is ignored.
 func (g *groups) SetIgnored(id uint64) {
 	g.Get(id).Ignored = true
-	g.shed(id)
+	g.shed()
 }

@@ -196,9 +196,9 @@ func majority[N int64 | uint64](votes []N) (is N) {
 }
 
 // Begin makes a group with a number, which has no face yet.
-func (g *groups) Begin(id uint64) {
-	g.groups = append(g.groups, &Stranger{ID: id, changed: true})
-	g.shed(id)
+func (g *groups) Begin(id uint64, at time.Time) {
+	g.groups = append(g.groups, &Stranger{ID: id, Last: at, changed: true})
+	g.shed()
 }
 
 // Add adds a face to a group.
@@ -209,30 +209,23 @@ func (g *groups) Add(p *Stranger, f Face) {
 	if p.Ignored { // enough faces are known of an ignored person
 		return
 	}
-	before := numbersOf(p.Faces)
-	if !p.Add(g.space, f, mostFaces, g.near/3) {
+	added, lost := p.Add(g.space, f, mostFaces, g.near/3)
+	if !added {
 		return
 	}
 	p.fresh, p.changed = append(p.fresh, f.ID), true
-	for _, id := range before {
-		if _, there := p.Find(id); !there {
-			g.lost = append(g.lost, id)
-		}
+	if lost != 0 {
+		g.lost = append(g.lost, lost)
 	}
 }
 
-// shed removes the groups beyond the limits, but not the given one.
-func (g *groups) shed(but uint64) {
-	for _, ignored := range []bool{false, true} {
-		all := slices.DeleteFunc(slices.Clone(g.groups), func(p *Stranger) bool { return p.Ignored != ignored })
-		slices.SortStableFunc(all, func(a, b *Stranger) int {
-			if a.ID == but || b.ID == but {
-				return cmp.Compare(b.ID, but) - cmp.Compare(a.ID, but)
-			}
-			return b.Last.Compare(a.Last)
-		})
-		over := all[min(mostGroups, len(all)):]
-		g.remove(func(p *Stranger) bool { return slices.Contains(over, p) })
+// shed removes the groups beyond the limits, which were not seen for longest.
+func (g *groups) shed() {
+	n := make(map[bool]int)
+	for _, p := range g.All() {
+		if n[p.Ignored]++; n[p.Ignored] > mostGroups {
+			g.remove(func(x *Stranger) bool { return x.ID == p.ID })
+		}
 	}
 }
 
@@ -259,23 +252,18 @@ type Album struct {
 	Faces []Face `json:"faces"`
 }
 
-// Add adds a face and reports whether it did. The album keeps at most size faces. Add ignores a face that is closer
-// than apart, in units of the space, to a face in the album, and a face whose number is in the album. From a full
-// album, the newer one of the two most similar faces is removed.
-func (a *Album) Add(space face.Space, f Face, size int, apart float64) bool {
-	if _, there := a.Find(f.ID); there {
-		return false
-	}
-	if len(a.Faces) < firstFaces {
-		a.Faces = append(a.Faces, f)
-		return true
-	}
-	if a.Distance(space, f.Vector) < apart {
-		return false
+// Add adds a face, and reports whether it did, and the number of the face that it has removed for it; 0 for none. The
+// album keeps at most size faces, and at least the first four. Add ignores a face that is closer than apart, in units of
+// the space, to a face in the album, and a face whose number is in the album. From a full album, the newer one of the two
+// most similar faces is removed.
+func (a *Album) Add(space face.Space, f Face, size int, apart float64) (added bool, removed uint64) {
+	_, there := a.Find(f.ID)
+	if there || len(a.Faces) >= firstFaces && a.Distance(space, f.Vector) < apart {
+		return false, 0
 	}
 	a.Faces = append(a.Faces, f)
 	if len(a.Faces) <= size {
-		return true
+		return true, 0
 	}
 	drop, least := len(a.Faces)-1, math.Inf(1)
 	for i := firstFaces; i < len(a.Faces); i++ {
@@ -285,9 +273,9 @@ func (a *Album) Add(space face.Space, f Face, size int, apart float64) bool {
 			}
 		}
 	}
-	kept := drop < len(a.Faces)-1
+	removed = a.Faces[drop].ID
 	a.Faces = slices.Delete(a.Faces, drop, drop+1)
-	return kept
+	return removed != f.ID, removed
 }
 
 // First returns the faces that a name labels, and the others.

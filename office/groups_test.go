@@ -27,7 +27,7 @@ func faceAt(minute int, x, y float32) office.Face {
 func beginGroup(g *office.Groups, minute int, x, y float32) uint64 {
 	faceNumbers++
 	id := faceNumbers
-	g.Begin(id)
+	g.Begin(id, noon.Add(time.Duration(minute)*time.Minute))
 	for i := range 4 {
 		g.Add(g.Get(id), faceAt(minute, x+.01*float32(i), y))
 	}
@@ -106,7 +106,7 @@ func TestAlbum(t *testing.T) {
 	for i := range 4 {
 		a.Add(plane, faceAt(0, 0, float32(i)/100), 6, .25)
 	}
-	if a.Add(plane, faceAt(0, .1, 0), 6, .25) {
+	if added, _ := a.Add(plane, faceAt(0, .1, 0), 6, .25); added {
 		t.Error("a face that says nothing new was kept")
 	}
 	for _, x := range []float32{1, 2, 2.3} {

@@ -96,16 +96,8 @@ type roomState struct {
 // room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
 // gets the beliefs about the people in view of each camera, and the time: it reads no clock and no camera. State is its
 // whole state: a restarted program continues from it. One goroutine may use it at a time. Memory is limited by the
-// number of people, and by the people seen within [PresenceSettings].Away.
-//
-// After Watch a camera must deliver a frame before its silence counts. A person has left when the camera that saw them
-// last has worked for Away without seeing them, or after Hold without any sighting. Until then they count as present,
-// and [Presence].Unsure tells that this is not certain. After a restart nobody leaves before all cameras have worked,
-// except failed ones.
-//
-// Where a camera is an [Entrance], to be seen and to be here are two things: people stay here out of view until they are
-// seen at an [Exit], or until [PresenceSettings].HomeFor. When they come into view again, they are seen, and do not
-// arrive.
+// number of people, and by the people seen within [PresenceSettings].Away. After Watch a camera must deliver a frame
+// before its silence counts.
 type room struct {
 	s      PresenceSettings
 	last   uint64

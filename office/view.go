@@ -187,7 +187,7 @@ func (w *cameras) group(s *sighted, b sighting.Belief) {
 	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
 		if s.Group = w.unknown.Find(faces); s.Group == 0 {
 			s.Group, s.began, s.grouped = w.gallery.Next("stranger"), true, 0
-			w.unknown.Begin(s.Group)
+			w.unknown.Begin(s.Group, s.Last)
 		}
 	}
 	p := w.unknown.Get(s.Group)
