@@ -25,7 +25,7 @@ type account struct {
 	Limits  limits            `cbor:"limits"`
 	Others  map[uint32]limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
 	Drifted bool              `cbor:"drifted"`          // the drift alarm stopped learning
-	UID     *uint32           `cbor:"uid,omitempty"`    // number of the user; nil if not known
+	UID     uint32            `cbor:"uid"`              // number of the user
 	// Bound is the mark of the system's account whose face this is; "" until it is known. Told is the mark of the
 	// account that the system has now; "" until a program of root told it.
 	Bound   string  `cbor:"bound,omitempty"`
@@ -104,7 +104,7 @@ func (c *account) changed(asker uint32, change func(*limits)) {
 }
 
 // own reports whether an asker is the user, or a program of the user's own manager.
-func (c *account) own(asker uint32) bool { return asker == 0 || c.UID != nil && asker == *c.UID }
+func (c *account) own(asker uint32) bool { return asker == 0 || asker == c.UID }
 
 // load returns the profile of a user. Callers hold the lock.
 func (a *Authenticator) load(user string) (*account, error) {
@@ -121,14 +121,11 @@ func (a *Authenticator) load(user string) (*account, error) {
 
 // owns returns nil if the user with a name is the one who was enrolled. Otherwise that user has left, and another user
 // has got the name.
-func (a *Authenticator) owns(user string, enrolled *uint32) error {
-	if a.o.UID == nil || enrolled == nil {
-		return nil
-	}
+func (a *Authenticator) owns(user string, enrolled uint32) error {
 	switch uid, err := a.o.UID(user); {
 	case err != nil:
 		return fmt.Errorf("looking for the user: %w", err)
-	case uid != *enrolled:
+	case uid != enrolled:
 		return fmt.Errorf("%w: the stored profile belongs to an earlier user of that name", profile.ErrUnknown)
 	}
 	return nil

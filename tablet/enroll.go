@@ -197,12 +197,8 @@ func (a *Authenticator) keep(user, mark string, faces views, more bool) error {
 	}
 	if !more {
 		c.Enrolled = a.o.Now()
-		if a.o.UID != nil {
-			uid, err := a.o.UID(user)
-			if err != nil {
-				return fmt.Errorf("looking for the user: %w", err)
-			}
-			c.UID = &uid
+		if c.UID, err = a.o.UID(user); err != nil {
+			return fmt.Errorf("looking for the user: %w", err)
 		}
 	}
 	if mark != "" {

@@ -110,6 +110,9 @@ func (o Options) defaults(space face.Space) Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.UID == nil {
+		o.UID = func(string) (uint32, error) { return 0, nil }
+	}
 	if o.Draw == nil {
 		o.Draw = draw
 	}

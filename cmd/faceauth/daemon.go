@@ -94,31 +94,30 @@ func (o *login) serve(c *cobra.Command) error {
 		look.Space, look.Vision.Infrared, look.Vision.Liveness = space.Infrared(), true, false
 		opt.Infrared = tablet.EyeCamera(look, []string{o.infrared}, o.turn, log)
 	}
-	store, broken := o.openStore(space)
-	if errors.Is(broken, profile.ErrBusy) {
-		return cli.Fail(cli.BadGallery, broken)
-	}
+	served := socket.Options{Log: log, Idle: o.idle}
 	var a *tablet.Authenticator
-	if broken == nil {
+	store, err := o.openStore(space)
+	switch {
+	case errors.Is(err, profile.ErrBusy):
+		return cli.Fail(cli.BadGallery, err)
+	case err != nil: // whoever asks is told, and does not wait for a daemon that cannot start
+		log.Error("nobody is recognised: the store cannot be used", "error", err)
+		served.Broken, served.Idle = err, brokenIdle
+	default:
 		defer store.Close()
 		if a, err = tablet.New(store, space, camera, opt); err != nil {
 			return cli.Fail(cli.BadUsage, err)
 		}
 	}
 	l, err := socket.Listen(o.socket)
-	if broken != nil && err != nil {
-		return cli.Fail(cli.BadGallery, broken)
-	}
 	if err != nil {
 		return fmt.Errorf("listening for requests: %w", err)
 	}
-	if broken != nil { // whoever asks is told, and does not wait for a daemon that cannot start
-		log.Error("nobody is recognised: the store cannot be used", "error", broken)
-		return socket.Serve(c.Context(), l, nil, socket.Options{Log: log, Idle: brokenIdle, Broken: broken})
+	if a != nil {
+		log.Info("ready", "sources", len(o.devices), "deadline", a.Policy().Deadline,
+			"challenge", opt.Policy.Challenge, "min_liveness", opt.Policy.MinLiveness)
 	}
-	log.Info("ready", "sources", len(o.devices), "deadline", a.Policy().Deadline,
-		"challenge", opt.Policy.Challenge, "min_liveness", opt.Policy.MinLiveness)
-	return socket.Serve(c.Context(), l, a, socket.Options{Log: log, Idle: o.idle})
+	return socket.Serve(c.Context(), l, a, served)
 }
 
 // brokenIdle is how long a daemon without a store waits for the next request: the daemon after it tries again.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // eyes is a script that lists the processes of eyes.
@@ -55,12 +57,8 @@ s.settimeout(10); print("answer", len(s.recv(1)))'`)
 func TestCameraFaults(t *testing.T) {
 	s := people(t)
 	var black bytes.Buffer
-	if err := png.Encode(&black, image.NewGray(image.Rect(0, 0, 512, 384))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "black.png"), black.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, png.Encode(&black, image.NewGray(image.Rect(0, 0, 512, 384))))
+	fixture.Check(t, os.WriteFile(filepath.Join(s.dir, "black.png"), black.Bytes(), 0o644))
 	s.run(t, "rm -rf /srv/share/bad-*; mkdir /srv/share/bad-empty")
 	const fill = "mkdir $d; for i in {100..250}; do "
 	for name, how := range map[string]string{

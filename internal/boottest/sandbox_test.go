@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -198,17 +199,9 @@ func (s *system) insider(t testing.TB) {
 	if _, err := os.Stat(path); err == nil {
 		return
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	self := fixture.Must(os.Executable())(t)
+	b := fixture.Must(os.ReadFile(self))(t)
+	fixture.Check(t, os.WriteFile(path, b, 0o755))
 }
 
 // The promises of the units hold for a program that runs under their settings.
@@ -231,10 +224,7 @@ func TestSandbox(t *testing.T) {
 				t.Fatalf("%s %s", out, s.run(t, "journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; "+
 					"cat /run/systemd/system/faceauth-insider.service"))
 			}
-			out, err := os.ReadFile(filepath.Join(s.dir, "tried"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := fixture.Must(os.ReadFile(filepath.Join(s.dir, "tried")))(t)
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			if len(lines) != len(tries) {
 				t.Errorf("%d tries of %d", len(lines), len(tries))
