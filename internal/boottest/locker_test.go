@@ -126,6 +126,18 @@ func TestLocker(t *testing.T) {
 	}
 }
 
+// A locker that runs as its user asks for the gesture that the list names.
+func TestLockerGesture(t *testing.T) {
+	s := people(t)
+	defer s.trust(t)
+	s.write(t, "/etc/pam.d/vlock", "auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
+	s.run(t, "faceauth login allow vlock --challenge turn")
+	defer s.run(t, "faceauth login allow vlock --challenge none; rm /etc/pam.d/vlock")
+	if out := s.session(t, "alice", atDevice, "pamtester vlock alice authenticate"); !strings.Contains(out, turning) {
+		t.Errorf("%s\n%s", out, s.journal(t))
+	}
+}
+
 // A session of hers that was left behind elsewhere, with a process that goes on, does not end unlocking by a display
 // manager; and that unlocks only what is locked.
 func TestLeftBehind(t *testing.T) {
