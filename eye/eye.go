@@ -43,8 +43,8 @@ var (
 	ErrClosed = errors.New("the eye is closed")
 )
 
-// ErrSettings is wrapped by the errors of [Start] and [Eye.Open] about an unusable [Config] or [Options]. They name the
-// field and its value. The eye stays usable.
+// ErrSettings is wrapped by the errors of [Eye.Open] about what a user may ask for in [Options]: a timeout, a rate or a
+// rotation. They name the field and its value. The eye stays usable.
 var ErrSettings = errors.New("unusable setting")
 
 // Broken reports whether err means that the eye is unusable through its own fault: a crash, a hang or a broken rule.
@@ -104,15 +104,8 @@ func (o Options) check() error {
 	switch {
 	case o.Timeout < 0:
 		return fmt.Errorf("%w: the timeout is %v, but must not be negative", ErrSettings, o.Timeout)
-	case o.Faces < 0:
-		return fmt.Errorf("%w: the number of faces is %d, but must not be negative", ErrSettings, o.Faces)
-	case o.Picture < 0:
-		return fmt.Errorf("%w: the side of a picture is %d, but must not be negative", ErrSettings, o.Picture)
 	case !known:
 		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
-	case o.Shape != (image.Point{}) && (min(o.Shape.X, o.Shape.Y) < 1 || max(o.Shape.X, o.Shape.Y) > mostSide):
-		return fmt.Errorf("%w: the shape is %dx%d; its sides must lie between 1 and %d", ErrSettings, o.Shape.X, o.Shape.Y,
-			mostSide)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
@@ -182,9 +175,6 @@ type Eye struct {
 // Start starts an eye. The eye opens its networks meanwhile: errors about them come from [Eye.Open]. The caller closes
 // it.
 func Start(ctx context.Context, c Config) (*Eye, error) {
-	if c.Slack < 0 {
-		return nil, fmt.Errorf("starting the eye: %w: the slack is %v, but must not be negative", ErrSettings, c.Slack)
-	}
 	e := &Eye{c: c.defaults(), closing: make(chan struct{})}
 	var err error
 	if c.Socket != "" {

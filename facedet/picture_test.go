@@ -109,10 +109,10 @@ func TestPictureClosed(t *testing.T) {
 				"Haar":    func() error { _, err := haar.Detect(p); return err },
 				"Measure": func() error { _, err := preprocess.Measure(p, image.Rect(0, 0, 9, 9), nil); return err },
 				"Align": func() error {
-					_, _, err := preprocess.Extract(preprocess.NewPixels(), p, image.Rect(0, 0, 9, 9), nil)
+					_, _, err := preprocess.Extract(preprocess.Pixels{}, p, image.Rect(0, 0, 9, 9), nil)
 					return err
 				},
-				"Vector": func() error { _, _, err := preprocess.NewPixels().Vector(p); return err },
+				"Vector": func() error { _, _, err := preprocess.Pixels{}.Vector(p); return err },
 				"Write":  func() error { return cv.NewVideoWriter(filepath.Join(t.TempDir(), "a.avi"), "MJPG", 10).Write(p) },
 			} {
 				if err := f(); !errors.Is(err, facedet.ErrClosed) {

@@ -330,14 +330,7 @@ func (d Description) Tuned() error {
 		"DESCRIPTION", ErrDescription, d.Name)
 }
 
-// Check returns nil if the description can be used. The error wraps [ErrDescription].
-func (d Description) Check() error {
-	if what := d.flaw(); what != "" {
-		return fmt.Errorf("%w of model %s: %s", ErrDescription, d.Name, what)
-	}
-	return nil
-}
-
+// flaw says why a description cannot be used, or nothing.
 func (d Description) flaw() string {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	side := func(n int) bool { return n >= 1 && n <= 4096 }

@@ -41,7 +41,7 @@ func Example() {
 		panic(err)
 	}
 	defer src.Close()
-	stream := pipeline.New(src, middle{}, preprocess.NewPixels(), pipeline.Options{Gate: preprocess.LearnGate})
+	stream := pipeline.New(src, middle{}, preprocess.Pixels{}, pipeline.Options{Gate: preprocess.LearnGate})
 	for {
 		frame, err := stream.Next(ctx)
 		if err != nil {

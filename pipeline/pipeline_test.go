@@ -227,7 +227,7 @@ func TestBrokenParts(t *testing.T) {
 	closed.Close()
 	for name, f := range map[string]*facedet.Frame{"no frame": nil, "no picture": {},
 		"zero": {Image: &facedet.Picture{}}, "closed": {Image: closed}} {
-		p := pipeline.New(&broken{f}, &blind{}, preprocess.NewPixels(), pipeline.Options{})
+		p := pipeline.New(&broken{f}, &blind{}, preprocess.Pixels{}, pipeline.Options{})
 		if _, err := p.Next(context.Background()); !errors.Is(err, pipeline.ErrNoPicture) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -235,7 +235,7 @@ func TestBrokenParts(t *testing.T) {
 	for _, box := range []image.Rectangle{{}, image.Rect(60, 60, 70, 70), image.Rect(-9, -9, 0, 0),
 		image.Rect(0, 0, 0, 9)} {
 		open := fixture.Must(facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50))))(t)
-		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box}, preprocess.NewPixels(),
+		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box}, preprocess.Pixels{},
 			pipeline.Options{Picture: 32})
 		if _, err := p.Next(context.Background()); err == nil {
 			t.Errorf("a face at %v of a picture of 50x50 pixels gave no error", box)

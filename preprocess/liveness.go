@@ -16,12 +16,9 @@ import (
 // frame. One score is weak evidence, so a login uses the mean over several frames.
 type Liveness struct{ net *network.Network }
 
-// NewLiveness opens the network of a description from the folder dir, and runs it once as a test. The error wraps
-// [models.ErrDescription], the errors of [models.Description.Path], or [models.ErrShape].
+// NewLiveness opens the network of a description from the folder dir, and runs it once as a test. The error wraps the
+// errors of [models.Description.Path], or [models.ErrShape].
 func NewLiveness(d models.Description, dir string) (*Liveness, error) {
-	if err := d.Check(); err != nil {
-		return nil, err
-	}
 	net, err := open(d, models.Liveness, dir, 3)
 	if err != nil {
 		return nil, err

@@ -18,9 +18,6 @@ type Pixels struct{}
 
 var _ Extractor = Pixels{}
 
-// NewPixels returns the thesis's extractor.
-func NewPixels() Pixels { return Pixels{} }
-
 func (Pixels) Space() face.Space { return models.Pixels() }
 
 // Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.

@@ -3,7 +3,7 @@
 // Package preprocess turns a face in a picture into a point of a feature space, and says whether the picture is good
 // enough for learning.
 //
-// [NewPixels] is the preprocessing of the thesis, and [NewEmbedding] a modern network on the aligned face; both are an
+// [Pixels] is the preprocessing of the thesis, and [Embedding] a modern network on the aligned face; both are an
 // [Extractor]. [Measure] and a [Gate] judge the picture before anybody is recognised in it, and [NewLiveness] tells a
 // live face from a picture of a face.
 //

@@ -209,26 +209,6 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// A description must say which part of the frame the network sees; otherwise nothing is opened.
-func TestLivenessWithoutCrop(t *testing.T) {
-	dir := fixture.Models(t)
-	for name, change := range map[string]func(d *models.Description){
-		"no crop":      func(d *models.Description) { d.Crop = "" },
-		"no scale":     func(d *models.Description) { d.BoxScale = 0 },
-		"no number":    func(d *models.Description) { d.BoxScale = math.NaN() },
-		"no threshold": func(d *models.Description) { d.Threshold = 0 },
-	} {
-		d := models.Default(models.Liveness)
-		change(&d)
-		if l, err := preprocess.NewLiveness(d, dir); !errors.Is(err, models.ErrDescription) {
-			t.Errorf("%s: error %v", name, err)
-			if err == nil {
-				l.Close()
-			}
-		}
-	}
-}
-
 func TestMeasure(t *testing.T) {
 	grey := image.NewGray(image.Rect(0, 0, 100, 100))
 	for i := range grey.Pix {

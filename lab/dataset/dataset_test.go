@@ -62,7 +62,7 @@ func write(t *testing.T, dir string, names ...string) {
 
 func reader(warnings *[]string) *dataset.Reader {
 	return &dataset.Reader{
-		Detector: whole{}, Extractor: preprocess.NewPixels(), Warn: func(s string) { *warnings = append(*warnings, s) },
+		Detector: whole{}, Extractor: preprocess.Pixels{}, Warn: func(s string) { *warnings = append(*warnings, s) },
 	}
 }
 
@@ -198,5 +198,5 @@ func TestHeldPhoto(t *testing.T) {
 	if _, err := dataset.HeldPhoto(photo).Next(context.Background()); !errors.Is(err, facedet.ErrClosed) {
 		t.Errorf("a closed photo: error %v", err)
 	}
-	var _ face.Stream = pipeline.New(s, whole{}, preprocess.NewPixels(), pipeline.Options{})
+	var _ face.Stream = pipeline.New(s, whole{}, preprocess.Pixels{}, pipeline.Options{})
 }

@@ -165,7 +165,7 @@ func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preproce
 		all = append(all, now)
 		return nil
 	}
-	stream := pipeline.New(src, d, preprocess.NewPixels(), pipeline.Options{Gate: preprocess.LoginGate, Show: show})
+	stream := pipeline.New(src, d, preprocess.Pixels{}, pipeline.Options{Gate: preprocess.LoginGate, Show: show})
 	for {
 		if _, err := stream.Next(ctx); errors.Is(err, io.EOF) {
 			return all, nil

@@ -80,7 +80,7 @@ func (o *options) morphs(ctx context.Context, people []person, turns [2]float64,
 	}
 	defer d.Close()
 	// The vectors are not used, and those of pixels take no time.
-	r := dataset.Reader{Detector: d, Extractor: preprocess.NewPixels()}
+	r := dataset.Reader{Detector: d, Extractor: preprocess.Pixels{}}
 	all := make([][]posed, len(people))
 	for i, p := range people {
 		show := func(img *facedet.Picture, f face.Frame) error {
