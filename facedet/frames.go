@@ -17,14 +17,13 @@ import (
 // live plays a recording at its own speed.
 type live struct {
 	Source
-	now     func() time.Time
 	start   time.Time
 	dropped int
 }
 
 // Live returns a source that plays a recording at its own speed. No frame comes before its time. Frames that the caller
 // did not take in time are skipped, except the last frame. For a camera use [Newest].
-func Live(s Source) Source { return &live{Source: s, now: time.Now} }
+func Live(s Source) Source { return &live{Source: s} }
 
 func (l *live) Count() face.Count {
 	n := l.Source.Count()
@@ -37,14 +36,14 @@ const late = 50 * time.Millisecond
 
 func (l *live) Next(ctx context.Context) (*Frame, error) {
 	if l.start.IsZero() {
-		l.start = l.now()
+		l.start = time.Now()
 	}
 	for {
 		f, err := l.Source.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
-		early := f.Time - l.now().Sub(l.start)
+		early := f.Time - time.Since(l.start)
 		if n := l.Count(); early < -late && n.Read < n.Declared {
 			f.Close()
 			l.dropped++
@@ -89,16 +88,15 @@ func (n *newest) pump(ctx context.Context) {
 	for {
 		f, err := n.source.Next(ctx)
 		n.mu.Lock()
-		if err == nil && n.frame != nil {
-			n.frame.Close()
-			n.count.Dropped++
-		}
+		dropped := n.count.Dropped
 		if err == nil {
+			if n.frame != nil {
+				n.frame.Close()
+				dropped++
+			}
 			n.frame = f
 		}
-		n.err = err
-		dropped := n.count.Dropped
-		n.count = n.source.Count()
+		n.err, n.count = err, n.source.Count()
 		n.count.Dropped = dropped
 		n.mu.Unlock()
 		select {
