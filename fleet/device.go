@@ -82,7 +82,7 @@ func (d *syncer) close() (err error) {
 }
 
 const (
-	every    = 600 * time.Millisecond // after it a program's change of the gallery is seen
+	every    = 800 * time.Millisecond // after it a program's change of the gallery is seen
 	answer   = 20 * time.Second       // for which an acknowledgement is awaited
 	fetchers = 32
 	portion  = 256 // values that are taken or given at once
