@@ -25,12 +25,11 @@ import (
 // syncer is a member that keeps its gallery in step.
 type syncer struct {
 	local
-	path   string
-	tell   func(string)
-	lock   *os.File
-	m      Membership
-	said   gallery.There // who is here, as the others know it
-	mended map[ID]bool   // garbage that this session has written over: once, so that two devices do not go on
+	path string
+	tell func(string)
+	lock *os.File
+	m    Membership
+	said gallery.There // who is here, as the others know it
 }
 
 // Run keeps the gallery at path and its fleet in step until ctx ends. While another program does, it
@@ -63,10 +62,7 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 		return nil, err
 	}
 	if err = safefile.Lock(d.lock, 0); err == nil {
-		d.rows, err = gallery.OpenRows(path)
-	}
-	if err == nil {
-		d.space, err = d.rows.Space()
+		d.rows, d.space, err = gallery.OpenRows(path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.close())
@@ -120,7 +116,7 @@ func (d *syncer) sessions(ctx context.Context) {
 // refresh lets a learner follow the rows when no other program does: what was removed is then
 // nowhere in the file, and other programs open the gallery quickly.
 func (d *syncer) refresh(ctx context.Context) {
-	rows, err := gallery.OpenRows(d.path)
+	rows, _, err := gallery.OpenRows(d.path)
 	if err != nil {
 		return // the sessions say so
 	}
@@ -155,7 +151,7 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 	if old && d.m.Ring.AdminBox != "" {
 		return d.m.again(ctx, b)
 	}
-	d.said, d.mended = gallery.There{}, make(map[ID]bool)
+	d.said = gallery.There{}
 	if err := d.say(ctx, b); err != nil {
 		return err
 	}
@@ -209,7 +205,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		if !listed || len(notes) > 0 {
 			continue
 		}
-		now, err := d.rows.Version()
+		now, err := d.rows.Int("pragma data_version") // changes when another program changes the gallery
 		if err != nil {
 			return err
 		}
@@ -244,7 +240,7 @@ func (d *syncer) give(ctx context.Context, b *bucket) (more bool, err error) {
 
 // pull fetches values that this device has not seen, and takes them.
 func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
-	var mu sync.Mutex // guards got and d.mended
+	var mu sync.Mutex // guards got
 	var got []kept
 	var work errgroup.Group
 	work.SetLimit(fetchers)
@@ -261,13 +257,10 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 			continue
 		}
 		work.Go(func() error {
-			k, garbage, err := d.value(ctx, b, id, n.rev)
+			k, err := d.value(ctx, b, id, n.rev)
 			mu.Lock()
 			defer mu.Unlock()
-			if !garbage || !d.mended[id] {
-				got = append(got, k)
-			}
-			d.mended[id] = d.mended[id] || garbage
+			got = append(got, k)
 			return err
 		})
 	}
@@ -279,16 +272,16 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 
 // value reads a value. What this device cannot read, or what no honest member would write, counts as a
 // record of which nothing is known, so that a device that knows more writes over it.
-func (d *syncer) value(ctx context.Context, b *bucket, id ID, rev uint64) (k kept, garbage bool, err error) {
+func (d *syncer) value(ctx context.Context, b *bucket, id ID, rev uint64) (k kept, err error) {
 	m, err := b.get(ctx, id.String(), rev)
 	if err != nil {
-		return k, false, err
+		return k, err
 	}
 	k = kept{id: id, write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
 	if d.m.Ring.Keys.open(id.String(), m.Data, &k.rec) != nil || !k.rec.sane(id) {
-		k.rec, garbage = Record{}, true
+		k.rec = Record{}
 	}
-	return k, garbage, nil
+	return k, nil
 }
 
 // push gives the server what it lacks, and reports whether something is left.
@@ -348,7 +341,7 @@ func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state
 
 // Waiting returns the number of people with changes that the server does not have yet.
 func Waiting(path string) (n int64, err error) {
-	rows, err := gallery.OpenRows(path)
+	rows, _, err := gallery.OpenRows(path)
 	if err != nil {
 		return 0, err
 	}
@@ -371,7 +364,7 @@ func (d *syncer) hear(ctx context.Context, b *bucket, notes []note) error {
 			i.There = gallery.There{} // of a member that was revoked
 		}
 		i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
-		err = d.rows.Change(func(t *gallery.Tx) error { return t.Elsewhere(n.name, i.There) })
+		err = d.rows.Records(false, func(t *gallery.Tx) error { return t.Elsewhere(n.name, i.There) })
 		if err != nil {
 			return err
 		}

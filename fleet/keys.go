@@ -208,7 +208,7 @@ func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
 		return false, nil
 	}
 	now := d.m.Ring.Keys.now()
-	err = d.rows.Change(func(t *gallery.Tx) error {
+	err = d.rows.Records(false, func(t *gallery.Tx) error {
 		old, _ := t.Int("select count(*) from shared where key < ? and rev > 0", int64(now))
 		left = old > 0
 		return t.Exec("update shared set sent = 0 where key < ? and rev > 0", int64(now))

@@ -14,7 +14,7 @@ import (
 
 // local is the gallery of a device with the records beside it.
 type local struct {
-	rows  *gallery.Rows
+	rows  *gallery.Gallery // without a learner
 	space face.Space
 }
 
@@ -58,7 +58,7 @@ type ledger struct {
 
 // write calls do in one transaction.
 func (d *local) write(do func(b *ledger)) error {
-	return d.rows.Change(func(t *gallery.Tx) error {
+	return d.rows.Records(false, func(t *gallery.Tx) error {
 		b := &ledger{local: d, Tx: t, states: make(map[ID]*state)}
 		do(b)
 		return cmp.Or(b.err, b.Err())

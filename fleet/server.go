@@ -58,7 +58,7 @@ type ServerSettings struct {
 // knows the members. It has no key of the fleet.
 type host struct {
 	folder string
-	urls   []string
+	set    ServerSettings
 	own    string // password of its own connection
 	o      *server.Options
 	nats   *server.Server
@@ -68,7 +68,8 @@ type host struct {
 // invitedFor is the time for which an invitation is good.
 const invitedFor = time.Hour
 
-func booksOf(folder string) string { return filepath.Join(folder, "server.json") }
+// Books is the name of the file of [Copy].
+const Books = "server.json"
 
 func readBooks(path string) (b books, err error) {
 	text, err := safefile.ReadSecret(path)
@@ -97,21 +98,17 @@ func (b books) write(path string) error {
 
 // save writes the members, and has NATS let them in, and nobody else.
 func (s *host) save() error {
-	err := s.books.write(booksOf(s.folder))
+	err := s.books.write(filepath.Join(s.folder, Books))
 	if s.o.Nkeys = s.users(); err != nil || s.nats == nil {
 		return err
 	}
 	return s.nats.ReloadOptions(s.o.Clone())
 }
 
-// Backup writes what of the server with a folder no device can give back: who its members are, and its
-// key. Who reads the file can pose as the server, and learns no name and no face.
-func Backup(folder, path string) error { return copyBooks(booksOf(folder), path) }
-
-// Restore makes the folder of a server of a backup. The devices give it the people when they connect.
-func Restore(path, folder string) error { return copyBooks(path, booksOf(folder)) }
-
-func copyBooks(from, to string) error {
+// Copy copies what of a server no device can give back: who its members are, and its key. From and to are its file
+// [Books] in the folder of a server, or a backup of it. Who reads it can pose as the server, and learns no name and no face.
+// To the server of a backup the devices give the people when they connect.
+func Copy(from, to string) error {
 	b, err := readBooks(from)
 	if err != nil {
 		return err
@@ -126,24 +123,24 @@ func copyBooks(from, to string) error {
 // ready, with an invitation for the first device while the fleet has none. NATS takes nothing any more once
 // it could not write, so a full disk ends the server: start it again.
 func Serve(ctx context.Context, folder string, set ServerSettings, ready func(first string)) error {
-	s := &host{folder: folder, urls: set.URLs, own: rand.Text()}
+	s := &host{folder: folder, set: set, own: rand.Text()}
 	var err error
-	s.books, err = readBooks(booksOf(folder))
+	s.books, err = readBooks(filepath.Join(folder, Books))
 	if errors.Is(err, fs.ErrNotExist) {
 		_, s.Key, err = ed25519.GenerateKey(rand.Reader)
 	}
 	if err != nil {
 		return err
 	}
-	if s.o, err = s.options(set); err != nil {
+	if s.o, err = s.options(); err != nil {
 		return err
 	}
-	if len(s.urls) == 0 {
+	if len(s.set.URLs) == 0 {
 		name, err := os.Hostname()
 		if err != nil {
 			return fmt.Errorf("the name of this machine: %w; use --url", err)
 		}
-		s.urls = []string{fmt.Sprintf("tls://%s:%d", name, s.o.Port)}
+		s.set.URLs = []string{fmt.Sprintf("tls://%s:%d", name, s.o.Port)}
 	}
 	var first string
 	if slices.ContainsFunc(s.Members, func(m Member) bool { return m.Key != "" }) {
@@ -183,7 +180,7 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 const serverName = "faceauth"
 
 // options returns the settings of NATS.
-func (s *host) options(set ServerSettings) (*server.Options, error) {
+func (s *host) options() (*server.Options, error) {
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faceauth fleet"},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, s.Key.Public(), s.Key)
@@ -198,8 +195,8 @@ func (s *host) options(set ServerSettings) (*server.Options, error) {
 		TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
 		SyncAlways: true, // an acknowledged value is on the disk even if the power fails
 	}
-	if o.Host, o.Port, err = address(set.Listen); err == nil && set.Monitor != "" {
-		o.HTTPHost, o.HTTPPort, err = address(set.Monitor)
+	if o.Host, o.Port, err = address(s.set.Listen); err == nil && s.set.Monitor != "" {
+		o.HTTPHost, o.HTTPPort, err = address(s.set.Monitor)
 	}
 	return o, err
 }
@@ -279,7 +276,7 @@ func (s *host) invite(name string, admin bool) (i Membership, err error) {
 	if slices.ContainsFunc(s.Members, func(m Member) bool { return m.Name == name && m.Key != "" }) {
 		return i, fmt.Errorf("another device has the name %q", name)
 	}
-	i = Membership{Name: name, URLs: s.urls, Seed: newSeed(nkeys.CreateUser), Pin: s.Key.Public().(ed25519.PublicKey)}
+	i = Membership{Name: name, URLs: s.set.URLs, Seed: newSeed(nkeys.CreateUser), Pin: s.Key.Public().(ed25519.PublicKey)}
 	s.Members = slices.DeleteFunc(s.Members, func(m Member) bool {
 		return m.Name == name || m.Key == "" && time.Now().After(m.Until)
 	})

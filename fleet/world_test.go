@@ -353,9 +353,9 @@ func (h *home) records() (text string) {
 }
 
 func (h *home) local() *local {
-	rows, err := gallery.OpenRows(h.path)
+	rows, space, err := gallery.OpenRows(h.path)
 	try(h.w.t, err)
-	return &local{rows: rows, space: room}
+	return &local{rows, space}
 }
 
 // check compares the galleries with each other and with what users have said.

@@ -81,6 +81,9 @@ func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
 		if said != nil {
 			return said
 		}
+		if !learned && t.changed { // other programs' learners follow
+			t.Exec("insert into meta values('rows', 1) on conflict(key) do update set value = value + 1")
+		}
 		if learned && t.Follow() == nil {
 			t.failed = t.save()
 		}

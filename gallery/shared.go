@@ -16,67 +16,47 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Rows are the people and labels of a gallery, for a program that brings them in line with other
-// devices and needs no learner. Programs with a learner follow: at once if they have the gallery
-// open, and otherwise when they open it: until one saves, dropped has the labels that are gone and may
-// be in its snapshot. The tables shared and touched belong to that program; touched
-// has the people whose name or labels have changed, and those who were removed.
-// Rows are not safe for concurrent use.
-type Rows struct{ g *Gallery }
-
-// OpenRows opens the gallery at path. The error wraps [fs.ErrNotExist] or one of the package.
-func OpenRows(path string) (*Rows, error) {
+// OpenRows opens the gallery at path for a program that brings people and labels in line with other devices and needs no
+// learner: it may call Look, Records, Int, Here and Close. It returns the feature space of the last snapshot.
+// Programs with a learner follow: at once if they have the gallery open, and otherwise when they open it: until one
+// saves, dropped has the labels that are gone and may be in its snapshot. The tables shared and touched belong to that
+// program; touched has the people whose name or labels have changed, and those who were removed. The error wraps
+// [fs.ErrNotExist] or one of the package.
+func OpenRows(path string) (g *Gallery, space face.Space, err error) {
 	db, err := store.Open(path, false)
 	if err != nil {
-		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+		return nil, space, fmt.Errorf("opening gallery %s: %w", path, err)
 	}
 	// The learner finds the vectors of the labels in its snapshot, until it has followed.
 	err = db.Exec(`create temp trigger kept after delete on label begin
 		insert into dropped values(old.id, old.person, old.number, old.rejected, old.vector);
 	end`)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err == nil {
+		err = db.Query("select snapshot from learned", func(r store.Row) error {
+			var s struct {
+				Space face.Space `cbor:"space"`
+			}
+			err := cbor.Unmarshal(r.ColumnRawBlob(0), &s)
+			space = s.Space
+			return err
+		})
 	}
-	return &Rows{&Gallery{db: db, path: path}}, nil
+	if err == nil && space.ID == "" {
+		err = fmt.Errorf("gallery %s: nothing was written into it yet", path)
+	}
+	if err != nil {
+		return nil, space, errors.Join(err, db.Close())
+	}
+	return &Gallery{db: db, path: path}, space, nil
 }
-
-// Close closes the database.
-func (r *Rows) Close() error { return r.g.Close() }
-
-// Version returns a number that changes when another program has changed the database.
-func (r *Rows) Version() (int64, error) { return r.g.db.Version() }
 
 // Int returns the number in the first row of a result, or 0.
-func (r *Rows) Int(sql string, args ...any) (int64, error) { return (&Tx{g: r.g}).Int(sql, args...) }
-
-// Look calls do, which sees one state of the database and must not change it.
-func (r *Rows) Look(do func(t *Tx) error) error { return r.g.Look(do) }
-
-// Change calls do in one transaction. On error nothing has changed.
-func (r *Rows) Change(do func(t *Tx) error) error {
-	return r.g.Records(false, func(t *Tx) error {
-		err := do(t)
-		if err != nil || !t.changed {
-			return err
-		}
-		return t.Exec(`insert into meta values('rows', 1) on conflict(key) do update set value = value + 1`)
-	})
-}
-
-// Space returns the feature space of the gallery, as its last snapshot has it.
-func (r *Rows) Space() (space face.Space, err error) {
-	err = (&Tx{g: r.g}).Query("select snapshot from learned", func(r Row) error {
-		var s struct {
-			Space face.Space `cbor:"space"`
-		}
-		err := cbor.Unmarshal(r.ColumnRawBlob(0), &s)
-		space = s.Space
+func (g *Gallery) Int(sql string, args ...any) (n int64, err error) {
+	err = g.Look(func(t *Tx) (err error) {
+		n, err = t.Int(sql, args...)
 		return err
 	})
-	if err == nil && space.ID == "" {
-		err = fmt.Errorf("gallery %s: nothing was written into it yet", r.g.path)
-	}
-	return space, err
+	return n, err
 }
 
 // beside reports whether a program without a learner has removed labels or given names.
@@ -113,16 +93,16 @@ func OfficeLock(gallery, name string) string {
 
 // Here returns whom the offices see that run with this gallery. What an office says that has ended counts
 // no more.
-func (r *Rows) Here(place string, now time.Time) (There, error) {
+func (g *Gallery) Here(place string, now time.Time) (There, error) {
 	mine := There{place, now.Unix(), make(map[[16]byte]int64)}
-	err := r.Look(func(t *Tx) error {
+	err := g.Look(func(t *Tx) error {
 		offices := make(map[string]bool)
 		return t.Query(`select o.name, s.id, p.since / 1000000000 from present p join shared s on s.person = p.person
 			join office o on o.id = p.office order by p.since desc`, func(row Row) error {
 			name := row.ColumnText(0)
 			runs, asked := offices[name]
 			if !asked {
-				f, err := safefile.Open(OfficeLock(r.g.path, name))
+				f, err := safefile.Open(OfficeLock(g.path, name))
 				if runs = err == nil && errors.Is(safefile.Lock(f, 0), safefile.ErrLocked); err == nil {
 					f.Close()
 				}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,10 +31,14 @@ func newFleet() *cobra.Command {
 	o.galleryFlags(c.PersistentFlags())
 	backup := &cobra.Command{Use: "backup FOLDER FILE", Short: "copy the members of the server in FOLDER into a new file",
 		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error { return fleet.Backup(args[0], args[1]) }}
+		RunE: func(_ *cobra.Command, args []string) error {
+			return fleet.Copy(filepath.Join(args[0], fleet.Books), args[1])
+		}}
 	restore := &cobra.Command{Use: "restore FILE FOLDER", Short: "make the folder of a server from a backup; its " +
 		"devices give it the people", Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error { return fleet.Restore(args[0], args[1]) }}
+		RunE: func(_ *cobra.Command, args []string) error {
+			return fleet.Copy(args[0], filepath.Join(args[1], fleet.Books))
+		}}
 	run := &cobra.Command{Use: "run", Short: "keep the people of this device in step, if no office does",
 		Args: cobra.NoArgs, RunE: o.onDevice(func(c *cobra.Command, path string, _ []string) error {
 			return cli.Fail(cli.BadGallery, fleet.Run(c.Context(), path, func(s string) { cli.Note(c, s) }))
