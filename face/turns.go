@@ -9,9 +9,6 @@ import (
 	"slices"
 )
 
-// ErrTurned is wrapped if faces are not the right way up, so that nobody may be enrolled from them.
-var ErrTurned = errors.New("the camera seems to be turned")
-
 // Turns holds the raw norm of the embedding of a face ([Quality].Norm) when its picture is turned clockwise by 0, 90,
 // 180 and 270 degrees, or sums of such norms. A network of faces gives the longest vector for an upright face.
 // Landmarks say nothing about it, because they always draw an upright face.
@@ -42,7 +39,7 @@ func (t Turns) Best(lead float64) int {
 // alike is the ratio of two norms below which either turn may be the right one.
 const alike = 1.15
 
-// Check returns an error that wraps [ErrTurned] if another turn has a greater norm. Turned is [Frame].Turned: the turn
+// Check returns an error if another turn has a greater norm. Turned is [Frame].Turned: the turn
 // that the frames have already. The error names the turn to try, and the next best one if their norms are close.
 func (t Turns) Check(turned int) error {
 	best := t.Best(1)
@@ -55,7 +52,7 @@ func (t Turns) Check(turned int) error {
 	if next := rest.Best(0); rest[next/90]*alike > t[best/90] {
 		try += fmt.Sprint(" or ", (turned+next)%360)
 	}
-	return fmt.Errorf("%w; %s", ErrTurned, try)
+	return errors.New("the camera seems to be turned; " + try)
 }
 
 // Rotation says how frames of a source are turned before faces are looked for: [Auto], or degrees clockwise.
