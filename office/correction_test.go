@@ -728,6 +728,24 @@ func TestPoor(t *testing.T) {
 	}
 }
 
+// Who runs past, or stands half behind a bar, is not told: of their pictures some pass the checks, and most do not.
+func TestSpoilt(t *testing.T) {
+	for every, want := range map[int]int{2: 1, 5: 0} { // one of so many is clear
+		k := new(recorded)
+		script := frames(n(90, "s"))
+		for i := range script {
+			if i%every > 0 {
+				script[i].Samples[0].Reason = face.Blurred
+			}
+		}
+		w, err := run(t.Context(), t, people(t), k.options(), film(script, nil))
+		nothing(t, err)
+		if len(k.events) != want || len(w.Strangers()) != want {
+			t.Errorf("one of %d: %q, %d strangers", every, k.events, len(w.Strangers()))
+		}
+	}
+}
+
 // Learned faces are on disk within a minute, if they are to be kept.
 func TestKeep(t *testing.T) {
 	for _, keep := range []bool{false, true} {

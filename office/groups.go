@@ -62,7 +62,7 @@ func newGroups(space face.Space, retention time.Duration) *groups {
 }
 
 // read replaces the groups by what the rows of an office have. The faces of a sighting of somebody known are in no group.
-func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool) error {
+func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) string) error {
 	g.groups, g.lost, g.gone = nil, nil, nil
 	at := make(map[uint64]*Stranger)
 	err := t.Query(`select face.stranger, max(at, coalesce(stranger.last, 0)), coalesce(ignored, 0), number, face.camera,
@@ -70,7 +70,7 @@ func (g *groups) read(t *gallery.Tx, office int64, known func(person int64) bool
 		left join sighting on sighting.id = face.sighting where face.office = ? and face.stranger > 0 order by at, number`,
 		func(r gallery.Row) error {
 			id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)
-			if known(r.ColumnInt64(9)) || g.space.Check(f.Vector) != nil {
+			if name(r.ColumnInt64(9)) != "" || g.space.Check(f.Vector) != nil {
 				return nil
 			}
 			p := at[id]

@@ -4,12 +4,18 @@ package office
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // Seen is a face in the latest frame of a camera.
@@ -208,4 +214,244 @@ func (w *cameras) watched(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.o.Now().Sub(v.wanted) < 5*time.Second || w.films(v)
+}
+
+// Sighting is a person in view of a camera, at present or in the past.
+type Sighting struct {
+	ID     uint64 `json:"id"`
+	Camera string `json:"camera"`
+	Name   string `json:"name"`             // the present name of the person, or ""
+	Person int64  `json:"person,omitempty"` // number of that person
+	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call [Office.Confirm].
+	Trust sighting.Trust `json:"trust,omitempty"`
+	First time.Time      `json:"first"`
+	Last  time.Time      `json:"last"`
+	Live  bool           `json:"live"`            // in view at present, or a moment ago
+	Face  uint64         `json:"face"`            // number of a picture for [Office.Face]; 0 for none
+	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
+	Clip  int            `json:"clip,omitempty"`  // number of pictures in the film of its beginning, for [Office.Clip]
+}
+
+// sighted is a sighting that can be corrected.
+type sighted struct {
+	Sighting
+	wrong    bool    // a user said that it is nobody known
+	said     bool    // a user said who it is
+	placed   bool    // a user said in which group of unknown faces it is
+	denied   []int64 // people whom a user denied, as the camera was told
+	written  bool    // it has a row
+	saved    uint64  // number of the last face that is written
+	done     bool    // it has ended
+	track    int     // of the camera
+	album    Album
+	began    bool   // the group was made for this sighting
+	grouped  uint64 // number of its last face in the group
+	reason   string // why the last picture was not used
+	film     film   // its clip
+	good     int    // number of clear faces
+	small    int    // number of faces that are too small
+	others   int    // number of faces that are not
+	spoilt   int    // number of faces that a movement, an edge or a cover has spoilt
+	double   bool   // it shows somebody in view a second time: a mirror image
+	judged   bool   // enough faces were seen to decide whether the person is known
+	believed int64  // the last belief of the camera
+
+	looks           []sighting.Look // clear ones that differ, at most leastClear
+	looked, glanced time.Time       // first and last clear face
+}
+
+// sighting returns the sighting of a track in view.
+func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
+	s := v.sightings[track]
+	if s == nil {
+		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at}}
+		v.sightings[track] = s
+	}
+	s.First, s.Last, w.seen = earlier(s.First, at), at, true
+	return s
+}
+
+// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told,
+// and leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of
+// somebody who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be
+// mostSpoilt times as many. leastClear and mostSpoilt were chosen on p3 and p5 of vidtimit_rot.
+const (
+	leastClear = 3
+	leastTime  = 1500 * time.Millisecond
+	mostSpoilt = 2
+)
+
+// look takes in a clear face.
+func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
+	if len(s.looks) == 0 {
+		s.looked = at
+	}
+	s.glanced = at
+	if len(s.looks) >= leastClear {
+		return
+	}
+	// Who comes nearer is another size in each picture: looks of other light or size count on.
+	l := sighting.LookOf(x)
+	if isNew, _ := l.Differs(space, s.looks); isNew {
+		s.looks = append(s.looks, l)
+	}
+}
+
+// unknown reports whether enough was seen to say that it is nobody known, if it has no name.
+func (s *sighted) unknown() bool {
+	return len(s.looks) >= leastClear && s.glanced.Sub(s.looked) >= leastTime && s.spoilt <= mostSpoilt*s.good
+}
+
+// count counts a face of the sighting.
+func (s *sighted) count(clear bool, why face.Reason) {
+	if why == face.TooSmall {
+		s.small++
+	} else {
+		s.others++
+	}
+	switch {
+	case clear:
+		s.good++
+	case why == face.Blurred, why == face.Moved, why == face.CutOff, why == face.Covered:
+		s.spoilt++
+	}
+}
+
+// ungroup removes a sighting from its group.
+func (s *sighted) ungroup() { s.Group, s.began = 0, false }
+
+// end ends the sightings of a camera whose tracks are not live.
+func (w *cameras) end(v *view, live []int) {
+	for _, track := range slices.Sorted(maps.Keys(v.sightings)) {
+		s := v.sightings[track]
+		if slices.Contains(live, track) {
+			continue
+		}
+		delete(v.sightings, track)
+		s.done = true
+		if !s.judged {
+			w.unjudged(v, s)
+		}
+		if w.keeps(s) || s.written {
+			w.ended = append(w.ended, s)
+		}
+	}
+}
+
+// unjudged counts and tells of people who were too far away, and of those who did not show their faces.
+func (w *cameras) unjudged(v *view, s *sighted) {
+	switch far := s.others == 0; {
+	case far && s.small >= leastClear:
+		v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
+	case !far && s.others >= leastClear && s.Last.Sub(s.First) >= leastTime:
+		w.faceless(v, s.First)
+	}
+}
+
+// faceless tells that somebody was there whose face could not be used.
+func (w *cameras) faceless(v *view, since time.Time) {
+	if w.o.Faceless {
+		w.tell([]Event{w.room.event(Event{Kind: Faceless, Camera: v.camera.Name, At: since})})
+	}
+}
+
+// keeps reports whether a sighting is kept.
+func (w *keeper) keeps(s *sighted) bool {
+	if w.gallery.Name(s.Person) != "" || s.written && (s.said || s.placed) {
+		return true
+	}
+	return len(s.album.Faces) > 0 && !s.double && !w.past.off && !w.unknown.Ignored(s.Group)
+}
+
+// live calls do with each sighting that has not ended.
+func (w *keeper) live(do func(*sighted, *view)) {
+	for _, v := range w.views {
+		for _, s := range v.sightings {
+			do(s, v)
+		}
+	}
+}
+
+// fresh returns the sightings in view, and those that are not written since they ended.
+func (w *keeper) fresh() []*sighted {
+	all := slices.Clone(w.ended)
+	w.live(func(s *sighted, _ *view) { all = append(all, s) })
+	return all
+}
+
+// errEnough ends a search of sightings.
+var errEnough = errors.New("enough was found")
+
+// find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
+func (w *keeper) find(t *gallery.Tx, id uint64) (s Sighting, a Album, err error) {
+	err = w.sightings(t, "id = ?2", func(x Sighting) error { s = x; return nil }, int64(id))
+	if err == nil && s.ID == 0 {
+		err = fmt.Errorf("%w: %d", ErrNoSighting, id)
+	}
+	if err == nil {
+		a.Faces, err = facesOf(t, id)
+	}
+	return s, a, err
+}
+
+// show returns a sighting with the present name of its person. Who is nobody any more is unknown.
+func (w *keeper) show(x Sighting) Sighting {
+	if x.Name = w.gallery.Name(x.Person); x.Name == "" {
+		x.Person, x.Trust = 0, sighting.Nobody
+	} else {
+		x.Group = 0
+	}
+	if x.Group != 0 && !x.Live && w.unknown.Get(x.Group) == nil {
+		x.Group = 0
+	}
+	return x
+}
+
+// ranges are ranges of observation numbers, ascending.
+type ranges [][2]int64
+
+// mostRanges limits the memory of a sighting. One range is a time in which no other person was seen.
+const mostRanges = 4096
+
+// plus returns the ranges with a later number.
+func (r ranges) plus(n int64) ranges {
+	if last := len(r) - 1; last >= 0 && r[last][1] == n-1 {
+		r[last][1] = n
+		return r
+	}
+	r = append(r, [2]int64{n, n})
+	return r[max(0, len(r)-mostRanges):]
+}
+
+// with returns the ranges of two, of which the second are later.
+func (r ranges) with(later ranges) ranges {
+	all := append(slices.Clone(r), later...)
+	return all[max(0, len(all)-mostRanges):]
+}
+
+// encoded returns the ranges for a row.
+func (r ranges) encoded() []byte {
+	b, _ := cbor.Marshal(r) // numbers can be encoded
+	return b
+}
+
+// renumbered returns the ranges with new numbers for some of them; 0 for none.
+func (r ranges) renumbered(now map[int64]int64) (is ranges) {
+	var all []int64
+	for _, x := range r {
+		for n := x[0]; n <= x[1]; n++ {
+			other, there := now[n]
+			if !there {
+				other = n
+			}
+			if other > 0 {
+				all = append(all, other)
+			}
+		}
+	}
+	slices.Sort(all)
+	for _, n := range all {
+		is = is.plus(n)
+	}
+	return is
 }
