@@ -282,7 +282,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// A program may be killed at any write of a correction or an undo. Afterwards the whole correction counts, or none of
+// A program may be killed at any write of a correction. Afterwards the whole correction counts, or none of
 // it.
 func TestKilledWhileSaying(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
@@ -311,57 +311,46 @@ func TestKilledWhileSaying(t *testing.T) {
 				defer h.leave()
 				return summary(office.New(h.g, h.o))
 			}
-			for _, what := range []string{"said", "undone"} {
-				dir := copied(t, begun)
-				h := enter(t, dir, office.Options{Freeze: true})
-				w := office.New(h.g, h.o)
-				if what == "undone" {
-					nothing(t, say(w))
-					c := w.Corrections(0, 1)
-					if !c[0].CanUndo {
-						h.leave()
-						return
-					}
-					say = func(w *office.Office) error { return w.Undo(c[0].ID) }
-				}
-				before := summary(w)
-				log := filepath.Join(dir, "gallery-wal")
-				size := func() int64 {
-					info, err := os.Stat(log)
-					nothing(t, err)
-					return info.Size()
-				}
-				from := size()
-				var after, moments string
-				// A reader keeps the log, which is emptied when something was removed.
-				reader, err := store.Open(filepath.Join(dir, "gallery"), false)
+			dir := copied(t, begun)
+			h := enter(t, dir, office.Options{Freeze: true})
+			w := office.New(h.g, h.o)
+			before := summary(w)
+			log := filepath.Join(dir, "gallery-wal")
+			size := func() int64 {
+				info, err := os.Stat(log)
 				nothing(t, err)
-				nothing(t, reader.Read(func() error {
-					nothing(t, reader.Query("select 1 from person", nil))
-					nothing(t, say(w))
-					after, moments = summary(w), copied(t, dir)
-					return nil
-				}))
-				to := size()
-				nothing(t, reader.Close())
-				h.leave()
-				if got := look(dir); got != after {
-					t.Errorf("%s: at the end\n%s, want\n%s", what, got, after)
+				return info.Size()
+			}
+			from := size()
+			var after, moments string
+			// A reader keeps the log, which is emptied when something was removed.
+			reader, err := store.Open(filepath.Join(dir, "gallery"), false)
+			nothing(t, err)
+			nothing(t, reader.Read(func() error {
+				nothing(t, reader.Query("select 1 from person", nil))
+				nothing(t, say(w))
+				after, moments = summary(w), copied(t, dir)
+				return nil
+			}))
+			to := size()
+			nothing(t, reader.Close())
+			h.leave()
+			if got := look(dir); got != after {
+				t.Errorf("at the end\n%s, want\n%s", got, after)
+			}
+			// A killed program leaves the beginning of what it writes into the log.
+			const frame = 24 + 8192
+			seen := make(map[string]bool)
+			for n := from; n < to+frame; n += frame {
+				m := copied(t, moments)
+				nothing(t, os.Truncate(filepath.Join(m, "gallery-wal"), min(n, to)))
+				got := look(m)
+				if seen[got] = true; got != before && got != after {
+					t.Errorf("%d of %d bytes:\n%s, want\n%s or\n%s", n-from, to-from, got, before, after)
 				}
-				// A killed program leaves the beginning of what it writes into the log.
-				const frame = 24 + 8192
-				seen := make(map[string]bool)
-				for n := from; n < to+frame; n += frame {
-					m := copied(t, moments)
-					nothing(t, os.Truncate(filepath.Join(m, "gallery-wal"), min(n, to)))
-					got := look(m)
-					if seen[got] = true; got != before && got != after {
-						t.Errorf("%s, %d of %d bytes:\n%s, want\n%s or\n%s", what, n-from, to-from, got, before, after)
-					}
-				}
-				if len(seen) != 2 {
-					t.Errorf("%s: %d states, so it tests nothing", what, len(seen))
-				}
+			}
+			if len(seen) != 2 {
+				t.Errorf("%d states, so it tests nothing", len(seen))
 			}
 		})
 	}

@@ -177,16 +177,14 @@ func (p *Past) Close() (err error) {
 	if p.id == 0 {
 		return nil
 	}
-	if p.temporary || p.dirty() {
-		err = p.g.Records(false, func(t *gallery.Tx) error {
-			if p.temporary {
-				t.Erase()
-				return t.Exec("delete from office where id = ?", p.id)
-			}
-			p.write(t)
-			return nil
-		})
-	}
+	err = p.g.Records(false, func(t *gallery.Tx) error {
+		if p.temporary {
+			t.Erase()
+			return t.Exec("delete from office where id = ?", p.id)
+		}
+		p.write(t)
+		return t.Err()
+	})
 	if errors.Is(err, gallery.ErrClosed) {
 		err = nil // with the gallery everything was closed
 	}

@@ -103,24 +103,6 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// A person who was recognised only by learned faces is reported neither as there nor as unknown: a known person who
-// turns away is no stranger.
-func TestLearnedAlone(t *testing.T) {
-	r := newRoom(office.PresenceSettings{}, office.RoomState{})
-	learned := tracked(1, "alice", 9)
-	learned.Trust = sighting.Likely
-	var got []office.Event
-	got = append(got, r.See("door", moment(1), []office.InView{learned})...)
-	got = append(got, r.See("door", moment(3), []office.InView{tracked(1, "", 60)})...)
-	if len(got) != 0 {
-		t.Errorf("%q", described(got))
-	}
-	got = r.See("door", moment(4), []office.InView{tracked(1, "alice", 70)})
-	if !slices.Equal(described(got), []string{"1 arrived alice door 1"}) || got[0].Known != moment(4) {
-		t.Errorf("%+v", got)
-	}
-}
-
 // looks makes a camera look every second of an interval, and see the given people or nobody.
 func watches(r *room, camera string, from, to float64, seen ...office.InView) (events []office.Event) {
 	for s := from; s <= to; s++ {
