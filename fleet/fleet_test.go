@@ -349,11 +349,9 @@ func TestPresence(t *testing.T) {
 	a, b := w.devices[0], w.devices[1]
 	w.enrolled(a, "alice")
 	w.known("alice", b)
-	g, err := gallery.Open(a.path, room)
-	try(t, err)
+	g := fixture.Must(gallery.Open(a.path, room))(t)
 	defer g.Close()
-	runs, err := office.OpenPast(g, "home", office.PastSettings{})
-	try(t, err)
+	runs := fixture.Must(office.OpenPast(g, "home", office.PastSettings{}))(t)
 	change := func(sql string) {
 		a.hand(func(g *gallery.Gallery) error {
 			return g.Records(false, func(t *gallery.Tx) error { return t.Exec(sql) })
@@ -363,21 +361,17 @@ func TestPresence(t *testing.T) {
 		b.hand(func(g *gallery.Gallery) error {
 			there, err := g.Elsewhere(at)
 			for person, x := range there {
-				text += fmt.Sprintln(g.Name(person), x.Place, x.Since.Unix())
+				text += fmt.Sprint(g.Name(person), " ", x.Place, " ", x.Since.Unix())
 			}
 			return err
 		})
 		return text
 	}
 	change(`insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '' from office o, person p`)
-	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000\n" })
-	if text := seen(time.Now().Add(gallery.Lasting)); text != "" {
-		t.Errorf("much later: %s", text)
-	}
+	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000" })
+	w.is("much later", seen(time.Now().Add(gallery.Lasting)), "")
 	name := herePrefix + public(a.member().Seed)
-	if err := (Keys{1: make([]byte, 32)}).open(name, w.values()[name], new(introduction)); err != errSealed {
-		t.Errorf("the server reads who is where: %v", err)
-	}
+	w.is("the server reads who is where", Keys{1: make([]byte, 32)}.open(name, w.values()[name], new(introduction)), errSealed)
 	try(t, runs.Close())
 	change("update office set last = last + 1") // otherwise it is seen within a minute that the office has ended
 	w.wait("nobody is where no office runs", func() bool { return seen(time.Now()) == "" })
@@ -432,73 +426,51 @@ func TestMerged(t *testing.T) {
 	w := newPeople(t, 1)
 	s := &shelf{values: make(map[ID]kept)}
 	a, b := w.home("a"), w.home("b")
-	synced := func(all ...*home) {
-		listed := true
-		for _, h := range all {
-			h.sync(s, &listed, false)
-		}
-	}
 	x := w.vector()
 	a.enrol("alice", w.said(&group{}, x)...)
 	a.enrol("ann", w.said(&group{}, w.near(x), w.near(x))...)
-	synced(a, b)
+	s.sync(a, b)
 	b.said(func(*office.Office) error { return nil }) // its row
 	b.hand(func(g *gallery.Gallery) error {
 		return g.Records(false, func(t *gallery.Tx) error {
-			for i, name := range []string{"alice", "ann"} {
-				if err := t.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
-					values((select max(id) from office), ?, 'arrived', ?, 0, 'door', 'confirmed', 1, 1)`,
-					int64(i+1), g.Number(name)); err != nil {
-					return err
-				}
-			}
-			return nil
+			return t.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
+				select (select max(id) from office), id, 'arrived', id, 0, 'door', 'confirmed', 1, 1 from person`)
 		})
 	})
 	a.merge("alice", "ann")
-	synced(a, b)
-	if n := b.count("select count(*) from event join person on person.id = person where name = 'ann'"); n != 2 {
-		t.Errorf("%d events are left of two", n)
+	s.sync(a, b)
+	w.is("events", b.count("select count(*) from event join person on person.id = person where name = 'ann'"), 2)
+	names := func() (all []string) {
+		b.query("select distinct name from label join person on person.id = person where valid order by 1",
+			func(r store.Row) error { all = append(all, r.ColumnText(0)); return nil })
+		return all
 	}
-	if text, _ := b.content(); strings.Contains(text, "alice") || !strings.Contains(text, "ann [") {
-		t.Errorf("%s", text)
-	}
+	w.is("merged", names(), "[ann]")
 	a.said(func(o *office.Office) error { return o.Undo(o.Corrections(0, 1)[0].ID) })
-	synced(a, b, a)
+	s.sync(a, b, a)
 	w.check([]*home{a, b})
-	if text, _ := b.content(); !strings.Contains(text, "alice [") || !strings.Contains(text, "ann [") {
-		t.Errorf("%s", text)
-	}
+	w.is("undone", names(), "[alice ann]")
 	// Of one person a device knows a rejected face only.
 	rec := Record{Name: "zoe", Named: 1, Faces: map[faceKey]Face{}}
-	put := func(not bool, clock uint64) {
-		v := w.near(x)
-		f := Face{Clock: clock, Not: not, Space: room.ID, Vector: vector.Bytes(v)}
+	put := func(not bool, clock uint64, labels int) {
+		f := Face{Clock: clock, Not: not, Space: room.ID, Vector: vector.Bytes(w.near(x))}
 		rec.Faces[keyOf(room.ID, not, f.Vector)] = f
 		r := kept{id: ID{9}, rec: rec, write: fmt.Sprint("zoe", clock)}
-		if !s.put(r, s.values[ID{9}].rev) {
-			t.Fatal("it was written by another one")
-		}
-		synced(b)
+		w.is("written", s.put(r, s.values[ID{9}].rev), true)
+		s.sync(b)
+		w.is("labels", b.count("select count(*) from label join person on person.id = person where name = 'zoe'"), labels)
 	}
-	put(true, 2)
-	if n := b.count("select count(*) from label join person on person.id = person where name = 'zoe'"); n != 0 {
-		t.Errorf("%d labels of nobody", n)
-	}
-	put(false, 3)
-	if n := b.count("select count(*) from label join person on person.id = person where name = 'zoe'"); n != 2 {
-		t.Errorf("%d labels of two", n)
-	}
+	put(true, 2, 0)
+	put(false, 3, 2)
 	b.hand(func(g *gallery.Gallery) error { return g.Save() })
 	// If one face has two names, the later statement wins on every device.
 	rec = Record{Name: "eve", Named: 9, Faces: map[faceKey]Face{
 		keyOf(room.ID, false, vector.Bytes(x)): {Clock: 99, Space: room.ID, Vector: vector.Bytes(x)}}}
 	s.put(kept{id: ID{8}, rec: rec, write: "eve"}, 0)
-	synced(b, a, b)
+	s.sync(b, a, b)
 	for _, h := range []*home{a, b} {
-		if _, where := h.content(); fmt.Sprint(where[keyText(x)]) != "[eve]" {
-			t.Errorf("%s: the face belongs to %v", h.name, where[keyText(x)])
-		}
+		_, where := h.content()
+		w.is(h.name, where[keyText(x)], "[eve]")
 	}
 }
 
@@ -511,14 +483,11 @@ func TestSecondWriter(t *testing.T) {
 	w.known("alice", b, c)
 	w.wait("all is told", w.agreed)
 	a.stop(false)
-	d, err := open(a.path, func(string) {})
-	try(t, err)
-	of, err := d.m.open(t.Context())
-	try(t, err)
+	d := fixture.Must(open(a.path, func(string) {}))(t)
+	of := fixture.Must(d.m.open(t.Context()))(t)
 	a.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
 	try(t, d.look())
-	mine, err := d.unsent()
-	try(t, err)
+	mine := fixture.Must(d.unsent())(t)
 	b.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
 	w.wait("b tells", b.settled)
 	b.stop(true) // for ever

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
@@ -153,6 +152,14 @@ func (h *home) sync(s *shelf, listed *bool, partly bool) {
 	}
 }
 
+// sync lets homes be in step one after the other.
+func (s *shelf) sync(all ...*home) {
+	listed := true
+	for _, h := range all {
+		h.sync(s, &listed, false)
+	}
+}
+
 // TestRandomRecords runs random worlds of three galleries and a shelf in one process: what users say
 // beside each other and while they are away, ends between any two steps, and old copies put back.
 func TestRandomRecords(t *testing.T) {
@@ -209,24 +216,8 @@ func TestRandomRecords(t *testing.T) {
 func TestTakenBackOfMerged(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newPeople(t, seed)
-		s, listed := &shelf{values: make(map[ID]kept)}, true
+		s := &shelf{values: make(map[ID]kept)}
 		a, b, c := w.home("a"), w.home("b"), w.home("c")
-		synced := func(all ...*home) {
-			for _, h := range all {
-				h.sync(s, &listed, false)
-			}
-		}
-		remove := func(h *home, face []float32) {
-			h.w.fact(face).gone = h.name
-			key := keyText(face)
-			h.hand(func(g *gallery.Gallery) error {
-				return g.Change(func(t *gallery.Tx) error {
-					rows, err := t.Ints("select id from label where vector = ? and valid", vector.Bytes(face))
-					w.say("%s removes %x %d", h.name, key[:4], len(rows))
-					return errors.Join(err, t.Drop(rows...))
-				})
-			})
-		}
 		faces := make(map[string][][]float32)
 		var all [][]float32
 		for range 6 {
@@ -239,23 +230,23 @@ func TestTakenBackOfMerged(t *testing.T) {
 			faces[name] = w.said(&group{}, all[i], w.near(all[i]))
 			a.enrol(name, faces[name]...)
 		}
-		synced(a, b, c)
+		s.sync(a, b, c)
 		a.merge("p", "q") // and into r; at b into s
-		synced(a)
+		s.sync(a)
 		a.merge("q", "r")
-		synced(a)
+		s.sync(a)
 		b.merge("p", "s")
-		remove(b, faces["p"][0])
+		b.remove(faces["p"][0])
 		a.merge("t", "u")
-		synced(b, a)
-		remove(b, faces["t"][1])
-		remove(b, faces["u"][1])
-		synced(b)
+		s.sync(b, a)
+		b.remove(faces["t"][1])
+		b.remove(faces["u"][1])
+		s.sync(b)
 		d := c.local() // it has the record that stays, and not yet the end of the merged one
 		u := idOf(room.ID, vector.Bytes(faces["u"][0]), 0)
 		try(t, errors.Join(d.take([]kept{s.values[u]}), d.rows.Close()))
 		c.merge("t", "u")
-		synced(c, a, b, c)
+		s.sync(c, a, b, c)
 		w.check([]*home{a, b, c})
 	}
 }
@@ -264,18 +255,17 @@ func TestTakenBackOfMerged(t *testing.T) {
 // to be another person meanwhile, that one has their faces.
 func TestNeverSeen(t *testing.T) {
 	w := newPeople(t, 3)
-	s, listed := &shelf{values: make(map[ID]kept)}, true
+	s := &shelf{values: make(map[ID]kept)}
 	a, b := w.home("a"), w.home("b")
 	for _, name := range []string{"alice", "mallory", "ann"} {
 		a.enrol(name, w.said(&group{}, w.vector())...)
 		if name == "alice" {
-			a.sync(s, &listed, false)
+			s.sync(a)
 		}
 	}
 	a.forget("mallory")
 	a.merge("ann", "alice")
-	a.sync(s, &listed, false)
-	b.sync(s, &listed, false)
+	s.sync(a, b)
 	w.check([]*home{a, b})
 	if text, where := b.content(); len(s.values) != 1 || len(where) != 2 {
 		t.Errorf("%d values; %s", len(s.values), text)

@@ -152,22 +152,29 @@ func (h *home) said(do func(w *office.Office) error) {
 	})
 }
 
-type labelled struct {
-	row int64
-	vec []float32
-}
-
-func (h *home) labels(name string) (all []labelled) {
+func (h *home) labels(name string) (all [][]float32) {
 	h.hand(func(g *gallery.Gallery) error {
 		return g.Look(func(t *gallery.Tx) error {
-			return t.Query(`select label.id, vector from label join person on person.id = person
-				where person = ? and valid and not rejected order by vector`, func(r gallery.Row) error {
-				all = append(all, labelled{r.ColumnInt64(0), vector.Floats(r.ColumnRawBlob(1))})
-				return nil
-			}, g.Number(name))
+			return t.Query("select vector from label where person = ? and valid and not rejected order by vector",
+				func(r gallery.Row) error {
+					all = append(all, vector.Floats(r.ColumnRawBlob(0)))
+					return nil
+				}, g.Number(name))
 		})
 	})
 	return all
+}
+
+// remove takes a face back.
+func (h *home) remove(face []float32) {
+	h.w.say("%s removes %x", h.name, keyText(face)[:4])
+	h.w.fact(face).gone = h.name
+	h.hand(func(g *gallery.Gallery) error {
+		return g.Change(func(t *gallery.Tx) error {
+			rows, _ := t.Ints("select id from label where vector = ? and valid and not rejected", vector.Bytes(face))
+			return t.Drop(rows...)
+		})
+	})
 }
 
 func (w *people) fact(v []float32) *fact {
@@ -224,16 +231,12 @@ func (h *home) change() {
 	one := faces[w.r.IntN(len(faces))]
 	switch kind {
 	case 0, 1, 2, 3, 4:
-		h.enrol(name, w.said(w.fact(one.vec).group, w.near(one.vec))...)
+		h.enrol(name, w.said(w.fact(one).group, w.near(one))...)
 	case 5, 6:
-		w.say("%s removes %x from %s", h.name, keyText(one.vec)[:4], name)
-		w.fact(one.vec).gone = h.name
 		if len(faces) == 1 {
-			w.fact(one.vec).group.root().forgot = true
+			w.fact(one).group.root().forgot = true
 		}
-		h.hand(func(g *gallery.Gallery) error {
-			return g.Change(func(t *gallery.Tx) error { return t.Drop(one.row) })
-		})
+		h.remove(one)
 	case 7:
 		h.rename(name, fmt.Sprint("n", len(w.log)))
 	case 8:
@@ -243,7 +246,7 @@ func (h *home) change() {
 		w.say("%s rejects a face of %s", h.name, name)
 		h.hand(func(g *gallery.Gallery) error {
 			return g.Change(func(t *gallery.Tx) error {
-				return t.Label(g.Number(name), true, [][]float32{w.near(one.vec)}, nil)
+				return t.Label(g.Number(name), true, [][]float32{w.near(one)}, nil)
 			})
 		})
 	case 10:
@@ -292,7 +295,7 @@ func (h *home) rename(name, to string) {
 func (h *home) forget(name string) {
 	h.w.say("%s forgets %s", h.name, name)
 	for _, f := range h.labels(name) {
-		fact := h.w.fact(f.vec)
+		fact := h.w.fact(f)
 		fact.gone, fact.group.root().forgot = h.name, true
 	}
 	h.hand(func(g *gallery.Gallery) error { return g.Forget(name) })
@@ -302,9 +305,9 @@ func (h *home) merge(name, into string) {
 	w := h.w
 	w.say("%s merges %s into %s", h.name, name, into)
 	all := append(h.labels(into), h.labels(name)...)
-	root := w.fact(all[0].vec).group.root()
+	root := w.fact(all[0]).group.root()
 	for _, f := range all {
-		if r := w.fact(f.vec).group.root(); r != root {
+		if r := w.fact(f).group.root(); r != root {
 			r.parent, root.forgot = root, root.forgot || r.forgot
 		}
 	}
