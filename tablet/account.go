@@ -116,19 +116,13 @@ func (a *Authenticator) load(user string) (*account, error) {
 	if err := cbor.Unmarshal(b, c); err != nil {
 		return nil, fmt.Errorf("profile: %w: %w", profile.ErrDamaged, err)
 	}
-	return c, a.owns(user, c.UID)
-}
-
-// owns returns nil if the user with a name is the one who was enrolled. Otherwise that user has left, and another user
-// has got the name.
-func (a *Authenticator) owns(user string, enrolled uint32) error {
 	switch uid, err := a.o.UID(user); {
 	case err != nil:
-		return fmt.Errorf("looking for the user: %w", err)
-	case uid != enrolled:
-		return fmt.Errorf("%w: the stored profile belongs to an earlier user of that name", profile.ErrUnknown)
+		return c, fmt.Errorf("looking for the user: %w", err)
+	case uid != c.UID: // who was enrolled has left, and another user has got the name
+		return c, fmt.Errorf("%w: the stored profile belongs to an earlier user of that name", profile.ErrUnknown)
 	}
-	return nil
+	return c, nil
 }
 
 func (a *Authenticator) save(user string, c *account) error {

@@ -25,8 +25,7 @@
 // given within a minute. Until then they are in memory only.
 //
 // A profile belongs to an account of the system, and to the password that it has: an enrolment by root binds it. After
-// another password a face lets in alone again when the password was given within a minute after it was seen; see
-// [Authenticator.Account].
+// another password a face lets in alone again when the password was given within a minute after it was seen.
 //
 // While a prompt waits, the camera looks already. Nobody is told anything until somebody asks, and then the attempt is
 // written to disk before a face is judged. So neither a crash nor an unplugged camera gives uncounted attempts.
@@ -91,11 +90,11 @@ type Options struct {
 	UID func(user string) (uint32, error)
 
 	Now func() time.Time
-	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set: see
-	// the function [Boot]. Default: use the wall clock.
+	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set.
+	// Default: use the wall clock.
 	Boot func() (name string, up time.Duration)
 	Draw func() Word  // TurnLeft or TurnRight, for a challenge. Default: random and unpredictable
-	Wipe func()       // called when faces are no longer used; see the function [Wipe]. Default none
+	Wipe func()       // called when faces are no longer used, to overwrite them. Default none
 	Log  *slog.Logger // audit; default none
 }
 
@@ -164,15 +163,6 @@ func (a *Authenticator) moment() moment {
 
 // Policy returns the policy with its defaults.
 func (a *Authenticator) Policy() Policy { return a.o.Policy }
-
-// pose returns the pose of a head, or nil if it is not known.
-func pose(x face.Sample) *face.Pose {
-	p, ok := face.PoseOf(x.Landmarks)
-	if !ok {
-		return nil
-	}
-	return &p
-}
 
 // shot is the result of one read of the camera.
 type shot struct {

@@ -237,7 +237,10 @@ func (v *verification) judge(now time.Time, f face.Frame) {
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
 	faces := make([]Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = Face{Track: tracks[i], Reason: x.Reason, Pose: pose(x), Liveness: x.Liveness, Look: sighting.LookOf(x)}
+		faces[i] = Face{Track: tracks[i], Reason: x.Reason, Liveness: x.Liveness, Look: sighting.LookOf(x)}
+		if p, ok := face.PoseOf(x.Landmarks); ok {
+			faces[i].Pose = &p
+		}
 	}
 	// The attempt must be written before the first good picture is judged; poor pictures do not count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
@@ -267,15 +270,11 @@ func (v *verification) keep(x face.Sample, track int, match bool, confidence flo
 	if track != v.track {
 		v.track, v.faces, v.worths = track, nil, nil
 	}
-	if match && x.Reason == "" && v.alive(x) {
+	least := v.policy.MinLiveness
+	alive := least == 0 || x.Liveness != nil && float64(*x.Liveness) >= least
+	if match && x.Reason == "" && alive {
 		v.faces, v.worths = append(v.faces, x.Vector), append(v.worths, confidence)
 	}
-}
-
-// alive reports whether the score of a single face is high enough for a live face.
-func (v *verification) alive(x face.Sample) bool {
-	least := v.policy.MinLiveness
-	return least == 0 || x.Liveness != nil && float64(*x.Liveness) >= least
 }
 
 func (v *verification) fail(err error) {

@@ -4,16 +4,22 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/policy"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
@@ -21,6 +27,7 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // login holds the flags of logins.
@@ -77,7 +84,7 @@ func (o *login) serve(c *cobra.Command) error {
 		}
 		return a
 	}}))
-	tablet.Protect(log)
+	protect(log)
 	look, err := o.eyeConfig(c)
 	if err != nil {
 		return err
@@ -88,11 +95,11 @@ func (o *login) serve(c *cobra.Command) error {
 	if opt.Policy.MinLiveness == 0 {
 		log.Warn("the liveness check is off: a picture of a user can log in; see --min-liveness")
 	}
-	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, socket.UID, tablet.Boot, tablet.Wipe
-	camera := tablet.EyeCamera(look, o.devices, o.turn, log)
+	opt.Log, opt.UID, opt.Boot, opt.Wipe = log, socket.UID, boot, wipe
+	camera := eyeCamera(look, o.devices, o.turn, log)
 	if o.infrared != "" {
 		look.Space, look.Vision.Infrared, look.Vision.Liveness = space.Infrared(), true, false
-		opt.Infrared = tablet.EyeCamera(look, []string{o.infrared}, o.turn, log)
+		opt.Infrared = eyeCamera(look, []string{o.infrared}, o.turn, log)
 	}
 	served := socket.Options{Log: log, Idle: o.idle}
 	var a *tablet.Authenticator
@@ -154,4 +161,81 @@ func (o *login) eyeConfig(c *cobra.Command) (eye.Config, error) {
 		v.Config.Vision.Liveness, v.Config.Vision.LivenessModel = true, o.LivenessModel
 	}
 	return v.Config, o.VerifyNetworks(v.Networks)
+}
+
+// eyeCamera opens cameras for logins, each time in a new eye, because an attacked eye could show old faces
+// again. The first of the devices that can be opened is the camera; its frames are turned. The end of a stream ends its
+// eye.
+func eyeCamera(c eye.Config, devices []string, rotate face.Rotation, log *slog.Logger) tablet.Camera {
+	var told sync.Once
+	open := func(ctx context.Context, device string, gate eye.Gate) (tablet.Stream, error) {
+		e, err := eye.Start(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		// The context ends before this timeout. A login needs at most eight faces of a frame.
+		stream, err := e.Open(ctx, device, eye.Options{Gate: gate, AsIs: true, Faces: 8, Live: true, Pace: true,
+			Timeout: time.Minute, Rotate: rotate})
+		if err != nil {
+			e.Close()
+			return nil, err
+		}
+		if r := e.Report(); r.Landlock == 0 || !r.Seccomp {
+			told.Do(func() {
+				log.Warn("the eye is not in the whole of its sandbox", "landlock", r.Landlock, "seccomp", r.Seccomp)
+			})
+		}
+		return stream, nil
+	}
+	return func(ctx context.Context, gate eye.Gate) (tablet.Stream, error) {
+		for i, device := range devices {
+			stream, err := open(ctx, device, gate)
+			if err == nil || ctx.Err() != nil || i == len(devices)-1 {
+				return stream, err
+			}
+			log.Warn("trying the next camera", "source", input.Shown(device), "error", err)
+		}
+		return nil, errors.New("no camera is named; see --source")
+	}
+}
+
+// boot returns a name of this boot of the device, or "" if /proc has none, and the time since then.
+func boot() (name string, up time.Duration) {
+	name = os.Getenv("FACEAUTH_BOOT")
+	if name == "" {
+		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, the clock is trusted
+		name = strings.TrimSpace(string(b))
+	}
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return "", 0
+	}
+	return name, time.Duration(t.Nano())
+}
+
+// protect protects the faces in this process's memory: other processes of this user cannot read it, a crash does not
+// write it to disk, and it is not swapped.
+func protect(log *slog.Logger) {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		log.Warn("other processes of this user can read the faces in memory", "error", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		log.Warn("a crash would write down faces", "error", err)
+	}
+	// Pages are locked when they are first used, because most mapped pages are never used.
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
+		log.Warn("faces may get into swap; set LimitMEMLOCK=infinity, or encrypt the swap", "error", err)
+	}
+	if !strings.Contains(os.Getenv("GODEBUG"), "clobberfree=1") {
+		log.Warn("memory of forgotten faces is not overwritten; set GODEBUG=clobberfree=1, as the unit does")
+	}
+}
+
+// wipe frees unused memory. Its content is overwritten if the program runs with GODEBUG=clobberfree=1, as the unit sets
+// it.
+func wipe() {
+	// Only the second collection frees buffers in a sync.Pool, such as those of package cbor.
+	runtime.GC()
+	runtime.GC()
+	debug.FreeOSMemory()
 }

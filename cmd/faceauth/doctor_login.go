@@ -19,9 +19,6 @@ import (
 	"github.com/faceauth/faceauth/tablet/socket"
 )
 
-// systemRoot is where doctor looks for files of the system; tests look elsewhere.
-const systemRoot = "/"
-
 // desktops are the PAM services that a desktop asks, by a part of $XDG_CURRENT_DESKTOP: to unlock the screen.
 var desktops = []struct{ part, service string }{
 	{"GNOME", "gdm-password"}, {"KDE", "kde"}, {"X-CINNAMON", "cinnamon-screensaver"}, {"MATE", "mate-screensaver"},
@@ -47,9 +44,8 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 		}
 		return found
 	}
-	check(glob("usr/lib/systemd/system/faceauth.service", "lib/systemd/system/faceauth.service",
-		"etc/systemd/system/faceauth.service") != nil,
-		"service", "faceauth.service is installed", "the unit faceauth.service is not installed: docs/login.md")
+	check(glob("usr/lib/systemd/system/faceauth.service", "etc/systemd/system/faceauth.service") != nil, "service",
+		"faceauth.service is installed", "the unit faceauth.service is not installed: docs/login.md")
 	var refused *socket.Error
 	if asked != nil && (!errors.As(asked, &refused) || refused.Name == "Internal") {
 		check(false, "daemon", "", asked.Error())
@@ -62,8 +58,7 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 		check(asked == nil && status.Refusal == "", "account", who+" is enrolled, and bound to the account",
 			who+": "+why)
 	}
-	check(glob("lib/*/security/pam_faceauth.so", "usr/lib/*/security/pam_faceauth.so", "lib/security/pam_faceauth.so",
-		"usr/lib/security/pam_faceauth.so", "usr/lib64/security/pam_faceauth.so") != nil,
+	check(glob("usr/lib/*/security/pam_faceauth.so", "usr/lib*/security/pam_faceauth.so") != nil,
 		"module", "pam_faceauth.so is installed", "pam_faceauth.so is not installed: make pam, and sudo make install")
 	var asks []string
 	for _, path := range glob("etc/pam.d/*") {
@@ -138,7 +133,7 @@ func rootAnswers(listed map[string]string) string {
 func loginHere(ctx context.Context) (diagnosis, error) {
 	who := caller()
 	status, err := socket.Client(socket.Path).Status(ctx, who)
-	d := diagnosed(loginFindings(systemRoot, os.Getenv, who, status, err))
+	d := diagnosed(loginFindings("/", os.Getenv, who, status, err))
 	lookForCameras(&d.Findings)
 	return d, nil
 }

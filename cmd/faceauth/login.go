@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -174,10 +175,7 @@ func asRoot(c *cobra.Command, user string) error {
 
 // markOf returns the mark of a user's account; without it the next password binds the face.
 func markOf(c *cobra.Command, user string) string {
-	if user == "" {
-		user = "root"
-	}
-	mark, err := socket.Mark(user)
+	mark, err := socket.Mark(cmp.Or(user, "root"))
 	if err != nil {
 		cli.Warn(c, err.Error()+"; log in once with the password within a minute after your face")
 	}

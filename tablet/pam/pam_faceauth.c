@@ -19,10 +19,9 @@
  * typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon or an eye that says nothing, and a
  * signal such as that of ^C ends the wait.
  *
- * Only services that stand in SERVICES ask, and only for somebody at the device: in an active session on a seat of it,
- * for a greeter at one of its seats, and under the user's manager for lockers, and for sudo and the like with a
- * challenge. What cannot be told is taken for somewhere else. What the person must do is printed whatever PAM_SILENT
- * says, which sudo always sets: nobody could turn the head without a word.
+ * Only services that stand in SERVICES ask, and only for somebody at the device (docs/login-settings.md). What cannot be
+ * told is taken for somewhere else. What the person must do is printed whatever PAM_SILENT says, which sudo always sets:
+ * nobody could turn the head without a word.
  *
  * Without a daemon, a camera or a profile, from elsewhere, and whenever anything goes wrong, the module returns
  * PAM_IGNORE, as if it were not there.

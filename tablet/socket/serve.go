@@ -265,7 +265,11 @@ func (s *service) serve(c *call) {
 			s.o.Broken.Error()})
 		return
 	}
-	result, err := do.answer(s, c, f[1:])
+	var result any
+	user, err := c.subject(f[1])
+	if err == nil {
+		result, err = do.answer(s, c, user, f[2:])
+	}
 	switch {
 	case err != nil:
 		c.refuse(s.told(err))
@@ -275,10 +279,10 @@ func (s *service) serve(c *call) {
 	}
 }
 
-// requests are what can be asked for, with the number of fields.
+// requests are what can be asked for, with the number of fields. The first one is the user.
 var requests = map[string]struct {
 	fields int
-	answer func(s *service, c *call, f []string) (result any, err error)
+	answer func(s *service, c *call, user string, f []string) (result any, err error)
 }{
 	"verify": {5, (*service).verify}, "enroll": {3, (*service).enroll}, "status": {1, (*service).status},
 	"history": {1, (*service).history}, "undo": {2, (*service).undo}, "forget": {1, (*service).forget},

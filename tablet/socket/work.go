@@ -141,21 +141,18 @@ func wordOf(r tablet.Result, enrolling bool) string {
 
 // verify looks for a user until there is a verdict. Nothing is told until the client asks. Of what a program of a user
 // names only the challenge counts, as a locker's: nobody vouches for the rest.
-func (s *service) verify(by *call, f []string) (any, error) {
-	user, err := by.subject(f[0])
-	if err != nil {
-		return nil, err
-	}
-	asker, pam := uint64(by.uid), by.root() && f[1] != ""
+func (s *service) verify(by *call, user string, f []string) (any, error) {
+	var err error
+	asker, pam := uint64(by.uid), by.root() && f[0] != ""
 	if pam {
-		if asker, err = strconv.ParseUint(f[1], 10, 32); err != nil {
+		if asker, err = strconv.ParseUint(f[0], 10, 32); err != nil {
 			return nil, noNumber
 		}
 	}
 	c := &claim{call: by, user: user, foreign: foreign(user, uint32(asker)), rank: rankDirect}
-	try := tablet.Attempt{User: user, Challenge: tablet.Challenge(f[3])}
+	try := tablet.Attempt{User: user, Challenge: tablet.Challenge(f[2])}
 	if by.root() {
-		try.Service, try.Mark = f[2], f[4]
+		try.Service, try.Mark = f[1], f[3]
 	}
 	if pam || !by.root() { // what root is told without PAM lets in nobody, so root may ask from everywhere
 		q := question{user: user, asker: uint32(asker), intent: try.Challenge != "" || s.a.Policy().Challenge != ""}
@@ -196,16 +193,11 @@ func (s *service) verify(by *call, f []string) (any, error) {
 }
 
 // enroll enrols a user. The mark of the account binds the faces to it.
-func (s *service) enroll(by *call, f []string) (any, error) {
-	user, err := by.subject(f[0])
-	mark, more := f[1], f[2] == "true"
-	switch {
+func (s *service) enroll(by *call, user string, f []string) (any, error) {
+	mark, more := f[0], f[1] == "true"
+	switch uid, err := UID(user); {
 	case !by.root():
 		return nil, onlyRoot
-	case err != nil:
-		return nil, err
-	}
-	switch uid, err := UID(user); {
 	case err != nil:
 		return nil, err
 	case uid == 0:
@@ -232,11 +224,7 @@ func (s *service) enroll(by *call, f []string) (any, error) {
 	return nil, err
 }
 
-func (s *service) status(by *call, f []string) (any, error) {
-	user, err := by.subject(f[0])
-	if err != nil {
-		return nil, err
-	}
+func (s *service) status(by *call, user string, _ []string) (any, error) {
 	st, err := s.a.Status(user)
 	if err == nil && !by.root() {
 		_, elsewhere := s.place(by, question{user: user, asker: by.uid})
@@ -245,21 +233,13 @@ func (s *service) status(by *call, f []string) (any, error) {
 	return st, err
 }
 
-func (s *service) history(by *call, f []string) (any, error) {
-	user, err := by.subject(f[0])
-	if err != nil {
-		return nil, err
-	}
+func (s *service) history(_ *call, user string, _ []string) (any, error) {
 	all, err := s.a.History(user)
 	return append([]tablet.Event{}, all...), err
 }
 
-func (s *service) undo(by *call, f []string) (any, error) {
-	user, err := by.subject(f[0])
-	if err != nil {
-		return nil, err
-	}
-	since, err := strconv.ParseInt(f[1], 10, 64)
+func (s *service) undo(by *call, user string, f []string) (any, error) {
+	since, err := strconv.ParseInt(f[0], 10, 64)
 	if err != nil {
 		return nil, noNumber
 	}
@@ -270,11 +250,7 @@ func (s *service) undo(by *call, f []string) (any, error) {
 	return n, err
 }
 
-func (s *service) forget(by *call, f []string) (any, error) {
-	user, err := by.subject(f[0])
-	if err != nil {
-		return nil, err
-	}
+func (s *service) forget(by *call, user string, _ []string) (any, error) {
 	s.mu.Lock()
 	held := s.held
 	s.mu.Unlock()
@@ -290,16 +266,15 @@ func (s *service) forget(by *call, f []string) (any, error) {
 
 // password records that a password was given. The module has checked that it was given at the device: a program that
 // logs in may have ended before that could be asked here.
-func (s *service) password(by *call, f []string) (any, error) {
-	user, mark := f[0], f[2]
-	asker, err := strconv.ParseUint(f[1], 10, 32)
+func (s *service) password(by *call, user string, f []string) (any, error) {
+	asker, err := strconv.ParseUint(f[0], 10, 32)
 	switch {
 	case !by.root():
 		return nil, onlyRoot
 	case err != nil:
 		return nil, noNumber
 	}
-	if err := s.a.Password(user, foreign(user, uint32(asker)), mark); err != nil {
+	if err := s.a.Password(user, foreign(user, uint32(asker)), f[1]); err != nil {
 		return nil, err
 	}
 	s.o.Log.Info("password used", "user", user, "asker", asker)
