@@ -192,24 +192,20 @@ func (f *film) put(t *gallery.Tx, sighting uint64) error {
 
 // ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as JPEG, or nil: there are two
 // pictures per second. Films are stored only if [PastSettings] says so.
-func (w *book) ClipPicture(sighting, n uint64) []byte {
-	if pictures := w.film(sighting); n < uint64(len(pictures)) {
-		return pictures[n]
-	}
-	return nil
-}
-
-// film returns the pictures of a clip.
-func (w *keeper) film(sighting uint64) (pictures [][]byte) {
+func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) error {
 		body, err := t.Blob("select body from film join sighting on sighting.id = film.sighting where office = ? and id = ?",
 			w.past.id, int64(sighting))
-		if err != nil || body == nil {
-			return err
+		var pictures [][]byte
+		if body != nil {
+			err = cbor.Unmarshal(body, &pictures)
 		}
-		return cbor.Unmarshal(body, &pictures)
+		if n < uint64(len(pictures)) {
+			jpeg = pictures[n]
+		}
+		return err
 	})
-	return pictures
+	return jpeg
 }

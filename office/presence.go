@@ -106,10 +106,11 @@ type room struct {
 	tracks map[uint64]*tracked  // by sighting
 	groups map[uint64]time.Time // last sighting of each group of unknown faces
 
-	cameras map[string]*watched // cameras after Watch
-	doors   map[string]Door
-	begun   time.Time // the first time of this run
-	now     time.Time // the latest time
+	cameras  map[string]*watched // cameras after Watch
+	doors    map[string]Door
+	entrance bool      // one of them is an entrance
+	begun    time.Time // the first time of this run
+	now      time.Time // the latest time
 }
 
 // watched is a camera after Watch.
@@ -152,16 +153,12 @@ func newRoom(s PresenceSettings, from roomState) *room {
 // Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
 func (r *room) Watch(name string, door Door) {
 	r.cameras[name], r.doors[name] = new(watched), door
+	r.entrance = r.entrance || door == Entrance
 }
 
 // stays reports whether a person who is out of view may still be here.
 func (r *room) stays(p *Presence) bool {
-	for _, door := range r.doors {
-		if door == Entrance {
-			return r.doors[p.Camera] != Exit
-		}
-	}
-	return false
+	return r.entrance && r.doors[p.Camera] != Exit
 }
 
 // Down records that a camera has failed. The next call of See for it ends the failure.
