@@ -59,7 +59,7 @@ func newDaemon() *cobra.Command {
 	c.Flags().StringVar(&o.infrared, "infrared", "", "infrared camera whose emitter flashes, or a recording of raw "+
 		"frames: it alone decides the logins of users who were enrolled with it, also in the dark")
 	o.turn = "0"
-	cli.RotateFlag(c, &o.turn, "degrees by which the pictures of the camera are turned clockwise: 0, 90, 180, "+
+	cli.RotateFlag(c, &o.turn, "`degrees` by which the pictures of the camera are turned clockwise: 0, 90, 180, "+
 		"270, or auto, which decides by five pictures at the beginning of each login and takes longer (default 0)")
 	c.Flags().StringVar(&o.eye, "eye", "", "Unix socket at which the system starts eyes, the processes that use the "+
 		"camera (default: a child of the "+

@@ -31,7 +31,7 @@ type options struct {
 // rotateFlag adds --rotate.
 func (o *options) rotateFlag(c *cobra.Command) {
 	o.rotate = face.Auto
-	cli.RotateFlag(c, &o.rotate, "degrees by which pictures are turned clockwise: 0, 90, 180, 270, or auto: the first "+
+	cli.RotateFlag(c, &o.rotate, "`degrees` by which pictures are turned clockwise: 0, 90, 180, 270, or auto: the first "+
 		"five pictures with faces decide (default auto)")
 }
 

@@ -51,7 +51,7 @@ func (o *Options) VisionFlags(c *cobra.Command) {
 // SourceFlags adds the flags of a command that reads a source.
 func (o *Options) SourceFlags(c *cobra.Command) {
 	o.Timeout = 10 * time.Second
-	c.Flags().Func("timeout", "how long to wait for a source to open, and for each frame (default 10s)",
+	c.Flags().Func("timeout", "`time` to wait for a source to open, and for each frame (default 10s)",
 		func(s string) (err error) {
 			if o.Timeout, err = time.ParseDuration(s); err != nil || o.Timeout <= 0 {
 				err = errors.New("it must be a time above 0, such as 10s")
@@ -122,10 +122,10 @@ func (o *Options) VerifyNetworks(networks []models.Description) error {
 // LearnerFlags adds the settings of the learner.
 func (o *Options) LearnerFlags(c *cobra.Command) {
 	f, s := c.Flags(), &o.learner
-	positive(f, &s.K, "k", "largest number of learned centroids; enrolled faces come on top of it (default 300)")
-	positive(f, &s.Sigma, "sigma", "kernel width (default: the feature space's)")
-	positive(f, &s.Gamma, "gamma", "regulariser gamma_g (default: the feature space's)")
-	positive(f, &s.Reach, "reach", "longest edge of the graph (default: the feature space's)")
+	positive(f, &s.K, "k", "largest `number` of learned centroids; enrolled faces come on top of it (default 300)")
+	positive(f, &s.Sigma, "sigma", "kernel `width` (default: the feature space's)")
+	positive(f, &s.Gamma, "gamma", "regulariser `gamma_g` (default: the feature space's)")
+	positive(f, &s.Reach, "reach", "longest `edge` of the graph (default: the feature space's)")
 	f.Float64Var(&s.Accept, "accept", 0, "least confidence for a name, 0 to 1")
 	f.Float64Var(&s.Learn, "learn-from", 0, "least confidence of a learned face, 0 to 1")
 	tunes(f, "k", "sigma", "gamma", "reach", "accept", "learn-from")
