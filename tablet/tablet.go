@@ -49,7 +49,6 @@ import (
 
 // Errors of the methods of [Authenticator]. A user without a profile is [profile.ErrUnknown].
 var (
-	errBusy  = errors.New("the camera is in use")
 	errStill = errors.New("the camera, or the eye, sends nothing")
 	errOpen  = errors.New("opening the camera")
 	ErrLooks = errors.New("the profile has as many looks as it may; to replace them: faceauth login enroll")
@@ -122,15 +121,13 @@ func (o Options) defaults(space face.Space) Options {
 	return o
 }
 
-// Authenticator verifies and enrols users. It is safe for concurrent use; the camera serves one call at a time. [New]
-// makes one.
+// Authenticator verifies and enrols users. It is safe for concurrent use, but for the camera: of Verify and Enroll
+// one call at a time may run, as package socket sees to. [New] makes one.
 type Authenticator struct {
 	store  *profile.Store
 	spaces [2]face.Space // of the cameras in colour and in infrared
 	o      Options
 	camera Camera
-
-	looking sync.Mutex // held while the camera is in use
 
 	mu      sync.Mutex // guards reading and writing of profiles, and the field below
 	waiting pending
@@ -185,10 +182,6 @@ func (a *Authenticator) watch(
 	begin func() (over bool),
 	each func(face.Frame) (over bool),
 ) error {
-	if !a.looking.TryLock() {
-		return errBusy
-	}
-	defer a.looking.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	shots := make(chan shot, 1)
 	var stream Stream

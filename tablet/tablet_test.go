@@ -273,10 +273,6 @@ func testVerifyRefused(t *testing.T) {
 		t.Error(err)
 	}
 	fixture.Check(t, d.Password("alice", 0, ""))
-	if _, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Challenge: "wink"}, nil); !errors.Is(err,
-		tablet.ErrPolicy) {
-		t.Errorf("an unknown challenge: %v", err)
-	}
 }
 
 // A fault ends a session. A camera that hangs makes nobody wait.
@@ -428,13 +424,6 @@ func TestLearning(t *testing.T) {
 		d := ready(t, tablet.Options{})
 		d.verify(t, "alice", stage.Seen(far, 5), nil)
 		d.pass(2 * time.Minute)
-		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 0 {
-			t.Errorf("learned %d faces, %v", learned(d), err)
-		}
-	}))
-	t.Run("nobody else's", bubble(func(t *testing.T) {
-		d := ready(t, tablet.Options{})
-		d.verify(t, "alice", stage.Seen(stage.Bob, 5), nil)
 		if err := d.Password("alice", 0, ""); err != nil || learned(d) != 0 {
 			t.Errorf("learned %d faces, %v", learned(d), err)
 		}
@@ -722,36 +711,6 @@ func testHistory(t *testing.T) {
 	}
 	if _, err := d.History("bob"); !errors.Is(err, profile.ErrUnknown) {
 		t.Error(err)
-	}
-}
-
-func TestBusy(t *testing.T) { bubble(testBusy)(t) }
-
-func testBusy(t *testing.T) {
-	d := ready(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Second}})
-	d.film.Play(stage.Show{})
-	began := make(chan struct{}, 9)
-	done := make(chan tablet.Word)
-	go func() {
-		r, _ := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) { began <- struct{}{} })
-		done <- r.Word
-	}()
-	<-began
-	for { // until the camera is open
-		if now, _ := d.film.Uses(); now > 0 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {}); err != nil ||
-		r.Word != tablet.Failed {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if r, err := d.Enroll(t.Context(), "bob", "", false, func(tablet.Result) {}); err != nil || r.Word != tablet.Failed {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if w := <-done; w != tablet.NoFace {
-		t.Error(w)
 	}
 }
 

@@ -169,25 +169,6 @@ func TestOpenErrors(t *testing.T) {
 	if _, err := profile.Open(path, key, face.Space{ID: "other"}); !errors.Is(err, profile.ErrSpace) {
 		t.Errorf("another space: %v", err)
 	}
-	if _, err := profile.Open(dir, key, space); err == nil {
-		t.Error("a folder is a store")
-	}
-	good := read(t, path)
-	for what, b := range map[string][]byte{
-		"cut off": good[:len(good)-8193], "cut off at a page": good[:len(good)-8192], "one page": good[:8192],
-		"half a page": good[:4096], "zeros": make([]byte, 16384),
-		"text": []byte("no database"), "other": bytes.Repeat([]byte("other"), 8192),
-	} {
-		other := filepath.Join(dir, "other")
-		fixture.Check(t, os.WriteFile(other, b, 0o600))
-		if s, err := profile.Open(other, key, space); err == nil {
-			t.Errorf("%s: it is a store", what)
-			s.Close()
-		}
-		if got := read(t, other); !bytes.Equal(got, b) {
-			t.Errorf("%s: the file was changed", what)
-		}
-	}
 	users(t, open(t, path, key), map[string]uint64{"alice": 1})
 }
 
