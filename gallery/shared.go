@@ -51,18 +51,17 @@ func OpenRows(path string) (g *Gallery, space face.Space, err error) {
 }
 
 // Int returns the number in the first row of a result, or 0.
-func (g *Gallery) Int(sql string, args ...any) (n int64, err error) {
-	err = g.Look(func(t *Tx) (err error) {
-		n, err = t.Int(sql, args...)
-		return err
-	})
-	return n, err
+func (g *Gallery) Int(sql string, args ...any) (int64, error) {
+	if g.db == nil {
+		return 0, ErrClosed
+	}
+	return (&Tx{g: g}).Int(sql, args...)
 }
 
 // beside reports whether a program without a learner has removed labels or given names.
 func (g *Gallery) beside() (bool, error) {
 	was := g.rows
-	now, err := (&Tx{g: g}).Int("select value from meta where key = 'rows'")
+	now, err := g.Int("select value from meta where key = 'rows'")
 	if err == nil {
 		g.rows = now
 	}
