@@ -283,14 +283,14 @@ func (w *book) Merge(into, from uint64) error {
 // [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from the database.
 func (w *book) Split(group uint64, faces []uint64) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
-		stay := numbersOf(g.Faces)
+		all := numbersOf(g.Faces)
 		for _, f := range faces {
-			if !slices.Contains(numbersOf(g.Faces), f) {
+			if !slices.Contains(all, f) {
 				return fmt.Errorf("%w: %d", ErrNotInGroup, f)
 			}
-			stay = slices.DeleteFunc(stay, func(x uint64) bool { return x == f })
 		}
-		if len(stay) == 0 || len(faces) == 0 {
+		stays := func(f uint64) bool { return !slices.Contains(faces, f) }
+		if len(faces) == 0 || !slices.ContainsFunc(all, stays) {
 			return ErrAll
 		}
 		made := w.newGroup(t, g.Last, g.Ignored)

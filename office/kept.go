@@ -4,6 +4,7 @@ package office
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -142,13 +143,10 @@ func (w *book) Choose(name string, face uint64) error {
 		if err != nil {
 			return err
 		}
-		n, err := t.Int(`select count(*) from label join face on face.number = label.number where label.number = ? and
+		n, _ := t.Int(`select count(*) from label join face on face.number = label.number where label.number = ? and
 			person = ? and not rejected and valid and jpeg is not null`, int64(face), person)
-		if err != nil {
-			return err
-		}
 		if n == 0 && face != 0 {
-			return ErrNoFaces
+			return cmp.Or(t.Err(), ErrNoFaces)
 		}
 		w.state(t, Correction{Kind: Pictured, Person: person, Face: face})
 		return nil

@@ -93,10 +93,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 		w.state(t, Correction{Kind: Named, Person: person})
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return wrong, nil
+	return wrong, err
 }
 
 // unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
@@ -178,16 +175,13 @@ func (w *cameras) roll(f face.Frame, all []*sighted) {
 }
 
 // put writes the film of a sighting.
-func (f *film) put(t *gallery.Tx, sighting uint64) error {
-	body, err := cbor.Marshal(f.pictures)
-	if err == nil {
-		err = t.Exec("insert or replace into film(sighting, pictures, size, body) values(?, ?, ?, ?)", int64(sighting),
-			int64(len(f.pictures)), int64(len(body)), body)
-	}
+func (f *film) put(t *gallery.Tx, sighting uint64) {
+	body, _ := cbor.Marshal(f.pictures) // bytes can be encoded
+	t.Exec("insert or replace into film(sighting, pictures, size, body) values(?, ?, ?, ?)", int64(sighting),
+		int64(len(f.pictures)), int64(len(body)), body)
 	for _, other := range f.with {
 		t.Exec("insert or replace into film_with values(?, ?)", int64(sighting), int64(other.ID))
 	}
-	return err
 }
 
 // ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as JPEG, or nil: there are two

@@ -34,12 +34,10 @@ func (f Face) write(t *gallery.Tx, office int64, sighting, stranger uint64) erro
 }
 
 // put writes a sighting with its faces. Of a person whom another program has forgotten there are no sightings.
-func (s *sighted) put(t *gallery.Tx, office int64) error {
-	if s.Person != 0 {
-		n, err := t.Int("select count(*) from person where id = ?", s.Person)
-		if err != nil || n == 0 {
-			return err
-		}
+func (s *sighted) put(t *gallery.Tx, office int64) {
+	there, _ := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
+	if there == 0 {
+		return
 	}
 	size := 0
 	for _, f := range s.album.Faces {
@@ -62,7 +60,6 @@ func (s *sighted) put(t *gallery.Tx, office int64) error {
 		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
 			int64(s.ID), ids(numbersOf(s.album.Faces)))
 	}
-	return t.Err()
 }
 
 // ids returns numbers as JSON, for json_each.
@@ -437,11 +434,10 @@ func (w *keeper) heed() {
 	if w.unknown.dirty() {
 		w.keep(true)
 	}
+	w.turn = w.gallery.Turn()
 	if !w.unknown.dirty() { // otherwise the rows lack strangers: the disk is full
 		w.note(w.reload())
 		w.leave()
-	} else {
-		w.turn = w.gallery.Turn()
 	}
 }
 
