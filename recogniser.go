@@ -78,7 +78,8 @@ func New(o Options) (_ *Recogniser, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.embedding, err = preprocess.NewEmbedding(models.Default(models.Embedding), o.Models); err != nil {
+	r.embedding, err = preprocess.NewEmbedding(models.Default(models.Embedding), o.Models)
+	if err != nil {
 		return nil, err
 	}
 	space := r.embedding.Space()

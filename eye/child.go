@@ -193,7 +193,8 @@ func Peer(conn net.Conn) (uid int, err error) {
 	control := raw.Control(func(fd uintptr) {
 		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
-	if err = errors.Join(control, err); err != nil {
+	err = errors.Join(control, err)
+	if err != nil {
 		return 0, err
 	}
 	return int(cred.Uid), nil

@@ -33,7 +33,8 @@ func (p *Pictures) See(ctx context.Context, picture []byte, end string, o Option
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dir == "" {
-		if p.dir, err = os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "faceauth-picture-"); err != nil {
+		p.dir, err = os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "faceauth-picture-")
+		if err != nil {
 			return f, fmt.Errorf("looking at the picture: %w", err)
 		}
 	}

@@ -159,7 +159,8 @@ func (r *relay) listener() (int, error) {
 		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
 			return false
 		}
-		if failed = err; err == nil && n == 1 {
+		failed = err
+		if err == nil && n == 1 {
 			messages, err := unix.ParseSocketControlMessage(oob[:oobn])
 			if err == nil && len(messages) == 1 {
 				fds, _ = unix.ParseUnixRights(&messages[0])

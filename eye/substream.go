@@ -121,7 +121,8 @@ func (s *Substream) Next(ctx context.Context) (face.Frame, error) {
 	}
 	f, err := s.frames.Next(ctx)
 	if err != nil && s.zoomed && ctx.Err() == nil && !Broken(err) {
-		if err = s.back(ctx, err); err == nil {
+		err = s.back(ctx, err)
+		if err == nil {
 			f, err = s.frames.Next(ctx)
 		}
 	}

@@ -152,7 +152,8 @@ func (n *Network) find(img *Picture, part image.Rectangle) ([]Face, error) {
 // mark finds the landmarks of faces.
 func (n *Network) mark(img *Picture, faces []Face) (err error) {
 	for i := range faces {
-		if faces[i].Landmarks, err = n.Points(img, faces[i].Box); err != nil {
+		faces[i].Landmarks, err = n.Points(img, faces[i].Box)
+		if err != nil {
 			return err
 		}
 	}

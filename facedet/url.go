@@ -34,7 +34,8 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 	}
 	if o.Address != "" {
 		port := u.Port()
-		if u.Host = o.Address; strings.Contains(o.Address, ":") {
+		u.Host = o.Address
+		if strings.Contains(o.Address, ":") {
 			u.Host = "[" + o.Address + "]"
 		}
 		if port != "" {

@@ -145,7 +145,8 @@ func made(db *store.DB, path string, l online.Learner) *Gallery {
 	}
 	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		t.Vector, t.Follows = slices.Clone(t.Vector), slices.Clone(t.Follows)
-		if g.unsaved = append(g.unsaved, t); len(g.unsaved) > mostUnsaved {
+		g.unsaved = append(g.unsaved, t)
+		if len(g.unsaved) > mostUnsaved {
 			g.unsaved = slices.Delete(g.unsaved, 0, 1)
 		}
 	})
@@ -233,7 +234,8 @@ func (g *Gallery) Update() error {
 	}
 	now, err := g.db.Version()
 	if err == nil && now != g.version {
-		if err = g.db.Read(g.align); err == nil {
+		err = g.db.Read(g.align)
+		if err == nil {
 			g.version = now
 		}
 	}
@@ -282,7 +284,8 @@ func (g *Gallery) Number(name string) int64 { return g.numbers[name] }
 
 // Find returns the number of the enrolled person with a name. The error wraps [online.ErrUnknown].
 func (g *Gallery) Find(name string) (person int64, err error) {
-	if person = g.numbers[name]; person == 0 {
+	person = g.numbers[name]
+	if person == 0 {
 		err = fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}
 	return person, err
@@ -481,7 +484,8 @@ func (g *Gallery) likeness(faces [][]float32) (map[string]int, error) {
 		}
 		is := v.Person
 		if is == 0 {
-			if is, err = g.double(x, v); err != nil {
+			is, err = g.double(x, v)
+			if err != nil {
 				return nil, err
 			}
 		}

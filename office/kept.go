@@ -95,7 +95,8 @@ func (w *book) Profile(name string) (p Profile, err error) {
 		return p, err
 	}
 	p = Profile{Name: name, Faces: []Kept{}}
-	if p.Drift, err = learner.Drift(person); err != nil {
+	p.Drift, err = learner.Drift(person)
+	if err != nil {
 		return Profile{}, err
 	}
 	for _, known := range w.gallery.People() {
@@ -203,7 +204,8 @@ func (w *book) Shot(e Event) (s Shot) {
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) (err error) {
 		err = w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", func(x Sighting) error {
-			if s.Sighting = x.ID; w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
+			s.Sighting = x.ID
+			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
 				return nil
 			}
 			faces, err := facesOf(t, x.ID)

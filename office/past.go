@@ -298,7 +298,8 @@ func (p *Past) rows(t *gallery.Tx, condition string, each func(Event) error, arg
 			e := Event{ID: uint64(r.ColumnInt64(0)), Kind: EventKind(r.ColumnText(1)), Person: r.ColumnInt64(2),
 				Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4), Trust: sighting.Trust(r.ColumnText(5)),
 				At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7))}
-			if e.Name = p.nameOf(e.Kind, e.Person, r.ColumnText(8)); e.Name == "" {
+			e.Name = p.nameOf(e.Kind, e.Person, r.ColumnText(8))
+			if e.Name == "" {
 				e.Person = 0
 			}
 			return each(e)

@@ -69,7 +69,8 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 		wrong = make([]string, len(pictures))
 		var faces []Face
 		for i, p := range pictures {
-			if wrong[i], err = w.unfit(name, p, faces, force); err != nil {
+			wrong[i], err = w.unfit(name, p, faces, force)
+			if err != nil {
 				return err
 			}
 			if wrong[i] != "" {

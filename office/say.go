@@ -184,7 +184,8 @@ func (w *book) wrong(t *gallery.Tx, s Sighting, album Album, is string) (err err
 	t.Exec("update sighting set learned = null where id = ?", int64(s.ID))
 	if is != "" {
 		first, _ := album.First()
-		if q.Person, err = w.enrol(t, is, first, true); err != nil {
+		q.Person, err = w.enrol(t, is, first, true)
+		if err != nil {
 			return err
 		}
 	}

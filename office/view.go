@@ -191,7 +191,8 @@ func (w *cameras) group(s *sighted, b sighting.Belief) {
 	}
 	faces := s.album.Faces
 	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
-		if s.Group = w.unknown.Find(faces); s.Group == 0 {
+		s.Group = w.unknown.Find(faces)
+		if s.Group == 0 {
 			s.Group, s.began, s.grouped = w.gallery.Next("stranger"), true, 0
 			w.unknown.Begin(s.Group, s.Last)
 		}
@@ -396,7 +397,8 @@ func (w *keeper) find(t *gallery.Tx, id uint64) (s Sighting, a Album, err error)
 
 // show returns a sighting with the present name of its person. Who is nobody any more is unknown.
 func (w *keeper) show(x Sighting) Sighting {
-	if x.Name = w.gallery.Name(x.Person); x.Name == "" {
+	x.Name = w.gallery.Name(x.Person)
+	if x.Name == "" {
 		x.Person, x.Trust = 0, sighting.Nobody
 	} else {
 		x.Group = 0

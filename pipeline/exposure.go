@@ -27,7 +27,8 @@ func (e *exposure) see(grey []uint8) float64 {
 	if kept := max(1, e.gain) * w; kept >= leastWhite && kept <= mostWhite {
 		return e.gain
 	}
-	if e.gain = 0; w < dim {
+	e.gain = 0
+	if w < dim {
 		e.gain = min(mostGain, bright/max(1, w))
 	}
 	return e.gain

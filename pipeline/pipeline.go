@@ -114,7 +114,8 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return f, fmt.Errorf("frame %d: %w", frame.Index, err)
 	}
 	if p.o.Frame != nil && p.o.Frame() {
-		if f.JPEG, err = scaled(frame.Image, min(1, float64(p.o.Width)/float64(f.Size.X))); err != nil {
+		f.JPEG, err = scaled(frame.Image, min(1, float64(p.o.Width)/float64(f.Size.X)))
+		if err != nil {
 			return f, fmt.Errorf("frame %d: %w", frame.Index, err)
 		}
 	}
@@ -170,10 +171,12 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 
 // find finds the faces in a frame that is brightened by a gain.
 func (p *Pipeline) find(frame *facedet.Picture, gain float64) (img exposed, faces []facedet.Face, err error) {
-	if img, err = expose(frame, gain); err != nil {
+	img, err = expose(frame, gain)
+	if err != nil {
 		return img, nil, err
 	}
-	if faces, err = p.detector.Detect(img.Picture); err != nil {
+	faces, err = p.detector.Detect(img.Picture)
+	if err != nil {
 		img.Close()
 	}
 	return img, faces, err
@@ -207,7 +210,8 @@ func boxesOf(faces []facedet.Face) []image.Rectangle {
 // measured returns the sample of a face with its quality, and without vector, liveness and picture.
 func (p *Pipeline) measured(img exposed, f facedet.Face, track int) (s face.Sample, err error) {
 	s = face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
-	if s.Quality, err = preprocess.Measure(img.Picture, f.Box, f.Landmarks); err != nil {
+	s.Quality, err = preprocess.Measure(img.Picture, f.Box, f.Landmarks)
+	if err != nil {
 		return s, err
 	}
 	s.Quality.Gain = img.gain
@@ -218,7 +222,8 @@ func (p *Pipeline) measured(img exposed, f facedet.Face, track int) (s face.Samp
 // complete adds the vector, the liveness and the picture to a sample.
 func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 	if p.o.Liveness != nil {
-		if s.Quality.Noise, err = preprocess.ColourNoise(img.frame, s.Box); err != nil {
+		s.Quality.Noise, err = preprocess.ColourNoise(img.frame, s.Box)
+		if err != nil {
 			return err
 		}
 	}
@@ -233,7 +238,8 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 	}
 	// A turned face may seem unclear, covered or moved.
 	if p.o.Turns && slices.Contains([]face.Reason{"", face.Unclear, face.Covered, face.Moved}, s.Reason) {
-		if s.Turns, err = p.turns(img.Picture, s); err != nil {
+		s.Turns, err = p.turns(img.Picture, s)
+		if err != nil {
 			return err
 		}
 	}
@@ -245,7 +251,8 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 		s.Liveness = &score
 	}
 	if p.o.Picture > 0 {
-		if s.JPEG, err = picture(img.Picture, s.Box, p.o.Picture); err != nil {
+		s.JPEG, err = picture(img.Picture, s.Box, p.o.Picture)
+		if err != nil {
 			return err
 		}
 	}

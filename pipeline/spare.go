@@ -158,7 +158,8 @@ func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
 			}
 		}
 		if s.steps != nil && f.Landmarks == nil {
-			if f.Landmarks, err = s.steps.Points(img.Picture, f.Box); err != nil {
+			f.Landmarks, err = s.steps.Points(img.Picture, f.Box)
+			if err != nil {
 				return nil, err
 			}
 			found[i].Landmarks = f.Landmarks
@@ -194,7 +195,8 @@ func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sam
 	boxes := boxesOf(s.found)
 	around := make([]image.Rectangle, len(boxes))
 	for i, b := range boxes {
-		if around[i] = still.Around(b); still.Crowded(boxes, i) {
+		around[i] = still.Around(b)
+		if still.Crowded(boxes, i) {
 			return nil, false, nil
 		}
 	}
@@ -211,7 +213,8 @@ func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sam
 		if !s.scene.MovedIn(around[i], size) {
 			continue
 		}
-		if now[i].Landmarks, err = s.steps.Points(img.Picture, f.Box); err != nil {
+		now[i].Landmarks, err = s.steps.Points(img.Picture, f.Box)
+		if err != nil {
 			return nil, false, err
 		}
 		by, ok := shift(f.Landmarks, now[i].Landmarks)
@@ -268,7 +271,8 @@ func shift(before, now []face.Point) (by image.Point, ok bool) {
 
 // glance measures a face without a vector, to compare it with its earlier state.
 func (p *Pipeline) glance(img exposed, f facedet.Face, track int) (l still.Look, err error) {
-	if l.Sample, err = p.measured(img, f, track); err == nil {
+	l.Sample, err = p.measured(img, f, track)
+	if err == nil {
 		l.Patch, err = patch(img.Picture, f.Box)
 	}
 	return l, err
@@ -309,7 +313,8 @@ func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face,
 	if len(found) > len(s.most) {
 		s.most = found
 	}
-	if s.found = found; s.calm < calmLooks && at-s.doubt > longestDoubt && !moved {
+	s.found = found
+	if s.calm < calmLooks && at-s.doubt > longestDoubt && !moved {
 		s.calm, s.found, s.tracks = calmLooks, s.most, nil
 	}
 	s.due = at + lookEvery

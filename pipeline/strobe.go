@@ -35,10 +35,13 @@ func (p *Pipeline) pulsed(frame *facedet.Frame) (samples []face.Sample, pulse fl
 	if err != nil {
 		return nil, 0, err
 	}
-	if pulse = lit - dark; pulse < 0 {
+	pulse = lit - dark
+	if pulse < 0 {
 		swap()
-		if pulse = -pulse; len(faces) > 0 { // it can be seen without the emitter, too
-			if faces, err = p.detector.Detect(frame.Image); err != nil {
+		pulse = -pulse
+		if len(faces) > 0 { // it can be seen without the emitter, too
+			faces, err = p.detector.Detect(frame.Image)
+			if err != nil {
 				return nil, 0, err
 			}
 		}
@@ -78,7 +81,8 @@ func litness(frame *facedet.Frame, box image.Rectangle) (float32, error) {
 	strip := image.Rect(box.Min.X-w/2, box.Min.Y, box.Min.X-w/8, box.Min.Y+box.Dy()/2)
 	var sum, n float64
 	for _, r := range []image.Rectangle{strip, strip.Add(image.Pt(w+w/8+w/2, 0))} {
-		if r = r.Intersect(frame.Image.Bounds()); r.Empty() {
+		r = r.Intersect(frame.Image.Bounds())
+		if r.Empty() {
 			continue
 		}
 		litRoom, darkRoom, err := levels(frame, r)

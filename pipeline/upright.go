@@ -53,7 +53,8 @@ func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r fac
 	if !ok {
 		panic("pipeline: unknown rotation")
 	}
-	if auto = auto && preprocess.HasNorm(e); !auto && degrees == 0 {
+	auto = auto && preprocess.HasNorm(e)
+	if !auto && degrees == 0 {
 		return s
 	}
 	return &upright{Source: s, detector: d, extractor: e, degrees: degrees, undecided: auto}
@@ -70,7 +71,8 @@ func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 			return nil, ctx.Err()
 		}
 		if err != nil || f == nil || f.Image.Size() == (image.Point{}) { // package pipeline refuses such a frame
-			if u.ended = err; err == nil {
+			u.ended = err
+			if err == nil {
 				u.waiting, u.flush = append(u.waiting, f), true
 			}
 			break
@@ -94,7 +96,8 @@ func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 		return nil, u.ended
 	default:
 		var err error
-		if f, err = u.Source.Next(ctx); err != nil || f == nil {
+		f, err = u.Source.Next(ctx)
+		if err != nil || f == nil {
 			return f, err
 		}
 	}
@@ -145,7 +148,8 @@ func (u *upright) turn(f *facedet.Frame) (*facedet.Frame, error) {
 		return nil, err
 	}
 	if f.Before != nil {
-		if f.Before, err = f.Before.Turn(u.degrees); err != nil {
+		f.Before, err = f.Before.Turn(u.degrees)
+		if err != nil {
 			turned.Close()
 			return nil, err
 		}
@@ -172,10 +176,12 @@ func (u *upright) look(f *facedet.Frame) (found bool, err error) {
 		return false, err
 	}
 	defer img.Close()
-	if found, err = u.vote(img.Picture); err != nil {
+	found, err = u.vote(img.Picture)
+	if err != nil {
 		return false, err
 	}
-	if u.empty = !found; u.empty {
+	u.empty = !found
+	if u.empty {
 		u.scene.Nothing(nil, size)
 	}
 	u.scene.Looked(f.Image.Bounds(), size)
@@ -206,7 +212,8 @@ func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
 // norms returns the norm of the largest face of a picture in each of its four turns.
 func (u *upright) norms(img *facedet.Picture) (t face.Turns, err error) {
 	for i := range t {
-		if t[i], err = u.norm(img, 90*i); err != nil {
+		t[i], err = u.norm(img, 90*i)
+		if err != nil {
 			return t, err
 		}
 	}
@@ -234,7 +241,8 @@ func (u *upright) faces(img *facedet.Picture) (faces []facedet.Face, err error) 
 	if !ok {
 		return u.detector.Detect(img)
 	}
-	if faces, err = d.Boxes(img, img.Bounds()); err == nil && len(faces) > 0 && faces[0].Landmarks == nil {
+	faces, err = d.Boxes(img, img.Bounds())
+	if err == nil && len(faces) > 0 && faces[0].Landmarks == nil {
 		faces[0].Landmarks, err = d.Points(img, faces[0].Box)
 	}
 	return faces, err
@@ -284,7 +292,8 @@ func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, err
 		if err != nil {
 			return nil, err
 		}
-		if t[i], err = normOf(p.extractor, crop, box, landmarks); err != nil {
+		t[i], err = normOf(p.extractor, crop, box, landmarks)
+		if err != nil {
 			return nil, err
 		}
 	}

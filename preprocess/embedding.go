@@ -84,7 +84,8 @@ func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle, landmarks []f
 
 // Vector implements [Extractor].
 func (e *Embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
-	if x, err = forward(e.net, aligned, e.space.Dim); err != nil {
+	x, err = forward(e.net, aligned, e.space.Dim)
+	if err != nil {
 		return nil, 0, fmt.Errorf("embedding a face: %w", err)
 	}
 	var sum float64

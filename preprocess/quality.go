@@ -30,10 +30,12 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 	}
 	grey, size := small.Bytes(), small.Size()
 	q.Streak = streak(grey, size)
-	if q.Cut, err = cut(img, box, grey, size); err != nil {
+	q.Cut, err = cut(img, box, grey, size)
+	if err != nil {
 		return face.Quality{}, err
 	}
-	if q.Eyes, q.Mouth, err = contrasts(img, box, landmarks); err != nil {
+	q.Eyes, q.Mouth, err = contrasts(img, box, landmarks)
+	if err != nil {
 		return face.Quality{}, err
 	}
 	if five, ok := face.FivePoints(landmarks); ok {
@@ -188,7 +190,8 @@ func cut(img *facedet.Picture, box image.Rectangle, grey []byte, size image.Poin
 		image.Rect(box.Min.X, around.Max.Y-1, box.Max.X, around.Max.Y),
 	} {
 		var err error
-		if edge[i], err = hidden(img, line); err != nil {
+		edge[i], err = hidden(img, line)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -325,7 +328,8 @@ func contrasts(img *facedet.Picture, box image.Rectangle, landmarks []face.Point
 	c1, _ := stats(between(e, left, .55), .15*d, .12*d)
 	c2, _ := stats(between(f, right, .55), .15*d, .12*d)
 	m, dev := stats(between(left, right, .5), .4*d, .2*d)
-	if eyes = 1; m1+m2 < darkEyes*(c1+c2) {
+	eyes = 1
+	if m1+m2 < darkEyes*(c1+c2) {
 		eyes = ratio(e1+e2, c1+c2)
 	}
 	return eyes, ratio(dev, m), nil

@@ -64,7 +64,8 @@ func (e *edgeLists) keep(kept []int) {
 	for q, i := range kept {
 		list := e.of[i][:0]
 		for _, x := range e.of[i] {
-			if x.to = place[x.to]; x.to >= 0 {
+			x.to = place[x.to]
+			if x.to >= 0 {
 				list = append(list, x)
 			}
 		}

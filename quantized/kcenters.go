@@ -59,7 +59,8 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 	p.r = r
 	p.to = make([]int, g.Len())
 	for i := range p.to {
-		if p.to[i] = i; kept[i] {
+		p.to[i] = i
+		if kept[i] {
 			p.kept = append(p.kept, i)
 			continue
 		}

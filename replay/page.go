@@ -184,7 +184,8 @@ func round(x float64) float64 { return float64(int(x*10+.5)) / 10 }
 func ticks(end, width time.Duration) []tick {
 	step := time.Second
 	for _, n := range []time.Duration{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400} {
-		if step = n * time.Second; end/step <= 9 {
+		step = n * time.Second
+		if end/step <= 9 {
 			break
 		}
 	}

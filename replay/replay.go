@@ -217,7 +217,8 @@ func (w *Folder) Commit(m Meta) (Result, error) {
 		return w.result, fmt.Errorf("writing report: %w", err)
 	}
 	defer page.Abort()
-	if err = w.report.WriteHTML(page, m); err == nil {
+	err = w.report.WriteHTML(page, m)
+	if err == nil {
 		err = w.buffer.Flush()
 	}
 	if err == nil {

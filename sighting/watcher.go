@@ -134,7 +134,8 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		if w.tracker.follows(tracks[i]) {
 			o.Follows = all[i].stored
 		}
-		if o.As = w.confirmed(tracks[i], now); o.As == 0 {
+		o.As = w.confirmed(tracks[i], now)
+		if o.As == 0 {
 			o.Hold = true
 		}
 		observed, of = append(observed, o), append(of, i)
@@ -294,7 +295,8 @@ func (e *evidence) join(stored int64) {
 
 // appended appends to a list, and drops the oldest beyond most.
 func appended[T any](list []T, x T, most int) []T {
-	if list = append(list, x); len(list) > most {
+	list = append(list, x)
+	if len(list) > most {
 		list = slices.Delete(list, 0, 1)
 	}
 	return list

@@ -76,14 +76,16 @@ func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait tim
 	if asker == 0 && c.moved() {
 		own = own.knowing(now)
 	}
-	if why, wait = own.ask(p, now); asker == 0 || why == PasswordDue {
+	why, wait = own.ask(p, now)
+	if asker == 0 || why == PasswordDue {
 		return why, wait
 	}
 	l, ok := c.Others[asker]
 	if !ok && len(c.Others) >= mostOthers {
 		return TooManyFailures, 0
 	}
-	if why, wait = l.knowing(now).ask(p, now); why == "" && c.moved() {
+	why, wait = l.knowing(now).ask(p, now)
+	if why == "" && c.moved() {
 		return PasswordDue, 0
 	}
 	return why, wait
@@ -245,7 +247,8 @@ func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error
 		if err != nil {
 			return err
 		}
-		if faces, err = l.UndoSince(since, a.o.Now()); err != nil {
+		faces, err = l.UndoSince(since, a.o.Now())
+		if err != nil {
 			return err
 		}
 		c.Learner, err = l.MarshalBinary()
@@ -303,7 +306,8 @@ func (a *Authenticator) learn(user string, c *account, faces [][]float32, passwo
 	if err != nil {
 		return err
 	}
-	if c.Drifted = d.Alarm; d.Alarm {
+	c.Drifted = d.Alarm
+	if d.Alarm {
 		a.o.Log.Warn("drift: learning has stopped", "user", user)
 		return nil
 	}

@@ -82,7 +82,8 @@ func (a *Authenticator) Enroll(
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("enrolling", "user", user, "error", err)
 		}
-		if r = (Result{Word: Failed, Stage: r.Stage, Final: true}); errors.Is(err, errOpen) {
+		r = (Result{Word: Failed, Stage: r.Stage, Final: true})
+		if errors.Is(err, errOpen) {
 			r.Word = NoCamera
 		}
 	}
@@ -150,7 +151,8 @@ func (a *Authenticator) resembles(user string, faces views) (bool, error) {
 		c, err := a.load(other)
 		for i := 0; i < len(faces) && err == nil; i++ {
 			var alike bool
-			if alike, err = a.alike(*c.snapshots()[i], a.spaces[i], faces[i]); alike {
+			alike, err = a.alike(*c.snapshots()[i], a.spaces[i], faces[i])
+			if alike {
 				return true, nil
 			}
 		}
@@ -197,7 +199,8 @@ func (a *Authenticator) keep(user, mark string, faces views, more bool) error {
 	}
 	if !more {
 		c.Enrolled = a.o.Now()
-		if c.UID, err = a.o.UID(user); err != nil {
+		c.UID, err = a.o.UID(user)
+		if err != nil {
 			return fmt.Errorf("looking for the user: %w", err)
 		}
 	}

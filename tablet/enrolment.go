@@ -113,7 +113,8 @@ func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	}
 	e.dull = 0
 	pose := e.pose(p)
-	if e.held = pose; pose == "" || pose != held {
+	e.held = pose
+	if pose == "" || pose != held {
 		return e.say(e.open[0], "")
 	}
 	if x.Quality.Norm < e.space.ClearNorm && e.asked < unclearFrames {
@@ -155,7 +156,8 @@ func (e *enrolment) alive(score *float32) bool {
 	if score != nil {
 		x = float64(*score)
 	}
-	if e.live = append(e.live, x); len(e.live) > liveFrames {
+	e.live = append(e.live, x)
+	if len(e.live) > liveFrames {
 		e.live = e.live[1:]
 	}
 	return e.liveness() >= e.minLiveness

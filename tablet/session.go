@@ -242,9 +242,11 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 		counted[i] = s.window[i].look
 	}
 	counted, isNew := sighting.NewLook(s.space, f.Look, counted)
-	if s.still = !isNew; isNew {
+	s.still = !isNew
+	if isNew {
 		s.window = s.window[len(s.window)-len(counted):]
-		if s.window = append(s.window, j); len(s.window) > window {
+		s.window = append(s.window, j)
+		if len(s.window) > window {
 			s.window = s.window[1:]
 		}
 	}

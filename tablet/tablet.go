@@ -189,7 +189,8 @@ func (a *Authenticator) watch(
 	next := func() {
 		var s shot
 		if stream == nil {
-			if stream, s.err = camera(ctx, gate); s.err != nil {
+			stream, s.err = camera(ctx, gate)
+			if s.err != nil {
 				s.err = fmt.Errorf("%w: %w", errOpen, s.err)
 			}
 		}

@@ -45,7 +45,8 @@ func newBackup() *cobra.Command {
 			}
 			key := store.Key(path)
 			if file != "" {
-				if key, err = gallery.ReadKey(file); err != nil {
+				key, err = gallery.ReadKey(file)
+				if err != nil {
 					return cli.Fail(cli.BadUsage, err)
 				}
 			} else if c.Flags().Changed("new-key") {
@@ -59,7 +60,8 @@ func newBackup() *cobra.Command {
 				return cli.Fail(cli.BadGallery, err)
 			}
 			defer d.Close()
-			if err = gallery.SetKey(args[0], key); err == nil {
+			err = gallery.SetKey(args[0], key)
+			if err == nil {
 				err = d.Backup(args[0])
 			}
 			if errors.Is(err, fs.ErrExist) {

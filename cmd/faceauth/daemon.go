@@ -112,7 +112,8 @@ func (o *login) serve(c *cobra.Command) error {
 		served.Broken, served.Idle = err, brokenIdle
 	default:
 		defer store.Close()
-		if a, err = tablet.New(store, space, camera, opt); err != nil {
+		a, err = tablet.New(store, space, camera, opt)
+		if err != nil {
 			return cli.Fail(cli.BadUsage, err)
 		}
 	}

@@ -37,7 +37,8 @@ func (h hardware) infrared() bool {
 
 // cameraOf returns what the system knows of a camera.
 func cameraOf(path string) (h hardware, err error) {
-	if h.formats, err = v4l2.Formats(path); err != nil {
+	h.formats, err = v4l2.Formats(path)
+	if err != nil {
 		return h, err
 	}
 	sys := filepath.Join("/sys/class/video4linux", filepath.Base(path))
@@ -77,7 +78,8 @@ func (o *options) infraredCamera(ctx context.Context, device string) (d diagnosi
 	d.otherwise = "this camera cannot serve logins yet"
 	all := &d.Findings
 	if device == "auto" {
-		if device, err = firstInfrared(); err != nil {
+		device, err = firstInfrared()
+		if err != nil {
 			return d, err
 		}
 	}
@@ -126,7 +128,8 @@ func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Find
 		if err != nil {
 			return false, "", err
 		}
-		if pulses = append(pulses, f.Pulse); f.Pulse >= flash {
+		pulses = append(pulses, f.Pulse)
+		if f.Pulse >= flash {
 			flashed++
 		}
 		for _, x := range f.Samples {

@@ -82,7 +82,8 @@ func newInstall(dir *string) *cobra.Command {
 			if err != nil || noRuntime {
 				return cli.Fail(cli.BadModel, err)
 			}
-			if err = models.InstallRuntime(c.Context(), *dir, report); errors.Is(err, models.ErrNoRuntime) {
+			err = models.InstallRuntime(c.Context(), *dir, report)
+			if errors.Is(err, models.ErrNoRuntime) {
 				report(err.Error() + ": OpenCV runs the networks")
 				return nil
 			}

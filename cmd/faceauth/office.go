@@ -138,7 +138,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		return cli.Fail(cli.BadUsage, err)
 	}
 	for i := range all {
-		if all[i].Source, err = o.single(c, all[i].Source); err != nil {
+		all[i].Source, err = o.single(c, all[i].Source)
+		if err != nil {
 			return err
 		}
 	}
@@ -150,7 +151,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	opt := r.office
 	opt.Freeze, opt.Keep = o.freeze, o.keep
 	r.past.Age, r.past.Bytes = time.Duration(r.keepDays)*24*time.Hour, int64(r.keepMB)<<20
-	if r.past.Clips = int64(r.clipsMB) << 20; r.state == "" {
+	r.past.Clips = int64(r.clipsMB) << 20
+	if r.state == "" {
 		opt.Past, err = office.TemporaryPast(g, r.past)
 	} else {
 		opt.Past, err = office.OpenPast(g, r.state, r.past)

@@ -89,8 +89,10 @@ func (o *options) namesFlag(c *cobra.Command) {
 
 // galleryPath returns the path of the gallery, and sets its key.
 func (o *options) galleryPath() (path string, err error) {
-	if path = o.gallery; path == "" {
-		if path, err = gallery.Default(); err != nil {
+	path = o.gallery
+	if path == "" {
+		path, err = gallery.Default()
+		if err != nil {
 			return path, cli.Fail(cli.BadGallery, err)
 		}
 	}
@@ -182,7 +184,8 @@ func (o *options) contradiction() error {
 
 // recogniser opens the gallery and its detector and extractor.
 func (o *options) recogniser(c *cobra.Command) (g *gallery.Gallery, v *cli.Vision, err error) {
-	if g, err = o.openGallery(c); err != nil {
+	g, err = o.openGallery(c)
+	if err != nil {
 		return nil, nil, err
 	}
 	space := g.Space()

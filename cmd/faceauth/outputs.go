@@ -89,7 +89,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	if link == "" && len(r.proxies) == 0 { // behind a proxy, people use its address
 		link = page.URL(r.address, r.page.Base, host, r.cert != "")
 	}
-	if group.Shot = w.Shot; link != "" {
+	group.Shot = w.Shot
+	if link != "" {
 		group.Link = link + "/#inbox"
 	}
 	var closers []io.Closer
@@ -149,7 +150,8 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 		return cli.Fail(cli.BadUsage, err)
 	}
 	shown := r.page
-	if shown.Proxies, err = page.Proxies(r.proxies); err != nil {
+	shown.Proxies, err = page.Proxies(r.proxies)
+	if err != nil {
 		return cli.Fail(cli.BadUsage, fmt.Errorf("--page-proxy %w", err))
 	}
 	shown.Token, shown.Sinks = token, group.Status

@@ -103,7 +103,8 @@ func newPeople() *cobra.Command {
 			recordings := 0
 			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
 				var err error
-				if recordings, err = search.Forget(g, args[0]); err == nil {
+				recordings, err = search.Forget(g, args[0])
+				if err == nil {
 					err = g.Forget(args[0])
 				}
 				return true, err

@@ -88,7 +88,8 @@ func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt ey
 			src, err := o.stream(c.Context(), c, v, path, opt)
 			var f face.Frame
 			for err == nil {
-				if f, err = src.Next(c.Context()); err == nil && !yield(f, nil) {
+				f, err = src.Next(c.Context())
+				if err == nil && !yield(f, nil) {
 					return
 				}
 			}

@@ -41,7 +41,8 @@ func newReplay() *cobra.Command {
 			found := footage.Inventory{Items: []footage.Item{{Path: args[0]}}}
 			if len(args) > 1 || input.IsRecording(args[0]) {
 				var err error
-				if found, err = o.inventory(c, args); err != nil {
+				found, err = o.inventory(c, args)
+				if err != nil {
 					return err
 				}
 			}
@@ -187,7 +188,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
 	var film *drawing.Process
 	if how.video {
-		if film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...); err != nil {
+		film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...)
+		if err != nil {
 			return replay.Result{}, err
 		}
 		defer os.Remove(unfinished)
@@ -201,7 +203,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		}
 		if err == nil && how.video {
 			var picture drawing.Frame
-			if picture, err = annotated(g.Names(), f); err == nil {
+			picture, err = annotated(g.Names(), f)
+			if err == nil {
 				err = film.Draw(picture)
 			}
 		}

@@ -245,10 +245,12 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *cl
 		}
 		return q, v, nil
 	}
-	if v, err = o.Look(c, nil); err != nil {
+	v, err = o.Look(c, nil)
+	if err != nil {
 		return nil, nil, err
 	}
-	if q, err = o.likeness(c, v, h.like); err != nil {
+	q, err = o.likeness(c, v, h.like)
+	if err != nil {
 		v.Close()
 		return nil, nil, err
 	}

@@ -53,7 +53,8 @@ func newWatch() *cobra.Command {
 				if err := drawing.Answers(); err != nil {
 					return err
 				}
-				if w.window, err = drawing.Start(c.Context(), cli.EyeCommand("show")...); err != nil {
+				w.window, err = drawing.Start(c.Context(), cli.EyeCommand("show")...)
+				if err != nil {
 					return err
 				}
 				defer w.window.Close()
@@ -116,7 +117,8 @@ func (w *watcher) watch(frames iter.Seq2[replay.Frame, error]) error {
 
 func (w *watcher) each(f replay.Frame) error {
 	if now := w.people.Learner().Room(); now.Changed(w.room) {
-		if w.room = now; now.Warning() != "" {
+		w.room = now
+		if now.Warning() != "" {
 			cli.Warn(w.c, now.Warning())
 		}
 	}

@@ -201,7 +201,8 @@ func (s *server) setup(q eye.Setup) error {
 		if err != nil {
 			return err
 		}
-		if s.liveness, err = preprocess.NewLiveness(d, q.Vision.Models); err != nil {
+		s.liveness, err = preprocess.NewLiveness(d, q.Vision.Models)
+		if err != nil {
 			return err
 		}
 	}
@@ -307,7 +308,8 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	}
 	if !s.sandboxed {
 		var err error
-		if s.addresses, err = addresses(ctx, q.Roots, q.Name); err != nil {
+		s.addresses, err = addresses(ctx, q.Roots, q.Name)
+		if err != nil {
 			return err // keep the sandbox open, so that the name can be looked up again
 		}
 		report, err := sandbox(q.Roots, s.line)

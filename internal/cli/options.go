@@ -53,7 +53,8 @@ func (o *Options) SourceFlags(c *cobra.Command) {
 	o.Timeout = 10 * time.Second
 	c.Flags().Func("timeout", "`time` to wait for a source to open, and for each frame (default 10s)",
 		func(s string) (err error) {
-			if o.Timeout, err = time.ParseDuration(s); err != nil || o.Timeout <= 0 {
+			o.Timeout, err = time.ParseDuration(s)
+			if err != nil || o.Timeout <= 0 {
 				err = errors.New("it must be a time above 0, such as 10s")
 			}
 			return err

@@ -94,7 +94,8 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	}
 	Detail(c, "pictures are looked at by %s", v.Config.Command[0])
 	// The eye loads its libraries while this process reads the files.
-	if _, err = v.ready(c.Context()); err == nil {
+	_, err = v.ready(c.Context())
+	if err == nil {
 		err = o.VerifyNetworks(v.Networks)
 	}
 	if err != nil {

@@ -43,7 +43,8 @@ type Secrets struct{ Token, MQTTPassword, WebhookSecret string }
 // Read returns the cameras of the command line, or else of the file at path. The other keys of the file set flags of c
 // that the command line does not set. Path may be "".
 func Read(c *cobra.Command, path string, args []string) (all []Camera, s Secrets, err error) {
-	if all, err = sources(args); err != nil {
+	all, err = sources(args)
+	if err != nil {
 		return nil, s, err
 	}
 	if path != "" {

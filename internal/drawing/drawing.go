@@ -64,7 +64,8 @@ func Start(ctx context.Context, command ...string) (*Process, error) {
 	p := &Process{cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
 	p.cmd.Stderr = &p.words
 	var err error
-	if p.in, err = p.cmd.StdinPipe(); err == nil {
+	p.in, err = p.cmd.StdinPipe()
+	if err == nil {
 		err = p.cmd.Start()
 	}
 	if err != nil {
@@ -90,7 +91,8 @@ func (p *Process) Close() error {
 	p.ended = true
 	p.in.Close()
 	if err := p.cmd.Wait(); err != nil {
-		if p.err = err; p.words.Len() > 0 {
+		p.err = err
+		if p.words.Len() > 0 {
 			p.err = errors.New(strings.TrimSpace(p.words.String()))
 		}
 	}

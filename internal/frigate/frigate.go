@@ -297,7 +297,8 @@ func (s *stream) Next(ctx context.Context) (f face.Frame, err error) {
 	}
 	s.shown = s.shown[:0]
 	if e != nil {
-		if f, err = s.look(ctx, e, best, others); err != nil {
+		f, err = s.look(ctx, e, best, others)
+		if err != nil {
 			return f, err
 		}
 	}
@@ -325,7 +326,8 @@ func (s *stream) look(ctx context.Context, e *event, best snapshot, others []ima
 	}
 	f.Samples = own(f.Samples, rectangle(best.Box), others)
 	for i, x := range f.Samples {
-		if x.Track = e.face.Track; x.Track == 0 {
+		x.Track = e.face.Track
+		if x.Track == 0 {
 			s.tracks++
 			x.Track = s.tracks
 		}

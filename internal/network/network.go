@@ -55,11 +55,13 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 		return nil, err
 	}
 	if n.refused == nil {
-		if n.net, n.refused = n.accelerated(path, dir); n.refused == nil {
+		n.net, n.refused = n.accelerated(path, dir)
+		if n.refused == nil {
 			return n, nil
 		}
 	}
-	if n.net, err = cv.OpenNet(path); errors.Is(err, cv.ErrMemory) {
+	n.net, err = cv.OpenNet(path)
+	if errors.Is(err, cv.ErrMemory) {
 		return nil, fmt.Errorf("model %s: %w", n.Name, err)
 	} else if err != nil { // what OpenCV says of it is about OpenCV's own code
 		return nil, n.Unfit("%s holds no network that OpenCV can read", path)
@@ -81,7 +83,8 @@ func (n *Network) accelerated(path, dir string) (*cv.Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	if model, err = rewrite(model); err != nil {
+	model, err = rewrite(model)
+	if err != nil {
 		return nil, err
 	}
 	net, err := cv.OpenRuntime(library, model)

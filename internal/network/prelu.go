@@ -128,7 +128,8 @@ func fields(b []byte) (all []field, err error) {
 				return nil, errProtobuf
 			}
 			n += m
-			if f.varint = x; f.wire == wireBytes {
+			f.varint = x
+			if f.wire == wireBytes {
 				length = x
 			}
 		case wire64:

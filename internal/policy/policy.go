@@ -34,7 +34,8 @@ func (l *Flags) PolicyFlags(c *cobra.Command) {
 // Liveness returns the description of the liveness network. Without --min-liveness the policy uses the threshold of the
 // description.
 func (l *Flags) Liveness(c *cobra.Command) (d models.Description, err error) {
-	if d, err = models.Of(models.Liveness, l.LivenessModel); err != nil {
+	d, err = models.Of(models.Liveness, l.LivenessModel)
+	if err != nil {
 		return d, cli.Fail(cli.BadModel, err)
 	}
 	if f := c.Flags().Lookup("min-liveness"); f != nil && !f.Changed {

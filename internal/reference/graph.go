@@ -134,7 +134,8 @@ func (g *Graph) contract(to map[*Vertex]*Vertex) (links []Link) {
 			}
 			l := Link{a, b, v.Points[0], u.Points[0]}
 			if old := g.contracted(v, u); old != nil {
-				if l.P, l.Q = old.P, old.Q; old.A != v {
+				l.P, l.Q = old.P, old.Q
+				if old.A != v {
 					l.P, l.Q = old.Q, old.P
 				}
 			}

@@ -108,7 +108,8 @@ func (g *Graph) follow(t Trial, follows []int64) Trial {
 
 func (g *Graph) try(t Trial) Trial {
 	t.Values = make([]float64, g.Classes)
-	if t.Outlier = len(t.Edges) == 0; t.Outlier {
+	t.Outlier = len(t.Edges) == 0
+	if t.Outlier {
 		return t
 	}
 	for _, v := range g.Vertices {

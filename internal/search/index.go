@@ -66,7 +66,8 @@ func Path(gallery string) (string, error) {
 func (x *Index) Open(path string) (err error) {
 	x.db, err = store.Open(path, true)
 	if errors.Is(err, store.ErrOld) {
-		if err = os.Remove(path); err == nil {
+		err = os.Remove(path)
+		if err == nil {
 			x.db, err = store.Open(path, true)
 		}
 	}
@@ -110,7 +111,8 @@ func (x *Index) key(item footage.Item, o eye.Options) ([]byte, error) {
 			return nil, fmt.Errorf("opening source: %w", err)
 		}
 		f := file{Path: path}
-		if f.Path, err = filepath.Abs(path); err != nil {
+		f.Path, err = filepath.Abs(path)
+		if err != nil {
 			return nil, err
 		}
 		if info.Mode().IsRegular() {
@@ -166,7 +168,8 @@ func (x *Index) Recording(item footage.Item, o eye.Options, scan func() (Recordi
 	if err != nil || ok {
 		return r, err
 	}
-	if r, err = scan(); err != nil {
+	r, err = scan()
+	if err != nil {
 		return r, err
 	}
 	r.Path, r.Space = item.Path, x.Space.ID
@@ -208,7 +211,8 @@ func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
 			for _, key := range keys {
 				err = errors.Join(err, x.db.Exec("delete from cache where key = ?", key))
 			}
-			if recordings = len(keys); recordings > 0 {
+			recordings = len(keys)
+			if recordings > 0 {
 				err = errors.Join(err, x.db.Erasing())
 			}
 			return err

@@ -43,7 +43,8 @@ func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
 	}
 	to := &DB{path: made.Name(), key: key, prepared: make(map[string]*sqlite3.Stmt)}
 	defer func() {
-		if err = to.explain(err); err != nil { // before there is room again
+		err = to.explain(err)
+		if err != nil { // before there is room again
 			made.Abort()
 		}
 		for _, end := range beside {

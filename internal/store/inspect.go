@@ -45,7 +45,8 @@ func Inspect(path string) (h Health, err error) {
 	}
 	// The last program that closes a database writes the log into it.
 	_, set := d.c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
-	if err = errors.Join(err, set); err == nil {
+	err = errors.Join(err, set)
+	if err == nil {
 		err = d.Read(func() error { return d.examine(&h) })
 	}
 	return h, errors.Join(err, d.Close())

@@ -94,7 +94,8 @@ func Open(path string, create bool) (*DB, error) {
 	}
 	err := d.inspect()
 	if errors.Is(err, fs.ErrNotExist) && create {
-		if err = d.create(); err == nil {
+		err = d.create()
+		if err == nil {
 			err = d.inspect()
 		}
 	}
@@ -262,11 +263,13 @@ func (d *DB) open(path string, alone bool) (err error) {
 	if err := private(path); err != nil {
 		return err
 	}
-	if path, err = filepath.Abs(path); err != nil {
+	path, err = filepath.Abs(path)
+	if err != nil {
 		return err
 	}
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query(d.key)}
-	if d.c, err = sqlite3.OpenFlags(uri.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI); err != nil {
+	d.c, err = sqlite3.OpenFlags(uri.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	if err != nil {
 		return err
 	}
 	exclusive := ""
@@ -392,7 +395,8 @@ func (d *DB) query(sql string, each func(Row) error, args []any) error {
 	s := d.prepared[sql]
 	if s == nil {
 		var err error
-		if s, _, err = d.c.Prepare(sql); err != nil {
+		s, _, err = d.c.Prepare(sql)
+		if err != nil {
 			return err
 		}
 		d.prepared[sql] = s

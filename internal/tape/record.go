@@ -227,7 +227,8 @@ func (p *player) look() (answer [][]byte, err error) {
 		if _, err := p.real.Write(eye.AppendRequest(nil, q)); err != nil {
 			return nil, err
 		}
-		if answer, err = p.hear(q); err != nil {
+		answer, err = p.hear(q)
+		if err != nil {
 			return nil, err
 		}
 		if last := answer[len(answer)-1]; q.Setup != nil && eye.Kind(last[0]) == eye.Failed {

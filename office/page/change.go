@@ -107,7 +107,8 @@ func post[Q any](p *Page, m *http.ServeMux, path, summary, more string, do func(
 				text: "send JSON, with the header Content-Type: application/json"}
 		}
 		var q Q
-		if err = asked(r).err; err == nil {
+		err = asked(r).err
+		if err == nil {
 			err = readBody(r, &q)
 		}
 		var large *http.MaxBytesError

@@ -59,7 +59,8 @@ func (p *Page) read(m *http.ServeMux) {
 				wanted.From = w.Now().At.Add(-days)
 			}
 			if name := q.text("name", false); name != "" {
-				if wanted.Person = w.Number(name); wanted.Person == 0 {
+				wanted.Person = w.Number(name)
+				if wanted.Person == 0 {
 					return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
 				}
 			}

@@ -89,7 +89,8 @@ func (g *Group) note(m *member, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	news := text != m.last
-	if m.last = text; news && g.Changed != nil { // with the lock: the last word is the last state
+	m.last = text
+	if news && g.Changed != nil { // with the lock: the last word is the last state
 		g.Changed(m.name, err)
 	}
 }

@@ -81,7 +81,8 @@ func (d *delivery) next() (m Message, wait time.Duration, ok bool) {
 	}
 	for len(d.promised) > 0 {
 		p := d.promised[0]
-		if wait = time.Until(p.due); wait > 0 {
+		wait = time.Until(p.due)
+		if wait > 0 {
 			return m, wait, false
 		}
 		m = d.message(p.sent.Event)
@@ -100,12 +101,14 @@ func (d *delivery) message(e office.Event) Message {
 	if e.Kind != office.Unknown {
 		return m
 	}
-	if m.Link = d.Link; m.Link != "" && e.Group > 0 {
+	m.Link = d.Link
+	if m.Link != "" && e.Group > 0 {
 		m.Link = fmt.Sprintf("%s/stranger-%d", m.Link, e.Group)
 	}
 	if d.Shot != nil {
 		s := d.Shot(e)
-		if m.Sighting = s.Sighting; d.Faces {
+		m.Sighting = s.Sighting
+		if d.Faces {
 			m.Face, m.Picture, m.clear = s.Face, s.JPEG, s.Clear
 		}
 	}

@@ -51,7 +51,8 @@ func NewWebhook(address string, secret []byte) (*Webhook, error) {
 		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL)
 	}
 	if text, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
-		if secret, err = base64.StdEncoding.DecodeString(text); err != nil {
+		secret, err = base64.StdEncoding.DecodeString(text)
+		if err != nil {
 			return nil, fmt.Errorf("%w: the text after whsec_ is not base64", ErrSecret)
 		}
 	}

@@ -34,7 +34,8 @@ func NewKey(secret [32]byte) Key {
 	values, err := hkdf.Key(sha256.New, secret[:], nil, "faceauth profile: values", chacha20poly1305.KeySize)
 	names, also := hkdf.Key(sha256.New, secret[:], nil, "faceauth profile: names", sha256.Size)
 	aead, wrong := chacha20poly1305.NewX(values)
-	if err = errors.Join(err, also, wrong); err != nil {
+	err = errors.Join(err, also, wrong)
+	if err != nil {
 		panic("profile: " + err.Error()) // only for other lengths
 	}
 	return Key{aead, names}

@@ -95,10 +95,12 @@ func Open(path string, key Key, space face.Space) (*Store, error) {
 }
 
 func (s *Store) open() (err error) {
-	if s.db, err = store.Open(s.path, true); err != nil {
+	s.db, err = store.Open(s.path, true)
+	if err != nil {
 		return err
 	}
-	if s.lock, err = os.Open(s.path); err != nil {
+	s.lock, err = os.Open(s.path)
+	if err != nil {
 		return err
 	}
 	switch err := safefile.Lock(s.lock, patience); {

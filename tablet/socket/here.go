@@ -132,7 +132,8 @@ func (s *service) place(by *call, q question) (managed bool, err error) {
 		return false, fmt.Errorf("connecting to the system bus: %w", errors.Join(err, ctx.Err()))
 	}
 	defer conn.Close()
-	if managed, err = (bus{conn, ctx}).place(uint32(by.pid), by, q); err != nil {
+	managed, err = (bus{conn, ctx}).place(uint32(by.pid), by, q)
+	if err != nil {
 		return managed, err
 	}
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 || err != nil {

@@ -145,7 +145,8 @@ func (s *service) verify(by *call, user string, f []string) (any, error) {
 	var err error
 	asker, pam := uint64(by.uid), by.root() && f[0] != ""
 	if pam {
-		if asker, err = strconv.ParseUint(f[0], 10, 32); err != nil {
+		asker, err = strconv.ParseUint(f[0], 10, 32)
+		if err != nil {
 			return nil, noNumber
 		}
 	}
