@@ -118,6 +118,9 @@ func (o *login) serve(c *cobra.Command) error {
 		}
 	}
 	l, err := socket.Listen(o.socket)
+	if err != nil && served.Broken != nil {
+		return cli.Fail(cli.BadGallery, served.Broken)
+	}
 	if err != nil {
 		return fmt.Errorf("listening for requests: %w", err)
 	}
