@@ -32,31 +32,27 @@ const (
 )
 
 // open connects to the server, and opens the bucket.
-func (m Membership) open(ctx context.Context, more ...nats.Option) (b *bucket, err error) {
-	b = new(bucket)
-	if b.nc, err = m.dial(more...); err != nil {
+func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, error) {
+	nc, err := m.dial(more...)
+	if err != nil {
 		return nil, err
 	}
-	b.js, err = jetstream.New(b.nc)
-	if err == nil {
-		b.s, err = b.js.Stream(ctx, stream)
-	}
+	b, err := openBucket(ctx, nc, 0)
 	if err != nil {
-		b.nc.Close()
-		return nil, fmt.Errorf("opening the bucket of the fleet: %w", err)
+		nc.Close()
 	}
-	return b, nil
+	return b, err
 }
 
-// makeBucket makes the bucket if there is none. Its sequence numbers begin with the time, so those of a
-// later bucket, after the first was lost, are never those of an earlier one.
-func makeBucket(ctx context.Context, nc *nats.Conn, copies int) error {
-	js, err := jetstream.New(nc)
-	if err == nil {
-		_, err = js.Stream(ctx, stream)
+// openBucket opens the bucket; for a number of copies above 0 it makes it if there is none. Its sequence numbers begin
+// with the time, so those of a later bucket, after the first was lost, are never those of an earlier one.
+func openBucket(ctx context.Context, nc *nats.Conn, copies int) (b *bucket, err error) {
+	b = &bucket{nc: nc}
+	if b.js, err = jetstream.New(nc); err == nil {
+		b.s, err = b.js.Stream(ctx, stream)
 	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = js.CreateStream(ctx, jetstream.StreamConfig{
+	if copies > 0 && errors.Is(err, jetstream.ErrStreamNotFound) {
+		b.s, err = b.js.CreateStream(ctx, jetstream.StreamConfig{
 			Name: stream, Subjects: []string{place + ">"}, MaxMsgsPerSubject: 1, MaxMsgSize: 1 << 20,
 			Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
 			Storage: jetstream.FileStorage, Replicas: copies, Duplicates: 100 * time.Millisecond,
@@ -64,9 +60,9 @@ func makeBucket(ctx context.Context, nc *nats.Conn, copies int) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("opening the bucket of the fleet: %w", err)
+		return nil, fmt.Errorf("opening the bucket of the fleet: %w", err)
 	}
-	return nil
+	return b, nil
 }
 
 // get returns a value with its header, or one of nothing if there is none. It waits for the node of a cluster that has

@@ -240,31 +240,20 @@ func (d *syncer) give(ctx context.Context, b *bucket) (more bool, err error) {
 
 // pull fetches values that this device has not seen, and takes them.
 func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
-	var mu sync.Mutex // guards got
-	var got []kept
+	lacking, err := d.lacking(batch)
+	if err != nil || len(lacking) == 0 {
+		return err
+	}
+	got := make([]kept, len(lacking))
 	var work errgroup.Group
 	work.SetLimit(fetchers)
-	for _, n := range batch {
-		id, ok := parseID(n.name)
-		if !ok {
-			continue
-		}
-		lacks, err := d.lacks(id, n.write)
-		if err != nil {
-			return errors.Join(err, work.Wait())
-		}
-		if !lacks {
-			continue
-		}
-		work.Go(func() error {
-			k, err := d.value(ctx, b, id, n.rev)
-			mu.Lock()
-			defer mu.Unlock()
-			got = append(got, k)
+	for i, n := range lacking {
+		work.Go(func() (err error) {
+			got[i], err = d.value(ctx, b, n)
 			return err
 		})
 	}
-	if err := work.Wait(); err != nil || len(got) == 0 {
+	if err := work.Wait(); err != nil {
 		return err
 	}
 	return d.take(got)
@@ -272,13 +261,14 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 
 // value reads a value. What this device cannot read, or what no honest member would write, counts as a
 // record of which nothing is known, so that a device that knows more writes over it.
-func (d *syncer) value(ctx context.Context, b *bucket, id ID, rev uint64) (k kept, err error) {
-	m, err := b.get(ctx, id.String(), rev)
+func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err error) {
+	m, err := b.get(ctx, n.name, n.rev)
 	if err != nil {
 		return k, err
 	}
-	k = kept{id: id, write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
-	if d.m.Ring.Keys.open(id.String(), m.Data, &k.rec) != nil || !k.rec.sane(id) {
+	k = kept{write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
+	k.id, _ = parseID(n.name)
+	if d.m.Ring.Keys.open(n.name, m.Data, &k.rec) != nil || !k.rec.sane(k.id) {
 		k.rec = Record{}
 	}
 	return k, nil
@@ -337,16 +327,6 @@ func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state
 	}
 	err = work.Wait()
 	return won, lost, err
-}
-
-// Waiting returns the number of people with changes that the server does not have yet.
-func Waiting(path string) (n int64, err error) {
-	rows, _, err := gallery.OpenRows(path)
-	if err != nil {
-		return 0, err
-	}
-	n, err = rows.Int("select (select count(*) from shared where not sent) + (select count(*) from touched)")
-	return n, errors.Join(err, rows.Close())
 }
 
 // hear keeps in the gallery whom other devices see.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
@@ -91,15 +92,17 @@ func (b *ledger) root(id ID) *state {
 
 // lives reports whether a person has a place in this gallery.
 func (d *local) lives(r Record) bool {
-	if r.ended() || face.CheckName(r.Name) != nil {
-		return false
-	}
+	return !r.ended() && face.CheckName(r.Name) == nil && len(d.theirs(r)) > 0
+}
+
+// theirs returns the faces of a person that can be labels of this gallery.
+func (d *local) theirs(r Record) (all [][]float32) {
 	for _, f := range r.Faces {
 		if d.usable(f) && !f.Not {
-			return true
+			all = append(all, vector.Floats(f.Vector))
 		}
 	}
-	return false
+	return all
 }
 
 // usable reports whether a face can be a label of this gallery.
@@ -110,15 +113,12 @@ func (d *local) usable(f Face) bool {
 
 // alike reports whether two people have faces that strangers do not share.
 func (d *local) alike(a, b Record) bool {
-	for _, x := range a.Faces {
-		for _, y := range b.Faces {
-			if !d.usable(x) || !d.usable(y) || x.Not || y.Not {
-				continue
-			}
-			if graph.Distance(vector.Floats(x.Vector), vector.Floats(y.Vector), d.space.Scale) <=
-				d.space.ImpostorRadius {
-				return true
-			}
+	others := d.theirs(b)
+	for _, x := range d.theirs(a) {
+		if slices.ContainsFunc(others, func(y []float32) bool {
+			return graph.Distance(x, y, d.space.Scale) <= d.space.ImpostorRadius
+		}) {
+			return true
 		}
 	}
 	return false
@@ -193,7 +193,6 @@ func (b *ledger) merge(s *state) {
 
 // apply brings the gallery in line with a record, and saves it.
 func (b *ledger) apply(s *state) {
-	lives := b.lives(s.rec)
 	if gone := s.person; gone != 0 && s.rec.ended() {
 		s.person = 0
 		b.save(s)
@@ -201,6 +200,7 @@ func (b *ledger) apply(s *state) {
 		b.looked(gone)
 		return
 	}
+	lives := b.lives(s.rec)
 	if lives && s.person == 0 {
 		s.person, _ = b.Person(s.rec.Name) // the name was checked
 		s.name, s.have = s.rec.Name, make(map[faceKey]*held)
@@ -214,9 +214,6 @@ func (b *ledger) apply(s *state) {
 			b.drop(s, key)
 		}
 	}
-	if lives && s.name != s.rec.Name {
-		b.Call(s.person, s.rec.Name)
-	}
 	if lives {
 		b.add(s)
 	}
@@ -224,31 +221,25 @@ func (b *ledger) apply(s *state) {
 	b.looked(s.person)
 }
 
-// add adds the faces of a record that the gallery lacks.
+// add gives a person the name of the record, and the faces that the gallery lacks.
 func (b *ledger) add(s *state) {
-	var faces [2][]Face
-	for key, f := range s.rec.Faces {
-		switch {
-		case s.have[key] != nil || !b.usable(f):
-			continue
-		case f.Not:
-			faces[1] = append(faces[1], f)
-		case b.claim(s, key, f):
-			faces[0] = append(faces[0], f)
-		default:
+	var theirs, not [][]float32
+	for _, key := range slices.Sorted(maps.Keys(s.rec.Faces)) {
+		f := s.rec.Faces[key]
+		if s.have[key] != nil || !b.usable(f) || !f.Not && !b.claim(s, key, f) {
 			continue
 		}
 		s.have[key] = new(held)
-	}
-	for kind, all := range faces { // who has no face cannot have one that is not theirs
-		slices.SortFunc(all, func(a, b Face) int {
-			return cmp.Or(cmp.Compare(a.Clock, b.Clock), bytes.Compare(a.Vector, b.Vector))
-		})
-		var x [][]float32
-		for _, f := range all {
-			x = append(x, vector.Floats(f.Vector))
+		if f.Not {
+			not = append(not, vector.Floats(f.Vector))
+		} else {
+			theirs = append(theirs, vector.Floats(f.Vector))
 		}
-		b.Label(s.person, kind == 1, x, nil)
+	}
+	b.Label(s.person, false, theirs, nil) // first: who has no face cannot have one that is not theirs
+	b.Label(s.person, true, not, nil)
+	if s.name != s.rec.Name {
+		b.Call(s.person, s.rec.Name)
 	}
 	b.Exec("update person set enrolled = max(enrolled, ?) where id = ?", s.rec.Enrolled, s.person)
 }

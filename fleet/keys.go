@@ -151,9 +151,8 @@ func (m Membership) renew(ctx context.Context, path, name string, gone []Member)
 // again gives a server that has lost the newest keys, or is an old copy, what it lacks: the keys, and whom it must not
 // let in.
 func (m Membership) again(ctx context.Context, b *bucket) error {
-	if !m.foreign() && len(m.Ring.Revoked) > 0 {
-		_, err := m.ask(request{What: "revoke", Keys: m.Ring.Revoked})
-		if err != nil {
+	if len(m.Ring.Revoked) > 0 {
+		if _, err := m.ask(request{What: "revoke", Keys: m.Ring.Revoked}); err != nil {
 			return err
 		}
 	}
@@ -187,7 +186,7 @@ func (m *Membership) renewed(ctx context.Context, b *bucket, path string) (old b
 	for _, sealed := range r.For[public(m.Seed)] {
 		var in ring
 		plain, err := box.Open(sealed, m.Ring.Admin)
-		if err != nil || decoding.Unmarshal(plain, &in) != nil || in.check() != nil {
+		if err != nil || decoding.Unmarshal(plain, &in) != nil || !in.sane() {
 			continue
 		}
 		if n := in.Keys.now(); n > now || n == now && len(in.Keys) < len(m.Ring.Keys) {
@@ -216,7 +215,7 @@ func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
 	if err != nil || left {
 		return left, err
 	}
-	all, err := d.m.introduced(ctx, b)
+	all, err := d.m.introduced(ctx, b) // as long as there is a key for those who do not know the new one
 	if err != nil {
 		return true, err
 	}

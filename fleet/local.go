@@ -148,10 +148,17 @@ func (b *ledger) tick() uint64 {
 // look takes what programs have changed in the gallery into the records.
 func (d *local) look() error { return d.write((*ledger).scan) }
 
-// lacks reports whether this device has not seen a write of the server's value of a person.
-func (d *local) lacks(id ID, write string) (bool, error) {
-	seen, err := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], write)
-	return seen == 0, err
+// lacking returns the notes of values of people that this device has not seen.
+func (d *local) lacking(notes []note) (all []note, err error) {
+	for _, n := range notes {
+		id, ok := parseID(n.name)
+		seen, failed := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], n.write)
+		if ok && seen == 0 {
+			all = append(all, n)
+		}
+		err = cmp.Or(err, failed)
+	}
+	return all, err
 }
 
 // missing finds records that the server had once and has no more, because it is an old copy or a new

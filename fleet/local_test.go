@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"bytes"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
@@ -77,138 +79,33 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// shelf is the server's part in memory: a value for each person, written over what was read.
-type shelf struct {
-	values map[ID]kept
-	rev    uint64
-}
+// shelf is the server's part in memory: a value for each person.
+type shelf map[ID]kept
 
-func (s *shelf) put(r kept, over uint64) bool {
-	if s.values[r.id].rev != over {
-		return false
-	}
-	s.rev++
-	r.rev = s.rev
-	s.values[r.id] = r
-	return true
-}
-
-// sync is a session without a network: list, fetch and join, give. Partly ends it anywhere.
-func (h *home) sync(s *shelf, listed *bool, partly bool) {
-	d := h.local()
-	defer d.rows.Close()
-	stop := func() bool { return partly && h.w.r.IntN(4) == 0 }
-	lost := make(map[ID]bool) // who was second joins and tries again
-	for range 10 {
-		var all []kept
-		there := make(map[ID]bool)
-		ids := slices.SortedFunc(maps.Keys(s.values), ID.compare)
-		h.w.r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-		for _, id := range ids {
-			v := s.values[id]
-			there[id] = true
-			lacks, err := d.lacks(id, v.write)
-			try(h.w.t, err)
-			if lacks || lost[id] {
-				var rec Record
-				try(h.w.t, decoding.Unmarshal(encode(v.rec), &rec))
-				v.rec = rec
-				all = append(all, v)
-			}
-		}
-		for len(all) > 0 { // in pieces, as they come
-			n := min(len(all), 1+h.w.r.IntN(3))
-			try(h.w.t, d.take(all[:n]))
-			if all = all[n:]; stop() {
-				return
-			}
-		}
-		if !*listed {
-			try(h.w.t, d.missing(there))
-			*listed = true
-		}
-		try(h.w.t, d.look())
-		puts, err := d.unsent()
-		try(h.w.t, err)
-		if len(puts) == 0 {
-			return
-		}
-		var won []*state
-		for _, p := range puts {
-			p.write = fmt.Sprint(h.name, s.rev)
-			if s.put(kept{id: p.id, rec: p.rec, write: p.write}, p.rev) {
-				p.rev = s.rev
-				won = append(won, p)
-			}
-			lost[p.id] = len(won) == 0 || won[len(won)-1] != p
-			if stop() {
-				return // without the acknowledgement
-			}
-		}
-		try(h.w.t, d.written(won))
-	}
-	if !partly {
-		h.w.fail("%s is not in step after ten rounds", h.name)
-	}
-}
-
-// sync lets homes be in step one after the other.
-func (s *shelf) sync(all ...*home) {
-	listed := true
+// sync lets homes be in step one after the other: each takes what it lacks, and gives what the shelf lacks.
+func (s shelf) sync(all ...*home) {
 	for _, h := range all {
-		h.sync(s, &listed, false)
-	}
-}
-
-// TestRandomRecords runs random worlds of three galleries and a shelf in one process: what users say
-// beside each other and while they are away, ends between any two steps, and old copies put back.
-func TestRandomRecords(t *testing.T) {
-	few := 40
-	if testing.Short() {
-		few = 8
-	}
-	worlds(t, few, func(t *testing.T, seed uint64) {
-		w := newPeople(t, seed)
-		s := &shelf{values: make(map[ID]kept)}
-		var old []map[ID]kept
-		homes := []*home{w.home("a"), w.home("b"), w.home("c")}
-		listed := make([]bool, len(homes))
-		for range *steps {
-			i := w.r.IntN(len(homes))
-			h := homes[i]
-			switch k := w.r.IntN(20); {
-			case k < 11:
-				h.edit()
-			case k < 17:
-				h.sync(s, &listed[i], w.r.IntN(3) == 0)
-			case k == 17 && seed%2 == 0:
-				old = append(old, maps.Clone(s.values))
-			case k == 18 && len(old) > 0:
-				w.say("server is-put-back")
-				clear(listed)
-				s.values = maps.Clone(old[w.r.IntN(len(old))])
-				for _, id := range slices.SortedFunc(maps.Keys(s.values), ID.compare) {
-					v := s.values[id] // a new stream has other numbers
-					s.rev++
-					v.rev = s.rev
-					s.values[id] = v
-				}
-			case k == 17:
-				h.sync(s, &listed[i], false) // what it says later is with the others first
-				h.keep()
-			case k == 18 && len(h.copies) > 0:
-				h.sync(s, &listed[i], false)
-				h.putBack()
-				listed[i] = false
-			}
+		d := h.local()
+		var notes []note
+		for _, id := range slices.SortedFunc(maps.Keys(s), ID.compare) {
+			notes = append(notes, note{name: id.String(), write: s[id].write})
 		}
-		for range 3 {
-			for i, h := range homes {
-				h.sync(s, &listed[i], false)
-			}
+		var got []kept
+		for _, n := range fixture.Must(d.lacking(notes))(h.w.t) {
+			id, _ := parseID(n.name)
+			k := s[id]
+			k.rec = Record{}
+			try(h.w.t, decoding.Unmarshal(encode(s[id].rec), &k.rec))
+			got = append(got, k)
 		}
-		w.check(homes)
-	})
+		try(h.w.t, errors.Join(d.take(got), d.look()))
+		puts := fixture.Must(d.unsent())(h.w.t)
+		for _, p := range puts {
+			p.write, p.rev = cryptorand.Text(), p.rev+1
+			s[p.id] = p.kept
+		}
+		try(h.w.t, errors.Join(d.written(puts), d.rows.Close()))
+	}
 }
 
 // Devices merge people in different ways, and a face of one of them is taken back: it is nowhere
@@ -216,7 +113,7 @@ func TestRandomRecords(t *testing.T) {
 func TestTakenBackOfMerged(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newPeople(t, seed)
-		s := &shelf{values: make(map[ID]kept)}
+		s := make(shelf)
 		a, b, c := w.home("a"), w.home("b"), w.home("c")
 		faces := make(map[string][][]float32)
 		var all [][]float32
@@ -244,7 +141,7 @@ func TestTakenBackOfMerged(t *testing.T) {
 		s.sync(b)
 		d := c.local() // it has the record that stays, and not yet the end of the merged one
 		u := idOf(room.ID, vector.Bytes(faces["u"][0]), 0)
-		try(t, errors.Join(d.take([]kept{s.values[u]}), d.rows.Close()))
+		try(t, errors.Join(d.take([]kept{s[u]}), d.rows.Close()))
 		c.merge("t", "u")
 		s.sync(c, a, b, c)
 		w.check([]*home{a, b, c})
@@ -255,7 +152,7 @@ func TestTakenBackOfMerged(t *testing.T) {
 // to be another person meanwhile, that one has their faces.
 func TestNeverSeen(t *testing.T) {
 	w := newPeople(t, 3)
-	s := &shelf{values: make(map[ID]kept)}
+	s := make(shelf)
 	a, b := w.home("a"), w.home("b")
 	for _, name := range []string{"alice", "mallory", "ann"} {
 		a.enrol(name, w.said(&group{}, w.vector())...)
@@ -267,7 +164,7 @@ func TestNeverSeen(t *testing.T) {
 	a.merge("ann", "alice")
 	s.sync(a, b)
 	w.check([]*home{a, b})
-	if text, where := b.content(); len(s.values) != 1 || len(where) != 2 {
-		t.Errorf("%d values; %s", len(s.values), text)
+	if text, where := b.content(); len(s) != 1 || len(where) != 2 {
+		t.Errorf("%d values; %s", len(s), text)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -48,14 +48,14 @@ type ring struct {
 	Revoked  []string `cbor:"5,keyasint,omitempty"` // keys of devices and invitations
 }
 
-// check returns an error if no value could be sealed with the keys.
-func (r ring) check() error {
+// sane reports whether values can be sealed with the keys.
+func (r ring) sane() bool {
 	for _, k := range r.Keys {
 		if len(k) != chacha20poly1305.KeySize {
-			return errors.New("a key of the fleet has another length")
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // of returns what a member gets of the keys.
@@ -85,10 +85,10 @@ func (m Membership) String() string {
 func ParseInvitation(s string) (m Membership, err error) {
 	text, ok := strings.CutPrefix(strings.TrimSpace(s), invitationHead)
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if !ok || err != nil || decoding.Unmarshal(b, &m) != nil || len(m.URLs) == 0 || m.Name == "" {
+	if !ok || err != nil || decoding.Unmarshal(b, &m) != nil || m.Name == "" || !m.Ring.sane() {
 		return m, errors.New("that is not a whole invitation; copy all of the line that fleet invite has printed")
 	}
-	return m, m.Ring.check()
+	return m, nil
 }
 
 // membershipFile returns the path of the membership of the device with a gallery.
@@ -162,8 +162,8 @@ func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 }
 
 // Join makes the device with a gallery a member, by an invitation. If the answer of the server got lost, the same one
-// works once more. It replaces the membership of another fleet. At a cluster of others the URLs have the user of this
-// device.
+// works once more. It replaces the membership of another fleet. At a cluster of others the URLs must be added to the
+// invitation, with the user of this device; the invitation of the first one has its name alone.
 func Join(ctx context.Context, gallery string, i Membership) error {
 	m := i
 	m.Seed, m.Box = newSeed(nkeys.CreateUser), newSeed(nkeys.CreateCurveKeys)
@@ -191,10 +191,12 @@ func Join(ctx context.Context, gallery string, i Membership) error {
 		return err
 	}
 	defer nc.Close()
-	if len(m.URLs) < 3 {
-		return makeBucket(ctx, nc, 1)
+	copies := 1
+	if len(m.URLs) > 2 {
+		copies = 3
 	}
-	return makeBucket(ctx, nc, 3)
+	_, err = openBucket(ctx, nc, copies)
+	return err
 }
 
 // request is what a member wants of the server, or the device with an invitation.
@@ -211,8 +213,12 @@ type reply struct {
 	Members    []Member   `cbor:"3,keyasint,omitempty"` // all, or those that were revoked
 }
 
-// ask sends a request to the server, at the subject that only this device may use.
+// ask sends a request to the server, at the subject that only this device may use. A cluster of others knows its users
+// itself: nobody is asked there, and the reply is empty.
 func (m Membership) ask(r request) (out reply, err error) {
+	if m.foreign() {
+		return out, nil
+	}
 	nc, err := m.dial()
 	if err != nil {
 		return out, err
@@ -240,30 +246,17 @@ func administrator(gallery string) (Membership, error) {
 	return m, err
 }
 
-// Invite makes an invitation for a device. At a cluster of others it has no user, and any number of
-// devices could use it.
-func Invite(gallery, name string, admin bool) (i Membership, err error) {
+// Invite makes an invitation for a device. At a cluster of others it has no URLs, since those have users, and any number
+// of devices could use it.
+func Invite(gallery, name string, admin bool) (Membership, error) {
 	m, err := administrator(gallery)
 	if err != nil {
-		return i, err
+		return m, err
 	}
-	if m.foreign() {
-		i.Name = name
-		for _, at := range m.URLs {
-			if u, err := url.Parse(at); err == nil {
-				u.User = nil // that of this device
-				i.URLs = append(i.URLs, u.String())
-			}
-		}
-	} else {
-		out, err := m.ask(request{What: "invite", Name: name, Admin: admin})
-		if err != nil {
-			return i, err
-		}
-		i = out.Invitation
-	}
-	i.Ring = m.Ring.of(admin)
-	return i, nil
+	out, err := m.ask(request{What: "invite", Name: name, Admin: admin})
+	i := out.Invitation
+	i.Name, i.Ring = name, m.Ring.of(admin)
+	return i, err
 }
 
 // Revoke shuts a device out at once, and makes a new key for the others; the administrators' devices
@@ -279,20 +272,36 @@ func Revoke(ctx context.Context, gallery, name string) error {
 		return errors.New("a device cannot revoke itself; do it on another administrator's device")
 	}
 	var out reply
-	if name != "" && !m.foreign() {
-		if out, err = m.ask(request{What: "revoke", Name: name}); err != nil {
-			return err
-		}
+	if name != "" {
+		out, err = m.ask(request{What: "revoke", Name: name})
+	}
+	if err != nil {
+		return err
 	}
 	return m.renew(ctx, gallery, name, out.Members)
 }
 
-// Members lists the devices of the fleet of a device. A cluster of others knows its own.
-func Members(gallery string) ([]Member, error) {
-	m, err := readMembership(gallery)
-	if err != nil || m.foreign() {
-		return nil, err
+// Standing is what a device knows of its fleet.
+type Standing struct {
+	Devices []Member `json:"devices"` // none at a cluster of others
+	Waiting int64    `json:"waiting"` // people with changes that the server does not have yet
+}
+
+// Stand asks how the fleet of a device stands.
+func Stand(path string) (s Standing, err error) {
+	m, err := readMembership(path)
+	if err != nil {
+		return s, err
 	}
 	out, err := m.ask(request{What: "members"})
-	return out.Members, err
+	if err != nil {
+		return s, err
+	}
+	rows, _, err := gallery.OpenRows(path)
+	if err != nil {
+		return s, err
+	}
+	s.Devices = out.Members
+	s.Waiting, err = rows.Int("select (select count(*) from shared where not sent) + (select count(*) from touched)")
+	return s, errors.Join(err, rows.Close())
 }

@@ -148,22 +148,25 @@ func (d *device) settled() bool {
 	return d.count("select (select count(*) from shared where not sent) + (select count(*) from touched)") == 0
 }
 
-func (w *world) wait(what string, is func() bool) {
+// wait waits for something, for a minute or in a large fleet more, and returns how long it took.
+func (w *world) wait(what string, is func() bool) time.Duration {
 	w.t.Helper()
-	for begun := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begun) < time.Minute {
+	begun := time.Now()
+	for ; !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begun) < time.Minute*time.Duration(1+*crowd/2000) {
 			continue
 		}
 		all := ""
 		for _, d := range w.devices {
 			text, _ := d.content()
-			all += d.name + ":\n" + text + d.records()
+			all += d.name + ":\n" + text
 			if d.run != nil {
 				all += d.run.out.String()
 			}
 		}
-		w.fail("not after a minute: %s\n%s", what, all)
+		w.fail("in vain: %s\n%s", what, all)
 	}
+	return time.Since(begun)
 }
 
 // agreed reports whether all devices have told all, and know the same.

@@ -3,8 +3,7 @@
 // Package fleet lets devices share people: who is enrolled on one is known on all, and who is
 // forgotten on one is forgotten on all.
 //
-// [Serve] runs the server of a fleet, [Join] makes a device a member, and [Open] and [Device.Run]
-// keep the gallery of a member in step.
+// [Serve] runs the server of a fleet, [Join] makes a device a member, and [Run] keeps its gallery in step.
 //
 // The truth about a person is one record. Each device keeps the records in its gallery's database, and
 // the server for all in a key-value bucket of NATS JetStream, sealed with the key of the fleet, which

@@ -221,7 +221,7 @@ func (s *host) answers(ctx context.Context) (*nats.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err = makeBucket(ctx, nc, 1); err == nil {
+	if _, err = openBucket(ctx, nc, 1); err == nil {
 		_, err = nc.Subscribe(asking+"*", func(m *nats.Msg) {
 			var r request
 			var out reply
@@ -243,27 +243,24 @@ func (s *host) answers(ctx context.Context) (*nats.Conn, error) {
 
 // users returns who may connect, and what each may do there.
 func (s *host) users() (all []*server.NkeyUser) {
+	add := func(key string, may ...string) {
+		all = append(all, &server.NkeyUser{Nkey: key, Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: append(may, asking+key)},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_" + key + ".>"}},
+		}})
+	}
 	for _, m := range s.Members {
-		for _, key := range []string{m.Key, m.Invited} {
-			if key == "" {
-				continue
-			}
-			may := []string{asking + key}
-			if key == m.Key {
-				may = append(may, place+"*", place+herePrefix+key)
-				for _, what := range []string{"STREAM.INFO.%s", "STREAM.MSG.GET.%s", "DIRECT.GET.%s.>",
-					"CONSUMER.CREATE.%s.>", "CONSUMER.MSG.NEXT.%s.>", "CONSUMER.INFO.%s.>", "CONSUMER.DELETE.%s.>"} {
-					may = append(may, "$JS.API."+fmt.Sprintf(what, stream))
-				}
-			}
-			if key == m.Key && m.Admin {
-				may = append(may, place+">")
-			}
-			all = append(all, &server.NkeyUser{Nkey: key, Permissions: &server.Permissions{
-				Publish:   &server.SubjectPermission{Allow: may},
-				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_" + key + ".>"}},
-			}})
+		add(m.Invited)
+		if m.Key == "" {
+			continue
 		}
+		values := place + "*" // of people
+		if m.Admin {
+			values = place + ">"
+		}
+		add(m.Key, values, place+herePrefix+m.Key, "$JS.API.STREAM.INFO."+stream, "$JS.API.STREAM.MSG.GET."+stream,
+			"$JS.API.DIRECT.GET."+stream+".>", "$JS.API.CONSUMER.*."+stream+".>",
+			"$JS.API.CONSUMER.MSG.NEXT."+stream+".>")
 	}
 	return all
 }
@@ -325,8 +322,8 @@ func (s *host) revoke(name string, keys []string) (gone []Member, err error) {
 		}
 		return found
 	})
-	if len(gone) == 0 && name != "" {
-		return nil, fmt.Errorf("no device has the name %q", name)
+	if len(gone) == 0 {
+		return nil, nil
 	}
 	return gone, s.save()
 }

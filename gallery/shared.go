@@ -3,11 +3,9 @@
 package gallery
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -95,19 +93,14 @@ func OfficeLock(gallery, name string) string {
 func (g *Gallery) Here(place string, now time.Time) (There, error) {
 	mine := There{place, now.Unix(), make(map[[16]byte]int64)}
 	err := g.Look(func(t *Tx) error {
-		offices := make(map[string]bool)
 		return t.Query(`select o.name, s.id, p.since / 1000000000 from present p join shared s on s.person = p.person
 			join office o on o.id = p.office order by p.since desc`, func(row Row) error {
-			name := row.ColumnText(0)
-			runs, asked := offices[name]
-			if !asked {
-				f, err := safefile.Open(OfficeLock(g.path, name))
-				if runs = err == nil && errors.Is(safefile.Lock(f, 0), safefile.ErrLocked); err == nil {
-					f.Close()
-				}
-				offices[name] = runs
+			f, err := safefile.Open(OfficeLock(g.path, row.ColumnText(0)))
+			if err != nil {
+				return nil // it does not run
 			}
-			if runs {
+			defer f.Close()
+			if errors.Is(safefile.Lock(f, 0), safefile.ErrLocked) {
 				mine.Since[[16]byte(row.ColumnRawBlob(1))] = row.ColumnInt64(2)
 			}
 			return nil
@@ -127,51 +120,33 @@ func (t *Tx) Elsewhere(device string, all There) error {
 
 // Elsewhere returns who is at another device at the moment at, by number.
 func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
-	var all []There
 	away := make(map[int64]Away)
 	err := g.Look(func(t *Tx) error {
-		err := t.Query("select value from meta where key >= 'here.' and key < 'here/'", func(r Row) error {
+		return t.Query("select value from meta where key >= 'here.' and key < 'here/'", func(r Row) error {
 			var there There
 			err := cbor.Unmarshal(r.ColumnRawBlob(0), &there)
-			if time.Unix(there.At, 0).Add(Lasting).After(at) {
-				all = append(all, there)
+			if err != nil || !time.Unix(there.At, 0).Add(Lasting).After(at) {
+				return err
 			}
-			return err
-		})
-		for _, there := range all {
 			for id, since := range there.Since {
 				person, _ := t.Int("select person from shared where id = ?", id[:])
-				old := away[person].Since
-				if person > 0 && since > old.Unix() && since < 1<<37 {
+				if person > 0 && since > away[person].Since.Unix() && since < 1<<37 {
 					away[person] = Away{there.Place, time.Unix(since, 0)}
 				}
 			}
-		}
-		return cmp.Or(err, t.Err())
+			return t.Err()
+		})
 	})
 	return away, err
 }
 
-// all runs statements with those of the arguments that they name.
-func (t *Tx) all(args []any, statements ...string) error {
-	t.changed, t.gone = true, true
-	for _, sql := range statements {
-		n := len(args)
-		for ; n > 0 && !strings.Contains(sql, fmt.Sprint("?", n)); n-- {
-		}
-		t.Exec(sql, args[:n]...)
-	}
-	return t.failed
-}
-
 // Call gives a person a name that no statement can take back.
 func (t *Tx) Call(person int64, name string) error {
-	t.all([]any{person}, unnamed...)
-	return t.all([]any{person, name}, "update person set name = ?2 where id = ?1")
+	t.changed, t.gone = true, true
+	t.Exec("delete from statement where person = ? and kind = 'renamed' and other is null", person)
+	t.Exec("delete from said where what = 'name' and of = ?", person)
+	return t.Exec("update person set name = ? where id = ?", name, person)
 }
-
-var unnamed = []string{"delete from statement where person = ?1 and kind = 'renamed' and other is null",
-	"delete from said where what = 'name' and of = ?1"}
 
 // Held returns the label by which a face is another person's, and that person, or 0.
 func (t *Tx) Held(vector []byte, person int64) (row, other int64) {
@@ -188,7 +163,9 @@ func (t *Tx) Drop(rows ...int64) error {
 	const gone = `(select id from label where id = ?1 or not valid and (number, rejected) =
 		(select number, rejected from label where id = ?1))`
 	for _, row := range rows {
-		t.all([]any{row}, "delete from said where what = 'label' and of in "+gone, "delete from label where id in "+gone)
+		t.changed, t.gone = true, true
+		t.Exec("delete from said where what = 'label' and of in "+gone, row)
+		t.Exec("delete from label where id in "+gone, row)
 	}
 	return t.failed
 }
@@ -205,14 +182,18 @@ func (t *Tx) Merge(from, to int64) error {
 				select number, ?, rejected, vector, valid from label where id = ?`, to, row)
 			t.Exec("update said set of = ? where what = 'label' and of = ?", t.Last(), row)
 		}
-		t.all([]any{row}, "delete from said where what = 'label' and of = ?1", "delete from label where id = ?1")
+		t.Exec("delete from said where what = 'label' and of = ?", row)
+		t.Exec("delete from label where id = ?", row)
 	}
-	t.all([]any{from}, unnamed...)
-	return t.all([]any{from, to},
+	t.Call(from, "") // no statement about its name stays
+	for _, sql := range []string{
 		"update sighting set person = ?2 where person = ?1", "update event set person = ?2 where person = ?1",
 		"update or ignore present set person = ?2 where person = ?1",
 		"update statement set person = ?2 where person = ?1", "update statement set other = ?2 where other = ?1",
 		"update said set person = ?2 where person = ?1",
 		"update person set enrolled = max(enrolled, (select p.enrolled from person p where p.id = ?1)) where id = ?2",
-		"delete from person where id = ?1")
+	} {
+		t.Exec(sql, from, to)
+	}
+	return t.Exec("delete from person where id = ?", from)
 }

@@ -3,13 +3,11 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
@@ -116,12 +114,17 @@ func (o *options) fleetJoin() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			i, err := fleet.Membership{Name: name}, error(nil)
 			if len(args) == 1 {
-				i, err = readInvitation(c, args[0])
-			} else if len(urls) == 0 || name == "" {
-				err = errors.New("an invitation is missing, or --nats and --device of the first device at a cluster")
+				text := args[0]
+				if text == "-" {
+					fmt.Fscan(io.LimitReader(c.InOrStdin(), 1<<16), &text) // what could not be read is no invitation
+				}
+				i, err = fleet.ParseInvitation(text)
 			}
 			if len(urls) > 0 {
 				i.URLs = urls
+			}
+			if err == nil && (len(i.URLs) == 0 || i.Name == "") {
+				err = errors.New("give an invitation; at a cluster also --nats, and on its first device --device")
 			}
 			if err != nil {
 				return cli.Fail(cli.BadUsage, err)
@@ -145,16 +148,6 @@ func (o *options) fleetJoin() *cobra.Command {
 	f.StringSliceVar(&urls, "nats", nil, "addresses of a NATS cluster; with three the values have three copies")
 	f.StringVar(&name, "device", "", "name of the first device at a NATS cluster")
 	return c
-}
-
-func readInvitation(c *cobra.Command, text string) (i fleet.Membership, err error) {
-	if text == "-" {
-		text, err = bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<16)).ReadString('\n')
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return i, err
-	}
-	return fleet.ParseInvitation(text)
 }
 
 func (o *options) fleetRevoke() *cobra.Command {
@@ -193,23 +186,19 @@ func (o *options) fleetDevices() *cobra.Command {
 		Short: "list the devices of the fleet, and how many changes wait here",
 		Args:  cobra.NoArgs,
 		RunE: o.onDevice(func(c *cobra.Command, path string, _ []string) error {
-			all, err := fleet.Members(path)
+			s, err := fleet.Stand(path)
 			if err != nil {
 				return err
 			}
-			waiting, err := fleet.Waiting(path)
-			if err != nil {
-				return cli.Fail(cli.BadGallery, err)
-			}
 			if o.JSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"devices": all, "waiting": waiting})
+				return json.NewEncoder(c.OutOrStdout()).Encode(s)
 			}
 			t := table.New(c.OutOrStdout(), 3)
-			for _, m := range all {
+			for _, m := range s.Devices {
 				fmt.Fprintf(t, "%s\t%s\n", m.Name, state(m))
 			}
-			if waiting > 0 {
-				fmt.Fprintf(t, "the changes of %s wait on this device\n", cli.Count(int(waiting), "person"))
+			if s.Waiting > 0 {
+				fmt.Fprintf(t, "the changes of %s wait on this device\n", cli.Count(int(s.Waiting), "person"))
 			}
 			return t.Flush()
 		}),
@@ -220,19 +209,17 @@ func (o *options) fleetDevices() *cobra.Command {
 
 // state says where a device is.
 func state(m fleet.Member) string {
-	var is []string
+	is := "away"
 	switch {
 	case m.Online:
-		is = append(is, "connected")
+		is = "connected"
 	case m.Key == "":
-		is = append(is, "invited until "+m.Until.Local().Format(time.DateTime))
-	case m.Seen.IsZero():
-		is = append(is, "away")
-	default:
-		is = append(is, "away since "+m.Seen.Local().Format(time.DateTime))
+		is = "invited until " + m.Until.Local().Format(time.DateTime)
+	case !m.Seen.IsZero():
+		is = "away since " + m.Seen.Local().Format(time.DateTime)
 	}
 	if m.Admin {
-		is = append(is, "administrator")
+		is += ", administrator"
 	}
-	return strings.Join(is, ", ")
+	return is
 }

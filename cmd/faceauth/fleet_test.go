@@ -54,13 +54,8 @@ func TestFleetOffice(t *testing.T) {
 	}
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
 	in("an invitation", func() bool { return line.MatchString(said.String()) })
-	join := func(s *site, invitation string) {
-		if out, err := s.command("fleet", "join", invitation).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	join(a, line.FindString(said.String()))
-	join(b, line.FindString(a.fleet("invite", "hall")))
+	a.fleet("join", line.FindString(said.String()), "--models", fixture.Models(t))
+	b.fleet("join", line.FindString(a.fleet("invite", "hall")), "--models", fixture.Models(t))
 	start("run", "--gallery", filepath.Join(b.dir, "gallery"))
 	door := a.newStage("")
 	r := a.office("door="+door.URL, "--json", "--away", "4s")
