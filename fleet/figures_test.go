@@ -27,7 +27,7 @@ func (p *process) used() float64 {
 }
 
 // write enrols people as rows: the learner of 10,000 people would take minutes.
-func (h *home) write(name string, people, faces int) {
+func (h *device) write(name string, people, faces int) {
 	d := h.local()
 	try(h.w.t, d.write(func(b *ledger) {
 		for i := range people {

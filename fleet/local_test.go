@@ -83,7 +83,7 @@ func TestSeal(t *testing.T) {
 type shelf map[ID]kept
 
 // sync lets homes be in step one after the other: each takes what it lacks, and gives what the shelf lacks.
-func (s shelf) sync(all ...*home) {
+func (s shelf) sync(all ...*device) {
 	for _, h := range all {
 		d := h.local()
 		var notes []note
@@ -144,7 +144,7 @@ func TestTakenBackOfMerged(t *testing.T) {
 		try(t, errors.Join(d.take([]kept{s[u]}), d.rows.Close()))
 		c.merge("t", "u")
 		s.sync(c, a, b, c)
-		w.check([]*home{a, b, c})
+		w.check(a, b, c)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestNeverSeen(t *testing.T) {
 	a.forget("mallory")
 	a.merge("ann", "alice")
 	s.sync(a, b)
-	w.check([]*home{a, b})
+	w.check(a, b)
 	if text, where := b.content(); len(s) != 1 || len(where) != 2 {
 		t.Errorf("%d values; %s", len(s), text)
 	}

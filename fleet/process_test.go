@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -47,22 +48,6 @@ func program(ctx context.Context, args []string) error {
 	return nil
 }
 
-// world is a server and some devices, all processes of their own.
-type world struct {
-	*people
-	at      string // address of the server
-	folder  string
-	server  *process
-	devices []*device
-	copies  []string // of the server
-}
-
-type device struct {
-	*home
-	world *world
-	run   *process
-}
-
 type process struct {
 	*exec.Cmd
 	out fixture.Log
@@ -93,9 +78,9 @@ func (w *world) serve() { w.server = start(w.t, "serve", w.folder, w.at) }
 
 // newWorld returns a server and n devices that run. The ports of worlds with other numbers differ.
 func newWorld(t testing.TB, seed uint64, n int) *world {
+	w := newPeople(t, seed)
 	// Below the ports that connections take, and another one in each run of the tests.
-	port := 21000 + (seed+37*uint64(os.Getpid()))%9000
-	w := &world{people: newPeople(t, seed), at: fmt.Sprintf("127.0.0.1:%d", port)}
+	w.at = fmt.Sprintf("127.0.0.1:%d", 21000+(seed+37*uint64(os.Getpid()))%9000)
 	w.folder = filepath.Join(w.dir, "server")
 	w.serve()
 	t.Cleanup(func() {
@@ -125,7 +110,7 @@ func (w *world) device(name string, admin bool) *device {
 }
 
 func (w *world) join(name string, i Membership) *device {
-	d := &device{home: w.home(name), world: w}
+	d := w.home(name)
 	try(w.t, Join(w.t.Context(), d.path, i))
 	w.devices = append(w.devices, d)
 	d.start()
@@ -210,28 +195,25 @@ func TestRandomWorlds(t *testing.T) {
 	if testing.Short() {
 		few = 1
 	}
-	worlds(t, few, func(t *testing.T, seed uint64) {
-		w := newWorld(t, seed, 3)
-		for range *steps {
-			w.step(seed%2 == 0)
-		}
-		for _, d := range w.devices {
-			d.start()
-		}
-		w.wait("one state", w.agreed)
-		time.Sleep(2 * every)
-		w.wait("it stays", w.agreed)
-		w.check(w.ended())
-	})
-}
-
-// ended ends all devices.
-func (w *world) ended() (all []*home) {
-	for _, d := range w.devices {
-		d.stop(false)
-		all = append(all, d.home)
+	for i := range cmp.Or(*seeds, few) {
+		seed := *seed0 + uint64(i)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newWorld(t, seed, 3)
+			for range *steps {
+				w.step(seed%2 == 0)
+			}
+			for _, d := range w.devices {
+				d.start()
+			}
+			w.wait("one state", w.agreed)
+			time.Sleep(2 * every)
+			w.wait("it stays", w.agreed)
+			for _, d := range w.devices {
+				d.stop(false)
+			}
+			w.check(w.devices...)
+		})
 	}
-	return all
 }
 
 func (w *world) step(oldServers bool) {
@@ -269,7 +251,8 @@ func (w *world) step(oldServers bool) {
 		if !d.settled() {
 			return
 		}
-		d.keep()
+		d.copies = append(d.copies, fmt.Sprint(filepath.Dir(d.path), len(d.copies)))
+		w.copy(filepath.Dir(d.path), d.copies[len(d.copies)-1])
 	case k == 17 && len(d.copies) > 0:
 		d.start() // what it said since is with the server first
 		w.wait(d.name+" settles", d.settled)
@@ -277,7 +260,8 @@ func (w *world) step(oldServers bool) {
 		if !d.settled() {
 			return
 		}
-		d.putBack()
+		w.say("%s is-put-back", d.name)
+		w.copy(d.copies[w.r.IntN(len(d.copies))], filepath.Dir(d.path))
 		d.start()
 	default:
 		time.Sleep(time.Duration(w.r.IntN(700)) * time.Millisecond)

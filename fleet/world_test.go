@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -38,14 +37,19 @@ var room = face.Space{ID: "room", Dim: 16, Scale: 1, Unit: true, Sigma: .2, Gamm
 
 var try = fixture.Check
 
-// people is what users have said in a world, and its devices.
-type people struct {
-	t     testing.TB
-	r     *rand.Rand
-	dir   string
-	names int
-	faces map[string]*fact // by the number of the face
-	log   []string
+// world is what users have said, a server and some devices, which are processes of their own if they run.
+type world struct {
+	t       testing.TB
+	r       *rand.Rand
+	dir     string
+	names   int
+	faces   map[string]*fact // by the number of the face
+	log     []string
+	at      string // address of the server
+	folder  string
+	server  *process
+	devices []*device
+	copies  []string // of the server
 }
 
 // fact is what the model knows of a face.
@@ -68,31 +72,31 @@ func (g *group) root() *group {
 	return g
 }
 
-func newPeople(t testing.TB, seed uint64) *people {
-	return &people{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(), faces: make(map[string]*fact)}
+func newPeople(t testing.TB, seed uint64) *world {
+	return &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(), faces: make(map[string]*fact)}
 }
 
-func (w *people) say(s string, args ...any) {
+func (w *world) say(s string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(s, args...))
 }
 
-func (w *people) fail(s string, args ...any) {
+func (w *world) fail(s string, args ...any) {
 	w.t.Helper()
 	w.t.Fatalf("%s\n%s", fmt.Sprintf(s, args...), strings.Join(w.log, "\n"))
 }
 
-func (w *people) is(what string, got, want any) {
+func (w *world) is(what string, got, want any) {
 	w.t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		w.t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }
 
-func (w *people) vector() []float32 { return w.spread(make([]float32, room.Dim), 1) }
+func (w *world) vector() []float32 { return w.spread(make([]float32, room.Dim), 1) }
 
-func (w *people) near(x []float32) []float32 { return w.spread(x, .06) }
+func (w *world) near(x []float32) []float32 { return w.spread(x, .06) }
 
-func (w *people) spread(x []float32, by float64) []float32 {
+func (w *world) spread(x []float32, by float64) []float32 {
 	v, sum := slices.Clone(x), 0.
 	for i := range v {
 		v[i] += float32(w.r.NormFloat64() * by)
@@ -106,17 +110,18 @@ func (w *people) spread(x []float32, by float64) []float32 {
 
 func keyText(x []float32) string { return string(keyOf(room.ID, false, vector.Bytes(x))) }
 
-// home is a gallery that users change.
-type home struct {
-	w      *people
+// device is a gallery that users change.
+type device struct {
+	w      *world
 	name   string
 	path   string
 	copies []string
 	open   *gallery.Gallery // in the transaction of an edit
+	run    *process
 }
 
-func (w *people) home(name string) *home {
-	h := &home{w: w, name: name, path: filepath.Join(w.dir, name, "faceauth.db")}
+func (w *world) home(name string) *device {
+	h := &device{w: w, name: name, path: filepath.Join(w.dir, name, "faceauth.db")}
 	g, err := gallery.Create(h.path, room, online.Settings{})
 	try(w.t, err)
 	try(w.t, g.Close())
@@ -124,7 +129,7 @@ func (w *people) home(name string) *home {
 }
 
 // hand changes a gallery as another program does, beside the one that takes part.
-func (h *home) hand(do func(g *gallery.Gallery) error) {
+func (h *device) hand(do func(g *gallery.Gallery) error) {
 	h.w.t.Helper()
 	var err error
 	if h.open != nil {
@@ -140,7 +145,7 @@ func (h *home) hand(do func(g *gallery.Gallery) error) {
 }
 
 // said has an office make a correction.
-func (h *home) said(do func(w *office.Office) error) {
+func (h *device) said(do func(w *office.Office) error) {
 	h.w.t.Helper()
 	h.hand(func(g *gallery.Gallery) error {
 		past, err := office.OpenPast(g, "home", office.PastSettings{})
@@ -151,7 +156,7 @@ func (h *home) said(do func(w *office.Office) error) {
 	})
 }
 
-func (h *home) labels(name string) (all [][]float32) {
+func (h *device) labels(name string) (all [][]float32) {
 	h.hand(func(g *gallery.Gallery) error {
 		return g.Look(func(t *gallery.Tx) error {
 			return t.Query("select vector from label where person = ? and valid and not rejected order by vector",
@@ -165,7 +170,7 @@ func (h *home) labels(name string) (all [][]float32) {
 }
 
 // remove takes a face back.
-func (h *home) remove(face []float32) {
+func (h *device) remove(face []float32) {
 	h.w.say("%s removes %x", h.name, keyText(face)[:4])
 	h.w.fact(face).gone = h.name
 	h.hand(func(g *gallery.Gallery) error {
@@ -176,7 +181,7 @@ func (h *home) remove(face []float32) {
 	})
 }
 
-func (w *people) fact(v []float32) *fact {
+func (w *world) fact(v []float32) *fact {
 	f := w.faces[keyText(v)]
 	if f == nil {
 		w.fail("a face that nobody has enrolled")
@@ -184,7 +189,7 @@ func (w *people) fact(v []float32) *fact {
 	return f
 }
 
-func (w *people) said(g *group, faces ...[]float32) [][]float32 {
+func (w *world) said(g *group, faces ...[]float32) [][]float32 {
 	for _, f := range faces {
 		w.faces[keyText(f)] = &fact{group: g}
 	}
@@ -192,7 +197,7 @@ func (w *people) said(g *group, faces ...[]float32) [][]float32 {
 }
 
 // edit does something at random in a gallery, in one transaction: others change it meanwhile.
-func (h *home) edit() {
+func (h *device) edit() {
 	h.hand(func(g *gallery.Gallery) error {
 		return g.Change(func(*gallery.Tx) error {
 			h.open = g
@@ -203,7 +208,7 @@ func (h *home) edit() {
 	})
 }
 
-func (h *home) change() {
+func (h *device) change() {
 	w := h.w
 	var names []string
 	h.hand(func(g *gallery.Gallery) error {
@@ -278,7 +283,7 @@ func (h *home) change() {
 	}
 }
 
-func (h *home) enrol(name string, faces ...[]float32) {
+func (h *device) enrol(name string, faces ...[]float32) {
 	h.w.say("%s enrols %s %x", h.name, name, keyText(faces[0])[:4])
 	h.hand(func(g *gallery.Gallery) error {
 		_, err := g.Enroll(name, faces, time.Unix(1700000000, 0), gallery.Enrolment{Add: true, Force: true})
@@ -286,12 +291,12 @@ func (h *home) enrol(name string, faces ...[]float32) {
 	})
 }
 
-func (h *home) rename(name, to string) {
+func (h *device) rename(name, to string) {
 	h.w.say("%s renames %s to %s", h.name, name, to)
 	h.hand(func(g *gallery.Gallery) error { return g.Rename(name, to) })
 }
 
-func (h *home) forget(name string) {
+func (h *device) forget(name string) {
 	h.w.say("%s forgets %s", h.name, name)
 	for _, f := range h.labels(name) {
 		fact := h.w.fact(f)
@@ -300,7 +305,7 @@ func (h *home) forget(name string) {
 	h.hand(func(g *gallery.Gallery) error { return g.Forget(name) })
 }
 
-func (h *home) merge(name, into string) {
+func (h *device) merge(name, into string) {
 	w := h.w
 	w.say("%s merges %s into %s", h.name, name, into)
 	all := append(h.labels(into), h.labels(name)...)
@@ -314,7 +319,7 @@ func (h *home) merge(name, into string) {
 }
 
 // content returns who is in a gallery, and under which names each face is.
-func (h *home) content() (text string, where map[string][]string) {
+func (h *device) content() (text string, where map[string][]string) {
 	where = make(map[string][]string)
 	all := make(map[string][]string)
 	h.query(`select name, rejected, vector from label join person on person.id = person where valid`,
@@ -331,27 +336,27 @@ func (h *home) content() (text string, where map[string][]string) {
 	return text, where
 }
 
-func (h *home) query(sql string, each func(store.Row) error, args ...any) {
+func (h *device) query(sql string, each func(store.Row) error, args ...any) {
 	h.w.t.Helper()
 	db, err := store.Open(h.path, false)
 	try(h.w.t, err)
 	try(h.w.t, errors.Join(db.Query(sql, each, args...), db.Close()))
 }
 
-func (h *home) count(sql string, args ...any) (n int64) {
+func (h *device) count(sql string, args ...any) (n int64) {
 	h.w.t.Helper()
 	h.query(sql, func(r store.Row) error { n = r.ColumnInt64(0); return nil }, args...)
 	return n
 }
 
-func (h *home) local() *local {
+func (h *device) local() *local {
 	rows, space, err := gallery.OpenRows(h.path)
 	try(h.w.t, err)
 	return &local{rows, space}
 }
 
 // check compares the galleries with each other and with what users have said.
-func (w *people) check(all []*home) {
+func (w *world) check(all ...*device) {
 	w.t.Helper()
 	text, where := all[0].content()
 	for _, h := range all[1:] {
@@ -388,7 +393,7 @@ func (w *people) check(all []*home) {
 }
 
 // copy makes a folder as another one is, as a backup of the whole disk does.
-func (w *people) copy(folder, to string) {
+func (w *world) copy(folder, to string) {
 	entries, _ := os.ReadDir(to)
 	for _, e := range entries {
 		try(w.t, os.RemoveAll(filepath.Join(to, e.Name())))
@@ -396,24 +401,5 @@ func (w *people) copy(folder, to string) {
 	try(w.t, os.CopyFS(to, os.DirFS(folder)))
 	for _, secret := range []string{"server.json", "faceauth.db-fleet"} {
 		os.Chmod(filepath.Join(to, secret), 0o600)
-	}
-}
-
-// keep copies a device, and putBack gives it one of these copies.
-func (h *home) keep() {
-	h.copies = append(h.copies, fmt.Sprint(filepath.Dir(h.path), len(h.copies)))
-	h.w.copy(filepath.Dir(h.path), h.copies[len(h.copies)-1])
-}
-
-func (h *home) putBack() {
-	h.w.say("%s is-put-back", h.name)
-	h.w.copy(h.copies[h.w.r.IntN(len(h.copies))], filepath.Dir(h.path))
-}
-
-// worlds runs worlds with other numbers.
-func worlds(t *testing.T, few int, run func(t *testing.T, seed uint64)) {
-	for i := range cmp.Or(*seeds, few) {
-		seed := *seed0 + uint64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { run(t, seed) })
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
@@ -44,16 +43,9 @@ func TestFleetOffice(t *testing.T) {
 	const at = "127.0.0.1:30931"
 	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at,
 		"--monitor", "127.0.0.1:30932")
-	in := func(what string, is func() bool) {
-		t.Helper()
-		for end := time.Now().Add(longest); !is(); time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("in vain: %s; the devices said %s", what, said)
-			}
-		}
-	}
+	t.Cleanup(func() { t.Log(said) })
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
-	in("an invitation", func() bool { return line.MatchString(said.String()) })
+	waits(t, "an invitation", func() bool { return line.MatchString(said.String()) })
 	a.fleet("join", line.FindString(said.String()), "--models", fixture.Models(t))
 	b.fleet("join", line.FindString(a.fleet("invite", "hall")), "--models", fixture.Models(t))
 	start("run", "--gallery", filepath.Join(b.dir, "gallery"))
@@ -65,8 +57,8 @@ func TestFleetOffice(t *testing.T) {
 	b.enrol("bob")
 	r.awaits(office.Arrived, "bob")
 	b.tells("rename", "bob", "robert")
-	in("the other name", func() bool { return strings.Join(a.people(), " ") == "robert" })
-	in("both devices are connected", func() bool {
+	waits(t, "the other name", func() bool { return strings.Join(a.people(), " ") == "robert" })
+	waits(t, "both devices are connected", func() bool {
 		out := a.fleet("devices", "--json")
 		return strings.Count(out, `"connected":true`) == 2 && strings.Contains(out, `"waiting":0`)
 	})
@@ -76,7 +68,7 @@ func TestFleetOffice(t *testing.T) {
 		t.Error(health.Status)
 	}
 	b.tells("remove", "robert")
-	in("robert is forgotten", func() bool { return len(a.people()) == 0 })
+	waits(t, "robert is forgotten", func() bool { return len(a.people()) == 0 })
 	a.fleet("revoke", "hall")
-	in("the device is shut out", func() bool { return strings.Contains(said.String(), "was revoked") })
+	waits(t, "the device is shut out", func() bool { return strings.Contains(said.String(), "was revoked") })
 }

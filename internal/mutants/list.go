@@ -162,5 +162,5 @@ var all = []mutant{
 	{"a member that says so becomes an administrator", "fleet/keys.go",
 		"!hmac.Equal(i.Admin, m.Ring.vouch(key))", "false", "fleet"},
 	{"what no honest member writes counts", "fleet/device.go",
-		"|| !k.rec.sane(id)", "", "fleet"},
+		"|| !k.rec.sane(k.id)", "", "fleet"},
 }
