@@ -208,9 +208,9 @@ func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
 	}
 	now := d.m.Ring.Keys.now()
 	err = d.rows.Records(false, func(t *gallery.Tx) error {
-		old, _ := t.Int("select count(*) from shared where key < ? and rev > 0", int64(now))
-		left = old > 0
-		return t.Exec("update shared set sent = 0 where key < ? and rev > 0", int64(now))
+		old, err := t.Ints("update shared set sent = 0 where key < ? and rev > 0 returning 1", int64(now))
+		left = len(old) > 0
+		return err
 	})
 	if err != nil || left {
 		return left, err

@@ -2,6 +2,11 @@
 
 package fleet
 
+import (
+	"maps"
+	"slices"
+)
+
 // scan takes what programs have changed in the gallery into the records.
 func (b *ledger) scan() {
 	people, _ := b.Ints("select person from touched order by 1")
@@ -12,6 +17,7 @@ func (b *ledger) scan() {
 	// not lost where only half of it has arrived.
 	clock := b.tick()
 	var there, gone []*state
+	var moved map[faceKey]Face // nothing new is said of faces that another one of these people had: they keep their clocks
 	for _, person := range people {
 		s := b.of(person)
 		switch {
@@ -19,14 +25,9 @@ func (b *ledger) scan() {
 		case s.first != nil:
 			there = append(there, s)
 		case !s.rec.ended():
-			gone = append(gone, s)
+			gone, moved = append(gone, s), joinFaces(moved, s.rec.Faces)
 		}
 		b.looked(person)
-	}
-	// Faces that another one of these people had before keep their clocks: nothing new is said of them.
-	var moved map[faceKey]Face
-	for _, s := range gone {
-		moved = joinFaces(moved, s.rec.Faces)
 	}
 	holds := make(map[faceKey]*state)
 	for _, s := range there {
@@ -37,7 +38,7 @@ func (b *ledger) scan() {
 	}
 	for _, s := range gone {
 		into := whither(s.rec, holds)
-		b.clear(s)
+		b.drop(s, slices.Collect(maps.Keys(s.have))...)
 		s.person, s.sent = 0, false
 		if into == nil {
 			s.rec = join(s.rec, Record{Forgotten: true})
@@ -75,17 +76,11 @@ func whither(r Record, holds map[faceKey]*state) (into *state) {
 	return into
 }
 
-// drop removes a face that was taken back.
-func (b *ledger) drop(s *state, key faceKey) {
-	b.Drop(s.have[key].rows...)
-	b.looked(s.person)
-	delete(s.have, key)
-}
-
-// clear removes faces that are not those of somebody without faces.
-func (b *ledger) clear(s *state) {
-	for key := range s.have {
-		b.drop(s, key)
+// drop removes faces that were taken back.
+func (b *ledger) drop(s *state, keys ...faceKey) {
+	for _, key := range keys {
+		b.Drop(s.have[key].rows...)
+		delete(s.have, key)
 	}
 	b.looked(s.person)
 }
@@ -99,7 +94,7 @@ func (b *ledger) of(person int64) *state {
 	s = &state{person: person}
 	b.read(s)
 	if s.first == nil {
-		b.clear(s)
+		b.drop(s, slices.Collect(maps.Keys(s.have))...) // somebody without faces has none that are not theirs
 		return nil
 	}
 	// The number is taken if this person was forgotten or merged, and is here again.

@@ -15,11 +15,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -195,18 +193,11 @@ func (s *host) options() (*server.Options, error) {
 		TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
 		SyncAlways: true, // an acknowledged value is on the disk even if the power fails
 	}
-	if o.Host, o.Port, err = address(s.set.Listen); err == nil && s.set.Monitor != "" {
-		o.HTTPHost, o.HTTPPort, err = address(s.set.Monitor)
+	addresses := fmt.Sprintf("listen: %q\n", s.set.Listen)
+	if s.set.Monitor != "" {
+		addresses += fmt.Sprintf("http: %q\n", s.set.Monitor)
 	}
-	return o, err
-}
-
-func address(text string) (host string, port int, err error) {
-	host, number, err := net.SplitHostPort(text)
-	if err == nil {
-		port, err = strconv.Atoi(number)
-	}
-	return host, port, err
+	return o, o.ProcessConfigString(addresses)
 }
 
 // asking is the subject of requests. The key of the device that asks ends it: NATS lets no other device

@@ -29,23 +29,21 @@ func OpenRows(path string) (g *Gallery, space face.Space, err error) {
 	err = db.Exec(`create temp trigger kept after delete on label begin
 		insert into dropped values(old.id, old.person, old.number, old.rejected, old.vector);
 	end`)
+	var learned struct {
+		Space face.Space `cbor:"space"`
+	}
 	if err == nil {
 		err = db.Query("select snapshot from learned", func(r store.Row) error {
-			var s struct {
-				Space face.Space `cbor:"space"`
-			}
-			err := cbor.Unmarshal(r.ColumnRawBlob(0), &s)
-			space = s.Space
-			return err
+			return cbor.Unmarshal(r.ColumnRawBlob(0), &learned)
 		})
 	}
-	if err == nil && space.ID == "" {
+	if err == nil && learned.Space.ID == "" {
 		err = fmt.Errorf("gallery %s: nothing was written into it yet", path)
 	}
 	if err != nil {
 		return nil, space, errors.Join(err, db.Close())
 	}
-	return &Gallery{db: db, path: path}, space, nil
+	return &Gallery{db: db, path: path}, learned.Space, nil
 }
 
 // Int returns the number in the first row of a result, or 0.

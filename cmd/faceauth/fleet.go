@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/fleet"
@@ -164,14 +165,10 @@ func (o *options) fleetRevoke() *cobra.Command {
 			if anew == (len(args) == 1) {
 				return cli.Fail(cli.BadUsage, errors.New("give the name of a device, or --renew"))
 			}
-			name, said := "", "the fleet has a new key"
-			if !anew {
-				name, said = args[0], args[0]+" is shut out"
-			}
-			err := fleet.Revoke(c.Context(), path, name)
+			err := fleet.Revoke(c.Context(), path, strings.Join(args, ""))
 			if err == nil {
-				fmt.Fprintln(c.OutOrStdout(), said+"; all people are sealed with a new key while this device runs faceauth "+
-					"office or faceauth fleet run")
+				fmt.Fprintln(c.OutOrStdout(), "the fleet has a new key; all people are sealed with it while this device "+
+					"runs faceauth office or faceauth fleet run")
 			}
 			return err
 		}),
