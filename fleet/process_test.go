@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -156,19 +157,11 @@ func (w *world) wait(what string, is func() bool) time.Duration {
 
 // agreed reports whether all devices have told all, and know the same.
 func (w *world) agreed() bool {
-	first := ""
-	for i, d := range w.devices {
-		if !d.settled() {
-			return false
-		}
+	first, _ := w.devices[0].content()
+	return !slices.ContainsFunc(w.devices, func(d *device) bool {
 		text, _ := d.content()
-		if i == 0 {
-			first = text
-		} else if text != first {
-			return false
-		}
-	}
-	return true
+		return text != first || !d.settled()
+	})
 }
 
 func (w *world) known(name string, at ...*device) {
@@ -216,6 +209,14 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
+// settle stops a device when the server has all that it has, and reports whether that is so still.
+func (d *device) settle(hard bool) bool {
+	d.start()
+	d.w.wait(d.name+" settles", d.settled)
+	d.stop(hard)
+	return d.settled()
+}
+
 func (w *world) step(oldServers bool) {
 	d := w.devices[w.r.IntN(len(w.devices))]
 	switch k := w.r.IntN(20); {
@@ -245,24 +246,16 @@ func (w *world) step(oldServers bool) {
 		}
 		w.serve()
 	case k == 16:
-		d.start() // nobody can know of people who were never shared, and forgotten after the copy
-		w.wait(d.name+" settles", d.settled)
-		d.stop(true)
-		if !d.settled() {
-			return
+		if d.settle(true) { // nobody can know of people who were never shared, and forgotten after the copy
+			d.copies = append(d.copies, fmt.Sprint(filepath.Dir(d.path), len(d.copies)))
+			w.copy(filepath.Dir(d.path), d.copies[len(d.copies)-1])
 		}
-		d.copies = append(d.copies, fmt.Sprint(filepath.Dir(d.path), len(d.copies)))
-		w.copy(filepath.Dir(d.path), d.copies[len(d.copies)-1])
 	case k == 17 && len(d.copies) > 0:
-		d.start() // what it said since is with the server first
-		w.wait(d.name+" settles", d.settled)
-		d.stop(w.r.IntN(2) == 0)
-		if !d.settled() {
-			return
+		if d.settle(w.r.IntN(2) == 0) { // what it said since is with the server first
+			w.say("%s is-put-back", d.name)
+			w.copy(d.copies[w.r.IntN(len(d.copies))], filepath.Dir(d.path))
+			d.start()
 		}
-		w.say("%s is-put-back", d.name)
-		w.copy(d.copies[w.r.IntN(len(d.copies))], filepath.Dir(d.path))
-		d.start()
 	default:
 		time.Sleep(time.Duration(w.r.IntN(700)) * time.Millisecond)
 	}
