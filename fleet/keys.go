@@ -109,9 +109,25 @@ func (m Membership) publishKeys(ctx context.Context, b *bucket, all map[string]i
 	return b.put(ctx, keyName, encode(r))
 }
 
-// renew makes a new key, of which revoked members learn nothing: those that the server has let go, and those of a name.
-// If one was an administrator, the administrators' key is new, too.
-func (m Membership) renew(ctx context.Context, path, name string, gone []Member) error {
+// Revoke shuts a device out at once, and makes a new key for the others; the administrators' devices seal all values anew
+// while they run. What the device has enrolled stays. At a cluster of others, remove its user first. Without a name it only
+// makes a new key, after which nobody can read old copies of the server's values.
+func Revoke(ctx context.Context, path, name string) error {
+	m, err := administrator(path)
+	if err != nil {
+		return err
+	}
+	if name == m.Name {
+		return errors.New("a device cannot revoke itself; do it on another administrator's device")
+	}
+	var gone []Member // those that the server has let go, and those of the name
+	if name != "" {
+		out, err := m.ask(request{What: "revoke", Name: name})
+		if err != nil {
+			return err
+		}
+		gone = out.Members
+	}
 	b, err := m.open(ctx)
 	if err != nil {
 		return err
@@ -139,7 +155,7 @@ func (m Membership) renew(ctx context.Context, path, name string, gone []Member)
 		delete(all, g.Key)
 	}
 	if admin {
-		m.Ring.replace()
+		m.Ring.replace() // one who is gone has the administrators' key
 	}
 	m.Ring.Keys.add()
 	if err := m.publishKeys(ctx, b, all); err != nil {

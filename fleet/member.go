@@ -259,28 +259,6 @@ func Invite(gallery, name string, admin bool) (Membership, error) {
 	return i, err
 }
 
-// Revoke shuts a device out at once, and makes a new key for the others; the administrators' devices
-// seal all values anew while they run. What the device has enrolled stays. At a cluster of others,
-// remove its user first. Without a name it only makes a new key, after which nobody can read old
-// copies of the server's values.
-func Revoke(ctx context.Context, gallery, name string) error {
-	m, err := administrator(gallery)
-	if err != nil {
-		return err
-	}
-	if name == m.Name {
-		return errors.New("a device cannot revoke itself; do it on another administrator's device")
-	}
-	var out reply
-	if name != "" {
-		out, err = m.ask(request{What: "revoke", Name: name})
-	}
-	if err != nil {
-		return err
-	}
-	return m.renew(ctx, gallery, name, out.Members)
-}
-
 // Standing is what a device knows of its fleet.
 type Standing struct {
 	Devices []Member `json:"devices"` // none at a cluster of others

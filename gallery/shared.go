@@ -20,10 +20,10 @@ import (
 // saves, dropped has the labels that are gone and may be in its snapshot. The tables shared and touched belong to that
 // program; touched has the people whose name or labels have changed, and those who were removed. The error wraps
 // [fs.ErrNotExist] or one of the package.
-func OpenRows(path string) (g *Gallery, space face.Space, err error) {
+func OpenRows(path string) (*Gallery, face.Space, error) {
 	db, err := store.Open(path, false)
 	if err != nil {
-		return nil, space, fmt.Errorf("opening gallery %s: %w", path, err)
+		return nil, face.Space{}, fmt.Errorf("opening gallery %s: %w", path, err)
 	}
 	// The learner finds the vectors of the labels in its snapshot, until it has followed.
 	err = db.Exec(`create temp trigger kept after delete on label begin
@@ -41,7 +41,7 @@ func OpenRows(path string) (g *Gallery, space face.Space, err error) {
 		err = fmt.Errorf("gallery %s: nothing was written into it yet", path)
 	}
 	if err != nil {
-		return nil, space, errors.Join(err, db.Close())
+		return nil, learned.Space, errors.Join(err, db.Close())
 	}
 	return &Gallery{db: db, path: path}, learned.Space, nil
 }

@@ -115,11 +115,10 @@ func (o *options) fleetJoin() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			i, err := fleet.Membership{Name: name}, error(nil)
 			if len(args) == 1 {
-				text := args[0]
-				if text == "-" {
-					fmt.Fscan(io.LimitReader(c.InOrStdin(), 1<<16), &text) // what could not be read is no invitation
+				if args[0] == "-" {
+					fmt.Fscan(io.LimitReader(c.InOrStdin(), 1<<16), &args[0]) // what could not be read is no invitation
 				}
-				i, err = fleet.ParseInvitation(text)
+				i, err = fleet.ParseInvitation(args[0])
 			}
 			if len(urls) > 0 {
 				i.URLs = urls
