@@ -65,17 +65,12 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 		d.rows, d.space, err = gallery.OpenRows(path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, errors.Join(err, d.lock.Close())
 	}
 	return d, nil
 }
 
-func (d *syncer) close() (err error) {
-	if d.rows != nil {
-		err = d.rows.Close()
-	}
-	return errors.Join(err, d.lock.Close())
-}
+func (d *syncer) close() error { return errors.Join(d.rows.Close(), d.lock.Close()) }
 
 const (
 	every    = 800 * time.Millisecond // after it a program's change of the gallery is seen

@@ -248,16 +248,11 @@ func (b *ledger) add(s *state) {
 // whom it was said later, and is taken from the other.
 func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	row, person := b.Held(f.Vector, s.person)
-	if row == 0 {
+	ids := b.ids("person = ?", person)
+	if len(ids) == 0 {
 		return true
 	}
-	other := b.load("person = ?", person)
-	if other == nil {
-		return true
-	}
-	if b.states[other.id] != nil {
-		other = b.states[other.id]
-	}
+	other := b.state(ids[0])
 	its, there := other.rec.Faces[key]
 	if !there || its.Gone { // it goes when the other one is looked at
 		return true
