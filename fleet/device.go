@@ -263,7 +263,7 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 	}
 	k = kept{write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
 	k.id, _ = parseID(n.name)
-	if d.m.Ring.Keys.open(n.name, m.Data, &k.rec) != nil || !k.rec.sane(k.id) {
+	if !d.m.Ring.Keys.open(n.name, m.Data, &k.rec) || !k.rec.sane(k.id) {
 		k.rec = Record{}
 	}
 	return k, nil
@@ -335,7 +335,7 @@ func (d *syncer) hear(ctx context.Context, b *bucket, notes []note) error {
 			return err
 		}
 		var i introduction
-		if d.m.Ring.Keys.open(n.name, sealed.Data, &i) != nil || face.CheckName(i.Place) != nil {
+		if !d.m.Ring.Keys.open(n.name, sealed.Data, &i) || face.CheckName(i.Place) != nil {
 			i.There = gallery.There{} // of a member that was revoked
 		}
 		i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay

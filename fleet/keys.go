@@ -66,7 +66,7 @@ func (m Membership) introduced(ctx context.Context, b *bucket) (map[string]intro
 			return nil, err
 		}
 		var i introduction
-		if m.Ring.Keys.open(name, sealed.Data, &i) != nil || !nkeys.IsValidPublicCurveKey(i.Box) ||
+		if !m.Ring.Keys.open(name, sealed.Data, &i) || !nkeys.IsValidPublicCurveKey(i.Box) ||
 			slices.Contains(m.Ring.Revoked, key) {
 			continue
 		}

@@ -21,7 +21,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
@@ -160,8 +159,6 @@ func encode(v any) []byte {
 // sealed anew.
 type Keys map[uint32][]byte
 
-var errSealed = errors.New("a value that this device cannot read")
-
 func (k Keys) now() (n uint32) {
 	for i := range k {
 		n = max(n, i)
@@ -198,15 +195,12 @@ func (k Keys) seal(place string, v any) []byte {
 	return a.Seal(out, nonce, encode(v), []byte("faceauth fleet "+place))
 }
 
-// open decodes into v what seal has made of its encoding. The error is errSealed.
-func (k Keys) open(place string, sealed []byte, v any) error {
+// open decodes into v what seal has made of its encoding, and reports whether one of the keys has sealed it for the place.
+func (k Keys) open(place string, sealed []byte, v any) bool {
 	a, err := chacha20poly1305.NewX(k[numberOf(sealed)])
-	if err != nil {
-		return errSealed
+	if err != nil || len(sealed) < sealedHead {
+		return false
 	}
 	plain, err := a.Open(nil, sealed[4:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
-	if err != nil || decoding.Unmarshal(plain, v) != nil {
-		return errSealed
-	}
-	return nil
+	return err == nil && decoding.Unmarshal(plain, v) == nil
 }
