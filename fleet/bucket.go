@@ -48,7 +48,8 @@ func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, err
 // with the time, so those of a later bucket, after the first was lost, are never those of an earlier one.
 func openBucket(ctx context.Context, nc *nats.Conn, copies int) (b *bucket, err error) {
 	b = &bucket{nc: nc}
-	if b.js, err = jetstream.New(nc); err == nil {
+	b.js, err = jetstream.New(nc)
+	if err == nil {
 		b.s, err = b.js.Stream(ctx, stream)
 	}
 	if copies > 0 && errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -120,7 +121,8 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 			if err != nil {
 				return // it is no value
 			}
-			n := note{strings.TrimPrefix(m.Subject(), place), m.Headers().Get("Write"), info.Sequence.Stream, info.NumPending == 0}
+			name := strings.TrimPrefix(m.Subject(), place)
+			n := note{name, m.Headers().Get("Write"), info.Sequence.Stream, info.NumPending == 0}
 			select {
 			case notes <- n:
 			case <-ctx.Done():

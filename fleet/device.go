@@ -55,13 +55,16 @@ func Run(ctx context.Context, path string, tell func(string)) error {
 
 func open(path string, tell func(string)) (_ *syncer, err error) {
 	d := &syncer{path: path, tell: tell}
-	if d.m, err = readMembership(path); err != nil {
+	d.m, err = readMembership(path)
+	if err != nil {
 		return nil, err
 	}
-	if d.lock, err = os.OpenFile(membershipFile(path)+"-lock", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	d.lock, err = os.OpenFile(membershipFile(path)+"-lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
 		return nil, err
 	}
-	if err = safefile.Lock(d.lock, 0); err == nil {
+	err = safefile.Lock(d.lock, 0)
+	if err == nil {
 		d.rows, d.space, err = gallery.OpenRows(path)
 	}
 	if err != nil {
@@ -120,11 +123,13 @@ func (d *syncer) refresh(ctx context.Context) {
 		left, err := rows.Int("select count(*) from dropped")
 		if err == nil && left > 0 && was > 0 {
 			var g *gallery.Gallery
-			if g, err = gallery.Open(d.path, d.space); err == nil {
+			g, err = gallery.Open(d.path, d.space)
+			if err == nil {
 				err = errors.Join(g.Save(), g.Close())
 			}
 		}
-		if was = left; err != nil {
+		was = left
+		if err != nil {
 			d.tell(err.Error())
 		}
 	}
@@ -155,7 +160,8 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 		return err
 	}
 	defer stop()
-	if err = d.follow(ctx, b, notes, inStep); ctx.Err() != nil {
+	err = d.follow(ctx, b, notes, inStep)
+	if ctx.Err() != nil {
 		err = cmp.Or(b.nc.LastError(), err)
 	}
 	return err
@@ -277,7 +283,8 @@ func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 			return false, err
 		}
 		won, lost, err := d.put(ctx, b, all)
-		if err = errors.Join(err, d.written(won)); err != nil {
+		err = errors.Join(err, d.written(won))
+		if err != nil {
 			return true, err
 		}
 		if err := d.pull(ctx, b, lost); err != nil { // others were faster: join, and try again

@@ -502,11 +502,13 @@ func TestCluster(t *testing.T) {
 	_, configuration, _ := strings.Cut(string(page), "```\n")
 	configuration, _, _ = strings.Cut(configuration, "```")
 	w := newPeople(t, 9006)
+	// Ports of this run: another one may be on this machine.
+	at := func(n int) string { return fmt.Sprint("127.0.0.1:", 30000+os.Getpid()%270*10+n) }
+	route := func(n int) string { return at(n%3 + 5) }
 	node := func(n int) *process {
-		text := strings.NewReplacer("server_name: n1", fmt.Sprint("server_name: n", n), "0.0.0.0:4222",
-			fmt.Sprint("127.0.0.1:3091", n), "0.0.0.0:6222", fmt.Sprint("127.0.0.1:3092", n), "/var/lib/nats",
-			filepath.Join(w.dir, fmt.Sprint("n", n)), "n2:6222", fmt.Sprint("127.0.0.1:3092", n%3+1), "n3:6222",
-			fmt.Sprint("127.0.0.1:3092", (n+1)%3+1), "tls {", "# {", `"..."`, `"p"`).Replace(configuration)
+		text := strings.NewReplacer("server_name: n1", fmt.Sprint("server_name: n", n), "0.0.0.0:4222", at(n),
+			"0.0.0.0:6222", route(n), "/var/lib/nats", filepath.Join(w.dir, fmt.Sprint("n", n)),
+			"n2:6222", route(n+1), "n3:6222", route(n+2), "tls {", "# {", `"..."`, `"p"`).Replace(configuration)
 		path := filepath.Join(w.dir, fmt.Sprint(n, ".conf"))
 		try(t, os.WriteFile(path, []byte(text), 0o600))
 		p := &process{Cmd: exec.Command(program, "-c", path)}
@@ -531,7 +533,7 @@ func TestCluster(t *testing.T) {
 		}
 		i.URLs = nil
 		for n := range 3 {
-			i.URLs = append(i.URLs, fmt.Sprintf("nats://%s:p@127.0.0.1:3091%d", user, n+1))
+			i.URLs = append(i.URLs, fmt.Sprintf("nats://%s:p@%s", user, at(n+1)))
 		}
 		d := w.home(user)
 		w.wait(user+" joins", func() bool {

@@ -261,7 +261,8 @@ func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	gone := Face{Clock: min(f.Clock, its.Clock), Gone: true}
 	f.Clock = min(max(f.Clock, its.Clock, gone.Clock+1), latest) // later than the mark, if the two are merged
 	s.sent, other.sent = false, false
-	if s.rec.Faces[key], other.rec.Faces[key] = gone, f; wins {
+	s.rec.Faces[key], other.rec.Faces[key] = gone, f
+	if wins {
 		s.rec.Faces[key], other.rec.Faces[key] = f, gone
 		b.Drop(row)
 		b.looked(person)

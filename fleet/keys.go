@@ -133,7 +133,8 @@ func Revoke(ctx context.Context, path, name string) error {
 		return err
 	}
 	defer b.nc.Close()
-	if _, err = m.renewed(ctx, b, path); err != nil { // another administrator may have made a key
+	_, err = m.renewed(ctx, b, path)
+	if err != nil { // another administrator may have made a key
 		return err
 	}
 	all, err := m.introduced(ctx, b)
@@ -195,7 +196,8 @@ func (m *Membership) renewed(ctx context.Context, b *bucket, path string) (old b
 	}
 	var r renewal
 	box, err := nkeys.FromCurveSeed([]byte(m.Box))
-	if err = cmp.Or(err, decoding.Unmarshal(there.Data, &r)); err != nil {
+	err = cmp.Or(err, decoding.Unmarshal(there.Data, &r))
+	if err != nil {
 		return false, fmt.Errorf("reading the keys of the fleet: %w", err)
 	}
 	now := m.Ring.Keys.now()

@@ -97,14 +97,16 @@ func (b books) write(path string) error {
 // save writes the members, and has NATS let them in, and nobody else.
 func (s *host) save() error {
 	err := s.books.write(filepath.Join(s.folder, Books))
-	if s.o.Nkeys = s.users(); err != nil || s.nats == nil {
+	s.o.Nkeys = s.users()
+	if err != nil || s.nats == nil {
 		return err
 	}
 	return s.nats.ReloadOptions(s.o.Clone())
 }
 
 // Copy copies what of a server no device can give back: who its members are, and its key. From and to are its file
-// [Books] in the folder of a server, or a backup of it. Who reads it can pose as the server, and learns no name and no face.
+// [Books] in the folder of a server, or a backup of it. Who reads it can pose as the server, and learns no name and
+// no face.
 // To the server of a backup the devices give the people when they connect.
 func Copy(from, to string) error {
 	b, err := readBooks(from)
@@ -130,7 +132,8 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 	if err != nil {
 		return err
 	}
-	if s.o, err = s.options(); err != nil {
+	s.o, err = s.options()
+	if err != nil {
 		return err
 	}
 	if len(s.set.URLs) == 0 {
@@ -151,7 +154,8 @@ func Serve(ctx context.Context, folder string, set ServerSettings, ready func(fi
 	if err != nil {
 		return err
 	}
-	if s.nats, err = server.NewServer(s.o.Clone()); err != nil {
+	s.nats, err = server.NewServer(s.o.Clone())
+	if err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
 	s.nats.Start()
@@ -187,7 +191,8 @@ func (s *host) options() (*server.Options, error) {
 	}
 	pair := tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: s.Key}
 	o := &server.Options{
-		ServerName: serverName, NoSigs: true, NoLog: true, AlwaysEnableNonce: true, Users: []*server.User{{Username: serverName, Password: s.own}},
+		ServerName: serverName, NoSigs: true, NoLog: true, AlwaysEnableNonce: true,
+		Users:     []*server.User{{Username: serverName, Password: s.own}},
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		JetStream: true, StoreDir: s.folder, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
 		TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
@@ -212,7 +217,8 @@ func (s *host) answers(ctx context.Context) (*nats.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if _, err = openBucket(ctx, nc, 1); err == nil {
+	_, err = openBucket(ctx, nc, 1)
+	if err == nil {
 		_, err = nc.Subscribe(asking+"*", func(m *nats.Msg) {
 			var r request
 			var out reply

@@ -40,9 +40,9 @@ func TestFleetOffice(t *testing.T) {
 			c.Wait()
 		})
 	}
-	const at = "127.0.0.1:30931"
+	at, monitor := fixture.ClosedAddress(t), fixture.ClosedAddress(t)
 	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at,
-		"--monitor", "127.0.0.1:30932")
+		"--monitor", monitor)
 	t.Cleanup(func() { t.Log(said) })
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
 	waits(t, "an invitation", func() bool { return line.MatchString(said.String()) })
@@ -62,7 +62,7 @@ func TestFleetOffice(t *testing.T) {
 		out := a.fleet("devices", "--json")
 		return strings.Count(out, `"connected":true`) == 2 && strings.Contains(out, `"waiting":0`)
 	})
-	health := fixture.Must(http.Get("http://127.0.0.1:30932/healthz"))(t)
+	health := fixture.Must(http.Get("http://" + monitor + "/healthz"))(t)
 	health.Body.Close()
 	if health.StatusCode != http.StatusOK {
 		t.Error(health.Status)
