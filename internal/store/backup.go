@@ -35,6 +35,8 @@ func (d *DB) Backup(path string) error {
 	return d.explain(publish(made, free))
 }
 
+var errRemoved = errors.New("another program has removed the copy while it was made")
+
 // copy writes the database into a new file beside path, and checks it. On error there is no such file.
 func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
 	made, err = safefile.Create(path)
@@ -44,6 +46,9 @@ func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
 	to := &DB{path: made.Name(), key: key, prepared: make(map[string]*sqlite3.Stmt)}
 	defer func() {
 		err = to.explain(err)
+		if err != nil && !there(to.path) {
+			err = errRemoved
+		}
 		if err != nil { // before there is room again
 			made.Abort()
 		}

@@ -46,6 +46,8 @@ func (d *DB) Daily(now time.Time) error {
 	switch {
 	case err == nil, there(path): // another program has made the copy
 		return nil
+	case errors.Is(err, errRemoved): // it erases what the copy had, and the next call makes another one
+		return nil
 	case erasing && !errors.Is(err, ErrFull), failed == nil && again != erased:
 		return nil // another program has removed it, because somebody in it was forgotten before it began or since
 	}
@@ -67,6 +69,9 @@ func (d *DB) daily(path string, now time.Time, erased int64) error {
 	}
 	defer made.Abort()
 	err = publish(made, func() error {
+		if !there(made.Name()) {
+			return errRemoved
+		}
 		again, _, err := d.erased()
 		if err == nil && again != erased {
 			err = errors.New("somebody was forgotten") // the next call makes another one

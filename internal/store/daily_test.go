@@ -191,6 +191,35 @@ func TestDailyTogether(t *testing.T) {
 	}
 }
 
+// A copy that another program removes while it is made, since it erases somebody, is no error.
+func TestDailyRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "faceauth.db")
+	d := open(t, path)
+	enrol(t, d, "alexandria")
+	many := "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) " +
+		"insert into label(number, person, rejected, vector) select i, 1, 0, randomblob(8000) from n"
+	fixture.Check(t, d.Exec(many))
+	removed, ended := make(chan bool), make(chan error)
+	go func() { ended <- d.Daily(noon(1)) }()
+	go func() {
+		defer close(removed)
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+			parts, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".faceauth.db-2026-*"))
+			if len(parts) > 0 && os.Remove(parts[0]) == nil {
+				return
+			}
+		}
+	}()
+	<-removed
+	if err := <-ended; err != nil {
+		t.Errorf("error %v", err)
+	}
+	fixture.Check(t, d.Daily(noon(1)))
+	if files := left(t, filepath.Dir(path)); !strings.Contains(files, "-2026-11-01") {
+		t.Errorf("there is no copy: %s", files)
+	}
+}
+
 // On a full disk there is no copy, the old ones make room, and the database goes on.
 func TestDailyFullDisk(t *testing.T) {
 	dir := fixture.NewDisk(t, 24<<20).Dir
