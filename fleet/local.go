@@ -175,12 +175,14 @@ func (d *local) missing(there map[ID]bool) error {
 
 // unsent returns some records that the server does not have as they are.
 func (d *local) unsent() (all []*state, err error) {
-	err = d.write(func(b *ledger) {
+	err = d.rows.Look(func(t *gallery.Tx) error {
+		b := &ledger{local: d, Tx: t}
 		for _, id := range b.ids(fmt.Sprint("not sent limit ", portion)) {
 			if s := b.load("id = ?", id[:]); s != nil && s.whole() {
 				all = append(all, s)
 			}
 		}
+		return cmp.Or(b.err, b.Err())
 	})
 	return all, err
 }
