@@ -25,7 +25,7 @@ type Gathered struct {
 
 // Gather takes the first faces in frames that may be enrolled as one person, until there are enough or the frames end.
 // The frames must be upright, and made for an enrolment: eye.Options with the gate Enrol. It calls step for each face.
-// The error is that of the frames.
+// It returns the error of the frames.
 func Gather(frames iter.Seq2[face.Frame, error], space face.Space, w Wanted, step func()) (Gathered, error) {
 	g := Gathered{Refused: make(map[string]int)}
 	for f, err := range frames {

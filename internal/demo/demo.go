@@ -24,8 +24,8 @@ import (
 // ErrNoStills is returned by [Find] if the stills are not on this machine.
 var ErrNoStills = errors.New("the demo's stills are not on this machine")
 
-// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or that of the package faceauth,
-// or that of the gocv module in Go's module cache.
+// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or the folder of the package faceauth,
+// or the gocv module in Go's module cache.
 func Find() (string, error) {
 	tried := []string{os.Getenv("FACEAUTH_DEMO_FACES")}
 	if tried[0] == "" {

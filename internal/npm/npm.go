@@ -2,9 +2,9 @@
 
 // Package npm fetches packages from an npm registry, without npm: [Client.Fetch], and [Unpack].
 //
-// The registry is the one that npm itself would use: that of NPM_CONFIG_REGISTRY, else of the user's file npmrc, with the
-// password that the file has for it. A file npmrc in the present
-// folder is not trusted. Without a configuration it is npm's own registry.
+// It asks the registry that npm itself would use: the one in NPM_CONFIG_REGISTRY, else in the user's file npmrc, with the
+// token that the file has for it. A file npmrc in the present folder is not trusted. Without a configuration it is npm's
+// own registry.
 package npm
 
 import (

@@ -115,8 +115,9 @@ func New(w *office.Office, o Options) (*Page, error) {
 				"the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), seeing: make(chan struct{}, 1),
-		streams: make(chan struct{}, mostStreams), misses: misses{most: mostMisses}, sent: misses{most: mostSent}, run: rand.Text()[:8]}
+	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8],
+		seeing: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams),
+		misses: misses{most: mostMisses}, sent: misses{most: mostSent}}
 	p.description = sync.OnceValue(p.describe)
 	frames, err := p.frames()
 	if err != nil {
