@@ -21,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -564,7 +565,7 @@ func TestPastOverRestarts(t *testing.T) {
 		}
 	}
 	for _, e := range w.Events(0, 99, nil) {
-		if e.Kind == office.Unknown && e.Name != "sue" {
+		if e.Kind == presence.Unknown && e.Name != "sue" {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -695,7 +696,7 @@ func TestPoor(t *testing.T) {
 	g := people(t)
 	k := new(recorded)
 	o := k.options()
-	now := moment(90)
+	now := noon.Add(90 * time.Second)
 	o.Now = func() time.Time { return now }
 	w := office.New(g, o)
 	script := frames(strings.Repeat(n(40, "s")+n(60, "-"), 3) + n(5, "s") + n(60, "-") + n(40, "s") + n(9, "a"))

@@ -6,18 +6,15 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // The parts of an office that have tests of their own.
 type (
-	Room      = room
-	RoomState = roomState
-	InView    = Seen
-	Groups    = groups
+	Groups = groups
 )
 
 var (
-	NewRoom   = newRoom
 	NewGroups = newGroups
 	Best      = best
 )
@@ -30,7 +27,7 @@ func Minute(w *Office) {
 }
 
 // State returns who is present, as it was last recorded.
-func (p *Past) State() RoomState {
+func (p *Past) State() presence.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state

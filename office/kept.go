@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Portrait is the picture of a face that the learner keeps. At most one of the numbers is not 0.
@@ -158,7 +160,7 @@ func (w *book) Choose(name string, face uint64) error {
 type Probably struct {
 	Name   string `json:"name"`
 	Person int64  `json:"person"`
-	Near
+	sighting.Near
 }
 
 // mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
@@ -182,7 +184,7 @@ func (w *book) suppose(g *Stranger) {
 	}
 	g.asked, g.Probably = len(asked), nil
 	if name := w.gallery.Name(person); name != "" {
-		g.Probably = &Probably{name, person, nearAt(w.gallery.Space(), distance)}
+		g.Probably = &Probably{name, person, sighting.NearAt(w.gallery.Space(), distance)}
 	}
 }
 
@@ -196,8 +198,8 @@ type Shot struct {
 
 // Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
 // not kept, or if a user has named, ignored or forgotten this person since.
-func (w *book) Shot(e Event) (s Shot) {
-	if e.Kind != Unknown {
+func (w *book) Shot(e presence.Event) (s Shot) {
+	if e.Kind != presence.Unknown {
 		return s
 	}
 	w.mu.Lock()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -130,7 +131,7 @@ func TestLastPicture(t *testing.T) {
 // of somebody who has a name, and none at all if strangers are not kept.
 func TestShot(t *testing.T) {
 	g := people(t)
-	var e office.Event
+	var e presence.Event
 	all := frames(n(40, "s"))
 	for i := range all {
 		all[i].Samples[0].JPEG = fmt.Append(nil, "picture ", i)
@@ -140,7 +141,7 @@ func TestShot(t *testing.T) {
 	var w *office.Office
 	k := new(recorded)
 	o := k.options()
-	o.Event = func(x office.Event) { e = x }
+	o.Event = func(x presence.Event) { e = x }
 	clear := func(when string, want bool) (s office.Shot) {
 		t.Helper()
 		if s = w.Shot(e); s.Sighting == 0 || want != (s.JPEG != nil) || want && (s.Clear < 5 ||
@@ -151,13 +152,13 @@ func TestShot(t *testing.T) {
 	}
 	w = office.New(g, o)
 	nothing(t, w.Run(t.Context(), []office.Camera{film(all, map[int]func(){35: func() {
-		if e.Kind != office.Unknown {
+		if e.Kind != presence.Unknown {
 			t.Fatalf("%+v", e)
 		}
 		clear("in view", true)
 	}})}))
 	clear("afterwards", true)
-	if s := w.Shot(office.Event{Kind: office.Unknown, Camera: "hall", At: e.At}); s.Sighting != 0 {
+	if s := w.Shot(presence.Event{Kind: presence.Unknown, Camera: "hall", At: e.At}); s.Sighting != 0 {
 		t.Errorf("another camera: %+v", s)
 	}
 	nothing(t, w.Name(e.Group, "sue", false))

@@ -21,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // spot returns the face of person i: in a place of their own.
@@ -96,7 +97,7 @@ func busy(path, kind string) error {
 	}
 	fmt.Println("open")
 	var first sync.Once
-	w := office.New(g, office.Options{Past: p, Keep: true, Event: func(office.Event) {
+	w := office.New(g, office.Options{Past: p, Keep: true, Event: func(presence.Event) {
 		first.Do(func() { fmt.Println("event") })
 	}})
 	go w.Run(context.Background(), []office.Camera{{Name: "street", Open: func(context.Context,

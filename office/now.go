@@ -8,28 +8,29 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
 // Now is the state of an office at one moment.
 type Now struct {
-	At      time.Time     `json:"at"`
-	Cameras []View        `json:"cameras"`
-	People  []Presence    `json:"people"`  // the people who are present
-	Unknown int           `json:"unknown"` // number of further people without a name
-	Known   []KnownPerson `json:"known"`
-	Keeps   bool          `json:"keeps"`  // keeps faces of strangers
-	Learns  bool          `json:"learns"` // learns from the faces that it sees
-	Room    online.Room   `json:"room"`
-	Disk    Disk          `json:"disk"`
+	At      time.Time           `json:"at"`
+	Cameras []View              `json:"cameras"`
+	People  []presence.Presence `json:"people"`  // the people who are present
+	Unknown int                 `json:"unknown"` // number of further people without a name
+	Known   []KnownPerson       `json:"known"`
+	Keeps   bool                `json:"keeps"`  // keeps faces of strangers
+	Learns  bool                `json:"learns"` // learns from the faces that it sees
+	Room    online.Room         `json:"room"`
+	Disk    Disk                `json:"disk"`
 }
 
 // View is the present view of one camera.
 type View struct {
 	Health
-	Door Door   `json:"door,omitempty"`
-	Seen []Seen `json:"seen"`
+	Door presence.Door   `json:"door,omitempty"`
+	Seen []presence.Seen `json:"seen"`
 	// Far is the number of sightings of the day whose faces were all too small to judge.
 	Far int `json:"far"`
 }
@@ -46,9 +47,9 @@ func (w *Office) Now() Now {
 	for i, p := range n.People {
 		n.People[i].Name = w.gallery.Name(p.ID)
 	}
-	slices.SortFunc(n.People, func(a, b Presence) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(n.People, func(a, b presence.Presence) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range w.views {
-		n.Cameras = append(n.Cameras, View{Health: v.health, Door: v.camera.Door, Seen: append([]Seen{}, v.seen...),
+		n.Cameras = append(n.Cameras, View{Health: v.health, Door: v.camera.Door, Seen: append([]presence.Seen{}, v.seen...),
 			Far: v.farOn(n.At)})
 	}
 	return n
@@ -111,7 +112,7 @@ func (w *book) Picture(camera string) (jpeg []byte, known bool) {
 }
 
 // Visit is somebody's time in view: sightings of one person, or of one group of unknown faces, between which they were
-// away for at most [PresenceSettings].Away.
+// away for at most [presence.Settings].Away.
 type Visit struct {
 	Person    int64          `json:"person,omitempty"`
 	Name      string         `json:"name,omitempty"`
@@ -161,7 +162,7 @@ func (w *keeper) visits(q Wanted) []Visit {
 		v.Sightings = slices.Insert(v.Sightings, 0, x.ID)
 		v.Cameras = slices.DeleteFunc(v.Cameras, func(c string) bool { return c == x.Camera })
 		v.Cameras = slices.Insert(v.Cameras, 0, x.Camera)
-		v.First, v.Face, v.Live = earlier(v.First, x.First), cmp.Or(v.Face, x.Face), v.Live || x.Live
+		v.First, v.Face, v.Live = presence.Earlier(v.First, x.First), cmp.Or(v.Face, x.Face), v.Live || x.Live
 		if x.Trust == sighting.Confirmed {
 			v.Trust = x.Trust
 		}
@@ -252,8 +253,8 @@ func (w *keeper) everybody() []KnownPerson {
 			all[i].Place, all[i].Since = a.Place, a.Since
 		}
 	}
-	for id, p := range w.room.people {
-		if i, there := r.at[id]; there {
+	for _, p := range w.room.People() {
+		if i, there := r.at[p.ID]; there {
 			x := &all[i]
 			x.Here, x.Place, x.Since, x.Last = true, "", p.Since, x.Last.Truncate(time.Minute)
 		}

@@ -50,7 +50,7 @@
 // that look like the person, and all names, and overwrites their bytes ([Office.Forget]). An event that a sink is just
 // sending may still arrive.
 //
-// Nobody leaves because a camera is down: who was seen there last stays for [PresenceSettings].Hold, and the camera
+// Nobody leaves because a camera is down: who was seen there last stays for [presence.Settings].Hold, and the camera
 // must be back and look for Away before they can leave. After a restart all cameras must look first.
 //
 // # Caveats
@@ -72,6 +72,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -93,7 +94,7 @@ func New(g *gallery.Gallery, o Options) *Office {
 	}
 	w.mu = &w.past.mu
 	w.unknown = newGroups(g.Space(), w.past.s.Retention)
-	w.room = newRoom(o.Presence, w.past.state)
+	w.room = presence.New(o.Presence, w.past.state)
 	w.kept = g.Learner().Counts().Learned
 	w.note(g.Update())
 	w.note(w.reload())
@@ -103,7 +104,7 @@ func New(g *gallery.Gallery, o Options) *Office {
 
 // Options of an [Office]. A zero field means the default.
 type Options struct {
-	Presence PresenceSettings
+	Presence presence.Settings
 	Freeze   bool // recognise people and learn nothing
 	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
 	Faceless bool
@@ -117,11 +118,11 @@ type Options struct {
 	Now   func() time.Time // default time.Now
 
 	// All cameras wait while one of these functions runs. They must not call the Office.
-	Event  func(Event)                                    // called with each event, in order
-	Health func(Health)                                   // called when a camera fails or works again
-	Frame  func(camera string, at time.Time, seen []Seen) // called with each frame
-	Room   func(online.Room)                              // called when room becomes short, or is no longer
-	Disk   func(Disk)                                     // called when writing to disk fails or works again
+	Event  func(presence.Event)                                    // called with each event, in order
+	Health func(Health)                                            // called when a camera fails or works again
+	Frame  func(camera string, at time.Time, seen []presence.Seen) // called with each frame
+	Room   func(online.Room)                                       // called when room becomes short, or is no longer
+	Disk   func(Disk)                                              // called when writing to disk fails or works again
 }
 
 func (o Options) defaults() Options {
@@ -192,7 +193,7 @@ type Camera struct {
 	// which faces are one person. Two of them, and not three, then give a name, if they agree. What confirms a name
 	// stays: two different looks near enrolled faces.
 	Stills bool
-	Door   Door // whose faces it sees: "" for people in a room
+	Door   presence.Door // whose faces it sees: "" for people in a room
 }
 
 // Health describes the state of a camera.
@@ -220,8 +221,8 @@ func (h Health) Sentence() string {
 }
 
 // Run watches cameras until ctx ends or all cameras have ended. Call it once. When all cameras have ended, it reports
-// that all people have left, unless one is an [Entrance]. The error comes from the learner or from a camera with Ends, or
-// tells that data could not be written until the end. A failure to write in between does not end Run: see [Disk].
+// that all people have left, unless one is a [presence.Entrance]. The error comes from the learner or from a camera with
+// Ends, or tells that data could not be written until the end. A failure to write in between does not end Run: see [Disk].
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

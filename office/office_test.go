@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -136,7 +137,7 @@ func (k *recorded) options() office.Options {
 		Clock:   func(f face.Frame) time.Time { return noon.Add(f.Time) },
 		Now:     func() time.Time { return noon.Add(time.Second) },
 		Backoff: time.Millisecond,
-		Event: func(e office.Event) {
+		Event: func(e presence.Event) {
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			k.events = append(k.events, fmt.Sprintf("%s %s %s %g", e.Kind, e.Name, e.Camera, e.At.Sub(noon).Seconds()))

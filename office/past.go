@@ -15,6 +15,7 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -61,10 +62,10 @@ type Past struct {
 
 	temporary bool
 
-	state   roomState // as it was recorded last
-	present bool      // who is present is not written
-	waiting []Event   // not written, the oldest first
-	lost    int       // events that were dropped and never written
+	state   presence.State   // as it was recorded last
+	present bool             // who is present is not written
+	waiting []presence.Event // not written, the oldest first
+	lost    int              // events that were dropped and never written
 	queues  map[string]*Queue
 }
 
@@ -153,7 +154,7 @@ func (p *Past) begin(t *gallery.Tx) error {
 	}
 	const people = "select person, since, last, camera, trust from present where office = ? order by person"
 	t.Query(people, func(r gallery.Row) error {
-		p.state.People = append(p.state.People, Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
+		p.state.People = append(p.state.People, presence.Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
 			Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3), Trust: sighting.Trust(r.ColumnText(4))})
 		return nil
 	}, p.id)
@@ -201,7 +202,7 @@ type Queue struct {
 }
 
 // record adds events and the state of the room after them.
-func (p *Past) record(s roomState, all []Event) {
+func (p *Past) record(s presence.State, all []presence.Event) {
 	p.present = p.present || !slices.Equal(s.People, p.state.People)
 	p.state = s
 	p.waiting = append(p.waiting, all...)
@@ -271,13 +272,13 @@ func (p *Past) dirty() bool { return p.present || len(p.waiting) > 0 }
 
 // Events returns the last n events that are wanted before the event with the given number (0: before none), the newest
 // first. Nil wants all.
-func (w *Office) Events(id uint64, n int, wanted func(Event) bool) []Event {
+func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []presence.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, all := w.past, []Event{}
+	p, all := w.past, []presence.Event{}
 	oldest := max(0, int64(p.state.Last)-int64(p.s.Events))
 	w.look(func(t *gallery.Tx) error {
-		return p.rows(t, "number < ? and number > ? order by number desc", func(e Event) error {
+		return p.rows(t, "number < ? and number > ? order by number desc", func(e presence.Event) error {
 			if len(all) == n {
 				return errEnough
 			}
@@ -291,11 +292,11 @@ func (w *Office) Events(id uint64, n int, wanted func(Event) bool) []Event {
 }
 
 // rows calls each with the written events for which a condition holds.
-func (p *Past) rows(t *gallery.Tx, condition string, each func(Event) error, args ...any) error {
+func (p *Past) rows(t *gallery.Tx, condition string, each func(presence.Event) error, args ...any) error {
 	return t.Query(`select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known, coalesce(name, '')
 		from event left join person on person.id = event.person where office = ? and `+condition,
 		func(r gallery.Row) error {
-			e := Event{ID: uint64(r.ColumnInt64(0)), Kind: EventKind(r.ColumnText(1)), Person: r.ColumnInt64(2),
+			e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.EventKind(r.ColumnText(1)), Person: r.ColumnInt64(2),
 				Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4), Trust: sighting.Trust(r.ColumnText(5)),
 				At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7))}
 			e.Name = p.nameOf(e.Kind, e.Person, r.ColumnText(8))
@@ -308,9 +309,9 @@ func (p *Past) rows(t *gallery.Tx, condition string, each func(Event) error, arg
 
 // nameOf returns the name of the person of an event. Who has no faces any more keeps the last name, except as a stranger
 // who was named.
-func (p *Past) nameOf(kind EventKind, person int64, last string) string {
+func (p *Past) nameOf(kind presence.EventKind, person int64, last string) string {
 	name := p.g.Name(person)
-	if name == "" && kind != Unknown {
+	if name == "" && kind != presence.Unknown {
 		name = last
 	}
 	return name
@@ -333,11 +334,11 @@ func (p *Past) Queue(sink string) *Queue {
 
 // Next returns the oldest event in the queue. Ok is false for an empty queue. An event of an unknown person has no
 // name, also if the person has got one since.
-func (q *Queue) Next() (e Event, ok bool) {
+func (q *Queue) Next() (e presence.Event, ok bool) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
 	q.p.g.Look(func(t *gallery.Tx) error {
-		return q.p.rows(t, "number > ? order by number limit 1", func(x Event) error {
+		return q.p.rows(t, "number > ? order by number limit 1", func(x presence.Event) error {
 			e, ok = x, true
 			return nil
 		}, int64(q.done))
@@ -348,7 +349,7 @@ func (q *Queue) Next() (e Event, ok bool) {
 			e, ok = x, true
 		}
 	}
-	if e.Kind == Unknown {
+	if e.Kind == presence.Unknown {
 		e.Name, e.Person = "", 0
 	}
 	return e, ok

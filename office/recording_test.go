@@ -15,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -76,8 +77,8 @@ func TestSystemStrangerAtAnyRate(t *testing.T) {
 					shown = append(shown, f)
 				}
 				var told []time.Duration
-				o := office.Options{Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }, Event: func(e office.Event) {
-					if e.Kind == office.Unknown {
+				o := office.Options{Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }, Event: func(e presence.Event) {
+					if e.Kind == presence.Unknown {
 						told = append(told, e.Known.Sub(noon))
 					}
 				}}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -316,7 +317,7 @@ type keeper struct {
 	gallery *gallery.Gallery
 	past    *Past
 	unknown *groups
-	room    *room
+	room    *presence.Room
 	views   []*view
 	seen    bool              // somebody was seen, which is not written yet
 	ended   []*sighted        // sightings that are not written since they ended
@@ -474,7 +475,7 @@ func (w *keeper) minute() {
 }
 
 // tell records events, writes them with the state of the room, and then reports them.
-func (w *keeper) tell(events []Event) {
+func (w *keeper) tell(events []presence.Event) {
 	if len(events) == 0 {
 		return
 	}
@@ -486,10 +487,8 @@ func (w *keeper) tell(events []Event) {
 }
 
 // record records events and the state of the room.
-func (w *keeper) record(events []Event) {
-	for id, p := range w.room.people {
-		p.Name = cmp.Or(w.gallery.Name(id), p.Name) // the last one, of somebody who is forgotten
-	}
+func (w *keeper) record(events []presence.Event) {
+	w.room.Name(w.gallery.Name)
 	for i, e := range events {
 		events[i].Name = cmp.Or(w.gallery.Name(e.Person), e.Name)
 	}

@@ -295,9 +295,9 @@ func (w *book) retract(s Sighting) {
 			w.room.Retract(mistaken, other.ID, true) // the event is told below
 		}
 	})
-	p := w.room.people[mistaken]
-	others := p != nil && known &&
-		(s.Last.Before(p.Since) || len(w.visits(Wanted{Person: mistaken, From: p.Since})) > 0)
+	since := w.room.Since(mistaken)
+	others := !since.IsZero() && known &&
+		(s.Last.Before(since) || len(w.visits(Wanted{Person: mistaken, From: since})) > 0)
 	w.tell(w.room.Retract(mistaken, s.ID, others))
 }
 

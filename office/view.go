@@ -7,49 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Seen is a face in the latest frame of a camera.
-type Seen struct {
-	Sighting uint64         `json:"sighting"`
-	Box      [4]int         `json:"box"`              // left, top, right and bottom, in pixels
-	Name     string         `json:"name"`             // "": not known, or not yet recognised
-	Person   int64          `json:"person,omitempty"` // number of that person
-	Share    float64        `json:"share"`            // share of the evidence for the name, in [0,1]
-	Trust    sighting.Trust `json:"trust,omitempty"`  // how the name is known
-	Near                    // of this face, if it has the name
-	Group    uint64         `json:"group,omitempty"`  // its group of unknown faces
-	Ignored  bool           `json:"ignored"`          // a user ignores the group
-	Reason   string         `json:"reason,omitempty"` // why this picture was not used
-	Unknown  bool           `json:"-"`                // enough was seen to say that it is nobody known
-}
-
-// Near says how near a face is to the enrolled faces of its person.
-type Near struct {
-	Distance float64 `json:"distance,omitempty"` // to the nearest of them; 0 without a name
-	// Rarity says how seldom a stranger comes as near, in words; "" in a space that was not measured.
-	Rarity string `json:"rarity,omitempty"`
-}
-
 // near returns how near a face with a name is.
-func near(space face.Space, v *online.Verdict) (n Near) {
+func near(space face.Space, v *online.Verdict) (n sighting.Near) {
 	if v != nil && v.Person != 0 {
-		n = nearAt(space, v.Distance)
+		n = sighting.NearAt(space, v.Distance)
 	}
 	return n
-}
-
-func nearAt(space face.Space, distance float64) Near {
-	return Near{math.Round(distance*1e4) / 1e4, space.Stills.Rarity(distance)}
 }
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
@@ -61,7 +35,7 @@ type view struct {
 	people  *sighting.Watcher
 
 	sightings map[int]*sighted // in view, by track
-	seen      []Seen
+	seen      []presence.Seen
 	picture   []byte
 	wanted    time.Time // last call of Picture
 	far       int       // sightings of farDay whose faces were all too small
@@ -106,7 +80,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 		call(w.o.Room, room)
 	}
 	w.end(v, v.people.Live())
-	var told []Seen
+	var told []presence.Seen
 	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
@@ -126,7 +100,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 		// A track without a clear picture is not reported: it may be a distant face, or no face.
 		pictured := len(s.album.Faces) > 0
 		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
-		x := Seen{
+		x := presence.Seen{
 			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Person: person, Share: b.Share,
 			Trust: b.Trust, Near: near(w.gallery.Space(), p.Verdict), Group: s.Group, Ignored: w.unknown.Ignored(s.Group),
 			Reason: s.reason, Unknown: s.unknown(),
@@ -268,7 +242,7 @@ func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at}}
 		v.sightings[track] = s
 	}
-	s.First, s.Last, w.seen = earlier(s.First, at), at, true
+	s.First, s.Last, w.seen = presence.Earlier(s.First, at), at, true
 	return s
 }
 
@@ -352,7 +326,7 @@ func (w *cameras) unjudged(v *view, s *sighted) {
 // faceless tells that somebody was there whose face could not be used.
 func (w *cameras) faceless(v *view, since time.Time) {
 	if w.o.Faceless {
-		w.tell([]Event{w.room.event(Event{Kind: Faceless, Camera: v.camera.Name, At: since})})
+		w.tell([]presence.Event{w.room.Faceless(v.camera.Name, since)})
 	}
 }
 

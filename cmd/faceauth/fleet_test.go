@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // fleet runs a command of the fleet on the device of a site.
@@ -53,9 +53,9 @@ func TestFleetOffice(t *testing.T) {
 	r := a.office("door="+door.URL, "--json", "--away", "4s")
 	r.until("door: camera connected")
 	a.show(door, "bob")
-	r.awaits(office.Unknown, "")
+	r.awaits(presence.Unknown, "")
 	b.enrol("bob")
-	r.awaits(office.Arrived, "bob")
+	r.awaits(presence.Arrived, "bob")
 	b.tells("rename", "bob", "robert")
 	waits(t, "the other name", func() bool { return strings.Join(a.people(), " ") == "robert" })
 	waits(t, "both devices are connected", func() bool {

@@ -24,6 +24,7 @@ import (
 	"github.com/faceauth/faceauth/internal/frigate"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -170,7 +171,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	printer := cli.NewPrinter(cancel)
 	defer printer.End(sink.Grace)
 	note := func(s string) { printer.Print(func() error { cli.Note(c, s); return nil }) }
-	opt.Event = func(e office.Event) {
+	opt.Event = func(e presence.Event) {
 		printer.Print(func() error { return o.say(c.OutOrStdout(), e) })
 	}
 	opt.Health = func(h office.Health) { note(h.Sentence()) }
@@ -178,8 +179,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	opt.Room = func(r online.Room) {
 		note("warning: " + cmp.Or(r.Warning(), "there is room again: faces are learned"))
 	}
-	told := make(map[string]func([]office.Seen)) // the cameras that are told whom they see
-	opt.Frame = func(camera string, _ time.Time, seen []office.Seen) {
+	told := make(map[string]func([]presence.Seen)) // the cameras that are told whom they see
+	opt.Frame = func(camera string, _ time.Time, seen []presence.Seen) {
 		if tell := told[camera]; tell != nil {
 			tell(seen)
 		}
@@ -261,7 +262,7 @@ func copyDaily(ctx context.Context, path string, note func(string)) {
 // cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
 // at first may come later; a recording may not. Those that want to know whom they see add themselves to told.
 func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Camera, r room,
-	told map[string]func([]office.Seen)) (cameras []office.Camera, done func(), err error) {
+	told map[string]func([]presence.Seen)) (cameras []office.Camera, done func(), err error) {
 	var opened []func()
 	done = func() {
 		for _, end := range opened {
@@ -292,12 +293,12 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			if err != nil {
 				return nil, done, err
 			}
-			camera.Door = office.Door(n.Door)
+			camera.Door = presence.Door(n.Door)
 			cameras, told[n.Name] = append(cameras, camera), tell
 			continue
 		}
 		opened = append(opened, v.Close)
-		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide, Door: office.Door(n.Door),
+		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide, Door: presence.Door(n.Door),
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				return o.camera(ctx, c, v, n, !r.fast, r.fps, picture, hide)
 			}})
@@ -307,7 +308,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 
 // frigate returns a camera of Frigate, and the function that takes what the office says of it.
 func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures, hide func(error) error) (
-	office.Camera, func([]office.Seen), error) {
+	office.Camera, func([]presence.Seen), error) {
 	if n.Rotate != "" {
 		return office.Camera{}, nil, cli.Fail(cli.BadUsage,
 			fmt.Errorf("camera %q: rotate is not for cameras of Frigate; turn "+
@@ -329,22 +330,22 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictu
 }
 
 // say prints an event.
-func (o *options) say(w io.Writer, e office.Event) error {
+func (o *options) say(w io.Writer, e presence.Event) error {
 	if o.JSON {
 		return json.NewEncoder(w).Encode(e)
 	}
 	who := e.Name + " has " + string(e.Kind)
 	switch e.Kind {
-	case office.Unknown:
+	case presence.Unknown:
 		who = "somebody unknown is there"
 		if e.Group > 0 {
 			who += fmt.Sprintf(" (%d)", e.Group)
 		}
-	case office.Saw:
+	case presence.Saw:
 		who = e.Name + " is in view again"
-	case office.Faceless:
+	case presence.Faceless:
 		who = "somebody was there, and no face could be used"
-	case office.Mistake:
+	case presence.Mistake:
 		who = "that was not " + e.Name
 	}
 	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera, who)

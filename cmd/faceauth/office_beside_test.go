@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // people returns the names that `faceauth people` lists.
@@ -79,7 +79,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	r := s.office(args...)
 	r.until("door: camera connected")
 	s.show(door, "bob")
-	r.awaits(office.Unknown, "")
+	r.awaits(presence.Unknown, "")
 	s.enrol("alice")
 	strangers := r.strangers()
 	if len(strangers) != 1 {
@@ -88,7 +88,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if code, text := r.name(strangers[0].ID); code != 200 {
 		t.Fatalf("naming a stranger after an enrolment: status %d, %s", code, text)
 	}
-	r.awaits(office.Arrived, "bob")
+	r.awaits(presence.Arrived, "bob")
 	if code, _ := r.says("/api/rename", `{"from":"bob","to":"robert"}`); code != 200 {
 		t.Fatalf("renaming: status %d", code)
 	}
@@ -124,7 +124,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	r = s.office(args...)
 	r.until("door: camera connected")
 	knows("alice", "robert")
-	var events []office.Event
+	var events []presence.Event
 	if text := r.get("/api/events", &events); !strings.Contains(text, "robert") || strings.Contains(text, "bob") {
 		t.Errorf("%s", text)
 	}

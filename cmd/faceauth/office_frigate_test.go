@@ -17,7 +17,7 @@ import (
 	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // An office recognises people in the snapshots of Frigate's events, and Frigate gets their names.
@@ -63,7 +63,7 @@ func TestSystemOfficeFrigate(t *testing.T) {
 			t.Fatal("nobody asked for the snapshot")
 		}
 	}
-	r.awaits(office.Arrived, "alice")
+	r.awaits(presence.Arrived, "alice")
 	select {
 	case got := <-answered:
 		if want := `/api/events/1.3-alice/sub_label {"subLabel":"alice",`; !strings.HasPrefix(got, want) {

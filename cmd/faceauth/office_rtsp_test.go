@@ -17,7 +17,7 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // python is Debian's Python, which has the bindings of GStreamer.
@@ -93,7 +93,7 @@ func TestSystemOfficeRTSP(t *testing.T) {
 	camera := s.rtsp("alice")
 	camera.start()
 	r := s.office("door=rtsp://"+camera.address+"/live", "--json", "--away", "4s", "--timeout", "5s")
-	r.awaits(office.Arrived, "alice")
+	r.awaits(presence.Arrived, "alice")
 	camera.kill()
 	r.until("it is tried again")
 	time.Sleep(6 * time.Second) // longer than --away

@@ -20,7 +20,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -96,10 +96,10 @@ func (s *site) show(g *stage, name string) {
 }
 
 // events returns the events that an office with --json has printed.
-func (r *running) events() (all []office.Event) {
+func (r *running) events() (all []presence.Event) {
 	r.t.Helper()
 	for line := range strings.Lines(r.out.String()) {
-		var e office.Event
+		var e presence.Event
 		if strings.HasSuffix(line, "\n") {
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				r.t.Fatalf("%s: %v", line, err)
@@ -111,11 +111,11 @@ func (r *running) events() (all []office.Event) {
 }
 
 // awaits waits until an event of a kind and a person is printed, and returns it.
-func (r *running) awaits(kind office.EventKind, name string) (e office.Event) {
+func (r *running) awaits(kind presence.EventKind, name string) (e presence.Event) {
 	r.t.Helper()
 	waits(r.t, string(kind)+" "+name, func() bool {
 		all := r.events()
-		at := slices.IndexFunc(all, func(e office.Event) bool { return e.Kind == kind && e.Name == name })
+		at := slices.IndexFunc(all, func(e presence.Event) bool { return e.Kind == kind && e.Name == name })
 		if at >= 0 {
 			e = all[at]
 		}
@@ -211,7 +211,7 @@ secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
 `, door.URL, s.silent(), fixture.ClosedAddress(t), fixture.ClosedAddress(t), broker.Address, s.silent())
 	fixture.Check(t, os.WriteFile(config, []byte(text), 0o600))
 	r := s.office("--config", config)
-	r.awaits(office.Arrived, "alice")
+	r.awaits(presence.Arrived, "alice")
 	for _, name := range []string{"yard", "attic", "cellar"} {
 		r.until("faceauth: " + name + ": ")
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -131,7 +131,7 @@ func TestStrangersPicture(t *testing.T) {
 		"--fast", "--stay", "--webhook", hook.URL, "--webhook-faces")
 	select {
 	case m := <-got:
-		if m.Kind != office.Unknown || m.Sighting == 0 || m.Face == 0 || m.Better ||
+		if m.Kind != presence.Unknown || m.Sighting == 0 || m.Face == 0 || m.Better ||
 			m.Link != fmt.Sprintf("https://home.example/office/#inbox/stranger-%d", m.Group) {
 			t.Errorf("%+v", m)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // stillDay is a camera's view of one person: nobody, then the person moving as in a recording, then the person sitting
@@ -122,11 +122,11 @@ func pixels(t testing.TB, name string) (size image.Point, room []byte, frames []
 }
 
 // played runs an office on a recording, and returns its events and its processor time.
-func (s *site) played(recording string, args ...string) (events []office.Event, took time.Duration) {
+func (s *site) played(recording string, args ...string) (events []presence.Event, took time.Duration) {
 	s.t.Helper()
 	c := s.command(append([]string{"office", "c=" + recording, "--fast", "--json"}, args...)...)
 	for line := range bytes.Lines(fixture.Must(c.Output())(s.t)) {
-		var e office.Event
+		var e presence.Event
 		fixture.Check(s.t, json.Unmarshal(line, &e))
 		events = append(events, e)
 	}
@@ -141,7 +141,7 @@ func (s *site) stillDay(d stillDay, person int) (every, spare time.Duration) {
 	d.write(s.t, path, fixture.Recordings(s.t, fmt.Sprintf("faces/vidtimit_rot/p%d", person)), uint64(person))
 	all, every := s.played(path, "--every-frame")
 	events, spare := s.played(path)
-	same := slices.EqualFunc(all, events, func(a, b office.Event) bool {
+	same := slices.EqualFunc(all, events, func(a, b presence.Event) bool {
 		later := a.At.Sub(all[0].At) - b.At.Sub(events[0].At)
 		return a.Kind == b.Kind && a.Name == b.Name && later.Abs() <= 500*time.Millisecond
 	})

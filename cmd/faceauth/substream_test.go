@@ -12,7 +12,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // shrink makes the face of a stage too small to be recognised.
@@ -45,7 +45,7 @@ func TestOfficeSubstream(t *testing.T) {
 	fixture.Check(t, os.WriteFile(path, fmt.Appendf(nil, "cameras: [{name: door, source: %q, substream: %q}]",
 		secret(large), secret(small)), 0o600))
 	r := s.office("--config", path, "--json", "--away", "60s")
-	r.awaits(office.Arrived, "alice")
+	r.awaits(presence.Arrived, "alice")
 	if small.frames() == 0 || large.frames() == 0 {
 		t.Errorf("%d frames of the small stream, %d of the large one", small.frames(), large.frames())
 	}

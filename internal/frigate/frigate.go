@@ -33,6 +33,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -369,7 +370,7 @@ func (s *stream) hold(f *face.Frame) {
 
 // Seen takes what the office says about the last frame, as [office.Options].Frame has it. Frigate is told by the next
 // call of Next.
-func (c *Camera) Seen(seen []office.Seen) {
+func (c *Camera) Seen(seen []presence.Seen) {
 	for i, x := range seen {
 		e, sure := c.shown[i], x.Trust == sighting.Confirmed
 		if x.Name == "" || x.Name == e.name && (e.sure || !sure) {

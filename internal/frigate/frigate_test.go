@@ -27,6 +27,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/frigate"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -88,15 +89,15 @@ func newHouse(t *testing.T, parameters string) *house {
 		t.Fatal(err)
 	}
 	h.office = office.New(g, office.Options{
-		Presence: office.PresenceSettings{Away: 2 * time.Second}, Backoff: 50 * time.Millisecond,
+		Presence: presence.Settings{Away: 2 * time.Second}, Backoff: 50 * time.Millisecond,
 		Faceless: true,
-		Frame: func(_ string, _ time.Time, seen []office.Seen) {
+		Frame: func(_ string, _ time.Time, seen []presence.Seen) {
 			c.Seen(seen)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.looking = false
 		},
-		Event:  func(e office.Event) { h.say(fmt.Sprintf("%s %s", e.Kind, e.Name)) },
+		Event:  func(e presence.Event) { h.say(fmt.Sprintf("%s %s", e.Kind, e.Name)) },
 		Health: func(x office.Health) { h.say(fmt.Sprintf("up %t %s", x.Up, x.Error)) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())

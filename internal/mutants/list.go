@@ -67,9 +67,9 @@ var all = []mutant{
 `,
 		`			_ = now
 `, "gallery"},
-	{"a camera that is down lets people leave", "office/presence.go",
+	{"a camera that is down lets people leave", "office/presence/presence.go",
 		"return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold",
-		"return c == nil || !held.IsZero()", "office"},
+		"return c == nil || !held.IsZero()", "office/presence"},
 	{"two faces of one track pass", "eye/message.go",
 		`c.rule(!tracks[x.Track], "two faces of the track %d in a frame", x.Track)`,
 		"_ = tracks[x.Track]", "eye"},

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 const (
@@ -118,7 +119,7 @@ func (s *stream) next(run string, now office.Now, questions int, lists map[strin
 	told := make(map[string]string)
 	for _, v := range now.Cameras {
 		if !s.live {
-			v.Seen = []office.Seen{}
+			v.Seen = []presence.Seen{}
 		}
 		as := v
 		as.Frames, as.Dropped, as.Rate = 0, 0, 0

@@ -24,8 +24,12 @@ var update = flag.Bool("update", false, "write fields.json anew")
 // comment: go test ./office/page -run TestFields -update
 func TestFields(t *testing.T) {
 	all := make(map[string]string)
-	only := map[string]string{"gallery": "Person", "online": "Room Drift", "office/sink": "Status"} // what answers have
-	for _, folder := range []string{"office", "office/page", "office/sink", "gallery", "online"} {
+	only := map[string]string{ // what answers have
+		"gallery": "Person", "online": "Room Drift", "sighting": "Near", "office/sink": "Status",
+	}
+	for _, folder := range []string{
+		"office", "office/presence", "office/page", "office/sink", "gallery", "online", "sighting",
+	} {
 		files, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(folder, err)

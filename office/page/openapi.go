@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -70,12 +71,12 @@ var force = parameter("force", "Accept faces that look like another person, or u
 
 // values are the values of types that have only some.
 var values = map[reflect.Type]any{
-	reflect.TypeFor[office.EventKind](): []office.EventKind{office.Arrived, office.Saw, office.Left, office.Unknown,
-		office.Faceless, office.Mistake},
+	reflect.TypeFor[presence.EventKind](): []presence.EventKind{presence.Arrived, presence.Saw, presence.Left, presence.Unknown,
+		presence.Faceless, presence.Mistake},
 	reflect.TypeFor[office.CorrectionKind](): []office.CorrectionKind{office.Named, office.Renamed, office.Merged,
 		office.Denied, office.Confirmed, office.Ignored, office.Noticed, office.Split, office.Unlabelled, office.Alike,
 		office.Pictured, office.ForgotGroup, office.Forgot},
-	reflect.TypeFor[office.Door]():    []office.Door{office.Entrance, office.Exit},
+	reflect.TypeFor[presence.Door]():  []presence.Door{presence.Entrance, presence.Exit},
 	reflect.TypeFor[sighting.Trust](): []sighting.Trust{sighting.Confirmed, sighting.Likely},
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
 )
@@ -67,11 +68,11 @@ func (p *Page) read(m *http.ServeMux) {
 			return w.Visits(wanted), nil
 		}, from, to, parameter("name", "Only visits of this person.", anyText),
 		parameter("days", "How far back, without from.", whole(1, 7, 366)), most(mostVisits, mostVisits))
-	get(p, m, "events", "Events, the newest first", func(q *query) ([]office.Event, error) {
+	get(p, m, "events", "Events, the newest first", func(q *query) ([]presence.Event, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
 		from, to := q.moment("from"), q.moment("to")
-		return w.Events(before, int(n), func(e office.Event) bool {
+		return w.Events(before, int(n), func(e presence.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
 				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to))
 		}), nil

@@ -26,6 +26,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/page"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -117,7 +118,7 @@ func play(t *testing.T, o page.Options, more office.Camera) *scene {
 
 // sure reports whether nobody may have left: a busy machine shows a camera late.
 func (s *scene) sure() bool {
-	return !slices.ContainsFunc(s.office.Now().People, func(p office.Presence) bool { return p.Unsure })
+	return !slices.ContainsFunc(s.office.Now().People, func(p presence.Presence) bool { return p.Unsure })
 }
 
 // until waits for a state of the office. The race detector makes a busy machine twenty times slower.
@@ -174,7 +175,7 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 			return err
 		}
 		home, events := tx.Last(), int64(0)
-		add := func(kind office.EventKind, person any, group int, camera string, at time.Time) error {
+		add := func(kind presence.EventKind, person any, group int, camera string, at time.Time) error {
 			events++
 			return tx.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
 				values(?, ?, ?, ?, ?, ?, 'confirmed', ?, ?)`, home, events, string(kind), person, int64(group), camera,

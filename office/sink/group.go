@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // Status is the state of the delivery to one sink.
@@ -26,7 +27,7 @@ type Group struct {
 	Changed func(name string, err error)
 	// Link and Shot are those of [Options]. Set them before the first Reserve.
 	Link string
-	Shot func(office.Event) office.Shot
+	Shot func(presence.Event) office.Shot
 
 	book   *office.Past
 	failed func(error)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -60,7 +61,7 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		known[p.ID] = true
 	}
 	maps.DeleteFunc(m.seen, func(id int64, _ time.Time) bool { return !known[id] })
-	there := make(map[string]*office.Presence)
+	there := make(map[string]*presence.Presence)
 	for i, p := range now.People {
 		there[p.Name] = &now.People[i]
 	}
@@ -74,7 +75,7 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		entity("sensor", id+"_place", name+" place", topic+"/place", nil)
 		entity("device_tracker", id+"_tracker", name+" tracker", topic+"/tracker", map[string]any{"source_type": "router"})
 		entity("event", id+"_event", name+" event", topic+"/event", map[string]any{
-			"event_types": []office.EventKind{office.Arrived, office.Saw, office.Left, office.Mistake},
+			"event_types": []presence.EventKind{presence.Arrived, presence.Saw, presence.Left, presence.Mistake},
 		})
 		say(topic+"/attributes", attributes(is))
 		all = append(all, m.lastSeen(p, m.base+topic+"/last_seen", is))
@@ -119,7 +120,7 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		"state_class": "measurement", "json_attributes_topic": m.base + "/count_attributes",
 	})
 	entity("event", "unknown", "Somebody unknown", "/unknown", map[string]any{
-		"event_types": []string{string(office.Unknown), betterPicture, string(office.Faceless)},
+		"event_types": []string{string(presence.Unknown), betterPicture, string(presence.Faceless)},
 	})
 	if m.b.Faces {
 		entity("image", "unknown", "Somebody unknown", "/unknown/face", jpeg)
@@ -137,7 +138,7 @@ func onOff(on bool) string {
 }
 
 // state returns the presence of a person; p is nil for an absent person.
-func state(p *office.Presence) string {
+func state(p *presence.Presence) string {
 	if p != nil && p.Unsure {
 		return none
 	}
@@ -145,7 +146,7 @@ func state(p *office.Presence) string {
 }
 
 // place returns the camera where a person is, or the device of the fleet that sees an absent one.
-func place(p *office.Presence, elsewhere string) string {
+func place(p *presence.Presence, elsewhere string) string {
 	switch {
 	case p == nil:
 		return cmp.Or(elsewhere, "away")
@@ -156,7 +157,7 @@ func place(p *office.Presence, elsewhere string) string {
 }
 
 // tracker returns the state of a device tracker, of which a person of Home Assistant can be made.
-func tracker(p *office.Presence) string {
+func tracker(p *presence.Presence) string {
 	switch {
 	case p == nil:
 		return "not_home"
@@ -166,7 +167,7 @@ func tracker(p *office.Presence) string {
 	return "home"
 }
 
-func attributes(p *office.Presence) string {
+func attributes(p *presence.Presence) string {
 	if p == nil {
 		return "{}"
 	}
@@ -174,7 +175,7 @@ func attributes(p *office.Presence) string {
 		Camera string    `json:"camera"`
 		Since  time.Time `json:"since"`
 		Trust  string    `json:"trust,omitempty"`
-		office.Near
+		sighting.Near
 		Unsure bool `json:"unsure,omitempty"`
 	}{p.Camera, p.Since, string(p.Trust), p.Near, p.Unsure})
 }
@@ -183,7 +184,7 @@ func attributes(p *office.Presence) string {
 const seenEvery = time.Minute
 
 // lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
-func (m *MQTT) lastSeen(who office.KnownPerson, topic string, p *office.Presence) message {
+func (m *MQTT) lastSeen(who office.KnownPerson, topic string, p *presence.Presence) message {
 	at := who.Last
 	if p != nil {
 		at = p.Last

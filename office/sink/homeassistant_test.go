@@ -20,6 +20,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 )
 
@@ -184,7 +185,7 @@ func TestHomeAssistant(t *testing.T) {
 	faces := map[uint64][]byte{uint64(number("alice")): {0xff, 0xd8, 1}}
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob", odd)
-		h.People = []office.Presence{
+		h.People = []presence.Presence{
 			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed",
 				InView: true},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
@@ -327,7 +328,7 @@ func TestHomeAssistant(t *testing.T) {
 	expect(person(odd, "place"), "out of view")
 	expect(person(odd, "tracker"), "home")
 	expect(person(odd, "state"), "ON")
-	again := sink.Message{Event: office.Event{ID: 4, Kind: office.Saw, Person: number("bob"), Camera: "door", At: noon}}
+	again := sink.Message{Event: presence.Event{ID: 4, Kind: presence.Saw, Person: number("bob"), Camera: "door", At: noon}}
 	fixture.Check(t, m.Send(t.Context(), again))
 	expect(person("bob", "event"), `{"event_type":"seen","camera":"door","at":"2026-11-21T12:00:00Z"}`)
 	places := "homeassistant/sensor/faceauth_3fa2/" + id("bob") + "_place/config"
@@ -336,7 +337,7 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// An unknown person is an event, and not a state.
-	stranger := office.Event{ID: 5, Kind: office.Unknown, Camera: "door", Group: 3, At: noon}
+	stranger := presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon}
 	for _, x := range []sink.Message{
 		{Event: stranger, Sighting: 8, Face: 9, Link: "https://office.example/#inbox", Picture: []byte("first")},
 		{Event: stranger, Sighting: 8, Face: 11, Picture: []byte("second"), Better: true},
@@ -498,7 +499,7 @@ func TestRenamed(t *testing.T) {
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob")
 		h.Known[0].Name = "Alice Archer"
-		h.People = []office.Presence{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
+		h.People = []presence.Presence{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
 	})
 	m.Update()
 	wait(t, "the new name", func() bool { return strings.Contains(l.Get(config("alice")), `"name":"Alice Archer"`) })

@@ -20,6 +20,7 @@ import (
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // Errors of [NewMQTT] and [MQTT.Send].
@@ -282,7 +283,7 @@ func (m *MQTT) Send(ctx context.Context, e Message) error {
 	}
 	publish("/events", text(e))
 	switch {
-	case e.Kind == office.Unknown, e.Kind == office.Faceless:
+	case e.Kind == presence.Unknown, e.Kind == presence.Faceless:
 		publish("/unknown", eventText(e))
 	case e.Person != 0:
 		publish("/people/"+PersonID(e.Person)+"/event", eventText(e))

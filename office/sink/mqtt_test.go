@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -36,7 +37,7 @@ func happened(t *testing.T, l *fixture.Topics) (ids []uint64) {
 		if !strings.HasSuffix(m.Topic, "/events") {
 			continue
 		}
-		var e office.Event
+		var e presence.Event
 		if err := json.Unmarshal([]byte(m.Payload), &e); err != nil {
 			t.Error(err)
 		}
@@ -61,7 +62,7 @@ func (h *house) set(known []string, there ...string) {
 	h.change(func(h *office.Now) {
 		h.Known, h.People = people(known...), nil
 		for _, name := range there {
-			h.People = append(h.People, office.Presence{Name: name, Since: noon, Last: noon, Camera: "door"})
+			h.People = append(h.People, presence.Presence{Name: name, Since: noon, Last: noon, Camera: "door"})
 		}
 	})
 }

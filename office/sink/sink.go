@@ -16,11 +16,12 @@ import (
 
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 )
 
 // Message is an event, with what helps to decide who an unknown person is.
 type Message struct {
-	office.Event
+	presence.Event
 	Sighting uint64 `json:"sighting,omitempty"` // number of the sighting of an unknown person
 	Link     string `json:"link,omitempty"`     // address of the page where a user can name them
 	Face     uint64 `json:"face,omitempty"`     // number of the picture at the page
@@ -44,7 +45,7 @@ type Options struct {
 
 	Link string // address of the page for people; "" for none
 	// Shot returns the best picture of the person of an event. May be nil.
-	Shot  func(office.Event) office.Shot
+	Shot  func(presence.Event) office.Shot
 	Faces bool // send the picture of an unknown person
 	// Better is the time after which such an event is sent a second time, if there is a clearer picture then. Default
 	// 8 s.
@@ -96,9 +97,9 @@ func (d *delivery) next() (m Message, wait time.Duration, ok bool) {
 }
 
 // message returns an event as it is now.
-func (d *delivery) message(e office.Event) Message {
+func (d *delivery) message(e presence.Event) Message {
 	m := Message{Event: e}
-	if e.Kind != office.Unknown {
+	if e.Kind != presence.Unknown {
 		return m
 	}
 	m.Link = d.Link
@@ -122,7 +123,7 @@ func (d *delivery) done(m Message) {
 		return
 	}
 	d.q.Done(m.ID)
-	if m.Kind == office.Unknown && d.Faces && d.Shot != nil {
+	if m.Kind == presence.Unknown && d.Faces && d.Shot != nil {
 		m.Picture = nil
 		d.promised = append(d.promised, promise{m, time.Now().Add(d.Better)})
 		d.promised = slices.Delete(d.promised, 0, max(0, len(d.promised)-mostPromised))

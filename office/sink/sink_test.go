@@ -24,16 +24,17 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func event(id uint64) office.Event {
-	return office.Event{
+func event(id uint64) presence.Event {
+	return presence.Event{
 		ID:     id,
-		Kind:   office.Arrived,
+		Kind:   presence.Arrived,
 		Name:   "alice",
 		Camera: "door",
 		At:     noon.Add(time.Duration(id) * time.Second),
@@ -57,7 +58,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if err != nil {
 		r.t.Error(err)
 	}
-	var e office.Event
+	var e presence.Event
 	if err := json.Unmarshal(body, &e); err != nil {
 		r.t.Error(err)
 	}
@@ -166,7 +167,7 @@ func record(t *testing.T, b *office.Past, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
 		happens(t, b, id, func(s *scene) {
-			if all := s.office.Events(0, 1, nil); len(all) == 1 && all[0].Kind == office.Arrived {
+			if all := s.office.Events(0, 1, nil); len(all) == 1 && all[0].Kind == presence.Arrived {
 				s.show(11 * time.Second)
 				return
 			}
@@ -321,7 +322,7 @@ func (a *album) Send(_ context.Context, m sink.Message) error {
 	return nil
 }
 
-func (a *album) shot(office.Event) office.Shot {
+func (a *album) shot(presence.Event) office.Shot {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.shots[0]
@@ -374,7 +375,7 @@ func TestBetterPicture(t *testing.T) {
 		var got []string
 		for _, m := range a.messages() {
 			got = append(got, strings.Replace(sink.Name(m), fmt.Sprint("-", m.At.Unix()), "", 1)+":"+string(m.Picture))
-			if unknown := m.Kind == office.Unknown; unknown != (m.Link != "") || m.Face != 0 && m.Sighting != 4 {
+			if unknown := m.Kind == presence.Unknown; unknown != (m.Link != "") || m.Face != 0 && m.Sighting != 4 {
 				t.Errorf("%s: %+v", c.name, m)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -20,7 +20,7 @@ type counter struct {
 	known  map[string]bool
 	cams   map[string]int
 	tracks map[uint64]*tracked
-	events []office.Event
+	events []presence.Event
 }
 
 // tracked holds the true and the given names of a sighting.
@@ -40,7 +40,7 @@ func newCounter(r *Report, d day, known map[string]bool) *counter {
 }
 
 // frame counts the result for a frame.
-func (c *counter) frame(camera string, at time.Time, seen []office.Seen) {
+func (c *counter) frame(camera string, at time.Time, seen []presence.Seen) {
 	i, cam := int(at.Sub(noon)/frameTime), c.cams[camera]
 	c.r.Frames++
 	if len(seen) > 1 {
@@ -146,7 +146,7 @@ func (c *counter) end(o Options) {
 	}
 	for _, e := range c.events {
 		switch e.Kind {
-		case office.Arrived:
+		case presence.Arrived:
 			switch s := at(e.Name, e.At, 0); {
 			case s == nil:
 				r.Comings.Wrong++
@@ -155,13 +155,13 @@ func (c *counter) end(o Options) {
 			default:
 				s.arrived = true
 			}
-		case office.Left:
+		case presence.Left:
 			if s := at(e.Name, e.At, 0); s != nil && s.to.Sub(e.At) <= time.Second {
 				s.left = true
 			} else {
 				r.Comings.Early++
 			}
-		case office.Unknown:
+		case presence.Unknown:
 			c.unknown(e, stays)
 		}
 	}
@@ -188,7 +188,7 @@ func (c *counter) end(o Options) {
 
 // unknown finds the stranger of an Unknown event: one in the view of its camera at that time, preferably without an
 // earlier event.
-func (c *counter) unknown(e office.Event, stays []*stay) {
+func (c *counter) unknown(e presence.Event, stays []*stay) {
 	frame := int(e.At.Sub(noon) / frameTime)
 	var there []*stay
 	for p, person := range c.d.truth[c.cams[e.Camera]] {

@@ -20,6 +20,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -283,11 +284,11 @@ func (r *Report) day(
 		}
 	}
 	w := office.New(g, office.Options{
-		Presence: office.PresenceSettings{Away: o.Away},
+		Presence: presence.Settings{Away: o.Away},
 		Now:      clock.get,
 		Clock:    func(f face.Frame) time.Time { return noon.Add(f.Time) },
 		Frame:    count.frame,
-		Event:    func(e office.Event) { count.events = append(count.events, e) },
+		Event:    func(e presence.Event) { count.events = append(count.events, e) },
 	})
 	if err := w.Run(ctx, cameras); err != nil {
 		return err

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package office_test
+package presence_test
 
 import (
-	"context"
 	"fmt"
-	"image"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
-	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func moment(seconds float64) time.Time {
 	return noon.Add(time.Duration(seconds * float64(time.Second)))
@@ -35,13 +32,13 @@ func person(name string) int64 {
 }
 
 // room numbers sightings by camera and track.
-type room struct{ *office.Room }
+type room struct{ *presence.Room }
 
-func newRoom(s office.PresenceSettings, from office.RoomState) *room {
-	return &room{office.NewRoom(s, from)}
+func newRoom(s presence.Settings, from presence.State) *room {
+	return &room{presence.New(s, from)}
 }
 
-func (r *room) See(camera string, at time.Time, tracks []office.InView) []office.Event {
+func (r *room) See(camera string, at time.Time, tracks []presence.Seen) []presence.Event {
 	seen := slices.Clone(tracks)
 	for i := range seen {
 		for _, c := range camera {
@@ -52,12 +49,12 @@ func (r *room) See(camera string, at time.Time, tracks []office.InView) []office
 }
 
 // tracked is a track with a name, or without a known name after so many frames, of which 25 are enough.
-func tracked(id int, name string, frames int) office.InView {
-	return office.InView{Sighting: uint64(id), Person: person(name), Unknown: frames >= 25}
+func tracked(id int, name string, frames int) presence.Seen {
+	return presence.Seen{Sighting: uint64(id), Person: person(name), Unknown: frames >= 25}
 }
 
 // words describes events in short form.
-func described(events []office.Event) (all []string) {
+func described(events []presence.Event) (all []string) {
 	for _, e := range events {
 		all = append(all, fmt.Sprintf("%d %s %s %s %g", e.ID, e.Kind, called[e.Person], e.Camera, e.At.Sub(noon).Seconds()))
 	}
@@ -65,33 +62,33 @@ func described(events []office.Event) (all []string) {
 }
 
 func TestRoom(t *testing.T) {
-	r := newRoom(office.PresenceSettings{}, office.RoomState{})
+	r := newRoom(presence.Settings{}, presence.State{})
 	for i, c := range []struct {
 		camera string
 		at     float64
-		seen   []office.InView
+		seen   []presence.Seen
 		want   []string
 	}{
 		{"door", 0, nil, nil},
-		{"door", 1, []office.InView{tracked(1, "", 1)}, nil},
+		{"door", 1, []presence.Seen{tracked(1, "", 1)}, nil},
 		// She came when she was first seen.
-		{"door", 2, []office.InView{tracked(1, "alice", 9)}, []string{"1 arrived alice door 1"}},
-		{"door", 3, []office.InView{tracked(1, "alice", 20)}, nil},
-		{"desk", 4, []office.InView{tracked(1, "alice", 9)}, nil}, // on another camera she is the same
-		{"desk", 5, []office.InView{tracked(1, "alice", 9), tracked(2, "", 24)}, nil},
-		{"desk", 6, []office.InView{tracked(1, "", 99), tracked(2, "", 25)},
+		{"door", 2, []presence.Seen{tracked(1, "alice", 9)}, []string{"1 arrived alice door 1"}},
+		{"door", 3, []presence.Seen{tracked(1, "alice", 20)}, nil},
+		{"desk", 4, []presence.Seen{tracked(1, "alice", 9)}, nil}, // on another camera she is the same
+		{"desk", 5, []presence.Seen{tracked(1, "alice", 9), tracked(2, "", 24)}, nil},
+		{"desk", 6, []presence.Seen{tracked(1, "", 99), tracked(2, "", 25)},
 			[]string{"2 unknown  desk 5"}}, // track 1 has a name
-		{"desk", 7, []office.InView{tracked(2, "", 40)}, nil},
+		{"desk", 7, []presence.Seen{tracked(2, "", 40)}, nil},
 		// Ten seconds.
-		{"desk", 15, []office.InView{tracked(2, "", 40)}, nil},
+		{"desk", 15, []presence.Seen{tracked(2, "", 40)}, nil},
 		// The unknown one was bob.
-		{"desk", 15.1, []office.InView{tracked(2, "bob", 50)}, []string{"3 left alice desk 5", "4 arrived bob desk 5"}},
+		{"desk", 15.1, []presence.Seen{tracked(2, "bob", 50)}, []string{"3 left alice desk 5", "4 arrived bob desk 5"}},
 		// The track was taken over.
-		{"desk", 16, []office.InView{tracked(2, "carol", 60)}, []string{"5 arrived carol desk 16"}},
+		{"desk", 16, []presence.Seen{tracked(2, "carol", 60)}, []string{"5 arrived carol desk 16"}},
 		// A camera that is late.
-		{"door", 15.5, []office.InView{tracked(7, "carol", 60)}, nil},
+		{"door", 15.5, []presence.Seen{tracked(7, "carol", 60)}, nil},
 		// The track had been forgotten.
-		{"door", 26.05, []office.InView{tracked(7, "alice", 9)}, []string{"6 left bob desk 15.1",
+		{"door", 26.05, []presence.Seen{tracked(7, "alice", 9)}, []string{"6 left bob desk 15.1",
 			"7 left carol desk 16", "8 arrived alice door 26.05"}},
 	} {
 		if got := described(r.See(c.camera, moment(c.at), c.seen)); !slices.Equal(got, c.want) {
@@ -110,7 +107,7 @@ func TestRoom(t *testing.T) {
 }
 
 // looks makes a camera look every second of an interval, and see the given people or nobody.
-func watches(r *room, camera string, from, to float64, seen ...office.InView) (events []office.Event) {
+func watches(r *room, camera string, from, to float64, seen ...presence.Seen) (events []presence.Event) {
 	for s := from; s <= to; s++ {
 		events = append(events, r.See(camera, moment(s), seen)...)
 	}
@@ -121,14 +118,14 @@ func watches(r *room, camera string, from, to float64, seen ...office.InView) (e
 // for which the person is held must pass.
 func TestCameraDown(t *testing.T) {
 	begin := func() *room {
-		r := newRoom(office.PresenceSettings{Hold: time.Minute}, office.RoomState{})
+		r := newRoom(presence.Settings{Hold: time.Minute}, presence.State{})
 		r.Watch("door", "")
 		r.Watch("desk", "")
 		watches(r, "door", 0, 3, tracked(1, "alice", 9))
 		watches(r, "desk", 0, 3, tracked(1, "bob", 9))
 		return r
 	}
-	expect := func(what string, events []office.Event, want ...string) {
+	expect := func(what string, events []presence.Event, want ...string) {
 		t.Helper()
 		if got := described(events); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", what, got, want)
@@ -188,13 +185,13 @@ func TestCameraDown(t *testing.T) {
 // After a restart nobody leaves before all cameras have looked again. A camera that has failed delays only the people
 // whom it saw last.
 func TestGrace(t *testing.T) {
-	state := office.RoomState{Last: 7, People: []office.Presence{
+	state := presence.State{Last: 7, People: []presence.Presence{
 		{ID: person("alice"), Since: moment(-99), Last: moment(0), Camera: "door"},
 		{ID: person("bob"), Since: moment(-99), Last: moment(-1), Camera: "desk"},
 		{ID: person("carol"), Since: moment(-99), Last: moment(-2), Camera: "a camera that is no more"},
 	}}
 	begin := func(now float64) *room {
-		r := newRoom(office.PresenceSettings{Hold: time.Minute}, state)
+		r := newRoom(presence.Settings{Hold: time.Minute}, state)
 		r.Watch("door", "")
 		r.Watch("desk", "")
 		if got := r.Tick(moment(now)); got != nil {
@@ -234,27 +231,27 @@ func TestHolds(t *testing.T) {
 	names, cameras := []string{"", "alice", "bob", "carol"}, []string{"door", "desk"}
 	held, left, back := 0, 0, 0
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	nothing(t, err)
+	fixture.Check(t, err)
 	moment := func(s float64) time.Time {
 		return time.Date(2026, 3, 29, 1, 55, 0, 0, berlin).Add(time.Duration(s * float64(time.Second)))
 	}
 	for run := range 200 {
-		s := office.PresenceSettings{Hold: time.Minute}
-		start := func(from office.RoomState) *room {
+		s := presence.Settings{Hold: time.Minute}
+		start := func(from presence.State) *room {
 			r := newRoom(s, from)
 			for _, c := range cameras {
 				r.Watch(c, "")
 			}
 			return r
 		}
-		r := start(office.RoomState{})
+		r := start(presence.State{})
 		now, begun := 0., 0.
 		present := make(map[string]bool)
 		seen := make(map[string]time.Time)
 		for step := range 400 {
 			now += 6 * rnd.Float64() * rnd.Float64()
 			camera := cameras[rnd.IntN(2)]
-			var events []office.Event
+			var events []presence.Event
 			switch n := rnd.IntN(60); {
 			case n == 0:
 				if rnd.IntN(2) == 0 {
@@ -273,7 +270,7 @@ func TestHolds(t *testing.T) {
 			case n < 10:
 				events = r.Tick(moment(now))
 			default:
-				var shown []office.InView
+				var shown []presence.Seen
 				if k := rnd.IntN(8); k < 4 {
 					shown = append(shown, tracked(k, names[k], 40))
 					seen[names[k]] = moment(now)
@@ -281,14 +278,14 @@ func TestHolds(t *testing.T) {
 				events = r.See(camera, moment(now), shown)
 			}
 			for _, e := range events {
-				if e.Kind == office.Unknown {
+				if e.Kind == presence.Unknown {
 					continue
 				}
-				if e.At.After(moment(now)) || present[called[e.Person]] != (e.Kind == office.Left) {
+				if e.At.After(moment(now)) || present[called[e.Person]] != (e.Kind == presence.Left) {
 					t.Fatalf("run %d, step %d: %+v; present %v", run, step, e, present)
 				}
-				present[called[e.Person]] = e.Kind == office.Arrived
-				if e.Kind == office.Left {
+				present[called[e.Person]] = e.Kind == presence.Arrived
+				if e.Kind == presence.Left {
 					left++
 					if moment(now).Sub(e.At) <= 10*time.Second {
 						t.Fatalf("run %d, step %d: %+v at %g is too early", run, step, e, now)
@@ -317,14 +314,14 @@ func TestHolds(t *testing.T) {
 // Where a camera is an entrance, people stay here out of view, also over a restart, until they are seen at an exit, or for
 // too long. Who comes into view again is seen, and does not arrive.
 func TestEntrance(t *testing.T) {
-	begin := func(from office.RoomState) *room {
-		r := newRoom(office.PresenceSettings{HomeFor: time.Hour}, from)
-		r.Watch("door", office.Entrance)
+	begin := func(from presence.State) *room {
+		r := newRoom(presence.Settings{HomeFor: time.Hour}, from)
+		r.Watch("door", presence.Entrance)
 		r.Watch("kitchen", "")
-		r.Watch("porch", office.Exit)
+		r.Watch("porch", presence.Exit)
 		return r
 	}
-	r := begin(office.RoomState{})
+	r := begin(presence.State{})
 	likely := tracked(3, "alice", 9)
 	likely.Trust = sighting.Likely
 	certain := tracked(3, "alice", 9)
@@ -332,22 +329,22 @@ func TestEntrance(t *testing.T) {
 	for i, c := range []struct {
 		camera string
 		at     float64
-		seen   []office.InView
+		seen   []presence.Seen
 		want   []string
 	}{
-		{"door", 0, []office.InView{tracked(1, "alice", 9), tracked(2, "bob", 9)},
+		{"door", 0, []presence.Seen{tracked(1, "alice", 9), tracked(2, "bob", 9)},
 			[]string{"1 arrived alice door 0", "2 arrived bob door 0"}},
 		{"door", 60, nil, nil},
 		{"porch", 60, nil, nil},
-		{"kitchen", 70, []office.InView{likely}, nil}, // what is only likely announces nothing
-		{"kitchen", 71, []office.InView{certain}, []string{"3 seen alice kitchen 70"}},
-		{"kitchen", 75, []office.InView{certain}, nil},
-		{"porch", 100, []office.InView{certain}, []string{"4 seen alice porch 100"}},
+		{"kitchen", 70, []presence.Seen{likely}, nil}, // what is only likely announces nothing
+		{"kitchen", 71, []presence.Seen{certain}, []string{"3 seen alice kitchen 70"}},
+		{"kitchen", 75, []presence.Seen{certain}, nil},
+		{"porch", 100, []presence.Seen{certain}, []string{"4 seen alice porch 100"}},
 		{"porch", 109, nil, nil},
 		{"porch", 110.1, nil, []string{"5 left alice porch 100"}},
 		{"porch", 3600, nil, nil},
 		{"porch", 3600.1, nil, []string{"6 left bob door 0"}},
-		{"door", 4000, []office.InView{certain}, []string{"7 arrived alice door 4000"}},
+		{"door", 4000, []presence.Seen{certain}, []string{"7 arrived alice door 4000"}},
 	} {
 		if got := described(r.See(c.camera, moment(c.at), c.seen)); !slices.Equal(got, c.want) {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
@@ -359,7 +356,7 @@ func TestEntrance(t *testing.T) {
 		}
 	}
 	r = begin(r.State())
-	if got := described(r.See("kitchen", moment(5000), []office.InView{certain})); !slices.Equal(got,
+	if got := described(r.See("kitchen", moment(5000), []presence.Seen{certain})); !slices.Equal(got,
 		[]string{"8 seen alice kitchen 5000"}) {
 		t.Errorf("after a restart: %q", got)
 	}
@@ -370,172 +367,19 @@ func TestEntrance(t *testing.T) {
 
 // Strangers are counted once for each group.
 func TestCounts(t *testing.T) {
-	r := newRoom(office.PresenceSettings{}, office.RoomState{})
-	stranger := func(track int, group uint64) office.InView {
+	r := newRoom(presence.Settings{}, presence.State{})
+	stranger := func(track int, group uint64) presence.Seen {
 		s := tracked(track, "", 30)
 		s.Group = group
 		return s
 	}
-	r.See("door", moment(0), []office.InView{tracked(1, "alice", 9), stranger(2, 0), stranger(3, 7), tracked(4, "", 3)})
-	r.See("desk", moment(1), []office.InView{stranger(1, 7), stranger(2, 8)})
+	r.See("door", moment(0), []presence.Seen{tracked(1, "alice", 9), stranger(2, 0), stranger(3, 7), tracked(4, "", 3)})
+	r.See("desk", moment(1), []presence.Seen{stranger(1, 7), stranger(2, 8)})
 	if got := r.Strangers(); got != 3 {
 		t.Errorf("%d strangers, want 3", got)
 	}
 	r.Tick(moment(30))
 	if r.Strangers() != 0 {
 		t.Errorf("%d strangers", r.Strangers())
-	}
-}
-
-// set returns a time as time.Now has it after somebody has set the clock: the clock on the wall jumps, and the steady
-// one goes on.
-func set(t time.Time, by time.Duration) time.Time {
-	clock := (*struct {
-		wall   uint64 // from bit 30 on, seconds
-		steady int64
-	})(unsafe.Pointer(&t))
-	clock.wall += uint64(int64(by/time.Second)) << 30
-	return t
-}
-
-// led is a camera that gets its frames from a test, which waits until each was looked at.
-type led struct {
-	stream
-	ready, frames chan face.Frame
-}
-
-func (l *led) Next(ctx context.Context) (f face.Frame, err error) {
-	select {
-	case l.ready <- f:
-	case <-ctx.Done():
-		return f, ctx.Err()
-	}
-	select {
-	case f = <-l.frames:
-		return f, nil
-	case <-ctx.Done():
-		return f, ctx.Err()
-	}
-}
-
-// A week with an entrance and a desk, in which daylight saving ends: the program is killed or restarted each day, and
-// somebody sets the clock forward and back while it runs. Each person arrives and leaves by turns; nothing is told
-// before it was known; while nobody sets the clock back, times of a person do not go back; and no visit ends before it
-// begins.
-func TestDays(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(3, 3))
-	span := func(most time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(most))) }
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	nothing(t, err)
-	begun := time.Now()
-	steady, jump := time.Duration(0), time.Date(2026, 10, 22, 6, 0, 0, 0, berlin).Sub(begun)
-	var now atomic.Pointer[time.Time]
-	tell := func() {
-		at := set(begun.Add(steady), jump).In(berlin)
-		now.Store(&at)
-	}
-	tell()
-	backs := 0
-	here := make(map[int64]bool)
-	type stamp struct {
-		at    time.Time
-		backs int
-	}
-	last := make(map[int64]stamp)
-	told := make(map[office.EventKind]int)
-	o := office.Options{
-		Presence: office.PresenceSettings{Away: time.Minute, HomeFor: 2 * time.Hour}, Freeze: true,
-		Event: func(e office.Event) {
-			told[e.Kind]++
-			if e.At.Round(0).After(e.Known.Round(0)) {
-				t.Errorf("known before it happened: %+v", e)
-			}
-			if e.Kind == office.Unknown {
-				return
-			}
-			if here[e.Person] == (e.Kind == office.Arrived) {
-				t.Errorf("here: %t, and now %+v", here[e.Person], e)
-			}
-			if was := last[e.Person]; was.backs == backs && e.At.Round(0).Before(was.at.Round(0)) {
-				t.Errorf("at %v, and then %+v", was.at, e)
-			}
-			here[e.Person], last[e.Person] = e.Kind != office.Left, stamp{e.At, backs}
-		},
-	}
-	dir := filepath.Join(t.TempDir(), "a")
-	for day := range 7 {
-		h := enter(t, dir, o)
-		h.o.Event, h.o.Now = o.Event, func() time.Time { return *now.Load() }
-		h.o.Clock = func(face.Frame) time.Time { return *now.Load() }
-		w := office.New(h.g, h.o)
-		cameras := []*led{{ready: make(chan face.Frame), frames: make(chan face.Frame)},
-			{ready: make(chan face.Frame), frames: make(chan face.Frame)}}
-		var all []office.Camera
-		for i, door := range []office.Door{office.Entrance, ""} {
-			all = append(all, office.Camera{Name: []string{"door", "desk"}[i], Door: door, Stills: true,
-				Open: func(context.Context, func() bool) (office.Stream, error) { return cameras[i], nil }})
-		}
-		ctx, end := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- w.Run(ctx, all) }()
-		for _, c := range cameras {
-			<-c.ready
-		}
-		// Who is in view of each camera, until when, and the numbers of their tracks.
-		who, until, track, tracks := [2]string{}, [2]time.Duration{}, [2]int{}, 0
-		for stop := steady + 24*time.Hour; steady < stop; {
-			if steady += 20 * time.Second; who[0]+who[1] != "" {
-				steady -= 19 * time.Second
-			}
-			if rnd.IntN(1500) == 0 {
-				by := span(6*time.Hour) - 3*time.Hour
-				jump += by
-				if by < 0 {
-					backs++
-				}
-			}
-			tell()
-			for i, c := range cameras {
-				if until[i] < steady {
-					who[i], until[i] = "", steady+span(2*time.Hour)
-					if x := string("abs"[rnd.IntN(3)]); rnd.IntN(2) == 0 && who[1-i] != x {
-						who[i], until[i] = x, steady+5*time.Second+span(30*time.Second)
-						tracks++
-						track[i] = tracks
-					}
-				}
-				f := face.Frame{Size: image.Pt(640, 480), Time: steady}
-				if who[i] != "" {
-					f.Samples = []face.Sample{{Box: image.Rect(0, 0, 9, 9), Vector: looks[who[i][0]], Track: track[i]}}
-				}
-				c.frames <- f
-				<-c.ready
-			}
-		}
-		if day%2 == 0 {
-			dir = copied(t, h.dir) // a kill
-		}
-		end()
-		nothing(t, <-ended)
-		for _, v := range w.Visits(office.Wanted{}) {
-			if v.Last.Round(0).Before(v.First.Round(0)) {
-				t.Errorf("%+v", v)
-			}
-		}
-		n := 0
-		for _, there := range here {
-			if there {
-				n++
-			}
-		}
-		for _, p := range w.Now().People {
-			if !here[p.ID] || len(w.Now().People) != n {
-				t.Errorf("%v are here, and %+v", here, p)
-			}
-		}
-		h.leave()
-	}
-	if told[office.Arrived] < 20 || told[office.Saw] < 20 || told[office.Left] < 20 || backs < 10 {
-		t.Errorf("it proves little: %v, and %d times the clock was set back", told, backs)
 	}
 }

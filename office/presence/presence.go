@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package office
+// Package presence decides who is in a room from who is in view of its cameras, and makes events of it: arrivals,
+// departures and unknown people. It reads no clock, no camera and no database.
+package presence
 
 import (
 	"cmp"
@@ -39,6 +41,21 @@ type Event struct {
 	Known time.Time `json:"known,omitzero"`
 }
 
+// Seen is a face in the latest frame of a camera.
+type Seen struct {
+	Sighting      uint64         `json:"sighting"`
+	Box           [4]int         `json:"box"`              // left, top, right and bottom, in pixels
+	Name          string         `json:"name"`             // "": not known, or not yet recognised
+	Person        int64          `json:"person,omitempty"` // number of that person
+	Share         float64        `json:"share"`            // share of the evidence for the name, in [0,1]
+	Trust         sighting.Trust `json:"trust,omitempty"`  // how the name is known
+	sighting.Near                // of this face, if it has the name
+	Group         uint64         `json:"group,omitempty"`  // its group of unknown faces
+	Ignored       bool           `json:"ignored"`          // a user ignores the group
+	Reason        string         `json:"reason,omitempty"` // why this picture was not used
+	Unknown       bool           `json:"-"`                // enough was seen to say that it is nobody known
+}
+
 // Door says what being seen by a camera means for who is here.
 type Door string
 
@@ -48,8 +65,8 @@ const (
 	Exit     Door = "exit"     // it sees the faces of people who go out
 )
 
-// PresenceSettings of a room. A zero field means the default.
-type PresenceSettings struct {
+// Settings of a room. A zero field means the default.
+type Settings struct {
 	// Away is the time after which a person who is not seen is no longer in view. Without an entrance they have left.
 	// Default 10 s.
 	Away time.Duration
@@ -62,7 +79,7 @@ type PresenceSettings struct {
 }
 
 // Defaults returns s with defaults filled in.
-func (s PresenceSettings) Defaults() PresenceSettings {
+func (s Settings) Defaults() Settings {
 	s.Away = cmp.Or(s.Away, 10*time.Second)
 	s.HomeFor = max(cmp.Or(s.HomeFor, 16*time.Hour), s.Away)
 	s.Hold = max(cmp.Or(s.Hold, 5*time.Minute), s.Away)
@@ -77,8 +94,8 @@ type Presence struct {
 	Last   time.Time `json:"last"` // time of the last sighting
 	Camera string    `json:"camera"`
 	// Trust tells how the name is known, at best.
-	Trust sighting.Trust `json:"trust,omitempty"`
-	Near                 // of the nearest face seen since they came
+	Trust         sighting.Trust `json:"trust,omitempty"`
+	sighting.Near                // of the nearest face seen since they came
 	// Unsure is true if the person may have left: the camera that saw them last does not work.
 	Unsure bool `json:"unsure,omitempty"`
 	InView bool `json:"in_view"` // a camera sees them, or did a moment ago
@@ -87,19 +104,19 @@ type Presence struct {
 	restored bool // they are of an earlier run, and were not seen yet
 }
 
-// roomState is the whole state of a room.
-type roomState struct {
+// State is the whole state of a [Room].
+type State struct {
 	Last   uint64     `json:"last"` // ID of the last event
 	People []Presence `json:"people"`
 }
 
-// room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
+// Room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
 // gets the beliefs about the people in view of each camera, and the time: it reads no clock and no camera. State is its
 // whole state: a restarted program continues from it. One goroutine may use it at a time. Memory is limited by the
-// number of people, and by the people seen within [PresenceSettings].Away. After Watch a camera must deliver a frame
+// number of people, and by the people seen within [Settings].Away. After Watch a camera must deliver a frame
 // before its silence counts.
-type room struct {
-	s      PresenceSettings
+type Room struct {
+	s      Settings
 	last   uint64
 	people map[int64]*Presence
 	left   map[int64]time.Time  // last sighting of each absent person
@@ -136,9 +153,9 @@ type tracked struct {
 	group       uint64 // group of unknown faces
 }
 
-// newRoom returns a room that continues from a state. The zero roomState is an empty room.
-func newRoom(s PresenceSettings, from roomState) *room {
-	r := &room{
+// New returns a room that continues from a state. The zero [State] is an empty room.
+func New(s Settings, from State) *Room {
+	r := &Room{
 		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence), left: make(map[int64]time.Time),
 		tracks: make(map[uint64]*tracked), groups: make(map[uint64]time.Time),
 		cameras: make(map[string]*watched), doors: make(map[string]Door),
@@ -151,29 +168,29 @@ func newRoom(s PresenceSettings, from roomState) *room {
 }
 
 // Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
-func (r *room) Watch(name string, door Door) {
+func (r *Room) Watch(name string, door Door) {
 	r.cameras[name], r.doors[name] = new(watched), door
 	r.entrance = r.entrance || door == Entrance
 }
 
 // stays reports whether a person who is out of view may still be here.
-func (r *room) stays(p *Presence) bool {
+func (r *Room) stays(p *Presence) bool {
 	return r.entrance && r.doors[p.Camera] != Exit
 }
 
 // Down records that a camera has failed. The next call of See for it ends the failure.
-func (r *room) Down(name string) {
+func (r *Room) Down(name string) {
 	if c := r.cameras[name]; c != nil {
 		c.since, c.failed = time.Time{}, true
 	}
 }
 
 // End removes a camera that has ended, such as a recording. Nobody waits for it.
-func (r *room) End(name string) { delete(r.cameras, name) }
+func (r *Room) End(name string) { delete(r.cameras, name) }
 
 // See processes the people in view of a camera at a moment, and returns the events. Cameras may come in any order; for
 // each person, a time before an earlier one counts as the earlier one.
-func (r *room) See(camera string, at time.Time, seen []Seen) []Event {
+func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 	if c := r.cameras[camera]; c != nil {
 		if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
 			c.since = at
@@ -190,7 +207,7 @@ func (r *room) See(camera string, at time.Time, seen []Seen) []Event {
 			v = &tracked{first: at}
 			r.tracks[b.Sighting] = v
 		}
-		v.first, v.last = earlier(v.first, at), at
+		v.first, v.last = Earlier(v.first, at), at
 		switch {
 		case b.Person != 0 && b.Trust == sighting.Likely && r.people[b.Person] == nil:
 			v.person = b.Person // neither present nor unknown
@@ -211,7 +228,7 @@ func (r *room) See(camera string, at time.Time, seen []Seen) []Event {
 }
 
 // present records that a person is in view.
-func (r *room) present(b Seen, camera string, v *tracked, at time.Time) []Event {
+func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event {
 	p := r.people[b.Person]
 	var events []Event
 	if p == nil {
@@ -239,7 +256,7 @@ func (r *room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 	if b.Near.Distance > 0 && (p.Distance == 0 || b.Near.Distance < p.Distance) {
 		p.Near = b.Near
 	}
-	v.person, p.Since = b.Person, earlier(p.Since, at)
+	v.person, p.Since = b.Person, Earlier(p.Since, at)
 	if !at.Before(p.Last) {
 		p.Last, p.Camera = at, camera
 	}
@@ -248,7 +265,7 @@ func (r *room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 }
 
 // Tick sets the time, and returns the departures, the first one first.
-func (r *room) Tick(now time.Time) []Event {
+func (r *Room) Tick(now time.Time) []Event {
 	if r.begun.IsZero() {
 		r.begun = now
 		for _, p := range r.people { // the clock may have been set back before the restart, and may be set from now on
@@ -273,7 +290,7 @@ func (r *room) Tick(now time.Time) []Event {
 }
 
 // away reports whether a person has left.
-func (r *room) away(p *Presence, now time.Time) bool {
+func (r *Room) away(p *Presence, now time.Time) bool {
 	if now.Sub(p.Last) <= r.s.Away {
 		return false
 	}
@@ -298,14 +315,14 @@ func (r *room) away(p *Presence, now time.Time) bool {
 }
 
 // Empty records that no more people will be seen, and returns the departures: of all who do not stay out of view.
-func (r *room) Empty() []Event {
+func (r *Room) Empty() []Event {
 	clear(r.tracks)
 	clear(r.groups)
 	return r.leave(func(p *Presence) bool { return !r.stays(p) })
 }
 
-// earlier returns the earlier of two times by the clock on the wall, which may have been put back between them.
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times by the clock on the wall, which may have been put back between them.
+func Earlier(a, b time.Time) time.Time {
 	if b.Round(0).Before(a.Round(0)) {
 		return b
 	}
@@ -314,7 +331,7 @@ func earlier(a, b time.Time) time.Time {
 
 // Retract records that a sighting was recognised as a person by mistake, and returns the events: the person is not
 // present, unless they came by another sighting.
-func (r *room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
+func (r *Room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
 	if v := r.tracks[sighting]; v != nil && v.person == person {
 		v.person = 0
 	}
@@ -328,7 +345,7 @@ func (r *room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
 }
 
 // Leave removes a person who no longer exists, and returns the events.
-func (r *room) Leave(person int64) []Event {
+func (r *Room) Leave(person int64) []Event {
 	for _, v := range r.tracks {
 		if v.person == person {
 			v.person = 0
@@ -340,7 +357,7 @@ func (r *room) Leave(person int64) []Event {
 }
 
 // leave returns departures of the people for whom has reports true.
-func (r *room) leave(has func(*Presence) bool) []Event {
+func (r *Room) leave(has func(*Presence) bool) []Event {
 	var gone []*Presence
 	for person, p := range r.people {
 		if has(p) {
@@ -360,14 +377,19 @@ func (r *room) leave(has func(*Presence) bool) []Event {
 }
 
 // event returns an event with a number, which is known now.
-func (r *room) event(e Event) Event {
+func (r *Room) event(e Event) Event {
 	r.last++
-	e.ID, e.At, e.Known = r.last, earlier(e.At, r.now), r.now
+	e.ID, e.At, e.Known = r.last, Earlier(e.At, r.now), r.now
 	return e
 }
 
+// Faceless returns the event that somebody was there since a time, and no face could be used.
+func (r *Room) Faceless(camera string, since time.Time) Event {
+	return r.event(Event{Kind: Faceless, Camera: camera, At: since})
+}
+
 // Strangers returns the number of present people without a name for whom an event was reported.
-func (r *room) Strangers() int {
+func (r *Room) Strangers() int {
 	n, groups := 0, make(map[uint64]bool)
 	for _, v := range r.tracks {
 		if v.told && v.person == 0 && !groups[v.group] {
@@ -378,11 +400,11 @@ func (r *room) Strangers() int {
 	return n
 }
 
-// grace is the delay after [PresenceSettings].Away before a working camera proves an absence.
+// grace is the delay after [Settings].Away before a working camera proves an absence.
 const grace = 2 * time.Second
 
 // People returns the people in the room, by number.
-func (r *room) People() []Presence {
+func (r *Room) People() []Presence {
 	all := r.State().People
 	for i, p := range all {
 		all[i].InView = r.now.Sub(p.Last) <= r.s.Away+grace
@@ -391,17 +413,32 @@ func (r *room) People() []Presence {
 	return all
 }
 
+// Since returns when a present person came; zero for others.
+func (r *Room) Since(person int64) (at time.Time) {
+	if p := r.people[person]; p != nil {
+		at = p.Since
+	}
+	return at
+}
+
+// Name gives the people their present names. Who has none any more keeps the last one, for the event that they left.
+func (r *Room) Name(name func(person int64) string) {
+	for id, p := range r.people {
+		p.Name = cmp.Or(name(id), p.Name)
+	}
+}
+
 // State returns the state of r.
-func (r *room) State() roomState {
+func (r *Room) State() State {
 	all := make([]Presence, 0, len(r.people))
 	for _, person := range slices.Sorted(maps.Keys(r.people)) {
 		all = append(all, *r.people[person])
 	}
-	return roomState{r.last, all}
+	return State{r.last, all}
 }
 
 // Join makes a person another one, who arrived when the first of them did. It causes no event.
-func (r *room) Join(from, to int64) {
+func (r *Room) Join(from, to int64) {
 	for _, v := range r.tracks {
 		if v.person == from {
 			v.person = to
@@ -420,7 +457,7 @@ func (r *room) Join(from, to int64) {
 		if q.Last.After(p.Last) {
 			p, q = q, p
 		}
-		p.Since, p.restored = earlier(p.Since, q.Since), p.restored || q.restored
+		p.Since, p.restored = Earlier(p.Since, q.Since), p.restored || q.restored
 		if q.Trust == sighting.Confirmed {
 			p.Trust = q.Trust
 		}
