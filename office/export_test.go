@@ -14,10 +14,7 @@ type (
 	Groups = groups
 )
 
-var (
-	NewGroups = newGroups
-	Best      = best
-)
+var NewGroups = newGroups
 
 // Minute does the work that an office does once a minute.
 func Minute(w *Office) {

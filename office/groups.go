@@ -5,13 +5,12 @@ package office
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Errors of corrections to groups of unknown faces.
@@ -25,6 +24,7 @@ var (
 const (
 	mostGroups = 50 // not ignored, and again as many ignored ones; the one not seen for longest is removed
 	mostFaces  = 24 // of a group, and of a sighting
+	bestFaces  = 4  // of [Stranger].Best
 )
 
 // Stranger is a person without a name: a group of unknown faces.
@@ -37,7 +37,7 @@ type Stranger struct {
 	Probably *Probably `json:"probably,omitempty"`
 	// Best are the numbers of the faces that show the person best: clear ones that differ from each other.
 	Best []uint64 `json:"best"`
-	Album
+	sighting.Album
 
 	asked   int      // number of faces that Probably is about
 	fresh   []uint64 // faces that are not written
@@ -106,7 +106,7 @@ func (g *groups) write(t *gallery.Tx, office int64) {
 			on conflict(id) do update set last = ?3`, int64(p.ID), office, nanoseconds(p.Last))
 		for _, f := range p.Faces {
 			if slices.Contains(p.fresh, f.ID) {
-				f.write(t, office, 0, p.ID)
+				putFace(t, f, office, 0, p.ID)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (g *groups) Ignored(id uint64) bool {
 }
 
 // Find returns the group to which most of the faces belong, or 0.
-func (g *groups) Find(faces []Face) uint64 {
+func (g *groups) Find(faces []sighting.Face) uint64 {
 	var votes []uint64
 	for _, f := range faces {
 		best, at := g.near, uint64(0)
@@ -202,7 +202,7 @@ func (g *groups) Begin(id uint64, at time.Time) {
 }
 
 // Add adds a face to a group.
-func (g *groups) Add(p *Stranger, f Face) {
+func (g *groups) Add(p *Stranger, f sighting.Face) {
 	if f.At.After(p.Last) {
 		p.Last, p.changed = f.At, true
 	}
@@ -232,99 +232,4 @@ func (g *groups) shed() {
 // Expire removes the groups that were not seen within the retention time.
 func (g *groups) Expire(now time.Time) {
 	g.remove(func(p *Stranger) bool { return !p.Ignored && now.Sub(p.Last) > g.retention })
-}
-
-// Face is a face with the time and the camera of its picture.
-type Face struct {
-	ID     uint64    `json:"id"`
-	At     time.Time `json:"at"`
-	Camera string    `json:"camera"`
-	Vector []float32 `json:"-" cbor:"vector"` // the index of searches keeps it
-	JPEG   []byte    `json:"-" cbor:"jpeg"`   // a small picture, or nil
-	Sharp  float64   `json:"-"`               // as [face.Quality].Sharpness
-}
-
-// firstFaces is the number of faces of an album that always stay: a name labels them.
-const firstFaces = 4
-
-// Album is a bounded set of faces of one person: the first faces, and later ones that differ from each other.
-type Album struct {
-	Faces []Face `json:"faces"`
-}
-
-// Add adds a face, and reports whether it did, and the number of the face that it has removed for it; 0 for none. The
-// album keeps at most size faces, and at least the first four. Add ignores a face that is closer than apart, in units of
-// the space, to a face in the album, and a face whose number is in the album. From a full album, the newer one of the two
-// most similar faces is removed.
-func (a *Album) Add(space face.Space, f Face, size int, apart float64) (added bool, removed uint64) {
-	_, there := a.Find(f.ID)
-	if there || len(a.Faces) >= firstFaces && a.Distance(space, f.Vector) < apart {
-		return false, 0
-	}
-	a.Faces = append(a.Faces, f)
-	if len(a.Faces) <= size {
-		return true, 0
-	}
-	drop, least := len(a.Faces)-1, math.Inf(1)
-	for i := firstFaces; i < len(a.Faces); i++ {
-		for j := range i {
-			if d := graph.Distance(a.Faces[i].Vector, a.Faces[j].Vector, space.Scale); d < least {
-				drop, least = i, d
-			}
-		}
-	}
-	removed = a.Faces[drop].ID
-	a.Faces = slices.Delete(a.Faces, drop, drop+1)
-	return removed != f.ID, removed
-}
-
-// First returns the faces that a name labels, and the others.
-func (a *Album) First() (first, rest []Face) {
-	n := min(firstFaces, len(a.Faces))
-	return a.Faces[:n], a.Faces[n:]
-}
-
-// Find returns the face with a number, if it is in the album.
-func (a *Album) Find(id uint64) (Face, bool) {
-	for _, f := range a.Faces {
-		if f.ID == id {
-			return f, true
-		}
-	}
-	return Face{}, false
-}
-
-// Distance returns the distance from a vector to the nearest face, or +Inf for an empty album.
-func (a *Album) Distance(space face.Space, x []float32) float64 {
-	nearest := math.Inf(1)
-	for _, f := range a.Faces {
-		nearest = min(nearest, graph.Distance(f.Vector, x, space.Scale))
-	}
-	return nearest
-}
-
-// bestFaces is the number of faces of [Stranger].Best.
-const bestFaces = 4
-
-// clear returns how clear the picture of a face is, or 0 without a picture.
-func (f Face) clear() float64 {
-	if f.JPEG == nil {
-		return 0
-	}
-	return math.Log1p(f.Sharp)
-}
-
-// best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces
-// before.
-func best(space face.Space, faces []Face, n int) (chosen []Face) {
-	for faces = slices.Clone(faces); len(chosen) < n && len(faces) > 0; {
-		before, at, most := Album{chosen}, 0, -1.
-		for i, f := range faces {
-			if worth := f.clear() * min(before.Distance(space, f.Vector), math.MaxInt32); worth > most {
-				at, most = i, worth
-			}
-		}
-		chosen, faces = append(chosen, faces[at]), slices.Delete(faces, at, at+1)
-	}
-	return chosen
 }

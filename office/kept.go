@@ -211,9 +211,9 @@ func (w *book) Shot(e presence.Event) (s Shot) {
 				return nil
 			}
 			faces, err := facesOf(t, x.ID)
-			for _, f := range best(w.gallery.Space(), faces, 1) {
+			for _, f := range sighting.Best(w.gallery.Space(), faces, 1) {
 				if f.JPEG != nil {
-					s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.clear()
+					s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.Clear()
 				}
 			}
 			return err

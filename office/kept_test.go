@@ -20,32 +20,8 @@ import (
 	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
-
-// The best faces of a stranger are clear and differ from each other. They are not simply the first four, from the
-// moment at which the stranger walked in.
-func TestBest(t *testing.T) {
-	jpeg := []byte("a picture")
-	faces := []office.Face{
-		{ID: 1, Vector: []float32{0, 0}, JPEG: jpeg, Sharp: 4},
-		{ID: 2, Vector: []float32{0, 0}, JPEG: jpeg, Sharp: 900},
-		{ID: 3, Vector: []float32{.01, 0}, JPEG: jpeg, Sharp: 900},
-		{ID: 4, Vector: []float32{1, 0}, JPEG: jpeg, Sharp: 900},
-		{ID: 5, Vector: []float32{1, 1}, JPEG: jpeg, Sharp: 4},
-		{ID: 6, Vector: []float32{0, 1}, JPEG: jpeg, Sharp: 900},
-		{ID: 7, Vector: []float32{9, 9}, Sharp: 9000},
-	}
-	for n, want := range map[int][]uint64{4: {2, 4, 6, 5}, 100: {2, 4, 6, 5, 3, 1, 7}, 1: {2}, 0: {}} {
-		var got []uint64
-		for _, f := range office.Best(space, faces, n) {
-			got = append(got, f.ID)
-		}
-		slices.Sort(got[min(4, len(got)):])
-		if slices.Sort(want[min(4, len(want)):]); !slices.Equal(got, want) {
-			t.Errorf("%d: %v", n, got)
-		}
-	}
-}
 
 // pictured is a recording, with pictures, of a person who moves away from a place in small steps.
 func pictured(n int, step ...float32) office.Camera {
@@ -332,9 +308,9 @@ var (
 var faceNumbers uint64
 
 // faceAt returns a face at a point, seen so many minutes after noon.
-func faceAt(minute int, x, y float32) office.Face {
+func faceAt(minute int, x, y float32) sighting.Face {
 	faceNumbers++
-	return office.Face{ID: faceNumbers, Vector: []float32{x, y}, At: noon.Add(time.Duration(minute) * time.Minute)}
+	return sighting.Face{ID: faceNumbers, Vector: []float32{x, y}, At: noon.Add(time.Duration(minute) * time.Minute)}
 }
 
 // begin makes a group of faces near a point.
@@ -356,7 +332,7 @@ func TestFind(t *testing.T) {
 		want uint64
 	}{{[]float32{.5}, a}, {[]float32{2.5}, b}, {[]float32{1.5}, 0}, {[]float32{.5, .4, 2.9}, a},
 		{[]float32{.5, 2.9}, 0}, {nil, 0}} {
-		var faces []office.Face
+		var faces []sighting.Face
 		for _, x := range c.x {
 			faces = append(faces, faceAt(1, x, 0))
 		}
@@ -366,7 +342,7 @@ func TestFind(t *testing.T) {
 	}
 	blind := office.NewGroups(face.Space{ID: "blind", Dim: 2, Scale: 1}, time.Hour)
 	beginGroup(blind, 0, 0, 0)
-	if got := blind.Find([]office.Face{faceAt(0, 0, 0)}); got != 0 {
+	if got := blind.Find([]sighting.Face{faceAt(0, 0, 0)}); got != 0 {
 		t.Errorf("a space that tells nobody apart: group %d", got)
 	}
 }
@@ -411,27 +387,6 @@ func TestGroupBounds(t *testing.T) {
 	}
 	if ignored != 50 {
 		t.Errorf("%d are ignored", ignored)
-	}
-}
-
-// A full album keeps the faces that differ from each other.
-func TestAlbum(t *testing.T) {
-	var a office.Album
-	for i := range 4 {
-		a.Add(plane, faceAt(0, 0, float32(i)/100), 6, .25)
-	}
-	if added, _ := a.Add(plane, faceAt(0, .1, 0), 6, .25); added {
-		t.Error("a face that says nothing new was kept")
-	}
-	for _, x := range []float32{1, 2, 2.3} {
-		a.Add(plane, faceAt(0, x, 0), 6, .25)
-	}
-	if n := len(a.Faces); n != 6 || a.Faces[4].Vector[0] != 1 || a.Faces[5].Vector[0] != 2 {
-		t.Errorf("%+v", a.Faces)
-	}
-	first, rest := a.First()
-	if len(first) != 4 || len(rest) != 2 {
-		t.Errorf("%d and %d", len(first), len(rest))
 	}
 }
 

@@ -81,7 +81,7 @@ func (w *Office) Strangers() []Stranger {
 	for _, g := range w.unknown.groups {
 		w.suppose(g)
 		g.Visits = max(1, len(w.visits(Wanted{Group: g.ID})))
-		g.Best = numbersOf(best(w.gallery.Space(), g.Faces, bestFaces))
+		g.Best = numbersOf(sighting.Best(w.gallery.Space(), g.Faces, bestFaces))
 	}
 	return w.unknown.All()
 }

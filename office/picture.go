@@ -11,6 +11,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
 
@@ -67,7 +68,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 	}
 	err = w.change(func(t *gallery.Tx) error {
 		wrong = make([]string, len(pictures))
-		var faces []Face
+		var faces []sighting.Face
 		for i, p := range pictures {
 			wrong[i], err = w.unfit(name, p, faces, force)
 			if err != nil {
@@ -78,7 +79,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 			}
 			number, _ := t.Next("face", 1)
 			x := p.Samples[0]
-			faces = append(faces, Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness,
+			faces = append(faces, sighting.Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness,
 				At: w.o.Now()})
 		}
 		if len(faces) == 0 {
@@ -89,7 +90,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 			return err
 		}
 		for _, f := range faces {
-			f.write(t, w.past.id, 0, 0)
+			putFace(t, f, w.past.id, 0, 0)
 		}
 		w.state(t, Correction{Kind: Named, Person: person})
 		return nil
@@ -98,7 +99,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 }
 
 // unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
-func (w *book) unfit(name string, picture face.Frame, before []Face, force bool) (string, error) {
+func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, force bool) (string, error) {
 	switch n := len(picture.Samples); {
 	case n == 0:
 		return "no face was found", nil
@@ -112,7 +113,7 @@ func (w *book) unfit(name string, picture face.Frame, before []Face, force bool)
 		return string(poor), nil
 	case x.Turns != nil && x.Turns.Best(1) != 0:
 		return fmt.Sprintf("it seems to be turned; turn it by %d degrees clockwise", x.Turns.Best(1)), nil
-	case slices.ContainsFunc(before, func(f Face) bool { return slices.Equal(f.Vector, x.Vector) }):
+	case slices.ContainsFunc(before, func(f sighting.Face) bool { return slices.Equal(f.Vector, x.Vector) }):
 		return "it is the same picture as another one", nil
 	}
 	other, err := w.gallery.Resembles(name, [][]float32{x.Vector})

@@ -19,18 +19,18 @@ import (
 )
 
 // faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from a column on.
-func faceOf(r gallery.Row, from int) Face {
-	return Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1), At: moment(r.ColumnInt64(from + 2)),
-		Sharp: r.ColumnFloat(from + 3), Vector: vector.Floats(r.ColumnRawBlob(from + 4)),
+func faceOf(r gallery.Row, from int) sighting.Face {
+	return sighting.Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1),
+		At: moment(r.ColumnInt64(from + 2)), Sharp: r.ColumnFloat(from + 3), Vector: vector.Floats(r.ColumnRawBlob(from + 4)),
 		JPEG: slices.Clone(r.ColumnRawBlob(from + 5))}
 }
 
-// write writes a face of a sighting, or of a group of unknown faces; 0 keeps what it is.
-func (f Face) write(t *gallery.Tx, office int64, sighting, stranger uint64) error {
+// putFace writes a face of a sighting, or of a group of unknown faces; 0 keeps what it is.
+func putFace(t *gallery.Tx, f sighting.Face, office int64, of, stranger uint64) error {
 	return t.Exec(`insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
 		values(?1, ?2, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, nullif(?9, x'')) on conflict(number) do update set
 		sighting = iif(?3 > 0, ?3, sighting), stranger = iif(?4 > 0, ?4, stranger)`,
-		int64(f.ID), office, int64(sighting), int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector),
+		int64(f.ID), office, int64(of), int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector),
 		f.JPEG)
 }
 
@@ -54,7 +54,7 @@ func (s *sighted) put(t *gallery.Tx, office int64) {
 	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
 	for _, f := range s.album.Faces {
 		if f.ID > s.saved {
-			f.write(t, office, s.ID, 0)
+			putFace(t, f, office, s.ID, 0)
 		}
 	}
 	if s.written { // the album may have dropped faces since
@@ -70,12 +70,12 @@ func ids[N int64 | uint64](all []N) string {
 }
 
 // facesOf returns the faces of a sighting, in the order in which they were seen.
-func facesOf(t *gallery.Tx, sighting uint64) (all []Face, err error) {
+func facesOf(t *gallery.Tx, id uint64) (all []sighting.Face, err error) {
 	err = t.Query("select number, camera, at, sharp, vector, jpeg from face where sighting = ? order by number",
 		func(r gallery.Row) error {
 			all = append(all, faceOf(r, 0))
 			return nil
-		}, int64(sighting))
+		}, int64(id))
 	return all, err
 }
 
@@ -181,7 +181,7 @@ func (w *keeper) wipe(s *sighted) {
 	}
 	s.Person, s.Trust, s.wrong, s.said, s.placed = 0, sighting.Nobody, false, false, false
 	delete(w.learned, s.ID)
-	s.album, s.film = Album{}, film{}
+	s.album, s.film = sighting.Album{}, film{}
 	s.ungroup()
 }
 

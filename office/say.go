@@ -43,7 +43,8 @@ func (w *book) Name(group uint64, name string, force bool) error {
 
 // name labels the first faces of somebody unknown, and lets the learner see the others. About says which group of
 // unknown faces and which sighting the person is then; 0 for none.
-func (w *book) name(t *gallery.Tx, name string, all Album, force bool, about func(person int64) Correction) error {
+func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool,
+	about func(person int64) Correction) error {
 	first, rest := all.First()
 	person, err := w.enrol(t, name, first, force)
 	if err != nil {
@@ -67,7 +68,7 @@ func (w *book) name(t *gallery.Tx, name string, all Album, force bool, about fun
 }
 
 // enrol labels faces with a name, and returns the person.
-func (w *book) enrol(t *gallery.Tx, name string, faces []Face, force bool) (person int64, err error) {
+func (w *book) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bool) (person int64, err error) {
 	x := vectors(faces)
 	if !force {
 		other, err := w.gallery.Resembles(name, x)
@@ -85,7 +86,7 @@ func (w *book) enrol(t *gallery.Tx, name string, faces []Face, force bool) (pers
 }
 
 // study lets the learner see faces from before they had a name.
-func (w *book) study(t *gallery.Tx, said int64, faces []Face) error {
+func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	if w.o.Freeze || len(faces) == 0 {
 		return nil
 	}
@@ -113,14 +114,14 @@ func (w *book) is(t *gallery.Tx, said int64, condition string, of uint64, person
 }
 
 // numbersOf returns the numbers of faces.
-func numbersOf(faces []Face) (all []uint64) {
+func numbersOf(faces []sighting.Face) (all []uint64) {
 	for _, f := range faces {
 		all = append(all, f.ID)
 	}
 	return all
 }
 
-func vectors(faces []Face) (all [][]float32) {
+func vectors(faces []sighting.Face) (all [][]float32) {
 	for _, f := range faces {
 		all = append(all, f.Vector)
 	}
@@ -173,7 +174,7 @@ func (w *book) Correct(id uint64, is string, was ...string) error {
 }
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known.
-func (w *book) wrong(t *gallery.Tx, s Sighting, album Album, is string) (err error) {
+func (w *book) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string) (err error) {
 	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
 	overruled, stranger := w.overruled(t, s, album)
 	learned, err := w.taught(t, "sighting", int64(s.ID))
@@ -217,13 +218,13 @@ func (w *book) are(t *gallery.Tx, said int64, sighting uint64, person int64) err
 }
 
 // reject makes faces labels that say that they are not a person.
-func (w *book) reject(t *gallery.Tx, said, wrong int64, faces []Face) error {
-	var some []Face
+func (w *book) reject(t *gallery.Tx, said, wrong int64, faces []sighting.Face) error {
+	var some []sighting.Face
 	n := min(rejectedFaces, len(faces))
 	for i := range n {
 		some = append(some, faces[i*len(faces)/n])
 	}
-	not := func(some []Face) error {
+	not := func(some []sighting.Face) error {
 		t.Label(wrong, true, vectors(some), numbersOf(some))
 		t.Made(said)
 		return t.Follow()
@@ -235,7 +236,7 @@ func (w *book) reject(t *gallery.Tx, said, wrong int64, faces []Face) error {
 	for _, f := range faces {
 		v, err := w.gallery.Learner().Judge(f.Vector)
 		if err == nil && v.Person == wrong {
-			err = not([]Face{f})
+			err = not([]sighting.Face{f})
 		}
 		if err != nil {
 			return err
@@ -254,7 +255,7 @@ type naming struct {
 
 // overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
 // this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
-func (w *book) overruled(t *gallery.Tx, s Sighting, album Album) (rows []int64, stranger int64) {
+func (w *book) overruled(t *gallery.Tx, s Sighting, album sighting.Album) (rows []int64, stranger int64) {
 	space, all := w.gallery.Space(), make(map[int64]*naming)
 	t.Query(`select label.id, vector, made.id, made.stranger, exists (select 1 from said where what = 'sighting' and
 		of = ?2 and statement = made.id) from label join statement made on made.id = (select max(statement) from said
@@ -303,7 +304,7 @@ func (w *book) retract(s Sighting) {
 
 // identify names the person in an unknown sighting. Its group of unknown faces gets the same name if most faces of the
 // group are then recognised as this person.
-func (w *book) identify(t *gallery.Tx, s Sighting, album Album, name string) error {
+func (w *book) identify(t *gallery.Tx, s Sighting, album sighting.Album, name string) error {
 	return w.name(t, name, album, true, func(person int64) Correction {
 		q := Correction{Sighting: s.ID}
 		if g := w.unknown.Get(s.Group); g != nil && w.seems(g.Faces) == person {
@@ -314,7 +315,7 @@ func (w *book) identify(t *gallery.Tx, s Sighting, album Album, name string) err
 }
 
 // seems returns the person that most of the faces look like, or 0.
-func (w *keeper) seems(faces []Face) int64 {
+func (w *keeper) seems(faces []sighting.Face) int64 {
 	var votes []int64
 	for _, f := range faces {
 		v, _ := w.gallery.Learner().Judge(f.Vector) // nobody, if it cannot be judged
@@ -348,7 +349,7 @@ func (w *book) Confirmable(id uint64) (all []Confirmable, err error) {
 }
 
 // confirmable returns the person of a sighting whose name can be confirmed, and the faces that would be enrolled.
-func (w *book) confirmable(t *gallery.Tx, id uint64) (person int64, first []Face, err error) {
+func (w *book) confirmable(t *gallery.Tx, id uint64) (person int64, first []sighting.Face, err error) {
 	s, album, err := w.find(t, id)
 	switch {
 	case err != nil:
@@ -372,7 +373,7 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 		if err != nil {
 			return err
 		}
-		if len(seen) > 0 && slices.ContainsFunc(first, func(f Face) bool { return !slices.Contains(seen, f.ID) }) {
+		if len(seen) > 0 && slices.ContainsFunc(first, func(f sighting.Face) bool { return !slices.Contains(seen, f.ID) }) {
 			return ErrOthers
 		}
 		if _, err := w.enrol(t, w.gallery.Name(person), first, false); err != nil {

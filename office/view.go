@@ -137,7 +137,7 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 		s.count(good, x.Reason)
 		if good {
 			s.look(w.gallery.Space(), x, at)
-			s.album.Add(w.gallery.Space(), Face{
+			s.album.Add(w.gallery.Space(), sighting.Face{
 				ID: w.gallery.Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
 				At: at,
 			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
@@ -218,7 +218,7 @@ type sighted struct {
 	saved    uint64  // number of the last face that is written
 	done     bool    // it has ended
 	track    int     // of the camera
-	album    Album
+	album    sighting.Album
 	began    bool   // the group was made for this sighting
 	grouped  uint64 // number of its last face in the group
 	reason   string // why the last picture was not used
@@ -358,7 +358,7 @@ func (w *keeper) fresh() []*sighted {
 var errEnough = errors.New("enough was found")
 
 // find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
-func (w *keeper) find(t *gallery.Tx, id uint64) (s Sighting, a Album, err error) {
+func (w *keeper) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
 	err = w.sightings(t, "id = ?2", func(x Sighting) error { s = x; return nil }, int64(id))
 	if err == nil && s.ID == 0 {
 		err = fmt.Errorf("%w: %d", ErrNoSighting, id)

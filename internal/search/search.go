@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/office"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -27,11 +26,11 @@ const faces = 16
 
 // Sighting is a time in which one person was in view.
 type Sighting struct {
-	From   time.Duration `cbor:"from"` // since the beginning of the recording
-	To     time.Duration `cbor:"to"`
-	Frames int           `cbor:"frames"` // number of frames with the person
-	Album  office.Album  `cbor:"album"`
-	File   []byte        `cbor:"file,omitempty"` // the name of a photograph's file, in the folder; perhaps no UTF-8
+	From   time.Duration  `cbor:"from"` // since the beginning of the recording
+	To     time.Duration  `cbor:"to"`
+	Frames int            `cbor:"frames"` // number of frames with the person
+	Album  sighting.Album `cbor:"album"`
+	File   []byte         `cbor:"file,omitempty"` // the name of a photograph's file, in the folder; perhaps no UTF-8
 }
 
 // Collector gathers the sightings of a recording, frame by frame. A person who leaves and comes back is another
@@ -70,7 +69,7 @@ func (c *Collector) Add(f face.Frame) {
 		s.To, s.Frames = f.Time, s.Frames+1
 		if x := f.Samples[i]; x.Vector != nil && x.Reason == "" || f.Still && x.Vector != nil {
 			c.number++
-			s.Album.Add(c.space, office.Face{ID: c.number, Vector: x.Vector, JPEG: x.JPEG}, faces,
+			s.Album.Add(c.space, sighting.Face{ID: c.number, Vector: x.Vector, JPEG: x.JPEG}, faces,
 				c.space.ImpostorRadius/4)
 		}
 	}
