@@ -84,7 +84,7 @@ type Office struct{ *cameras }
 // New returns an office for the people in g. Nobody else may use g meanwhile. An error of the database ends [Office.Run].
 func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults()
-	k := &keeper{o: o, gallery: g, past: o.Past, learned: make(map[uint64]ranges)}
+	k := &keeper{o: o, gallery: g, past: o.Past, learned: make(map[uint64]online.Ranges)}
 	w := &Office{&cameras{book: &book{k}}}
 	if w.past == nil {
 		w.past, w.broken = TemporaryPast(g, PastSettings{})

@@ -14,8 +14,8 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from a column on.
@@ -260,18 +260,18 @@ func (w *keeper) writeLearned(t *gallery.Tx) error {
 		if err != nil {
 			return err
 		}
-		t.Exec("update sighting set learned = ? where id = ?", was.with(r).encoded(), int64(id))
+		t.Exec("update sighting set learned = ? where id = ?", was.With(r).Encoded(), int64(id))
 	}
 	return t.Err()
 }
 
 // taught returns the observations that a row of a table has.
-func (w *keeper) taught(t *gallery.Tx, table string, id int64) (r ranges, err error) {
+func (w *keeper) taught(t *gallery.Tx, table string, id int64) (online.Ranges, error) {
 	b, err := t.Blob("select learned from "+table+" where id = ?", id)
-	if err == nil && len(b) > 0 {
-		err = cbor.Unmarshal(b, &r)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	return online.DecodeRanges(b)
 }
 
 // limit removes sightings that are too many or too old.
@@ -319,16 +319,16 @@ type keeper struct {
 	unknown *groups
 	room    *presence.Room
 	views   []*view
-	seen    bool              // somebody was seen, which is not written yet
-	ended   []*sighted        // sightings that are not written since they ended
-	writing []*sighted        // sightings of the present transaction
-	learned map[uint64]ranges // observations by which sightings taught the learner, and which are not saved yet
-	rows    *rows             // nil if they may have changed
-	turn    uint64            // of the gallery, as far as the office has taken it in
-	kept    int64             // number of learned faces at the last save of the gallery
-	tried   time.Time         // when writing was last tried
-	fault   error             // the last error of writing; nil: all is written
-	broken  error             // the error that ends the run
+	seen    bool                     // somebody was seen, which is not written yet
+	ended   []*sighted               // sightings that are not written since they ended
+	writing []*sighted               // sightings of the present transaction
+	learned map[uint64]online.Ranges // observations by which sightings taught the learner, and which are not saved yet
+	rows    *rows                    // nil if they may have changed
+	turn    uint64                   // of the gallery, as far as the office has taken it in
+	kept    int64                    // number of learned faces at the last save of the gallery
+	tried   time.Time                // when writing was last tried
+	fault   error                    // the last error of writing; nil: all is written
+	broken  error                    // the error that ends the run
 	disk    Disk
 }
 
@@ -394,7 +394,7 @@ func (w *keeper) said(do func(t *gallery.Tx) error) error {
 		return err
 	}
 	w.written(true)
-	w.learned, w.kept = make(map[uint64]ranges), w.gallery.Learner().Counts().Learned
+	w.learned, w.kept = make(map[uint64]online.Ranges), w.gallery.Learner().Counts().Learned
 	return nil
 }
 
@@ -426,7 +426,7 @@ func (w *keeper) heed() {
 	w.note(w.gallery.Update())
 	if now := w.gallery.Renumbered(); len(now) > 0 {
 		for id, r := range w.learned {
-			w.learned[id] = r.renumbered(now)
+			w.learned[id] = r.Renumbered(now)
 		}
 	}
 	if w.gallery.Turn() == w.turn {

@@ -92,7 +92,7 @@ func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	}
 	learner := t.Learner()
 	learner.SetTime(w.o.Now())
-	var learned ranges
+	var learned online.Ranges
 	for _, f := range faces {
 		// How the head is turned was not kept.
 		v, err := learner.ObserveFrame([]online.Observation{{Vector: f.Vector, Frontal: true, Picture: f.JPEG}})
@@ -100,10 +100,10 @@ func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 			return err
 		}
 		if v[0].Learned {
-			learned = learned.plus(learner.Counts().Observed)
+			learned = learned.Plus(learner.Counts().Observed)
 		}
 	}
-	return t.Exec("update statement set learned = ? where id = ?", learned.encoded(), said)
+	return t.Exec("update statement set learned = ? where id = ?", learned.Encoded(), said)
 }
 
 // is says that the sightings for which a condition holds are a person, who is in no group of unknown faces.

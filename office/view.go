@@ -15,7 +15,6 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // near returns how near a face with a name is.
@@ -85,7 +84,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
 		for _, number := range p.Lessons {
-			w.learned[s.ID] = w.learned[s.ID].plus(number)
+			w.learned[s.ID] = w.learned[s.ID].Plus(number)
 		}
 		if p.Verdict != nil {
 			s.reason = cmp.Or(s.reason, string(p.Verdict.Reason))
@@ -381,53 +380,4 @@ func (w *keeper) show(x Sighting) Sighting {
 		x.Group = 0
 	}
 	return x
-}
-
-// ranges are ranges of observation numbers, ascending.
-type ranges [][2]int64
-
-// mostRanges limits the memory of a sighting. One range is a time in which no other person was seen.
-const mostRanges = 4096
-
-// plus returns the ranges with a later number.
-func (r ranges) plus(n int64) ranges {
-	if last := len(r) - 1; last >= 0 && r[last][1] == n-1 {
-		r[last][1] = n
-		return r
-	}
-	r = append(r, [2]int64{n, n})
-	return r[max(0, len(r)-mostRanges):]
-}
-
-// with returns the ranges of two, of which the second are later.
-func (r ranges) with(later ranges) ranges {
-	all := append(slices.Clone(r), later...)
-	return all[max(0, len(all)-mostRanges):]
-}
-
-// encoded returns the ranges for a row.
-func (r ranges) encoded() []byte {
-	b, _ := cbor.Marshal(r) // numbers can be encoded
-	return b
-}
-
-// renumbered returns the ranges with new numbers for some of them; 0 for none.
-func (r ranges) renumbered(now map[int64]int64) (is ranges) {
-	var all []int64
-	for _, x := range r {
-		for n := x[0]; n <= x[1]; n++ {
-			other, there := now[n]
-			if !there {
-				other = n
-			}
-			if other > 0 {
-				all = append(all, other)
-			}
-		}
-	}
-	slices.Sort(all)
-	for _, n := range all {
-		is = is.plus(n)
-	}
-	return is
 }

@@ -157,10 +157,8 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 // them. It returns the number of faces. Observations have the numbers of [Counts].Observed. If a face was merged into
 // another before the journal begins, it stays in the multiplicity of that face. Faces accepted through a centroid stay
 // if the centroid was removed in another way.
-func (l *Learner) Unlearn(ranges [][2]int64) (faces int) {
-	return int(l.graph.Unlearn(func(_, observation int64) bool {
-		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
-	}))
+func (l *Learner) Unlearn(observed Ranges) (faces int) {
+	return int(l.graph.Unlearn(func(_, observation int64) bool { return observed.has(observation) }))
 }
 
 // Retract removes labelled faces by their numbers, as [Learner.Remove] does, and takes back the faces learned through
