@@ -19,5 +19,12 @@ func (g *Gallery) Reject(x []float32, name string, number ...uint64) error {
 // Retract takes back labels by the learner's numbers, with everything that was learned through them. Numbers that are
 // not labels are ignored.
 func (g *Gallery) Retract(stored ...int64) error {
-	return g.Change(func(t *Tx) error { return t.Retract(stored...) })
+	return g.Change(func(t *Tx) error {
+		for _, id := range stored {
+			if label, labelled := g.labels[id]; labelled {
+				t.Drop(label.Row)
+			}
+		}
+		return t.Follow()
+	})
 }

@@ -17,6 +17,24 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
+// Label is a labelled or rejected face. A face may have several.
+type Label struct {
+	Row, Person int64
+	Face        uint64 // the number of the face
+	Negative    bool   // the face is not this person's
+}
+
+// labelIn returns the label in the columns id, person, number and rejected of a row.
+func labelIn(r store.Row) Label {
+	return Label{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1}
+}
+
+// LabelOf returns the label of a stored face, by the learner's number.
+func (g *Gallery) LabelOf(stored int64) (Label, bool) {
+	h, there := g.labels[stored]
+	return h, there
+}
+
 // mostUnsaved is the number of learned faces that a gallery can learn again on top of another program's: 40 MB.
 const mostUnsaved = 20000
 

@@ -511,8 +511,10 @@ func (m *machine) step() {
 		})
 	case 39:
 		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
-		m.both("Resembles "+name, s.Resembles(name, faces), nil, func(g *gallery.Gallery) (any, error) {
-			return g.Resembles(name, faces)
+		want, like := s.Resembles(name, faces)
+		m.both("Resembles "+name, []any{want, like}, nil, func(g *gallery.Gallery) (any, error) {
+			other, own, err := g.Resembles(name, faces)
+			return []any{other, own}, err
 		})
 	case 41:
 		m.refuse()
@@ -690,7 +692,7 @@ func (m *machine) refuse() {
 		"Nearest": func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, 1); return err },
 		"Reject":  func(g *gallery.Gallery) error { return g.Learner().Reject(x, 1) },
 		"Resembles": func(g *gallery.Gallery) error {
-			_, err := g.Resembles("alice", [][]float32{good, x})
+			_, _, err := g.Resembles("alice", [][]float32{good, x})
 			return err
 		},
 		"Enroll": func(g *gallery.Gallery) error {

@@ -277,18 +277,6 @@ func (t *Tx) Sweep() error {
 		not exists (select 1 from statement where person = person.id or other = person.id)`)
 }
 
-// Retract takes back labels by the learner's numbers, with everything that was learned through them. Numbers that are not
-// labels are ignored.
-func (t *Tx) Retract(stored ...int64) error {
-	for _, id := range stored {
-		if h, there := t.g.labels[id]; there {
-			t.changed, t.gone = true, true
-			t.Exec("delete from label where id = ?", h.Row)
-		}
-	}
-	return t.Follow()
-}
-
 // Join makes a person another one: it adds the labels of the first as labels of the second, and returns the rows of the
 // first, which the statement takes back.
 func (t *Tx) Join(from, to int64) (gone []int64) {

@@ -116,7 +116,7 @@ func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, fo
 	case slices.ContainsFunc(before, func(f sighting.Face) bool { return slices.Equal(f.Vector, x.Vector) }):
 		return "it is the same picture as another one", nil
 	}
-	other, err := w.gallery.Resembles(name, [][]float32{x.Vector})
+	other, _, err := w.gallery.Resembles(name, [][]float32{x.Vector})
 	if err == nil && other != "" && !force {
 		return "it looks like " + other, nil
 	}

@@ -71,7 +71,7 @@ func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool,
 func (w *book) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bool) (person int64, err error) {
 	x := vectors(faces)
 	if !force {
-		other, err := w.gallery.Resembles(name, x)
+		other, _, err := w.gallery.Resembles(name, x)
 		if err != nil {
 			return 0, err
 		}
@@ -79,7 +79,7 @@ func (w *book) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bo
 			return 0, fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
 		}
 	}
-	_, err = t.Enroll(name, x, w.o.Now(), gallery.Enrolment{
+	_, err = w.gallery.Enroll(name, x, w.o.Now(), gallery.Enrolment{
 		Add: w.gallery.Number(name) != 0, Force: force, Numbers: numbersOf(faces),
 	})
 	return w.gallery.Number(name), err

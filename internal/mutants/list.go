@@ -54,11 +54,11 @@ var all = []mutant{
 	}
 `,
 		"", "sighting"},
-	{"several people are enrolled as one", "gallery/gallery.go",
-		"case !how.Force && !g.onePerson(faces):",
+	{"several people are enrolled as one", "gallery/enrol.go",
+		"case !how.Force && g.mixed(faces):",
 		"case false:", "gallery"},
-	{"faces are added to another person", "gallery/gallery.go",
-		"if err == nil && known && !how.Force && g.Space().GenuineRadius > 0 && likeness[name] == 0 {",
+	{"faces are added to another person", "gallery/enrol.go",
+		"if err == nil && known && !how.Force && g.Space().GenuineRadius > 0 && own == 0 {",
 		"if false {", "gallery"},
 	{"faces learned again lose their track", "gallery/follow.go",
 		`			if is, again := now[id]; again {

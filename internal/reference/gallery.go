@@ -54,37 +54,39 @@ func (g *Gallery) People() (all []gallery.Person) {
 	return all
 }
 
-// Resembles returns the other person whom most of the faces look like, if more than half look like others.
-func (g *Gallery) Resembles(name string, faces [][]float32) (best string) {
-	all, total := g.likeness(faces), 0
-	for _, other := range slices.Sorted(maps.Keys(all)) {
-		if other == name {
+// Resembles returns the other person whom most of the faces look like, if more than half look like others, and how many
+// look like the person of this name.
+func (g *Gallery) Resembles(name string, faces [][]float32) (best string, own int) {
+	like, most, total := g.likeness(faces), 0, 0
+	for _, p := range slices.Sorted(maps.Keys(like)) {
+		if p == g.Number(name) {
+			own = like[p]
 			continue
 		}
-		total += all[other]
-		if all[other] > all[best] {
-			best = other
+		total += like[p]
+		if like[p] > most {
+			best, most = g.Name(p), like[p]
 		}
 	}
 	if 2*total <= len(faces) {
-		return ""
+		best = ""
 	}
-	return best
+	return best, own
 }
 
-func (g *Gallery) likeness(faces [][]float32) map[string]int {
-	n := make(map[string]int)
+func (g *Gallery) likeness(faces [][]float32) map[online.Person]int {
+	n := make(map[online.Person]int)
 	for _, x := range faces {
 		v := g.Learner.Judge(x)
 		is, least := v.Person, g.Learner.Space.ImpostorRadius
 		for _, p := range g.Learner.Known() {
 			d := g.Learner.Nearest(x, p)
-			if v.Person == 0 && (p == v.Best || v.Reason == online.Tie) && g.Learner.Graph.less(d, least) {
+			if v.Person == 0 && (v.Best != 0 || v.Reason == online.Tie) && g.Learner.Graph.less(d, least) {
 				is, least = p, d
 			}
 		}
 		if is != 0 {
-			n[g.Name(is)]++
+			n[is]++
 		}
 	}
 	return n
@@ -108,10 +110,10 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gall
 			return "", gallery.ErrMixed
 		}
 	}
-	if g.Knows(name) && !how.Force && g.likeness(faces)[name] == 0 {
+	resembles, own := g.Resembles(name, faces)
+	if g.Knows(name) && !how.Force && own == 0 {
 		return "", gallery.ErrMismatch
 	}
-	resembles := g.Resembles(name, faces)
 	if !g.Knows(name) {
 		g.given++
 		g.Numbers[name] = g.given

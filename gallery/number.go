@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery
+
+import "math/rand/v2"
+
+// numbers are numbers of a kind that the database has reserved: the last that was given, and the last of them.
+type numbers struct{ given, last uint64 }
+
+// reserved is how many numbers of a kind a program reserves at once. It can give them while it cannot write the database.
+var reserved = map[string]int{"face": 50000, "sighting": 1000, "stranger": 1}
+
+// Next returns a number of a kind, "face", "sighting" or "stranger", that no other thing of this kind has or gets, also
+// after a crash. If the database cannot be written to reserve more, numbers go on from a random one above 2^52.
+func (g *Gallery) Next(kind string) uint64 {
+	if g.given == nil {
+		g.given = make(map[string]numbers)
+	}
+	n := g.given[kind]
+	if n.given == n.last {
+		n.given = 1<<52 + rand.Uint64N(1<<51)
+		n.last = n.given + 1<<51
+		if g.tx == nil { // what a transaction reserves could be taken back
+			g.Records(false, func(t *Tx) error {
+				last, err := t.Next(kind, reserved[kind])
+				if err == nil {
+					n.given, n.last = uint64(last)-uint64(reserved[kind]), uint64(last)
+				}
+				return err
+			})
+		}
+	}
+	n.given++
+	g.given[kind] = n
+	return n.given
+}
