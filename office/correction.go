@@ -3,7 +3,6 @@
 package office
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,24 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/online"
+)
+
+// Errors of corrections to an [Office]. Errors of packages gallery and online pass through.
+var (
+	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
+	ErrNobody     = errors.New("nobody was recognised in this sighting")
+	ErrSame       = errors.New("the sighting has this name already")
+	ErrMoved      = errors.New("the sighting has another name by now; look again")
+	ErrOthers     = errors.New("other faces would be enrolled now than those that were shown; look again")
+	ErrNoFaces    = errors.New("no picture of this person was good enough")
+	ErrResembles  = errors.New("the faces look like somebody else")
+)
+
+// Errors of corrections to groups of unknown faces.
+var (
+	ErrNoGroup    = errors.New("no such group of unknown faces")
+	ErrNotInGroup = errors.New("no such face in the group")
+	ErrAll        = errors.New("a group keeps at least one of its faces")
 )
 
 // Errors of [Office.Undo].
@@ -41,9 +57,6 @@ const (
 	Forgot      CorrectionKind = "forgot"
 )
 
-// book takes in what users say, and shows them what was learned.
-type book struct{ *keeper }
-
 // Correction is an entry in the journal of corrections.
 type Correction struct {
 	ID       uint64         `json:"id"`
@@ -59,6 +72,9 @@ type Correction struct {
 	Undone   bool           `json:"undone"`
 	CanUndo  bool           `json:"can_undo"`
 }
+
+// book takes in what users say, and shows them what was learned.
+type book struct{ *keeper }
 
 // state writes a correction, which has made the new labels, and returns its number.
 func (w *book) state(t *gallery.Tx, c Correction) int64 {
@@ -129,110 +145,6 @@ func (w *book) Undo(id uint64) error {
 		t.Learner().Unlearn(learned)
 		return t.Undo(int64(id))
 	})
-}
-
-// Conflict is a contradiction between the labels of two people, or between labels and negative labels of one person:
-// the faces look alike, so one label must be wrong.
-type Conflict struct {
-	A        Kept    `json:"a"` // the nearest pair of faces
-	B        Kept    `json:"b"`
-	Distance float64 `json:"distance"` // between them, in units of the space's distance
-	Pairs    int     `json:"pairs"`    // number of contradicting pairs of faces
-}
-
-// side is one side of a contradiction: the labels of a person, or the negative ones.
-type side struct {
-	person   int64
-	negative bool
-}
-
-func sideOf(l online.Label) side { return side{l.Person, l.Negative} }
-
-// Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
-// first.
-func (w *book) Conflicts() []Conflict {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := []Conflict{}
-	alike := make(map[[2]int64]bool)
-	w.look(func(t *gallery.Tx) error {
-		return t.Query("select person, other from statement where kind = 'alike' and not undone", func(r gallery.Row) error {
-			a, b := r.ColumnInt64(0), r.ColumnInt64(1)
-			alike[[2]int64{a, b}], alike[[2]int64{b, a}] = true, true
-			return nil
-		})
-	})
-	at := make(map[[2]side]int)
-	of := func(l online.Label) Kept { return Kept{ID: l.ID, Name: w.gallery.Name(l.Person), Negative: l.Negative} }
-	for _, c := range w.contradictions() { // the nearest first
-		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {
-			continue
-		}
-		i, there := at[[2]side{sideOf(c.A), sideOf(c.B)}]
-		if !there {
-			i = len(all)
-			at[[2]side{sideOf(c.A), sideOf(c.B)}], at[[2]side{sideOf(c.B), sideOf(c.A)}] = i, i
-			pair := w.portray([]Kept{of(c.A), of(c.B)})
-			all = append(all, Conflict{A: pair[0], B: pair[1], Distance: c.Distance})
-		}
-		all[i].Pairs++
-	}
-	return all
-}
-
-// contradictions returns the contradicting pairs of labels.
-func (w *keeper) contradictions() []online.Conflict {
-	return w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
-}
-
-// Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
-// error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
-func (w *book) Alike(name, other string) error {
-	return w.change(func(t *gallery.Tx) error {
-		a, err := w.gallery.Find(name)
-		b, none := w.gallery.Find(other)
-		switch {
-		case err != nil || none != nil:
-			return cmp.Or(err, none)
-		case a == b:
-			return fmt.Errorf("%w: %s", ErrSame, name)
-		}
-		w.state(t, Correction{Kind: Alike, Person: a, Other: b})
-		return nil
-	})
-}
-
-// TakeBack removes a face of a [Profile] or a [Conflict] by its number: a label, or a learned face with all faces that
-// were accepted through it, of which it returns the number. Against is the other face of a conflict, or 0: then all
-// labels of this side that contradict the other side are removed. An undo gives labels back, and no learned faces. The
-// error wraps [online.ErrUnknown], or comes from the database.
-func (w *book) TakeBack(stored, against int64) (learned int, err error) {
-	err = w.change(func(t *gallery.Tx) error {
-		x, labelled := w.gallery.LabelOf(stored)
-		if !labelled {
-			learned, err = t.Learner().Remove(stored)
-			return err
-		}
-		rows := []int64{x.Row}
-		if y, there := w.gallery.LabelOf(against); there {
-			mine, theirs := side{x.Person, x.Negative}, side{y.Person, y.Negative}
-			for _, c := range w.contradictions() {
-				if sideOf(c.B) == mine {
-					c.A, c.B = c.B, c.A
-				}
-				if sideOf(c.A) == mine && sideOf(c.B) == theirs {
-					label, _ := w.gallery.LabelOf(c.A.ID)
-					rows = append(rows, label.Row)
-				}
-			}
-		}
-		s := Correction{Kind: Unlabelled}
-		if !x.Negative {
-			s.Other = x.Person
-		}
-		return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
-	})
-	return learned, err
 }
 
 // changeGroup makes a correction to a group of unknown faces. The error wraps [ErrNoGroup].

@@ -4,20 +4,12 @@ package office
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/sighting"
-)
-
-// Errors of corrections to groups of unknown faces.
-var (
-	ErrNoGroup    = errors.New("no such group of unknown faces")
-	ErrNotInGroup = errors.New("no such face in the group")
-	ErrAll        = errors.New("a group keeps at least one of its faces")
 )
 
 // Bounds of strangers.
@@ -42,6 +34,13 @@ type Stranger struct {
 	asked   int      // number of faces that Probably is about
 	fresh   []uint64 // faces that are not written
 	changed bool     // anything is not written
+}
+
+// Probably is the known person who comes nearest to a stranger, beyond the limit of a name.
+type Probably struct {
+	Name   string `json:"name"`
+	Person int64  `json:"person"`
+	sighting.Near
 }
 
 // groups has the faces of people without a name, in groups, so that a user can name them, and so that the same stranger

@@ -5,14 +5,13 @@ package office
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // Portrait is the picture of a face that the learner keeps. At most one of the numbers is not 0.
@@ -156,69 +155,106 @@ func (w *book) Choose(name string, face uint64) error {
 	})
 }
 
-// Probably is the known person who comes nearest to a stranger, beyond the limit of a name.
-type Probably struct {
-	Name   string `json:"name"`
-	Person int64  `json:"person"`
-	sighting.Near
+// Conflict is a contradiction between the labels of two people, or between labels and negative labels of one person:
+// the faces look alike, so one label must be wrong.
+type Conflict struct {
+	A        Kept    `json:"a"` // the nearest pair of faces
+	B        Kept    `json:"b"`
+	Distance float64 `json:"distance"` // between them, in units of the space's distance
+	Pairs    int     `json:"pairs"`    // number of contradicting pairs of faces
 }
 
-// mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
-// named, in units of the impostor radius.
-const (
-	mostAsked = 2
-	farthest  = 1.25
-)
-
-// suppose finds the known person who comes nearest to a stranger, as long as nobody changes.
-func (w *book) suppose(g *Stranger) {
-	asked := g.Faces[:min(mostAsked, len(g.Faces))]
-	if g.asked == len(asked) {
-		return
-	}
-	person, distance := int64(0), farthest*w.gallery.Space().ImpostorRadius
-	for _, f := range asked {
-		if p, d := w.gallery.Learner().Closest(f.Vector, distance); p != 0 {
-			person, distance = p, d
-		}
-	}
-	g.asked, g.Probably = len(asked), nil
-	if name := w.gallery.Name(person); name != "" {
-		g.Probably = &Probably{name, person, sighting.NearAt(w.gallery.Space(), distance)}
-	}
+// side is one side of a contradiction: the labels of a person, or the negative ones.
+type side struct {
+	person   int64
+	negative bool
 }
 
-// Shot is the best picture of an unknown person in one sighting.
-type Shot struct {
-	Sighting uint64  // its number; 0 if it is not kept
-	Face     uint64  // number of the picture for [Office.Face]; 0 if there is none
-	JPEG     []byte  // the picture, or nil
-	Clear    float64 // how clear the picture is: the logarithm of its contrast
-}
+func sideOf(l online.Label) side { return side{l.Person, l.Negative} }
 
-// Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
-// not kept, or if a user has named, ignored or forgotten this person since.
-func (w *book) Shot(e presence.Event) (s Shot) {
-	if e.Kind != presence.Unknown {
-		return s
-	}
+// Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
+// first.
+func (w *book) Conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look(func(t *gallery.Tx) (err error) {
-		err = w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", func(x Sighting) error {
-			s.Sighting = x.ID
-			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
-				return nil
-			}
-			faces, err := facesOf(t, x.ID)
-			for _, f := range sighting.Best(w.gallery.Space(), faces, 1) {
-				if f.JPEG != nil {
-					s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.Clear()
+	all := []Conflict{}
+	alike := make(map[[2]int64]bool)
+	w.look(func(t *gallery.Tx) error {
+		return t.Query("select person, other from statement where kind = 'alike' and not undone", func(r gallery.Row) error {
+			a, b := r.ColumnInt64(0), r.ColumnInt64(1)
+			alike[[2]int64{a, b}], alike[[2]int64{b, a}] = true, true
+			return nil
+		})
+	})
+	at := make(map[[2]side]int)
+	of := func(l online.Label) Kept { return Kept{ID: l.ID, Name: w.gallery.Name(l.Person), Negative: l.Negative} }
+	for _, c := range w.contradictions() { // the nearest first
+		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {
+			continue
+		}
+		i, there := at[[2]side{sideOf(c.A), sideOf(c.B)}]
+		if !there {
+			i = len(all)
+			at[[2]side{sideOf(c.A), sideOf(c.B)}], at[[2]side{sideOf(c.B), sideOf(c.A)}] = i, i
+			pair := w.portray([]Kept{of(c.A), of(c.B)})
+			all = append(all, Conflict{A: pair[0], B: pair[1], Distance: c.Distance})
+		}
+		all[i].Pairs++
+	}
+	return all
+}
+
+// contradictions returns the contradicting pairs of labels.
+func (w *keeper) contradictions() []online.Conflict {
+	return w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
+}
+
+// Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
+// error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
+func (w *book) Alike(name, other string) error {
+	return w.change(func(t *gallery.Tx) error {
+		a, err := w.gallery.Find(name)
+		b, none := w.gallery.Find(other)
+		switch {
+		case err != nil || none != nil:
+			return cmp.Or(err, none)
+		case a == b:
+			return fmt.Errorf("%w: %s", ErrSame, name)
+		}
+		w.state(t, Correction{Kind: Alike, Person: a, Other: b})
+		return nil
+	})
+}
+
+// TakeBack removes a face of a [Profile] or a [Conflict] by its number: a label, or a learned face with all faces that
+// were accepted through it, of which it returns the number. Against is the other face of a conflict, or 0: then all
+// labels of this side that contradict the other side are removed. An undo gives labels back, and no learned faces. The
+// error wraps [online.ErrUnknown], or comes from the database.
+func (w *book) TakeBack(stored, against int64) (learned int, err error) {
+	err = w.change(func(t *gallery.Tx) error {
+		x, labelled := w.gallery.LabelOf(stored)
+		if !labelled {
+			learned, err = t.Learner().Remove(stored)
+			return err
+		}
+		rows := []int64{x.Row}
+		if y, there := w.gallery.LabelOf(against); there {
+			mine, theirs := side{x.Person, x.Negative}, side{y.Person, y.Negative}
+			for _, c := range w.contradictions() {
+				if sideOf(c.B) == mine {
+					c.A, c.B = c.B, c.A
+				}
+				if sideOf(c.A) == mine && sideOf(c.B) == theirs {
+					label, _ := w.gallery.LabelOf(c.A.ID)
+					rows = append(rows, label.Row)
 				}
 			}
-			return err
-		}, e.Camera, nanoseconds(e.At))
-		return err
+		}
+		s := Correction{Kind: Unlabelled}
+		if !x.Negative {
+			s.Other = x.Person
+		}
+		return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 	})
-	return s
+	return learned, err
 }

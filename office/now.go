@@ -55,9 +55,6 @@ func (w *Office) Now() Now {
 	return n
 }
 
-// listed is the number of sightings that [Office.Sightings] returns.
-const listed = 64
-
 // Sightings returns the latest sightings that can be corrected, the latest first.
 func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, listed) }
 
@@ -86,133 +83,50 @@ func (w *Office) Strangers() []Stranger {
 	return w.unknown.All()
 }
 
-// Face returns the picture of a face of a stranger, a sighting or a label, or nil.
-func (w *book) Face(id uint64) (jpeg []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note(w.gallery.Look(func(t *gallery.Tx) (err error) {
-		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
-		return err
-	}))
-	return jpeg
-}
+// mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
+// named, in units of the impostor radius.
+const (
+	mostAsked = 2
+	farthest  = 1.25
+)
 
-// Picture returns the latest picture of a camera, or nil while there is none, and whether there is such a camera.
-// Pictures are made only for some seconds after a call.
-func (w *book) Picture(camera string) (jpeg []byte, known bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, v := range w.views {
-		if v.camera.Name == camera {
-			v.wanted = w.o.Now()
-			return v.picture, true
-		}
-	}
-	return nil, false
-}
-
-// Visit is somebody's time in view: sightings of one person, or of one group of unknown faces, between which they were
-// away for at most [presence.Settings].Away.
-type Visit struct {
-	Person    int64          `json:"person,omitempty"`
-	Name      string         `json:"name,omitempty"`
-	Group     uint64         `json:"group,omitempty"` // a stranger's
-	First     time.Time      `json:"first"`
-	Last      time.Time      `json:"last"`
-	Live      bool           `json:"live"`      // in view at present
-	Cameras   []string       `json:"cameras"`   // in the order of the sightings
-	Sightings []uint64       `json:"sightings"` // their numbers, the first first
-	Face      uint64         `json:"face"`      // number of a picture of the last sighting; 0 for none
-	Trust     sighting.Trust `json:"trust,omitempty"`
-}
-
-// Wanted says which visits [Office.Visits] returns. A zero field means all.
-type Wanted struct {
-	Person int64
-	Group  uint64
-	From   time.Time // visits that have not ended before
-	To     time.Time // visits that have begun before
-	N      int       // at most so many, the latest
-}
-
-// Visits returns visits, the latest first, as far back as sightings are kept. All other lists of who was there when are
-// made of them.
-func (w *keeper) Visits(q Wanted) []Visit {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.visits(q)
-}
-
-func (w *keeper) visits(q Wanted) []Visit {
-	all := []Visit{}
-	open := make(map[[2]int64]int) // the earliest visit of each person and group until now, by its place
-	take := func(x Sighting) error {
-		if q.Person != 0 && x.Person != q.Person || q.Group != 0 && x.Group != q.Group {
-			return nil
-		}
-		who := [2]int64{x.Person, int64(x.Group)}
-		i, there := open[who]
-		if who == [2]int64{} || !there || all[i].First.Sub(x.Last) > w.o.Presence.Away {
-			open[who] = len(all)
-			all = append(all, Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
-				Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust})
-			return nil
-		}
-		v := &all[i]
-		v.Sightings = slices.Insert(v.Sightings, 0, x.ID)
-		v.Cameras = slices.DeleteFunc(v.Cameras, func(c string) bool { return c == x.Camera })
-		v.Cameras = slices.Insert(v.Cameras, 0, x.Camera)
-		v.First, v.Face, v.Live = presence.Earlier(v.First, x.First), cmp.Or(v.Face, x.Face), v.Live || x.Live
-		if x.Trust == sighting.Confirmed {
-			v.Trust = x.Trust
-		}
-		return nil
-	}
-	condition := "last >= ?2 and (?3 = 0 or first < ?3) and ?4 = ?4 and ?5 = ?5" // the last two may not be asked for
-	if q.Person != 0 {
-		condition += " and person = ?4"
-	}
-	if q.Group != 0 {
-		condition += " and stranger = ?5"
-	}
-	w.look(func(t *gallery.Tx) error {
-		return w.sightings(t, condition+" order by last desc", take, nanoseconds(q.From), nanoseconds(q.To), q.Person,
-			int64(q.Group))
-	})
-	if q.N > 0 {
-		all = all[:min(q.N, len(all))]
-	}
-	return all
-}
-
-// KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are kept.
-type KnownPerson struct {
-	gallery.Person
-	Here  bool      `json:"here"`
-	Since time.Time `json:"since,omitzero"`  // when they arrived here, or at Place
-	Place string    `json:"place,omitempty"` // the device of the fleet that sees an absent person
-	// Last is the time of the last sighting: of who is here, to the minute; zero if unknown.
-	Last   time.Time      `json:"last,omitzero"`
-	Camera string         `json:"camera,omitempty"`  // camera of the last sighting
-	Trust  sighting.Trust `json:"trust,omitempty"`   // how the last sighting is known to be theirs
-	Face   uint64         `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
-	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
-}
-
-// rows are the people whom the rows know, and the place of each by number.
-type rows struct {
-	people []KnownPerson
-	at     map[int64]int
-}
-
-// saw takes in a sighting.
-func (r *rows) saw(x Sighting) {
-	i, there := r.at[x.Person]
-	if !there || x.Last.Before(r.people[i].Last) {
+// suppose finds the known person who comes nearest to a stranger, as long as nobody changes.
+func (w *book) suppose(g *Stranger) {
+	asked := g.Faces[:min(mostAsked, len(g.Faces))]
+	if g.asked == len(asked) {
 		return
 	}
-	p := &r.people[i]
-	p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face)
+	person, distance := int64(0), farthest*w.gallery.Space().ImpostorRadius
+	for _, f := range asked {
+		if p, d := w.gallery.Learner().Closest(f.Vector, distance); p != 0 {
+			person, distance = p, d
+		}
+	}
+	g.asked, g.Probably = len(asked), nil
+	if name := w.gallery.Name(person); name != "" {
+		g.Probably = &Probably{name, person, sighting.NearAt(w.gallery.Space(), distance)}
+	}
+}
+
+// Events returns the last n events that are wanted before the event with the given number (0: before none), the newest
+// first. Nil wants all.
+func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []presence.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, all := w.past, []presence.Event{}
+	oldest := max(0, int64(p.state.Last)-int64(p.s.Events))
+	w.look(func(t *gallery.Tx) error {
+		return p.rows(t, "number < ? and number > ? order by number desc", func(e presence.Event) error {
+			if len(all) == n {
+				return errEnough
+			}
+			if wanted == nil || wanted(e) {
+				all = append(all, e)
+			}
+			return nil
+		}, before(id), oldest)
+	})
+	return all
 }
 
 // known returns the people whom the rows know. The sightings of a person are many, so they are read once.

@@ -59,19 +59,12 @@
 package office
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"image"
-	"io"
-	"math"
 	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -100,124 +93,6 @@ func New(g *gallery.Gallery, o Options) *Office {
 	w.note(w.reload())
 	w.leave()
 	return w
-}
-
-// Options of an [Office]. A zero field means the default.
-type Options struct {
-	Presence presence.Settings
-	Freeze   bool // recognise people and learn nothing
-	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
-	Faceless bool
-
-	Keep    bool          // save newly learned faces once a minute; they are also saved with each correction
-	Past    *Past         // keeps events, sightings, corrections and strangers. Default: one for this run
-	Backoff time.Duration // pause before a failed camera is opened again; doubles up to a minute. Default 1 s
-
-	// Clock returns the time of a frame. Default: the time when it was read.
-	Clock func(f face.Frame) time.Time
-	Now   func() time.Time // default time.Now
-
-	// All cameras wait while one of these functions runs. They must not call the Office.
-	Event  func(presence.Event)                                    // called with each event, in order
-	Health func(Health)                                            // called when a camera fails or works again
-	Frame  func(camera string, at time.Time, seen []presence.Seen) // called with each frame
-	Room   func(online.Room)                                       // called when room becomes short, or is no longer
-	Disk   func(Disk)                                              // called when writing to disk fails or works again
-}
-
-func (o Options) defaults() Options {
-	o.Presence = o.Presence.Defaults()
-	o.Backoff = cmp.Or(o.Backoff, time.Second)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Clock == nil {
-		o.Clock = func(face.Frame) time.Time { return o.Now() }
-	}
-	return o
-}
-
-// call calls a function of Options, if it is set.
-func call[T any](told func(T), x T) {
-	if told != nil {
-		told(x)
-	}
-}
-
-// Number returns the number of the person with a name, or 0.
-func (w *keeper) Number(name string) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.gallery.Number(name)
-}
-
-// before returns the number before which a list ends, for SQL: 0 is before none.
-func before(id uint64) int64 {
-	if id == 0 {
-		return math.MaxInt64
-	}
-	return int64(id)
-}
-
-// note records an error of the database.
-func (w *keeper) note(err error) {
-	if err != nil {
-		w.fault = err
-	}
-}
-
-// cameras reads cameras, and judges who is in view.
-type cameras struct {
-	*book
-	learnable online.Room // as Options.Room was told
-	cancel    func()      // ends the run
-}
-
-// Stream reads the frames of a camera. Next returns when its context ends.
-type Stream interface {
-	face.Stream
-	Dropped() int // number of skipped frames, because newer ones had come
-	Close() error
-}
-
-// Camera is one of several cameras. Their names must differ.
-type Camera struct {
-	Name string
-	// Open opens the camera. Picture reports whether the whole next frame is needed as a picture, and not only its
-	// faces.
-	Open func(ctx context.Context, picture func() bool) (Stream, error)
-	Ends bool // a recording: its end is not a failure, and a failure ends the run
-	// Hide returns an error without secrets, such as the password in a URL, before it is shown. Default: the error.
-	Hide func(error) error
-	// Stills says that the frames are single pictures, some seconds apart, and that the Track of their samples says
-	// which faces are one person. Two of them, and not three, then give a name, if they agree. What confirms a name
-	// stays: two different looks near enrolled faces.
-	Stills bool
-	Door   presence.Door // whose faces it sees: "" for people in a room
-}
-
-// Health describes the state of a camera.
-type Health struct {
-	Camera  string    `json:"camera"`
-	Up      bool      `json:"up"`
-	Since   time.Time `json:"since"`
-	Size    [2]int    `json:"size"`            // width and height of the frame, in pixels
-	Error   string    `json:"error,omitempty"` // why it does not work
-	Frames  int       `json:"frames"`          // frames processed since the start
-	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow
-	Rate    float64   `json:"rate"`            // frames processed per second at present
-}
-
-// Sentence describes the state for a person.
-func (h Health) Sentence() string {
-	if h.Up {
-		text := h.Camera + ": camera connected"
-		if least := face.LeastSeen(image.Pt(h.Size[0], h.Size[1])); least > 0 {
-			text += fmt.Sprintf(", %dx%d: faces from %d pixels", h.Size[0], h.Size[1], least)
-		}
-		return text
-	}
-	return fmt.Sprintf("%s: %s; it is tried again", h.Camera, h.Error)
 }
 
 // Run watches cameras until ctx ends or all cameras have ended. Call it once. When all cameras have ended, it reports
@@ -292,100 +167,4 @@ func (w *Office) finish(ctx context.Context) error {
 		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w", w.fault)
 	}
 	return w.broken
-}
-
-// fail ends the run with an error, unless it is nil, and returns the first one.
-func (w *cameras) fail(err error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.broken = cmp.Or(w.broken, err)
-	if w.broken != nil {
-		w.cancel()
-	}
-	return w.broken
-}
-
-// watch reads a camera until ctx, the run or the camera ends. After a failure it waits and opens the camera again.
-func (w *cameras) watch(ctx context.Context, v *view) {
-	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
-	for {
-		begun := v.health.Frames
-		err := w.read(ctx, v)
-		if v.camera.Hide != nil {
-			err = v.camera.Hide(err)
-		}
-		switch {
-		case w.fail(nil) != nil:
-			return
-		case ctx.Err() != nil, v.camera.Ends && errors.Is(err, io.EOF):
-			w.blank(v, ctx.Err() == nil)
-			return
-		case v.camera.Ends:
-			w.fail(fmt.Errorf("%s: %w", v.camera.Name, err))
-			return
-		case errors.Is(err, io.EOF):
-			err = errors.New("it has ended")
-		}
-		if v.health.Frames > begun {
-			pause.Reset()
-		}
-		w.mu.Lock()
-		w.report(v, false, err.Error())
-		w.mu.Unlock()
-		if !pause.Wait(ctx) {
-			return
-		}
-	}
-}
-
-// report records the state of a camera, and calls Health if it has changed. The lock must be held.
-func (w *cameras) report(v *view, up bool, why string) {
-	h := &v.health
-	if !up {
-		v.seen, v.picture = nil, nil
-		w.room.Down(v.camera.Name)
-	}
-	if !h.Since.IsZero() && h.Up == up && h.Error == why {
-		return
-	}
-	h.Up, h.Error, h.Since = up, why, w.o.Now()
-	call(w.o.Health, *h)
-}
-
-// blank records that a camera shows nothing any more, and that nobody waits for it if it has ended.
-func (w *cameras) blank(v *view, ended bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	v.seen, v.picture, v.health.Up = nil, nil, false
-	w.end(v, nil)
-	if ended {
-		w.room.End(v.camera.Name)
-	}
-}
-
-// read opens a camera and processes its frames until it fails.
-func (w *cameras) read(ctx context.Context, v *view) error {
-	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	before := v.health.Dropped
-	for {
-		f, err := s.Next(ctx)
-		if err != nil {
-			return err
-		}
-		if err := w.fail(w.frame(v, f, before+s.Dropped())); err != nil {
-			return err
-		}
-		v.people.Ask(s)
-		if f, ok := s.(interface{ Faceless() []time.Time }); ok {
-			w.mu.Lock()
-			for _, since := range f.Faceless() {
-				w.faceless(v, since)
-			}
-			w.mu.Unlock()
-		}
-	}
 }

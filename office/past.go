@@ -35,12 +35,6 @@ type PastSettings struct {
 	Retention time.Duration // a stranger who is not seen for this time is removed, unless ignored. Default 30 days
 }
 
-// Corrections are kept for a time, the latest of them.
-const (
-	correctionsAge = 90 * 24 * time.Hour
-	mostStatements = 20000
-)
-
 func (s PastSettings) defaults() PastSettings {
 	s.Age, s.Retention = cmp.Or(s.Age, 7*24*time.Hour), cmp.Or(s.Retention, 30*24*time.Hour)
 	s.Bytes, s.Records = cmp.Or(s.Bytes, 256<<20), cmp.Or(s.Records, 20000)
@@ -74,6 +68,9 @@ type Past struct {
 func OpenPast(g *gallery.Gallery, name string, s PastSettings) (*Past, error) {
 	return open(g, name, s, false)
 }
+
+// listed is the number of sightings that [Office.Sightings] returns.
+const listed = 64
 
 // TemporaryPast opens a Past of which nothing outlives the program: Close removes it, and after a crash the next
 // OpenPast of any name does.
@@ -193,14 +190,6 @@ func (p *Past) Close() (err error) {
 	return errors.Join(err, p.release())
 }
 
-// Queue holds the events that a sink has not got yet. It is safe for concurrent use by one sink.
-type Queue struct {
-	p          *Past
-	sink       string
-	done, lost uint64        // number of the last event that it has got or that was dropped, and how many were dropped
-	more       chan struct{} // gets a value when there may be new events; nil: the sink is not there in this run
-}
-
 // record adds events and the state of the room after them.
 func (p *Past) record(s presence.State, all []presence.Event) {
 	p.present = p.present || !slices.Equal(s.People, p.state.People)
@@ -213,21 +202,6 @@ func (p *Past) record(s presence.State, all []presence.Event) {
 	for _, q := range p.queues {
 		q.shed()
 	}
-}
-
-// shed drops the oldest events of a sink of this run that has too many.
-func (q *Queue) shed() {
-	if over := int(q.p.state.Last) - q.p.s.Waiting - int(q.done); q.more != nil && over > 0 {
-		q.done, q.lost = q.done+uint64(over), q.lost+uint64(over)
-	}
-}
-
-// save writes what the sink has got. What cannot be written is written with the next event.
-func (q *Queue) save() {
-	q.p.g.Records(true, func(t *gallery.Tx) error {
-		return t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", q.p.id, q.sink,
-			int64(q.done), int64(q.lost))
-	})
 }
 
 // write writes what is not written.
@@ -270,27 +244,6 @@ func (p *Past) written(committed bool) {
 // dirty reports whether anything is not written.
 func (p *Past) dirty() bool { return p.present || len(p.waiting) > 0 }
 
-// Events returns the last n events that are wanted before the event with the given number (0: before none), the newest
-// first. Nil wants all.
-func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []presence.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, all := w.past, []presence.Event{}
-	oldest := max(0, int64(p.state.Last)-int64(p.s.Events))
-	w.look(func(t *gallery.Tx) error {
-		return p.rows(t, "number < ? and number > ? order by number desc", func(e presence.Event) error {
-			if len(all) == n {
-				return errEnough
-			}
-			if wanted == nil || wanted(e) {
-				all = append(all, e)
-			}
-			return nil
-		}, before(id), oldest)
-	})
-	return all
-}
-
 // rows calls each with the written events for which a condition holds.
 func (p *Past) rows(t *gallery.Tx, condition string, each func(presence.Event) error, args ...any) error {
 	return t.Query(`select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known, coalesce(name, '')
@@ -317,6 +270,14 @@ func (p *Past) nameOf(kind presence.EventKind, person int64, last string) string
 	return name
 }
 
+// Queue holds the events that a sink has not got yet. It is safe for concurrent use by one sink.
+type Queue struct {
+	p          *Past
+	sink       string
+	done, lost uint64        // number of the last event that it has got or that was dropped, and how many were dropped
+	more       chan struct{} // gets a value when there may be new events; nil: the sink is not there in this run
+}
+
 // Queue returns the queue of a sink: all events since Queue was first called for it, in this run or an earlier one.
 func (p *Past) Queue(sink string) *Queue {
 	p.mu.Lock()
@@ -330,6 +291,21 @@ func (p *Past) Queue(sink string) *Queue {
 	q.more = make(chan struct{}, 1)
 	q.shed()
 	return q
+}
+
+// shed drops the oldest events of a sink of this run that has too many.
+func (q *Queue) shed() {
+	if over := int(q.p.state.Last) - q.p.s.Waiting - int(q.done); q.more != nil && over > 0 {
+		q.done, q.lost = q.done+uint64(over), q.lost+uint64(over)
+	}
+}
+
+// save writes what the sink has got. What cannot be written is written with the next event.
+func (q *Queue) save() {
+	q.p.g.Records(true, func(t *gallery.Tx) error {
+		return t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", q.p.id, q.sink,
+			int64(q.done), int64(q.lost))
+	})
 }
 
 // Next returns the oldest event in the queue. Ok is false for an empty queue. An event of an unknown person has no
@@ -384,20 +360,4 @@ func (q *Queue) Waiting() (waiting, lost int) {
 		}
 	}
 	return waiting, int(q.lost)
-}
-
-// nanoseconds returns a time for the database.
-func nanoseconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-// moment is the opposite of nanoseconds.
-func moment(ns int64) time.Time {
-	if ns == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, ns).UTC()
 }

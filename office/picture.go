@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"image"
 	"slices"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -27,6 +28,14 @@ type Recognised struct {
 	Reason   string  `json:"reason,omitempty"` // why nobody is recognised
 	Poor     string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
 	Size     int     `json:"size"`             // of the face, in pixels
+}
+
+// near returns how near a face with a name is.
+func near(space face.Space, v *online.Verdict) (n sighting.Near) {
+	if v != nil && v.Person != 0 {
+		n = sighting.NearAt(space, v.Distance)
+	}
+	return n
 }
 
 // Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
@@ -123,69 +132,6 @@ func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, fo
 	return "", err
 }
 
-// Size of a clip.
-const (
-	clipPictures = 16 // greatest number of pictures
-	clipRate     = 2  // pictures per second
-)
-
-// film collects the clip of a sighting.
-type film struct {
-	pictures [][]byte // JPEG, of one size
-	due      time.Time
-	with     []*sighted // who else is in it
-	written  int        // number of pictures that are written
-}
-
-// filmed reports whether the film of a sighting must be written, which grows while somebody is in view. Everybody else in
-// it must be kept, too: when one of them is forgotten, the film goes.
-func (w *keeper) filmed(s *sighted) bool {
-	n := len(s.film.pictures)
-	return n > s.film.written && (s.done || n >= 2*s.film.written) &&
-		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
-}
-
-// films reports whether the clip of a person in view needs a picture now. The lock must be held.
-func (w *keeper) films(v *view) bool {
-	if w.past.s.Clips == 0 {
-		return false
-	}
-	for _, s := range v.sightings {
-		if len(s.film.pictures) < clipPictures && !s.Last.Before(s.film.due) {
-			return true
-		}
-	}
-	return false
-}
-
-// roll adds the picture of a frame to the clips of the people in it. The lock must be held.
-func (w *cameras) roll(f face.Frame, all []*sighted) {
-	if w.past.s.Clips == 0 || f.JPEG == nil {
-		return
-	}
-	for _, s := range all {
-		if len(s.film.pictures) == clipPictures || s.Last.Before(s.film.due) {
-			continue
-		}
-		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)
-		for _, o := range all {
-			if o != s && !slices.Contains(s.film.with, o) {
-				s.film.with = append(s.film.with, o)
-			}
-		}
-	}
-}
-
-// put writes the film of a sighting.
-func (f *film) put(t *gallery.Tx, sighting uint64) {
-	body, _ := cbor.Marshal(f.pictures) // bytes can be encoded
-	t.Exec("insert or replace into film(sighting, pictures, size, body) values(?, ?, ?, ?)", int64(sighting),
-		int64(len(f.pictures)), int64(len(body)), body)
-	for _, other := range f.with {
-		t.Exec("insert or replace into film_with values(?, ?)", int64(sighting), int64(other.ID))
-	}
-}
-
 // ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as JPEG, or nil: there are two
 // pictures per second. Films are stored only if [PastSettings] says so.
 func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
@@ -204,4 +150,64 @@ func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
 		return err
 	})
 	return jpeg
+}
+
+// Face returns the picture of a face of a stranger, a sighting or a label, or nil.
+func (w *book) Face(id uint64) (jpeg []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(w.gallery.Look(func(t *gallery.Tx) (err error) {
+		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
+		return err
+	}))
+	return jpeg
+}
+
+// Picture returns the latest picture of a camera, or nil while there is none, and whether there is such a camera.
+// Pictures are made only for some seconds after a call.
+func (w *book) Picture(camera string) (jpeg []byte, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range w.views {
+		if v.camera.Name == camera {
+			v.wanted = w.o.Now()
+			return v.picture, true
+		}
+	}
+	return nil, false
+}
+
+// Shot is the best picture of an unknown person in one sighting.
+type Shot struct {
+	Sighting uint64  // its number; 0 if it is not kept
+	Face     uint64  // number of the picture for [Office.Face]; 0 if there is none
+	JPEG     []byte  // the picture, or nil
+	Clear    float64 // how clear the picture is: the logarithm of its contrast
+}
+
+// Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
+// not kept, or if a user has named, ignored or forgotten this person since.
+func (w *book) Shot(e presence.Event) (s Shot) {
+	if e.Kind != presence.Unknown {
+		return s
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look(func(t *gallery.Tx) (err error) {
+		err = w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", func(x Sighting) error {
+			s.Sighting = x.ID
+			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
+				return nil
+			}
+			faces, err := facesOf(t, x.ID)
+			for _, f := range sighting.Best(w.gallery.Space(), faces, 1) {
+				if f.JPEG != nil {
+					s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.Clear()
+				}
+			}
+			return err
+		}, e.Camera, nanoseconds(e.At))
+		return err
+	})
+	return s
 }

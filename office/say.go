@@ -4,7 +4,6 @@ package office
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -17,16 +16,17 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Errors of corrections to an [Office]. Errors of packages gallery and online pass through.
-var (
-	ErrNoSighting = errors.New("sighting not found; it may be too long ago")
-	ErrNobody     = errors.New("nobody was recognised in this sighting")
-	ErrSame       = errors.New("the sighting has this name already")
-	ErrMoved      = errors.New("the sighting has another name by now; look again")
-	ErrOthers     = errors.New("other faces would be enrolled now than those that were shown; look again")
-	ErrNoFaces    = errors.New("no picture of this person was good enough")
-	ErrResembles  = errors.New("the faces look like somebody else")
-)
+// find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
+func (w *book) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
+	err = w.sightings(t, "id = ?2", func(x Sighting) error { s = x; return nil }, int64(id))
+	if err == nil && s.ID == 0 {
+		err = fmt.Errorf("%w: %d", ErrNoSighting, id)
+	}
+	if err == nil {
+		a.Faces, err = facesOf(t, id)
+	}
+	return s, a, err
+}
 
 // Name names the person in a group of unknown faces. The first four faces become labels. The learner sees the other
 // faces at once and learns those that its guards allow. The person in view has this name from now on, and so have the
@@ -111,21 +111,6 @@ func (w *book) is(t *gallery.Tx, said int64, condition string, of uint64, person
 	t.SayOf(said, gallery.WhoOf, condition, int64(of), gallery.Value{Person: person, Text: string(sighting.Confirmed),
 		Value: int64(0)})
 	t.SayOf(said, gallery.GroupOf, condition, int64(of), gallery.Value{Value: int64(0)})
-}
-
-// numbersOf returns the numbers of faces.
-func numbersOf(faces []sighting.Face) (all []uint64) {
-	for _, f := range faces {
-		all = append(all, f.ID)
-	}
-	return all
-}
-
-func vectors(faces []sighting.Face) (all [][]float32) {
-	for _, f := range faces {
-		all = append(all, f.Vector)
-	}
-	return all
 }
 
 // rejectedFaces is the number of faces of a sighting that become negative labels.
@@ -312,16 +297,6 @@ func (w *book) identify(t *gallery.Tx, s Sighting, album sighting.Album, name st
 		}
 		return q
 	})
-}
-
-// seems returns the person that most of the faces look like, or 0.
-func (w *keeper) seems(faces []sighting.Face) int64 {
-	var votes []int64
-	for _, f := range faces {
-		v, _ := w.gallery.Learner().Judge(f.Vector) // nobody, if it cannot be judged
-		votes = append(votes, v.Person)
-	}
-	return majority(votes)
 }
 
 // Confirmable is a face that [Office.Confirm] would enrol.

@@ -144,7 +144,7 @@ var all = []mutant{
 	{"an undone statement counts", "gallery/said.go",
 		"(said.statement is null or not statement.undone) order",
 		"(said.statement is null or not statement.undone or true) order", "gallery office"},
-	{"an undone denial comes back with the sighting", "office/rows.go",
+	{"an undone denial comes back with the sighting", "office/keeper.go",
 		"other from statement where kind = 'denied' and sighting = ? and not undone and",
 		"other from statement where kind = 'denied' and sighting = ? and", "office"},
 	{"of two words about a face the last arrival counts", "fleet/record.go",

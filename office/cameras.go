@@ -4,49 +4,26 @@ package office
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// near returns how near a face with a name is.
-func near(space face.Space, v *online.Verdict) (n sighting.Near) {
-	if v != nil && v.Person != 0 {
-		n = sighting.NearAt(space, v.Distance)
-	}
-	return n
-}
-
-// view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
-type view struct {
-	camera  Camera
-	health  Health
-	counted int // frames when the rate was measured last
-	begun   time.Time
-	people  *sighting.Watcher
-
-	sightings map[int]*sighted // in view, by track
-	seen      []presence.Seen
-	picture   []byte
-	wanted    time.Time // last call of Picture
-	far       int       // sightings of farDay whose faces were all too small
-	farDay    string
-}
-
-// farOn returns the number of people who were too far away on the day of a time.
-func (v *view) farOn(at time.Time) int {
-	if v.farDay != at.Format(time.DateOnly) {
-		return 0
-	}
-	return v.far
+// cameras reads cameras, and judges who is in view.
+type cameras struct {
+	*book
+	learnable online.Room // as Options.Room was told
+	cancel    func()      // ends the run
 }
 
 // frame processes a frame of a camera, which has dropped so many.
@@ -190,48 +167,35 @@ func (w *cameras) watched(v *view) bool {
 	return w.o.Now().Sub(v.wanted) < 5*time.Second || w.films(v)
 }
 
-// Sighting is a person in view of a camera, at present or in the past.
-type Sighting struct {
-	ID     uint64 `json:"id"`
-	Camera string `json:"camera"`
-	Name   string `json:"name"`             // the present name of the person, or ""
-	Person int64  `json:"person,omitempty"` // number of that person
-	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call [Office.Confirm].
-	Trust sighting.Trust `json:"trust,omitempty"`
-	First time.Time      `json:"first"`
-	Last  time.Time      `json:"last"`
-	Live  bool           `json:"live"`            // in view at present, or a moment ago
-	Face  uint64         `json:"face"`            // number of a picture for [Office.Face]; 0 for none
-	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
-	Clip  int            `json:"clip,omitempty"`  // number of pictures in the film of its beginning, for [Office.Clip]
+// films reports whether the clip of a person in view needs a picture now. The lock must be held.
+func (w *keeper) films(v *view) bool {
+	if w.past.s.Clips == 0 {
+		return false
+	}
+	for _, s := range v.sightings {
+		if len(s.film.pictures) < clipPictures && !s.Last.Before(s.film.due) {
+			return true
+		}
+	}
+	return false
 }
 
-// sighted is a sighting that can be corrected.
-type sighted struct {
-	Sighting
-	wrong    bool    // a user said that it is nobody known
-	said     bool    // a user said who it is
-	placed   bool    // a user said in which group of unknown faces it is
-	denied   []int64 // people whom a user denied, as the camera was told
-	written  bool    // it has a row
-	saved    uint64  // number of the last face that is written
-	done     bool    // it has ended
-	track    int     // of the camera
-	album    sighting.Album
-	began    bool   // the group was made for this sighting
-	grouped  uint64 // number of its last face in the group
-	reason   string // why the last picture was not used
-	film     film   // its clip
-	good     int    // number of clear faces
-	small    int    // number of faces that are too small
-	others   int    // number of faces that are not
-	spoilt   int    // number of faces that a movement, an edge or a cover has spoilt
-	double   bool   // it shows somebody in view a second time: a mirror image
-	judged   bool   // enough faces were seen to decide whether the person is known
-	believed int64  // the last belief of the camera
-
-	looks           []sighting.Look // clear ones that differ, at most leastClear
-	looked, glanced time.Time       // first and last clear face
+// roll adds the picture of a frame to the clips of the people in it. The lock must be held.
+func (w *cameras) roll(f face.Frame, all []*sighted) {
+	if w.past.s.Clips == 0 || f.JPEG == nil {
+		return
+	}
+	for _, s := range all {
+		if len(s.film.pictures) == clipPictures || s.Last.Before(s.film.due) {
+			continue
+		}
+		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)
+		for _, o := range all {
+			if o != s && !slices.Contains(s.film.with, o) {
+				s.film.with = append(s.film.with, o)
+			}
+		}
+	}
 }
 
 // sighting returns the sighting of a track in view.
@@ -244,55 +208,6 @@ func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 	s.First, s.Last, w.seen = presence.Earlier(s.First, at), at, true
 	return s
 }
-
-// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told,
-// and leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of
-// somebody who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be
-// mostSpoilt times as many. leastClear and mostSpoilt were chosen on p3 and p5 of vidtimit_rot.
-const (
-	leastClear = 3
-	leastTime  = 1500 * time.Millisecond
-	mostSpoilt = 2
-)
-
-// look takes in a clear face.
-func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
-	if len(s.looks) == 0 {
-		s.looked = at
-	}
-	s.glanced = at
-	if len(s.looks) >= leastClear {
-		return
-	}
-	// Who comes nearer is another size in each picture: looks of other light or size count on.
-	l := sighting.LookOf(x)
-	if isNew, _ := l.Differs(space, s.looks); isNew {
-		s.looks = append(s.looks, l)
-	}
-}
-
-// unknown reports whether enough was seen to say that it is nobody known, if it has no name.
-func (s *sighted) unknown() bool {
-	return len(s.looks) >= leastClear && s.glanced.Sub(s.looked) >= leastTime && s.spoilt <= mostSpoilt*s.good
-}
-
-// count counts a face of the sighting.
-func (s *sighted) count(clear bool, why face.Reason) {
-	if why == face.TooSmall {
-		s.small++
-	} else {
-		s.others++
-	}
-	switch {
-	case clear:
-		s.good++
-	case why == face.Blurred, why == face.Moved, why == face.CutOff, why == face.Covered:
-		s.spoilt++
-	}
-}
-
-// ungroup removes a sighting from its group.
-func (s *sighted) ungroup() { s.Group, s.began = 0, false }
 
 // end ends the sightings of a camera whose tracks are not live.
 func (w *cameras) end(v *view, live []int) {
@@ -329,55 +244,98 @@ func (w *cameras) faceless(v *view, since time.Time) {
 	}
 }
 
-// keeps reports whether a sighting is kept.
-func (w *keeper) keeps(s *sighted) bool {
-	if w.gallery.Name(s.Person) != "" || s.written && (s.said || s.placed) {
-		return true
+// fail ends the run with an error, unless it is nil, and returns the first one.
+func (w *cameras) fail(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = cmp.Or(w.broken, err)
+	if w.broken != nil {
+		w.cancel()
 	}
-	return len(s.album.Faces) > 0 && !s.double && !w.past.off && !w.unknown.Ignored(s.Group)
+	return w.broken
 }
 
-// live calls do with each sighting that has not ended.
-func (w *keeper) live(do func(*sighted, *view)) {
-	for _, v := range w.views {
-		for _, s := range v.sightings {
-			do(s, v)
+// watch reads a camera until ctx, the run or the camera ends. After a failure it waits and opens the camera again.
+func (w *cameras) watch(ctx context.Context, v *view) {
+	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
+	for {
+		begun := v.health.Frames
+		err := w.read(ctx, v)
+		if v.camera.Hide != nil {
+			err = v.camera.Hide(err)
+		}
+		switch {
+		case w.fail(nil) != nil:
+			return
+		case ctx.Err() != nil, v.camera.Ends && errors.Is(err, io.EOF):
+			w.blank(v, ctx.Err() == nil)
+			return
+		case v.camera.Ends:
+			w.fail(fmt.Errorf("%s: %w", v.camera.Name, err))
+			return
+		case errors.Is(err, io.EOF):
+			err = errors.New("it has ended")
+		}
+		if v.health.Frames > begun {
+			pause.Reset()
+		}
+		w.mu.Lock()
+		w.report(v, false, err.Error())
+		w.mu.Unlock()
+		if !pause.Wait(ctx) {
+			return
 		}
 	}
 }
 
-// fresh returns the sightings in view, and those that are not written since they ended.
-func (w *keeper) fresh() []*sighted {
-	all := slices.Clone(w.ended)
-	w.live(func(s *sighted, _ *view) { all = append(all, s) })
-	return all
+// report records the state of a camera, and calls Health if it has changed. The lock must be held.
+func (w *cameras) report(v *view, up bool, why string) {
+	h := &v.health
+	if !up {
+		v.seen, v.picture = nil, nil
+		w.room.Down(v.camera.Name)
+	}
+	if !h.Since.IsZero() && h.Up == up && h.Error == why {
+		return
+	}
+	h.Up, h.Error, h.Since = up, why, w.o.Now()
+	call(w.o.Health, *h)
 }
 
-// errEnough ends a search of sightings.
-var errEnough = errors.New("enough was found")
-
-// find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
-func (w *keeper) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
-	err = w.sightings(t, "id = ?2", func(x Sighting) error { s = x; return nil }, int64(id))
-	if err == nil && s.ID == 0 {
-		err = fmt.Errorf("%w: %d", ErrNoSighting, id)
+// blank records that a camera shows nothing any more, and that nobody waits for it if it has ended.
+func (w *cameras) blank(v *view, ended bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v.seen, v.picture, v.health.Up = nil, nil, false
+	w.end(v, nil)
+	if ended {
+		w.room.End(v.camera.Name)
 	}
-	if err == nil {
-		a.Faces, err = facesOf(t, id)
-	}
-	return s, a, err
 }
 
-// show returns a sighting with the present name of its person. Who is nobody any more is unknown.
-func (w *keeper) show(x Sighting) Sighting {
-	x.Name = w.gallery.Name(x.Person)
-	if x.Name == "" {
-		x.Person, x.Trust = 0, sighting.Nobody
-	} else {
-		x.Group = 0
+// read opens a camera and processes its frames until it fails.
+func (w *cameras) read(ctx context.Context, v *view) error {
+	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
+	if err != nil {
+		return err
 	}
-	if x.Group != 0 && !x.Live && w.unknown.Get(x.Group) == nil {
-		x.Group = 0
+	defer s.Close()
+	before := v.health.Dropped
+	for {
+		f, err := s.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := w.fail(w.frame(v, f, before+s.Dropped())); err != nil {
+			return err
+		}
+		v.people.Ask(s)
+		if f, ok := s.(interface{ Faceless() []time.Time }); ok {
+			w.mu.Lock()
+			for _, since := range f.Faceless() {
+				w.faceless(v, since)
+			}
+			w.mu.Unlock()
+		}
 	}
-	return x
 }

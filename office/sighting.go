@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/sighting"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Sighting is a person in view of a camera, at present or in the past.
+type Sighting struct {
+	ID     uint64 `json:"id"`
+	Camera string `json:"camera"`
+	Name   string `json:"name"`             // the present name of the person, or ""
+	Person int64  `json:"person,omitempty"` // number of that person
+	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call [Office.Confirm].
+	Trust sighting.Trust `json:"trust,omitempty"`
+	First time.Time      `json:"first"`
+	Last  time.Time      `json:"last"`
+	Live  bool           `json:"live"`            // in view at present, or a moment ago
+	Face  uint64         `json:"face"`            // number of a picture for [Office.Face]; 0 for none
+	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
+	Clip  int            `json:"clip,omitempty"`  // number of pictures in the film of its beginning, for [Office.Clip]
+}
+
+// sighted is a sighting that can be corrected.
+type sighted struct {
+	Sighting
+	wrong    bool    // a user said that it is nobody known
+	said     bool    // a user said who it is
+	placed   bool    // a user said in which group of unknown faces it is
+	denied   []int64 // people whom a user denied, as the camera was told
+	written  bool    // it has a row
+	saved    uint64  // number of the last face that is written
+	done     bool    // it has ended
+	track    int     // of the camera
+	album    sighting.Album
+	began    bool   // the group was made for this sighting
+	grouped  uint64 // number of its last face in the group
+	reason   string // why the last picture was not used
+	film     film   // its clip
+	good     int    // number of clear faces
+	small    int    // number of faces that are too small
+	others   int    // number of faces that are not
+	spoilt   int    // number of faces that a movement, an edge or a cover has spoilt
+	double   bool   // it shows somebody in view a second time: a mirror image
+	judged   bool   // enough faces were seen to decide whether the person is known
+	believed int64  // the last belief of the camera
+
+	looks           []sighting.Look // clear ones that differ, at most leastClear
+	looked, glanced time.Time       // first and last clear face
+}
+
+// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told,
+// and leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of
+// somebody who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be
+// mostSpoilt times as many. leastClear and mostSpoilt were chosen on p3 and p5 of vidtimit_rot.
+const (
+	leastClear = 3
+	leastTime  = 1500 * time.Millisecond
+	mostSpoilt = 2
+)
+
+// look takes in a clear face.
+func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
+	if len(s.looks) == 0 {
+		s.looked = at
+	}
+	s.glanced = at
+	if len(s.looks) >= leastClear {
+		return
+	}
+	// Who comes nearer is another size in each picture: looks of other light or size count on.
+	l := sighting.LookOf(x)
+	if isNew, _ := l.Differs(space, s.looks); isNew {
+		s.looks = append(s.looks, l)
+	}
+}
+
+// unknown reports whether enough was seen to say that it is nobody known, if it has no name.
+func (s *sighted) unknown() bool {
+	return len(s.looks) >= leastClear && s.glanced.Sub(s.looked) >= leastTime && s.spoilt <= mostSpoilt*s.good
+}
+
+// count counts a face of the sighting.
+func (s *sighted) count(clear bool, why face.Reason) {
+	if why == face.TooSmall {
+		s.small++
+	} else {
+		s.others++
+	}
+	switch {
+	case clear:
+		s.good++
+	case why == face.Blurred, why == face.Moved, why == face.CutOff, why == face.Covered:
+		s.spoilt++
+	}
+}
+
+// ungroup removes a sighting from its group.
+func (s *sighted) ungroup() { s.Group, s.began = 0, false }
+
+// put writes a sighting with its faces. Of a person whom another program has forgotten there are no sightings.
+func (s *sighted) put(t *gallery.Tx, office int64) {
+	there, _ := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
+	if there == 0 {
+		return
+	}
+	size := 0
+	for _, f := range s.album.Faces {
+		size += 4*len(f.Vector) + len(f.JPEG)
+	}
+	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
+		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set first = ?4, last = ?5,
+		person = nullif(?6, 0), trust = ?7, wrong = ?8, stranger = ?9, size = ?10`,
+		int64(s.ID), office, s.Camera, nanoseconds(s.First), nanoseconds(s.Last), s.Person,
+		string(s.Trust), s.wrong, int64(s.Group), int64(size))
+	// What users have said counts more, also what another program has just heard.
+	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: s.wrong}, !s.said)
+	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
+	for _, f := range s.album.Faces {
+		if f.ID > s.saved {
+			putFace(t, f, office, s.ID, 0)
+		}
+	}
+	if s.written { // the album may have dropped faces since
+		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
+			int64(s.ID), ids(numbersOf(s.album.Faces)))
+	}
+}
+
+// Size of a clip.
+const (
+	clipPictures = 16 // greatest number of pictures
+	clipRate     = 2  // pictures per second
+)
+
+// film collects the clip of a sighting.
+type film struct {
+	pictures [][]byte // JPEG, of one size
+	due      time.Time
+	with     []*sighted // who else is in it
+	written  int        // number of pictures that are written
+}
+
+// put writes the film of a sighting.
+func (f *film) put(t *gallery.Tx, sighting uint64) {
+	body, _ := cbor.Marshal(f.pictures) // bytes can be encoded
+	t.Exec("insert or replace into film(sighting, pictures, size, body) values(?, ?, ?, ?)", int64(sighting),
+		int64(len(f.pictures)), int64(len(body)), body)
+	for _, other := range f.with {
+		t.Exec("insert or replace into film_with values(?, ?)", int64(sighting), int64(other.ID))
+	}
+}

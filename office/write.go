@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/online"
+)
+
+// change makes a correction: one transaction, with everything that is not written yet. On error nothing has changed.
+// Then is done after it, with the lock.
+func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.said(do); err != nil {
+		return err
+	}
+	w.fault = nil
+	w.note(w.reload())
+	for _, f := range then {
+		f()
+	}
+	w.leave()
+	w.keep(false)
+	return nil
+}
+
+var errChanged = errors.New("another program has just changed people")
+
+// said makes a transaction with everything that is not written yet. No other program changes people meanwhile.
+func (w *keeper) said(do func(t *gallery.Tx) error) error {
+	w.heed()
+	err := w.gallery.Change(func(t *gallery.Tx) error {
+		if w.gallery.Turn() != w.turn {
+			return errChanged
+		}
+		w.write(t)
+		if err := w.writeLearned(t); err != nil {
+			return err
+		}
+		return do(t)
+	})
+	switch {
+	case errors.Is(err, errChanged):
+		return w.said(do)
+	case err != nil:
+		return err
+	}
+	w.written(true)
+	w.learned, w.kept = make(map[uint64]online.Ranges), w.gallery.Learner().Counts().Learned
+	return nil
+}
+
+// Save writes everything, with all faces that were learned until now.
+func (w *keeper) Save() error { return w.change(func(*gallery.Tx) error { return nil }) }
+
+// look reads the rows, after it has written what cameras have seen. An error gives less, and is noted.
+func (w *keeper) look(do func(t *gallery.Tx) error) {
+	w.keep(true)
+	if err := w.gallery.Look(do); !errors.Is(err, errEnough) {
+		w.note(err)
+	}
+}
+
+// retryEvery is the pause between two tries after a failure.
+const retryEvery = 2 * time.Second
+
+// keep writes what is not written, except what was learned. Lazily does not wait for the disk. After a failure it tries
+// again after a pause.
+func (w *keeper) keep(lazily bool) {
+	dirty := w.seen || w.past.dirty() || w.unknown.dirty() || len(w.ended) > 0
+	if (dirty || w.fault != nil) && (w.fault == nil || time.Since(w.tried) >= retryEvery) {
+		w.tried = time.Now()
+		w.fault = w.gallery.Records(lazily, w.write)
+		w.written(w.fault == nil)
+	}
+	w.tellDisk()
+}
+
+// write writes everything that is not written yet, except what was learned.
+func (w *keeper) write(t *gallery.Tx) error {
+	w.past.write(t)
+	w.writing = nil
+	for _, s := range w.fresh() {
+		switch decided := s.done || s.Person != 0 || s.Group != 0; {
+		case decided && w.keeps(s):
+			s.put(t, w.past.id)
+			if w.filmed(s) {
+				s.film.put(t, s.ID)
+			}
+			w.writing = append(w.writing, s)
+		case s.written:
+			t.Exec("delete from sighting where id = ?", int64(s.ID))
+			s.written, w.rows = false, nil
+		}
+	}
+	w.unknown.write(t, w.past.id)
+	if len(w.ended) > 0 {
+		w.limit(t, w.ended[len(w.ended)-1].Last)
+	}
+	return t.Err()
+}
+
+// written notes that write was committed, or that it could not be.
+func (w *keeper) written(committed bool) {
+	w.past.written(committed)
+	if committed {
+		w.unknown.written()
+		for _, s := range w.writing {
+			s.written = true
+			if w.filmed(s) {
+				s.film.written = len(s.film.pictures)
+			}
+			if n := len(s.album.Faces); n > 0 {
+				s.Face, s.saved = s.album.Faces[0].ID, s.album.Faces[n-1].ID
+			}
+			if w.rows != nil {
+				w.rows.saw(w.show(s.Sighting))
+			}
+		}
+		w.ended, w.seen = nil, false
+		return
+	}
+	if over := len(w.ended) - mostEnded; over > 0 {
+		w.ended = slices.Delete(w.ended, 0, over)
+	}
+}
+
+// mostEnded is the greatest number of sightings that are only in memory while the database cannot be written.
+const mostEnded = 64
+
+// writeLearned writes which observations taught something, in a transaction that saves what was learned.
+func (w *keeper) writeLearned(t *gallery.Tx) error {
+	for id, r := range w.learned {
+		was, err := w.taught(t, "sighting", int64(id))
+		if err != nil {
+			return err
+		}
+		t.Exec("update sighting set learned = ? where id = ?", was.With(r).Encoded(), int64(id))
+	}
+	return t.Err()
+}
+
+// taught returns the observations that a row of a table has.
+func (w *keeper) taught(t *gallery.Tx, table string, id int64) (online.Ranges, error) {
+	b, err := t.Blob("select learned from "+table+" where id = ?", id)
+	if err != nil {
+		return nil, err
+	}
+	return online.DecodeRanges(b)
+}
+
+// heed takes in what other programs have changed in the gallery. The lock must be held.
+func (w *keeper) heed() {
+	w.note(w.gallery.Update())
+	if now := w.gallery.Renumbered(); len(now) > 0 {
+		for id, r := range w.learned {
+			w.learned[id] = r.Renumbered(now)
+		}
+	}
+	if w.gallery.Turn() == w.turn {
+		return
+	}
+	if w.unknown.dirty() {
+		w.keep(true)
+	}
+	w.turn = w.gallery.Turn()
+	if !w.unknown.dirty() { // otherwise the rows lack strangers: the disk is full
+		w.note(w.reload())
+		w.leave()
+	}
+}
+
+// leave lets people leave who are nobody any more.
+func (w *keeper) leave() {
+	for _, p := range w.room.People() {
+		if w.gallery.Name(p.ID) == "" {
+			w.tell(w.room.Leave(p.ID))
+		}
+	}
+}
+
+// latest writes the last sightings of people, and what could not be written before, and tells about trouble.
+func (w *keeper) latest() {
+	w.heed()
+	w.record(nil)
+	w.keep(true)
+}
+
+// tellDisk updates the state of writing, and calls the option Disk if it has changed.
+func (w *keeper) tellDisk() {
+	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost}
+	if w.fault != nil {
+		d.Error = w.fault.Error()
+	}
+	news := (d.Error == "") != (w.disk.Error == "")
+	w.disk = d
+	if news {
+		call(w.o.Disk, d)
+	}
+}
+
+// minute saves newly learned faces if Keep is set, and removes what is too old.
+func (w *keeper) minute() {
+	w.unknown.Expire(w.o.Now())
+	w.latest()
+	if w.fault == nil {
+		w.note(w.gallery.Records(true, func(t *gallery.Tx) error { return w.expire(t, w.o.Now()) }))
+	}
+	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.kept {
+		w.note(w.said(func(*gallery.Tx) error { return nil }))
+	}
+}
+
+// Corrections are kept for a time, the latest of them.
+const (
+	correctionsAge = 90 * 24 * time.Hour
+	mostStatements = 20000
+)
+
+// limit removes sightings that are too many or too old.
+func (w *keeper) limit(t *gallery.Tx, now time.Time) {
+	t.Exec("delete from sighting where office = ? and last < ?", w.past.id, nanoseconds(now.Add(-w.past.s.Age)))
+	t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
+		offset ?)`, w.past.id, int64(w.past.s.Records))
+}
+
+// expire removes what is too old or too much.
+func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
+	p, s := w.past, w.past.s
+	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-age)) }
+	w.rows = nil
+	w.limit(t, now)
+	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
+		total from sighting where office = ?) where total > ?)`, p.id, s.Bytes)
+	var live []uint64
+	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
+	t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or
+		sighting in (select film from film_with x where not exists (select 1 from sighting where id = x.sighting) and
+			x.sighting not in (select value from json_each(?3))) or
+		sighting in (select sighting from (select film.sighting, sum(film.size + 1024) over (order by film.sighting desc) as
+			total from film join sighting on sighting.id = film.sighting where office = ?1) where total > ?4)`,
+		p.id, before(s.Age), ids(live), s.Clips)
+	old, _ := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
+		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,
+		before(correctionsAge), int64(mostStatements))
+	t.Settle(old...)
+	if len(old) > 0 {
+		t.SettleDone()
+	}
+	t.Exec(`delete from face where office = ? and sighting is null and stranger = 0 and
+		not exists (select 1 from said where what = 'face' and of = number) and
+		not exists (select 1 from label where label.number = face.number)`, p.id)
+	return t.Sweep()
+}
+
+// tell records events, writes them with the state of the room, and then reports them.
+func (w *keeper) tell(events []presence.Event) {
+	if len(events) == 0 {
+		return
+	}
+	w.record(events)
+	w.keep(false)
+	for _, e := range events { // they are written, or held because they cannot be written
+		call(w.o.Event, e)
+	}
+}
+
+// record records events and the state of the room.
+func (w *keeper) record(events []presence.Event) {
+	w.room.Name(w.gallery.Name)
+	for i, e := range events {
+		events[i].Name = cmp.Or(w.gallery.Name(e.Person), e.Name)
+	}
+	w.past.record(w.room.State(), events)
+}
