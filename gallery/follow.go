@@ -3,14 +3,13 @@
 package gallery
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io/fs"
-	"math"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
@@ -41,12 +40,27 @@ const mostUnsaved = 20000
 // mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
 const mostLoose = 256
 
-// saved says what the database has of the learner.
+// saved is what the database has of the learner.
 type saved struct {
-	generation int64    // 0: nothing
-	print      [32]byte // a hash of what was learned
-	loose      int      // labels beyond it
-	forced     bool     // it must be written anew
+	generation int64 // 0: nothing
+	loose      int   // labels beyond it
+	state      state
+}
+
+// state tells snapshots apart, apart from labels: what is learned counts as observed, and what is taken back leaves less
+// mass.
+type state struct {
+	space    face.Space
+	settings online.Settings
+	counts   online.Counts
+	time     time.Time
+	mass     float64
+}
+
+func (g *Gallery) state() state {
+	l, c := &g.learner, g.learner.Counts()
+	c.Labelled = 0
+	return state{l.Space(), l.Settings(), c, l.Time(), l.Graph().Mass() - float64(l.Graph().Labelled())}
 }
 
 // align brings the learner in line with the database, in a transaction.
@@ -67,7 +81,7 @@ func (g *Gallery) align() error {
 
 // again reads what another program has saved, and learns the unsaved faces of g again on top of it.
 func (g *Gallery) again() error {
-	settings, space, unsaved := g.learner.Settings(), g.Space(), g.unsaved
+	settings, space := g.learner.Settings(), g.Space()
 	if err := g.load(); err != nil {
 		return err
 	}
@@ -80,62 +94,59 @@ func (g *Gallery) again() error {
 	if err := g.learner.Configure(settings); err != nil {
 		return err
 	}
+	unsaved := g.unsaved
 	g.unsaved = nil
-	return g.learnAgain(unsaved)
+	now, err := g.learner.LearnAgain(unsaved)
+	maps.Copy(g.renumbered, now)
+	return err
 }
 
 // load reads the database into g. On error g is unchanged.
-func (g *Gallery) load() error {
-	var s saved
+func (g *Gallery) load() (err error) {
+	before := *g
+	defer func() {
+		if err != nil {
+			*g = before
+		}
+	}()
 	var snapshot []byte
 	rows := make(map[int64]int64) // the learner's numbers, and the rows of these labels
-	err := g.db.Query("select generation, faces, snapshot from learned", func(r store.Row) error {
-		s.generation, snapshot = r.ColumnInt64(0), slices.Clone(r.ColumnRawBlob(2))
+	g.saved, g.labels = saved{}, make(map[int64]Label)
+	err = g.db.Query("select generation, faces, snapshot from learned", func(r store.Row) error {
+		g.saved.generation, snapshot = r.ColumnInt64(0), slices.Clone(r.ColumnRawBlob(2))
 		return cbor.Unmarshal(r.ColumnRawBlob(1), &rows)
 	})
+	if err == nil && g.saved.generation == 0 {
+		err = fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
+	}
 	if err != nil {
 		return err
 	}
-	if s.generation == 0 {
-		return fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
-	}
-	type whole struct {
-		Label
-		vector []float32
-	}
-	all := make(map[int64]whole)
+	labels, vectors := make(map[int64]Label), make(map[int64][]float32) // by row
 	err = g.db.Query(`select id, person, number, rejected, vector from label union all
 		select id, person, number, rejected, vector from dropped`,
 		func(r store.Row) error {
 			h := labelIn(r)
-			all[h.Row] = whole{h, vector.Floats(r.ColumnRawBlob(4))}
+			labels[h.Row], vectors[h.Row] = h, vector.Floats(r.ColumnRawBlob(4))
 			return nil
 		})
 	if err != nil {
 		return err
 	}
-	labels := make(map[int64]Label, len(rows))
-	l := g.learner
-	err = l.UnmarshalLearned(snapshot, func(id int64) []float32 {
-		w, there := all[rows[id]]
-		if !there {
-			return nil
+	err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 {
+		if h, there := labels[rows[id]]; there {
+			g.labels[id] = h
 		}
-		labels[id] = w.Label
-		return w.vector
+		return vectors[rows[id]]
 	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err == nil {
+		g.saved.state = g.state()
+		_, err = g.beside()
 	}
-	before := *g
-	g.learner, g.saved, g.labels = l, s, labels
-	g.saved.print = g.fingerprint()
-	_, err = g.beside()
 	if err == nil {
 		err = g.follow(true)
 	}
 	if err != nil {
-		*g = before
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	g.version, err = g.db.Version()
@@ -167,9 +178,12 @@ func (g *Gallery) follow(changed bool) error {
 	}
 	g.turn++
 	g.last = last
-	there := make(map[int64]bool)
+	there := make(map[int64]bool) // rows whose labels the learner has
 	if changed {
-		g.retract(want, there)
+		g.retract(want)
+		for _, h := range g.labels {
+			there[h.Row] = true
+		}
 	}
 	for range 2 { // a rejected face may come before the faces of the person; until then nobody is taken for them
 		for _, h := range want {
@@ -185,11 +199,11 @@ func (g *Gallery) follow(changed bool) error {
 	return nil
 }
 
-// retract takes all labels back that are not wanted any more, and notes the rows of those that stay.
-func (g *Gallery) retract(want []Label, there map[int64]bool) {
-	rows, has := make(map[int64]bool), make(map[int64]bool) // people who have faces
+// retract takes all labels back that are not wanted any more.
+func (g *Gallery) retract(want []Label) {
+	rows := make(map[int64]bool)
 	for _, h := range want {
-		rows[h.Row], has[h.Person] = true, has[h.Person] || !h.Negative
+		rows[h.Row] = true
 	}
 	var gone []int64
 	for id, h := range g.labels {
@@ -197,20 +211,11 @@ func (g *Gallery) retract(want []Label, there map[int64]bool) {
 			gone = append(gone, id)
 		}
 	}
-	if len(gone) > 0 {
-		for _, person := range g.learner.People() {
-			if !has[person] {
-				g.learner.Forget(person) // it knows them
-			}
-		}
-		slices.Sort(gone)
-		g.learner.Retract(gone...)
-	}
-	for id, h := range g.labels {
+	slices.Sort(gone)
+	g.learner.Retract(gone...)
+	for id := range g.labels {
 		if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
 			delete(g.labels, id)
-		} else {
-			there[h.Row] = true
 		}
 	}
 }
@@ -221,13 +226,9 @@ func (g *Gallery) teach(h Label) error {
 	if h.Negative {
 		show = g.learner.Reject
 	}
-	var x []float32
-	err := g.db.Query("select vector from label where id = ?", func(r store.Row) error {
-		x = vector.Floats(r.ColumnRawBlob(0))
-		return nil
-	}, h.Row)
+	b, err := (&Tx{g: g}).Blob("select vector from label where id = ?", h.Row)
 	if err == nil {
-		err = show(x, h.Person)
+		err = show(vector.Floats(b), h.Person)
 	}
 	if err != nil {
 		return fmt.Errorf("label %d: %w", h.Row, err)
@@ -259,52 +260,17 @@ func (g *Gallery) readPeople() error {
 	return err
 }
 
-// learnAgain observes faces that g has learned and not saved, in their order.
-func (g *Gallery) learnAgain(unsaved []online.Taught) error {
-	at := g.learner.Time()
-	defer func() { g.learner.SetTime(at) }()
-	now := make(map[int64]int64) // new numbers of stored faces
-	for _, t := range unsaved {
-		o := t.Observation
-		o.Follows = nil
-		for _, id := range t.Follows {
-			if is, again := now[id]; again {
-				id = is
-			}
-			o.Follows = append(o.Follows, id)
-		}
-		if t.Time != 0 {
-			g.learner.SetTime(time.Unix(t.Time, 0))
-		}
-		v, err := g.learner.ObserveFrame([]online.Observation{o})
-		if err != nil {
-			return err
-		}
-		is := int64(0)
-		if v[0].Learned {
-			now[t.Stored], is = v[0].Stored, g.learner.Counts().Observed
-		}
-		g.renumbered[t.Number] = is
-	}
-	return nil
-}
-
 // save writes what was learned, if it has changed or if too many labels are beyond it.
 func (t *Tx) save() error {
 	g, next := t.g, t.g.saved
-	gone, err := t.Int("select count(*) from dropped")
+	dropped, err := t.Int("select count(*) from dropped")
 	if err != nil {
 		return err
 	}
-	t.gone, t.saved.forced = t.gone || gone > 0, t.saved.forced || gone > 0
-	next.print = g.fingerprint()
-	if !t.saved.forced && next.print == g.saved.print && next.generation > 0 && next.loose <= mostLoose {
-		t.saved = saved{}
+	t.gone = t.gone || dropped > 0
+	next.state = g.state()
+	if !t.anew && !t.gone && next.state == g.saved.state && next.generation > 0 && next.loose <= mostLoose {
 		return nil
-	}
-	snapshot, err := g.learner.MarshalLearned()
-	if err != nil {
-		return err
 	}
 	rows := make(map[int64]int64, len(g.labels))
 	for id, h := range g.labels {
@@ -314,30 +280,14 @@ func (t *Tx) save() error {
 	if err != nil {
 		return err
 	}
-	next.generation, next.loose = max(next.generation, 0)+1, 0
-	t.saved = next
-	if err := t.Exec("delete from dropped"); err != nil {
+	snapshot, err := g.learner.MarshalLearned()
+	if err != nil {
 		return err
 	}
+	next.generation, next.loose = next.generation+1, 0
+	t.saved = next
+	t.Exec("delete from dropped")
 	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, faces, snapshot)
-}
-
-// fingerprint returns a hash of what a snapshot holds beside labels.
-func (g *Gallery) fingerprint() [32]byte {
-	l := &g.learner
-	h := sha256.New()
-	c := l.Counts()
-	c.Labelled = 0
-	fmt.Fprintf(h, "%+v %+v %+v %d\n", l.Space(), l.Settings(), c, l.Time().Unix())
-	var b []byte
-	for _, s := range l.Stored() {
-		if !s.Labelled {
-			b = binary.BigEndian.AppendUint64(b, uint64(s.ID))
-			b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Points))
-		}
-	}
-	h.Write(b)
-	return [32]byte(h.Sum(nil))
 }
 
 // Renumbered returns the observations that have new numbers since the last call, because g has learned them again on top

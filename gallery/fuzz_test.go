@@ -479,7 +479,7 @@ func (m *machine) step() {
 		name := pick(m, names...)
 		known := s.Knows(name)
 		if known {
-			l.Forget(s.Number(name))
+			l.Retract(l.LabelsOf(s.Number(name))...)
 		}
 		m.note("forgotten", known)
 		m.both("Forget "+name, nil, unknown(known), func(g *gallery.Gallery) (any, error) { return nil, g.Forget(name) })
@@ -592,25 +592,9 @@ func (m *machine) step() {
 // retract takes back labels. Who has no faces any more is forgotten.
 func (m *machine) retract(ids ...int64) {
 	l := m.slow.Learner
-	left, gone := make(map[online.Person]int), make(map[int64]bool)
-	for _, x := range l.Labels() {
-		if gone[x.ID] = slices.Contains(ids, x.ID); !x.Negative && !gone[x.ID] {
-			left[x.Person]++
-		}
-	}
-	m.note("unlabelled", gone[ids[0]])
-	var some []int64
-	for _, x := range l.Labels() {
-		switch {
-		case !gone[x.ID]:
-		case left[x.Person] == 0 && l.Knows(x.Person):
-			l.Forget(x.Person)
-		default:
-			some = append(some, x.ID)
-		}
-	}
-	slices.Sort(some)
-	m.note("retracted", l.Retract(some...) > 0)
+	m.note("unlabelled", slices.ContainsFunc(l.Labels(), func(x online.Label) bool { return x.ID == ids[0] }))
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	m.note("retracted", l.Retract(ids...) > 0)
 	m.both(fmt.Sprintf("Retract %v", ids), nil, nil, func(g *gallery.Gallery) (any, error) {
 		return nil, g.Retract(ids...)
 	})

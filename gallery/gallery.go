@@ -129,7 +129,6 @@ func made(db *store.DB, path string, l online.Learner) *Gallery {
 		labels: make(map[int64]Label), renumbered: make(map[int64]int64),
 	}
 	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
-		t.Vector, t.Follows = slices.Clone(t.Vector), slices.Clone(t.Follows)
 		g.unsaved = append(g.unsaved, t)
 		if len(g.unsaved) > mostUnsaved {
 			g.unsaved = slices.Delete(g.unsaved, 0, 1)

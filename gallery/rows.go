@@ -21,7 +21,8 @@ type Tx struct {
 	changed   bool    // labels have changed otherwise than by new ones, or names
 	gone      bool    // something was deleted of which no trace may stay
 	ahead     bool    // the learner is ahead of the database
-	saved     saved   // what is written of the learner
+	anew      bool    // what was learned must be written, even if it has not changed
+	saved     saved   // what is written of the learner; no generation: nothing
 	made      []int64 // new labels
 	withdrawn []int64 // rejected faces that they have made wrong
 	failed    error   // the first error of the database
@@ -191,7 +192,7 @@ func (t *Tx) Erase() { t.gone = true }
 
 // Follow lets the learner follow the rows as they are now.
 func (t *Tx) Follow() error {
-	t.saved.forced = t.saved.forced || t.changed || t.gone
+	t.anew = t.anew || t.changed
 	if t.failed != nil {
 		return t.failed
 	}
@@ -233,7 +234,7 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 		needless, _ := t.Ints(`update label set valid = 0 where rejected and valid and vector = ? and person <> ?
 			returning id`, vector.Bytes(x), person)
 		// The learner withdraws them itself when it is shown the face.
-		t.withdrawn, t.saved.forced = append(t.withdrawn, needless...), t.saved.forced || len(needless) > 0
+		t.withdrawn, t.anew = append(t.withdrawn, needless...), t.anew || len(needless) > 0
 	}
 	return t.failed
 }

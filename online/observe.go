@@ -176,6 +176,37 @@ type Taught struct {
 // A restored l keeps it.
 func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
+// LearnAgain observes faces that another learner has learned, in their order and at their times, so that the tracks which
+// joined them join them again. It returns the new numbers of their observations, by the old ones; 0 for a face that is not
+// learned now. The error comes from [Learner.ObserveFrame].
+func (l *Learner) LearnAgain(all []Taught) (now map[int64]int64, err error) {
+	time := l.time
+	defer func() { l.time = time }()
+	now = make(map[int64]int64)
+	stored := make(map[int64]int64) // new numbers of stored faces
+	for _, t := range all {
+		o := t.Observation
+		o.Follows = slices.Clone(o.Follows)
+		for i, id := range o.Follows {
+			if is, again := stored[id]; again {
+				o.Follows[i] = is
+			}
+		}
+		if t.Time != 0 {
+			l.time = t.Time
+		}
+		v, err := l.ObserveFrame([]Observation{o})
+		if err != nil {
+			return now, err
+		}
+		now[t.Number] = 0
+		if v[0].Learned {
+			stored[t.Stored], now[t.Number] = v[0].Stored, l.counts.Observed
+		}
+	}
+	return now, nil
+}
+
 // teaches reports whether the caller and the settings permit to learn a face with this claim.
 func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim) bool {
 	person := c.class >= 0

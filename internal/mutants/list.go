@@ -60,13 +60,9 @@ var all = []mutant{
 	{"faces are added to another person", "gallery/enrol.go",
 		"if err == nil && known && !how.Force && g.Space().GenuineRadius > 0 && own == 0 {",
 		"if false {", "gallery"},
-	{"faces learned again lose their track", "gallery/follow.go",
-		`			if is, again := now[id]; again {
-				id = is
-			}
-`,
-		`			_ = now
-`, "gallery"},
+	{"faces learned again lose their track", "online/observe.go",
+		"o.Follows[i] = is",
+		"_ = is", "gallery"},
 	{"a camera that is down lets people leave", "office/presence/presence.go",
 		"return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold",
 		"return c == nil || !held.IsZero()", "office/presence"},

@@ -21,6 +21,16 @@ func (l *Learner) forget(class int) {
 	l.People = slices.Delete(l.People, class, class+1)
 }
 
+// LabelsOf returns the numbers of the labels of a person, the oldest first.
+func (l *Learner) LabelsOf(p online.Person) (all []int64) {
+	for _, x := range l.Labels() {
+		if x.Person == p {
+			all = append(all, x.ID)
+		}
+	}
+	return all
+}
+
 // Unlabel removes a labelled face. Ok is false if there is none with this ID.
 func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
 	v := l.Find(id)
