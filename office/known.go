@@ -30,12 +30,12 @@ type rows struct {
 	at     map[int64]int
 }
 
-// saw takes in a sighting.
+// saw takes in a sighting. One that is not written has no picture yet: then the picture before stays.
 func (r *rows) saw(x Sighting) {
 	i, there := r.at[x.Person]
 	if !there || x.Last.Before(r.people[i].Last) {
 		return
 	}
 	p := &r.people[i]
-	p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face)
+	p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face, p.Face)
 }

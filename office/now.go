@@ -155,11 +155,17 @@ func (w *keeper) known() *rows {
 	return r
 }
 
-// everybody returns the known people in the order in which they were enrolled.
+// everybody returns the known people in the order in which they were enrolled: as the rows have them, and with what is
+// not written yet.
 func (w *keeper) everybody() []KnownPerson {
-	w.keep(true)
 	r := w.known()
 	all := append([]KnownPerson{}, r.people...)
+	now := rows{all, r.at}
+	for _, s := range w.fresh() {
+		if w.keeps(s) {
+			now.saw(w.show(s.Sighting))
+		}
+	}
 	away, err := w.gallery.Elsewhere(w.o.Now())
 	w.note(err)
 	for id, a := range away {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/office"
 )
 
@@ -69,6 +71,44 @@ func TestBusy(t *testing.T) {
 			t.Errorf("crash %t: %d offices, want 2", crash, n)
 		}
 		nothing(t, again.Close())
+	}
+}
+
+// Many ask for the present state, all the time: it has what is in view, and nothing is written for it.
+func TestNowWritesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gallery")
+	g := peopleAt(t, path)
+	other := fixture.Must(store.Open(path, false))(t)
+	defer other.Close()
+	version := func() (n int64) {
+		nothing(t, other.Query("pragma data_version", func(r store.Row) error {
+			n = r.ColumnInt64(0)
+			return nil
+		}))
+		return n
+	}
+	var w *office.Office
+	quiet, do := 0, make(map[int]func())
+	for i := 302; i < 320; i++ { // after a minute
+		do[i] = func() {
+			was := version()
+			if p := known(w, "alice"); !p.Here || !p.Last.Equal(noon.Add(time.Minute)) || p.Face == 0 {
+				t.Errorf("frame %d: %+v", i, p)
+			}
+			if version() == was {
+				quiet++
+			}
+		}
+	}
+	k := new(recorded)
+	w = office.New(g, k.options())
+	was := version()
+	nothing(t, w.Run(t.Context(), []office.Camera{acted("door", n(320, "a"), do)}))
+	if quiet == 0 { // the office itself writes every two seconds
+		t.Error("the database has never stayed the same")
+	}
+	if version() == was {
+		t.Error("what was seen is not written")
 	}
 }
 
