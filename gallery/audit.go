@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
-	"github.com/faceauth/faceauth/online"
 )
 
 // ErrOnePerson is wrapped by the error of [Gallery.Audit] if fewer than two people have faces.
@@ -32,9 +32,10 @@ type Unusual struct {
 	Name    string  `json:"name"`
 	Learned bool    `json:"learned"` // the face was learned, and not labelled
 	Faces   float64 `json:"faces"`   // number of faces that it stands for
-	// Likes is the other person whose faces are nearest by their weight; "" if there is none.
+	// Likes is the person of the nearest face with another name; "" if none is near.
 	Likes string `json:"seems,omitempty"`
-	// Score is the SoftHAD score, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1.
+	// Score is the SoftHAD score, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1; 0 if
+	// Isolated.
 	Score float64 `json:"score"`
 	// Margin is the distance to the nearest face with the same name, minus the distance to the nearest face with
 	// another name, in the space's distance.
@@ -58,11 +59,6 @@ type Unusual struct {
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
-	classes := make(map[online.Person]int)
-	people := g.learner.People()
-	for i, p := range people {
-		classes[p] = i
-	}
 	var all []Unusual
 	var x [][]float32
 	var y []int
@@ -73,7 +69,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 		}
 		all = append(all, Unusual{ID: s.ID, Name: g.Name(s.Person), Learned: !s.Labelled, Faces: s.Points,
 			Picture: s.Picture, Vector: s.Vector})
-		x, y, v = append(x, s.Vector), append(y, classes[s.Person]), append(v, s.Points)
+		x, y, v = append(x, s.Vector), append(y, int(s.Person)), append(v, s.Points)
 	}
 	if len(all) == 0 || slices.Min(y) == slices.Max(y) {
 		return nil, fmt.Errorf("%w; no name can be unusual", ErrOnePerson)
@@ -86,40 +82,24 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	scores := near.SoftHarmonic(v, auditFit, auditGamma)
 	for i := range all {
 		u := &all[i]
-		u.Margin, u.Score, u.Isolated = near.OwnMinusOther(i), scores[i], len(near.Edges[i]) == 0
+		u.Margin, u.Isolated = near.OwnMinusOther(i), len(near.Edges[i]) == 0
 		if !u.Isolated {
-			u.Score += min(max(u.Margin/c.EdgeRadius(), -1), 1)
+			u.Score = scores[i] + min(max(u.Margin/c.EdgeRadius(), -1), 1)
 		}
-		weight, least := make(map[int]float64), make(map[int]float64)
-		other := -1
+		other := anomaly.Edge{Distance: math.Inf(1)}
 		for _, e := range near.Edges[i] {
-			class := y[e.To]
-			if class == y[i] {
-				continue
-			}
-			if weight[class] == 0 || float64(e.Distance) < least[class] {
-				least[class] = float64(e.Distance)
-			}
-			weight[class] += float64(e.Weight) * v[e.To]
-			if other < 0 || weight[class] > weight[other] || weight[class] == weight[other] && class < other {
-				other = class
+			if y[e.To] != y[i] && e.Distance < other.Distance {
+				other = e
 			}
 		}
-		if other >= 0 {
-			u.Likes, u.Distance = g.Name(people[other]), least[other]
+		if other.Weight > 0 {
+			u.Likes, u.Distance = all[other.To].Name, other.Distance
 			u.Suspect = u.Score > auditSuspect && u.Margin > 0
 		}
 	}
+	last := map[bool]int{true: 1}
 	slices.SortStableFunc(all, func(a, b Unusual) int {
-		switch {
-		case a.Isolated && b.Isolated:
-			return cmp.Compare(b.Margin, a.Margin)
-		case a.Isolated:
-			return 1
-		case b.Isolated:
-			return -1
-		}
-		return cmp.Compare(b.Score, a.Score)
+		return cmp.Or(last[a.Isolated]-last[b.Isolated], cmp.Compare(b.Score, a.Score), cmp.Compare(b.Margin, a.Margin))
 	})
 	return all, nil
 }

@@ -27,19 +27,19 @@ const (
 	EventGroup = "egroup"   // its group of unknown faces: Value
 )
 
-// place says where the present value of something lies: a row of a table, and the columns that a statement sets. Owner is
-// the person with whom the row goes; owner, text and value are what becomes those columns of table said.
-type place struct{ table, key, owner, text, value, columns string }
+// place says where the present value of something lies: in a row of a table, and in the columns whose values are person,
+// text and value in table said. Owner is the person with whom the row goes, if a statement cannot change that.
+type place struct{ table, key, person, text, value, owner string }
 
 var places = map[string]place{
-	NameOf:     {"person", "id", "id", "name", "null", "name"},
-	WhoOf:      {"sighting", "id", "person", "trust", "wrong", "person trust wrong"},
-	GroupOf:    {"sighting", "id", "null", "null", "stranger", "stranger"},
-	FaceGroup:  {"face", "number", "null", "null", "stranger", "stranger"},
-	ValidLabel: {"label", "id", "person", "null", "valid", "valid"},
-	IgnoredOf:  {"stranger", "id", "null", "null", "ignored", "ignored"},
-	EventWho:   {"event", "id", "person", "null", "null", "person"},
-	EventGroup: {"event", "id", "null", "null", "stranger", "stranger"},
+	NameOf:     {"person", "id", "null", "name", "null", "id"},
+	WhoOf:      {"sighting", "id", "person", "trust", "wrong", "null"},
+	GroupOf:    {"sighting", "id", "null", "null", "stranger", "null"},
+	FaceGroup:  {"face", "number", "null", "null", "stranger", "null"},
+	ValidLabel: {"label", "id", "null", "null", "valid", "person"},
+	IgnoredOf:  {"stranger", "id", "null", "null", "ignored", "null"},
+	EventWho:   {"event", "id", "person", "null", "null", "null"},
+	EventGroup: {"event", "id", "null", "null", "stranger", "null"},
 }
 
 // Value is a value that a statement gives. A nil value of Text or Value leaves it as it is.
@@ -62,16 +62,12 @@ func (t *Tx) Say(statement int64, what string, of any, v Value) error {
 func (t *Tx) SayOf(statement int64, what, condition string, of any, v Value) error {
 	p := places[what]
 	t.changed = t.changed || what == ValidLabel || what == NameOf
-	among := " from " + p.table + " where " + condition
-	t.Exec(fmt.Sprintf("insert or ignore into said(what, of, person, text, value) select ?2, %s, %s, %s, %s%s", p.key,
-		p.owner, p.text, p.value, among), of, what)
-	who := "nullif(?4, 0)"
-	if !strings.Contains(p.columns, "person") {
-		who = "coalesce(" + who + ", " + p.owner + ")"
-	}
+	t.Exec(fmt.Sprintf(`insert or ignore into said(what, of, person, text, value)
+		select ?2, %s, coalesce(%s, %s), %s, %s from %s where %s`, p.key, p.person, p.owner, p.text, p.value, p.table,
+		condition), of, what)
 	t.Exec(fmt.Sprintf(`insert or replace into said(statement, what, of, person, text, value)
-		select ?3, ?2, %s, %s, coalesce(?5, %s), coalesce(?6, %s)%s`, p.key, who, p.text, p.value, among),
-		of, what, statement, v.Person, v.Text, v.Value)
+		select ?3, ?2, %s, coalesce(nullif(?4, 0), %s), coalesce(?5, %s), coalesce(?6, %s) from %s where %s`, p.key, p.owner,
+		p.text, p.value, p.table, condition), of, what, statement, v.Person, v.Text, v.Value)
 	return t.values(what, "statement = ?", statement)
 }
 
@@ -96,16 +92,10 @@ func (t *Tx) Made(statement int64) error {
 // values gives things the values that count now: those that a condition finds in table said.
 func (t *Tx) values(what, condition string, of int64) error {
 	p := places[what]
-	columns := strings.Fields(p.columns)
-	said := slices.Clone(columns)
-	for i, c := range columns { // the value of a forgotten person is gone
-		switch c {
-		case p.text:
-			said[i] = fmt.Sprintf("coalesce(said.text, %s.%s)", p.table, c)
-		case p.value:
-			said[i] = fmt.Sprintf("coalesce(said.value, %s.%s)", p.table, c)
-		default:
-			said[i] = "said.person"
+	var columns, said []string
+	for i, c := range []string{p.person, p.text, p.value} {
+		if c != "null" {
+			columns, said = append(columns, c), append(said, "said."+[]string{"person", "text", "value"}[i])
 		}
 	}
 	return t.Exec(fmt.Sprintf(`update %[1]s set (%[2]s) = (select %[3]s from said left join statement on
@@ -149,11 +139,10 @@ func (t *Tx) Settle(statements ...int64) error {
 			t.Exec(sql, s)
 		}
 	}
-	return t.failed
-}
-
-// SettleDone forgets the values of things about which no statement is left.
-func (t *Tx) SettleDone() error {
+	if len(statements) == 0 {
+		return t.failed
+	}
+	// Where no statement is left, what came before all of them needs no row.
 	return t.Exec(`delete from said where statement is null and not exists
 		(select 1 from said s where s.what = said.what and s.of = said.of and s.statement is not null)`)
 }

@@ -251,9 +251,6 @@ func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,
 		before(correctionsAge), int64(mostStatements))
 	t.Settle(old...)
-	if len(old) > 0 {
-		t.SettleDone()
-	}
 	t.Exec(`delete from face where office = ? and sighting is null and stranger = 0 and
 		not exists (select 1 from said where what = 'face' and of = number) and
 		not exists (select 1 from label where label.number = face.number)`, p.id)
