@@ -3,14 +3,13 @@
 // Package gallery keeps the people that a device knows, their labelled faces and the faces learned
 // from them, in the database of the device (package internal/store), which several programs use at once.
 //
-// [Open] reads a gallery, [New] makes an empty gallery, [Gallery.Enroll] adds a person, and [Gallery.Save] writes what
-// has changed. [Gallery.Learner] returns its learner, which judges faces.
+// [Open] reads a gallery, [Create] and [New] make an empty one, [Gallery.Enroll] adds a person, and [Gallery.Save] writes
+// what was learned. [Gallery.Learner] returns its learner, which judges faces.
 //
 // # Several programs
 //
-// Labels belong to all programs: [Gallery.Save] and [Gallery.Update] take in what others have committed, and
-// [Gallery.News] lists it. A change that depends on what is enrolled belongs between [Gallery.Begin] and Save, or into
-// [Gallery.Change]: meanwhile no other program writes.
+// Labels belong to all programs: [Gallery.Save] and [Gallery.Update] take in what others have committed. A change that
+// depends on what is enrolled belongs into [Gallery.Change]: meanwhile no other program writes.
 //
 // What was learned has a generation. A program that finds a newer one takes it, and learns its own unsaved faces again
 // on top of it. Labels are rows; numbers of rows rise and are never used again, so a program finds others' new labels
@@ -45,8 +44,6 @@ import (
 // Errors of [Open], [Gallery.Save] and [Gallery.Change]. Each says what to do.
 var (
 	ErrNotGallery = store.ErrNotStore
-	ErrVersion    = store.ErrVersion
-	ErrOld        = store.ErrOld
 	ErrDamaged    = store.ErrDamaged
 	ErrFull       = store.ErrFull
 	ErrSpace      = errors.New("gallery of another feature space")
@@ -86,34 +83,24 @@ type Gallery struct {
 }
 
 // New returns an empty gallery in memory, for a feature space. Close it after use. The error comes from [online.New].
-func New(space face.Space, s online.Settings) (*Gallery, error) {
-	db, err := store.Memory()
-	if err != nil {
-		return nil, err
-	}
-	return begin(db, "", space, s)
-}
+func New(space face.Space, s online.Settings) (*Gallery, error) { return Create("", space, s) }
 
 // Create makes an empty gallery at path, with its folder. The error wraps [fs.ErrExist] if there is one, or comes from
 // [online.New] or the database.
 func Create(path string, space face.Space, s online.Settings) (*Gallery, error) {
-	db, err := store.Open(path, true)
-	if err != nil {
-		return nil, fmt.Errorf("making gallery %s: %w", path, err)
-	}
-	return begin(db, path, space, s)
-}
-
-func begin(db *store.DB, path string, space face.Space, s online.Settings) (*Gallery, error) {
 	l, err := online.New(space, s)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, err
+	}
+	db, err := store.Open(path, true)
+	if err != nil {
+		return nil, explained("making", path, err)
 	}
 	g := made(db, path, *l)
 	err = g.Change(func(t *Tx) error {
 		n, err := t.Int("select count(*) from learned")
 		if err == nil && n > 0 {
-			err = fmt.Errorf("making gallery %s: %w", path, fs.ErrExist)
+			err = explained("making", path, fs.ErrExist)
 		}
 		return err
 	})
@@ -124,10 +111,7 @@ func begin(db *store.DB, path string, space face.Space, s online.Settings) (*Gal
 }
 
 func made(db *store.DB, path string, l online.Learner) *Gallery {
-	g := &Gallery{
-		db: db, path: path, learner: l, numbers: make(map[string]int64), names: make(map[int64]string),
-		labels: make(map[int64]Label), renumbered: make(map[int64]int64),
-	}
+	g := &Gallery{db: db, path: path, learner: l, labels: make(map[int64]Label), renumbered: make(map[int64]int64)}
 	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		g.unsaved = append(g.unsaved, t)
 		if len(g.unsaved) > mostUnsaved {
@@ -157,7 +141,7 @@ func Open(path string, space face.Space) (*Gallery, error) {
 	}
 	if g.Space().ID != space.ID {
 		g.Close()
-		return nil, fmt.Errorf("opening gallery %s: %w: %s", path, ErrSpace, space.Mismatch(g.Space().ID))
+		return nil, explained("opening", path, fmt.Errorf("%w: %s", ErrSpace, space.Mismatch(g.Space().ID)))
 	}
 	if space.Stills.Measured() {
 		g.learner.SetMeasured(space)
@@ -169,14 +153,21 @@ func Open(path string, space face.Space) (*Gallery, error) {
 func Read(path string) (*Gallery, error) {
 	db, err := store.Open(path, false)
 	if err != nil {
-		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+		return nil, explained("opening", path, err)
 	}
 	g := made(db, path, online.Learner{})
-	if err := db.Read(g.load); err != nil {
-		g.Close()
-		return nil, fmt.Errorf("opening gallery %s: %w", path, err)
+	err = db.Read(g.load)
+	if err != nil {
+		return nil, explained("opening", path, errors.Join(err, g.Close()))
 	}
 	return g, nil
+}
+
+func explained(what, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s gallery %s: %w", what, path, err)
 }
 
 // Close closes the database. What was not saved is lost, and changes give [ErrClosed].
@@ -198,13 +189,10 @@ func (g *Gallery) Path() string { return g.path }
 // [fs.ErrNotExist] or one of the errors above; without room for two copies it is [ErrFull].
 func Daily(path string, now time.Time) error {
 	db, err := store.Open(path, false)
-	if err != nil {
-		return fmt.Errorf("copying gallery %s: %w", path, err)
+	if err == nil {
+		err = errors.Join(db.Daily(now), db.Close())
 	}
-	if err := errors.Join(db.Daily(now), db.Close()); err != nil {
-		return fmt.Errorf("copying gallery %s: %w", path, err)
-	}
-	return nil
+	return explained("copying", path, err)
 }
 
 // Update brings g in line with the database if another program has changed it. It costs microseconds if not. Errors
@@ -223,10 +211,7 @@ func (g *Gallery) Update() error {
 			g.version = now
 		}
 	}
-	if err != nil {
-		return g.explained("reading", err)
-	}
-	return nil
+	return explained("reading", g.path, err)
 }
 
 // Look calls do, which sees one state of the database of g, and must not change it.
@@ -234,10 +219,7 @@ func (g *Gallery) Look(do func(t *Tx) error) error {
 	if g.db == nil {
 		return ErrClosed
 	}
-	if err := g.db.Read(func() error { return do(&Tx{g: g}) }); err != nil {
-		return g.explained("reading", err)
-	}
-	return nil
+	return explained("reading", g.path, g.db.Read(func() error { return do(&Tx{g: g}) }))
 }
 
 // Save writes what was learned since g was read or last saved. Other programs' changes stay: if one of them has changed

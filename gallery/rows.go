@@ -39,38 +39,28 @@ type Row interface {
 // Change brings g in line with the database, calls do, lets the learner follow the rows, and commits: other programs
 // see all of it or nothing. What was learned until then is saved, too. On error nothing has changed; the error is that
 // of do, or comes from the database. Within do, other changes of g are part of the same transaction.
-func (g *Gallery) Change(do func(t *Tx) error) error {
-	if g.tx != nil {
-		return do(g.tx)
-	}
-	return g.transact(true, do)
-}
+func (g *Gallery) Change(do func(t *Tx) error) error { return g.transact(true, false, do) }
 
 // Records calls do in a transaction, without what was learned. Lazily does not wait for the disk: the end of the program
 // loses nothing, and a failure of the machine may lose the last seconds. Do must not change people or labels.
 func (g *Gallery) Records(lazily bool, do func(t *Tx) error) error {
-	if g.tx != nil {
-		return do(g.tx)
-	}
-	if g.db == nil {
-		return ErrClosed
-	}
-	if lazily && g.path != "" {
-		if err := g.db.Lazily(true); err != nil {
-			return err
-		}
-		defer g.db.Lazily(false)
-	}
-	return g.transact(false, do)
+	return g.transact(false, lazily, do)
 }
 
-func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
-	if g.db == nil {
+func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
+	switch {
+	case g.tx != nil:
+		return do(g.tx)
+	case g.db == nil:
 		return ErrClosed
+	}
+	write := g.db.Write
+	if lazily {
+		write = g.db.WriteLazily
 	}
 	t := &Tx{g: g}
 	var said error // by do: other errors come from the database
-	err := g.db.Write(func() error {
+	err := write(func() error {
 		if learned {
 			if err := g.align(); err != nil {
 				return err
@@ -94,34 +84,21 @@ func (g *Gallery) transact(learned bool, do func(t *Tx) error) error {
 		return t.failed
 	})
 	if err != nil {
-		return t.undone(cmp.Or(said, g.explained("changing", err)))
+		if t.ahead && g.db.Read(g.again) != nil {
+			g.saved.generation = -1 // the next transaction tries once more
+		}
+		return cmp.Or(said, explained("changing", g.path, err))
 	}
 	if t.saved.generation != 0 {
 		g.saved, g.unsaved = t.saved, nil
 	}
-	if !t.gone {
-		return nil
+	if t.gone {
+		err = g.db.Erase()
 	}
-	if err := g.db.Erase(); err != nil {
-		return fmt.Errorf("changing gallery %s: what was removed is still in the file: %w", g.path, err)
+	if err != nil {
+		err = fmt.Errorf("what was removed is still in the file: %w", err)
 	}
-	return nil
-}
-
-// undone brings the learner in line with the database after a transaction that was not committed.
-func (t *Tx) undone(err error) error {
-	if !t.ahead {
-		return err
-	}
-	g := t.g
-	if again := g.db.Read(g.again); again != nil {
-		g.saved.generation = -1 // the next transaction tries once more
-	}
-	return err
-}
-
-func (g *Gallery) explained(what string, err error) error {
-	return fmt.Errorf("%s gallery %s: %w", what, g.path, err)
+	return explained("changing", g.path, err)
 }
 
 // Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.

@@ -85,9 +85,12 @@ type DB struct {
 	pending  bool // Erase must be tried again
 }
 
-// Open opens the database at path. With create it makes a missing database and its folder; otherwise the error of a
-// missing file wraps [fs.ErrNotExist]. The other errors are those of the package.
+// Open opens the database at path. With create it makes a missing database and its folder, or one in memory if path is
+// ""; otherwise the error of a missing file wraps [fs.ErrNotExist]. The other errors are those of the package.
 func Open(path string, create bool) (*DB, error) {
+	if path == "" && create {
+		return memory()
+	}
 	d := &DB{path: path, key: Key(path), prepared: make(map[string]*sqlite3.Stmt)}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		d.path = target // SQLite keeps the log beside the target
@@ -118,8 +121,7 @@ func Open(path string, create bool) (*DB, error) {
 	return d, nil
 }
 
-// Memory returns a new database in memory.
-func Memory() (*DB, error) {
+func memory() (*DB, error) {
 	c, err := sqlite3.Open(":memory:")
 	if err != nil {
 		return nil, err
@@ -332,23 +334,14 @@ func (d *DB) Version() (n int64, err error) {
 	return n, err
 }
 
-// Lazily lets the next commits survive the end of the program at once, and a failure of the machine only after the
-// system has written them. False ends that.
-func (d *DB) Lazily(on bool) error {
-	level := "full"
-	if on {
-		level = "normal"
-	}
-	return d.explain(d.c.Exec("pragma synchronous = " + level))
-}
-
 // Write calls do in one transaction, while no other program writes. It is on the disk when Write returns. On error
 // nothing has changed.
 func (d *DB) Write(do func() error) error {
-	if err := d.Exec("begin immediate"); err != nil {
+	err := d.Exec("begin immediate")
+	if err != nil {
 		return err
 	}
-	err := do()
+	err = do()
 	if err == nil {
 		err = d.explain(d.c.Exec("commit"))
 	}
@@ -356,6 +349,14 @@ func (d *DB) Write(do func() error) error {
 		d.rollback()
 	}
 	return err
+}
+
+// WriteLazily is Write without waiting for the disk: the end of the program loses nothing, and a failure of the machine
+// loses what the system has not written yet.
+func (d *DB) WriteLazily(do func() error) error {
+	d.c.Exec("pragma synchronous = normal")
+	defer d.c.Exec("pragma synchronous = full")
+	return d.Write(do)
 }
 
 // rollback ends a transaction, if there is one, without its changes.
