@@ -129,8 +129,8 @@ func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string)
 		if err != nil {
 			return err
 		}
-		found, err := gallery.Gather(face.Frames(ctx, frames), r.gallery.Space(),
-			gallery.Wanted{Faces: enough - len(faces)}, func() {})
+		found, err := face.Gather(face.Frames(ctx, frames), r.gallery.Space(),
+			face.Wanted{Faces: enough - len(faces)}, func() {})
 		end()
 		if err != nil {
 			return fmt.Errorf("enrolling %s: %s: %w", name, source, err)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // ErrName is wrapped by the error of [CheckName].
@@ -40,4 +43,16 @@ func CheckName(name string) error {
 		return nil
 	}
 	return fmt.Errorf("%w %q: %s", ErrName, name, what)
+}
+
+// PlainName returns a text that is the same for names that people take for one another: they differ only by upper and
+// lower case, by spaces or by characters that do not show.
+func PlainName(name string) string {
+	shown := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(name))
+	return cases.Fold().String(strings.Join(strings.Fields(shown), " "))
 }

@@ -20,6 +20,7 @@ var (
 	ErrMixed    = errors.New("faces that do not look like one person")
 	ErrMismatch = errors.New("faces that do not look like the person of that name")
 	ErrTaken    = errors.New("somebody has that name")
+	ErrAlike    = errors.New("somebody has nearly the same name")
 )
 
 // Enrolment says how to treat faces that contradict known faces.
@@ -77,6 +78,17 @@ func (g *Gallery) admit(name string, faces [][]float32, how Enrolment) (resemble
 		err = fmt.Errorf("%w; use another name", ErrMismatch)
 	}
 	return resembles, err
+}
+
+// Alike returns another enrolled person whose name people would take for a name, or "".
+func (g *Gallery) Alike(name string) string {
+	same := face.PlainName(name)
+	for _, other := range g.people {
+		if other.Name != name && face.PlainName(other.Name) == same {
+			return other.Name
+		}
+	}
+	return ""
 }
 
 // mixed reports whether one of several faces is near none of the others.

@@ -46,6 +46,7 @@ var (
 	ErrNotGallery = store.ErrNotStore
 	ErrDamaged    = store.ErrDamaged
 	ErrFull       = store.ErrFull
+	ErrKey        = store.ErrKey
 	ErrSpace      = errors.New("gallery of another feature space")
 	ErrClosed     = errors.New("the gallery is closed")
 )
@@ -169,6 +170,11 @@ func explained(what, path string, err error) error {
 	}
 	return fmt.Errorf("%s gallery %s: %w", what, path, err)
 }
+
+// SetKey gives the gallery at path a key of 32 bytes, drawn at random. It encrypts the database and its log whenever
+// this process opens or makes it. Without a key, which is nil, they are not encrypted. A gallery that exists keeps its
+// key: faceauth backup --new-key makes a copy with another one.
+func SetKey(path string, key []byte) error { return store.SetKey(path, key) }
 
 // Close closes the database. What was not saved is lost, and changes give [ErrClosed].
 func (g *Gallery) Close() error {

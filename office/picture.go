@@ -116,7 +116,7 @@ func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, fo
 		return fmt.Sprintf("it shows %d faces; cut out one of them", n), nil
 	}
 	x := picture.Samples[0]
-	poor := cmp.Or(x.Reason, gallery.Doubtful(x, w.gallery.Space()))
+	poor := cmp.Or(x.Reason, x.Doubtful(w.gallery.Space()))
 	switch {
 	case poor != "":
 		return string(poor), nil

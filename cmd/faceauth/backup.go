@@ -45,7 +45,7 @@ func newBackup() *cobra.Command {
 			}
 			key := store.Key(path)
 			if file != "" {
-				key, err = gallery.ReadKey(file)
+				key, err = store.ReadKey(file)
 				if err != nil {
 					return cli.Fail(cli.BadUsage, err)
 				}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/demo"
@@ -55,7 +56,7 @@ func newDemo() *cobra.Command {
 			}
 			defer g.Close()
 			for _, e := range script.Enrolment {
-				h, err := o.gather(c, v, []string{e.Path}, gallery.Wanted{Faces: 4})
+				h, err := o.gather(c, v, []string{e.Path}, face.Wanted{Faces: 4})
 				if err != nil {
 					return err
 				}

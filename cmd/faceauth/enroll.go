@@ -23,7 +23,7 @@ import (
 // enrolment is what enroll is to do.
 type enrolment struct {
 	gallery.Enrolment
-	want gallery.Wanted
+	want face.Wanted
 }
 
 // toEnrol is a person to enrol, and where the pictures are.
@@ -252,11 +252,11 @@ func passedOver(refused map[string]int) string {
 }
 
 // gather returns the first faces of sources that may be labelled. One face is enough.
-func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want gallery.Wanted) (gallery.Gathered,
+func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want face.Wanted) (face.Gathered,
 	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.Finish()
-	g, err := gallery.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol}), v.Space, want,
+	g, err := face.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol}), v.Space, want,
 		func() { bar.Add(1) })
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err

@@ -11,6 +11,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -96,7 +97,7 @@ func (o *options) galleryPath() (path string, err error) {
 			return path, cli.Fail(cli.BadGallery, err)
 		}
 	}
-	key, err := gallery.ReadKey(o.key)
+	key, err := store.ReadKey(o.key)
 	if err == nil {
 		err = gallery.SetKey(path, key)
 	}

@@ -4,13 +4,16 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/faceauth/faceauth/internal/safefile"
 	_ "github.com/ncruces/go-sqlite3/vfs/adiantum" // encrypts
 	"lukechampine.com/adiantum"
 )
@@ -29,6 +32,30 @@ func SetKey(path string, key []byte) error {
 	}
 	keys.Store(real(path), slices.Clone(key))
 	return nil
+}
+
+// ReadKey reads a key for [SetKey] from a file that only its owner can read, or, if path is "", from faceauth.key among
+// the credentials of the service manager ($CREDENTIALS_DIRECTORY). It returns nil if there is no credential.
+func ReadKey(path string) ([]byte, error) {
+	read := safefile.ReadSecret
+	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); path == "" && dir != "" {
+		path, read = filepath.Join(dir, "faceauth.key"), safefile.ReadBytes // only this service can read the folder
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	if path == "" {
+		return nil, nil
+	}
+	key, err := read(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the key of the gallery: %w", err)
+	case len(key) != keySize:
+		return nil, fmt.Errorf("the key of the gallery: %s has %d bytes, and a key has 32; make one: "+
+			"(umask 077; head -c 32 /dev/urandom >FILE)", path, len(key))
+	}
+	return key, nil
 }
 
 // Key returns the key of the database at path, or nil.

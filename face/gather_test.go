@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gallery_test
+package face_test
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 )
 
 // A doubtful face is one that may be enrolled if a user insists, and none that may not even be learned.
@@ -33,7 +32,7 @@ func TestDoubtful(t *testing.T) {
 		{face.TooDark, x, 3, ""},
 	} {
 		s := face.Sample{Reason: test.reason, Vector: test.vector, Quality: face.Quality{Norm: test.norm}}
-		if got := gallery.Doubtful(s, space); got != test.want {
+		if got := s.Doubtful(space); got != test.want {
 			t.Errorf("%q with norm %g: %q, want %q", test.reason, test.norm, got, test.want)
 		}
 	}
@@ -57,19 +56,19 @@ func TestGather(t *testing.T) {
 	unclear, dark := good, good
 	dark.Reason, unclear.Quality.Norm = face.TooDark, 2.5
 	for name, c := range map[string]struct {
-		want    gallery.Wanted
+		want    face.Wanted
 		samples [][]face.Sample
 		faces   int
 		frames  int
 		refused map[string]int
 		unclear int
 	}{
-		"enough": {want: gallery.Wanted{Faces: 2}, faces: 2, frames: 5,
+		"enough": {want: face.Wanted{Faces: 2}, faces: 2, frames: 5,
 			samples: [][]face.Sample{{}, {good, good}, {good}, {dark}, {good}, {good}},
 			refused: map[string]int{"no face": 1, "several faces": 1, string(face.TooDark): 1}},
-		"too few": {want: gallery.Wanted{Faces: 2}, faces: 1, frames: 2, unclear: 1,
+		"too few": {want: face.Wanted{Faces: 2}, faces: 1, frames: 2, unclear: 1,
 			samples: [][]face.Sample{{unclear}, {good}}, refused: map[string]int{string(face.Unclear): 1}},
-		"unclear, too": {want: gallery.Wanted{Faces: 2, Unclear: true}, faces: 2, frames: 2,
+		"unclear, too": {want: face.Wanted{Faces: 2, Unclear: true}, faces: 2, frames: 2,
 			samples: [][]face.Sample{{unclear}, {good}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +77,7 @@ func TestGather(t *testing.T) {
 				s = append(s, face.Frame{Size: image.Pt(640, 480), Samples: x})
 			}
 			steps := 0
-			g, err := gallery.Gather(face.Frames(t.Context(), &s), space, c.want, func() { steps++ })
+			g, err := face.Gather(face.Frames(t.Context(), &s), space, c.want, func() { steps++ })
 			if len(g.Vectors) != c.faces || steps != c.faces || g.Frames != c.frames || g.Unclear != c.unclear ||
 				!maps.Equal(g.Refused, c.refused) || err != nil {
 				t.Errorf("%+v, %v after %d steps", g, err, steps)
