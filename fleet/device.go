@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/fsnotify/fsnotify"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -46,10 +47,7 @@ func Run(ctx context.Context, path string, tell func(string)) error {
 	if ctx.Err() != nil || err != nil {
 		return err
 	}
-	var beside sync.WaitGroup
-	beside.Go(func() { d.refresh(ctx) })
 	d.sessions(ctx)
-	beside.Wait()
 	return d.close()
 }
 
@@ -76,8 +74,9 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 func (d *syncer) close() error { return errors.Join(d.rows.Close(), d.lock.Close()) }
 
 const (
-	every    = 800 * time.Millisecond // after it a program's change of the gallery is seen
-	answer   = 20 * time.Second       // for which an acknowledgement is awaited
+	soon     = 50 * time.Millisecond // after a write to the gallery it is looked at, and then after longer pauses
+	quiet    = 20 * time.Second      // the longest of them
+	answer   = 20 * time.Second      // for which an acknowledgement is awaited
 	fetchers = 32
 	portion  = 256 // values that are taken or given at once
 )
@@ -111,28 +110,18 @@ func (d *syncer) sessions(ctx context.Context) {
 	}
 }
 
-// refresh lets a learner follow the rows when no other program does: what was removed is then
-// nowhere in the file, and other programs open the gallery quickly.
-func (d *syncer) refresh(ctx context.Context) {
-	rows, _, err := gallery.OpenRows(d.path)
+// refresh lets a learner follow the rows if nobody writes who does: what was removed is then nowhere in
+// the file, and other programs open the gallery quickly.
+func (d *syncer) refresh() error {
+	left, err := d.rows.Int("select (select count(*) from dropped) + (select count(*) from meta where key = 'erase')")
+	if err != nil || left == 0 {
+		return err
+	}
+	g, err := gallery.Open(d.path, d.space)
 	if err != nil {
-		return // the sessions say so
+		return err
 	}
-	defer rows.Close()
-	for was := int64(0); backoff.Wait(ctx, 20*time.Second); {
-		left, err := rows.Int("select count(*) from dropped")
-		if err == nil && left > 0 && was > 0 {
-			var g *gallery.Gallery
-			g, err = gallery.Open(d.path, d.space)
-			if err == nil {
-				err = errors.Join(g.Save(), g.Close())
-			}
-		}
-		was = left
-		if err != nil {
-			d.tell(err.Error())
-		}
-	}
+	return errors.Join(g.Save(), g.Close())
 }
 
 // session takes part until the connection ends, or until there are new keys: then the error is nil.
@@ -171,9 +160,15 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
 // differs. There is at least what this device has said, so the list ends.
 func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inStep func()) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	there, version, looked := make(map[ID]bool), int64(-1), time.Time{}
+	log, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if err := log.Add(d.rows.Path() + "-wal"); err != nil {
+		return err
+	}
+	there, version, pause := make(map[ID]bool), int64(-1), soon
 	for listed := false; ; {
 		var batch []note
 		select {
@@ -183,7 +178,14 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 			for batch = append(batch, n); len(batch) < portion && len(notes) > 0; {
 				batch = append(batch, <-notes)
 			}
-		case <-tick.C:
+		case <-log.Events: // the commit, which is no event, follows
+			pause = soon
+			continue
+		case <-log.Errors: // too many events
+			pause = soon
+			continue
+		case <-time.After(pause):
+			pause = min(2*pause, quiet)
 		}
 		ended := false
 		for _, n := range batch {
@@ -210,16 +212,22 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		if err != nil {
 			return err
 		}
-		if now == version && len(batch) == 0 && time.Since(looked) < time.Minute {
+		if now == version && len(batch) == 0 && pause < quiet {
 			continue
 		}
-		version, looked = now, time.Now()
+		version = now
 		more, err := d.give(ctx, b)
 		if err != nil {
 			return err
 		}
-		if inStep(); more {
-			version = -1 // again at the next tick
+		inStep()
+		if more {
+			version, pause = -1, soon
+		} else if pause == quiet {
+			err = d.refresh()
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -19,7 +19,9 @@ func (d *local) take(all []kept) error {
 	return d.write(func(b *ledger) {
 		b.scan()
 		for _, r := range all {
-			b.join(r)
+			if !b.same(r) {
+				b.join(r)
+			}
 		}
 		b.namesakes()
 		for _, s := range b.order { // first, so that faces go along with what is known of them
@@ -29,6 +31,20 @@ func (d *local) take(all []kept) error {
 			b.apply(s)
 		}
 	})
+}
+
+// same reports whether a record is here as the server has it, and notes that: all are when they were sealed anew.
+func (b *ledger) same(r kept) bool {
+	if b.states[r.id] != nil {
+		return false
+	}
+	s := b.load("id = ?", r.id[:])
+	if s == nil || !bytes.Equal(encode(s.rec), encode(r.rec)) {
+		return false
+	}
+	r.n = s.n
+	b.acknowledge(r)
+	return true
 }
 
 // state returns the record of a person, which is empty if nothing is known.

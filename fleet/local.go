@@ -146,7 +146,13 @@ func (b *ledger) tick() uint64 {
 }
 
 // look takes what programs have changed in the gallery into the records.
-func (d *local) look() error { return d.write((*ledger).scan) }
+func (d *local) look() error {
+	n, err := d.rows.Int("select exists (select 1 from touched)")
+	if err != nil || n == 0 {
+		return err
+	}
+	return d.write((*ledger).scan)
+}
 
 // lacking returns the notes of values of people that this device has not seen.
 func (d *local) lacking(notes []note) (all []note, err error) {
@@ -203,8 +209,13 @@ func (s *state) whole() bool {
 func (d *local) written(all []*state) error {
 	return d.write(func(b *ledger) {
 		for _, s := range all {
-			b.Exec("update shared set write = ?, rev = ?, key = ?, sent = (n = ?) where id = ?",
-				s.write, int64(s.rev), int64(s.key), s.n, s.id[:])
+			b.acknowledge(s.kept)
 		}
 	})
+}
+
+// acknowledge notes that the server has a record as it was saved for the nth time.
+func (b *ledger) acknowledge(k kept) {
+	b.Exec("update shared set write = ?, rev = ?, key = ?, sent = (n = ?) where id = ?",
+		k.write, int64(k.rev), int64(k.key), k.n, k.id[:])
 }

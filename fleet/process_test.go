@@ -199,7 +199,7 @@ func TestRandomWorlds(t *testing.T) {
 				d.start()
 			}
 			w.wait("one state", w.agreed)
-			time.Sleep(2 * every)
+			time.Sleep(40 * soon)
 			w.wait("it stays", w.agreed)
 			for _, d := range w.devices {
 				d.stop(false)

@@ -64,9 +64,10 @@ type Person struct {
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
 type Gallery struct {
 	db      *store.DB // nil: closed
-	path    string    // "": in memory
+	path    string    // of the file itself, if it was opened through a link; "": in memory
 	learner online.Learner
-	tx      *Tx // the open transaction, or nil
+	bare    bool // it has no learner: a program that has one erases what is gone
+	tx      *Tx  // the open transaction, or nil
 
 	people  []Person         // those with faces, by number
 	numbers map[string]int64 // by name
@@ -97,7 +98,7 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 	if err != nil {
 		return nil, explained("making", path, err)
 	}
-	g := made(db, path, *l)
+	g := made(db, *l)
 	err = g.Change(func(t *Tx) error {
 		n, err := t.Int("select count(*) from learned")
 		if err == nil && n > 0 {
@@ -111,8 +112,8 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 	return g, nil
 }
 
-func made(db *store.DB, path string, l online.Learner) *Gallery {
-	g := &Gallery{db: db, path: path, learner: l, labels: make(map[int64]Label), renumbered: make(map[int64]int64)}
+func made(db *store.DB, l online.Learner) *Gallery {
+	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]Label), renumbered: make(map[int64]int64)}
 	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		g.unsaved = append(g.unsaved, t)
 		if len(g.unsaved) > mostUnsaved {
@@ -156,7 +157,7 @@ func Read(path string) (*Gallery, error) {
 	if err != nil {
 		return nil, explained("opening", path, err)
 	}
-	g := made(db, path, online.Learner{})
+	g := made(db, online.Learner{})
 	err = db.Read(g.load)
 	if err != nil {
 		return nil, explained("opening", path, errors.Join(err, g.Close()))

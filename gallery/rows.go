@@ -92,7 +92,7 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 	if t.saved.generation != 0 {
 		g.saved, g.unsaved = t.saved, nil
 	}
-	if t.gone {
+	if t.gone && !g.bare {
 		err = g.db.Erase()
 	}
 	if err != nil {

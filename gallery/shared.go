@@ -17,7 +17,7 @@ import (
 // OpenRows opens the gallery at path for a program that brings people and labels in line with other devices and needs no
 // learner: it may call Look, Records, Int, Here and Close. It returns the feature space of the last snapshot.
 // Programs with a learner follow: at once if they have the gallery open, and otherwise when they open it: until one
-// saves, dropped has the labels that are gone and may be in its snapshot. The tables shared and touched belong to that
+// saves, dropped has the labels that are gone and may be in its snapshot, and what is gone is not overwritten. The tables shared and touched belong to that
 // program; touched has the people whose name or labels have changed, and those who were removed. The error wraps
 // [fs.ErrNotExist] or one of the package.
 func OpenRows(path string) (*Gallery, face.Space, error) {
@@ -43,7 +43,7 @@ func OpenRows(path string) (*Gallery, face.Space, error) {
 	if err != nil {
 		return nil, learned.Space, errors.Join(err, db.Close())
 	}
-	return &Gallery{db: db, path: path}, learned.Space, nil
+	return &Gallery{db: db, path: db.Path(), bare: true}, learned.Space, nil
 }
 
 // Int returns the number in the first row of a result, or 0.
