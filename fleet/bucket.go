@@ -31,13 +31,20 @@ const (
 	herePrefix = "here."
 )
 
-// open connects to the server, and opens the bucket.
+// open connects to the server, and opens the bucket. At a cluster of others it makes it if there is none.
 func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, error) {
 	nc, err := m.dial(more...)
 	if err != nil {
 		return nil, err
 	}
-	b, err := openBucket(ctx, nc, 0)
+	copies := 0
+	if m.foreign() {
+		copies = 1
+		if len(m.URLs) > 2 {
+			copies = 3
+		}
+	}
+	b, err := openBucket(ctx, nc, copies)
 	if err != nil {
 		nc.Close()
 	}

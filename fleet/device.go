@@ -3,11 +3,11 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -44,7 +44,7 @@ func Run(ctx context.Context, path string, tell func(string)) error {
 	for errors.Is(err, safefile.ErrLocked) && backoff.Wait(ctx, 5*time.Second) {
 		d, err = open(path, tell)
 	}
-	if ctx.Err() != nil || err != nil {
+	if err != nil {
 		return err
 	}
 	d.sessions(ctx)
@@ -64,6 +64,7 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 	err = safefile.Lock(d.lock, 0)
 	if err == nil {
 		d.rows, d.space, err = gallery.OpenRows(path)
+		d.own = herePrefix + public(d.m.Seed)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.lock.Close())
@@ -74,11 +75,10 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 func (d *syncer) close() error { return errors.Join(d.rows.Close(), d.lock.Close()) }
 
 const (
-	soon     = 50 * time.Millisecond // after a write to the gallery it is looked at, and then after longer pauses
-	quiet    = 20 * time.Second      // the longest of them
-	answer   = 20 * time.Second      // for which an acknowledgement is awaited
-	fetchers = 32
-	portion  = 256 // values that are taken or given at once
+	soon    = 50 * time.Millisecond // after a write to the gallery it is looked at, and then after longer pauses
+	quiet   = 20 * time.Second      // the longest of them
+	answer  = 20 * time.Second      // for which an acknowledgement is awaited
+	portion = 256                   // values that are taken or given at once
 )
 
 // sessions takes part until ctx ends.
@@ -93,13 +93,10 @@ func (d *syncer) sessions(ctx context.Context) {
 			}
 			last = ""
 		})
-		switch {
-		case err == nil:
-			pause.Reset()
+		if err == nil || ctx.Err() != nil {
 			continue
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, nats.ErrAuthorization):
+		}
+		if errors.Is(err, nats.ErrAuthorization) {
 			err = fmt.Errorf("the server does not know this device: it was revoked, or the server is an old copy "+
 				"(%w)", err)
 		}
@@ -168,7 +165,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 	if err := log.Add(d.rows.Path() + "-wal"); err != nil {
 		return err
 	}
-	there, version, pause := make(map[ID]bool), int64(-1), soon
+	there, version, pause := make(map[string]bool), int64(-1), soon
 	for listed := false; ; {
 		var batch []note
 		select {
@@ -192,13 +189,9 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 			if n.name == keyName && n.write != d.m.seen {
 				return nil
 			}
-			id, _ := parseID(n.name)
-			there[id], ended = true, ended || n.last
+			there[n.name], ended = true, ended || n.last
 		}
 		err := d.pull(ctx, b, batch)
-		if err == nil {
-			err = d.hear(ctx, b, batch)
-		}
 		if err == nil && ended && !listed {
 			listed, err = true, d.missing(there)
 		}
@@ -255,7 +248,6 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 	}
 	got := make([]kept, len(lacking))
 	var work errgroup.Group
-	work.SetLimit(fetchers)
 	for i, n := range lacking {
 		work.Go(func() (err error) {
 			got[i], err = d.value(ctx, b, n)
@@ -275,12 +267,25 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 	if err != nil {
 		return k, err
 	}
+	if strings.HasPrefix(n.name, herePrefix) {
+		return kept{here: n.name, there: d.seenThere(n.name, m.Data)}, nil
+	}
 	k = kept{write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
 	k.id, _ = parseID(n.name)
 	if !d.m.Ring.Keys.open(n.name, m.Data, &k.rec) || !k.rec.sane(k.id) {
 		k.rec = Record{}
 	}
 	return k, nil
+}
+
+// seenThere returns whom another device sees, or nobody if it was revoked.
+func (d *syncer) seenThere(name string, sealed []byte) gallery.There {
+	var i introduction
+	if !d.m.Ring.Keys.open(name, sealed, &i) || face.CheckName(i.Place) != nil {
+		return gallery.There{}
+	}
+	i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
+	return i.There
 }
 
 // push gives the server what it lacks, and reports whether something is left.
@@ -339,29 +344,6 @@ func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state
 	return won, lost, err
 }
 
-// hear keeps in the gallery whom other devices see.
-func (d *syncer) hear(ctx context.Context, b *bucket, notes []note) error {
-	for _, n := range notes {
-		if !strings.HasPrefix(n.name, herePrefix) || n.name == herePrefix+public(d.m.Seed) {
-			continue
-		}
-		sealed, err := b.get(ctx, n.name, n.rev)
-		if err != nil {
-			return err
-		}
-		var i introduction
-		if !d.m.Ring.Keys.open(n.name, sealed.Data, &i) || face.CheckName(i.Place) != nil {
-			i.There = gallery.There{} // of a member that was revoked
-		}
-		i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
-		err = d.rows.Records(false, func(t *gallery.Tx) error { return t.Elsewhere(n.name, i.There) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // say tells the others whom the offices see that run with this gallery.
 func (d *syncer) say(ctx context.Context, b *bucket) error {
 	mine, err := d.rows.Here(d.m.Name, time.Now())
@@ -369,7 +351,7 @@ func (d *syncer) say(ctx context.Context, b *bucket) error {
 		return err
 	}
 	fresh := mine.At-d.said.At < int64(gallery.Lasting/time.Second)/3 || len(mine.Since) == 0
-	if d.said.At > 0 && fresh && bytes.Equal(encode(mine.Since), encode(d.said.Since)) {
+	if d.said.At > 0 && fresh && maps.Equal(mine.Since, d.said.Since) {
 		return nil
 	}
 	d.said = mine

@@ -19,7 +19,9 @@ func (d *local) take(all []kept) error {
 	return d.write(func(b *ledger) {
 		b.scan()
 		for _, r := range all {
-			if !b.same(r) {
+			if r.here != "" {
+				b.Elsewhere(r.here, r.there)
+			} else if !b.same(r) {
 				b.join(r)
 			}
 		}
@@ -42,7 +44,6 @@ func (b *ledger) same(r kept) bool {
 	if s == nil || !bytes.Equal(encode(s.rec), encode(r.rec)) {
 		return false
 	}
-	r.n = s.n
 	b.acknowledge(r)
 	return true
 }
@@ -239,21 +240,15 @@ func (b *ledger) apply(s *state) {
 
 // add gives a person the name of the record, and the faces that the gallery lacks.
 func (b *ledger) add(s *state) {
-	var theirs, not [][]float32
-	for _, key := range slices.Sorted(maps.Keys(s.rec.Faces)) {
-		f := s.rec.Faces[key]
-		if s.have[key] != nil || !b.usable(f) || !f.Not && !b.claim(s, key, f) {
-			continue
-		}
-		s.have[key] = new(held)
-		if f.Not {
-			not = append(not, vector.Floats(f.Vector))
-		} else {
-			theirs = append(theirs, vector.Floats(f.Vector))
+	for _, not := range []bool{false, true} { // who has no face cannot have one that is not theirs
+		for _, key := range slices.Sorted(maps.Keys(s.rec.Faces)) {
+			f := s.rec.Faces[key]
+			if f.Not == not && s.have[key] == nil && b.usable(f) && (not || b.claim(s, key, f)) {
+				s.have[key] = new(held)
+				b.Label(s.person, not, [][]float32{vector.Floats(f.Vector)}, nil)
+			}
 		}
 	}
-	b.Label(s.person, false, theirs, nil) // first: who has no face cannot have one that is not theirs
-	b.Label(s.person, true, not, nil)
 	if s.name != s.rec.Name {
 		b.Call(s.person, s.rec.Name)
 	}

@@ -5,8 +5,10 @@ package fleet
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
@@ -16,6 +18,7 @@ import (
 type local struct {
 	rows  *gallery.Gallery // without a learner
 	space face.Space
+	own   string // the name of what it says itself of whom it sees
 }
 
 // state is the record of a person with its place in the gallery.
@@ -35,14 +38,15 @@ type held struct {
 	vector []byte
 }
 
-// kept is a record with what the server has of it.
+// kept is a record with what the server has of it, or whom another device sees.
 type kept struct {
+	here  string // the name of what it says of them; "": a record
+	there gallery.There
 	id    ID
 	rec   Record
 	write string
 	rev   uint64
 	key   uint32
-	n     int64
 	sent  bool
 }
 
@@ -79,13 +83,13 @@ func (b *ledger) ids(condition string, args ...any) (all []ID) {
 
 // load returns the record of a person, or nil.
 func (b *ledger) load(condition string, arg any) (s *state) {
-	err := b.Query(`select id, coalesce(person, 0), write, rev, key, n, sent, data from shared where `+condition,
+	err := b.Query(`select id, coalesce(person, 0), write, rev, key, sent, data from shared where `+condition,
 		func(r gallery.Row) error {
 			s = &state{person: r.ColumnInt64(1), kept: kept{
 				id: ID(r.ColumnRawBlob(0)), write: r.ColumnText(2), rev: uint64(r.ColumnInt64(3)),
-				key: uint32(r.ColumnInt64(4)), n: r.ColumnInt64(5), sent: r.ColumnInt64(6) == 1,
+				key: uint32(r.ColumnInt64(4)), sent: r.ColumnInt64(5) == 1,
 			}}
-			data := r.ColumnRawBlob(7)
+			data := r.ColumnRawBlob(6)
 			if len(data) == 0 { // removed with the person
 				return nil
 			}
@@ -133,8 +137,8 @@ func (b *ledger) save(s *state) {
 			rec.Faces[key] = f
 		}
 	}
-	b.Exec(`insert into shared values(?1, nullif(?2, 0), ?3, ?4, ?5, 1, ?6, ?7, ?8) on conflict(id) do update
-		set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5, n = n + 1, sent = ?6, clock = max(clock, ?7), data = ?8`,
+	b.Exec(`insert into shared values(?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8) on conflict(id) do update
+		set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5, sent = ?6, clock = max(clock, ?7), data = ?8`,
 		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()), encode(rec))
 }
 
@@ -154,12 +158,12 @@ func (d *local) look() error {
 	return d.write((*ledger).scan)
 }
 
-// lacking returns the notes of values of people that this device has not seen.
+// lacking returns the notes of values of others that this device has not seen.
 func (d *local) lacking(notes []note) (all []note, err error) {
 	for _, n := range notes {
 		id, ok := parseID(n.name)
 		seen, failed := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], n.write)
-		if ok && seen == 0 {
+		if ok && seen == 0 || strings.HasPrefix(n.name, herePrefix) && n.name != d.own {
 			all = append(all, n)
 		}
 		err = cmp.Or(err, failed)
@@ -169,13 +173,11 @@ func (d *local) lacking(notes []note) (all []note, err error) {
 
 // missing finds records that the server had once and has no more, because it is an old copy or a new
 // one. They are given to it again.
-func (d *local) missing(there map[ID]bool) error {
+func (d *local) missing(there map[string]bool) error {
 	return d.write(func(b *ledger) {
-		for _, id := range b.ids("rev > 0") {
-			if !there[id] {
-				b.Exec("update shared set sent = 0, rev = 0 where id = ?", id[:])
-			}
-		}
+		names, _ := json.Marshal(there) // text can be encoded
+		b.Exec(`update shared set sent = 0, rev = 0 where rev > 0 and
+			lower(hex(id)) not in (select key from json_each(?))`, string(names))
 	})
 }
 
@@ -205,7 +207,7 @@ func (s *state) whole() bool {
 	return s.rec.Name != "" || s.rec.ended() || s.rev > 0 && len(s.rec.Faces) == 0
 }
 
-// written notes what the server has acknowledged. Records that have changed since are sent again.
+// written notes what the server has acknowledged. What programs have changed since is in the table touched.
 func (d *local) written(all []*state) error {
 	return d.write(func(b *ledger) {
 		for _, s := range all {
@@ -214,8 +216,7 @@ func (d *local) written(all []*state) error {
 	})
 }
 
-// acknowledge notes that the server has a record as it was saved for the nth time.
+// acknowledge notes that the server has a record.
 func (b *ledger) acknowledge(k kept) {
-	b.Exec("update shared set write = ?, rev = ?, key = ?, sent = (n = ?) where id = ?",
-		k.write, int64(k.rev), int64(k.key), k.n, k.id[:])
+	b.Exec("update shared set write = ?, rev = ?, key = ?, sent = 1 where id = ?", k.write, int64(k.rev), int64(k.key), k.id[:])
 }

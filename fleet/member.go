@@ -186,16 +186,10 @@ func Join(ctx context.Context, gallery string, i Membership) error {
 		_, err = i.ask(request{What: "join", Keys: []string{public(m.Seed)}})
 		return err
 	}
-	nc, err := m.dial()
-	if err != nil {
-		return err
+	b, err := m.open(ctx)
+	if err == nil {
+		b.nc.Close()
 	}
-	defer nc.Close()
-	copies := 1
-	if len(m.URLs) > 2 {
-		copies = 3
-	}
-	_, err = openBucket(ctx, nc, copies)
 	return err
 }
 

@@ -102,7 +102,6 @@ func (b *ledger) of(person int64) *state {
 		s.id = idOf(b.space.ID, s.first, i)
 		taken, _ = b.Int("select count(*) from shared where id = ?", s.id[:])
 	}
-	s.n = 1
 	b.save(s)
 	return s
 }

@@ -352,7 +352,7 @@ func (h *device) count(sql string, args ...any) (n int64) {
 func (h *device) local() *local {
 	rows, space, err := gallery.OpenRows(h.path)
 	try(h.w.t, err)
-	return &local{rows, space}
+	return &local{rows: rows, space: space}
 }
 
 // check compares the galleries with each other and with what users have said.

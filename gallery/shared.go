@@ -108,32 +108,22 @@ func (g *Gallery) Here(place string, now time.Time) (There, error) {
 }
 
 // Elsewhere keeps whom another device sees, in the place of what it said before.
-func (t *Tx) Elsewhere(device string, all There) error {
-	b, err := cbor.Marshal(all)
-	if err != nil {
-		return err
+func (t *Tx) Elsewhere(device string, all There) {
+	t.Exec("delete from elsewhere where device = ?", device)
+	for id, since := range all.Since {
+		t.Exec("insert into elsewhere values(?, ?, ?, ?, ?)", device, all.Place, all.At, id[:], since)
 	}
-	return t.Exec("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", device, b)
 }
 
 // Elsewhere returns who is at another device at the moment at, by number.
 func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
 	away := make(map[int64]Away)
 	err := g.Look(func(t *Tx) error {
-		return t.Query("select value from meta where key >= 'here.' and key < 'here/'", func(r Row) error {
-			var there There
-			err := cbor.Unmarshal(r.ColumnRawBlob(0), &there)
-			if err != nil || !time.Unix(there.At, 0).Add(Lasting).After(at) {
-				return err
-			}
-			for id, since := range there.Since {
-				person, _ := t.Int("select person from shared where id = ?", id[:])
-				if person > 0 && since > away[person].Since.Unix() && since < 1<<37 {
-					away[person] = Away{there.Place, time.Unix(since, 0)}
-				}
-			}
-			return t.Err()
-		})
+		return t.Query(`select person, place, since from elsewhere e join shared s on s.id = e.id
+			where at > ? and person > 0 and since between 0 and 1 << 37 order by since`, func(r Row) error {
+			away[r.ColumnInt64(0)] = Away{r.ColumnText(1), time.Unix(r.ColumnInt64(2), 0)}
+			return nil
+		}, at.Add(-Lasting).Unix())
 	})
 	return away, err
 }

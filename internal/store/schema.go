@@ -3,7 +3,7 @@
 package store
 
 // version is the version of the schema. No other version is read.
-const version = 5
+const version = 6
 
 // A time is a number of nanoseconds since 1970, except where a comment says something else.
 const schema = `
@@ -169,7 +169,6 @@ create table shared( -- what the devices of a fleet know of each person (package
 	write text not null,    -- which write of the server's value this device has seen; '': none
 	rev integer not null,   -- sequence number of that value; 0: the server has none
 	key integer not null,   -- number of the key that sealed it
-	n integer not null,     -- rises with each change of the record
 	sent integer not null,  -- 1: the server has the record as it is
 	clock integer not null, -- the latest of the record
 	data blob not null      -- CBOR: the record, without the vectors that are labels of the person; empty: removed here
@@ -177,6 +176,14 @@ create table shared( -- what the devices of a fleet know of each person (package
 create index shared_of on shared(person);
 create index shared_clock on shared(clock);
 create index shared_unsent on shared(id) where not sent;
+create table elsewhere( -- whom other devices of a fleet see
+	device text not null,
+	place text not null,   -- name of the device
+	at integer not null,   -- when this was known: seconds since 1970
+	id blob not null,      -- of the person in table shared
+	since integer not null -- seconds since 1970
+) strict;
+create index elsewhere_of on elsewhere(device);
 create table touched(person integer primary key) strict; -- people whose name or labels the fleet has not looked at
 create table dropped( -- labels that a program without a learner has deleted, until a learner has followed
 	id integer primary key,
@@ -199,7 +206,7 @@ create trigger touched_name after update of name on person begin
 end;
 create trigger touched_person after delete on person begin
 	insert or ignore into touched values(old.id);
-	update shared set data = x'', n = n + 1 where person = old.id;
+	update shared set data = x'' where person = old.id;
 end;
 create view people_v1 as select id, name, enrolled,
 	(select count(*) from label where label.person = person.id and not rejected and valid) as faces
