@@ -251,9 +251,10 @@ func TestElsewhereLeave(t *testing.T) {
 					for i, name := range []string{"alice", "bob"} {
 						id := [16]byte{byte(i)}
 						there.Since[id] = noon.Unix()
-						t.Exec("insert into shared values(?, ?, '', 0, 0, 0, 1, 0, x'')", id[:], g.Number(name))
+						t.Exec("insert into shared values(?, ?, '', 0, 0, 1, 0, x'')", id[:], g.Number(name))
 					}
-					return t.Elsewhere("here.hall", there)
+					t.Elsewhere("here.hall", there)
+					return t.Err()
 				})
 			})
 			if known(w, "alice").Place != "" || known(w, "bob").Place != "hall" {
