@@ -108,11 +108,12 @@ func (g *Gallery) Here(place string, now time.Time) (There, error) {
 }
 
 // Elsewhere keeps whom another device sees, in the place of what it said before.
-func (t *Tx) Elsewhere(device string, all There) {
+func (t *Tx) Elsewhere(device string, all There) error {
 	t.Exec("delete from elsewhere where device = ?", device)
 	for id, since := range all.Since {
 		t.Exec("insert into elsewhere values(?, ?, ?, ?, ?)", device, all.Place, all.At, id[:], since)
 	}
+	return t.failed
 }
 
 // Elsewhere returns who is at another device at the moment at, by number.

@@ -50,7 +50,7 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 	if err == nil { // another device of the fleet sees her
 		err = g.Records(false, func(t *gallery.Tx) error {
 			now := time.Now().Unix()
-			t.Exec("insert into shared values(zeroblob(16), 1, '', 0, 0, 0, 1, 0, x'')")
+			t.Exec("insert into shared values(zeroblob(16), 1, '', 0, 0, 1, 0, x'')")
 			return t.Elsewhere("here.hall", gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
 		})
 	}
