@@ -9,53 +9,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
-	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
-
-// Label is a labelled or rejected face. A face may have several.
-type Label struct {
-	Row, Person int64
-	Face        uint64 // the number of the face
-	Negative    bool   // the face is not this person's
-}
 
 // labelIn returns the label in the columns id, person, number and rejected of a row.
 func labelIn(r store.Row) Label {
 	return Label{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1}
 }
 
-// LabelOf returns the label of a stored face, by the learner's number.
-func (g *Gallery) LabelOf(stored int64) (Label, bool) {
-	h, there := g.labels[stored]
-	return h, there
-}
-
-// mostUnsaved is the number of learned faces that a gallery can learn again on top of another program's: 40 MB.
-const mostUnsaved = 20000
-
 // mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
 const mostLoose = 256
-
-// saved is what the database has of the learner.
-type saved struct {
-	generation int64 // 0: nothing
-	loose      int   // labels beyond it
-	state      state
-}
-
-// state tells snapshots apart, apart from labels: what is learned counts as observed, and what is taken back leaves less
-// mass.
-type state struct {
-	space    face.Space
-	settings online.Settings
-	counts   online.Counts
-	time     time.Time
-	mass     float64
-}
 
 func (g *Gallery) state() state {
 	l, c := &g.learner, g.learner.Counts()

@@ -4,9 +4,6 @@ package gallery
 
 import "math/rand/v2"
 
-// numbers are numbers of a kind that the database has reserved: the last that was given, and the last of them.
-type numbers struct{ given, last uint64 }
-
 // reserved is how many numbers of a kind a program reserves at once. It can give them while it cannot write the database.
 var reserved = map[string]int{"face": 50000, "sighting": 1000, "stranger": 1}
 
@@ -33,4 +30,10 @@ func (g *Gallery) Next(kind string) uint64 {
 	n.given++
 	g.given[kind] = n
 	return n.given
+}
+
+// Next reserves n numbers of a kind, and returns the last of them. Nobody else gets them.
+func (t *Tx) Next(kind string, n int) (int64, error) {
+	return t.Int(`insert into number values(?1, ?2) on conflict(kind) do update set last = last + ?2 returning last`, kind,
+		int64(n))
 }

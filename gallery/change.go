@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Update brings g in line with the database if another program has changed it. It costs microseconds if not. Errors
+// leave g as it was.
+func (g *Gallery) Update() error {
+	switch {
+	case g.db == nil:
+		return ErrClosed
+	case g.tx != nil:
+		return nil
+	}
+	now, err := g.db.Version()
+	if err == nil && now != g.version {
+		err = g.db.Read(g.align)
+		if err == nil {
+			g.version = now
+		}
+	}
+	return explained("reading", g.path, err)
+}
+
+// Look calls do, which sees one state of the database of g, and must not change it.
+func (g *Gallery) Look(do func(t *Tx) error) error {
+	if g.db == nil {
+		return ErrClosed
+	}
+	return explained("reading", g.path, g.db.Read(func() error { return do(&Tx{g: g}) }))
+}
+
+// Save writes what was learned since g was read or last saved. Other programs' changes stay: if one of them has changed
+// what was learned, g takes that, and its own unsaved learned faces are learned again on top of it. On error nothing is
+// written, and the next Save tries again.
+func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil }) }
+
+// Change brings g in line with the database, calls do, lets the learner follow the rows, and commits: other programs
+// see all of it or nothing. What was learned until then is saved, too. On error nothing has changed; the error is that
+// of do, or comes from the database. Within do, other changes of g are part of the same transaction.
+func (g *Gallery) Change(do func(t *Tx) error) error { return g.transact(true, false, do) }
+
+// Records calls do in a transaction, without what was learned. Lazily does not wait for the disk: the end of the program
+// loses nothing, and a failure of the machine may lose the last seconds. Do must not change people or labels.
+func (g *Gallery) Records(lazily bool, do func(t *Tx) error) error {
+	return g.transact(false, lazily, do)
+}
+
+func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
+	switch {
+	case g.tx != nil:
+		return do(g.tx)
+	case g.db == nil:
+		return ErrClosed
+	}
+	write := g.db.Write
+	if lazily {
+		write = g.db.WriteLazily
+	}
+	t := &Tx{g: g}
+	var said error // by do: other errors come from the database
+	err := write(func() error {
+		if learned {
+			if err := g.align(); err != nil {
+				return err
+			}
+		}
+		g.tx = t
+		said = cmp.Or(do(t), t.failed)
+		g.tx = nil
+		if said != nil {
+			return said
+		}
+		if !learned && t.changed { // other programs' learners follow
+			t.Exec("insert into meta values('rows', 1) on conflict(key) do update set value = value + 1")
+		}
+		if learned && t.Follow() == nil {
+			t.failed = t.save()
+		}
+		if t.failed == nil && t.gone {
+			t.failed = g.db.Erasing()
+		}
+		return t.failed
+	})
+	if err != nil {
+		if t.ahead && g.db.Read(g.again) != nil {
+			g.saved.generation = -1 // the next transaction tries once more
+		}
+		return cmp.Or(said, explained("changing", g.path, err))
+	}
+	if t.saved.generation != 0 {
+		g.saved, g.unsaved = t.saved, nil
+	}
+	if t.gone && !g.bare {
+		err = g.db.Erase()
+	}
+	if err != nil {
+		err = fmt.Errorf("what was removed is still in the file: %w", err)
+	}
+	return explained("changing", g.path, err)
+}
+
+// Follow lets the learner follow the rows as they are now.
+func (t *Tx) Follow() error {
+	t.anew = t.anew || t.changed
+	if t.failed != nil {
+		return t.failed
+	}
+	t.failed = t.g.follow(t.changed)
+	t.ahead, t.changed = true, false
+	return t.failed
+}
+
+func explained(what, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s gallery %s: %w", what, path, err)
+}

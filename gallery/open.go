@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gallery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/xdg"
+	"github.com/faceauth/faceauth/online"
+)
+
+// mostUnsaved is the number of learned faces that a gallery can learn again on top of another program's: 40 MB.
+const mostUnsaved = 20000
+
+// New returns an empty gallery in memory, for a feature space. Close it after use. The error comes from [online.New].
+func New(space face.Space, s online.Settings) (*Gallery, error) { return Create("", space, s) }
+
+// Create makes an empty gallery at path, with its folder. The error wraps [fs.ErrExist] if there is one, or comes from
+// [online.New] or the database.
+func Create(path string, space face.Space, s online.Settings) (*Gallery, error) {
+	l, err := online.New(space, s)
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(path, true)
+	if err != nil {
+		return nil, explained("making", path, err)
+	}
+	g := made(db, *l)
+	err = g.Change(func(t *Tx) error {
+		n, err := t.Int("select count(*) from learned")
+		if err == nil && n > 0 {
+			err = explained("making", path, fs.ErrExist)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+func made(db *store.DB, l online.Learner) *Gallery {
+	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]Label), renumbered: make(map[int64]int64)}
+	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
+		g.unsaved = append(g.unsaved, t)
+		if len(g.unsaved) > mostUnsaved {
+			g.unsaved = slices.Delete(g.unsaved, 0, 1)
+		}
+	})
+	return g
+}
+
+// Default returns the default path of the gallery: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share.
+func Default() (string, error) {
+	dir, err := xdg.Data()
+	if err != nil {
+		return "", fmt.Errorf("finding the default gallery: %w; name one", err)
+	}
+	return filepath.Join(dir, "faceauth", "faceauth.db"), nil
+}
+
+// Open opens the gallery at path, which must be of the given space. If the space has measured false match rates, they
+// replace the rates stored in the gallery ([online.Learner.SetMeasured]). Close it after use.
+//
+// The error wraps [fs.ErrNotExist], [ErrSpace], or one of the errors above.
+func Open(path string, space face.Space) (*Gallery, error) {
+	g, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if g.Space().ID != space.ID {
+		g.Close()
+		return nil, explained("opening", path, fmt.Errorf("%w: %s", ErrSpace, space.Mismatch(g.Space().ID)))
+	}
+	if space.Stills.Measured() {
+		g.learner.SetMeasured(space)
+	}
+	return g, nil
+}
+
+// Read opens the gallery at path, of any space. It has the errors of [Open], except [ErrSpace].
+func Read(path string) (*Gallery, error) {
+	db, err := store.Open(path, false)
+	if err != nil {
+		return nil, explained("opening", path, err)
+	}
+	g := made(db, online.Learner{})
+	err = db.Read(g.load)
+	if err != nil {
+		return nil, explained("opening", path, errors.Join(err, g.Close()))
+	}
+	return g, nil
+}
+
+// SetKey gives the gallery at path a key of 32 bytes, drawn at random. It encrypts the database and its log whenever
+// this process opens or makes it. Without a key, which is nil, they are not encrypted. A gallery that exists keeps its
+// key: faceauth backup --new-key makes a copy with another one.
+func SetKey(path string, key []byte) error { return store.SetKey(path, key) }
+
+// Close closes the database. What was not saved is lost, and changes give [ErrClosed].
+func (g *Gallery) Close() error {
+	if g.db == nil {
+		return nil
+	}
+	db := g.db
+	g.db = nil
+	return db.Close()
+}
+
+// Daily copies the gallery at path beside itself, once a day, and keeps the copies of a week: the file's name, a dash and
+// the day in UTC, such as faceauth.db-2026-11-25. It has the key of the gallery. Forgetting somebody removes the copies
+// before, and the next Daily makes one again. Other programs may use the gallery meanwhile. The error wraps
+// [fs.ErrNotExist] or one of the errors above; without room for two copies it is [ErrFull].
+func Daily(path string, now time.Time) error {
+	db, err := store.Open(path, false)
+	if err == nil {
+		err = errors.Join(db.Daily(now), db.Close())
+	}
+	return explained("copying", path, err)
+}
