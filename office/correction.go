@@ -3,13 +3,13 @@
 package office
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/office/presence"
 )
 
 // Errors of corrections to an [Office]. Errors of packages gallery and online pass through.
@@ -96,8 +96,8 @@ func (w *book) corrections(t *gallery.Tx, condition string, each func(Correction
 				Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)), Sighting: uint64(r.ColumnInt64(6)),
 				Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0, Person: r.ColumnInt64(9), Other: r.ColumnInt64(10)}
 			if c.Kind != Renamed {
-				c.Name = w.past.nameOf(presence.Arrived, c.Person, r.ColumnText(11))
-				c.Was = w.past.nameOf(presence.Arrived, c.Other, r.ColumnText(12))
+				c.Name = cmp.Or(w.gallery.Name(c.Person), r.ColumnText(11))
+				c.Was = cmp.Or(w.gallery.Name(c.Other), r.ColumnText(12))
 			}
 			c.CanUndo = !c.Undone && c.Kind != Forgot && c.Kind != ForgotGroup
 			each(c)

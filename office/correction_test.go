@@ -125,7 +125,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 			t.Errorf("known %+v", w.Now().Known)
 		}
 		denied := false
-		for _, s := range w.Sightings() {
+		for _, s := range w.Sightings(0, 64) {
 			if s.Name != "sue" || denied && cameras == 1 {
 				continue
 			}
@@ -139,7 +139,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 			break
 		}
 		if !denied {
-			t.Errorf("nobody is sue: %+v", w.Sightings())
+			t.Errorf("nobody is sue: %+v", w.Sightings(0, 64))
 		}
 	}
 	say := map[int]func(w *office.Office){40: func(w *office.Office) {
@@ -172,7 +172,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 				t.Errorf("%s: %q", round, h.said.events)
 			}
 		}
-		for _, s := range w.Sightings()[:cameras] {
+		for _, s := range w.Sightings(0, 64)[:cameras] {
 			if s.Name != "" {
 				t.Errorf("%s: %+v", round, s)
 			}
@@ -220,7 +220,7 @@ func summary(w *office.Office) string {
 		fmt.Fprintf(&b, " %d(%d faces, ignored %t)", g.ID, len(g.Faces), g.Ignored)
 	}
 	b.WriteString(", seen")
-	for _, s := range w.SightingsBefore(0, 99) {
+	for _, s := range w.Sightings(0, 99) {
 		fmt.Fprintf(&b, " %d %q %d", s.ID, s.Name, s.Group)
 	}
 	b.WriteString(", events")
@@ -423,7 +423,7 @@ func TestForgetEverywhere(t *testing.T) {
 	nothing(t, w.Name(groups[0].ID, "Zdenka", false))
 	h.plays([]string{strings.Repeat(loop, 2) + n(60, "-")}, nil)
 	w = office.New(h.g, h.o)
-	for _, s := range w.Sightings() {
+	for _, s := range w.Sightings(0, 64) {
 		if s.Name == "Zdenka" {
 			nothing(t, w.Confirm(s.ID))
 		}
@@ -518,8 +518,8 @@ func TestPastOverRestarts(t *testing.T) {
 		h = enter(t, h.dir, office.Options{})
 	}
 	w := office.New(h.g, h.o)
-	all := w.SightingsBefore(0, 99)
-	if len(all) != 12 || len(w.Sightings()) != 12 {
+	all := w.Sightings(0, 99)
+	if len(all) != 12 || len(w.Sightings(0, 64)) != 12 {
 		t.Fatalf("%+v", all)
 	}
 	for i, s := range all {
@@ -528,10 +528,10 @@ func TestPastOverRestarts(t *testing.T) {
 			t.Errorf("%+v, picture %s", s, w.Face(s.Face))
 		}
 	}
-	if page := w.SightingsBefore(all[3].ID, 2); len(page) != 2 || page[0] != all[4] || page[1] != all[5] {
+	if page := w.Sightings(all[3].ID, 2); len(page) != 2 || page[0] != all[4] || page[1] != all[5] {
 		t.Errorf("%+v", page)
 	}
-	if page := w.SightingsBefore(all[11].ID, 2); len(page) != 0 || page == nil {
+	if page := w.Sightings(all[11].ID, 2); len(page) != 0 || page == nil {
 		t.Errorf("%+v", page)
 	}
 	var alice, lookalike, stranger office.Sighting // of the first day
@@ -559,7 +559,7 @@ func TestPastOverRestarts(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	// The group of the stranger has the name, and so have all its sightings and events.
-	for _, s := range w.Sightings() {
+	for _, s := range w.Sightings(0, 64) {
 		if s.Name == "" && s.ID != lookalike.ID && s.ID != all[0].ID && s.ID != all[4].ID && s.ID != all[8].ID {
 			t.Errorf("without a name: %+v", s)
 		}
@@ -596,7 +596,7 @@ func TestLearnedOverRestarts(t *testing.T) {
 			t.Fatalf("%d and %d were learned", before, learned)
 		}
 		mass := h.g.Learner().Graph().Mass()
-		for _, s := range w.Sightings() {
+		for _, s := range w.Sightings(0, 64) {
 			if s.Name == "alice" {
 				nothing(t, w.Correct(s.ID, ""))
 			}
@@ -625,7 +625,7 @@ func TestPastBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := h.plays([]string{script}, nil)
-		if got := len(w.SightingsBefore(0, 99)); got != c.want {
+		if got := len(w.Sightings(0, 99)); got != c.want {
 			t.Errorf("%s: %d sightings, want %d", name, got, c.want)
 		}
 		h.o.Past.Close()
@@ -641,8 +641,8 @@ func TestPastBounds(t *testing.T) {
 	}
 	h.o.Past, err = office.TemporaryPast(h.g, office.PastSettings{Records: 3})
 	nothing(t, err)
-	if w := h.plays([]string{script}, nil); len(w.SightingsBefore(0, 99)) != 3 {
-		t.Errorf("in memory: %+v", w.SightingsBefore(0, 99))
+	if w := h.plays([]string{script}, nil); len(w.Sightings(0, 99)) != 3 {
+		t.Errorf("in memory: %+v", w.Sightings(0, 99))
 	}
 }
 
@@ -652,11 +652,11 @@ func TestPastWithoutStrangers(t *testing.T) {
 	script := n(60, "s") + n(20, "-") + n(9, "a") + n(20, "-")
 	h := enter(t, t.TempDir(), office.Options{})
 	w := h.plays([]string{script}, nil)
-	if all := w.SightingsBefore(0, 9); len(all) != 2 {
+	if all := w.Sightings(0, 9); len(all) != 2 {
 		t.Errorf("%+v", all)
 	}
 	nothing(t, w.KeepUnknown(false))
-	if all := w.SightingsBefore(0, 9); len(all) != 1 || all[0].Name != "alice" || w.Now().Keeps {
+	if all := w.Sightings(0, 9); len(all) != 1 || all[0].Name != "alice" || w.Now().Keeps {
 		t.Errorf("%+v", all)
 	}
 	h.said.events = nil
@@ -664,7 +664,7 @@ func TestPastWithoutStrangers(t *testing.T) {
 	if !strings.HasPrefix(h.said.events[0], "unknown") || len(w.Strangers()) > 0 {
 		t.Errorf("%q", h.said.events)
 	}
-	if all := w.SightingsBefore(0, 9); len(all) != 2 || all[0].Name != "alice" || all[1].Name != "alice" {
+	if all := w.Sightings(0, 9); len(all) != 2 || all[0].Name != "alice" || all[1].Name != "alice" {
 		t.Errorf("%+v", all)
 	}
 	nothing(t, w.KeepUnknown(true))
@@ -672,12 +672,12 @@ func TestPastWithoutStrangers(t *testing.T) {
 	group := w.Strangers()[0].ID
 	nothing(t, w.Ignore(group, true))
 	w = h.plays([]string{script}, nil)
-	if all := w.SightingsBefore(0, 2); all[0].Name != "alice" || all[1].Name != "alice" {
+	if all := w.Sightings(0, 2); all[0].Name != "alice" || all[1].Name != "alice" {
 		t.Errorf("%+v", all)
 	}
 	nothing(t, w.Ignore(group, false))
 	nothing(t, w.ForgetGroup(group))
-	for _, s := range w.SightingsBefore(0, 9) {
+	for _, s := range w.Sightings(0, 9) {
 		if s.Name != "alice" {
 			t.Errorf("%+v", s)
 		}
@@ -780,12 +780,12 @@ func TestDenialOfPastInView(t *testing.T) {
 		40: func(w *office.Office) { nothing(t, w.Name(w.Strangers()[0].ID, "sue", false)) },
 	})
 	h.plays([]string{strings.Repeat(loop, 6)}, map[int]func(*office.Office){24: func(w *office.Office) {
-		all := w.Sightings()
+		all := w.Sightings(0, 64)
 		if len(all) != 2 || !all[0].Live || all[0].Name != "sue" || all[1].Live || all[1].Name != "sue" {
 			t.Fatalf("%+v", all)
 		}
 		nothing(t, w.Correct(all[1].ID, ""))
-		if now := w.Sightings(); now[0].Name != "" || len(w.Now().People) != 0 {
+		if now := w.Sightings(0, 64); now[0].Name != "" || len(w.Now().People) != 0 {
 			t.Errorf("%+v", now)
 		}
 	}})

@@ -164,13 +164,8 @@ type Conflict struct {
 	Pairs    int     `json:"pairs"`    // number of contradicting pairs of faces
 }
 
-// side is one side of a contradiction: the labels of a person, or the negative ones.
-type side struct {
-	person   int64
-	negative bool
-}
-
-func sideOf(l online.Label) side { return side{l.Person, l.Negative} }
+// sideOf returns the side of a label in a contradiction: the labels of its person, or the negative ones.
+func sideOf(l online.Label) online.Label { return online.Label{Person: l.Person, Negative: l.Negative} }
 
 // Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
 // first.
@@ -180,22 +175,23 @@ func (w *book) Conflicts() []Conflict {
 	all := []Conflict{}
 	alike := make(map[[2]int64]bool)
 	w.look(func(t *gallery.Tx) error {
-		return t.Query("select person, other from statement where kind = 'alike' and not undone", func(r gallery.Row) error {
-			a, b := r.ColumnInt64(0), r.ColumnInt64(1)
-			alike[[2]int64{a, b}], alike[[2]int64{b, a}] = true, true
-			return nil
-		})
+		return t.Query(`select min(person, other), max(person, other) from statement where kind = 'alike' and not undone`,
+			func(r gallery.Row) error {
+				alike[[2]int64{r.ColumnInt64(0), r.ColumnInt64(1)}] = true
+				return nil
+			})
 	})
-	at := make(map[[2]side]int)
+	at := make(map[[2]online.Label]int)
 	of := func(l online.Label) Kept { return Kept{ID: l.ID, Name: w.gallery.Name(l.Person), Negative: l.Negative} }
-	for _, c := range w.contradictions() { // the nearest first
-		if c.A.Person != c.B.Person && alike[[2]int64{c.A.Person, c.B.Person}] {
+	for _, c := range w.contradictions() {
+		if alike[[2]int64{c.A.Person, c.B.Person}] {
 			continue
 		}
-		i, there := at[[2]side{sideOf(c.A), sideOf(c.B)}]
+		sides := [2]online.Label{sideOf(c.A), sideOf(c.B)}
+		i, there := at[sides]
 		if !there {
 			i = len(all)
-			at[[2]side{sideOf(c.A), sideOf(c.B)}], at[[2]side{sideOf(c.B), sideOf(c.A)}] = i, i
+			at[sides] = i
 			pair := w.portray([]Kept{of(c.A), of(c.B)})
 			all = append(all, Conflict{A: pair[0], B: pair[1], Distance: c.Distance})
 		}
@@ -204,9 +200,15 @@ func (w *book) Conflicts() []Conflict {
 	return all
 }
 
-// contradictions returns the contradicting pairs of labels.
+// contradictions returns the contradicting pairs of labels, the nearest first. Of two sides one is always A.
 func (w *keeper) contradictions() []online.Conflict {
-	return w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
+	all := w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
+	for i, c := range all {
+		if c.B.Person < c.A.Person || c.B.Person == c.A.Person && c.A.Negative {
+			all[i].A, all[i].B = c.B, c.A
+		}
+	}
+	return all
 }
 
 // Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
@@ -239,14 +241,14 @@ func (w *book) TakeBack(stored, against int64) (learned int, err error) {
 		}
 		rows := []int64{x.Row}
 		if y, there := w.gallery.LabelOf(against); there {
-			mine, theirs := side{x.Person, x.Negative}, side{y.Person, y.Negative}
+			mine := online.Label{Person: x.Person, Negative: x.Negative}
+			theirs := online.Label{Person: y.Person, Negative: y.Negative}
 			for _, c := range w.contradictions() {
-				if sideOf(c.B) == mine {
-					c.A, c.B = c.B, c.A
-				}
-				if sideOf(c.A) == mine && sideOf(c.B) == theirs {
-					label, _ := w.gallery.LabelOf(c.A.ID)
-					rows = append(rows, label.Row)
+				for _, pair := range [][2]online.Label{{c.A, c.B}, {c.B, c.A}} {
+					if sideOf(pair[0]) == mine && sideOf(pair[1]) == theirs {
+						label, _ := w.gallery.LabelOf(pair[0].ID)
+						rows = append(rows, label.Row)
+					}
 				}
 			}
 		}

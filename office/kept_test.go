@@ -91,7 +91,7 @@ func TestLastPicture(t *testing.T) {
 	if w.Face(last.Face) == nil || known(w, "bob").Face != 0 || last.Trust != "confirmed" {
 		t.Fatalf("%+v", last)
 	}
-	wrong := w.Sightings()[0]
+	wrong := w.Sightings(0, 64)[0]
 	nothing(t, w.Correct(wrong.ID, ""))
 	before := known(w, "alice")
 	if before.Face == wrong.Face || w.Face(before.Face) == nil {
@@ -215,13 +215,13 @@ func pictures(t *testing.T, w *office.Office, sighting uint64) (n int) {
 func TestClip(t *testing.T) {
 	dir := t.TempDir()
 	h := enterWithClips(t, dir, 0)
-	if w, made := h.films(n(60, "a") + n(60, "-")); made > 0 || pictures(t, w, 1) > 0 || w.Sightings()[0].Clip > 0 {
+	if w, made := h.films(n(60, "a") + n(60, "-")); made > 0 || pictures(t, w, 1) > 0 || w.Sightings(0, 64)[0].Clip > 0 {
 		t.Errorf("%d pictures where no clips are wanted", made)
 	}
 	h.leave()
 	h = enterWithClips(t, dir, 1<<20)
 	w, made := h.films(n(20, "-") + n(100, "a") + n(60, "-") + n(10, "b") + n(60, "-"))
-	s := w.Sightings()
+	s := w.Sightings(0, 64)
 	if len(s) < 2 || s[0].Clip == 0 || s[1].Clip != 16 || pictures(t, w, s[1].ID) != 16 ||
 		pictures(t, w, s[0].ID) > 5 {
 		t.Errorf("%+v", s)
@@ -253,7 +253,7 @@ func TestClipForgotten(t *testing.T) {
 	h := enterWithClips(t, t.TempDir(), 1<<20)
 	w, _ := h.films(n(30, "a") + n(60, "-") + n(30, "ab") + n(60, "-") + n(30, "a") + n(60, "-"))
 	clips := func() (all string) {
-		for _, s := range w.Sightings() {
+		for _, s := range w.Sightings(0, 64) {
 			if s.Clip > 0 && pictures(t, w, s.ID) == s.Clip {
 				all += s.Name + " "
 			}
@@ -289,7 +289,7 @@ func TestForgottenWhileFilmed(t *testing.T) {
 		before = first
 		nothing(t, w.Forget("bob"))
 	}})
-	all := w.Sightings()
+	all := w.Sightings(0, 64)
 	i := slices.IndexFunc(all, func(s office.Sighting) bool { return s.Name == "alice" })
 	if i < 0 || before == nil {
 		t.Fatalf("%+v", all)

@@ -133,7 +133,7 @@ func busy(path, kind string) error {
 				}
 			}
 		case k < 10:
-			if all := w.Sightings(); len(all) > 0 {
+			if all := w.Sightings(0, 64); len(all) > 0 {
 				s := all[r.IntN(len(all))]
 				loses(w, func() error { return w.Correct(s.ID, "") })
 			}

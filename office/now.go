@@ -55,12 +55,9 @@ func (w *Office) Now() Now {
 	return n
 }
 
-// Sightings returns the latest sightings that can be corrected, the latest first.
-func (w *Office) Sightings() []Sighting { return w.SightingsBefore(0, listed) }
-
-// SightingsBefore returns the last n sightings that can be corrected, before the sighting with the given number (0:
+// Sightings returns the last n sightings that can be corrected, before the sighting with the given number (0:
 // before none), the latest first.
-func (w *Office) SightingsBefore(id uint64, n int) []Sighting {
+func (w *Office) Sightings(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Sighting{}

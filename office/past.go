@@ -252,22 +252,15 @@ func (p *Past) rows(t *gallery.Tx, condition string, each func(presence.Event) e
 			e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.EventKind(r.ColumnText(1)), Person: r.ColumnInt64(2),
 				Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4), Trust: sighting.Trust(r.ColumnText(5)),
 				At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7))}
-			e.Name = p.nameOf(e.Kind, e.Person, r.ColumnText(8))
+			e.Name = p.g.Name(e.Person)
+			if e.Kind != presence.Unknown { // who has no faces any more keeps the last name, except a stranger who was named
+				e.Name = cmp.Or(e.Name, r.ColumnText(8))
+			}
 			if e.Name == "" {
 				e.Person = 0
 			}
 			return each(e)
 		}, append([]any{p.id}, args...)...)
-}
-
-// nameOf returns the name of the person of an event. Who has no faces any more keeps the last name, except as a stranger
-// who was named.
-func (p *Past) nameOf(kind presence.EventKind, person int64, last string) string {
-	name := p.g.Name(person)
-	if name == "" && kind != presence.Unknown {
-		name = last
-	}
-	return name
 }
 
 // Queue holds the events that a sink has not got yet. It is safe for concurrent use by one sink.
@@ -321,7 +314,7 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 	})
 	for _, x := range q.p.waiting {
 		if !ok && x.ID > q.done {
-			x.Name = q.p.nameOf(x.Kind, x.Person, x.Name)
+			x.Name = cmp.Or(q.p.g.Name(x.Person), x.Name)
 			e, ok = x, true
 		}
 	}

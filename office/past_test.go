@@ -220,7 +220,7 @@ func TestElsewhere(t *testing.T) {
 		}),
 	})
 	var names []string
-	for _, s := range w.Sightings() {
+	for _, s := range w.Sightings(0, 64) {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
@@ -300,7 +300,7 @@ func (h *home) together(script string, do map[int]func(w *office.Office), within
 // What users say stays what they say, whatever a camera finds afterwards and whenever another program speaks; and what a
 // camera finds stays when what was said is undone or removed.
 func TestStatementsCount(t *testing.T) {
-	deny := func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[0].ID, "")) }
+	deny := func(w *office.Office) { nothing(t, w.Correct(w.Sightings(0, 64)[0].ID, "")) }
 	undo := func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) }
 	forget := func(w *office.Office) { nothing(t, w.ForgetGroup(w.Strangers()[0].ID)) }
 	for what, c := range map[string]struct {

@@ -145,7 +145,7 @@ func (m *model) agrees(t *testing.T, what string, g *gallery.Gallery, start map[
 // corrects makes a random correction, and returns what it was.
 func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 	names := []string{"alice", "bob", "sue", "xenia", "carl"}
-	sightings, strangers := w.Sightings(), w.Strangers()
+	sightings, strangers := w.Sightings(0, 64), w.Strangers()
 	if len(sightings) == 0 {
 		return "", nil
 	}

@@ -5,7 +5,6 @@ package office
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -37,20 +36,21 @@ func (w *book) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err
 // changed then.
 func (w *book) Name(group uint64, name string, force bool) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
-		return w.name(t, name, g.Album, force, func(int64) Correction { return Correction{Group: group} })
+		return w.name(t, name, g.Album, force, Correction{Group: group})
 	})
 }
 
-// name labels the first faces of somebody unknown, and lets the learner see the others. About says which group of
-// unknown faces and which sighting the person is then; 0 for none.
-func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool,
-	about func(person int64) Correction) error {
+// name labels the first faces of somebody unknown, and lets the learner see the others. It is about a group of unknown
+// faces, or about a sighting: its group then gets the same name if most faces of the group are recognised as this person.
+func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool, q Correction) error {
 	first, rest := all.First()
 	person, err := w.enrol(t, name, first, force)
 	if err != nil {
 		return err
 	}
-	q := about(person)
+	if g := w.unknown.Get(q.Group); q.Sighting != 0 && (g == nil || w.seems(g.Faces) != person) {
+		q.Group = 0
+	}
 	q.Kind, q.Person = Named, person
 	said := w.state(t, q)
 	if err := w.study(t, said, rest); err != nil {
@@ -147,7 +147,7 @@ func (w *book) Correct(id uint64, is string, was ...string) error {
 		case is != "" && len(album.Faces) == 0:
 			return ErrNoFaces
 		case x.Person == 0:
-			return w.identify(t, x, album, is)
+			return w.name(t, is, album, true, Correction{Sighting: x.ID, Group: x.Group})
 		}
 		s = x
 		return w.wrong(t, x, album, is)
@@ -232,6 +232,7 @@ func (w *book) reject(t *gallery.Tx, said, wrong int64, faces []sighting.Face) e
 
 // naming is a statement that gave faces the name of a person, with its valid labels.
 type naming struct {
+	id       int64
 	about    bool    // it is about the sighting that was asked about
 	near     float64 // distance of its nearest face to the sighting
 	stranger int64   // the group of unknown faces that was named, or 0
@@ -241,22 +242,20 @@ type naming struct {
 // overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
 // this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
 func (w *book) overruled(t *gallery.Tx, s Sighting, album sighting.Album) (rows []int64, stranger int64) {
-	space, all := w.gallery.Space(), make(map[int64]*naming)
+	space, all := w.gallery.Space(), []naming{{}}
 	t.Query(`select label.id, vector, made.id, made.stranger, exists (select 1 from said where what = 'sighting' and
 		of = ?2 and statement = made.id) from label join statement made on made.id = (select max(statement) from said
-		where what = 'label' and of = label.id and value = 1) where label.person = ?1 and not rejected and valid`,
-		func(r gallery.Row) error {
-			n := all[r.ColumnInt64(2)]
-			if n == nil {
-				n = &naming{about: r.ColumnInt64(4) == 1, near: math.Inf(1), stranger: r.ColumnInt64(3)}
-				all[r.ColumnInt64(2)] = n
-			}
-			n.rows = append(n.rows, r.ColumnInt64(0))
-			n.near = min(n.near, album.Distance(space, vector.Floats(r.ColumnRawBlob(1))))
-			return nil
-		}, s.Person, int64(s.ID))
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		n := all[id]
+		where what = 'label' and of = label.id and value = 1) where label.person = ?1 and not rejected and valid
+		order by made.id`, func(r gallery.Row) error {
+		if id := r.ColumnInt64(2); id != all[len(all)-1].id {
+			all = append(all, naming{id: id, about: r.ColumnInt64(4) == 1, near: math.Inf(1), stranger: r.ColumnInt64(3)})
+		}
+		n := &all[len(all)-1]
+		n.rows = append(n.rows, r.ColumnInt64(0))
+		n.near = min(n.near, album.Distance(space, vector.Floats(r.ColumnRawBlob(1))))
+		return nil
+	}, s.Person, int64(s.ID))
+	for _, n := range all[1:] {
 		if n.about && n.near <= samePerson*space.ImpostorRadius || n.near <= samePicture*space.ImpostorRadius {
 			rows, stranger = append(rows, n.rows...), cmp.Or(stranger, n.stranger)
 		}
@@ -285,18 +284,6 @@ func (w *book) retract(s Sighting) {
 	others := !since.IsZero() && known &&
 		(s.Last.Before(since) || len(w.visits(Wanted{Person: mistaken, From: since})) > 0)
 	w.tell(w.room.Retract(mistaken, s.ID, others))
-}
-
-// identify names the person in an unknown sighting. Its group of unknown faces gets the same name if most faces of the
-// group are then recognised as this person.
-func (w *book) identify(t *gallery.Tx, s Sighting, album sighting.Album, name string) error {
-	return w.name(t, name, album, true, func(person int64) Correction {
-		q := Correction{Sighting: s.ID}
-		if g := w.unknown.Get(s.Group); g != nil && w.seems(g.Faces) == person {
-			q.Group = g.ID
-		}
-		return q
-	})
 }
 
 // Confirmable is a face that [Office.Confirm] would enrol.

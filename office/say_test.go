@@ -139,7 +139,7 @@ func TestConfirm(t *testing.T) {
 	play(t, g, office.Options{}, n(5, "y"), nil)
 	got := play(t, g, office.Options{}, n(16, "z"), map[int]func(*office.Office){
 		7: func(w *office.Office) {
-			all := w.Sightings()
+			all := w.Sightings(0, 64)
 			if len(all) != 1 || all[0].Name != "alice" || all[0].Trust != sighting.Likely {
 				t.Fatalf("%+v", all)
 			}
@@ -177,7 +177,7 @@ func TestCorrect(t *testing.T) {
 		var id uint64
 		got := play(t, g, office.Options{}, n(80, "x"), map[int]func(*office.Office){
 			10: func(w *office.Office) {
-				all := w.Sightings()
+				all := w.Sightings(0, 64)
 				if len(all) != 1 || all[0].Name != "alice" || !all[0].Live || g.Learner().Counts().Learned == 0 {
 					t.Fatalf("%+v", all)
 				}
@@ -226,7 +226,7 @@ func TestCorrect(t *testing.T) {
 // A denial that is undone holds no longer, also for who is in view.
 func TestUndoneDenial(t *testing.T) {
 	play(t, people(t), office.Options{}, n(60, "x"), map[int]func(*office.Office){
-		10: func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[0].ID, "")) },
+		10: func(w *office.Office) { nothing(t, w.Correct(w.Sightings(0, 64)[0].ID, "")) },
 		20: func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) },
 		50: func(w *office.Office) {
 			if p := w.Now().People; len(p) != 1 || p[0].Name != "alice" {
@@ -239,7 +239,7 @@ func TestUndoneDenial(t *testing.T) {
 // Who is here now did not come by a sighting of before, and stays when it is corrected.
 func TestCorrectEarlier(t *testing.T) {
 	got := play(t, people(t), office.Options{}, n(20, "x")+n(60, "-")+n(30, "a"), map[int]func(*office.Office){
-		95: func(w *office.Office) { nothing(t, w.Correct(w.Sightings()[1].ID, "")) },
+		95: func(w *office.Office) { nothing(t, w.Correct(w.Sightings(0, 64)[1].ID, "")) },
 	})
 	wantEvents(t, "corrected later", got, "arrived alice door 0", "left alice door 3.8", "arrived alice door 16",
 		"left alice door 21.8")
@@ -255,7 +255,7 @@ func TestCorrectElsewhere(t *testing.T) {
 	desk := acted("desk", n(30, "x"), map[int]func(){10: func() {
 		defer close(corrected)
 		<-reached
-		for _, s := range w.Sightings() {
+		for _, s := range w.Sightings(0, 64) {
 			if s.Camera == "desk" {
 				nothing(t, w.Correct(s.ID, ""))
 			}

@@ -179,11 +179,7 @@ func (w *keeper) heed() {
 
 // leave lets people leave who are nobody any more.
 func (w *keeper) leave() {
-	for _, p := range w.room.People() {
-		if w.gallery.Name(p.ID) == "" {
-			w.tell(w.room.Leave(p.ID))
-		}
-	}
+	w.tell(w.room.Leave(func(person int64) bool { return w.gallery.Name(person) == "" }))
 }
 
 // latest writes the last sightings of people, and what could not be written before, and tells about trouble.

@@ -283,7 +283,7 @@ func TestSystemConfirmed(t *testing.T) {
 	if got := h.labels(); !reflect.DeepEqual(got, want) || !h.has("arrived alice") || h.has("left") {
 		t.Errorf("%q", got)
 	}
-	if all := h.office.Sightings(); len(all) != 1 || all[0].Name != "alice" || all[0].Trust != "confirmed" {
+	if all := h.office.Sightings(0, 64); len(all) != 1 || all[0].Name != "alice" || all[0].Trust != "confirmed" {
 		t.Errorf("%+v", all)
 	}
 	if jpeg, _ := h.office.Picture("door"); jpeg == nil {

@@ -77,7 +77,7 @@ func (p *Page) listsNow(now office.Now) (lists map[string]uint64, questions int)
 	}
 	lists["people"] = people.Sum64()
 	for name, list := range map[string]any{
-		"sightings": p.office.SightingsBefore(0, mostSightings), "inbox": open,
+		"sightings": p.office.Sightings(0, mostSightings), "inbox": open,
 		"events": p.office.Events(0, 1, nil), "corrections": p.office.Corrections(0, usualEvents), "sinks": p.o.Sinks(),
 	} {
 		lists[name] = maphash.Bytes(seed, minutely(list))

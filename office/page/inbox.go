@@ -33,7 +33,7 @@ func inbox(w *office.Office) []question {
 		}
 	}
 	asked := make(map[string]bool)
-	for _, s := range w.Sightings() { // the newest first
+	for _, s := range w.Sightings(0, 64) { // the newest first
 		if s.Name != "" && s.Trust == sighting.Likely && !asked[s.Name] {
 			asked[s.Name] = true
 			all = append(all, question{Key: fmt.Sprintf("still-%d", s.ID), Kind: "still", At: s.Last, Sighting: &s})

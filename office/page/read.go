@@ -43,7 +43,7 @@ func (p *Page) read(m *http.ServeMux) {
 	get(p, m, "sightings", "Sightings that can be corrected, the newest first",
 		func(q *query) ([]office.Sighting, error) {
 			n := q.number("n", 1, mostSightings, mostSightings)
-			return w.SightingsBefore(q.number("before", 0, 0, mostNumber), int(n)), nil
+			return w.Sightings(q.number("before", 0, 0, mostNumber), int(n)), nil
 		}, before, most(mostSightings, mostSightings))
 	get(p, m, "confirmable", "The faces that confirming a sighting would enrol, those far from the enrolled ones first",
 		func(q *query) ([]office.Confirmable, error) { return w.Confirmable(q.needed("sighting", 0)) },

@@ -402,17 +402,17 @@ func (s *scene) lastGroup() string {
 
 // learnedSighting returns a sighting whose name only learned faces support.
 func (s *scene) learnedSighting() string {
-	for _, x := range s.office.Sightings() {
+	for _, x := range s.office.Sightings(0, 64) {
 		if x.Trust == sighting.Likely {
 			return fmt.Sprint(x.ID)
 		}
 	}
-	s.t.Fatalf("nobody is known by what was learned alone: %+v", s.office.Sightings())
+	s.t.Fatalf("nobody is known by what was learned alone: %+v", s.office.Sightings(0, 64))
 	return ""
 }
 
 func (s *scene) sightingOf(name string) string {
-	for _, x := range s.office.Sightings() {
+	for _, x := range s.office.Sightings(0, 64) {
 		if x.Name == name && !x.Live {
 			return fmt.Sprint(x.ID)
 		}
@@ -442,7 +442,7 @@ func (s *scene) learnedWay() string {
 // aClip returns the address of a clip of a sighting.
 func (s *scene) aClip() string {
 	s.t.Helper()
-	for _, x := range s.office.Sightings() {
+	for _, x := range s.office.Sightings(0, 64) {
 		if x.Clip > 0 {
 			return fmt.Sprintf("/clip/%d/0", x.ID)
 		}
@@ -451,7 +451,7 @@ func (s *scene) aClip() string {
 	return ""
 }
 
-func (s *scene) aFace() string { return fmt.Sprintf("/face/%d", s.office.Sightings()[0].Face) }
+func (s *scene) aFace() string { return fmt.Sprintf("/face/%d", s.office.Sightings(0, 64)[0].Face) }
 
 // conflictKey returns the key of the first conflict in the inbox.
 func (s *scene) conflictKey() string {

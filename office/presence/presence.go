@@ -344,15 +344,15 @@ func (r *Room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
 	return []Event{r.event(Event{Kind: Mistake, Person: person, Name: p.Name, Camera: p.Camera, At: p.Since})}
 }
 
-// Leave removes a person who no longer exists, and returns the events.
-func (r *Room) Leave(person int64) []Event {
+// Leave removes people who no longer exist, and returns the events.
+func (r *Room) Leave(gone func(person int64) bool) []Event {
 	for _, v := range r.tracks {
-		if v.person == person {
+		if gone(v.person) {
 			v.person = 0
 		}
 	}
-	events := r.leave(func(p *Presence) bool { return p.ID == person })
-	delete(r.left, person)
+	events := r.leave(func(p *Presence) bool { return gone(p.ID) })
+	maps.DeleteFunc(r.left, func(person int64, _ time.Time) bool { return gone(person) })
 	return events
 }
 
