@@ -3,6 +3,7 @@
 package office
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,60 @@ type keeper struct {
 	fault   error                    // the last error of writing; nil: all is written
 	broken  error                    // the error that ends the run
 	disk    Disk
+}
+
+// view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
+type view struct {
+	camera  Camera
+	health  Health
+	counted int // frames when the rate was measured last
+	begun   time.Time
+	people  *sighting.Watcher
+
+	sightings map[int]*sighted // in view, by track
+	seen      []presence.Seen
+	picture   []byte
+	wanted    time.Time // last call of Picture
+	far       int       // sightings of farDay whose faces were all too small
+	farDay    string
+}
+
+// farOn returns the number of people who were too far away on the day of a time.
+func (v *view) farOn(at time.Time) int {
+	if v.farDay != at.Format(time.DateOnly) {
+		return 0
+	}
+	return v.far
+}
+
+// KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are kept.
+type KnownPerson struct {
+	gallery.Person
+	Here  bool      `json:"here"`
+	Since time.Time `json:"since,omitzero"`  // when they arrived here, or at Place
+	Place string    `json:"place,omitempty"` // the device of the fleet that sees an absent person
+	// Last is the time of the last sighting: of who is here, to the minute; zero if unknown.
+	Last   time.Time      `json:"last,omitzero"`
+	Camera string         `json:"camera,omitempty"`  // camera of the last sighting
+	Trust  sighting.Trust `json:"trust,omitempty"`   // how the last sighting is known to be theirs
+	Face   uint64         `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
+	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
+}
+
+// rows are the people whom the rows know, and the place of each by number.
+type rows struct {
+	people []KnownPerson
+	at     map[int64]int
+}
+
+// saw takes in a sighting. One that is not written has no picture yet: then the picture before stays.
+func (r *rows) saw(x Sighting) {
+	i, there := r.at[x.Person]
+	if !there || x.Last.Before(r.people[i].Last) {
+		return
+	}
+	p := &r.people[i]
+	p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face, p.Face)
 }
 
 // Number returns the number of the person with a name, or 0.
