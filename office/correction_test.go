@@ -639,7 +639,7 @@ func TestPastBounds(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", name, rows, c.want)
 		}
 	}
-	h.o.Past, err = office.TemporaryPast(h.g, office.PastSettings{Records: 3})
+	h.o.Past, err = office.OpenPast(h.g, "", office.PastSettings{Records: 3})
 	nothing(t, err)
 	if w := h.plays([]string{script}, nil); len(w.Sightings(0, 99)) != 3 {
 		t.Errorf("in memory: %+v", w.Sightings(0, 99))

@@ -183,27 +183,22 @@ func (w *keeper) reload() error {
 		if err := w.unknown.read(t, w.past.id, w.gallery.Name); err != nil {
 			return err
 		}
-		return w.reloadLive(t)
+		w.live(func(s *sighted, v *view) {
+			w.rejudge(s, v)
+			if s.written {
+				w.reread(t, s)
+			}
+			there, err := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
+			if err == nil && there == 0 { // they were forgotten
+				w.wipe(s)
+			}
+			if s.Group != 0 && w.unknown.Get(s.Group) == nil {
+				s.ungroup()
+			}
+			w.deny(t, s, v)
+		})
+		return t.Err()
 	})
-}
-
-// reloadLive brings the sightings in view in line with the rows.
-func (w *keeper) reloadLive(t *gallery.Tx) error {
-	w.live(func(s *sighted, v *view) {
-		w.rejudge(s, v)
-		if s.written {
-			w.reread(t, s)
-		}
-		there, err := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
-		if err == nil && (there == 0) { // so was the person
-			w.wipe(s)
-		}
-		if s.Group != 0 && w.unknown.Get(s.Group) == nil {
-			s.ungroup()
-		}
-		w.deny(t, s, v)
-	})
-	return t.Err()
 }
 
 // rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which

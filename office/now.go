@@ -39,13 +39,11 @@ type View struct {
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.room.Name(w.gallery.Name)
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
 		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(),
 		Disk: w.disk,
-	}
-	for i, p := range n.People {
-		n.People[i].Name = w.gallery.Name(p.ID)
 	}
 	slices.SortFunc(n.People, func(a, b presence.Presence) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range w.views {

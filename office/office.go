@@ -80,7 +80,7 @@ func New(g *gallery.Gallery, o Options) *Office {
 	k := &keeper{o: o, gallery: g, past: o.Past, learned: make(map[uint64]online.Ranges)}
 	w := &Office{&cameras{book: &book{k}}}
 	if w.past == nil {
-		w.past, w.broken = TemporaryPast(g, PastSettings{})
+		w.past, w.broken = OpenPast(g, "", PastSettings{})
 	}
 	if w.broken != nil {
 		w.past = &Past{g: g, s: PastSettings{}.defaults()}

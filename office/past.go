@@ -50,8 +50,8 @@ type Past struct {
 	s    PastSettings
 	id   int64 // number in the database
 	name string
-	code string
-	off  bool // faces of strangers are not kept
+	code string // of the office, which no other has
+	off  bool   // faces of strangers are not kept
 	lock *os.File
 
 	temporary bool
@@ -63,35 +63,29 @@ type Past struct {
 	queues  map[string]*Queue
 }
 
-// OpenPast opens what is kept of the office with a name in the database of a gallery. The error wraps [ErrBusy] if
-// another program runs an office of this name, or comes from the database.
-func OpenPast(g *gallery.Gallery, name string, s PastSettings) (*Past, error) {
-	return open(g, name, s, false)
-}
+// mostTemporary is the number of sightings that an office without a name keeps.
+const mostTemporary = 64
 
-// listed is the number of sightings that [Office.Sightings] returns.
-const listed = 64
-
-// TemporaryPast opens a Past of which nothing outlives the program: Close removes it, and after a crash the next
-// OpenPast of any name does.
-func TemporaryPast(g *gallery.Gallery, s PastSettings) (*Past, error) {
-	s.Records = cmp.Or(s.Records, listed)
-	var name [8]byte
-	rand.Read(name[:])
-	return open(g, "\n"+hex.EncodeToString(name[:]), s, true)
-}
-
-func open(g *gallery.Gallery, name string, s PastSettings, temporary bool) (p *Past, err error) {
-	p = &Past{g: g, s: s.defaults(), temporary: temporary, name: name, queues: make(map[string]*Queue)}
+// OpenPast opens what is kept of the office with a name in the database of a gallery. Of an office without a name
+// nothing outlives the program: Close removes it, and after a crash the next OpenPast of any name does. The error wraps
+// [ErrBusy] if another program runs an office of this name, or comes from the database.
+func OpenPast(g *gallery.Gallery, name string, s PastSettings) (p *Past, err error) {
+	var random [4]byte
+	rand.Read(random[:])
+	p = &Past{g: g, name: name, code: hex.EncodeToString(random[:]), queues: make(map[string]*Queue)}
+	if name == "" {
+		p.temporary, p.name, s.Records = true, "\n"+p.code, cmp.Or(s.Records, mostTemporary)
+	}
+	p.s = s.defaults()
 	if g.Path() != "" {
-		p.lock, err = lockOf(g, name, 2*time.Second)
+		p.lock, err = lockOf(g, p.name, 2*time.Second)
 	}
 	if err == nil {
 		err = g.Records(false, p.begin)
 	}
 	if err != nil {
 		p.release()
-		return nil, fmt.Errorf("opening office %s: %w", name, err)
+		return nil, fmt.Errorf("opening office %q: %w", name, err)
 	}
 	return p, nil
 }
@@ -127,13 +121,11 @@ func (p *Past) release() error {
 // begin reads what is kept of the office, makes its row if there is none, and removes what ended programs have left
 // behind.
 func (p *Past) begin(t *gallery.Tx) error {
-	var random [4]byte
-	rand.Read(random[:])
 	t.Query(`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
 		on conflict(name) do update set name = name returning id, code, off, last`, func(r gallery.Row) error {
 		p.id, p.code, p.off, p.state.Last = r.ColumnInt64(0), r.ColumnText(1), r.ColumnInt64(2) == 1, uint64(r.ColumnInt64(3))
 		return nil
-	}, p.name, hex.EncodeToString(random[:]), p.temporary)
+	}, p.name, p.code, p.temporary)
 	left := make(map[int64]string)
 	t.Query("select id, name from office where temporary and id <> ?", func(r gallery.Row) error {
 		left[r.ColumnInt64(0)] = r.ColumnText(1)

@@ -53,7 +53,7 @@ func TestBusy(t *testing.T) {
 		return n
 	}
 	for _, crash := range []bool{false, true} {
-		p, err := office.TemporaryPast(g, office.PastSettings{})
+		p, err := office.OpenPast(g, "", office.PastSettings{})
 		nothing(t, err)
 		if n := offices(); n != 3 {
 			t.Errorf("%d offices, want 3", n)

@@ -57,12 +57,11 @@ func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool, 
 		return err
 	}
 	if q.Group != 0 { // it has no faces any more
-		w.is(t, said, "stranger = ?1", q.Group, person)
-		t.SayOf(said, gallery.FaceGroup, "stranger = ?1", int64(q.Group), gallery.Value{Value: int64(0)})
+		w.are(t, said, "stranger = ?1", "stranger = ?1", q.Group, person)
 		t.SayOf(said, gallery.EventWho, "stranger = ?1 and kind = 'unknown'", int64(q.Group), gallery.Value{Person: person})
 	}
 	if q.Sighting != 0 {
-		w.are(t, said, q.Sighting, person)
+		w.are(t, said, "id = ?1", "sighting = ?1", q.Sighting, person)
 	}
 	return t.Err()
 }
@@ -106,11 +105,12 @@ func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	return t.Exec("update statement set learned = ? where id = ?", learned.Encoded(), said)
 }
 
-// is says that the sightings for which a condition holds are a person, who is in no group of unknown faces.
-func (w *book) is(t *gallery.Tx, said int64, condition string, of uint64, person int64) {
-	t.SayOf(said, gallery.WhoOf, condition, int64(of), gallery.Value{Person: person, Text: string(sighting.Confirmed),
+// are says that the sightings and faces for which conditions hold are a person, who is in no group of unknown faces.
+func (w *book) are(t *gallery.Tx, said int64, sightings, faces string, of uint64, person int64) error {
+	t.SayOf(said, gallery.WhoOf, sightings, int64(of), gallery.Value{Person: person, Text: string(sighting.Confirmed),
 		Value: int64(0)})
-	t.SayOf(said, gallery.GroupOf, condition, int64(of), gallery.Value{Value: int64(0)})
+	t.SayOf(said, gallery.GroupOf, sightings, int64(of), gallery.Value{Value: int64(0)})
+	return t.SayOf(said, gallery.FaceGroup, faces, int64(of), gallery.Value{Value: int64(0)})
 }
 
 // rejectedFaces is the number of faces of a sighting that become negative labels.
@@ -178,7 +178,7 @@ func (w *book) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string)
 	said := w.state(t, q)
 	t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
 	if q.Person != 0 {
-		return w.are(t, said, s.ID, q.Person)
+		return w.are(t, said, "id = ?1", "sighting = ?1", s.ID, q.Person)
 	}
 	if err := w.reject(t, said, s.Person, album.Faces); err != nil {
 		return err
@@ -194,12 +194,6 @@ func (w *book) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string)
 	}
 	t.SayOf(said, gallery.GroupOf, "id = ?1", int64(s.ID), gallery.Value{Value: group})
 	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: group})
-}
-
-// are says that a sighting is a person, with its faces.
-func (w *book) are(t *gallery.Tx, said int64, sighting uint64, person int64) error {
-	w.is(t, said, "id = ?1", sighting, person)
-	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(sighting), gallery.Value{Value: int64(0)})
 }
 
 // reject makes faces labels that say that they are not a person.

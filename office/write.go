@@ -230,22 +230,21 @@ func (w *keeper) limit(t *gallery.Tx, now time.Time) {
 // expire removes what is too old or too much.
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
-	before := func(age time.Duration) int64 { return nanoseconds(now.Add(-age)) }
 	w.rows = nil
 	w.limit(t, now)
 	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
 		total from sighting where office = ?) where total > ?)`, p.id, s.Bytes)
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
-	t.Exec(`delete from film where sighting in (select id from sighting where office = ?1 and last < ?2) or
+	t.Exec(`delete from film where
 		sighting in (select film from film_with x where not exists (select 1 from sighting where id = x.sighting) and
-			x.sighting not in (select value from json_each(?3))) or
+			x.sighting not in (select value from json_each(?2))) or
 		sighting in (select sighting from (select film.sighting, sum(film.size + 1024) over (order by film.sighting desc) as
-			total from film join sighting on sighting.id = film.sighting where office = ?1) where total > ?4)`,
-		p.id, before(s.Age), ids(live), s.Clips)
+			total from film join sighting on sighting.id = film.sighting where office = ?1) where total > ?3)`,
+		p.id, ids(live), s.Clips)
 	old, _ := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
 		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,
-		before(correctionsAge), int64(mostStatements))
+		nanoseconds(now.Add(-correctionsAge)), int64(mostStatements))
 	t.Settle(old...)
 	t.Exec(`delete from face where office = ? and sighting is null and stranger = 0 and
 		not exists (select 1 from said where what = 'face' and of = number) and

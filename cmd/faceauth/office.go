@@ -153,11 +153,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	opt.Freeze, opt.Keep = o.freeze, o.keep
 	r.past.Age, r.past.Bytes = time.Duration(r.keepDays)*24*time.Hour, int64(r.keepMB)<<20
 	r.past.Clips = int64(r.clipsMB) << 20
-	if r.state == "" {
-		opt.Past, err = office.TemporaryPast(g, r.past)
-	} else {
-		opt.Past, err = office.OpenPast(g, r.state, r.past)
-	}
+	opt.Past, err = office.OpenPast(g, r.state, r.past)
 	if err != nil {
 		return cli.Fail(cli.BadGallery, err)
 	}
