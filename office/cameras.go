@@ -78,7 +78,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
 		x := presence.Seen{
 			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Person: person, Share: b.Share,
-			Trust: b.Trust, Near: near(w.gallery.Space(), p.Verdict), Group: s.Group, Ignored: w.unknown.Ignored(s.Group),
+			Trust: b.Trust, Near: sighting.NearOf(w.gallery.Space(), p.Verdict), Group: s.Group, Ignored: w.unknown.Ignored(s.Group),
 			Reason: s.reason, Unknown: s.unknown(),
 		}
 		v.seen = append(v.seen, x)
@@ -169,15 +169,11 @@ func (w *cameras) watched(v *view) bool {
 
 // films reports whether the clip of a person in view needs a picture now. The lock must be held.
 func (w *keeper) films(v *view) bool {
-	if w.past.s.Clips == 0 {
-		return false
-	}
+	wanted := false
 	for _, s := range v.sightings {
-		if len(s.film.pictures) < clipPictures && !s.Last.Before(s.film.due) {
-			return true
-		}
+		wanted = wanted || s.film.wants(s.Last)
 	}
-	return false
+	return wanted && w.past.s.Clips > 0
 }
 
 // roll adds the picture of a frame to the clips of the people in it. The lock must be held.
@@ -186,7 +182,7 @@ func (w *cameras) roll(f face.Frame, all []*sighted) {
 		return
 	}
 	for _, s := range all {
-		if len(s.film.pictures) == clipPictures || s.Last.Before(s.film.due) {
+		if !s.film.wants(s.Last) {
 			continue
 		}
 		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)

@@ -120,9 +120,9 @@ func TestShot(t *testing.T) {
 	o.Event = func(x presence.Event) { e = x }
 	clear := func(when string, want bool) (s office.Shot) {
 		t.Helper()
-		if s = w.Shot(e); s.Sighting == 0 || want != (s.JPEG != nil) || want && (s.Clear < 5 ||
-			!bytes.Equal(w.Face(s.Face), s.JPEG)) {
-			t.Errorf("%s: sighting %d, face %d, clear %g", when, s.Sighting, s.Face, s.Clear)
+		if s = w.Shot(e); s.Sighting == 0 || want != (s.Face.JPEG != nil) || want && (s.Face.Clear() < 5 ||
+			!bytes.Equal(w.Face(s.Face.ID), s.Face.JPEG)) {
+			t.Errorf("%s: sighting %d, face %d, clear %g", when, s.Sighting, s.Face.ID, s.Face.Clear())
 		}
 		return s
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
@@ -28,14 +27,6 @@ type Recognised struct {
 	Reason   string  `json:"reason,omitempty"` // why nobody is recognised
 	Poor     string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
 	Size     int     `json:"size"`             // of the face, in pixels
-}
-
-// near returns how near a face with a name is.
-func near(space face.Space, v *online.Verdict) (n sighting.Near) {
-	if v != nil && v.Person != 0 {
-		n = sighting.NearAt(space, v.Distance)
-	}
-	return n
 }
 
 // Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
@@ -56,7 +47,7 @@ func (w *book) Recognise(faces []face.Sample) ([]Recognised, error) {
 			return nil, err
 		}
 		x.Name, x.Person, x.Near = w.gallery.Name(v.Person), v.Person, v.Anchored
-		n := near(w.gallery.Space(), &v)
+		n := sighting.NearOf(w.gallery.Space(), &v)
 		x.Distance, x.Rarity, x.Reason = n.Distance, n.Rarity, string(v.Reason)
 	}
 	return all, nil
@@ -179,10 +170,8 @@ func (w *book) Picture(camera string) (jpeg []byte, known bool) {
 
 // Shot is the best picture of an unknown person in one sighting.
 type Shot struct {
-	Sighting uint64  // its number; 0 if it is not kept
-	Face     uint64  // number of the picture for [Office.Face]; 0 if there is none
-	JPEG     []byte  // the picture, or nil
-	Clear    float64 // how clear the picture is: the logarithm of its contrast
+	Sighting uint64        // its number; 0 if it is not kept
+	Face     sighting.Face // zero if there is no picture
 }
 
 // Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
@@ -202,7 +191,7 @@ func (w *book) Shot(e presence.Event) (s Shot) {
 			faces, err := facesOf(t, x.ID)
 			for _, f := range sighting.Best(w.gallery.Space(), faces, 1) {
 				if f.JPEG != nil {
-					s.Face, s.JPEG, s.Clear = f.ID, f.JPEG, f.Clear()
+					s.Face = f
 				}
 			}
 			return err

@@ -147,6 +147,9 @@ type film struct {
 	written  int        // number of pictures that are written
 }
 
+// wants reports whether the film needs a picture of a moment.
+func (f *film) wants(at time.Time) bool { return len(f.pictures) < clipPictures && !at.Before(f.due) }
+
 // put writes the film of a sighting.
 func (f *film) put(t *gallery.Tx, sighting uint64) {
 	body, _ := cbor.Marshal(f.pictures) // bytes can be encoded

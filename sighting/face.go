@@ -9,6 +9,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/online"
 )
 
 // Near says how near a face is to the enrolled faces of its person.
@@ -16,6 +17,14 @@ type Near struct {
 	Distance float64 `json:"distance,omitempty"` // to the nearest of them; 0 without a name
 	// Rarity says how seldom a stranger comes as near, in words; "" in a space that was not measured.
 	Rarity string `json:"rarity,omitempty"`
+}
+
+// NearOf returns how near a face with a name is, by its verdict; nil is none.
+func NearOf(space face.Space, v *online.Verdict) (n Near) {
+	if v != nil && v.Person != 0 {
+		n = NearAt(space, v.Distance)
+	}
+	return n
 }
 
 // NearAt returns how near a face at a distance is, in words, too.

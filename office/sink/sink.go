@@ -29,7 +29,7 @@ type Message struct {
 	// Better says that the same event was sent before with a poorer picture.
 	Better bool `json:"better,omitempty"`
 
-	clear float64 // [office.Shot].Clear of the picture
+	clear float64 // how clear the picture is, see [sighting.Face.Clear]
 }
 
 // Sink receives events. Send returns when its context ends. The same event may come twice, with the same number.
@@ -55,8 +55,8 @@ type Options struct {
 	Failed func(error)
 }
 
-// clearer is the least difference of [office.Shot].Clear between two pictures that is worth a second message: half as
-// much contrast again.
+// clearer is the least difference of [sighting.Face.Clear] between two pictures that is worth a second message: half
+// as much contrast again.
 const clearer = .4
 
 // mostPromised limits the number of events whose pictures may become better.
@@ -110,7 +110,7 @@ func (d *delivery) message(e presence.Event) Message {
 		s := d.Shot(e)
 		m.Sighting = s.Sighting
 		if d.Faces {
-			m.Face, m.Picture, m.clear = s.Face, s.JPEG, s.Clear
+			m.Face, m.Picture, m.clear = s.Face.ID, s.Face.JPEG, s.Face.Clear()
 		}
 	}
 	return m

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -27,6 +28,7 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/office/sink"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -339,9 +341,12 @@ func (a *album) messages() []sink.Message {
 // The event of an unknown person has the best picture, once, and a second time if there is a clearer one later. A sink
 // that may have no faces gets the event once, with the number of the sighting.
 func TestBetterPicture(t *testing.T) {
-	poor := office.Shot{Sighting: 4, Face: 1, JPEG: []byte("poor"), Clear: 3}
-	alike := office.Shot{Sighting: 4, Face: 2, JPEG: []byte("alike"), Clear: 3.1}
-	clear := office.Shot{Sighting: 4, Face: 3, JPEG: []byte("clear"), Clear: 5}
+	shown := func(number uint64, jpeg string, clear float64) sighting.Face {
+		return sighting.Face{ID: number, JPEG: []byte(jpeg), Sharp: math.Expm1(clear)}
+	}
+	poor := office.Shot{Sighting: 4, Face: shown(1, "poor", 3)}
+	alike := office.Shot{Sighting: 4, Face: shown(2, "alike", 3.1)}
+	clear := office.Shot{Sighting: 4, Face: shown(3, "clear", 5)}
 	gone := office.Shot{}
 	for _, c := range []struct {
 		name  string
