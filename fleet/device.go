@@ -268,7 +268,13 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 		return k, err
 	}
 	if strings.HasPrefix(n.name, herePrefix) {
-		return kept{here: n.name, there: d.seenThere(n.name, m.Data)}, nil
+		var i introduction
+		if d.m.Ring.Keys.open(n.name, m.Data, &i) && face.CheckName(i.Place) == nil { // otherwise it was revoked
+			i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
+			k.there = i.There
+		}
+		k.here = n.name
+		return k, nil
 	}
 	k = kept{write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
 	k.id, _ = parseID(n.name)
@@ -276,16 +282,6 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 		k.rec = Record{}
 	}
 	return k, nil
-}
-
-// seenThere returns whom another device sees, or nobody if it was revoked.
-func (d *syncer) seenThere(name string, sealed []byte) gallery.There {
-	var i introduction
-	if !d.m.Ring.Keys.open(name, sealed, &i) || face.CheckName(i.Place) != nil {
-		return gallery.There{}
-	}
-	i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
-	return i.There
 }
 
 // push gives the server what it lacks, and reports whether something is left.

@@ -157,7 +157,7 @@ func encode(v any) []byte {
 
 // Keys are the keys of a fleet, by number. The highest seals; the others open values until all are
 // sealed anew.
-type Keys map[uint32][]byte
+type Keys map[uint32][chacha20poly1305.KeySize]byte
 
 func (k Keys) now() (n uint32) {
 	for i := range k {
@@ -167,8 +167,8 @@ func (k Keys) now() (n uint32) {
 }
 
 func (k Keys) add() {
-	b := make([]byte, chacha20poly1305.KeySize)
-	rand.Read(b)
+	var b [chacha20poly1305.KeySize]byte
+	rand.Read(b[:])
 	k[k.now()+1] = b
 }
 
@@ -185,10 +185,8 @@ const sealedHead = 4 + chacha20poly1305.NonceSizeX
 // seal encrypts the encoding of v for its place: XChaCha20-Poly1305 behind the number of the key.
 func (k Keys) seal(place string, v any) []byte {
 	n := k.now()
-	a, err := chacha20poly1305.NewX(k[n])
-	if err != nil {
-		panic("fleet: " + err.Error()) // a key of another length is refused when it is read
-	}
+	key := k[n]
+	a, _ := chacha20poly1305.NewX(key[:]) // a key has this length
 	nonce := make([]byte, chacha20poly1305.NonceSizeX)
 	rand.Read(nonce)
 	out := append(binary.BigEndian.AppendUint32(nil, n), nonce...)
@@ -197,10 +195,11 @@ func (k Keys) seal(place string, v any) []byte {
 
 // open decodes into v what seal has made of its encoding, and reports whether one of the keys has sealed it for the place.
 func (k Keys) open(place string, sealed []byte, v any) bool {
-	a, err := chacha20poly1305.NewX(k[numberOf(sealed)])
-	if err != nil || len(sealed) < sealedHead {
+	key, there := k[numberOf(sealed)]
+	if !there || len(sealed) < sealedHead {
 		return false
 	}
+	a, _ := chacha20poly1305.NewX(key[:])
 	plain, err := a.Open(nil, sealed[4:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
 	return err == nil && decoding.Unmarshal(plain, v) == nil
 }

@@ -130,12 +130,10 @@ func (o *options) fleetJoin() *cobra.Command {
 				return cli.Fail(cli.BadUsage, err)
 			}
 			g, err := o.anyGallery(c)
-			if err == nil {
-				err = cli.Fail(cli.BadGallery, g.Close())
+			if err != nil {
+				return err
 			}
-			if err == nil {
-				err = fleet.Join(c.Context(), g.Path(), i)
-			}
+			err = errors.Join(g.Close(), fleet.Join(c.Context(), g.Path(), i))
 			if err == nil {
 				fmt.Fprintf(c.OutOrStdout(), "this device is %s; it shares its people while faceauth office or faceauth "+
 					"fleet run runs\n", i.Name)
