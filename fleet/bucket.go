@@ -38,11 +38,11 @@ func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, err
 		return nil, err
 	}
 	copies := 0
-	if m.foreign() {
+	switch {
+	case m.foreign() && len(m.URLs) > 2:
+		copies = 3
+	case m.foreign():
 		copies = 1
-		if len(m.URLs) > 2 {
-			copies = 3
-		}
 	}
 	b, err := openBucket(ctx, nc, copies)
 	if err != nil {

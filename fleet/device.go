@@ -227,13 +227,13 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 
 // give tells the others what has changed here, and reports whether something is left.
 func (d *syncer) give(ctx context.Context, b *bucket) (more bool, err error) {
-	if err := d.say(ctx, b); err != nil {
-		return true, err
+	err = d.say(ctx, b)
+	if err == nil {
+		err = d.look()
 	}
-	if err := d.look(); err != nil {
-		return true, err
+	if err == nil {
+		more, err = d.push(ctx, b)
 	}
-	more, err = d.push(ctx, b)
 	if err != nil || more {
 		return true, err
 	}

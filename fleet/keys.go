@@ -83,15 +83,13 @@ func (m Membership) introduced(ctx context.Context, b *bucket) (map[string]intro
 func (m Membership) publishKeys(ctx context.Context, b *bucket, all map[string]introduction) error {
 	all[public(m.Seed)] = m.introduction(gallery.There{Place: m.Name})
 	r := renewal{make(map[string][][]byte), m.Ring.Keys.now()}
+	seeds := slices.DeleteFunc([]string{m.Ring.AdminBox, m.Ring.Was}, func(seed string) bool { return seed == "" })
 	for key, i := range all {
 		in := encode(m.Ring.of(i.Admin != nil))
 		if i.Admin != nil {
 			i.Admin = m.Ring.vouch(key)
 		}
-		for _, seed := range []string{m.Ring.AdminBox, m.Ring.Was} {
-			if seed == "" {
-				continue
-			}
+		for _, seed := range seeds {
 			box, err := nkeys.FromCurveSeed([]byte(seed))
 			if err != nil {
 				return err
@@ -120,14 +118,11 @@ func Revoke(ctx context.Context, path, name string) error {
 	if name == m.Name {
 		return errors.New("a device cannot revoke itself; do it on another administrator's device")
 	}
-	var gone []Member // those that the server has let go, and those of the name
-	if name != "" {
-		out, err := m.ask(request{What: "revoke", Name: name})
-		if err != nil {
-			return err
-		}
-		gone = out.Members
+	out, err := m.ask(request{What: "revoke", Name: name})
+	if err != nil {
+		return err
 	}
+	gone := out.Members // those that the server has let go, and those of the name
 	b, err := m.open(ctx)
 	if err != nil {
 		return err
@@ -168,10 +163,9 @@ func Revoke(ctx context.Context, path, name string) error {
 // again gives a server that has lost the newest keys, or is an old copy, what it lacks: the keys, and whom it must not
 // let in.
 func (m Membership) again(ctx context.Context, b *bucket) error {
-	if len(m.Ring.Revoked) > 0 {
-		if _, err := m.ask(request{What: "revoke", Keys: m.Ring.Revoked}); err != nil {
-			return err
-		}
+	_, err := m.ask(request{What: "revoke", Keys: m.Ring.Revoked})
+	if err != nil {
+		return err
 	}
 	all, err := m.introduced(ctx, b)
 	if err != nil {

@@ -63,9 +63,6 @@ type host struct {
 	books
 }
 
-// invitedFor is the time for which an invitation is good.
-const invitedFor = time.Hour
-
 // Books is the name of the file of [Copy].
 const Books = "server.json"
 
@@ -275,7 +272,7 @@ func (s *host) invite(name string, admin bool) (i Membership, err error) {
 		return m.Name == name || m.Key == "" && time.Now().After(m.Until)
 	})
 	s.Members = append(s.Members, Member{Name: name, Admin: admin, Invited: public(i.Seed),
-		Until: time.Now().Add(invitedFor)})
+		Until: time.Now().Add(time.Hour)})
 	return i, s.save()
 }
 

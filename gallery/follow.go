@@ -262,3 +262,13 @@ func (g *Gallery) Renumbered() map[int64]int64 {
 	g.renumbered = make(map[int64]int64)
 	return all
 }
+
+// beside reports whether a program without a learner has removed labels or given names.
+func (g *Gallery) beside() (bool, error) {
+	was := g.rows
+	now, err := g.Int("select value from meta where key = 'rows'")
+	if err == nil {
+		g.rows = now
+	}
+	return now != was, err
+}

@@ -19,6 +19,14 @@ func (t *Tx) Person(name string) (int64, error) {
 	return t.Last(), err
 }
 
+// Call gives a person a name that no statement can take back.
+func (t *Tx) Call(person int64, name string) error {
+	t.changed, t.gone = true, true
+	t.Exec("delete from statement where person = ? and kind = 'renamed' and other is null", person)
+	t.Exec("delete from said where what = 'name' and of = ?", person)
+	return t.Exec("update person set name = ? where id = ?", name, person)
+}
+
 // Label adds labelled faces of a person, or faces that are not this person's. Numbers are the numbers of the faces;
 // without them they get new ones.
 func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uint64) error {

@@ -46,24 +46,6 @@ func OpenRows(path string) (*Gallery, face.Space, error) {
 	return &Gallery{db: db, path: db.Path(), bare: true}, learned.Space, nil
 }
 
-// Int returns the number in the first row of a result, or 0.
-func (g *Gallery) Int(sql string, args ...any) (int64, error) {
-	if g.db == nil {
-		return 0, ErrClosed
-	}
-	return (&Tx{g: g}).Int(sql, args...)
-}
-
-// beside reports whether a program without a learner has removed labels or given names.
-func (g *Gallery) beside() (bool, error) {
-	was := g.rows
-	now, err := g.Int("select value from meta where key = 'rows'")
-	if err == nil {
-		g.rows = now
-	}
-	return now != was, err
-}
-
 // There is whom the offices of a device of the fleet see.
 type There struct {
 	Place string             `cbor:"1,keyasint"` // name of the device
@@ -127,14 +109,6 @@ func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
 		}, at.Add(-Lasting).Unix())
 	})
 	return away, err
-}
-
-// Call gives a person a name that no statement can take back.
-func (t *Tx) Call(person int64, name string) error {
-	t.changed, t.gone = true, true
-	t.Exec("delete from statement where person = ? and kind = 'renamed' and other is null", person)
-	t.Exec("delete from said where what = 'name' and of = ?", person)
-	return t.Exec("update person set name = ? where id = ?", name, person)
 }
 
 // Held returns the label by which a face is another person's, and that person, or 0.
