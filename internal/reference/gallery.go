@@ -79,10 +79,13 @@ func (g *Gallery) likeness(faces [][]float32) map[online.Person]int {
 	for _, x := range faces {
 		v := g.Learner.Judge(x)
 		is, least := v.Person, g.Learner.Space.ImpostorRadius
-		for _, p := range g.Learner.Known() {
-			d := g.Learner.Nearest(x, p)
-			if v.Person == 0 && (v.Best != 0 || v.Reason == online.Tie) && g.Learner.Graph.less(d, least) {
-				is, least = p, d
+		shared := v.Person == 0 && (v.Best != 0 || v.Reason == online.Tie)
+		for _, y := range g.Learner.Stored() {
+			if !shared || !y.Labelled || y.Negative {
+				continue
+			}
+			if d := g.Learner.Graph.Distance(x, y.Vector); g.Learner.Graph.less(d, least) {
+				is, least = y.Person, d
 			}
 		}
 		if is != 0 {
