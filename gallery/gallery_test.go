@@ -148,19 +148,6 @@ func TestEnrollErrors(t *testing.T) {
 	}
 }
 
-func TestDefault(t *testing.T) {
-	t.Setenv("HOME", "/home/me")
-	for xdg, want := range map[string]string{
-		"/x": "/x/faceauth/faceauth.db", "relative": "/home/me/.local/share/faceauth/faceauth.db",
-		"": "/home/me/.local/share/faceauth/faceauth.db",
-	} {
-		t.Setenv("XDG_DATA_HOME", xdg)
-		if got, err := gallery.Default(); err != nil || got != want {
-			t.Errorf("XDG_DATA_HOME=%q: %s, %v", xdg, got, err)
-		}
-	}
-}
-
 // An operation that fails half way leaves the people and their faces unchanged.
 func TestAttempt(t *testing.T) {
 	g := newGallery(t, "alice")

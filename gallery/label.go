@@ -78,12 +78,9 @@ func (t *Tx) Forget(person int64) error {
 
 // Sweep removes people without faces whom nothing mentions.
 func (t *Tx) Sweep() error {
-	return t.Exec(`delete from person where not exists (select 1 from label where person = person.id) and
-		not exists (select 1 from sighting where person = person.id) and
-		not exists (select 1 from event where person = person.id) and
-		not exists (select 1 from present where person = person.id) and
-		not exists (select 1 from said where person = person.id) and
-		not exists (select 1 from statement where person = person.id or other = person.id)`)
+	return t.Exec(`delete from person where id in (select id from person except select person from label
+		except select person from sighting except select person from event except select person from present
+		except select person from said except select person from statement except select other from statement)`)
 }
 
 // Join makes a person another one: it adds the labels of the first as labels of the second, and returns the rows of the

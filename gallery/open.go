@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
-	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -56,15 +53,6 @@ func made(db *store.DB, l online.Learner) *Gallery {
 		}
 	})
 	return g
-}
-
-// Default returns the default path of the gallery: faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share.
-func Default() (string, error) {
-	dir, err := xdg.Data()
-	if err != nil {
-		return "", fmt.Errorf("finding the default gallery: %w; name one", err)
-	}
-	return filepath.Join(dir, "faceauth", "faceauth.db"), nil
 }
 
 // Open opens the gallery at path, which must be of the given space. If the space has measured false match rates, they
@@ -113,16 +101,4 @@ func (g *Gallery) Close() error {
 	db := g.db
 	g.db = nil
 	return db.Close()
-}
-
-// Daily copies the gallery at path beside itself, once a day, and keeps the copies of a week: the file's name, a dash and
-// the day in UTC, such as faceauth.db-2026-11-25. It has the key of the gallery. Forgetting somebody removes the copies
-// before, and the next Daily makes one again. Other programs may use the gallery meanwhile. The error wraps
-// [fs.ErrNotExist] or one of the errors above; without room for two copies it is [ErrFull].
-func Daily(path string, now time.Time) error {
-	db, err := store.Open(path, false)
-	if err == nil {
-		err = errors.Join(db.Daily(now), db.Close())
-	}
-	return explained("copying", path, err)
 }

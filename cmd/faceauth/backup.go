@@ -8,19 +8,27 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/spf13/cobra"
 )
 
-// noCopy says that there is no copy of today.
-const noCopy = "no daily copy of the gallery was made: %v"
+// copyToday makes the daily copy of a gallery.
+func copyToday(path string) error {
+	d, err := store.Open(path, false)
+	if err == nil {
+		err = errors.Join(d.Daily(time.Now()), d.Close())
+	}
+	if err != nil {
+		err = fmt.Errorf("no daily copy of the gallery %s was made: %w", path, err)
+	}
+	return err
+}
 
 // daily makes the daily copy of a gallery that a command has changed.
 func daily(c *cobra.Command, path string) {
-	if err := gallery.Daily(path, time.Now()); err != nil {
-		cli.Warn(c, fmt.Sprintf(noCopy, err))
+	if err := copyToday(path); err != nil {
+		cli.Warn(c, err.Error())
 	}
 }
 
@@ -60,7 +68,7 @@ func newBackup() *cobra.Command {
 				return cli.Fail(cli.BadGallery, err)
 			}
 			defer d.Close()
-			err = gallery.SetKey(args[0], key)
+			err = store.SetKey(args[0], key)
 			if err == nil {
 				err = d.Backup(args[0])
 			}

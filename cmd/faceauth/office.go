@@ -240,8 +240,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 func copyDaily(ctx context.Context, path string, note func(string)) {
 	for said := ""; ; {
 		trouble := ""
-		if err := gallery.Daily(path, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			trouble = fmt.Sprintf(noCopy, err)
+		if err := copyToday(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			trouble = err.Error()
 		}
 		if trouble != "" && trouble != said {
 			note("warning: " + trouble)

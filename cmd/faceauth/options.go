@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,10 +94,11 @@ func (o *options) namesFlag(c *cobra.Command) {
 func (o *options) galleryPath() (path string, err error) {
 	path = o.gallery
 	if path == "" {
-		path, err = gallery.Default()
+		dir, err := xdg.Data()
 		if err != nil {
-			return path, cli.Fail(cli.BadGallery, err)
+			return "", cli.Fail(cli.BadGallery, fmt.Errorf("finding the default gallery: %w; name one", err))
 		}
+		path = filepath.Join(dir, "faceauth", "faceauth.db")
 	}
 	key, err := store.ReadKey(o.key)
 	if err == nil {
