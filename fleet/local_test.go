@@ -147,24 +147,3 @@ func TestTakenBackOfMerged(t *testing.T) {
 		w.check(a, b, c)
 	}
 }
-
-// Of somebody whom no program that shares people has seen, the fleet learns nothing; if they were found
-// to be another person meanwhile, that one has their faces.
-func TestNeverSeen(t *testing.T) {
-	w := newPeople(t, 3)
-	s := make(shelf)
-	a, b := w.home("a"), w.home("b")
-	for _, name := range []string{"alice", "mallory", "ann"} {
-		a.enrol(name, w.said(&group{}, w.vector())...)
-		if name == "alice" {
-			s.sync(a)
-		}
-	}
-	a.forget("mallory")
-	a.merge("ann", "alice")
-	s.sync(a, b)
-	w.check(a, b)
-	if text, where := b.content(); len(s) != 1 || len(where) != 2 {
-		t.Errorf("%d values; %s", len(s), text)
-	}
-}

@@ -39,8 +39,7 @@ func program(ctx context.Context, args []string) error {
 		return Run(ctx, args[1], tell)
 	}
 	for ctx.Err() == nil { // a unit starts it again when the disk was full
-		err := Serve(ctx, args[1], ServerSettings{Listen: args[2], URLs: []string{"tls://" + args[2]}},
-			func(first string) { fmt.Println(first) })
+		err := Serve(ctx, args[1], ServerSettings{Listen: args[2], URLs: []string{"tls://" + args[2]}}, tell)
 		if err != nil {
 			tell(err.Error())
 			time.Sleep(time.Second)
@@ -58,16 +57,12 @@ func (p *process) end(hard bool) {
 	if p == nil {
 		return
 	}
-	if hard {
-		p.Process.Kill()
-	} else {
-		p.Process.Signal(syscall.SIGTERM)
-	}
+	p.Process.Signal(map[bool]os.Signal{true: os.Kill, false: syscall.SIGTERM}[hard])
 	p.Wait()
 }
 
-func start(t testing.TB, args ...string) *process {
-	p := &process{Cmd: exec.Command(os.Args[0], args...)}
+func start(t testing.TB, program string, args ...string) *process {
+	p := &process{Cmd: exec.Command(program, args...)}
 	p.Env = append(os.Environ(), "FLEET_TEST=1")
 	p.Stdout, p.Stderr = &p.out, &p.out
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -75,7 +70,7 @@ func start(t testing.TB, args ...string) *process {
 	return p
 }
 
-func (w *world) serve() { w.server = start(w.t, "serve", w.folder, w.at) }
+func (w *world) serve() { w.server = start(w.t, os.Args[0], "serve", w.folder, w.at) }
 
 // newWorld returns a server and n devices that run. The ports of worlds with other numbers differ.
 func newWorld(t testing.TB, seed uint64, n int) *world {
@@ -84,12 +79,6 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 	w.at = fmt.Sprintf("127.0.0.1:%d", 21000+(seed+37*uint64(os.Getpid()))%9000)
 	w.folder = filepath.Join(w.dir, "server")
 	w.serve()
-	t.Cleanup(func() {
-		w.server.end(true)
-		for _, d := range w.devices {
-			d.run.end(true)
-		}
-	})
 	w.wait("the server runs", func() bool { return strings.Contains(w.server.out.String(), "\n") })
 	for i := range n {
 		w.device(fmt.Sprint("d", i), i == 0)
@@ -99,11 +88,8 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 
 // device invites a device, and makes it a member that runs.
 func (w *world) device(name string, admin bool) *device {
-	var i Membership
-	var err error
-	if len(w.devices) == 0 {
-		i, err = ParseInvitation(w.server.out.String())
-	} else {
+	i, err := ParseInvitation(w.server.out.String())
+	if len(w.devices) > 0 {
 		i, err = Invite(w.devices[0].path, name, admin)
 	}
 	try(w.t, err)
@@ -120,7 +106,7 @@ func (w *world) join(name string, i Membership) *device {
 
 func (d *device) start() {
 	if d.run == nil {
-		d.run = start(d.w.t, "run", d.path)
+		d.run = start(d.w.t, os.Args[0], "run", d.path)
 	}
 }
 
@@ -164,13 +150,15 @@ func (w *world) agreed() bool {
 	})
 }
 
+func (d *device) knows(name string) bool {
+	text, _ := d.content()
+	return strings.Contains("\n"+text, "\n"+name+" [")
+}
+
 func (w *world) known(name string, at ...*device) {
 	w.t.Helper()
 	for _, d := range at {
-		w.wait(d.name+" knows "+name, func() bool {
-			text, _ := d.content()
-			return strings.Contains("\n"+text, "\n"+name+" [")
-		})
+		w.wait(d.name+" knows "+name, func() bool { return d.knows(name) })
 	}
 }
 
@@ -184,11 +172,7 @@ func (w *world) enrolled(d *device, name string) [][]float32 {
 // TestRandomWorlds runs random worlds of processes: users' words beside each other and while both
 // sides are away, devices and servers killed, old copies of both put back.
 func TestRandomWorlds(t *testing.T) {
-	few := 4
-	if testing.Short() {
-		few = 1
-	}
-	for i := range cmp.Or(*seeds, few) {
+	for i := range cmp.Or(*seeds, map[bool]int{false: 4, true: 1}[testing.Short()]) {
 		seed := *seed0 + uint64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t, seed, 3)

@@ -73,7 +73,14 @@ func (g *group) root() *group {
 }
 
 func newPeople(t testing.TB, seed uint64) *world {
-	return &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(), faces: make(map[string]*fact)}
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(), faces: make(map[string]*fact)}
+	t.Cleanup(func() {
+		w.server.end(true)
+		for _, d := range w.devices {
+			d.run.end(true)
+		}
+	})
+	return w
 }
 
 func (w *world) say(s string, args ...any) {
@@ -122,9 +129,7 @@ type device struct {
 
 func (w *world) home(name string) *device {
 	h := &device{w: w, name: name, path: filepath.Join(w.dir, name, "faceauth.db")}
-	g, err := gallery.Create(h.path, room, online.Settings{})
-	try(w.t, err)
-	try(w.t, g.Close())
+	try(w.t, fixture.Must(gallery.Create(h.path, room, online.Settings{}))(w.t).Close())
 	return h
 }
 
@@ -156,15 +161,21 @@ func (h *device) said(do func(w *office.Office) error) {
 	})
 }
 
-func (h *device) labels(name string) (all [][]float32) {
+// rows changes or reads the rows of a gallery.
+func (h *device) rows(do func(t *gallery.Tx, g *gallery.Gallery) error) {
+	h.w.t.Helper()
 	h.hand(func(g *gallery.Gallery) error {
-		return g.Look(func(t *gallery.Tx) error {
-			return t.Query("select vector from label where person = ? and valid and not rejected order by vector",
-				func(r gallery.Row) error {
-					all = append(all, vector.Floats(r.ColumnRawBlob(0)))
-					return nil
-				}, g.Number(name))
-		})
+		return g.Change(func(t *gallery.Tx) error { return do(t, g) })
+	})
+}
+
+func (h *device) labels(name string) (all [][]float32) {
+	h.rows(func(t *gallery.Tx, g *gallery.Gallery) error {
+		return t.Query("select vector from label where person = ? and valid and not rejected order by vector",
+			func(r gallery.Row) error {
+				all = append(all, vector.Floats(r.ColumnRawBlob(0)))
+				return nil
+			}, g.Number(name))
 	})
 	return all
 }
@@ -173,11 +184,9 @@ func (h *device) labels(name string) (all [][]float32) {
 func (h *device) remove(face []float32) {
 	h.w.say("%s removes %x", h.name, keyText(face)[:4])
 	h.w.fact(face).gone = h.name
-	h.hand(func(g *gallery.Gallery) error {
-		return g.Change(func(t *gallery.Tx) error {
-			rows, _ := t.Ints("select id from label where vector = ? and valid and not rejected", vector.Bytes(face))
-			return t.Drop(rows...)
-		})
+	h.rows(func(t *gallery.Tx, _ *gallery.Gallery) error {
+		rows, _ := t.Ints("select id from label where vector = ? and valid and not rejected", vector.Bytes(face))
+		return t.Drop(rows...)
 	})
 }
 
@@ -198,13 +207,11 @@ func (w *world) said(g *group, faces ...[]float32) [][]float32 {
 
 // edit does something at random in a gallery, in one transaction: others change it meanwhile.
 func (h *device) edit() {
-	h.hand(func(g *gallery.Gallery) error {
-		return g.Change(func(*gallery.Tx) error {
-			h.open = g
-			h.change()
-			h.open = nil
-			return nil
-		})
+	h.rows(func(_ *gallery.Tx, g *gallery.Gallery) error {
+		h.open = g
+		h.change()
+		h.open = nil
+		return nil
 	})
 }
 
@@ -212,9 +219,7 @@ func (h *device) change() {
 	w := h.w
 	var names []string
 	h.hand(func(g *gallery.Gallery) error {
-		for _, p := range g.People() {
-			names = append(names, p.Name)
-		}
+		names = g.Names()
 		return nil
 	})
 	kind := w.r.IntN(14)
@@ -248,10 +253,8 @@ func (h *device) change() {
 		h.said(func(o *office.Office) error { return o.Rename(name, fmt.Sprint("o", len(w.log))) })
 	case 9:
 		w.say("%s rejects a face of %s", h.name, name)
-		h.hand(func(g *gallery.Gallery) error {
-			return g.Change(func(t *gallery.Tx) error {
-				return t.Label(g.Number(name), true, [][]float32{w.near(one)}, nil)
-			})
+		h.rows(func(t *gallery.Tx, g *gallery.Gallery) error {
+			return t.Label(g.Number(name), true, [][]float32{w.near(one)}, nil)
 		})
 	case 10:
 		h.forget(name)
@@ -270,13 +273,10 @@ func (h *device) change() {
 				if err := o.Undo(c.ID); err != nil {
 					return err
 				}
-				return h.open.Look(func(t *gallery.Tx) error {
-					return t.Query(`select vector from label join person on person.id = person
-						where name in (?, ?) and valid and not rejected`, func(r gallery.Row) error {
-						w.fact(vector.Floats(r.ColumnRawBlob(0))).again = true
-						return nil
-					}, c.Was, c.Name)
-				})
+				for _, f := range append(h.labels(c.Was), h.labels(c.Name)...) {
+					w.fact(f).again = true
+				}
+				return nil
 			}
 			return nil
 		})
@@ -338,8 +338,7 @@ func (h *device) content() (text string, where map[string][]string) {
 
 func (h *device) query(sql string, each func(store.Row) error, args ...any) {
 	h.w.t.Helper()
-	db, err := store.Open(h.path, false)
-	try(h.w.t, err)
+	db := fixture.Must(store.Open(h.path, false))(h.w.t)
 	try(h.w.t, errors.Join(db.Query(sql, each, args...), db.Close()))
 }
 

@@ -14,18 +14,6 @@ import (
 	"github.com/faceauth/faceauth/office/presence"
 )
 
-// fleet runs a command of the fleet on the device of a site.
-func (s *site) fleet(args ...string) string {
-	s.t.Helper()
-	args = append([]string{"fleet"}, args...)
-	out, err := exec.CommandContext(s.t.Context(), "faceauth", append(args, "--gallery",
-		filepath.Join(s.dir, "gallery"))...).CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%v: %v: %s", args, err, out)
-	}
-	return string(out)
-}
-
 // Somebody is enrolled, renamed and forgotten on one device, and an office on another one, which was given no flag,
 // says so.
 func TestFleetOffice(t *testing.T) {
@@ -35,10 +23,7 @@ func TestFleetOffice(t *testing.T) {
 		c := exec.CommandContext(t.Context(), "faceauth", append([]string{"fleet"}, args...)...)
 		c.Stdout, c.Stderr = said, said
 		fixture.Check(t, c.Start())
-		t.Cleanup(func() {
-			c.Process.Kill()
-			c.Wait()
-		})
+		t.Cleanup(func() { c.Wait() })
 	}
 	at, monitor := fixture.ClosedAddress(t), fixture.ClosedAddress(t)
 	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at,
@@ -46,8 +31,8 @@ func TestFleetOffice(t *testing.T) {
 	t.Cleanup(func() { t.Log(said) })
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
 	waits(t, "an invitation", func() bool { return line.MatchString(said.String()) })
-	a.fleet("join", line.FindString(said.String()), "--models", fixture.Models(t))
-	b.fleet("join", line.FindString(a.fleet("invite", "hall")), "--models", fixture.Models(t))
+	a.tells("fleet", "join", line.FindString(said.String()), "--models", fixture.Models(t))
+	b.tells("fleet", "join", line.FindString(a.tells("fleet", "invite", "hall")), "--models", fixture.Models(t))
 	start("run", "--gallery", filepath.Join(b.dir, "gallery"))
 	door := a.newStage("")
 	r := a.office("door="+door.URL, "--json", "--away", "4s")
@@ -56,10 +41,10 @@ func TestFleetOffice(t *testing.T) {
 	r.awaits(presence.Unknown, "")
 	b.enrol("bob")
 	r.awaits(presence.Arrived, "bob")
-	b.tells("rename", "bob", "robert")
+	b.tells("people", "rename", "bob", "robert")
 	waits(t, "the other name", func() bool { return strings.Join(a.people(), " ") == "robert" })
 	waits(t, "both devices are connected", func() bool {
-		out := a.fleet("devices", "--json")
+		out := a.tells("fleet", "devices", "--json")
 		return strings.Count(out, `"connected":true`) == 2 && strings.Contains(out, `"waiting":0`)
 	})
 	health := fixture.Must(http.Get("http://" + monitor + "/healthz"))(t)
@@ -67,8 +52,8 @@ func TestFleetOffice(t *testing.T) {
 	if health.StatusCode != http.StatusOK {
 		t.Error(health.Status)
 	}
-	b.tells("remove", "robert")
+	b.tells("people", "remove", "robert")
 	waits(t, "robert is forgotten", func() bool { return len(a.people()) == 0 })
-	a.fleet("revoke", "hall")
+	a.tells("fleet", "revoke", "hall")
 	waits(t, "the device is shut out", func() bool { return strings.Contains(said.String(), "was revoked") })
 }

@@ -24,7 +24,7 @@ import (
 func (s *site) people() (names []string) {
 	s.t.Helper()
 	var all []struct{ Name string }
-	if err := json.Unmarshal([]byte(s.tells("--json")), &all); err != nil {
+	if err := json.Unmarshal([]byte(s.tells("people", "--json")), &all); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, p := range all {
@@ -34,14 +34,13 @@ func (s *site) people() (names []string) {
 	return names
 }
 
-// tells runs `faceauth people`, and returns what it prints.
+// tells runs a command about the people of a site, and returns what it prints.
 func (s *site) tells(args ...string) string {
 	s.t.Helper()
-	c := exec.CommandContext(s.t.Context(), "faceauth", append(append([]string{"people"}, args...), "--gallery",
-		filepath.Join(s.dir, "gallery"))...)
+	c := exec.CommandContext(s.t.Context(), "faceauth", append(args, "--gallery", filepath.Join(s.dir, "gallery"))...)
 	out, err := c.CombinedOutput()
 	if err != nil {
-		s.t.Fatalf("people %v: %v: %s", args, err, out)
+		s.t.Fatalf("%v: %v: %s", args, err, out)
 	}
 	return string(out)
 }
@@ -114,7 +113,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if len(now.People) != 1 || now.People[0].Name != "robert" || now.Disk.Error != "" {
 		t.Errorf("%+v", now)
 	}
-	s.tells("remove", "alice")
+	s.tells("people", "remove", "alice")
 	knows("robert")
 	s.enrol("alice")
 	r.kill()
@@ -134,7 +133,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if !bytes.Contains(s.bytes(), []byte("robert")) {
 		t.Fatal("the name is in no file, so this tests nothing")
 	}
-	s.tells("remove", "robert")
+	s.tells("people", "remove", "robert")
 	if bytes.Contains(s.bytes(), []byte("robert")) {
 		t.Error("the name is still in a file")
 	}
