@@ -157,13 +157,16 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
 // differs. There is at least what this device has said, so the list ends.
 func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inStep func()) error {
+	longest := quiet
 	log, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
+	if err == nil {
+		defer log.Close()
+		err = log.Add(d.rows.Path() + "-wal")
+	} else {
+		log = new(fsnotify.Watcher) // its channels tell nothing
 	}
-	defer log.Close()
-	if err := log.Add(d.rows.Path() + "-wal"); err != nil {
-		return err
+	if err != nil { // the user's programs watch as many files as the system allows
+		longest = time.Second
 	}
 	there, version, pause := make(map[string]bool), int64(-1), soon
 	for listed := false; ; {
@@ -179,10 +182,8 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 			pause = soon
 			continue
 		case <-log.Errors: // too many events
-			pause = soon
-			continue
 		case <-time.After(pause):
-			pause = min(2*pause, quiet)
+			pause = min(2*pause, longest)
 		}
 		ended := false
 		for _, n := range batch {
@@ -205,7 +206,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		if err != nil {
 			return err
 		}
-		if now == version && len(batch) == 0 && pause < quiet {
+		if now == version && len(batch) == 0 && pause < longest {
 			continue
 		}
 		version = now
@@ -216,7 +217,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		inStep()
 		if more {
 			version, pause = -1, soon
-		} else if pause == quiet {
+		} else if pause == longest {
 			err = d.refresh()
 		}
 		if err != nil {
