@@ -5,8 +5,6 @@ package office
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"image"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -57,17 +55,6 @@ type Disk struct {
 	Lost  int    `json:"lost"`            // number of events that were dropped for lack of memory
 }
 
-// Sentence describes the state for a person.
-func (d Disk) Sentence() string {
-	switch {
-	case d.Error != "":
-		return d.Error + "; what cameras see stays in memory, and is written when there is room; corrections wait"
-	case d.Lost > 0:
-		return fmt.Sprintf("the state is written again; events that are lost: %d", d.Lost)
-	}
-	return "the state is written again, and nothing is lost"
-}
-
 // call calls a function of Options, if it is set.
 func call[T any](told func(T), x T) {
 	if told != nil {
@@ -108,16 +95,4 @@ type Health struct {
 	Frames  int       `json:"frames"`          // frames processed since the start
 	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow
 	Rate    float64   `json:"rate"`            // frames processed per second at present
-}
-
-// Sentence describes the state for a person.
-func (h Health) Sentence() string {
-	if h.Up {
-		text := h.Camera + ": camera connected"
-		if least := face.LeastSeen(image.Pt(h.Size[0], h.Size[1])); least > 0 {
-			text += fmt.Sprintf(", %dx%d: faces from %d pixels", h.Size[0], h.Size[1], least)
-		}
-		return text
-	}
-	return fmt.Sprintf("%s: %s; it is tried again", h.Camera, h.Error)
 }

@@ -291,14 +291,14 @@ type Confirmable struct {
 func (w *book) Confirmable(id uint64) (all []Confirmable, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look(func(t *gallery.Tx) error {
-		person, faces, none := w.confirmable(t, id)
-		err = none
+	w.keep(true)
+	err = w.gallery.Look(func(t *gallery.Tx) error {
+		person, faces, err := w.confirmable(t, id)
 		for _, f := range faces {
 			apart, none := w.gallery.Learner().Nearest(f.Vector, person)
 			all, err = append(all, Confirmable{f.ID, apart}), cmp.Or(err, none)
 		}
-		return nil
+		return err
 	})
 	slices.SortStableFunc(all, func(a, b Confirmable) int { return cmp.Compare(b.Apart, a.Apart) })
 	return all, err

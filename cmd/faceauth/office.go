@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"io/fs"
 	"os"
@@ -170,8 +171,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	opt.Event = func(e presence.Event) {
 		printer.Print(func() error { return o.say(c.OutOrStdout(), e) })
 	}
-	opt.Health = func(h office.Health) { note(h.Sentence()) }
-	opt.Disk = func(d office.Disk) { note("warning: " + d.Sentence()) }
+	opt.Health = func(h office.Health) { note(cameraWords(h)) }
+	opt.Disk = func(d office.Disk) { note("warning: " + diskWords(d)) }
 	opt.Room = func(r online.Room) {
 		note("warning: " + cmp.Or(r.Warning(), "there is room again: faces are learned"))
 	}
@@ -323,6 +324,29 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictu
 		return office.Camera{}, nil, cli.Fail(cli.BadUsage, fmt.Errorf("camera %q: %w", n.Name, err))
 	}
 	return office.Camera{Name: n.Name, Stills: true, Hide: hide, Open: camera.Open}, camera.Seen, nil
+}
+
+// cameraWords says how a camera is.
+func cameraWords(h office.Health) string {
+	if h.Up {
+		text := h.Camera + ": camera connected"
+		if least := face.LeastSeen(image.Pt(h.Size[0], h.Size[1])); least > 0 {
+			text += fmt.Sprintf(", %dx%d: faces from %d pixels", h.Size[0], h.Size[1], least)
+		}
+		return text
+	}
+	return fmt.Sprintf("%s: %s; it is tried again", h.Camera, h.Error)
+}
+
+// diskWords says whether an office can write what it sees.
+func diskWords(d office.Disk) string {
+	switch {
+	case d.Error != "":
+		return d.Error + "; what cameras see stays in memory, and is written when there is room; corrections wait"
+	case d.Lost > 0:
+		return fmt.Sprintf("the state is written again; events that are lost: %d", d.Lost)
+	}
+	return "the state is written again, and nothing is lost"
 }
 
 // say prints an event.
