@@ -93,10 +93,7 @@ func (b *bucket) get(ctx context.Context, name string, rev uint64) (*jetstream.R
 
 // message is a value to be written. Its header tells which write it is.
 func message(name string, value []byte) *nats.Msg {
-	m := nats.NewMsg(place + name)
-	m.Header.Set("Write", nuid.Next())
-	m.Data = value
-	return m
+	return &nats.Msg{Subject: place + name, Header: nats.Header{"Write": {nuid.Next()}}, Data: value}
 }
 
 // put writes a value, over whatever is there.

@@ -169,6 +169,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		longest = time.Second
 	}
 	there, version, pause := make(map[string]bool), int64(-1), soon
+	next := time.NewTimer(soon)
 	for listed := false; ; {
 		var batch []note
 		select {
@@ -179,11 +180,15 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 				batch = append(batch, <-notes)
 			}
 		case <-log.Events: // the commit, which is no event, follows
-			pause = soon
+			if pause > soon {
+				pause = soon
+				next.Reset(soon)
+			}
 			continue
 		case <-log.Errors: // too many events
-		case <-time.After(pause):
+		case <-next.C:
 			pause = min(2*pause, longest)
+			next.Reset(pause)
 		}
 		ended := false
 		for _, n := range batch {
@@ -217,6 +222,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		inStep()
 		if more {
 			version, pause = -1, soon
+			next.Reset(soon)
 		} else if pause == longest {
 			err = d.refresh()
 		}
