@@ -23,9 +23,12 @@ func labelIn(r store.Row) Label {
 const mostLoose = 256
 
 func (g *Gallery) state() state {
-	l, c := &g.learner, g.learner.Counts()
+	l, c, mass := &g.learner, g.learner.Counts(), 0.
 	c.Labelled = 0
-	return state{l.Space(), l.Settings(), c, l.Time(), l.Graph().Mass() - float64(l.Graph().Labelled())}
+	for i := range l.Graph().Len() {
+		mass += l.Graph().Multiplicity(i)
+	}
+	return state{l.Space(), l.Settings(), c, l.Time(), mass - float64(l.Graph().Labelled())}
 }
 
 // align brings the learner in line with the database, in a transaction.

@@ -110,7 +110,7 @@ type saved struct {
 }
 
 // state tells snapshots apart, apart from labels: what is learned counts as observed, and what is taken back leaves less
-// mass.
+// mass: points beside the labels themselves.
 type state struct {
 	space    face.Space
 	settings online.Settings

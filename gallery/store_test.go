@@ -62,6 +62,9 @@ func TestTwoPrograms(t *testing.T) {
 	one, two := open(t, path), open(t, path)
 	enrol(t, one, "bob", 1)
 	enrol(t, two, "carol", 2)
+	if n := two.Learner().Restored(); n != 1 { // reading what was learned takes a second in a large gallery
+		t.Errorf("it has read what was learned %d times, for new labels only", n)
+	}
 	for _, g := range []*gallery.Gallery{one, two} {
 		fixture.Check(t, g.Save())
 	}
