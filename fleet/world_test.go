@@ -273,10 +273,13 @@ func (h *device) change() {
 				if err := o.Undo(c.ID); err != nil {
 					return err
 				}
-				for _, f := range append(h.labels(c.Was), h.labels(c.Name)...) {
-					w.fact(f).again = true
-				}
-				return nil
+				return h.open.Look(func(t *gallery.Tx) error {
+					return t.Query(`select vector from label join person on person.id = person
+						where name in (?, ?) and valid and not rejected`, func(r gallery.Row) error {
+						w.fact(vector.Floats(r.ColumnRawBlob(0))).again = true
+						return nil
+					}, c.Was, c.Name)
+				})
 			}
 			return nil
 		})
