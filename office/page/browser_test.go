@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
@@ -88,19 +89,33 @@ func (b *browser) do(actions ...chromedp.Action) {
 // script runs JavaScript and returns its value.
 func (b *browser) script(js string) (out string) {
 	b.t.Helper()
-	if err := chromedp.Run(b.ctx, chromedp.Evaluate("String("+js+")", &out)); err != nil {
+	out, err := b.evaluated(js)
+	if err != nil {
 		b.t.Fatalf("%s: %v", js, err)
 	}
 	return out
 }
 
-// awaits waits until a JavaScript expression is true.
+func (b *browser) evaluated(js string) (out string, err error) {
+	err = chromedp.Run(b.ctx, chromedp.Evaluate("String("+js+")", &out))
+	return out, err
+}
+
+// awaits waits until a JavaScript expression is true. A page that gives way to another while it is asked, as after a
+// form, is asked again.
 func (b *browser) awaits(js string) {
 	b.t.Helper()
 	// While a page is loading it has no elements.
 	tried := "(() => { try { return Boolean(" + js + ") } catch { return false } })()"
-	for end := time.Now().Add(time.Minute); b.script(tried) != "true"; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		is, err := b.evaluated(tried)
+		var left *cdproto.Error
+		switch {
+		case is == "true":
+			return
+		case err != nil && !(errors.As(err, &left) && left.Code == -32000):
+			b.t.Fatalf("%s: %v", js, err)
+		case time.Now().After(end):
 			b.picture("failed")
 			b.t.Fatalf("in vain: %s\n%s", js, b.script("document.body.innerText"))
 		}
