@@ -55,25 +55,30 @@ func (l *Learner) withdraw(x []float32, p Person) {
 			gone = append(gone, l.graph.Origin(i).ID)
 		}
 	}
-	// Remove by ID: the last face of a class takes with it all that was learned through it, and vertices move up.
-	for _, id := range gone {
-		if i, ok := l.graph.Find(id); ok {
-			l.unlabel(i)
-		}
-	}
+	l.unlabel(gone...)
 }
 
-// unlabel removes a label, and with the last label of a class the class: of a person as [Learner.Forget].
-func (l *Learner) unlabel(vertex int) {
-	class, _ := l.graph.Class(vertex)
-	switch c := l.classes[class]; {
-	case len(l.labelled(class)) > 1:
-		l.graph.Remove(vertex)
-	case c.Negative:
-		l.forget(class)
-	default:
-		l.Forget(c.Person) // who is known
+// unlabel removes labels by their numbers, and with the last label of a class the class: of a person as
+// [Learner.Forget].
+func (l *Learner) unlabel(gone ...int64) {
+	if len(gone) == 0 {
+		return
 	}
+	left := make(map[class]bool)
+	for _, x := range l.Labels() {
+		c := class{x.Person, x.Negative}
+		left[c] = left[c] || !slices.Contains(gone, x.ID)
+	}
+	for c, some := range left {
+		switch at := l.class(c.Person, c.Negative); {
+		case some, at < 0: // its person is forgotten
+		case c.Negative:
+			l.forget(at)
+		default:
+			l.Forget(c.Person)
+		}
+	}
+	l.graph.Remove(gone...)
 }
 
 // Label is a labelled or rejected face.
@@ -174,10 +179,6 @@ func (l *Learner) Retract(ids ...int64) (faces int) {
 	})
 	faces = int(l.graph.Unlearn(func(int64, int64) bool { return false }, ids...))
 	stored := l.graph.Learned()
-	for _, id := range ids {
-		if i, ok := l.graph.Find(id); ok { // it may have gone with the last label of a person
-			l.unlabel(i)
-		}
-	}
+	l.unlabel(ids...)
 	return faces + stored - l.graph.Learned() // with faces that the last label of a person took along
 }

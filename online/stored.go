@@ -61,7 +61,7 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		return 0, fmt.Errorf("%w: no stored face has the number %d", ErrUnknown, id)
 	}
 	if _, labelled := l.labelAt(i); labelled {
-		l.unlabel(i)
+		l.unlabel(id)
 		return 0, nil
 	}
 	return int(l.graph.Unlearn(func(x, _ int64) bool { return x == id })), nil

@@ -89,7 +89,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 			if g.Len() > 0 {
 				i := int(next()) % g.Len()
 				r.Remove(r.Vertices[i])
-				g.Remove(i)
+				g.Remove(g.Origin(i).ID)
 			}
 		case 5:
 			if r.Classes > 0 {

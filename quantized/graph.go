@@ -239,8 +239,10 @@ func (g *Graph) erase(stays func(i int) bool) {
 	g.journal.entries = slices.DeleteFunc(g.journal.entries, func(e Entry) bool { return g.vertex(e.Vertex) < 0 })
 }
 
-// Remove removes a vertex with all points that it stands for. Points accepted through it stay.
-func (g *Graph) Remove(i int) { g.erase(func(j int) bool { return j != i }) }
+// Remove removes vertices with all points that they stand for, by their IDs. Points accepted through them stay.
+func (g *Graph) Remove(ids ...int64) {
+	g.erase(func(i int) bool { return !slices.Contains(ids, g.origin[i].ID) })
+}
 
 // Forget removes the labelled points of a class, and every vertex into which a point accepted through the class was
 // merged. It returns the number of removed vertices and renumbers the classes above. Points of other classes in such a

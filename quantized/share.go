@@ -49,7 +49,7 @@ func (c *Candidate) share(class int) bool {
 			near[q].to--
 		}
 	}
-	g.Remove(victim)
+	g.Remove(g.origin[victim].ID)
 	c.near, c.stamp = near, g.stamp
 	return true
 }
