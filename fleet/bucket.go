@@ -116,6 +116,7 @@ type note struct {
 func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 	c, err := b.s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
+		InactiveThreshold: time.Minute, // a server holds few consumers of devices that come and go
 	})
 	notes := make(chan note, 4096)
 	var listening jetstream.ConsumeContext

@@ -157,7 +157,7 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
 // differs. There is at least what this device has said, so the list ends.
 func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inStep func()) error {
-	longest := quiet
+	longest := 20 * time.Second
 	log, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer log.Close()
@@ -255,6 +255,7 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 	}
 	got := make([]kept, len(lacking))
 	var work errgroup.Group
+	work.SetLimit(32) // a slow server answers each in time
 	for i, n := range lacking {
 		work.Go(func() (err error) {
 			got[i], err = d.value(ctx, b, n)
@@ -315,7 +316,7 @@ func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 // put writes records over the values that they are made of. Lost are those that others have written. Who
 // has more faces than a value can hold stays as the others know them.
 func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state, lost []note, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answer, errors.New("it does not answer: its disk may be full"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 20*time.Second, errors.New("it does not answer: its disk may be full"))
 	defer cancel()
 	var mu sync.Mutex // guards won and lost
 	var work errgroup.Group
