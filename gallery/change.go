@@ -26,14 +26,6 @@ func (g *Gallery) Update() error {
 	return explained("reading", g.path, err)
 }
 
-// Int returns the number in the first row of a result, or 0.
-func (g *Gallery) Int(sql string, args ...any) (int64, error) {
-	if g.db == nil {
-		return 0, ErrClosed
-	}
-	return (&Tx{g: g}).Int(sql, args...)
-}
-
 // Look calls do, which sees one state of the database of g, and must not change it.
 func (g *Gallery) Look(do func(t *Tx) error) error {
 	if g.db == nil {

@@ -33,7 +33,7 @@ func (g *Gallery) state() state {
 
 // align brings the learner in line with the database, in a transaction.
 func (g *Gallery) align() error {
-	generation, err := (&Tx{g: g}).Int("select generation from learned")
+	generation, err := g.Int("select generation from learned")
 	switch {
 	case err != nil:
 		return err
@@ -124,7 +124,7 @@ func (g *Gallery) load() (err error) {
 // follow brings the learner in line with the labels, whoever has changed them. Unless changed says that there are other
 // changes, it looks at new labels only.
 func (g *Gallery) follow(changed bool) error {
-	last, err := (&Tx{g: g}).Int("select max(id) from label")
+	last, err := g.Int("select max(id) from label")
 	if err != nil || last == g.last && !changed {
 		return err
 	}

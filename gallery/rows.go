@@ -53,6 +53,14 @@ func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
 	return n, err
 }
 
+// Int returns the number in the first row of a result, or 0.
+func (g *Gallery) Int(sql string, args ...any) (int64, error) {
+	if g.db == nil {
+		return 0, ErrClosed
+	}
+	return (&Tx{g: g}).Int(sql, args...)
+}
+
 // Blob returns the bytes in the first row of a result, or nil.
 func (t *Tx) Blob(sql string, args ...any) (b []byte, err error) {
 	err = t.Query(sql, func(r Row) error {
