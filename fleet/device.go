@@ -76,8 +76,6 @@ func (d *syncer) close() error { return errors.Join(d.rows.Close(), d.lock.Close
 
 const (
 	soon    = 50 * time.Millisecond // after a write to the gallery it is looked at, and then after longer pauses
-	quiet   = 20 * time.Second      // the longest of them
-	answer  = 20 * time.Second      // for which an acknowledgement is awaited
 	portion = 256                   // values that are taken or given at once
 )
 
