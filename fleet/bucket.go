@@ -64,7 +64,7 @@ func openBucket(ctx context.Context, nc *nats.Conn, copies int) (b *bucket, err 
 			Name: stream, Subjects: []string{place + ">"}, MaxMsgsPerSubject: 1, MaxMsgSize: 1 << 20,
 			Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
 			Storage: jetstream.FileStorage, Replicas: copies, Duplicates: 100 * time.Millisecond,
-			FirstSeq: uint64(time.Now().UnixMilli()), MaxBytes: 4 << 30,
+			FirstSeq: uint64(time.Now().UnixMilli()), MaxBytes: 4 << 30, MaxConsumers: 1 << 16,
 		})
 	}
 	if err != nil {
@@ -109,7 +109,8 @@ func (b *bucket) put(ctx context.Context, name string, value []byte) error {
 type note struct {
 	name, write string
 	rev         uint64
-	last        bool // the list of all ends here
+	at          time.Time // by the clock of the server
+	last        bool      // the list of all ends here
 }
 
 // listen returns the names of all values, and then of those that are written.
@@ -118,6 +119,7 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
 		InactiveThreshold: time.Minute, // a server holds few consumers of devices that come and go
 	})
+	beat := 15 * time.Second / time.Duration(max(b.s.CachedInfo().Config.Replicas, 1)) // one of several nodes may go
 	notes := make(chan note, 4096)
 	var listening jetstream.ConsumeContext
 	if err == nil {
@@ -127,12 +129,12 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 				return // it is no value
 			}
 			name := strings.TrimPrefix(m.Subject(), place)
-			n := note{name, m.Headers().Get("Write"), info.Sequence.Stream, info.NumPending == 0}
+			n := note{name, m.Headers().Get("Write"), info.Sequence.Stream, info.Timestamp, info.NumPending == 0}
 			select {
 			case notes <- n:
 			case <-ctx.Done():
 			}
-		})
+		}, jetstream.PullHeartbeat(beat))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)

@@ -123,7 +123,7 @@ func (d *syncer) refresh() error {
 func (d *syncer) session(ctx context.Context, inStep func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }), nats.PingInterval(20*time.Second))
+	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }), nats.PingInterval(30*time.Second))
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,13 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 	if old && d.m.Ring.AdminBox != "" {
 		return d.m.again(ctx, b)
 	}
-	d.said = gallery.There{}
+	said, err := b.get(ctx, d.own, 0)
+	if err != nil {
+		return err
+	}
+	if !d.m.Ring.Keys.open(d.own, said.Data, new(introduction)) { // it is another server, or an old copy
+		d.said = gallery.There{}
+	}
 	if err := d.say(ctx, b); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
@@ -163,7 +164,8 @@ func (d *local) lacking(notes []note) (all []note, err error) {
 	for _, n := range notes {
 		id, ok := parseID(n.name)
 		seen, failed := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], n.write)
-		if ok && seen == 0 || strings.HasPrefix(n.name, herePrefix) && n.name != d.own {
+		news := strings.HasPrefix(n.name, herePrefix) && n.name != d.own && time.Since(n.at) < gallery.Lasting
+		if ok && seen == 0 || news {
 			all = append(all, n)
 		}
 		err = cmp.Or(err, failed)

@@ -22,6 +22,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 	"golang.org/x/crypto/chacha20poly1305"
@@ -159,12 +161,7 @@ func encode(v any) []byte {
 // sealed anew.
 type Keys map[uint32][chacha20poly1305.KeySize]byte
 
-func (k Keys) now() (n uint32) {
-	for i := range k {
-		n = max(n, i)
-	}
-	return n
-}
+func (k Keys) now() uint32 { return slices.Max(append(slices.Collect(maps.Keys(k)), 0)) }
 
 func (k Keys) add() {
 	var b [chacha20poly1305.KeySize]byte

@@ -3,6 +3,7 @@
 package gallery
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,4 +102,10 @@ func (g *Gallery) Close() error {
 	db := g.db
 	g.db = nil
 	return db.Close()
+}
+
+// OfficeLock returns the path of the file that the office of a name locks while it runs.
+func OfficeLock(gallery, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s-office-%x", gallery, sum[:4])
 }

@@ -3,7 +3,6 @@
 package gallery
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -15,11 +14,11 @@ import (
 )
 
 // OpenRows opens the gallery at path for a program that brings people and labels in line with other devices and needs no
-// learner: it may call Look, Records, Int, Here and Close. It returns the feature space of the last snapshot.
-// Programs with a learner follow: at once if they have the gallery open, and otherwise when they open it: until one
-// saves, dropped has the labels that are gone and may be in its snapshot, and what is gone is not overwritten. The tables shared and touched belong to that
-// program; touched has the people whose name or labels have changed, and those who were removed. The error wraps
-// [fs.ErrNotExist] or one of the package.
+// learner: it may call Look, Records, Int, Here and Close. It returns the feature space of the last snapshot. Programs
+// with a learner follow: at once if they have the gallery open, and otherwise when they open it. Until one saves,
+// dropped has the labels that are gone and may be in its snapshot, and what is gone is not overwritten. The tables shared
+// and touched belong to that program; touched has the people whose name or labels have changed, and those who were
+// removed. The error wraps [fs.ErrNotExist] or one of the package.
 func OpenRows(path string) (*Gallery, face.Space, error) {
 	db, err := store.Open(path, false)
 	if err != nil {
@@ -60,12 +59,6 @@ const Lasting = 15 * time.Minute
 type Away struct {
 	Place string    `json:"place"` // name of the device
 	Since time.Time `json:"since"`
-}
-
-// OfficeLock returns the path of the file that the office of a name locks while it runs.
-func OfficeLock(gallery, name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return fmt.Sprintf("%s-office-%x", gallery, sum[:4])
 }
 
 // Here returns whom the offices see that run with this gallery. What an office says that has ended counts
