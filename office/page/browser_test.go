@@ -417,7 +417,7 @@ func TestSystemInbox(t *testing.T) {
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#toasts", "Undone."))
 	// They may be one person, or two who look alike: one answer is for all pairs, and each can be undone.
-	for key, done := range map[string]string{"o": "Dana is Dan now.", "t": "They are two people"} {
+	for key, done := range map[string]string{"o": "Dan is Dana now.", "t": "They are two people"} {
 		b.script("location.hash = '#inbox'")
 		b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
 		b.awaits("document.querySelectorAll('.sides>*').length === 2")
